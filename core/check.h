@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Invariants that hold in every build. A wrong number is worse than no number: a broken invariant
+// stops the program on the spot with exit code 3, saying what broke and at which simulated time.
+
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+
+#include "core/units.h"
+
+namespace heddle {
+
+inline constexpr int kExitBrokenInvariant = 3;
+
+// Runs before the program stops, for what must not be left behind (half-written results).
+void SetBrokenInvariantHandler(void (*handler)());
+
+// The experiment and seed named in every report of a broken invariant.
+void SetRunDescription(std::string description);
+
+// The simulated time of this thread's current window, for the same report.
+void SetCheckTime(Time now);
+
+[[noreturn]] void BrokenInvariant(const char* file, int line, const char* condition,
+                                  const std::string& message);
+
+}  // namespace heddle
+
+// HEDDLE_CHECK(condition, "format", ...): the arguments are formatted only on failure.
+#define HEDDLE_CHECK(condition, ...)                                                          \
+  do {                                                                                        \
+    if (!(condition)) [[unlikely]] {                                                          \
+      ::heddle::BrokenInvariant(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
+    }                                                                                         \
+  } while (false)

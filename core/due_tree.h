@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// When each of a set of things is next due: a tree of minima. The earliest is at the root, those due
+// before a given time are found without looking at the others, so what is idle costs nothing.
+
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <vector>
+
+#include "core/units.h"
+
+namespace heddle {
+
+class DueTree {
+ public:
+  void Resize(size_t size) {
+    leaves_ = std::bit_ceil(std::max<size_t>(size, 1));
+    tree_.assign(2 * leaves_, kNever);
+  }
+
+  Time Min() const { return tree_[1]; }
+
+  // `i` is due at `at`, if it was not due earlier. Returns whether that was news.
+  bool Lower(size_t i, Time at) {
+    i += leaves_;
+    if (tree_[i] <= at) return false;
+    for (; i >= 1 && at < tree_[i]; i >>= 1) tree_[i] = at;
+    return true;
+  }
+
+  // `i` is due at `at`, whatever was said before.
+  void Set(size_t i, Time at) {
+    i += leaves_;
+    tree_[i] = at;
+    while (i > 1) {
+      const Time earliest = std::min(tree_[i], tree_[i ^ 1]);
+      i >>= 1;
+      if (tree_[i] == earliest) return;
+      tree_[i] = earliest;
+    }
+  }
+
+  // Calls visit(i) for each i due before `end`, in ascending order. A visit may Set and Lower,
+  // but must not make anything due before `end`, and must Set its own `i` to `end` or later.
+  template <class Visit>
+  void ForEachBefore(Time end, const Visit& visit) {
+    Descend(1, end, visit);
+  }
+
+ private:
+  template <class Visit>
+  void Descend(size_t i, Time end, const Visit& visit) {
+    if (tree_[i] >= end) return;
+    if (i >= leaves_) {
+      visit(i - leaves_);
+      return;
+    }
+    Descend(2 * i, end, visit);
+    Descend(2 * i + 1, end, visit);
+  }
+
+  std::vector<Time> tree_ = std::vector<Time>(2, kNever);  // tree_[1] is the root.
+  size_t leaves_ = 1;                                      // A power of two.
+};
+
+}  // namespace heddle

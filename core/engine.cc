@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/engine.h"
+
+#include <numeric>
+#include <thread>
+
+#include "core/check.h"
+
+namespace heddle {
+namespace {
+
+// With fewer nodes than this at work, meeting at the barrier costs more than the work.
+constexpr int64_t kSparseVisits = 32;
+
+// The groups of each shard: the heaviest first, each to the shard with the least work so far. Leaves
+// and spines come to lie on every shard, so many wires need not cross threads.
+std::vector<std::vector<Group*>> Distribute(const std::vector<std::unique_ptr<Group>>& groups,
+                                            size_t shards) {
+  std::vector<size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return groups[i]->weight; });
+  std::vector<std::vector<Group*>> parts(shards);
+  std::vector<int64_t> load(shards, 0);
+  for (const size_t i : order) {
+    const size_t lightest = static_cast<size_t>(std::ranges::min_element(load) - load.begin());
+    parts[lightest].push_back(groups[i].get());
+    load[lightest] += groups[i]->weight;
+  }
+  return parts;
+}
+
+}  // namespace
+
+Engine::GroupId Engine::AddGroup() {
+  groups_.push_back(std::make_unique<Group>());
+  return static_cast<GroupId>(groups_.size() - 1);
+}
+
+void Engine::Add(Node& node, GroupId group) {
+  node.group_ = group;
+  groups_[group]->nodes.push_back(&node);
+}
+
+void Engine::Connect(Node& from, WireTail& wire, Node& to, Duration least) {
+  HEDDLE_CHECK(least > Duration{0}, "a link without delay leaves no window to run in");
+  wire.consumer_ = &to;
+  wire.in_port_ = static_cast<PortIndex>(to.arrivals_.wires());
+  wire.within_group_ = from.group_ == to.group_;
+  links_.push_back({&from, &wire});
+  to.arrivals_.Add(wire);
+  Group& group = *groups_[to.group_];
+  ++group.weight;
+  Duration& bound = wire.within_group_ ? group.lookahead : lookahead_;
+  bound = std::min(bound, least);
+}
+
+void Engine::Place(int threads) {
+  const size_t shards = std::clamp<size_t>(static_cast<size_t>(threads), 1, groups_.size());
+  uint32_t index = 0;
+  for (std::vector<Group*>& part : Distribute(groups_, shards)) {
+    shards_.push_back(std::make_unique<Shard>(index++, std::move(part)));
+  }
+  for (const std::unique_ptr<Shard>& from : shards_) {
+    for (const std::unique_ptr<Shard>& to : shards_) {
+      from->outboxes_.push_back(std::make_unique<Outbox>());
+      to->inboxes_.push_back(from->outboxes_.back().get());
+    }
+  }
+  for (const Link& link : links_) {
+    Shard& from = *link.from->shard_;
+    const Shard& to = *link.wire->consumer_->shard_;
+    if (&from != &to) link.wire->outbox_ = &from.OutboxTo(to);
+  }
+  barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
+}
+
+Time Engine::Run(Conductor& conductor) {
+  HEDDLE_CHECK(!shards_.empty(), "Place() comes before Run()");
+  conductor_ = &conductor;
+  std::vector<std::jthread> helpers;
+  for (size_t i = 1; i < shards_.size(); ++i) {
+    helpers.emplace_back([this, i] { Work(*shards_[i]); });
+  }
+  Work(*shards_[0]);
+  helpers.clear();  // Joins.
+  ++window_number_;
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(window_number_);
+  return now_;
+}
+
+void Engine::Work(Shard& shard) {
+  Barrier::Patience patience;
+  for (;;) {
+    if (barrier_->ArriveAndWait(patience)) {
+      RunWindowsAlone();
+      barrier_->Release();
+    }
+    if (done_) return;
+    shard.Run(window_number_, window_end_);
+  }
+}
+
+// Leaves with a window open that is worth the company of the other threads, or at the end.
+void Engine::RunWindowsAlone() {
+  for (;;) {
+    if (window_number_ > 0) conductor_->Close(window_end_);
+    done_ = !OpenNextWindow();
+    if (done_) return;
+    const int64_t visits = std::accumulate(
+        shards_.begin(), shards_.end(), int64_t{0},
+        [](int64_t sum, const std::unique_ptr<Shard>& shard) { return sum + shard->visits(); });
+    if (shards_.size() == 1 || visits >= kSparseVisits) return;
+    for (const std::unique_ptr<Shard>& shard : shards_) shard->Run(window_number_, window_end_);
+  }
+}
+
+bool Engine::OpenNextWindow() {
+  Time start = conductor_->Next();
+  for (const std::unique_ptr<Shard>& shard : shards_) start = std::min(start, shard->Due());
+  const Time end = conductor_->End();
+  if (start >= end || start == kNever) {
+    now_ = std::min(start, end);
+    return false;
+  }
+  ++window_number_;
+  const Time latest = std::min(start + lookahead_, end);
+  window_end_ = conductor_->Open(start, latest);
+  HEDDLE_CHECK(start < window_end_ && window_end_ <= latest, "a window of [{}, {}) ps", start.ps,
+               window_end_.ps);
+  return true;
+}
+
+int64_t Engine::node_visits() const {
+  return std::accumulate(shards_.begin(), shards_.end(), int64_t{0},
+                         [](int64_t sum, const std::unique_ptr<Shard>& shard) {
+                           return sum + shard->total_visits();
+                         });
+}
+
+uint64_t Engine::packets_on_wires() const {
+  uint64_t packets = 0;
+  for (const Link& link : links_) {
+    const WireHead& head = link.wire->consumer_->wire_head(link.wire->in_port_);
+    packets += link.wire->pushed() - head.popped();
+  }
+  return packets;
+}
+
+size_t Engine::wire_memory_bytes() const {
+  size_t bytes = 0;
+  for (const Link& link : links_) bytes += link.wire->memory_bytes();
+  return bytes;
+}
+
+}  // namespace heddle

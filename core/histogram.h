@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts of non-negative integers in buckets of at most 1/128 relative width: exact up to 255, and in
+// its count, sum and maximum. Two histograms add up to the same whatever the order.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace heddle {
+
+class Histogram {
+ public:
+  void Add(int64_t value);
+  void Merge(const Histogram& other);
+
+  int64_t count() const { return count_; }
+  int64_t max() const { return max_; }
+  double mean() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_); }
+
+  // The smallest value such that a share of at least `p` of all values does not exceed it (its
+  // bucket's upper end, at most the maximum); 0 if there are none.
+  int64_t Percentile(double p) const;
+
+ private:
+  std::vector<int64_t> buckets_;  // As far as needed.
+  int64_t count_ = 0;
+  int64_t sum_ = 0;
+  int64_t max_ = 0;
+};
+
+}  // namespace heddle

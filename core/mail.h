@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one thread has to tell another about the window just simulated, read at the start of the next.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+
+namespace heddle {
+
+class Node;
+class WireHead;
+
+// A message outside the simulated network, from one node to another: it takes no bandwidth and is
+// there when the next window opens. The letters of one window reach a node in an order that depends
+// on the number of threads, so what they do must not depend on it.
+struct Letter {
+  Node* to = nullptr;
+  uint32_t kind = 0;  // Means what the two nodes agree on.
+  alignas(8) std::array<std::byte, 160> body = {};
+
+  template <class T>
+  T Body() const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(body));
+    T value;
+    std::memcpy(&value, body.data(), sizeof(T));
+    return value;
+  }
+  template <class T>
+  static Letter Of(Node& to, uint32_t kind, const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(body));
+    Letter letter{&to, kind};
+    std::memcpy(letter.body.data(), &value, sizeof(T));
+    return letter;
+  }
+};
+
+// From one thread to one thread. In windows of even number the writer fills side 0 while the reader
+// empties side 1, in odd windows the other way round.
+class Outbox {
+ public:
+  struct Announcement {
+    Node* node;
+    PortIndex in_port;
+    Time arrival;
+  };
+  struct Side {
+    std::vector<Announcement> announcements;  // Wires that may have been empty before this window.
+    std::vector<Letter> letters;
+    std::vector<WireHead*> grown;  // Wires whose ring the sender has replaced.
+    Time due = kNever;         // When the earliest of all this matters.
+  };
+
+  // Called by the writer only.
+  void StartWindow(uint64_t number) { writing_ = number % 2; }
+  Side& Writing() { return sides_[writing_]; }
+  const Side& Writing() const { return sides_[writing_]; }
+
+  // Called by the reader only: what was written in the window before this one.
+  Side& Reading(uint64_t number) { return sides_[(number + 1) % 2]; }
+
+ private:
+  std::array<Side, 2> sides_;
+  size_t writing_ = 0;
+};
+
+}  // namespace heddle

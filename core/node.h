@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A switch or a host. A node owns its ports, timers, random streams and state; nothing outside it
+// writes to any of these while a window runs, so the nodes of one window need not know each other.
+//
+// The order in which a node handles what is due at one instant:
+//   1. transmission completions (a packet counts as queued while its transmission ends later),
+//   2. packet arrivals, by in-port; each wire keeps its own order,
+//   3. timers, by their key,
+//   4. service decisions: an idle or just-freed port picks its next packet.
+
+#pragma once
+
+#include <cstdint>
+
+#include "core/arrivals.h"
+#include "core/mail.h"
+#include "core/units.h"
+
+namespace heddle {
+
+class Shard;
+
+// The part of simulated time in which a node may run alone.
+struct Window {
+  Time end;        // What the node handles is due before this.
+  Time outer_end;  // The same for nodes outside its group; at least `end`.
+
+  // What a packet on `wire` must not arrive before.
+  Time Horizon(const WireTail& wire) const { return wire.within_group() ? end : outer_end; }
+};
+
+class Node {
+ public:
+  Node() = default;
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Handles everything due before `window.end`, in the order above.
+  virtual void Run(const Window& window) = 0;
+
+  // When this node next has something to do, kNever if it waits for others.
+  virtual Time Due() const = 0;
+
+  virtual void OnLetter(const Letter& /*letter*/) {}
+
+  // Run() comes soon: asks for the memory it will touch first.
+  virtual void Prefetch() const {}
+
+  // The wire at `in_port`, empty so far, has a packet.
+  void Announce(PortIndex in_port, Time arrival) {
+    if (arrivals_.Announce(in_port)) Wake(arrival);
+  }
+
+  WireHead& wire_head(PortIndex in_port) { return arrivals_.head(in_port); }
+
+  // Something outside a window (a new flow, a letter) gives this node something to do at `at`.
+  void Wake(Time at);
+
+ protected:
+  // Sends `letter`, which its receiver must have read by `due`: at the latest one outer window from
+  // now, or kNever if it does not matter when.
+  void Post(const Letter& letter, Time due);
+
+  Arrivals arrivals_;
+
+ private:
+  friend class Engine;
+  friend class Shard;
+
+  Shard* shard_ = nullptr;
+  uint32_t group_ = 0;  // Index among all groups; once placed, among those of the shard.
+  uint32_t index_in_group_ = 0;
+};
+
+}  // namespace heddle

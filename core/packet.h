@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A packet is one cache line, moved by value: no pool, no pointers, no allocation.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/units.h"
+
+namespace heddle {
+
+using HostId = uint16_t;     // 0 .. hosts-1; at most 65,536 hosts.
+using SwitchId = uint16_t;   // 0 .. switches-1.
+using PortIndex = uint16_t;  // 0 .. ports-1 of one node.
+using FlowId = uint32_t;     // Unique in a run, in the order of flow starts.
+
+enum class PacketKind : uint8_t {
+  kData,
+  kAck,
+  kSyn,
+  kSynAck,
+  kControl,  // Made by a load balancer: probes, notifications.
+};
+
+inline constexpr uint16_t kNoPath = 0xffff;
+
+// One SACK block of an ACK: segments [cumulative + start, cumulative + start + length).
+struct SackBlock {
+  uint16_t start = 0;
+  uint16_t length = 0;  // 0: no block.
+};
+
+// Sequence numbers count segments of the flow's MSS, so 32 bits reach 6 TB at 1460 bytes.
+struct alignas(64) Packet {
+  enum Flag : uint8_t {
+    kEct = 1,            // ECN-capable (RFC 3168); only such packets are marked.
+    kCe = 2,             // Congestion experienced, set by a switch.
+    kEce = 4,            // ECN echo, on ACKs.
+    kCwr = 8,            // Congestion window reduced (RFC 3168).
+    kRetransmission = 16,
+    kDsack = 32,         // On ACKs: the segment that caused it had arrived before (RFC 2883).
+  };
+
+  Time arrival;             // Last bit received at the far end of the wire it lies on.
+  Time sent;                // DATA: first bit left the NIC. ACK: echo of the DATA that caused it.
+  FlowId flow = 0;
+  uint32_t tuple_hash = 0;  // Of (src, dst, sport, dport, protocol), unsalted.
+  uint32_t seq = 0;         // DATA: segment number. ACK: next segment expected.
+  HostId src = 0;           // Of this packet: of an ACK, the host that receives the data.
+  HostId dst = 0;
+  uint16_t bytes = 0;       // As buffers, ECN thresholds and windows count; see wire overhead.
+  uint16_t path = kNoPath;  // Source route chosen by the host's balancer, kNoPath: none.
+  uint16_t entropy = 0;     // Enters every ECMP hash; a host balancer moves a flow by changing it.
+  uint16_t taken = 0;       // The path taken so far, numbered as `path`.
+  PacketKind kind = PacketKind::kData;
+  uint8_t priority = 0;
+  uint8_t flags = 0;
+  uint8_t hops = 0;         // Switches passed.
+  union {
+    struct {
+      uint32_t tx_id;       // Numbers every transmission of the flow, retransmissions included.
+      uint32_t payload;     // Bytes of the flow in this segment.
+      uint32_t unused;
+    } data;
+    struct {
+      std::array<SackBlock, 3> sack;  // The most recently changed block first (RFC 2018).
+    } ack;
+  };
+  // What a load balancer carries in its header; at most 8 bytes, see Scheme().
+  alignas(8) std::array<std::byte, 8> scheme = {};
+
+  Packet() : data{} {}
+
+  bool Has(Flag flag) const { return (flags & flag) != 0; }
+  void Set(Flag flag) { flags |= flag; }
+
+  // The balancer's header as a type of its own.
+  template <class T>
+  T Scheme() const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(scheme));
+    T header;
+    std::memcpy(&header, scheme.data(), sizeof(T));
+    return header;
+  }
+  template <class T>
+  void SetScheme(const T& header) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(scheme));
+    std::memcpy(scheme.data(), &header, sizeof(T));
+  }
+};
+
+static_assert(sizeof(Packet) == 64);
+static_assert(std::is_trivially_copyable_v<Packet>);
+
+}  // namespace heddle

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/random.h"
+
+#include <cmath>
+
+namespace heddle {
+namespace {
+
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
+
+uint64_t HashText(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace
+
+Rng Rng::Stream(uint64_t seed, std::string_view purpose, uint64_t id) {
+  const uint64_t named = Mix64(Mix64(seed + kGolden) ^ HashText(purpose));
+  return Rng(Mix64(named + kGolden * (id + 1)));
+}
+
+Rng::Rng(uint64_t key) {
+  for (uint64_t& word : state_) word = Mix64(key += kGolden);
+}
+
+uint64_t Rng::Unbiased(uint64_t product, uint32_t n) {
+  const uint32_t threshold = -n % n;
+  while (static_cast<uint32_t>(product) < threshold) product = (Next() >> 32) * n;
+  return product;
+}
+
+double Rng::Exponential(double mean) { return -std::log1p(-Uniform()) * mean; }
+
+Duration Rng::ExponentialDuration(double mean_ps) { return {std::llround(Exponential(mean_ps))}; }
+
+}  // namespace heddle

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers with names. Every consumer draws from a stream of its own, seeded from the
+// experiment's seed, what the stream is for and whose it is; a new consumer shifts no other stream.
+//
+// The generator is xoshiro256** (Blackman and Vigna, 2018), seeded by SplitMix64. The standard
+// library's distributions differ between vendors, so those that shape results are here.
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "core/units.h"
+
+namespace heddle {
+
+// A bijective mixing of 64 bits (the finaliser of SplitMix64): every input bit flips about half of
+// the output bits.
+constexpr uint64_t Mix64(uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9u;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+class Rng {
+ public:
+  // The stream `purpose` of entity `id` in an experiment with this seed.
+  static Rng Stream(uint64_t seed, std::string_view purpose, uint64_t id);
+
+  uint64_t Next() {
+    const uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+    const uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
+
+  // Uniform in {0, ..., n-1}, without modulo bias (Lemire, 2019); n > 0.
+  uint32_t Below(uint32_t n) {
+    uint64_t product = (Next() >> 32) * n;
+    if (static_cast<uint32_t>(product) < n) product = Unbiased(product, n);
+    return static_cast<uint32_t>(product >> 32);
+  }
+
+  // Uniform in [0, 1): the 53 top bits.
+  double Uniform() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
+
+  // Exponential with the given mean, in the same unit.
+  double Exponential(double mean);
+
+  // An exponential length of time, rounded to picoseconds.
+  Duration ExponentialDuration(double mean_ps);
+
+ private:
+  explicit Rng(uint64_t key);
+  uint64_t Unbiased(uint64_t product, uint32_t n);
+
+  std::array<uint64_t, 4> state_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue in one piece of memory, which doubles when it is full and is never given back: for queues
+// that reach a working size and keep it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+template <class T>
+class Ring {
+ public:
+  bool empty() const { return head_ == tail_; }
+  size_t size() const { return tail_ - head_; }
+  size_t capacity() const { return slots_.size(); }
+
+  T& front() { return slots_[head_ & mask_]; }
+  const T& front() const { return slots_[head_ & mask_]; }
+  T& back() { return slots_[(tail_ - 1) & mask_]; }
+
+  // The i-th element from the front.
+  T& operator[](size_t i) { return slots_[(head_ + i) & mask_]; }
+  const T& operator[](size_t i) const { return slots_[(head_ + i) & mask_]; }
+
+  void push_back(const T& value) {
+    if (size() == slots_.size()) [[unlikely]] Grow();
+    slots_[tail_++ & mask_] = value;
+  }
+  void pop_front() { ++head_; }
+  void pop_back() { --tail_; }
+  void clear() { head_ = tail_; }
+
+ private:
+  void Grow() {
+    std::vector<T> grown(slots_.empty() ? 4 : 2 * slots_.size());
+    const size_t count = size();
+    for (size_t i = 0; i < count; ++i) grown[i] = (*this)[i];
+    slots_ = std::move(grown);
+    mask_ = slots_.size() - 1;
+    head_ = 0;
+    tail_ = count;
+  }
+
+  std::vector<T> slots_;
+  size_t mask_ = 0;
+  size_t head_ = 0;
+  size_t tail_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/shard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+
+namespace heddle {
+
+void Node::Wake(Time at) { shard_->Wake(*this, at); }
+
+void Node::Post(const Letter& letter, Time due) {
+  Outbox::Side& mail = shard_->OutboxTo(*letter.to->shard_).Writing();
+  mail.letters.push_back(letter);
+  mail.due = std::min(mail.due, due);
+}
+
+Shard::Shard(uint32_t index, std::vector<Group*> groups)
+    : index_(index), groups_(std::move(groups)) {
+  due_.Resize(groups_.size());
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    Group& group = *groups_[g];
+    group.due.Resize(group.nodes.size());
+    for (uint32_t n = 0; n < group.nodes.size(); ++n) {
+      group.nodes[n]->shard_ = this;
+      group.nodes[n]->group_ = g;
+      group.nodes[n]->index_in_group_ = n;
+    }
+  }
+}
+
+void Shard::ReadMail(uint64_t number) {
+  for (Outbox* inbox : inboxes_) {
+    Outbox::Side& mail = inbox->Reading(number);
+    for (WireHead* head : mail.grown) head->AdoptGrownRing();
+    for (const Outbox::Announcement& news : mail.announcements) {
+      news.node->Announce(news.in_port, news.arrival);
+    }
+    for (const Letter& letter : mail.letters) {
+      letter.to->OnLetter(letter);
+      Wake(*letter.to, letter.to->Due());
+    }
+    mail.grown.clear();
+    mail.announcements.clear();
+    mail.letters.clear();
+    mail.due = kNever;
+  }
+}
+
+void Shard::Run(uint64_t number, Time end) {
+  visits_ = 0;
+  ReadMail(number);
+  for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->StartWindow(number);
+  due_.ForEachBefore(end, [&](size_t g) {
+    RunGroup(*groups_[g], end);
+    due_.Set(g, groups_[g]->due.Min());
+  });
+  total_visits_ += visits_;
+}
+
+void Shard::RunGroup(Group& group, Time end) {
+  while (group.due.Min() < end) {
+    const Time start = group.due.Min();
+    const Window window{std::min(start + group.lookahead, end), end};
+    SetCheckTime(start);
+    due_nodes_.clear();
+    group.due.ForEachBefore(window.end, [&](size_t n) { due_nodes_.push_back(n); });
+    for (size_t i = 0; i < due_nodes_.size(); ++i) {
+      if (i + 1 < due_nodes_.size()) group.nodes[due_nodes_[i + 1]]->Prefetch();
+      Node& node = *group.nodes[due_nodes_[i]];
+      node.Run(window);
+      group.due.Set(due_nodes_[i], node.Due());
+    }
+    visits_ += static_cast<int64_t>(due_nodes_.size());
+  }
+}
+
+Time Shard::Due() const {
+  Time due = due_.Min();
+  for (const std::unique_ptr<Outbox>& outbox : outboxes_) {
+    due = std::min(due, outbox->Writing().due);
+  }
+  return due;
+}
+
+}  // namespace heddle

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The groups of nodes that one thread runs.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/due_tree.h"
+#include "core/mail.h"
+#include "core/node.h"
+
+namespace heddle {
+
+// Nodes tied by short links (a leaf and its hosts). Inside a window a group runs finer windows of
+// its own, bounded by its shortest inner link, so that a few metres of cable do not set the pace of
+// the whole fabric.
+struct Group {
+  std::vector<Node*> nodes;
+  DueTree due;                // By index in `nodes`.
+  Duration lookahead{kNever.ps};  // The least time a packet needs between two of them.
+  int64_t weight = 0;         // In-wires: a measure of the work.
+};
+
+class Shard {
+ public:
+  Shard(uint32_t index, std::vector<Group*> groups);
+
+  uint32_t index() const { return index_; }
+  Outbox& OutboxTo(const Shard& other) { return *outboxes_[other.index_]; }
+
+  // Window `number`: reads the mail of the last one, then runs all that is due before `end`.
+  void Run(uint64_t number, Time end);
+
+  // Delivers the mail that window `number` would read.
+  void ReadMail(uint64_t number);
+
+  // When this shard has something to do, or has given another something to do.
+  Time Due() const;
+
+  // Nodes visited in the last window.
+  int64_t visits() const { return visits_; }
+  int64_t total_visits() const { return total_visits_; }
+
+  void Wake(const Node& node, Time at) {
+    if (groups_[node.group_]->due.Lower(node.index_in_group_, at)) due_.Lower(node.group_, at);
+  }
+
+ private:
+  friend class Engine;
+
+  void RunGroup(Group& group, Time end);
+
+  const uint32_t index_;
+  std::vector<Group*> groups_;
+  DueTree due_;  // By index in `groups_`.
+  std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
+  std::vector<Outbox*> inboxes_;                   // By sending shard.
+  std::vector<size_t> due_nodes_;  // Of the group at work, in the window at hand.
+  int64_t visits_ = 0;
+  int64_t total_visits_ = 0;
+};
+
+
+}  // namespace heddle

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// One directed link: a FIFO ring of packets, each stamped with its arrival time. The sending port
+// holds its tail end and the receiving node its head end; nothing else touches the ring.
+//
+//   1. The tail pushes only packets that arrive at or after the end of its window; the head takes only
+//      packets that arrive before the end of its own. So within one window they never meet at a packet,
+//      and the window barrier orders everything else.
+//   2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
+//   3. Each end keeps a copy of the other's index and looks at the original only when the copy no
+//      longer suffices.
+//   4. A full ring is replaced by one of twice the size. A head on another thread may still read the
+//      old one, which is freed when that thread next reads its mail.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/check.h"
+#include "core/packet.h"
+#include "core/units.h"
+
+namespace heddle {
+
+class Node;
+class Outbox;
+
+struct PacketRing {
+  static PacketRing* New(uint32_t capacity);  // A power of two.
+  // Frees `ring` and those it has replaced.
+  static void Delete(PacketRing* ring);
+
+  alignas(64) uint32_t mask;
+  PacketRing* outgrown;  // The ring this one replaced, while the head may still read it.
+  Packet slots[1];
+};
+
+class WireTail {
+ public:
+  WireTail() = default;
+  ~WireTail() { PacketRing::Delete(ring_.load(std::memory_order_relaxed)); }
+  WireTail(const WireTail&) = delete;
+  WireTail& operator=(const WireTail&) = delete;
+
+  // The slot for the next packet: fill it in, then Commit().
+  Packet& Slot() {
+    if (pushed() - head_seen_ > mask_) [[unlikely]] MakeRoom();
+    return Ring()->slots[pushed() & mask_];
+  }
+
+  // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the sender's
+  // window as the receiver sees it, and `previous` the arrival of the packet pushed before this one: if
+  // that lies at or beyond the horizon it is still on the wire, and the receiver knows of it.
+  void Commit(Time arrival, Time previous, Time horizon) {
+    HEDDLE_CHECK(arrival >= horizon, "a packet arrives at {} ps, inside the window that ends at {} ps",
+                 arrival.ps, horizon.ps);
+    const uint64_t next = pushed() + 1;
+    tail_.store(next, std::memory_order_release);
+    __builtin_prefetch(&Ring()->slots[next & mask_], /*rw=*/1);
+    if (previous < horizon) Announce(arrival);
+  }
+
+  // A packet by its number, counted from 0, and by its distance from the end (1: the last one). It must
+  // not have arrived yet.
+  Packet& At(uint64_t number) { return Ring()->slots[number & mask_]; }
+  const Packet& FromBack(uint64_t i) const { return Ring()->slots[(pushed() - i) & mask_]; }
+
+  // Packets committed so far.
+  uint64_t pushed() const { return tail_.load(std::memory_order_relaxed); }
+
+  bool within_group() const { return within_group_; }
+  size_t memory_bytes() const;
+
+ private:
+  friend class Engine;
+  friend class WireHead;
+
+  PacketRing* Ring() const { return ring_.load(std::memory_order_relaxed); }
+  void MakeRoom();
+  void Announce(Time arrival);
+
+  std::atomic<PacketRing*> ring_ = nullptr;  // Allocated with the first packet.
+  std::atomic<uint64_t> tail_ = 0;
+  uint64_t head_seen_ = ~uint64_t{0};  // As if one packet too many were there, until there is a ring.
+  uint32_t mask_ = 0;
+  PortIndex in_port_ = 0;
+  bool within_group_ = true;
+  Node* consumer_ = nullptr;
+  Outbox* outbox_ = nullptr;  // Between threads: where news for the consumer's is left.
+};
+
+class WireHead {
+ public:
+  explicit WireHead(const WireTail* tail) : tail_end_(tail) {}
+  WireHead(const WireHead& other)
+      : tail_end_(other.tail_end_), ring_(other.ring_), mask_(other.mask_) {}
+
+  Packet& Front() { return ring_->slots[popped() & mask_]; }
+
+  // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.
+  Time Pop() {
+    head_.store(popped() + 1, std::memory_order_release);
+    return NextArrival();
+  }
+
+  // The arrival of the front packet, kNever on an empty wire.
+  Time NextArrival() {
+    const uint64_t head = popped();
+    if (head == tail_seen_ && !LookAgain()) return kNever;
+    __builtin_prefetch(&ring_->slots[(head + 1) & mask_]);
+    return ring_->slots[head & mask_].arrival;
+  }
+
+  // The first two packets, before a visit.
+  void Prefetch() const {
+    __builtin_prefetch(&ring_->slots[popped() & mask_]);
+    __builtin_prefetch(&ring_->slots[(popped() + 1) & mask_]);
+  }
+
+  // Packets taken so far.
+  uint64_t popped() const { return head_.load(std::memory_order_relaxed); }
+
+  // Moves to the tail's ring and frees those left behind.
+  void AdoptGrownRing();
+
+ private:
+  friend class WireTail;
+
+  bool LookAgain();
+
+  const WireTail* tail_end_;
+  PacketRing* ring_ = nullptr;
+  std::atomic<uint64_t> head_ = 0;
+  uint64_t tail_seen_ = 0;
+  uint32_t mask_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// An egress port with one FIFO queue, drop-tail, ECN marking at enqueue, and never paused.
+//
+// For such a port the departure of a packet is known when it is enqueued: nothing that comes later can
+// change it. So the packet goes onto the wire at once, stamped with its future arrival, and one
+// handling per packet-hop gives the same result, to the picosecond, as separate arrival and departure
+// events. The queue at any instant is the set of packets whose departure lies after it.
+
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/node.h"
+#include "core/packet.h"
+#include "core/units.h"
+#include "core/wire.h"
+
+namespace heddle {
+
+inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 2;
+
+struct PortSettings {
+  BitRate rate;
+  Duration delay;           // Propagation plus what the receiving switch adds; at least 1 ps.
+  Bytes wire_overhead;      // On the wire but not in buffers: preamble and inter-frame gap.
+  bool count_packets = false;         // `buffer` and `mark_above` are packets, not bytes.
+  int64_t buffer = kUnlimited;        // A packet that would exceed this is dropped.
+  int64_t mark_above = kUnlimited;    // DCTCP's K: marks when the queue, packet included, exceeds it.
+};
+
+class alignas(64) FifoPort {
+ public:
+  // What a port has sent. A packet counts when its last bit has left.
+  struct Counters {
+    int64_t packets = 0;
+    int64_t wire_bytes = 0;
+    int64_t payload_bytes = 0;  // Of flows, retransmissions included.
+    int64_t busy_ps = 0;        // Time spent transmitting.
+
+    friend bool operator==(const Counters&, const Counters&) = default;
+  };
+
+  explicit FifoPort(const PortSettings& settings);
+
+  // Enqueues a copy of `packet` at `now`, which never decreases; `path_part` is what this hop adds to
+  // the id of the path taken. False: dropped, the buffer is full.
+  [[gnu::always_inline]] bool Send(const Packet& packet, uint16_t path_part, Time now,
+                                   const Window& window) {
+    const int64_t size = SizeOf(packet);
+    bool mark = false;
+    if (backlog_ + size > harmless_) [[unlikely]] {
+      ForgetDeparted(now);
+      if (backlog_ + size > buffer_) return Drop();
+      mark = backlog_ + size > mark_above_;
+    }
+    Packet& slot = wire_.Slot();
+    slot = packet;
+    slot.hops = static_cast<uint8_t>(packet.hops + 1);
+    slot.taken = static_cast<uint16_t>(packet.taken + path_part);
+    if (mark) Mark(slot);
+    Transmit(slot, size, now, window);
+    return true;
+  }
+
+  // For a NIC, which builds a packet where it will lie: fill in Slot(), then SendSlot(). No buffer
+  // limit and no marking: the host hands over one packet at a time.
+  Packet& Slot() { return wire_.Slot(); }
+  void SendSlot(Time now, const Window& window) {
+    Packet& slot = wire_.Slot();
+    Transmit(slot, SizeOf(slot), now, window);
+  }
+
+  // The end of the last transmission so far committed.
+  Time busy_until() const { return busy_until_; }
+
+  // How long a packet enqueued now would wait, and the bytes that have not left yet: those waiting
+  // and the unsent rest of the packet on the wire, as they occupy the wire.
+  Duration QueueingDelay(Time now) const {
+    return busy_until_ > now ? busy_until_ - now : Duration{0};
+  }
+  Bytes Unsent(Time now) const;
+
+  // The queue at `now` in the unit of `buffer`, the packet being sent counted whole.
+  int64_t Backlog(Time now) {
+    ForgetDeparted(now);
+    return backlog_;
+  }
+
+  BitRate rate() const { return rate_; }
+  Duration delay() const { return delay_; }
+  WireTail& wire() { return wire_; }
+
+  // What had left by `now`, which is a window boundary not before any packet sent so far.
+  Counters SentBy(Time now);
+
+  // Everything committed, whether it has left or not.
+  Counters Committed() const;
+  int64_t dropped() const { return dropped_; }
+  int64_t marked() const { return marked_; }
+  size_t memory_bytes() const { return sizeof(*this) + queue_memory_.size() * sizeof(Queued); }
+
+ private:
+  struct Queued {
+    Time departure;
+    int64_t size;
+  };
+
+  // In the unit of the buffer.
+  int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
+
+  [[gnu::always_inline]] void Transmit(Packet& slot, int64_t size, Time now, const Window& window) {
+    const Time previous_arrival = busy_until_ + delay_;
+    const int64_t wire_bytes = slot.bytes + wire_overhead_;
+    const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
+                                          : TransmissionTime(wire_bytes, busy_until_ <= now);
+    const Time departure = std::max(busy_until_, now) + tx;
+    const Time arrival = departure + delay_;
+    busy_until_ = departure;
+    slot.arrival = arrival;
+    wire_bytes_ += wire_bytes;
+    // Without a branch: data and ACKs come in no order that could be predicted.
+    const uint32_t is_data = slot.kind == PacketKind::kData ? 1 : 0;
+    payload_bytes_ += slot.data.payload & (0 - is_data);
+    backlog_ += size;
+    if (tail_ - head_ > mask_) [[unlikely]] MakeRoom(now);
+    queue_[tail_++ & mask_] = {departure, size};
+    wire_.Commit(arrival, previous_arrival, window.Horizon(wire_));
+  }
+
+  // Brings the queue up to `now`. It is done only when something depends on it: what has departed may
+  // stay in the count while even so neither a drop nor a mark is possible.
+  void ForgetDeparted(Time now) {
+    for (; head_ != tail_ && queue_[head_ & mask_].departure <= now; ++head_) {
+      backlog_ -= queue_[head_ & mask_].size;
+    }
+  }
+
+  void Mark(Packet& slot) {
+    if (!slot.Has(Packet::kEct)) return;
+    slot.Set(Packet::kCe);
+    ++marked_;
+  }
+
+  bool Drop() {
+    ++dropped_;
+    return false;
+  }
+
+  Duration TransmissionTime(int64_t wire_bytes, bool idle);
+  void MakeRoom(Time now);
+
+  // First cache line, with the delay.
+  Time busy_until_{-kNever.ps};  // Of the last transmission committed; long ago if there was none.
+  int64_t backlog_ = 0;          // Of what is in queue_.
+  int64_t harmless_;             // A backlog that can cause neither a drop nor a mark.
+  Queued* queue_;                // A ring: what is committed, from the first not known to have left.
+  uint32_t head_ = 0;
+  uint32_t tail_ = 0;
+  uint32_t mask_;
+  uint16_t size_mask_;
+  uint16_t size_unit_;
+  int64_t ps_per_byte_;  // 0: the rate does not divide 8e12, see TransmissionTime.
+  Duration delay_;
+
+  // Second cache line, with the hot part of the wire.
+  int64_t wire_overhead_;
+  int64_t wire_bytes_ = 0;
+  int64_t payload_bytes_ = 0;
+  WireTail wire_;
+
+  int64_t buffer_;
+  int64_t mark_above_;
+  int64_t marked_ = 0;
+  int64_t dropped_ = 0;
+  std::vector<Queued> queue_memory_;
+  BitRate rate_;
+  int64_t carry_ = 0;        // Picosecond-bits by which the last transmission was rounded up.
+  int64_t odd_busy_ps_ = 0;  // Busy time, where it does not follow from the bytes.
+};
+
+}  // namespace heddle

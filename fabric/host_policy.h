@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host asks its load balancer, for schemes that choose at the edge: the path, the entropy or
+// the flowcell of each packet. A policy sees the flows of its own host and what comes back to them.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+
+namespace heddle {
+
+class Host;
+
+// One way through the fabric, as a host knows it.
+struct PathChoice {
+  uint16_t id;      // Packet::path; its digits choose uplinks, see SwitchView::Uplinks.
+  uint16_t weight;  // In proportion to capacity; 1 everywhere if all are equal.
+};
+
+// A flow as its sending host's policy sees it.
+struct HostFlow {
+  FlowId id = 0;
+  HostId src = 0;
+  HostId dst = 0;
+  uint32_t tuple_hash = 0;
+  int64_t size = 0;
+  int64_t bytes_sent = 0;  // Payload, retransmissions included.
+  Duration srtt{0};        // 0: not measured yet.
+
+  // What the policy keeps per flow; zero at the start of the flow.
+  alignas(8) std::array<std::byte, 32> state = {};
+
+  template <class T>
+  T& State() {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(state));
+    return *reinterpret_cast<T*>(state.data());
+  }
+};
+
+class HostView {
+ public:
+  explicit HostView(Host& self) : self_(self) {}
+
+  Time now() const;
+  HostId id() const;
+
+  // The live paths to `dst`, as routing knows them: empty if there is nothing to choose. The version
+  // changes whenever any of them does.
+  std::span<const PathChoice> PathsTo(HostId dst) const;
+  uint32_t PathsVersion() const;
+
+  // Sends a packet made by the policy, ahead of data. It travels as any other, and may be dropped.
+  void SendControl(const Packet& packet);
+
+  // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
+  void SetTimer(Time at, uint32_t id);
+
+ private:
+  Host& self_;
+};
+
+// What an ACK told the sender.
+struct AckNews {
+  int64_t newly_acked;  // Bytes, cumulatively.
+  int64_t newly_sacked;
+  Duration rtt;         // 0: no sample.
+  bool ecn_echo;
+};
+
+enum class LossSign : uint8_t { kDuplicateAcks, kTimeout };
+
+class HostPolicy {
+ public:
+  enum Hook : uint32_t {
+    kFlows = 1,  // OnFlowStart, OnFlowEnd
+    kSend = 2,
+    kSendAck = 4,
+    kData = 8,
+    kAck = 16,
+    kLoss = 32,
+  };
+
+  virtual ~HostPolicy() = default;
+  virtual uint32_t hooks() const = 0;
+  virtual void Attach(HostView& /*view*/) {}
+
+  virtual void OnFlowStart(HostView& /*view*/, HostFlow& /*flow*/) {}
+  virtual void OnFlowEnd(HostView& /*view*/, HostFlow& /*flow*/) {}
+
+  // A data packet of `flow`, original or retransmission, is about to leave; its payload counts in
+  // flow.bytes_sent only afterwards. May set path, entropy and scheme.
+  virtual void OnSend(HostView& /*view*/, HostFlow& /*flow*/, Packet& /*packet*/) {}
+
+  // `ack` is about to leave in answer to `data`: what the receiver echoes for the scheme.
+  virtual void OnSendAck(HostView& /*view*/, const Packet& /*data*/, Packet& /*ack*/) {}
+
+  // A data packet has arrived here, before the transport sees it.
+  virtual void OnData(HostView& /*view*/, const Packet& /*data*/) {}
+
+  virtual void OnAck(HostView& /*view*/, HostFlow& /*flow*/, const Packet& /*ack*/,
+                     const AckNews& /*news*/) {}
+  virtual void OnLoss(HostView& /*view*/, HostFlow& /*flow*/, LossSign /*sign*/) {}
+
+  // A packet of kind kControl, addressed to this host.
+  virtual void OnControl(HostView& /*view*/, const Packet& /*packet*/) {}
+  virtual void OnTimer(HostView& /*view*/, uint32_t /*id*/) {}
+
+  // Bytes of state on this host now.
+  virtual size_t StateBytes() const = 0;
+
+  struct Counter {
+    std::string_view name;
+    int64_t value;
+  };
+  virtual std::vector<Counter> Counters() const { return {}; }
+};
+
+}  // namespace heddle

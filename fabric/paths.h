@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The paths that hosts may choose from, computed by routing and shared by all hosts, read-only while a
+// window runs.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/packet.h"
+#include "fabric/host_policy.h"
+
+namespace heddle {
+
+class PathTable {
+ public:
+  // `leaf_of_host[h]` is the leaf of host h, in 0 .. leaves-1.
+  PathTable(std::vector<uint16_t> leaf_of_host, size_t leaves)
+      : leaf_of_host_(std::move(leaf_of_host)), leaves_(leaves), paths_(leaves * leaves) {}
+
+  void Set(size_t src_leaf, size_t dst_leaf, std::vector<PathChoice> paths) {
+    paths_[src_leaf * leaves_ + dst_leaf] = std::move(paths);
+    ++version_;
+  }
+
+  std::span<const PathChoice> Between(HostId src, HostId dst) const {
+    return paths_[leaf_of_host_[src] * leaves_ + leaf_of_host_[dst]];
+  }
+
+  uint32_t version() const { return version_; }
+  uint16_t LeafOf(HostId host) const { return leaf_of_host_[host]; }
+
+ private:
+  std::vector<uint16_t> leaf_of_host_;
+  size_t leaves_;
+  std::vector<std::vector<PathChoice>> paths_;
+  uint32_t version_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much the network changes the order of a flow's packets (RFC 4737).
+//
+// Packets are numbered in the order in which they were sent, retransmissions included; lost ones leave
+// gaps and do not matter. So this is what the paths did, whatever the transport made of it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/histogram.h"
+#include "core/ring.h"
+#include "core/units.h"
+
+namespace heddle {
+
+// One reordered packet.
+struct Reordered {
+  int64_t extent;   // Arrivals since the first packet that overtook it (section 4.2).
+  int32_t degree;   // Arrivals just before it that were all sent after it, at most 64 (section 5.4).
+  Duration late;    // Time since that first arrival (section 4.3).
+};
+
+class ReorderingTracker {
+ public:
+  void Reset();
+
+  // A packet has arrived, the `number`-th sent. Returns what makes it reordered, if it is.
+  std::optional<Reordered> OnArrival(uint32_t number, Time now) {
+    const int64_t index = arrivals_++;
+    if (number == next_expected_ && !recent_.empty() && recent_.back().end() == number) [[likely]] {
+      ++next_expected_;
+      ++recent_.back().count;
+      return std::nullopt;
+    }
+    return OnIrregularArrival(number, index, now);
+  }
+
+  size_t memory_bytes() const {
+    return recent_.capacity() * sizeof(Run) + holes_.capacity() * sizeof(Hole);
+  }
+
+ private:
+  // Consecutive arrivals with consecutive numbers.
+  struct Run {
+    uint32_t first;
+    uint32_t count;
+    uint32_t end() const { return first + count; }
+  };
+  // Numbers [first, end) that have not arrived, though a later one has, first at `index` and `at`.
+  struct Hole {
+    uint32_t first;
+    uint32_t end;
+    int64_t index;
+    Time at;
+  };
+
+  std::optional<Reordered> OnIrregularArrival(uint32_t number, int64_t index, Time now);
+  Reordered FillHole(uint32_t number, int64_t index, Time now);
+  int32_t DegreeOf(uint32_t number) const;
+  void Remember(uint32_t number);
+
+  uint32_t next_expected_ = 0;
+  int64_t arrivals_ = 0;
+  Ring<Run> recent_;         // The last arrivals, 64 runs of them.
+  std::vector<Hole> holes_;  // Ascending.
+};
+
+// The reordered packets of many flows.
+struct ReorderingStats {
+  int64_t degree1 = 0;
+  int64_t degree2 = 0;
+  int64_t degree3_plus = 0;  // Three duplicate ACKs, for a receiver that acknowledges every packet.
+  Histogram extent;
+  Histogram late_ps;
+
+  void Add(const Reordered& packet);
+  void Merge(const ReorderingStats& other);
+};
+
+}  // namespace heddle

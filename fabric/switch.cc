@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fabric/switch.h"
+
+#include <cassert>
+#include <utility>
+
+#include "core/check.h"
+#include "fabric/letters.h"
+
+namespace heddle {
+namespace {
+
+// A packet that has passed this many switches goes in circles.
+constexpr uint8_t kMaxHops = 64;
+
+}  // namespace
+
+Switch::Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy)
+    : ports_(ports),
+      policy_(std::move(policy)),
+      hooks_(policy_->hooks()),
+      id_(id),
+      tier_(tier) {}
+
+FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
+  faces_host_.push_back(faces_host);
+  path_parts_.push_back(0);
+  return ports_.Add(settings);
+}
+
+void Switch::SetRoutes(RoutingTable routes) {
+  routes_ = std::move(routes);
+  candidates_.clear();
+  for (const RoutingTable::Set& set : routes_.sets) {
+    const std::span<const PortIndex> ports(routes_.ports.data() + set.first, set.count);
+    candidates_.push_back({static_cast<uint32_t>(candidates_.size()), routes_.version, ports});
+  }
+  for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
+    path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
+  }
+}
+
+void Switch::Attach() { policy_->Attach(view_); }
+
+[[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port) {
+  const Candidates& candidates = CandidatesTo(packet.dst);
+  if (candidates.ports.empty()) [[unlikely]] return Discard(packet, DropReason::kNoRoute);
+  if (packet.hops >= kMaxHops) [[unlikely]] return Discard(packet, DropReason::kLoop);
+  PortIndex port = candidates.ports.front();
+  if (candidates.ports.size() > 1 || (hooks_ & SwitchPolicy::kEveryPacket) != 0) {
+    const Decision decision = policy_->OnPacket(view_, packet, in_port, candidates);
+    if (decision.kind != Decision::Kind::kForward) [[unlikely]] return End(packet, decision);
+    port = decision.port;
+    assert(std::ranges::binary_search(candidates.ports, port));
+  }
+  Forward(packet, port);
+}
+
+void Switch::End(const Packet& packet, const Decision& decision) {
+  if (decision.kind == Decision::Kind::kDiscard) return Discard(packet, DropReason::kPolicy);
+  ++consumed_;
+}
+
+[[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex port) {
+  if (hooks_ != 0) return ForwardAndTell(packet, port);
+  const bool sent = ports_[port].Send(packet, path_parts_[port], now_, *window_);
+  if (!sent) [[unlikely]] ReportDrop(packet);
+}
+
+void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
+  FifoPort& out = ports_[port];
+  const Time start = std::max(now_, out.busy_until());
+  if (!out.Send(packet, path_parts_[port], now_, *window_)) {
+    if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
+    return ReportDrop(packet);
+  }
+  const uint64_t number = out.wire().pushed() - 1;
+  if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
+  if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Add({start, port, number});
+}
+
+void Switch::Prefetch() const { arrivals_.Prefetch(); }
+
+void Switch::Run(const Window& window) {
+  window_ = &window;
+  for (;;) {
+    const Time timer = timers_.Next();
+    now_ = std::min(arrivals_.Next(), timer);
+    if (now_ >= window.end) break;
+    if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(now_);
+    if (now_ == timer && arrivals_.Next() > timer) {
+      policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
+    } else {
+      Handle(arrivals_.Front(), arrivals_.Port());
+      arrivals_.Pop();
+    }
+  }
+  if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(window.end);
+}
+
+void Switch::Discard(const Packet& packet, DropReason reason) {
+  ++discards_[static_cast<size_t>(reason)];
+  ReportDrop(packet);
+}
+
+void Switch::ReportDrop(const Packet& packet) {
+  if (packet.kind != PacketKind::kData) return;
+  const DropNotice notice{packet.flow, packet.data.tx_id, now_};
+  Post(Letter::Of(*hosts_[packet.src], kDropNotice, notice), kNever);
+}
+
+void Switch::ReplayTransmissions(Time before) {
+  while (transmissions_.HasBefore(before)) {
+    const TransmitReplay::Start start = transmissions_.Pop();
+    const Time now = std::exchange(now_, start.at);
+    policy_->OnTransmit(view_, ports_[start.port].wire().At(start.number), start.port);
+    now_ = now;
+  }
+}
+
+int64_t Switch::drops(DropReason reason) const {
+  int64_t drops = discards_[static_cast<size_t>(reason)];
+  if (reason == DropReason::kTail) {
+    for (const FifoPort& port : ports_) drops += port.dropped();
+  }
+  return drops;
+}
+
+size_t Switch::memory_bytes() const {
+  size_t bytes = sizeof(*this) + policy_->StateBytes();
+  for (const FifoPort& port : ports_) bytes += port.memory_bytes();
+  return bytes + routes_.set_of_host.capacity() * sizeof(uint16_t);
+}
+
+void SwitchView::SendControl(const Packet& packet, PortIndex port) {
+  ++self_.control_sent_;
+  self_.Forward(packet, port);
+}
+
+void SwitchView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, id); }
+
+}  // namespace heddle

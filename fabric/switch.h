@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// An output-queued, store-and-forward switch: a packet received whole is routed, its load balancer
+// picks one of the live next hops, and the port it leaves through admits, marks and queues it.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/fixed_vector.h"
+#include "core/node.h"
+#include "core/timers.h"
+#include "fabric/fifo_port.h"
+#include "fabric/switch_policy.h"
+#include "fabric/transmit_replay.h"
+
+namespace heddle {
+
+// The next hops of one switch towards every host. Hosts with the same next hops share a set.
+struct RoutingTable {
+  struct Set {
+    uint32_t first;  // Into `ports`.
+    uint32_t count;  // 0: unreachable.
+  };
+  std::vector<uint16_t> set_of_host;
+  std::vector<Set> sets;
+  std::vector<PortIndex> ports;
+  std::vector<PortIndex> uplinks;  // Towards the core, ascending.
+  uint32_t path_divisor = 1;       // A path id's digit here is (id / path_divisor) % uplinks.
+  uint32_t version = 1;
+};
+
+enum class DropReason : uint8_t { kTail, kPolicy, kLoop, kNoRoute };
+inline constexpr size_t kDropReasons = 4;
+inline constexpr const char* kDropReasonNames[kDropReasons] = {"TAIL", "POLICY", "LOOP", "NOROUTE"};
+
+class Switch final : public Node {
+ public:
+  // Has at most `ports` ports.
+  Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy);
+
+  // --- Building ---
+
+  FifoPort& AddPort(const PortSettings& settings, bool faces_host);
+  void SetRoutes(RoutingTable routes);
+  // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
+  void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
+  // After ports and routes: lets the policy prepare.
+  void Attach();
+
+  // --- Node ---
+
+  void Run(const Window& window) override;
+  void Prefetch() const override;
+  Time Due() const override {
+    return std::min({arrivals_.Next(), timers_.Next(), transmissions_.Next()});
+  }
+
+  // --- Results ---
+
+  SwitchId id() const { return id_; }
+  int tier() const { return tier_; }
+  std::span<FifoPort> ports() { return {ports_.data(), ports_.size()}; }
+  int64_t drops(DropReason reason) const;
+  int64_t consumed() const { return consumed_; }
+  int64_t control_sent() const { return control_sent_; }
+  const SwitchPolicy& policy() const { return *policy_; }
+  size_t memory_bytes() const;
+
+ private:
+  friend class SwitchView;
+
+  void Handle(const Packet& packet, PortIndex in_port);
+  void End(const Packet& packet, const Decision& decision);
+  void Forward(const Packet& packet, PortIndex port);
+  void ForwardAndTell(const Packet& packet, PortIndex port);
+  void Discard(const Packet& packet, DropReason reason);
+  void ReportDrop(const Packet& packet);
+  void ReplayTransmissions(Time before);
+
+  const Candidates& CandidatesTo(HostId host) const {
+    return candidates_[routes_.set_of_host[host]];
+  }
+
+  Time now_;
+  const Window* window_ = nullptr;
+  FixedVector<FifoPort> ports_;
+  std::vector<uint16_t> path_parts_;  // By port: what it adds to the id of the path taken.
+  RoutingTable routes_;
+  std::vector<Candidates> candidates_;  // By set of `routes_`.
+  Timers timers_;
+  std::unique_ptr<SwitchPolicy> policy_;
+  uint32_t hooks_;
+  SwitchView view_{*this};
+  TransmitReplay transmissions_;
+
+  const SwitchId id_;
+  const int tier_;
+  std::vector<bool> faces_host_;
+  std::span<Node* const> hosts_;
+  int64_t discards_[kDropReasons] = {};
+  int64_t consumed_ = 0;
+  int64_t control_sent_ = 0;
+};
+
+// --- What a policy sees: thin enough to vanish ---
+
+inline Time SwitchView::now() const { return self_.now_; }
+inline SwitchId SwitchView::id() const { return self_.id_; }
+inline int SwitchView::tier() const { return self_.tier_; }
+inline size_t SwitchView::ports() const { return self_.ports_.size(); }
+inline bool SwitchView::FacesHost(PortIndex port) const { return self_.faces_host_[port]; }
+inline BitRate SwitchView::Rate(PortIndex port) const { return self_.ports_[port].rate(); }
+inline Duration SwitchView::QueueingDelay(PortIndex port) const {
+  return self_.ports_[port].QueueingDelay(self_.now_);
+}
+inline Bytes SwitchView::Unsent(PortIndex port) const {
+  return self_.ports_[port].Unsent(self_.now_);
+}
+inline Candidates SwitchView::CandidatesTo(HostId host) const { return self_.CandidatesTo(host); }
+inline std::span<const PortIndex> SwitchView::Uplinks() const { return self_.routes_.uplinks; }
+inline PortIndex SwitchView::UplinkOf(uint16_t path) const {
+  const RoutingTable& routes = self_.routes_;
+  return routes.uplinks[path / routes.path_divisor % routes.uplinks.size()];
+}
+inline bool SwitchView::IsAttached(HostId host) const {
+  const Candidates candidates = self_.CandidatesTo(host);
+  return !candidates.ports.empty() && self_.faces_host_[candidates.ports.front()];
+}
+
+}  // namespace heddle

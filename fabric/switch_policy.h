@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The question a switch asks its load balancer: which live next hop does this packet take?
+//
+// A policy sees its own switch and the packet, and nothing else. What it remembers lives in tables of
+// fixed size: one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate nothing,
+// and draw random numbers only from the stream they were given.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/random.h"
+#include "core/units.h"
+
+namespace heddle {
+
+class Switch;
+
+// The live next hops towards a destination, in ascending order of port; at least one.
+struct Candidates {
+  uint32_t id;       // Small and stable: destinations with the same id share their next hops.
+  uint32_t version;  // Changes whenever `ports` does.
+  std::span<const PortIndex> ports;
+};
+
+// What becomes of a packet.
+struct Decision {
+  enum class Kind : uint8_t {
+    kForward,  // It leaves through `port`.
+    kConsume,  // It was for this switch's policy and ends here.
+    kDiscard,  // It is dropped, and counted as dropped by the policy.
+  };
+  Kind kind;
+  PortIndex port;
+
+  static Decision Forward(PortIndex port) { return {Kind::kForward, port}; }
+  static Decision Consume() { return {Kind::kConsume, 0}; }
+  static Decision Discard() { return {Kind::kDiscard, 0}; }
+};
+
+// A policy's view of its switch, and what it may ask the switch to do.
+class SwitchView {
+ public:
+  explicit SwitchView(Switch& self) : self_(self) {}
+
+  Time now() const;
+  SwitchId id() const;
+  int tier() const;  // 0: leaf, growing towards the core.
+
+  size_t ports() const;
+  bool FacesHost(PortIndex port) const;
+  BitRate Rate(PortIndex port) const;
+
+  // The wait of a packet enqueued now, and the bytes not yet sent: those queued plus the unsent rest
+  // of the packet on the wire, counted as they occupy the wire.
+  Duration QueueingDelay(PortIndex port) const;
+  Bytes Unsent(PortIndex port) const;
+
+  // Whether `host` is attached to this switch, and the next hops towards it.
+  bool IsAttached(HostId host) const;
+  Candidates CandidatesTo(HostId host) const;
+
+  // The ports towards the core, in ascending order, and the one of them that a path id names here.
+  // There are some: a leaf of a single-switch fabric has no choice to make.
+  std::span<const PortIndex> Uplinks() const;
+  PortIndex UplinkOf(uint16_t path) const;
+
+  // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
+  void SendControl(const Packet& packet, PortIndex port);
+
+  // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
+  void SetTimer(Time at, uint32_t id);
+
+ private:
+  Switch& self_;
+};
+
+class SwitchPolicy {
+ public:
+  // What a policy wants to hear of besides packets that have a choice; the rest costs nothing.
+  enum Hook : uint32_t {
+    kEveryPacket = 1,  // OnPacket also for packets with a single candidate.
+    kTransmit = 2,
+    kEnqueue = 4,
+    kDropped = 8,
+  };
+
+  virtual ~SwitchPolicy() = default;
+
+  virtual uint32_t hooks() const { return 0; }
+
+  // Before the first packet; the only hook that may allocate.
+  virtual void Attach(SwitchView& /*view*/) {}
+
+  // Decides about a packet that came in through `in_port`. Called with view.now() never decreasing.
+  virtual Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                            const Candidates& candidates) = 0;
+
+  // `port` has accepted `packet`, which may be rewritten: its path, entropy, scheme header and CE mark.
+  virtual void OnEnqueue(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
+
+  // `port` has dropped `packet`, because its buffer is full.
+  virtual void OnDropped(SwitchView& /*view*/, const Packet& /*packet*/, PortIndex /*port*/) {}
+
+  // The first bit of `packet` leaves through `port` at view.now(): for rate estimators and in-band
+  // telemetry, which may rewrite its scheme header and CE mark. In the order of transmission.
+  virtual void OnTransmit(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
+
+  virtual void OnTimer(SwitchView& /*view*/, uint32_t /*id*/) {}
+
+  // Bytes of tables and registers that this switch needs.
+  virtual size_t StateBytes() const = 0;
+
+  // What the policy has counted, by name.
+  struct Counter {
+    std::string_view name;
+    int64_t value;
+  };
+  virtual std::vector<Counter> Counters() const { return {}; }
+};
+
+}  // namespace heddle

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host asks its transport. One object holds all flows of one host, as sender and as receiver.
+//
+// Sending is pull, not push (the NIC owns the only transmit queue): a flow that may send says so with
+// Host::Ready, and when its turn comes the NIC pulls one packet, which is built at that instant. So no
+// packet is lost in the host, an elephant blocks nobody, and a flow that waits builds no state.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/flow.h"
+#include "fabric/letters.h"
+
+namespace heddle {
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // `spec` starts now and is sent from this host.
+  virtual void StartFlow(const FlowSpec& spec) = 0;
+
+  // `spec` is sent to this host, from spec.start on.
+  virtual void ExpectFlow(const FlowSpec& spec) = 0;
+
+  // A packet has arrived, whole.
+  virtual void OnPacket(const Packet& packet) = 0;
+
+  // It is the turn of a flow that had called Ready with `slot`. Builds its next packet, whose first
+  // bit leaves now, into `packet`.
+  struct Pulled {
+    bool sent;  // False: the flow may not send any more, and has built nothing.
+    bool more;  // It may send another one when its turn comes again.
+  };
+  virtual Pulled Pull(uint32_t slot, Packet& packet) = 0;
+
+  virtual void OnTimer(uint64_t key) = 0;
+
+  virtual void OnDropNotice(const DropNotice& notice) = 0;
+  virtual void OnFlowEnded(const FlowEnded& ended) = 0;
+
+  // At the end of the run: what is known of flows that have not been logged.
+  virtual void CollectUnfinishedSenders(std::vector<FlowRecord>& records) = 0;
+  virtual void CollectUnfinishedReceivers(std::vector<FlowRecord>& records) = 0;
+
+  // The host will run soon: asks for the memory it will touch first.
+  virtual void Prefetch() const {}
+
+  virtual size_t memory_bytes() const = 0;
+};
+
+}  // namespace heddle

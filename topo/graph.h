@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network as a graph: hosts, switches and the links between them.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+
+namespace heddle {
+
+// One direction of a link.
+struct Channel {
+  BitRate rate;
+  Duration delay;  // Propagation plus the latency of the switch it leads to.
+};
+
+// Vertices are numbered hosts first: host h is vertex h, switch s is vertex hosts + s.
+struct Graph {
+  struct SwitchVertex {
+    std::string name;
+    int tier;  // 0: has hosts; growing towards the core.
+  };
+  struct Link {
+    uint32_t a;
+    uint32_t b;
+    Channel a_to_b;
+    Channel b_to_a;
+    std::string name;
+  };
+
+  size_t hosts = 0;
+  std::vector<SwitchVertex> switches;
+  std::vector<Link> links;  // The ports of a vertex are numbered in the order of its links.
+
+  size_t vertices() const { return hosts + switches.size(); }
+  bool IsHost(uint32_t vertex) const { return vertex < hosts; }
+  std::string NameOf(uint32_t vertex) const {
+    return IsHost(vertex) ? "host" + std::to_string(vertex) : switches[vertex - hosts].name;
+  }
+};
+
+// The graph with a list of neighbours for each vertex, by port.
+class Adjacency {
+ public:
+  struct Port {
+    uint32_t peer;
+    uint32_t link;
+    Channel out;  // From this vertex to its peer.
+  };
+
+  explicit Adjacency(const Graph& graph) : ports_(graph.vertices()) {
+    for (uint32_t l = 0; l < graph.links.size(); ++l) {
+      const Graph::Link& link = graph.links[l];
+      ports_[link.a].push_back({link.b, l, link.a_to_b});
+      ports_[link.b].push_back({link.a, l, link.b_to_a});
+    }
+  }
+
+  const std::vector<Port>& Of(uint32_t vertex) const { return ports_[vertex]; }
+
+ private:
+  std::vector<std::vector<Port>> ports_;
+};
+
+}  // namespace heddle

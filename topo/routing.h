@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shortest paths by hop count, all of them; hosts never forward.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/paths.h"
+#include "fabric/switch.h"
+#include "topo/graph.h"
+
+namespace heddle {
+
+class Routing {
+ public:
+  explicit Routing(const Graph& graph);
+
+  // The table of switch `s`: towards each host, the ports of all shortest paths, ascending.
+  RoutingTable TableOf(SwitchId s) const;
+
+  // The switch that host `h` is attached to; with several, the first.
+  SwitchId LeafOf(HostId h) const { return leaf_of_host_[h]; }
+
+  // What hosts may choose from: the paths between each pair of leaves, weighted by the least rate
+  // along them.
+  std::unique_ptr<PathTable> MakePathTable() const;
+
+  // All shortest paths from host to host, as the channels crossed.
+  std::vector<std::vector<Channel>> PathsBetween(HostId src, HostId dst) const;
+
+  // Pairs of leaves without a path, as "leaf3 cannot reach leaf7"; empty if there are none.
+  std::vector<std::string> Unreachable() const;
+
+  const Adjacency& adjacency() const { return adjacency_; }
+  size_t leaves() const { return leaves_.size(); }
+
+ private:
+  struct Step {
+    PortIndex port;
+    uint32_t peer;
+    Channel channel;
+  };
+
+  std::vector<uint32_t> DistancesTo(uint32_t vertex) const;
+  std::vector<Step> NextHops(uint32_t vertex, HostId dst) const;
+  std::vector<PortIndex> UplinksOf(SwitchId s) const;
+  std::vector<PathChoice> ChoicesBetween(SwitchId leaf, HostId dst) const;
+  uint32_t PathDivisor(int tier) const;
+
+  const Graph& graph_;
+  Adjacency adjacency_;
+  std::vector<SwitchId> leaf_of_host_;
+  std::vector<SwitchId> leaves_;                  // Switches that have hosts.
+  std::vector<uint32_t> leaf_index_;              // By switch; into `leaves_`.
+  std::vector<std::vector<uint32_t>> distances_;  // By leaf index, then by vertex.
+  std::vector<uint32_t> radix_of_tier_;           // The most uplinks of a switch in it.
+};
+
+}  // namespace heddle

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the id of a flow to its slot at this host: open addressing with linear probing, sized for the
+// flows alive. Only for finding; its order never reaches a result.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/packet.h"
+
+namespace heddle {
+
+class FlowTable {
+ public:
+  static constexpr uint32_t kAbsent = ~uint32_t{0};
+
+  // The slot of `flow`, kAbsent if it is not here.
+  uint32_t Find(FlowId flow) const {
+    for (size_t i = Home(flow);; i = (i + 1) & mask_) {
+      const Entry& entry = entries_[i];
+      if (entry.slot == kAbsent) return kAbsent;
+      if (entry.flow == flow) return entry.slot;
+    }
+  }
+
+  // `flow` must not be in the table.
+  void Insert(FlowId flow, uint32_t slot) {
+    if (++size_ * 2 > entries_.size()) Grow();
+    size_t i = Home(flow);
+    while (entries_[i].slot != kAbsent) i = (i + 1) & mask_;
+    entries_[i] = {flow, slot};
+  }
+
+  // `flow` must be in the table.
+  void Erase(FlowId flow) {
+    size_t hole = Home(flow);
+    while (entries_[hole].flow != flow || entries_[hole].slot == kAbsent) hole = (hole + 1) & mask_;
+    // Pull back what probing would no longer find across the hole.
+    for (size_t i = (hole + 1) & mask_; entries_[i].slot != kAbsent; i = (i + 1) & mask_) {
+      const size_t distance = (i - Home(entries_[i].flow)) & mask_;
+      if (distance >= ((i - hole) & mask_)) {
+        entries_[hole] = entries_[i];
+        hole = i;
+      }
+    }
+    entries_[hole].slot = kAbsent;
+    --size_;
+  }
+
+  size_t size() const { return size_; }
+  size_t memory_bytes() const { return entries_.capacity() * sizeof(Entry); }
+
+ private:
+  struct Entry {
+    FlowId flow = 0;
+    uint32_t slot = kAbsent;
+  };
+
+  // Fibonacci hashing: flow ids are consecutive.
+  size_t Home(FlowId flow) const { return (flow * uint64_t{0x9e3779b97f4a7c15}) >> shift_; }
+
+  void Grow() {
+    std::vector<Entry> old = std::move(entries_);
+    entries_.assign(old.size() * 2, Entry{});
+    mask_ = entries_.size() - 1;
+    --shift_;
+    for (const Entry& entry : old) {
+      if (entry.slot == kAbsent) continue;
+      size_t i = Home(entry.flow);
+      while (entries_[i].slot != kAbsent) i = (i + 1) & mask_;
+      entries_[i] = entry;
+    }
+  }
+
+  std::vector<Entry> entries_ = std::vector<Entry>(8);
+  size_t mask_ = 7;
+  int shift_ = 61;
+  size_t size_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Was a retransmission needed? A segment sent again was needed if the copy sent before it had been
+// dropped by then, and spurious otherwise: delivered, or still on its way.
+//
+// The node that drops a packet says so in a letter, which is read a window later, so the verdict on a
+// retransmission waits until every drop before it must be known.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/units.h"
+#include "fabric/flow.h"
+#include "fabric/letters.h"
+
+namespace heddle {
+
+class RetransmissionJudge {
+ public:
+  void Reset();
+
+  // The copy `tx_id` of a segment is being sent again at `now`, or presumed lost on account of
+  // duplicate ACKs.
+  void OnRetransmission(uint32_t tx_id, Time now) { cases_.push_back({tx_id, false, now}); }
+  void OnFastRetransmit(uint32_t tx_id, Time now) { cases_.push_back({tx_id, true, now}); }
+
+  void OnDrop(const DropNotice& notice) { drops_.push_back({notice.tx_id, notice.at}); }
+
+  // Whether it is worth calling Settle before the flow ends.
+  bool HasMany() const { return cases_.size() >= 64; }
+
+  // Decides the cases before `known`, up to when all drops are known, into `record`.
+  void Settle(Time known, SenderRecord& record);
+
+  size_t memory_bytes() const {
+    return cases_.capacity() * sizeof(Case) + drops_.capacity() * sizeof(Drop);
+  }
+
+ private:
+  struct Case {
+    uint32_t tx_id;
+    bool fast_retransmit;
+    Time at;
+  };
+  struct Drop {
+    uint32_t tx_id;
+    Time at;
+  };
+
+  std::vector<Case> cases_;  // In the order of time.
+  std::vector<Drop> drops_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of a TCP or DCTCP flow: what has arrived, and what to say about it (RFC 5681
+// section 4.2, RFC 2018, RFC 2883, RFC 8257 section 3.2).
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/flow.h"
+#include "fabric/host.h"
+#include "fabric/reordering.h"
+#include "transport/segment_set.h"
+#include "transport/tcp_sender.h"
+
+namespace heddle {
+
+class TcpReceiver {
+ public:
+  // Expects `spec`. The slot may have held another flow before.
+  void Open(const FlowSpec& spec, Host& host, const TcpShared& shared);
+
+  void OnData(const Packet& data);
+  void OnSyn(const Packet& syn);
+
+  // The delayed-ACK timer has fired.
+  void OnTimer();
+
+  // What is known here; `sender` has come with the letter that ends the flow.
+  void OnFlowEnded(const FlowEnded& ended) { record_.sender = ended.sender; }
+  const FlowRecord& record() const { return record_; }
+
+  FlowId id() const { return record_.spec.id; }
+  size_t memory_bytes() const { return ahead_.memory_bytes() + tracker_.memory_bytes(); }
+
+ private:
+  void Observe(const Packet& data);
+  void NotePath(uint16_t path);
+  bool Accept(const Packet& data);
+  int64_t PayloadOf(uint32_t segment) const;
+  void Report(uint32_t segment);
+
+  void NoteMark(const Packet& data);
+  void DelayAck(const Packet& data);
+  void SetTimer();
+  void SendAck(const Packet& data, uint8_t flags);
+  void FillSackBlocks(Packet& ack) const;
+
+  uint32_t next_ = 0;         // The next segment expected.
+  uint32_t segments_ = 0;
+  uint32_t highest_ = 0;      // One past the highest segment seen.
+  uint32_t tuple_hash_ = 0;   // Of the ACKs.
+  SegmentSet ahead_;          // Beyond a hole.
+  int64_t bytes_ahead_ = 0;
+  std::array<uint32_t, 3> reported_{};  // One segment of each block to report, the latest first.
+  uint32_t reported_count_ = 0;
+  bool echo_ = false;         // What the next ACK says of congestion.
+  bool ack_armed_ = false;    // The host holds a timer for ack_deadline_.
+  int64_t unanswered_ = 0;    // In-order packets since the last ACK.
+  Time ack_deadline_;
+  Packet last_data_;          // What a delayed ACK answers.
+  std::vector<uint64_t> paths_seen_;  // Bit p of all words: a packet came over path p.
+  ReorderingTracker tracker_;
+  Host* host_ = nullptr;
+  const TcpShared* shared_ = nullptr;
+  FlowRecord record_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of a TCP or DCTCP flow: what to send, when to send it again, and how fast.
+//
+// Sequence numbers count segments. Loss recovery is that of RFC 6675 (SACK) or RFC 6582 (NewReno),
+// started by duplicate ACKs (RFC 5681 section 3.2); the retransmission timer that of RFC 6298.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/flow.h"
+#include "fabric/host.h"
+#include "fabric/host_policy.h"
+#include "fabric/transport.h"
+#include "transport/congestion_control.h"
+#include "transport/judge.h"
+#include "transport/rtt.h"
+#include "transport/scoreboard.h"
+#include "transport/tcp_settings.h"
+
+namespace heddle {
+
+// What all flows of an experiment share.
+struct TcpShared {
+  TcpSettings settings;
+  PacketSizes sizes;
+  RtoLimits rto;
+  uint32_t max_segments;  // In a window: the least of rwnd, max_cwnd and what SACK can name.
+  std::unique_ptr<CongestionControl> control;
+  Duration close_delay;  // From the end of the sender to the end of the receiver.
+
+  TcpShared(const TcpSettings& settings, Duration close_delay);
+};
+
+class TcpSender {
+ public:
+  // Begins `spec` at this instant. The slot may have held another flow before.
+  void Start(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared);
+
+  // Starts from where an earlier flow between the same hosts left off (setup: persistent).
+  struct Memory {
+    double cwnd;
+    double ssthresh;
+    RttEstimator rtt;
+    Time idle_since;
+  };
+  void Resume(const Memory& memory);
+  Memory Remember(Time now) const { return {window_.cwnd, window_.ssthresh, rtt_, now}; }
+
+  void OnAck(const Packet& ack);
+  void OnSynAck();
+  Transport::Pulled Pull(Packet& packet);
+
+  // The timer of kind kRetransmit has fired.
+  void OnTimer();
+
+  void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
+
+  // The counters, with the cases decided whose drops are all known.
+  const SenderRecord& Settle(Time known);
+
+  FlowId id() const { return flow_.id; }
+  const FlowSpec& spec() const { return spec_; }
+  bool done() const { return record_.done != kNever; }
+  double cwnd() const { return window_.cwnd; }
+  const CongestionWindow& window() const { return window_; }
+  size_t memory_bytes() const { return board_.memory_bytes() + judge_.memory_bytes(); }
+
+ private:
+  bool IsSack() const { return shared_->settings.recovery == TcpSettings::Recovery::kSack; }
+  uint32_t FlightSize() const { return nxt_ - board_.first(); }  // RFC 5681, in segments.
+  // Whether the window has room for one segment beyond `segments`.
+  bool Fits(uint32_t segments) const { return (segments + 1) * window_.mss <= window_.cwnd; }
+  // Payload of the first `segments` segments.
+  int64_t PayloadUpTo(uint32_t segments) const {
+    return segments == segments_ ? spec_.size : segments * shared_->sizes.mss;
+  }
+
+  bool CanSend() const;
+  void GetReady();
+  uint32_t NextSegment();
+  void Build(uint32_t segment, Packet& packet);
+  void SendSyn();
+
+  void Advance(const Packet& ack, uint32_t newly_sacked);
+  void OnDuplicateAck(const Packet& ack, uint32_t newly_sacked);
+  void TellPolicy(const Packet& ack, int64_t newly_acked, uint32_t newly_sacked, Duration rtt);
+
+  bool MayEnterRecovery() const;
+  void EnterRecovery();
+  void ContinueRecovery(int64_t newly_acked);
+  void HalveThreshold();
+
+  void RestartTimer();
+  void SetDeadline(Time deadline);
+  void OnTimeout();
+  void Finish();
+
+  // Touched by every ACK and every packet.
+  Scoreboard board_;  // first() is the oldest unacknowledged segment.
+  uint32_t nxt_ = 0;  // The next to send; below board_.end() only when NewReno has rewound.
+  uint32_t segments_ = 0;
+  uint32_t tx_id_ = 0;
+  uint32_t slot_ = 0;
+  uint32_t dupacks_ = 0;
+  bool in_round_ = false;      // The NIC knows that this flow may send.
+  bool in_recovery_ = false;
+  bool resend_first_ = false;  // Fast retransmit: the first segment goes out whatever the window.
+  bool may_send_ = false;      // Connected.
+  bool send_cwr_ = false;
+  bool partial_ack_seen_ = false;
+  CongestionWindow window_;
+  RttEstimator rtt_;
+  Time deadline_ = kNever;     // Of the retransmission timer.
+  Time armed_ = kNever;        // The earliest timer the host holds for it.
+  int64_t recover_ = -1;       // board_.end() when recovery was entered, or at the last timeout.
+  int32_t backoff_ = 1;
+  uint32_t timed_out_first_ = 0;
+  bool timed_out_ = false;     // timed_out_first_ is valid.
+  Host* host_ = nullptr;
+  const TcpShared* shared_ = nullptr;
+  HostFlow flow_;
+  FlowSpec spec_;
+  SenderRecord record_;
+  RetransmissionJudge judge_;
+};
+
+}  // namespace heddle
