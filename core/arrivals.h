@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the in-wires of one node in the order (time, in-port, FIFO): a tree of minima over the arrival
-// of each wire's front packet, with the port in the low bits of the key, so that a tie goes to the lower
-// port. Replacing the first walks one path from leaf to root, without a branch to mispredict.
+// Merges the in-wires of one node in the order (time, in-port, FIFO): a tree of minima over the
+// arrival of each wire's front packet, with the port in the low bits of the key, so that a tie goes
+// to the lower port. Replacing the first walks one path from leaf to root, without a branch to
+// mispredict.
 
 #pragma once
 
@@ -20,8 +21,8 @@ class Arrivals {
   // The wire that arrives at the next free in-port, numbered from 0.
   void Add(const WireTail& tail);
 
-  // The latest arrival that a key can hold: 2^61 ps (26 days) divided by the number of ports, rounded
-  // up to a power of two.
+  // The latest arrival that a key can hold: 2^61 ps (26 days) divided by the number of ports,
+  // rounded up to a power of two.
   Time Latest() const { return {kNever.ps >> port_bits_}; }
 
   // When the next packet arrives, kNever if none is on its way; on which port; and the packet.

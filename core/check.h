@@ -29,9 +29,9 @@ void SetCheckTime(Time now);
 }  // namespace heddle
 
 // HEDDLE_CHECK(condition, "format", ...): the arguments are formatted only on failure.
-#define HEDDLE_CHECK(condition, ...)                                                          \
-  do {                                                                                        \
-    if (!(condition)) [[unlikely]] {                                                          \
+#define HEDDLE_CHECK(condition, ...)                                                         \
+  do {                                                                                       \
+    if (!(condition)) [[unlikely]] {                                                         \
       ::heddle::BrokenInvariant(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
-    }                                                                                         \
+    }                                                                                        \
   } while (false)

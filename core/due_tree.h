@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each of a set of things is next due: a tree of minima. The earliest is at the root, those due
-// before a given time are found without looking at the others, so what is idle costs nothing.
+// When each of a set of things is next due: a tree of minima. The earliest is at the root, those
+// due before a given time are found without looking at the others, so what is idle costs nothing.
 
 #pragma once
 

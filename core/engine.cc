@@ -13,8 +13,8 @@ namespace {
 // With fewer nodes than this at work, meeting at the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 32;
 
-// The groups of each shard: the heaviest first, each to the shard with the least work so far. Leaves
-// and spines come to lie on every shard, so many wires need not cross threads.
+// The groups of each shard: the heaviest first, each to the shard with the least work so far.
+// Leaves and spines come to lie on every shard, so many wires need not cross threads.
 std::vector<std::vector<Group*>> Distribute(const std::vector<std::unique_ptr<Group>>& groups,
                                             size_t shards) {
   std::vector<size_t> order(groups.size());
@@ -132,10 +132,9 @@ bool Engine::OpenNextWindow() {
 }
 
 int64_t Engine::node_visits() const {
-  return std::accumulate(shards_.begin(), shards_.end(), int64_t{0},
-                         [](int64_t sum, const std::unique_ptr<Shard>& shard) {
-                           return sum + shard->total_visits();
-                         });
+  return std::accumulate(
+      shards_.begin(), shards_.end(), int64_t{0},
+      [](int64_t sum, const std::unique_ptr<Shard>& shard) { return sum + shard->total_visits(); });
 }
 
 uint64_t Engine::packets_on_wires() const {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs nodes through simulated time. There is no global event queue.
 //
-// Nothing that a node does can be felt by another before a packet has crossed the link between them.
-// So time is cut into windows no longer than the shortest link (the lookahead); inside a window every
-// node runs alone, and what it sends lies on its wires, stamped with its arrival, when the next window
-// opens. Windows in which nobody has anything due are skipped.
+// Nothing that a node does can be felt by another before a packet has crossed the link between
+// them. So time is cut into windows no longer than the shortest link (the lookahead); inside a
+// window every node runs alone, and what it sends lies on its wires, stamped with its arrival, when
+// the next window opens. Windows in which nobody has anything due are skipped.
 //
-// The order of everything a node handles is fixed by time, port and key (core/node.h). So results do
-// not depend on the order in which nodes run, on the length of windows, or on the number of threads.
+// The order of everything a node handles is fixed by time, port and key (core/node.h). So results
+// do not depend on the order in which nodes run, on the length of windows, or on the number of
+// threads.
 
 #pragma once
 
@@ -59,16 +60,17 @@ class Engine {
   // `node` must outlive the engine. Nodes run in the order in which they were added.
   void Add(Node& node, GroupId group);
 
-  // `wire`, whose tail a port of `from` holds and which must stay where it is, leads to the next in-port
-  // of `to`. A packet takes at least `least` from the moment the port has it to its arrival.
+  // `wire`, whose tail a port of `from` holds and which must stay where it is, leads to the next
+  // in-port of `to`. A packet takes at least `least` from the moment the port has it to its
+  // arrival.
   void Connect(Node& from, WireTail& wire, Node& to, Duration least);
 
   // No window is longer than this.
   void LimitWindow(Duration longest) { lookahead_ = std::min(lookahead_, longest); }
   Duration lookahead() const { return lookahead_; }
 
-  // Distributes the groups over `threads` threads, fewer if there are fewer groups. Called once, when
-  // everything has been added.
+  // Distributes the groups over `threads` threads, fewer if there are fewer groups. Called once,
+  // when everything has been added.
   void Place(int threads);
 
   // --- Running ---

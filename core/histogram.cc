@@ -46,8 +46,8 @@ void Histogram::Merge(const Histogram& other) {
 }
 
 int64_t Histogram::Percentile(double p) const {
-  const int64_t rank = std::max<int64_t>(
-      1, static_cast<int64_t>(std::ceil(p * static_cast<double>(count_))));
+  const int64_t rank =
+      std::max<int64_t>(1, static_cast<int64_t>(std::ceil(p * static_cast<double>(count_))));
   int64_t seen = 0;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     seen += buckets_[i];

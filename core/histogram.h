@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of non-negative integers in buckets of at most 1/128 relative width: exact up to 255, and in
-// its count, sum and maximum. Two histograms add up to the same whatever the order.
+// Counts of non-negative integers in buckets of at most 1/128 relative width: exact up to 255, and
+// in its count, sum and maximum. Two histograms add up to the same whatever the order.
 
 #pragma once
 
@@ -17,7 +17,9 @@ class Histogram {
 
   int64_t count() const { return count_; }
   int64_t max() const { return max_; }
-  double mean() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_); }
+  double mean() const {
+    return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
+  }
 
   // The smallest value such that a share of at least `p` of all values does not exceed it (its
   // bucket's upper end, at most the maximum); 0 if there are none.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread has to tell another about the window just simulated, read at the start of the next.
+// What one thread has to tell another about the window just simulated, read at the start of the
+// next.
 
 #pragma once
 
@@ -55,7 +56,7 @@ class Outbox {
     std::vector<Announcement> announcements;  // Wires that may have been empty before this window.
     std::vector<Letter> letters;
     std::vector<WireHead*> grown;  // Wires whose ring the sender has replaced.
-    Time due = kNever;         // When the earliest of all this matters.
+    Time due = kNever;             // When the earliest of all this matters.
   };
 
   // Called by the writer only.

@@ -37,16 +37,16 @@ struct SackBlock {
 // Sequence numbers count segments of the flow's MSS, so 32 bits reach 6 TB at 1460 bytes.
 struct alignas(64) Packet {
   enum Flag : uint8_t {
-    kEct = 1,            // ECN-capable (RFC 3168); only such packets are marked.
-    kCe = 2,             // Congestion experienced, set by a switch.
-    kEce = 4,            // ECN echo, on ACKs.
-    kCwr = 8,            // Congestion window reduced (RFC 3168).
+    kEct = 1,  // ECN-capable (RFC 3168); only such packets are marked.
+    kCe = 2,   // Congestion experienced, set by a switch.
+    kEce = 4,  // ECN echo, on ACKs.
+    kCwr = 8,  // Congestion window reduced (RFC 3168).
     kRetransmission = 16,
-    kDsack = 32,         // On ACKs: the segment that caused it had arrived before (RFC 2883).
+    kDsack = 32,  // On ACKs: the segment that caused it had arrived before (RFC 2883).
   };
 
-  Time arrival;             // Last bit received at the far end of the wire it lies on.
-  Time sent;                // DATA: first bit left the NIC. ACK: echo of the DATA that caused it.
+  Time arrival;  // Last bit received at the far end of the wire it lies on.
+  Time sent;     // DATA: first bit left the NIC. ACK: echo of the DATA that caused it.
   FlowId flow = 0;
   uint32_t tuple_hash = 0;  // Of (src, dst, sport, dport, protocol), unsalted.
   uint32_t seq = 0;         // DATA: segment number. ACK: next segment expected.
@@ -59,11 +59,11 @@ struct alignas(64) Packet {
   PacketKind kind = PacketKind::kData;
   uint8_t priority = 0;
   uint8_t flags = 0;
-  uint8_t hops = 0;         // Switches passed.
+  uint8_t hops = 0;  // Switches passed.
   union {
     struct {
-      uint32_t tx_id;       // Numbers every transmission of the flow, retransmissions included.
-      uint32_t payload;     // Bytes of the flow in this segment.
+      uint32_t tx_id;    // Numbers every transmission of the flow, retransmissions included.
+      uint32_t payload;  // Bytes of the flow in this segment.
       uint32_t unused;
     } data;
     struct {

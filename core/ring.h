@@ -27,7 +27,8 @@ class Ring {
   const T& operator[](size_t i) const { return slots_[(head_ + i) & mask_]; }
 
   void push_back(const T& value) {
-    if (size() == slots_.size()) [[unlikely]] Grow();
+    if (size() == slots_.size()) [[unlikely]]
+      Grow();
     slots_[tail_++ & mask_] = value;
   }
   void pop_front() { ++head_; }

@@ -19,9 +19,9 @@ namespace heddle {
 // the whole fabric.
 struct Group {
   std::vector<Node*> nodes;
-  DueTree due;                // By index in `nodes`.
+  DueTree due;                    // By index in `nodes`.
   Duration lookahead{kNever.ps};  // The least time a packet needs between two of them.
-  int64_t weight = 0;         // In-wires: a measure of the work.
+  int64_t weight = 0;             // In-wires: a measure of the work.
 };
 
 class Shard {
@@ -55,13 +55,12 @@ class Shard {
 
   const uint32_t index_;
   std::vector<Group*> groups_;
-  DueTree due_;  // By index in `groups_`.
+  DueTree due_;                                    // By index in `groups_`.
   std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
   std::vector<Outbox*> inboxes_;                   // By sending shard.
-  std::vector<size_t> due_nodes_;  // Of the group at work, in the window at hand.
+  std::vector<size_t> due_nodes_;                  // Of the group at work, in the window at hand.
   int64_t visits_ = 0;
   int64_t total_visits_ = 0;
 };
-
 
 }  // namespace heddle

@@ -2,9 +2,10 @@
 // The timers of one node: a heap ordered by (time, key), so that timers of one instant fire in an
 // order that does not depend on when they were set.
 //
-// There is no way to cancel: finding an entry in a heap is O(n), and few timers are. Who sets a timer
-// keeps its deadline beside it, ignores a firing that no longer holds and sets the timer again if
-// the deadline has moved. A flow that restarts its timer with each ACK then has one entry here.
+// There is no way to cancel: finding an entry in a heap is O(n), and few timers are. Who sets a
+// timer keeps its deadline beside it, ignores a firing that no longer holds and sets the timer
+// again if the deadline has moved. A flow that restarts its timer with each ACK then has one entry
+// here.
 
 #pragma once
 

@@ -79,9 +79,15 @@ constexpr Duration SerializationDelay(Bytes size, BitRate rate) {
 inline namespace literals {
 
 constexpr Duration operator""_ps(unsigned long long n) { return {static_cast<int64_t>(n)}; }
-constexpr Duration operator""_ns(unsigned long long n) { return 1'000_ps * static_cast<int64_t>(n); }
-constexpr Duration operator""_us(unsigned long long n) { return 1'000_ns * static_cast<int64_t>(n); }
-constexpr Duration operator""_ms(unsigned long long n) { return 1'000_us * static_cast<int64_t>(n); }
+constexpr Duration operator""_ns(unsigned long long n) {
+  return 1'000_ps * static_cast<int64_t>(n);
+}
+constexpr Duration operator""_us(unsigned long long n) {
+  return 1'000_ns * static_cast<int64_t>(n);
+}
+constexpr Duration operator""_ms(unsigned long long n) {
+  return 1'000_us * static_cast<int64_t>(n);
+}
 constexpr Duration operator""_s(unsigned long long n) { return 1'000_ms * static_cast<int64_t>(n); }
 
 constexpr BitRate operator""_Mbps(unsigned long long n) {
@@ -93,7 +99,9 @@ constexpr BitRate operator""_Gbps(unsigned long long n) {
 
 constexpr Bytes operator""_B(unsigned long long n) { return {static_cast<int64_t>(n)}; }
 constexpr Bytes operator""_KB(unsigned long long n) { return {static_cast<int64_t>(n) * 1'000}; }
-constexpr Bytes operator""_MB(unsigned long long n) { return {static_cast<int64_t>(n) * 1'000'000}; }
+constexpr Bytes operator""_MB(unsigned long long n) {
+  return {static_cast<int64_t>(n) * 1'000'000};
+}
 
 }  // namespace literals
 }  // namespace heddle

@@ -2,13 +2,15 @@
 // One directed link: a FIFO ring of packets, each stamped with its arrival time. The sending port
 // holds its tail end and the receiving node its head end; nothing else touches the ring.
 //
-//   1. The tail pushes only packets that arrive at or after the end of its window; the head takes only
-//      packets that arrive before the end of its own. So within one window they never meet at a packet,
-//      and the window barrier orders everything else.
+//   1. The tail pushes only packets that arrive at or after the end of its window; the head takes
+//   only
+//      packets that arrive before the end of its own. So within one window they never meet at a
+//      packet, and the window barrier orders everything else.
 //   2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
 //   3. Each end keeps a copy of the other's index and looks at the original only when the copy no
 //      longer suffices.
-//   4. A full ring is replaced by one of twice the size. A head on another thread may still read the
+//   4. A full ring is replaced by one of twice the size. A head on another thread may still read
+//   the
 //      old one, which is freed when that thread next reads its mail.
 
 #pragma once
@@ -45,24 +47,27 @@ class WireTail {
 
   // The slot for the next packet: fill it in, then Commit().
   Packet& Slot() {
-    if (pushed() - head_seen_ > mask_) [[unlikely]] MakeRoom();
+    if (pushed() - head_seen_ > mask_) [[unlikely]]
+      MakeRoom();
     return Ring()->slots[pushed() & mask_];
   }
 
-  // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the sender's
-  // window as the receiver sees it, and `previous` the arrival of the packet pushed before this one: if
-  // that lies at or beyond the horizon it is still on the wire, and the receiver knows of it.
+  // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the
+  // sender's window as the receiver sees it, and `previous` the arrival of the packet pushed before
+  // this one: if that lies at or beyond the horizon it is still on the wire, and the receiver knows
+  // of it.
   void Commit(Time arrival, Time previous, Time horizon) {
-    HEDDLE_CHECK(arrival >= horizon, "a packet arrives at {} ps, inside the window that ends at {} ps",
-                 arrival.ps, horizon.ps);
+    HEDDLE_CHECK(arrival >= horizon,
+                 "a packet arrives at {} ps, inside the window that ends at {} ps", arrival.ps,
+                 horizon.ps);
     const uint64_t next = pushed() + 1;
     tail_.store(next, std::memory_order_release);
     __builtin_prefetch(&Ring()->slots[next & mask_], /*rw=*/1);
     if (previous < horizon) Announce(arrival);
   }
 
-  // A packet by its number, counted from 0, and by its distance from the end (1: the last one). It must
-  // not have arrived yet.
+  // A packet by its number, counted from 0, and by its distance from the end (1: the last one). It
+  // must not have arrived yet.
   Packet& At(uint64_t number) { return Ring()->slots[number & mask_]; }
   const Packet& FromBack(uint64_t i) const { return Ring()->slots[(pushed() - i) & mask_]; }
 
@@ -82,7 +87,8 @@ class WireTail {
 
   std::atomic<PacketRing*> ring_ = nullptr;  // Allocated with the first packet.
   std::atomic<uint64_t> tail_ = 0;
-  uint64_t head_seen_ = ~uint64_t{0};  // As if one packet too many were there, until there is a ring.
+  uint64_t head_seen_ =
+      ~uint64_t{0};  // As if one packet too many were there, until there is a ring.
   uint32_t mask_ = 0;
   PortIndex in_port_ = 0;
   bool within_group_ = true;

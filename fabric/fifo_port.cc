@@ -2,6 +2,8 @@
 
 #include "fabric/fifo_port.h"
 
+#include <absl/numeric/int128.h>
+
 #include <utility>
 
 #include "core/check.h"
@@ -58,7 +60,7 @@ void FifoPort::MakeRoom(Time now) {
 Bytes FifoPort::Unsent(Time now) const {
   const int64_t wait = QueueingDelay(now).ps;
   if (ps_per_byte_ != 0) return {(wait + ps_per_byte_ - 1) / ps_per_byte_};
-  return {static_cast<int64_t>(static_cast<__int128>(wait) * rate_.bps / kBitPicoseconds)};
+  return {static_cast<int64_t>(absl::int128(wait) * rate_.bps / kBitPicoseconds)};
 }
 
 FifoPort::Counters FifoPort::Committed() const {

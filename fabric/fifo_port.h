@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An egress port with one FIFO queue, drop-tail, ECN marking at enqueue, and never paused.
 //
-// For such a port the departure of a packet is known when it is enqueued: nothing that comes later can
-// change it. So the packet goes onto the wire at once, stamped with its future arrival, and one
-// handling per packet-hop gives the same result, to the picosecond, as separate arrival and departure
-// events. The queue at any instant is the set of packets whose departure lies after it.
+// For such a port the departure of a packet is known when it is enqueued: nothing that comes later
+// can change it. So the packet goes onto the wire at once, stamped with its future arrival, and one
+// handling per packet-hop gives the same result, to the picosecond, as separate arrival and
+// departure events. The queue at any instant is the set of packets whose departure lies after it.
 
 #pragma once
 
@@ -23,11 +23,11 @@ inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 2;
 
 struct PortSettings {
   BitRate rate;
-  Duration delay;           // Propagation plus what the receiving switch adds; at least 1 ps.
-  Bytes wire_overhead;      // On the wire but not in buffers: preamble and inter-frame gap.
-  bool count_packets = false;         // `buffer` and `mark_above` are packets, not bytes.
-  int64_t buffer = kUnlimited;        // A packet that would exceed this is dropped.
-  int64_t mark_above = kUnlimited;    // DCTCP's K: marks when the queue, packet included, exceeds it.
+  Duration delay;               // Propagation plus what the receiving switch adds; at least 1 ps.
+  Bytes wire_overhead;          // On the wire but not in buffers: preamble and inter-frame gap.
+  bool count_packets = false;   // `buffer` and `mark_above` are packets, not bytes.
+  int64_t buffer = kUnlimited;  // A packet that would exceed this is dropped.
+  int64_t mark_above = kUnlimited;  // DCTCP's K: marks when the queue, packet included, exceeds it.
 };
 
 class alignas(64) FifoPort {
@@ -44,8 +44,8 @@ class alignas(64) FifoPort {
 
   explicit FifoPort(const PortSettings& settings);
 
-  // Enqueues a copy of `packet` at `now`, which never decreases; `path_part` is what this hop adds to
-  // the id of the path taken. False: dropped, the buffer is full.
+  // Enqueues a copy of `packet` at `now`, which never decreases; `path_part` is what this hop adds
+  // to the id of the path taken. False: dropped, the buffer is full.
   [[gnu::always_inline]] bool Send(const Packet& packet, uint16_t path_part, Time now,
                                    const Window& window) {
     const int64_t size = SizeOf(packet);
@@ -124,13 +124,14 @@ class alignas(64) FifoPort {
     const uint32_t is_data = slot.kind == PacketKind::kData ? 1 : 0;
     payload_bytes_ += slot.data.payload & (0 - is_data);
     backlog_ += size;
-    if (tail_ - head_ > mask_) [[unlikely]] MakeRoom(now);
+    if (tail_ - head_ > mask_) [[unlikely]]
+      MakeRoom(now);
     queue_[tail_++ & mask_] = {departure, size};
     wire_.Commit(arrival, previous_arrival, window.Horizon(wire_));
   }
 
-  // Brings the queue up to `now`. It is done only when something depends on it: what has departed may
-  // stay in the count while even so neither a drop nor a mark is possible.
+  // Brings the queue up to `now`. It is done only when something depends on it: what has departed
+  // may stay in the count while even so neither a drop nor a mark is possible.
   void ForgetDeparted(Time now) {
     for (; head_ != tail_ && queue_[head_ & mask_].departure <= now; ++head_) {
       backlog_ -= queue_[head_ & mask_].size;
@@ -155,7 +156,7 @@ class alignas(64) FifoPort {
   Time busy_until_{-kNever.ps};  // Of the last transmission committed; long ago if there was none.
   int64_t backlog_ = 0;          // Of what is in queue_.
   int64_t harmless_;             // A backlog that can cause neither a drop nor a mark.
-  Queued* queue_;                // A ring: what is committed, from the first not known to have left.
+  Queued* queue_;  // A ring: what is committed, from the first not known to have left.
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
   uint32_t mask_;

@@ -27,16 +27,16 @@ struct FlowSpec {
   uint16_t dport = 0;
   uint16_t workload = 0;  // Index of the workload entry it comes from.
   uint16_t size_class = 0;
-  bool measured = true;   // Counts in the statistics.
-  int64_t size = 1;       // Payload bytes, at least 1.
+  bool measured = true;  // Counts in the statistics.
+  int64_t size = 1;      // Payload bytes, at least 1.
   Time start;
 };
 
 // What the sender knows once its last byte is acknowledged.
 struct SenderRecord {
-  Time done = kNever;           // The acknowledgement that covers the last byte has been processed.
-  int64_t packets = 0;          // Segments of the flow.
-  int64_t packets_sent = 0;     // Transmissions of data packets.
+  Time done = kNever;        // The acknowledgement that covers the last byte has been processed.
+  int64_t packets = 0;       // Segments of the flow.
+  int64_t packets_sent = 0;  // Transmissions of data packets.
   int64_t retransmissions = 0;
   int64_t retransmissions_spurious = 0;  // The latest copy had not been dropped.
   int64_t retransmissions_loss = 0;      // It had.
@@ -47,17 +47,17 @@ struct SenderRecord {
 
 // What the receiver knows.
 struct ReceiverRecord {
-  Time done = kNever;  // All bytes are there.
-  int64_t packets = 0;            // Data packets received, duplicates included.
+  Time done = kNever;   // All bytes are there.
+  int64_t packets = 0;  // Data packets received, duplicates included.
   int64_t duplicates = 0;
   int64_t ce_marked = 0;
   int64_t max_out_of_order_bytes = 0;  // The most bytes held beyond a hole.
-  int64_t reordered_net = 0;      // RFC 4737 reordered, in the order of transmission.
-  int64_t reordered_seq = 0;      // RFC 4737 reordered, first arrivals by sequence number.
+  int64_t reordered_net = 0;           // RFC 4737 reordered, in the order of transmission.
+  int64_t reordered_seq = 0;           // RFC 4737 reordered, first arrivals by sequence number.
   int32_t max_extent = 0;
   int32_t max_degree = 0;
   int32_t paths_used = 0;
-  int32_t hops = 0;               // Links crossed by the first data packet.
+  int32_t hops = 0;  // Links crossed by the first data packet.
 };
 
 struct FlowRecord {

@@ -11,9 +11,7 @@ namespace heddle {
 Host::Host(HostId id, std::unique_ptr<HostPolicy> policy)
     : policy_(std::move(policy)), hooks_(policy_ ? policy_->hooks() : 0), id_(id) {}
 
-void Host::SetTransport(std::unique_ptr<Transport> transport) {
-  transport_ = std::move(transport);
-}
+void Host::SetTransport(std::unique_ptr<Transport> transport) { transport_ = std::move(transport); }
 
 void Host::Attach() {
   if (policy_) policy_->Attach(view_);

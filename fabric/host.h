@@ -44,9 +44,7 @@ class Host final : public Node {
 
   void Run(const Window& window) override;
   void Prefetch() const override;
-  Time Due() const override {
-    return std::min({arrivals_.Next(), NextTimer(), NextService()});
-  }
+  Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
 
   // --- For the transport ---
@@ -117,8 +115,8 @@ class Host final : public Node {
   const Window* window_ = nullptr;
   std::optional<FifoPort> nic_;
   std::unique_ptr<Transport> transport_;
-  Ring<uint32_t> ready_;      // Slots of the flows that take turns.
-  Ring<FlowSpec> starts_;     // Flows that start soon, by (start, id).
+  Ring<uint32_t> ready_;   // Slots of the flows that take turns.
+  Ring<FlowSpec> starts_;  // Flows that start soon, by (start, id).
   Timers timers_;
   std::unique_ptr<HostPolicy> policy_;
   uint32_t hooks_ = 0;

@@ -53,8 +53,8 @@ class HostView {
   Time now() const;
   HostId id() const;
 
-  // The live paths to `dst`, as routing knows them: empty if there is nothing to choose. The version
-  // changes whenever any of them does.
+  // The live paths to `dst`, as routing knows them: empty if there is nothing to choose. The
+  // version changes whenever any of them does.
   std::span<const PathChoice> PathsTo(HostId dst) const;
   uint32_t PathsVersion() const;
 
@@ -72,7 +72,7 @@ class HostView {
 struct AckNews {
   int64_t newly_acked;  // Bytes, cumulatively.
   int64_t newly_sacked;
-  Duration rtt;         // 0: no sample.
+  Duration rtt;  // 0: no sample.
   bool ecn_echo;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paths that hosts may choose from, computed by routing and shared by all hosts, read-only while a
-// window runs.
+// The paths that hosts may choose from, computed by routing and shared by all hosts, read-only
+// while a window runs.
 
 #pragma once
 

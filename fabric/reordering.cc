@@ -34,11 +34,11 @@ std::optional<Reordered> ReorderingTracker::OnIrregularArrival(uint32_t number, 
   return reordered;
 }
 
-// The first arrival with a higher number is the one that opened the hole: numbers beyond it that had
-// arrived before would have opened it earlier.
+// The first arrival with a higher number is the one that opened the hole: numbers beyond it that
+// had arrived before would have opened it earlier.
 Reordered ReorderingTracker::FillHole(uint32_t number, int64_t index, Time now) {
-  const auto current = std::ranges::find_if(
-      holes_, [&](const Hole& hole) { return hole.index >= index - kWindow; });
+  const auto current =
+      std::ranges::find_if(holes_, [&](const Hole& hole) { return hole.index >= index - kWindow; });
   holes_.erase(holes_.begin(), current);
   const auto hole = std::ranges::upper_bound(holes_, number, {}, &Hole::end);
   if (hole == holes_.end() || number < hole->first) return {kWindow, 0, Duration{0}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much the network changes the order of a flow's packets (RFC 4737).
 //
-// Packets are numbered in the order in which they were sent, retransmissions included; lost ones leave
-// gaps and do not matter. So this is what the paths did, whatever the transport made of it.
+// Packets are numbered in the order in which they were sent, retransmissions included; lost ones
+// leave gaps and do not matter. So this is what the paths did, whatever the transport made of it.
 
 #pragma once
 
@@ -19,9 +19,9 @@ namespace heddle {
 
 // One reordered packet.
 struct Reordered {
-  int64_t extent;   // Arrivals since the first packet that overtook it (section 4.2).
-  int32_t degree;   // Arrivals just before it that were all sent after it, at most 64 (section 5.4).
-  Duration late;    // Time since that first arrival (section 4.3).
+  int64_t extent;  // Arrivals since the first packet that overtook it (section 4.2).
+  int32_t degree;  // Arrivals just before it that were all sent after it, at most 64 (section 5.4).
+  Duration late;   // Time since that first arrival (section 4.3).
 };
 
 class ReorderingTracker {

@@ -17,11 +17,7 @@ constexpr uint8_t kMaxHops = 64;
 }  // namespace
 
 Switch::Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy)
-    : ports_(ports),
-      policy_(std::move(policy)),
-      hooks_(policy_->hooks()),
-      id_(id),
-      tier_(tier) {}
+    : ports_(ports), policy_(std::move(policy)), hooks_(policy_->hooks()), id_(id), tier_(tier) {}
 
 FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
   faces_host_.push_back(faces_host);
@@ -45,12 +41,15 @@ void Switch::Attach() { policy_->Attach(view_); }
 
 [[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port) {
   const Candidates& candidates = CandidatesTo(packet.dst);
-  if (candidates.ports.empty()) [[unlikely]] return Discard(packet, DropReason::kNoRoute);
-  if (packet.hops >= kMaxHops) [[unlikely]] return Discard(packet, DropReason::kLoop);
+  if (candidates.ports.empty()) [[unlikely]]
+    return Discard(packet, DropReason::kNoRoute);
+  if (packet.hops >= kMaxHops) [[unlikely]]
+    return Discard(packet, DropReason::kLoop);
   PortIndex port = candidates.ports.front();
   if (candidates.ports.size() > 1 || (hooks_ & SwitchPolicy::kEveryPacket) != 0) {
     const Decision decision = policy_->OnPacket(view_, packet, in_port, candidates);
-    if (decision.kind != Decision::Kind::kForward) [[unlikely]] return End(packet, decision);
+    if (decision.kind != Decision::Kind::kForward) [[unlikely]]
+      return End(packet, decision);
     port = decision.port;
     assert(std::ranges::binary_search(candidates.ports, port));
   }
@@ -65,7 +64,8 @@ void Switch::End(const Packet& packet, const Decision& decision) {
 [[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex port) {
   if (hooks_ != 0) return ForwardAndTell(packet, port);
   const bool sent = ports_[port].Send(packet, path_parts_[port], now_, *window_);
-  if (!sent) [[unlikely]] ReportDrop(packet);
+  if (!sent) [[unlikely]]
+    ReportDrop(packet);
 }
 
 void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The question a switch asks its load balancer: which live next hop does this packet take?
 //
-// A policy sees its own switch and the packet, and nothing else. What it remembers lives in tables of
-// fixed size: one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate nothing,
-// and draw random numbers only from the stream they were given.
+// A policy sees its own switch and the packet, and nothing else. What it remembers lives in tables
+// of fixed size: one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
+// nothing, and draw random numbers only from the stream they were given.
 
 #pragma once
 
@@ -56,8 +56,8 @@ class SwitchView {
   bool FacesHost(PortIndex port) const;
   BitRate Rate(PortIndex port) const;
 
-  // The wait of a packet enqueued now, and the bytes not yet sent: those queued plus the unsent rest
-  // of the packet on the wire, counted as they occupy the wire.
+  // The wait of a packet enqueued now, and the bytes not yet sent: those queued plus the unsent
+  // rest of the packet on the wire, counted as they occupy the wire.
   Duration QueueingDelay(PortIndex port) const;
   Bytes Unsent(PortIndex port) const;
 
@@ -101,7 +101,8 @@ class SwitchPolicy {
   virtual Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                             const Candidates& candidates) = 0;
 
-  // `port` has accepted `packet`, which may be rewritten: its path, entropy, scheme header and CE mark.
+  // `port` has accepted `packet`, which may be rewritten: its path, entropy, scheme header and CE
+  // mark.
   virtual void OnEnqueue(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
 
   // `port` has dropped `packet`, because its buffer is full.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the moments of transmission again. A FIFO port puts a packet on its wire as soon as it is
-// enqueued, but rate estimators and in-band telemetry belong to the moment its first bit leaves. The
-// transmissions of one switch are replayed in the order of their start, ties by port, on records that
-// still lie on their wires: nobody can see a record before the window in which it starts has closed.
+// enqueued, but rate estimators and in-band telemetry belong to the moment its first bit leaves.
+// The transmissions of one switch are replayed in the order of their start, ties by port, on
+// records that still lie on their wires: nobody can see a record before the window in which it
+// starts has closed.
 
 #pragma once
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host asks its transport. One object holds all flows of one host, as sender and as receiver.
+// What a host asks its transport. One object holds all flows of one host, as sender and as
+// receiver.
 //
-// Sending is pull, not push (the NIC owns the only transmit queue): a flow that may send says so with
-// Host::Ready, and when its turn comes the NIC pulls one packet, which is built at that instant. So no
-// packet is lost in the host, an elephant blocks nobody, and a flow that waits builds no state.
+// Sending is pull, not push (the NIC owns the only transmit queue): a flow that may send says so
+// with Host::Ready, and when its turn comes the NIC pulls one packet, which is built at that
+// instant. So no packet is lost in the host, an elephant blocks nobody, and a flow that waits
+// builds no state.
 
 #pragma once
 

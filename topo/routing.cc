@@ -65,9 +65,10 @@ std::vector<Routing::Step> Routing::NextHops(uint32_t vertex, HostId dst) const 
   std::vector<Step> steps;
   for (size_t p = 0; p < ports.size(); ++p) {
     const uint32_t peer = ports[p].peer;
-    const bool closer = at_leaf ? peer == dst
-                                : !graph_.IsHost(peer) && distances[peer] != kUnreachable &&
-                                      (graph_.IsHost(vertex) || distances[peer] < distances[vertex]);
+    const bool closer = at_leaf
+                            ? peer == dst
+                            : !graph_.IsHost(peer) && distances[peer] != kUnreachable &&
+                                  (graph_.IsHost(vertex) || distances[peer] < distances[vertex]);
     if (closer) steps.push_back({static_cast<PortIndex>(p), peer, ports[p].out});
   }
   return steps;
@@ -103,8 +104,8 @@ RoutingTable Routing::TableOf(SwitchId s) const {
     const auto [set, is_new] = known.emplace(ports, static_cast<uint16_t>(known.size()));
     table.set_of_host.push_back(set->second);
     if (!is_new) continue;
-    table.sets.push_back({static_cast<uint32_t>(table.ports.size()),
-                          static_cast<uint32_t>(ports.size())});
+    table.sets.push_back(
+        {static_cast<uint32_t>(table.ports.size()), static_cast<uint32_t>(ports.size())});
     table.ports.insert(table.ports.end(), ports.begin(), ports.end());
   }
   return table;

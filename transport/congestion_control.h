@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a TCP sender's window answers acknowledgements, marks and losses. One object serves all flows of
-// an experiment: what belongs to a flow is in its CongestionWindow.
+// How a TCP sender's window answers acknowledgements, marks and losses. One object serves all flows
+// of an experiment: what belongs to a flow is in its CongestionWindow.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 namespace heddle {
 
 struct CongestionWindow {
-  double mss = 0;    // Bytes.
-  double cwnd = 0;   // Bytes; a fraction of a segment is kept, and not sent.
+  double mss = 0;   // Bytes.
+  double cwnd = 0;  // Bytes; a fraction of a segment is kept, and not sent.
   double ssthresh = std::numeric_limits<double>::infinity();
   double acked = 0;  // Since cwnd last grew in congestion avoidance.
 
@@ -28,8 +28,8 @@ struct CongestionWindow {
 
 // An acknowledgement that advances `una`.
 struct Acknowledgement {
-  int64_t bytes;        // Newly acknowledged.
-  uint32_t una;         // Afterwards.
+  int64_t bytes;  // Newly acknowledged.
+  uint32_t una;   // Afterwards.
   uint32_t nxt;
   bool ecn_echo;
   bool in_recovery;     // Repairing a loss found by duplicate ACKs: the window does not grow.
@@ -56,8 +56,9 @@ class CongestionControl {
   virtual void OnTimeout(CongestionWindow& /*window*/, uint32_t /*nxt*/) const {}
 };
 
-// Slow start and congestion avoidance (RFC 5681 section 3.1, counting bytes as in RFC 3465): at most
-// `limit` segments for one ACK in slow start, one segment for each window acknowledged after it.
+// Slow start and congestion avoidance (RFC 5681 section 3.1, counting bytes as in RFC 3465): at
+// most `limit` segments for one ACK in slow start, one segment for each window acknowledged after
+// it.
 void GrowWindow(CongestionWindow& window, int64_t bytes, int limit);
 
 }  // namespace heddle

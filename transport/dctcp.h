@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "settings/fields.h"
 #include "transport/congestion_control.h"
 
 namespace heddle {
@@ -13,6 +14,8 @@ struct DctcpSettings {
   double alpha0 = 1;         // Before the first observation.
   double min_cwnd = 2;       // Segments; marks reduce the window no further.
   bool grow_in_cwr = false;  // Grow between a reduction and the end of that window.
+
+  void Declare(Fields& fields);
 };
 
 // `growth_limit`: segments by which one ACK may open the window in slow start.

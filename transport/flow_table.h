@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the id of a flow to its slot at this host: open addressing with linear probing, sized for the
-// flows alive. Only for finding; its order never reaches a result.
+// From the id of a flow to its slot at this host: open addressing with linear probing, sized for
+// the flows alive. Only for finding; its order never reaches a result.
 
 #pragma once
 

@@ -2,8 +2,8 @@
 // Was a retransmission needed? A segment sent again was needed if the copy sent before it had been
 // dropped by then, and spurious otherwise: delivered, or still on its way.
 //
-// The node that drops a packet says so in a letter, which is read a window later, so the verdict on a
-// retransmission waits until every drop before it must be known.
+// The node that drops a packet says so in a letter, which is read a window later, so the verdict on
+// a retransmission waits until every drop before it must be known.
 
 #pragma once
 

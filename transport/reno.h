@@ -8,8 +8,8 @@
 
 namespace heddle {
 
-// TCP Reno's window. With `ecn` it reacts to marks as to losses (RFC 3168), otherwise its packets are
-// not ECN-capable.
+// TCP Reno's window. With `ecn` it reacts to marks as to losses (RFC 3168), otherwise its packets
+// are not ECN-capable.
 std::unique_ptr<CongestionControl> MakeReno(bool ecn, int growth_limit);
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TCP sender knows of each segment between the oldest unacknowledged and the highest sent, and
-// how many of them are in the network (RFC 6675 sections 3 and 4, in segments).
+// What a TCP sender knows of each segment between the oldest unacknowledged and the highest sent,
+// and how many of them are in the network (RFC 6675 sections 3 and 4, in segments).
 //
 //   1. Segments [first, end) are kept, in a ring.
 //   2. A segment is SACKed, or lost, or neither. A lost one may have been sent again since.
@@ -19,10 +19,10 @@ namespace heddle {
 class Scoreboard {
  public:
   struct Segment {
-    Time sent;             // The latest transmission,
-    uint32_t tx_id = 0;    // and its number.
+    Time sent;           // The latest transmission,
+    uint32_t tx_id = 0;  // and its number.
     bool lost = false;
-    bool sent_again = false;         // Since it was marked lost.
+    bool sent_again = false;  // Since it was marked lost.
     bool ever_retransmitted = false;
   };
 
@@ -43,8 +43,8 @@ class Scoreboard {
   // An old segment is sent again.
   void Resend(uint32_t segment, Time now, uint32_t tx_id);
 
-  // Cumulative acknowledgement. Returns when the last segment that it is the first to acknowledge had
-  // been sent, of those sent only once (Karn's rule); kNever if there is none.
+  // Cumulative acknowledgement. Returns when the last segment that it is the first to acknowledge
+  // had been sent, of those sent only once (Karn's rule); kNever if there is none.
   Time Acknowledge(uint32_t first);
 
   // SACK of [first, last), cut to what is outstanding. Returns the segments that are news.

@@ -83,7 +83,8 @@ class SegmentSet {
   uint64_t& Word(uint32_t segment) { return words_[segment / 64 & (words_.size() - 1)]; }
   uint64_t Word(uint32_t segment) const { return words_[segment / 64 & (words_.size() - 1)]; }
 
-  // Makes room for segments up to `last`: every word from the floor's to last's has a place of its own.
+  // Makes room for segments up to `last`: every word from the floor's to last's has a place of its
+  // own.
   void Reserve(uint32_t last) {
     const size_t needed = size_t{(last - 1) / 64 - floor_ / 64} + 1;
     if (needed <= words_.size()) return;

@@ -87,8 +87,8 @@ int64_t TcpReceiver::PayloadOf(uint32_t segment) const {
   return segment + 1 == segments_ ? record_.spec.size - segment * mss : mss;
 }
 
-// The block of `segment` becomes the first to report (RFC 2018 section 4); segments of the same block
-// need not be remembered as well.
+// The block of `segment` becomes the first to report (RFC 2018 section 4); segments of the same
+// block need not be remembered as well.
 void TcpReceiver::Report(uint32_t segment) {
   const auto [first, end] = ahead_.RunAround(segment);
   uint32_t kept = 1;

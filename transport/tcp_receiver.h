@@ -50,19 +50,19 @@ class TcpReceiver {
   void SendAck(const Packet& data, uint8_t flags);
   void FillSackBlocks(Packet& ack) const;
 
-  uint32_t next_ = 0;         // The next segment expected.
+  uint32_t next_ = 0;  // The next segment expected.
   uint32_t segments_ = 0;
-  uint32_t highest_ = 0;      // One past the highest segment seen.
-  uint32_t tuple_hash_ = 0;   // Of the ACKs.
-  SegmentSet ahead_;          // Beyond a hole.
+  uint32_t highest_ = 0;     // One past the highest segment seen.
+  uint32_t tuple_hash_ = 0;  // Of the ACKs.
+  SegmentSet ahead_;         // Beyond a hole.
   int64_t bytes_ahead_ = 0;
   std::array<uint32_t, 3> reported_{};  // One segment of each block to report, the latest first.
   uint32_t reported_count_ = 0;
-  bool echo_ = false;         // What the next ACK says of congestion.
-  bool ack_armed_ = false;    // The host holds a timer for ack_deadline_.
-  int64_t unanswered_ = 0;    // In-order packets since the last ACK.
+  bool echo_ = false;       // What the next ACK says of congestion.
+  bool ack_armed_ = false;  // The host holds a timer for ack_deadline_.
+  int64_t unanswered_ = 0;  // In-order packets since the last ACK.
   Time ack_deadline_;
-  Packet last_data_;          // What a delayed ACK answers.
+  Packet last_data_;                  // What a delayed ACK answers.
   std::vector<uint64_t> paths_seen_;  // Bit p of all words: a packet came over path p.
   ReorderingTracker tracker_;
   Host* host_ = nullptr;

@@ -3,6 +3,8 @@
 #include "transport/tcp_sender.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "transport/reno.h"
@@ -17,13 +19,14 @@ constexpr int32_t kMaxBackoff = 1 << 20;
 
 TcpShared::TcpShared(const TcpSettings& tcp, Duration close)
     : settings(tcp),
-      sizes(PacketSizes::For(tcp)),
-      rto{tcp.min_rto, tcp.max_rto, tcp.rto_init.ps != 0 ? tcp.rto_init : tcp.min_rto,
-          tcp.rto_granularity},
+      sizes(SizesOf(tcp)),
+      rto{tcp.min_rto, tcp.max_rto, tcp.rto_init.value_or(tcp.min_rto), tcp.rto_granularity},
       close_delay(close) {
+  dupthresh =
+      tcp.dupthresh ? static_cast<uint32_t>(*tcp.dupthresh) : std::numeric_limits<uint32_t>::max();
   max_segments = kMaxWindowSegments;
-  for (const int64_t limit : {tcp.max_cwnd, tcp.rwnd}) {
-    if (limit > 0) max_segments = static_cast<uint32_t>(std::min<int64_t>(max_segments, limit));
+  for (const std::optional<int64_t>& limit : {tcp.max_cwnd, tcp.rwnd}) {
+    if (limit) max_segments = static_cast<uint32_t>(std::min<int64_t>(max_segments, *limit));
   }
   const int growth_limit = tcp.delack_count == 1 ? 1 : 2;
   control = tcp.is_dctcp ? MakeDctcp(tcp.dctcp, growth_limit)
@@ -172,8 +175,8 @@ void TcpSender::OnAck(const Packet& ack) {
              (newly_sacked > 0 || !IsSack())) {
     OnDuplicateAck(ack, newly_sacked);
   }
-  if (newly_sacked > 0) board_.MarkLostBySacks(shared_->settings.dupthresh);
-  const bool lost = dupacks_ >= shared_->settings.dupthresh || board_.FirstIsLost();
+  if (newly_sacked > 0) board_.MarkLostBySacks(shared_->dupthresh);
+  const bool lost = dupacks_ >= shared_->dupthresh || board_.FirstIsLost();
   if (lost && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
   GetReady();
 }
@@ -184,7 +187,10 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const double flight = static_cast<double>(FlightSize()) * window_.mss;
   const Time sampled = board_.Acknowledge(ack.seq);
   nxt_ = std::max(nxt_, ack.seq);  // An ACK may cover what was sent before a rewind.
-  const Duration rtt = sampled == kNever ? Duration{0} : now - sampled;
+  // The echoed time of sending makes a sample of every ACK (RFC 7323 section 4).
+  const Duration rtt = shared_->settings.timestamps ? now - ack.sent
+                       : sampled == kNever          ? Duration{0}
+                                                    : now - sampled;
   if (rtt.ps > 0) rtt_.Sample(rtt);
   flow_.srtt = rtt_.srtt();
   backoff_ = 1;
@@ -228,16 +234,15 @@ void TcpSender::TellPolicy(const Packet& ack, int64_t newly_acked, uint32_t newl
 
 // --- Loss recovery ---
 
-// NewReno must see an ACK beyond the last episode (RFC 6582 section 3.2 step 1, its "more than" taken
-// strictly), or the duplicate ACKs of its own retransmissions would start another one. With SACK, reaching
-// the end suffices: a duplicate ACK must bring news.
+// NewReno must see an ACK beyond the last episode (RFC 6582 section 3.2 step 1, its "more than"
+// taken strictly), or the duplicate ACKs of its own retransmissions would start another one. With
+// SACK, reaching the end suffices: a duplicate ACK must bring news.
 bool TcpSender::MayEnterRecovery() const {
   const int64_t first = board_.first();
   return board_.outstanding() > 0 && (IsSack() ? first >= recover_ : first > recover_);
 }
 
 void TcpSender::EnterRecovery() {
-  const TcpSettings& settings = shared_->settings;
   const Time now = host_->now();
   ++record_.fast_retransmits;
   judge_.OnFastRetransmit(board_.At(board_.first()).tx_id, now);
@@ -250,7 +255,7 @@ void TcpSender::EnterRecovery() {
   if (IsSack()) {
     board_.MarkLost(board_.first());
   } else {
-    window_.cwnd += settings.dupthresh * window_.mss;
+    window_.cwnd += shared_->dupthresh * window_.mss;
   }
   shared_->control->OnLoss(window_, board_.end());
   if (host_->Wants(HostPolicy::kLoss)) {
@@ -338,8 +343,7 @@ void TcpSender::Finish() {
   record_.packets_sent = tx_id_;
   may_send_ = false;
   SetDeadline(kNever);
-  host_->SetTimer(record_.done + shared_->close_delay / 2,
-                  TimerKey(TcpTimer::kSettle, flow_.id));
+  host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(TcpTimer::kSettle, flow_.id));
   if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
 }
 

@@ -29,6 +29,7 @@ struct TcpShared {
   TcpSettings settings;
   PacketSizes sizes;
   RtoLimits rto;
+  uint32_t dupthresh;
   uint32_t max_segments;  // In a window: the least of rwnd, max_cwnd and what SACK can name.
   std::unique_ptr<CongestionControl> control;
   Duration close_delay;  // From the end of the sender to the end of the receiver.
@@ -107,7 +108,7 @@ class TcpSender {
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;
   uint32_t dupacks_ = 0;
-  bool in_round_ = false;      // The NIC knows that this flow may send.
+  bool in_round_ = false;  // The NIC knows that this flow may send.
   bool in_recovery_ = false;
   bool resend_first_ = false;  // Fast retransmit: the first segment goes out whatever the window.
   bool may_send_ = false;      // Connected.
@@ -115,12 +116,12 @@ class TcpSender {
   bool partial_ack_seen_ = false;
   CongestionWindow window_;
   RttEstimator rtt_;
-  Time deadline_ = kNever;     // Of the retransmission timer.
-  Time armed_ = kNever;        // The earliest timer the host holds for it.
-  int64_t recover_ = -1;       // board_.end() when recovery was entered, or at the last timeout.
+  Time deadline_ = kNever;  // Of the retransmission timer.
+  Time armed_ = kNever;     // The earliest timer the host holds for it.
+  int64_t recover_ = -1;    // board_.end() when recovery was entered, or at the last timeout.
   int32_t backoff_ = 1;
   uint32_t timed_out_first_ = 0;
-  bool timed_out_ = false;     // timed_out_first_ is valid.
+  bool timed_out_ = false;  // timed_out_first_ is valid.
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
   HostFlow flow_;

@@ -15,7 +15,66 @@ constexpr int64_t kPreambleAndGap = 20;
 
 }  // namespace
 
-PacketSizes PacketSizes::For(const TcpSettings& settings) {
+void TcpSettings::Declare(Fields& fields) {
+  fields.Choice("recovery", recovery, {{"sack", Recovery::kSack}, {"newreno", Recovery::kNewReno}},
+                "Loss recovery: RFC 6675 (sack) or RFC 6582 (newreno).");
+  fields.AddOr("inf", "dupthresh", dupthresh, Between<int64_t>(1, kMaxWindowSegments),
+               "Duplicate ACKs, or segments SACKed above it, after which a segment counts as lost "
+               "(RFC 5681 section 3.2); inf: never.");
+  fields.Add("iw", iw, Between<int64_t>(1, kMaxWindowSegments),
+             "Initial window in segments (RFC 6928).");
+  fields.Add("limited_transmit", limited_transmit,
+             "Send a new segment on each of the first two duplicate ACKs (RFC 3042).");
+  fields.Add("min_rto", min_rto, {.above = Duration{0}, .at_most = 100_s},
+             "Least retransmission timeout (RFC 6298).");
+  fields.AddOr("min_rto", "rto_init", rto_init, {.above = Duration{0}, .at_most = 100_s},
+               "Timeout before the first round trip has been measured.");
+  fields.Add("max_rto", max_rto, {.above = Duration{0}, .at_most = 100_s},
+             "Largest timeout, back-off included.");
+  fields.Add("rto_granularity", rto_granularity, {.at_least = Duration{0}, .at_most = 1_s},
+             "The clock granularity G of RFC 6298.");
+  fields.Add("delack_count", delack_count, Between<int64_t>(1, 1000),
+             "In-order segments per ACK; 1: every segment is acknowledged at once.");
+  fields.Add("delack_timeout", delack_timeout, {.above = Duration{0}, .at_most = 10_s},
+             "How long an ACK may be delayed, if delack_count > 1.");
+  fields.AddOr("unlimited", "max_cwnd", max_cwnd, Between<int64_t>(1, kMaxWindowSegments),
+               "Largest congestion window in segments; unlimited: 65535.");
+  fields.AddOr("unlimited", "rwnd", rwnd, Between<int64_t>(1, kMaxWindowSegments),
+               "Receiver's window in segments; unlimited: 65535.");
+  fields.Choice(
+      "setup", setup,
+      {{"none", Setup::kNone},
+       {"handshake", Setup::kHandshake},
+       {"persistent", Setup::kPersistent}},
+      "none: data at once; handshake: SYN and SYN-ACK first; persistent: as none, and cwnd, "
+      "ssthresh and RTT survive from the last flow between the same hosts.");
+  fields.Choice(
+      "framing", framing, {{"eth", Framing::kEth}, {"ip1500", Framing::kIp1500}},
+      "eth: 18 bytes of Ethernet buffered, 20 more of preamble and gap on the wire, 64-byte "
+      "minimum; ip1500: IP packets alone.");
+  fields.Add("mtu", mtu, Between<int64_t>(256, 9000), "IP packet size in bytes.");
+  fields.Add("timestamps", timestamps,
+             "Carry the timestamp option: 12 bytes less payload per packet (RFC 7323).");
+  if (is_dctcp) {
+    dctcp.Declare(fields);
+  } else {
+    fields.Choice("ecn", ecn, {{"off", Ecn::kOff}, {"rfc3168", Ecn::kRfc3168}},
+                  "off: packets are not ECN-capable; rfc3168: a mark counts as a loss.");
+  }
+  fields.Require(min_rto <= max_rto, "max_rto", "is less than min_rto");
+}
+
+void DctcpSettings::Declare(Fields& fields) {
+  fields.Add("g", g, {.above = 0.0, .at_most = 1.0},
+             "Weight of the newest window in alpha (RFC 8257 section 4.2).");
+  fields.Add("alpha0", alpha0, Between(0.0, 1.0), "alpha before the first window.");
+  fields.Add("min_cwnd", min_cwnd, Between(1.0, 100.0),
+             "Segments below which marks don't reduce the window.");
+  fields.Add("grow_in_cwr", grow_in_cwr,
+             "Let the window grow between a reduction and the end of that window.");
+}
+
+PacketSizes SizesOf(const TcpSettings& settings) {
   const int64_t header = kTcpIpHeader + (settings.timestamps ? kTimestampOption : 0);
   PacketSizes sizes{.mss = settings.mtu - header,
                     .data_overhead = header,

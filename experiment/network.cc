@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/network.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/check.h"
+
+namespace heddle {
+
+int64_t PacketCounts::dropped_total() const {
+  return std::accumulate(std::begin(dropped), std::end(dropped), int64_t{0});
+}
+
+Duration WorstRoundTrip(const Graph& graph, const PacketSizes& sizes) {
+  Duration slowest{0};
+  const Bytes packet{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
+  int tiers = 0;
+  for (const Graph::SwitchVertex& s : graph.switches) tiers = std::max(tiers, s.tier + 1);
+  for (const Graph::Link& link : graph.links) {
+    for (const Channel& channel : {link.a_to_b, link.b_to_a}) {
+      slowest = std::max(slowest, channel.delay + SerializationDelay(packet, channel.rate));
+    }
+  }
+  return slowest * (4 * tiers);  // Up, down and back.
+}
+
+Network::Network(const NetworkPlan& plan)
+    : plan_(plan), routing_(*plan.graph), paths_(routing_.MakePathTable()) {
+  MakeNodes();
+  MakeLinks();
+  const PacketSizes sizes = plan.transport->sizes();
+  close_delay_ = std::max(WorstRoundTrip(*plan.graph, sizes), 4 * engine_.lookahead());
+  // Half the delay is for news to arrive, so it must take no longer than that to be read.
+  engine_.LimitWindow(close_delay_ / 2);
+  transport_ = plan.transport->Prepare(close_delay_);
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    s->SetRoutes(routing_.TableOf(s->id()));
+    s->SetHosts(host_nodes_);
+    s->Attach();
+  }
+  engine_.Place(plan.threads);
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    host->SetTransport(transport_->MakeFor(*host));
+    host->SetHosts(host_nodes_);
+    host->SetPaths(paths_.get());
+    host->Attach();
+  }
+}
+
+// A leaf and its hosts are a group: the links inside may be short.
+void Network::MakeNodes() {
+  const Graph& graph = *plan_.graph;
+  for (size_t s = 0; s < graph.switches.size(); ++s) engine_.AddGroup();
+  for (size_t h = 0; h < graph.hosts; ++h) {
+    const HostId id = static_cast<HostId>(h);
+    auto policy = plan_.host_policy ? plan_.host_policy(id) : nullptr;
+    hosts_.push_back(std::make_unique<Host>(id, std::move(policy)));
+    host_nodes_.push_back(hosts_.back().get());
+    engine_.Add(*hosts_.back(), routing_.LeafOf(id));
+  }
+  for (size_t s = 0; s < graph.switches.size(); ++s) {
+    const SwitchId id = static_cast<SwitchId>(s);
+    const size_t ports = routing_.adjacency().Of(static_cast<uint32_t>(graph.hosts + s)).size();
+    switches_.push_back(
+        std::make_unique<Switch>(id, graph.switches[s].tier, ports, plan_.switch_policy(id)));
+    engine_.Add(*switches_.back(), id);
+  }
+}
+
+// Ports are numbered in the order of links, at both ends.
+void Network::MakeLinks() {
+  for (const Graph::Link& link : plan_.graph->links) {
+    FifoPort& there = AddPort(link.a, link.b, link.a_to_b);
+    FifoPort& back = AddPort(link.b, link.a, link.b_to_a);
+    engine_.Connect(NodeOf(link.a), there.wire(), NodeOf(link.b), link.a_to_b.delay);
+    engine_.Connect(NodeOf(link.b), back.wire(), NodeOf(link.a), link.b_to_a.delay);
+  }
+  std::ranges::stable_sort(egresses_, {}, &Egress::vertex);
+}
+
+FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channel) {
+  const Graph& graph = *plan_.graph;
+  const Bytes overhead{plan_.transport->sizes().wire_overhead};
+  if (graph.IsHost(vertex)) {
+    FifoPort& nic = hosts_[vertex]->SetNic(PortRule::Nic(channel, overhead));
+    egresses_.push_back({vertex, 0, peer, &nic});
+    return nic;
+  }
+  Switch& node = *switches_[vertex - graph.hosts];
+  const PortIndex index = static_cast<PortIndex>(node.ports().size());
+  FifoPort& port = node.AddPort(plan_.port->SwitchPort(channel, overhead), graph.IsHost(peer));
+  egresses_.push_back({vertex, index, peer, &port});
+  return port;
+}
+
+Node& Network::NodeOf(uint32_t vertex) {
+  if (plan_.graph->IsHost(vertex)) return *hosts_[vertex];
+  return *switches_[vertex - plan_.graph->hosts];
+}
+
+void Network::SetLogs(std::span<FlowLog* const> logs) {
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    host->SetLog(logs[static_cast<size_t>(engine_.shard_of(*host))]);
+  }
+}
+
+PacketCounts Network::CountPackets() const {
+  PacketCounts counts;
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    counts.data_sent += host->data_sent();
+    counts.control_sent += host->control_sent();
+    counts.received += host->received();
+  }
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    counts.control_sent += s->control_sent();
+    counts.consumed += s->consumed();
+    for (size_t r = 0; r < kDropReasons; ++r) {
+      counts.dropped[r] += s->drops(static_cast<DropReason>(r));
+    }
+  }
+  for (const Egress& egress : egresses_) {
+    counts.marked += egress.fifo->marked();
+    counts.hops += egress.fifo->Committed().packets;
+  }
+  counts.in_flight = static_cast<int64_t>(engine_.packets_on_wires());
+  return counts;
+}
+
+void Network::CheckConservation() const {
+  const PacketCounts counts = CountPackets();
+  const int64_t sent = counts.data_sent + counts.control_sent;
+  const int64_t known =
+      counts.received + counts.consumed + counts.dropped_total() + counts.in_flight;
+  HEDDLE_CHECK(sent == known,
+               "{} packets sent, but {} received, {} consumed, {} dropped and {} in flight", sent,
+               counts.received, counts.consumed, counts.dropped_total(), counts.in_flight);
+}
+
+size_t Network::memory_bytes() const {
+  size_t bytes = 0;
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    bytes += sizeof(Host) + host->nic().memory_bytes() + host->transport().memory_bytes();
+  }
+  for (const std::unique_ptr<Switch>& s : switches_) bytes += s->memory_bytes();
+  return bytes;
+}
+
+}  // namespace heddle

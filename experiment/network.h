@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network, wired and ready to run: the nodes of a graph with their ports, routes, transports and
+// load balancers, placed on threads.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "fabric/host.h"
+#include "fabric/switch.h"
+#include "topo/graph.h"
+#include "topo/port_rule.h"
+#include "topo/routing.h"
+#include "transport/transports.h"
+
+namespace heddle {
+
+struct NetworkPlan {
+  const Graph* graph;
+  const PortRule* port;
+  const TransportModel* transport;
+  std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy;
+  std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;  // Empty, or may return null.
+  int threads = 1;
+};
+
+// Where packets ended up. Sent = received + dropped + consumed + in flight, always.
+struct PacketCounts {
+  int64_t data_sent = 0;
+  int64_t control_sent = 0;  // ACKs, and what load balancers made.
+  int64_t received = 0;      // By hosts.
+  int64_t consumed = 0;      // By load balancers in switches.
+  int64_t dropped[kDropReasons] = {};
+  int64_t in_flight = 0;  // On wires, departed or not.
+  int64_t marked = 0;
+  int64_t hops = 0;  // Packets put on wires.
+
+  int64_t dropped_total() const;
+};
+
+class Network {
+ public:
+  // What `plan` points at must outlive the network.
+  explicit Network(const NetworkPlan& plan);
+
+  // Where finished flows go: one log for each thread of the engine.
+  void SetLogs(std::span<FlowLog* const> logs);
+
+  Engine& engine() { return engine_; }
+  const Graph& graph() const { return *plan_.graph; }
+  const Routing& routing() const { return routing_; }
+  size_t hosts() const { return hosts_.size(); }
+  Host& host(size_t h) { return *hosts_[h]; }
+  std::span<const std::unique_ptr<Switch>> switches() const { return switches_; }
+
+  // From the end of a flow's sender to the end of its receiver: long enough that every letter about
+  // the flow has been read.
+  Duration close_delay() const { return close_delay_; }
+
+  // One direction of a link, with the port that sends on it; in the order of nodes, then ports.
+  struct Egress {
+    uint32_t vertex;
+    PortIndex port;
+    uint32_t peer;
+    FifoPort* fifo;
+  };
+  std::span<const Egress> egresses() const { return egresses_; }
+
+  PacketCounts CountPackets() const;
+
+  // Stops the program if a packet has been lost track of.
+  void CheckConservation() const;
+
+  // Bytes of all nodes' state, without the wires.
+  size_t memory_bytes() const;
+
+ private:
+  void MakeNodes();
+  void MakeLinks();
+  Node& NodeOf(uint32_t vertex);
+  FifoPort& AddPort(uint32_t vertex, uint32_t peer, const Channel& channel);
+
+  const NetworkPlan plan_;
+  Routing routing_;
+  std::unique_ptr<PathTable> paths_;
+  Duration close_delay_;
+  std::unique_ptr<TransportMaker> transport_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<Node*> host_nodes_;
+  std::vector<Egress> egresses_;
+  Engine engine_;
+};
+
+// An upper bound of the time in which a packet and the answer to it cross the network when it is
+// idle.
+Duration WorstRoundTrip(const Graph& graph, const PacketSizes& sizes);
+
+}  // namespace heddle

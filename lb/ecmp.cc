@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// ECMP (RFC 2992): a flow always takes the path that the hash of its 5-tuple names. Data and ACKs
+// have different tuples, so they take independent paths.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "lb/ecmp_hash.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+namespace {
+
+enum class Hash {
+  kGood,      // Salted per switch, and not linear in the salt.
+  kSameSalt,  // One salt for all: tiers polarise.
+  kCrcInit,   // A CRC that starts from the salt: linear in it, so tiers polarise all the same.
+};
+enum class Mapping { kRange, kModulo };
+
+// CRC-32 (IEEE 802.3) of the tuple hash and the entropy, from the initial value `crc`.
+uint32_t Crc32(const Packet& packet, uint32_t crc) {
+  constexpr uint32_t kPolynomial = 0xedb88320;
+  const uint64_t key = uint64_t{packet.tuple_hash} << 16 | packet.entropy;
+  for (int byte = 0; byte < 6; ++byte) {
+    crc ^= static_cast<uint32_t>(key >> (8 * byte)) & 0xff;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (kPolynomial & (0 - (crc & 1)));
+  }
+  return crc;
+}
+
+struct EcmpSettings {
+  Hash hash = Hash::kGood;
+  Mapping mapping = Mapping::kRange;
+  bool resilient = false;
+};
+
+class Ecmp final : public SwitchPolicy {
+ public:
+  Ecmp(const EcmpSettings& settings, uint64_t salt) : settings_(settings), salt_(salt) {}
+
+  Decision OnPacket(SwitchView& /*view*/, const Packet& packet, PortIndex /*in_port*/,
+                    const Candidates& candidates) override {
+    const uint32_t hash = settings_.hash == Hash::kCrcInit
+                              ? Crc32(packet, static_cast<uint32_t>(salt_))
+                              : EcmpHash(packet, salt_);
+    if (settings_.resilient) {
+      const Table& table = TableFor(candidates);
+      return Decision::Forward(table.ports[Map(hash, table.ports.size())]);
+    }
+    return Decision::Forward(candidates.ports[Map(hash, candidates.ports.size())]);
+  }
+
+  size_t StateBytes() const override { return sizeof(salt_) + tables_.size() * sizeof(Table); }
+
+ private:
+  // Which port each share of the hash space goes to. When a port fails, only its shares move.
+  struct Table {
+    uint32_t version = 0;
+    std::array<PortIndex, 256> ports = {};
+  };
+
+  size_t Map(uint32_t hash, size_t n) const {
+    return settings_.mapping == Mapping::kModulo ? hash % n : MapToRange(hash, n);
+  }
+
+  const Table& TableFor(const Candidates& candidates) {
+    if (candidates.id >= tables_.size()) tables_.resize(candidates.id + 1);
+    Table& table = tables_[candidates.id];
+    if (table.version == candidates.version) return table;
+    const bool is_new = table.version == 0;
+    table.version = candidates.version;
+    const size_t n = candidates.ports.size();
+    for (size_t bucket = 0; bucket < table.ports.size(); ++bucket) {
+      PortIndex& port = table.ports[bucket];
+      if (is_new || !std::ranges::binary_search(candidates.ports, port)) {
+        port = candidates.ports[bucket % n];
+      }
+    }
+    return table;
+  }
+
+  const EcmpSettings settings_;
+  const uint64_t salt_;
+  std::vector<Table> tables_;  // By id of the candidates (resilient).
+};
+
+class EcmpBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Choice(
+        "hash", settings_.hash,
+        {{"good", Hash::kGood}, {"same_salt", Hash::kSameSalt}, {"crc_init", Hash::kCrcInit}},
+        "good: mixed with a salt of each switch; same_salt: one salt for all switches; "
+        "crc_init: a CRC that starts from the salt. The last two polarise: switches of "
+        "successive tiers make the same choice.");
+    fields.Choice("mapping", settings_.mapping,
+                  {{"range", Mapping::kRange}, {"modulo", Mapping::kModulo}},
+                  "From the hash to one of n ports: (hash * n) >> 32, or hash % n.");
+    fields.Add("resilient", settings_.resilient,
+               "Map through 256 buckets, of which only those of a failed port move.");
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    const SwitchId salted = settings_.hash == Hash::kSameSalt ? 0 : id;
+    return std::make_unique<Ecmp>(settings_, EcmpSalt(salted, seed));
+  }
+
+ private:
+  EcmpSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<EcmpBalancer>(
+    {"ecmp", "Each flow takes the path that the hash of its 5-tuple names.", "RFC 2992"});
+
+}  // namespace
+}  // namespace heddle

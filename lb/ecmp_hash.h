@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hash that ECMP, and every scheme that falls back on it, chooses by.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/packet.h"
+#include "core/random.h"
+
+namespace heddle {
+
+// 32 bits of the packet's 5-tuple and entropy, mixed with `salt` so that two switches with
+// different salts choose independently.
+inline uint32_t EcmpHash(const Packet& packet, uint64_t salt) {
+  const uint64_t key = uint64_t{packet.tuple_hash} << 16 | packet.entropy;
+  return static_cast<uint32_t>(Mix64(key ^ salt) >> 32);
+}
+
+// A hash to one of `n`, each as likely, up to n / 2^32.
+inline size_t MapToRange(uint32_t hash, size_t n) {
+  return static_cast<size_t>((uint64_t{hash} * n) >> 32);
+}
+
+// The salt of one switch.
+inline uint64_t EcmpSalt(SwitchId id, uint64_t seed) {
+  return Rng::Stream(seed, "ecmp", id).Next();
+}
+
+}  // namespace heddle

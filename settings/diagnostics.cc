@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/diagnostics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace heddle {
+namespace {
+
+std::string Line(const Place& place, std::string_view path, std::string_view message) {
+  std::string line = place.source;
+  if (place.line > 0) line += fmt::format(":{}:{}", place.line, place.column);
+  if (!path.empty()) line += fmt::format(": {}", path);
+  return line + fmt::format(": {}", message);
+}
+
+// The path of what contains `path`: a.b[0].c, a.b[0], a.b, a, "".
+std::string_view Parent(std::string_view path) {
+  const size_t cut = path.find_last_of(".[");
+  return cut == std::string_view::npos ? std::string_view() : path.substr(0, cut);
+}
+
+// Levenshtein's distance: letters to insert, remove or replace.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j + 1] + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+void Diagnostics::Error(const Place& place, std::string_view path, std::string_view message) {
+  errors_.push_back(Line(place, path, message));
+}
+
+void Diagnostics::Warning(const Place& place, std::string_view path, std::string_view message) {
+  warnings_.push_back(Line(place, path, message));
+}
+
+void Diagnostics::Note(std::string_view path, const Place& place) {
+  places_.insert_or_assign(std::string(path), place);
+}
+
+void Diagnostics::ErrorAt(std::string_view path, std::string_view message) {
+  Error(PlaceOf(path), path, message);
+}
+
+void Diagnostics::WarningAt(std::string_view path, std::string_view message) {
+  Warning(PlaceOf(path), path, message);
+}
+
+const Place& Diagnostics::PlaceOf(std::string_view path) const {
+  static const Place nowhere{"experiment", 0, 0};
+  for (std::string_view around = path;; around = Parent(around)) {
+    if (const auto place = places_.find(around); place != places_.end()) return place->second;
+    if (around.empty()) return nowhere;
+  }
+}
+
+std::string Diagnostics::Report() const {
+  std::string report;
+  for (const std::string& error : errors_) report += error + "\n";
+  return report + fmt::format("{} {}\n", errors_.size(), errors_.size() == 1 ? "error" : "errors");
+}
+
+std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
+  const std::string* nearest = nullptr;
+  size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // Further away is not a misspelling.
+  for (const std::string& candidate : known) {
+    const size_t distance = EditDistance(name, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = &candidate;
+  }
+  const std::string all = fmt::format("{}", fmt::join(known, ", "));
+  if (nearest == nullptr) return fmt::format("; expected one of: {}", all);
+  return fmt::format("; did you mean \"{}\"? (known: {})", *nearest, all);
+}
+
+}  // namespace heddle

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with what a user wrote: every problem, each with its place, all at once.
+
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+// Where a value was written. Lines and columns count from 1; 0 means that the whole source is
+// meant.
+struct Place {
+  std::string source;  // A file's name as the user gave it, or "--set topology.leaves".
+  int line = 0;
+  int column = 0;
+};
+
+class Diagnostics {
+ public:
+  // `path` is that of the setting, as in workload[0].load; empty for the document as a whole.
+  void Error(const Place& place, std::string_view path, std::string_view message);
+  void Warning(const Place& place, std::string_view path, std::string_view message);
+
+  // The same for a path that has been read before: its place is the one noted for it, or for the
+  // nearest setting around it.
+  void Note(std::string_view path, const Place& place);
+  void ErrorAt(std::string_view path, std::string_view message);
+  void WarningAt(std::string_view path, std::string_view message);
+
+  bool ok() const { return errors_.empty(); }
+  const std::vector<std::string>& errors() const { return errors_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // All errors, a line each, and how many there are.
+  std::string Report() const;
+
+ private:
+  const Place& PlaceOf(std::string_view path) const;
+
+  std::vector<std::string> errors_;
+  std::vector<std::string> warnings_;
+  std::map<std::string, Place, std::less<>> places_;
+};
+
+// "; did you mean "letflow"?" if one of `known` is near, otherwise "; expected one of: ...".
+std::string Suggestion(std::string_view name, const std::vector<std::string>& known);
+
+}  // namespace heddle

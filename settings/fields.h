@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be set, declared once. A struct of settings has a function
+//
+//   void Declare(Fields& fields) {
+//     fields.Add("gap", gap, Above(0_ps), "Silence after which a flow may change its path.");
+//   }
+//
+// and from it follow reading it from YAML with every mistake reported (Reader), writing it with
+// every default (WriteYaml) and describing it (DescribeFields). The values a struct is made with
+// are the defaults.
+
+#pragma once
+
+#include <fmt/core.h>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+#include "settings/kinds.h"
+#include "settings/quantity.h"
+
+namespace heddle {
+
+// Bounds of a quantity.
+template <class T>
+struct Range {
+  std::optional<T> above = std::nullopt;
+  std::optional<T> at_least = std::nullopt;
+  std::optional<T> at_most = std::nullopt;
+
+  bool Contains(const T& value) const {
+    return (!above || value > *above) && (!at_least || value >= *at_least) &&
+           (!at_most || value <= *at_most);
+  }
+  std::string Text() const {
+    std::string text;
+    if (above) text += " > " + FormatQuantity(*above);
+    if (at_least) text += " >= " + FormatQuantity(*at_least);
+    if (at_most) text += " <= " + FormatQuantity(*at_most);
+    return text;
+  }
+};
+
+template <class T>
+Range<T> Above(T bound) {
+  return {.above = bound};
+}
+template <class T>
+Range<T> AtLeast(T bound) {
+  return {.at_least = bound};
+}
+template <class T>
+Range<T> Between(T least, T most) {
+  return {.at_least = least, .at_most = most};
+}
+
+constexpr std::string_view TypeName(const Duration&) { return "duration"; }
+constexpr std::string_view TypeName(const BitRate&) { return "rate"; }
+constexpr std::string_view TypeName(const Bytes&) { return "size"; }
+constexpr std::string_view TypeName(const int64_t&) { return "integer"; }
+constexpr std::string_view TypeName(const double&) { return "number"; }
+constexpr std::string_view TypeName(const bool&) { return "true or false"; }
+constexpr std::string_view TypeName(const std::string&) { return "text"; }
+
+template <class E>
+using Choices = std::vector<std::pair<std::string, E>>;
+
+class Fields {
+ public:
+  enum class Presence { kOptional, kRequired };
+  static constexpr Presence kRequired = Presence::kRequired;
+
+  virtual ~Fields() = default;
+
+  // --- What Declare functions call ---
+
+  // A quantity: a duration, rate, size, number, text...
+  template <class T>
+  void Add(std::string_view name, T& value, const std::type_identity_t<Range<T>>& range,
+           std::string_view meaning, Presence presence = Presence::kOptional) {
+    OnScalar(name, ScalarOf(value, range), presence, meaning);
+  }
+  template <class T>
+  requires std::same_as<T, bool> || std::same_as<T, std::string>
+  void Add(std::string_view name, T& value, std::string_view meaning,
+           Presence presence = Presence::kOptional) {
+    OnScalar(name, ScalarOf(value, Range<T>{}), presence, meaning);
+  }
+
+  // A quantity that follows from others unless it is set: unset reads and writes as `word`.
+  template <class T>
+  void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
+             const std::type_identity_t<Range<T>>& range, std::string_view meaning) {
+    const auto parse = [range](std::string_view text, T& read) {
+      return ParseInRange(text, read, range);
+    };
+    AddOr(word, name, value, fmt::format("{}{}", TypeName(T{}), range.Text()), parse, meaning);
+  }
+  template <class T>
+  void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
+             std::string_view meaning) {
+    const auto parse = [](std::string_view text, T& read) { return ParseQuantity(text, read); };
+    AddOr(word, name, value, std::string(TypeName(T{})), parse, meaning);
+  }
+
+  // One of several words.
+  template <class E>
+  void Choice(std::string_view name, E& value, const Choices<std::type_identity_t<E>>& choices,
+              std::string_view meaning, Presence presence = Presence::kOptional) {
+    std::vector<std::string> words;
+    for (const auto& [word, unused] : choices) words.push_back(word);
+    std::string type;
+    for (const std::string& word : words) type += (type.empty() ? "" : " | ") + word;
+    Scalar scalar{type, nullptr, nullptr};
+    scalar.parse = [words, choices, &value](std::string_view text) -> ParseError {
+      for (const auto& [word, meant] : choices) {
+        if (word != text) continue;
+        value = meant;
+        return std::nullopt;
+      }
+      return UnknownWord(text, words);
+    };
+    scalar.text = [choices, &value] {
+      for (const auto& [word, meant] : choices) {
+        if (meant == value) return word;
+      }
+      return std::string();
+    };
+    OnScalar(name, scalar, presence, meaning);
+  }
+
+  // A list of quantities.
+  template <class T>
+  void List(std::string_view name, std::vector<T>& values,
+            const std::type_identity_t<Range<T>>& range, std::string_view meaning,
+            Presence presence = Presence::kOptional) {
+    OnScalars(
+        name, values.size(), [&values](size_t count) { values.assign(count, T{}); },
+        [&values, range](size_t i) { return ScalarOf(values[i], range); }, presence, meaning,
+        fmt::format("list of {}{}", TypeName(T{}), range.Text()));
+  }
+
+  // Settings within settings.
+  template <class S>
+  void Section(std::string_view name, S& settings, std::string_view meaning,
+               Presence presence = Presence::kOptional) {
+    OnBlock(name, BlockOf(settings), presence, meaning);
+  }
+  // One of several kinds, each with settings of its own.
+  template <class T>
+  void Kind(std::string_view name, Chosen<T>& chosen, const Kinds<T>& kinds,
+            std::string_view meaning, Presence presence = Presence::kOptional) {
+    OnBlock(name, BlockOf(chosen, kinds), presence, meaning);
+  }
+  template <class S>
+  void Sections(std::string_view name, std::vector<S>& settings, std::string_view meaning) {
+    OnBlocks(
+        name, settings.size(), [&settings](size_t count) { settings.resize(count); },
+        [&settings](size_t i) { return BlockOf(settings[i]); }, Presence::kOptional, meaning);
+  }
+  template <class T>
+  void KindList(std::string_view name, std::vector<Chosen<T>>& chosen, const Kinds<T>& kinds,
+                std::string_view meaning, Presence presence = Presence::kOptional) {
+    OnBlocks(
+        name, chosen.size(), [&chosen](size_t count) { chosen.resize(count); },
+        [&chosen, &kinds](size_t i) { return BlockOf(chosen[i], kinds); }, presence, meaning);
+  }
+
+  // A rule that concerns several settings; the error is reported at `name`. Call it after them.
+  void Require(bool holds, std::string_view name, std::string_view message) {
+    if (!holds) OnBrokenRule(name, message);
+  }
+
+  // --- What the readers and writers of settings implement ---
+
+  struct Scalar {
+    std::string type;
+    std::function<ParseError(std::string_view)> parse;
+    std::function<std::string()> text;
+  };
+  struct Block {
+    std::function<void(Fields&)> declare;
+    const KindNames* kinds = nullptr;  // Not null: the key `kind` says which.
+    std::function<std::string()> kind;
+    std::function<void(const std::string&)> choose;
+  };
+
+ protected:
+  virtual void OnScalar(std::string_view name, const Scalar& scalar, Presence presence,
+                        std::string_view meaning) = 0;
+  virtual void OnScalars(std::string_view name, size_t count,
+                         const std::function<void(size_t)>& resize,
+                         const std::function<Scalar(size_t)>& at, Presence presence,
+                         std::string_view meaning, const std::string& type) = 0;
+  virtual void OnBlock(std::string_view name, const Block& block, Presence presence,
+                       std::string_view meaning) = 0;
+  virtual void OnBlocks(std::string_view name, size_t count,
+                        const std::function<void(size_t)>& resize,
+                        const std::function<Block(size_t)>& at, Presence presence,
+                        std::string_view meaning) = 0;
+  virtual void OnBrokenRule(std::string_view /*name*/, std::string_view /*message*/) {}
+
+ private:
+  static std::string UnknownWord(std::string_view text, const std::vector<std::string>& words);
+
+  template <class T>
+  static ParseError ParseInRange(std::string_view text, T& value, const Range<T>& range) {
+    T read{};
+    if (ParseError error = ParseQuantity(text, read)) return error;
+    if (!range.Contains(read)) {
+      return fmt::format("\"{}\" is out of range; expected a {}{}", text, TypeName(read),
+                         range.Text());
+    }
+    value = read;
+    return std::nullopt;
+  }
+
+  template <class T, class Parse>
+  void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
+             const std::string& type, const Parse& parse, std::string_view meaning) {
+    Scalar scalar{fmt::format("{}, or {}", type, word), nullptr, nullptr};
+    scalar.parse = [word = std::string(word), &value, parse](std::string_view text) -> ParseError {
+      if (text == word) {
+        value.reset();
+        return std::nullopt;
+      }
+      T read{};
+      if (ParseError error = parse(text, read)) return error;
+      value = read;
+      return std::nullopt;
+    };
+    scalar.text = [word = std::string(word), &value] {
+      return value ? FormatQuantity(*value) : word;
+    };
+    OnScalar(name, scalar, Presence::kOptional, meaning);
+  }
+
+  template <class T>
+  static Scalar ScalarOf(T& value, const Range<T>& range) {
+    return {fmt::format("{}{}", TypeName(value), range.Text()),
+            [&value, range](std::string_view text) { return ParseInRange(text, value, range); },
+            [&value] { return FormatQuantity(value); }};
+  }
+
+  template <class S>
+  static Block BlockOf(S& settings) {
+    return {[&settings](Fields& fields) { settings.Declare(fields); }, nullptr, nullptr, nullptr};
+  }
+  template <class T>
+  static Block BlockOf(Chosen<T>& chosen, const Kinds<T>& kinds) {
+    return {[&chosen](Fields& fields) { chosen.settings->Declare(fields); }, &kinds,
+            [&chosen] { return chosen.kind; },
+            [&chosen, &kinds](const std::string& kind) { chosen = kinds.Make(kind); }};
+  }
+};
+
+}  // namespace heddle

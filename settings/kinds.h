@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of a thing that an experiment chooses among by name: load balancers, transports,
+// topologies, workloads.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+class KindNames {
+ public:
+  explicit KindNames(std::string noun) : noun_(std::move(noun)) {}
+  virtual ~KindNames() = default;
+
+  const std::string& noun() const { return noun_; }    // "load balancer"
+  virtual std::vector<std::string> Names() const = 0;  // Sorted.
+
+ private:
+  std::string noun_;
+};
+
+// The settings of one kind. T has a virtual function Declare(Fields&).
+template <class T>
+struct Chosen {
+  std::string kind;
+  std::unique_ptr<T> settings;
+};
+
+struct KindInfo {
+  std::string name;
+  std::string summary;  // One sentence.
+  std::string source;   // The paper or RFC, empty if there is none.
+};
+
+template <class T>
+class Kinds final : public KindNames {
+ public:
+  using KindNames::KindNames;
+
+  // Returns true, so that a file can register its kind in an initialiser.
+  template <class Settings>
+  bool Add(KindInfo info) {
+    const std::string name = info.name;
+    return kinds_.emplace(name, Entry{std::move(info), [] { return std::make_unique<Settings>(); }})
+        .second;
+  }
+
+  std::vector<std::string> Names() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : kinds_) names.push_back(name);
+    return names;
+  }
+  bool Knows(const std::string& name) const { return kinds_.contains(name); }
+  const KindInfo& InfoOf(const std::string& name) const { return kinds_.at(name).info; }
+  Chosen<T> Make(const std::string& name) const { return {name, kinds_.at(name).make()}; }
+
+ private:
+  struct Entry {
+    KindInfo info;
+    std::function<std::unique_ptr<T>()> make;
+  };
+  std::map<std::string, Entry> kinds_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/patch.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+struct Step {
+  std::string key;   // Of a map; empty:
+  size_t index = 0;  // of a list.
+};
+
+constexpr size_t kMaxIndex = 100'000;
+
+std::optional<std::vector<Step>> ParsePath(std::string_view path) {
+  std::vector<Step> steps;
+  bool expect_key = true;
+  while (!path.empty() || expect_key) {
+    if (!expect_key && path.front() == '[') {
+      const size_t close = path.find(']');
+      if (close == std::string_view::npos) return std::nullopt;
+      size_t index = 0;
+      const auto [end, error] = std::from_chars(path.data() + 1, path.data() + close, index);
+      if (error != std::errc() || end != path.data() + close || index > kMaxIndex) {
+        return std::nullopt;
+      }
+      steps.push_back({"", index});
+      path.remove_prefix(close + 1);
+      continue;
+    }
+    if (!expect_key) {
+      if (path.front() != '.') return std::nullopt;
+      path.remove_prefix(1);
+    }
+    const size_t length = std::min(path.find_first_of(".["), path.size());
+    if (length == 0) return std::nullopt;
+    steps.push_back({std::string(path.substr(0, length)), 0});
+    path.remove_prefix(length);
+    expect_key = false;
+  }
+  return steps;
+}
+
+// The element of `value` that `step` leads to, made if need be; nullptr if there can be none.
+Value* Descend(Value& value, const Step& step, const Place& place) {
+  if (!step.key.empty()) {
+    if (value.kind == Value::Kind::kNull) {
+      value.kind = Value::Kind::kMap;
+      value.place = place;
+    }
+    if (value.kind != Value::Kind::kMap) return nullptr;
+    if (Value* found = value.Find(step.key)) return found;
+    value.entries.push_back({step.key, place, Value{}});
+    return &value.entries.back().value;
+  }
+  if (value.kind == Value::Kind::kNull) {
+    value.kind = Value::Kind::kList;
+    value.place = place;
+  }
+  if (value.kind != Value::Kind::kList || step.index > value.items.size()) return nullptr;
+  if (step.index == value.items.size()) value.items.emplace_back();
+  return &value.items[step.index];
+}
+
+}  // namespace
+
+void Patch(Value& document, std::string_view path, const Value& value, Diagnostics& diagnostics) {
+  const std::optional<std::vector<Step>> steps = ParsePath(path);
+  if (!steps) {
+    return diagnostics.Error(value.place, path,
+                             "is not the path of a setting, such as topology.leaves or "
+                             "workload[0].load");
+  }
+  Value* target = &document;
+  for (const Step& step : *steps) {
+    Value* next = Descend(*target, step, value.place);
+    if (next == nullptr && !step.key.empty()) {
+      return diagnostics.Error(
+          value.place, path,
+          fmt::format("\"{}\" cannot be set within {}", step.key, Describe(*target)));
+    }
+    if (next == nullptr) {
+      return diagnostics.Error(
+          value.place, path,
+          target->kind == Value::Kind::kList
+              ? fmt::format("there is no element {}; the list has {}", step.index,
+                            target->items.size())
+              : fmt::format("[{}] of {}, which is not a list", step.index, Describe(*target)));
+    }
+    target = next;
+  }
+  *target = value;
+}
+
+namespace {
+
+void SetSource(Value& value, const std::string& source) {
+  value.place = {source, 0, 0};
+  for (Value& item : value.items) SetSource(item, source);
+  for (Value::Entry& entry : value.entries) {
+    entry.key_place = {source, 0, 0};
+    SetSource(entry.value, source);
+  }
+}
+
+}  // namespace
+
+void PatchFromArgument(Value& document, const std::string& argument, Diagnostics& diagnostics) {
+  const size_t equals = argument.find('=');
+  const std::string source = "--set " + argument;
+  if (equals == std::string::npos || equals == 0) {
+    return diagnostics.Error({source, 0, 0}, "", "expected path.to.key=value");
+  }
+  std::optional<Value> value = ParseYaml(argument.substr(equals + 1), source, diagnostics);
+  if (!value) return;
+  SetSource(*value, source);
+  Patch(document, std::string_view(argument).substr(0, equals), *value, diagnostics);
+}
+
+}  // namespace heddle

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes to a document before it is read: what --set and sweeps do.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "settings/diagnostics.h"
+#include "settings/value.h"
+
+namespace heddle {
+
+// Puts `value` at `path` ("workload[0].load"), in place of what is there, making the maps on the
+// way. An element of a list must exist, or be the one after the last.
+void Patch(Value& document, std::string_view path, const Value& value, Diagnostics& diagnostics);
+
+// "path=value" with a value in YAML, as on the command line.
+void PatchFromArgument(Value& document, const std::string& argument, Diagnostics& diagnostics);
+
+}  // namespace heddle

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/quantity.h"
+
+#include <absl/numeric/int128.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace heddle {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  int64_t factor;
+};
+
+// Ascending.
+constexpr Unit kDurations[] = {
+    {"ps", 1}, {"ns", 1'000}, {"us", 1'000'000}, {"ms", 1'000'000'000}, {"s", 1'000'000'000'000}};
+constexpr Unit kRates[] = {{"bps", 1},
+                           {"Kbps", 1'000},
+                           {"Mbps", 1'000'000},
+                           {"Gbps", 1'000'000'000},
+                           {"Tbps", 1'000'000'000'000}};
+constexpr Unit kSizes[] = {
+    {"B", 1},         {"KB", 1'000},         {"KiB", 1 << 10}, {"MB", 1'000'000},
+    {"MiB", 1 << 20}, {"GB", 1'000'000'000}, {"GiB", 1 << 30}, {"TB", 1'000'000'000'000}};
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max() / 4;
+
+std::string UnitNames(std::span<const Unit> units) {
+  std::string names;
+  for (const Unit& unit : units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
+  return names;
+}
+
+// A decimal number as digits and how many of them stand behind the point.
+struct Decimal {
+  absl::int128 digits = 0;
+  int scale = 0;
+  size_t length = 0;  // Of the text it takes; 0: there is no number.
+};
+
+Decimal ReadDecimal(std::string_view text) {
+  Decimal number;
+  size_t i = text.starts_with('-') ? 1 : 0;
+  const size_t first_digit = i;
+  bool behind_point = false;
+  bool any = false;
+  for (; i < text.size(); ++i) {
+    if (text[i] == '.' && !behind_point && i > first_digit) {
+      behind_point = true;
+    } else if (text[i] >= '0' && text[i] <= '9' && i < 32) {
+      number.digits = number.digits * 10 + (text[i] - '0');
+      number.scale += behind_point ? 1 : 0;
+      any = true;
+    } else {
+      break;
+    }
+  }
+  if (text.starts_with('-')) number.digits = -number.digits;
+  number.length = any ? i : 0;
+  return number;
+}
+
+ParseError ParseWithUnit(std::string_view text, std::span<const Unit> units,
+                         std::string_view example, int64_t& value) {
+  const std::string names = UnitNames(units);
+  const Decimal number = ReadDecimal(text);
+  if (number.length == 0) {
+    return fmt::format("\"{}\" is not a number with a unit, such as \"{}\" (units: {})", text,
+                       example, names);
+  }
+  const std::string_view suffix = text.substr(number.length);
+  if (suffix.empty()) {
+    // The unit of the example is as good a guess as any.
+    const std::string_view unit = example.substr(ReadDecimal(example).length);
+    return fmt::format("\"{}\" has no unit; write \"{}{}\" (units: {})", text, text, unit, names);
+  }
+  for (const Unit& unit : units) {
+    if (suffix != unit.name) continue;
+    absl::int128 scaled = number.digits * unit.factor;
+    for (int i = 0; i < number.scale; ++i) {
+      if (scaled % 10 != 0) {
+        return fmt::format("\"{}\" is not a whole number of {}", text, units.front().name);
+      }
+      scaled /= 10;
+    }
+    if (scaled > kLargest || scaled < -absl::int128(kLargest)) {
+      return fmt::format("\"{}\" is too large", text);
+    }
+    value = static_cast<int64_t>(scaled);
+    return std::nullopt;
+  }
+  return fmt::format("\"{}\" has an unknown unit \"{}\" (units: {}, written without a space)", text,
+                     suffix, names);
+}
+
+std::string FormatWithUnit(int64_t value, std::span<const Unit> units) {
+  const Unit* best = &units.front();
+  for (const Unit& unit : units) {
+    if (value != 0 && value % unit.factor == 0 && unit.name.find('i') == std::string_view::npos) {
+      best = &unit;
+    }
+  }
+  return fmt::format("{}{}", value / best->factor, best->name);
+}
+
+ParseError ParseDouble(std::string_view text, double& value) {
+  // No exponents without digits, no hexadecimal, no "inf": what a reader of the file would expect.
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() ||
+      !std::isfinite(value)) {
+    return fmt::format("\"{}\" is not a number", text);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ParseError ParseQuantity(std::string_view text, Duration& value) {
+  return ParseWithUnit(text, kDurations, "10us", value.ps);
+}
+
+ParseError ParseQuantity(std::string_view text, BitRate& value) {
+  return ParseWithUnit(text, kRates, "100Gbps", value.bps);
+}
+
+ParseError ParseQuantity(std::string_view text, Bytes& value) {
+  return ParseWithUnit(text, kSizes, "100KB", value.count);
+}
+
+ParseError ParseQuantity(std::string_view text, int64_t& value) {
+  const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
+    return fmt::format("\"{}\" is not a whole number in decimal digits", text);
+  }
+  if (digits.size() > 1 && digits.front() == '0') {
+    return fmt::format("\"{}\" starts with a zero, which some read as octal; remove it", text);
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value > kLargest || value < -kLargest) {
+    return fmt::format("\"{}\" is too large", text);
+  }
+  return std::nullopt;
+}
+
+ParseError ParseQuantity(std::string_view text, double& value) {
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return ParseDouble(text, value);
+  double numerator = 0;
+  double denominator = 0;
+  if (ParseDouble(text.substr(0, slash), numerator) ||
+      ParseDouble(text.substr(slash + 1), denominator) || denominator == 0) {
+    return fmt::format("\"{}\" is not a number or a fraction", text);
+  }
+  value = numerator / denominator;
+  return std::nullopt;
+}
+
+ParseError ParseQuantity(std::string_view text, bool& value) {
+  if (text != "true" && text != "false") {
+    return fmt::format("\"{}\" is neither true nor false", text);
+  }
+  value = text == "true";
+  return std::nullopt;
+}
+
+ParseError ParseQuantity(std::string_view text, std::string& value) {
+  value = std::string(text);
+  return std::nullopt;
+}
+
+std::string FormatQuantity(Duration value) { return FormatWithUnit(value.ps, kDurations); }
+std::string FormatQuantity(BitRate value) { return FormatWithUnit(value.bps, kRates); }
+std::string FormatQuantity(Bytes value) { return FormatWithUnit(value.count, kSizes); }
+std::string FormatQuantity(int64_t value) { return fmt::format("{}", value); }
+std::string FormatQuantity(double value) { return fmt::format("{}", value); }
+std::string FormatQuantity(bool value) { return value ? "true" : "false"; }
+std::string FormatQuantity(const std::string& value) { return value; }
+
+}  // namespace heddle

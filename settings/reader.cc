@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace heddle {
+namespace {
+
+constexpr std::string_view kKind = "kind";
+
+class Reader final : public Fields {
+ public:
+  Reader(const Value& map, std::string path, Diagnostics& diagnostics)
+      : map_(map), path_(std::move(path)), diagnostics_(diagnostics) {
+    diagnostics_.Note(path_, map.place);
+  }
+
+  // Reads all of `block`, which is one of several kinds if it has kinds.
+  void Read(const Block& block) {
+    if (block.kinds != nullptr && !ChooseKind(block)) return;
+    block.declare(*this);
+    ReportUnknownKeys();
+  }
+
+ protected:
+  void OnScalar(std::string_view name, const Scalar& scalar, Presence presence,
+                std::string_view /*meaning*/) override {
+    const Value* value = Find(name, presence, scalar.type);
+    if (value != nullptr) ReadScalar(*value, PathOf(name), scalar);
+  }
+
+  void OnScalars(std::string_view name, size_t /*count*/, const std::function<void(size_t)>& resize,
+                 const std::function<Scalar(size_t)>& at, Presence presence,
+                 std::string_view /*meaning*/, const std::string& type) override {
+    const Value* value = Find(name, presence, type);
+    if (value == nullptr || !IsList(*value, PathOf(name), type)) return;
+    resize(value->items.size());
+    for (size_t i = 0; i < value->items.size(); ++i) {
+      ReadScalar(value->items[i], fmt::format("{}[{}]", PathOf(name), i), at(i));
+    }
+  }
+
+  void OnBlock(std::string_view name, const Block& block, Presence presence,
+               std::string_view /*meaning*/) override {
+    const Value* value = Find(name, presence, "a map");
+    if (value != nullptr) ReadBlock(*value, PathOf(name), block);
+  }
+
+  void OnBlocks(std::string_view name, size_t /*count*/, const std::function<void(size_t)>& resize,
+                const std::function<Block(size_t)>& at, Presence presence,
+                std::string_view /*meaning*/) override {
+    const Value* value = Find(name, presence, "a list of maps");
+    if (value == nullptr || !IsList(*value, PathOf(name), "a list of maps")) return;
+    resize(value->items.size());
+    for (size_t i = 0; i < value->items.size(); ++i) {
+      ReadBlock(value->items[i], fmt::format("{}[{}]", PathOf(name), i), at(i));
+    }
+  }
+
+  // Only what has been read without a mistake can break a rule.
+  void OnBrokenRule(std::string_view name, std::string_view message) override {
+    if (!failed_) diagnostics_.ErrorAt(PathOf(name), message);
+  }
+
+ private:
+  std::string PathOf(std::string_view name) const {
+    return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
+  }
+
+  void Fail(const Place& place, std::string_view path, std::string_view message) {
+    failed_ = true;
+    diagnostics_.Error(place, path, message);
+  }
+
+  const Value* Find(std::string_view name, Presence presence, std::string_view type) {
+    declared_.emplace_back(name);
+    const Value* value = map_.Find(name);
+    if (value == nullptr && presence == Presence::kRequired) {
+      Fail(map_.place, PathOf(name), fmt::format("is missing; expected: {}", type));
+    }
+    if (value != nullptr) diagnostics_.Note(PathOf(name), value->place);
+    return value;
+  }
+
+  void ReadScalar(const Value& value, const std::string& path, const Scalar& scalar) {
+    diagnostics_.Note(path, value.place);
+    if (value.kind != Value::Kind::kScalar) {
+      return Fail(value.place, path,
+                  fmt::format("{} where a value is expected: {}", Describe(value), scalar.type));
+    }
+    if (const ParseError error = scalar.parse(value.text)) Fail(value.place, path, *error);
+  }
+
+  bool IsList(const Value& value, const std::string& path, std::string_view type) {
+    if (value.kind == Value::Kind::kList) return true;
+    Fail(value.place, path, fmt::format("{} where {} is expected", Describe(value), type));
+    return false;
+  }
+
+  void ReadBlock(const Value& value, const std::string& path, const Block& block) {
+    if (block.kinds != nullptr && value.kind == Value::Kind::kScalar) {
+      // `lb: ecmp` is short for `lb: {kind: ecmp}`.
+      Value map;
+      map.kind = Value::Kind::kMap;
+      map.place = value.place;
+      map.entries.push_back({std::string(kKind), value.place, value});
+      return ReadBlock(map, path, block);
+    }
+    if (value.kind != Value::Kind::kMap) {
+      return Fail(value.place, path, fmt::format("{} where a map is expected", Describe(value)));
+    }
+    Reader reader(value, path, diagnostics_);
+    reader.Read(block);
+    failed_ = failed_ || reader.failed_;
+  }
+
+  bool ChooseKind(const Block& block) {
+    const std::vector<std::string> names = block.kinds->Names();
+    const Value* kind =
+        Find(kKind, Presence::kRequired, fmt::format("{}", fmt::join(names, " | ")));
+    if (kind == nullptr) return false;
+    if (kind->kind != Value::Kind::kScalar || !std::ranges::binary_search(names, kind->text)) {
+      Fail(kind->place, PathOf(kKind),
+           fmt::format("no {} is called {}{}", block.kinds->noun(), Describe(*kind),
+                       Suggestion(kind->text, names)));
+      return false;
+    }
+    block.choose(kind->text);
+    return true;
+  }
+
+  void ReportUnknownKeys() {
+    for (const Value::Entry& entry : map_.entries) {
+      if (std::ranges::find(declared_, entry.key) != declared_.end()) continue;
+      Fail(entry.key_place, PathOf(entry.key), "unknown key" + Suggestion(entry.key, declared_));
+    }
+  }
+
+  const Value& map_;
+  const std::string path_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> declared_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+void ReadSettings(const Value& document, const std::function<void(Fields&)>& declare,
+                  Diagnostics& diagnostics) {
+  if (document.kind != Value::Kind::kMap) {
+    diagnostics.Error(document.place, "",
+                      fmt::format("{} where a map of settings is expected", Describe(document)));
+    return;
+  }
+  Reader(document, "", diagnostics).Read({declare, nullptr, nullptr, nullptr});
+}
+
+}  // namespace heddle

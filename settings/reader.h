@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads settings from a document, and reports everything in it that is wrong.
+
+#pragma once
+
+#include <functional>
+
+#include "settings/diagnostics.h"
+#include "settings/fields.h"
+#include "settings/value.h"
+
+namespace heddle {
+
+// Reads the map `document` into what `declare` declares. Places are noted in `diagnostics`.
+void ReadSettings(const Value& document, const std::function<void(Fields&)>& declare,
+                  Diagnostics& diagnostics);
+
+}  // namespace heddle

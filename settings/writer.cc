@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/writer.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+class Writer final : public Fields {
+ public:
+  Writer(std::string& out, size_t indent) : out_(out), indent_(indent) {}
+
+  void Write(const Block& block) {
+    if (block.kinds != nullptr) Line("kind", block.kind());
+    block.declare(*this);
+  }
+
+ protected:
+  void OnScalar(std::string_view name, const Scalar& scalar, Presence /*presence*/,
+                std::string_view /*meaning*/) override {
+    Line(name, QuoteYaml(scalar.text()));
+  }
+
+  void OnScalars(std::string_view name, size_t count, const std::function<void(size_t)>& /*resize*/,
+                 const std::function<Scalar(size_t)>& at, Presence /*presence*/,
+                 std::string_view /*meaning*/, const std::string& /*type*/) override {
+    std::string items;
+    for (size_t i = 0; i < count; ++i) {
+      items += (i == 0 ? "" : ", ") + QuoteYaml(at(i).text());
+    }
+    Line(name, "[" + items + "]");
+  }
+
+  void OnBlock(std::string_view name, const Block& block, Presence /*presence*/,
+               std::string_view /*meaning*/) override {
+    Line(name, "");
+    Writer(out_, indent_ + 2).Write(block);
+  }
+
+  void OnBlocks(std::string_view name, size_t count, const std::function<void(size_t)>& /*resize*/,
+                const std::function<Block(size_t)>& at, Presence /*presence*/,
+                std::string_view /*meaning*/) override {
+    if (count == 0) return Line(name, "[]");
+    Line(name, "");
+    for (size_t i = 0; i < count; ++i) {
+      const size_t start = out_.size();
+      Writer(out_, indent_ + 4).Write(at(i));
+      out_[start + indent_ + 2] = '-';
+    }
+  }
+
+ private:
+  void Line(std::string_view name, std::string_view value) {
+    fmt::format_to(std::back_inserter(out_), "{:{}}{}:{}{}\n", "", indent_, name,
+                   value.empty() ? "" : " ", value);
+  }
+
+  std::string& out_;
+  size_t indent_;
+};
+
+class Describer final : public Fields {
+ public:
+  Describer(std::vector<FieldInfo>& rows, std::string prefix)
+      : rows_(rows), prefix_(std::move(prefix)) {}
+
+ protected:
+  void OnScalar(std::string_view name, const Scalar& scalar, Presence presence,
+                std::string_view meaning) override {
+    std::string preset = presence == Presence::kRequired ? "(required)" : scalar.text();
+    if (preset.empty()) preset = "(none)";
+    rows_.push_back({prefix_ + std::string(name), scalar.type, preset, std::string(meaning)});
+  }
+
+  void OnScalars(std::string_view name, size_t count, const std::function<void(size_t)>& /*resize*/,
+                 const std::function<Scalar(size_t)>& at, Presence presence,
+                 std::string_view meaning, const std::string& type) override {
+    std::string items;
+    for (size_t i = 0; i < count; ++i) items += (i == 0 ? "" : ", ") + at(i).text();
+    rows_.push_back({prefix_ + std::string(name), type,
+                     presence == Presence::kRequired ? "(required)" : "[" + items + "]",
+                     std::string(meaning)});
+  }
+
+  void OnBlock(std::string_view name, const Block& block, Presence presence,
+               std::string_view meaning) override {
+    Row(name, block, presence == Presence::kRequired ? "(required)" : "", "map", meaning);
+    if (block.kinds == nullptr) {
+      Describer inner(rows_, prefix_ + std::string(name) + ".");
+      block.declare(inner);
+    }
+  }
+
+  void OnBlocks(std::string_view name, size_t /*count*/, const std::function<void(size_t)>& resize,
+                const std::function<Block(size_t)>& at, Presence presence,
+                std::string_view meaning) override {
+    resize(1);  // An element to describe; the settings described are nobody's.
+    const Block block = at(0);
+    Row(name, block, presence == Presence::kRequired ? "(required)" : "[]", "list of maps",
+        meaning);
+    if (block.kinds == nullptr) {
+      Describer inner(rows_, prefix_ + std::string(name) + "[].");
+      block.declare(inner);
+    }
+  }
+
+ private:
+  void Row(std::string_view name, const Block& block, std::string_view preset,
+           std::string_view type, std::string_view meaning) {
+    std::string text(type);
+    if (block.kinds != nullptr) {
+      text += fmt::format(" of kind {}", fmt::join(block.kinds->Names(), " | "));
+    }
+    rows_.push_back({prefix_ + std::string(name), text, std::string(preset), std::string(meaning)});
+  }
+
+  std::vector<FieldInfo>& rows_;
+  const std::string prefix_;
+};
+
+}  // namespace
+
+std::string WriteYaml(const std::function<void(Fields&)>& declare) {
+  std::string out;
+  Writer(out, 0).Write({declare, nullptr, nullptr, nullptr});
+  return out;
+}
+
+std::vector<FieldInfo> DescribeFields(const std::function<void(Fields&)>& declare) {
+  std::vector<FieldInfo> rows;
+  Describer describer(rows, "");
+  declare(describer);
+  return rows;
+}
+
+}  // namespace heddle

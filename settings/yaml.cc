@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace heddle {
+namespace {
+
+constexpr size_t kMaxFileBytes = 4 << 20;
+constexpr int kMaxValues = 100'000;  // Aliases counted as often as they are used.
+constexpr int kMaxDepth = 32;
+
+class Converter {
+ public:
+  Converter(const std::string& source, Diagnostics& diagnostics)
+      : source_(source), diagnostics_(diagnostics) {}
+
+  Value Convert(const YAML::Node& node, const std::string& path, int depth) {
+    Value value;
+    value.place = PlaceOf(node.Mark());
+    if (++values_ > kMaxValues || depth > kMaxDepth) {
+      if (!refused_) Refuse(value.place, path);
+      return value;
+    }
+    // The tags of plain and of quoted scalars; everything else was written by the user.
+    const std::string& tag = node.Tag();
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      diagnostics_.Error(value.place, path, fmt::format("the tag {} means nothing here", tag));
+    }
+    switch (node.Type()) {
+      case YAML::NodeType::Undefined:
+      case YAML::NodeType::Null:
+        break;
+      case YAML::NodeType::Scalar:
+        value.kind = Value::Kind::kScalar;
+        value.text = node.Scalar();
+        break;
+      case YAML::NodeType::Sequence:
+        ConvertList(node, path, depth, value);
+        break;
+      case YAML::NodeType::Map:
+        ConvertMap(node, path, depth, value);
+        break;
+    }
+    return value;
+  }
+
+ private:
+  void ConvertList(const YAML::Node& node, const std::string& path, int depth, Value& value) {
+    value.kind = Value::Kind::kList;
+    for (size_t i = 0; i < node.size() && !refused_; ++i) {
+      value.items.push_back(Convert(node[i], fmt::format("{}[{}]", path, i), depth + 1));
+    }
+  }
+
+  void ConvertMap(const YAML::Node& node, const std::string& path, int depth, Value& value) {
+    value.kind = Value::Kind::kMap;
+    for (const auto& entry : node) {
+      if (refused_) return;
+      const Place place = PlaceOf(entry.first.Mark());
+      if (!entry.first.IsScalar()) {
+        diagnostics_.Error(place, path, "a key must be a word");
+        continue;
+      }
+      const std::string& key = entry.first.Scalar();
+      const std::string key_path = path.empty() ? key : path + "." + key;
+      if (key == "<<") {
+        diagnostics_.Error(place, key_path, "merge keys are not supported; write the keys out");
+        continue;
+      }
+      if (value.Find(key) != nullptr) {
+        diagnostics_.Error(place, key_path, "occurs twice in this map; remove one");
+        continue;
+      }
+      value.entries.push_back({key, place, Convert(entry.second, key_path, depth + 1)});
+    }
+  }
+
+  void Refuse(const Place& place, const std::string& path) {
+    refused_ = true;
+    diagnostics_.Error(place, path,
+                       fmt::format("the document is too large: more than {} values, or nested more "
+                                   "than {} deep; are there aliases of aliases?",
+                                   kMaxValues, kMaxDepth));
+  }
+
+  Place PlaceOf(const YAML::Mark& mark) const {
+    if (mark.is_null()) return {source_, 0, 0};
+    return {source_, mark.line + 1, mark.column + 1};
+  }
+
+  const std::string& source_;
+  Diagnostics& diagnostics_;
+  int values_ = 0;
+  bool refused_ = false;
+};
+
+// The parser recurses as deep as brackets nest.
+bool IsNestedTooDeep(const std::string& text) {
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') depth = std::max(0, depth - 1);
+    if (depth > 4 * kMaxDepth) return true;
+  }
+  // Block lists nest as "- - - -", block maps by indentation.
+  return text.find("- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - ") !=
+             std::string::npos ||
+         text.find(std::string(1000, ' ')) != std::string::npos;
+}
+
+}  // namespace
+
+std::optional<Value> ParseYaml(const std::string& text, const std::string& source,
+                               Diagnostics& diagnostics) {
+  const size_t errors_before = diagnostics.errors().size();
+  if (text.find('\0') != std::string::npos) {
+    diagnostics.Error({source, 0, 0}, "", "is not a text file");
+    return std::nullopt;
+  }
+  if (IsNestedTooDeep(text)) {
+    diagnostics.Error({source, 0, 0}, "", fmt::format("is nested more than {} deep", kMaxDepth));
+    return std::nullopt;
+  }
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      diagnostics.Error({source, 0, 0}, "", "holds several documents (---); one is expected");
+      return std::nullopt;
+    }
+    Value value;
+    value.place = {source, 1, 1};
+    if (!documents.empty()) {
+      value = Converter(source, diagnostics).Convert(documents.front(), "", 0);
+    }
+    if (diagnostics.errors().size() > errors_before) return std::nullopt;
+    return value;
+  } catch (const YAML::Exception& error) {
+    Place place{source, 0, 0};
+    if (!error.mark.is_null()) place = {source, error.mark.line + 1, error.mark.column + 1};
+    diagnostics.Error(place, "", fmt::format("not valid YAML: {}", error.msg));
+    return std::nullopt;
+  }
+}
+
+std::optional<Value> ReadYamlFile(const std::string& path, Diagnostics& diagnostics) {
+  std::string message;
+  const std::optional<std::string> text = ReadTextFile(path, kMaxFileBytes, message);
+  if (!text) {
+    diagnostics.Error({path, 0, 0}, "", message);
+    return std::nullopt;
+  }
+  return ParseYaml(*text, path, diagnostics);
+}
+
+std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
+                                        std::string& message) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    message = "is a folder; a file is expected";
+    return std::nullopt;
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    message = fmt::format("cannot be read: {}", std::strerror(errno));
+    return std::nullopt;
+  }
+  std::string text(limit + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) {
+    message = fmt::format("cannot be read: {}", std::strerror(errno));
+    return std::nullopt;
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > limit) {
+    message = fmt::format("is larger than {} bytes", limit);
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::string QuoteYaml(std::string_view text) {
+  const bool plain = !text.empty() && text.size() < 100 &&
+                     text.find(": ") == std::string_view::npos &&
+                     std::isalnum(static_cast<unsigned char>(text.front())) && text.back() != ':' &&
+                     std::ranges::all_of(text, [](unsigned char c) {
+                       return std::isalnum(c) || std::strchr("_-./:+", c) != nullptr;
+                     });
+  static constexpr std::string_view kWords[] = {
+      "yes",  "no",   "on",   "off",  "true",  "false", "y",   "n",     "null",
+      "Null", "NULL", "True", "Yes",  "No",    "On",    "Off", "False", "YES",
+      "NO",   "ON",   "OFF",  "TRUE", "FALSE", "Y",     "N"};
+  if (plain && std::ranges::find(kWords, text) == std::end(kWords)) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+}  // namespace heddle

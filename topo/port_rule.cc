@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/port_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heddle {
+namespace {
+
+constexpr int64_t kFrame = 1518;  // Full-sized, as buffered.
+constexpr int64_t kMtu = 1500;
+constexpr std::string_view kPackets = "pkts";
+constexpr std::string_view kUnlimitedWord = "unlimited";
+
+}  // namespace
+
+ParseError ParseQuantity(std::string_view text, QueueSize& value) {
+  if (text == kUnlimitedWord) {
+    value = {kUnlimited, QueueSize::Unit::kNone};
+    return std::nullopt;
+  }
+  QueueSize read;
+  if (text.ends_with(kPackets)) {
+    read.unit = QueueSize::Unit::kPackets;
+    const std::string_view digits = text.substr(0, text.size() - kPackets.size());
+    if (ParseError error = ParseQuantity(digits, read.count)) return error;
+  } else {
+    Bytes bytes;
+    if (ParseError error = ParseQuantity(text, bytes)) return error;
+    read.count = bytes.count;
+  }
+  if (read.count < 1)
+    return fmt::format("\"{}\" is out of range; expected more than nothing", text);
+  value = read;
+  return std::nullopt;
+}
+
+std::string FormatQuantity(QueueSize value) {
+  switch (value.unit) {
+    case QueueSize::Unit::kNone:
+      return std::string(kUnlimitedWord);
+    case QueueSize::Unit::kPackets:
+      return fmt::format("{}{}", value.count, kPackets);
+    case QueueSize::Unit::kBytes:
+      break;
+  }
+  return FormatQuantity(Bytes{value.count});
+}
+
+void PortRule::Declare(Fields& fields) {
+  fields.AddOr("auto", "buffer", buffer,
+               "Egress buffer of each switch port; a packet that would exceed it is dropped. "
+               "auto: 37.95KB per Gbps (250 frames at 10Gbps), at least twice ecn_above.");
+  fields.AddOr(
+      "auto", "ecn_above", ecn_above,
+      "DCTCP's K: an ECN-capable packet is marked at enqueue if the queue, itself included, "
+      "exceeds this. auto: 30KB up to 1Gbps, 97.5KB at 10Gbps, 30KB per 10Gbps above 32.5 "
+      "(Alizadeh et al., SIGCOMM 2010).");
+  const auto unit = [](const std::optional<QueueSize>& size) {
+    return size ? size->unit : QueueSize::Unit::kNone;
+  };
+  fields.Require(unit(buffer) == QueueSize::Unit::kNone ||
+                     unit(ecn_above) == QueueSize::Unit::kNone || unit(buffer) == unit(ecn_above),
+                 "ecn_above", "counts in another unit than buffer; use bytes or packets for both");
+}
+
+Bytes DefaultMarkingThreshold(BitRate rate) {
+  const double gbps = static_cast<double>(rate.bps) * 1e-9;
+  if (gbps <= 1) return 30'000_B;
+  if (gbps < 10) return {30'000 + static_cast<int64_t>((gbps - 1) / 9 * 67'500)};
+  return {std::max<int64_t>(97'500, static_cast<int64_t>(3'000 * gbps))};
+}
+
+PortSettings PortRule::SwitchPort(const Channel& channel, Bytes wire_overhead) const {
+  PortSettings port = Nic(channel, wire_overhead);
+  port.count_packets = (buffer && buffer->unit == QueueSize::Unit::kPackets) ||
+                       (ecn_above && ecn_above->unit == QueueSize::Unit::kPackets);
+  port.mark_above = ecn_above            ? ecn_above->count
+                    : port.count_packets ? DefaultMarkingThreshold(channel.rate).count / kMtu
+                                         : DefaultMarkingThreshold(channel.rate).count;
+  const int64_t frame = port.count_packets ? 1 : kFrame;
+  const int64_t frames = 25 * (channel.rate.bps / 1'000'000) / 1'000;  // 250 at 10 Gbps.
+  const int64_t twice = port.mark_above == kUnlimited ? 0 : 2 * port.mark_above;
+  port.buffer = buffer ? buffer->count : std::max({frames * frame, twice, 10 * frame});
+  return port;
+}
+
+PortSettings PortRule::Nic(const Channel& channel, Bytes wire_overhead) {
+  return {.rate = channel.rate, .delay = channel.delay, .wire_overhead = wire_overhead};
+}
+
+}  // namespace heddle

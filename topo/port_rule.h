@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much a switch port buffers and from where it marks, for ports of any rate.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/units.h"
+#include "fabric/fifo_port.h"
+#include "settings/fields.h"
+#include "topo/graph.h"
+
+namespace heddle {
+
+// A length of queue: "375KB", "250pkts" or "unlimited".
+struct QueueSize {
+  enum class Unit { kBytes, kPackets, kNone };  // kNone: unlimited.
+
+  int64_t count = 1;
+  Unit unit = Unit::kBytes;
+
+  friend bool operator==(QueueSize, QueueSize) = default;
+};
+
+ParseError ParseQuantity(std::string_view text, QueueSize& value);
+std::string FormatQuantity(QueueSize value);
+constexpr std::string_view TypeName(const QueueSize&) {
+  return "size, N packets as Npkts, or unlimited";
+}
+
+struct PortRule {
+  std::optional<QueueSize> buffer;  // Not set: 250 full Ethernet frames per 10 Gbps, at least 2 K.
+  std::optional<QueueSize> ecn_above;  // K. Not set: see DefaultMarkingThreshold.
+
+  void Declare(Fields& fields);
+
+  // A switch port that sends on `channel`. `wire_overhead`: bytes that occupy the wire but no
+  // buffer.
+  PortSettings SwitchPort(const Channel& channel, Bytes wire_overhead) const;
+
+  // A host's transmitter. It holds one packet at a time, so it neither drops nor marks.
+  static PortSettings Nic(const Channel& channel, Bytes wire_overhead);
+};
+
+// DCTCP's K (SIGCOMM 2010, section 3.4, gives 20 packets at 1 Gbps and 65 at 10 Gbps): 30 KB up to
+// 1 Gbps, 97.5 KB at 10 Gbps, linear in between, then 30 KB per 10 Gbps where that is more.
+Bytes DefaultMarkingThreshold(BitRate rate);
+
+}  // namespace heddle

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large a transport's packets are: as buffers, thresholds and windows count them, and on the
+// wire.
+
+#pragma once
+
+#include <cstdint>
+
+namespace heddle {
+
+// Sizes of packets under a framing, all in bytes.
+struct PacketSizes {
+  int64_t mss;
+  int64_t data_overhead;  // Of a data packet, as buffered, beyond its payload.
+  int64_t min_packet;     // As buffered: short packets are padded to this.
+  int64_t ack;            // As buffered.
+  int64_t wire_overhead;  // On the wire beyond what is buffered: preamble and inter-frame gap.
+
+  int64_t DataPacket(int64_t payload) const {
+    return payload + data_overhead < min_packet ? min_packet : payload + data_overhead;
+  }
+};
+
+}  // namespace heddle
