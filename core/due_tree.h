@@ -22,6 +22,13 @@ class DueTree {
 
   Time Min() const { return tree_[1]; }
 
+  // The lowest of those that are due at Min().
+  size_t First() const {
+    size_t i = 1;
+    while (i < leaves_) i = 2 * i + (tree_[2 * i] == tree_[1] ? 0 : 1);
+    return i - leaves_;
+  }
+
   // `i` is due at `at`, if it was not due earlier. Returns whether that was news.
   bool Lower(size_t i, Time at) {
     i += leaves_;

@@ -2,6 +2,7 @@
 
 #include "core/random.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace heddle {
@@ -34,6 +35,8 @@ uint64_t Rng::Unbiased(uint64_t product, uint32_t n) {
 
 double Rng::Exponential(double mean) { return -std::log1p(-Uniform()) * mean; }
 
-Duration Rng::ExponentialDuration(double mean_ps) { return {std::llround(Exponential(mean_ps))}; }
+Duration Rng::ExponentialDuration(double mean_ps) {
+  return {std::llround(std::min(Exponential(mean_ps), static_cast<double>(kNever.ps)))};
+}
 
 }  // namespace heddle

@@ -85,13 +85,13 @@ FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channe
   const Bytes overhead{plan_.transport->sizes().wire_overhead};
   if (graph.IsHost(vertex)) {
     FifoPort& nic = hosts_[vertex]->SetNic(PortRule::Nic(channel, overhead));
-    egresses_.push_back({vertex, 0, peer, &nic});
+    egresses_.push_back({vertex, 0, peer, &nic, channel.rate});
     return nic;
   }
   Switch& node = *switches_[vertex - graph.hosts];
   const PortIndex index = static_cast<PortIndex>(node.ports().size());
   FifoPort& port = node.AddPort(plan_.port->SwitchPort(channel, overhead), graph.IsHost(peer));
-  egresses_.push_back({vertex, index, peer, &port});
+  egresses_.push_back({vertex, index, peer, &port, channel.rate});
   return port;
 }
 

@@ -70,6 +70,7 @@ class Network {
     PortIndex port;
     uint32_t peer;
     FifoPort* fifo;
+    BitRate rate;
   };
   std::span<const Egress> egresses() const { return egresses_; }
 

@@ -28,6 +28,7 @@ struct FlowSpec {
   uint16_t workload = 0;  // Index of the workload entry it comes from.
   uint16_t size_class = 0;
   bool measured = true;  // Counts in the statistics.
+  uint32_t job = 0;      // Of an incast query, from 1; 0: of none.
   int64_t size = 1;      // Payload bytes, at least 1.
   Time start;
 };

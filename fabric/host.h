@@ -83,6 +83,7 @@ class Host final : public Node {
 
   // The load balancer's part, for hooks it asked for.
   bool Wants(HostPolicy::Hook hook) const { return (hooks_ & hook) != 0; }
+  bool has_policy() const { return policy_ != nullptr; }
   HostPolicy& policy() { return *policy_; }
   HostView& view() { return view_; }
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "fabric/switch_policy.h"
+#include "fabric/switch.h"
 #include "lb/ecmp_hash.h"
 
 namespace heddle {

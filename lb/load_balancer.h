@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "core/packet.h"
-#include "fabric/host_policy.h"
-#include "fabric/switch_policy.h"
+#include "fabric/host.h"
+#include "fabric/switch.h"
 #include "settings/fields.h"
 #include "settings/kinds.h"
 

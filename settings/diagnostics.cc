@@ -68,6 +68,16 @@ const Place& Diagnostics::PlaceOf(std::string_view path) const {
   }
 }
 
+void Diagnostics::Take(const Diagnostics& other) {
+  const auto take = [](const std::vector<std::string>& from, std::vector<std::string>& to) {
+    for (const std::string& line : from) {
+      if (std::ranges::find(to, line) == to.end()) to.push_back(line);
+    }
+  };
+  take(other.errors_, errors_);
+  take(other.warnings_, warnings_);
+}
+
 std::string Diagnostics::Report() const {
   std::string report;
   for (const std::string& error : errors_) report += error + "\n";

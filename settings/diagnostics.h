@@ -35,6 +35,9 @@ class Diagnostics {
   const std::vector<std::string>& errors() const { return errors_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  // Adds what is new in `other`.
+  void Take(const Diagnostics& other);
+
   // All errors, a line each, and how many there are.
   std::string Report() const;
 

@@ -186,6 +186,7 @@ class Fields {
     std::string type;
     std::function<ParseError(std::string_view)> parse;
     std::function<std::string()> text;
+    bool is_text = false;  // Any text, which may look like something else.
   };
   struct Block {
     std::function<void(Fields&)> declare;
@@ -248,7 +249,7 @@ class Fields {
   static Scalar ScalarOf(T& value, const Range<T>& range) {
     return {fmt::format("{}{}", TypeName(value), range.Text()),
             [&value, range](std::string_view text) { return ParseInRange(text, value, range); },
-            [&value] { return FormatQuantity(value); }};
+            [&value] { return FormatQuantity(value); }, std::same_as<T, std::string>};
   }
 
   template <class S>

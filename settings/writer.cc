@@ -23,7 +23,7 @@ class Writer final : public Fields {
  protected:
   void OnScalar(std::string_view name, const Scalar& scalar, Presence /*presence*/,
                 std::string_view /*meaning*/) override {
-    Line(name, QuoteYaml(scalar.text()));
+    Line(name, TextOf(scalar));
   }
 
   void OnScalars(std::string_view name, size_t count, const std::function<void(size_t)>& /*resize*/,
@@ -31,7 +31,7 @@ class Writer final : public Fields {
                  std::string_view /*meaning*/, const std::string& /*type*/) override {
     std::string items;
     for (size_t i = 0; i < count; ++i) {
-      items += (i == 0 ? "" : ", ") + QuoteYaml(at(i).text());
+      items += (i == 0 ? "" : ", ") + TextOf(at(i));
     }
     Line(name, "[" + items + "]");
   }
@@ -55,6 +55,10 @@ class Writer final : public Fields {
   }
 
  private:
+  static std::string TextOf(const Scalar& scalar) {
+    return scalar.is_text ? QuoteYaml(scalar.text()) : scalar.text();
+  }
+
   void Line(std::string_view name, std::string_view value) {
     fmt::format_to(std::back_inserter(out_), "{:{}}{}:{}{}\n", "", indent_, name,
                    value.empty() ? "" : " ", value);

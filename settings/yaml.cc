@@ -11,7 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -176,13 +176,15 @@ std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
     message = fmt::format("cannot be read: {}", std::strerror(errno));
     return std::nullopt;
   }
-  std::string text(limit + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  std::vector<char> chunk(1 << 20);
+  while (text.size() <= limit && file.read(chunk.data(), std::ssize(chunk)).gcount() > 0) {
+    text.append(chunk.data(), static_cast<size_t>(file.gcount()));
+  }
   if (file.bad()) {
     message = fmt::format("cannot be read: {}", std::strerror(errno));
     return std::nullopt;
   }
-  text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > limit) {
     message = fmt::format("is larger than {} bytes", limit);
     return std::nullopt;

@@ -23,6 +23,18 @@ class Routing {
   // The switch that host `h` is attached to; with several, the first.
   SwitchId LeafOf(HostId h) const { return leaf_of_host_[h]; }
 
+  // The same, numbered from 0 among the switches that have hosts.
+  uint16_t LeafIndexOf(HostId h) const {
+    return static_cast<uint16_t>(leaf_index_[leaf_of_host_[h]]);
+  }
+
+  // The two directions of a host's link.
+  const Channel& HostUplink(HostId h) const { return adjacency_.Of(h).front().out; }
+  const Channel& HostDownlink(HostId h) const {
+    const Graph::Link& link = graph_.links[adjacency_.Of(h).front().link];
+    return link.a == h ? link.b_to_a : link.a_to_b;
+  }
+
   // What hosts may choose from: the paths between each pair of leaves, weighted by the least rate
   // along them.
   std::unique_ptr<PathTable> MakePathTable() const;

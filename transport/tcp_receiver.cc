@@ -43,7 +43,7 @@ void TcpReceiver::OnData(const Packet& data) {
 // What the network has done to this packet.
 void TcpReceiver::Observe(const Packet& data) {
   ReceiverRecord& record = record_.receiver;
-  if (record.packets++ == 0) record.hops = data.hops;
+  if (record.packets++ == 0) record.hops = data.hops + 1;  // Switches passed, and one.
   record.ce_marked += data.Has(Packet::kCe) ? 1 : 0;
   NotePath(data.taken);
   const std::optional<Reordered> reordered = tracker_.OnArrival(data.data.tx_id, host_->now());

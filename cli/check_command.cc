@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "experiment/experiment.h"
+
+namespace heddle {
+namespace {
+
+// Of one packet crossing one port and wire, on a machine of 2024; for an estimate of the run time.
+constexpr double kSecondsPerHop = 60e-9;
+
+std::string Count(double number) {
+  static constexpr const char* kPrefixes[] = {"", " thousand", " million", " billion", " trillion"};
+  size_t prefix = 0;
+  for (; number >= 1000 && prefix + 1 < std::size(kPrefixes); ++prefix) number /= 1000;
+  return fmt::format("{:.3g}{}", number, kPrefixes[prefix]);
+}
+
+std::string Seconds(double seconds) {
+  if (seconds < 1) return "less than a second";
+  if (seconds < 120) return fmt::format("about {:.0f} s", seconds);
+  if (seconds < 7200) return fmt::format("about {:.0f} min", seconds / 60);
+  return fmt::format("about {:.1f} h", seconds / 3600);
+}
+
+double Total(const Experiment& experiment, double Forecast::*what) {
+  double total = 0;
+  for (const Forecast& forecast : experiment.forecasts) total += forecast.*what;
+  return total;
+}
+
+// Links crossed by a packet between random hosts.
+double MeanHops(const Experiment& experiment) {
+  const double same_rack = 1.0 / static_cast<double>(std::max<size_t>(experiment.stage.leaves, 1));
+  int tiers = 0;
+  for (const Graph::SwitchVertex& s : experiment.graph.switches)
+    tiers = std::max(tiers, s.tier + 1);
+  return same_rack * 2 + (1 - same_rack) * 2 * tiers;
+}
+
+void Print(const std::string& file, const Experiment& experiment) {
+  const ExperimentSettings& settings = experiment.settings;
+  const std::string label = experiment.label.empty() ? "" : " " + experiment.label;
+  fmt::print("{}:{} valid\n", file, label);
+  fmt::print("  network     {}: {} hosts, {} switches, {} links\n", settings.topology.kind,
+             experiment.graph.hosts, experiment.graph.switches.size(),
+             experiment.graph.links.size());
+  fmt::print("  base RTT    {:.3f} us, bandwidth-delay product {} bytes\n",
+             Microseconds(experiment.base_rtt), experiment.bdp.count);
+  fmt::print("  transport   {}, load balancer {}, seed {}\n", settings.transport.kind,
+             settings.lb.kind, settings.seed);
+  const double flows = Total(experiment, &Forecast::flows);
+  const double packets = Total(experiment, &Forecast::packets);
+  const double hops = 2 * packets * MeanHops(experiment);  // An ACK for each packet.
+  fmt::print("  flows       {}, {}B of payload\n", Count(flows),
+             Count(Total(experiment, &Forecast::bytes)));
+  if (Total(experiment, &Forecast::host_load) > 0) {
+    fmt::print("  load        {:.3g} of host links ({:.3g} with headers), {:.3g} of leaf uplinks\n",
+               Total(experiment, &Forecast::host_load),
+               Total(experiment, &Forecast::host_load_with_headers),
+               Total(experiment, &Forecast::fabric_load));
+  }
+  fmt::print(
+      "  time        flows start from {:.3f} ms to {:.3f} ms, measured from {:.3f} ms; ends at "
+      "{:.3f} ms at the latest\n",
+      heddle::Seconds(experiment.timeline.generation_start - Time{}) * 1e3,
+      heddle::Seconds(experiment.timeline.generation_end - Time{}) * 1e3,
+      heddle::Seconds(experiment.timeline.measure_from - Time{}) * 1e3,
+      heddle::Seconds(experiment.timeline.t_max - Time{}) * 1e3);
+  fmt::print("  work        {} packet-hops, {} on one thread\n", Count(hops),
+             Seconds(hops * kSecondsPerHop));
+}
+
+}  // namespace
+
+int Check(const RunArguments& arguments) {
+  Diagnostics diagnostics;
+  for (const std::string& file : arguments.files) {
+    for (const Experiment& experiment :
+         LoadExperiments(file, {arguments.sets, arguments.seed}, diagnostics)) {
+      Print(file, experiment);
+      for (const std::string& warning : experiment.warnings) {
+        fmt::print(stderr, "warning: {}\n", warning);
+      }
+    }
+  }
+  if (diagnostics.ok()) return kExitDone;
+  fmt::print(stderr, "{}", diagnostics.Report());
+  return kExitBadInput;
+}
+
+}  // namespace heddle

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program does, a function a command. Each returns the exit code.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;    // Or the result is incomplete.
+inline constexpr int kExitBadInput = 2;  // 3 is a broken invariant, see core/check.h.
+
+struct RunArguments {
+  std::vector<std::string> files;
+  std::vector<std::string> sets;
+  std::optional<uint64_t> seed;
+  int threads = 1;
+  std::string out;
+  bool quiet = false;
+  bool force = false;
+};
+
+int Run(const RunArguments& arguments);
+int Check(const RunArguments& arguments);
+int List();
+int DescribeName(const std::string& name);
+std::string VersionText();
+
+}  // namespace heddle

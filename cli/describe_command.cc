@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "experiment/experiment.h"
+#include "experiment/version.h"
+#include "settings/writer.h"
+#include "workload/sizes.h"
+
+namespace heddle {
+namespace {
+
+void PrintFields(const std::function<void(Fields&)>& declare) {
+  for (const FieldInfo& field : DescribeFields(declare)) {
+    fmt::print("\n  {}\n", field.path);
+    fmt::print("      type     {}\n", field.type);
+    if (!field.preset.empty()) fmt::print("      default  {}\n", field.preset);
+    fmt::print("      meaning  {}\n", field.meaning);
+  }
+}
+
+// One kind of thing that an experiment chooses among.
+struct Family {
+  std::string heading;
+  std::string key;  // Where it stands in an experiment.
+  std::function<std::vector<KindInfo>()> kinds;
+  std::function<void(const std::string&)> describe;
+};
+
+template <class T>
+Family FamilyOf(const std::string& heading, const std::string& key, const Kinds<T>& kinds) {
+  return {heading, key,
+          [&kinds] {
+            std::vector<KindInfo> infos;
+            for (const std::string& name : kinds.Names()) infos.push_back(kinds.InfoOf(name));
+            return infos;
+          },
+          [&kinds](const std::string& name) {
+            Chosen<T> chosen = kinds.Make(name);
+            PrintFields([&](Fields& fields) { chosen.settings->Declare(fields); });
+          }};
+}
+
+std::vector<Family> Families() {
+  return {FamilyOf("Load balancers", "lb", LoadBalancers()),
+          FamilyOf("Transports", "transport", Transports()),
+          FamilyOf("Topologies", "topology", Topologies()),
+          FamilyOf("Workloads", "workload", Workloads())};
+}
+
+void DescribeSizes(const SizeTable& table) {
+  const auto sizes = MakeCdf(table.points, {});
+  fmt::print("{}: a distribution of flow sizes\n  {}\n", table.name, table.source);
+  fmt::print("  mean {:.0f} bytes with linear interpolation, {:.0f} with steps\n", sizes->mean(),
+             MakeCdf(table.points, {.interpolation = Interpolation::kStep})->mean());
+  fmt::print("\n  {:>12}  {}\n", "bytes", "share of flows not larger");
+  for (const auto& [bytes, share] : table.points) fmt::print("  {:>12}  {}\n", bytes, share);
+}
+
+}  // namespace
+
+int List() {
+  for (const Family& family : Families()) {
+    fmt::print("{} ({}:)\n", family.heading, family.key);
+    for (const KindInfo& kind : family.kinds()) fmt::print("  {:20} {}\n", kind.name, kind.summary);
+    fmt::print("\n");
+  }
+  fmt::print("Size distributions (sizes:)\n");
+  for (const SizeTable& table : SizeTables()) fmt::print("  {:20} {}\n", table.name, table.source);
+  return kExitDone;
+}
+
+int DescribeName(const std::string& name) {
+  std::vector<std::string> known = {"experiment"};
+  if (name == "experiment") {
+    fmt::print("experiment: what a YAML file may say\n");
+    ExperimentSettings settings;
+    PrintFields([&](Fields& fields) { settings.Declare(fields); });
+    fmt::print(
+        "\n  sweep\n      type     map from settings to lists of values\n"
+        "      meaning  One run for each combination, as in sweep: {{lb: [ecmp, rps]}}.\n");
+    return kExitDone;
+  }
+  for (const Family& family : Families()) {
+    for (const KindInfo& kind : family.kinds()) {
+      known.push_back(kind.name);
+      if (kind.name != name) continue;
+      fmt::print("{}: {}\n", kind.name, kind.summary);
+      if (!kind.source.empty()) fmt::print("Source: {}\n", kind.source);
+      fmt::print("In an experiment: {}: {{kind: {}, ...}}\n", family.key, kind.name);
+      family.describe(name);
+      return kExitDone;
+    }
+  }
+  for (const SizeTable& table : SizeTables()) {
+    known.emplace_back(table.name);
+    if (table.name != name) continue;
+    DescribeSizes(table);
+    return kExitDone;
+  }
+  fmt::print(stderr, "heddle: nothing is called \"{}\"{}\n", name, Suggestion(name, known));
+  return kExitBadInput;
+}
+
+std::string VersionText() {
+  return fmt::format("heddle {}{}, {}, {} build", Version(),
+                     Commit().empty() ? "" : " (" + Commit() + ")", Compiler(), BuildType());
+}
+
+}  // namespace heddle

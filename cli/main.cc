@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: arguments in, exit code out.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <string>
+
+#include "cli/commands.h"
+
+namespace heddle {
+namespace {
+
+void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
+  command.add_option("files", arguments.files, "Experiments (YAML)")->required()->type_name("FILE");
+  command.add_option("--set", arguments.sets, "Override a setting, as in lb.gap=100us; repeatable")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  command.add_option("--seed", arguments.seed, "Override the seed")->type_name("N");
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Heddle simulates load balancing in datacenter networks, packet by packet.",
+               "heddle");
+  app.set_version_flag("--version", VersionText());
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 failed or incomplete, 2 bad input, 3 broken invariant.");
+  std::function<int()> command;
+
+  RunArguments run_arguments;
+  CLI::App* run = app.add_subcommand("run", "Run experiments and write their results");
+  AddExperimentOptions(*run, run_arguments);
+  run->add_option("-j,--threads", run_arguments.threads, "Threads of one simulation")
+      ->envname("HEDDLE_THREADS")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  run->add_option("-o,--out", run_arguments.out,
+                  "Folder of the results (default: results/ and the experiment's name)")
+      ->type_name("DIR");
+  run->add_flag("-q,--quiet", run_arguments.quiet, "No progress, no table");
+  run->add_flag("--force", run_arguments.force, "Replace results that are there");
+  run->callback([&] { command = [&] { return Run(run_arguments); }; });
+
+  RunArguments check_arguments;
+  CLI::App* check =
+      app.add_subcommand("check", "Check experiments and say what they would simulate");
+  AddExperimentOptions(*check, check_arguments);
+  check->callback([&] { command = [&] { return Check(check_arguments); }; });
+
+  CLI::App* list = app.add_subcommand(
+      "list", "List load balancers, transports, topologies, workloads and size distributions");
+  list->callback([&] { command = [] { return List(); }; });
+
+  std::string name;
+  CLI::App* describe = app.add_subcommand("describe", "Describe one of them and all its settings");
+  describe->add_option("name", name, "What heddle list names, or \"experiment\"")->required();
+  describe->callback([&] { command = [&] { return DescribeName(name); }; });
+
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return kExitBadInput;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitBadInput;
+  }
+  return command();
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) {
+  try {
+    return heddle::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heddle: %s\n", error.what());
+    return heddle::kExitFailed;
+  }
+}

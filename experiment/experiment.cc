@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "core/check.h"
+#include "experiment/ideal_fct.h"
+#include "experiment/version.h"
+#include "settings/patch.h"
+#include "settings/reader.h"
+#include "settings/writer.h"
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kMaxPoints = 100'000;
+constexpr size_t kMaxNameLength = 200;
+
+// --- Sweeps ---
+
+// One combination of what a sweep's axes offer.
+struct Point {
+  Value document;
+  std::vector<std::pair<std::string, std::string>> axes;
+};
+
+// "ecmp", "letflow.gap=100us", "0.6": a value as part of a label.
+std::string LabelOf(const Value& value) {
+  if (value.kind == Value::Kind::kScalar) return value.text;
+  std::string label;
+  for (const Value& item : value.items) label += (label.empty() ? "" : "+") + LabelOf(item);
+  for (const Value::Entry& entry : value.entries) {
+    const std::string part =
+        entry.key == "kind" ? entry.value.text : entry.key + "=" + LabelOf(entry.value);
+    label += (label.empty() ? "" : ".") + part;
+  }
+  return label;
+}
+
+// Replaces `points` by their combinations with the values of `axis`.
+void Combine(const Value::Entry& axis, std::vector<Point>& points, Diagnostics& diagnostics) {
+  const std::string path = "sweep." + axis.key;
+  if (axis.value.kind != Value::Kind::kList || axis.value.items.empty()) {
+    return diagnostics.Error(axis.value.place, path, "expected a list of values, at least one");
+  }
+  if (points.size() * axis.value.items.size() > kMaxPoints) {
+    return diagnostics.Error(axis.value.place, path,
+                             fmt::format("makes more than {} experiments", kMaxPoints));
+  }
+  std::vector<Point> combined;
+  for (const Point& point : points) {
+    for (const Value& value : axis.value.items) {
+      Point next = point;
+      Patch(next.document, axis.key, value, diagnostics);
+      next.axes.emplace_back(axis.key, LabelOf(value));
+      combined.push_back(std::move(next));
+      if (!diagnostics.ok()) return;
+    }
+  }
+  points = std::move(combined);
+}
+
+std::vector<Point> ExpandSweep(Value document, Diagnostics& diagnostics) {
+  std::vector<Point> points(1);
+  Value sweep;
+  std::erase_if(document.entries, [&](Value::Entry& entry) {
+    if (entry.key != "sweep") return false;
+    sweep = std::move(entry.value);
+    return true;
+  });
+  points.front().document = std::move(document);
+  if (sweep.kind != Value::Kind::kMap && sweep.kind != Value::Kind::kNull) {
+    diagnostics.Error(sweep.place, "sweep", "expected a map from settings to lists of values");
+  }
+  for (const Value::Entry& axis : sweep.entries) Combine(axis, points, diagnostics);
+  return points;
+}
+
+// A name that a folder can have.
+std::string FolderName(const std::string& label) {
+  std::string name;
+  for (const char c : label.substr(0, kMaxNameLength)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || std::strchr("._=+-,[]", c);
+    name += plain ? c : '_';
+  }
+  return name.starts_with('.') ? "_" + name : name;
+}
+
+// Short where the last part of the key says enough.
+std::string LabelOf(const std::vector<std::pair<std::string, std::string>>& axes) {
+  std::string label;
+  for (const auto& [key, value] : axes) {
+    const std::string last = key.substr(key.find_last_of('.') + 1);
+    label += fmt::format("{}{}={}", label.empty() ? "" : ",", last, value);
+  }
+  return FolderName(label);
+}
+
+// --- What follows from settings ---
+
+Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Routing& routing,
+              const std::string& folder) {
+  Stage stage;
+  stage.hosts = graph.hosts;
+  stage.leaves = routing.leaves();
+  stage.uplink_bps.assign(stage.leaves, 0);
+  for (uint32_t h = 0; h < graph.hosts; ++h) {
+    const HostId host = static_cast<HostId>(h);
+    stage.leaf_of_host.push_back(routing.LeafIndexOf(host));
+    stage.host_rate.push_back(routing.HostUplink(host).rate);
+  }
+  // Of each leaf once: where its first host is met.
+  std::set<uint16_t> seen;
+  for (uint32_t h = 0; h < graph.hosts; ++h) {
+    const uint16_t leaf = stage.leaf_of_host[h];
+    if (!seen.insert(leaf).second) continue;
+    const uint32_t vertex =
+        static_cast<uint32_t>(graph.hosts) + routing.LeafOf(static_cast<HostId>(h));
+    for (const Adjacency::Port& port : routing.adjacency().Of(vertex)) {
+      if (!graph.IsHost(port.peer)) stage.uplink_bps[leaf] += port.out.rate.bps;
+    }
+  }
+  const PacketSizes sizes = settings.transport.settings->sizes();
+  stage.mss = sizes.mss;
+  stage.packet_overhead = sizes.data_overhead + sizes.wire_overhead;
+  stage.max_flow_size = settings.transport.settings->max_flow_size();
+  stage.folder = folder;
+  stage.seed = static_cast<uint64_t>(settings.seed);
+  return stage;
+}
+
+Timeline TimelineOf(const ExperimentSettings& settings, const std::vector<Forecast>& forecasts,
+                    const Stage& stage) {
+  Timeline timeline;
+  timeline.generation_start = kNever;
+  bool open_loop = false;
+  int64_t large_flow = 0;
+  for (size_t i = 0; i < forecasts.size(); ++i) {
+    const Forecast& forecast = forecasts[i];
+    large_flow = std::max(large_flow, forecast.large_flow);
+    if (!settings.workload[i].settings->measured) continue;
+    timeline.generation_start = std::min(timeline.generation_start, forecast.first);
+    timeline.generation_end = std::max(timeline.generation_end, forecast.last);
+    open_loop = open_loop || forecast.open_loop;
+  }
+  const Duration generation = timeline.generation_end - timeline.generation_start;
+  const Duration warm_up =
+      settings.measure.warm_up.value_or(open_loop ? std::min(5_ms, generation / 20) : Duration{0});
+  timeline.measure_from = timeline.generation_start + warm_up;
+  // A set of flows is measured whole; where a load decides, the forecast may fall short of the
+  // last.
+  timeline.measure_until = settings.measure.cool_down > Duration{0}
+                               ? timeline.generation_end - settings.measure.cool_down
+                               : kNever;
+  timeline.links_from = open_loop ? timeline.measure_from : Time{0};
+  timeline.links_until = open_loop ? timeline.generation_end : kNever;
+  BitRate slowest = std::ranges::min(stage.host_rate);
+  const double large_ps = static_cast<double>(large_flow) * 8e12 / static_cast<double>(slowest.bps);
+  const Duration patience{static_cast<int64_t>(std::clamp(20 * large_ps, 1e12, 1e17))};
+  timeline.t_max = settings.measure.t_max ? Time{settings.measure.t_max->ps}
+                                          : std::min(timeline.generation_end + patience, kNever);
+  return timeline;
+}
+
+// The longest idle round trip between leaves: a full packet there, an ACK back. Where there are
+// very many leaves, those pairs that a step of their number reaches.
+Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& sizes) {
+  IdealFct ideal(routing, sizes);
+  std::vector<HostId> hosts;  // One of each leaf, two of the first.
+  std::set<uint16_t> seen;
+  for (uint32_t h = 0; h < graph.hosts; ++h) {
+    const HostId host = static_cast<HostId>(h);
+    const uint16_t leaf = routing.LeafIndexOf(host);
+    if (seen.insert(leaf).second || h == 1) hosts.push_back(host);
+  }
+  constexpr size_t kMaxHosts = 64;
+  const size_t step = hosts.size() / kMaxHosts + 1;
+  Duration longest{0};
+  for (size_t i = 0; i < hosts.size(); i += step) {
+    for (size_t j = 0; j < hosts.size(); j += step) {
+      if (i != j) longest = std::max(longest, ideal.Of(hosts[i], hosts[j], sizes.mss).tx);
+    }
+  }
+  return longest;
+}
+
+void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
+  const PortRule& rule = experiment.settings.topology.settings->port;
+  const PacketSizes sizes = experiment.settings.transport.settings->sizes();
+  const int64_t largest = sizes.DataPacket(sizes.mss);
+  std::vector<BitRate> warned;
+  for (const Graph::Link& link : experiment.graph.links) {
+    const Channel& channel = link.b_to_a;  // Sent by a switch.
+    if (std::ranges::find(warned, channel.rate) != warned.end()) continue;
+    warned.push_back(channel.rate);
+    const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
+    const int64_t unit = port.count_packets ? 1 : largest;
+    if (port.buffer < unit) {
+      diagnostics.ErrorAt(
+          "topology.port.buffer",
+          fmt::format("holds {} bytes, less than a full packet of {}", port.buffer, largest));
+    }
+    if (port.mark_above == kUnlimited) continue;
+    const std::string rate = FormatQuantity(channel.rate);
+    if (port.buffer != kUnlimited && 2 * port.mark_above > port.buffer) {
+      diagnostics.WarningAt("topology.port.ecn_above",
+                            fmt::format("at {}: K is more than half the buffer", rate));
+    }
+    const double rtt_bytes =
+        static_cast<double>(channel.rate.bps) / 8 * Seconds(experiment.base_rtt);
+    const double mark_bytes =
+        static_cast<double>(port.mark_above * (port.count_packets ? largest : 1));
+    if (mark_bytes > 4 * rtt_bytes) {
+      diagnostics.WarningAt(
+          "topology.port.ecn_above",
+          fmt::format("at {}: K is more than 4 times the base bandwidth-delay product, so queueing "
+                      "dominates latency",
+                      rate));
+    }
+  }
+}
+
+bool CheckClasses(const MeasureSettings& measure, Diagnostics& diagnostics) {
+  const std::vector<std::string> known = ClassSetNames();
+  bool valid = true;
+  for (size_t i = 0; i < measure.classes.size(); ++i) {
+    if (std::ranges::find(known, measure.classes[i]) != known.end()) continue;
+    valid = false;
+    diagnostics.ErrorAt(fmt::format("measure.classes[{}]", i),
+                        fmt::format("no class set is called \"{}\"{}", measure.classes[i],
+                                    Suggestion(measure.classes[i], known)));
+  }
+  return valid;
+}
+
+void CheckTimes(const Experiment& experiment, Diagnostics& diagnostics) {
+  const Timeline& timeline = experiment.timeline;
+  if (timeline.generation_start == kNever) {
+    return diagnostics.ErrorAt("workload",
+                               "nothing is measured; leave one workload measured: true");
+  }
+  if (timeline.measure_from > timeline.generation_end ||
+      timeline.measure_from >= timeline.measure_until) {
+    diagnostics.ErrorAt("measure.warm_up",
+                        "nothing is left to measure: warm_up and cool_down cover "
+                        "the whole time in which flows start");
+  }
+  if (timeline.t_max <= timeline.measure_from) {
+    diagnostics.ErrorAt("measure.t_max", "ends before anything is measured");
+  }
+}
+
+// Fills in what follows from the settings, which have been read without a mistake.
+void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics) {
+  ExperimentSettings& settings = experiment.settings;
+  const uint64_t seed = static_cast<uint64_t>(settings.seed);
+  experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
+  if (!diagnostics.ok()) return;
+  const Routing routing(experiment.graph);
+  experiment.stage = StageOf(settings, experiment.graph, routing, folder);
+  for (size_t i = 0; i < settings.workload.size(); ++i) {
+    experiment.stage.index = static_cast<uint16_t>(i);
+    settings.workload[i].settings->Prepare(experiment.stage, fmt::format("workload[{}]", i),
+                                           diagnostics);
+  }
+  const bool classes_known = CheckClasses(settings.measure, diagnostics);
+  if (!diagnostics.ok()) return;
+  for (const Chosen<Workload>& workload : settings.workload) {
+    experiment.forecasts.push_back(workload.settings->Expect());
+  }
+  const PacketSizes sizes = settings.transport.settings->sizes();
+  experiment.base_rtt = BaseRtt(routing, experiment.graph, sizes);
+  const BitRate slowest = std::ranges::min(experiment.stage.host_rate);
+  experiment.bdp = {
+      static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};
+  experiment.timeline = TimelineOf(settings, experiment.forecasts, experiment.stage);
+  CheckPorts(experiment, diagnostics);
+  if (classes_known) CheckTimes(experiment, diagnostics);
+}
+
+}  // namespace
+
+void MeasureSettings::Declare(Fields& fields) {
+  fields.AddOr("auto", "warm_up", warm_up, {.at_least = Duration{0}, .at_most = 1000_s},
+               "Flows that start within this time from the first possible one are simulated, but "
+               "not measured. auto: 5ms or 5% of the time in which flows start, whichever is less; "
+               "0ps if no workload has a load.");
+  fields.Add("cool_down", cool_down, {.at_least = Duration{0}, .at_most = 1000_s},
+             "Likewise flows that start within this time before flows stop starting.");
+  fields.AddOr(
+      "auto", "t_max", t_max, {.above = Duration{0}, .at_most = 1'000'000_s},
+      "The run ends here, even if measured flows are unfinished. auto: 1s after flows stop "
+      "starting, or 20 times what the largest percent of flows needs, if that is more.");
+  fields.Choice(
+      "unfinished", unfinished,
+      {{"error", Unfinished::kError}, {"inf", Unfinished::kInf}, {"drop", Unfinished::kDrop}},
+      "Measured flows that are unfinished at t_max. error: they count as infinitely slow and "
+      "the exit code is 1; inf: they count as infinitely slow; drop: they don't count.");
+  fields.List("classes", classes, {},
+              "Class sets by which results are split: all, smlxl, sml, conga, pias, bdp.");
+  fields.Choice("percentiles", percentiles,
+                {{"linear", PercentileMethod::kLinear},
+                 {"nearest", PercentileMethod::kNearest},
+                 {"hpcc", PercentileMethod::kHpcc}},
+                "linear: interpolated, as numpy does; nearest: a sample, rank rounded up; hpcc: a "
+                "sample, rank rounded down.");
+  fields.Require(!classes.empty(), "classes", "name at least one class set");
+}
+
+void ExperimentSettings::Declare(Fields& fields) {
+  fields.Add("name", name, "Names the folder of the results. Default: the file's name.");
+  fields.Add("seed", seed, AtLeast<int64_t>(0), "Seed of all randomness.");
+  fields.Kind("topology", topology, Topologies(), "The network.", Fields::kRequired);
+  fields.Kind("transport", transport, Transports(), "The transport of all hosts.");
+  fields.Kind("lb", lb, LoadBalancers(), "The load balancer.", Fields::kRequired);
+  fields.KindList("workload", workload, Workloads(), "The flows.", Fields::kRequired);
+  fields.Section("measure", measure, "What is measured, and until when.");
+  fields.Require(!workload.empty(), "workload", "names no workload");
+  fields.Require(workload.size() < 1000, "workload", "names more than 999 workloads");
+}
+
+std::string Experiment::Resolved() const {
+  // Declare() takes references to what may be written; a writer does not write.
+  ExperimentSettings& source = const_cast<ExperimentSettings&>(settings);
+  return fmt::format("# heddle {}: the whole experiment, every default written out\n", Version()) +
+         WriteYaml([&](Fields& fields) { source.Declare(fields); });
+}
+
+SizeClasses Experiment::size_classes() const {
+  std::vector<ClassSet> sets;
+  for (const std::string& name : settings.measure.classes) {
+    sets.push_back(MakeClassSet(name, bdp.count));
+  }
+  return SizeClasses(std::move(sets));
+}
+
+namespace {
+
+std::vector<Experiment> LoadFromDocument(Value document, const std::string& folder,
+                                         const LoadOptions& options, Diagnostics& diagnostics) {
+  for (const std::string& set : options.sets) PatchFromArgument(document, set, diagnostics);
+  if (options.seed) {
+    Patch(document, "seed", Value::Scalar(fmt::format("{}", *options.seed), {"--seed", 0, 0}),
+          diagnostics);
+  }
+  if (!diagnostics.ok()) return {};
+  std::vector<Experiment> experiments;
+  for (Point& point : ExpandSweep(std::move(document), diagnostics)) {
+    if (!diagnostics.ok()) break;
+    Experiment& experiment = experiments.emplace_back();
+    experiment.label = LabelOf(point.axes);
+    experiment.axes = point.axes;
+    experiment.settings.transport = Transports().Make("dctcp");
+    Diagnostics problems;
+    ReadSettings(
+        point.document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems);
+    if (problems.ok()) Complete(experiment, folder, problems);
+    experiment.warnings = problems.warnings();
+    diagnostics.Take(problems);
+  }
+  if (!diagnostics.ok()) return {};
+  return experiments;
+}
+
+}  // namespace
+
+std::vector<Experiment> LoadExperimentsFromText(const std::string& text, const std::string& source,
+                                                const std::string& folder,
+                                                const LoadOptions& options,
+                                                Diagnostics& diagnostics) {
+  std::optional<Value> document = ParseYaml(text, source, diagnostics);
+  if (!document) return {};
+  return LoadFromDocument(std::move(*document), folder, options, diagnostics);
+}
+
+std::vector<Experiment> LoadExperiments(const std::string& path, const LoadOptions& options,
+                                        Diagnostics& diagnostics) {
+  std::optional<Value> document = ReadYamlFile(path, diagnostics);
+  if (!document) return {};
+  const std::filesystem::path file(path);
+  std::vector<Experiment> experiments =
+      LoadFromDocument(std::move(*document), file.parent_path().string(), options, diagnostics);
+  for (Experiment& experiment : experiments) {
+    if (experiment.settings.name.empty()) experiment.settings.name = file.stem().string();
+  }
+  return experiments;
+}
+
+}  // namespace heddle

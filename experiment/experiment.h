@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One experiment: everything that a run depends on, read from YAML and checked.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/size_classes.h"
+#include "experiment/statistics.h"
+#include "lb/load_balancer.h"
+#include "settings/diagnostics.h"
+#include "settings/fields.h"
+#include "settings/value.h"
+#include "topo/topology.h"
+#include "transport/transports.h"
+#include "workload/workload.h"
+
+namespace heddle {
+
+// What is measured, and until when.
+struct MeasureSettings {
+  enum class Unfinished { kError, kInf, kDrop };
+
+  std::optional<Duration> warm_up;
+  Duration cool_down{0};
+  std::optional<Duration> t_max;
+  Unfinished unfinished = Unfinished::kError;
+  std::vector<std::string> classes = {"all", "smlxl"};
+  PercentileMethod percentiles = PercentileMethod::kLinear;
+
+  void Declare(Fields& fields);
+};
+
+struct ExperimentSettings {
+  std::string name;
+  int64_t seed = 1;
+  Chosen<Topology> topology;
+  Chosen<TransportModel> transport;
+  Chosen<LoadBalancer> lb;
+  std::vector<Chosen<Workload>> workload;
+  MeasureSettings measure;
+
+  void Declare(Fields& fields);
+};
+
+// The times that frame a run, all of them resolved.
+struct Timeline {
+  Time generation_start;  // The first measured flow may start here,
+  Time generation_end;    // the last here.
+  Time measure_from;      // Flows that start in [measure_from, measure_until) are measured.
+  Time measure_until;
+  Time links_from;   // links.csv covers [links_from, links_until);
+  Time links_until;  // kNever: to the end of the run.
+  Time t_max;
+};
+
+// Checked settings, with what follows from them.
+struct Experiment {
+  std::string label;  // The sweep's choices, such as "lb=ecmp"; empty without a sweep.
+  std::vector<std::pair<std::string, std::string>> axes;  // Key and value of each choice.
+  ExperimentSettings settings;
+  Graph graph;
+  Stage stage;                      // What workloads were prepared for.
+  std::vector<Forecast> forecasts;  // By workload.
+  Timeline timeline;
+  Duration base_rtt;  // The longest between two hosts, full packet there and ACK back.
+  Bytes bdp;          // base_rtt times the slowest host link.
+  std::vector<std::string> warnings;
+
+  // The document that repeats this run.
+  std::string Resolved() const;
+
+  SizeClasses size_classes() const;
+};
+
+struct LoadOptions {
+  std::vector<std::string> sets;  // "path=value"
+  std::optional<uint64_t> seed;
+};
+
+// Reads the experiment in the file `path`, with its sweep: one experiment for each combination.
+// Empty if there is an error in `diagnostics`.
+std::vector<Experiment> LoadExperiments(const std::string& path, const LoadOptions& options,
+                                        Diagnostics& diagnostics);
+
+// The same from text; `folder` is where relative paths start.
+std::vector<Experiment> LoadExperimentsFromText(const std::string& text, const std::string& source,
+                                                const std::string& folder,
+                                                const LoadOptions& options,
+                                                Diagnostics& diagnostics);
+
+}  // namespace heddle

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a flow takes alone on an idle network, all its packets ready at the start: the pipeline
+// of store-and-forward links at line rate, without handshake or window. The denominator of
+// slowdown.
+
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "topo/routing.h"
+#include "transport/packet_sizes.h"
+
+namespace heddle {
+
+// A flow of `packets` packets, each of `wire` bytes on the wire but the last of `last_wire`, over
+// `path`. Exact, rounded down to a picosecond.
+Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wire,
+                      int64_t last_wire);
+
+class IdealFct {
+ public:
+  // `routing` must outlive this.
+  IdealFct(const Routing& routing, const PacketSizes& sizes) : routing_(routing), sizes_(sizes) {}
+
+  struct Times {
+    Duration rx;     // Until the receiver has all,
+    Duration tx;     // and until the last ACK is back: over the best of the shortest paths.
+    Duration least;  // No flow can be faster than this, even if it uses several paths at once.
+  };
+
+  Times Of(HostId src, HostId dst, int64_t size);
+
+ private:
+  using Paths = std::vector<std::vector<Channel>>;
+  struct PathPair {
+    Paths there;
+    Paths back;
+    bool several;  // There is more than one way there, alike or not.
+  };
+
+  // The different paths between the leaves of two hosts, without the hosts' own links.
+  const PathPair& PathsBetween(HostId src, HostId dst);
+  Duration Best(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
+                int64_t last_wire);
+
+  Duration LeastOverAll(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
+                        int64_t last_wire) const;
+
+  const Routing& routing_;
+  const PacketSizes sizes_;
+  absl::flat_hash_map<uint32_t, PathPair> paths_;  // By source and destination leaf.
+  std::vector<Channel> path_;                      // Scratch.
+};
+
+}  // namespace heddle

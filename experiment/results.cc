@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/results.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numeric>
+
+#include "experiment/version.h"
+
+namespace heddle {
+namespace {
+
+constexpr std::array<double, 4> kPercentiles = {0.5, 0.95, 0.99, 0.999};
+
+// Average, percentiles, maximum.
+std::vector<double> Describe(std::vector<double> values, PercentileMethod method) {
+  if (values.empty()) return std::vector<double>(6, std::nan(""));
+  // Summed in the order of flows.csv, before it is lost.
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  std::vector<double> numbers = {sum / static_cast<double>(values.size())};
+  std::ranges::sort(values);
+  for (const double p : kPercentiles) numbers.push_back(Percentile(values, p, method));
+  numbers.push_back(values.back());
+  return numbers;
+}
+
+// Doubles as the shortest text that reads back the same; what does not exist is left empty.
+std::string Number(double value) {
+  if (std::isnan(value)) return "";
+  return fmt::format("{}", value);
+}
+
+double Ratio(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string TierName(const Graph& graph, const LinkUse& link) {
+  if (graph.IsHost(link.vertex)) return "host_up";
+  const int tier = graph.switches[link.vertex - graph.hosts].tier;
+  static constexpr std::array<const char*, 3> kNames = {"leaf", "spine", "core"};
+  const std::string name =
+      tier < 3 ? kNames[static_cast<size_t>(tier)] : fmt::format("tier{}", tier);
+  const bool up = !graph.IsHost(link.peer) && graph.switches[link.peer - graph.hosts].tier > tier;
+  return name + (up ? "_up" : "_down");
+}
+
+ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult& result,
+                            const ClassSet& set, size_t index) {
+  ClassSummary summary{.set = set.name, .label = set.labels[index], .fct_us = {}, .slowdown = {}};
+  const MeasureSettings& measure = experiment.settings.measure;
+  std::vector<double> fct;
+  std::vector<double> slowdown;
+  double goodput = 0;
+  for (const FlowSample& sample : result.samples) {
+    if (set.IndexOf(sample.size) != index) continue;
+    ++summary.flows;
+    if (sample.fct_ps == kNever.ps) {
+      ++summary.unfinished;
+      if (measure.unfinished == MeasureSettings::Unfinished::kDrop) continue;
+      fct.push_back(std::numeric_limits<double>::infinity());
+      slowdown.push_back(std::numeric_limits<double>::infinity());
+      continue;
+    }
+    fct.push_back(static_cast<double>(sample.fct_ps) * 1e-6);
+    slowdown.push_back(sample.slowdown);
+    goodput += static_cast<double>(sample.size) * 8000 / static_cast<double>(sample.fct_ps);
+  }
+  const double n = static_cast<double>(fct.size());
+  const int64_t finished = summary.flows - summary.unfinished;
+  summary.goodput_gbps = finished == 0 ? 0 : goodput / static_cast<double>(finished);
+  summary.low_n = n * (1 - kPercentiles.back()) < 10 - 1e-9;
+  summary.fct_us = Describe(std::move(fct), measure.percentiles);
+  summary.slowdown = Describe(std::move(slowdown), measure.percentiles);
+  return summary;
+}
+
+// Text in a JSON string.
+std::string Quote(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+// JSON knows no infinity and no not-a-number.
+std::string JsonNumber(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+// An object, a member a line.
+class JsonObject {
+ public:
+  void Add(const std::string& key, const std::string& json) {
+    text_ += fmt::format("{}  {}: {}", text_.empty() ? "" : ",\n", Quote(key), json);
+  }
+  void Text(const std::string& key, const std::string& value) { Add(key, Quote(value)); }
+  void Integer(const std::string& key, int64_t value) { Add(key, fmt::format("{}", value)); }
+  void Real(const std::string& key, double value) { Add(key, JsonNumber(value)); }
+  void Bool(const std::string& key, bool value) { Add(key, value ? "true" : "false"); }
+  std::string Done() const { return "{\n" + text_ + "\n}"; }
+
+ private:
+  std::string text_;
+};
+
+std::string Indent(const std::string& json) {
+  std::string text;
+  for (const char c : json) {
+    text += c;
+    if (c == '\n') text += "  ";
+  }
+  return text;
+}
+
+int64_t PeakMemoryBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+// FNV-1a of the resolved experiment: names it in summary.json.
+std::string HashOf(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string LoadJson(const Experiment& experiment, const SimulationResult& result) {
+  JsonObject load;
+  double host_load = 0;
+  double host_load_with_headers = 0;
+  double fabric_load = 0;
+  for (const Forecast& forecast : experiment.forecasts) {
+    host_load += forecast.host_load;
+    host_load_with_headers += forecast.host_load_with_headers;
+    fabric_load += forecast.fabric_load;
+  }
+  double capacity = 0;
+  for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);
+  const double seconds = Seconds(result.links_until - result.links_from);
+  int64_t carried = 0;
+  for (const LinkUse& link : result.links) {
+    if (experiment.graph.IsHost(link.peer)) carried += link.sent.payload_bytes;
+  }
+  const auto share = [&](int64_t bytes) {
+    return seconds <= 0 ? 0 : static_cast<double>(bytes) * 8 / (capacity * seconds);
+  };
+  load.Real("nominal_host", host_load);
+  load.Real("nominal_host_with_headers", host_load_with_headers);
+  load.Real("nominal_fabric", fabric_load);
+  load.Real("offered_host", share(result.payload_offered));
+  load.Real("carried_host", share(carried));
+  return load.Done();
+}
+
+std::string CountsJson(const SimulationResult& result) {
+  JsonObject counts;
+  counts.Integer("flows_started", result.flows_started);
+  counts.Integer("flows_finished", result.flows_finished);
+  counts.Integer("flows_measured", result.measured);
+  counts.Integer("flows_unfinished", result.unfinished);
+  counts.Integer("payload_bytes_started", result.payload_started);
+  counts.Integer("payload_bytes_finished", result.payload_finished);
+  counts.Integer("data_packets_sent", result.packets.data_sent);
+  counts.Integer("control_packets_sent", result.packets.control_sent);
+  counts.Integer("packets_received", result.packets.received);
+  counts.Integer("packets_consumed", result.packets.consumed);
+  counts.Integer("packets_in_flight", result.packets.in_flight);
+  for (size_t r = 0; r < kDropReasons; ++r) {
+    counts.Integer(fmt::format("dropped_{}", kDropReasonNames[r]), result.packets.dropped[r]);
+  }
+  counts.Integer("ecn_marked", result.packets.marked);
+  ClassCounters all;
+  for (const ClassCounters& counters : result.counters) all.Merge(counters);
+  counts.Integer("retransmissions", all.retransmissions);
+  counts.Integer("retransmissions_spurious", all.retransmissions_spurious);
+  counts.Integer("retransmissions_loss", all.retransmissions_loss);
+  counts.Integer("timeouts", all.timeouts);
+  counts.Integer("dupack3_reorder", all.fast_retransmits_reorder);
+  counts.Integer("packets_reordered", all.reordered);
+  return counts.Done();
+}
+
+std::string PerformanceJson(const SimulationResult& result) {
+  JsonObject performance;
+  performance.Integer("threads", result.threads);
+  performance.Real("build_seconds", result.build_seconds);
+  performance.Real("run_seconds", result.run_seconds);
+  performance.Integer("packet_hops", result.packets.hops);
+  const double hops = static_cast<double>(result.packets.hops);
+  performance.Real("packet_hops_per_second", hops / result.run_seconds);
+  performance.Real("ns_per_packet_hop", result.run_seconds * 1e9 / hops);
+  performance.Real("simulated_seconds_per_second",
+                   Seconds(result.end - Time{}) / result.run_seconds);
+  performance.Integer("windows", static_cast<int64_t>(result.windows));
+  performance.Integer("node_bytes", result.node_bytes);
+  performance.Integer("wire_bytes", result.wire_bytes);
+  performance.Integer("peak_memory_bytes", PeakMemoryBytes());
+  return performance.Done();
+}
+
+std::string QueriesJson(const Experiment& experiment, const SimulationResult& result) {
+  std::string list;
+  for (const QueryResult& query : result.queries) {
+    JsonObject object;
+    object.Integer("workload", static_cast<int64_t>(query.workload));
+    object.Integer("complete", static_cast<int64_t>(query.completion_ps.size()));
+    object.Integer("incomplete", query.incomplete);
+    const std::vector<double> numbers =
+        Describe(query.completion_ps, experiment.settings.measure.percentiles);
+    static constexpr std::array<const char*, 6> kNames = {"avg", "p50",  "p95",
+                                                          "p99", "p999", "max"};
+    for (size_t i = 0; i < kNames.size(); ++i) {
+      object.Real(fmt::format("{}_qct_us", kNames[i]), numbers[i] * 1e-6);
+    }
+    list += (list.empty() ? "" : ", ") + Indent(Indent(object.Done()));
+  }
+  return "[" + list + "]";
+}
+
+}  // namespace
+
+std::vector<ClassSummary> Summarise(const Experiment& experiment, const SimulationResult& result) {
+  std::vector<ClassSummary> rows;
+  const SizeClasses classes = experiment.size_classes();
+  for (const ClassSet& set : classes.sets()) {
+    for (size_t c = 0; c < set.labels.size(); ++c) {
+      rows.push_back(SummariseClass(experiment, result, set, c));
+    }
+  }
+  return rows;
+}
+
+std::string SummaryCsv(const std::vector<ClassSummary>& summary) {
+  std::string csv =
+      "class_set,class,n,unfinished,avg_fct_us,p50_fct_us,p95_fct_us,p99_fct_us,p999_fct_us,"
+      "max_fct_us,avg_slowdown,p50_slowdown,p95_slowdown,p99_slowdown,p999_slowdown,max_slowdown,"
+      "goodput_gbps,low_n\n";
+  for (const ClassSummary& row : summary) {
+    csv += fmt::format("{},{},{},{}", row.set, row.label, row.flows, row.unfinished);
+    for (const double value : row.fct_us) csv += "," + Number(value);
+    for (const double value : row.slowdown) csv += "," + Number(value);
+    csv += fmt::format(",{},{}\n", Number(row.goodput_gbps), row.low_n ? 1 : 0);
+  }
+  return csv;
+}
+
+std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result) {
+  std::string csv =
+      "scope,class,n_pkts,reordered,ratio,deg1,deg2,deg3plus,extent_p50,extent_p99,extent_max,"
+      "late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious\n";
+  const SizeClasses classes = experiment.size_classes();
+  for (const ClassSet& set : classes.sets()) {
+    for (size_t c = 0; c < set.labels.size(); ++c) {
+      ClassCounters counters;
+      ReorderingStats reordering;
+      for (size_t atom = 0; atom < classes.atoms(); ++atom) {
+        if (classes.ClassOf(set, atom) != c) continue;
+        counters.Merge(result.counters[atom]);
+        reordering.Merge(result.reordering[atom]);
+      }
+      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},", set.name, set.labels[c],
+                         counters.packets_received, counters.reordered,
+                         Ratio(counters.reordered, counters.packets_received), reordering.degree1,
+                         reordering.degree2, reordering.degree3_plus,
+                         reordering.extent.Percentile(0.5), reordering.extent.Percentile(0.99),
+                         reordering.extent.max());
+      AppendExact(csv, reordering.late_ps.Percentile(0.99), 3);
+      csv += fmt::format(",{},{},{}\n", counters.flows_with_reordering,
+                         counters.fast_retransmits_reorder, counters.retransmissions_spurious);
+    }
+  }
+  return csv;
+}
+
+std::string LinksCsv(const Experiment& experiment, const SimulationResult& result) {
+  const Graph& graph = experiment.graph;
+  std::string csv =
+      "link_id,node,port,peer,tier,rate_bps,wire_bytes,payload_bytes,pkts,busy_ps,util,paused_ps,"
+      "blocked_ps,pause_rx,resume_rx,pause_tx,resume_tx\n";
+  const double interval = static_cast<double>((result.links_until - result.links_from).ps);
+  int64_t id = 0;
+  for (const LinkUse& link : result.links) {
+    const double util = interval > 0 ? static_cast<double>(link.sent.busy_ps) / interval : 0;
+    fmt::format_to(std::back_inserter(csv),
+                   FMT_COMPILE("{},{},{},{},{},{},{},{},{},{},{},0,0,0,0,0,0\n"), id++,
+                   graph.NameOf(link.vertex), link.port, graph.NameOf(link.peer),
+                   TierName(graph, link), link.rate.bps, link.sent.wire_bytes,
+                   link.sent.payload_bytes, link.sent.packets, link.sent.busy_ps, util);
+  }
+  return csv;
+}
+
+std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
+                        const std::vector<ClassSummary>& summary,
+                        const std::vector<std::string>& warnings) {
+  JsonObject json;
+  json.Text("name", experiment.settings.name);
+  json.Text("label", experiment.label);
+  json.Text("experiment_hash", HashOf(experiment.Resolved()));
+  json.Integer("seed", experiment.settings.seed);
+  json.Text("version", Version());
+  json.Text("commit", Commit());
+  json.Text("compiler", Compiler());
+  json.Text("build_type", BuildType());
+  json.Integer("end_ps", result.end.ps);
+  json.Bool("reached_t_max", result.reached_t_max);
+  json.Integer("measure_from_ps", experiment.timeline.measure_from.ps);
+  json.Integer("links_from_ps", result.links_from.ps);
+  json.Integer("links_until_ps", result.links_until.ps);
+  json.Integer("base_rtt_ps", experiment.base_rtt.ps);
+  json.Integer("bdp_bytes", experiment.bdp.count);
+  json.Add("load", Indent(LoadJson(experiment, result)));
+  json.Add("counts", Indent(CountsJson(result)));
+  json.Real("avg_slowdown", summary.empty() ? std::nan("") : summary.front().slowdown.front());
+  json.Add("queries", QueriesJson(experiment, result));
+  JsonObject policy;
+  policy.Integer("state_bytes", result.policy_state_bytes);
+  for (const auto& [name, value] : result.policy_counters) policy.Integer(name, value);
+  json.Add("load_balancer", Indent(policy.Done()));
+  json.Add("performance", Indent(PerformanceJson(result)));
+  std::string list;
+  for (const std::string& warning : warnings) {
+    list += (list.empty() ? "" : ", ") + Quote(warning);
+  }
+  json.Add("warnings", "[" + list + "]");
+  return json.Done() + "\n";
+}
+
+std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result) {
+  std::vector<std::string> warnings = experiment.warnings;
+  if (result.measured == 0) warnings.emplace_back("no flow was measured");
+  if (result.unfinished > 0) {
+    warnings.push_back(fmt::format("{} of {} measured flows are unfinished at {}",
+                                   result.unfinished, result.measured,
+                                   FormatQuantity(result.end - Time{})));
+  }
+  if (IsDebugBuild()) warnings.emplace_back("this is a Debug build; expect it to be slow");
+  return warnings;
+}
+
+TableRow RowOf(const std::string& label, const std::vector<ClassSummary>& summary,
+               const SimulationResult& result) {
+  ClassCounters all;
+  for (const ClassCounters& counters : result.counters) all.Merge(counters);
+  return {.label = label,
+          .summary = summary,
+          .flows = result.measured,
+          .reordered_ratio = Ratio(all.reordered, all.packets_received),
+          .spurious_ratio = Ratio(all.retransmissions_spurious, all.packets_sent),
+          .dropped = result.packets.dropped_total(),
+          .seconds = result.run_seconds};
+}
+
+std::string FormatTable(const std::vector<TableRow>& rows) {
+  if (rows.empty()) return "";
+  size_t width = 8;
+  for (const TableRow& row : rows) width = std::max(width, row.label.size());
+  std::string first = fmt::format("{:{}}  {:>8}", "", width, "");
+  std::string second = fmt::format("{:{}}  {:>8}", "", width, "flows");
+  for (const ClassSummary& c : rows.front().summary) {
+    first += fmt::format("  {:^17}", c.label == "all" ? "all flows" : c.label);
+    second += fmt::format("  {:>8} {:>8}", "mean", "p99");
+  }
+  second += fmt::format("  {:>9} {:>9} {:>8} {:>7}", "reordered", "spurious", "dropped", "time");
+  std::string table = "Slowdown (FCT over ideal FCT) by flow size\n" + first + "\n" + second + "\n";
+  for (const TableRow& row : rows) {
+    table += fmt::format("{:{}}  {:>8}", row.label, width, row.flows);
+    for (const ClassSummary& c : row.summary) {
+      if (std::isnan(c.slowdown[0])) {
+        table += fmt::format("  {:>8} {:>8}", "-", "-");
+      } else {
+        table += fmt::format("  {:>8.2f} {:>8.2f}", c.slowdown[0], c.slowdown[3]);
+      }
+    }
+    table += fmt::format("  {:>8.2f}% {:>8.3f}% {:>8} {:>6.1f}s\n", 100 * row.reordered_ratio,
+                         100 * row.spurious_ratio, row.dropped, row.seconds);
+  }
+  return table;
+}
+
+}  // namespace heddle

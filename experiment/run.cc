@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/run.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "core/check.h"
+#include "experiment/run_folder.h"
+
+namespace heddle {
+namespace {
+
+RunOutcome Failed(const RunFolder& folder) {
+  RunOutcome outcome;
+  outcome.status = RunOutcome::Status::kFailed;
+  outcome.error = folder.error();
+  return outcome;
+}
+
+}  // namespace
+
+RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& options,
+                       const std::filesystem::path& path, bool replace) {
+  SetBrokenInvariantHandler(&RunFolder::RemoveAll);
+  SetRunDescription(fmt::format("{} {} seed {}", experiment.settings.name, experiment.label,
+                                experiment.settings.seed));
+  RunFolder folder(path);
+  if (!folder.Open(replace) || !folder.Start("flows.csv")) return Failed(folder);
+  const SimulationResult result =
+      Simulate(experiment, options, [&](std::string_view text) { return folder.Append(text); });
+  if (!folder.error().empty() || !folder.Finish()) return Failed(folder);
+  RunOutcome outcome;
+  if (result.stopped) {
+    outcome.status = RunOutcome::Status::kStopped;
+    return outcome;
+  }
+  const std::vector<ClassSummary> summary = Summarise(experiment, result);
+  outcome.warnings = WarningsOf(experiment, result);
+  const bool written =
+      folder.Write("run.yaml", experiment.Resolved()) &&
+      folder.Write("summary.csv", SummaryCsv(summary)) &&
+      folder.Write("reorder.csv", ReorderCsv(experiment, result)) &&
+      folder.Write("links.csv", LinksCsv(experiment, result)) &&
+      folder.Write("summary.json", SummaryJson(experiment, result, summary, outcome.warnings)) &&
+      folder.Commit();
+  if (!written) return Failed(folder);
+  outcome.row = RowOf(experiment.label.empty() ? experiment.settings.name : experiment.label,
+                      summary, result);
+  const bool counts_as_error =
+      experiment.settings.measure.unfinished == MeasureSettings::Unfinished::kError;
+  if (result.unfinished > 0 && counts_as_error) outcome.status = RunOutcome::Status::kIncomplete;
+  return outcome;
+}
+
+}  // namespace heddle

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::mutex open_mutex;
+std::vector<fs::path>& OpenFolders() {
+  static std::vector<fs::path> folders;
+  return folders;
+}
+
+fs::path WithoutSlash(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path path)
+    : path_(WithoutSlash(path)),
+      aside_(path_.parent_path() / fmt::format(".{}.partial", path_.filename().string())) {}
+
+RunFolder::~RunFolder() {
+  if (file_ != nullptr) std::fclose(file_);
+  if (open_) {
+    std::error_code ignored;
+    fs::remove_all(aside_, ignored);
+    const std::lock_guard guard(open_mutex);
+    std::erase(OpenFolders(), aside_);
+  }
+  if (lock_ >= 0) close(lock_);
+}
+
+bool RunFolder::Fail(const std::string& what) {
+  if (error_.empty()) error_ = what;
+  return false;
+}
+
+// The lock goes with the process, however it ends; a folder that nobody holds is left over.
+bool RunFolder::Lock() {
+  lock_ = open(aside_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0) return Fail(fmt::format("{}: {}", aside_.string(), std::strerror(errno)));
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    return Fail(fmt::format("{}: another process is writing these results", path_.string()));
+  }
+  return true;
+}
+
+bool RunFolder::Open(bool replace) {
+  std::error_code error;
+  if (fs::exists(path_, error) && !replace) {
+    return Fail(fmt::format("{}: exists; choose another --out, or replace it with --force",
+                            path_.string()));
+  }
+  if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
+  if (error) return Fail(fmt::format("{}: {}", path_.parent_path().string(), error.message()));
+  fs::create_directory(aside_, error);
+  if (error) return Fail(fmt::format("{}: {}", aside_.string(), error.message()));
+  if (!Lock()) return false;
+  for (const fs::directory_entry& left_over : fs::directory_iterator(aside_, error)) {
+    fs::remove_all(left_over.path(), error);
+  }
+  if (error) return Fail(fmt::format("{}: {}", aside_.string(), error.message()));
+  open_ = true;
+  const std::lock_guard guard(open_mutex);
+  OpenFolders().push_back(aside_);
+  return true;
+}
+
+bool RunFolder::Write(const std::string& name, std::string_view text) {
+  return Start(name) && Append(text) && Finish();
+}
+
+bool RunFolder::Start(const std::string& name) {
+  file_name_ = name;
+  errno = 0;
+  file_ = std::fopen((aside_ / name).c_str(), "wb");
+  if (file_ == nullptr) {
+    return Fail(fmt::format("{}: {}", (path_ / name).string(), std::strerror(errno)));
+  }
+  return true;
+}
+
+bool RunFolder::Append(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return true;
+  return Fail(fmt::format("{}: {}", (path_ / file_name_).string(), std::strerror(errno)));
+}
+
+// Errors of a full disk may show only now.
+bool RunFolder::Finish() {
+  errno = 0;
+  const bool flushed = std::fflush(file_) == 0 && fsync(fileno(file_)) == 0;
+  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
+  if (flushed && closed) return true;
+  return Fail(fmt::format("{}: {}", (path_ / file_name_).string(), std::strerror(errno)));
+}
+
+bool RunFolder::Commit() {
+  std::error_code error;
+  // A folder can only be renamed onto an empty one: what it replaces goes aside first.
+  const fs::path old = path_.parent_path() / fmt::format(".{}.old", path_.filename().string());
+  fs::remove_all(old, error);
+  const bool replaces = fs::exists(path_, error);
+  if (replaces) fs::rename(path_, old, error);
+  if (!error) fs::rename(aside_, path_, error);
+  if (error) return Fail(fmt::format("{}: {}", path_.string(), error.message()));
+  if (replaces) fs::remove_all(old, error);
+  open_ = false;
+  const std::lock_guard guard(open_mutex);
+  std::erase(OpenFolders(), aside_);
+  return true;
+}
+
+void RunFolder::RemoveAll() {
+  std::error_code ignored;
+  for (const fs::path& folder : OpenFolders()) fs::remove_all(folder, ignored);
+}
+
+}  // namespace heddle

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of results that is there complete or not at all: it is written aside and renamed at the
+// end.
+
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+class RunFolder {
+ public:
+  // Results will be at `path`. Nothing is written yet.
+  explicit RunFolder(std::filesystem::path path);
+  // Removes what has not been committed.
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  // Makes the folder aside. False, and what is wrong in error(), if it cannot be, if another
+  // process is writing there, or if there are results already and `replace` is false.
+  bool Open(bool replace);
+
+  // Writes one file. False, and what is wrong in error(), if it could not be written to the last
+  // byte.
+  bool Write(const std::string& name, std::string_view text);
+
+  // A file that is written piece by piece.
+  bool Start(const std::string& name);
+  bool Append(std::string_view text);
+  bool Finish();
+
+  // Puts the folder in its place, in one step.
+  bool Commit();
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::string& error() const { return error_; }
+
+  // For a program that must stop at once: removes every folder that is being written.
+  static void RemoveAll();
+
+ private:
+  bool Fail(const std::string& what);
+  bool Lock();
+
+  const std::filesystem::path path_;
+  const std::filesystem::path aside_;
+  std::string error_;
+  int lock_ = -1;
+  std::FILE* file_ = nullptr;
+  std::string file_name_;
+  bool open_ = false;
+};
+
+}  // namespace heddle

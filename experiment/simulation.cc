@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/simulation.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "core/check.h"
+#include "experiment/flow_generator.h"
+
+namespace heddle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What the recorders have seen, in the order of flows.csv.
+class Collector {
+ public:
+  Collector(std::vector<std::unique_ptr<FlowRecorder>>& recorders,
+            const std::function<bool(std::string_view)>& write, SimulationResult& result)
+      : recorders_(recorders), write_(write), result_(result) {}
+
+  // Rows become known in the order in which senders finish, those of one window in any.
+  void Collect() {
+    order_.clear();
+    for (const std::unique_ptr<FlowRecorder>& recorder : recorders_) {
+      for (const FlowRecorder::Row& row : recorder->rows())
+        order_.push_back({&row, recorder.get()});
+    }
+    if (order_.empty()) return;
+    std::ranges::sort(order_, {}, [](const Entry& entry) {
+      return std::tuple(entry.row->tx_done, entry.row->id);
+    });
+    for (const Entry& entry : order_) Take(*entry.row, entry.recorder->TextOf(*entry.row));
+    for (const std::unique_ptr<FlowRecorder>& recorder : recorders_) recorder->ClearRows();
+  }
+
+  void Write(std::string_view text) { writable_ = writable_ && write_(text); }
+  bool writable() const { return writable_; }
+
+  // The last flow to arrive of each query, and how many have: by workload and job.
+  struct Query {
+    int64_t arrived = 0;
+    Time last;
+  };
+  const std::map<uint16_t, std::vector<Query>>& queries() const { return queries_; }
+
+ private:
+  struct Entry {
+    const FlowRecorder::Row* row;
+    const FlowRecorder* recorder;
+  };
+
+  void Take(const FlowRecorder::Row& row, std::string_view text) {
+    Write(text);
+    const bool finished = row.sample.fct_ps != kNever.ps;
+    result_.flows_finished += finished ? 1 : 0;
+    result_.payload_finished += finished ? row.sample.size : 0;
+    if (row.measured) result_.samples.push_back(row.sample);
+    if (row.measured && !finished) ++result_.unfinished;
+    if (row.job == 0 || row.rx_done == kNever) return;
+    std::vector<Query>& queries = queries_[row.workload];
+    if (queries.size() < row.job) queries.resize(row.job);
+    Query& query = queries[row.job - 1];
+    ++query.arrived;
+    query.last = std::max(query.last, row.rx_done);
+  }
+
+  std::vector<std::unique_ptr<FlowRecorder>>& recorders_;
+  const std::function<bool(std::string_view)>& write_;
+  SimulationResult& result_;
+  std::vector<Entry> order_;
+  std::map<uint16_t, std::vector<Query>> queries_;
+  bool writable_ = true;
+};
+
+// Starts flows, takes the measurements that fall between windows, and decides when it is over.
+class Director final : public Conductor {
+ public:
+  Director(const Experiment& experiment, const SimulationOptions& options, Network& network,
+           FlowGenerator& generator, std::vector<std::unique_ptr<FlowRecorder>>& recorders,
+           Collector& collector, SimulationResult& result)
+      : experiment_(experiment),
+        options_(options),
+        network_(network),
+        generator_(generator),
+        recorders_(recorders),
+        collector_(collector),
+        result_(result),
+        links_due_(experiment.timeline.links_from),
+        end_(experiment.timeline.t_max) {
+    for (const Forecast& forecast : experiment.forecasts) flows_expected_ += forecast.flows;
+  }
+
+  Time Next() override { return std::min(generator_.Next(), links_due_); }
+
+  Time Open(Time start, Time latest) override {
+    if (links_due_ <= start) SnapshotLinks(start);
+    const Time end = std::min(latest, links_due_);
+    while (generator_.Next() < end) StartFlow(generator_.Take());
+    return end;
+  }
+
+  void Close(Time end) override {
+    now_ = end;
+    collector_.Collect();
+    if (!generator_.HasMeasured() && MeasuredDone() == generator_.measured()) {
+      Time last;
+      for (const auto& recorder : recorders_) last = std::max(last, recorder->last_measured_done());
+      end_ = std::min(end_, std::max(end, last + network_.close_delay()));
+    }
+    if (!collector_.writable() || (options_.stop != nullptr && options_.stop->load())) end_ = end;
+    constexpr uint64_t kWindowsPerLook = 64;
+    if (options_.progress && ++closed_ % kWindowsPerLook == 0) Report();
+  }
+
+  Time End() const override { return end_; }
+
+  // At the end of the run: what has not been measured until then.
+  void Finish(Time end) {
+    result_.reached_t_max = end >= experiment_.timeline.t_max;
+    if (!links_started_) SnapshotLinks(end);
+    if (!links_ended_) SnapshotLinks(end);
+    for (size_t i = 0; i < result_.links.size(); ++i) {
+      FifoPort::Counters& sent = result_.links[i].sent;
+      const FifoPort::Counters& before = links_before_[i];
+      sent.packets -= before.packets;
+      sent.wire_bytes -= before.wire_bytes;
+      sent.payload_bytes -= before.payload_bytes;
+      sent.busy_ps -= before.busy_ps;
+    }
+    result_.flows_started = generator_.started();
+    result_.measured = generator_.measured();
+    result_.payload_started = generator_.bytes();
+  }
+
+ private:
+  void StartFlow(const FlowSpec& spec) {
+    network_.host(spec.dst).ExpectFlow(spec);
+    network_.host(spec.src).StartFlow(spec);
+    if (spec.start >= experiment_.timeline.links_from &&
+        spec.start < experiment_.timeline.links_until) {
+      result_.payload_offered += spec.size;
+    }
+  }
+
+  int64_t MeasuredDone() const {
+    int64_t done = 0;
+    for (const auto& recorder : recorders_) done += recorder->measured_done();
+    return done;
+  }
+
+  // Once at the start of the measured time, once at its end.
+  void SnapshotLinks(Time now) {
+    std::vector<FifoPort::Counters> sent;
+    for (const Network::Egress& egress : network_.egresses()) {
+      sent.push_back(egress.fifo->SentBy(now));
+    }
+    if (!std::exchange(links_started_, true)) {
+      links_before_ = std::move(sent);
+      result_.links_from = now;
+      links_due_ = experiment_.timeline.links_until;
+      return;
+    }
+    links_ended_ = true;
+    result_.links_until = now;
+    links_due_ = kNever;
+    result_.links.clear();
+    for (size_t i = 0; i < sent.size(); ++i) {
+      const Network::Egress& egress = network_.egresses()[i];
+      result_.links.push_back({egress.vertex, egress.port, egress.peer, egress.rate, sent[i]});
+    }
+  }
+
+  void Report() {
+    const double seconds = SecondsSince(started_);
+    constexpr double kInterval = 0.2;
+    if (seconds < reported_ + kInterval) return;
+    reported_ = seconds;
+    options_.progress({.now = now_,
+                       .flows_started = generator_.started(),
+                       .flows_done = MeasuredDone(),
+                       .flows_expected = flows_expected_,
+                       .hops = network_.CountPackets().hops,
+                       .seconds = seconds});
+  }
+
+  const Experiment& experiment_;
+  const SimulationOptions& options_;
+  Network& network_;
+  FlowGenerator& generator_;
+  std::vector<std::unique_ptr<FlowRecorder>>& recorders_;
+  Collector& collector_;
+  SimulationResult& result_;
+
+  Time links_due_;  // When links are looked at next.
+  std::vector<FifoPort::Counters> links_before_;
+  bool links_started_ = false;
+  bool links_ended_ = false;
+
+  Time now_;
+  Time end_;
+  double flows_expected_ = 0;
+  uint64_t closed_ = 0;
+  double reported_ = 0;
+  const Clock::time_point started_ = Clock::now();
+};
+
+NetworkPlan PlanOf(const Experiment& experiment, int threads) {
+  const ExperimentSettings& settings = experiment.settings;
+  const uint64_t seed = static_cast<uint64_t>(settings.seed);
+  const LoadBalancer* lb = settings.lb.settings.get();
+  return {.graph = &experiment.graph,
+          .port = &settings.topology.settings->port,
+          .transport = settings.transport.settings.get(),
+          .switch_policy = [lb, seed](SwitchId id) { return lb->ForSwitch(id, seed); },
+          .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
+          .threads = threads};
+}
+
+// Flows that have not been logged: those whose sender has not finished, and those whose receiver
+// had not yet been told.
+void LogTheRest(Network& network, FlowRecorder& recorder) {
+  std::vector<FlowRecord> senders;
+  std::vector<FlowRecord> receivers;
+  for (size_t h = 0; h < network.hosts(); ++h) {
+    network.host(h).transport().CollectUnfinishedSenders(senders);
+    network.host(h).transport().CollectUnfinishedReceivers(receivers);
+  }
+  std::ranges::sort(senders, {}, [](const FlowRecord& record) { return record.spec.id; });
+  for (FlowRecord& record : receivers) {
+    const auto sender = std::ranges::lower_bound(
+        senders, record.spec.id, {}, [](const FlowRecord& other) { return other.spec.id; });
+    if (sender != senders.end() && sender->spec.id == record.spec.id) {
+      record.sender = sender->sender;
+    }
+    recorder.Add(record);
+  }
+}
+
+void Merge(const std::vector<std::unique_ptr<FlowRecorder>>& recorders, SimulationResult& result) {
+  for (const std::unique_ptr<FlowRecorder>& recorder : recorders) {
+    result.counters.resize(recorder->counters().size());
+    result.reordering.resize(recorder->counters().size());
+    for (size_t atom = 0; atom < result.counters.size(); ++atom) {
+      result.counters[atom].Merge(recorder->counters()[atom]);
+      result.reordering[atom].Merge(recorder->reordering()[atom]);
+    }
+  }
+  // Two independent counts of the same packets.
+  for (size_t atom = 0; atom < result.counters.size(); ++atom) {
+    HEDDLE_CHECK(result.reordering[atom].extent.count() == result.counters[atom].reordered,
+                 "{} reordered packets were seen, but flows count {}",
+                 result.reordering[atom].extent.count(), result.counters[atom].reordered);
+  }
+}
+
+void CollectQueries(const Experiment& experiment, const Collector& collector,
+                    const FlowGenerator& generator, SimulationResult& result) {
+  for (const auto& [workload, queries] : collector.queries()) {
+    QueryResult& out = result.queries.emplace_back();
+    out.workload = workload;
+    const std::vector<Time>& asked = generator.QueriesOf(workload);
+    for (size_t job = 0; job < asked.size(); ++job) {
+      const bool complete = job < queries.size() &&
+                            queries[job].arrived == experiment.forecasts[workload].flows_per_query;
+      if (complete) {
+        out.completion_ps.push_back(static_cast<double>((queries[job].last - asked[job]).ps));
+      } else {
+        ++out.incomplete;
+      }
+    }
+  }
+}
+
+void CollectPolicies(Network& network, SimulationResult& result) {
+  std::map<std::string, int64_t, std::less<>> counters;
+  const auto add = [&](const auto& policy) {
+    for (const auto& counter : policy.Counters())
+      counters[std::string(counter.name)] += counter.value;
+    result.policy_state_bytes += static_cast<int64_t>(policy.StateBytes());
+  };
+  for (const std::unique_ptr<Switch>& s : network.switches()) add(s->policy());
+  for (size_t h = 0; h < network.hosts(); ++h) {
+    if (network.host(h).has_policy()) add(network.host(h).policy());
+  }
+  result.policy_counters.assign(counters.begin(), counters.end());
+}
+
+}  // namespace
+
+SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
+                          const std::function<bool(std::string_view)>& write_flows) {
+  SimulationResult result;
+  const Clock::time_point building = Clock::now();
+  const SizeClasses classes = experiment.size_classes();
+  Network network(PlanOf(experiment, options.threads));
+  std::vector<std::unique_ptr<FlowRecorder>> recorders;
+  std::vector<FlowLog*> logs;
+  for (int i = 0; i < network.engine().threads(); ++i) {
+    recorders.push_back(std::make_unique<FlowRecorder>(
+        FlowRecorder::Context{.classes = &classes,
+                              .routing = &network.routing(),
+                              .sizes = experiment.settings.transport.settings->sizes(),
+                              .transport = experiment.settings.transport.kind}));
+    logs.push_back(recorders.back().get());
+  }
+  network.SetLogs(logs);
+  FlowGenerator generator(experiment, classes);
+  Collector collector(recorders, write_flows, result);
+  collector.Write(FlowsHeader());
+  Director director(experiment, options, network, generator, recorders, collector, result);
+  result.build_seconds = SecondsSince(building);
+
+  const Clock::time_point running = Clock::now();
+  result.end = network.engine().Run(director);
+  result.stopped = !collector.writable() || (options.stop != nullptr && options.stop->load());
+  if (result.stopped) return result;
+  network.CheckConservation();
+  director.Finish(result.end);
+  LogTheRest(network, *recorders.front());
+  collector.Collect();
+  result.run_seconds = SecondsSince(running);
+
+  Merge(recorders, result);
+  CollectQueries(experiment, collector, generator, result);
+  CollectPolicies(network, result);
+  result.stopped = !collector.writable();
+  result.packets = network.CountPackets();
+  result.threads = network.engine().threads();
+  result.windows = network.engine().windows();
+  result.node_bytes = static_cast<int64_t>(network.memory_bytes());
+  result.wire_bytes = static_cast<int64_t>(network.engine().wire_memory_bytes());
+  return result;
+}
+
+}  // namespace heddle

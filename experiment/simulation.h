@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one experiment and collects what came of it.
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "experiment/flow_recorder.h"
+#include "experiment/network.h"
+
+namespace heddle {
+
+// How far a run has come.
+struct Progress {
+  Time now;
+  int64_t flows_started = 0;
+  int64_t flows_done = 0;  // Of the measured ones.
+  double flows_expected = 0;
+  int64_t hops = 0;
+  double seconds = 0;  // Of wall-clock time since the run began.
+};
+
+struct SimulationOptions {
+  int threads = 1;
+  // Called now and then, between windows; may be empty.
+  std::function<void(const Progress&)> progress;
+  // Set from outside to stop the run; may be null.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+// What one direction of a link carried in the measured time.
+struct LinkUse {
+  uint32_t vertex;
+  PortIndex port;
+  uint32_t peer;
+  BitRate rate;
+  FifoPort::Counters sent;
+};
+
+// A query: many flows that answer it together.
+struct QueryResult {
+  size_t workload;
+  std::vector<double> completion_ps;  // Of those complete, in the order asked.
+  int64_t incomplete = 0;
+};
+
+struct SimulationResult {
+  bool stopped = false;  // By the user; nothing else is valid.
+  Time end;
+  bool reached_t_max = false;
+  int64_t flows_started = 0;
+  int64_t flows_finished = 0;
+  int64_t measured = 0;
+  int64_t unfinished = 0;       // Of the measured ones.
+  int64_t payload_started = 0;  // Bytes, of all flows.
+  int64_t payload_finished = 0;
+  int64_t payload_offered = 0;          // Of flows that start in the time that links.csv covers.
+  std::vector<FlowSample> samples;      // Of measured flows, in the order of flows.csv.
+  std::vector<ClassCounters> counters;  // By atom of the size classes.
+  std::vector<ReorderingStats> reordering;  // Likewise.
+  std::vector<LinkUse> links;
+  Time links_from;
+  Time links_until;
+  std::vector<QueryResult> queries;
+  PacketCounts packets;
+  std::vector<std::pair<std::string, int64_t>> policy_counters;  // Summed over nodes.
+  int64_t policy_state_bytes = 0;
+
+  // What it took.
+  double build_seconds = 0;
+  double run_seconds = 0;
+  int threads = 1;
+  uint64_t windows = 0;
+  int64_t node_bytes = 0;  // Memory of all nodes at the end,
+  int64_t wire_bytes = 0;  // and of the wires.
+};
+
+// `write_flows` is given flows.csv, piece by piece, and returns false if it cannot be written: then
+// the run stops.
+SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
+                          const std::function<bool(std::string_view)>& write_flows);
+
+}  // namespace heddle

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classes of flow size that results are split by.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+// One way to divide sizes: class i holds those in (last[i - 1], last[i]] bytes, the last class all
+// above.
+struct ClassSet {
+  std::string name;
+  std::vector<std::string> labels;
+  std::vector<int64_t> last;  // One less than labels.
+
+  size_t IndexOf(int64_t size) const;
+};
+
+// all, smlxl, sml, conga, pias, bdp.
+std::vector<std::string> ClassSetNames();
+// `bdp`: bytes in flight that fill the network's longest idle path.
+ClassSet MakeClassSet(const std::string& name, int64_t bdp);
+
+// Several class sets at once, by their common refinement: what is counted for each of its atoms
+// adds up to every class of every set.
+class SizeClasses {
+ public:
+  explicit SizeClasses(std::vector<ClassSet> sets);
+
+  const std::vector<ClassSet>& sets() const { return sets_; }
+
+  size_t atoms() const { return last_.size() + 1; }
+  size_t AtomOf(int64_t size) const;
+
+  // The class of `set` that contains `atom`.
+  size_t ClassOf(const ClassSet& set, size_t atom) const;
+
+ private:
+  std::vector<ClassSet> sets_;
+  std::vector<int64_t> last_;  // Of each atom but the last.
+};
+
+}  // namespace heddle

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/version.h"
+
+namespace heddle {
+
+std::string Version() { return HEDDLE_VERSION; }
+std::string Commit() { return HEDDLE_COMMIT; }
+std::string BuildType() { return HEDDLE_BUILD_TYPE; }
+std::string Compiler() { return HEDDLE_COMPILER; }
+
+bool IsDebugBuild() {
+#ifdef NDEBUG
+  return false;
+#else
+  return true;
+#endif
+}
+
+}  // namespace heddle

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs programs as a user would.
+
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace heddle {
+
+struct CommandResult {
+  int exit_code = -1;  // 128 + the signal if it was killed.
+  std::string out;
+  std::string err;
+};
+
+// Runs `command` with sh, in the folder `where`.
+CommandResult RunCommand(const std::string& command,
+                         const std::filesystem::path& where = std::filesystem::current_path());
+
+// A folder of its own for a test, gone when the test ends.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+  // Writes a file in it and returns its path.
+  std::filesystem::path Write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string ReadFile(const std::filesystem::path& path);
+
+// Every file below `folder` by its relative path, except summary.json, which holds wall-clock
+// times.
+std::map<std::string, std::string> ReadResults(const std::filesystem::path& folder);
+
+}  // namespace heddle

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <vector>
+
+#include "core/packet.h"
+#include "workload/workload.h"
+
+namespace heddle {
+
+// The destination of each host in a random permutation in which nobody is its own. With
+// `cross_rack` source and destination are on different leaves: if chance finds none in many draws,
+// every host sends to the one half of all hosts further on.
+std::vector<HostId> Derangement(const Stage& stage, bool cross_rack);
+
+}  // namespace heddle

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/permutation.h"
+
+#include <fmt/format.h>
+
+#include "workload/derangement.h"
+#include "workload/request_list.h"
+
+namespace heddle {
+
+void Permutation::Declare(Fields& fields) {
+  fields.Add("size", size_, {.at_least = 1_B}, "Size of every flow.", Fields::kRequired);
+  fields.Add("cross_rack", cross_rack_, "Only between hosts on different leaves.");
+  fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s},
+             "When the flows start.");
+  fields.Add("jitter", jitter_, {.at_least = Duration{0}, .at_most = 1000_s},
+             "Each flow starts up to this much later, at random.");
+  DeclareCommon(fields);
+}
+
+void Permutation::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+  stage_ = stage;
+  CheckFlowSize(size_, stage, fmt::format("{}.size", path), diagnostics);
+  if (cross_rack_ && stage.leaves < 2) {
+    diagnostics.ErrorAt(fmt::format("{}.cross_rack", path),
+                        "needs at least two leaves that have hosts");
+  }
+}
+
+Forecast Permutation::Expect() const {
+  Forecast forecast;
+  forecast.flows = static_cast<double>(stage_.hosts);
+  forecast.bytes = forecast.flows * static_cast<double>(size_.count);
+  forecast.packets =
+      forecast.flows * static_cast<double>((size_.count + stage_.mss - 1) / stage_.mss);
+  forecast.large_flow = size_.count;
+  forecast.first = Time{start_.ps};
+  forecast.last = forecast.first + jitter_;
+  return forecast;
+}
+
+std::unique_ptr<FlowSource> Permutation::Open() const {
+  const std::vector<HostId> destinations = Derangement(stage_, cross_rack_);
+  Rng rng = stage_.Stream("jitter", 0);
+  std::vector<FlowRequest> requests;
+  for (size_t h = 0; h < stage_.hosts; ++h) {
+    requests.push_back({.start = Time{start_.ps} + Jitter(jitter_, rng),
+                        .src = static_cast<HostId>(h),
+                        .dst = destinations[h],
+                        .size = size_.count});
+  }
+  return std::make_unique<RequestList>(std::move(requests));
+}
+
+}  // namespace heddle

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "workload/workload.h"
+
+namespace heddle {
+
+// Every host sends one flow, to a host of its own.
+class Permutation final : public Workload {
+ public:
+  void Declare(Fields& fields) override;
+  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  Forecast Expect() const override;
+  std::unique_ptr<FlowSource> Open() const override;
+
+ private:
+  Bytes size_{0};
+  bool cross_rack_ = false;
+  Duration start_{0};
+  Duration jitter_{0};
+
+  Stage stage_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Open-loop arrivals: each sending host starts flows at random times, whatever is still under way.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workload/sizes.h"
+#include "workload/workload.h"
+
+namespace heddle {
+
+enum class Pairs {
+  kAny,           // Any other host.
+  kInterRack,     // Any host on another leaf.
+  kClientServer,  // Hosts on the second half of the leaves send to hosts on the first half.
+  kPermutation,   // Each host has one destination, drawn once.
+};
+
+class Poisson final : public Workload {
+ public:
+  enum class LoadOf { kHost, kFabric };
+
+  void Declare(Fields& fields) override;
+  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  Forecast Expect() const override;
+  std::unique_ptr<FlowSource> Open() const override;
+
+ private:
+  class Source;
+
+  void PrepareRates(std::string_view path, Diagnostics& diagnostics);
+
+  std::string sizes_text_ = "websearch";
+  Interpolation interpolation_ = Interpolation::kLinear;
+  std::optional<Bytes> largest_;
+  double load_ = 0;
+  LoadOf load_of_ = LoadOf::kHost;
+  bool headers_ = false;
+  bool overload_ = false;
+  Pairs pairs_ = Pairs::kAny;
+  Duration start_{0};
+  std::optional<Duration> duration_;
+  std::optional<int64_t> flows_;
+
+  // Since Prepare.
+  Stage stage_;
+  std::shared_ptr<const SizeDistribution> sizes_;
+  std::vector<double> flows_per_ps_;  // By host; 0: it does not send.
+  double total_rate_ = 0;             // Their sum.
+  double leaving_ = 0;                // The share of flows that cross the fabric.
+};
+
+}  // namespace heddle

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/workload.h"
+
+#include <filesystem>
+
+#include "workload/flow_list.h"
+#include "workload/incast.h"
+#include "workload/permutation.h"
+#include "workload/poisson.h"
+
+namespace heddle {
+
+std::string Stage::PathTo(const std::string& file) const {
+  return std::filesystem::absolute(std::filesystem::path(folder) / file).lexically_normal();
+}
+
+void Workload::DeclareCommon(Fields& fields) {
+  fields.Add("measured", measured, "Whether its flows count in the statistics.");
+}
+
+const Kinds<Workload>& Workloads() {
+  static const Kinds<Workload> kinds = [] {
+    Kinds<Workload> all("workload");
+    all.Add<FlowList>({"flows", "The flows listed in a CSV file.", ""});
+    all.Add<Incast>({"incast", "Many hosts send to one at once: the answers to a query.",
+                     "Alizadeh et al., SIGCOMM 2010, section 2.2"});
+    all.Add<Permutation>({"permutation", "Every host sends one flow and receives one.", ""});
+    all.Add<Poisson>(
+        {"poisson", "Every host starts flows as a Poisson process, at a given load.", ""});
+    return all;
+  }();
+  return kinds;
+}
+
+}  // namespace heddle

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What asks for flows: who sends how much to whom, and when. Flows are drawn as time advances, from
+// streams of random numbers that nothing in the network can shift, so every load balancer meets the
+// same flows, and flows that wait to start take no memory.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/random.h"
+#include "core/units.h"
+#include "settings/diagnostics.h"
+#include "settings/fields.h"
+#include "settings/kinds.h"
+
+namespace heddle {
+
+// What a workload needs to know of the network.
+struct Stage {
+  size_t hosts = 0;
+  std::vector<uint16_t> leaf_of_host;  // Numbered from 0.
+  size_t leaves = 0;
+  std::vector<BitRate> host_rate;   // Of the link from each host.
+  std::vector<int64_t> uplink_bps;  // By leaf: the sum of its uplinks.
+  int64_t mss = 1460;
+  int64_t packet_overhead = 78;  // Bytes on the wire of a packet beyond its payload.
+  int64_t max_flow_size = 0;
+  std::string folder;  // Where relative paths start: that of the experiment.
+  uint64_t seed = 1;
+  uint16_t index = 0;  // Of the workload in the experiment.
+
+  // An absolute path, so that the resolved experiment works from anywhere.
+  std::string PathTo(const std::string& file) const;
+
+  // A stream of random numbers that belongs to this workload alone.
+  Rng Stream(std::string_view purpose, uint64_t id) const {
+    return Rng::Stream(seed, purpose, uint64_t{index} << 32 | id);
+  }
+};
+
+struct FlowRequest {
+  Time start;
+  HostId src = 0;
+  HostId dst = 0;
+  int64_t size = 1;
+  uint16_t dport = 100;
+  std::optional<uint16_t> sport = std::nullopt;  // Not set: the next of the source host's.
+  uint32_t job = 0;                              // Of an incast query, from 1; 0: of none.
+  Time asked = {};                               // When that query was asked.
+};
+
+// The flows of one workload, in the order of their start.
+class FlowSource {
+ public:
+  virtual ~FlowSource() = default;
+
+  // The next flow; it stays until Pop. Nothing if there are no more.
+  virtual const FlowRequest* Front() = 0;
+  virtual void Pop() = 0;
+};
+
+// What a workload will ask for, as far as it can be told beforehand.
+struct Forecast {
+  double flows = 0;
+  double bytes = 0;  // Payload.
+  double packets = 0;
+  int64_t large_flow = 0;  // The size that one flow in a hundred exceeds.
+  Time first;              // When flows may start,
+  Time last;               // and until when.
+  bool open_loop = false;  // A load over a time, not a set of flows.
+  double host_load = 0;    // Of open loops: payload on sending hosts' links,
+  double fabric_load = 0;  // on leaf uplinks,
+  double host_load_with_headers = 0;
+  int64_t flows_per_query = 0;  // Not 0: flows come in queries of this many.
+};
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  virtual void Declare(Fields& fields) = 0;
+
+  // Prepares for `stage`. Errors that only show now, such as hosts that don't exist or files that
+  // cannot be read, go to `diagnostics` below `path`; without any, the functions below may be
+  // called.
+  virtual void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) = 0;
+
+  virtual Forecast Expect() const = 0;
+
+  // Refers to this object, which must outlive it.
+  virtual std::unique_ptr<FlowSource> Open() const = 0;
+
+  bool measured = true;  // Its flows count in the statistics.
+
+ protected:
+  // What every workload can have set.
+  void DeclareCommon(Fields& fields);
+};
+
+// flows, incast, permutation, poisson.
+const Kinds<Workload>& Workloads();
+
+}  // namespace heddle
