@@ -90,7 +90,7 @@ std::vector<Job> LoadJobs(const RunArguments& arguments, Diagnostics& diagnostic
       if (arguments.out.empty())
         folder = std::filesystem::path("results") / experiment.settings.name;
       if (!arguments.out.empty() && arguments.files.size() > 1) folder /= experiment.settings.name;
-      folder /= experiment.label;
+      if (!experiment.label.empty()) folder /= experiment.label;
       if (!folders.insert(folder.lexically_normal()).second) {
         diagnostics.Error(
             {file, 0, 0}, "",

@@ -360,7 +360,6 @@ std::vector<Experiment> LoadFromDocument(Value document, const std::string& fold
     Experiment& experiment = experiments.emplace_back();
     experiment.label = LabelOf(point.axes);
     experiment.axes = point.axes;
-    experiment.settings.transport = Transports().Make("dctcp");
     Diagnostics problems;
     ReadSettings(
         point.document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems);

@@ -39,7 +39,7 @@ struct ExperimentSettings {
   std::string name;
   int64_t seed = 1;
   Chosen<Topology> topology;
-  Chosen<TransportModel> transport;
+  Chosen<TransportModel> transport = Transports().Make("dctcp");
   Chosen<LoadBalancer> lb;
   std::vector<Chosen<Workload>> workload;
   MeasureSettings measure;

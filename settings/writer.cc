@@ -93,7 +93,10 @@ class Describer final : public Fields {
 
   void OnBlock(std::string_view name, const Block& block, Presence presence,
                std::string_view meaning) override {
-    Row(name, block, presence == Presence::kRequired ? "(required)" : "", "map", meaning);
+    const std::string preset = presence == Presence::kRequired ? "(required)"
+                               : block.kinds != nullptr        ? block.kind()
+                                                               : "";
+    Row(name, block, preset, "map", meaning);
     if (block.kinds == nullptr) {
       Describer inner(rows_, prefix_ + std::string(name) + ".");
       block.declare(inner);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a whole simulation costs per packet-hop: DCTCP, ECMP, statistics and rows of flows.csv, on a
+// leaf-spine of 100 Gbps links with 1 us of delay.
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/paired.h"
+#include "experiment/experiment.h"
+#include "experiment/simulation.h"
+
+namespace heddle {
+namespace {
+
+struct Scenario {
+  std::string shape;     // "leaves: 8, spines: 8, hosts_per_leaf: 16"
+  std::string workload;  // The list in flow style.
+  std::string t_max;
+  std::string host_delay = "1us";
+};
+
+std::vector<Experiment> Load(const Scenario& scenario) {
+  const std::string yaml = fmt::format(
+      "name: bench\n"
+      "topology: {{kind: leaf_spine, {}, host_link: {{rate: 100Gbps, delay: {}}},"
+      " fabric_link: {{rate: 100Gbps, delay: 1us}}}}\n"
+      "transport: dctcp\nlb: ecmp\nworkload: [{}]\n"
+      "measure: {{t_max: {}, unfinished: drop, warm_up: 0us}}\n",
+      scenario.shape, scenario.host_delay, scenario.workload, scenario.t_max);
+  Diagnostics diagnostics;
+  std::vector<Experiment> experiments = LoadExperimentsFromText(yaml, "bench", "", {}, diagnostics);
+  if (!diagnostics.ok()) {
+    fmt::print(stderr, "{}", diagnostics.Report());
+    std::exit(1);
+  }
+  return experiments;
+}
+
+double NanosecondsPerHop(const Scenario& scenario, int threads) {
+  const std::vector<Experiment> experiments = Load(scenario);
+  SimulationOptions options;
+  options.threads = threads;
+  const SimulationResult result =
+      Simulate(experiments.front(), options, [](std::string_view) { return true; });
+  return result.run_seconds * 1e9 / static_cast<double>(result.packets.hops);
+}
+
+void Measure(const std::string& name, const Scenario& scenario, int rounds) {
+  Scenario short_hosts = scenario;
+  short_hosts.host_delay = "25ns";
+  fmt::print("{}, per packet-hop\n", name);
+  const std::vector<PairedTimes> times = MeasureInTurns(
+      {{"1 thread", [&] { return NanosecondsPerHop(scenario, 1); }},
+       {"2 threads", [&] { return NanosecondsPerHop(scenario, 2); }},
+       {"host links of 25 ns, 1 thread", [&] { return NanosecondsPerHop(short_hosts, 1); }}},
+      rounds);
+  fmt::print(
+      "  two threads are {:.2f} times as fast as one; short host links cost {:.2f} times as "
+      "much\n",
+      times[0].median / times[1].median, times[2].median / times[0].median);
+}
+
+// Neither flows that wait to start nor hosts that do nothing may cost anything.
+void MeasureIdle(bool smoke, int rounds) {
+  const std::string shape = "leaves: 8, spines: 8, hosts_per_leaf: 16";
+  const std::string t_max = smoke ? "30us" : "500us";
+  const Scenario plain{shape, "{kind: permutation, size: 1GB}", t_max};
+  Scenario waiting = plain;
+  waiting.workload +=
+      ", {kind: poisson, sizes: small, load: 0.5, start: 10ms, flows: 1000000, measured: false}";
+  Scenario large = plain;
+  large.shape = "leaves: 128, spines: 8, hosts_per_leaf: 16";
+  large.workload = "{kind: incast, fan_in: 15, bytes_each: 1GB, receiver: 0}";
+  Scenario small = large;
+  small.shape = "leaves: 1, spines: 1, hosts_per_leaf: 16";
+  fmt::print("What waits or idles, per packet-hop\n");
+  const std::vector<PairedTimes> times = MeasureInTurns(
+      {{"128 busy hosts", [&] { return NanosecondsPerHop(plain, 1); }},
+       {"and a million flows that start later", [&] { return NanosecondsPerHop(waiting, 1); }},
+       {"16 busy hosts", [&] { return NanosecondsPerHop(small, 1); }},
+       {"16 busy hosts of 2048", [&] { return NanosecondsPerHop(large, 1); }}},
+      rounds);
+  fmt::print("  waiting flows cost {:.2f} times, idle hosts {:.2f} times as much\n",
+             times[1].median / times[0].median, times[3].median / times[2].median);
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) {
+  using namespace heddle;
+  const bool smoke = IsSmoke(argc, argv);
+  const int rounds = smoke ? 1 : 5;
+  const std::string small = "leaves: 8, spines: 8, hosts_per_leaf: 16";
+  const std::string large = "leaves: 32, spines: 32, hosts_per_leaf: 32";
+  const std::string permutation = "{kind: permutation, size: 1GB}";
+  const std::string websearch = "{kind: poisson, sizes: websearch, load: 0.5, duration: 1ms}";
+  Measure("128 hosts, permutation", {small, permutation, smoke ? "30us" : "1ms"}, rounds);
+  Measure("128 hosts, web search at 50 %", {small, websearch, smoke ? "30us" : "2ms"}, rounds);
+  Measure("1024 hosts, permutation", {large, permutation, smoke ? "20us" : "300us"}, rounds);
+  Measure("1024 hosts, web search at 50 %", {large, websearch, smoke ? "20us" : "500us"}, rounds);
+  MeasureIdle(smoke, rounds);
+  return 0;
+}

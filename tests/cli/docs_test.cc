@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the documentation tells users to type works, and what it shows is valid.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/command.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Block {
+  std::string where;  // "docs/metrics.md:12"
+  std::string language;
+  std::string text;
+};
+
+// The fenced blocks of every page.
+std::vector<Block> BlocksOfAllPages() {
+  std::vector<fs::path> pages = {fs::path(HEDDLE_SOURCE_DIR) / "README.md",
+                                 fs::path(HEDDLE_SOURCE_DIR) / "CONTRIBUTING.md"};
+  for (const auto& entry : fs::directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "docs")) {
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  }
+  std::vector<Block> blocks;
+  for (const fs::path& page : pages) {
+    std::istringstream text(ReadFile(page));
+    std::string line;
+    bool inside = false;
+    for (int number = 1; std::getline(text, line); ++number) {
+      if (line.starts_with("```")) {
+        inside = !inside;
+        if (inside) {
+          blocks.push_back(
+              {page.filename().string() + ":" + std::to_string(number), line.substr(3), ""});
+        }
+      } else if (inside) {
+        blocks.back().text += line + "\n";
+      }
+    }
+  }
+  return blocks;
+}
+
+// A folder as a user has it after cloning, with the program in the path.
+class Clone {
+ public:
+  Clone() { fs::create_symlink(fs::path(HEDDLE_SOURCE_DIR) / "configs", folder_ / "configs"); }
+  CommandResult Run(const std::string& command) const {
+    const std::string path = fs::path(HEDDLE_BINARY).parent_path().string();
+    return RunCommand("PATH=" + path + ":$PATH; " + command, folder_.path());
+  }
+  const TemporaryFolder& folder() const { return folder_; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST(DocsTest, EveryCommandWorks) {
+#ifndef NDEBUG
+  GTEST_SKIP() << "The commands take minutes in a slow build; the release build runs them.";
+#endif
+  // These two, and what they need, are run from a fresh clone by .ci/run.
+  const std::vector<std::string> run_by_ci = {"make run", "make test", "scripts/bench"};
+  const Clone clone;
+  int commands = 0;
+  for (const Block& block : BlocksOfAllPages()) {
+    if (block.language != "sh") continue;
+    std::istringstream lines(block.text);
+    for (std::string line; std::getline(lines, line);) {
+      SCOPED_TRACE(block.where + ": " + line);
+      if (std::ranges::find(run_by_ci, line) != run_by_ci.end()) continue;
+      ASSERT_TRUE(line.starts_with("heddle "));
+      const CommandResult result = clone.Run(line);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      ++commands;
+    }
+  }
+  EXPECT_GE(commands, 8);
+}
+
+TEST(DocsTest, EveryExperimentShownIsValid) {
+  const Clone clone;
+  int experiments = 0;
+  for (const Block& block : BlocksOfAllPages()) {
+    if (block.language != "yaml") continue;
+    SCOPED_TRACE(block.where);
+    clone.folder().Write("shown.yaml", block.text);
+    const CommandResult result = clone.Run("heddle check shown.yaml");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    ++experiments;
+  }
+  EXPECT_GE(experiments, 2);
+}
+
+TEST(DocsTest, EveryConfigIsValid) {
+  const Clone clone;
+  for (const auto& entry : fs::directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const CommandResult result = clone.Run("heddle check '" + entry.path().string() + "'");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+}
+
+TEST(DocsTest, TheSettingsPageIsWhatTheProgramSays) {
+  const CommandResult result = RunCommand(
+      "scripts/settings-reference '" + std::string(HEDDLE_BINARY) + "'", HEDDLE_SOURCE_DIR);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, ReadFile(fs::path(HEDDLE_SOURCE_DIR) / "docs" / "settings.md"))
+      << "run scripts/settings-reference build/release/heddle > docs/settings.md";
+}
+
+TEST(DocsTest, EveryLinkBetweenPagesLeadsSomewhere) {
+  for (const auto& page :
+       {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/experiments.md",
+        "docs/metrics.md", "docs/validation.md", "docs/writing-a-policy.md"}) {
+    const fs::path file = fs::path(HEDDLE_SOURCE_DIR) / page;
+    const std::string text = ReadFile(file);
+    for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+      const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+      if (target.starts_with("http")) continue;
+      EXPECT_TRUE(fs::exists(file.parent_path() / target.substr(0, target.find('#'))))
+          << page << ": " << target;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heddle
