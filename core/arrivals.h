@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <vector>
 
@@ -21,9 +22,9 @@ class Arrivals {
   // The wire that arrives at the next free in-port, numbered from 0.
   void Add(const WireTail& tail);
 
-  // The latest arrival that a key can hold: 2^61 ps (26 days) divided by the number of ports,
-  // rounded up to a power of two.
-  Time Latest() const { return {kNever.ps >> port_bits_}; }
+  // The latest arrival that a key can hold, of `ports` wires: 2^61 ps (26 days) divided by their
+  // number, rounded up to a power of two.
+  static Time LatestFor(size_t ports) { return {kNever.ps >> std::bit_width(ports - 1)}; }
 
   // When the next packet arrives, kNever if none is on its way; on which port; and the packet.
   Time Next() const { return tree_[1] == kNone ? kNever : Time{tree_[1] >> port_bits_}; }

@@ -77,6 +77,7 @@ void Engine::Place(int threads) {
 
 Time Engine::Run(Conductor& conductor) {
   HEDDLE_CHECK(!shards_.empty(), "Place() comes before Run()");
+  HEDDLE_CHECK(conductor_ == nullptr, "an engine runs once");
   conductor_ = &conductor;
   std::vector<std::jthread> helpers;
   for (size_t i = 1; i < shards_.size(); ++i) {

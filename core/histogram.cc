@@ -46,8 +46,10 @@ void Histogram::Merge(const Histogram& other) {
 }
 
 int64_t Histogram::Percentile(double p) const {
-  const int64_t rank =
-      std::max<int64_t>(1, static_cast<int64_t>(std::ceil(p * static_cast<double>(count_))));
+  const double count = static_cast<double>(count_);
+  int64_t rank = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(p * count)));
+  // The product may have been rounded up past the rank: 0.07 * 100 > 7.
+  if (rank > 1 && static_cast<double>(rank - 1) / count >= p) --rank;
   int64_t seen = 0;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     seen += buckets_[i];

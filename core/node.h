@@ -58,8 +58,8 @@ class Node {
   void Wake(Time at);
 
  protected:
-  // Sends `letter`, which its receiver must have read by `due`: at the latest one outer window from
-  // now, or kNever if it does not matter when.
+  // Sends `letter`, which its receiver must have read by `due`: at the earliest one outer window
+  // from now, or kNever if it does not matter when. Not from OnLetter.
   void Post(const Letter& letter, Time due);
 
   Arrivals arrivals_;

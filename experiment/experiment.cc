@@ -243,8 +243,8 @@ bool CheckClasses(const MeasureSettings& measure, Diagnostics& diagnostics) {
   return valid;
 }
 
-void CheckTimes(const Experiment& experiment, Diagnostics& diagnostics) {
-  const Timeline& timeline = experiment.timeline;
+void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& diagnostics) {
+  Timeline& timeline = experiment.timeline;
   if (timeline.generation_start == kNever) {
     return diagnostics.ErrorAt("workload",
                                "nothing is measured; leave one workload measured: true");
@@ -254,6 +254,18 @@ void CheckTimes(const Experiment& experiment, Diagnostics& diagnostics) {
     diagnostics.ErrorAt("measure.warm_up",
                         "nothing is left to measure: warm_up and cool_down cover "
                         "the whole time in which flows start");
+  }
+  size_t ports = 0;
+  for (uint32_t v = 0; v < experiment.graph.vertices(); ++v) {
+    ports = std::max(ports, routing.adjacency().Of(v).size());
+  }
+  const Time latest = Arrivals::LatestFor(ports) - 2 * experiment.base_rtt;
+  if (!experiment.settings.measure.t_max) timeline.t_max = std::min(timeline.t_max, latest);
+  if (timeline.t_max > latest) {
+    diagnostics.ErrorAt("measure.t_max",
+                        fmt::format("is {}; with {} ports on a switch, simulated time ends at {}",
+                                    FormatQuantity(timeline.t_max - Time{}), ports,
+                                    FormatQuantity(latest - Time{})));
   }
   if (timeline.t_max <= timeline.measure_from) {
     diagnostics.ErrorAt("measure.t_max", "ends before anything is measured");
@@ -285,7 +297,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
       static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};
   experiment.timeline = TimelineOf(settings, experiment.forecasts, experiment.stage);
   CheckPorts(experiment, diagnostics);
-  if (classes_known) CheckTimes(experiment, diagnostics);
+  if (classes_known) CheckTimes(experiment, routing, diagnostics);
 }
 
 }  // namespace

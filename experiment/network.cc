@@ -31,8 +31,9 @@ Network::Network(const NetworkPlan& plan)
   MakeNodes();
   MakeLinks();
   const PacketSizes sizes = plan.transport->sizes();
-  close_delay_ = std::max(WorstRoundTrip(*plan.graph, sizes), 4 * engine_.lookahead());
-  // Half the delay is for news to arrive, so it must take no longer than that to be read.
+  close_delay_ = WorstRoundTrip(*plan.graph, sizes);
+  // Half the delay is for news to arrive, so it must take no longer than that to be read. A single
+  // switch, whose links are all within its group, would set no limit itself.
   engine_.LimitWindow(close_delay_ / 2);
   transport_ = plan.transport->Prepare(close_delay_);
   for (const std::unique_ptr<Switch>& s : switches_) {

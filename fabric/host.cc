@@ -75,11 +75,20 @@ void Host::Serve() {
   ready_.pop_front();
   Packet& packet = nic_->Slot();
   packet = Packet();
+  building_ = true;
   const Transport::Pulled pulled = transport_->Pull(slot, packet);
+  building_ = false;
   if (!pulled.sent) return;
   if (pulled.more) ready_.push_back(slot);
   ++data_sent_;
-  nic_->SendSlot(now_, *window_);
+  SendSlot();
+}
+
+void Host::SendDeferred() {
+  for (const Packet& packet : std::exchange(deferred_, {})) {
+    ControlSlot() = packet;
+    SendControl();
+  }
 }
 
 void Host::OnLetter(const Letter& letter) {
@@ -94,6 +103,7 @@ void Host::OnLetter(const Letter& letter) {
 }
 
 void HostView::SendControl(const Packet& packet) {
+  if (self_.building_) return self_.deferred_.push_back(packet);
   self_.ControlSlot() = packet;
   self_.SendControl();
 }

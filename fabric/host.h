@@ -56,13 +56,14 @@ class Host final : public Node {
   // ACKs and their like go before any data not yet begun and keep their order, so their departure
   // is known at once: fill in ControlSlot(), then SendControl().
   Packet& ControlSlot() {
+    building_ = true;
     Packet& slot = nic_->Slot();
     slot = Packet();
     return slot;
   }
   void SendControl() {
     ++control_sent_;
-    nic_->SendSlot(now_, *window_);
+    SendSlot();
   }
 
   // The flow at `slot` may send. Flows take turns, one packet each; a flow calls this once, and
@@ -107,6 +108,15 @@ class Host final : public Node {
   Time NextService() const {
     return ready_.empty() ? kNever : std::max(nic_->busy_until(), ready_since_);
   }
+  // The packet in the NIC's slot is complete. What the policy sent while it was being built
+  // follows.
+  void SendSlot() {
+    nic_->SendSlot(now_, *window_);
+    building_ = false;
+    if (!deferred_.empty()) [[unlikely]]
+      SendDeferred();
+  }
+  void SendDeferred();
   void Receive(const Packet& packet);
   void OnTimer();
   void Serve();
@@ -114,6 +124,8 @@ class Host final : public Node {
   Time now_;
   Time ready_since_;
   const Window* window_ = nullptr;
+  bool building_ = false;  // The NIC's slot holds a packet that is not complete.
+  std::vector<Packet> deferred_;
   std::optional<FifoPort> nic_;
   std::unique_ptr<Transport> transport_;
   Ring<uint32_t> ready_;   // Slots of the flows that take turns.

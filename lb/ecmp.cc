@@ -56,9 +56,11 @@ class Ecmp final : public SwitchPolicy {
   size_t StateBytes() const override { return sizeof(salt_) + tables_.size() * sizeof(Table); }
 
  private:
-  // Which port each share of the hash space goes to. When a port fails, only its shares move.
+  // Which port each share of the hash space goes to. When a port fails, only its shares move, and
+  // when it is back they return.
   struct Table {
     uint32_t version = 0;
+    std::array<PortIndex, 256> homes = {};  // Where shares go while nothing has failed.
     std::array<PortIndex, 256> ports = {};
   };
 
@@ -70,13 +72,22 @@ class Ecmp final : public SwitchPolicy {
     if (candidates.id >= tables_.size()) tables_.resize(candidates.id + 1);
     Table& table = tables_[candidates.id];
     if (table.version == candidates.version) return table;
-    const bool is_new = table.version == 0;
+    const bool is_known = table.version != 0;
     table.version = candidates.version;
+    const auto is_home = [&](PortIndex port) {
+      return std::ranges::find(table.homes, port) != table.homes.end();
+    };
     const size_t n = candidates.ports.size();
-    for (size_t bucket = 0; bucket < table.ports.size(); ++bucket) {
-      PortIndex& port = table.ports[bucket];
-      if (is_new || !std::ranges::binary_search(candidates.ports, port)) {
-        port = candidates.ports[bucket % n];
+    if (!is_known || !std::ranges::all_of(candidates.ports, is_home)) {
+      for (size_t b = 0; b < table.homes.size(); ++b) table.homes[b] = candidates.ports[b % n];
+    }
+    size_t moved = 0;
+    for (size_t b = 0; b < table.ports.size(); ++b) {
+      PortIndex& port = table.ports[b];
+      if (std::ranges::binary_search(candidates.ports, table.homes[b])) {
+        port = table.homes[b];
+      } else if (!std::ranges::binary_search(candidates.ports, port)) {
+        port = candidates.ports[moved++ % n];  // By turns, so that the survivors share evenly.
       }
     }
     return table;

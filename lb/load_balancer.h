@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "core/packet.h"
-#include "fabric/host.h"
-#include "fabric/switch.h"
+#include "fabric/host.h"    // The views that policies look through are inline here
+#include "fabric/switch.h"  // and here.
 #include "settings/fields.h"
 #include "settings/kinds.h"
 

@@ -3,8 +3,6 @@
 // path.
 
 #include <cstdint>
-#include <numeric>
-#include <vector>
 
 #include "core/random.h"
 #include "lb/load_balancer.h"
@@ -28,19 +26,13 @@ class Rps final : public SwitchPolicy {
   size_t StateBytes() const override { return sizeof(rng_); }
 
  private:
-  // In units of 1 Mbps, so that a sum of any ports fits 32 bits.
-  static uint32_t WeightOf(const SwitchView& view, PortIndex port) {
-    return static_cast<uint32_t>(view.Rate(port).bps / 1'000'000);
-  }
-
   PortIndex DrawByRate(const SwitchView& view, const Candidates& candidates) {
-    uint32_t total = 0;
-    for (const PortIndex port : candidates.ports) total += WeightOf(view, port);
-    uint32_t draw = rng_.Below(total);
+    int64_t total = 0;
+    for (const PortIndex port : candidates.ports) total += view.Rate(port).bps;
+    int64_t draw = static_cast<int64_t>(rng_.Uniform() * static_cast<double>(total));
     for (const PortIndex port : candidates.ports) {
-      const uint32_t weight = WeightOf(view, port);
-      if (draw < weight) return port;
-      draw -= weight;
+      draw -= view.Rate(port).bps;
+      if (draw < 0) return port;
     }
     return candidates.ports.back();
   }

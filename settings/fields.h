@@ -135,6 +135,7 @@ class Fields {
       }
       return std::string();
     };
+    scalar.is_text = true;  // YAML has a meaning of its own for some words, such as off.
     OnScalar(name, scalar, presence, meaning);
   }
 

@@ -41,28 +41,48 @@ std::string UnitNames(std::span<const Unit> units) {
 struct Decimal {
   absl::int128 digits = 0;
   int scale = 0;
-  size_t length = 0;  // Of the text it takes; 0: there is no number.
+  size_t length = 0;       // Of the text it takes; 0: there is no number.
+  bool too_large = false;  // Too many digits before the point for any quantity.
+  bool too_fine = false;   // Too many behind it.
 };
+
+// Times the largest factor, these still fit 128 bits.
+constexpr int kMaxDigits = 24;
 
 Decimal ReadDecimal(std::string_view text) {
   Decimal number;
-  size_t i = text.starts_with('-') ? 1 : 0;
-  const size_t first_digit = i;
-  bool behind_point = false;
-  bool any = false;
+  const size_t first_digit = text.starts_with('-') ? 1 : 0;
+  size_t i = first_digit;
+  size_t point = std::string_view::npos;
+  int zeros = 0;   // Behind the point, not yet counted: they mean something only before others.
+  int digits = 0;  // Without leading zeros.
+  const auto append = [&](int digit) {
+    digits += digits > 0 || digit != 0 ? 1 : 0;
+    if (digits <= kMaxDigits && number.scale <= kMaxDigits) {
+      number.digits = number.digits * 10 + digit;
+    }
+  };
   for (; i < text.size(); ++i) {
-    if (text[i] == '.' && !behind_point && i > first_digit) {
-      behind_point = true;
-    } else if (text[i] >= '0' && text[i] <= '9' && i < 32) {
-      number.digits = number.digits * 10 + (text[i] - '0');
-      number.scale += behind_point ? 1 : 0;
-      any = true;
-    } else {
+    const int digit = text[i] - '0';
+    if (text[i] == '.' && point == std::string_view::npos && i > first_digit) {
+      point = i;
+    } else if (digit < 0 || digit > 9) {
       break;
+    } else if (point == std::string_view::npos) {
+      append(digit);
+      number.too_large = digits > kMaxDigits;
+    } else if (digit == 0) {
+      ++zeros;
+    } else {
+      number.scale += zeros + 1;
+      for (; zeros > 0; --zeros) append(0);
+      append(digit);
+      number.too_fine = digits > kMaxDigits || number.scale > kMaxDigits;
     }
   }
-  if (text.starts_with('-')) number.digits = -number.digits;
-  number.length = any ? i : 0;
+  if (first_digit == 1) number.digits = -number.digits;
+  const bool ends_in_digit = i > first_digit && i - 1 != point;
+  number.length = ends_in_digit ? i : 0;
   return number;
 }
 
@@ -82,6 +102,10 @@ ParseError ParseWithUnit(std::string_view text, std::span<const Unit> units,
   }
   for (const Unit& unit : units) {
     if (suffix != unit.name) continue;
+    if (number.too_large) return fmt::format("\"{}\" is too large", text);
+    if (number.too_fine) {
+      return fmt::format("\"{}\" is not a whole number of {}", text, units.front().name);
+    }
     absl::int128 scaled = number.digits * unit.factor;
     for (int i = 0; i < number.scale; ++i) {
       if (scaled % 10 != 0) {
@@ -158,6 +182,7 @@ ParseError ParseQuantity(std::string_view text, double& value) {
     return fmt::format("\"{}\" is not a number or a fraction", text);
   }
   value = numerator / denominator;
+  if (!std::isfinite(value)) return fmt::format("\"{}\" is too large", text);
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -25,6 +26,7 @@ class Reader final : public Fields {
     if (block.kinds != nullptr && !ChooseKind(block)) return;
     block.declare(*this);
     ReportUnknownKeys();
+    ReportBrokenRules();
   }
 
  protected:
@@ -62,9 +64,8 @@ class Reader final : public Fields {
     }
   }
 
-  // Only what has been read without a mistake can break a rule.
   void OnBrokenRule(std::string_view name, std::string_view message) override {
-    if (!failed_) diagnostics_.ErrorAt(PathOf(name), message);
+    broken_rules_.emplace_back(PathOf(name), message);
   }
 
  private:
@@ -141,10 +142,18 @@ class Reader final : public Fields {
     }
   }
 
+  // Only what has been read without a mistake, a misspelt key included, can break a rule.
+  void ReportBrokenRules() {
+    if (failed_) return;
+    for (const auto& [path, message] : broken_rules_) diagnostics_.ErrorAt(path, message);
+    failed_ = !broken_rules_.empty();
+  }
+
   const Value& map_;
   const std::string path_;
   Diagnostics& diagnostics_;
   std::vector<std::string> declared_;
+  std::vector<std::pair<std::string, std::string>> broken_rules_;  // Paths and messages.
   bool failed_ = false;
 };
 

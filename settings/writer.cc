@@ -38,6 +38,7 @@ class Writer final : public Fields {
 
   void OnBlock(std::string_view name, const Block& block, Presence /*presence*/,
                std::string_view /*meaning*/) override {
+    if (block.kinds != nullptr && block.kind().empty()) return;  // None is chosen.
     Line(name, "");
     Writer(out_, indent_ + 2).Write(block);
   }

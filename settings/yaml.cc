@@ -3,6 +3,7 @@
 #include "settings/yaml.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <vector>
 
 namespace heddle {
@@ -65,6 +68,7 @@ class Converter {
 
   void ConvertMap(const YAML::Node& node, const std::string& path, int depth, Value& value) {
     value.kind = Value::Kind::kMap;
+    std::set<std::string_view> keys;  // Into the node.
     for (const auto& entry : node) {
       if (refused_) return;
       const Place place = PlaceOf(entry.first.Mark());
@@ -78,7 +82,7 @@ class Converter {
         diagnostics_.Error(place, key_path, "merge keys are not supported; write the keys out");
         continue;
       }
-      if (value.Find(key) != nullptr) {
+      if (!keys.insert(key).second) {
         diagnostics_.Error(place, key_path, "occurs twice in this map; remove one");
         continue;
       }
@@ -105,18 +109,57 @@ class Converter {
   bool refused_ = false;
 };
 
-// The parser recurses as deep as brackets nest.
-bool IsNestedTooDeep(const std::string& text) {
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') depth = std::max(0, depth - 1);
-    if (depth > 4 * kMaxDepth) return true;
+// A first look at a text: the parser recurses as deep as values nest, and reading all documents at
+// once never ends on some texts (yaml-cpp issue 1040: a comma behind the document).
+class Inspector final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) {
+      throw YAML::ParserException(
+          mark, "several documents (---), or a stray bracket or comma; one document is expected");
+    }
   }
-  // Block lists nest as "- - - -", block maps by indentation.
-  return text.find("- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - ") !=
-             std::string::npos ||
-         text.find(std::string(1000, ' ')) != std::string::npos;
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {
+    Enter(mark);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    Enter(mark);
+  }
+  void OnSequenceEnd() override { --depth_; }
+  void OnMapEnd() override { --depth_; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {}
+
+ private:
+  void Enter(const YAML::Mark& mark) {
+    if (++depth_ > kMaxDepth) {
+      throw YAML::ParserException(mark, fmt::format("nested more than {} deep", kMaxDepth));
+    }
+  }
+
+  int documents_ = 0;
+  int depth_ = 0;
+};
+
+// The one document in `text`, null if there is none.
+YAML::Node Load(std::string text) {
+  // yaml-cpp 0.7 takes the end of a text for the end of a quotation if a line ends there too.
+  const size_t last = text.find_last_not_of(" \t");
+  if (last != std::string::npos && (text[last] == '\n' || text[last] == '\r')) {
+    text.resize(last + 1);
+    text += "# End.";
+  }
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Inspector inspector;
+  while (parser.HandleNextDocument(inspector)) {
+  }
+  return YAML::Load(text);
 }
 
 }  // namespace
@@ -128,21 +171,11 @@ std::optional<Value> ParseYaml(const std::string& text, const std::string& sourc
     diagnostics.Error({source, 0, 0}, "", "is not a text file");
     return std::nullopt;
   }
-  if (IsNestedTooDeep(text)) {
-    diagnostics.Error({source, 0, 0}, "", fmt::format("is nested more than {} deep", kMaxDepth));
-    return std::nullopt;
-  }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
-      diagnostics.Error({source, 0, 0}, "", "holds several documents (---); one is expected");
-      return std::nullopt;
-    }
+    const YAML::Node document = Load(text);
     Value value;
     value.place = {source, 1, 1};
-    if (!documents.empty()) {
-      value = Converter(source, diagnostics).Convert(documents.front(), "", 0);
-    }
+    if (!document.IsNull()) value = Converter(source, diagnostics).Convert(document, "", 0);
     if (diagnostics.errors().size() > errors_before) return std::nullopt;
     return value;
   } catch (const YAML::Exception& error) {

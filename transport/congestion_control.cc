@@ -12,11 +12,7 @@ void GrowWindow(CongestionWindow& window, int64_t bytes, int limit) {
     window.cwnd += std::min(acked, limit * window.mss);
     return;
   }
-  window.acked += acked;
-  while (window.acked >= window.cwnd) {
-    window.acked -= window.cwnd;
-    window.cwnd += window.mss;
-  }
+  window.cwnd += window.mss * acked / window.cwnd;
 }
 
 }  // namespace heddle

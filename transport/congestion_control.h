@@ -14,7 +14,6 @@ struct CongestionWindow {
   double mss = 0;   // Bytes.
   double cwnd = 0;  // Bytes; a fraction of a segment is kept, and not sent.
   double ssthresh = std::numeric_limits<double>::infinity();
-  double acked = 0;  // Since cwnd last grew in congestion avoidance.
 
   // Segment up to which there has been a reduction already: the next one when una has passed it.
   int64_t reduced_until = -1;
@@ -57,8 +56,8 @@ class CongestionControl {
 };
 
 // Slow start and congestion avoidance (RFC 5681 section 3.1, counting bytes as in RFC 3465): at
-// most `limit` segments for one ACK in slow start, one segment for each window acknowledged after
-// it.
+// most `limit` segments for one ACK in slow start; after it one segment for each window
+// acknowledged, in fractions with each ACK.
 void GrowWindow(CongestionWindow& window, int64_t bytes, int limit);
 
 }  // namespace heddle

@@ -59,7 +59,6 @@ class Dctcp final : public CongestionControl {
     window.cwnd = std::max(window.cwnd * (1 - window.alpha / 2),  // Paper, eq. (2).
                            settings_.min_cwnd * window.mss);
     window.ssthresh = window.cwnd;
-    window.acked = 0;
     window.reduced_until = nxt;
   }
 

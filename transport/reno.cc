@@ -20,7 +20,6 @@ class Reno final : public CongestionControl {
     if (ack.ecn_echo && ack.una > window.reduced_until && !ack.in_recovery) {
       const double flight = static_cast<double>(ack.nxt - ack.una) * window.mss;
       window.cwnd = window.ssthresh = std::max(flight / 2, 2 * window.mss);
-      window.acked = 0;
       window.reduced_until = ack.nxt;
       return true;
     }

@@ -181,6 +181,14 @@ void TcpSender::OnAck(const Packet& ack) {
   GetReady();
 }
 
+// Whether a window of which `flight` bytes were in the network has held the flow back. The NIC may
+// still have been busy with what an earlier ACK released: in slow start, which makes two packets of
+// one, half a window is as much as an ACK clock at the NIC's own rate keeps in flight.
+bool TcpSender::IsWindowLimited(double flight) const {
+  if (flight >= window_.cwnd - window_.mss) return true;
+  return window_.cwnd < window_.ssthresh && window_.cwnd < 2 * flight;
+}
+
 void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const Time now = host_->now();
   const uint32_t first = board_.first();
@@ -201,7 +209,7 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
                              .nxt = nxt_,
                              .ecn_echo = ack.Has(Packet::kEce),
                              .in_recovery = in_recovery_,
-                             .window_limited = flight >= window_.cwnd - window_.mss};
+                             .window_limited = IsWindowLimited(flight)};
   const bool reduced = shared_->control->OnAck(window_, news);
   send_cwr_ = send_cwr_ || (reduced && shared_->control->latches_echo());
   TellPolicy(ack, news.bytes, newly_sacked, rtt);
@@ -245,9 +253,16 @@ bool TcpSender::MayEnterRecovery() const {
 void TcpSender::EnterRecovery() {
   const Time now = host_->now();
   ++record_.fast_retransmits;
-  judge_.OnFastRetransmit(board_.At(board_.first()).tx_id, now);
+  // The last episode may have found this segment lost as well, beyond its own end, and have sent it
+  // again: then it is on its way.
+  const Scoreboard::Segment& first = board_.At(board_.first());
+  resend_first_ = !first.sent_again;
+  if (resend_first_) {
+    judge_.OnFastRetransmit(first.tx_id, now);
+  } else {
+    judge_.OnFastRetransmitOfResent(first.sent, now);
+  }
   in_recovery_ = true;
-  resend_first_ = true;
   partial_ack_seen_ = false;
   recover_ = board_.end();
   HalveThreshold();
@@ -273,7 +288,10 @@ void TcpSender::ContinueRecovery(int64_t newly_acked) {
     window_.cwnd = std::min(window_.ssthresh, std::max(flight, window_.mss) + window_.mss);
     return;
   }
-  if (IsSack()) return;
+  if (IsSack()) {
+    resend_first_ = false;  // What it was for has arrived; the scoreboard knows what else is lost.
+    return;
+  }
   // A partial ACK: the next segment is presumed lost too.
   partial_ack_seen_ = true;
   resend_first_ = true;
@@ -283,7 +301,6 @@ void TcpSender::ContinueRecovery(int64_t newly_acked) {
 void TcpSender::HalveThreshold() {
   const double flight = static_cast<double>(FlightSize()) * window_.mss;
   window_.ssthresh = std::max(flight / 2, 2 * window_.mss);
-  window_.acked = 0;
 }
 
 // --- Timers ---

@@ -87,6 +87,7 @@ class TcpSender {
   void Build(uint32_t segment, Packet& packet);
   void SendSyn();
 
+  bool IsWindowLimited(double flight) const;
   void Advance(const Packet& ack, uint32_t newly_sacked);
   void OnDuplicateAck(const Packet& ack, uint32_t newly_sacked);
   void TellPolicy(const Packet& ack, int64_t newly_acked, uint32_t newly_sacked, Duration rtt);

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine against a plain global event queue: every node must handle the same events in the same
+// order, whatever the number of threads.
+
+#include "core/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "core/timers.h"
+#include "tests/support/core_toy.h"
+
+namespace heddle {
+namespace {
+
+size_t EventsIn(const ToyLog& log) {
+  return std::transform_reduce(log.begin(), log.end(), size_t{0}, std::plus<>(),
+                               [](const auto& events) { return events.size(); });
+}
+
+// Compares the engine with the reference for each number of threads, and returns the events.
+size_t Compare(const ToyPlan& plan) {
+  const ToyLog expected = RunOnEventQueue(plan);
+  for (const int threads : {1, 2, 3, 8}) {
+    SCOPED_TRACE(testing::Message() << "seed " << plan.seed << ", " << threads << " threads");
+    const ToyResult result = RunOnEngine(plan, threads);
+    for (size_t n = 0; n < plan.nodes(); ++n) {
+      EXPECT_TRUE(result.log[n] == expected[n]) << "node " << n;
+    }
+    EXPECT_EQ(result.letters_read, result.letters_posted);
+    EXPECT_EQ(result.threads, std::min<int>(threads, static_cast<int>(plan.groups())));
+  }
+  return EventsIn(expected);
+}
+
+TEST(EngineTest, EqualsAGlobalEventQueueWhenEachNodeRunsAlone) {
+  size_t events = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    events += Compare(RandomToyPlan(seed, /*groups=*/12, /*group_size=*/1, 60_ns));
+  }
+  EXPECT_GT(events, 10'000u);
+}
+
+TEST(EngineTest, EqualsAGlobalEventQueueWithShortLinksInsideGroups) {
+  size_t events = 0;
+  for (uint64_t seed = 101; seed <= 120; ++seed) {
+    events += Compare(RandomToyPlan(seed, /*groups=*/5, /*group_size=*/4, 40_ns));
+  }
+  EXPECT_GT(events, 10'000u);
+}
+
+TEST(EngineTest, EqualsAGlobalEventQueueWithEnoughWorkForAllThreads) {
+  for (uint64_t seed = 201; seed <= 204; ++seed) {
+    EXPECT_GT(Compare(RandomToyPlan(seed, /*groups=*/24, /*group_size=*/4, 60_ns)), 5'000u);
+  }
+}
+
+TEST(EngineTest, EqualsAGlobalEventQueueWhenOneGroupHasAllTheWork) {
+  ToyPlan plan = RandomToyPlan(301, /*groups=*/4, /*group_size=*/6, 40_ns);
+  for (ToyPlan::Shock& shock : plan.shocks) shock.node %= 6;
+  Compare(plan);
+}
+
+TEST(EngineTest, WindowsFollowEachOtherWithinTheLookaheadAndEndWithTheRun) {
+  const ToyPlan plan = RandomToyPlan(7, 6, 2, 50_ns);
+  const ToyResult result = RunOnEngine(plan, 2);
+  EXPECT_EQ(result.end, plan.end);
+  Time last;
+  for (const auto& [start, end] : result.spans) {
+    ASSERT_GE(start, last);
+    ASSERT_LE(end - start, plan.Lookahead());
+    last = end;
+  }
+  EXPECT_LE(last, plan.end);
+}
+
+// --- By hand ---
+
+// Handles timers and letters, and sends a packet when told to.
+class Clerk final : public Node {
+ public:
+  void Run(const Window& window) override {
+    while (Due() < window.end) {
+      now = Due();
+      if (arrivals_.Next() == now) {
+        arrivals_.Pop();
+        packets.push_back(now);
+        continue;
+      }
+      timers.Pop();
+      fired.push_back(now);
+      if (on_timer) on_timer(window);
+    }
+  }
+  Time Due() const override { return std::min(arrivals_.Next(), timers.Next()); }
+  void OnLetter(const Letter& letter) override { letters.push_back(letter.Body<int>()); }
+  void Tell(Clerk& other, int what, Time due) { Post(Letter::Of(other, 0, what), due); }
+  void Set(Time at) {
+    timers.Set(at, 0);
+    Wake(at);
+  }
+
+  Timers timers;
+  WireTail wire;
+  Time now;
+  std::vector<Time> fired;
+  std::vector<Time> packets;
+  std::vector<int> letters;
+  std::function<void(const Window&)> on_timer;
+};
+
+// Two clerks with a link each way, apart by 1 us.
+class TwoClerks {
+ public:
+  explicit TwoClerks(int threads, Duration apart = 1_us) {
+    engine.Add(a, engine.AddGroup());
+    engine.Add(b, engine.AddGroup());
+    engine.Connect(a, a.wire, b, apart);
+    engine.Connect(b, b.wire, a, apart);
+    engine.Place(threads);
+  }
+  Clerk a, b;
+  Engine engine;
+};
+
+class UntilConductor : public Conductor {
+ public:
+  explicit UntilConductor(Time end) : end_(end) {}
+  Time Next() override { return kNever; }
+  Time Open(Time start, Time latest) override {
+    starts.push_back(start);
+    return latest;
+  }
+  void Close(Time) override {}
+  Time End() const override { return end_; }
+
+  std::vector<Time> starts;
+
+ private:
+  const Time end_;
+};
+
+TEST(EngineTest, SkipsWindowsInWhichNobodyHasAnythingDue) {
+  for (const int threads : {1, 2}) {
+    TwoClerks two(threads);
+    for (int i = 1; i <= 10; ++i) two.a.Set(Time{} + 1_s * i);
+    UntilConductor conductor(Time{} + 100_s);
+    two.engine.Run(conductor);
+    EXPECT_EQ(two.a.fired.size(), 10u);
+    EXPECT_EQ(conductor.starts, two.a.fired);
+    EXPECT_LE(two.engine.windows(), 11u);
+    EXPECT_EQ(two.engine.node_visits(), 10);
+  }
+}
+
+TEST(EngineTest, HandlesWhatIsDueBeforeTheEndAndNothingAtIt) {
+  TwoClerks two(1);
+  for (const int64_t at : {0, 999, 1'000, 1'001}) two.a.Set(Time{at});
+  UntilConductor conductor(Time{1'000});
+  EXPECT_EQ(two.engine.Run(conductor), Time{1'000});
+  EXPECT_EQ(two.a.fired, (std::vector<Time>{Time{0}, Time{999}}));
+}
+
+TEST(EngineTest, EndsWhenNobodyWaitsForAnything) {
+  TwoClerks two(2);
+  two.a.Set(Time{5});
+  UntilConductor conductor(kNever + 1_ps);
+  EXPECT_EQ(two.engine.Run(conductor), kNever);
+  EXPECT_EQ(two.a.fired.size(), 1u);
+}
+
+TEST(EngineTest, ReadsLettersByTheirDueTimeAndThoseOfTheLastWindowAtTheEnd) {
+  for (const int threads : {1, 2}) {
+    SCOPED_TRACE(threads);
+    TwoClerks two(threads);
+    two.a.Set(Time{0});
+    two.a.Set(Time{} + 10_us);
+    std::vector<size_t> read_at_open;
+    two.a.on_timer = [&](const Window&) {
+      const bool first = two.a.fired.size() == 1;
+      two.a.Tell(two.b, first ? 1 : 2, first ? two.a.now + 1_us : kNever);
+      two.a.Tell(two.a, first ? 3 : 4, kNever);
+    };
+    UntilConductor conductor(Time{} + 20_us);
+    two.engine.Run(conductor);
+    // A window opens for the letter that is due, none for those that are not.
+    EXPECT_EQ(conductor.starts, (std::vector<Time>{Time{}, Time{} + 1_us, Time{} + 10_us}));
+    EXPECT_EQ(two.b.letters, (std::vector<int>{1, 2}));
+    EXPECT_EQ(two.a.letters, (std::vector<int>{3, 4}));
+  }
+}
+
+TEST(EngineTest, DeliversAPacketAtExactlyTheEndOfItsWindow) {
+  for (const int threads : {1, 2}) {
+    TwoClerks two(threads);
+    two.a.Set(Time{0});
+    two.a.on_timer = [&](const Window& window) {
+      Packet& packet = two.a.wire.Slot();
+      packet = Packet();
+      packet.arrival = two.a.now + 1_us;
+      EXPECT_EQ(window.end, packet.arrival);
+      two.a.wire.Commit(packet.arrival, Time{-1}, window.Horizon(two.a.wire));
+    };
+    UntilConductor conductor(Time{} + 1_s);
+    two.engine.Run(conductor);
+    EXPECT_EQ(two.b.packets, (std::vector<Time>{Time{} + 1_us}));
+  }
+}
+
+TEST(EngineTest, NoWindowIsLongerThanTheLimit) {
+  TwoClerks two(1);
+  EXPECT_EQ(two.engine.lookahead(), 1_us);
+  two.engine.LimitWindow(2_us);
+  EXPECT_EQ(two.engine.lookahead(), 1_us);
+  two.engine.LimitWindow(100_ns);
+  EXPECT_EQ(two.engine.lookahead(), 100_ns);
+  two.a.Set(Time{0});
+  two.a.on_timer = [](const Window& window) { EXPECT_EQ(window.outer_end, Time{} + 100_ns); };
+  UntilConductor conductor(Time{} + 1_s);
+  two.engine.Run(conductor);
+}
+
+TEST(EngineTest, UsesNoMoreThreadsThanThereAreGroups) {
+  EXPECT_EQ(TwoClerks(16).engine.threads(), 2);
+  EXPECT_EQ(TwoClerks(0).engine.threads(), 1);
+}
+
+TEST(EngineDeathTest, RefusesALinkWithoutDelay) {
+  EXPECT_EXIT(TwoClerks(1, 0_ps), testing::ExitedWithCode(3), "a link without delay");
+}
+
+TEST(EngineDeathTest, RefusesAWindowLongerThanAllowed) {
+  class Greedy final : public UntilConductor {
+   public:
+    Greedy() : UntilConductor(Time{} + 1_s) {}
+    Time Open(Time, Time latest) override { return latest + 1_ps; }
+  };
+  TwoClerks two(1);
+  two.a.Set(Time{0});
+  Greedy conductor;
+  EXPECT_EXIT(two.engine.Run(conductor), testing::ExitedWithCode(3), "a window of");
+}
+
+}  // namespace
+}  // namespace heddle

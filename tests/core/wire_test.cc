@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wires and the merge of those that arrive at one node.
+
+#include "core/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/random.h"
+
+namespace heddle {
+namespace {
+
+class Receiver final : public Node {
+ public:
+  void Run(const Window&) override {}
+  Time Due() const override { return arrivals_.Next(); }
+  Arrivals& arrivals() { return arrivals_; }
+};
+
+// `wires` wires into one node, driven by hand.
+class Merge {
+ public:
+  explicit Merge(size_t wires) : tails_(wires), last_(wires, Time{-kNever.ps}) {
+    engine_.Add(sender_, engine_.AddGroup());
+    engine_.Add(receiver_, 0);
+    for (WireTail& tail : tails_) engine_.Connect(sender_, tail, receiver_, 1_ps);
+    engine_.Place(1);
+  }
+
+  void Push(size_t wire, Time arrival, uint32_t seq) {
+    Packet& packet = tails_[wire].Slot();
+    packet = Packet();
+    packet.arrival = arrival;
+    packet.seq = seq;
+    tails_[wire].Commit(arrival, std::exchange(last_[wire], arrival), horizon);
+  }
+
+  Arrivals& arrivals() { return receiver_.arrivals(); }
+  WireTail& tail(size_t wire) { return tails_[wire]; }
+  Engine& engine() { return engine_; }
+  Time horizon;  // All that arrives before it has been taken.
+
+ private:
+  Engine engine_;
+  Receiver sender_;
+  Receiver receiver_;
+  std::deque<WireTail> tails_;
+  std::vector<Time> last_;
+};
+
+struct Arrived {
+  Time at;
+  PortIndex port;
+  uint32_t seq;
+  friend auto operator<=>(const Arrived&, const Arrived&) = default;
+};
+
+// Everything that arrives before `end`.
+std::vector<Arrived> TakeBefore(Merge& merge, Time end) {
+  std::vector<Arrived> taken;
+  Arrivals& arrivals = merge.arrivals();
+  while (arrivals.Next() < end) {
+    taken.push_back({arrivals.Next(), arrivals.Port(), arrivals.Front().seq});
+    EXPECT_EQ(arrivals.Front().arrival, arrivals.Next());
+    arrivals.Pop();
+  }
+  merge.horizon = end;
+  return taken;
+}
+
+TEST(ArrivalsTest, ComeByTimeThenInPortThenWireOrder) {
+  for (const size_t wires : {size_t{1}, size_t{2}, size_t{3}, size_t{17}, size_t{64}}) {
+    SCOPED_TRACE(wires);
+    Rng rng = Rng::Stream(1, "arrivals", wires);
+    Merge merge(wires);
+    std::vector<Time> last(wires);
+    std::vector<Arrived> on_the_way;
+    uint32_t seq = 0;
+    for (int window = 0; window < 100; ++window) {
+      for (uint32_t i = rng.Below(40); i > 0; --i) {
+        const PortIndex port = static_cast<PortIndex>(rng.Below(static_cast<uint32_t>(wires)));
+        last[port] = std::max(last[port], merge.horizon) + Duration{rng.Below(3)};
+        merge.Push(port, last[port], seq);
+        on_the_way.push_back({last[port], port, seq++});
+      }
+      merge.arrivals().Prefetch();
+      std::ranges::sort(on_the_way);
+      const Time end = merge.horizon + Duration{rng.Below(20)};
+      const auto first_later =
+          std::ranges::partition_point(on_the_way, [&](const Arrived& a) { return a.at < end; });
+      ASSERT_EQ(TakeBefore(merge, end), std::vector<Arrived>(on_the_way.begin(), first_later));
+      on_the_way.erase(on_the_way.begin(), first_later);
+      ASSERT_EQ(merge.engine().packets_on_wires(), on_the_way.size());
+    }
+  }
+}
+
+TEST(ArrivalsTest, HoldTimesUpToTheLatestTheyPromise) {
+  Merge merge(33);
+  const Time latest = Arrivals::LatestFor(merge.arrivals().wires());
+  EXPECT_EQ(latest.ps, kNever.ps / 64);
+  merge.Push(32, latest - 1_ps, 7);
+  EXPECT_EQ(merge.arrivals().Next(), latest - 1_ps);
+  EXPECT_EQ(merge.arrivals().Port(), 32);
+}
+
+TEST(ArrivalsTest, WithoutWiresNothingIsNext) { EXPECT_EQ(Arrivals().Next(), kNever); }
+
+TEST(WireTest, KeepsItsOrderWhileItsRingGrowsAroundTheEnd) {
+  Merge merge(1);
+  uint32_t pushed = 0;
+  uint32_t popped = 0;
+  for (const uint32_t backlog : {10u, 16u, 3u, 17u, 40u, 5u, 1'000u}) {
+    while (pushed - popped < backlog) merge.Push(0, Time{pushed}, pushed), ++pushed;
+    while (pushed - popped > backlog / 2) {
+      ASSERT_EQ(merge.arrivals().Front().seq, popped);
+      merge.arrivals().Pop();
+      ++popped;
+    }
+    merge.horizon = merge.arrivals().Next();
+  }
+  EXPECT_EQ(merge.tail(0).pushed(), pushed);
+  EXPECT_EQ(merge.arrivals().head(0).popped(), popped);
+}
+
+TEST(WireTest, TakesNoMemoryBeforeItsFirstPacketAndNoMoreThanItNeeds) {
+  Merge merge(2);
+  EXPECT_EQ(merge.engine().wire_memory_bytes(), 0u);
+  for (uint32_t i = 0; i < 1'000; ++i) {
+    merge.Push(0, Time{i}, i);
+    TakeBefore(merge, Time{i + 1});
+  }
+  EXPECT_EQ(merge.tail(1).memory_bytes(), 0u);
+  EXPECT_LE(merge.tail(0).memory_bytes(), 2u * 1024);
+}
+
+TEST(WireTest, ReachesBackToWhatIsStillOnItAfterItsRingHasGrown) {
+  Merge merge(1);
+  for (uint32_t i = 0; i < 100; ++i) merge.Push(0, Time{i}, i);
+  EXPECT_EQ(merge.tail(0).At(42).seq, 42u);
+  EXPECT_EQ(merge.tail(0).FromBack(1).seq, 99u);
+  EXPECT_EQ(merge.tail(0).FromBack(100).seq, 0u);
+}
+
+TEST(WireDeathTest, RefusesAPacketThatArrivesInsideTheWindow) {
+  Merge merge(1);
+  merge.horizon = Time{1'000};
+  EXPECT_EXIT(merge.Push(0, Time{999}, 0), testing::ExitedWithCode(3),
+              "a packet arrives at 999 ps, inside the window that ends at 1000 ps");
+}
+
+}  // namespace
+}  // namespace heddle

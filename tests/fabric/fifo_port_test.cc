@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// A port commits each departure when a packet is enqueued. It must be as if arrivals and departures
+// were separate events: here they are, one after the other, in a reference that knows no shortcut.
+
+#include "fabric/fifo_port.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "core/random.h"
+#include "tests/support/port_bench.h"
+#include "tests/support/printers.h"
+
+namespace heddle {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr Duration kDelay = 1_us;
+
+Packet DataOf(uint16_t bytes, bool ect = false) {
+  Packet packet;
+  packet.bytes = bytes;
+  packet.data.payload = bytes / 2;
+  if (ect) packet.Set(Packet::kEct);
+  return packet;
+}
+
+// --- The reference: one event at a time ---
+
+class EventPort {
+ public:
+  explicit EventPort(const PortSettings& settings) : settings_(settings) {}
+
+  struct Sent {
+    Time start;
+    Time departure;
+    Packet packet;
+  };
+  std::vector<Sent> sent;  // In the order of departure; the last may not have left yet.
+  std::vector<bool> accepted;
+  int64_t marked = 0;
+
+  void Arrive(Time now, Packet packet) {
+    RunTo(now);
+    const int64_t after = Backlog() + SizeOf(packet);
+    accepted.push_back(after <= settings_.buffer);
+    if (!accepted.back()) return;
+    if (after > settings_.mark_above && packet.Has(Packet::kEct)) {
+      packet.Set(Packet::kCe);
+      ++marked;
+    }
+    queue_.push_back(packet);
+    if (queue_.size() > 1) return;
+    busy_since_ = now;
+    bits_ = 0;
+    Start(now);
+  }
+
+  // Everything that departs up to and at `now`.
+  void RunTo(Time now) {
+    while (!queue_.empty() && sent.back().departure <= now) {
+      queue_.pop_front();
+      if (!queue_.empty()) Start(sent.back().departure);
+    }
+  }
+
+  int64_t Backlog() const {
+    int64_t backlog = 0;
+    for (const Packet& p : queue_) backlog += SizeOf(p);
+    return backlog;
+  }
+
+ private:
+  int64_t SizeOf(const Packet& p) const { return settings_.count_packets ? 1 : p.bytes; }
+
+  // A busy period sends its n-th bit at the exact time, rounded up.
+  void Start(Time now) {
+    bits_ += (queue_.front().bytes + settings_.wire_overhead.count) * 8;
+    const Wide ps =
+        (Wide{bits_} * kPicosecondsPerSecond + settings_.rate.bps - 1) / settings_.rate.bps;
+    sent.push_back({now, busy_since_ + Duration{static_cast<int64_t>(ps)}, queue_.front()});
+  }
+
+  const PortSettings settings_;
+  std::deque<Packet> queue_;  // The front is being sent.
+  Time busy_since_;
+  int64_t bits_ = 0;  // Of this busy period.
+};
+
+FifoPort::Counters CountersAt(const EventPort& port, Time now, Bytes overhead) {
+  FifoPort::Counters counters;
+  for (const EventPort::Sent& s : port.sent) {
+    if (s.start < now) counters.busy_ps += (std::min(s.departure, now) - s.start).ps;
+    if (s.departure > now) continue;
+    ++counters.packets;
+    counters.wire_bytes += s.packet.bytes + overhead.count;
+    counters.payload_bytes += s.packet.data.payload;
+  }
+  return counters;
+}
+
+// Bursts and pauses, so that the port is idle, busy and full by turns.
+std::vector<PortBench::Offer> RandomOffers(Rng& rng, const PortSettings& settings) {
+  std::vector<PortBench::Offer> offers;
+  Time now;
+  const double mean = 800.0 * 8e12 / static_cast<double>(settings.rate.bps);
+  for (int i = 0; i < 2'000; ++i) {
+    const bool burst = i / 50 % 2 == 0;
+    if (rng.Below(10) != 0) now += rng.ExponentialDuration(burst ? mean / 3 : mean * 1.5);
+    offers.push_back(
+        {now, DataOf(static_cast<uint16_t>(64 + rng.Below(1'455)), rng.Below(2) == 0)});
+  }
+  return offers;
+}
+
+void ExpectAsWithEvents(const PortSettings& settings, Rng& rng) {
+  const std::vector<PortBench::Offer> offers = RandomOffers(rng, settings);
+  PortBench bench(settings);
+  EventPort reference(settings);
+  size_t next = 0;
+  bench.Run(offers, [&](Time end) {
+    for (; next < offers.size() && offers[next].at < end; ++next) {
+      reference.Arrive(offers[next].at, offers[next].packet);
+    }
+    reference.RunTo(end);
+    ASSERT_EQ(bench.port().Backlog(end), reference.Backlog());
+    // The reference has begun at most one packet that has not left; what waits has not begun.
+    ASSERT_EQ(bench.port().SentBy(end), CountersAt(reference, end, settings.wire_overhead));
+  });
+  reference.RunTo(kNever);
+  ASSERT_EQ(bench.accepted(), reference.accepted);
+  ASSERT_EQ(bench.port().marked(), reference.marked);
+  ASSERT_EQ(bench.port().dropped(), std::ranges::count(reference.accepted, false));
+  ASSERT_EQ(bench.received().size(), reference.sent.size());
+  for (size_t i = 0; i < reference.sent.size(); ++i) {
+    const Packet& packet = bench.received()[i];
+    ASSERT_EQ(packet.arrival, reference.sent[i].departure + settings.delay) << "packet " << i;
+    ASSERT_EQ(packet.flags, reference.sent[i].packet.flags) << "packet " << i;
+  }
+}
+
+TEST(FifoPortTest, BehavesAsIfArrivalsAndDeparturesWereEvents) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    for (const BitRate rate : {10_Gbps, 3_Gbps, 400_Gbps, BitRate{7'777'777'777}}) {
+      for (const bool count_packets : {false, true}) {
+        SCOPED_TRACE(testing::Message() << rate.bps << " bps, " << count_packets << ", " << seed);
+        Rng rng = Rng::Stream(seed, "port", 0);
+        ExpectAsWithEvents({.rate = rate,
+                            .delay = kDelay,
+                            .wire_overhead = 20_B,
+                            .count_packets = count_packets,
+                            .buffer = count_packets ? 20 : 15'000,
+                            .mark_above = count_packets ? 7 : 6'000},
+                           rng);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(FifoPortTest, MarksWithoutABufferLimitAndDropsWithoutAThreshold) {
+  Rng rng = Rng::Stream(9, "port", 0);
+  ExpectAsWithEvents({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B, .mark_above = 3'000},
+                     rng);
+  ExpectAsWithEvents({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B, .buffer = 4'000},
+                     rng);
+}
+
+// --- Exact arithmetic (specification S1) ---
+
+PortBench::Offer FrameAt(Time at) { return {at, DataOf(1'518)}; }
+
+TEST(FifoPortTest, SendsBackToBackWithoutDrift) {
+  constexpr int64_t kFrames = 100'000;
+  for (const BitRate rate : {10_Gbps, 3_Gbps, BitRate{9'999'999'999}}) {
+    PortBench bench({.rate = rate, .delay = kDelay, .wire_overhead = 20_B});
+    bench.Run(std::vector<PortBench::Offer>(kFrames, FrameAt(Time{})));
+    const Wide bits = Wide{kFrames} * 1'538 * 8 * kPicosecondsPerSecond;
+    const int64_t end = static_cast<int64_t>((bits + rate.bps - 1) / rate.bps);
+    EXPECT_EQ(bench.port().busy_until(), Time{end});
+    EXPECT_EQ(bench.received().back().arrival, Time{end} + kDelay);
+    EXPECT_EQ(bench.port().Committed().busy_ps, end);
+  }
+}
+
+TEST(FifoPortTest, ForgetsWhatItRoundedUpWhenItIdles) {
+  PortBench bench({.rate = 3_Gbps, .delay = kDelay, .wire_overhead = 20_B});
+  const Duration frame = SerializationDelay(1'538_B, 3_Gbps);
+  EXPECT_EQ(frame, 4'101'334_ps);  // 4101333 1/3.
+  bench.Run({FrameAt(Time{}), FrameAt(Time{}), FrameAt(Time{} + 1_ms), FrameAt(Time{} + 1_ms)});
+  const std::vector<Packet>& out = bench.received();
+  EXPECT_EQ(out[0].arrival, Time{} + frame + kDelay);
+  EXPECT_EQ(out[1].arrival, Time{} + 2 * frame - 1_ps + kDelay);
+  EXPECT_EQ(out[2].arrival, Time{} + 1_ms + frame + kDelay);
+  EXPECT_EQ(out[3].arrival, Time{} + 1_ms + 2 * frame - 1_ps + kDelay);
+}
+
+TEST(FifoPortTest, KnowsWhatIsUnsentAndHowLongItTakes) {
+  PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 20_B});
+  std::vector<std::pair<Duration, int64_t>> seen;
+  bench.Run({FrameAt(Time{}), FrameAt(Time{}), FrameAt(Time{} + 2_us)}, [&](Time end) {
+    if (end <= Time{} + 3_us) {
+      seen.emplace_back(bench.port().QueueingDelay(end), bench.port().Unsent(end).count);
+    }
+  });
+  ASSERT_EQ(seen.size(), 2u);  // Windows end 1 us after the first frames, and after the last.
+  EXPECT_EQ(seen[0], std::pair(1'460'800_ps, int64_t{1'826}));
+  EXPECT_EQ(seen[1], std::pair(3 * 1'230'400_ps - 3_us, int64_t{864}));
+}
+
+TEST(FifoPortTest, NumbersHopsAndTheWayTaken) {
+  PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B});
+  PortBench::Offer offer = FrameAt(Time{});
+  offer.packet.hops = 3;
+  bench.Run({offer});
+  EXPECT_EQ(bench.received()[0].hops, 4);
+}
+
+// --- Waiting (specification S2) ---
+
+TEST(FifoPortTest, KeepsPoissonArrivalsWaitingAsAnMd1Queue) {
+  constexpr int kPackets = 400'000;
+  for (const auto& [load, waiting] : {std::pair(0.5, 0.5), std::pair(0.8, 2.0)}) {
+    Rng rng = Rng::Stream(3, "md1", 0);
+    const Duration service = 1'200_ns;  // 1500 bytes at 10 Gbps.
+    Time now;
+    std::vector<PortBench::Offer> offers;
+    offers.reserve(kPackets);
+    for (int i = 0; i < kPackets; ++i) {
+      now += rng.ExponentialDuration(static_cast<double>(service.ps) / load);
+      offers.push_back({now, DataOf(1'500)});
+      offers.back().packet.sent = now;
+    }
+    PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B});
+    bench.Run(std::move(offers));
+    double sum = 0;
+    for (const Packet& p : bench.received()) {
+      sum += Seconds(p.arrival - kDelay - service - p.sent);
+    }
+    EXPECT_NEAR(sum / kPackets / Seconds(service) / waiting, 1, 0.03) << "load " << load;
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// RFC 4737 by its definitions, looking at all arrivals every time (specification M3).
+
+#include "fabric/reordering.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "tests/support/printers.h"
+
+namespace heddle {
+namespace {
+
+struct Arrival {
+  uint32_t number;
+  Time at;
+};
+
+std::vector<Arrival> Every1Ns(const std::vector<uint32_t>& numbers) {
+  std::vector<Arrival> arrivals;
+  for (const uint32_t n : numbers) {
+    arrivals.push_back({n, Time{static_cast<int64_t>(arrivals.size()) * 1'000}});
+  }
+  return arrivals;
+}
+
+std::optional<Reordered> ByDefinition(const std::vector<Arrival>& arrivals, size_t i) {
+  const uint32_t number = arrivals[i].number;
+  for (size_t j = 0; j < i; ++j) {
+    if (arrivals[j].number < number) continue;
+    int32_t degree = 0;
+    for (size_t k = i; k-- > 0 && arrivals[k].number > number && degree < 64;) ++degree;
+    return Reordered{static_cast<int64_t>(i - j), degree, arrivals[i].at - arrivals[j].at};
+  }
+  return std::nullopt;
+}
+
+void ExpectByDefinition(const std::vector<Arrival>& arrivals) {
+  ReorderingTracker tracker;
+  for (size_t i = 0; i < arrivals.size(); ++i) {
+    const auto seen = tracker.OnArrival(arrivals[i].number, arrivals[i].at);
+    const auto expected = ByDefinition(arrivals, i);
+    ASSERT_EQ(seen.has_value(), expected.has_value()) << "arrival " << i;
+    if (!seen) continue;
+    ASSERT_EQ(seen->extent, expected->extent) << "arrival " << i;
+    ASSERT_EQ(seen->degree, expected->degree) << "arrival " << i;
+    ASSERT_EQ(seen->late, expected->late) << "arrival " << i;
+  }
+}
+
+// Each reordered packet as (number, extent, degree).
+std::vector<std::tuple<uint32_t, int64_t, int32_t>> ReorderedOf(
+    const std::vector<uint32_t>& numbers) {
+  ReorderingTracker tracker;
+  std::vector<std::tuple<uint32_t, int64_t, int32_t>> all;
+  for (const Arrival& a : Every1Ns(numbers)) {
+    if (const auto r = tracker.OnArrival(a.number, a.at)) {
+      all.emplace_back(a.number, r->extent, r->degree);
+    }
+  }
+  return all;
+}
+
+TEST(ReorderingTest, ReproducesTheWorkedExample) {
+  using All = std::vector<std::tuple<uint32_t, int64_t, int32_t>>;
+  EXPECT_EQ(ReorderedOf({1, 2, 4, 5, 3, 6, 8, 7}), (All{{3, 2, 2}, {7, 1, 1}}));
+}
+
+TEST(ReorderingTest, FindsAllButTheFirstOfAReversalReordered) {
+  const auto all = ReorderedOf({10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
+  ASSERT_EQ(all.size(), 9u);
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(all[static_cast<size_t>(i)], std::tuple(static_cast<uint32_t>(9 - i), i + 1, i + 1));
+  }
+}
+
+TEST(ReorderingTest, IsNotWhatLossLeaves) {
+  EXPECT_TRUE(ReorderedOf({0, 1, 5, 6, 9, 20, 21}).empty());
+}
+
+TEST(ReorderingTest, AgreesWithTheDefinitionOnShuffledArrivals) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng = Rng::Stream(seed, "shuffle", 0);
+    // Some are lost; each of the others moves by at most `reach`.
+    const uint32_t reach = 1 + rng.Below(seed % 4 == 0 ? 300 : 12);
+    std::vector<std::pair<uint32_t, uint32_t>> order;
+    for (uint32_t n = 0; n < 400; ++n) {
+      if (rng.Below(20) != 0) order.emplace_back(n + (rng.Below(3) == 0 ? rng.Below(reach) : 0), n);
+    }
+    std::ranges::stable_sort(order, {}, &std::pair<uint32_t, uint32_t>::first);
+    std::vector<Arrival> arrivals;
+    Time now;
+    for (const auto& [key, number] : order) {
+      now += Duration{rng.Below(1'000)};
+      arrivals.push_back({number, now});
+    }
+    ExpectByDefinition(arrivals);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ReorderingTest, AgreesWithTheDefinitionOnRandomPermutations) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Rng rng = Rng::Stream(seed, "permutation", 0);
+    std::vector<uint32_t> numbers(200);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    for (uint32_t i = 199; i > 0; --i) std::swap(numbers[i], numbers[rng.Below(i + 1)]);
+    ExpectByDefinition(Every1Ns(numbers));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ReorderingTest, StartsAfreshForTheNextFlow) {
+  ReorderingTracker tracker;
+  tracker.OnArrival(5, Time{1});
+  tracker.Reset();
+  EXPECT_FALSE(tracker.OnArrival(0, Time{2}));
+  EXPECT_FALSE(tracker.OnArrival(1, Time{3}));
+}
+
+TEST(ReorderingTest, SaturatesForWhatIsVeryLate) {
+  ReorderingTracker tracker;
+  std::optional<Reordered> last;
+  for (uint32_t n = 1; n <= 10'000; ++n) tracker.OnArrival(n, Time{n});
+  last = tracker.OnArrival(0, Time{20'000});
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->extent, 4'096);
+  EXPECT_EQ(last->degree, 64);
+}
+
+TEST(ReorderingStatsTest, AddUpWhateverTheOrder) {
+  ReorderingStats one;
+  ReorderingStats two;
+  ReorderingStats all;
+  for (int i = 1; i <= 100; ++i) {
+    const Reordered packet{i, 1 + i % 5, Duration{i * 1'000}};
+    (i % 3 == 0 ? one : two).Add(packet);
+    all.Add(packet);
+  }
+  two.Merge(one);
+  EXPECT_EQ(all.degree1, 20);
+  EXPECT_EQ(all.degree2, 20);
+  EXPECT_EQ(all.degree3_plus, 60);
+  EXPECT_EQ(two.degree3_plus, all.degree3_plus);
+  EXPECT_EQ(two.extent.Percentile(0.5), all.extent.Percentile(0.5));
+  EXPECT_EQ(two.late_ps.max(), 100'000);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a switch does with packets, and what it lets its policy see and change.
+
+#include "fabric/switch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
+
+namespace heddle {
+namespace {
+
+// --- Hooks ---
+
+struct Transmission {
+  SwitchId at;
+  Time now;
+  PortIndex port;
+  Time arrival;
+  uint16_t bytes;
+};
+
+// Stamps each packet when its first bit leaves.
+class StampingPolicy final : public SwitchPolicy {
+ public:
+  StampingPolicy(std::vector<Transmission>& seen, SwitchId id) : seen_(seen), id_(id) {}
+
+  uint32_t hooks() const override { return kTransmit | kEnqueue | kEveryPacket; }
+  Decision OnPacket(SwitchView& view, const Packet&, PortIndex, const Candidates& c) override {
+    EXPECT_GE(view.now(), last_) << "transmissions before this instant have been seen";
+    last_ = view.now();
+    return Decision::Forward(c.ports.front());
+  }
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    EXPECT_GE(packet.arrival, view.now() + view.QueueingDelay(port));
+    packet.entropy = 77;
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    EXPECT_GE(view.now(), last_transmission_);
+    last_transmission_ = view.now();
+    seen_.push_back({id_, view.now(), port, packet.arrival, packet.bytes});
+    packet.SetScheme(view.now());
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  std::vector<Transmission>& seen_;
+  SwitchId id_;
+  Time last_;
+  Time last_transmission_;
+};
+
+class ReadingHost final : public HostPolicy {
+ public:
+  explicit ReadingHost(std::map<Time, Time>& stamps) : stamps_(stamps) {}
+  uint32_t hooks() const override { return kData; }
+  void OnData(HostView& view, const Packet& data) override {
+    EXPECT_EQ(data.entropy, 77);
+    stamps_[view.now()] = data.Scheme<Time>();
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  std::map<Time, Time>& stamps_;
+};
+
+TEST(SwitchTest, ShowsEachTransmissionAtTheTimeItsFirstBitLeaves) {
+  std::vector<Transmission> seen;
+  std::map<Time, Time> stamps;  // By arrival at host 3.
+  constexpr Duration kDelay = 1_us;
+  Lab lab({.graph = Star(4, {10_Gbps, kDelay}),
+           .switch_policy = [&](SwitchId id) { return std::make_unique<StampingPolicy>(seen, id); },
+           .host_policy = [&](HostId) { return std::make_unique<ReadingHost>(stamps); }});
+  for (HostId h = 0; h < 3; ++h) lab.AddFlow(h, 3, 300'000);
+  lab.AddFlow(3, 0, 100'000);
+  lab.Run();
+  int64_t through = 0;
+  for (FifoPort& port : lab.network().switches()[0]->ports()) through += port.Committed().packets;
+  ASSERT_EQ(static_cast<int64_t>(seen.size()), through);
+  for (const Transmission& t : seen) {
+    const Duration tx = SerializationDelay(Bytes{t.bytes + 20}, 10_Gbps);
+    ASSERT_EQ(t.now + tx + kDelay, t.arrival);
+  }
+  for (size_t i = 1; i < seen.size(); ++i) {
+    ASSERT_LT(std::tie(seen[i - 1].now, seen[i - 1].port), std::tie(seen[i].now, seen[i].port));
+  }
+  // What has arrived at a host carries the stamp of its own transmission.
+  for (const auto& [arrival, stamp] : stamps) {
+    ASSERT_GT(arrival, stamp + kDelay);
+    ASSERT_LE(arrival, stamp + kDelay + 1'230'400_ps);
+  }
+  EXPECT_GT(stamps.size(), 600u);
+}
+
+TEST(SwitchTest, AsksItsPolicyOnlyWhereThereIsAChoice) {
+  struct Counting final : SwitchPolicy {
+    Counting(std::map<SwitchId, int64_t>& all, SwitchId id) : asked(all), self(id) {}
+    Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+      EXPECT_GT(c.ports.size(), 1u);
+      ++asked[self];
+      return Decision::Forward(c.ports.front());
+    }
+    size_t StateBytes() const override { return 0; }
+    std::map<SwitchId, int64_t>& asked;
+    SwitchId self;
+  };
+  std::map<SwitchId, int64_t> asked;
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 2}"),
+           .switch_policy = [&](SwitchId id) { return std::make_unique<Counting>(asked, id); }});
+  lab.AddFlow(0, 2, 14'600);
+  lab.AddFlow(0, 1, 14'600);  // Within a leaf.
+  lab.Run();
+  EXPECT_EQ(asked, (std::map<SwitchId, int64_t>{{0, 10}, {1, 10}}));  // Data there, ACKs back.
+}
+
+TEST(SwitchTest, TellsItsPolicyWhatItsPortsDrop) {
+  struct Dropping final : SwitchPolicy {
+    explicit Dropping(int64_t& count) : drops(count) {}
+    uint32_t hooks() const override { return kDropped; }
+    Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+      return Decision::Forward(c.ports.front());
+    }
+    void OnDropped(SwitchView&, const Packet& packet, PortIndex port) override {
+      EXPECT_EQ(packet.dst, port);  // Of a star.
+      ++drops;
+    }
+    size_t StateBytes() const override { return 0; }
+    int64_t& drops;
+  };
+  int64_t drops = 0;
+  Lab lab({.graph = Star(9, {10_Gbps, 1_us}),
+           .port = "{buffer: 20pkts, ecn_above: unlimited}",
+           .switch_policy = [&](SwitchId) { return std::make_unique<Dropping>(drops); }});
+  for (HostId h = 0; h < 8; ++h) lab.AddFlow(h, 8, 14'600);
+  lab.Run();
+  EXPECT_GT(drops, 0);
+  EXPECT_EQ(drops, lab.Drops(DropReason::kTail));
+}
+
+TEST(SwitchTest, RunsTimersOfOneInstantByTheirIds) {
+  struct Timing final : SwitchPolicy {
+    explicit Timing(std::vector<std::pair<Time, uint32_t>>& all) : fired(all) {}
+    uint32_t hooks() const override { return kEveryPacket; }
+    Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
+                      const Candidates& c) override {
+      if (packet.seq == 0 && packet.kind == PacketKind::kData) {
+        for (const uint32_t id : {3u, 1u, 2u}) view.SetTimer(view.now() + 1_us, id);
+        view.SetTimer(view.now(), 9);
+      }
+      return Decision::Forward(c.ports.front());
+    }
+    void OnTimer(SwitchView& view, uint32_t id) override { fired.emplace_back(view.now(), id); }
+    size_t StateBytes() const override { return 0; }
+    std::vector<std::pair<Time, uint32_t>>& fired;
+  };
+  std::vector<std::pair<Time, uint32_t>> fired;
+  Lab lab({.graph = Line(2, {10_Gbps, 1_us}),
+           .switch_policy = [&](SwitchId) { return std::make_unique<Timing>(fired); }});
+  lab.AddFlow(0, 1, 1'460);
+  lab.Run();
+  const Time in = Time{} + 2'230'400_ps;
+  EXPECT_EQ(fired, (std::vector<std::pair<Time, uint32_t>>{
+                       {in, 9}, {in + 1_us, 1}, {in + 1_us, 2}, {in + 1_us, 3}}));
+}
+
+// --- Drops ---
+
+TEST(SwitchTest, CountsWhatItsPolicyDiscardsAndConsumes) {
+  Lab lab({.graph = Line(3, {10_Gbps, 1_us}),
+           .switch_policy = Scripted({DropAt(0, Data(0, 1)).Times(1), DropAt(1, Ack(0, 1)).Times(1),
+                                      HoldAt(1, Data(0, 3), 1_us).Times(1)})});
+  lab.AddFlow(0, 1, 14'600);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Drops(DropReason::kPolicy), 2);
+  EXPECT_EQ(lab.Packets().dropped_total(), 2);
+  EXPECT_EQ(lab.Packets().consumed, 1);
+  EXPECT_EQ(lab.Packets().in_flight, 0);
+}
+
+TEST(SwitchTest, DropsWhatGoesInCircles) {
+  // Each switch sends data to the other, whatever its destination.
+  struct Bouncing final : SwitchPolicy {
+    uint32_t hooks() const override { return kEveryPacket; }
+    Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
+                      const Candidates&) override {
+      view.SendControl(packet, view.id() == 0 ? 1 : 0);
+      return Decision::Consume();
+    }
+    size_t StateBytes() const override { return 0; }
+  };
+  Lab lab({.graph = Line(3, {10_Gbps, 1_us}),
+           .switch_policy = [](SwitchId) { return std::make_unique<Bouncing>(); }});
+  lab.AddFlow(0, 1, 3 * 1'460);
+  lab.Run(Time{} + 1_ms);
+  EXPECT_EQ(lab.Drops(DropReason::kLoop), 3);
+  EXPECT_EQ(lab.Packets().consumed, 3 * 64);  // The 65th switch drops.
+  EXPECT_EQ(lab.Record(0).receiver.packets, 0);
+}
+
+TEST(SwitchTest, DropsWhatHasNoRoute) {
+  Graph islands{.hosts = 2, .switches = {{"s0", 0}, {"s1", 0}}, .links = {}};
+  const Channel channel{10_Gbps, 1_us};
+  islands.links.push_back({0, 2, channel, channel, "a"});
+  islands.links.push_back({1, 3, channel, channel, "b"});
+  Lab lab({.graph = islands});
+  lab.AddFlow(0, 1, 14'600);
+  lab.Run(Time{} + 1_ms);
+  EXPECT_EQ(lab.Drops(DropReason::kNoRoute), 10);
+}
+
+// --- Marking and conservation ---
+
+TEST(SwitchTest, MarksOnlyWhatIsEcnCapable) {
+  for (const auto& [transport, marks] :
+       {std::pair("{kind: tcp}", false), std::pair("{kind: dctcp}", true),
+        std::pair("{kind: tcp, ecn: rfc3168}", true)}) {
+    Lab lab({.graph = Star(5, {10_Gbps, 1_us}),
+             .transport = transport,
+             .port = "{buffer: unlimited, ecn_above: 5pkts}"});
+    for (HostId h = 0; h < 4; ++h) lab.AddFlow(h, 4, 100'000);
+    lab.Run();
+    EXPECT_EQ(lab.Packets().marked > 0, marks) << transport;
+    int64_t received = 0;
+    for (const FlowRecord& flow : lab.records()) received += flow.receiver.ce_marked;
+    EXPECT_EQ(received, lab.Packets().marked) << transport;
+  }
+}
+
+// Stopped at any time, every packet is somewhere: the lab checks it.
+TEST(SwitchTest, LosesTrackOfNoPacket) {
+  int64_t in_flight = 0;
+  for (int64_t stop = 1; stop < 40; ++stop) {
+    Lab lab({.graph = LeafSpineFrom("{leaves: 3, spines: 2, hosts_per_leaf: 3}"),
+             .balancer = "{kind: rps}",
+             .port = "{buffer: 8pkts, ecn_above: 4pkts}"});
+    for (HostId h = 0; h < 9; ++h) lab.AddFlow(h, static_cast<HostId>((h + 4) % 9), 50'000);
+    lab.Run(Time{} + stop * 3'333_ns);
+    in_flight += lab.Packets().in_flight;
+  }
+  EXPECT_GT(in_flight, 0);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A toy world to test the engine with: nodes that answer packets and timers at random with more of
+// both, over a random graph, and write down all they handle. The same nodes run on the engine and
+// on a global event queue; both must write the same.
+
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/random.h"
+#include "core/units.h"
+
+namespace heddle {
+
+struct ToyPlan {
+  struct Link {
+    size_t from;
+    size_t to;
+    Duration least;
+  };
+  // What the conductor does to a node at a time.
+  struct Shock {
+    Time at;
+    size_t node;
+    uint64_t key;
+    bool
+        is_kick;  // A timer set, inside a window if need be; otherwise a change of the node's mood.
+  };
+
+  uint64_t seed = 1;
+  std::vector<size_t> group_of;  // By node; groups are numbered from 0.
+  std::vector<Link> links;
+  std::vector<Shock> shocks;  // By time.
+  Time end;
+
+  size_t nodes() const { return group_of.size(); }
+  size_t groups() const;
+  Duration Lookahead() const;  // The shortest link between groups.
+};
+
+// A random world of `groups` groups of `group_size` nodes, with links of 1 to 3 ns between groups,
+// of 100 to 500 ps within, all on a grid of 100 ps, so that much happens at the same instant.
+ToyPlan RandomToyPlan(uint64_t seed, size_t groups, size_t group_size, Duration length);
+
+// Something that a node has handled.
+struct ToyEvent {
+  enum Kind { kPacket, kTimer };
+
+  Time at;
+  Kind kind;
+  uint64_t where;    // In-port or key.
+  uint32_t payload;  // Of a packet.
+  uint64_t mood;
+
+  friend auto operator<=>(const ToyEvent&, const ToyEvent&) = default;
+};
+
+using ToyLog = std::vector<std::vector<ToyEvent>>;  // By node.
+
+// The reference: one queue of all events, by (time, kind, port or key).
+ToyLog RunOnEventQueue(const ToyPlan& plan);
+
+struct ToyResult {
+  ToyLog log;
+  int threads = 0;
+  uint64_t windows = 0;
+  int64_t letters_posted = 0;
+  int64_t letters_read = 0;
+  std::vector<std::pair<Time, Time>> spans;  // Of the windows, as the conductor saw them.
+  Time end;
+};
+
+ToyResult RunOnEngine(const ToyPlan& plan, int threads);
+
+}  // namespace heddle

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network for tests: a graph, settings as a user would write them, and flows. It is run to the
+// end of its flows, or to a given time, and then asked what happened.
+//
+//   Lab lab({.graph = Line({{10_Gbps, 1_us}, {10_Gbps, 1_us}}), .transport = "{kind: tcp, iw:
+//   4}"}); lab.AddFlow(0, 1, 14'600); lab.Run(); EXPECT_EQ(FctRx(lab.Record(0)), 19'995'200_ps);
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+#include "experiment/network.h"
+#include "fabric/flow.h"
+#include "lb/load_balancer.h"
+#include "settings/diagnostics.h"
+#include "tests/support/printers.h"
+#include "topo/graph.h"
+#include "topo/port_rule.h"
+#include "transport/tcp_sender.h"
+#include "transport/transports.h"
+
+namespace heddle {
+
+// --- Graphs; switches are named s0, s1, ... ---
+
+// host 0, a chain of switches, host 1: as many links as there are channels, at least two.
+Graph Line(const std::vector<Channel>& links);
+inline Graph Line(size_t links, Channel channel) {
+  return Line(std::vector<Channel>(links, channel));
+}
+// Hosts 0 .. n-1, each on one switch.
+Graph Star(size_t hosts, Channel link);
+// Hosts 0 .. pairs-1 on switch 0, as many more on switch 1.
+Graph Dumbbell(size_t pairs, Channel edge, Channel core);
+
+// --- Settings from YAML; what is wrong with them fails the test ---
+
+Graph LeafSpineFrom(const std::string& yaml, uint64_t seed = 1);
+PortRule PortRuleFrom(const std::string& yaml);
+Chosen<TransportModel> TransportFrom(const std::string& yaml);
+Chosen<LoadBalancer> BalancerFrom(const std::string& yaml);
+
+// --- Running ---
+
+class Lab {
+ public:
+  struct Plan {
+    Graph graph;
+    std::string transport = "{kind: tcp}";
+    std::string balancer = "{kind: ecmp}";
+    std::string port = "{buffer: unlimited, ecn_above: unlimited}";
+    // Instead of the balancer's.
+    std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy = nullptr;
+    std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy = nullptr;
+    int threads = 1;
+    uint64_t seed = 1;
+  };
+
+  explicit Lab(Plan plan);
+  ~Lab();
+
+  // Flows are numbered as they are added, and sorted by start when the lab runs: add them in that
+  // order. Ports differ between flows unless they are given. Returns the id.
+  FlowId AddFlow(FlowSpec spec);
+  FlowId AddFlow(HostId src, HostId dst, int64_t size, Time start = Time{0});
+
+  // Calls `sample` at multiples of `interval`, before anything else of that instant.
+  void SampleEvery(Duration interval, std::function<void(Time)> sample);
+
+  // Until all flows have ended and been forgotten, or to `limit`. Checks that no packet is lost
+  // track of and that no flow is faster than alone.
+  void Run(Time limit = kNever);
+
+  Network& network() { return *network_; }
+  bool finished() const { return unfinished_ == 0; }
+  Time end() const { return end_; }
+
+  // What is known of a flow, finished or not, once the lab has run.
+  const FlowRecord& Record(FlowId flow) const { return records_[flow]; }
+  const std::vector<FlowRecord>& records() const { return records_; }
+  PacketCounts Packets() const { return network_->CountPackets(); }
+  int64_t Drops(DropReason reason) const { return Packets().dropped[static_cast<size_t>(reason)]; }
+  int64_t LatePackets(HostId host) const;
+
+  // The reordered packets of flows of all size classes.
+  ReorderingStats Reordering() const;
+
+  // The port from one vertex to another: host h is vertex h, switch s is vertex hosts + s.
+  FifoPort& PortTo(uint32_t vertex, uint32_t peer);
+  uint32_t SwitchVertex(SwitchId s) const { return static_cast<uint32_t>(graph_.hosts) + s; }
+
+  // A flow that is being sent; nullptr before its start and after its end.
+  const TcpSender* Sender(FlowId flow) const;
+
+ private:
+  class Log;
+  class Runner;
+
+  void CollectUnfinished();
+  void CheckNotTooFast(const FlowRecord& record) const;
+
+  const Graph graph_;
+  const PortRule port_;
+  const Chosen<TransportModel> transport_;
+  const Chosen<LoadBalancer> balancer_;
+  std::unique_ptr<Network> network_;
+  std::vector<std::unique_ptr<Log>> logs_;
+  std::vector<FlowSpec> flows_;
+  std::vector<FlowRecord> records_;  // By flow.
+  size_t unfinished_ = 0;
+  Time end_;
+  Duration sample_interval_{0};
+  std::function<void(Time)> sample_;
+};
+
+// --- What tests compare ---
+
+inline Duration FctRx(const FlowRecord& record) { return record.receiver.done - record.spec.start; }
+inline Duration FctTx(const FlowRecord& record) { return record.sender.done - record.spec.start; }
+
+// When `payload` bytes, all released at time 0, have arrived over `path`: packet by packet and link
+// by link, unlike any closed form.
+Duration IdealFct(const std::vector<Channel>& path, int64_t payload, const PacketSizes& sizes);
+
+// Everything in a record as text: for comparing whole runs.
+std::string Describe(const FlowRecord& record);
+
+}  // namespace heddle

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/support/lb_bench.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fabric/flow.h"
+#include "settings/reader.h"
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+constexpr uint32_t kPrompt = 0xffff'ffff;  // The last of all timers of one instant.
+
+template <class Counters>
+int64_t CountIn(const Counters& counters, std::string_view name) {
+  for (const auto& counter : counters) {
+    if (counter.name == name) return counter.value;
+  }
+  ADD_FAILURE() << "no counter is called " << name;
+  return -1;
+}
+
+Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps}; }
+
+}  // namespace
+
+Chosen<LoadBalancer> BalancerFrom(std::string_view settings) {
+  Chosen<LoadBalancer> chosen;
+  Diagnostics diagnostics;
+  const std::string text = "lb: " + std::string(settings);
+  if (const std::optional<Value> document = ParseYaml(text, "test", diagnostics)) {
+    const auto declare = [&](Fields& fields) {
+      fields.Kind("lb", chosen, LoadBalancers(), "", Fields::kRequired);
+    };
+    ReadSettings(*document, declare, diagnostics);
+  }
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  return chosen;
+}
+
+Packet LbPacket(uint32_t tuple_hash, uint32_t payload) {
+  Packet packet;
+  packet.tuple_hash = tuple_hash;
+  packet.dst = 1;
+  packet.bytes = static_cast<uint16_t>(payload + 40);
+  packet.data.payload = payload;
+  return packet;
+}
+
+std::vector<uint32_t> RandomTuples(uint64_t seed, size_t count) {
+  Rng rng = Rng::Stream(seed, "tuples", 0);
+  std::vector<uint32_t> tuples;
+  for (size_t i = 0; i < count; ++i) {
+    const auto draw = [&](uint32_t n) { return static_cast<uint16_t>(rng.Below(n)); };
+    tuples.push_back(TupleHash(draw(128), draw(128), draw(65'536), 80));
+  }
+  return tuples;
+}
+
+void LbSink::Run(const Window& window) {
+  while (arrivals_.Next() < window.end) arrivals_.Pop();
+}
+
+// --- The switch ---
+
+// Stands between the switch and the policy, to ask questions of its own.
+class LbSwitch::Prompter final : public SwitchPolicy {
+ public:
+  explicit Prompter(std::unique_ptr<SwitchPolicy> policy) : policy_(std::move(policy)) {}
+
+  uint32_t hooks() const override { return policy_->hooks(); }
+  void Attach(SwitchView& view) override { policy_->Attach(view); }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    return policy_->OnPacket(view, packet, in_port, candidates);
+  }
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    policy_->OnEnqueue(view, packet, port);
+  }
+  void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
+    policy_->OnDropped(view, packet, port);
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    policy_->OnTransmit(view, packet, port);
+  }
+  void OnTimer(SwitchView& view, uint32_t id) override {
+    if (id != kPrompt) return policy_->OnTimer(view, id);
+    (*question)(view, *policy_);
+  }
+  size_t StateBytes() const override { return policy_->StateBytes(); }
+
+  const SwitchPolicy& policy() const { return *policy_; }
+  const Question* question = nullptr;
+
+ private:
+  const std::unique_ptr<SwitchPolicy> policy_;
+};
+
+LbSwitch::LbSwitch(std::string_view settings, Shape shape)
+    : prompter_(new Prompter(BalancerFrom(settings).settings->ForSwitch(shape.id, shape.seed))),
+      switch_(shape.id, /*tier=*/0, shape.uplinks.size() + 1,
+              std::unique_ptr<SwitchPolicy>(prompter_)),
+      view_(switch_) {
+  MakePorts(shape);
+  switch_.Attach();
+}
+
+LbSwitch::~LbSwitch() = default;
+
+void LbSwitch::MakePorts(const Shape& shape) {
+  engine_.Add(switch_, engine_.AddGroup());
+  engine_.Add(sink_, engine_.AddGroup());
+  const PortIndex n = static_cast<PortIndex>(shape.uplinks.size());
+  RoutingTable routes;
+  for (PortIndex p = 0; p <= n; ++p) {
+    const BitRate rate = p < n ? shape.uplinks[p] : 100_Gbps;
+    FifoPort& port = switch_.AddPort({.rate = rate, .delay = 1_us, .wire_overhead = 24_B}, p == n);
+    engine_.Connect(switch_, port.wire(), sink_, 1_us);
+    if (p < n) uplinks_.push_back(p);
+    routes.ports.push_back(p);
+  }
+  engine_.Place(1);
+  routes.set_of_host = {1, 0};
+  routes.sets = {{0, n}, {n, 1}};
+  routes.uplinks = uplinks_;
+  routes.path_divisor = shape.path_divisor;
+  switch_.SetRoutes(std::move(routes));
+  live_ = uplinks_;
+}
+
+void LbSwitch::At(Time at, const Question& ask) {
+  prompter_->question = &ask;
+  view_.SetTimer(at, kPrompt);
+  switch_.Run(InstantAt(at));
+}
+
+Decision LbSwitch::Decide(const Packet& packet, Time at, std::span<const PortIndex> live) {
+  if (!std::ranges::equal(live, live_)) {
+    live_.assign(live.begin(), live.end());
+    ++version_;
+  }
+  Decision decision = Decision::Discard();
+  At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+    const PortIndex from_host = static_cast<PortIndex>(uplinks_.size());
+    decision = policy.OnPacket(view, packet, from_host, {0, version_, live_});
+  });
+  return decision;
+}
+
+PortIndex LbSwitch::PortFor(const Packet& packet, Time at, std::span<const PortIndex> live) {
+  const Decision decision = Decide(packet, at, live);
+  EXPECT_EQ(decision.kind, Decision::Kind::kForward);
+  return decision.port;
+}
+
+const SwitchPolicy& LbSwitch::policy() const { return prompter_->policy(); }
+
+int64_t LbSwitch::Count(std::string_view counter) const {
+  return CountIn(policy().Counters(), counter);
+}
+
+// --- The host ---
+
+class LbHost::Prompter final : public HostPolicy {
+ public:
+  explicit Prompter(std::unique_ptr<HostPolicy> policy) : policy_(std::move(policy)) {}
+
+  uint32_t hooks() const override { return policy_ ? policy_->hooks() : 0; }
+  void Attach(HostView& view) override {
+    if (policy_) policy_->Attach(view);
+  }
+  void OnTimer(HostView& view, uint32_t id) override {
+    if (id != kPrompt) return policy_->OnTimer(view, id);
+    (*question)(view, *policy_);
+  }
+  size_t StateBytes() const override { return policy_->StateBytes(); }
+
+  const HostPolicy* policy() const { return policy_.get(); }
+  const Question* question = nullptr;
+
+ private:
+  const std::unique_ptr<HostPolicy> policy_;
+};
+
+LbHost::LbHost(std::string_view settings, const PathTable& paths, HostId id, uint64_t seed)
+    : prompter_(new Prompter(BalancerFrom(settings).settings->ForHost(id, seed))),
+      host_(id, std::unique_ptr<HostPolicy>(prompter_)),
+      view_(host_) {
+  engine_.Add(host_, engine_.AddGroup());
+  engine_.Add(sink_, engine_.AddGroup());
+  FifoPort& nic = host_.SetNic({.rate = 100_Gbps, .delay = 1_us, .wire_overhead = 24_B});
+  engine_.Connect(host_, nic.wire(), sink_, 1_us);
+  engine_.Place(1);
+  host_.SetPaths(&paths);
+  host_.Attach();
+}
+
+LbHost::~LbHost() = default;
+
+bool LbHost::has_policy() const { return prompter_->policy() != nullptr; }
+const HostPolicy& LbHost::policy() const { return *prompter_->policy(); }
+int64_t LbHost::Count(std::string_view counter) const {
+  return CountIn(policy().Counters(), counter);
+}
+
+void LbHost::At(Time at, const Question& ask) {
+  prompter_->question = &ask;
+  view_.SetTimer(at, kPrompt);
+  host_.Run(InstantAt(at));
+}
+
+HostFlow LbHost::Start(HostId dst, FlowId id, Time at) {
+  HostFlow flow;
+  flow.id = id;
+  flow.src = view_.id();
+  flow.dst = dst;
+  flow.tuple_hash = TupleHash(flow.src, dst, static_cast<uint16_t>(id), 80);
+  At(at, [&](HostView& view, HostPolicy& policy) {
+    if (policy.hooks() & HostPolicy::kFlows) policy.OnFlowStart(view, flow);
+  });
+  return flow;
+}
+
+Packet LbHost::Send(HostFlow& flow, uint32_t payload, Time at) {
+  Packet packet = LbPacket(flow.tuple_hash, payload);
+  packet.dst = flow.dst;
+  At(at, [&](HostView& view, HostPolicy& policy) {
+    if (policy.hooks() & HostPolicy::kSend) policy.OnSend(view, flow, packet);
+  });
+  flow.bytes_sent += payload;
+  return packet;
+}
+
+PathTable PathsOfWeights(const std::vector<uint16_t>& weights) {
+  PathTable table({0, 1, 0}, 2);
+  std::vector<PathChoice> paths;
+  for (const uint16_t weight : weights) {
+    paths.push_back({static_cast<uint16_t>(paths.size()), weight});
+  }
+  table.Set(0, 1, std::move(paths));
+  return table;
+}
+
+}  // namespace heddle

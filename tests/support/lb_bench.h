@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Load balancers on an idle switch or host of their own: real ones, on which a policy is asked at
+// chosen times, so that it sees all it would see in a network.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine.h"
+#include "fabric/host.h"
+#include "fabric/paths.h"
+#include "fabric/switch.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+
+// From settings as in an experiment: "ecmp" or "{kind: letflow, gap: 100us}". Settings with
+// mistakes fail the test.
+Chosen<LoadBalancer> BalancerFrom(std::string_view settings);
+
+// A data packet to a host behind the uplinks.
+Packet LbPacket(uint32_t tuple_hash, uint32_t payload = 1460);
+
+// `count` tuple hashes as of flows between random hosts and ports.
+std::vector<uint32_t> RandomTuples(uint64_t seed, size_t count);
+
+// Where a bench's wires lead. Takes everything and does nothing.
+class LbSink final : public Node {
+ public:
+  void Run(const Window& window) override;
+  Time Due() const override { return arrivals_.Next(); }
+};
+
+// A leaf whose ports 0 .. n-1 are uplinks towards host 1, and whose port n leads to host 0.
+class LbSwitch {
+ public:
+  struct Shape {
+    std::vector<BitRate> uplinks = std::vector<BitRate>(4, 100_Gbps);
+    SwitchId id = 0;
+    uint64_t seed = 1;
+    uint32_t path_divisor = 1;
+  };
+
+  explicit LbSwitch(std::string_view settings) : LbSwitch(settings, Shape{}) {}
+  LbSwitch(std::string_view settings, Shape shape);
+  ~LbSwitch();
+
+  // Calls `ask` at `at`, not before the last such call, after everything else that is due then.
+  using Question = std::function<void(SwitchView&, SwitchPolicy&)>;
+  void At(Time at, const Question& ask);
+
+  // What the policy decides at `at`; `live` are some of the uplinks, by default all.
+  Decision Decide(const Packet& packet, Time at, std::span<const PortIndex> live);
+  PortIndex PortFor(const Packet& packet, Time at, std::span<const PortIndex> live);
+  PortIndex PortFor(const Packet& packet, Time at = {}) { return PortFor(packet, at, uplinks_); }
+
+  std::span<const PortIndex> uplinks() const { return uplinks_; }
+  const SwitchPolicy& policy() const;
+  int64_t Count(std::string_view counter) const;
+
+ private:
+  class Prompter;
+
+  void MakePorts(const Shape& shape);
+
+  Prompter* prompter_;  // Owned by the switch.
+  Engine engine_;
+  Switch switch_;
+  SwitchView view_;
+  LbSink sink_;
+  std::vector<PortIndex> uplinks_;
+  std::vector<PortIndex> live_;  // Of the last decision.
+  uint32_t version_ = 1;
+};
+
+// The host of a leaf, with whatever paths to others it is given.
+class LbHost {
+ public:
+  LbHost(std::string_view settings, const PathTable& paths, HostId id = 0, uint64_t seed = 1);
+  ~LbHost();
+
+  bool has_policy() const;
+  const HostPolicy& policy() const;
+  int64_t Count(std::string_view counter) const;
+
+  using Question = std::function<void(HostView&, HostPolicy&)>;
+  void At(Time at, const Question& ask);
+
+  // A new flow to `dst`, and a packet of it as the policy lets it go.
+  HostFlow Start(HostId dst, FlowId id = 0, Time at = {});
+  Packet Send(HostFlow& flow, uint32_t payload = 1460, Time at = {});
+
+ private:
+  class Prompter;
+
+  Prompter* prompter_;  // Owned by the host.
+  Engine engine_;
+  Host host_;
+  HostView view_;
+  LbSink sink_;
+};
+
+// Paths of these weights, with ids from 0, between host 0 on leaf 0 and host 1 on leaf 1; host 2 is
+// on leaf 0 too.
+PathTable PathsOfWeights(const std::vector<uint16_t>& weights);
+
+}  // namespace heddle

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// One port between two nodes that do nothing else: what is offered to it, and what comes out.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/node.h"
+#include "fabric/fifo_port.h"
+
+namespace heddle {
+
+class PortBench {
+ public:
+  struct Offer {
+    Time at;
+    Packet packet;
+  };
+
+  explicit PortBench(const PortSettings& settings) : source_(settings) {
+    const Engine::GroupId left = engine_.AddGroup();
+    const Engine::GroupId right = engine_.AddGroup();
+    engine_.Add(source_, left);
+    engine_.Add(sink_, right);
+    engine_.Connect(source_, source_.port.wire(), sink_, settings.delay);
+    engine_.Place(1);
+  }
+
+  // Offers everything, in this order, and runs until it is all through. Calls `at_window_end` in
+  // between.
+  void Run(std::vector<Offer> offers, std::function<void(Time)> at_window_end = nullptr) {
+    source_.offers = std::move(offers);
+    if (!source_.offers.empty()) source_.Wake(source_.offers.front().at);
+    Forever conductor(std::move(at_window_end));
+    engine_.Run(conductor);
+  }
+
+  FifoPort& port() { return source_.port; }
+  const std::vector<bool>& accepted() const { return source_.accepted; }  // By offer.
+  const std::vector<Packet>& received() const { return sink_.received; }
+
+ private:
+  struct Source final : Node {
+    explicit Source(const PortSettings& settings) : port(settings) {}
+    void Run(const Window& window) override {
+      for (; next < offers.size() && offers[next].at < window.end; ++next) {
+        accepted.push_back(port.Send(offers[next].packet, 0, offers[next].at, window));
+      }
+    }
+    Time Due() const override { return next < offers.size() ? offers[next].at : kNever; }
+
+    FifoPort port;
+    std::vector<Offer> offers;
+    std::vector<bool> accepted;
+    size_t next = 0;
+  };
+  struct Sink final : Node {
+    void Run(const Window& window) override {
+      for (; arrivals_.Next() < window.end; arrivals_.Pop()) received.push_back(arrivals_.Front());
+    }
+    Time Due() const override { return arrivals_.Next(); }
+
+    std::vector<Packet> received;
+  };
+  class Forever final : public Conductor {
+   public:
+    explicit Forever(std::function<void(Time)> close) : close_(std::move(close)) {}
+    Time Next() override { return kNever; }
+    Time Open(Time /*start*/, Time latest) override { return latest; }
+    void Close(Time end) override {
+      if (close_) close_(end);
+    }
+    Time End() const override { return kNever; }
+
+   private:
+    std::function<void(Time)> close_;
+  };
+
+  Engine engine_;
+  Source source_;
+  Sink sink_;
+};
+
+}  // namespace heddle

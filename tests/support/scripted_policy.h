@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A switch policy that does to chosen packets what a test says: drops them, holds them back, lets
+// others overtake them, marks them. Everything else leaves through the first candidate.
+//
+//   plan.switch_policy = Scripted({DropAt(0, Data(1, 9)).Times(3)});  // Switch 0, flow 1, segment
+//   9
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/switch_policy.h"
+
+namespace heddle {
+
+using Match = std::function<bool(const Packet&)>;
+
+// Every data packet, or ACK, of a flow; those that carry, or ask for, segment `seq`.
+Match AllData(FlowId flow);
+Match AllAcks(FlowId flow);
+Match Data(FlowId flow, uint32_t seq);
+Match Ack(FlowId flow, uint32_t seq);
+Match Anything(PacketKind kind);
+
+// True with probability `p`, from a random stream of its own.
+Match WithProbability(double p, uint64_t seed, Match match);
+
+// What happens to the matching packets number first, ..., first + count - 1 at one switch.
+struct Rule {
+  enum class Act { kDrop, kHold, kPass, kMark, kWatch };
+  using Watcher = std::function<void(const SwitchView&, const Packet&)>;
+
+  SwitchId at = 0;
+  Match match;
+  Act act = Act::kDrop;
+  int64_t first = 0;
+  int64_t count = INT64_MAX;
+  Duration hold{0};
+  int64_t overtaken_by = 0;  // By packets of the same flow and kind.
+  Watcher watcher = nullptr;
+
+  Rule Times(int64_t times) const;
+  Rule Skip(int64_t packets) const;
+};
+
+Rule DropAt(SwitchId at, Match match);
+// Sent again into its port `hold` later.
+Rule HoldAt(SwitchId at, Match match, Duration hold);
+// Sent right behind the `m`-th later packet of its flow and kind. One packet at a time.
+Rule LetPassAt(SwitchId at, Match match, int64_t m);
+Rule MarkAt(SwitchId at, Match match);
+// Only looked at. The same packet may match other rules too.
+Rule WatchAt(SwitchId at, Match match, Rule::Watcher watcher);
+
+class ScriptedPolicy final : public SwitchPolicy {
+ public:
+  explicit ScriptedPolicy(std::vector<Rule> rules);
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override;
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override;
+  void OnTimer(SwitchView& view, uint32_t id) override;
+  size_t StateBytes() const override { return sizeof(*this); }
+
+ private:
+  struct Scripted {
+    Rule rule;
+    int64_t seen = 0;
+  };
+  struct Held {
+    Packet packet;
+    PortIndex port;
+    int64_t overtakers_left;  // 0: released by a timer.
+  };
+
+  Scripted* FirstMatch(SwitchView& view, const Packet& packet);
+  bool ReleaseBehind(SwitchView& view, const Packet& packet, PortIndex port);
+
+  std::vector<Scripted> rules_;
+  std::vector<Held> held_;  // By timer id; never shrinks.
+  std::vector<uint32_t> waiting_;
+  bool mark_next_ = false;
+};
+
+// For NetworkPlan::switch_policy: each switch gets the rules that name it.
+std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Scripted(std::vector<Rule> rules);
+
+}  // namespace heddle

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport's data structures against slow and obvious models, over random inputs.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/random.h"
+#include "tests/support/printers.h"
+#include "transport/dctcp.h"
+#include "transport/flow_table.h"
+#include "transport/judge.h"
+#include "transport/reno.h"
+#include "transport/rtt.h"
+#include "transport/scoreboard.h"
+#include "transport/segment_set.h"
+
+namespace heddle {
+namespace {
+
+// --- SegmentSet ---
+
+TEST(SegmentSetTest, AgreesWithASetOfNumbers) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Rng rng = Rng::Stream(seed, "segments", 0);
+    SegmentSet set;
+    std::set<uint32_t> model;
+    uint32_t floor = 0;
+    const uint32_t spread = seed % 3 == 0 ? 40 : seed % 3 == 1 ? 300 : 5'000;
+    for (int step = 0; step < 500; ++step) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", step " << step);
+      const uint32_t draw = rng.Below(100);
+      if (draw < 60) {
+        const uint32_t first = floor + rng.Below(spread);
+        const uint32_t last = first + 1 + rng.Below(draw < 40 ? 3 : 200);
+        std::set<uint32_t> added;
+        set.Insert(first, last, [&](uint32_t s) { ASSERT_TRUE(added.insert(s).second); });
+        for (uint32_t s = first; s < last; ++s)
+          ASSERT_EQ(model.insert(s).second, added.contains(s));
+      } else if (draw < 95) {
+        floor += rng.Below(spread / 4 + 1);
+        set.AdvanceTo(floor);
+        model.erase(model.begin(), model.lower_bound(floor));
+      } else {
+        floor = rng.Below(1'000);
+        set.Reset(floor);
+        model.clear();
+      }
+      ASSERT_EQ(set.size(), model.size());
+      ASSERT_EQ(set.empty(), model.empty());
+      const uint32_t probe = floor + rng.Below(spread + 300);
+      ASSERT_EQ(set.Contains(probe), model.contains(probe));
+      uint32_t missing = probe;
+      while (model.contains(missing)) ++missing;
+      ASSERT_EQ(set.FirstMissing(probe), missing);
+      if (model.contains(probe)) {
+        uint32_t start = probe;
+        while (start > 0 && model.contains(start - 1)) --start;
+        ASSERT_EQ(set.RunAround(probe), std::pair(start, missing));
+      }
+    }
+  }
+}
+
+// --- Scoreboard ---
+
+// The definitions of RFC 6675, by looking at every segment every time.
+class SlowScoreboard {
+ public:
+  struct Segment {
+    Time sent;
+    bool sacked = false;
+    bool lost = false;
+    bool sent_again = false;
+    bool ever_resent = false;
+  };
+
+  uint32_t first = 0;
+  std::map<uint32_t, Segment> segments;
+
+  uint32_t end() const { return first + static_cast<uint32_t>(segments.size()); }
+  uint32_t pipe() const {
+    uint32_t pipe = 0;
+    for (const auto& [n, s] : segments) pipe += !s.sacked && (!s.lost || s.sent_again) ? 1 : 0;
+    return pipe;
+  }
+  uint32_t sacked() const {
+    return static_cast<uint32_t>(
+        std::ranges::count_if(segments, [](const auto& s) { return s.second.sacked; }));
+  }
+  void MarkLostBySacks(uint32_t dupthresh) {
+    uint32_t above = 0;
+    for (auto s = segments.rbegin(); s != segments.rend(); ++s) {
+      if (s->second.sacked) {
+        ++above;
+      } else if (above >= dupthresh) {
+        s->second.lost = true;
+      }
+    }
+  }
+  std::optional<uint32_t> NextLost() const {
+    for (const auto& [n, s] : segments) {
+      if (s.lost && !s.sent_again) return n;
+    }
+    return std::nullopt;
+  }
+  Time Acknowledge(uint32_t upto) {
+    Time sample = kNever;
+    for (; first < upto && !segments.empty(); ++first) {
+      const Segment& s = segments.begin()->second;
+      if (!s.sacked && !s.ever_resent) sample = s.sent;
+      segments.erase(segments.begin());
+    }
+    first = upto;
+    return sample;
+  }
+};
+
+void ExpectSame(Scoreboard& board, const SlowScoreboard& model) {
+  ASSERT_EQ(board.first(), model.first);
+  ASSERT_EQ(board.end(), model.end());
+  ASSERT_EQ(board.pipe(), model.pipe());
+  ASSERT_EQ(board.sacked(), model.sacked());
+  ASSERT_EQ(board.HasLost(), model.NextLost().has_value());
+  if (board.HasLost()) {
+    ASSERT_EQ(board.NextLost(), *model.NextLost());
+  }
+  if (!model.segments.empty()) {
+    ASSERT_EQ(board.FirstIsLost(), model.segments.begin()->second.lost);
+  }
+}
+
+TEST(ScoreboardTest, AgreesWithTheDefinitions) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Rng rng = Rng::Stream(seed, "scoreboard", 0);
+    Scoreboard board;
+    board.Reset();
+    SlowScoreboard model;
+    uint32_t tx_id = 0;
+    Time now;
+    for (int step = 0; step < 800; ++step) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", step " << step);
+      now += 1_ns;
+      const uint32_t out = board.outstanding();
+      const uint32_t draw = rng.Below(100);
+      if (draw < 45 || out == 0) {
+        board.Append(now, tx_id++);
+        model.segments[model.end()] = {.sent = now};
+      } else if (draw < 70) {
+        const uint32_t from = model.first + rng.Below(out);
+        const uint32_t to = from + 1 + rng.Below(4);  // May reach beyond the end.
+        uint32_t news = 0;
+        for (uint32_t n = from; n < std::min(to, model.end()); ++n) {
+          SlowScoreboard::Segment& s = model.segments[n];
+          news += s.sacked ? 0 : 1;
+          s.sacked = true;
+          s.lost = s.sent_again = false;
+        }
+        ASSERT_EQ(board.Sack(from, to), news);
+        board.MarkLostBySacks(3);
+        model.MarkLostBySacks(3);
+      } else if (draw < 85) {
+        if (const std::optional<uint32_t> next = model.NextLost()) {
+          board.Resend(*next, now, tx_id++);
+          SlowScoreboard::Segment& s = model.segments[*next];
+          s.sent = now;
+          s.sent_again = s.ever_resent = true;
+        }
+      } else if (draw < 97) {
+        const uint32_t upto = model.first + rng.Below(std::min(out, 6u) + 1);
+        ASSERT_EQ(board.Acknowledge(upto), model.Acknowledge(upto));
+      } else if (draw < 98) {
+        board.MarkAllLost();
+        for (auto& [n, s] : model.segments) {
+          s.lost = !s.sacked;
+          s.sent_again = false;
+        }
+      } else {
+        board.MarkLost(model.first);
+        SlowScoreboard::Segment& s = model.segments.begin()->second;
+        s.lost = s.lost || !s.sacked;
+      }
+      ExpectSame(board, model);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// --- FlowTable ---
+
+TEST(FlowTableTest, AgreesWithAMap) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    Rng rng = Rng::Stream(seed, "flows", 0);
+    FlowTable table;
+    std::map<FlowId, uint32_t> model;
+    FlowId next = rng.Below(1'000'000);
+    for (uint32_t step = 0; step < 3'000; ++step) {
+      const bool fewer = rng.Below(3'000) < step;
+      if (model.empty() || !fewer) {
+        next += 1 + rng.Below(seed % 2 == 0 ? 1 : 100'000);
+        table.Insert(next, step);
+        model[next] = step;
+      } else {
+        const auto gone = std::next(model.begin(), rng.Below(static_cast<uint32_t>(model.size())));
+        table.Erase(gone->first);
+        ASSERT_EQ(table.Find(gone->first), FlowTable::kAbsent);
+        model.erase(gone);
+      }
+      ASSERT_EQ(table.size(), model.size());
+      if (step % 50 != 0) continue;
+      for (const auto& [flow, slot] : model) ASSERT_EQ(table.Find(flow), slot);
+    }
+    ASSERT_EQ(table.Find(next + 1), FlowTable::kAbsent);
+  }
+}
+
+// --- RttEstimator ---
+
+constexpr RtoLimits kLimits{.min = 1_us, .max = 1_s, .initial = 7_ms, .granularity = 0_ps};
+
+TEST(RttTest, FollowsRfc6298) {
+  Rng rng = Rng::Stream(1, "rtt", 0);
+  RttEstimator rtt;
+  EXPECT_EQ(rtt.Rto(kLimits), 7_ms);
+  rtt.Sample(100_us);
+  EXPECT_EQ(rtt.srtt(), 100_us);
+  EXPECT_EQ(rtt.Rto(kLimits), 300_us);
+  double srtt = 100e6;
+  double var = 50e6;
+  for (int i = 0; i < 1'000; ++i) {
+    const double sample = 50e6 + 100e6 * rng.Uniform();
+    rtt.Sample({std::llround(sample)});
+    var = 0.75 * var + 0.25 * std::abs(srtt - sample);
+    srtt = 0.875 * srtt + 0.125 * sample;
+    ASSERT_NEAR(static_cast<double>(rtt.srtt().ps), srtt, 20);
+    ASSERT_NEAR(static_cast<double>(rtt.Rto(kLimits).ps), srtt + 4 * var, 100);
+  }
+}
+
+TEST(RttTest, KeepsTheTimeoutWithinItsLimits) {
+  RttEstimator rtt;
+  rtt.Sample(100_us);
+  EXPECT_EQ(rtt.Rto({.min = 1_ms, .max = 2_s, .initial = 0_ps, .granularity = 0_ps}), 1_ms);
+  EXPECT_EQ(rtt.Rto({.min = 1_us, .max = 200_us, .initial = 0_ps, .granularity = 0_ps}), 200_us);
+  for (int i = 0; i < 200; ++i) rtt.Sample(100_us);
+  EXPECT_EQ(rtt.Rto({.min = 1_us, .max = 2_s, .initial = 0_ps, .granularity = 100_us}), 200_us);
+}
+
+// --- RetransmissionJudge ---
+
+TEST(JudgeTest, AgreesWithLookingAtEveryDrop) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Rng rng = Rng::Stream(seed, "judge", 0);
+    RetransmissionJudge judge;
+    std::map<uint32_t, Time> drops;
+    SenderRecord expected;
+    for (uint32_t tx = 0; tx < 200; ++tx) {
+      if (rng.Below(2) == 0) drops[tx] = Time{rng.Below(1'000)};
+    }
+    Time now;
+    for (int i = 0; i < 100; ++i) {
+      now += Duration{rng.Below(20)};
+      const uint32_t tx = rng.Below(200);
+      const bool lost = drops.contains(tx) && drops[tx] < now;
+      if (rng.Below(3) == 0) {
+        judge.OnFastRetransmit(tx, now);
+        expected.fast_retransmits_reorder += lost ? 0 : 1;
+      } else {
+        judge.OnRetransmission(tx, now);
+        ++(lost ? expected.retransmissions_loss : expected.retransmissions_spurious);
+      }
+    }
+    // Notices come in any order, but all of those before 500 are there when that is said.
+    for (const auto& [tx, at] : drops) {
+      if (at < Time{500}) judge.OnDrop({0, tx, at});
+    }
+    SenderRecord record;
+    judge.Settle(Time{500}, record);
+    for (const auto& [tx, at] : drops) {
+      if (at >= Time{500}) judge.OnDrop({0, tx, at});
+    }
+    judge.Settle(kNever, record);
+    EXPECT_EQ(record.retransmissions_loss, expected.retransmissions_loss);
+    EXPECT_EQ(record.retransmissions_spurious, expected.retransmissions_spurious);
+    EXPECT_EQ(record.fast_retransmits_reorder, expected.fast_retransmits_reorder);
+  }
+}
+
+TEST(JudgeTest, TakesADropOfTheSameInstantForLater) {
+  RetransmissionJudge judge;
+  judge.OnRetransmission(3, Time{10});
+  judge.OnDrop({0, 3, Time{10}});
+  SenderRecord record;
+  judge.Settle(kNever, record);
+  EXPECT_EQ(record.retransmissions_spurious, 1);
+}
+
+TEST(JudgeTest, FindsTheCopyThatHadBeenSentAgain) {
+  RetransmissionJudge judge;
+  judge.OnRetransmission(3, Time{10});
+  judge.OnFastRetransmitOfResent(Time{10}, Time{20});
+  SenderRecord record;
+  judge.Settle(kNever, record);
+  EXPECT_EQ(record.fast_retransmits_reorder, 1);
+}
+
+// --- Congestion control ---
+
+constexpr double kMss = 1'000;
+
+CongestionWindow WindowOf(double segments) {
+  CongestionWindow window{.mss = kMss};
+  window.cwnd = segments * kMss;
+  return window;
+}
+
+// The ACK of one segment, with `flight` more behind it.
+Acknowledgement Acked(uint32_t una, uint32_t flight, bool ecn_echo = false) {
+  return {.bytes = 1'000,
+          .una = una,
+          .nxt = una + flight,
+          .ecn_echo = ecn_echo,
+          .in_recovery = false,
+          .window_limited = true};
+}
+
+TEST(WindowGrowthTest, IsOneSegmentPerAckInSlowStartAndPerWindowAfterIt) {
+  CongestionWindow window = WindowOf(10);
+  GrowWindow(window, 1'000, 1);
+  EXPECT_EQ(window.cwnd, 11 * kMss);
+  GrowWindow(window, 5'000, 1);
+  EXPECT_EQ(window.cwnd, 12 * kMss);
+  GrowWindow(window, 5'000, 2);
+  EXPECT_EQ(window.cwnd, 14 * kMss);
+  GrowWindow(window, 100, 2);
+  EXPECT_EQ(window.cwnd, 14.1 * kMss);
+  window = WindowOf(100);
+  window.ssthresh = window.cwnd;
+  for (int i = 0; i < 100; ++i) GrowWindow(window, 1'000, 1);
+  EXPECT_NEAR(window.cwnd, 101 * kMss, 0.01 * kMss);
+}
+
+TEST(WindowGrowthTest, WaitsForAWindowThatLimitsAndForTheEndOfRecovery) {
+  for (const auto& control : {MakeReno(true, 1), MakeDctcp({}, 1)}) {
+    CongestionWindow window = WindowOf(10);
+    control->Start(window, 10);
+    Acknowledgement ack = Acked(1, 9);
+    ack.window_limited = false;
+    EXPECT_FALSE(control->OnAck(window, ack));
+    EXPECT_EQ(window.cwnd, 10 * kMss);
+    ack = Acked(2, 9);
+    ack.in_recovery = true;
+    control->OnAck(window, ack);
+    EXPECT_EQ(window.cwnd, 10 * kMss);
+    control->OnAck(window, Acked(3, 9));
+    EXPECT_EQ(window.cwnd, 11 * kMss);
+  }
+}
+
+TEST(DctcpWindowTest, MovesAlphaByTheShareOfMarkedBytesOncePerWindow) {
+  Rng rng = Rng::Stream(1, "dctcp", 0);
+  const auto dctcp = MakeDctcp({}, 1);
+  CongestionWindow window = WindowOf(20);
+  dctcp->Start(window, 20);
+  EXPECT_EQ(window.alpha, 1);
+  double alpha = 1;
+  int64_t acked = 0;
+  int64_t marked = 0;
+  uint32_t window_end = 20;
+  for (uint32_t una = 1; una < 5'000; ++una) {
+    const bool echo = rng.Below(100) < una % 100;
+    ++acked;
+    marked += echo ? 1 : 0;
+    dctcp->OnAck(window, Acked(una, 20, echo));
+    if (una > window_end) {
+      alpha = alpha * 15 / 16 + static_cast<double>(marked) / static_cast<double>(acked) / 16;
+      acked = marked = 0;
+      window_end = una + 20;
+    }
+    ASSERT_NEAR(window.alpha, alpha, 1e-9) << una;
+  }
+}
+
+TEST(DctcpWindowTest, ShrinksByHalfOfAlphaAtMostOncePerWindow) {
+  const auto dctcp = MakeDctcp({.alpha0 = 0.5}, 1);
+  CongestionWindow window = WindowOf(100);
+  dctcp->Start(window, 100);
+  EXPECT_TRUE(dctcp->OnAck(window, Acked(1, 100, true)));
+  EXPECT_DOUBLE_EQ(window.cwnd, 75 * kMss);
+  EXPECT_EQ(window.ssthresh, window.cwnd);
+  for (uint32_t una = 2; una <= 101; ++una) {
+    EXPECT_FALSE(dctcp->OnAck(window, Acked(una, 100, una % 2 == 0)));
+    ASSERT_DOUBLE_EQ(window.cwnd, 75 * kMss) << "neither shrinks nor grows before " << una;
+  }
+  EXPECT_TRUE(dctcp->OnAck(window, Acked(102, 100, true)));
+}
+
+TEST(DctcpWindowTest, CountsALossAsTheReductionOfItsWindow) {
+  const auto dctcp = MakeDctcp({}, 1);
+  CongestionWindow window = WindowOf(100);
+  dctcp->Start(window, 100);
+  dctcp->OnLoss(window, 120);
+  EXPECT_FALSE(dctcp->OnAck(window, Acked(120, 50, true)));
+  EXPECT_TRUE(dctcp->OnAck(window, Acked(121, 50, true)));
+}
+
+TEST(DctcpWindowTest, KeepsItsMinimumAndItsAlphaThroughATimeout) {
+  const auto dctcp = MakeDctcp({}, 1);
+  CongestionWindow window = WindowOf(3);
+  dctcp->Start(window, 3);
+  dctcp->OnAck(window, Acked(1, 3, true));
+  EXPECT_EQ(window.cwnd, 2 * kMss);
+  const double alpha = window.alpha;
+  dctcp->OnTimeout(window, 50);
+  EXPECT_EQ(window.alpha, alpha);
+  EXPECT_EQ(window.bytes_acked, 0);
+  EXPECT_EQ(window.bytes_marked, 0);
+  EXPECT_EQ(window.window_end, 50);
+}
+
+TEST(DctcpWindowTest, GrowsInTheReducedWindowOnlyIfToldTo) {
+  for (const bool grow : {false, true}) {
+    const auto dctcp = MakeDctcp({.grow_in_cwr = grow}, 1);
+    CongestionWindow window = WindowOf(100);
+    dctcp->Start(window, 100);
+    dctcp->OnAck(window, Acked(1, 100, true));
+    const double reduced = window.cwnd;
+    dctcp->OnAck(window, Acked(2, 100));
+    EXPECT_EQ(window.cwnd > reduced, grow);
+  }
+}
+
+TEST(RenoWindowTest, HalvesOncePerWindowOfMarks) {
+  const auto reno = MakeReno(true, 1);
+  CongestionWindow window = WindowOf(100);
+  EXPECT_TRUE(reno->OnAck(window, Acked(1, 100, true)));
+  EXPECT_EQ(window.cwnd, 50 * kMss);
+  EXPECT_FALSE(reno->OnAck(window, Acked(101, 50, true)));
+  EXPECT_EQ(window.cwnd, 50 * kMss);
+  EXPECT_TRUE(reno->OnAck(window, Acked(102, 3, true)));
+  EXPECT_EQ(window.cwnd, 2 * kMss);  // At least.
+}
+
+}  // namespace
+}  // namespace heddle
