@@ -90,10 +90,6 @@ Chosen<TransportModel> TransportFrom(const std::string& yaml) {
   return KindFrom(yaml, Transports());
 }
 
-Chosen<LoadBalancer> BalancerFrom(const std::string& yaml) {
-  return KindFrom(yaml, LoadBalancers());
-}
-
 // --- Running ---
 
 // Of one thread.

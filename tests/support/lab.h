@@ -2,8 +2,10 @@
 // A network for tests: a graph, settings as a user would write them, and flows. It is run to the
 // end of its flows, or to a given time, and then asked what happened.
 //
-//   Lab lab({.graph = Line({{10_Gbps, 1_us}, {10_Gbps, 1_us}}), .transport = "{kind: tcp, iw:
-//   4}"}); lab.AddFlow(0, 1, 14'600); lab.Run(); EXPECT_EQ(FctRx(lab.Record(0)), 19'995'200_ps);
+//   Lab lab({.graph = Line({{10_Gbps, 1_us}, {10_Gbps, 1_us}}), .transport = "{kind: tcp}"});
+//   lab.AddFlow(0, 1, 14'600);
+//   lab.Run();
+//   EXPECT_EQ(FctRx(lab.Record(0)), 19'995'200_ps);
 
 #pragma once
 
@@ -20,6 +22,7 @@
 #include "fabric/flow.h"
 #include "lb/load_balancer.h"
 #include "settings/diagnostics.h"
+#include "tests/support/lb_bench.h"  // BalancerFrom
 #include "tests/support/printers.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
@@ -45,7 +48,6 @@ Graph Dumbbell(size_t pairs, Channel edge, Channel core);
 Graph LeafSpineFrom(const std::string& yaml, uint64_t seed = 1);
 PortRule PortRuleFrom(const std::string& yaml);
 Chosen<TransportModel> TransportFrom(const std::string& yaml);
-Chosen<LoadBalancer> BalancerFrom(const std::string& yaml);
 
 // --- Running ---
 
