@@ -113,19 +113,29 @@ bool RunFolder::Finish() {
 }
 
 bool RunFolder::Commit() {
+  if (fs::exists(path_)) return Replace();
   std::error_code error;
-  // A folder can only be renamed onto an empty one: what it replaces goes aside first.
-  const fs::path old = path_.parent_path() / fmt::format(".{}.old", path_.filename().string());
-  fs::remove_all(old, error);
-  const bool replaces = fs::exists(path_, error);
-  if (replaces) fs::rename(path_, old, error);
-  if (!error) fs::rename(aside_, path_, error);
+  fs::rename(aside_, path_, error);
   if (error) return Fail(fmt::format("{}: {}", path_.string(), error.message()));
-  if (replaces) fs::remove_all(old, error);
   open_ = false;
   const std::lock_guard guard(open_mutex);
   std::erase(OpenFolders(), aside_);
   return true;
+}
+
+// The two folders change places in one step, and the destructor removes the old one.
+bool RunFolder::Replace() {
+  const int swapped =
+      renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
+  if (swapped == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) {
+    return Fail(fmt::format("{}: {}", path_.string(), std::strerror(errno)));
+  }
+  // Some network file systems cannot do that: the old results make room first.
+  std::error_code error;
+  fs::remove_all(path_, error);
+  if (error) return Fail(fmt::format("{}: {}", path_.string(), error.message()));
+  return Commit();
 }
 
 void RunFolder::RemoveAll() {

@@ -47,6 +47,7 @@ class RunFolder {
  private:
   bool Fail(const std::string& what);
   bool Lock();
+  bool Replace();
 
   const std::filesystem::path path_;
   const std::filesystem::path aside_;
