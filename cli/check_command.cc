@@ -58,7 +58,7 @@ void Print(const std::string& file, const Experiment& experiment) {
   const double flows = Total(experiment, &Forecast::flows);
   const double packets = Total(experiment, &Forecast::packets);
   const double hops = 2 * packets * MeanHops(experiment);  // An ACK for each packet.
-  fmt::print("  flows       {}, {}B of payload\n", Count(flows),
+  fmt::print("  flows       {}, {} bytes of payload\n", Count(flows),
              Count(Total(experiment, &Forecast::bytes)));
   if (Total(experiment, &Forecast::host_load) > 0) {
     fmt::print("  load        {:.3g} of host links ({:.3g} with headers), {:.3g} of leaf uplinks\n",

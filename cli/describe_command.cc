@@ -93,7 +93,10 @@ int DescribeName(const std::string& name) {
       if (kind.name != name) continue;
       fmt::print("{}: {}\n", kind.name, kind.summary);
       if (!kind.source.empty()) fmt::print("Source: {}\n", kind.source);
-      fmt::print("In an experiment: {}: {{kind: {}, ...}}\n", family.key, kind.name);
+      // Workloads are a list.
+      const std::string map = fmt::format("{{kind: {}, ...}}", kind.name);
+      fmt::print("In an experiment: {}: {}\n", family.key,
+                 family.key == "workload" ? "[" + map + "]" : map);
       family.describe(name);
       return kExitDone;
     }

@@ -2,12 +2,16 @@
 // The command line: arguments in, exit code out.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
+#include "settings/diagnostics.h"
 
 namespace heddle {
 namespace {
@@ -62,6 +66,18 @@ int Main(int argc, char** argv) {
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
     return kExitBadInput;
+  }
+  const std::string_view first = argv[1];
+  if (!first.starts_with('-')) {
+    std::vector<std::string> known;
+    for (const CLI::App* known_command : app.get_subcommands({})) {
+      known.push_back(known_command->get_name());
+    }
+    if (std::ranges::find(known, first) == known.end()) {
+      std::fprintf(stderr, "heddle: no command is called \"%s\"%s\n", argv[1],
+                   Suggestion(first, known).c_str());
+      return kExitBadInput;
+    }
   }
   try {
     app.parse(argc, argv);

@@ -70,6 +70,22 @@ void Combine(const Value::Entry& axis, std::vector<Point>& points, Diagnostics& 
   points = std::move(combined);
 }
 
+// What is set on the command line is not swept any more.
+void Override(Value& document, std::string_view path, const Place& place,
+              Diagnostics& diagnostics) {
+  Value* sweep = document.Find("sweep");
+  if (sweep == nullptr) return;
+  for (const Value::Entry& axis : sweep->entries) {
+    if (path.size() <= axis.key.size() || !path.starts_with(axis.key)) continue;
+    if (path[axis.key.size()] != '.' && path[axis.key.size()] != '[') continue;
+    diagnostics.Error(place, path,
+                      fmt::format("has no effect, as sweep.{0} replaces all of {0}; set sweep.{0}, "
+                                  "or {0} as a whole",
+                                  axis.key));
+  }
+  std::erase_if(sweep->entries, [&](const Value::Entry& axis) { return axis.key == path; });
+}
+
 std::vector<Point> ExpandSweep(Value document, Diagnostics& diagnostics) {
   std::vector<Point> points(1);
   Value sweep;
@@ -194,15 +210,26 @@ Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& 
   return longest;
 }
 
+// The channels that switches send on, one of each rate.
+std::vector<Channel> SwitchChannels(const Graph& graph) {
+  std::vector<Channel> channels;
+  const auto add = [&](const Channel& channel) {
+    if (std::ranges::find(channels, channel.rate, &Channel::rate) == channels.end()) {
+      channels.push_back(channel);
+    }
+  };
+  for (const Graph::Link& link : graph.links) {
+    if (!graph.IsHost(link.a)) add(link.a_to_b);
+    if (!graph.IsHost(link.b)) add(link.b_to_a);
+  }
+  return channels;
+}
+
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const PacketSizes sizes = experiment.settings.transport.settings->sizes();
   const int64_t largest = sizes.DataPacket(sizes.mss);
-  std::vector<BitRate> warned;
-  for (const Graph::Link& link : experiment.graph.links) {
-    const Channel& channel = link.b_to_a;  // Sent by a switch.
-    if (std::ranges::find(warned, channel.rate) != warned.end()) continue;
-    warned.push_back(channel.rate);
+  for (const Channel& channel : SwitchChannels(experiment.graph)) {
     const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
     const int64_t unit = port.count_packets ? 1 : largest;
     if (port.buffer < unit) {
@@ -337,6 +364,8 @@ void ExperimentSettings::Declare(Fields& fields) {
   fields.Kind("lb", lb, LoadBalancers(), "The load balancer.", Fields::kRequired);
   fields.KindList("workload", workload, Workloads(), "The flows.", Fields::kRequired);
   fields.Section("measure", measure, "What is measured, and until when.");
+  fields.Require(name.find_first_of("/\\\n") == std::string::npos && name != "." && name != "..",
+                 "name", "cannot be the name of a folder");
   fields.Require(!workload.empty(), "workload", "names no workload");
   fields.Require(workload.size() < 1000, "workload", "names more than 999 workloads");
 }
@@ -360,8 +389,12 @@ namespace {
 
 std::vector<Experiment> LoadFromDocument(Value document, const std::string& folder,
                                          const LoadOptions& options, Diagnostics& diagnostics) {
-  for (const std::string& set : options.sets) PatchFromArgument(document, set, diagnostics);
+  for (const std::string& set : options.sets) {
+    PatchFromArgument(document, set, diagnostics);
+    Override(document, set.substr(0, set.find('=')), {"--set " + set, 0, 0}, diagnostics);
+  }
   if (options.seed) {
+    Override(document, "seed", {"--seed", 0, 0}, diagnostics);
     Patch(document, "seed", Value::Scalar(fmt::format("{}", *options.seed), {"--seed", 0, 0}),
           diagnostics);
   }

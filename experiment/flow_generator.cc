@@ -73,7 +73,9 @@ FlowSpec FlowGenerator::Take() {
   spec.size_class =
       static_cast<uint16_t>(spec.measured ? classes_.AtomOf(spec.size) : classes_.atoms());
   spec.job = request.job;
-  if (request.job > source.asked.size()) source.asked.push_back(request.asked);
+  // Jitter may let a later query's flow start before the first of an earlier one.
+  if (request.job > source.asked.size()) source.asked.resize(request.job);
+  if (request.job > 0) source.asked[request.job - 1] = request.asked;
   measured_ += spec.measured ? 1 : 0;
   bytes_ += spec.size;
   source.flows->Pop();

@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "experiment/version.h"
+#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
@@ -82,22 +83,6 @@ ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult
   return summary;
 }
 
-// Text in a JSON string.
-std::string Quote(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
 // JSON knows no infinity and no not-a-number.
 std::string JsonNumber(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";
@@ -107,9 +92,9 @@ std::string JsonNumber(double value) {
 class JsonObject {
  public:
   void Add(const std::string& key, const std::string& json) {
-    text_ += fmt::format("{}  {}: {}", text_.empty() ? "" : ",\n", Quote(key), json);
+    text_ += fmt::format("{}  {}: {}", text_.empty() ? "" : ",\n", QuoteJson(key), json);
   }
-  void Text(const std::string& key, const std::string& value) { Add(key, Quote(value)); }
+  void Text(const std::string& key, const std::string& value) { Add(key, QuoteJson(value)); }
   void Integer(const std::string& key, int64_t value) { Add(key, fmt::format("{}", value)); }
   void Real(const std::string& key, double value) { Add(key, JsonNumber(value)); }
   void Bool(const std::string& key, bool value) { Add(key, value ? "true" : "false"); }
@@ -308,7 +293,6 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
 }
 
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
-                        const std::vector<ClassSummary>& summary,
                         const std::vector<std::string>& warnings) {
   JsonObject json;
   json.Text("name", experiment.settings.name);
@@ -328,7 +312,8 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Integer("bdp_bytes", experiment.bdp.count);
   json.Add("load", Indent(LoadJson(experiment, result)));
   json.Add("counts", Indent(CountsJson(result)));
-  json.Real("avg_slowdown", summary.empty() ? std::nan("") : summary.front().slowdown.front());
+  const ClassSummary all = SummariseClass(experiment, result, MakeClassSet("all", 0), 0);
+  json.Real("avg_slowdown", all.slowdown.front());
   json.Add("queries", QueriesJson(experiment, result));
   JsonObject policy;
   policy.Integer("state_bytes", result.policy_state_bytes);
@@ -337,7 +322,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Add("performance", Indent(PerformanceJson(result)));
   std::string list;
   for (const std::string& warning : warnings) {
-    list += (list.empty() ? "" : ", ") + Quote(warning);
+    list += (list.empty() ? "" : ", ") + QuoteJson(warning);
   }
   json.Add("warnings", "[" + list + "]");
   return json.Done() + "\n";
@@ -346,6 +331,10 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
 std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result) {
   std::vector<std::string> warnings = experiment.warnings;
   if (result.measured == 0) warnings.emplace_back("no flow was measured");
+  if (result.cut_short) {
+    warnings.push_back(fmt::format("t_max ends the run at {}, before all flows have started",
+                                   FormatQuantity(result.end - Time{})));
+  }
   if (result.unfinished > 0) {
     warnings.push_back(fmt::format("{} of {} measured flows are unfinished at {}",
                                    result.unfinished, result.measured,

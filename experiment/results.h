@@ -32,7 +32,6 @@ std::string SummaryCsv(const std::vector<ClassSummary>& summary);
 std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result);
 std::string LinksCsv(const Experiment& experiment, const SimulationResult& result);
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
-                        const std::vector<ClassSummary>& summary,
                         const std::vector<std::string>& warnings);
 
 // What the user should know before trusting the result: those of the experiment, and what showed.

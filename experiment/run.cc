@@ -43,7 +43,7 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
       folder.Write("summary.csv", SummaryCsv(summary)) &&
       folder.Write("reorder.csv", ReorderCsv(experiment, result)) &&
       folder.Write("links.csv", LinksCsv(experiment, result)) &&
-      folder.Write("summary.json", SummaryJson(experiment, result, summary, outcome.warnings)) &&
+      folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)) &&
       folder.Commit();
   if (!written) return Failed(folder);
   outcome.row = RowOf(experiment.label.empty() ? experiment.settings.name : experiment.label,

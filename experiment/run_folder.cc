@@ -30,6 +30,13 @@ fs::path WithoutSlash(const fs::path& path) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
+// Anything else is not ours to remove.
+bool HoldsResults(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) &&
+         (fs::is_empty(path, error) || fs::exists(path / "summary.json", error));
+}
+
 }  // namespace
 
 RunFolder::RunFolder(fs::path path)
@@ -67,6 +74,10 @@ bool RunFolder::Open(bool replace) {
   if (fs::exists(path_, error) && !replace) {
     return Fail(fmt::format("{}: exists; choose another --out, or replace it with --force",
                             path_.string()));
+  }
+  if (fs::exists(path_, error) && !HoldsResults(path_)) {
+    return Fail(
+        fmt::format("{}: holds no results of a run, so it is not replaced", path_.string()));
   }
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
   if (error) return Fail(fmt::format("{}: {}", path_.parent_path().string(), error.message()));
@@ -125,8 +136,7 @@ bool RunFolder::Commit() {
 
 // The two folders change places in one step, and the destructor removes the old one.
 bool RunFolder::Replace() {
-  const int swapped =
-      renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
+  const int swapped = renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
   if (swapped == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) {
     return Fail(fmt::format("{}: {}", path_.string(), std::strerror(errno)));

@@ -23,7 +23,8 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   // Makes the folder aside. False, and what is wrong in error(), if it cannot be, if another
-  // process is writing there, or if there are results already and `replace` is false.
+  // process is writing there, if there are results already and `replace` is false, or if there is
+  // something else.
   bool Open(bool replace);
 
   // Writes one file. False, and what is wrong in error(), if it could not be written to the last

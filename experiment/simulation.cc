@@ -136,6 +136,7 @@ class Director final : public Conductor {
       sent.payload_bytes -= before.payload_bytes;
       sent.busy_ps -= before.busy_ps;
     }
+    result_.cut_short = generator_.HasMeasured();
     result_.flows_started = generator_.started();
     result_.measured = generator_.measured();
     result_.payload_started = generator_.bytes();
@@ -264,10 +265,14 @@ void Merge(const std::vector<std::unique_ptr<FlowRecorder>>& recorders, Simulati
 
 void CollectQueries(const Experiment& experiment, const Collector& collector,
                     const FlowGenerator& generator, SimulationResult& result) {
-  for (const auto& [workload, queries] : collector.queries()) {
+  static const std::vector<Collector::Query> unanswered;
+  for (size_t workload = 0; workload < experiment.forecasts.size(); ++workload) {
+    const std::vector<Time>& asked = generator.QueriesOf(workload);
+    if (asked.empty()) continue;
+    const auto found = collector.queries().find(static_cast<uint16_t>(workload));
+    const auto& queries = found == collector.queries().end() ? unanswered : found->second;
     QueryResult& out = result.queries.emplace_back();
     out.workload = workload;
-    const std::vector<Time>& asked = generator.QueriesOf(workload);
     for (size_t job = 0; job < asked.size(); ++job) {
       const bool complete = job < queries.size() &&
                             queries[job].arrived == experiment.forecasts[workload].flows_per_query;

@@ -56,6 +56,7 @@ struct SimulationResult {
   bool stopped = false;  // By the user; nothing else is valid.
   Time end;
   bool reached_t_max = false;
+  bool cut_short = false;  // Not all measured flows have started.
   int64_t flows_started = 0;
   int64_t flows_finished = 0;
   int64_t measured = 0;

@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "settings/yaml.h"
@@ -55,6 +56,14 @@ Value* Descend(Value& value, const Step& step, const Place& place) {
     if (value.kind == Value::Kind::kNull) {
       value.kind = Value::Kind::kMap;
       value.place = place;
+    }
+    if (value.kind == Value::Kind::kScalar) {
+      // `lb: letflow` is short for `lb: {kind: letflow}`, as the reader has it.
+      Value map;
+      map.kind = Value::Kind::kMap;
+      map.place = place;
+      map.entries.push_back({"kind", value.place, std::move(value)});
+      value = std::move(map);
     }
     if (value.kind != Value::Kind::kMap) return nullptr;
     if (Value* found = value.Find(step.key)) return found;

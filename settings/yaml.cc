@@ -162,6 +162,19 @@ YAML::Node Load(std::string text) {
   return YAML::Load(text);
 }
 
+// The first line with a tab before its first word, 0 if there is none. What the parser says of it
+// rarely names the tab.
+int LineIndentedWithTab(const std::string& text) {
+  int line = 1;
+  bool indentation = true;
+  for (const char c : text) {
+    if (indentation && c == '\t') return line;
+    line += c == '\n' ? 1 : 0;
+    indentation = c == '\n' || (indentation && c == ' ');
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::optional<Value> ParseYaml(const std::string& text, const std::string& source,
@@ -181,6 +194,10 @@ std::optional<Value> ParseYaml(const std::string& text, const std::string& sourc
   } catch (const YAML::Exception& error) {
     Place place{source, 0, 0};
     if (!error.mark.is_null()) place = {source, error.mark.line + 1, error.mark.column + 1};
+    if (const int line = LineIndentedWithTab(text); line > 0 && line <= place.line) {
+      diagnostics.Error({source, line, 1}, "", "not valid YAML: indented with a tab; use spaces");
+      return std::nullopt;
+    }
     diagnostics.Error(place, "", fmt::format("not valid YAML: {}", error.msg));
     return std::nullopt;
   }
@@ -237,13 +254,17 @@ std::string QuoteYaml(std::string_view text) {
       "Null", "NULL", "True", "Yes",  "No",    "On",    "Off", "False", "YES",
       "NO",   "ON",   "OFF",  "TRUE", "FALSE", "Y",     "N"};
   if (plain && std::ranges::find(kWords, text) == std::end(kWords)) return std::string(text);
+  return QuoteJson(text);
+}
+
+std::string QuoteJson(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
       quoted += '\\';
       quoted += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
       quoted += c;
     }

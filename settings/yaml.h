@@ -26,6 +26,9 @@ std::optional<Value> ReadYamlFile(const std::string& path, Diagnostics& diagnost
 std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
                                         std::string& message);
 
+// A string as JSON, and YAML, write it.
+std::string QuoteJson(std::string_view text);
+
 // A scalar as YAML reads it back: in quotes unless it is a plain word.
 std::string QuoteYaml(std::string_view text);
 

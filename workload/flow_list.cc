@@ -39,7 +39,7 @@ class FlowReader {
       : stage_(stage), source_(source), diagnostics_(diagnostics) {}
 
   std::vector<FlowRequest> Read(std::string_view text) {
-    std::vector<FlowRequest> requests;
+    std::vector<Row> rows;
     for (size_t start = 0; start < text.size() && errors_ < kMaxErrors;) {
       const size_t end = std::min(text.find('\n', start), text.size());
       const std::string_view line = text.substr(start, end - start);
@@ -48,15 +48,26 @@ class FlowReader {
       if (line_ == 1) {
         if (!ReadHeader(line)) return {};
       } else if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-        if (const auto request = ReadRow(Split(line))) requests.push_back(*request);
+        if (const auto row = ReadRow(Split(line))) rows.push_back(*row);
       }
     }
     if (errors_ == kMaxErrors) Fail("and perhaps more; reading stopped here");
-    if (requests.empty() && errors_ == 0) Fail("lists no flows");
+    if (rows.empty() && errors_ == 0) Fail("lists no flows");
+    // Flows of one instant start in the order of their ids, so that the flows.csv of a run, which
+    // is in the order of completion, repeats that run.
+    std::ranges::stable_sort(rows, {}, &Row::id);
+    std::vector<FlowRequest> requests;
+    requests.reserve(rows.size());
+    for (const Row& row : rows) requests.push_back(row.request);
     return requests;
   }
 
  private:
+  struct Row {
+    int64_t id;  // 0 for all if the file gives none.
+    FlowRequest request;
+  };
+
   bool ReadHeader(std::string_view line) {
     const std::vector<std::string_view> names = Split(line);
     for (size_t i = 0; i < names.size(); ++i) columns_[std::string(names[i])] = i;
@@ -70,13 +81,14 @@ class FlowReader {
     return complete;
   }
 
-  std::optional<FlowRequest> ReadRow(const std::vector<std::string_view>& cells) {
+  std::optional<Row> ReadRow(const std::vector<std::string_view>& cells) {
     if (cells.size() != columns_count_) {
       Fail(fmt::format("has {} columns; the header has {}", cells.size(), columns_count_));
       return std::nullopt;
     }
     const size_t errors_before = errors_;
     const int64_t last_host = static_cast<int64_t>(stage_.hosts) - 1;
+    const int64_t id = Number(cells, "flow_id", 0, std::numeric_limits<int64_t>::max(), 0);
     const int64_t src = Number(cells, "src", 0, last_host, 0);
     const int64_t dst = Number(cells, "dst", 0, last_host, 0);
     const int64_t size = Number(cells, "size_bytes", 1, stage_.max_flow_size, 0);
@@ -95,7 +107,7 @@ class FlowReader {
                         .size = size,
                         .dport = static_cast<uint16_t>(dport)};
     if (sport >= 0) request.sport = static_cast<uint16_t>(sport);
-    return request;
+    return Row{id, request};
   }
 
   // The number in a column, `absent` if there is no such column.

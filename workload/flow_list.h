@@ -11,7 +11,8 @@
 namespace heddle {
 
 // Flows from a CSV file, a row each. The header names the columns: src, dst, size_bytes and
-// start_ps must be there, sport, dport may; others are ignored.
+// start_ps must be there, flow_id, sport, dport may; others are ignored. Flows of one instant start
+// in the order of their ids, or of the file.
 class FlowList final : public Workload {
  public:
   void Declare(Fields& fields) override;

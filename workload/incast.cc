@@ -181,13 +181,14 @@ void Incast::Prepare(const Stage& stage, std::string_view path, Diagnostics& dia
   mean_gap_ps_ = total * 8 / (*load_ * host_bps) * 1e12;
 }
 
-// From the first query to the last.
+// From the first query to the last; with a load, as long as there may be queries.
 Duration Incast::Length() const {
   if (load_) return *duration_;
   const double periods =
       static_cast<double>(period_.value_or(Duration{0}).ps) * static_cast<double>(queries_ - 1);
   const Duration length{static_cast<int64_t>(std::min(periods, 1e18))};
-  return std::min(length, duration_.value_or(length));
+  // A query at the very end of the duration is not asked any more.
+  return std::min(length, duration_ ? *duration_ - 1_ps : length);
 }
 
 Forecast Incast::Expect() const {

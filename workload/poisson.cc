@@ -217,14 +217,11 @@ void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
     leaving_bps += bps * partners.Leaving(h);
   }
   leaving_ = leaving_bps / host_bps;
-  double uplink_bps = 0;
-  for (const int64_t bps : stage_.uplink_bps) uplink_bps += static_cast<double>(bps);
   // client_server uses the uplinks of the sending half only.
-  if (pairs_ == Pairs::kClientServer) {
-    uplink_bps = 0;
-    for (size_t l = stage_.leaves / 2; l < stage_.leaves; ++l) {
-      uplink_bps += static_cast<double>(stage_.uplink_bps[l]);
-    }
+  const size_t first_leaf = pairs_ == Pairs::kClientServer ? stage_.leaves / 2 : 0;
+  uplink_bps_ = 0;
+  for (size_t l = first_leaf; l < stage_.leaves; ++l) {
+    uplink_bps_ += static_cast<double>(stage_.uplink_bps[l]);
   }
   if (load_of_ == LoadOf::kFabric && leaving_ == 0) {
     return diagnostics.ErrorAt(fmt::format("{}.load_ref", path), "no flow crosses the fabric");
@@ -232,11 +229,11 @@ void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
   const double header_bytes =
       sizes_->MeanPackets(stage_.mss) * static_cast<double>(stage_.packet_overhead);
   const double counted = sizes_->mean() + (headers_ ? header_bytes : 0);
-  const double capacity = load_of_ == LoadOf::kHost ? host_bps : uplink_bps / leaving_;
+  const double capacity = load_of_ == LoadOf::kHost ? host_bps : uplink_bps_ / leaving_;
   const double flows_per_second = load_ * capacity / (8 * counted);
   const double offered = flows_per_second * counted * 8;
   const double host_load = offered / host_bps;
-  const double fabric_load = uplink_bps > 0 ? offered * leaving_ / uplink_bps : 0;
+  const double fabric_load = uplink_bps_ > 0 ? offered * leaving_ / uplink_bps_ : 0;
   if (std::max(host_load, fabric_load) > 1 + 1e-9 && !overload_) {
     diagnostics.ErrorAt(
         fmt::format("{}.load", path),
@@ -266,22 +263,19 @@ Forecast Poisson::Expect() const {
   forecast.packets = forecast.flows * packets;
   forecast.large_flow = sizes_->LargeFlow();
   forecast.first = Time{start_.ps};
-  const double length = std::min(forecast.flows / total_rate_, 1e18);
-  forecast.last = forecast.first + Duration{static_cast<int64_t>(length)};
-  if (duration_) forecast.last = std::min(forecast.last, forecast.first + *duration_);
+  const Duration length{static_cast<int64_t>(std::min(by_count / total_rate_, 1e18))};
+  forecast.last = forecast.first + (duration_ ? std::min(length, *duration_) : length);
   forecast.open_loop = true;
   double host_bps = 0;
-  double uplink_bps = 0;
   for (size_t h = 0; h < stage_.hosts; ++h) {
     if (flows_per_ps_[h] > 0) host_bps += static_cast<double>(stage_.host_rate[h].bps);
   }
-  for (const int64_t bps : stage_.uplink_bps) uplink_bps += static_cast<double>(bps);
   const double payload_bps = total_rate_ * 1e12 * sizes_->mean() * 8;
   const double wire_bps =
       payload_bps + total_rate_ * 1e12 * packets * static_cast<double>(stage_.packet_overhead) * 8;
   forecast.host_load = payload_bps / host_bps;
   forecast.host_load_with_headers = wire_bps / host_bps;
-  forecast.fabric_load = uplink_bps > 0 ? payload_bps * leaving_ / uplink_bps : 0;
+  forecast.fabric_load = uplink_bps_ > 0 ? payload_bps * leaving_ / uplink_bps_ : 0;
   return forecast;
 }
 

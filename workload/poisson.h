@@ -53,6 +53,7 @@ class Poisson final : public Workload {
   std::vector<double> flows_per_ps_;  // By host; 0: it does not send.
   double total_rate_ = 0;             // Their sum.
   double leaving_ = 0;                // The share of flows that cross the fabric.
+  double uplink_bps_ = 0;             // Of the leaves whose hosts send.
 };
 
 }  // namespace heddle

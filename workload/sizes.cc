@@ -85,14 +85,15 @@ class Cdf final : public SizeDistribution {
 
 // --- Formulas ---
 
-// Pareto from `low`, bounded by `high` (infinity: not), samples cut to `largest`.
+// Pareto from `low`, bounded by `high` (infinity: not), samples cut to `largest` and, as its tail
+// has no end, to kLargestFlow.
 class Pareto final : public SizeDistribution {
  public:
   Pareto(double low, double high, double shape, double largest)
       : low_(low),
         shape_(shape),
         tail_(std::isinf(high) ? 0 : std::pow(low / high, shape)),
-        largest_(std::min(high, largest)) {}
+        largest_(std::min({high, largest, kLargestFlow})) {}
 
   int64_t Sample(Rng& rng) const override {
     const double u = tail_ + (1 - tail_) * (1 - rng.Uniform());  // The untruncated share above.
@@ -101,7 +102,7 @@ class Pareto final : public SizeDistribution {
 
   // The integral of the share above, cut at the largest.
   double mean() const override {
-    if (std::isinf(largest_)) return low_ * shape_ / (shape_ - 1);
+    if (largest_ <= low_) return largest_;
     const double area = shape_ == 1
                             ? low_ * std::log(largest_ / low_)
                             : std::pow(low_, shape_) *
@@ -116,7 +117,7 @@ class Pareto final : public SizeDistribution {
     return (std::pow(low_ / bytes, shape_) - tail_) / (1 - tail_);
   }
 
-  int64_t max() const override { return Whole(std::min(largest_, kLargestFlow)); }
+  int64_t max() const override { return Whole(largest_); }
 
  private:
   const double low_;
@@ -265,7 +266,7 @@ class SizeParser {
     }
     if (low >= high) return Fail("the least size of pareto_bounded is not below the largest");
     if (shape <= 0 || shape > 100) return Fail("pareto_bounded needs a shape above 0");
-    return std::make_unique<Pareto>(low, high, shape, std::max(low, Largest()));
+    return std::make_unique<Pareto>(low, high, shape, Largest());
   }
 
   std::unique_ptr<SizeDistribution> ParseClasses() {
@@ -278,7 +279,7 @@ class SizeParser {
     }
     // Shares may be given in percent.
     if (std::abs(sum - 1) > 1e-9 && std::abs(sum - 100) > 1e-7) {
-      return Fail(fmt::format("the shares of classes sum to {}; expected 1 or 100", sum));
+      return Fail(fmt::format("the shares of classes sum to {:g}; expected 1 or 100", sum));
     }
     for (double& share : shares) share /= sum;
     return std::make_unique<Classes>(shares, Largest());

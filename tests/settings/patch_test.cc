@@ -68,12 +68,13 @@ TEST(PatchTest, MakesTheMapsOnTheWay) {
   EXPECT_THAT(Set("empty.a=1"), HasSubstr("empty:{a:1}"));
   EXPECT_THAT(Set("list[0].a=1"), HasSubstr("list:[{a:1}]"));
   EXPECT_THAT(Set("list[0][0]=1"), HasSubstr("list:[[1]]"));
+  // "lb: letflow" is short for a map.
+  EXPECT_THAT(Set("lb.gap=1us"), HasSubstr("lb:{kind:letflow,gap:1us}"));
   EXPECT_THAT(Set("work[2].load=1"), HasSubstr("{load:0.6},{load:1}]"));
 }
 
 TEST(PatchTest, RefusesPathsThatLeadNowhere) {
   EXPECT_THAT(Set("work[3].load=1"), HasSubstr("there is no element 3; the list has 2"));
-  EXPECT_THAT(Set("lb.gap=1us"), HasSubstr("\"gap\" cannot be set within \"letflow\""));
   EXPECT_THAT(Set("seed[0]=1"), HasSubstr("[0] of \"1\", which is not a list"));
   EXPECT_THAT(Set("work.load=1"), HasSubstr("\"load\" cannot be set within a list"));
 }

@@ -162,8 +162,8 @@ TEST(ParseYamlTest, BracketsInTextAndCommentsDoNotNest) {
   EXPECT_EQ(Parse("a: 1  # " + open + "\n").Find("a")->text, "1");
 }
 
-// Linear in the keys: four times as many take about four times as long, where comparing each with each
-// would take sixteen.
+// Linear in the keys: four times as many take about four times as long, where comparing each with
+// each would take sixteen.
 TEST(ParseYamlTest, ReadsAMapWithManyKeysInLinearTime) {
   const auto seconds = [](int keys) {
     std::string text;

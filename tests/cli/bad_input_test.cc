@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every mistake a user can make ends with exit code 2, the place, what was read, what would work
+// and how many mistakes there are; nothing is written.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/support/command.h"
+
+namespace heddle {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+const std::string kTopology =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n";
+const std::string kLb = "lb: ecmp\n";
+const std::string kWorkload = "workload: [{kind: permutation, size: 1KB}]\n";
+const std::string kGood = kTopology + kLb + kWorkload;
+
+std::string WithTopology(const std::string& more) {
+  return "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, " + more + "}\n" +
+         kLb + kWorkload;
+}
+std::string WithWorkload(const std::string& workload) {
+  return kTopology + kLb + "workload: [{" + workload + "}]\n";
+}
+std::string WithPoisson(const std::string& more) {
+  return WithWorkload("kind: poisson, flows: 10, " + more);
+}
+
+struct BadInput {
+  std::string name;
+  std::string yaml;
+  std::vector<std::string> expected;
+  std::string arguments = "";
+  std::string count = "1 error";
+};
+
+void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
+
+// `*a` ten times in a list, and so on: 10^8 values.
+std::string AliasBomb() {
+  std::string yaml = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (char c = 'b'; c < 'i'; ++c) {
+    const std::string before(1, static_cast<char>(c - 1));
+    yaml += std::string(1, c) + ": &" + c + " [";
+    for (int i = 0; i < 10; ++i) yaml += (i == 0 ? "*" : ", *") + before;
+    yaml += "]\n";
+  }
+  return yaml;
+}
+
+std::string DeepBlockMap() {
+  std::string yaml;
+  for (int depth = 0; depth < 60; ++depth)
+    yaml += std::string(static_cast<size_t>(depth), ' ') + "a:\n";
+  return yaml;
+}
+
+const std::vector<BadInput> kBadInputs = {
+    // The document.
+    {"EmptyFile", "", {"x.yaml:1:1: nothing where a map of settings is expected"}},
+    {"OnlyAComment", "# todo\n", {"nothing where a map of settings is expected"}},
+    {"AListInsteadOfAMap", "- lb\n", {"x.yaml:1:1: a list where a map of settings is expected"}},
+    {"AWordInsteadOfAMap", "ecmp\n", {"x.yaml:1:1: \"ecmp\" where a map"}},
+    {"UnclosedBracket", kTopology + "lb: [\n", {"x.yaml:3:1: not valid YAML"}},
+    {"Tabs",
+     "topology:\n\tkind: leaf_spine\n",
+     {"x.yaml:2:1: not valid YAML: indented with a tab; use spaces"}},
+    {"Tag", kGood + "seed: !!int 3\n", {"x.yaml:4:7: seed: the tag tag:yaml.org,2002:int"}},
+    {"SeveralDocuments",
+     kGood + "---\n" + kGood,
+     {"x.yaml:4:1: not valid YAML: several documents (---)"}},
+    {"DuplicateKey", kGood + "lb: rps\n", {"x.yaml:4:1: lb: occurs twice in this map"}},
+    {"MergeKey",
+     "a: &a {kind: ecmp}\nlb: {<<: *a}\n",
+     {"x.yaml:2:6: lb.<<: merge keys are not supported"}},
+    {"KeyThatIsNoWord", kGood + "[a]: b\n", {"x.yaml:4:1: a key must be a word"}},
+    {"AliasBomb", AliasBomb(), {"the document is too large", "aliases"}},
+    {"UnknownAlias", "lb: *nowhere\n", {"x.yaml:1:5: not valid YAML"}},
+    {"DeepFlowNesting",
+     "lb: " + std::string(5'000, '['),
+     {"x.yaml:1:21: not valid YAML: nested more than 32 deep"}},
+    {"DeepBlockNesting", DeepBlockMap(), {"nested more than 32 deep"}},
+    {"BinaryFile",
+     std::string("\x7f"
+                 "ELF\0\1\2",
+                 7),
+     {"x.yaml: is not a text file"}},
+
+    // Keys and kinds.
+    {"UnknownKeyAtTheTop",
+     kGood + "sede: 1\n",
+     {"x.yaml:4:1: sede: unknown key; did you mean \"seed\"?"}},
+    {"UnknownNestedKey",
+     WithTopology("host_link: {rat: 10Gbps}"),
+     {"x.yaml:1:83: topology.host_link.rat: unknown key; did you mean \"rate\"?"}},
+    {"UnknownKeyWithoutANearOne",
+     kGood + "banana: 1\n",
+     {"banana: unknown key; expected one of: name, seed, topology"}},
+    {"MisspeltKind",
+     kTopology + "lb: leflow\n" + kWorkload,
+     {"x.yaml:2:5: lb.kind: no load balancer is called \"leflow\"; did you mean \"letflow\"?"}},
+    {"UnknownWorkloadKind",
+     WithWorkload("kind: torrent"),
+     {"x.yaml:3:19: workload[0].kind: no workload is called \"torrent\"; expected one of: flows"}},
+    {"MissingKind",
+     kTopology + "lb: {gap: 1us}\n" + kWorkload,
+     {"x.yaml:2:5: lb.kind: is missing; expected: ecmp | letflow"}},
+    {"MissingRequiredKeys",
+     kLb,
+     {"x.yaml:1:1: topology: is missing", "x.yaml:1:1: workload: is missing"},
+     "",
+     "2 errors"},
+    {"MissingRequiredNestedKey",
+     WithWorkload("kind: permutation"),
+     {"x.yaml:3:12: workload[0].size: is missing; expected: size"}},
+    {"AMapWhereAValueBelongs", kGood + "seed: {a: 1}\n", {"4:7: seed: a map where a value"}},
+    {"AMapWhereAListBelongs",
+     kTopology + kLb + "workload: {kind: permutation, size: 1KB}\n",
+     {"x.yaml:3:11: workload: a map where a list of maps is expected"}},
+    {"AListWhereAMapBelongs", kGood + "measure: [1]\n", {"4:10: measure: a list where a map"}},
+    {"NothingWhereAValueBelongs", kGood + "seed:\n", {"seed: nothing where a value is expected"}},
+    {"EmptyWorkload", kTopology + kLb + "workload: []\n", {"3:11: workload: names no workload"}},
+    {"NameWithASlash", kGood + "name: ../../etc\n", {"4:7: name: cannot be the name of a folder"}},
+
+    // Quantities.
+    {"MissingUnit",
+     WithTopology("host_link: {delay: 5}"),
+     {"x.yaml:1:90: topology.host_link.delay: \"5\" has no unit; write \"5us\""}},
+    {"UnknownUnit",
+     WithTopology("host_link: {rate: 10gbps}"),
+     {"topology.host_link.rate: \"10gbps\" has an unknown unit \"gbps\" (units: bps, Kbps"}},
+    {"SpaceBeforeTheUnit", WithTopology("host_link: {rate: 10 Gbps}"), {"without a space"}},
+    {"NegativeRate",
+     WithTopology("host_link: {rate: -10Gbps}"),
+     {"\"-10Gbps\" is out of range; expected a rate >= 1Mbps"}},
+    {"ZeroRate", WithTopology("host_link: {rate: 0Gbps}"), {"out of range; expected a rate"}},
+    {"ZeroDelay",
+     WithTopology("host_link: {delay: 0us}"),
+     {"\"0us\" is out of range; expected a duration > 0ps"}},
+    {"FractionOfAPicosecond",
+     WithTopology("host_link: {delay: 0.1ps}"),
+     {"\"0.1ps\" is not a whole number of ps"}},
+    {"HugeQuantity",
+     WithTopology("host_link: {rate: 99999999999999999999999Tbps}"),
+     {"is too large"}},
+    {"EndlessDigits",
+     WithTopology("host_link: {rate: " + std::string(60, '9') + "Gbps}"),
+     {"x.yaml:1:89: topology.host_link.rate:"}},
+    {"OctalInteger", kGood + "seed: 010\n", {"4:7: seed: \"010\" starts with a zero"}},
+    {"HexInteger", kGood + "seed: 0x10\n", {"\"0x10\" is not a whole number in decimal digits"}},
+    {"ExponentInteger", kGood + "seed: 1e3\n", {"\"1e3\" is not a whole number"}},
+    {"FractionalInteger", kGood + "seed: 1.5\n", {"\"1.5\" is not a whole number"}},
+    {"IntegerOverflow", kGood + "seed: 99999999999999999999\n", {"is too large"}},
+    {"NegativeSeed", kGood + "seed: -1\n", {"4:7: seed: \"-1\" is out of range"}},
+    {"NeitherTrueNorFalse",
+     WithWorkload("kind: permutation, size: 1KB, measured: yes"),
+     {"3:53: workload[0].measured: \"yes\" is neither true nor false"}},
+    {"InfiniteNumber", WithPoisson("sizes: small, load: .inf"), {"\".inf\" is not a number"}},
+    {"DivisionByZero", WithPoisson("sizes: small, load: 1/0"), {"not a number or a fraction"}},
+
+    // Networks.
+    {"TooManyHosts",
+     "topology: {kind: leaf_spine, leaves: 300, spines: 2, hosts_per_leaf: 300}\n" + kLb +
+         kWorkload,
+     {"topology.hosts_per_leaf: more than 65536 hosts in all"}},
+    {"OneHost",
+     "topology: {kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: 1}\n" + kLb + kWorkload,
+     {"at least two hosts are needed"}},
+    {"LinkThatDoesNotExist",
+     WithTopology("asymmetry: [{links: [leaf0-spine9], rate: 1Gbps}]"),
+     {"x.yaml:1:92: topology.asymmetry[0].links[0]: no link is called \"leaf0-spine9\"",
+      "leaf0-spine0 to leaf1-spine1"}},
+    {"SpineThatDoesNotExist",
+     WithTopology("asymmetry: [{spines: [2], rate: 1Gbps}]"),
+     {"topology.asymmetry[0].spines[0]: there is no spine 2; there are 2, numbered from 0"}},
+    {"TooManyRandomSpines",
+     WithTopology("asymmetry: [{random_spines: 3, rate: 1Gbps}]"),
+     {"random_spines: 3 are to be chosen, but there are only 2"}},
+    {"AsymmetryOfNothing",
+     WithTopology("asymmetry: [{rate: 1Gbps}]"),
+     {"topology.asymmetry[0].links: names no link"}},
+    {"AsymmetryWithoutADifference",
+     WithTopology("asymmetry: [{spines: [0]}]"),
+     {"topology.asymmetry[0].rate: nothing differs"}},
+    {"BufferSmallerThanAPacket",
+     WithTopology("port: {buffer: 1KB}"),
+     {"topology.port.buffer: holds 1000 bytes, less than a full packet of 1518"}},
+    {"BufferOfNothing", WithTopology("port: {buffer: 0pkts}"), {"expected more than nothing"}},
+    {"MixedUnitsOfBufferAndEcn",
+     WithTopology("port: {buffer: 100pkts, ecn_above: 30KB}"),
+     {"topology.port.ecn_above: counts in another unit than buffer"}},
+
+    // Transports.
+    {"MinRtoAboveMaxRto",
+     kGood + "transport: {kind: dctcp, min_rto: 3s}\n",
+     {"transport.max_rto: is less than min_rto"}},
+    {"SettingOfAnotherTransport",
+     kGood + "transport: {kind: tcp, alpha0: 1}\n",
+     {"x.yaml:4:24: transport.alpha0: unknown key"}},
+
+    // Workloads.
+    {"LoadOfZero", WithPoisson("sizes: small, load: 0"), {"load: \"0\" is out of range"}},
+    {"TooMuchLoad",
+     WithPoisson("sizes: small, load: 1.2"),
+     {"workload[0].load: offers 1.2 of the hosts' links", "set overload: true"}},
+    {"NoEnd",
+     WithWorkload("kind: poisson, sizes: small, load: 0.5"),
+     {"workload[0].duration: set duration, flows or both"}},
+    {"UnknownSizes",
+     WithPoisson("sizes: websaerch, load: 0.5"),
+     {"workload[0].sizes: no size distribution is called \"websaerch\"; did you mean"}},
+    {"MissingCdf",
+     WithPoisson("sizes: 'file:no.cdf', load: 0.5"),
+     {"no.cdf cannot be read: No such"}},
+    {"EmptyCdf", WithPoisson("sizes: 'file:empty.cdf', load: 0.5"), {"at least two points"}},
+    {"NonMonotoneCdf",
+     WithPoisson("sizes: 'file:bad.cdf', load: 0.5"),
+     {"bad.cdf:3: the share 0.2 is less than the one before"}},
+    {"FlowTooLargeToNumber",
+     WithWorkload("kind: permutation, size: 9TB"),
+     {"x.yaml:3:38: workload[0].size: is more than the transport can number in one flow: "}},
+    {"MissingFlowList", WithWorkload("kind: flows, file: no.csv"), {"no.csv cannot be read"}},
+    {"FlowToItself",
+     WithWorkload("kind: flows, file: self.csv"),
+     {"self.csv:2:1: host 3 sends to itself"}},
+    {"FlowOfAHostThatDoesNotExist",
+     WithWorkload("kind: flows, file: far.csv"),
+     {"far.csv:2:1: src: 8 is out of range; expected 0 to 7",
+      "far.csv:3:1: dst: 9 is out of range"},
+     "",
+     "2 errors"},
+    {"ReceiverThatDoesNotExist",
+     WithWorkload("kind: incast, fan_in: 2, bytes_each: 1KB, receiver: 8"),
+     {"workload[0].receiver: there is no host 8; there are 8, numbered from 0"}},
+    {"FanInTooLarge",
+     WithWorkload("kind: incast, fan_in: 8, bytes_each: 1KB"),
+     {"workload[0].fan_in: 8 hosts are to answer, but only 7 can"}},
+    {"NeitherBytesEachNorTotal",
+     WithWorkload("kind: incast, fan_in: 2"),
+     {"workload[0].bytes_each: set either bytes_each or bytes_total"}},
+    {"BothBytesEachAndTotal",
+     WithWorkload("kind: incast, fan_in: 2, bytes_each: 1KB, bytes_total: 1KB"),
+     {"set either bytes_each or bytes_total"}},
+
+    // What is measured.
+    {"UnknownClassSet",
+     kGood + "measure: {classes: [all, smlx]}\n",
+     {"x.yaml:4:26: measure.classes[1]: no class set is called \"smlx\"; did you mean"}},
+    {"NoClassSet", kGood + "measure: {classes: []}\n", {"classes: name at least one class set"}},
+    {"WarmUpTooLong",
+     WithPoisson("sizes: small, load: 0.5, duration: 1ms") + "measure: {warm_up: 2ms}\n",
+     {"x.yaml:4:20: measure.warm_up: nothing is left to measure"}},
+    {"TMaxBeforeAnythingIsMeasured",
+     WithWorkload("kind: permutation, size: 1KB, start: 1ms") + "measure: {t_max: 500us}\n",
+     {"x.yaml:4:18: measure.t_max: ends before anything is measured"}},
+    {"NothingMeasured",
+     WithWorkload("kind: permutation, size: 1KB, measured: false"),
+     {"workload: nothing is measured"}},
+
+    // Sweeps and the command line.
+    {"SweepThatIsNoMap", kGood + "sweep: [lb]\n", {"x.yaml:4:8: sweep: expected a map"}},
+    {"EmptySweepAxis", kGood + "sweep: {lb: []}\n", {"sweep.lb: expected a list of values"}},
+    {"MistakeInASweep",
+     kGood + "sweep: {seed: [1, two]}\n",
+     {"x.yaml:4:19: seed: \"two\" is not a whole number"}},
+    {"SetWithoutAValue", kGood, {"--set seed: expected path.to.key=value"}, "--set seed"},
+    {"SetOfABadPath", kGood, {"--set a..b=1: a..b: is not the path"}, "--set a..b=1"},
+    {"SetOfABadIndex",
+     kGood,
+     {"--set workload[7].size=1KB: workload[7].size: there is no element 7; the list has 1"},
+     "--set 'workload[7].size=1KB'"},
+    {"SetOfAnUnknownKey", kGood, {"--set lb.gap=1us: lb.gap: unknown key"}, "--set lb.gap=1us"},
+    {"SetBelowAValue", kGood, {"--set seed.a=1: seed: "}, "--set seed=1 --set seed.a=1"},
+    {"SetOfABadValue",
+     kGood,
+     {"--set seed=[", "not valid YAML: end of sequence flow not found"},
+     "--set 'seed=['"},
+    {"SeedTooLarge",
+     kGood,
+     {"--seed: seed: \"18446744073709551615\" is too large"},
+     "--seed 18446744073709551615"},
+
+    // All at once.
+    {"SeveralMistakes",
+     "seed: x\n"
+     "topology: {kind: leaf_spine, leaves: 0, spines: 2, hosts_per_leaf: 4}\n"
+     "lb: {kind: letflow, gap: 100, slot: 3}\n"
+     "workload:\n  - {kind: poisson, sizes: small, load: high}\n  - {kind: flow}\n"
+     "measure: {unfinished: ignore}\n",
+     {"x.yaml:1:7: seed: \"x\"", "x.yaml:2:38: topology.leaves: \"0\" is out of range",
+      "x.yaml:3:26: lb.gap: \"100\" has no unit; write \"100us\"",
+      "x.yaml:3:31: lb.slot: unknown key; did you mean \"slots\"?",
+      "x.yaml:5:41: workload[0].load: \"high\" is not a number",
+      "x.yaml:6:12: workload[1].kind: no workload is called \"flow\"; did you mean \"flows\"?",
+      "x.yaml:7:23: measure.unfinished: "},
+     "",
+     "7 errors"},
+};
+
+class BadInputTest : public testing::TestWithParam<BadInput> {};
+
+TEST_P(BadInputTest, IsRefusedWithItsPlaceAndNothingIsWritten) {
+  const BadInput& input = GetParam();
+  const TemporaryFolder folder;
+  folder.Write("x.yaml", input.yaml);
+  folder.Write("empty.cdf", "");
+  folder.Write("bad.cdf", "0 0\n100 0.5\n200 0.2\n300 1\n");
+  folder.Write("self.csv", "src,dst,size_bytes,start_ps\n3,3,1,0\n");
+  folder.Write("far.csv", "src,dst,size_bytes,start_ps\n8,0,1,0\n0,9,1,0\n");
+  const CommandResult run = RunCommand(
+      std::string(HEDDLE_BINARY) + " run x.yaml -o out " + input.arguments, folder.path());
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(run.out, "");
+  for (const std::string& expected : input.expected) EXPECT_THAT(run.err, HasSubstr(expected));
+  EXPECT_THAT(run.err, EndsWith("\n" + input.count + "\n"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    EXPECT_TRUE(entry.is_regular_file()) << entry.path();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadInputTest, testing::ValuesIn(kBadInputs),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(BadFileTest, SaysWhatIsWrongWithTheFileItself) {
+  const TemporaryFolder folder;
+  const std::string heddle = std::string(HEDDLE_BINARY) + " run ";
+  const CommandResult missing = RunCommand(heddle + "no.yaml", folder.path());
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.err, "no.yaml: cannot be read: No such file or directory\n1 error\n");
+  const CommandResult directory = RunCommand(heddle + ".", folder.path());
+  EXPECT_EQ(directory.exit_code, 2);
+  EXPECT_EQ(directory.err, ".: is a folder; a file is expected\n1 error\n");
+  const CommandResult huge = RunCommand(heddle + "/dev/zero", folder.path());
+  EXPECT_EQ(huge.exit_code, 2);
+  EXPECT_THAT(huge.err, HasSubstr("/dev/zero: is larger than"));
+  const CommandResult several = RunCommand(heddle + "no.yaml nor.yaml", folder.path());
+  EXPECT_THAT(several.err, EndsWith("\n2 errors\n"));
+}
+
+TEST(BadFileTest, TwoExperimentsMayNotShareAFolder) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "b");
+  folder.Write("a.yaml", kGood);
+  folder.Write("b/a.yaml", kGood);
+  const CommandResult run =
+      RunCommand(std::string(HEDDLE_BINARY) + " run a.yaml b/a.yaml", folder.path());
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("two experiments would write to results/a; give them names"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "results"));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands and options, as a user types them.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/support/command.h"
+
+namespace heddle {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kHeddle = HEDDLE_BINARY;
+
+const std::string kSmall =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+    "lb: ecmp\nworkload: [{kind: permutation, size: 20KB}]\n";
+
+// Of hours.
+const std::string kLong =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+    "lb: ecmp\nworkload: [{kind: poisson, sizes: small, load: 0.5, duration: 100s}]\n"
+    "measure: {t_max: 200s}\n";
+
+CommandResult Heddle(const std::string& arguments) { return RunCommand(kHeddle + " " + arguments); }
+
+class RunTest : public testing::Test {
+ protected:
+  RunTest() { folder_.Write("small.yaml", kSmall); }
+
+  CommandResult Run(const std::string& arguments, const std::string& before = "") {
+    return RunCommand(before + kHeddle + " run " + arguments, folder_.path());
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST(CommandLineTest, WithoutACommandHelpsOnStderr) {
+  const CommandResult result = Heddle("");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("Usage:"), HasSubstr("describe"), HasSubstr("Exit codes")));
+}
+
+TEST(CommandLineTest, HelpsOnStdoutWhenAsked) {
+  for (const std::string command : {"", "run ", "check ", "list ", "describe "}) {
+    const CommandResult result = Heddle(command + "--help");
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, HasSubstr("Usage: heddle " + command));
+    EXPECT_EQ(result.err, "");
+  }
+}
+
+TEST(CommandLineTest, TellsItsVersion) {
+  const CommandResult result = Heddle("--version");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, ContainsRegex("^heddle [0-9]+\\.[0-9]+\\.[0-9]+.* build\n$"));
+}
+
+TEST(CommandLineTest, WrongUsageIsExitCode2) {
+  for (const std::string wrong :
+       {"--bogus", "run", "run --bogus x.yaml", "describe", "describe a b", "list x", "check",
+        "run x.yaml -j 0", "run x.yaml -j many", "run x.yaml --seed -1", "run x.yaml --out"}) {
+    const CommandResult result = Heddle(wrong);
+    EXPECT_EQ(result.exit_code, 2) << wrong;
+    EXPECT_EQ(result.out, "") << wrong;
+    EXPECT_NE(result.err, "") << wrong;
+  }
+}
+
+TEST(CommandLineTest, SuggestsTheCommandThatWasMeant) {
+  const CommandResult result = Heddle("lst");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("no command is called \"lst\"; did you mean \"list\"? (known: run, check"));
+}
+
+// The names that `heddle list` prints: the first word of indented lines.
+std::vector<std::string> ListedNames() {
+  std::istringstream lines(Heddle("list").out);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  ")) names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+TEST(ListTest, NamesWhatThereIs) {
+  const std::vector<std::string> names = ListedNames();
+  for (const char* name : {"ecmp", "rps", "letflow", "presto", "dctcp", "tcp", "leaf_spine",
+                           "poisson", "incast", "websearch", "datamining"}) {
+    EXPECT_THAT(names, testing::Contains(name));
+  }
+}
+
+TEST(DescribeTest, KnowsEverythingThatIsListed) {
+  std::vector<std::string> names = ListedNames();
+  names.push_back("experiment");
+  for (const std::string& name : names) {
+    const CommandResult result = Heddle("describe " + name);
+    EXPECT_EQ(result.exit_code, 0) << name;
+    EXPECT_THAT(result.out, StartsWith(name + ": "));
+    EXPECT_EQ(result.err, "");
+  }
+}
+
+TEST(DescribeTest, ShowsTypeDefaultAndMeaning) {
+  EXPECT_THAT(Heddle("describe letflow").out,
+              AllOf(HasSubstr("lb: {kind: letflow, ...}"), HasSubstr("\n  gap\n      type     dur"),
+                    HasSubstr("default  500us"), HasSubstr("meaning  Silence")));
+  EXPECT_THAT(Heddle("describe poisson").out, HasSubstr("workload: [{kind: poisson, ...}]"));
+  EXPECT_THAT(Heddle("describe websearch").out, HasSubstr("mean 1711250 bytes with linear"));
+}
+
+TEST(DescribeTest, SuggestsTheNearestName) {
+  const CommandResult result = Heddle("describe lteflow");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("nothing is called \"lteflow\"; did you mean \"letflow\"?"));
+}
+
+TEST(CheckTest, SaysWhatWouldBeSimulated) {
+  const CommandResult result = Heddle("check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("lb=ecmp valid"), HasSubstr("lb=presto valid"),
+                    HasSubstr("48 hosts, 8 switches, 64 links"), HasSubstr("base RTT    9.298 us"),
+                    HasSubstr("3 thousand, 5.13 billion bytes of payload"),
+                    HasSubstr("0.6 of host links"), HasSubstr("packet-hops")));
+}
+
+TEST(CheckTest, RefusesAsRunDoes) {
+  const TemporaryFolder folder;
+  folder.Write("x.yaml", kSmall + "sede: 1\n");
+  const CommandResult result = RunCommand(kHeddle + " check x.yaml", folder.path());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("x.yaml:4:1: sede: unknown key; did you mean \"seed\"?"));
+  EXPECT_THAT(result.err, HasSubstr("\n1 error\n"));
+}
+
+TEST_F(RunTest, WritesResultsNamedAfterTheFile) {
+  const CommandResult result = Run("small.yaml");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto files = ReadResults(folder_ / "results");
+  EXPECT_TRUE(files.contains("small/flows.csv"));
+  EXPECT_TRUE(files.contains("small/run.yaml"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Slowdown"), HasSubstr("Results: results/small\n")));
+}
+
+TEST_F(RunTest, PrintsNoProgressAndNoEscapeCodesInAPipe) {
+  const CommandResult result = Run("small.yaml");
+  for (const std::string& text : {result.out, result.err}) {
+    EXPECT_EQ(text.find('\r'), std::string::npos);
+    EXPECT_EQ(text.find('\033'), std::string::npos);
+  }
+}
+
+TEST_F(RunTest, ShowsProgressOnATerminal) {
+  if (RunCommand("command -v script").exit_code != 0) GTEST_SKIP() << "no program `script`";
+  const CommandResult result = RunCommand(
+      "TERM=xterm timeout 1 script -qec '" + kHeddle + " run long.yaml -o out' /dev/null",
+      (folder_.Write("long.yaml", kLong), folder_.path()));
+  EXPECT_THAT(result.out, ContainsRegex("\rlong  [0-9.]+ ms simulated, [0-9]+ flows done"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+TEST_F(RunTest, IsSilentIfQuiet) {
+  const CommandResult result = Run("small.yaml --quiet");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "");
+  // But for what a Debug build says at every start.
+  EXPECT_TRUE(result.err.empty() || result.err.ends_with("Debug build; expect it to be slow\n"));
+}
+
+TEST_F(RunTest, RunsItsOwnRunYamlToTheSameBytes) {
+  ASSERT_EQ(Run("small.yaml --out first --set workload[0].size=30KB --seed 5").exit_code, 0);
+  ASSERT_EQ(Run("first/run.yaml --out second").exit_code, 0);
+  EXPECT_EQ(ReadResults(folder_ / "first"), ReadResults(folder_ / "second"));
+  const std::string resolved = ReadFile(folder_ / "first/run.yaml");
+  EXPECT_THAT(resolved, AllOf(HasSubstr("seed: 5\n"), HasSubstr("size: 30KB\n")));
+}
+
+TEST_F(RunTest, ResultsAreTheSameForEveryNumberOfThreads) {
+  ASSERT_EQ(Run("small.yaml -o one").exit_code, 0);
+  ASSERT_EQ(Run("small.yaml -o three -j 3").exit_code, 0);
+  ASSERT_EQ(Run("small.yaml -o two", "HEDDLE_THREADS=2 ").exit_code, 0);
+  EXPECT_EQ(ReadResults(folder_ / "one"), ReadResults(folder_ / "three"));
+  EXPECT_EQ(ReadResults(folder_ / "one"), ReadResults(folder_ / "two"));
+  EXPECT_THAT(ReadFile(folder_ / "two/summary.json"), HasSubstr("\"threads\": 2,"));
+  EXPECT_THAT(ReadFile(folder_ / "three/summary.json"), HasSubstr("\"threads\": 3,"));
+}
+
+TEST_F(RunTest, RefusesToReplaceResultsUnlessForced) {
+  ASSERT_EQ(Run("small.yaml").exit_code, 0);
+  const auto before = ReadResults(folder_ / "results");
+  const CommandResult refused = Run("small.yaml --seed 9");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("results/small: has results; choose another --out"));
+  EXPECT_EQ(ReadResults(folder_ / "results"), before);
+  EXPECT_EQ(Run("small.yaml --seed 9 --force").exit_code, 0);
+  EXPECT_NE(ReadResults(folder_ / "results"), before);
+}
+
+TEST_F(RunTest, ForcesNothingAwayThatIsNoResult) {
+  std::filesystem::create_directory(folder_ / "work");
+  folder_.Write("work/thesis.tex", "years");
+  const CommandResult result = Run("small.yaml -o work --force");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("work: holds no results of a run"));
+  EXPECT_EQ(ReadFile(folder_ / "work/thesis.tex"), "years");
+}
+
+TEST_F(RunTest, SweepsIntoAFolderForEachPoint) {
+  folder_.Write("sweep.yaml",
+                kSmall + "sweep: {lb: [ecmp, {kind: letflow, gap: 50us}], seed: [1, 2]}\n");
+  const CommandResult result = Run("sweep.yaml -o out");
+  EXPECT_EQ(result.exit_code, 0);
+  const auto files = ReadResults(folder_ / "out");
+  EXPECT_EQ(files.size(), 4u * 5u);
+  EXPECT_TRUE(files.contains("lb=letflow.gap=50us,seed=2/flows.csv"));
+  EXPECT_THAT(result.out, HasSubstr("\nlb=letflow.gap=50us,seed=1 "));
+  // A point of a sweep runs alone from its run.yaml.
+  ASSERT_EQ(Run("'out/lb=letflow.gap=50us,seed=2/run.yaml' -o alone").exit_code, 0);
+  EXPECT_EQ(ReadResults(folder_ / "alone"),
+            ReadResults(folder_ / "out/lb=letflow.gap=50us,seed=2"));
+}
+
+TEST_F(RunTest, RunsSeveralFiles) {
+  folder_.Write("other.yaml", kSmall + "name: renamed\n");
+  EXPECT_EQ(Run("small.yaml other.yaml -o out").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/small/flows.csv"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "out/renamed/flows.csv"));
+}
+
+TEST_F(RunTest, FindsFilesBesideTheExperiment) {
+  std::filesystem::create_directory(folder_ / "sub");
+  folder_.Write("sub/flows.csv", "src,dst,size_bytes,start_ps\n0,5,1000,0\n");
+  folder_.Write("sub/x.yaml",
+                "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+                "lb: ecmp\nworkload: [{kind: flows, file: flows.csv}]\n");
+  EXPECT_EQ(Run("sub/x.yaml -o out").exit_code, 0);
+  EXPECT_EQ(Run("out/run.yaml -o again").exit_code, 0);
+  EXPECT_EQ(ReadResults(folder_ / "out"), ReadResults(folder_ / "again"));
+}
+
+TEST_F(RunTest, UnfinishedFlowsAreExitCode1) {
+  const CommandResult result = Run("small.yaml --set measure.t_max=5us");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("small: measured flows are unfinished"));
+  EXPECT_THAT(ReadFile(folder_ / "results/small/summary.csv"), HasSubstr("all,all,8,8,inf,inf"));
+  EXPECT_EQ(Run("small.yaml --set measure.t_max=5us --set measure.unfinished=inf -o b").exit_code,
+            0);
+}
+
+TEST_F(RunTest, SaysWhyResultsCannotBeWritten) {
+  const CommandResult result = Run("small.yaml -o small.yaml/out");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("heddle: small.yaml: Not a directory"));
+  EXPECT_EQ(Run("small.yaml -o /proc/heddle").exit_code, 1);
+}
+
+TEST_F(RunTest, LeavesNothingOnAFullDisk) {
+  const CommandResult result =
+      Run("small.yaml --set workload[0].size=1KB --set topology.hosts_per_leaf=100 -o out",
+          "ulimit -f 8; ");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("heddle: out/flows.csv: File too large"));
+  size_t entries = 0;
+  for ([[maybe_unused]] const auto& e : std::filesystem::directory_iterator(folder_.path()))
+    ++entries;
+  EXPECT_EQ(entries, 1u);
+}
+
+class InterruptedRunTest : public testing::Test {
+ protected:
+  // Starts a run of hours, sends it `signal` once it has begun, and waits for it.
+  CommandResult Interrupt(const std::string& signal) {
+    folder_.Write("long.yaml", kLong);
+    return RunCommand(
+        fmt::format("{} run long.yaml -o out & pid=$!\n"
+                    "while [ ! -e .out.partial/flows.csv ]; do sleep 0.01; done; sleep 0.05\n"
+                    "kill -{} $pid; wait $pid",
+                    kHeddle, signal),
+        folder_.path());
+  }
+  size_t Entries() const {
+    size_t entries = 0;
+    for ([[maybe_unused]] const auto& e : std::filesystem::directory_iterator(folder_.path())) {
+      ++entries;
+    }
+    return entries;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(InterruptedRunTest, StopsCleanlyOnSigint) {
+  const CommandResult result = Interrupt("INT");
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_THAT(result.err, HasSubstr("heddle: stopped; 0 of 1 runs are complete"));
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(InterruptedRunTest, StopsCleanlyOnSigterm) {
+  EXPECT_EQ(Interrupt("TERM").exit_code, 143);
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(InterruptedRunTest, KeepsASecondRunOutOfItsFolder) {
+  folder_.Write("small.yaml", kSmall);
+  folder_.Write("long.yaml", kLong);
+  const CommandResult result =
+      RunCommand(fmt::format("{0} run long.yaml -q -o out & pid=$!\n"
+                             "while [ ! -e .out.partial/flows.csv ]; do sleep 0.01; done\n"
+                             "{0} run small.yaml -o out; echo $?\n"
+                             "kill -INT $pid; wait $pid",
+                             kHeddle),
+                 folder_.path());
+  EXPECT_EQ(result.out, "1\n");
+  EXPECT_THAT(result.err, HasSubstr("out: another process is writing these results"));
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_EQ(Entries(), 2u);
+}
+
+TEST_F(InterruptedRunTest, LeavesNoResultsIfKilledAndTheNextRunTidiesUp) {
+  EXPECT_EQ(Interrupt("KILL").exit_code, 137);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+  folder_.Write("small.yaml", kSmall);
+  const CommandResult next = RunCommand(kHeddle + " run small.yaml -o out", folder_.path());
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_EQ(ReadResults(folder_ / "out").size(), 5u);
+  EXPECT_EQ(Entries(), 3u);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which flows count, and when a run ends.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiment/run.h"
+#include "tests/support/command.h"
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Yaml(const std::string& workload, const std::string& measure = "{}") {
+  return "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\nlb: ecmp\n"
+         "workload: " +
+         workload + "\nmeasure: " + measure + "\n";
+}
+
+const std::string kLoad = "[{kind: poisson, sizes: small, load: 0.4, duration: 4ms, start: 1ms}]";
+
+// The rows whose flows count must be those that start in [from, until).
+void ExpectMeasured(const FinishedRun& run, Time from, Time until) {
+  const CsvTable flows(run.files.flows);
+  int64_t measured = 0;
+  for (size_t f = 0; f < flows.rows.size(); ++f) {
+    const Time start{flows.Integer(f, "start_ps")};
+    const bool counts = start >= from && start < until;
+    EXPECT_EQ(flows.Integer(f, "measured"), counts ? 1 : 0) << start.ps;
+    measured += counts ? 1 : 0;
+  }
+  EXPECT_EQ(run.result.measured, measured);
+  EXPECT_GT(measured, 0);
+  EXPECT_EQ(CsvTable(run.files.summary).Integer(0, "n"), measured);
+}
+
+TEST(MeasureTest, WarmUpIsATwentiethOfALoadUnlessSet) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(Yaml(kLoad)));
+  ExpectMeasured(run, Time{} + 1200_us, kNever);
+}
+
+TEST(MeasureTest, WarmUpAndCoolDownCutBothEnds) {
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(Yaml(kLoad, "{warm_up: 1ms, cool_down: 500us}")));
+  ExpectMeasured(run, Time{} + 2_ms, Time{} + 4500_us);
+}
+
+TEST(MeasureTest, TheMeasuredTimeIncludesItsStartButNotItsEnd) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(Yaml("[{kind: incast, fan_in: 3, bytes_each: 1MB, queries: 4, period: 1ms}]",
+                          "{warm_up: 1ms, cool_down: 1ms}")));
+  ExpectMeasured(run, Time{} + 1_ms, Time{} + 2_ms);
+  EXPECT_EQ(run.result.measured, 3);
+  EXPECT_GT(run.result.flows_started, 6);  // The run is still going at the end of that time.
+}
+
+TEST(MeasureTest, SetsOfFlowsCountWhole) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      Yaml("[{kind: incast, fan_in: 3, bytes_each: 5KB, queries: 4, period: 1ms}]")));
+  ExpectMeasured(run, Time{}, kNever);
+}
+
+TEST(MeasureTest, WorkloadsMayBeLeftOut) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      Yaml("[{kind: permutation, size: 2KB}, {kind: poisson, sizes: small, load: 0.3, flows: 400, "
+           "measured: false}]")));
+  EXPECT_EQ(run.result.measured, 8);
+  EXPECT_EQ(run.result.unfinished, 0);
+  // It ends when the measured ones are done, long before the last of the others.
+  EXPECT_LT(run.result.flows_started, 100);
+  EXPECT_LT(run.result.end, Time{} + 200_us);
+}
+
+TEST(MeasureTest, EndsAtTheLatestAtTMax) {
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(Yaml(kLoad, "{t_max: 2ms, unfinished: inf}")));
+  EXPECT_EQ(run.result.end, Time{} + 2_ms);
+  EXPECT_TRUE(run.result.reached_t_max);
+  const CsvTable flows(run.files.flows);
+  for (size_t f = 0; f < flows.rows.size(); ++f) EXPECT_LT(flows.Integer(f, "start_ps"), 2e9);
+  int64_t unfinished = 0;
+  for (size_t f = 0; f < flows.rows.size(); ++f) {
+    if (flows.At(f, "measured") == "1" && flows.At(f, "finished") == "0") ++unfinished;
+  }
+  EXPECT_EQ(run.result.unfinished, unfinished);
+}
+
+RunOutcome RunTo(const std::filesystem::path& path, const std::string& yaml) {
+  return RunToFolder(ExperimentFrom(yaml), {}, path, false);
+}
+
+TEST(RunToFolderTest, IsIncompleteIfMeasuredFlowsAreUnfinishedUnlessToldOtherwise) {
+  const TemporaryFolder folder;
+  for (const std::string unfinished : {"error", "inf", "drop"}) {
+    const RunOutcome outcome = RunTo(
+        folder / unfinished, Yaml("[{kind: permutation, size: 1MB}]",
+                                  fmt::format("{{t_max: 300us, unfinished: {}}}", unfinished)));
+    EXPECT_EQ(outcome.status,
+              unfinished == "error" ? RunOutcome::Status::kIncomplete : RunOutcome::Status::kDone);
+    EXPECT_THAT(testing::PrintToString(outcome.warnings),
+                HasSubstr("flows are unfinished at 300us"));
+    EXPECT_TRUE(std::filesystem::exists(folder / unfinished / "summary.json"));
+  }
+}
+
+TEST(RunToFolderTest, WarnsIfTheRunEndsBeforeAllFlowsHaveStarted) {
+  const TemporaryFolder folder;
+  const RunOutcome outcome = RunTo(
+      folder / "run", Yaml("[{kind: incast, fan_in: 2, bytes_each: 1KB, queries: 10, period: 1ms}]",
+                           "{t_max: 4500us}"));
+  EXPECT_THAT(testing::PrintToString(outcome.warnings), HasSubstr("before all flows have started"));
+}
+
+TEST(RunToFolderTest, WritesEveryFile) {
+  const TemporaryFolder folder;
+  const RunOutcome outcome = RunTo(folder / "run", Yaml("[{kind: permutation, size: 2KB}]"));
+  EXPECT_EQ(outcome.status, RunOutcome::Status::kDone);
+  const auto files = ReadResults(folder / "run");
+  for (const char* name : {"flows.csv", "summary.csv", "reorder.csv", "links.csv", "run.yaml"}) {
+    EXPECT_TRUE(files.contains(name)) << name;
+  }
+  EXPECT_EQ(files.size(), 5u);
+}
+
+TEST(RunToFolderTest, LeavesNothingIfItIsStopped) {
+  const TemporaryFolder folder;
+  std::atomic<bool> stop{true};
+  SimulationOptions options;
+  options.stop = &stop;
+  const RunOutcome outcome = RunToFolder(ExperimentFrom(Yaml("[{kind: permutation, size: 2KB}]")),
+                                         options, folder / "run", false);
+  EXPECT_EQ(outcome.status, RunOutcome::Status::kStopped);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace heddle

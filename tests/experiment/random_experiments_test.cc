@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole experiments drawn at random. A simulation checks on its own that no packet is lost track of
+// and that no flow is faster than it can be.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+class Drawer {
+ public:
+  explicit Drawer(uint64_t seed) : rng_(Rng::Stream(seed, "test", 0)) {}
+
+  std::string Experiment() {
+    const uint32_t leaves = 2 + rng_.Below(3);
+    std::string yaml = fmt::format("seed: {}\n", rng_.Below(1'000'000));
+    yaml += fmt::format(
+        "topology:\n  kind: leaf_spine\n  leaves: {}\n  spines: {}\n  hosts_per_leaf: {}\n"
+        "  links_per_pair: {}\n  host_link: {{rate: {}, delay: {}}}\n"
+        "  fabric_link: {{rate: {}, delay: {}}}\n",
+        leaves, 1 + rng_.Below(4), 2 + rng_.Below(4), 1 + rng_.Below(2),
+        Pick({"10Gbps", "25Gbps", "100Gbps", "7Gbps"}), Pick({"1us", "25ns", "300ns"}),
+        Pick({"10Gbps", "40Gbps", "100Gbps"}), Pick({"1us", "500ns", "3us"}));
+    if (rng_.Below(2) == 0) {
+      yaml += fmt::format("  asymmetry: [{{{}: 1, rate: {}, direction: {}}}]\n",
+                          Pick({"random_spines", "random_links"}), Pick({"4Gbps", "20Gbps"}),
+                          Pick({"both", "up", "down"}));
+    }
+    yaml += fmt::format("  port: {{buffer: {}}}\n",
+                        Pick({"auto", "8pkts", "30KB", "unlimited", "1MB"}));
+    yaml += fmt::format(
+        "transport: {{kind: {}, recovery: {}, iw: {}, dupthresh: {}, min_rto: {}, delack_count: "
+        "{}, "
+        "setup: {}, framing: {}, mtu: {}, limited_transmit: {}}}\n",
+        Pick({"dctcp", "tcp"}), Pick({"sack", "newreno"}), 1 + rng_.Below(16),
+        Pick({"3", "1", "10", "inf"}), Pick({"500us", "1ms", "5ms"}), 1 + rng_.Below(3),
+        Pick({"none", "handshake", "persistent"}), Pick({"eth", "ip1500"}),
+        Pick({"1500", "9000", "512"}), Pick({"true", "false"}));
+    yaml += "lb: " + Pick({"ecmp", "rps", "presto", "{kind: letflow, gap: 20us}"}) + "\n";
+    yaml += fmt::format(
+        "workload:\n  - {{kind: poisson, sizes: {}, max_size: 300KB, load: 0.{}, flows: {}, pairs: "
+        "{}, overload: true}}\n",
+        Pick({"small", "websearch", "fixed:3KB", "hadoop", "solar"}), 1 + rng_.Below(8),
+        20 + rng_.Below(80), Pick({"any", "inter_rack", "client_server", "permutation"}));
+    if (rng_.Below(2) == 0) {
+      yaml += fmt::format(
+          "  - {{kind: incast, fan_in: {}, bytes_each: {}B, queries: 3, period: 100us}}\n",
+          1 + rng_.Below(3), 1 + rng_.Below(60'000));
+    }
+    if (rng_.Below(2) == 0) {
+      yaml += fmt::format("  - {{kind: permutation, size: {}B, start: 50us}}\n",
+                          1 + rng_.Below(100'000));
+    }
+    return yaml + "measure: {warm_up: 0ps}\n";
+  }
+
+ private:
+  std::string Pick(std::initializer_list<const char*> words) {
+    return words.begin()[rng_.Below(static_cast<uint32_t>(words.size()))];
+  }
+
+  Rng rng_;
+};
+
+void CheckInvariants(const Experiment& experiment, const FinishedRun& run) {
+  const SimulationResult& result = run.result;
+  const std::string& lb = experiment.settings.lb.kind;
+  EXPECT_FALSE(result.reached_t_max);
+  EXPECT_EQ(result.unfinished, 0);
+  EXPECT_EQ(result.flows_finished, result.flows_started);
+  EXPECT_EQ(result.measured, result.flows_started);
+  EXPECT_EQ(result.payload_finished, result.payload_started);
+  double expected = 0;
+  for (const Forecast& forecast : experiment.forecasts) expected += forecast.flows;
+  EXPECT_EQ(static_cast<double>(result.flows_started), expected);
+  const PacketCounts& packets = result.packets;
+  EXPECT_EQ(packets.data_sent + packets.control_sent,
+            packets.received + packets.consumed + packets.dropped_total() + packets.in_flight);
+
+  const CsvTable flows(run.files.flows);
+  ASSERT_EQ(static_cast<int64_t>(flows.rows.size()), result.flows_started);
+  int64_t sent = 0;
+  int64_t resent = 0;
+  int64_t bytes = 0;
+  const bool single_path = lb == "ecmp";
+  for (size_t f = 0; f < flows.rows.size(); ++f) {
+    ASSERT_EQ(flows.At(f, "finished"), "1");
+    sent += flows.Integer(f, "pkts_sent");
+    resent += flows.Integer(f, "retx");
+    bytes += flows.Integer(f, "size_bytes");
+    EXPECT_EQ(flows.Integer(f, "pkts_sent"), flows.Integer(f, "pkts") + flows.Integer(f, "retx"));
+    EXPECT_EQ(flows.Integer(f, "retx"),
+              flows.Integer(f, "retx_spurious") + flows.Integer(f, "retx_loss"));
+    EXPECT_LE(flows.Integer(f, "rx_done_ps"), flows.Integer(f, "tx_done_ps"));
+    EXPECT_GE(flows.Integer(f, "fast_retx"), flows.Integer(f, "dupack3_reorder"));
+    if (single_path) {
+      EXPECT_GE(flows.Real(f, "slowdown"), 1);  // M2.
+      EXPECT_EQ(flows.Integer(f, "reordered_net"), 0);
+      // After a timeout, duplicate ACKs may come from copies that were not needed.
+      if (flows.Integer(f, "rto") == 0) {
+        EXPECT_EQ(flows.Integer(f, "dupack3_reorder"), 0);
+      }
+      EXPECT_LE(flows.Integer(f, "paths_used"), 1);
+    }
+  }
+  EXPECT_EQ(bytes, result.payload_started);
+  EXPECT_LE(sent, packets.data_sent);  // A handshake may count as data.
+  // Copies that arrive after both ends have forgotten the flow are not received.
+  const int64_t received = CsvTable(run.files.reorder).Integer(0, "n_pkts");
+  EXPECT_LE(received, sent);
+  if (packets.dropped_total() == 0) {
+    EXPECT_GE(received, sent - resent);
+  }
+}
+
+TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const std::string yaml = Drawer(seed).Experiment();
+    SCOPED_TRACE(fmt::format("seed {}:\n{}", seed, yaml));
+    const Experiment experiment = ExperimentFrom(yaml);
+    const FinishedRun run = RunExperiment(experiment, 1);
+    CheckInvariants(experiment, run);
+    EXPECT_EQ(run.files, RunExperiment(experiment, 2).files);
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of a run, against each other and against what the specification says they hold.
+
+#include "experiment/results.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// 8 hosts, two spines of different rates, buffers that overflow, and packets that overtake.
+std::string Busy(const std::string& lb, const std::string& more = "") {
+  return "topology:\n"
+         "  kind: leaf_spine\n"
+         "  leaves: 2\n"
+         "  spines: 2\n"
+         "  hosts_per_leaf: 4\n"
+         "  asymmetry: [{spines: [1], rate: 5Gbps}]\n"
+         "  port: {buffer: 20KB, ecn_above: 15KB}\n"
+         "transport: {kind: dctcp, min_rto: 1ms}\n"
+         "lb: " +
+         lb +
+         "\nworkload:\n"
+         "  - {kind: poisson, sizes: small, load: 0.5, flows: 300}\n"
+         "  - {kind: incast, fan_in: 6, bytes_each: 20KB, queries: 5, period: 300us}\n" +
+         more;
+}
+
+std::string Header(const std::string& csv) { return csv.substr(0, csv.find('\n')); }
+
+// metrics.md, section 9.
+TEST(ResultsTest, HaveTheSpecifiedColumns) {
+  const RunFiles files = RunExperiment(ExperimentFrom(Busy("ecmp"))).files;
+  EXPECT_EQ(Header(files.flows),
+            "flow_id,src,dst,sport,dport,class,transport,size_bytes,start_ps,rx_done_ps,tx_done_ps,"
+            "fct_rx_ns,fct_tx_ns,ideal_rx_ns,ideal_tx_ns,slowdown,hops,pkts,pkts_sent,retx,"
+            "retx_spurious,retx_loss,rto,fast_retx,dupack3_reorder,nack,cnp,ecn_marked,"
+            "reordered_net,reordered_seq,max_extent,max_degree,ooo_max_bytes,pause_blocked_ns,"
+            "paths_used,job,iter,step,measured,finished");
+  EXPECT_EQ(Header(files.summary),
+            "class_set,class,n,unfinished,avg_fct_us,p50_fct_us,p95_fct_us,p99_fct_us,p999_fct_us,"
+            "max_fct_us,avg_slowdown,p50_slowdown,p95_slowdown,p99_slowdown,p999_slowdown,"
+            "max_slowdown,goodput_gbps,low_n");
+  EXPECT_EQ(Header(files.links),
+            "link_id,node,port,peer,tier,rate_bps,wire_bytes,payload_bytes,pkts,busy_ps,util,"
+            "paused_ps,blocked_ps,pause_rx,resume_rx,pause_tx,resume_tx");
+  EXPECT_EQ(Header(files.reorder),
+            "scope,class,n_pkts,reordered,ratio,deg1,deg2,deg3plus,extent_p50,extent_p99,"
+            "extent_max,late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious");
+}
+
+// Whether `size` is in a class, from its definition.
+bool InClass(const std::string& set, const std::string& label, int64_t size) {
+  if (set == "all") return true;
+  if (set == "sml") {
+    return label == (size <= 100'000 ? "S" : size <= 1'000'000 ? "M" : "L");
+  }
+  return label == (size <= 10'000 ? "S" : size <= 100'000 ? "M" : size <= 1'000'000 ? "L" : "XL");
+}
+
+double LinearPercentile(const std::vector<double>& sorted, double p) {
+  const double h = static_cast<double>(sorted.size() - 1) * p;
+  const size_t i = static_cast<size_t>(h);
+  if (i + 1 >= sorted.size() || sorted[i] == sorted[i + 1]) return sorted[i];
+  return sorted[i] + (h - std::floor(h)) * (sorted[i + 1] - sorted[i]);
+}
+
+// `unfinished`: whether unfinished flows count as infinitely slow.
+void ExpectSummaryFollowsFromFlows(const RunFiles& files, bool unfinished_count) {
+  const CsvTable flows(files.flows);
+  const CsvTable summary(files.summary);
+  for (size_t s = 0; s < summary.rows.size(); ++s) {
+    const std::string set = summary.At(s, "class_set");
+    SCOPED_TRACE(set + " " + summary.At(s, "class"));
+    std::vector<double> fct;
+    std::vector<double> slowdown;
+    double goodput = 0;
+    int64_t n = 0;
+    int64_t finished = 0;
+    for (size_t f = 0; f < flows.rows.size(); ++f) {
+      if (flows.At(f, "measured") == "0") continue;
+      const int64_t size = flows.Integer(f, "size_bytes");
+      if (!InClass(set, summary.At(s, "class"), size)) continue;
+      ++n;
+      if (flows.At(f, "finished") == "1") {
+        ++finished;
+        const double ps =
+            static_cast<double>(flows.Integer(f, "rx_done_ps") - flows.Integer(f, "start_ps"));
+        fct.push_back(ps / 1e6);
+        slowdown.push_back(flows.Real(f, "fct_rx_ns") / flows.Real(f, "ideal_rx_ns"));
+        goodput += static_cast<double>(size) * 8 / (ps / 1e3);
+      } else if (unfinished_count) {
+        fct.push_back(kInfinity);
+        slowdown.push_back(kInfinity);
+      }
+    }
+    EXPECT_EQ(summary.Integer(s, "n"), n);
+    EXPECT_EQ(summary.Integer(s, "unfinished"), n - finished);
+    EXPECT_EQ(summary.Integer(s, "low_n"), fct.size() < 10'000 ? 1 : 0);
+    if (fct.empty()) {
+      EXPECT_EQ(summary.At(s, "avg_fct_us"), "");
+      EXPECT_EQ(summary.At(s, "max_slowdown"), "");
+      continue;
+    }
+    if (finished > 0) {
+      EXPECT_NEAR(summary.Real(s, "goodput_gbps"), goodput / static_cast<double>(finished), 1e-9);
+    }
+    for (auto& [name, values] :
+         std::map<std::string, std::vector<double>*>{{"fct_us", &fct}, {"slowdown", &slowdown}}) {
+      std::ranges::sort(*values);
+      double sum = 0;
+      for (const double value : *values) sum += value;
+      const auto expect = [&](const std::string& what, double expected) {
+        const double read = summary.Real(s, what + "_" + name);
+        if (std::isinf(expected)) {
+          EXPECT_EQ(read, expected) << what;
+        } else {
+          EXPECT_NEAR(read, expected, 1e-9 * expected) << what;
+        }
+      };
+      expect("avg", sum / static_cast<double>(values->size()));
+      expect("p50", LinearPercentile(*values, 0.5));
+      expect("p95", LinearPercentile(*values, 0.95));
+      expect("p99", LinearPercentile(*values, 0.99));
+      expect("p999", LinearPercentile(*values, 0.999));
+      expect("max", values->back());
+    }
+  }
+}
+
+TEST(SummaryTest, FollowsFromFlows) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(Busy("rps", "measure: {classes: [all, smlxl, sml], warm_up: 100us}\n")));
+  ExpectSummaryFollowsFromFlows(run.files, true);
+  const CsvTable summary(run.files.summary);
+  EXPECT_EQ(summary.rows.size(), 1u + 4u + 3u);
+  EXPECT_EQ(summary.At(4, "class"), "XL");
+  EXPECT_EQ(summary.Integer(4, "n"), 0);
+}
+
+TEST(SummaryTest, CountsUnfinishedFlowsAsInfinitelySlowUnlessTheyAreDropped) {
+  for (const std::string unfinished : {"error", "inf", "drop"}) {
+    SCOPED_TRACE(unfinished);
+    const Experiment experiment = ExperimentFrom(
+        Busy("ecmp", fmt::format("measure: {{t_max: 900us, unfinished: {}}}\n", unfinished)));
+    const FinishedRun run = RunExperiment(experiment);
+    EXPECT_TRUE(run.result.reached_t_max);
+    EXPECT_GT(run.result.unfinished, 0);
+    ExpectSummaryFollowsFromFlows(run.files, unfinished != "drop");
+    const CsvTable summary(run.files.summary);
+    EXPECT_EQ(summary.At(0, "max_fct_us") == "inf", unfinished != "drop");
+  }
+}
+
+void ExpectReorderFollowsFromFlows(const RunFiles& files, int64_t dropped) {
+  const CsvTable flows(files.flows);
+  const CsvTable reorder(files.reorder);
+  for (size_t r = 0; r < reorder.rows.size(); ++r) {
+    std::map<std::string, int64_t> sums;
+    for (size_t f = 0; f < flows.rows.size(); ++f) {
+      if (flows.At(f, "measured") == "0") continue;
+      const int64_t size = flows.Integer(f, "size_bytes");
+      if (!InClass(reorder.At(r, "scope"), reorder.At(r, "class"), size)) continue;
+      sums["sent"] += flows.Integer(f, "pkts_sent");
+      sums["reordered"] += flows.Integer(f, "reordered_net");
+      sums["flows_with_reordering"] += flows.Integer(f, "reordered_net") > 0 ? 1 : 0;
+      sums["dupack3_reorder"] += flows.Integer(f, "dupack3_reorder");
+      sums["retx_spurious"] += flows.Integer(f, "retx_spurious");
+      sums["lost"] += flows.Integer(f, "retx_loss");
+      sums["extent_max"] = std::max(sums["extent_max"], flows.Integer(f, "max_extent"));
+    }
+    for (const std::string column :
+         {"reordered", "flows_with_reordering", "dupack3_reorder", "retx_spurious", "extent_max"}) {
+      EXPECT_EQ(reorder.Integer(r, column), sums[column]) << r << " " << column;
+    }
+    EXPECT_EQ(
+        reorder.Integer(r, "deg1") + reorder.Integer(r, "deg2") + reorder.Integer(r, "deg3plus"),
+        sums["reordered"]);
+    // What was resent because it had been lost was sent once more than it arrived, at least.
+    EXPECT_LE(reorder.Integer(r, "n_pkts"), sums["sent"] - sums["lost"]);
+    EXPECT_LE(sums["sent"] - reorder.Integer(r, "n_pkts"), dropped);
+    EXPECT_LE(reorder.Integer(r, "extent_p50"), reorder.Integer(r, "extent_p99"));
+    if (sums["sent"] > 0) {
+      EXPECT_DOUBLE_EQ(reorder.Real(r, "ratio"),
+                       reorder.Real(r, "reordered") / reorder.Real(r, "n_pkts"));
+    }
+  }
+}
+
+TEST(ReorderTest, FollowsFromFlows) {
+  for (const std::string lb : {"ecmp", "rps", "presto", "{kind: letflow, gap: 10us}"}) {
+    SCOPED_TRACE(lb);
+    const FinishedRun run = RunExperiment(ExperimentFrom(Busy(lb)));
+    ExpectReorderFollowsFromFlows(run.files, run.result.packets.dropped_total());
+    EXPECT_GT(run.result.packets.dropped_total(), 0);
+    if (lb == "rps") {
+      EXPECT_GT(CsvTable(run.files.reorder).Integer(0, "reordered"), 0);
+    }
+  }
+}
+
+TEST(FlowsTest, StandInTheOrderInWhichSendersFinish) {
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(Busy("rps", "measure: {t_max: 1200us, unfinished: inf}\n")));
+  const CsvTable flows(run.files.flows);
+  std::vector<std::tuple<int64_t, int64_t>> keys;
+  for (size_t f = 0; f < flows.rows.size(); ++f) {
+    const bool sent = !flows.At(f, "tx_done_ps").empty();
+    keys.emplace_back(sent ? flows.Integer(f, "tx_done_ps") : kNever.ps,
+                      flows.Integer(f, "flow_id"));
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(keys));
+  EXPECT_EQ(std::get<0>(keys.back()), kNever.ps);
+  EXPECT_EQ(static_cast<int64_t>(keys.size()), run.result.flows_started);
+}
+
+TEST(FlowsTest, TimesAddUpInEveryRow) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(Busy("rps", "measure: {warm_up: 0ps}\n")));
+  const CsvTable flows(run.files.flows);
+  int64_t bytes = 0;
+  for (size_t f = 0; f < flows.rows.size(); ++f) {
+    ASSERT_EQ(flows.At(f, "finished"), "1");
+    const int64_t start = flows.Integer(f, "start_ps");
+    const auto ps = [&](const char* ns) {
+      std::string text;
+      AppendExact(
+          text,
+          flows.Integer(f, ns == std::string("fct_rx_ns") ? "rx_done_ps" : "tx_done_ps") - start,
+          3);
+      return text;
+    };
+    EXPECT_EQ(flows.At(f, "fct_rx_ns"), ps("fct_rx_ns"));
+    EXPECT_EQ(flows.At(f, "fct_tx_ns"), ps("fct_tx_ns"));
+    EXPECT_DOUBLE_EQ(flows.Real(f, "slowdown"),
+                     flows.Real(f, "fct_rx_ns") / flows.Real(f, "ideal_rx_ns"));
+    const int64_t size = flows.Integer(f, "size_bytes");
+    const int64_t packets = flows.Integer(f, "pkts");
+    EXPECT_EQ(packets, (size + 1459) / 1460);
+    EXPECT_EQ(flows.Integer(f, "pkts_sent"), packets + flows.Integer(f, "retx"));
+    EXPECT_EQ(flows.Integer(f, "retx"),
+              flows.Integer(f, "retx_spurious") + flows.Integer(f, "retx_loss"));
+    const bool same_rack = flows.Integer(f, "src") / 4 == flows.Integer(f, "dst") / 4;
+    EXPECT_EQ(flows.Integer(f, "hops"), same_rack ? 2 : 4);
+    EXPECT_LE(flows.Integer(f, "paths_used"), same_rack ? 1 : 2);
+    EXPECT_GE(flows.Integer(f, "paths_used"), 1);
+    EXPECT_EQ(flows.Integer(f, "job") > 0, flows.At(f, "dport") == "200");
+    bytes += size;
+  }
+  EXPECT_EQ(bytes, run.result.payload_finished);
+  EXPECT_EQ(run.result.flows_finished, run.result.flows_started);
+}
+
+TEST(AppendExactTest, WritesNoMoreDigitsThanNeeded) {
+  const auto text = [](int64_t ps, int digits) {
+    std::string out;
+    AppendExact(out, ps, digits);
+    return out;
+  };
+  EXPECT_EQ(text(1'234'500, 3), "1234.5");
+  EXPECT_EQ(text(1'000, 3), "1");
+  EXPECT_EQ(text(1'001, 3), "1.001");
+  EXPECT_EQ(text(0, 3), "0");
+  EXPECT_EQ(text(7, 3), "0.007");
+  EXPECT_EQ(text(10, 3), "0.01");
+}
+
+// M7, and what enters the fabric leaves it. Closed workloads are measured from 0 to the end.
+TEST(LinksTest, CountEveryByteOfARunThatEndsIdle) {
+  const Experiment experiment = ExperimentFrom(
+      "topology:\n  kind: leaf_spine\n  leaves: 2\n  spines: 2\n  hosts_per_leaf: 4\n"
+      "  asymmetry: [{spines: [1], rate: 40Gbps}]\n"
+      "lb: ecmp\nworkload: [{kind: permutation, size: 100KB}]\n");
+  const FinishedRun run = RunExperiment(experiment);
+  const CsvTable links(run.files.links);
+  ASSERT_EQ(links.rows.size(), 2 * experiment.graph.links.size());
+  ASSERT_EQ(run.result.packets.in_flight, 0);
+  ASSERT_EQ(run.result.packets.dropped_total(), 0);
+  const double interval = static_cast<double>((run.result.links_until - run.result.links_from).ps);
+  std::map<std::string, int64_t> payload;
+  int64_t packets = 0;
+  for (size_t l = 0; l < links.rows.size(); ++l) {
+    EXPECT_EQ(links.Integer(l, "link_id"), static_cast<int64_t>(l));
+    const int64_t byte_ps = 8'000'000'000'000 / links.Integer(l, "rate_bps");
+    EXPECT_EQ(links.Integer(l, "busy_ps"), links.Integer(l, "wire_bytes") * byte_ps);
+    EXPECT_DOUBLE_EQ(links.Real(l, "util"), links.Real(l, "busy_ps") / interval);
+    EXPECT_LE(links.Real(l, "util"), 1);
+    payload[links.At(l, "tier")] += links.Integer(l, "payload_bytes");
+    packets += links.Integer(l, "pkts");
+  }
+  EXPECT_EQ(payload["host_up"], 8 * 100'000);
+  EXPECT_EQ(payload["leaf_down"], 8 * 100'000);
+  EXPECT_EQ(payload["leaf_up"], payload["spine_down"]);
+  EXPECT_EQ(packets, run.result.packets.hops);
+  EXPECT_EQ(links.At(0, "node"), "host0");
+  EXPECT_EQ(links.At(0, "peer"), "leaf0");
+  EXPECT_EQ(links.Integer(links.rows.size() - 1, "rate_bps"), 40'000'000'000);
+}
+
+TEST(LinksTest, OfALoadCoverItsTimeAlone) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+      "lb: ecmp\nworkload: [{kind: poisson, sizes: small, load: 0.5, duration: 2ms}]\n"
+      "measure: {warm_up: 500us}\n");
+  const FinishedRun run = RunExperiment(experiment);
+  EXPECT_EQ(run.result.links_from, Time{} + 500_us);
+  EXPECT_EQ(run.result.links_until, Time{} + 2_ms);
+  const CsvTable links(run.files.links);
+  for (size_t l = 0; l < links.rows.size(); ++l) {
+    EXPECT_LE(links.Integer(l, "busy_ps"), (2_ms - 500_us).ps);
+    EXPECT_DOUBLE_EQ(links.Real(l, "util"), links.Real(l, "busy_ps") / 1.5e9);
+  }
+}
+
+TEST(SummaryJsonTest, TellsQueriesAndLoads) {
+  const Experiment experiment = ExperimentFrom(Busy("ecmp"));
+  const FinishedRun run = RunExperiment(experiment);
+  ASSERT_EQ(run.result.queries.size(), 1u);
+  const QueryResult& queries = run.result.queries.front();
+  EXPECT_EQ(queries.workload, 1u);
+  EXPECT_EQ(queries.incomplete, 0);
+  // From flows.csv: the last answer of each query, asked every 300 us.
+  const CsvTable flows(run.files.flows);
+  std::vector<double> completion(5);
+  for (size_t f = 0; f < flows.rows.size(); ++f) {
+    const int64_t job = flows.Integer(f, "job");
+    if (job == 0) continue;
+    double& last = completion[static_cast<size_t>(job - 1)];
+    last = std::max(last,
+                    static_cast<double>(flows.Integer(f, "rx_done_ps") - (job - 1) * 300'000'000));
+  }
+  EXPECT_EQ(queries.completion_ps, completion);
+}
+
+TEST(SummaryJsonTest, TellsTheMeanSlowdownOfAllFlowsHoweverTheyAreSplit) {
+  for (const std::string classes : {"all", "smlxl", "conga"}) {
+    const Experiment experiment =
+        ExperimentFrom(Busy("ecmp", "measure: {classes: [" + classes + "]}\n"));
+    const FinishedRun run = RunExperiment(experiment);
+    double sum = 0;
+    for (const FlowSample& sample : run.result.samples) sum += sample.slowdown;
+    EXPECT_THAT(
+        SummaryJson(experiment, run.result, {}),
+        testing::HasSubstr(fmt::format("\"avg_slowdown\": {},",
+                                       sum / static_cast<double>(run.result.samples.size()))));
+  }
+}
+
+TEST(SummaryJsonTest, CountsQueriesThatNobodyAnsweredInTime) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\nlb: ecmp\n"
+      "workload: [{kind: incast, fan_in: 3, bytes_each: 1MB, queries: 2, period: 10us}]\n"
+      "measure: {t_max: 100us, unfinished: inf}\n");
+  const FinishedRun run = RunExperiment(experiment);
+  ASSERT_EQ(run.result.queries.size(), 1u);
+  EXPECT_TRUE(run.result.queries.front().completion_ps.empty());
+  EXPECT_EQ(run.result.queries.front().incomplete, 2);
+}
+
+// transports.md, T8, and W9: 20 senders of 10 packets each behind one switch.
+TEST(QueryTest, CompletesWhenTheLastPacketOfAnIncastArrives) {
+  const Experiment experiment = ExperimentFrom(
+      "topology:\n  kind: leaf_spine\n  leaves: 1\n  spines: 1\n  hosts_per_leaf: 21\n"
+      "  port: {buffer: unlimited, ecn_above: unlimited}\n"
+      "lb: ecmp\nworkload: [{kind: incast, fan_in: 20, bytes_each: 14600B, receiver: 0}]\n");
+  const FinishedRun run = RunExperiment(experiment);
+  ASSERT_EQ(run.result.queries.size(), 1u);
+  EXPECT_EQ(run.result.queries.front().completion_ps, std::vector<double>{249'310'400});
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/support/experiment_kit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <stdexcept>
+
+#include "experiment/results.h"
+#include "settings/reader.h"
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+std::vector<std::string> SplitAt(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const size_t cut = text.find(separator);
+    parts.emplace_back(text.substr(0, cut));
+    if (cut == std::string_view::npos) return parts;
+    text.remove_prefix(cut + 1);
+  }
+}
+
+struct OneWorkload {
+  Chosen<Workload> workload;
+  void Declare(Fields& fields) { fields.Kind("workload", workload, Workloads(), ""); }
+};
+
+Chosen<Workload> Read(const std::string& yaml, const Stage& stage, Diagnostics& diagnostics) {
+  OneWorkload one;
+  const auto document = ParseYaml("workload: " + yaml, "test", diagnostics);
+  if (!document) return {};
+  ReadSettings(
+      *document, [&](Fields& fields) { one.Declare(fields); }, diagnostics);
+  if (diagnostics.ok()) one.workload.settings->Prepare(stage, "workload", diagnostics);
+  return std::move(one.workload);
+}
+
+}  // namespace
+
+CsvTable::CsvTable(std::string_view text) {
+  if (!text.ends_with('\n')) throw std::runtime_error("a CSV file ends with a line end");
+  std::vector<std::string> lines = SplitAt(text.substr(0, text.size() - 1), '\n');
+  header = SplitAt(lines.front(), ',');
+  for (size_t i = 1; i < lines.size(); ++i) {
+    rows.push_back(SplitAt(lines[i], ','));
+    if (rows.back().size() != header.size()) {
+      throw std::runtime_error("not as many cells as columns: " + lines[i]);
+    }
+  }
+}
+
+const std::string& CsvTable::At(size_t row, std::string_view column) const {
+  const auto found = std::ranges::find(header, column);
+  if (found == header.end()) throw std::runtime_error(fmt::format("no column {}", column));
+  return rows.at(row)[static_cast<size_t>(found - header.begin())];
+}
+
+int64_t CsvTable::Integer(size_t row, std::string_view column) const {
+  const std::string& cell = At(row, column);
+  size_t used = 0;
+  const int64_t value = std::stoll(cell, &used);
+  if (used != cell.size()) throw std::runtime_error(cell + " is not an integer");
+  return value;
+}
+
+double CsvTable::Real(size_t row, std::string_view column) const {
+  return std::strtod(At(row, column).c_str(), nullptr);
+}
+
+size_t CsvTable::Find(std::string_view column, std::string_view value) const {
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (At(row, column) == value) return row;
+  }
+  throw std::runtime_error(fmt::format("no row has {} = {}", column, value));
+}
+
+Experiment ExperimentFrom(const std::string& yaml, const std::vector<std::string>& sets) {
+  Diagnostics diagnostics;
+  auto all = LoadExperimentsFromText(yaml, "test.yaml", ".", {sets, std::nullopt}, diagnostics);
+  if (!diagnostics.ok() || all.size() != 1) throw std::runtime_error(diagnostics.Report());
+  return std::move(all.front());
+}
+
+std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& sets) {
+  Diagnostics diagnostics;
+  LoadExperimentsFromText(yaml, "test.yaml", ".", {sets, std::nullopt}, diagnostics);
+  return diagnostics.ok() ? "" : diagnostics.Report();
+}
+
+FinishedRun RunExperiment(const Experiment& experiment, int threads) {
+  FinishedRun run;
+  SimulationOptions options;
+  options.threads = threads;
+  run.result = Simulate(experiment, options, [&](std::string_view text) {
+    run.files.flows += text;
+    return true;
+  });
+  run.files.summary = SummaryCsv(Summarise(experiment, run.result));
+  run.files.reorder = ReorderCsv(experiment, run.result);
+  run.files.links = LinksCsv(experiment, run.result);
+  return run;
+}
+
+Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate, BitRate uplinks) {
+  Stage stage;
+  stage.hosts = leaves * hosts_per_leaf;
+  stage.leaves = leaves;
+  stage.host_rate.assign(stage.hosts, host_rate);
+  stage.uplink_bps.assign(leaves, uplinks.bps);
+  for (size_t h = 0; h < stage.hosts; ++h) {
+    stage.leaf_of_host.push_back(static_cast<uint16_t>(h / hosts_per_leaf));
+  }
+  stage.max_flow_size = 1'000'000'000'000;
+  stage.folder = ".";
+  return stage;
+}
+
+Chosen<Workload> WorkloadFrom(const std::string& yaml, const Stage& stage) {
+  Diagnostics diagnostics;
+  Chosen<Workload> workload = Read(yaml, stage, diagnostics);
+  if (!diagnostics.ok()) throw std::runtime_error(diagnostics.Report());
+  return workload;
+}
+
+std::string WorkloadErrors(const std::string& yaml, const Stage& stage) {
+  Diagnostics diagnostics;
+  Read(yaml, stage, diagnostics);
+  return diagnostics.ok() ? "" : diagnostics.Report();
+}
+
+std::vector<FlowRequest> FlowsOf(const Workload& workload, size_t limit) {
+  std::vector<FlowRequest> flows;
+  const auto source = workload.Open();
+  for (; flows.size() < limit && source->Front() != nullptr; source->Pop()) {
+    flows.push_back(*source->Front());
+  }
+  return flows;
+}
+
+}  // namespace heddle

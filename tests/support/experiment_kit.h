@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs experiments inside a test and reads the tables that come of them.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "experiment/simulation.h"
+#include "workload/workload.h"
+
+namespace heddle {
+
+// A CSV file: a header and rows.
+struct CsvTable {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+
+  explicit CsvTable(std::string_view text);
+
+  const std::string& At(size_t row, std::string_view column) const;
+  int64_t Integer(size_t row, std::string_view column) const;
+  double Real(size_t row, std::string_view column) const;
+
+  // The row in which `column` holds `value`; throws if there is none.
+  size_t Find(std::string_view column, std::string_view value) const;
+};
+
+// The experiment written in `yaml`; throws what is wrong with it.
+Experiment ExperimentFrom(const std::string& yaml, const std::vector<std::string>& sets = {});
+
+// What is wrong with it, as a user would read it.
+std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& sets = {});
+
+// What one run leaves behind, but for its times.
+struct RunFiles {
+  std::string flows;
+  std::string summary;
+  std::string reorder;
+  std::string links;
+
+  friend bool operator==(const RunFiles&, const RunFiles&) = default;
+};
+struct FinishedRun {
+  RunFiles files;
+  SimulationResult result;
+};
+FinishedRun RunExperiment(const Experiment& experiment, int threads = 1);
+
+// A network of `leaves` leaves with `hosts_per_leaf` hosts each, as workloads see it.
+Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate = 100_Gbps,
+              BitRate uplinks = 400_Gbps);
+
+// A workload, prepared; throws what is wrong with it.
+Chosen<Workload> WorkloadFrom(const std::string& yaml, const Stage& stage);
+
+// What is wrong with it.
+std::string WorkloadErrors(const std::string& yaml, const Stage& stage);
+
+// Its flows, at most `limit`.
+std::vector<FlowRequest> FlowsOf(const Workload& workload, size_t limit = 10'000'000);
+
+}  // namespace heddle

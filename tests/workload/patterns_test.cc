@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Permutations and incast.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tests/support/experiment_kit.h"
+#include "workload/derangement.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+
+// W5.
+TEST(DerangementTest, EveryHostReceivesOnceAndNoneFromItself) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const auto& [leaves, per_leaf] :
+         std::vector<std::pair<size_t, size_t>>{{1, 2}, {2, 1}, {2, 8}, {3, 3}, {5, 1}, {8, 16}}) {
+      for (const bool cross_rack : {false, true}) {
+        if (cross_rack && leaves < 2) continue;
+        Stage stage = StageOf(leaves, per_leaf);
+        stage.seed = seed;
+        const std::vector<HostId> destinations = Derangement(stage, cross_rack);
+        EXPECT_EQ(std::set<HostId>(destinations.begin(), destinations.end()).size(), stage.hosts);
+        for (size_t h = 0; h < stage.hosts; ++h) {
+          EXPECT_NE(destinations[h], h);
+          if (cross_rack) {
+            EXPECT_NE(stage.leaf_of_host[destinations[h]], stage.leaf_of_host[h]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PermutationTest, EveryHostSendsOneFlow) {
+  const Stage stage = StageOf(4, 4);
+  const auto permutation = WorkloadFrom(
+      "{kind: permutation, size: 30KB, start: 1ms, jitter: 10us, cross_rack: true}", stage);
+  const std::vector<FlowRequest> flows = FlowsOf(*permutation.settings);
+  std::set<HostId> senders;
+  std::set<HostId> receivers;
+  for (const FlowRequest& flow : flows) {
+    senders.insert(flow.src);
+    receivers.insert(flow.dst);
+    EXPECT_EQ(flow.size, 30'000);
+    EXPECT_GE(flow.start, Time{} + 1_ms);
+    EXPECT_LE(flow.start, Time{} + 1_ms + 10_us);
+    EXPECT_NE(stage.leaf_of_host[flow.src], stage.leaf_of_host[flow.dst]);
+  }
+  EXPECT_EQ(senders.size(), 16u);
+  EXPECT_EQ(receivers.size(), 16u);
+  EXPECT_TRUE(std::ranges::is_sorted(flows, {}, &FlowRequest::start));
+  const Forecast forecast = permutation.settings->Expect();
+  EXPECT_EQ(forecast.flows, 16);
+  EXPECT_EQ(forecast.bytes, 16 * 30'000);
+  EXPECT_EQ(forecast.packets, 16 * 21);
+  EXPECT_FALSE(forecast.open_loop);
+}
+
+using Queries = std::map<uint32_t, std::vector<FlowRequest>>;
+
+Queries QueriesOf(const std::vector<FlowRequest>& flows) {
+  Queries queries;
+  for (const FlowRequest& flow : flows) queries[flow.job].push_back(flow);
+  return queries;
+}
+
+// W9.
+TEST(IncastTest, SendersAreDistinctAndNoneIsTheReceiver) {
+  const Stage stage = StageOf(4, 8);
+  for (const std::string senders : {"any", "other_racks"}) {
+    const auto incast = WorkloadFrom(
+        fmt::format("{{kind: incast, fan_in: 20, bytes_each: 14600B, queries: 200, period: 50us, "
+                    "jitter: 120us, senders: {}}}",
+                    senders),
+        stage);
+    const std::vector<FlowRequest> flows = FlowsOf(*incast.settings);
+    EXPECT_TRUE(std::ranges::is_sorted(flows, {}, &FlowRequest::start));
+    const Queries queries = QueriesOf(flows);
+    ASSERT_EQ(queries.size(), 200u);
+    EXPECT_EQ(queries.begin()->first, 1u);
+    std::set<HostId> receivers;
+    for (const auto& [job, answers] : queries) {
+      std::set<HostId> hosts;
+      for (const FlowRequest& flow : answers) {
+        hosts.insert(flow.src);
+        EXPECT_EQ(flow.dst, answers.front().dst);
+        EXPECT_NE(flow.src, flow.dst);
+        EXPECT_EQ(flow.size, 14'600);
+        EXPECT_EQ(flow.dport, 200);
+        EXPECT_EQ(flow.asked, Time{} + 50_us * static_cast<int64_t>(job - 1));
+        EXPECT_GE(flow.start, flow.asked);
+        EXPECT_LE(flow.start, flow.asked + 120_us);
+        if (senders == "other_racks") {
+          EXPECT_NE(stage.leaf_of_host[flow.src], stage.leaf_of_host[flow.dst]);
+        }
+      }
+      EXPECT_EQ(hosts.size(), 20u);
+      receivers.insert(answers.front().dst);
+    }
+    EXPECT_GT(receivers.size(), 25u);
+  }
+}
+
+TEST(IncastTest, SplitsATotalToTheByte) {
+  const auto incast =
+      WorkloadFrom("{kind: incast, fan_in: 7, bytes_total: 1000B, receiver: 3}", StageOf(2, 8));
+  const std::vector<FlowRequest> flows = FlowsOf(*incast.settings);
+  ASSERT_EQ(flows.size(), 7u);
+  int64_t total = 0;
+  for (const FlowRequest& flow : flows) {
+    total += flow.size;
+    EXPECT_TRUE(flow.size == 142 || flow.size == 143);
+    EXPECT_EQ(flow.dst, 3);
+    EXPECT_EQ(flow.start, Time{});
+  }
+  EXPECT_EQ(total, 1000);
+}
+
+TEST(IncastTest, LoadSetsTheRateOfQueries) {
+  const auto incast =
+      WorkloadFrom("{kind: incast, fan_in: 10, bytes_total: 200KB, load: 0.02, duration: 100ms}",
+                   StageOf(4, 8, 100_Gbps));
+  const Queries queries = QueriesOf(FlowsOf(*incast.settings));
+  const double expected = 0.02 * 32 * 100e9 / (8 * 200e3) * 0.1;
+  EXPECT_NEAR(static_cast<double>(queries.size()), expected, 4 * std::sqrt(expected));
+  const Forecast forecast = incast.settings->Expect();
+  EXPECT_NEAR(forecast.flows, 10 * expected, 1e-6);
+  EXPECT_NEAR(forecast.host_load, 0.02, 1e-12);
+  EXPECT_TRUE(forecast.open_loop);
+}
+
+TEST(IncastTest, ForecastsWhatItYields) {
+  for (const std::string settings :
+       {"", "queries: 9, period: 10us", "queries: 9, period: 10us, jitter: 25us, start: 1ms",
+        "queries: 100, period: 10us, duration: 100us", "queries: 100, period: 10us, duration: 95us",
+        "queries: 3, period: 10us, duration: 1s"}) {
+    SCOPED_TRACE(settings);
+    const auto incast = WorkloadFrom("{kind: incast, fan_in: 3, bytes_each: 5KB" +
+                                         (settings.empty() ? "" : ", " + settings) + "}",
+                                     StageOf(2, 4));
+    const std::vector<FlowRequest> flows = FlowsOf(*incast.settings);
+    const Forecast forecast = incast.settings->Expect();
+    EXPECT_EQ(forecast.flows, static_cast<double>(flows.size()));
+    EXPECT_EQ(forecast.bytes, static_cast<double>(flows.size()) * 5'000);
+    EXPECT_EQ(forecast.packets, static_cast<double>(flows.size()) * 4);
+    EXPECT_GE(flows.front().start, forecast.first);
+    EXPECT_LE(flows.back().start, forecast.last);
+    EXPECT_EQ(forecast.flows_per_query, 3);
+  }
+}
+
+TEST(IncastTest, RefusesWhatCannotBe) {
+  const Stage stage = StageOf(2, 4);
+  const auto errors = [&](const std::string& settings) {
+    return WorkloadErrors("{kind: incast, " + settings + "}", stage);
+  };
+  EXPECT_THAT(errors("fan_in: 8, bytes_each: 1KB"), HasSubstr("8 hosts are to answer, but only 7"));
+  EXPECT_THAT(errors("fan_in: 5, bytes_each: 1KB, senders: other_racks"), HasSubstr("only 4 can"));
+  EXPECT_THAT(errors("fan_in: 2, bytes_each: 1KB, receiver: 8"), HasSubstr("there is no host 8"));
+  EXPECT_THAT(errors("fan_in: 2"), HasSubstr("either bytes_each or bytes_total"));
+  EXPECT_THAT(errors("fan_in: 2, bytes_each: 1KB, bytes_total: 1KB"), HasSubstr("either"));
+  EXPECT_THAT(errors("fan_in: 4, bytes_total: 3B"), HasSubstr("less than a byte for each"));
+  EXPECT_THAT(errors("fan_in: 2, bytes_each: 1KB, queries: 2"), HasSubstr("need a period"));
+  EXPECT_THAT(errors("fan_in: 2, bytes_each: 1KB, load: 0.1"), HasSubstr("duration"));
+  EXPECT_THAT(errors("fan_in: 2, bytes_each: 2TB"), HasSubstr("transport can number"));
+}
+
+}  // namespace
+}  // namespace heddle

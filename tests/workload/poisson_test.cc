@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/poisson.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+using testing::HasSubstr;
+
+double TotalBytes(const std::vector<FlowRequest>& flows) {
+  return std::accumulate(flows.begin(), flows.end(), 0.0, [](double sum, const FlowRequest& flow) {
+    return sum + static_cast<double>(flow.size);
+  });
+}
+
+// W3.
+TEST(PoissonTest, GapsOfOneHostAreExponential) {
+  const auto poisson = WorkloadFrom("{kind: poisson, sizes: fixed:10KB, load: 0.5, flows: 300000}",
+                                    StageOf(2, 1, 10_Gbps, 10_Gbps));
+  const std::vector<FlowRequest> flows = FlowsOf(*poisson.settings);
+  ASSERT_EQ(flows.size(), 300'000u);
+  std::vector<double> gaps;
+  std::map<HostId, Time> last;
+  std::map<int64_t, double> in_window;
+  const Duration window = 100_us;
+  for (const FlowRequest& flow : flows) {
+    gaps.push_back(static_cast<double>((flow.start - last[flow.src]).ps));
+    last[flow.src] = flow.start;
+    ++in_window[(flow.start - Time{}) / window];
+  }
+  const double n = static_cast<double>(gaps.size());
+  const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / n;
+  // 0.5 * 10 Gbps / 80 kbit = 62,500 a second: 16 us.
+  EXPECT_NEAR(mean, 16e6, 16e6 * 4 / std::sqrt(n));
+  double squares = 0;
+  for (const double gap : gaps) squares += (gap - mean) * (gap - mean);
+  EXPECT_NEAR(std::sqrt(squares / n) / mean, 1, 0.01);
+  // 12.5 flows in a window on average; the last window is cut.
+  const double windows = static_cast<double>(in_window.rbegin()->first);
+  double count = 0;
+  double count_squares = 0;
+  for (int64_t w = 0; w < in_window.rbegin()->first; ++w) {
+    count += in_window[w];
+    count_squares += in_window[w] * in_window[w];
+  }
+  const double mean_count = count / windows;
+  const double variance = count_squares / windows - mean_count * mean_count;
+  EXPECT_NEAR(variance / mean_count, 1, 0.05);
+}
+
+TEST(PoissonTest, SizesGapsAndDestinationsAreIndependent) {
+  const auto poisson = WorkloadFrom(
+      "{kind: poisson, sizes: uniform:1KB:9KB, load: 0.5, flows: 40000}", StageOf(1, 8));
+  std::map<HostId, Time> last;
+  std::vector<std::array<double, 3>> draws;
+  for (const FlowRequest& flow : FlowsOf(*poisson.settings)) {
+    const Duration gap = flow.start - last[flow.src];
+    last[flow.src] = flow.start;
+    const int offset = (flow.dst + 8 - flow.src) % 8;
+    draws.push_back({static_cast<double>(gap.ps), static_cast<double>(flow.size), 1.0 * offset});
+  }
+  const double n = static_cast<double>(draws.size());
+  const auto mean = [&](const auto& of) {
+    double sum = 0;
+    for (const auto& draw : draws) sum += of(draw);
+    return sum / n;
+  };
+  for (const auto& [i, j] : {std::pair<size_t, size_t>{0, 1}, {0, 2}, {1, 2}}) {
+    const double mean_i = mean([i = i](const auto& d) { return d[i]; });
+    const double mean_j = mean([j = j](const auto& d) { return d[j]; });
+    const auto product = [&](size_t a, double mean_a, size_t b, double mean_b) {
+      return mean([&](const auto& d) { return (d[a] - mean_a) * (d[b] - mean_b); });
+    };
+    const double correlation =
+        product(i, mean_i, j, mean_j) /
+        std::sqrt(product(i, mean_i, i, mean_i) * product(j, mean_j, j, mean_j));
+    EXPECT_NEAR(correlation, 0, 4 / std::sqrt(n)) << i << " " << j;
+  }
+}
+
+// W4.
+TEST(PoissonTest, OffersTheLoadOnHostLinks) {
+  const auto poisson = WorkloadFrom("{kind: poisson, sizes: small, load: 0.5, duration: 5ms}",
+                                    StageOf(8, 16, 100_Gbps, 1600_Gbps));
+  const std::vector<FlowRequest> flows = FlowsOf(*poisson.settings);
+  const double offered = TotalBytes(flows) * 8 / (128 * 100e9 * 5e-3);
+  // The variance of a compound Poisson sum is n (mean^2 + variance).
+  const double error = 0.5 * std::sqrt((1 + 2.32 * 2.32) / static_cast<double>(flows.size()));
+  EXPECT_NEAR(offered, 0.5, 3 * error);
+  EXPECT_LT(flows.back().start, Time{} + 5_ms);
+}
+
+// The worked example of workloads.md, section 3.1.
+TEST(PoissonTest, ForecastsTheWorkedExample) {
+  const auto poisson = WorkloadFrom("{kind: poisson, sizes: websearch, load: 0.5, duration: 1s}",
+                                    StageOf(8, 16, 100_Gbps, 1600_Gbps));
+  const Forecast forecast = poisson.settings->Expect();
+  EXPECT_NEAR(forecast.flows, 467'494.5, 0.1);
+  EXPECT_NEAR(forecast.host_load, 0.5, 1e-12);
+  EXPECT_NEAR(forecast.host_load_with_headers, 0.527, 0.0005);
+  // With any-to-any destinations a share of 1 - 15 / 127 leaves the rack.
+  EXPECT_NEAR(forecast.fabric_load, 0.5 * (1 - 15.0 / 127), 1e-12);
+}
+
+TEST(PoissonTest, FabricLoadIsThatOfTheUplinks) {
+  // 4:1 oversubscribed.
+  const Stage stage = StageOf(4, 8, 100_Gbps, 200_Gbps);
+  for (const std::string pairs : {"any", "inter_rack", "permutation", "client_server"}) {
+    SCOPED_TRACE(pairs);
+    const auto poisson = WorkloadFrom(
+        fmt::format("{{kind: poisson, sizes: fixed:20KB, load: 0.8, load_ref: fabric, pairs: {}, "
+                    "duration: 20ms}}",
+                    pairs),
+        stage);
+    const std::vector<FlowRequest> flows = FlowsOf(*poisson.settings);
+    const double senders_leaves = pairs == "client_server" ? 2 : 4;
+    double crossing = 0;
+    for (const FlowRequest& flow : flows) {
+      if (stage.leaf_of_host[flow.src] != stage.leaf_of_host[flow.dst]) {
+        crossing += static_cast<double>(flow.size);
+      }
+    }
+    const double load = crossing * 8 / (senders_leaves * 200e9 * 20e-3);
+    EXPECT_NEAR(load, 0.8, 0.8 * 4 / std::sqrt(static_cast<double>(flows.size())));
+    EXPECT_NEAR(poisson.settings->Expect().fabric_load, 0.8, 1e-9);
+  }
+}
+
+TEST(PoissonTest, HostsOfferLoadInProportionToTheirLinks) {
+  Stage stage = StageOf(2, 2, 10_Gbps, 100_Gbps);
+  stage.host_rate[3] = 40_Gbps;
+  const auto poisson =
+      WorkloadFrom("{kind: poisson, sizes: fixed:10KB, load: 0.7, flows: 70000}", stage);
+  std::vector<double> bytes(4);
+  const std::vector<FlowRequest> flows = FlowsOf(*poisson.settings);
+  for (const FlowRequest& flow : flows) bytes[flow.src] += static_cast<double>(flow.size);
+  const double seconds = Seconds(flows.back().start - Time{});
+  for (size_t h = 0; h < 4; ++h) {
+    const double rate = static_cast<double>(stage.host_rate[h].bps);
+    EXPECT_NEAR(bytes[h] * 8 / seconds / rate, 0.7, 0.03) << h;
+  }
+  EXPECT_NEAR(poisson.settings->Expect().host_load, 0.7, 1e-12);
+}
+
+TEST(PoissonTest, LoadWithHeadersIsLessPayload) {
+  const std::string yaml =
+      "{{kind: poisson, sizes: fixed:1460B, load: 0.6, load_headers: {}, duration: 1s}}";
+  const Stage stage = StageOf(2, 4);
+  const auto with = WorkloadFrom(fmt::format(fmt::runtime(yaml), true), stage);
+  const auto without = WorkloadFrom(fmt::format(fmt::runtime(yaml), false), stage);
+  EXPECT_NEAR(with.settings->Expect().host_load_with_headers, 0.6, 1e-12);
+  EXPECT_NEAR(with.settings->Expect().host_load, 0.6 * 1460 / 1538, 1e-12);
+  EXPECT_NEAR(without.settings->Expect().host_load, 0.6, 1e-12);
+  EXPECT_NEAR(without.settings->Expect().host_load_with_headers, 0.6 * 1538 / 1460, 1e-12);
+}
+
+TEST(PoissonTest, ForecastsWhatItYields) {
+  const Stage stage = StageOf(4, 4, 25_Gbps, 100_Gbps);
+  for (const std::string settings :
+       {"sizes: small, load: 0.4, duration: 20ms", "sizes: small, load: 0.4, flows: 20000",
+        "sizes: hadoop, max_size: 100KB, load: 0.4, duration: 50ms, start: 3ms",
+        "sizes: fixed:3KB, load: 0.2, flows: 1000000, duration: 3ms, pairs: client_server"}) {
+    SCOPED_TRACE(settings);
+    const auto poisson = WorkloadFrom("{kind: poisson, " + settings + "}", stage);
+    const Forecast forecast = poisson.settings->Expect();
+    const std::vector<FlowRequest> flows = FlowsOf(*poisson.settings);
+    const double n = static_cast<double>(flows.size());
+    EXPECT_NEAR(n, forecast.flows, 4 * std::sqrt(n) + 1);
+    EXPECT_NEAR(TotalBytes(flows), forecast.bytes, 0.06 * forecast.bytes);
+    double packets = 0;
+    for (const FlowRequest& flow : flows)
+      packets += std::ceil(static_cast<double>(flow.size) / 1460);
+    EXPECT_NEAR(packets, forecast.packets, 0.06 * forecast.packets);
+    EXPECT_GE(flows.front().start, forecast.first);
+    EXPECT_NEAR(Seconds(flows.back().start - Time{}), Seconds(forecast.last - Time{}),
+                0.03 * Seconds(forecast.last - Time{}));
+    EXPECT_TRUE(forecast.open_loop);
+  }
+}
+
+TEST(PoissonTest, EndsAfterAsManyFlowsAsAsked) {
+  const auto poisson = WorkloadFrom(
+      "{kind: poisson, sizes: small, load: 0.4, flows: 37, duration: 1s}", StageOf(2, 2));
+  EXPECT_EQ(FlowsOf(*poisson.settings).size(), 37u);
+}
+
+TEST(PoissonTest, PicksDestinationsAsAsked) {
+  const Stage stage = StageOf(3, 4);
+  const auto flows_of = [&](const std::string& pairs) {
+    return FlowsOf(
+        *WorkloadFrom("{kind: poisson, sizes: small, load: 0.3, flows: 5000, pairs: " + pairs + "}",
+                      stage)
+             .settings);
+  };
+  const auto leaf = [&](HostId host) { return stage.leaf_of_host[host]; };
+  std::set<std::pair<HostId, HostId>> met;
+  for (const FlowRequest& flow : flows_of("any")) {
+    EXPECT_NE(flow.src, flow.dst);
+    met.insert({flow.src, flow.dst});
+  }
+  EXPECT_EQ(met.size(), 12u * 11u);
+  met.clear();
+  for (const FlowRequest& flow : flows_of("inter_rack")) {
+    EXPECT_NE(leaf(flow.src), leaf(flow.dst));
+    met.insert({flow.src, flow.dst});
+  }
+  EXPECT_EQ(met.size(), 12u * 8u);
+  met.clear();
+  for (const FlowRequest& flow : flows_of("client_server")) {
+    EXPECT_EQ(leaf(flow.dst), 0);
+    EXPECT_GE(leaf(flow.src), 1);
+    met.insert({flow.src, flow.dst});
+  }
+  EXPECT_EQ(met.size(), 8u * 4u);
+  met.clear();
+  std::set<HostId> receivers;
+  for (const FlowRequest& flow : flows_of("permutation")) {
+    EXPECT_NE(flow.src, flow.dst);
+    met.insert({flow.src, flow.dst});
+    receivers.insert(flow.dst);
+  }
+  EXPECT_EQ(met.size(), 12u);
+  EXPECT_EQ(receivers.size(), 12u);
+}
+
+TEST(PoissonTest, RefusesMoreLoadThanThereIsCapacityUnlessToldTo) {
+  const Stage stage = StageOf(2, 8, 100_Gbps, 100_Gbps);
+  const std::string yaml = "{kind: poisson, sizes: small, load: 0.5, duration: 1ms";
+  EXPECT_THAT(WorkloadErrors(yaml + "}", stage), HasSubstr("of the leaves' uplinks"));
+  EXPECT_EQ(WorkloadErrors(yaml + ", overload: true}", stage), "");
+  EXPECT_EQ(WorkloadErrors(yaml + ", load_ref: fabric}", stage), "");
+}
+
+TEST(PoissonTest, NeedsRacksForTrafficBetweenRacks) {
+  const Stage stage = StageOf(1, 8);
+  const std::string yaml = "{kind: poisson, sizes: small, load: 0.5, flows: 10, ";
+  EXPECT_THAT(WorkloadErrors(yaml + "pairs: inter_rack}", stage), HasSubstr("workload.pairs"));
+  EXPECT_THAT(WorkloadErrors(yaml + "load_ref: fabric}", stage), HasSubstr("no flow crosses"));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/sizes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tests/support/command.h"
+
+namespace heddle {
+namespace {
+
+std::unique_ptr<SizeDistribution> Sizes(const std::string& text, const SizeOptions& options = {}) {
+  std::string error;
+  auto sizes = ParseSizes(text, options, error);
+  EXPECT_NE(sizes, nullptr) << error;
+  return sizes;
+}
+
+std::string SizesError(const std::string& text) {
+  std::string error;
+  EXPECT_EQ(ParseSizes(text, {}, error), nullptr) << text;
+  return error;
+}
+
+std::vector<int64_t> Draw(const SizeDistribution& sizes, size_t count, uint64_t seed = 1) {
+  Rng rng = Rng::Stream(seed, "size", 0);
+  std::vector<int64_t> samples(count);
+  for (int64_t& sample : samples) sample = sizes.Sample(rng);
+  return samples;
+}
+
+struct Moments {
+  double mean = 0;
+  double deviation = 0;
+};
+Moments MomentsOf(const std::vector<int64_t>& samples) {
+  const double n = static_cast<double>(samples.size());
+  double sum = 0;
+  double squares = 0;
+  for (const int64_t s : samples) sum += static_cast<double>(s);
+  for (const int64_t s : samples) squares += std::pow(static_cast<double>(s) - sum / n, 2);
+  return {sum / n, std::sqrt(squares / n)};
+}
+
+CdfPoints Cdf(const std::string& text) {
+  std::string error;
+  CdfPoints points = ParseCdf(text, "my.cdf", error);
+  EXPECT_EQ(error, "");
+  return points;
+}
+
+std::string CdfError(const std::string& text) {
+  std::string error;
+  EXPECT_TRUE(ParseCdf(text, "my.cdf", error).empty()) << text;
+  return error;
+}
+
+// W1; specification, sections 2.2, 2.3 and 2.5.
+TEST(SizeTablesTest, HaveTheSpecifiedMeansToTheByte) {
+  const std::map<std::string, double> means = {{"alistorage", 40'870},
+                                               {"cachefollower", 712'574},
+                                               {"cachefollower_dense", 687'657},
+                                               {"datamining", 7'470'236},
+                                               {"datamining_fine", 5'036'535},
+                                               {"datamining_xpass", 7'487'884},
+                                               {"hadoop", 120'421},
+                                               {"hadoop_interrack", 3'423'731},
+                                               {"small", 17'112.5},
+                                               {"solar", 39'424},
+                                               {"websearch", 1'711'250},
+                                               {"websearch_fine", 1'490'033},
+                                               {"websearch_xpass", 1'710'004},
+                                               {"webserver", 66'121},
+                                               {"webserver_dense", 62'480}};
+  EXPECT_EQ(SizeTables().size(), means.size());
+  for (const auto& [name, mean] : means) EXPECT_NEAR(Sizes(name)->mean(), mean, 0.51) << name;
+  EXPECT_DOUBLE_EQ(Sizes("websearch")->mean(), 1'711'250);
+}
+
+TEST(SizeTablesTest, AreSortedByNameAndFoundByIt) {
+  EXPECT_TRUE(std::ranges::is_sorted(SizeTables(), {}, &SizeTable::name));
+  for (const SizeTable& table : SizeTables()) EXPECT_NE(Sizes(std::string(table.name)), nullptr);
+}
+
+// W1 and W2.
+TEST(SizeTablesTest, AreSampledWithTheirMeanAndTheirShareAtEveryPoint) {
+  for (const SizeTable& table : SizeTables()) {
+    SCOPED_TRACE(table.name);
+    const size_t count = table.name == "websearch" || table.name == "datamining" ? 200'000 : 40'000;
+    const auto sizes = Sizes(std::string(table.name));
+    std::vector<int64_t> samples = Draw(*sizes, count);
+    const double n = static_cast<double>(count);
+    const Moments moments = MomentsOf(samples);
+    EXPECT_NEAR(moments.mean, sizes->mean(), 4 * moments.deviation / std::sqrt(n));
+    std::ranges::sort(samples);
+    for (size_t i = 0; i < table.points.size(); ++i) {
+      const auto [x, share] = table.points[i];
+      // Of points at one size the last holds.
+      if (i + 1 < table.points.size() && table.points[i + 1].first == x) continue;
+      if (x < 1) continue;  // Flows have at least a byte.
+      const double below =
+          static_cast<double>(std::ranges::upper_bound(samples, x) - samples.begin()) / n;
+      // Rounding to whole bytes moves what lies within half a byte of the point.
+      const double rounding = sizes->ShareAbove(x - 0.5) - sizes->ShareAbove(x + 0.5);
+      const double atom =
+          i > 0 && table.points[i - 1].first == x ? share - table.points[i - 1].second : 0;
+      const double error = std::sqrt((share + rounding) * (1 - share + rounding) / n);
+      EXPECT_NEAR(below, share, 4 * error + rounding - atom + 1e-9) << x;
+    }
+  }
+}
+
+TEST(SizeTablesTest, DataminingsSmallestFlowsAreExactlyOnePacket) {
+  const std::vector<int64_t> samples = Draw(*Sizes("datamining"), 100'000);
+  EXPECT_EQ(std::ranges::min(samples), 1'460);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(samples, 1'460)), 50'000, 500);
+}
+
+TEST(InterpolationTest, StepsTakeTheUpperPoint) {
+  const CdfPoints points = {{10, 0.25}, {20, 0.5}, {100, 1}};
+  const auto linear = MakeCdf(points, {});
+  const auto step = MakeCdf(points, {.interpolation = Interpolation::kStep});
+  EXPECT_DOUBLE_EQ(linear->mean(), 10 * 0.25 + 15 * 0.25 + 60 * 0.5);
+  EXPECT_DOUBLE_EQ(step->mean(), 10 * 0.25 + 20 * 0.25 + 100 * 0.5);
+  for (const int64_t s : Draw(*step, 1'000)) EXPECT_TRUE(s == 10 || s == 20 || s == 100) << s;
+  EXPECT_DOUBLE_EQ(step->ShareAbove(20), 0.5);
+  EXPECT_DOUBLE_EQ(step->ShareAbove(19), 0.75);
+  EXPECT_DOUBLE_EQ(linear->ShareAbove(60), 0.25);
+}
+
+TEST(InterpolationTest, FlowsHaveAtLeastOneByte) {
+  const auto sizes = MakeCdf({{0, 0}, {0, 0.9}, {2, 1}}, {});
+  EXPECT_EQ(std::ranges::min(Draw(*sizes, 1'000)), 1);
+}
+
+// Every way to write sizes; with cuts that fall into, below and above it.
+TEST(SizeFormsTest, MeansSharesAndPacketsAgreeWithSamplesCutOrNot) {
+  const TemporaryFolder folder;
+  const std::string file = "file:" + folder.Write("a.cdf", "100 0\n5000 0.5\n70000 1\n").string();
+  const std::vector<std::string> forms = {"fixed:20KB",
+                                          "uniform:1KB:90KB",
+                                          "pareto:30KB:2.5",
+                                          "pareto_bounded:2KB:300KB:1.2",
+                                          "pareto_bounded:2KB:300KB:1",
+                                          "pareto_bounded:5KB:60KB:0.5",
+                                          "classes:0.5:0.3:0.2:0",
+                                          "classes:25:25:25:25",
+                                          "mix:0.3:fixed:1KB:uniform:20KB:40KB",
+                                          "mix:0.5:mix:0.5:small:hadoop:fixed:3B",
+                                          "small",
+                                          file};
+  const size_t count = 20'000;
+  const double n = static_cast<double>(count);
+  for (const std::string& form : forms) {
+    for (const int64_t cut : {0, 700, 1'500, 15'000, 120'000, 2'000'000}) {
+      for (const Interpolation interpolation : {Interpolation::kLinear, Interpolation::kStep}) {
+        if (interpolation == Interpolation::kStep && form != file && form != "small") continue;
+        SCOPED_TRACE(form + " cut at " + std::to_string(cut));
+        SizeOptions options{.interpolation = interpolation};
+        if (cut > 0) options.largest = Bytes{cut};
+        const auto sizes = Sizes(form, options);
+        std::vector<int64_t> samples = Draw(*sizes, count);
+        const Moments moments = MomentsOf(samples);
+        // Half a byte for rounding; 8 deviations of the mean, as tails are heavy.
+        EXPECT_NEAR(moments.mean, sizes->mean(), 8 * moments.deviation / std::sqrt(n) + 0.5);
+        EXPECT_LE(std::ranges::max(samples), sizes->max());
+        if (cut > 0) {
+          EXPECT_LE(sizes->max(), cut);
+        }
+        double packets = 0;
+        for (const int64_t s : samples) packets += std::ceil(static_cast<double>(s) / 1460);
+        EXPECT_NEAR(packets / n, sizes->MeanPackets(1460),
+                    8 * (moments.deviation / 1460 + 0.5) / std::sqrt(n) + 0.005);
+        std::ranges::sort(samples);
+        for (const double x : {50.0, 800.5, 1'499.5, 9'999.5, 60'000.5, 400'000.5}) {
+          const double above =
+              static_cast<double>(samples.end() - std::ranges::upper_bound(samples, x)) / n;
+          EXPECT_NEAR(above, sizes->ShareAbove(x), 5 * 0.5 / std::sqrt(n)) << x;
+        }
+        const int64_t large = sizes->LargeFlow();
+        EXPECT_LE(sizes->ShareAbove(static_cast<double>(large)), 0.01 + 1e-12);
+        if (large > 1) {
+          EXPECT_GT(sizes->ShareAbove(static_cast<double>(large - 1)), 0.01);
+        }
+      }
+    }
+  }
+}
+
+TEST(SizeFormsTest, NoSampleOfAHeavyTailIsBeyondTheMaximum) {
+  const auto sizes = Sizes("pareto:1GB:1.01");
+  const std::vector<int64_t> samples = Draw(*sizes, 400'000);
+  EXPECT_LE(std::ranges::max(samples), sizes->max());
+  EXPECT_GE(std::ranges::min(samples), 1);
+}
+
+TEST(SizeFormsTest, SayWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"websaerch", "did you mean \"websearch\"?"},
+      {"", "no size distribution is called \"\""},
+      {"fixed", "expected fixed:SIZE"},
+      {"fixed:100", "has no unit"},
+      {"fixed:0B", "out of range"},
+      {"fixed:-1KB", "out of range"},
+      {"fixed:9TB", "out of range"},
+      {"fixed:1KB:2", "\"2\" is left over"},
+      {"small:1KB", "\"1KB\" is left over"},
+      {"uniform:2KB:1KB", "first size of uniform is larger"},
+      {"uniform:2KB", "expected uniform:SIZE:SIZE"},
+      {"pareto:10KB:1", "shape above 1"},
+      {"pareto:10KB:x", "is not a number"},
+      {"pareto_bounded:2KB:1KB:1", "not below the largest"},
+      {"pareto_bounded:1KB:2KB:0", "shape above 0"},
+      {"classes:1:1:1", "expected classes:S:M:L:XL"},
+      {"classes:0.49:0.03:0.18:0.20", "sum to 0.9"},
+      {"classes:-1:1:1:0", "negative"},
+      {"mix:1.5:small:small", "not between 0 and 1"},
+      {"mix:0.5:small", "no size distribution"},
+      {"file:", "needs a path"},
+      {"file:nowhere.cdf", "nowhere.cdf cannot be read: No such file"}};
+  for (const auto& [text, message] : wrong) {
+    EXPECT_NE(SizesError(text).find(message), std::string::npos)
+        << text << ": " << SizesError(text);
+  }
+}
+
+TEST(CdfFileTest, ReadsSharesPercentThreeColumnsAndComments) {
+  const CdfPoints points = {{0, 0}, {100, 0.25}, {1000, 1}};
+  EXPECT_EQ(Cdf("0 0\n100 0.25\n1000 1\n"), points);
+  EXPECT_EQ(Cdf("0 0\n100 25\n1000 100"), points);
+  EXPECT_EQ(Cdf("0 1 0\n100 1 0.25\n1000 1 1\n"), points);
+  EXPECT_EQ(Cdf("# sizes\r\n\n0\t0 # none\r\n  100,0.25\r\n1e3 1\r\n"), points);
+}
+
+TEST(CdfFileTest, PointsToTheLineThatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"", "at least two points"},
+      {"# nothing\n", "my.cdf:1: a CDF needs at least two points"},
+      {"100 1\n", "my.cdf:1: a CDF needs at least two points"},
+      {"0 0\n200 0.5\n100 1\n", "my.cdf:3: the size 100 is less"},
+      {"0 0\n100 0.6\n200 0.5\n300 1\n", "my.cdf:3: the share 0.5 is less"},
+      {"0 0\n100 0.9\n", "my.cdf:2: the last share is neither 1 nor 100"},
+      {"0 0\n100 50\n", "the last share is neither 1 nor 100"},
+      {"-5 0\n100 1\n", "my.cdf:1: the size -5 is out of range"},
+      {"5 -0.1\n100 1\n", "my.cdf:1: the share -0.1 is out of range"},
+      {"5 0\n100 101\n", "my.cdf:2: the share 101 is out of range"},
+      {"0 0\nmany 1\n", "my.cdf:2: expected a size in bytes and the share"},
+      {"0 0\n100\n", "my.cdf:2: expected a size"},
+      {"0 0\n1 2 3 4\n", "my.cdf:2: expected a size"},
+      {"0 nan\n1 1\n", "my.cdf:1: expected a size"},
+      {"0 0\n1e300 1\n", "out of range"},
+      {"0 0\n0 1\n", "all flows are empty"}};
+  for (const auto& [text, message] : wrong) {
+    EXPECT_NE(CdfError(text).find(message), std::string::npos) << text << ": " << CdfError(text);
+  }
+}
+
+}  // namespace
+}  // namespace heddle
