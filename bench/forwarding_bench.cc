@@ -219,7 +219,7 @@ class SteadyHost final : public Node {
       : id_(id), dst_(dst), next_(FirstOf(id)), nic_(port) {}
 
   Time Due() const override { return std::min(next_, arrivals_.Next()); }
-  void Prefetch() const override { arrivals_.Prefetch(); }
+  void Prefetch(Time end) const override { arrivals_.Prefetch(end); }
   void Run(const Window& window) override {
     while (Due() < window.end) {
       if (arrivals_.Next() <= next_) {

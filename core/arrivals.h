@@ -45,9 +45,10 @@ class Arrivals {
   }
 
   // Asks for the packets at the front of all wires that have any, two of each.
-  void Prefetch() const {
+  void Prefetch(Time end) const {
+    const int64_t first_later = end == kNever ? kNone : end.ps << port_bits_;
     for (size_t i = 0; i < heads_.size(); ++i) {
-      if (tree_[static_cast<size_t>(leaves_) + i] != kNone) heads_[i].Prefetch();
+      if (tree_[static_cast<size_t>(leaves_) + i] < first_later) heads_[i].Prefetch();
     }
   }
 

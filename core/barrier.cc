@@ -2,6 +2,8 @@
 
 #include "core/barrier.h"
 
+#include <thread>
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
@@ -9,8 +11,13 @@
 namespace heddle {
 namespace {
 
-constexpr int kPatientSpins = 2'000;
-constexpr int kImpatientSpins = 20;
+using Clock = std::chrono::steady_clock;
+
+// Long enough for the other threads' share of most windows, which differ by less; far too long to
+// spin where there are more threads than cores, and the one waited for may not be running.
+constexpr std::chrono::microseconds kPatientSpin{300};
+constexpr std::chrono::microseconds kCrowdedSpin{5};
+constexpr int kPausesPerLook = 64;
 constexpr int kFailuresToLosePatience = 3;
 constexpr int kImpatientWaits = 63;
 
@@ -22,26 +29,35 @@ void Pause() {
 #endif
 }
 
-int SpinsFor(Barrier::Patience& patience) {
-  if (patience.impatient == 0) return kPatientSpins;
-  --patience.impatient;
-  return kImpatientSpins;
-}
-
 }  // namespace
+
+Barrier::Barrier(int threads)
+    : threads_(threads),
+      spin_(static_cast<unsigned>(threads) <= std::thread::hardware_concurrency() ? kPatientSpin
+                                                                                  : kCrowdedSpin) {}
+
+// Whether the round has ended within `limit`.
+bool Barrier::SpinWhile(uint32_t round, Clock::duration limit) const {
+  const Clock::time_point start = Clock::now();
+  do {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      if (round_.load(std::memory_order_acquire) != round) return true;
+      Pause();
+    }
+  } while (Clock::now() - start < limit);
+  return false;
+}
 
 bool Barrier::ArriveAndWait(Patience& patience) {
   const uint32_t round = round_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) return true;
-  const int spins = SpinsFor(patience);
-  for (int i = 0; i < spins; ++i) {
-    if (round_.load(std::memory_order_acquire) != round) {
-      if (spins == kPatientSpins) patience.failures = 0;
-      return false;
-    }
-    Pause();
+  const bool patient = patience.impatient == 0;
+  if (!patient) --patience.impatient;
+  if (SpinWhile(round, patient ? spin_ : Clock::duration{0})) {
+    if (patient) patience.failures = 0;
+    return false;
   }
-  if (spins == kPatientSpins && ++patience.failures == kFailuresToLosePatience) {
+  if (patient && ++patience.failures == kFailuresToLosePatience) {
     patience = {.failures = kFailuresToLosePatience - 1, .impatient = kImpatientWaits};
   }
   round_.wait(round, std::memory_order_acquire);

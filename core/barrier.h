@@ -2,22 +2,23 @@
 // Where threads meet between windows. The last to arrive does what must be done alone and then lets
 // the others go.
 //
-// A window is a microsecond or two of work, so waiting by sleeping costs as much as the work; yet
-// on a machine with more threads than cores a thread that spins keeps the one it waits for from
-// running. So: spin for a while, then sleep; and after three waits in a row that ended in sleep,
-// hardly spin for a while. Measured on two cores: full speed when idle, within a sixth of one
-// thread's speed when another program has one of them.
+// A window is some microseconds of work, so waiting by sleeping costs as much as the work; yet on a
+// machine with more threads than cores a thread that spins keeps the one it waits for from running.
+// So: spin for a while, a short one if there are more threads than cores, then sleep; and after
+// three waits in a row that ended in sleep, because another program has the core, hardly spin for a
+// while.
 
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace heddle {
 
 class Barrier {
  public:
-  explicit Barrier(int threads) : threads_(threads) {}
+  explicit Barrier(int threads);
 
   // How one thread has fared at waiting.
   struct Patience {
@@ -31,7 +32,10 @@ class Barrier {
   void Release();
 
  private:
+  bool SpinWhile(uint32_t round, std::chrono::steady_clock::duration limit) const;
+
   const int threads_;
+  const std::chrono::steady_clock::duration spin_;  // Before it sleeps.
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<uint32_t> round_{0};
 };

@@ -52,13 +52,13 @@ class DueTree {
   // Calls visit(i) for each i due before `end`, in ascending order. A visit may Set and Lower,
   // but must not make anything due before `end`, and must Set its own `i` to `end` or later.
   template <class Visit>
-  void ForEachBefore(Time end, const Visit& visit) {
+  void ForEachBefore(Time end, const Visit& visit) const {
     Descend(1, end, visit);
   }
 
  private:
   template <class Visit>
-  void Descend(size_t i, Time end, const Visit& visit) {
+  void Descend(size_t i, Time end, const Visit& visit) const {
     if (tree_[i] >= end) return;
     if (i >= leaves_) {
       visit(i - leaves_);

@@ -44,8 +44,8 @@ class Node {
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
-  // Run() comes soon: asks for the memory it will touch first.
-  virtual void Prefetch() const {}
+  // Run() to `end` comes soon: asks for the memory it will touch first.
+  virtual void Prefetch(Time /*end*/) const {}
 
   // The wire at `in_port`, empty so far, has a packet.
   void Announce(PortIndex in_port, Time arrival) {

@@ -28,6 +28,10 @@ enum class PacketKind : uint8_t {
 
 inline constexpr uint16_t kNoPath = 0xffff;
 
+// No packet is smaller, as buffered: it carries an IP and a TCP or UDP header. What it takes to
+// send this much adds to the delay of a link before anything can arrive over it.
+inline constexpr uint16_t kMinPacketBytes = 40;
+
 // One SACK block of an ACK: segments [cumulative + start, cumulative + start + length).
 struct SackBlock {
   uint16_t start = 0;

@@ -23,6 +23,7 @@ Shard::Shard(uint32_t index, std::vector<Group*> groups)
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];
     group.due.Resize(group.nodes.size());
+    due_nodes_.resize(std::max(due_nodes_.size(), group.nodes.size() + 1));  // One of scratch.
     for (uint32_t n = 0; n < group.nodes.size(); ++n) {
       group.nodes[n]->shard_ = this;
       group.nodes[n]->group_ = g;
@@ -61,19 +62,21 @@ void Shard::Run(uint64_t number, Time end) {
 }
 
 void Shard::RunGroup(Group& group, Time end) {
+  // Finer windows find in the cache what the window before them used.
+  const bool is_whole = group.due.Min() + group.lookahead >= end;
   while (group.due.Min() < end) {
     const Time start = group.due.Min();
     const Window window{std::min(start + group.lookahead, end), end};
     SetCheckTime(start);
-    due_nodes_.clear();
-    group.due.ForEachBefore(window.end, [&](size_t n) { due_nodes_.push_back(n); });
-    for (size_t i = 0; i < due_nodes_.size(); ++i) {
-      if (i + 1 < due_nodes_.size()) group.nodes[due_nodes_[i + 1]]->Prefetch();
+    const size_t due = group.due.CollectBefore(window.end, due_nodes_);
+    for (size_t i = 0; i < due; ++i) {
+      if (is_whole && i + 1 < due) group.nodes[due_nodes_[i + 1]]->Prefetch(window.end);
       Node& node = *group.nodes[due_nodes_[i]];
       node.Run(window);
       group.due.Set(due_nodes_[i], node.Due());
     }
-    visits_ += static_cast<int64_t>(due_nodes_.size());
+    group.due.Refresh();
+    visits_ += static_cast<int64_t>(due);
   }
 }
 

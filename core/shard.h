@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/due_nodes.h"
 #include "core/due_tree.h"
 #include "core/mail.h"
 #include "core/node.h"
@@ -19,7 +20,7 @@ namespace heddle {
 // the whole fabric.
 struct Group {
   std::vector<Node*> nodes;
-  DueTree due;                    // By index in `nodes`.
+  DueNodes due;                   // By index in `nodes`.
   Duration lookahead{kNever.ps};  // The least time a packet needs between two of them.
   int64_t weight = 0;             // In-wires: a measure of the work.
 };
@@ -58,7 +59,7 @@ class Shard {
   DueTree due_;                                    // By index in `groups_`.
   std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
   std::vector<Outbox*> inboxes_;                   // By sending shard.
-  std::vector<size_t> due_nodes_;                  // Of the group at work, in the window at hand.
+  std::vector<uint32_t> due_nodes_;                // Of the group at work, in the window at hand.
   int64_t visits_ = 0;
   int64_t total_visits_ = 0;
 };

@@ -75,10 +75,16 @@ void Network::MakeLinks() {
   for (const Graph::Link& link : plan_.graph->links) {
     FifoPort& there = AddPort(link.a, link.b, link.a_to_b);
     FifoPort& back = AddPort(link.b, link.a, link.b_to_a);
-    engine_.Connect(NodeOf(link.a), there.wire(), NodeOf(link.b), link.a_to_b.delay);
-    engine_.Connect(NodeOf(link.b), back.wire(), NodeOf(link.a), link.b_to_a.delay);
+    engine_.Connect(NodeOf(link.a), there.wire(), NodeOf(link.b), LeastCrossing(link.a_to_b));
+    engine_.Connect(NodeOf(link.b), back.wire(), NodeOf(link.a), LeastCrossing(link.b_to_a));
   }
   std::ranges::stable_sort(egresses_, {}, &Egress::vertex);
+}
+
+// From the moment a port has a packet to its arrival at the other end.
+Duration Network::LeastCrossing(const Channel& channel) const {
+  const Bytes smallest{kMinPacketBytes + plan_.transport->sizes().wire_overhead};
+  return channel.delay + SerializationDelay(smallest, channel.rate);
 }
 
 FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channel) {

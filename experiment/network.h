@@ -86,6 +86,7 @@ class Network {
   void MakeNodes();
   void MakeLinks();
   Node& NodeOf(uint32_t vertex);
+  Duration LeastCrossing(const Channel& channel) const;
   FifoPort& AddPort(uint32_t vertex, uint32_t peer, const Channel& channel);
 
   const NetworkPlan plan_;

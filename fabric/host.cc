@@ -22,8 +22,8 @@ void Host::StartFlow(const FlowSpec& spec) {
   Wake(spec.start);
 }
 
-void Host::Prefetch() const {
-  arrivals_.Prefetch();
+void Host::Prefetch(Time end) const {
+  arrivals_.Prefetch(end);
   transport_->Prefetch();
 }
 
@@ -103,6 +103,7 @@ void Host::OnLetter(const Letter& letter) {
 }
 
 void HostView::SendControl(const Packet& packet) {
+  HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
   if (self_.building_) return self_.deferred_.push_back(packet);
   self_.ControlSlot() = packet;
   self_.SendControl();

@@ -80,7 +80,7 @@ void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
   if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Add({start, port, number});
 }
 
-void Switch::Prefetch() const { arrivals_.Prefetch(); }
+void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
 
 void Switch::Run(const Window& window) {
   window_ = &window;
@@ -134,6 +134,7 @@ size_t Switch::memory_bytes() const {
 }
 
 void SwitchView::SendControl(const Packet& packet, PortIndex port) {
+  HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
   ++self_.control_sent_;
   self_.Forward(packet, port);
 }

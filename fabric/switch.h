@@ -55,7 +55,7 @@ class Switch final : public Node {
   // --- Node ---
 
   void Run(const Window& window) override;
-  void Prefetch() const override;
+  void Prefetch(Time end) const override;
   Time Due() const override {
     return std::min({arrivals_.Next(), timers_.Next(), transmissions_.Next()});
   }

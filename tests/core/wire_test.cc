@@ -89,7 +89,7 @@ TEST(ArrivalsTest, ComeByTimeThenInPortThenWireOrder) {
         merge.Push(port, last[port], seq);
         on_the_way.push_back({last[port], port, seq++});
       }
-      merge.arrivals().Prefetch();
+      merge.arrivals().Prefetch(kNever);
       std::ranges::sort(on_the_way);
       const Time end = merge.horizon + Duration{rng.Below(20)};
       const auto first_later =

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// When each node of a group is next due. A group runs very many short windows, each of a few nodes:
+// up to some dozens of nodes, looking at all of them costs less than keeping a tree.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/due_tree.h"
+#include "core/units.h"
+
+namespace heddle {
+
+class DueNodes {
+ public:
+  void Resize(size_t size) {
+    is_list_ = size <= kListed;
+    if (is_list_) {
+      list_.assign(size, kNever);
+    } else {
+      tree_.Resize(size);
+    }
+    min_ = kNever;
+  }
+
+  Time Min() const { return min_; }
+
+  // `i` is due at `at`, if it was not due earlier. Returns whether that was news.
+  bool Lower(size_t i, Time at) {
+    if (is_list_ ? list_[i] <= at : !tree_.Lower(i, at)) return false;
+    if (is_list_) list_[i] = at;
+    min_ = std::min(min_, at);
+    return true;
+  }
+
+  // Puts those due before `end` first into `due`, in ascending order, and returns how many there
+  // are. `due` has room for all.
+  size_t CollectBefore(Time end, std::vector<uint32_t>& due) const {
+    size_t count = 0;
+    if (is_list_) {
+      // Without branches: which nodes are due follows no pattern.
+      for (uint32_t i = 0; i < list_.size(); ++i) {
+        due[count] = i;
+        count += list_[i] < end ? 1 : 0;
+      }
+    } else {
+      tree_.ForEachBefore(end, [&](size_t i) { due[count++] = static_cast<uint32_t>(i); });
+    }
+    return count;
+  }
+
+  // `i` is due at `at`, whatever was said before. Min() is right again after Refresh().
+  void Set(size_t i, Time at) {
+    if (is_list_) {
+      list_[i] = at;
+    } else {
+      tree_.Set(i, at);
+    }
+  }
+  void Refresh() { min_ = is_list_ ? *std::ranges::min_element(list_) : tree_.Min(); }
+
+ private:
+  static constexpr size_t kListed = 64;
+
+  bool is_list_ = true;
+  Time min_ = kNever;
+  std::vector<Time> list_;
+  DueTree tree_;
+};
+
+}  // namespace heddle
