@@ -392,7 +392,7 @@ void Compare(const std::string& name, const Shape& shape, Time end, int rounds) 
 int main(int argc, char** argv) {
   using namespace heddle;
   const bool smoke = IsSmoke(argc, argv);
-  Compare("128 hosts", {8, 16, 8}, Time{} + (smoke ? 20_us : 1_ms), smoke ? 1 : 7);
-  Compare("1024 hosts", {32, 32, 32}, Time{} + (smoke ? 10_us : 200_us), smoke ? 1 : 7);
+  Compare("128 hosts", {8, 16, 8}, Time{} + (smoke ? 20_us : 5_ms), smoke ? 1 : 5);
+  Compare("1024 hosts", {32, 32, 32}, Time{} + (smoke ? 10_us : 1_ms), smoke ? 1 : 5);
   return 0;
 }
