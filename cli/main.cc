@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,7 +85,11 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitBadInput;
   }
-  return command();
+  const int exit_code = command();
+  // A full disk behind a redirection shows only now.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "heddle: cannot write to the standard output\n");
+  return exit_code == kExitDone ? kExitFailed : exit_code;
 }
 
 }  // namespace
@@ -93,6 +98,9 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return heddle::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("heddle: out of memory\n", stderr);
+    return heddle::kExitFailed;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heddle: %s\n", error.what());
     return heddle::kExitFailed;

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "experiment/experiment.h"
 #include "experiment/run.h"
+#include "experiment/run_folder.h"
 #include "experiment/version.h"
 
 namespace heddle {
@@ -108,26 +109,10 @@ bool IsTerminal() {
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
 }
 
-}  // namespace
-
-int Run(const RunArguments& arguments) {
-  Diagnostics diagnostics;
-  std::vector<Job> jobs = LoadJobs(arguments, diagnostics);
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    return kExitBadInput;
-  }
-  // Before anything is simulated for nothing.
-  for (const Job& job : jobs) {
-    if (!arguments.force && std::filesystem::exists(job.folder / "summary.json")) {
-      fmt::print(stderr, "{}: has results; choose another --out, or replace them with --force\n",
-                 job.folder.string());
-      return kExitBadInput;
-    }
-  }
-  if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
-  InstallSignalHandlers();
-  std::vector<TableRow> table;
+// Runs them one after the other, as far as they go; a row in `table` for each that is complete.
+int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
+            std::vector<TableRow>& table) {
+  std::set<std::string> warned;  // The points of a sweep share most warnings.
   int exit_code = kExitDone;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const Job& job = jobs[i];
@@ -149,7 +134,8 @@ int Run(const RunArguments& arguments) {
       return kExitFailed;
     }
     for (const std::string& warning : outcome.warnings) {
-      if (!arguments.quiet) fmt::print(stderr, "{}: warning: {}\n", label, warning);
+      if (arguments.quiet || !warned.insert(warning).second) continue;
+      fmt::print(stderr, "{}: warning: {}\n", label, warning);
     }
     if (outcome.status == RunOutcome::Status::kIncomplete) {
       fmt::print(stderr, "{}: measured flows are unfinished at the end of the run\n", label);
@@ -157,11 +143,33 @@ int Run(const RunArguments& arguments) {
     }
     table.push_back(outcome.row);
   }
-  if (!arguments.quiet) {
-    fmt::print("{}", FormatTable(table));
+  return exit_code;
+}
+
+}  // namespace
+
+int Run(const RunArguments& arguments) {
+  Diagnostics diagnostics;
+  const std::vector<Job> jobs = LoadJobs(arguments, diagnostics);
+  if (!diagnostics.ok()) {
+    fmt::print(stderr, "{}", diagnostics.Report());
+    return kExitBadInput;
+  }
+  // Before anything is simulated for nothing.
+  for (const Job& job : jobs) {
+    RunFolder folder(job.folder);
+    if (folder.Open(arguments.force)) continue;
+    fmt::print(stderr, "heddle: {}\n", folder.error());
+    return std::filesystem::exists(job.folder) ? kExitBadInput : kExitFailed;
+  }
+  if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
+  InstallSignalHandlers();
+  std::vector<TableRow> table;
+  const int exit_code = RunJobs(jobs, arguments, table);
+  if (!arguments.quiet && !table.empty()) {
     const std::filesystem::path where =
         jobs.size() == 1 ? jobs.front().folder : jobs.front().folder.parent_path();
-    fmt::print("Results: {}\n", where.string());
+    fmt::print("{}Results: {}\n", FormatTable(table), where.string());
   }
   return exit_code;
 }

@@ -50,7 +50,7 @@ bool Barrier::SpinWhile(uint32_t round, Clock::duration limit) const {
 
 bool Barrier::ArriveAndWait(Patience& patience) {
   const uint32_t round = round_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) return true;
+  if (Arrive()) return true;
   const bool patient = patience.impatient == 0;
   if (!patient) --patience.impatient;
   if (SpinWhile(round, patient ? spin_ : Clock::duration{0})) {

@@ -31,6 +31,9 @@ class Barrier {
 
   void Release();
 
+  // The same as ArriveAndWait without waiting.
+  bool Arrive() { return arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_; }
+
  private:
   bool SpinWhile(uint32_t round, std::chrono::steady_clock::duration limit) const;
 

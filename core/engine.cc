@@ -80,11 +80,24 @@ Time Engine::Run(Conductor& conductor) {
   HEDDLE_CHECK(conductor_ == nullptr, "an engine runs once");
   conductor_ = &conductor;
   std::vector<std::jthread> helpers;
-  for (size_t i = 1; i < shards_.size(); ++i) {
-    helpers.emplace_back([this, i] { Work(*shards_[i]); });
+  try {
+    for (size_t i = 1; i < shards_.size(); ++i) {
+      helpers.emplace_back([this, i] { Work(*shards_[i]); });
+    }
+  } catch (...) {
+    // Those that run must not wait for those that could not be started.
+    NoteFailure();
+    for (size_t i = helpers.size(); i < shards_.size(); ++i) {
+      if (!barrier_->Arrive()) continue;
+      done_ = true;
+      barrier_->Release();
+    }
+    helpers.clear();
+    throw;
   }
   Work(*shards_[0]);
   helpers.clear();  // Joins.
+  if (failure_) std::rethrow_exception(failure_);
   ++window_number_;
   for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(window_number_);
   return now_;
@@ -94,17 +107,31 @@ void Engine::Work(Shard& shard) {
   Barrier::Patience patience;
   for (;;) {
     if (barrier_->ArriveAndWait(patience)) {
-      RunWindowsAlone();
+      try {
+        RunWindowsAlone();
+      } catch (...) {
+        NoteFailure();
+      }
+      done_ = done_ || failed_;
       barrier_->Release();
     }
     if (done_) return;
-    shard.Run(window_number_, window_end_);
+    try {
+      shard.Run(window_number_, window_end_);
+    } catch (...) {
+      NoteFailure();  // The others are at work: all leave at the next meeting.
+    }
   }
+}
+
+// Called while an exception is handled; the first is the one that Run() throws.
+void Engine::NoteFailure() {
+  if (!failed_.exchange(true)) failure_ = std::current_exception();
 }
 
 // Leaves with a window open that is worth the company of the other threads, or at the end.
 void Engine::RunWindowsAlone() {
-  for (;;) {
+  while (!failed_) {
     if (window_number_ > 0) conductor_->Close(window_end_);
     done_ = !OpenNextWindow();
     if (done_) return;

@@ -13,8 +13,10 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -75,7 +77,8 @@ class Engine {
 
   // --- Running ---
 
-  // Runs until the conductor's end, then delivers the mail of the last window. Returns the end.
+  // Runs until the conductor's end, then delivers the mail of the last window. Returns the end. An
+  // exception on any thread ends the run and is thrown from here.
   Time Run(Conductor& conductor);
 
   int threads() const { return static_cast<int>(shards_.size()); }
@@ -97,6 +100,7 @@ class Engine {
   bool OpenNextWindow();
   void RunWindowsAlone();
   void Work(Shard& shard);
+  void NoteFailure();
 
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<Link> links_;
@@ -109,6 +113,8 @@ class Engine {
   Time window_end_;
   Time now_;
   bool done_ = false;
+  std::atomic<bool> failed_ = false;  // A thread has met an exception,
+  std::exception_ptr failure_;        // this one.
   std::unique_ptr<Barrier> barrier_;
 };
 

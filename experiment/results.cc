@@ -171,14 +171,23 @@ std::string CountsJson(const SimulationResult& result) {
     counts.Integer(fmt::format("dropped_{}", kDropReasonNames[r]), result.packets.dropped[r]);
   }
   counts.Integer("ecn_marked", result.packets.marked);
+  counts.Integer("late_packets", result.late_packets);
+  return counts.Done();
+}
+
+// Of measured flows alone.
+std::string MeasuredJson(const SimulationResult& result) {
   ClassCounters all;
   for (const ClassCounters& counters : result.counters) all.Merge(counters);
+  JsonObject counts;
+  counts.Integer("data_packets_sent", all.packets_sent);
+  counts.Integer("data_packets_received", all.packets_received);
+  counts.Integer("packets_reordered", all.reordered);
   counts.Integer("retransmissions", all.retransmissions);
   counts.Integer("retransmissions_spurious", all.retransmissions_spurious);
   counts.Integer("retransmissions_loss", all.retransmissions_loss);
   counts.Integer("timeouts", all.timeouts);
   counts.Integer("dupack3_reorder", all.fast_retransmits_reorder);
-  counts.Integer("packets_reordered", all.reordered);
   return counts.Done();
 }
 
@@ -241,7 +250,8 @@ std::string SummaryCsv(const std::vector<ClassSummary>& summary) {
     csv += fmt::format("{},{},{},{}", row.set, row.label, row.flows, row.unfinished);
     for (const double value : row.fct_us) csv += "," + Number(value);
     for (const double value : row.slowdown) csv += "," + Number(value);
-    csv += fmt::format(",{},{}\n", Number(row.goodput_gbps), row.low_n ? 1 : 0);
+    const bool any = row.flows > row.unfinished;
+    csv += fmt::format(",{},{}\n", any ? Number(row.goodput_gbps) : "", row.low_n ? 1 : 0);
   }
   return csv;
 }
@@ -312,6 +322,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Integer("bdp_bytes", experiment.bdp.count);
   json.Add("load", Indent(LoadJson(experiment, result)));
   json.Add("counts", Indent(CountsJson(result)));
+  json.Add("counts_of_measured_flows", Indent(MeasuredJson(result)));
   const ClassSummary all = SummariseClass(experiment, result, MakeClassSet("all", 0), 0);
   json.Real("avg_slowdown", all.slowdown.front());
   json.Add("queries", QueriesJson(experiment, result));
@@ -375,12 +386,16 @@ std::string FormatTable(const std::vector<TableRow>& rows) {
       if (std::isnan(c.slowdown[0])) {
         table += fmt::format("  {:>8} {:>8}", "-", "-");
       } else {
-        table += fmt::format("  {:>8.2f} {:>8.2f}", c.slowdown[0], c.slowdown[3]);
+        constexpr int64_t kEnough = 1000;  // Ten flows above p99.
+        const char* flag = c.flows < kEnough ? "*" : "";
+        table += fmt::format("  {:>8.2f} {:>8}", c.slowdown[0],
+                             fmt::format("{:.2f}{}", c.slowdown[3], flag));
       }
     }
     table += fmt::format("  {:>8.2f}% {:>8.3f}% {:>8} {:>6.1f}s\n", 100 * row.reordered_ratio,
                          100 * row.spurious_ratio, row.dropped, row.seconds);
   }
+  if (table.find('*') != std::string::npos) table += "* fewer than ten flows lie above this p99\n";
   return table;
 }
 

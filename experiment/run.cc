@@ -50,7 +50,8 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
                       summary, result);
   const bool counts_as_error =
       experiment.settings.measure.unfinished == MeasureSettings::Unfinished::kError;
-  if (result.unfinished > 0 && counts_as_error) outcome.status = RunOutcome::Status::kIncomplete;
+  if ((result.unfinished > 0 || result.cut_short) && counts_as_error)
+    outcome.status = RunOutcome::Status::kIncomplete;
   return outcome;
 }
 

@@ -152,6 +152,12 @@ class Director final : public Conductor {
     }
   }
 
+  int64_t Done() const {
+    int64_t done = 0;
+    for (const auto& recorder : recorders_) done += recorder->done();
+    return done;
+  }
+
   int64_t MeasuredDone() const {
     int64_t done = 0;
     for (const auto& recorder : recorders_) done += recorder->measured_done();
@@ -187,7 +193,7 @@ class Director final : public Conductor {
     reported_ = seconds;
     options_.progress({.now = now_,
                        .flows_started = generator_.started(),
-                       .flows_done = MeasuredDone(),
+                       .flows_done = Done(),
                        .flows_expected = flows_expected_,
                        .hops = network_.CountPackets().hops,
                        .seconds = seconds});
@@ -339,6 +345,9 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   CollectPolicies(network, result);
   result.stopped = !collector.writable();
   result.packets = network.CountPackets();
+  for (size_t h = 0; h < network.hosts(); ++h) {
+    result.late_packets += network.host(h).transport().late_packets();
+  }
   result.threads = network.engine().threads();
   result.windows = network.engine().windows();
   result.node_bytes = static_cast<int64_t>(network.memory_bytes());

@@ -22,7 +22,7 @@ namespace heddle {
 struct Progress {
   Time now;
   int64_t flows_started = 0;
-  int64_t flows_done = 0;  // Of the measured ones.
+  int64_t flows_done = 0;
   double flows_expected = 0;
   int64_t hops = 0;
   double seconds = 0;  // Of wall-clock time since the run began.
@@ -74,6 +74,7 @@ struct SimulationResult {
   PacketCounts packets;
   std::vector<std::pair<std::string, int64_t>> policy_counters;  // Summed over nodes.
   int64_t policy_state_bytes = 0;
+  int64_t late_packets = 0;  // That arrived when their flow had been closed.
 
   // What it took.
   double build_seconds = 0;

@@ -9,6 +9,7 @@ namespace {
 
 // A packet later than this many arrivals is taken to have just this extent.
 constexpr int64_t kWindow = 4'096;
+constexpr size_t kFewHoles = 64;
 constexpr int32_t kMaxDegree = 64;
 
 }  // namespace
@@ -18,13 +19,18 @@ void ReorderingTracker::Reset() {
   arrivals_ = 0;
   recent_.clear();
   holes_.clear();
+  forgotten_until_ = Time{};
+  forget_at_ = kFewHoles;
 }
 
 std::optional<Reordered> ReorderingTracker::OnIrregularArrival(uint32_t number, int64_t index,
                                                                Time now) {
   std::optional<Reordered> reordered;
   if (number >= next_expected_) {
-    if (number > next_expected_) holes_.push_back({next_expected_, number, index, now});
+    if (number > next_expected_) {
+      ForgetHoles(index);
+      holes_.push_back({next_expected_, number, index, now});
+    }
     next_expected_ = number + 1;
   } else {
     reordered = FillHole(number, index, now);
@@ -34,14 +40,24 @@ std::optional<Reordered> ReorderingTracker::OnIrregularArrival(uint32_t number, 
   return reordered;
 }
 
+// Lost packets leave holes that nothing fills: those older than the window go.
+// Not one by one, which would move the others each time.
+void ReorderingTracker::ForgetHoles(int64_t index) {
+  if (holes_.size() < forget_at_) return;
+  const auto current =
+      std::ranges::find_if(holes_, [&](const Hole& hole) { return hole.index >= index - kWindow; });
+  if (current != holes_.begin()) forgotten_until_ = std::prev(current)->at;
+  holes_.erase(holes_.begin(), current);
+  forget_at_ = std::max(kFewHoles, 2 * holes_.size());
+}
+
 // The first arrival with a higher number is the one that opened the hole: numbers beyond it that
 // had arrived before would have opened it earlier.
 Reordered ReorderingTracker::FillHole(uint32_t number, int64_t index, Time now) {
-  const auto current =
-      std::ranges::find_if(holes_, [&](const Hole& hole) { return hole.index >= index - kWindow; });
-  holes_.erase(holes_.begin(), current);
   const auto hole = std::ranges::upper_bound(holes_, number, {}, &Hole::end);
-  if (hole == holes_.end() || number < hole->first) return {kWindow, 0, Duration{0}};
+  // Its hole has been forgotten: it opened before all that are known, at the latest.
+  if (hole == holes_.end() || number < hole->first) return {kWindow, 0, now - forgotten_until_};
+  if (hole->index < index - kWindow) return {kWindow, 0, now - hole->at};
   const Reordered reordered{index - hole->index, 0, now - hole->at};
   const Hole rest{number + 1, hole->end, hole->index, hole->at};
   hole->end = number;
@@ -74,7 +90,9 @@ void ReorderingTracker::Remember(uint32_t number) {
 }
 
 void ReorderingStats::Add(const Reordered& packet) {
-  ++(packet.degree >= 3 ? degree3_plus : packet.degree == 2 ? degree2 : degree1);
+  degree1 += packet.degree == 1 ? 1 : 0;
+  degree2 += packet.degree == 2 ? 1 : 0;
+  degree3_plus += packet.degree >= 3 ? 1 : 0;
   extent.Add(packet.extent);
   late_ps.Add(packet.late.ps);
 }

@@ -59,6 +59,7 @@ class ReorderingTracker {
   };
 
   std::optional<Reordered> OnIrregularArrival(uint32_t number, int64_t index, Time now);
+  void ForgetHoles(int64_t index);
   Reordered FillHole(uint32_t number, int64_t index, Time now);
   int32_t DegreeOf(uint32_t number) const;
   void Remember(uint32_t number);
@@ -67,6 +68,8 @@ class ReorderingTracker {
   int64_t arrivals_ = 0;
   Ring<Run> recent_;         // The last arrivals, 64 runs of them.
   std::vector<Hole> holes_;  // Ascending.
+  size_t forget_at_ = 64;    // So many holes are worth a look for old ones.
+  Time forgotten_until_;     // When the last hole opened that is not in holes_ any more.
 };
 
 // The reordered packets of many flows.

@@ -51,6 +51,7 @@ void Switch::Attach() { policy_->Attach(view_); }
     if (decision.kind != Decision::Kind::kForward) [[unlikely]]
       return End(packet, decision);
     port = decision.port;
+    HEDDLE_CHECK(port < ports_.size(), "a load balancer chose port {} of {}", port, ports_.size());
     assert(std::ranges::binary_search(candidates.ports, port));
   }
   Forward(packet, port);

@@ -53,6 +53,9 @@ class Transport {
   // The host will run soon: asks for the memory it will touch first.
   virtual void Prefetch() const {}
 
+  // Packets that came for flows that had been closed.
+  virtual int64_t late_packets() const { return 0; }
+
   virtual size_t memory_bytes() const = 0;
 };
 

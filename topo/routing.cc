@@ -168,10 +168,16 @@ std::vector<PathChoice> Routing::ChoicesBetween(SwitchId leaf, HostId dst) const
   };
   walk(walk, static_cast<uint32_t>(graph_.hosts) + leaf, 0, std::numeric_limits<int64_t>::max());
   int64_t unit = 0;
-  for (const Found& path : found) unit = std::gcd(unit, path.bps);
+  int64_t fastest = 0;
+  for (const Found& path : found) {
+    unit = std::gcd(unit, path.bps);
+    fastest = std::max(fastest, path.bps);
+  }
+  // Rates without a large common measure are rounded, all by one factor.
+  unit = std::max(unit, fastest / 0xffff + 1);
   std::vector<PathChoice> choices;
   for (const Found& path : found) {
-    const int64_t weight = std::min<int64_t>(path.bps / unit, 0xffff);
+    const int64_t weight = std::max<int64_t>((path.bps + unit / 2) / unit, 1);
     choices.push_back({static_cast<uint16_t>(path.id), static_cast<uint16_t>(weight)});
   }
   std::ranges::sort(choices, {}, &PathChoice::id);

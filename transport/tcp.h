@@ -34,7 +34,7 @@ class Tcp final : public Transport {
   size_t memory_bytes() const override;
 
   // Packets for flows that have ended here.
-  int64_t late_packets() const { return late_packets_; }
+  int64_t late_packets() const override { return late_packets_; }
 
   // For tests: a flow that is being sent from here, nullptr if there is none of that id.
   const TcpSender* FindSender(FlowId flow) const;

@@ -24,7 +24,8 @@ void TcpSettings::Declare(Fields& fields) {
   fields.Add("iw", iw, Between<int64_t>(1, kMaxWindowSegments),
              "Initial window in segments (RFC 6928).");
   fields.Add("limited_transmit", limited_transmit,
-             "Send a new segment on each of the first two duplicate ACKs (RFC 3042).");
+             "Send a new segment on each of the first two duplicate ACKs (RFC 3042). With sack "
+             "recovery the scoreboard allows them in any case.");
   fields.Add("min_rto", min_rto, {.above = Duration{0}, .at_most = 100_s},
              "Least retransmission timeout (RFC 6298).");
   fields.AddOr("min_rto", "rto_init", rto_init, {.above = Duration{0}, .at_most = 100_s},

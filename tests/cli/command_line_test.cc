@@ -203,7 +203,7 @@ TEST_F(RunTest, RefusesToReplaceResultsUnlessForced) {
   const auto before = ReadResults(folder_ / "results");
   const CommandResult refused = Run("small.yaml --seed 9");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("results/small: has results; choose another --out"));
+  EXPECT_THAT(refused.err, HasSubstr("results/small: exists; choose another --out"));
   EXPECT_EQ(ReadResults(folder_ / "results"), before);
   EXPECT_EQ(Run("small.yaml --seed 9 --force").exit_code, 0);
   EXPECT_NE(ReadResults(folder_ / "results"), before);
@@ -213,7 +213,7 @@ TEST_F(RunTest, ForcesNothingAwayThatIsNoResult) {
   std::filesystem::create_directory(folder_ / "work");
   folder_.Write("work/thesis.tex", "years");
   const CommandResult result = Run("small.yaml -o work --force");
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("work: holds no results of a run"));
   EXPECT_EQ(ReadFile(folder_ / "work/thesis.tex"), "years");
 }

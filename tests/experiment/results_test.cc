@@ -185,7 +185,8 @@ void ExpectReorderFollowsFromFlows(const RunFiles& files, int64_t dropped) {
          {"reordered", "flows_with_reordering", "dupack3_reorder", "retx_spurious", "extent_max"}) {
       EXPECT_EQ(reorder.Integer(r, column), sums[column]) << r << " " << column;
     }
-    EXPECT_EQ(
+    // The rest come right behind a packet sent before them.
+    EXPECT_LE(
         reorder.Integer(r, "deg1") + reorder.Integer(r, "deg2") + reorder.Integer(r, "deg3plus"),
         sums["reordered"]);
     // What was resent because it had been lost was sent once more than it arrived, at least.

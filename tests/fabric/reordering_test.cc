@@ -134,6 +134,26 @@ TEST(ReorderingTest, SaturatesForWhatIsVeryLate) {
   ASSERT_TRUE(last);
   EXPECT_EQ(last->extent, 4'096);
   EXPECT_EQ(last->degree, 64);
+  EXPECT_GE(last->late.ps,
+            20'000 - 10'000);  // Not the earliest of all, though its hole is forgotten.
+}
+
+// 0 1 5 2 3 4 6: only 2 comes right behind a packet sent after it; 3 and 4 come behind 2 and 3.
+TEST(ReorderingTest, APacketBehindEarlierOnesHasDegreeZero) {
+  ReorderingTracker tracker;
+  ReorderingStats stats;
+  for (const uint32_t number : {0u, 1u, 5u, 2u, 3u, 4u, 6u}) {
+    if (const auto reordered = tracker.OnArrival(number, Time{number})) stats.Add(*reordered);
+  }
+  EXPECT_EQ(stats.extent.count(), 3);
+  EXPECT_EQ(stats.degree1, 1);
+  EXPECT_EQ(stats.degree2 + stats.degree3_plus, 0);
+}
+
+TEST(ReorderingTest, ForgetsTheHolesOfPacketsLostLongAgo) {
+  ReorderingTracker tracker;
+  for (uint32_t n = 0; n < 1'000'000; ++n) tracker.OnArrival(2 * n, Time{n});
+  EXPECT_LT(tracker.memory_bytes(), 1'000'000u);
 }
 
 TEST(ReorderingStatsTest, AddUpWhateverTheOrder) {
