@@ -134,6 +134,7 @@ Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Rout
     const HostId host = static_cast<HostId>(h);
     stage.leaf_of_host.push_back(routing.LeafIndexOf(host));
     stage.host_rate.push_back(routing.HostUplink(host).rate);
+    stage.downlink_rate.push_back(routing.HostDownlink(host).rate);
   }
   // Of each leaf once: where its first host is met.
   std::set<uint16_t> seen;
@@ -257,17 +258,14 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   }
 }
 
-bool CheckClasses(const MeasureSettings& measure, Diagnostics& diagnostics) {
+void CheckClasses(const MeasureSettings& measure, Diagnostics& diagnostics) {
   const std::vector<std::string> known = ClassSetNames();
-  bool valid = true;
   for (size_t i = 0; i < measure.classes.size(); ++i) {
     if (std::ranges::find(known, measure.classes[i]) != known.end()) continue;
-    valid = false;
     diagnostics.ErrorAt(fmt::format("measure.classes[{}]", i),
                         fmt::format("no class set is called \"{}\"{}", measure.classes[i],
                                     Suggestion(measure.classes[i], known)));
   }
-  return valid;
 }
 
 void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& diagnostics) {
@@ -299,24 +297,65 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
   }
 }
 
-// Fills in what follows from the settings, which have been read without a mistake.
+// Workloads that are fine alone may ask too much together, or of one host's link.
+void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
+  const Stage& stage = experiment.stage;
+  const std::vector<Forecast>& forecasts = experiment.forecasts;
+  for (size_t i = 0; i < forecasts.size(); ++i) {
+    // What is offered when workload i begins.
+    const Time now = forecasts[i].first;
+    std::vector<double> from(stage.hosts, 0);
+    std::vector<double> to(stage.hosts, 0);
+    bool accepted = forecasts[i].from_host_bps.empty();
+    for (const Forecast& other : forecasts) {
+      if (other.from_host_bps.empty() || now < other.first || now >= other.last) continue;
+      accepted = accepted || other.overload;
+      for (size_t h = 0; h < stage.hosts; ++h) {
+        from[h] += other.from_host_bps[h];
+        to[h] += other.to_host_bps[h];
+      }
+    }
+    for (size_t h = 0; h < stage.hosts && !accepted; ++h) {
+      const double share = std::max(from[h] / static_cast<double>(stage.host_rate[h].bps),
+                                    to[h] / static_cast<double>(stage.downlink_rate[h].bps));
+      if (share <= 1 + 1e-6) continue;
+      diagnostics.ErrorAt(
+          fmt::format("workload[{}].load", i),
+          fmt::format("with what else is offered then, the link of host {} would be "
+                      "loaded {:.3g} times over; lower it, or set overload: true",
+                      h, share));
+      break;
+    }
+  }
+}
+
+// Prepares the workloads that have been read without a mistake.
+void PrepareWorkloads(Experiment& experiment, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < experiment.settings.workload.size(); ++i) {
+    const std::string path = fmt::format("workload[{}]", i);
+    if (!diagnostics.IsSound(path)) continue;
+    experiment.stage.index = static_cast<uint16_t>(i);
+    experiment.settings.workload[i].settings->Prepare(experiment.stage, path, diagnostics);
+  }
+}
+
+// Fills in what follows from the settings. Where some of them are wrong, it still looks for
+// mistakes in whatever does not depend on those.
 void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
+  if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
+  if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
-  if (!diagnostics.ok()) return;
+  if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("transport")) return;
   const Routing routing(experiment.graph);
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
-  for (size_t i = 0; i < settings.workload.size(); ++i) {
-    experiment.stage.index = static_cast<uint16_t>(i);
-    settings.workload[i].settings->Prepare(experiment.stage, fmt::format("workload[{}]", i),
-                                           diagnostics);
-  }
-  const bool classes_known = CheckClasses(settings.measure, diagnostics);
+  PrepareWorkloads(experiment, diagnostics);
   if (!diagnostics.ok()) return;
   for (const Chosen<Workload>& workload : settings.workload) {
     experiment.forecasts.push_back(workload.settings->Expect());
   }
+  CheckTogether(experiment, diagnostics);
   const PacketSizes sizes = settings.transport.settings->sizes();
   experiment.base_rtt = BaseRtt(routing, experiment.graph, sizes);
   const BitRate slowest = std::ranges::min(experiment.stage.host_rate);
@@ -324,7 +363,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
       static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};
   experiment.timeline = TimelineOf(settings, experiment.forecasts, experiment.stage);
   CheckPorts(experiment, diagnostics);
-  if (classes_known) CheckTimes(experiment, routing, diagnostics);
+  CheckTimes(experiment, routing, diagnostics);
 }
 
 }  // namespace
@@ -408,7 +447,7 @@ std::vector<Experiment> LoadFromDocument(Value document, const std::string& fold
     Diagnostics problems;
     ReadSettings(
         point.document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems);
-    if (problems.ok()) Complete(experiment, folder, problems);
+    if (point.document.kind == Value::Kind::kMap) Complete(experiment, folder, problems);
     experiment.warnings = problems.warnings();
     diagnostics.Take(problems);
   }

@@ -26,9 +26,10 @@ Duration WorstRoundTrip(const Graph& graph, const PacketSizes& sizes) {
   return slowest * (4 * tiers);  // Up, down and back.
 }
 
-Network::Network(const NetworkPlan& plan)
-    : plan_(plan), routing_(*plan.graph), paths_(routing_.MakePathTable()) {
+Network::Network(const NetworkPlan& plan) : plan_(plan), routing_(*plan.graph) {
   MakeNodes();
+  const auto chooses = [](const auto& host) { return host->has_policy(); };
+  if (std::ranges::any_of(hosts_, chooses)) paths_ = routing_.MakePathTable();
   MakeLinks();
   const PacketSizes sizes = plan.transport->sizes();
   close_delay_ = WorstRoundTrip(*plan.graph, sizes);

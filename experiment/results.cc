@@ -131,10 +131,16 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
   double host_load = 0;
   double host_load_with_headers = 0;
   double fabric_load = 0;
+  const double window = static_cast<double>((result.links_until - result.links_from).ps);
   for (const Forecast& forecast : experiment.forecasts) {
-    host_load += forecast.host_load;
-    host_load_with_headers += forecast.host_load_with_headers;
-    fabric_load += forecast.fabric_load;
+    // Each counts as much as it overlaps the time that is looked at.
+    const Time from = std::max(forecast.first, result.links_from);
+    const Time until = std::min(forecast.last, result.links_until);
+    const double share =
+        until > from && window > 0 ? static_cast<double>((until - from).ps) / window : 0;
+    host_load += share * forecast.host_load;
+    host_load_with_headers += share * forecast.host_load_with_headers;
+    fabric_load += share * forecast.fabric_load;
   }
   double capacity = 0;
   for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);

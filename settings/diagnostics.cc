@@ -42,6 +42,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 void Diagnostics::Error(const Place& place, std::string_view path, std::string_view message) {
   errors_.push_back(Line(place, path, message));
+  error_paths_.emplace_back(path);
 }
 
 void Diagnostics::Warning(const Place& place, std::string_view path, std::string_view message) {
@@ -66,6 +67,13 @@ const Place& Diagnostics::PlaceOf(std::string_view path) const {
     if (const auto place = places_.find(around); place != places_.end()) return place->second;
     if (around.empty()) return nowhere;
   }
+}
+
+bool Diagnostics::IsSound(std::string_view path) const {
+  return std::ranges::none_of(error_paths_, [&](const std::string& error) {
+    if (!error.starts_with(path)) return false;
+    return error.size() == path.size() || error[path.size()] == '.' || error[path.size()] == '[';
+  });
 }
 
 void Diagnostics::Take(const Diagnostics& other) {

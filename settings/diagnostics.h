@@ -32,6 +32,8 @@ class Diagnostics {
   void WarningAt(std::string_view path, std::string_view message);
 
   bool ok() const { return errors_.empty(); }
+  // Whether there is no error at `path` or within it.
+  bool IsSound(std::string_view path) const;
   const std::vector<std::string>& errors() const { return errors_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -45,6 +47,7 @@ class Diagnostics {
   const Place& PlaceOf(std::string_view path) const;
 
   std::vector<std::string> errors_;
+  std::vector<std::string> error_paths_;
   std::vector<std::string> warnings_;
   std::map<std::string, Place, std::less<>> places_;
 };

@@ -115,9 +115,7 @@ class Reader final : public Fields {
     if (value.kind != Value::Kind::kMap) {
       return Fail(value.place, path, fmt::format("{} where a map is expected", Describe(value)));
     }
-    Reader reader(value, path, diagnostics_);
-    reader.Read(block);
-    failed_ = failed_ || reader.failed_;
+    Reader(value, path, diagnostics_).Read(block);
   }
 
   bool ChooseKind(const Block& block) {
@@ -145,8 +143,9 @@ class Reader final : public Fields {
   // Only what has been read without a mistake, a misspelt key included, can break a rule.
   void ReportBrokenRules() {
     if (failed_) return;
-    for (const auto& [path, message] : broken_rules_) diagnostics_.ErrorAt(path, message);
-    failed_ = !broken_rules_.empty();
+    for (const auto& [path, message] : broken_rules_) {
+      if (diagnostics_.IsSound(path)) diagnostics_.ErrorAt(path, message);
+    }
   }
 
   const Value& map_;
@@ -154,7 +153,7 @@ class Reader final : public Fields {
   Diagnostics& diagnostics_;
   std::vector<std::string> declared_;
   std::vector<std::pair<std::string, std::string>> broken_rules_;  // Paths and messages.
-  bool failed_ = false;
+  bool failed_ = false;  // At the settings of this map itself.
 };
 
 }  // namespace

@@ -34,7 +34,8 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     const size_t tier = static_cast<size_t>(graph.switches[s].tier);
     if (tier >= radix_of_tier_.size()) radix_of_tier_.resize(tier + 1, 1);
-    const uint32_t uplinks = static_cast<uint32_t>(UplinksOf(s).size());
+    uplinks_.push_back(FindUplinks(s));
+    const uint32_t uplinks = static_cast<uint32_t>(uplinks_.back().size());
     radix_of_tier_[tier] = std::max(radix_of_tier_[tier], uplinks);
   }
 }
@@ -74,7 +75,7 @@ std::vector<Routing::Step> Routing::NextHops(uint32_t vertex, HostId dst) const 
   return steps;
 }
 
-std::vector<PortIndex> Routing::UplinksOf(SwitchId s) const {
+std::vector<PortIndex> Routing::FindUplinks(SwitchId s) const {
   std::vector<PortIndex> uplinks;
   const std::vector<Adjacency::Port>& ports =
       adjacency_.Of(static_cast<uint32_t>(graph_.hosts) + s);
@@ -94,19 +95,29 @@ uint32_t Routing::PathDivisor(int tier) const {
 
 RoutingTable Routing::TableOf(SwitchId s) const {
   RoutingTable table;
-  table.uplinks = UplinksOf(s);
+  table.uplinks = uplinks_[s];
   table.path_divisor = PathDivisor(graph_.switches[s].tier);
   const uint32_t vertex = static_cast<uint32_t>(graph_.hosts) + s;
   std::map<std::vector<PortIndex>, uint16_t> known;
-  for (uint32_t h = 0; h < graph_.hosts; ++h) {
+  const auto set_towards = [&](HostId host) {
     std::vector<PortIndex> ports;
-    for (const Step& step : NextHops(vertex, static_cast<HostId>(h))) ports.push_back(step.port);
+    for (const Step& step : NextHops(vertex, host)) ports.push_back(step.port);
     const auto [set, is_new] = known.emplace(ports, static_cast<uint16_t>(known.size()));
-    table.set_of_host.push_back(set->second);
-    if (!is_new) continue;
-    table.sets.push_back(
-        {static_cast<uint32_t>(table.ports.size()), static_cast<uint32_t>(ports.size())});
-    table.ports.insert(table.ports.end(), ports.begin(), ports.end());
+    if (is_new) {
+      table.sets.push_back(
+          {static_cast<uint32_t>(table.ports.size()), static_cast<uint32_t>(ports.size())});
+      table.ports.insert(table.ports.end(), ports.begin(), ports.end());
+    }
+    return set->second;
+  };
+  // Hosts of one leaf are reached alike from everywhere but that leaf.
+  constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  std::vector<uint32_t> set_of_leaf(leaves_.size(), kNone);
+  for (uint32_t h = 0; h < graph_.hosts; ++h) {
+    const HostId host = static_cast<HostId>(h);
+    uint32_t& shared = set_of_leaf[LeafIndexOf(host)];
+    if (shared == kNone || leaf_of_host_[h] == s) shared = set_towards(host);
+    table.set_of_host.push_back(static_cast<uint16_t>(shared));
   }
   return table;
 }
@@ -157,7 +168,7 @@ std::vector<PathChoice> Routing::ChoicesBetween(SwitchId leaf, HostId dst) const
       found.push_back({id, bps});
       return;
     }
-    const std::vector<PortIndex> uplinks = UplinksOf(static_cast<SwitchId>(s));
+    const std::vector<PortIndex>& uplinks = uplinks_[s];
     const uint32_t divisor = PathDivisor(graph_.switches[s].tier);
     for (const Step& step : NextHops(vertex, dst)) {
       const auto uplink = std::ranges::lower_bound(uplinks, step.port);

@@ -57,7 +57,7 @@ class Routing {
 
   std::vector<uint32_t> DistancesTo(uint32_t vertex) const;
   std::vector<Step> NextHops(uint32_t vertex, HostId dst) const;
-  std::vector<PortIndex> UplinksOf(SwitchId s) const;
+  std::vector<PortIndex> FindUplinks(SwitchId s) const;
   std::vector<PathChoice> ChoicesBetween(SwitchId leaf, HostId dst) const;
   uint32_t PathDivisor(int tier) const;
 
@@ -67,6 +67,7 @@ class Routing {
   std::vector<SwitchId> leaves_;                  // Switches that have hosts.
   std::vector<uint32_t> leaf_index_;              // By switch; into `leaves_`.
   std::vector<std::vector<uint32_t>> distances_;  // By leaf index, then by vertex.
+  std::vector<std::vector<PortIndex>> uplinks_;   // By switch: the ports towards the core.
   std::vector<uint32_t> radix_of_tier_;           // The most uplinks of a switch in it.
 };
 

@@ -136,6 +136,7 @@ void Incast::Declare(Fields& fields) {
                "Time from query to query.");
   fields.AddOr("unset", "load", load_, {.above = 0.0, .at_most = 1.0},
                "Queries come as a Poisson process with this load on all hosts' links.");
+  fields.Add("overload", overload_, "Accept a load of more than 1 on the link of a receiver.");
   fields.AddOr("none", "duration", duration_, {.above = Duration{0}, .at_most = 1000_s},
                "For how long there are queries; needed with load.");
   fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s}, "The first query.");
@@ -207,7 +208,14 @@ Forecast Incast::Expect() const {
   forecast.last = std::min(forecast.first + Length() + jitter_, kNever);
   forecast.open_loop = load_.has_value();
   if (load_) {
+    // By the second, over the senders and receivers that may be drawn.
+    const double bps = each * static_cast<double>(fan_in_) * 8e12 / mean_gap_ps_;
+    const double hosts = static_cast<double>(stage_.hosts);
+    forecast.from_host_bps.assign(stage_.hosts, bps / hosts);
+    forecast.to_host_bps.assign(stage_.hosts, receiver_ ? 0 : bps / hosts);
+    if (receiver_) forecast.to_host_bps[static_cast<size_t>(*receiver_)] = bps;
     double wire = forecast.bytes + forecast.packets * static_cast<double>(stage_.packet_overhead);
+    forecast.overload = overload_;
     forecast.host_load = *load_;
     forecast.host_load_with_headers = *load_ * wire / forecast.bytes;
   }

@@ -32,6 +32,7 @@ class Incast final : public Workload {
   int64_t queries_ = 1;
   std::optional<Duration> period_;
   std::optional<double> load_;
+  bool overload_ = false;
   std::optional<Duration> duration_;
   Duration start_{0};
   Duration jitter_{0};

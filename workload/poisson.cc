@@ -61,6 +61,37 @@ class Partners {
     return static_cast<HostId>(drawn + (drawn >= src ? 1 : 0));
   }
 
+  // What each host receives if each of those that send sends `from[h]`.
+  std::vector<double> Received(const std::vector<double>& from) const {
+    std::vector<double> to(stage_.hosts, 0);
+    double total = 0;
+    std::vector<double> of_leaf(stage_.leaves, 0);
+    for (size_t h = 0; h < stage_.hosts; ++h) {
+      total += from[h];
+      of_leaf[stage_.leaf_of_host[h]] += from[h] / OthersOutside(h);
+    }
+    double outside = 0;  // Of all leaves, to each host that is not theirs.
+    for (const double share : of_leaf) outside += share;
+    for (size_t h = 0; h < stage_.hosts; ++h) {
+      const size_t leaf = stage_.leaf_of_host[h];
+      switch (pairs_) {
+        case Pairs::kPermutation:
+          to[destinations_[h]] += from[h];
+          break;
+        case Pairs::kClientServer:
+          if (!Sends(h)) to[h] = total / static_cast<double>(first_on_leaf_[ClientLeaves()]);
+          break;
+        case Pairs::kInterRack:
+          to[h] = outside - of_leaf[leaf];
+          break;
+        case Pairs::kAny:
+          to[h] = (total - from[h]) / static_cast<double>(stage_.hosts - 1);
+          break;
+      }
+    }
+    return to;
+  }
+
   // The share of `src`'s flows that leave its rack.
   double Leaving(size_t src) const {
     const size_t leaf = stage_.leaf_of_host[src];
@@ -73,6 +104,12 @@ class Partners {
   }
 
  private:
+  // Hosts on other leaves than `h`, at least 1.
+  double OthersOutside(size_t h) const {
+    const size_t leaf = stage_.leaf_of_host[h];
+    const size_t here = first_on_leaf_[leaf + 1] - first_on_leaf_[leaf];
+    return static_cast<double>(std::max<size_t>(stage_.hosts - here, 1));
+  }
   size_t ClientLeaves() const { return stage_.leaves / 2; }
 
   const Pairs pairs_;
@@ -266,6 +303,10 @@ Forecast Poisson::Expect() const {
   const Duration length{static_cast<int64_t>(std::min(by_count / total_rate_, 1e18))};
   forecast.last = forecast.first + (duration_ ? std::min(length, *duration_) : length);
   forecast.open_loop = true;
+  forecast.overload = overload_;
+  const double flow_bits = sizes_->mean() * 8e12;
+  for (const double rate : flows_per_ps_) forecast.from_host_bps.push_back(rate * flow_bits);
+  forecast.to_host_bps = Partners(pairs_, stage_).Received(forecast.from_host_bps);
   double host_bps = 0;
   for (size_t h = 0; h < stage_.hosts; ++h) {
     if (flows_per_ps_[h] > 0) host_bps += static_cast<double>(stage_.host_rate[h].bps);

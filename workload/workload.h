@@ -26,8 +26,9 @@ struct Stage {
   size_t hosts = 0;
   std::vector<uint16_t> leaf_of_host;  // Numbered from 0.
   size_t leaves = 0;
-  std::vector<BitRate> host_rate;   // Of the link from each host.
-  std::vector<int64_t> uplink_bps;  // By leaf: the sum of its uplinks.
+  std::vector<BitRate> host_rate;      // Of the link from each host.
+  std::vector<BitRate> downlink_rate;  // Of the link to each host.
+  std::vector<int64_t> uplink_bps;     // By leaf: the sum of its uplinks.
   int64_t mss = 1460;
   int64_t packet_overhead = 78;  // Bytes on the wire of a packet beyond its payload.
   int64_t max_flow_size = 0;
@@ -77,6 +78,10 @@ struct Forecast {
   double host_load = 0;    // Of open loops: payload on sending hosts' links,
   double fabric_load = 0;  // on leaf uplinks,
   double host_load_with_headers = 0;
+  // Of open loops: payload in bits per second over the link to each host, and from each.
+  std::vector<double> to_host_bps;
+  std::vector<double> from_host_bps;
+  bool overload = false;        // More than links carry is accepted.
   int64_t flows_per_query = 0;  // Not 0: flows come in queries of this many.
 };
 

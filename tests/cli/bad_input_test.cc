@@ -77,6 +77,25 @@ const std::vector<BadInput> kBadInputs = {
     {"SeveralDocuments",
      kGood + "---\n" + kGood,
      {"x.yaml:4:1: not valid YAML: several documents (---)"}},
+    {"TooMuchTogether",
+     kTopology + kLb +
+         "workload:\n- {kind: poisson, sizes: small, load: 0.7, flows: 100}\n"
+         "- {kind: poisson, sizes: small, load: 0.7, flows: 100}\n",
+     {"x.yaml:4:39: workload[0].load: with what else is offered then", "1.4 times over"},
+     "",
+     "2 errors"},
+    {"TooMuchForOneReceiver",
+     WithWorkload(
+         "kind: incast, fan_in: 3, bytes_each: 1KB, load: 0.5, duration: 1ms, receiver: 0"),
+     {"workload[0].load: with what else is offered then, the link of host 0 would be loaded 4 "
+      "times"}},
+    {"MistakesInDifferentParts",
+     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\nlb: ecmpp\n"
+     "workload: [{kind: poisson, sizes: websaerch, load: 0.5, flows: 1}]\n"
+     "measure: {classes: [foo]}\n",
+     {"x.yaml:2:5: lb.kind", "x.yaml:3:35: workload[0].sizes", "x.yaml:4:21: measure.classes[0]"},
+     "",
+     "3 errors"},
     {"DuplicateKey", kGood + "lb: rps\n", {"x.yaml:4:1: lb: occurs twice in this map"}},
     {"MergeKey",
      "a: &a {kind: ecmp}\nlb: {<<: *a}\n",
