@@ -11,13 +11,6 @@ void RetransmissionJudge::Reset() {
   drops_.clear();
 }
 
-// If its case has been decided meanwhile, it counts as a loss.
-void RetransmissionJudge::OnFastRetransmitOfResent(Time resent, Time now) {
-  const auto sent_then = [&](const Case& c) { return !c.fast_retransmit && c.at == resent; };
-  const auto found = std::ranges::find_if(cases_, sent_then);
-  if (found != cases_.end()) OnFastRetransmit(found->tx_id, now);
-}
-
 void RetransmissionJudge::Settle(Time known, SenderRecord& record) {
   std::ranges::sort(drops_, {}, &Drop::tx_id);
   auto dropped_before = [this](const Case& c) {

@@ -26,9 +26,6 @@ class RetransmissionJudge {
   void OnRetransmission(uint32_t tx_id, Time now) { cases_.push_back({tx_id, false, now}); }
   void OnFastRetransmit(uint32_t tx_id, Time now) { cases_.push_back({tx_id, true, now}); }
 
-  // The same for the copy that has been sent again already, at `resent`.
-  void OnFastRetransmitOfResent(Time resent, Time now);
-
   void OnDrop(const DropNotice& notice) { drops_.push_back({notice.tx_id, notice.at}); }
 
   // Whether it is worth calling Settle before the flow ends.

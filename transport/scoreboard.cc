@@ -15,6 +15,7 @@ void Scoreboard::Reset() {
 void Scoreboard::Resend(uint32_t segment, Time now, uint32_t tx_id) {
   Segment& again = segments_[segment - first_];
   again.sent = now;
+  again.previous_tx_id = again.tx_id;
   again.tx_id = tx_id;
   again.ever_retransmitted = true;
   if (again.lost && !again.sent_again) {

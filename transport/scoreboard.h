@@ -19,8 +19,9 @@ namespace heddle {
 class Scoreboard {
  public:
   struct Segment {
-    Time sent;           // The latest transmission,
-    uint32_t tx_id = 0;  // and its number.
+    Time sent;                    // The latest transmission,
+    uint32_t tx_id = 0;           // and its number.
+    uint32_t previous_tx_id = 0;  // Of the transmission before it, if it was sent again.
     bool lost = false;
     bool sent_again = false;  // Since it was marked lost.
     bool ever_retransmitted = false;

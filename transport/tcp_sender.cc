@@ -257,11 +257,7 @@ void TcpSender::EnterRecovery() {
   // again: then it is on its way.
   const Scoreboard::Segment& first = board_.At(board_.first());
   resend_first_ = !first.sent_again;
-  if (resend_first_) {
-    judge_.OnFastRetransmit(first.tx_id, now);
-  } else {
-    judge_.OnFastRetransmitOfResent(first.sent, now);
-  }
+  judge_.OnFastRetransmit(resend_first_ ? first.tx_id : first.previous_tx_id, now);
   in_recovery_ = true;
   partial_ack_seen_ = false;
   recover_ = board_.end();

@@ -297,13 +297,27 @@ TEST(JudgeTest, TakesADropOfTheSameInstantForLater) {
   EXPECT_EQ(record.retransmissions_spurious, 1);
 }
 
-TEST(JudgeTest, FindsTheCopyThatHadBeenSentAgain) {
+// A fast retransmit may concern a copy whose own case has been decided long ago.
+TEST(JudgeTest, KnowsDropsOfCopiesThatHaveBeenJudgedBefore) {
   RetransmissionJudge judge;
   judge.OnRetransmission(3, Time{10});
-  judge.OnFastRetransmitOfResent(Time{10}, Time{20});
+  judge.OnDrop({0, 3, Time{5}});
   SenderRecord record;
   judge.Settle(kNever, record);
-  EXPECT_EQ(record.fast_retransmits_reorder, 1);
+  judge.OnFastRetransmit(3, Time{20});
+  judge.Settle(kNever, record);
+  EXPECT_EQ(record.retransmissions_loss, 1);
+  EXPECT_EQ(record.fast_retransmits_reorder, 0);
+}
+
+TEST(ScoreboardTest, RemembersTheTransmissionBeforeTheLatest) {
+  Scoreboard board;
+  board.Reset();
+  board.Append(Time{1}, 7);
+  board.MarkLost(0);
+  board.Resend(0, Time{2}, 9);
+  EXPECT_EQ(board.At(0).tx_id, 9u);
+  EXPECT_EQ(board.At(0).previous_tx_id, 7u);
 }
 
 // --- Congestion control ---
