@@ -11,6 +11,8 @@
 #include <bit>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/units.h"
 
@@ -48,6 +50,14 @@ class Rng {
     uint64_t product = (Next() >> 32) * n;
     if (static_cast<uint32_t>(product) < n) product = Unbiased(product, n);
     return static_cast<uint32_t>(product >> 32);
+  }
+
+  // Moves `count` of `items`, drawn at random without replacement, to the front.
+  template <class T>
+  void MoveToFront(std::vector<T>& items, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      std::swap(items[i], items[i + Below(static_cast<uint32_t>(items.size() - i))]);
+    }
   }
 
   // Uniform in [0, 1): the 53 top bits.

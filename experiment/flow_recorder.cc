@@ -31,8 +31,6 @@ void AppendExact(std::string& out, int64_t ps, int digits) {
 }
 
 void ClassCounters::Add(const FlowRecord& record) {
-  ++flows;
-  unfinished += record.sender.done == kNever || record.receiver.done == kNever ? 1 : 0;
   packets_received += record.receiver.packets;
   packets_sent += record.sender.packets_sent;
   reordered += record.receiver.reordered_net;
@@ -45,8 +43,6 @@ void ClassCounters::Add(const FlowRecord& record) {
 }
 
 void ClassCounters::Merge(const ClassCounters& other) {
-  flows += other.flows;
-  unfinished += other.unfinished;
   packets_received += other.packets_received;
   packets_sent += other.packets_sent;
   reordered += other.reordered;
@@ -126,7 +122,6 @@ void FlowRecorder::Add(const FlowRecord& record) {
                    .job = spec.job,
                    .workload = spec.workload,
                    .measured = spec.measured,
-                   .start = spec.start,
                    .rx_done = receiver.done});
 }
 

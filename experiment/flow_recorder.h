@@ -24,10 +24,8 @@ struct FlowSample {
   double slowdown;
 };
 
-// Per atom of the size classes.
+// Of measured flows, per atom of the size classes.
 struct ClassCounters {
-  int64_t flows = 0;  // Measured ones.
-  int64_t unfinished = 0;
   int64_t packets_received = 0;
   int64_t packets_sent = 0;
   int64_t reordered = 0;
@@ -67,7 +65,6 @@ class FlowRecorder final : public FlowLog {
     uint32_t job;
     uint16_t workload;
     bool measured;
-    Time start;
     Time rx_done;
   };
   const std::vector<Row>& rows() const { return rows_; }

@@ -181,10 +181,15 @@ std::string CountsJson(const SimulationResult& result) {
   return counts.Done();
 }
 
-// Of measured flows alone.
-std::string MeasuredJson(const SimulationResult& result) {
+ClassCounters OfAllSizes(const SimulationResult& result) {
   ClassCounters all;
   for (const ClassCounters& counters : result.counters) all.Merge(counters);
+  return all;
+}
+
+// Of measured flows alone.
+std::string MeasuredJson(const SimulationResult& result) {
+  const ClassCounters all = OfAllSizes(result);
   JsonObject counts;
   counts.Integer("data_packets_sent", all.packets_sent);
   counts.Integer("data_packets_received", all.packets_received);
@@ -363,8 +368,7 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
 
 TableRow RowOf(const std::string& label, const std::vector<ClassSummary>& summary,
                const SimulationResult& result) {
-  ClassCounters all;
-  for (const ClassCounters& counters : result.counters) all.Merge(counters);
+  const ClassCounters all = OfAllSizes(result);
   return {.label = label,
           .summary = summary,
           .flows = result.measured,

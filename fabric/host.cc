@@ -22,10 +22,7 @@ void Host::StartFlow(const FlowSpec& spec) {
   Wake(spec.start);
 }
 
-void Host::Prefetch(Time end) const {
-  arrivals_.Prefetch(end);
-  transport_->Prefetch();
-}
+void Host::Prefetch(Time end) const { arrivals_.Prefetch(end); }
 
 void Host::Run(const Window& window) {
   window_ = &window;

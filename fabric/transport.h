@@ -50,9 +50,6 @@ class Transport {
   virtual void CollectUnfinishedSenders(std::vector<FlowRecord>& records) = 0;
   virtual void CollectUnfinishedReceivers(std::vector<FlowRecord>& records) = 0;
 
-  // The host will run soon: asks for the memory it will touch first.
-  virtual void Prefetch() const {}
-
   // Packets that came for flows that had been closed.
   virtual int64_t late_packets() const { return 0; }
 

@@ -21,9 +21,7 @@ std::vector<size_t> Draw(int64_t count, size_t all, Rng& rng) {
   std::vector<size_t> items(all);
   std::iota(items.begin(), items.end(), size_t{0});
   const size_t chosen = std::min(static_cast<size_t>(count), all);
-  for (size_t i = 0; i < chosen; ++i) {
-    std::swap(items[i], items[i + rng.Below(static_cast<uint32_t>(all - i))]);
-  }
+  rng.MoveToFront(items, chosen);
   items.resize(chosen);
   std::ranges::sort(items);
   return items;

@@ -91,9 +91,7 @@ class Incast::Source final : public FlowSource {
       hosts.push_back(static_cast<HostId>(h));
     }
     const size_t wanted = std::min(static_cast<size_t>(settings_.fan_in_), hosts.size());
-    for (size_t i = 0; i < wanted; ++i) {
-      std::swap(hosts[i], hosts[i + query_rng_.Below(static_cast<uint32_t>(hosts.size() - i))]);
-    }
+    query_rng_.MoveToFront(hosts, wanted);
     hosts.resize(wanted);
     return hosts;
   }

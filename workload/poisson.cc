@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <numeric>
 
 #include "core/due_tree.h"
 #include "workload/derangement.h"
@@ -24,8 +23,10 @@ std::vector<std::vector<HostId>> HostsByLeaf(const Stage& stage) {
   return hosts;
 }
 
+}  // namespace
+
 // Who may send, and to whom.
-class Partners {
+class Poisson::Partners {
  public:
   Partners(Pairs pairs, const Stage& stage) : pairs_(pairs), stage_(stage) {
     const std::vector<std::vector<HostId>> by_leaf = HostsByLeaf(stage);
@@ -119,13 +120,10 @@ class Partners {
   std::vector<HostId> destinations_;
 };
 
-}  // namespace
-
 class Poisson::Source final : public FlowSource {
  public:
   explicit Source(const Poisson& settings)
       : settings_(settings),
-        partners_(settings.pairs_, settings.stage_),
         end_(settings.duration_ ? Time{settings.start_.ps} + *settings.duration_ : kNever),
         left_(settings.flows_.value_or(std::numeric_limits<int64_t>::max())) {
     const size_t hosts = settings.stage_.hosts;
@@ -164,12 +162,11 @@ class Poisson::Source final : public FlowSource {
     const size_t src = due_.First();
     front_.start = start;
     front_.src = static_cast<HostId>(src);
-    front_.dst = partners_.Draw(src, dst_[src]);
+    front_.dst = settings_.partners_->Draw(src, dst_[src]);
     front_.size = settings_.sizes_->Sample(size_[src]);
   }
 
   const Poisson& settings_;
-  const Partners partners_;
   const Time end_;
   int64_t left_;
   DueTree due_;  // The next arrival at each host.
@@ -244,16 +241,17 @@ void Poisson::Prepare(const Stage& stage, std::string_view path, Diagnostics& di
 }
 
 void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
-  const Partners partners(pairs_, stage_);
-  double host_bps = 0;
+  partners_ = std::make_shared<Partners>(pairs_, stage_);
+  packets_ = sizes_->MeanPackets(stage_.mss);
+  host_bps_ = 0;
   double leaving_bps = 0;
   for (size_t h = 0; h < stage_.hosts; ++h) {
-    if (!partners.Sends(h)) continue;
+    if (!partners_->Sends(h)) continue;
     const double bps = static_cast<double>(stage_.host_rate[h].bps);
-    host_bps += bps;
-    leaving_bps += bps * partners.Leaving(h);
+    host_bps_ += bps;
+    leaving_bps += bps * partners_->Leaving(h);
   }
-  leaving_ = leaving_bps / host_bps;
+  leaving_ = leaving_bps / host_bps_;
   // client_server uses the uplinks of the sending half only.
   const size_t first_leaf = pairs_ == Pairs::kClientServer ? stage_.leaves / 2 : 0;
   uplink_bps_ = 0;
@@ -263,13 +261,12 @@ void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
   if (load_of_ == LoadOf::kFabric && leaving_ == 0) {
     return diagnostics.ErrorAt(fmt::format("{}.load_ref", path), "no flow crosses the fabric");
   }
-  const double header_bytes =
-      sizes_->MeanPackets(stage_.mss) * static_cast<double>(stage_.packet_overhead);
+  const double header_bytes = packets_ * static_cast<double>(stage_.packet_overhead);
   const double counted = sizes_->mean() + (headers_ ? header_bytes : 0);
-  const double capacity = load_of_ == LoadOf::kHost ? host_bps : uplink_bps_ / leaving_;
+  const double capacity = load_of_ == LoadOf::kHost ? host_bps_ : uplink_bps_ / leaving_;
   const double flows_per_second = load_ * capacity / (8 * counted);
   const double offered = flows_per_second * counted * 8;
-  const double host_load = offered / host_bps;
+  const double host_load = offered / host_bps_;
   const double fabric_load = uplink_bps_ > 0 ? offered * leaving_ / uplink_bps_ : 0;
   if (std::max(host_load, fabric_load) > 1 + 1e-9 && !overload_) {
     diagnostics.ErrorAt(
@@ -281,9 +278,9 @@ void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
   }
   flows_per_ps_.assign(stage_.hosts, 0);
   for (size_t h = 0; h < stage_.hosts; ++h) {
-    if (!partners.Sends(h)) continue;
+    if (!partners_->Sends(h)) continue;
     flows_per_ps_[h] =
-        flows_per_second * 1e-12 * static_cast<double>(stage_.host_rate[h].bps) / host_bps;
+        flows_per_second * 1e-12 * static_cast<double>(stage_.host_rate[h].bps) / host_bps_;
   }
   total_rate_ = flows_per_second * 1e-12;
 }
@@ -296,8 +293,7 @@ Forecast Poisson::Expect() const {
       flows_ ? static_cast<double>(*flows_) : std::numeric_limits<double>::max();
   forecast.flows = std::min(by_time, by_count);
   forecast.bytes = forecast.flows * sizes_->mean();
-  const double packets = sizes_->MeanPackets(stage_.mss);
-  forecast.packets = forecast.flows * packets;
+  forecast.packets = forecast.flows * packets_;
   forecast.large_flow = sizes_->LargeFlow();
   forecast.first = Time{start_.ps};
   const Duration length{static_cast<int64_t>(std::min(by_count / total_rate_, 1e18))};
@@ -306,16 +302,12 @@ Forecast Poisson::Expect() const {
   forecast.overload = overload_;
   const double flow_bits = sizes_->mean() * 8e12;
   for (const double rate : flows_per_ps_) forecast.from_host_bps.push_back(rate * flow_bits);
-  forecast.to_host_bps = Partners(pairs_, stage_).Received(forecast.from_host_bps);
-  double host_bps = 0;
-  for (size_t h = 0; h < stage_.hosts; ++h) {
-    if (flows_per_ps_[h] > 0) host_bps += static_cast<double>(stage_.host_rate[h].bps);
-  }
+  forecast.to_host_bps = partners_->Received(forecast.from_host_bps);
   const double payload_bps = total_rate_ * 1e12 * sizes_->mean() * 8;
   const double wire_bps =
-      payload_bps + total_rate_ * 1e12 * packets * static_cast<double>(stage_.packet_overhead) * 8;
-  forecast.host_load = payload_bps / host_bps;
-  forecast.host_load_with_headers = wire_bps / host_bps;
+      payload_bps + total_rate_ * 1e12 * packets_ * static_cast<double>(stage_.packet_overhead) * 8;
+  forecast.host_load = payload_bps / host_bps_;
+  forecast.host_load_with_headers = wire_bps / host_bps_;
   forecast.fabric_load = uplink_bps_ > 0 ? payload_bps * leaving_ / uplink_bps_ : 0;
   return forecast;
 }

@@ -31,6 +31,7 @@ class Poisson final : public Workload {
   std::unique_ptr<FlowSource> Open() const override;
 
  private:
+  class Partners;
   class Source;
 
   void PrepareRates(std::string_view path, Diagnostics& diagnostics);
@@ -50,6 +51,9 @@ class Poisson final : public Workload {
   // Since Prepare.
   Stage stage_;
   std::shared_ptr<const SizeDistribution> sizes_;
+  std::shared_ptr<const Partners> partners_;
+  double packets_ = 0;                // Of a flow, on average.
+  double host_bps_ = 0;               // Of the links from hosts that send.
   std::vector<double> flows_per_ps_;  // By host; 0: it does not send.
   double total_rate_ = 0;             // Their sum.
   double leaving_ = 0;                // The share of flows that cross the fabric.

@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "settings/reader.h"
-#include "settings/yaml.h"
+#include "tests/support/settings_from.h"
 #include "topo/leaf_spine.h"
 #include "transport/tcp.h"
 
@@ -24,20 +23,6 @@ void AddSwitches(Graph& graph, size_t count) {
   for (size_t s = 0; s < count; ++s) {
     graph.switches.push_back({fmt::format("s{}", s), static_cast<int>(s)});
   }
-}
-
-void Read(const std::string& yaml, const std::function<void(Fields&)>& declare) {
-  Diagnostics diagnostics;
-  const std::optional<Value> document = ParseYaml(yaml, "test", diagnostics);
-  if (document) ReadSettings(*document, declare, diagnostics);
-  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
-}
-
-template <class T>
-Chosen<T> KindFrom(const std::string& yaml, const Kinds<T>& kinds) {
-  Chosen<T> chosen;
-  Read("{chosen: " + yaml + "}", [&](Fields& f) { f.Kind("chosen", chosen, kinds, ""); });
-  return chosen;
 }
 
 }  // namespace
@@ -73,7 +58,7 @@ Graph Dumbbell(size_t pairs, Channel edge, Channel core) {
 
 Graph LeafSpineFrom(const std::string& yaml, uint64_t seed) {
   LeafSpine shape;
-  Read(yaml, [&](Fields& fields) { shape.Declare(fields); });
+  ReadTestSettings(yaml, [&](Fields& fields) { shape.Declare(fields); });
   Diagnostics diagnostics;
   Graph graph = shape.Build(seed, "topology", diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
@@ -82,7 +67,7 @@ Graph LeafSpineFrom(const std::string& yaml, uint64_t seed) {
 
 PortRule PortRuleFrom(const std::string& yaml) {
   PortRule rule;
-  Read(yaml, [&](Fields& fields) { rule.Declare(fields); });
+  ReadTestSettings(yaml, [&](Fields& fields) { rule.Declare(fields); });
   return rule;
 }
 

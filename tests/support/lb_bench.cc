@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "fabric/flow.h"
-#include "settings/reader.h"
-#include "settings/yaml.h"
+#include "tests/support/settings_from.h"
 
 namespace heddle {
 namespace {
@@ -30,17 +29,7 @@ Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps}; }
 }  // namespace
 
 Chosen<LoadBalancer> BalancerFrom(std::string_view settings) {
-  Chosen<LoadBalancer> chosen;
-  Diagnostics diagnostics;
-  const std::string text = "lb: " + std::string(settings);
-  if (const std::optional<Value> document = ParseYaml(text, "test", diagnostics)) {
-    const auto declare = [&](Fields& fields) {
-      fields.Kind("lb", chosen, LoadBalancers(), "", Fields::kRequired);
-    };
-    ReadSettings(*document, declare, diagnostics);
-  }
-  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
-  return chosen;
+  return KindFrom(settings, LoadBalancers());
 }
 
 Packet LbPacket(uint32_t tuple_hash, uint32_t payload) {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings from YAML; what is wrong with them fails the test.
+
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "settings/fields.h"
+#include "settings/kinds.h"
+
+namespace heddle {
+
+void ReadTestSettings(std::string_view yaml, const std::function<void(Fields&)>& declare);
+
+// "ecmp" or "{kind: letflow, gap: 100us}".
+template <class T>
+Chosen<T> KindFrom(std::string_view yaml, const Kinds<T>& kinds) {
+  Chosen<T> chosen;
+  ReadTestSettings("chosen: " + std::string(yaml), [&](Fields& fields) {
+    fields.Kind("chosen", chosen, kinds, "", Fields::kRequired);
+  });
+  return chosen;
+}
+
+}  // namespace heddle
