@@ -3,52 +3,16 @@
 // million flows fit.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "bench/paired.h"
-#include "experiment/experiment.h"
-#include "experiment/simulation.h"
+#include "bench/scenario.h"
+#include "experiment/results.h"
 
 namespace heddle {
 namespace {
-
-struct Outcome {
-  SimulationResult result;
-  int64_t csv_bytes = 0;
-};
-
-Outcome RunYaml(const std::string& shape, const std::string& workload, const std::string& measure) {
-  const std::string yaml = fmt::format(
-      "name: bench\n"
-      "topology: {{kind: leaf_spine, {}, host_link: {{rate: 100Gbps, delay: 1us}},"
-      " fabric_link: {{rate: 100Gbps, delay: 1us}}}}\n"
-      "transport: dctcp\nlb: ecmp\nworkload: [{}]\nmeasure: {{unfinished: drop, {}}}\n",
-      shape, workload, measure);
-  Diagnostics diagnostics;
-  const std::vector<Experiment> experiments =
-      LoadExperimentsFromText(yaml, "bench", "", {}, diagnostics);
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    std::exit(1);
-  }
-  Outcome outcome;
-  outcome.result = Simulate(experiments.front(), {}, [&](std::string_view text) {
-    outcome.csv_bytes += static_cast<int64_t>(text.size());
-    return true;
-  });
-  return outcome;
-}
-
-int64_t PeakBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
-}
 
 int64_t NodeAndWireBytes(const SimulationResult& result) {
   return result.node_bytes + result.wire_bytes;
@@ -57,10 +21,9 @@ int64_t NodeAndWireBytes(const SimulationResult& result) {
 void MeasureHostsAndLiveFlows() {
   const std::string shape = "leaves: 32, spines: 32, hosts_per_leaf: 32";
   // One short flow; then every host sends to 31 others at once, none of which ends in time.
-  const Outcome idle = RunYaml(shape, "{kind: incast, fan_in: 1, bytes_each: 1B}", "t_max: 100us");
-  const Outcome busy =
-      RunYaml(shape, "{kind: incast, fan_in: 31, bytes_each: 1GB, queries: 1000, period: 1ps}",
-              "t_max: 20us");
+  const Outcome idle = RunScenario({shape, "{kind: incast, fan_in: 1, bytes_each: 1B}", "100us"});
+  const Outcome busy = RunScenario(
+      {shape, "{kind: incast, fan_in: 31, bytes_each: 1GB, queries: 1000, period: 1ps}", "20us"});
   fmt::print("1024 hosts, 64 switches, idle: {} bytes per host, ports and wires included\n",
              NodeAndWireBytes(idle.result) / 1024);
   const int64_t live = busy.result.flows_started - busy.result.flows_finished;
@@ -69,19 +32,20 @@ void MeasureHostsAndLiveFlows() {
 }
 
 void MeasureFinishedFlows(int64_t flows) {
-  const int64_t before = PeakBytes();
+  const int64_t before = PeakMemoryBytes();
   const std::string workload =
       fmt::format("{{kind: poisson, sizes: fixed:1000B, load: 0.3, flows: {}}}", flows);
   Outcome outcome;
   const double seconds = SecondsOf([&] {
-    outcome = RunYaml("leaves: 4, spines: 4, hosts_per_leaf: 8", workload, "warm_up: 0us");
+    outcome = RunScenario({"leaves: 4, spines: 4, hosts_per_leaf: 8", workload});
   });
   fmt::print("{} finished flows of one packet: {:.1f} s, {:.1f} GB of flows.csv\n",
              outcome.result.flows_finished, seconds, static_cast<double>(outcome.csv_bytes) * 1e-9);
   fmt::print(
       "  peak memory {:.0f} MB, {:.0f} MB more than before: {:.1f} bytes per finished flow\n",
-      static_cast<double>(PeakBytes()) * 1e-6, static_cast<double>(PeakBytes() - before) * 1e-6,
-      static_cast<double>(PeakBytes() - before) / static_cast<double>(flows));
+      static_cast<double>(PeakMemoryBytes()) * 1e-6,
+      static_cast<double>(PeakMemoryBytes() - before) * 1e-6,
+      static_cast<double>(PeakMemoryBytes() - before) / static_cast<double>(flows));
   fmt::print("  nodes and wires at the end: {:.2f} MB\n",
              static_cast<double>(NodeAndWireBytes(outcome.result)) * 1e-6);
 }

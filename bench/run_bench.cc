@@ -5,50 +5,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/paired.h"
-#include "experiment/experiment.h"
-#include "experiment/simulation.h"
+#include "bench/scenario.h"
 
 namespace heddle {
 namespace {
 
-struct Scenario {
-  std::string shape;     // "leaves: 8, spines: 8, hosts_per_leaf: 16"
-  std::string workload;  // The list in flow style.
-  std::string t_max;
-  std::string host_delay = "1us";
-};
-
-std::vector<Experiment> Load(const Scenario& scenario) {
-  const std::string yaml = fmt::format(
-      "name: bench\n"
-      "topology: {{kind: leaf_spine, {}, host_link: {{rate: 100Gbps, delay: {}}},"
-      " fabric_link: {{rate: 100Gbps, delay: 1us}}}}\n"
-      "transport: dctcp\nlb: ecmp\nworkload: [{}]\n"
-      "measure: {{t_max: {}, unfinished: drop, warm_up: 0us}}\n",
-      scenario.shape, scenario.host_delay, scenario.workload, scenario.t_max);
-  Diagnostics diagnostics;
-  std::vector<Experiment> experiments = LoadExperimentsFromText(yaml, "bench", "", {}, diagnostics);
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    std::exit(1);
-  }
-  return experiments;
-}
-
 double NanosecondsPerHop(const Scenario& scenario, int threads) {
-  const std::vector<Experiment> experiments = Load(scenario);
-  SimulationOptions options;
-  options.threads = threads;
-  const SimulationResult result =
-      Simulate(experiments.front(), options, [](std::string_view) { return true; });
+  const SimulationResult result = RunScenario(scenario, threads).result;
   return result.run_seconds * 1e9 / static_cast<double>(result.packets.hops);
 }
 

@@ -44,6 +44,15 @@ class Arrivals {
     return true;
   }
 
+  // The same between threads: `pushed` packets have been sent, the first of the new ones arrives at
+  // `arrival`.
+  bool Announce(PortIndex port, Time arrival, uint64_t pushed) {
+    heads_[port].Learn(pushed);
+    if (tree_[static_cast<size_t>(leaves_ + port)] != kNone) return false;
+    Replace(port, arrival);
+    return true;
+  }
+
   // Asks for the packets at the front of all wires that have any, two of each.
   void Prefetch(Time end) const {
     const int64_t first_later = end == kNever ? kNone : end.ps << port_bits_;

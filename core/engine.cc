@@ -70,7 +70,9 @@ void Engine::Place(int threads) {
   for (const Link& link : links_) {
     Shard& from = *link.from->shard_;
     const Shard& to = *link.wire->consumer_->shard_;
-    if (&from != &to) link.wire->outbox_ = &from.OutboxTo(to);
+    if (&from == &to) continue;
+    link.wire->outbox_ = &from.OutboxTo(to);
+    link.wire->consumer_->wire_head(link.wire->in_port_).between_threads_ = true;
   }
   barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
 }

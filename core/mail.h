@@ -18,6 +18,8 @@ namespace heddle {
 
 class Node;
 class WireHead;
+class WireTail;
+struct PacketRing;
 
 // A message outside the simulated network, from one node to another: it takes no bandwidth and is
 // there when the next window opens. The letters of one window reach a node in an order that depends
@@ -47,20 +49,29 @@ struct Letter {
 // empties side 1, in odd windows the other way round.
 class Outbox {
  public:
-  struct Announcement {
+  // A wire on which packets have been put in this window.
+  struct News {
+    WireTail* wire;
     Node* node;
     PortIndex in_port;
-    Time arrival;
+    Time arrival;         // Of the first of them.
+    uint64_t pushed = 0;  // By the end of the window.
+  };
+  // The sender of a wire has replaced its ring.
+  struct GrownRing {
+    WireHead* head;
+    PacketRing* ring;
   };
   struct Side {
-    std::vector<Announcement> announcements;  // Wires that may have been empty before this window.
+    std::vector<News> news;
     std::vector<Letter> letters;
-    std::vector<WireHead*> grown;  // Wires whose ring the sender has replaced.
-    Time due = kNever;             // When the earliest of all this matters.
+    std::vector<GrownRing> grown;
+    Time due = kNever;  // When the earliest of all this matters.
   };
 
   // Called by the writer only.
   void StartWindow(uint64_t number) { writing_ = number % 2; }
+  void EndWindow();  // Fills in what the news could not say before.
   Side& Writing() { return sides_[writing_]; }
   const Side& Writing() const { return sides_[writing_]; }
 

@@ -52,6 +52,11 @@ class Node {
     if (arrivals_.Announce(in_port)) Wake(arrival);
   }
 
+  // The same for a wire from another thread, on which `pushed` packets have been sent by now.
+  void Announce(PortIndex in_port, Time arrival, uint64_t pushed) {
+    if (arrivals_.Announce(in_port, arrival, pushed)) Wake(arrival);
+  }
+
   WireHead& wire_head(PortIndex in_port) { return arrivals_.head(in_port); }
 
   // Something outside a window (a new flow, a letter) gives this node something to do at `at`.

@@ -35,16 +35,16 @@ Shard::Shard(uint32_t index, std::vector<Group*> groups)
 void Shard::ReadMail(uint64_t number) {
   for (Outbox* inbox : inboxes_) {
     Outbox::Side& mail = inbox->Reading(number);
-    for (WireHead* head : mail.grown) head->AdoptGrownRing();
-    for (const Outbox::Announcement& news : mail.announcements) {
-      news.node->Announce(news.in_port, news.arrival);
+    for (const Outbox::GrownRing& grown : mail.grown) grown.head->Adopt(grown.ring);
+    for (const Outbox::News& news : mail.news) {
+      news.node->Announce(news.in_port, news.arrival, news.pushed);
     }
     for (const Letter& letter : mail.letters) {
       letter.to->OnLetter(letter);
       Wake(*letter.to, letter.to->Due());
     }
     mail.grown.clear();
-    mail.announcements.clear();
+    mail.news.clear();
     mail.letters.clear();
     mail.due = kNever;
   }
@@ -58,6 +58,7 @@ void Shard::Run(uint64_t number, Time end) {
     RunGroup(*groups_[g], end);
     due_.Set(g, groups_[g]->due.Min());
   });
+  for (const std::unique_ptr<Outbox>& outbox : outboxes_) outbox->EndWindow();
   total_visits_ += visits_;
 }
 

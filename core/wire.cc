@@ -41,7 +41,7 @@ void PacketRing::Delete(PacketRing* ring) {
 
 void WireTail::MakeRoom() {
   WireHead& head = consumer_->wire_head(in_port_);
-  PacketRing* old = Ring();
+  PacketRing* old = ring_;
   head_seen_ = head.head_.load(std::memory_order_acquire);
   if (old != nullptr && pushed() - head_seen_ <= mask_) return;
   PacketRing* grown = PacketRing::New(old == nullptr ? kFirstCapacity : 2 * (mask_ + 1));
@@ -50,37 +50,44 @@ void WireTail::MakeRoom() {
   }
   grown->outgrown = old;
   mask_ = grown->mask;
-  ring_.store(grown, std::memory_order_release);
+  ring_ = grown;
   if (outbox_ != nullptr) {
-    outbox_->Writing().grown.push_back(&head);
+    outbox_->Writing().grown.push_back({&head, grown});
   } else {
-    head.AdoptGrownRing();
+    head.Adopt(grown);
   }
 }
 
-void WireTail::Announce(Time arrival) {
-  if (outbox_ == nullptr) {
-    consumer_->Announce(in_port_, arrival);
-    return;
-  }
+void WireTail::Announce(Time arrival) { consumer_->Announce(in_port_, arrival); }
+
+void WireTail::Report(Time arrival) {
   Outbox::Side& mail = outbox_->Writing();
-  mail.announcements.push_back({consumer_, in_port_, arrival});
+  mail.news.push_back({this, consumer_, in_port_, arrival});
   mail.due = std::min(mail.due, arrival);
+  reported_ = true;
 }
 
-size_t WireTail::memory_bytes() const { return Ring() == nullptr ? 0 : RingBytes(mask_ + 1); }
+void Outbox::EndWindow() {
+  for (News& news : Writing().news) news.pushed = news.wire->EndReport();
+}
+
+size_t WireTail::memory_bytes() const { return ring_ == nullptr ? 0 : RingBytes(mask_ + 1); }
 
 bool WireHead::LookAgain() {
-  // The tail first: who sees a tail also sees the ring it was published with, or a later one.
-  tail_seen_ = tail_end_->tail_.load(std::memory_order_acquire);
-  if (popped() == tail_seen_) return false;
-  ring_ = tail_end_->ring_.load(std::memory_order_acquire);
-  mask_ = ring_->mask;
-  return true;
+  if (between_threads_) return false;
+  tail_seen_ = tail_end_->pushed();
+  return popped() != tail_seen_;
 }
 
-void WireHead::AdoptGrownRing() {
-  ring_ = tail_end_->ring_.load(std::memory_order_acquire);
+void WireHead::Learn(uint64_t pushed) {
+  for (uint64_t i = tail_seen_; i != pushed; ++i) {
+    __builtin_prefetch(&ring_->slots[i & mask_], /*rw=*/0, /*locality=*/2);
+  }
+  tail_seen_ = pushed;
+}
+
+void WireHead::Adopt(PacketRing* ring) {
+  ring_ = ring;
   mask_ = ring_->mask;
   PacketRing::Delete(ring_->outgrown);
   ring_->outgrown = nullptr;

@@ -7,8 +7,10 @@
 //      packets that arrive before the end of its own. So within one window they never meet at a
 //      packet, and the window barrier orders everything else.
 //   2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
-//   3. Each end keeps a copy of the other's index and looks at the original only when the copy no
-//      longer suffices.
+//   3. Each end keeps a copy of the other's index. The head of a wire within one thread looks at
+//   the
+//      tail's when it has taken all it knew of; between threads it learns by mail, once a window,
+//      what has come. The tail looks at the head's when the ring seems full.
 //   4. A full ring is replaced by one of twice the size. A head on another thread may still read
 //   the
 //      old one, which is freed when that thread next reads its mail.
@@ -41,7 +43,7 @@ struct PacketRing {
 class WireTail {
  public:
   WireTail() = default;
-  ~WireTail() { PacketRing::Delete(ring_.load(std::memory_order_relaxed)); }
+  ~WireTail() { PacketRing::Delete(ring_); }
   WireTail(const WireTail&) = delete;
   WireTail& operator=(const WireTail&) = delete;
 
@@ -49,7 +51,7 @@ class WireTail {
   Packet& Slot() {
     if (pushed() - head_seen_ > mask_) [[unlikely]]
       MakeRoom();
-    return Ring()->slots[pushed() & mask_];
+    return ring_->slots[pushed() & mask_];
   }
 
   // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the
@@ -61,37 +63,47 @@ class WireTail {
                  "a packet arrives at {} ps, inside the window that ends at {} ps", arrival.ps,
                  horizon.ps);
     const uint64_t next = pushed() + 1;
-    tail_.store(next, std::memory_order_release);
-    __builtin_prefetch(&Ring()->slots[next & mask_], /*rw=*/1);
-    if (previous < horizon) Announce(arrival);
+    tail_ = next;
+    __builtin_prefetch(&ring_->slots[next & mask_], /*rw=*/1);
+    if (outbox_ != nullptr) {
+      if (!reported_) Report(arrival);
+    } else if (previous < horizon) {
+      Announce(arrival);
+    }
   }
 
   // A packet by its number, counted from 0, and by its distance from the end (1: the last one). It
   // must not have arrived yet.
-  Packet& At(uint64_t number) { return Ring()->slots[number & mask_]; }
-  const Packet& FromBack(uint64_t i) const { return Ring()->slots[(pushed() - i) & mask_]; }
+  Packet& At(uint64_t number) { return ring_->slots[number & mask_]; }
+  const Packet& FromBack(uint64_t i) const { return ring_->slots[(pushed() - i) & mask_]; }
 
   // Packets committed so far.
-  uint64_t pushed() const { return tail_.load(std::memory_order_relaxed); }
+  uint64_t pushed() const { return tail_; }
 
   bool within_group() const { return within_group_; }
   size_t memory_bytes() const;
 
  private:
   friend class Engine;
+  friend class Outbox;
   friend class WireHead;
 
-  PacketRing* Ring() const { return ring_.load(std::memory_order_relaxed); }
   void MakeRoom();
-  void Announce(Time arrival);
+  void Announce(Time arrival);  // To a consumer on this thread.
+  void Report(Time arrival);    // To one on another.
+  uint64_t EndReport() {
+    reported_ = false;
+    return tail_;
+  }
 
-  std::atomic<PacketRing*> ring_ = nullptr;  // Allocated with the first packet.
-  std::atomic<uint64_t> tail_ = 0;
+  PacketRing* ring_ = nullptr;  // Allocated with the first packet.
+  uint64_t tail_ = 0;
   uint64_t head_seen_ =
       ~uint64_t{0};  // As if one packet too many were there, until there is a ring.
   uint32_t mask_ = 0;
   PortIndex in_port_ = 0;
   bool within_group_ = true;
+  bool reported_ = false;  // In this window.
   Node* consumer_ = nullptr;
   Outbox* outbox_ = nullptr;  // Between threads: where news for the consumer's is left.
 };
@@ -127,10 +139,15 @@ class WireHead {
   // Packets taken so far.
   uint64_t popped() const { return head_.load(std::memory_order_relaxed); }
 
-  // Moves to the tail's ring and frees those left behind.
-  void AdoptGrownRing();
+  // Between threads: `pushed` packets had been sent by the end of the last window. Asks for those
+  // it had not known of: they lie in another core's cache.
+  void Learn(uint64_t pushed);
+
+  // Moves to the tail's new ring and frees those left behind.
+  void Adopt(PacketRing* ring);
 
  private:
+  friend class Engine;
   friend class WireTail;
 
   bool LookAgain();
@@ -140,6 +157,7 @@ class WireHead {
   std::atomic<uint64_t> head_ = 0;
   uint64_t tail_seen_ = 0;
   uint32_t mask_ = 0;
+  bool between_threads_ = false;  // The tail is on another: what it has sent is told by mail.
 };
 
 }  // namespace heddle

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "core/check.h"
@@ -136,15 +135,11 @@ Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Rout
     stage.host_rate.push_back(routing.HostUplink(host).rate);
     stage.downlink_rate.push_back(routing.HostDownlink(host).rate);
   }
-  // Of each leaf once: where its first host is met.
-  std::set<uint16_t> seen;
-  for (uint32_t h = 0; h < graph.hosts; ++h) {
-    const uint16_t leaf = stage.leaf_of_host[h];
-    if (!seen.insert(leaf).second) continue;
-    const uint32_t vertex =
-        static_cast<uint32_t>(graph.hosts) + routing.LeafOf(static_cast<HostId>(h));
+  for (const HostId host : routing.first_hosts()) {
+    const uint32_t vertex = static_cast<uint32_t>(graph.hosts) + routing.LeafOf(host);
     for (const Adjacency::Port& port : routing.adjacency().Of(vertex)) {
-      if (!graph.IsHost(port.peer)) stage.uplink_bps[leaf] += port.out.rate.bps;
+      if (graph.IsHost(port.peer)) continue;
+      stage.uplink_bps[routing.LeafIndexOf(host)] += port.out.rate.bps;
     }
   }
   const PacketSizes sizes = settings.transport.settings->sizes();
@@ -193,13 +188,8 @@ Timeline TimelineOf(const ExperimentSettings& settings, const std::vector<Foreca
 // very many leaves, those pairs that a step of their number reaches.
 Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& sizes) {
   IdealFct ideal(routing, sizes);
-  std::vector<HostId> hosts;  // One of each leaf, two of the first.
-  std::set<uint16_t> seen;
-  for (uint32_t h = 0; h < graph.hosts; ++h) {
-    const HostId host = static_cast<HostId>(h);
-    const uint16_t leaf = routing.LeafIndexOf(host);
-    if (seen.insert(leaf).second || h == 1) hosts.push_back(host);
-  }
+  std::vector<HostId> hosts = routing.first_hosts();
+  if (hosts.size() == 1) hosts.push_back(static_cast<HostId>(graph.hosts - 1));
   constexpr size_t kMaxHosts = 64;
   const size_t step = hosts.size() / kMaxHosts + 1;
   Duration longest{0};

@@ -113,12 +113,6 @@ std::string Indent(const std::string& json) {
   return text;
 }
 
-int64_t PeakMemoryBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
-}
-
 // FNV-1a of the resolved experiment: names it in summary.json.
 std::string HashOf(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -348,6 +342,12 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   }
   json.Add("warnings", "[" + list + "]");
   return json.Done() + "\n";
+}
+
+int64_t PeakMemoryBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
 std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result) {

@@ -34,6 +34,9 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings);
 
+// The most memory that this process has held.
+int64_t PeakMemoryBytes();
+
 // What the user should know before trusting the result: those of the experiment, and what showed.
 std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result);
 

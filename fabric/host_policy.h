@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,8 @@ class Host;
 struct PathChoice {
   uint16_t id;      // Packet::path; its digits choose uplinks, see SwitchView::Uplinks.
   uint16_t weight;  // In proportion to capacity; 1 everywhere if all are equal.
+
+  friend auto operator<=>(const PathChoice&, const PathChoice&) = default;
 };
 
 // A flow as its sending host's policy sees it.

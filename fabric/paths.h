@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,15 +19,17 @@ class PathTable {
  public:
   // `leaf_of_host[h]` is the leaf of host h, in 0 .. leaves-1.
   PathTable(std::vector<uint16_t> leaf_of_host, size_t leaves)
-      : leaf_of_host_(std::move(leaf_of_host)), leaves_(leaves), paths_(leaves * leaves) {}
+      : leaf_of_host_(std::move(leaf_of_host)),
+        leaves_(leaves),
+        between_(leaves * leaves, &*sets_.emplace().first) {}
 
   void Set(size_t src_leaf, size_t dst_leaf, std::vector<PathChoice> paths) {
-    paths_[src_leaf * leaves_ + dst_leaf] = std::move(paths);
+    between_[src_leaf * leaves_ + dst_leaf] = &*sets_.insert(std::move(paths)).first;
     ++version_;
   }
 
   std::span<const PathChoice> Between(HostId src, HostId dst) const {
-    return paths_[leaf_of_host_[src] * leaves_ + leaf_of_host_[dst]];
+    return *between_[leaf_of_host_[src] * leaves_ + leaf_of_host_[dst]];
   }
 
   uint32_t version() const { return version_; }
@@ -35,7 +38,8 @@ class PathTable {
  private:
   std::vector<uint16_t> leaf_of_host_;
   size_t leaves_;
-  std::vector<std::vector<PathChoice>> paths_;
+  std::set<std::vector<PathChoice>> sets_;  // Few: most pairs of leaves have the same choice.
+  std::vector<const std::vector<PathChoice>*> between_;
   uint32_t version_ = 0;
 };
 

@@ -27,6 +27,7 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
     if (leaf_index_[leaf] != kUnreachable) continue;
     leaf_index_[leaf] = static_cast<uint32_t>(leaves_.size());
     leaves_.push_back(leaf);
+    first_hosts_.push_back(static_cast<HostId>(h));
   }
   for (const SwitchId leaf : leaves_) {
     distances_.push_back(DistancesTo(static_cast<uint32_t>(graph.hosts) + leaf));
@@ -142,42 +143,46 @@ std::vector<std::vector<Channel>> Routing::PathsBetween(HostId src, HostId dst) 
 
 std::unique_ptr<PathTable> Routing::MakePathTable() const {
   std::vector<uint16_t> leaf_of_host;
-  std::vector<HostId> host_of_leaf(leaves_.size());
   for (uint32_t h = 0; h < graph_.hosts; ++h) {
-    leaf_of_host.push_back(static_cast<uint16_t>(leaf_index_[leaf_of_host_[h]]));
-    host_of_leaf[leaf_of_host.back()] = static_cast<HostId>(h);
+    leaf_of_host.push_back(LeafIndexOf(static_cast<HostId>(h)));
   }
   auto table = std::make_unique<PathTable>(leaf_of_host, leaves_.size());
-  for (size_t src = 0; src < leaves_.size(); ++src) {
-    for (size_t dst = 0; dst < leaves_.size(); ++dst) {
-      if (src != dst) table->Set(src, dst, ChoicesBetween(leaves_[src], host_of_leaf[dst]));
+  std::vector<std::vector<Step>> next_hops(graph_.switches.size());
+  for (size_t dst = 0; dst < leaves_.size(); ++dst) {
+    for (size_t s = 0; s < next_hops.size(); ++s) {
+      next_hops[s] = NextHops(static_cast<uint32_t>(graph_.hosts + s), first_hosts_[dst]);
+    }
+    for (size_t src = 0; src < leaves_.size(); ++src) {
+      if (src != dst) table->Set(src, dst, ChoicesBetween(leaves_[src], leaves_[dst], next_hops));
     }
   }
   return table;
 }
 
-std::vector<PathChoice> Routing::ChoicesBetween(SwitchId leaf, HostId dst) const {
+// `next_hops` are those of each switch towards a host of `dst_leaf`.
+std::vector<PathChoice> Routing::ChoicesBetween(
+    SwitchId leaf, SwitchId dst_leaf, const std::vector<std::vector<Step>>& next_hops) const {
   struct Found {
     uint32_t id;
     int64_t bps;
   };
   std::vector<Found> found;
-  auto walk = [&](auto&& self, uint32_t vertex, uint32_t id, int64_t bps) -> void {
-    const uint32_t s = vertex - static_cast<uint32_t>(graph_.hosts);
-    if (s == leaf_of_host_[dst]) {
+  auto walk = [&](auto&& self, uint32_t s, uint32_t id, int64_t bps) -> void {
+    if (s == dst_leaf) {
       found.push_back({id, bps});
       return;
     }
     const std::vector<PortIndex>& uplinks = uplinks_[s];
     const uint32_t divisor = PathDivisor(graph_.switches[s].tier);
-    for (const Step& step : NextHops(vertex, dst)) {
+    for (const Step& step : next_hops[s]) {
       const auto uplink = std::ranges::lower_bound(uplinks, step.port);
       const bool up = uplink != uplinks.end() && *uplink == step.port;
       const uint32_t digit = up ? static_cast<uint32_t>(uplink - uplinks.begin()) : 0;
-      self(self, step.peer, id + digit * divisor, std::min(bps, step.channel.rate.bps));
+      self(self, step.peer - static_cast<uint32_t>(graph_.hosts), id + digit * divisor,
+           std::min(bps, step.channel.rate.bps));
     }
   };
-  walk(walk, static_cast<uint32_t>(graph_.hosts) + leaf, 0, std::numeric_limits<int64_t>::max());
+  walk(walk, leaf, 0, std::numeric_limits<int64_t>::max());
   int64_t unit = 0;
   int64_t fastest = 0;
   for (const Found& path : found) {

@@ -28,6 +28,9 @@ class Routing {
     return static_cast<uint16_t>(leaf_index_[leaf_of_host_[h]]);
   }
 
+  // Of each leaf the host with the lowest number, by the leaf's index.
+  const std::vector<HostId>& first_hosts() const { return first_hosts_; }
+
   // The two directions of a host's link.
   const Channel& HostUplink(HostId h) const { return adjacency_.Of(h).front().out; }
   const Channel& HostDownlink(HostId h) const {
@@ -58,13 +61,15 @@ class Routing {
   std::vector<uint32_t> DistancesTo(uint32_t vertex) const;
   std::vector<Step> NextHops(uint32_t vertex, HostId dst) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
-  std::vector<PathChoice> ChoicesBetween(SwitchId leaf, HostId dst) const;
+  std::vector<PathChoice> ChoicesBetween(SwitchId leaf, SwitchId dst_leaf,
+                                         const std::vector<std::vector<Step>>& next_hops) const;
   uint32_t PathDivisor(int tier) const;
 
   const Graph& graph_;
   Adjacency adjacency_;
   std::vector<SwitchId> leaf_of_host_;
   std::vector<SwitchId> leaves_;                  // Switches that have hosts.
+  std::vector<HostId> first_hosts_;               // Theirs.
   std::vector<uint32_t> leaf_index_;              // By switch; into `leaves_`.
   std::vector<std::vector<uint32_t>> distances_;  // By leaf index, then by vertex.
   std::vector<std::vector<PortIndex>> uplinks_;   // By switch: the ports towards the core.
