@@ -29,8 +29,8 @@ void Switch::SetRoutes(RoutingTable routes) {
   routes_ = std::move(routes);
   candidates_.clear();
   for (const RoutingTable::Set& set : routes_.sets) {
-    const std::span<const PortIndex> ports(routes_.ports.data() + set.first, set.count);
-    candidates_.push_back({static_cast<uint32_t>(candidates_.size()), routes_.version, ports});
+    candidates_.push_back(
+        {static_cast<uint32_t>(candidates_.size()), routes_.version, routes_.PortsOf(set)});
   }
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);

@@ -32,6 +32,11 @@ struct RoutingTable {
   std::vector<PortIndex> uplinks;  // Towards the core, ascending.
   uint32_t path_divisor = 1;       // A path id's digit here is (id / path_divisor) % uplinks.
   uint32_t version = 1;
+
+  std::span<const PortIndex> Towards(HostId host) const { return PortsOf(sets[set_of_host[host]]); }
+  std::span<const PortIndex> PortsOf(const Set& set) const {
+    return {ports.data() + set.first, set.count};
+  }
 };
 
 enum class DropReason : uint8_t { kTail, kPolicy, kLoop, kNoRoute };

@@ -29,8 +29,10 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
     leaves_.push_back(leaf);
     first_hosts_.push_back(static_cast<HostId>(h));
   }
-  for (const SwitchId leaf : leaves_) {
-    distances_.push_back(DistancesTo(static_cast<uint32_t>(graph.hosts) + leaf));
+  distances_.assign(graph.switches.size(), std::vector<uint32_t>(leaves_.size()));
+  for (size_t l = 0; l < leaves_.size(); ++l) {
+    const std::vector<uint32_t> distances = DistancesTo(leaves_[l]);
+    for (size_t s = 0; s < distances.size(); ++s) distances_[s][l] = distances[s];
   }
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     const size_t tier = static_cast<size_t>(graph.switches[s].tier);
@@ -39,50 +41,33 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
     const uint32_t uplinks = static_cast<uint32_t>(uplinks_.back().size());
     radix_of_tier_[tier] = std::max(radix_of_tier_[tier], uplinks);
   }
+  for (SwitchId s = 0; s < graph.switches.size(); ++s) tables_.push_back(MakeTable(s));
 }
 
 // Breadth first over switches.
-std::vector<uint32_t> Routing::DistancesTo(uint32_t vertex) const {
-  std::vector<uint32_t> distances(graph_.vertices(), kUnreachable);
-  std::queue<uint32_t> frontier;
-  distances[vertex] = 0;
-  frontier.push(vertex);
+std::vector<uint32_t> Routing::DistancesTo(SwitchId leaf) const {
+  std::vector<uint32_t> distances(graph_.switches.size(), kUnreachable);
+  std::queue<SwitchId> frontier;
+  distances[leaf] = 0;
+  frontier.push(leaf);
   while (!frontier.empty()) {
-    const uint32_t from = frontier.front();
+    const SwitchId from = frontier.front();
     frontier.pop();
-    for (const Adjacency::Port& port : adjacency_.Of(from)) {
-      if (graph_.IsHost(port.peer) || distances[port.peer] != kUnreachable) continue;
-      distances[port.peer] = distances[from] + 1;
-      frontier.push(port.peer);
+    for (const Adjacency::Port& port : PortsOf(from)) {
+      if (graph_.IsHost(port.peer) || distances[SwitchAt(port.peer)] != kUnreachable) continue;
+      distances[SwitchAt(port.peer)] = distances[from] + 1;
+      frontier.push(SwitchAt(port.peer));
     }
   }
   return distances;
 }
 
-std::vector<Routing::Step> Routing::NextHops(uint32_t vertex, HostId dst) const {
-  const SwitchId leaf = leaf_of_host_[dst];
-  const std::vector<uint32_t>& distances = distances_[leaf_index_[leaf]];
-  const bool at_leaf = vertex == graph_.hosts + leaf;
-  const std::vector<Adjacency::Port>& ports = adjacency_.Of(vertex);
-  std::vector<Step> steps;
-  for (size_t p = 0; p < ports.size(); ++p) {
-    const uint32_t peer = ports[p].peer;
-    const bool closer = at_leaf
-                            ? peer == dst
-                            : !graph_.IsHost(peer) && distances[peer] != kUnreachable &&
-                                  (graph_.IsHost(vertex) || distances[peer] < distances[vertex]);
-    if (closer) steps.push_back({static_cast<PortIndex>(p), peer, ports[p].out});
-  }
-  return steps;
-}
-
 std::vector<PortIndex> Routing::FindUplinks(SwitchId s) const {
   std::vector<PortIndex> uplinks;
-  const std::vector<Adjacency::Port>& ports =
-      adjacency_.Of(static_cast<uint32_t>(graph_.hosts) + s);
+  const std::vector<Adjacency::Port>& ports = PortsOf(s);
   for (size_t p = 0; p < ports.size(); ++p) {
     const bool up = !graph_.IsHost(ports[p].peer) &&
-                    graph_.switches[ports[p].peer - graph_.hosts].tier > graph_.switches[s].tier;
+                    graph_.switches[SwitchAt(ports[p].peer)].tier > graph_.switches[s].tier;
     if (up) uplinks.push_back(static_cast<PortIndex>(p));
   }
   return uplinks;
@@ -94,15 +79,32 @@ uint32_t Routing::PathDivisor(int tier) const {
   return divisor;
 }
 
-RoutingTable Routing::TableOf(SwitchId s) const {
+// By leaf index. Port by port, because that reads the distances in the order in which they lie.
+std::vector<std::vector<PortIndex>> Routing::PortsTowardsLeaves(SwitchId s) const {
+  std::vector<std::vector<PortIndex>> towards(leaves_.size());
+  const std::vector<Adjacency::Port>& ports = PortsOf(s);
+  for (size_t p = 0; p < ports.size(); ++p) {
+    if (graph_.IsHost(ports[p].peer)) continue;
+    const std::vector<uint32_t>& there = distances_[SwitchAt(ports[p].peer)];
+    for (size_t l = 0; l < towards.size(); ++l) {
+      if (there[l] < distances_[s][l]) towards[l].push_back(static_cast<PortIndex>(p));
+    }
+  }
+  return towards;
+}
+
+PortIndex Routing::PortTo(SwitchId leaf, uint32_t host) const {
+  const std::vector<Adjacency::Port>& ports = PortsOf(leaf);
+  return static_cast<PortIndex>(std::ranges::find(ports, host, &Adjacency::Port::peer) -
+                                ports.begin());
+}
+
+RoutingTable Routing::MakeTable(SwitchId s) const {
   RoutingTable table;
   table.uplinks = uplinks_[s];
   table.path_divisor = PathDivisor(graph_.switches[s].tier);
-  const uint32_t vertex = static_cast<uint32_t>(graph_.hosts) + s;
   std::map<std::vector<PortIndex>, uint16_t> known;
-  const auto set_towards = [&](HostId host) {
-    std::vector<PortIndex> ports;
-    for (const Step& step : NextHops(vertex, host)) ports.push_back(step.port);
+  const auto set_of = [&](const std::vector<PortIndex>& ports) {
     const auto [set, is_new] = known.emplace(ports, static_cast<uint16_t>(known.size()));
     if (is_new) {
       table.sets.push_back(
@@ -112,13 +114,15 @@ RoutingTable Routing::TableOf(SwitchId s) const {
     return set->second;
   };
   // Hosts of one leaf are reached alike from everywhere but that leaf.
-  constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-  std::vector<uint32_t> set_of_leaf(leaves_.size(), kNone);
+  const std::vector<std::vector<PortIndex>> towards = PortsTowardsLeaves(s);
+  std::vector<uint16_t> set_of_leaf(leaves_.size());
+  for (size_t l = 0; l < leaves_.size(); ++l) {
+    if (leaves_[l] != s) set_of_leaf[l] = set_of(towards[l]);
+  }
   for (uint32_t h = 0; h < graph_.hosts; ++h) {
     const HostId host = static_cast<HostId>(h);
-    uint32_t& shared = set_of_leaf[LeafIndexOf(host)];
-    if (shared == kNone || leaf_of_host_[h] == s) shared = set_towards(host);
-    table.set_of_host.push_back(static_cast<uint16_t>(shared));
+    table.set_of_host.push_back(leaf_of_host_[h] == s ? set_of({PortTo(s, h)})
+                                                      : set_of_leaf[LeafIndexOf(host)]);
   }
   return table;
 }
@@ -126,18 +130,17 @@ RoutingTable Routing::TableOf(SwitchId s) const {
 std::vector<std::vector<Channel>> Routing::PathsBetween(HostId src, HostId dst) const {
   std::vector<std::vector<Channel>> paths;
   std::vector<Channel> path;
-  auto walk = [&](auto&& self, uint32_t vertex) -> void {
-    if (vertex == dst) {
+  auto walk = [&](auto&& self, const Adjacency::Port& link) -> void {
+    path.push_back(link.out);
+    if (link.peer == dst) {
       paths.push_back(path);
-      return;
+    } else {
+      const SwitchId s = SwitchAt(link.peer);
+      for (const PortIndex port : tables_[s].Towards(dst)) self(self, PortsOf(s)[port]);
     }
-    for (const Step& step : NextHops(vertex, dst)) {
-      path.push_back(step.channel);
-      self(self, step.peer);
-      path.pop_back();
-    }
+    path.pop_back();
   };
-  walk(walk, src);
+  walk(walk, adjacency_.Of(src).front());
   return paths;
 }
 
@@ -147,46 +150,41 @@ std::unique_ptr<PathTable> Routing::MakePathTable() const {
     leaf_of_host.push_back(LeafIndexOf(static_cast<HostId>(h)));
   }
   auto table = std::make_unique<PathTable>(leaf_of_host, leaves_.size());
-  std::vector<std::vector<Step>> next_hops(graph_.switches.size());
   for (size_t dst = 0; dst < leaves_.size(); ++dst) {
-    for (size_t s = 0; s < next_hops.size(); ++s) {
-      next_hops[s] = NextHops(static_cast<uint32_t>(graph_.hosts + s), first_hosts_[dst]);
-    }
     for (size_t src = 0; src < leaves_.size(); ++src) {
-      if (src != dst) table->Set(src, dst, ChoicesBetween(leaves_[src], leaves_[dst], next_hops));
+      if (src != dst) table->Set(src, dst, ChoicesBetween(leaves_[src], first_hosts_[dst]));
     }
   }
   return table;
 }
 
-// `next_hops` are those of each switch towards a host of `dst_leaf`.
-std::vector<PathChoice> Routing::ChoicesBetween(
-    SwitchId leaf, SwitchId dst_leaf, const std::vector<std::vector<Step>>& next_hops) const {
+std::vector<PathChoice> Routing::ChoicesBetween(SwitchId leaf, HostId dst) const {
   struct Found {
     uint32_t id;
     int64_t bps;
   };
   std::vector<Found> found;
-  auto walk = [&](auto&& self, uint32_t s, uint32_t id, int64_t bps) -> void {
-    if (s == dst_leaf) {
+  auto walk = [&](auto&& self, SwitchId s, uint32_t id, int64_t bps) -> void {
+    if (s == leaf_of_host_[dst]) {
       found.push_back({id, bps});
       return;
     }
-    const std::vector<PortIndex>& uplinks = uplinks_[s];
-    const uint32_t divisor = PathDivisor(graph_.switches[s].tier);
-    for (const Step& step : next_hops[s]) {
-      const auto uplink = std::ranges::lower_bound(uplinks, step.port);
-      const bool up = uplink != uplinks.end() && *uplink == step.port;
-      const uint32_t digit = up ? static_cast<uint32_t>(uplink - uplinks.begin()) : 0;
-      self(self, step.peer - static_cast<uint32_t>(graph_.hosts), id + digit * divisor,
-           std::min(bps, step.channel.rate.bps));
+    const RoutingTable& table = tables_[s];
+    auto uplink = table.uplinks.begin();
+    for (const PortIndex port : table.Towards(dst)) {
+      while (uplink != table.uplinks.end() && *uplink < port) ++uplink;
+      const bool up = uplink != table.uplinks.end() && *uplink == port;
+      const uint32_t digit = up ? static_cast<uint32_t>(uplink - table.uplinks.begin()) : 0;
+      const Adjacency::Port& link = PortsOf(s)[port];
+      self(self, SwitchAt(link.peer), id + digit * table.path_divisor,
+           std::min(bps, link.out.rate.bps));
     }
   };
   walk(walk, leaf, 0, std::numeric_limits<int64_t>::max());
   int64_t unit = 0;
   int64_t fastest = 0;
   for (const Found& path : found) {
-    unit = std::gcd(unit, path.bps);
+    if (unit == 0 || path.bps % unit != 0) unit = std::gcd(unit, path.bps);
     fastest = std::max(fastest, path.bps);
   }
   // Rates without a large common measure are rounded, all by one factor.
@@ -204,7 +202,7 @@ std::vector<std::string> Routing::Unreachable() const {
   std::vector<std::string> pairs;
   for (size_t l = 0; l < leaves_.size(); ++l) {
     for (const SwitchId other : leaves_) {
-      if (distances_[l][graph_.hosts + other] != kUnreachable) continue;
+      if (distances_[other][l] != kUnreachable) continue;
       pairs.push_back(graph_.switches[other].name + " cannot reach " +
                       graph_.switches[leaves_[l]].name);
     }

@@ -17,8 +17,8 @@ class Routing {
  public:
   explicit Routing(const Graph& graph);
 
-  // The table of switch `s`: towards each host, the ports of all shortest paths, ascending.
-  RoutingTable TableOf(SwitchId s) const;
+  // Of each switch, towards each host, the ports of all shortest paths, ascending.
+  const RoutingTable& TableOf(SwitchId s) const { return tables_[s]; }
 
   // The switch that host `h` is attached to; with several, the first.
   SwitchId LeafOf(HostId h) const { return leaf_of_host_[h]; }
@@ -52,17 +52,16 @@ class Routing {
   size_t leaves() const { return leaves_.size(); }
 
  private:
-  struct Step {
-    PortIndex port;
-    uint32_t peer;
-    Channel channel;
-  };
-
-  std::vector<uint32_t> DistancesTo(uint32_t vertex) const;
-  std::vector<Step> NextHops(uint32_t vertex, HostId dst) const;
+  std::vector<uint32_t> DistancesTo(SwitchId leaf) const;
+  RoutingTable MakeTable(SwitchId s) const;
+  std::vector<std::vector<PortIndex>> PortsTowardsLeaves(SwitchId s) const;
+  PortIndex PortTo(SwitchId leaf, uint32_t host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
-  std::vector<PathChoice> ChoicesBetween(SwitchId leaf, SwitchId dst_leaf,
-                                         const std::vector<std::vector<Step>>& next_hops) const;
+  std::vector<PathChoice> ChoicesBetween(SwitchId leaf, HostId dst) const;
+  const std::vector<Adjacency::Port>& PortsOf(SwitchId s) const {
+    return adjacency_.Of(static_cast<uint32_t>(graph_.hosts) + s);
+  }
+  SwitchId SwitchAt(uint32_t vertex) const { return static_cast<SwitchId>(vertex - graph_.hosts); }
   uint32_t PathDivisor(int tier) const;
 
   const Graph& graph_;
@@ -71,9 +70,10 @@ class Routing {
   std::vector<SwitchId> leaves_;                  // Switches that have hosts.
   std::vector<HostId> first_hosts_;               // Theirs.
   std::vector<uint32_t> leaf_index_;              // By switch; into `leaves_`.
-  std::vector<std::vector<uint32_t>> distances_;  // By leaf index, then by vertex.
+  std::vector<std::vector<uint32_t>> distances_;  // By switch, then by leaf index.
   std::vector<std::vector<PortIndex>> uplinks_;   // By switch: the ports towards the core.
   std::vector<uint32_t> radix_of_tier_;           // The most uplinks of a switch in it.
+  std::vector<RoutingTable> tables_;              // By switch.
 };
 
 }  // namespace heddle
