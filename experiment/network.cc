@@ -49,6 +49,7 @@ Network::Network(const NetworkPlan& plan) : plan_(plan), routing_(*plan.graph) {
     host->SetPaths(paths_.get());
     host->Attach();
   }
+  MakeController();
 }
 
 // A leaf and its hosts are a group: the links inside may be short.
@@ -69,6 +70,22 @@ void Network::MakeNodes() {
         std::make_unique<Switch>(id, graph.switches[s].tier, ports, plan_.switch_policy(id)));
     engine_.Add(*switches_.back(), id);
   }
+}
+
+void Network::MakeController() {
+  for (const auto& s : switches_) switch_policies_.push_back(&s->policy());
+  for (const auto& host : hosts_) {
+    host_policies_.push_back(host->has_policy() ? &host->policy() : nullptr);
+  }
+  fabric_ = {switch_policies_, host_policies_, routing_.leaf_of_host()};
+  if (plan_.controller) controller_ = plan_.controller(fabric_);
+}
+
+void Network::Control(Time now) {
+  if (NextControl() > now) return;
+  controller_->Act(now);
+  HEDDLE_CHECK(NextControl() > now, "a controller that acted at {} ps wants to act again at {}",
+               now.ps, NextControl().ps);
 }
 
 // Ports are numbered in the order of links, at both ends.
@@ -124,6 +141,7 @@ PacketCounts Network::CountPackets() const {
   for (const std::unique_ptr<Switch>& s : switches_) {
     counts.control_sent += s->control_sent();
     counts.consumed += s->consumed();
+    counts.in_flight += s->held();
     for (size_t r = 0; r < kDropReasons; ++r) {
       counts.dropped[r] += s->drops(static_cast<DropReason>(r));
     }
@@ -132,7 +150,7 @@ PacketCounts Network::CountPackets() const {
     counts.marked += egress.fifo->marked();
     counts.hops += egress.fifo->Committed().packets;
   }
-  counts.in_flight = static_cast<int64_t>(engine_.packets_on_wires());
+  counts.in_flight += static_cast<int64_t>(engine_.packets_on_wires());
   return counts;
 }
 

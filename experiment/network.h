@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "fabric/controller.h"
 #include "fabric/host.h"
 #include "fabric/switch.h"
 #include "topo/graph.h"
@@ -27,7 +28,9 @@ struct NetworkPlan {
   const PortRule* port;
   const TransportModel* transport;
   std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy;
-  std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;  // Empty, or may return null.
+  // Empty, or may return null.
+  std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;
+  std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
   int threads = 1;
 };
 
@@ -38,7 +41,7 @@ struct PacketCounts {
   int64_t received = 0;      // By hosts.
   int64_t consumed = 0;      // By load balancers in switches.
   int64_t dropped[kDropReasons] = {};
-  int64_t in_flight = 0;  // On wires, departed or not.
+  int64_t in_flight = 0;  // On wires, departed or not; or held back by a load balancer.
   int64_t marked = 0;
   int64_t hops = 0;  // Packets put on wires.
 
@@ -59,6 +62,11 @@ class Network {
   size_t hosts() const { return hosts_.size(); }
   Host& host(size_t h) { return *hosts_[h]; }
   std::span<const std::unique_ptr<Switch>> switches() const { return switches_; }
+
+  // For the conductor: when the load balancer's controller acts next, and to let it act if that is
+  // `now`.
+  Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
+  void Control(Time now);
 
   // From the end of a flow's sender to the end of its receiver: long enough that every letter about
   // the flow has been read.
@@ -85,6 +93,7 @@ class Network {
  private:
   void MakeNodes();
   void MakeLinks();
+  void MakeController();
   Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;
   FifoPort& AddPort(uint32_t vertex, uint32_t peer, const Channel& channel);
@@ -98,6 +107,10 @@ class Network {
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<Node*> host_nodes_;
   std::vector<Egress> egresses_;
+  std::vector<SwitchPolicy*> switch_policies_;
+  std::vector<HostPolicy*> host_policies_;
+  FabricView fabric_;
+  std::unique_ptr<Controller> controller_;
   Engine engine_;
 };
 

@@ -99,11 +99,12 @@ class Director final : public Conductor {
     for (const Forecast& forecast : experiment.forecasts) flows_expected_ += forecast.flows;
   }
 
-  Time Next() override { return std::min(generator_.Next(), links_due_); }
+  Time Next() override { return std::min({generator_.Next(), links_due_, network_.NextControl()}); }
 
   Time Open(Time start, Time latest) override {
     if (links_due_ <= start) SnapshotLinks(start);
-    const Time end = std::min(latest, links_due_);
+    network_.Control(start);
+    const Time end = std::min({latest, links_due_, network_.NextControl()});
     while (generator_.Next() < end) StartFlow(generator_.Take());
     return end;
   }
@@ -224,12 +225,14 @@ NetworkPlan PlanOf(const Experiment& experiment, int threads) {
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
-  return {.graph = &experiment.graph,
-          .port = &settings.topology.settings->port,
-          .transport = settings.transport.settings.get(),
-          .switch_policy = [lb, seed](SwitchId id) { return lb->ForSwitch(id, seed); },
-          .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
-          .threads = threads};
+  return {
+      .graph = &experiment.graph,
+      .port = &settings.topology.settings->port,
+      .transport = settings.transport.settings.get(),
+      .switch_policy = [lb, seed](SwitchId id) { return lb->ForSwitch(id, seed); },
+      .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
+      .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
+      .threads = threads};
 }
 
 // Flows that have not been logged: those whose sender has not finished, and those whose receiver

@@ -88,6 +88,12 @@ class alignas(64) FifoPort {
     return backlog_;
   }
 
+  // The same in packets, whatever the unit.
+  int64_t QueuedPackets(Time now) {
+    ForgetDeparted(now);
+    return tail_ - head_;
+  }
+
   BitRate rate() const { return rate_; }
   Duration delay() const { return delay_; }
   WireTail& wire() { return wire_; }

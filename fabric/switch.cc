@@ -58,8 +58,15 @@ void Switch::Attach() { policy_->Attach(view_); }
 }
 
 void Switch::End(const Packet& packet, const Decision& decision) {
-  if (decision.kind == Decision::Kind::kDiscard) return Discard(packet, DropReason::kPolicy);
-  ++consumed_;
+  switch (decision.kind) {
+    case Decision::Kind::kDiscard:
+      return Discard(packet, DropReason::kPolicy);
+    case Decision::Kind::kHold:
+      ++held_;
+      return;
+    default:
+      ++consumed_;
+  }
 }
 
 [[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex port) {
@@ -137,6 +144,12 @@ size_t Switch::memory_bytes() const {
 void SwitchView::SendControl(const Packet& packet, PortIndex port) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
   ++self_.control_sent_;
+  self_.Forward(packet, port);
+}
+
+void SwitchView::Release(const Packet& packet, PortIndex port) {
+  HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
+  --self_.held_;
   self_.Forward(packet, port);
 }
 

@@ -73,7 +73,8 @@ class Switch final : public Node {
   int64_t drops(DropReason reason) const;
   int64_t consumed() const { return consumed_; }
   int64_t control_sent() const { return control_sent_; }
-  const SwitchPolicy& policy() const { return *policy_; }
+  int64_t held() const { return held_; }
+  SwitchPolicy& policy() { return *policy_; }
   size_t memory_bytes() const;
 
  private:
@@ -109,6 +110,7 @@ class Switch final : public Node {
   std::span<Node* const> hosts_;
   int64_t discards_[kDropReasons] = {};
   int64_t consumed_ = 0;
+  int64_t held_ = 0;  // Packets that the policy has kept to send later.
   int64_t control_sent_ = 0;
 };
 
@@ -125,6 +127,9 @@ inline Duration SwitchView::QueueingDelay(PortIndex port) const {
 }
 inline Bytes SwitchView::Unsent(PortIndex port) const {
   return self_.ports_[port].Unsent(self_.now_);
+}
+inline int64_t SwitchView::QueuedPackets(PortIndex port) const {
+  return self_.ports_[port].QueuedPackets(self_.now_);
 }
 inline Candidates SwitchView::CandidatesTo(HostId host) const { return self_.CandidatesTo(host); }
 inline std::span<const PortIndex> SwitchView::Uplinks() const { return self_.routes_.uplinks; }

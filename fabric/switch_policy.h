@@ -34,6 +34,7 @@ struct Decision {
     kForward,  // It leaves through `port`.
     kConsume,  // It was for this switch's policy and ends here.
     kDiscard,  // It is dropped, and counted as dropped by the policy.
+    kHold,     // The policy has kept a copy, to Release() it later.
   };
   Kind kind;
   PortIndex port;
@@ -41,6 +42,7 @@ struct Decision {
   static Decision Forward(PortIndex port) { return {Kind::kForward, port}; }
   static Decision Consume() { return {Kind::kConsume, 0}; }
   static Decision Discard() { return {Kind::kDiscard, 0}; }
+  static Decision Hold() { return {Kind::kHold, 0}; }
 };
 
 // A policy's view of its switch, and what it may ask the switch to do.
@@ -61,6 +63,9 @@ class SwitchView {
   Duration QueueingDelay(PortIndex port) const;
   Bytes Unsent(PortIndex port) const;
 
+  // The packets that have not left yet, the one on the wire included.
+  int64_t QueuedPackets(PortIndex port) const;
+
   // Whether `host` is attached to this switch, and the next hops towards it.
   bool IsAttached(HostId host) const;
   Candidates CandidatesTo(HostId host) const;
@@ -72,6 +77,9 @@ class SwitchView {
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet, PortIndex port);
+
+  // Sends a packet that was held. It goes on its way as if it had come now.
+  void Release(const Packet& packet, PortIndex port);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
   void SetTimer(Time at, uint32_t id);

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "core/packet.h"
+#include "fabric/controller.h"
 #include "fabric/host.h"    // The views that policies look through are inline here
 #include "fabric/switch.h"  // and here.
 #include "settings/fields.h"
@@ -30,6 +31,12 @@ class LoadBalancer {
 
   // The policy of one host, null if the scheme does nothing there.
   virtual std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const {
+    return nullptr;
+  }
+
+  // What acts on the whole fabric at once, null if nothing does. `fabric` outlives it.
+  virtual std::unique_ptr<Controller> ForFabric(const FabricView& /*fabric*/,
+                                                uint64_t /*seed*/) const {
     return nullptr;
   }
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class Routing {
 
   // The switch that host `h` is attached to; with several, the first.
   SwitchId LeafOf(HostId h) const { return leaf_of_host_[h]; }
+
+  std::span<const SwitchId> leaf_of_host() const { return leaf_of_host_; }
 
   // The same, numbered from 0 among the switches that have hosts.
   uint16_t LeafIndexOf(HostId h) const {

@@ -170,7 +170,7 @@ TEST(SwitchTest, RunsTimersOfOneInstantByTheirIds) {
 
 // --- Drops ---
 
-TEST(SwitchTest, CountsWhatItsPolicyDiscardsAndConsumes) {
+TEST(SwitchTest, CountsWhatItsPolicyDiscards) {
   Lab lab({.graph = Line(3, {10_Gbps, 1_us}),
            .switch_policy = Scripted({DropAt(0, Data(0, 1)).Times(1), DropAt(1, Ack(0, 1)).Times(1),
                                       HoldAt(1, Data(0, 3), 1_us).Times(1)})});
@@ -179,8 +179,46 @@ TEST(SwitchTest, CountsWhatItsPolicyDiscardsAndConsumes) {
   EXPECT_TRUE(lab.finished());
   EXPECT_EQ(lab.Drops(DropReason::kPolicy), 2);
   EXPECT_EQ(lab.Packets().dropped_total(), 2);
-  EXPECT_EQ(lab.Packets().consumed, 1);
+  EXPECT_EQ(lab.Packets().consumed, 0);
   EXPECT_EQ(lab.Packets().in_flight, 0);
+}
+
+TEST(SwitchTest, KeepsTrackOfWhatItsPolicyHoldsBack) {
+  // Data packet 3 is held at switch 1 from 7 us on, for 1 ms.
+  const Lab::Plan plan{.graph = Line(3, {10_Gbps, 1_us}),
+                       .transport = "{kind: tcp, dupthresh: inf}",
+                       .switch_policy = Scripted({HoldAt(1, Data(0, 3), 1_ms).Times(1)})};
+  Lab stopped(plan);
+  stopped.AddFlow(0, 1, 14'600);
+  stopped.Run(Time{} + 500_us);
+  EXPECT_EQ(stopped.Packets().in_flight, 1);
+  EXPECT_EQ(stopped.Record(0).receiver.packets, 9);
+  Lab whole(plan);
+  whole.AddFlow(0, 1, 14'600);
+  whole.Run();
+  EXPECT_TRUE(whole.finished());
+  EXPECT_EQ(whole.Packets().in_flight, 0);
+  EXPECT_EQ(whole.Packets().consumed, 0);
+  EXPECT_EQ(whole.Record(0).receiver.packets, 10);
+  EXPECT_GT(FctRx(whole.Record(0)), 1_ms);
+}
+
+TEST(SwitchTest, CountsThePacketsInItsQueues) {
+  std::vector<std::pair<int64_t, int64_t>> seen;  // Packets and bytes queued.
+  Lab lab({.graph = Line({{100_Gbps, 1_us}, {10_Gbps, 1_us}}),
+           .transport = "{kind: tcp, iw: 20}",
+           .switch_policy = Scripted({WatchAt(0, AllData(0), [&](const SwitchView& view, auto&) {
+             seen.emplace_back(view.QueuedPackets(1), view.Unsent(1).count);
+           })})});
+  lab.AddFlow(0, 1, 20 * 1'460);
+  lab.Run();
+  // Ten packets come in while one leaves.
+  ASSERT_EQ(seen.size(), 20u);
+  for (size_t n = 0; n < seen.size(); ++n) {
+    const int64_t left = static_cast<int64_t>(n) / 10;
+    EXPECT_EQ(seen[n].first, static_cast<int64_t>(n) - left) << n;
+    EXPECT_NEAR(static_cast<double>(seen[n].second), 1538 * 0.9 * static_cast<double>(n), 140) << n;
+  }
 }
 
 TEST(SwitchTest, DropsWhatGoesInCircles) {

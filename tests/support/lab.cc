@@ -101,7 +101,7 @@ class Lab::Runner final : public Conductor {
 
   Time Next() override {
     const Time start = next_ < lab_.flows_.size() ? lab_.flows_[next_].start : kNever;
-    return std::min(start, next_sample_);
+    return std::min({start, next_sample_, lab_.network_->NextControl()});
   }
 
   Time Open(Time start, Time latest) override {
@@ -109,7 +109,8 @@ class Lab::Runner final : public Conductor {
       lab_.sample_(next_sample_);
       next_sample_ += lab_.sample_interval_;
     }
-    latest = std::min(latest, next_sample_);
+    lab_.network_->Control(start);
+    latest = std::min({latest, next_sample_, lab_.network_->NextControl()});
     for (; next_ < lab_.flows_.size() && lab_.flows_[next_].start < latest; ++next_) {
       const FlowSpec& flow = lab_.flows_[next_];
       lab_.network_->host(flow.src).StartFlow(flow);
@@ -161,6 +162,7 @@ Lab::Lab(Plan plan)
                                                    .transport = transport_.settings.get(),
                                                    .switch_policy = switch_policy,
                                                    .host_policy = host_policy,
+                                                   .controller = plan.controller,
                                                    .threads = plan.threads});
   std::vector<FlowLog*> logs;
   for (int t = 0; t < network_->engine().threads(); ++t) {
@@ -216,7 +218,7 @@ void Lab::CheckNotTooFast(const FlowRecord& record) const {
   Duration best{kNever.ps};
   size_t links = 0;
   for (const auto& path : network_->routing().PathsBetween(record.spec.src, record.spec.dst)) {
-    best = std::min(best, IdealFct(path, record.spec.size, transport_.settings->sizes()));
+    best = std::min(best, FctHopByHop(path, record.spec.size, transport_.settings->sizes()));
     links = std::max(links, path.size());
   }
   // At odd rates a port rounds less often than IdealFct does.
@@ -259,7 +261,7 @@ const TcpSender* Lab::Sender(FlowId flow) const {
 
 // --- What tests compare ---
 
-Duration IdealFct(const std::vector<Channel>& path, int64_t payload, const PacketSizes& sizes) {
+Duration FctHopByHop(const std::vector<Channel>& path, int64_t payload, const PacketSizes& sizes) {
   std::vector<Time> free(path.size());
   Time arrival;
   for (int64_t rest = payload; rest > 0; rest -= sizes.mss) {

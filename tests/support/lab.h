@@ -61,6 +61,7 @@ class Lab {
     // Instead of the balancer's.
     std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy = nullptr;
     std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy = nullptr;
+    std::function<std::unique_ptr<Controller>(const FabricView&)> controller = nullptr;
     int threads = 1;
     uint64_t seed = 1;
   };
@@ -129,7 +130,7 @@ inline Duration FctTx(const FlowRecord& record) { return record.sender.done - re
 
 // When `payload` bytes, all released at time 0, have arrived over `path`: packet by packet and link
 // by link, unlike any closed form.
-Duration IdealFct(const std::vector<Channel>& path, int64_t payload, const PacketSizes& sizes);
+Duration FctHopByHop(const std::vector<Channel>& path, int64_t payload, const PacketSizes& sizes);
 
 // Everything in a record as text: for comparing whole runs.
 std::string Describe(const FlowRecord& record);

@@ -98,7 +98,7 @@ bool ScriptedPolicy::ReleaseBehind(SwitchView& view, const Packet& packet, PortI
     if (held.packet.flow != packet.flow || held.packet.kind != packet.kind) continue;
     if (--held.overtakers_left > 0) continue;
     view.SendControl(packet, port);
-    view.SendControl(held.packet, held.port);
+    view.Release(held.packet, held.port);
     std::erase(waiting_, id);
     return true;
   }
@@ -119,12 +119,12 @@ Decision ScriptedPolicy::OnPacket(SwitchView& view, const Packet& packet, PortIn
     case Rule::Act::kHold:
       held_.push_back({packet, port, 0});
       view.SetTimer(view.now() + s->rule.hold, id);
-      return Decision::Consume();
+      return Decision::Hold();
     case Rule::Act::kPass:
       if (s->rule.overtaken_by == 0) break;
       held_.push_back({packet, port, s->rule.overtaken_by});
       waiting_.push_back(id);
-      return Decision::Consume();
+      return Decision::Hold();
     case Rule::Act::kMark:
       mark_next_ = true;
       break;
@@ -139,7 +139,7 @@ void ScriptedPolicy::OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /
 }
 
 void ScriptedPolicy::OnTimer(SwitchView& view, uint32_t id) {
-  view.SendControl(held_[id].packet, held_[id].port);
+  view.Release(held_[id].packet, held_[id].port);
 }
 
 std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Scripted(std::vector<Rule> rules) {

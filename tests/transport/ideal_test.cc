@@ -52,7 +52,7 @@ TEST(IdealTransferTest, AgreesWithThePipelineOnRandomPaths) {
     }
     const int64_t size = 1 + rng.Below(rng.Below(2) == 0 ? 3'000 : 150'000);
     const FlowRecord record = Transfer(Line(path), kAllAtOnce, size);
-    EXPECT_EQ(FctRx(record), IdealFct(path, size, sizes)) << "case " << i << ", " << size << " B";
+    EXPECT_EQ(FctRx(record), FctHopByHop(path, size, sizes)) << "case " << i << ", " << size << " B";
     EXPECT_EQ(record.receiver.hops, static_cast<int32_t>(path.size()));
   }
 }
@@ -75,7 +75,7 @@ TEST(SlowStartTest, IsTheSameForDctcpWithoutMarks) {
 TEST(SlowStartTest, IsIdealWhenTheInitialWindowHoldsTheFlow) {
   const PacketSizes sizes = TransportFrom("{kind: tcp}").settings->sizes();
   const FlowRecord record = Transfer(10_Gbps, 1_us, "{kind: tcp}", 14'600);
-  EXPECT_EQ(FctRx(record), IdealFct(std::vector<Channel>(4, {10_Gbps, 1_us}), 14'600, sizes));
+  EXPECT_EQ(FctRx(record), FctHopByHop(std::vector<Channel>(4, {10_Gbps, 1_us}), 14'600, sizes));
 }
 
 TEST(HandshakeTest, AddsOneRoundTripOfSmallPackets) {

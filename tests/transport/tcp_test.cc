@@ -339,7 +339,7 @@ TEST(NicTest, SendsAcksBeforeData) {
   lab.AddFlow(1, 0, 100 * 1'460);
   lab.Run();
   EXPECT_TRUE(lab.finished());
-  const Duration alone = IdealFct({{10_Gbps, 1_us}, {10_Gbps, 1_us}}, 146'000,
+  const Duration alone = FctHopByHop({{10_Gbps, 1_us}, {10_Gbps, 1_us}}, 146'000,
                                   TransportFrom("{kind: tcp}").settings->sizes());
   for (const FlowRecord& flow : lab.records()) {
     EXPECT_LE(FctRx(flow), alone + 100 * 67'200_ps + 10_us);
