@@ -66,7 +66,7 @@ std::string DeepBlockMap() {
 const std::vector<BadInput> kBadInputs = {
     // The document.
     {"EmptyFile", "", {"x.yaml:1:1: nothing where a map of settings is expected"}},
-    {"OnlyAComment", "# todo\n", {"nothing where a map of settings is expected"}},
+    {"OnlyAComment", "# nothing yet\n", {"nothing where a map of settings is expected"}},
     {"AListInsteadOfAMap", "- lb\n", {"x.yaml:1:1: a list where a map of settings is expected"}},
     {"AWordInsteadOfAMap", "ecmp\n", {"x.yaml:1:1: \"ecmp\" where a map"}},
     {"UnclosedBracket", kTopology + "lb: [\n", {"x.yaml:3:1: not valid YAML"}},

@@ -117,7 +117,7 @@ Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate, BitRate u
     stage.leaf_of_host.push_back(static_cast<uint16_t>(h / hosts_per_leaf));
   }
   stage.max_flow_size = 1'000'000'000'000;
-  stage.folder = ".";
+  stage.folder = std::string(".");
   return stage;
 }
 
