@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "transport/rack.h"
+
 namespace heddle {
 
 void Scoreboard::Reset() {
@@ -24,11 +26,14 @@ void Scoreboard::Resend(uint32_t segment, Time now, uint32_t tx_id) {
   }
 }
 
-Time Scoreboard::Acknowledge(uint32_t first) {
+Time Scoreboard::Acknowledge(uint32_t first, Time now) {
   Time sample = kNever;
   while (first_ != first && !segments_.empty()) {
-    const Segment& front = segments_.front();
-    if (!front.ever_retransmitted && !IsSacked(first_)) sample = front.sent;
+    if (!IsSacked(first_)) {
+      const Segment& front = segments_.front();
+      if (!front.ever_retransmitted) sample = front.sent;
+      TellObserver(first_, now);
+    }
     ForgetFront();
   }
   first_ = first;
@@ -47,13 +52,18 @@ void Scoreboard::ForgetFront() {
   ++first_;
 }
 
-uint32_t Scoreboard::Sack(uint32_t first, uint32_t last) {
+void Scoreboard::TellObserver(uint32_t segment, Time now) const {
+  if (observer_ != nullptr) observer_->OnDelivered(segment, At(segment), now);
+}
+
+uint32_t Scoreboard::Sack(uint32_t first, uint32_t last, Time now) {
   first = std::max(first, first_);
   last = std::min(last, end());
   if (first >= last) return 0;
   if (sacked_.empty()) sacked_.Reset(first_);
   const uint32_t before = sacked_.size();
-  sacked_.Insert(first, last, [this](uint32_t segment) {
+  sacked_.Insert(first, last, [this, now](uint32_t segment) {
+    TellObserver(segment, now);
     Segment& arrived = segments_[segment - first_];
     lost_ -= arrived.lost ? 1 : 0;
     sent_again_ -= arrived.sent_again ? 1 : 0;
@@ -82,6 +92,15 @@ void Scoreboard::MarkLost(uint32_t segment) {
   resend_scan_ = std::min(resend_scan_, segment);
 }
 
+void Scoreboard::MarkLatestCopyLost(uint32_t segment) {
+  Segment& lost = segments_[segment - first_];
+  if (!lost.lost) return MarkLost(segment);
+  if (!lost.sent_again) return;
+  lost.sent_again = false;
+  --sent_again_;
+  resend_scan_ = std::min(resend_scan_, segment);
+}
+
 void Scoreboard::MarkAllLost() {
   lost_ = sent_again_ = 0;
   for (uint32_t segment = first_; segment != end(); ++segment) {
@@ -100,6 +119,12 @@ uint32_t Scoreboard::NextLost() {
     const Segment& segment = segments_[resend_scan_ - first_];
     if (segment.lost && !segment.sent_again) return resend_scan_;
   }
+}
+
+uint32_t Scoreboard::HighestUnsacked() const {
+  uint32_t segment = end() - 1;
+  while (sacked_.Contains(segment)) --segment;
+  return segment;
 }
 
 }  // namespace heddle

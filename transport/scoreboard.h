@@ -16,6 +16,8 @@
 
 namespace heddle {
 
+class Rack;
+
 class Scoreboard {
  public:
   struct Segment {
@@ -44,12 +46,16 @@ class Scoreboard {
   // An old segment is sent again.
   void Resend(uint32_t segment, Time now, uint32_t tx_id);
 
+  // Who is told of each segment when it is first acknowledged, with the time given below; null:
+  // nobody.
+  void SetObserver(Rack* observer) { observer_ = observer; }
+
   // Cumulative acknowledgement. Returns when the last segment that it is the first to acknowledge
   // had been sent, of those sent only once (Karn's rule); kNever if there is none.
-  Time Acknowledge(uint32_t first);
+  Time Acknowledge(uint32_t first, Time now);
 
   // SACK of [first, last), cut to what is outstanding. Returns the segments that are news.
-  uint32_t Sack(uint32_t first, uint32_t last);
+  uint32_t Sack(uint32_t first, uint32_t last, Time now);
 
   // Marks lost every segment that is not SACKed and has at least `dupthresh` SACKed above it.
   void MarkLostBySacks(uint32_t dupthresh);
@@ -58,11 +64,18 @@ class Scoreboard {
   void MarkLost(uint32_t segment);
   void MarkAllLost();
 
+  // Marks lost the copy sent last, even if an earlier one was lost already. Not for SACKed
+  // segments.
+  void MarkLatestCopyLost(uint32_t segment);
+
   bool FirstIsLost() const { return !segments_.empty() && segments_.front().lost; }
 
   // Whether a lost segment waits to be sent again, and the lowest such.
   bool HasLost() const { return lost_ > sent_again_; }
   uint32_t NextLost();
+
+  // The highest segment that is outstanding and not SACKed; there must be one.
+  uint32_t HighestUnsacked() const;
 
   size_t memory_bytes() const {
     return segments_.capacity() * sizeof(Segment) + sacked_.memory_bytes();
@@ -70,7 +83,9 @@ class Scoreboard {
 
  private:
   void ForgetFront();
+  void TellObserver(uint32_t segment, Time now) const;
 
+  Rack* observer_ = nullptr;
   Ring<Segment> segments_;
   SegmentSet sacked_;
   uint32_t first_ = 0;

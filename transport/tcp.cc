@@ -81,7 +81,9 @@ void Tcp::OnTimer(uint64_t key) {
   const FlowId flow = TimerFlow(key);
   switch (TimerKind(key)) {
     case TcpTimer::kRetransmit:
-      if (TcpSender* sender = senders_.Find(flow)) sender->OnTimer();
+    case TcpTimer::kReorder:
+    case TcpTimer::kProbe:
+      if (TcpSender* sender = senders_.Find(flow)) sender->OnTimer(TimerKind(key));
       return;
     case TcpTimer::kDelayedAck:
       if (TcpReceiver* receiver = receivers_.Find(flow)) receiver->OnTimer();

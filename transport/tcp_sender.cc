@@ -14,6 +14,7 @@ namespace heddle {
 namespace {
 
 constexpr int32_t kMaxBackoff = 1 << 20;
+constexpr uint32_t kMaxAdaptedThreshold = 300;  // As in Linux.
 
 }  // namespace
 
@@ -47,8 +48,9 @@ void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Tcp
   window_ = CongestionWindow{.mss = static_cast<double>(mss)};
   window_.cwnd = window_.mss * static_cast<double>(shared.settings.iw);
   rtt_ = RttEstimator();
-  deadline_ = armed_ = kNever;
+  rto_ = LazyTimer();
   recover_ = -1;
+  dupthresh_ = shared.dupthresh;
   backoff_ = 1;
   record_ = SenderRecord{.packets = segments_};
   flow_ = HostFlow{.id = spec.id,
@@ -56,6 +58,11 @@ void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Tcp
                    .dst = spec.dst,
                    .tuple_hash = TupleHash(spec.src, spec.dst, spec.sport, spec.dport),
                    .size = spec.size};
+  extra_ = nullptr;
+  if (shared.settings.extended()) {
+    extra_ = std::make_unique<TcpExtensions>();
+    board_.SetObserver(&extra_->rack);
+  }
   const int64_t first_flight = std::min<int64_t>(shared.settings.iw, segments_);
   shared.control->Start(window_, static_cast<uint32_t>(first_flight));
   if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
@@ -77,12 +84,23 @@ void TcpSender::Resume(const Memory& memory) {
 
 bool TcpSender::CanSend() const {
   if (!may_send_) return false;
-  if (resend_first_) return true;
-  const bool has_new = nxt_ < segments_ && FlightSize() < shared_->max_segments;
+  if ((resend_first_ || extra_) && MustSend()) return true;
+  const bool has_new = HasNew();
   if (IsSack()) return (has_new || board_.HasLost()) && Fits(board_.pipe());
   const bool limited_transmit = !in_recovery_ && shared_->settings.limited_transmit;
   const uint32_t beyond = limited_transmit ? std::min(dupacks_, 2u) : 0;  // RFC 3042.
   return has_new && (FlightSize() < beyond || Fits(FlightSize() - beyond));
+}
+
+// Something is due whatever the window, or though there is neither new nor lost data.
+bool TcpSender::MustSend() const {
+  if (resend_first_) return !UsesRack() || board_.HasLost();
+  return extra_->probe_due || (MayRescue() && Fits(board_.pipe()));
+}
+
+bool TcpSender::MayRescue() const {
+  return shared_->settings.rescue && in_recovery_ && !extra_->rescued &&
+         board_.outstanding() > board_.sacked();
 }
 
 void TcpSender::GetReady() {
@@ -94,16 +112,31 @@ void TcpSender::GetReady() {
 Transport::Pulled TcpSender::Pull(Packet& packet) {
   in_round_ = CanSend();
   if (!in_round_) return {.sent = false, .more = false};
+  const bool is_probe = extra_ && extra_->probe_due;
   Build(NextSegment(), packet);
-  if (deadline_ == kNever) RestartTimer();
+  if (rto_.deadline == kNever || is_probe) RestartTimer();
+  if (extra_) ScheduleProbe();
   in_round_ = CanSend();
   return {.sent = true, .more = in_round_};
 }
 
 uint32_t TcpSender::NextSegment() {
-  if (std::exchange(resend_first_, false)) return board_.first();
+  const bool urgent = std::exchange(resend_first_, false);
+  if (urgent && !UsesRack()) return board_.first();
   if (IsSack() && board_.HasLost()) return board_.NextLost();
-  return nxt_;
+  return extra_ ? NextBeyondLost() : nxt_;
+}
+
+// New data; or, for a probe or a rescue that has none, the highest segment that may be missing.
+uint32_t TcpSender::NextBeyondLost() {
+  const bool has_new = HasNew();
+  if (std::exchange(extra_->probe_due, false)) {
+    extra_->probe_is_old = !has_new;
+    extra_->probe_end = board_.end() + (has_new ? 1 : 0);
+  } else if (!has_new) {
+    extra_->rescued = true;
+  }
+  return has_new ? nxt_ : board_.HighestUnsacked();
 }
 
 void TcpSender::Build(uint32_t segment, Packet& packet) {
@@ -119,6 +152,10 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
   } else {
     board_.Append(now, tx_id);
     if (std::exchange(send_cwr_, false)) packet.Set(Packet::kCwr);
+  }
+  if (extra_) {
+    if (again && board_.first() < recover_) extra_->undo.OnRetransmission();
+    if (in_recovery_) extra_->prr.OnSend();
   }
   if (segment == nxt_) ++nxt_;
   const CongestionControl& control = *shared_->control;
@@ -148,25 +185,28 @@ void TcpSender::SendSyn() {
   syn.dst = flow_.dst;
   syn.bytes = static_cast<uint16_t>(shared_->sizes.ack);
   host_->SendControl();
-  SetDeadline(host_->now() + std::min(shared_->rto.min * backoff_, shared_->rto.max));
+  Set(rto_, TcpTimer::kRetransmit,
+      host_->now() + std::min(shared_->rto.min * backoff_, shared_->rto.max));
 }
 
 void TcpSender::OnSynAck() {
   if (may_send_) return;
   may_send_ = true;
   backoff_ = 1;
-  SetDeadline(kNever);
+  Set(rto_, TcpTimer::kRetransmit, kNever);
   GetReady();
 }
 
 // --- Acknowledgements ---
 
 void TcpSender::OnAck(const Packet& ack) {
+  const Time now = host_->now();
+  const uint32_t delivered_before = board_.first() + board_.sacked();
   uint32_t newly_sacked = 0;
   if (IsSack()) {
     for (const SackBlock& block : ack.ack.sack) {
       if (block.length == 0) break;
-      newly_sacked += board_.Sack(ack.seq + block.start, ack.seq + block.start + block.length);
+      newly_sacked += board_.Sack(ack.seq + block.start, ack.seq + block.start + block.length, now);
     }
   }
   if (ack.seq > board_.first()) {
@@ -175,10 +215,35 @@ void TcpSender::OnAck(const Packet& ack) {
              (newly_sacked > 0 || !IsSack())) {
     OnDuplicateAck(ack, newly_sacked);
   }
-  if (newly_sacked > 0) board_.MarkLostBySacks(shared_->dupthresh);
-  const bool lost = dupacks_ >= shared_->dupthresh || board_.FirstIsLost();
-  if (lost && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
+  if (extra_) LearnFrom(ack);
+  if (DetectLoss(newly_sacked) && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
+  if (extra_) ReduceInProportion(board_.first() + board_.sacked() - delivered_before);
   GetReady();
+}
+
+// What an ACK tells of reordering.
+void TcpSender::LearnFrom(const Packet& ack) {
+  const TcpSettings& settings = shared_->settings;
+  Rack& rack = extra_->rack;
+  const bool again = ack.Has(Packet::kDsack);
+  if (again) rack.OnDsack(board_.first(), board_.end());
+  if (again && settings.undo == TcpSettings::Undo::kDsack) extra_->undo.OnDsack(window_);
+  rack.EndAck();
+  OnProbeAcked(ack);
+  if (!settings.reordering_adapt) return;
+  dupthresh_ = std::max(dupthresh_, std::min(rack.extent() + 1, kMaxAdaptedThreshold));
+}
+
+// Whether something lost waits to be repaired, by the signs that start a recovery.
+bool TcpSender::DetectLoss(uint32_t newly_sacked) {
+  if (extra_ && UsesRack()) {
+    const bool many_sacked = board_.sacked() >= dupthresh_;
+    const Duration patience = extra_->rack.Patience(in_recovery_, many_sacked, rtt_.srtt());
+    Set(extra_->reorder, TcpTimer::kReorder, extra_->rack.Detect(board_, host_->now(), patience));
+    return board_.HasLost();
+  }
+  if (newly_sacked > 0) board_.MarkLostBySacks(dupthresh_);
+  return dupacks_ >= dupthresh_ || board_.FirstIsLost();
 }
 
 // Whether a window of which `flight` bytes were in the network has held the flow back. The NIC may
@@ -193,7 +258,7 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const Time now = host_->now();
   const uint32_t first = board_.first();
   const double flight = static_cast<double>(FlightSize()) * window_.mss;
-  const Time sampled = board_.Acknowledge(ack.seq);
+  const Time sampled = board_.Acknowledge(ack.seq, now);
   nxt_ = std::max(nxt_, ack.seq);  // An ACK may cover what was sent before a rewind.
   // The echoed time of sending makes a sample of every ACK (RFC 7323 section 4).
   const Duration rtt = shared_->settings.timestamps ? now - ack.sent
@@ -221,10 +286,11 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const bool restart = !in_recovery_ || IsSack() || first_partial_ack;
   if (ack.seq == segments_) return Finish();
   if (board_.outstanding() == 0) {
-    SetDeadline(kNever);
+    Set(rto_, TcpTimer::kRetransmit, kNever);
   } else if (restart) {
     RestartTimer();
   }
+  if (extra_) ScheduleProbe();
 }
 
 void TcpSender::OnDuplicateAck(const Packet& ack, uint32_t newly_sacked) {
@@ -250,12 +316,22 @@ bool TcpSender::MayEnterRecovery() const {
   return board_.outstanding() > 0 && (IsSack() ? first >= recover_ : first > recover_);
 }
 
+// The window is about to be reduced because of a loss.
+void TcpSender::BeginEpisode() {
+  if (!extra_) return;
+  extra_->undo.Begin(window_);
+  extra_->rack.BeginEpisode();
+  extra_->prr.Enter(FlightSize());
+  extra_->rescued = false;
+}
+
 void TcpSender::EnterRecovery() {
   const Time now = host_->now();
   ++record_.fast_retransmits;
+  BeginEpisode();
   // The last episode may have found this segment lost as well, beyond its own end, and have sent it
   // again: then it is on its way.
-  const Scoreboard::Segment& first = board_.At(board_.first());
+  const Scoreboard::Segment& first = board_.At(UsesRack() ? board_.NextLost() : board_.first());
   resend_first_ = !first.sent_again;
   judge_.OnFastRetransmit(resend_first_ ? first.tx_id : first.previous_tx_id, now);
   in_recovery_ = true;
@@ -263,10 +339,10 @@ void TcpSender::EnterRecovery() {
   recover_ = board_.end();
   HalveThreshold();
   window_.cwnd = window_.ssthresh;
-  if (IsSack()) {
+  if (!IsSack()) {
+    window_.cwnd += dupthresh_ * window_.mss;
+  } else if (!UsesRack()) {
     board_.MarkLost(board_.first());
-  } else {
-    window_.cwnd += shared_->dupthresh * window_.mss;
   }
   shared_->control->OnLoss(window_, board_.end());
   if (host_->Wants(HostPolicy::kLoss)) {
@@ -279,6 +355,8 @@ void TcpSender::ContinueRecovery(int64_t newly_acked) {
   if (board_.first() >= recover_) {
     in_recovery_ = false;
     resend_first_ = false;
+    if (extra_) extra_->rack.OnRecoveryEnd();
+    if (shared_->settings.prr && extra_->undo.possible()) window_.cwnd = window_.ssthresh;
     if (IsSack()) return;
     const double flight = static_cast<double>(FlightSize()) * window_.mss;
     window_.cwnd = std::min(window_.ssthresh, std::max(flight, window_.mss) + window_.mss);
@@ -294,6 +372,13 @@ void TcpSender::ContinueRecovery(int64_t newly_acked) {
   window_.cwnd = std::max(window_.cwnd - static_cast<double>(newly_acked), 0.0) + window_.mss;
 }
 
+void TcpSender::ReduceInProportion(uint32_t delivered) {
+  if (!shared_->settings.prr || !in_recovery_ || !extra_->undo.possible()) return;
+  const uint32_t pipe = board_.pipe();
+  const uint32_t more = extra_->prr.OnAck(delivered, pipe, window_.ssthresh / window_.mss);
+  window_.cwnd = static_cast<double>(pipe + more) * window_.mss;
+}
+
 void TcpSender::HalveThreshold() {
   const double flight = static_cast<double>(FlightSize()) * window_.mss;
   window_.ssthresh = std::max(flight / 2, 2 * window_.mss);
@@ -302,25 +387,46 @@ void TcpSender::HalveThreshold() {
 // --- Timers ---
 
 void TcpSender::RestartTimer() {
-  SetDeadline(host_->now() + std::min(rtt_.Rto(shared_->rto) * backoff_, shared_->rto.max));
+  Set(rto_, TcpTimer::kRetransmit,
+      host_->now() + std::min(rtt_.Rto(shared_->rto) * backoff_, shared_->rto.max));
 }
 
-void TcpSender::SetDeadline(Time deadline) {
-  deadline_ = deadline;
-  if (deadline >= armed_) return;  // The timer that fires earlier will set it anew.
-  armed_ = deadline;
-  host_->SetTimer(deadline, TimerKey(TcpTimer::kRetransmit, flow_.id));
+void TcpSender::Set(LazyTimer& timer, TcpTimer kind, Time deadline) {
+  timer.deadline = deadline;
+  if (deadline >= timer.armed) return;  // The timer that fires earlier will set it anew.
+  timer.armed = deadline;
+  host_->SetTimer(deadline, TimerKey(kind, flow_.id));
 }
 
-void TcpSender::OnTimer() {
+// Whether a timer that has fired has not moved on.
+bool TcpSender::IsDue(LazyTimer& timer, TcpTimer kind) {
   const Time now = host_->now();
-  if (now != armed_) return;  // An earlier one has taken its place.
-  armed_ = kNever;
-  if (deadline_ > now) {
-    const Time deadline = deadline_;
-    if (deadline != kNever) SetDeadline(deadline);
-    return;
+  if (now != timer.armed) return false;  // An earlier one has taken its place.
+  timer.armed = kNever;
+  if (timer.deadline > now) {
+    if (timer.deadline != kNever) Set(timer, kind, timer.deadline);
+    return false;
   }
+  timer.deadline = kNever;
+  return true;
+}
+
+void TcpSender::OnTimer(TcpTimer kind) {
+  if (kind == TcpTimer::kRetransmit) {
+    if (IsDue(rto_, kind)) OnRetransmissionTimer();
+  } else if (extra_ && kind == TcpTimer::kReorder) {
+    if (!IsDue(extra_->reorder, kind)) return;
+    const bool lost = DetectLoss(0);
+    if (lost && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
+    ReduceInProportion(0);
+    GetReady();
+  } else if (extra_ && IsDue(extra_->probe, kind)) {
+    extra_->probe_due = MayProbe();
+    GetReady();
+  }
+}
+
+void TcpSender::OnRetransmissionTimer() {
   backoff_ = std::min(2 * backoff_, kMaxBackoff);
   if (!may_send_) return SendSyn();
   OnTimeout();
@@ -329,6 +435,7 @@ void TcpSender::OnTimer() {
 void TcpSender::OnTimeout() {
   ++record_.timeouts;
   const bool again = timed_out_ && timed_out_first_ == board_.first();
+  if (board_.first() >= recover_) BeginEpisode();
   if (!again) HalveThreshold();
   timed_out_ = true;
   timed_out_first_ = board_.first();
@@ -341,6 +448,10 @@ void TcpSender::OnTimeout() {
   } else {
     nxt_ = board_.first();
   }
+  if (extra_) {
+    extra_->probe_due = false;
+    extra_->probe_end = -1;
+  }
   shared_->control->OnTimeout(window_, nxt_);
   if (host_->Wants(HostPolicy::kLoss)) {
     host_->policy().OnLoss(host_->view(), flow_, LossSign::kTimeout);
@@ -349,13 +460,46 @@ void TcpSender::OnTimeout() {
   GetReady();
 }
 
+// One probe until its fate is known, and none while anything is known to be missing (RFC 8985
+// section 7.2).
+bool TcpSender::MayProbe() const {
+  return board_.outstanding() > 0 && board_.sacked() == 0 && board_.first() >= recover_ &&
+         extra_->probe_end < 0;
+}
+
+// After two round trips without an ACK the tail of what was sent may be lost.
+void TcpSender::ScheduleProbe() {
+  if (!shared_->settings.tlp) return;
+  extra_->probe_due = false;
+  Time due = kNever;
+  if (MayProbe() && rtt_.srtt().ps > 0) {
+    due = host_->now() + 2 * rtt_.srtt();
+    const bool may_be_delayed = board_.outstanding() == 1 && shared_->settings.delack_count > 1;
+    if (may_be_delayed) due += shared_->settings.delack_timeout;
+  }
+  Set(extra_->probe, TcpTimer::kProbe, due < rto_.deadline ? due : kNever);
+}
+
+// RFC 8985 section 7.4: a loss that a probe has repaired is a sign of congestion like any other.
+void TcpSender::OnProbeAcked(const Packet& ack) {
+  const int64_t end = extra_->probe_end;
+  if (end < 0 || ack.seq < end) return;
+  const bool needless = !extra_->probe_is_old || ack.Has(Packet::kDsack);
+  if (!needless && ack.seq == end) return;  // Either copy; a DSACK will tell.
+  extra_->probe_end = -1;
+  if (needless) return;
+  HalveThreshold();
+  window_.cwnd = window_.ssthresh;
+  shared_->control->OnLoss(window_, board_.end());
+}
+
 // --- The end ---
 
 void TcpSender::Finish() {
   record_.done = host_->now();
   record_.packets_sent = tx_id_;
   may_send_ = false;
-  SetDeadline(kNever);
+  Set(rto_, TcpTimer::kRetransmit, kNever);
   host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(TcpTimer::kSettle, flow_.id));
   if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
 }

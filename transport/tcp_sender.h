@@ -20,7 +20,9 @@
 #include "transport/judge.h"
 #include "transport/rtt.h"
 #include "transport/scoreboard.h"
+#include "transport/tcp_extensions.h"
 #include "transport/tcp_settings.h"
+#include "transport/tcp_timers.h"
 
 namespace heddle {
 
@@ -56,8 +58,8 @@ class TcpSender {
   void OnSynAck();
   Transport::Pulled Pull(Packet& packet);
 
-  // The timer of kind kRetransmit has fired.
-  void OnTimer();
+  // A timer of this kind has fired.
+  void OnTimer(TcpTimer kind);
 
   void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
 
@@ -69,10 +71,16 @@ class TcpSender {
   bool done() const { return record_.done != kNever; }
   double cwnd() const { return window_.cwnd; }
   const CongestionWindow& window() const { return window_; }
-  size_t memory_bytes() const { return board_.memory_bytes() + judge_.memory_bytes(); }
+  size_t memory_bytes() const {
+    return board_.memory_bytes() + judge_.memory_bytes() + (extra_ ? sizeof(*extra_) : 0);
+  }
 
  private:
   bool IsSack() const { return shared_->settings.recovery == TcpSettings::Recovery::kSack; }
+  bool UsesRack() const { return shared_->settings.loss == TcpSettings::Loss::kRack; }
+  bool HasNew() const { return nxt_ < segments_ && FlightSize() < shared_->max_segments; }
+  bool MayRescue() const;
+  bool MustSend() const;
   uint32_t FlightSize() const { return nxt_ - board_.first(); }  // RFC 5681, in segments.
   // Whether the window has room for one segment beyond `segments`.
   bool Fits(uint32_t segments) const { return (segments + 1) * window_.mss <= window_.cwnd; }
@@ -84,6 +92,7 @@ class TcpSender {
   bool CanSend() const;
   void GetReady();
   uint32_t NextSegment();
+  uint32_t NextBeyondLost();
   void Build(uint32_t segment, Packet& packet);
   void SendSyn();
 
@@ -92,14 +101,23 @@ class TcpSender {
   void OnDuplicateAck(const Packet& ack, uint32_t newly_sacked);
   void TellPolicy(const Packet& ack, int64_t newly_acked, uint32_t newly_sacked, Duration rtt);
 
+  void LearnFrom(const Packet& ack);
+  bool DetectLoss(uint32_t newly_sacked);
   bool MayEnterRecovery() const;
+  void BeginEpisode();
   void EnterRecovery();
+  void ReduceInProportion(uint32_t delivered);
   void ContinueRecovery(int64_t newly_acked);
   void HalveThreshold();
 
   void RestartTimer();
-  void SetDeadline(Time deadline);
+  void Set(LazyTimer& timer, TcpTimer kind, Time deadline);
+  bool IsDue(LazyTimer& timer, TcpTimer kind);
+  void OnRetransmissionTimer();
   void OnTimeout();
+  bool MayProbe() const;
+  void ScheduleProbe();
+  void OnProbeAcked(const Packet& ack);
   void Finish();
 
   // Touched by every ACK and every packet.
@@ -109,17 +127,17 @@ class TcpSender {
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;
   uint32_t dupacks_ = 0;
+  uint32_t dupthresh_ = 3;
   bool in_round_ = false;  // The NIC knows that this flow may send.
   bool in_recovery_ = false;
-  bool resend_first_ = false;  // Fast retransmit: the first segment goes out whatever the window.
+  bool resend_first_ = false;  // Fast retransmit: the first lost goes out whatever the window.
   bool may_send_ = false;      // Connected.
   bool send_cwr_ = false;
   bool partial_ack_seen_ = false;
   CongestionWindow window_;
   RttEstimator rtt_;
-  Time deadline_ = kNever;  // Of the retransmission timer.
-  Time armed_ = kNever;     // The earliest timer the host holds for it.
-  int64_t recover_ = -1;    // board_.end() when recovery was entered, or at the last timeout.
+  LazyTimer rto_;
+  int64_t recover_ = -1;  // board_.end() when recovery was entered, or at the last timeout.
   int32_t backoff_ = 1;
   uint32_t timed_out_first_ = 0;
   bool timed_out_ = false;  // timed_out_first_ is valid.
@@ -129,6 +147,7 @@ class TcpSender {
   FlowSpec spec_;
   SenderRecord record_;
   RetransmissionJudge judge_;
+  std::unique_ptr<TcpExtensions> extra_;  // Null if no option needs it.
 };
 
 }  // namespace heddle

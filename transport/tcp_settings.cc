@@ -21,6 +21,19 @@ void TcpSettings::Declare(Fields& fields) {
   fields.AddOr("inf", "dupthresh", dupthresh, Between<int64_t>(1, kMaxWindowSegments),
                "Duplicate ACKs, or segments SACKed above it, after which a segment counts as lost "
                "(RFC 5681 section 3.2); inf: never.");
+  fields.Choice("loss", loss, {{"dupacks", Loss::kDupAcks}, {"rack", Loss::kRack}},
+                "How loss is found: by counting (dupthresh) or by time (RACK, RFC 8985).");
+  fields.Add("tlp", tlp, "Tail loss probes (RFC 8985 section 7); with loss: rack.");
+  fields.Add("rescue", rescue,
+             "Once per recovery, if there is nothing else to send, send the highest segment that "
+             "is not SACKed again (RFC 6675 section 4, NextSeg rule 4).");
+  fields.Add("prr", prr, "Reduce the window in proportion to what arrives (RFC 6937).");
+  fields.Choice("undo", undo, {{"none", Undo::kNone}, {"dsack", Undo::kDsack}},
+                "dsack: restore the window when DSACKs have shown that all retransmissions of an "
+                "episode were needless (RFC 3708).");
+  fields.Add("reordering_adapt", reordering_adapt,
+             "Raise dupthresh to one more than the most segments seen to overtake one, up to 300, "
+             "as Linux does.");
   fields.Add("iw", iw, Between<int64_t>(1, kMaxWindowSegments),
              "Initial window in segments (RFC 6928).");
   fields.Add("limited_transmit", limited_transmit,
@@ -63,6 +76,9 @@ void TcpSettings::Declare(Fields& fields) {
                   "off: packets are not ECN-capable; rfc3168: a mark counts as a loss.");
   }
   fields.Require(min_rto <= max_rto, "max_rto", "is less than min_rto");
+  fields.Require(!tlp || loss == Loss::kRack, "tlp", "needs loss: rack");
+  fields.Require(!extended() || recovery == Recovery::kSack, "recovery",
+                 "loss: rack, tlp, rescue, prr, undo and reordering_adapt need sack");
 }
 
 void DctcpSettings::Declare(Fields& fields) {

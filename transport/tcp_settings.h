@@ -21,10 +21,18 @@ struct TcpSettings {
   enum class Recovery { kSack, kNewReno };
   enum class Setup { kNone, kHandshake, kPersistent };
   enum class Framing { kEth, kIp1500 };
+  enum class Loss { kDupAcks, kRack };
+  enum class Undo { kNone, kDsack };
   enum class Ecn { kOff, kRfc3168 };  // Of plain TCP; DCTCP has its own.
 
   Recovery recovery = Recovery::kSack;
   std::optional<int64_t> dupthresh = 3;  // Not set: never.
+  Loss loss = Loss::kDupAcks;
+  bool tlp = false;
+  bool rescue = false;
+  bool prr = false;
+  Undo undo = Undo::kNone;
+  bool reordering_adapt = false;
   int64_t iw = 10;
   bool limited_transmit = true;
   Duration min_rto = 10_ms;
@@ -43,6 +51,11 @@ struct TcpSettings {
   bool is_dctcp = true;
   Ecn ecn = Ecn::kOff;
   DctcpSettings dctcp;
+
+  // Whether any option is on that a flow keeps TcpExtensions for.
+  bool extended() const {
+    return loss == Loss::kRack || tlp || rescue || prr || undo != Undo::kNone || reordering_adapt;
+  }
 
   void Declare(Fields& fields);
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/packet.h"
+#include "core/units.h"
 
 namespace heddle {
 
@@ -14,6 +15,8 @@ enum class TcpTimer : uint8_t {
   kDelayedAck,  // Receiver.
   kSettle,      // Sender: every drop before its end is known.
   kClose,       // Receiver: the sender's end has become known here.
+  kReorder,     // Sender: a segment has been late for long enough (RFC 8985 section 6.2).
+  kProbe,       // Sender: a tail loss probe (RFC 8985 section 7).
 };
 
 constexpr uint64_t TimerKey(TcpTimer kind, FlowId flow) {
@@ -21,5 +24,12 @@ constexpr uint64_t TimerKey(TcpTimer kind, FlowId flow) {
 }
 constexpr TcpTimer TimerKind(uint64_t key) { return static_cast<TcpTimer>(key >> 32); }
 constexpr FlowId TimerFlow(uint64_t key) { return static_cast<FlowId>(key); }
+
+// A timer that is set anew with every packet: the host holds one, which is left to fire and then
+// set again if the deadline has moved on.
+struct LazyTimer {
+  Time deadline = kNever;
+  Time armed = kNever;  // The earliest that the host holds.
+};
 
 }  // namespace heddle

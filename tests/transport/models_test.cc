@@ -158,7 +158,7 @@ TEST(ScoreboardTest, AgreesWithTheDefinitions) {
           s.sacked = true;
           s.lost = s.sent_again = false;
         }
-        ASSERT_EQ(board.Sack(from, to), news);
+        ASSERT_EQ(board.Sack(from, to, Time{0}), news);
         board.MarkLostBySacks(3);
         model.MarkLostBySacks(3);
       } else if (draw < 85) {
@@ -170,7 +170,7 @@ TEST(ScoreboardTest, AgreesWithTheDefinitions) {
         }
       } else if (draw < 97) {
         const uint32_t upto = model.first + rng.Below(std::min(out, 6u) + 1);
-        ASSERT_EQ(board.Acknowledge(upto), model.Acknowledge(upto));
+        ASSERT_EQ(board.Acknowledge(upto, Time{0}), model.Acknowledge(upto));
       } else if (draw < 98) {
         board.MarkAllLost();
         for (auto& [n, s] : model.segments) {

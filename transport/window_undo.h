@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes back a reduction of the window that reordering alone has caused: when DSACKs have shown
+// that every retransmission of the episode was needless (RFC 3708; as Linux does).
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "transport/congestion_control.h"
+
+namespace heddle {
+
+class WindowUndo {
+ public:
+  // An episode of recovery begins; `window` is not reduced yet.
+  void Begin(const CongestionWindow& window) {
+    cwnd_ = window.cwnd;
+    ssthresh_ = window.ssthresh;
+    unproven_ = 0;
+    possible_ = true;
+  }
+  void OnRetransmission() { ++unproven_; }
+  bool possible() const { return possible_; }
+
+  // A retransmission has proved needless. If it was the last of them, restores the window.
+  void OnDsack(CongestionWindow& window) {
+    if (!possible_ || unproven_ == 0 || --unproven_ > 0) return;
+    window.cwnd = std::max(window.cwnd, cwnd_);
+    window.ssthresh = std::max(window.ssthresh, ssthresh_);
+    possible_ = false;
+  }
+
+ private:
+  double cwnd_ = 0;
+  double ssthresh_ = 0;
+  uint32_t unproven_ = 0;
+  bool possible_ = false;
+};
+
+}  // namespace heddle
