@@ -162,7 +162,7 @@ class Conventional {
       return Free(packet);
     }
     port.backlog += packet->bytes;
-    if (port.backlog > kMarkAbove && node >= shape_.hosts()) {
+    if (port.backlog > kMarkAbove && node >= shape_.hosts() && !packet->marked) {
       packet->marked = true;
       ++counts_.marked;
     }

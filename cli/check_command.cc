@@ -35,13 +35,20 @@ double Total(const Experiment& experiment, double Forecast::*what) {
   return total;
 }
 
-// Links crossed by a packet between random hosts.
-double MeanHops(const Experiment& experiment) {
-  const double same_rack = 1.0 / static_cast<double>(std::max<size_t>(experiment.stage.leaves, 1));
+// Links crossed by data and their ACKs, one for each packet.
+double PacketHops(const Experiment& experiment) {
   int tiers = 0;
   for (const Graph::SwitchVertex& s : experiment.graph.switches)
     tiers = std::max(tiers, s.tier + 1);
-  return same_rack * 2 + (1 - same_rack) * 2 * tiers;
+  // Of flows between any two hosts.
+  const double hosts = static_cast<double>(experiment.stage.hosts);
+  const double same_leaf = hosts / static_cast<double>(experiment.stage.leaves) - 1;
+  double hops = 0;
+  for (const Forecast& forecast : experiment.forecasts) {
+    const double crossing = forecast.crossing.value_or(1 - same_leaf / (hosts - 1));
+    hops += 2 * forecast.packets * (2 + crossing * 2 * (tiers - 1));
+  }
+  return hops;
 }
 
 void Print(const std::string& file, const Experiment& experiment) {
@@ -56,8 +63,7 @@ void Print(const std::string& file, const Experiment& experiment) {
   fmt::print("  transport   {}, load balancer {}, seed {}\n", settings.transport.kind,
              settings.lb.kind, settings.seed);
   const double flows = Total(experiment, &Forecast::flows);
-  const double packets = Total(experiment, &Forecast::packets);
-  const double hops = 2 * packets * MeanHops(experiment);  // An ACK for each packet.
+  const double hops = PacketHops(experiment);
   fmt::print("  flows       {}, {} bytes of payload\n", Count(flows),
              Count(Total(experiment, &Forecast::bytes)));
   if (Total(experiment, &Forecast::host_load) > 0) {

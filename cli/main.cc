@@ -24,7 +24,9 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  command.add_option("--seed", arguments.seed, "Override the seed")->type_name("N");
+  command.add_option("--seed", arguments.seed, "Override the seed")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
 }
 
 int Main(int argc, char** argv) {

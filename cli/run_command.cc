@@ -35,6 +35,7 @@ void InstallSignalHandlers() {
   action.sa_handler = OnSignal;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
   // A file that grows too large is an error to report, not a reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
 }
@@ -104,6 +105,16 @@ std::vector<Job> LoadJobs(const RunArguments& arguments, Diagnostics& diagnostic
   return jobs;
 }
 
+// Points of a sweep whose results are there already are not run again.
+void SkipFinished(std::vector<Job>& jobs) {
+  const size_t skipped = std::erase_if(jobs, [](const Job& job) {
+    return !job.experiment.label.empty() && HoldsResultsOf(job.experiment, job.folder);
+  });
+  if (skipped == 0) return;
+  fmt::print(stderr, "heddle: {} runs of the sweep are complete; --force would repeat them\n",
+             skipped);
+}
+
 bool IsTerminal() {
   const char* term = std::getenv("TERM");
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
@@ -138,7 +149,9 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
       fmt::print(stderr, "{}: warning: {}\n", label, warning);
     }
     if (outcome.status == RunOutcome::Status::kIncomplete) {
-      fmt::print(stderr, "{}: measured flows are unfinished at the end of the run\n", label);
+      fmt::print(stderr,
+                 "{}: measured flows are unfinished, or have not started, at the end of the run\n",
+                 label);
       exit_code = kExitFailed;
     }
     table.push_back(outcome.row);
@@ -150,11 +163,12 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
 
 int Run(const RunArguments& arguments) {
   Diagnostics diagnostics;
-  const std::vector<Job> jobs = LoadJobs(arguments, diagnostics);
+  std::vector<Job> jobs = LoadJobs(arguments, diagnostics);
   if (!diagnostics.ok()) {
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
   }
+  if (!arguments.force) SkipFinished(jobs);
   // Before anything is simulated for nothing.
   for (const Job& job : jobs) {
     RunFolder folder(job.folder);

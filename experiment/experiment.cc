@@ -151,8 +151,18 @@ Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Rout
   return stage;
 }
 
-Timeline TimelineOf(const ExperimentSettings& settings, const std::vector<Forecast>& forecasts,
-                    const Stage& stage) {
+// The slowest direction of any link.
+BitRate SlowestRate(const Graph& graph) {
+  BitRate slowest = graph.links.front().a_to_b.rate;
+  for (const Graph::Link& link : graph.links) {
+    slowest = std::min({slowest, link.a_to_b.rate, link.b_to_a.rate});
+  }
+  return slowest;
+}
+
+Timeline TimelineOf(const Experiment& experiment) {
+  const ExperimentSettings& settings = experiment.settings;
+  const std::vector<Forecast>& forecasts = experiment.forecasts;
   Timeline timeline;
   timeline.generation_start = kNever;
   bool open_loop = false;
@@ -176,8 +186,9 @@ Timeline TimelineOf(const ExperimentSettings& settings, const std::vector<Foreca
                                : kNever;
   timeline.links_from = open_loop ? timeline.measure_from : Time{0};
   timeline.links_until = open_loop ? timeline.generation_end : kNever;
-  BitRate slowest = std::ranges::min(stage.host_rate);
-  const double large_ps = static_cast<double>(large_flow) * 8e12 / static_cast<double>(slowest.bps);
+  const double slowest = static_cast<double>(SlowestRate(experiment.graph).bps);
+  const double large_ps = static_cast<double>(large_flow) * 8e12 / slowest +
+                          static_cast<double>(experiment.base_rtt.ps);
   const Duration patience{static_cast<int64_t>(std::clamp(20 * large_ps, 1e12, 1e17))};
   timeline.t_max = settings.measure.t_max ? Time{settings.measure.t_max->ps}
                                           : std::min(timeline.generation_end + patience, kNever);
@@ -264,7 +275,9 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
     return diagnostics.ErrorAt("workload",
                                "nothing is measured; leave one workload measured: true");
   }
+  const bool at_once = timeline.generation_start == timeline.generation_end;
   if (timeline.measure_from > timeline.generation_end ||
+      (timeline.measure_from == timeline.generation_end && !at_once) ||
       timeline.measure_from >= timeline.measure_until) {
     diagnostics.ErrorAt("measure.warm_up",
                         "nothing is left to measure: warm_up and cool_down cover "
@@ -329,11 +342,22 @@ void PrepareWorkloads(Experiment& experiment, Diagnostics& diagnostics) {
   }
 }
 
+void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
+               Diagnostics& diagnostics) {
+  Stage files;
+  files.folder = folder;
+  for (size_t i = 0; i < settings.workload.size(); ++i) {
+    const std::string path = fmt::format("workload[{}]", i);
+    if (diagnostics.IsSound(path)) settings.workload[i].settings->Load(files, path, diagnostics);
+  }
+}
+
 // Fills in what follows from the settings. Where some of them are wrong, it still looks for
 // mistakes in whatever does not depend on those.
 void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
+  LoadFiles(settings, folder, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
@@ -351,7 +375,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   const BitRate slowest = std::ranges::min(experiment.stage.host_rate);
   experiment.bdp = {
       static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};
-  experiment.timeline = TimelineOf(settings, experiment.forecasts, experiment.stage);
+  experiment.timeline = TimelineOf(experiment);
   CheckPorts(experiment, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }
@@ -368,7 +392,8 @@ void MeasureSettings::Declare(Fields& fields) {
   fields.AddOr(
       "auto", "t_max", t_max, {.above = Duration{0}, .at_most = 1'000'000_s},
       "The run ends here, even if measured flows are unfinished. auto: 1s after flows stop "
-      "starting, or 20 times what the largest percent of flows needs, if that is more.");
+      "starting, or 20 times what the largest percent of flows needs on the slowest link, if that "
+      "is more.");
   fields.Choice(
       "unfinished", unfinished,
       {{"error", Unfinished::kError}, {"inf", Unfinished::kInf}, {"drop", Unfinished::kDrop}},
@@ -427,10 +452,10 @@ std::vector<Experiment> LoadFromDocument(Value document, const std::string& fold
     Patch(document, "seed", Value::Scalar(fmt::format("{}", *options.seed), {"--seed", 0, 0}),
           diagnostics);
   }
-  if (!diagnostics.ok()) return {};
+  // Points without a mistake are kept only if there is none anywhere.
   std::vector<Experiment> experiments;
   for (Point& point : ExpandSweep(std::move(document), diagnostics)) {
-    if (!diagnostics.ok()) break;
+    if (!diagnostics.ok()) experiments.clear();
     Experiment& experiment = experiments.emplace_back();
     experiment.label = LabelOf(point.axes);
     experiment.axes = point.axes;

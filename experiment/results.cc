@@ -12,6 +12,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "experiment/version.h"
 #include "settings/yaml.h"
@@ -139,10 +140,6 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
   double capacity = 0;
   for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);
   const double seconds = Seconds(result.links_until - result.links_from);
-  int64_t carried = 0;
-  for (const LinkUse& link : result.links) {
-    if (experiment.graph.IsHost(link.peer)) carried += link.sent.payload_bytes;
-  }
   const auto share = [&](int64_t bytes) {
     return seconds <= 0 ? 0 : static_cast<double>(bytes) * 8 / (capacity * seconds);
   };
@@ -150,7 +147,7 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
   load.Real("nominal_host_with_headers", host_load_with_headers);
   load.Real("nominal_fabric", fabric_load);
   load.Real("offered_host", share(result.payload_offered));
-  load.Real("carried_host", share(carried));
+  load.Real("carried_host", share(result.payload_carried));
   return load.Done();
 }
 
@@ -307,6 +304,11 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
   return csv;
 }
 
+bool IsComplete(const Experiment& experiment, const SimulationResult& result) {
+  if (experiment.settings.measure.unfinished != MeasureSettings::Unfinished::kError) return true;
+  return result.unfinished == 0 && !result.cut_short;
+}
+
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings) {
   JsonObject json;
@@ -319,6 +321,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Text("compiler", Compiler());
   json.Text("build_type", BuildType());
   json.Integer("end_ps", result.end.ps);
+  json.Bool("complete", IsComplete(experiment, result));
   json.Bool("reached_t_max", result.reached_t_max);
   json.Integer("measure_from_ps", experiment.timeline.measure_from.ps);
   json.Integer("links_from_ps", result.links_from.ps);
@@ -378,35 +381,51 @@ TableRow RowOf(const std::string& label, const std::vector<ClassSummary>& summar
           .seconds = result.run_seconds};
 }
 
+namespace {
+
+// Three digits or so: 1.46, 23.5, 4612.
+std::string Compact(double value) {
+  if (std::isinf(value)) return "inf";
+  return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
+}
+
+}  // namespace
+
+// All flows, and the first class set that splits them; others are in summary.csv.
 std::string FormatTable(const std::vector<TableRow>& rows) {
   if (rows.empty()) return "";
-  size_t width = 8;
+  size_t width = 4;
   for (const TableRow& row : rows) width = std::max(width, row.label.size());
-  std::string first = fmt::format("{:{}}  {:>8}", "", width, "");
-  std::string second = fmt::format("{:{}}  {:>8}", "", width, "flows");
-  for (const ClassSummary& c : rows.front().summary) {
-    first += fmt::format("  {:^17}", c.label == "all" ? "all flows" : c.label);
-    second += fmt::format("  {:>8} {:>8}", "mean", "p99");
+  const std::vector<ClassSummary>& classes = rows.front().summary;
+  const auto split = std::ranges::find_if(classes, [](const auto& c) { return c.set != "all"; });
+  const std::string set = split == classes.end() ? "all" : split->set;
+  const auto shown = [&](const TableRow& row) {
+    return row.summary | std::views::filter(
+                             [&](const ClassSummary& c) { return c.set == "all" || c.set == set; });
+  };
+  std::string first = fmt::format("{:{}} {:>8}", "", width, "");
+  std::string second = fmt::format("{:{}} {:>8}", "", width, "flows");
+  for (const ClassSummary& c : shown(rows.front())) {
+    first += fmt::format(" |{:^12}", c.label == "all" ? "all flows" : c.label);
+    second += fmt::format(" |{:>5} {:>6}", "mean", "p99");
   }
-  second += fmt::format("  {:>9} {:>9} {:>8} {:>7}", "reordered", "spurious", "dropped", "time");
+  first += " |";
+  second += fmt::format(" | {:>6} {:>6} {:>7} {:>6}", "reord.", "spur.", "dropped", "time");
   std::string table = "Slowdown (FCT over ideal FCT) by flow size\n" + first + "\n" + second + "\n";
   for (const TableRow& row : rows) {
-    table += fmt::format("{:{}}  {:>8}", row.label, width, row.flows);
-    for (const ClassSummary& c : row.summary) {
-      if (std::isnan(c.slowdown[0])) {
-        table += fmt::format("  {:>8} {:>8}", "-", "-");
-      } else {
-        constexpr int64_t kEnough = 1000;  // Ten flows above p99.
-        const char* flag = c.flows < kEnough ? "*" : "";
-        table += fmt::format("  {:>8.2f} {:>8}", c.slowdown[0],
-                             fmt::format("{:.2f}{}", c.slowdown[3], flag));
-      }
+    table += fmt::format("{:{}} {:>8}", row.label, width, row.flows);
+    for (const ClassSummary& c : shown(row)) {
+      constexpr int64_t kEnough = 1000;  // Ten flows above p99.
+      const bool none = std::isnan(c.slowdown[0]);
+      const std::string p99 = none ? "-" : Compact(c.slowdown[3]) + (c.flows < kEnough ? "*" : "");
+      table += fmt::format(" |{:>5} {:>6}", none ? "-" : Compact(c.slowdown[0]), p99);
     }
-    table += fmt::format("  {:>8.2f}% {:>8.3f}% {:>8} {:>6.1f}s\n", 100 * row.reordered_ratio,
+    table += fmt::format(" | {:>5.1f}% {:>5.2f}% {:>7} {:>5.1f}s\n", 100 * row.reordered_ratio,
                          100 * row.spurious_ratio, row.dropped, row.seconds);
   }
-  if (table.find('*') != std::string::npos) table += "* fewer than ten flows lie above this p99\n";
-  return table;
+  table += "reord.: reordered packets; spur.: needless retransmissions";
+  if (table.find('*') != std::string::npos) table += "; *: fewer than ten flows lie above this p99";
+  return table + "\n";
 }
 
 }  // namespace heddle

@@ -34,6 +34,9 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings);
 
+// Whether all flows that count have finished, as far as the experiment wants them to.
+bool IsComplete(const Experiment& experiment, const SimulationResult& result);
+
 // The most memory that this process has held.
 int64_t PeakMemoryBytes();
 

@@ -8,6 +8,8 @@
 
 #include "core/check.h"
 #include "experiment/run_folder.h"
+#include "experiment/version.h"
+#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
@@ -48,11 +50,22 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
   if (!written) return Failed(folder);
   outcome.row = RowOf(experiment.label.empty() ? experiment.settings.name : experiment.label,
                       summary, result);
-  const bool counts_as_error =
-      experiment.settings.measure.unfinished == MeasureSettings::Unfinished::kError;
-  if ((result.unfinished > 0 || result.cut_short) && counts_as_error)
-    outcome.status = RunOutcome::Status::kIncomplete;
+  if (!IsComplete(experiment, result)) outcome.status = RunOutcome::Status::kIncomplete;
   return outcome;
+}
+
+bool HoldsResultsOf(const Experiment& experiment, const std::filesystem::path& path) {
+  constexpr size_t kMaxBytes = size_t{1} << 26;
+  std::string ignored;
+  const auto resolved = ReadTextFile((path / "run.yaml").string(), kMaxBytes, ignored);
+  if (!resolved || *resolved != experiment.Resolved()) return false;
+  Diagnostics diagnostics;
+  const auto summary = ReadYamlFile((path / "summary.json").string(), diagnostics);
+  if (!summary) return false;
+  const Value* complete = summary->Find("complete");
+  const Value* commit = summary->Find("commit");
+  return complete != nullptr && complete->text == "true" && commit != nullptr &&
+         commit->text == Commit();
 }
 
 }  // namespace heddle

@@ -30,4 +30,7 @@ struct RunOutcome {
 RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& options,
                        const std::filesystem::path& folder, bool replace);
 
+// Whether `folder` holds complete results of just this experiment, by this version of Heddle.
+bool HoldsResultsOf(const Experiment& experiment, const std::filesystem::path& folder);
+
 }  // namespace heddle

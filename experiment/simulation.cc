@@ -165,6 +165,12 @@ class Director final : public Conductor {
     return done;
   }
 
+  int64_t PayloadReceived() const {
+    int64_t bytes = 0;
+    for (size_t h = 0; h < network_.hosts(); ++h) bytes += network_.host(h).payload_received();
+    return bytes;
+  }
+
   // Once at the start of the measured time, once at its end.
   void SnapshotLinks(Time now) {
     std::vector<FifoPort::Counters> sent;
@@ -173,11 +179,13 @@ class Director final : public Conductor {
     }
     if (!std::exchange(links_started_, true)) {
       links_before_ = std::move(sent);
+      result_.payload_carried = -PayloadReceived();
       result_.links_from = now;
       links_due_ = experiment_.timeline.links_until;
       return;
     }
     links_ended_ = true;
+    result_.payload_carried += PayloadReceived();
     result_.links_until = now;
     links_due_ = kNever;
     result_.links.clear();

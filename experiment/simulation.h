@@ -64,6 +64,7 @@ struct SimulationResult {
   int64_t payload_started = 0;  // Bytes, of all flows.
   int64_t payload_finished = 0;
   int64_t payload_offered = 0;          // Of flows that start in the time that links.csv covers.
+  int64_t payload_carried = 0;          // That arrived in that time, each byte once.
   std::vector<FlowSample> samples;      // Of measured flows, in the order of flows.csv.
   std::vector<ClassCounters> counters;  // By atom of the size classes.
   std::vector<ReorderingStats> reordering;  // Likewise.

@@ -2,6 +2,8 @@
 
 #include "experiment/version.h"
 
+#include "commit.h"  // Written by the build.
+
 namespace heddle {
 
 std::string Version() { return HEDDLE_VERSION; }

@@ -145,7 +145,7 @@ class alignas(64) FifoPort {
   }
 
   void Mark(Packet& slot) {
-    if (!slot.Has(Packet::kEct)) return;
+    if (!slot.Has(Packet::kEct) || slot.Has(Packet::kCe)) return;
     slot.Set(Packet::kCe);
     ++marked_;
   }

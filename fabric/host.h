@@ -82,6 +82,9 @@ class Host final : public Node {
     Post(Letter::Of(*hosts_[host], kind, body), due);
   }
 
+  // Bytes of a flow have come that had not come before.
+  void NotePayload(int64_t bytes) { payload_received_ += bytes; }
+
   // The load balancer's part, for hooks it asked for.
   bool Wants(HostPolicy::Hook hook) const { return (hooks_ & hook) != 0; }
   bool has_policy() const { return policy_ != nullptr; }
@@ -95,6 +98,7 @@ class Host final : public Node {
   int64_t data_sent() const { return data_sent_; }
   int64_t control_sent() const { return control_sent_; }
   int64_t received() const { return received_; }
+  int64_t payload_received() const { return payload_received_; }
 
  private:
   friend class HostView;
@@ -142,6 +146,7 @@ class Host final : public Node {
   int64_t data_sent_ = 0;
   int64_t control_sent_ = 0;
   int64_t received_ = 0;
+  int64_t payload_received_ = 0;
 };
 
 inline Time HostView::now() const { return self_.now_; }

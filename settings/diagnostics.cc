@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace heddle {
 namespace {
@@ -41,8 +42,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }  // namespace
 
 void Diagnostics::Error(const Place& place, std::string_view path, std::string_view message) {
-  errors_.push_back(Line(place, path, message));
-  error_paths_.emplace_back(path);
+  errors_.push_back({place, std::string(path), Line(place, path, message)});
 }
 
 void Diagnostics::Warning(const Place& place, std::string_view path, std::string_view message) {
@@ -70,29 +70,44 @@ const Place& Diagnostics::PlaceOf(std::string_view path) const {
 }
 
 bool Diagnostics::IsSound(std::string_view path) const {
-  return std::ranges::none_of(error_paths_, [&](const std::string& error) {
+  return std::ranges::none_of(errors_, [&](const Problem& problem) {
+    const std::string& error = problem.path;
     if (!error.starts_with(path)) return false;
     return error.size() == path.size() || error[path.size()] == '.' || error[path.size()] == '[';
   });
 }
 
 void Diagnostics::Take(const Diagnostics& other) {
-  const auto take = [](const std::vector<std::string>& from, std::vector<std::string>& to) {
-    for (const std::string& line : from) {
-      if (std::ranges::find(to, line) == to.end()) to.push_back(line);
-    }
-  };
-  take(other.errors_, errors_);
-  take(other.warnings_, warnings_);
+  for (const Problem& problem : other.errors_) {
+    const bool known = std::ranges::find(errors_, problem.line, &Problem::line) != errors_.end();
+    if (!known) errors_.push_back(problem);
+  }
+  for (const std::string& line : other.warnings_) {
+    if (std::ranges::find(warnings_, line) == warnings_.end()) warnings_.push_back(line);
+  }
+}
+
+std::vector<std::string> Diagnostics::errors() const {
+  std::map<std::string, size_t> sources;  // In the order in which they were first blamed.
+  for (const Problem& problem : errors_) sources.emplace(problem.place.source, sources.size());
+  std::vector<const Problem*> sorted;
+  for (const Problem& problem : errors_) sorted.push_back(&problem);
+  std::ranges::stable_sort(sorted, {}, [&](const Problem* problem) {
+    const Place& place = problem->place;
+    return std::tuple(sources.at(place.source), place.line, place.column);
+  });
+  std::vector<std::string> lines;
+  for (const Problem* problem : sorted) lines.push_back(problem->line);
+  return lines;
 }
 
 std::string Diagnostics::Report() const {
   std::string report;
-  for (const std::string& error : errors_) report += error + "\n";
+  for (const std::string& error : errors()) report += error + "\n";
   return report + fmt::format("{} {}\n", errors_.size(), errors_.size() == 1 ? "error" : "errors");
 }
 
-std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
+const std::string* Nearest(std::string_view name, const std::vector<std::string>& known) {
   const std::string* nearest = nullptr;
   size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // Further away is not a misspelling.
   for (const std::string& candidate : known) {
@@ -101,6 +116,11 @@ std::string Suggestion(std::string_view name, const std::vector<std::string>& kn
     least = distance;
     nearest = &candidate;
   }
+  return nearest;
+}
+
+std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
+  const std::string* nearest = Nearest(name, known);
   const std::string all = fmt::format("{}", fmt::join(known, ", "));
   if (nearest == nullptr) return fmt::format("; expected one of: {}", all);
   return fmt::format("; did you mean \"{}\"? (known: {})", *nearest, all);

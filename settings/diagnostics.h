@@ -34,7 +34,7 @@ class Diagnostics {
   bool ok() const { return errors_.empty(); }
   // Whether there is no error at `path` or within it.
   bool IsSound(std::string_view path) const;
-  const std::vector<std::string>& errors() const { return errors_; }
+  std::vector<std::string> errors() const;  // By line and column within each source.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Adds what is new in `other`.
@@ -44,13 +44,21 @@ class Diagnostics {
   std::string Report() const;
 
  private:
+  struct Problem {
+    Place place;
+    std::string path;
+    std::string line;
+  };
+
   const Place& PlaceOf(std::string_view path) const;
 
-  std::vector<std::string> errors_;
-  std::vector<std::string> error_paths_;
+  std::vector<Problem> errors_;
   std::vector<std::string> warnings_;
   std::map<std::string, Place, std::less<>> places_;
 };
+
+// The one of `known` that `name` may be a misspelling of, null if none is near.
+const std::string* Nearest(std::string_view name, const std::vector<std::string>& known);
 
 // "; did you mean "letflow"?" if one of `known` is near, otherwise "; expected one of: ...".
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known);

@@ -70,6 +70,9 @@ constexpr std::string_view TypeName(const int64_t&) { return "integer"; }
 constexpr std::string_view TypeName(const double&) { return "number"; }
 constexpr std::string_view TypeName(const bool&) { return "true or false"; }
 constexpr std::string_view TypeName(const std::string&) { return "text"; }
+constexpr std::string_view Article(std::string_view noun) {
+  return std::string_view("aeiou").find(noun.front()) == std::string_view::npos ? "a" : "an";
+}
 
 template <class E>
 using Choices = std::vector<std::pair<std::string, E>>;
@@ -219,8 +222,8 @@ class Fields {
     T read{};
     if (ParseError error = ParseQuantity(text, read)) return error;
     if (!range.Contains(read)) {
-      return fmt::format("\"{}\" is out of range; expected a {}{}", text, TypeName(read),
-                         range.Text());
+      return fmt::format("\"{}\" is out of range; expected {} {}{}", text, Article(TypeName(read)),
+                         TypeName(read), range.Text());
     }
     value = read;
     return std::nullopt;

@@ -127,7 +127,10 @@ class Reader final : public Fields {
       Fail(kind->place, PathOf(kKind),
            fmt::format("no {} is called {}{}", block.kinds->noun(), Describe(*kind),
                        Suggestion(kind->text, names)));
-      return false;
+      // What else is wrong is looked for as if the name had been spelt right.
+      const std::string* meant = Nearest(kind->text, names);
+      if (meant != nullptr) block.choose(*meant);
+      return meant != nullptr;
     }
     block.choose(kind->text);
     return true;

@@ -32,13 +32,13 @@ class Converter {
     Value value;
     value.place = PlaceOf(node.Mark());
     if (++values_ > kMaxValues || depth > kMaxDepth) {
-      if (!refused_) Refuse(value.place, path);
+      if (!too_large_) RefuseSize(value.place, path);
       return value;
     }
     // The tags of plain and of quoted scalars; everything else was written by the user.
     const std::string& tag = node.Tag();
     if (!tag.empty() && tag != "?" && tag != "!") {
-      diagnostics_.Error(value.place, path, fmt::format("the tag {} means nothing here", tag));
+      Refuse(value.place, path, fmt::format("the tag {} means nothing here", tag));
     }
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
@@ -58,10 +58,12 @@ class Converter {
     return value;
   }
 
+  bool refused() const { return refused_; }
+
  private:
   void ConvertList(const YAML::Node& node, const std::string& path, int depth, Value& value) {
     value.kind = Value::Kind::kList;
-    for (size_t i = 0; i < node.size() && !refused_; ++i) {
+    for (size_t i = 0; i < node.size() && !too_large_; ++i) {
       value.items.push_back(Convert(node[i], fmt::format("{}[{}]", path, i), depth + 1));
     }
   }
@@ -70,16 +72,16 @@ class Converter {
     value.kind = Value::Kind::kMap;
     std::set<std::string_view> keys;  // Into the node.
     for (const auto& entry : node) {
-      if (refused_) return;
+      if (too_large_) return;
       const Place place = PlaceOf(entry.first.Mark());
       if (!entry.first.IsScalar()) {
-        diagnostics_.Error(place, path, "a key must be a word");
+        Refuse(place, path, "a key must be a word");
         continue;
       }
       const std::string& key = entry.first.Scalar();
       const std::string key_path = path.empty() ? key : path + "." + key;
       if (key == "<<") {
-        diagnostics_.Error(place, key_path, "merge keys are not supported; write the keys out");
+        Refuse(place, key_path, "merge keys are not supported; write the keys out");
         continue;
       }
       if (!keys.insert(key).second) {
@@ -90,12 +92,17 @@ class Converter {
     }
   }
 
-  void Refuse(const Place& place, const std::string& path) {
+  void Refuse(const Place& place, const std::string& path, const std::string& message) {
     refused_ = true;
-    diagnostics_.Error(place, path,
-                       fmt::format("the document is too large: more than {} values, or nested more "
-                                   "than {} deep; are there aliases of aliases?",
-                                   kMaxValues, kMaxDepth));
+    diagnostics_.Error(place, path, message);
+  }
+
+  void RefuseSize(const Place& place, const std::string& path) {
+    too_large_ = true;
+    Refuse(place, path,
+           fmt::format("the document is too large: more than {} values, or nested more than {} "
+                       "deep; are there aliases of aliases?",
+                       kMaxValues, kMaxDepth));
   }
 
   Place PlaceOf(const YAML::Mark& mark) const {
@@ -106,7 +113,8 @@ class Converter {
   const std::string& source_;
   Diagnostics& diagnostics_;
   int values_ = 0;
-  bool refused_ = false;
+  bool refused_ = false;    // There is no telling what is meant.
+  bool too_large_ = false;  // Nor any use in going on.
 };
 
 // A first look at a text: the parser recurses as deep as values nest, and reading all documents at
@@ -179,7 +187,6 @@ int LineIndentedWithTab(const std::string& text) {
 
 std::optional<Value> ParseYaml(const std::string& text, const std::string& source,
                                Diagnostics& diagnostics) {
-  const size_t errors_before = diagnostics.errors().size();
   if (text.find('\0') != std::string::npos) {
     diagnostics.Error({source, 0, 0}, "", "is not a text file");
     return std::nullopt;
@@ -188,8 +195,9 @@ std::optional<Value> ParseYaml(const std::string& text, const std::string& sourc
     const YAML::Node document = Load(text);
     Value value;
     value.place = {source, 1, 1};
-    if (!document.IsNull()) value = Converter(source, diagnostics).Convert(document, "", 0);
-    if (diagnostics.errors().size() > errors_before) return std::nullopt;
+    Converter converter(source, diagnostics);
+    if (!document.IsNull()) value = converter.Convert(document, "", 0);
+    if (converter.refused()) return std::nullopt;
     return value;
   } catch (const YAML::Exception& error) {
     Place place{source, 0, 0};

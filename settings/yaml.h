@@ -15,7 +15,7 @@
 namespace heddle {
 
 // `source` names the text in messages. Nothing, and an error in `diagnostics`, if it cannot be
-// read.
+// read. A key that occurs again is left out, with an error.
 std::optional<Value> ParseYaml(const std::string& text, const std::string& source,
                                Diagnostics& diagnostics);
 

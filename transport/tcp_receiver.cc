@@ -65,6 +65,7 @@ void TcpReceiver::NotePath(uint16_t path) {
 // Takes a segment that has not arrived before. Returns whether it was the next one expected.
 bool TcpReceiver::Accept(const Packet& data) {
   ReceiverRecord& record = record_.receiver;
+  host_->NotePayload(data.data.payload);
   if (data.seq < highest_) ++record.reordered_seq;
   highest_ = std::max(highest_, data.seq + 1);
   if (data.seq != next_) {

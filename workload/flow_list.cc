@@ -32,6 +32,13 @@ std::vector<std::string_view> Split(std::string_view line) {
   }
 }
 
+// Some spreadsheets begin a file with one.
+std::string_view WithoutByteOrderMark(std::string_view line) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (line.starts_with(kMark)) line.remove_prefix(kMark.size());
+  return line;
+}
+
 // Reads the rows of one file, noting every mistake in it.
 class FlowReader {
  public:
@@ -46,7 +53,7 @@ class FlowReader {
       start = end + 1;
       ++line_;
       if (line_ == 1) {
-        if (!ReadHeader(line)) return {};
+        if (!ReadHeader(WithoutByteOrderMark(line))) return {};
       } else if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
         if (const auto row = ReadRow(Split(line))) rows.push_back(*row);
       }
@@ -70,7 +77,11 @@ class FlowReader {
 
   bool ReadHeader(std::string_view line) {
     const std::vector<std::string_view> names = Split(line);
-    for (size_t i = 0; i < names.size(); ++i) columns_[std::string(names[i])] = i;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (columns_.emplace(names[i], i).second) continue;
+      Fail(fmt::format("the header names the column {} twice", names[i]));
+      return false;
+    }
     columns_count_ = names.size();
     bool complete = true;
     for (const char* name : {"src", "dst", "size_bytes", "start_ps"}) {
@@ -163,15 +174,19 @@ void FlowList::Prepare(const Stage& stage, std::string_view path, Diagnostics& d
 
 Forecast FlowList::Expect() const {
   Forecast forecast;
+  double crossing = 0;
   forecast.first = requests_.empty() ? Time{} : requests_.front().start;
   for (const FlowRequest& request : requests_) {
     forecast.flows += 1;
     forecast.large_flow = std::max(forecast.large_flow, request.size);
     forecast.bytes += static_cast<double>(request.size);
-    forecast.packets += static_cast<double>((request.size + stage_.mss - 1) / stage_.mss);
+    const double packets = static_cast<double>((request.size + stage_.mss - 1) / stage_.mss);
+    forecast.packets += packets;
+    crossing += stage_.leaf_of_host[request.src] != stage_.leaf_of_host[request.dst] ? packets : 0;
     forecast.first = std::min(forecast.first, request.start);
     forecast.last = std::max(forecast.last, request.start);
   }
+  forecast.crossing = crossing / std::max(forecast.packets, 1.0);
   return forecast;
 }
 

@@ -37,6 +37,7 @@ Forecast Permutation::Expect() const {
   forecast.large_flow = size_.count;
   forecast.first = Time{start_.ps};
   forecast.last = forecast.first + jitter_;
+  if (cross_rack_) forecast.crossing = 1;
   return forecast;
 }
 

@@ -216,15 +216,18 @@ void Poisson::Declare(Fields& fields) {
   fields.Require(duration_ || flows_, "duration", "set duration, flows or both: it must end");
 }
 
-void Poisson::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
-  stage_ = stage;
+void Poisson::Load(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
   if (const size_t file = sizes_text_.find("file:"); file != std::string::npos) {
     const size_t name = file + std::strlen("file:");
     sizes_text_.replace(name, std::string::npos, stage.PathTo(sizes_text_.substr(name)));
   }
   std::string error;
   sizes_ = ParseSizes(sizes_text_, {interpolation_, largest_}, error);
-  if (!sizes_) return diagnostics.ErrorAt(fmt::format("{}.sizes", path), error);
+  if (!sizes_) diagnostics.ErrorAt(fmt::format("{}.sizes", path), error);
+}
+
+void Poisson::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+  stage_ = stage;
   if (sizes_->max() > stage.max_flow_size) {
     return diagnostics.ErrorAt(
         fmt::format("{}.sizes", path),
@@ -276,6 +279,16 @@ void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
             "they carry, so queues grow without end; lower it, or set overload: true",
             host_load, fabric_load));
   }
+  const double wire = (sizes_->mean() + header_bytes) / counted;
+  if (!overload_ && std::max(host_load, fabric_load) <= 1 + 1e-9 &&
+      std::max(host_load, fabric_load) * wire > 1) {
+    diagnostics.WarningAt(
+        fmt::format("{}.load", path),
+        fmt::format("with headers the {} are loaded {:.3g} times over; queues grow as long as it "
+                    "lasts",
+                    host_load >= fabric_load ? "hosts' links" : "leaves' uplinks",
+                    std::max(host_load, fabric_load) * wire));
+  }
   flows_per_ps_.assign(stage_.hosts, 0);
   for (size_t h = 0; h < stage_.hosts; ++h) {
     if (!partners_->Sends(h)) continue;
@@ -300,6 +313,7 @@ Forecast Poisson::Expect() const {
   forecast.last = forecast.first + (duration_ ? std::min(length, *duration_) : length);
   forecast.open_loop = true;
   forecast.overload = overload_;
+  forecast.crossing = leaving_;
   const double flow_bits = sizes_->mean() * 8e12;
   for (const double rate : flows_per_ps_) forecast.from_host_bps.push_back(rate * flow_bits);
   forecast.to_host_bps = partners_->Received(forecast.from_host_bps);

@@ -78,6 +78,7 @@ struct Forecast {
   double host_load = 0;    // Of open loops: payload on sending hosts' links,
   double fabric_load = 0;  // on leaf uplinks,
   double host_load_with_headers = 0;
+  std::optional<double> crossing;  // The share of packets between leaves; unset: any hosts'.
   // Of open loops: payload in bits per second over the link to each host, and from each.
   std::vector<double> to_host_bps;
   std::vector<double> from_host_bps;
@@ -90,6 +91,11 @@ class Workload {
   virtual ~Workload() = default;
 
   virtual void Declare(Fields& fields) = 0;
+
+  // Reads the files and names that do not depend on the network; of `stage`, only the folder is
+  // known. Errors go to `diagnostics` below `path`; without any, Prepare follows.
+  virtual void Load(const Stage& /*stage*/, std::string_view /*path*/,
+                    Diagnostics& /*diagnostics*/) {}
 
   // Prepares for `stage`. Errors that only show now, such as hosts that don't exist or files that
   // cannot be read, go to `diagnostics` below `path`; without any, the functions below may be

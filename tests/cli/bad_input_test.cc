@@ -325,9 +325,27 @@ const std::vector<BadInput> kBadInputs = {
       "x.yaml:3:31: lb.slot: unknown key; did you mean \"slots\"?",
       "x.yaml:5:41: workload[0].load: \"high\" is not a number",
       "x.yaml:6:12: workload[1].kind: no workload is called \"flow\"; did you mean \"flows\"?",
-      "x.yaml:7:23: measure.unfinished: "},
+      "x.yaml:6:5: workload[1].file: is missing", "x.yaml:7:23: measure.unfinished: "},
      "",
-     "7 errors"},
+     "8 errors"},
+    // Each of these would hide the next if mistakes were looked for step by step.
+    {"MistakesOfEveryStep",
+     "seed: 1\nseed: 2\n"
+     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, host_link: {rate: "
+     "10}}\n"
+     "lb: {kind: letflw, gap: 100}\n"
+     "workload: [{kind: poisson, sizes: websaerch, load: 0.5, flows: 10}]\n",
+     {"x.yaml:2:1: seed: occurs twice", "topology.host_link.rate: \"10\" has no unit",
+      "lb.kind: no load balancer is called \"letflw\"", "lb.gap: \"100\" has no unit",
+      "x.yaml:5:35: workload[0].sizes: no size distribution"},
+     "",
+     "5 errors"},
+    {"SeveralPointsOfASweep",
+     WithPoisson("sizes: small, load: 0.5") +
+         "sweep: {lb: [ecmp, {kind: letflow, gap: 10}], 'workload[0].load': [0.1, 1.2]}\n",
+     {"x.yaml:4:41: lb.gap: \"10\" has no unit", "x.yaml:4:73: workload[0].load: "},
+     "",
+     "2 errors"},
 };
 
 class BadInputTest : public testing::TestWithParam<BadInput> {};

@@ -227,6 +227,17 @@ TEST_F(RunTest, SweepsIntoAFolderForEachPoint) {
   EXPECT_EQ(files.size(), 4u * 5u);
   EXPECT_TRUE(files.contains("lb=letflow.gap=50us,seed=2/flows.csv"));
   EXPECT_THAT(result.out, HasSubstr("\nlb=letflow.gap=50us,seed=1 "));
+  // What is complete is not run again; what is not there, or of another experiment, is.
+  std::filesystem::remove_all(folder_ / "out/lb=ecmp,seed=2");
+  const CommandResult again = Run("sweep.yaml -o out");
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_THAT(again.err, HasSubstr("3 runs of the sweep are complete"));
+  EXPECT_THAT(again.out, HasSubstr("\nlb=ecmp,seed=2 "));
+  EXPECT_THAT(again.out, Not(HasSubstr("\nlb=ecmp,seed=1 ")));
+  EXPECT_EQ(ReadResults(folder_ / "out"), files);
+  const CommandResult changed = Run("sweep.yaml -o out --set measure.classes=[all]");
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err, HasSubstr("exists"));
   // A point of a sweep runs alone from its run.yaml.
   ASSERT_EQ(Run("'out/lb=letflow.gap=50us,seed=2/run.yaml' -o alone").exit_code, 0);
   EXPECT_EQ(ReadResults(folder_ / "alone"),

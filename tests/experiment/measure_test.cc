@@ -136,5 +136,59 @@ TEST(RunToFolderTest, LeavesNothingIfItIsStopped) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+// --- Loads ---
+
+TEST(LoadTest, SaysWhenHeadersOrQueriesAskForMoreThanLinksCarry) {
+  const std::string fabric =
+      "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
+      "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}\nlb: ecmp\n";
+  const auto warnings = [&](const std::string& workload) {
+    return testing::PrintToString(
+        ExperimentFrom(fabric + "workload: [{" + workload + "}]\n").warnings);
+  };
+  const std::string poisson = "kind: poisson, duration: 1ms, sizes: \"fixed:100B\", load: ";
+  EXPECT_THAT(warnings(poisson + "0.5"), Not(HasSubstr("with headers")));
+  EXPECT_THAT(warnings(poisson + "0.7"), HasSubstr("with headers the hosts' links are loaded 1.2"));
+  EXPECT_THAT(warnings(poisson + "0.7, overload: true"), Not(HasSubstr("with headers")));
+  // 400 KB in 50 us are 64 Gbps.
+  const std::string incast =
+      "kind: incast, fan_in: 4, bytes_each: 100KB, queries: 9, receiver: 1, ";
+  EXPECT_THAT(warnings(incast + "period: 50us"), HasSubstr("asked for 6.4 times what it carries"));
+  EXPECT_THAT(warnings(incast + "period: 1ms"), Not(HasSubstr("asked for")));
+}
+
+// Retransmissions carry nothing.
+TEST(LoadTest, CarriedCountsEachByteOnce) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
+      "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}, asymmetry: [{spines: [0], "
+      "delay: 30us}], port: {ecn_above: 30KB}}\n"
+      "transport: {kind: dctcp, recovery: newreno}\nlb: rps\n"
+      "workload: [{kind: poisson, sizes: \"fixed:50KB\", load: 0.5, duration: 10ms, pairs: "
+      "inter_rack}]\n");
+  const FinishedRun run = RunExperiment(experiment);
+  int64_t on_links = 0;
+  for (const LinkUse& link : run.result.links) {
+    if (experiment.graph.IsHost(link.peer)) on_links += link.sent.payload_bytes;
+  }
+  EXPECT_GT(on_links, run.result.payload_offered * 105 / 100);
+  EXPECT_NEAR(static_cast<double>(run.result.payload_carried),
+              static_cast<double>(run.result.payload_offered),
+              0.03 * static_cast<double>(run.result.payload_offered));
+}
+
+// A mark is counted where it is made, so marks made are marks that arrive, if nothing is lost.
+TEST(MarksTest, AreCountedOnce) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 4, port: {ecn_above: "
+      "5pkts, buffer: unlimited}}\nlb: ecmp\n"
+      "workload: [{kind: incast, fan_in: 7, bytes_each: 300KB, receiver: 0}]\n"));
+  const CsvTable flows(run.files.flows);
+  int64_t arrived = 0;
+  for (size_t row = 0; row < flows.rows.size(); ++row) arrived += flows.Integer(row, "ecn_marked");
+  EXPECT_GT(arrived, 0);
+  EXPECT_EQ(arrived, run.result.packets.marked);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -180,7 +180,7 @@ TEST(DiagnosticsTest, FindsTheNearestPlaceAround) {
   diagnostics.ErrorAt("a.b[0].c", "x");
   diagnostics.ErrorAt("a.b[1].c", "y");
   EXPECT_THAT(diagnostics.errors(),
-              ElementsAre("experiment: a: first", "f:2:2: a.b[0].c: x", "f:1:1: a.b[1].c: y"));
+              ElementsAre("experiment: a: first", "f:1:1: a.b[1].c: y", "f:2:2: a.b[0].c: x"));
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ Chosen<Workload> Read(const std::string& yaml, const Stage& stage, Diagnostics& 
   if (!document) return {};
   ReadSettings(
       *document, [&](Fields& fields) { one.Declare(fields); }, diagnostics);
+  if (diagnostics.ok()) one.workload.settings->Load(stage, "workload", diagnostics);
   if (diagnostics.ok()) one.workload.settings->Prepare(stage, "workload", diagnostics);
   return std::move(one.workload);
 }
@@ -112,6 +113,7 @@ Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate, BitRate u
   stage.hosts = leaves * hosts_per_leaf;
   stage.leaves = leaves;
   stage.host_rate.assign(stage.hosts, host_rate);
+  stage.downlink_rate.assign(stage.hosts, host_rate);
   stage.uplink_bps.assign(leaves, uplinks.bps);
   for (size_t h = 0; h < stage.hosts; ++h) {
     stage.leaf_of_host.push_back(static_cast<uint16_t>(h / hosts_per_leaf));
