@@ -42,6 +42,11 @@ struct Graph {
   std::string NameOf(uint32_t vertex) const {
     return IsHost(vertex) ? "host" + std::to_string(vertex) : switches[vertex - hosts].name;
   }
+
+  // A link that is the same both ways, named after its ends, as in host3-leaf0 or leaf0-spine1#2.
+  void Connect(uint32_t a, uint32_t b, Channel channel, const std::string& number = "") {
+    links.push_back({a, b, channel, channel, NameOf(a) + "-" + NameOf(b) + number});
+  }
 };
 
 // The graph with a list of neighbours for each vertex, by port.
