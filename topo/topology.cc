@@ -2,6 +2,7 @@
 
 #include "topo/topology.h"
 
+#include "topo/fat_tree.h"
 #include "topo/leaf_spine.h"
 
 namespace heddle {
@@ -9,6 +10,8 @@ namespace heddle {
 const Kinds<Topology>& Topologies() {
   static const Kinds<Topology> kinds = [] {
     Kinds<Topology> all("topology");
+    all.Add<FatTree>({"fat_tree", "Pods of edge and aggregation switches, joined by core switches.",
+                      "Al-Fares et al., SIGCOMM 2008"});
     all.Add<LeafSpine>(
         {"leaf_spine", "Every leaf is linked to every spine; hosts hang on leaves.", ""});
     return all;

@@ -102,18 +102,8 @@ TEST(PathTableTest, WeighsPathsByTheirSlowestLink) {
 
 // A packet that follows path id p leaves its leaf through uplink p, and its record says so.
 TEST(PathTableTest, NamesUplinksAsSwitchesDo) {
-  struct Fixed final : HostPolicy {
-    explicit Fixed(uint16_t p) : path(p) {}
-    uint32_t hooks() const override { return kSend; }
-    void OnSend(HostView&, HostFlow&, Packet& packet) override { packet.path = path; }
-    size_t StateBytes() const override { return 0; }
-    uint16_t path;
-  };
-  const Chosen<LoadBalancer> follow = BalancerFrom("{kind: presto}");
   for (uint16_t path = 0; path < 3; ++path) {
-    Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 3, hosts_per_leaf: 1}"),
-             .switch_policy = [&](SwitchId id) { return follow.settings->ForSwitch(id, 1); },
-             .host_policy = [path](HostId) { return std::make_unique<Fixed>(path); }});
+    Lab lab(FollowingPath(LeafSpineFrom("{leaves: 2, spines: 3, hosts_per_leaf: 1}"), path));
     lab.AddFlow(0, 1, 100'000);
     lab.Run();
     EXPECT_EQ(lab.Record(0).receiver.paths_used, 1);
