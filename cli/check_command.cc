@@ -35,15 +35,6 @@ double Total(const Experiment& experiment, double Forecast::*what) {
   return total;
 }
 
-// Links crossed by a packet between random hosts.
-double MeanHops(const Experiment& experiment) {
-  const double same_rack = 1.0 / static_cast<double>(std::max<size_t>(experiment.stage.leaves, 1));
-  int tiers = 0;
-  for (const Graph::SwitchVertex& s : experiment.graph.switches)
-    tiers = std::max(tiers, s.tier + 1);
-  return same_rack * 2 + (1 - same_rack) * 2 * tiers;
-}
-
 void Print(const std::string& file, const Experiment& experiment) {
   const ExperimentSettings& settings = experiment.settings;
   const std::string label = experiment.label.empty() ? "" : " " + experiment.label;
@@ -57,7 +48,7 @@ void Print(const std::string& file, const Experiment& experiment) {
              settings.lb.kind, settings.seed);
   const double flows = Total(experiment, &Forecast::flows);
   const double packets = Total(experiment, &Forecast::packets);
-  const double hops = 2 * packets * MeanHops(experiment);  // An ACK for each packet.
+  const double hops = 2 * packets * experiment.mean_links;  // An ACK for each packet.
   fmt::print("  flows       {}, {} bytes of payload\n", Count(flows),
              Count(Total(experiment, &Forecast::bytes)));
   if (Total(experiment, &Forecast::host_load) > 0) {

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +18,8 @@ namespace heddle {
 struct Channel {
   BitRate rate;
   Duration delay;  // Propagation plus the latency of the switch it leads to.
+
+  friend auto operator<=>(const Channel&, const Channel&) = default;
 };
 
 // Vertices are numbered hosts first: host h is vertex h, switch s is vertex hosts + s.

@@ -79,6 +79,17 @@ TEST(RoutingTest, ListsEveryShortestPathAsItsChannels) {
   EXPECT_EQ(routing.PathsBetween(0, 1)[0].size(), 2u);
 }
 
+TEST(RoutingTest, MeasuresTheFabric) {
+  const Graph two_tiers = LeafSpineFrom("{leaves: 4, spines: 5, hosts_per_leaf: 2}");
+  EXPECT_EQ(Routing(two_tiers).MostSwitches(), 3u);
+  EXPECT_EQ(Routing(two_tiers).path_ids(), 5u);
+  EXPECT_DOUBLE_EQ(Routing(two_tiers).MeanLinks(), (2 + 3 * 4) / 4.0);
+  const Graph three_tiers = GraphFrom("{kind: fat_tree, k: 4, core_links_per_agg: 3}");
+  EXPECT_EQ(Routing(three_tiers).MostSwitches(), 5u);
+  EXPECT_EQ(Routing(three_tiers).path_ids(), 6u);
+  EXPECT_DOUBLE_EQ(Routing(three_tiers).MeanLinks(), (2 + 4 + 6 * 6) / 8.0);
+}
+
 // --- Paths that hosts choose from ---
 
 TEST(PathTableTest, OffersOnePathPerSpineWithEqualWeights) {
