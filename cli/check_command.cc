@@ -37,16 +37,13 @@ double Total(const Experiment& experiment, double Forecast::*what) {
 
 // Links crossed by data and their ACKs, one for each packet.
 double PacketHops(const Experiment& experiment) {
-  int tiers = 0;
-  for (const Graph::SwitchVertex& s : experiment.graph.switches)
-    tiers = std::max(tiers, s.tier + 1);
   // Of flows between any two hosts.
   const double hosts = static_cast<double>(experiment.stage.hosts);
   const double same_leaf = hosts / static_cast<double>(experiment.stage.leaves) - 1;
   double hops = 0;
   for (const Forecast& forecast : experiment.forecasts) {
     const double crossing = forecast.crossing.value_or(1 - same_leaf / (hosts - 1));
-    hops += 2 * forecast.packets * (2 + crossing * 2 * (tiers - 1));
+    hops += 2 * forecast.packets * (2 + crossing * (experiment.mean_links - 2));
   }
   return hops;
 }

@@ -14,6 +14,7 @@
 #include "core/check.h"
 #include "experiment/ideal_fct.h"
 #include "experiment/version.h"
+#include "fabric/switch.h"
 #include "settings/patch.h"
 #include "settings/reader.h"
 #include "settings/writer.h"
@@ -227,6 +228,27 @@ std::vector<Channel> SwitchChannels(const Graph& graph) {
   return channels;
 }
 
+// What only routing can tell of a network.
+void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
+  if (const std::vector<std::string> pairs = routing.Unreachable(); !pairs.empty()) {
+    const std::string more =
+        pairs.size() > 1 ? fmt::format(", and so for {} more pairs", pairs.size() - 1) : "";
+    diagnostics.ErrorAt("topology", pairs.front() + more);
+  }
+  if (routing.MostSwitches() > kMaxHops) {
+    diagnostics.ErrorAt("topology",
+                        fmt::format("hosts are {} switches apart; packets pass {} at most",
+                                    routing.MostSwitches(), kMaxHops));
+  }
+  if (routing.path_ids() > kNoPath) {
+    diagnostics.ErrorAt("topology",
+                        fmt::format("has so many uplinks in each tier that paths cannot be "
+                                    "numbered; the most uplinks of a switch, multiplied over all "
+                                    "tiers, may be {}",
+                                    kNoPath));
+  }
+}
+
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const PacketSizes sizes = experiment.settings.transport.settings->sizes();
@@ -363,6 +385,9 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("transport")) return;
   const Routing routing(experiment.graph);
+  CheckRoutes(routing, diagnostics);
+  if (!diagnostics.IsSound("topology")) return;
+  experiment.mean_links = routing.MeanLinks();
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
   PrepareWorkloads(experiment, diagnostics);
   if (!diagnostics.ok()) return;

@@ -67,8 +67,9 @@ struct Experiment {
   Stage stage;                      // What workloads were prepared for.
   std::vector<Forecast> forecasts;  // By workload.
   Timeline timeline;
-  Duration base_rtt;  // The longest between two hosts, full packet there and ACK back.
-  Bytes bdp;          // base_rtt times the slowest host link.
+  Duration base_rtt;      // The longest between two hosts, full packet there and ACK back.
+  Bytes bdp;              // base_rtt times the slowest host link.
+  double mean_links = 0;  // Crossed between hosts of different leaves.
   std::vector<std::string> warnings;
 
   // The document that repeats this run.

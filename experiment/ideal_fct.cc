@@ -13,24 +13,6 @@ namespace {
 
 constexpr int64_t kBitPicoseconds = 8 * kPicosecondsPerSecond;
 
-bool Same(const Channel& a, const Channel& b) { return a.rate == b.rate && a.delay == b.delay; }
-
-// What is left of `path` between its first and its last link.
-std::vector<Channel> Inner(const std::vector<Channel>& path) {
-  return {path.begin() + 1, path.end() - 1};
-}
-
-std::vector<std::vector<Channel>> Distinct(const std::vector<std::vector<Channel>>& paths) {
-  std::vector<std::vector<Channel>> distinct;
-  for (const std::vector<Channel>& path : paths) {
-    const std::vector<Channel> inner = Inner(path);
-    const bool known = std::ranges::any_of(
-        distinct, [&](const auto& other) { return std::ranges::equal(inner, other, Same); });
-    if (!known) distinct.push_back(inner);
-  }
-  return distinct;
-}
-
 // A byte lasts kBitPicoseconds / rate; times are counted in 1/Scale(path) picoseconds, so that this
 // is a whole number for every link. 1 for all rates of Ethernet.
 int64_t Scale(std::span<const Channel> path) {
@@ -78,18 +60,6 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
   }
   return {static_cast<int64_t>(
       Pipeline<absl::int128>(path, packets, wire, last_wire, absl::int128(scale)))};
-}
-
-const IdealFct::PathPair& IdealFct::PathsBetween(HostId src, HostId dst) {
-  const uint32_t key = uint32_t{routing_.LeafOf(src)} << 16 | routing_.LeafOf(dst);
-  const auto [entry, is_new] = paths_.try_emplace(key);
-  if (is_new) {
-    const Paths there = routing_.PathsBetween(src, dst);
-    entry->second.several = there.size() > 1;
-    entry->second.there = Distinct(there);
-    entry->second.back = Distinct(routing_.PathsBetween(dst, src));
-  }
-  return entry->second;
 }
 
 Duration IdealFct::Best(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
@@ -148,17 +118,20 @@ Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Paths& paths, int6
 }
 
 IdealFct::Times IdealFct::Of(HostId src, HostId dst, int64_t size) {
-  const PathPair& paths = PathsBetween(src, dst);
+  const auto there = classes_.Between(routing_.LeafOf(src), routing_.LeafIndexOf(dst));
+  const auto back = classes_.Between(routing_.LeafOf(dst), routing_.LeafIndexOf(src));
+  const Paths& paths = classes_.ChannelsOf(there);
   const int64_t packets = (size + sizes_.mss - 1) / sizes_.mss;
   const int64_t last_payload = size - (packets - 1) * sizes_.mss;
   const int64_t wire = sizes_.DataPacket(sizes_.mss) + sizes_.wire_overhead;
   const int64_t last_wire = sizes_.DataPacket(last_payload) + sizes_.wire_overhead;
   const int64_t ack_wire = sizes_.ack + sizes_.wire_overhead;
-  const Duration rx = Best(src, dst, paths.there, packets, wire, last_wire);
-  const Duration least =
-      paths.several ? std::min(rx, LeastOverAll(src, dst, paths.there, packets, wire, last_wire))
-                    : rx;
-  return {rx, rx + Best(dst, src, paths.back, 1, ack_wire, ack_wire), least};
+  const Duration rx = Best(src, dst, paths, packets, wire, last_wire);
+  const Duration least = classes_.HasSeveral(there)
+                             ? std::min(rx, LeastOverAll(src, dst, paths, packets, wire, last_wire))
+                             : rx;
+  const Duration ack = Best(dst, src, classes_.ChannelsOf(back), 1, ack_wire, ack_wire);
+  return {rx, rx + ack, least};
 }
 
 }  // namespace heddle

@@ -5,14 +5,13 @@
 
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/packet.h"
 #include "core/units.h"
+#include "topo/path_classes.h"
 #include "topo/routing.h"
 #include "transport/packet_sizes.h"
 
@@ -26,7 +25,8 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
 class IdealFct {
  public:
   // `routing` must outlive this.
-  IdealFct(const Routing& routing, const PacketSizes& sizes) : routing_(routing), sizes_(sizes) {}
+  IdealFct(const Routing& routing, const PacketSizes& sizes)
+      : routing_(routing), sizes_(sizes), classes_(routing) {}
 
   struct Times {
     Duration rx;     // Until the receiver has all,
@@ -38,24 +38,17 @@ class IdealFct {
 
  private:
   using Paths = std::vector<std::vector<Channel>>;
-  struct PathPair {
-    Paths there;
-    Paths back;
-    bool several;  // There is more than one way there, alike or not.
-  };
 
-  // The different paths between the leaves of two hosts, without the hosts' own links.
-  const PathPair& PathsBetween(HostId src, HostId dst);
+  // Over paths between the leaves of two hosts, without the hosts' own links.
   Duration Best(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
                 int64_t last_wire);
-
   Duration LeastOverAll(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
                         int64_t last_wire) const;
 
   const Routing& routing_;
   const PacketSizes sizes_;
-  absl::flat_hash_map<uint32_t, PathPair> paths_;  // By source and destination leaf.
-  std::vector<Channel> path_;                      // Scratch.
+  PathClasses classes_;
+  std::vector<Channel> path_;  // Scratch.
 };
 
 }  // namespace heddle

@@ -13,7 +13,7 @@ int64_t PacketCounts::dropped_total() const {
   return std::accumulate(std::begin(dropped), std::end(dropped), int64_t{0});
 }
 
-Duration WorstRoundTrip(const Graph& graph, const PacketSizes& sizes) {
+Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const PacketSizes& sizes) {
   Duration slowest{0};
   const Bytes packet{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
   int tiers = 0;
@@ -23,7 +23,8 @@ Duration WorstRoundTrip(const Graph& graph, const PacketSizes& sizes) {
       slowest = std::max(slowest, channel.delay + SerializationDelay(packet, channel.rate));
     }
   }
-  return slowest * (4 * tiers);  // Up, down and back.
+  // Up, down and back; further where links do not lead straight up and down.
+  return slowest * std::max<int64_t>(4 * tiers, 2 * (routing.MostSwitches() + 1));
 }
 
 Network::Network(const NetworkPlan& plan) : plan_(plan), routing_(*plan.graph) {
@@ -32,7 +33,7 @@ Network::Network(const NetworkPlan& plan) : plan_(plan), routing_(*plan.graph) {
   if (std::ranges::any_of(hosts_, chooses)) paths_ = routing_.MakePathTable();
   MakeLinks();
   const PacketSizes sizes = plan.transport->sizes();
-  close_delay_ = WorstRoundTrip(*plan.graph, sizes);
+  close_delay_ = WorstRoundTrip(*plan.graph, routing_, sizes);
   // Half the delay is for news to arrive, so it must take no longer than that to be read. A single
   // switch, whose links are all within its group, would set no limit itself.
   engine_.LimitWindow(close_delay_ / 2);

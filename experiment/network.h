@@ -116,6 +116,6 @@ class Network {
 
 // An upper bound of the time in which a packet and the answer to it cross the network when it is
 // idle.
-Duration WorstRoundTrip(const Graph& graph, const PacketSizes& sizes);
+Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const PacketSizes& sizes);
 
 }  // namespace heddle

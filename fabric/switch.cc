@@ -9,13 +9,6 @@
 #include "fabric/letters.h"
 
 namespace heddle {
-namespace {
-
-// A packet that has passed this many switches goes in circles.
-constexpr uint8_t kMaxHops = 64;
-
-}  // namespace
-
 Switch::Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy)
     : ports_(ports), policy_(std::move(policy)), hooks_(policy_->hooks()), id_(id), tier_(tier) {}
 

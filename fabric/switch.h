@@ -39,6 +39,9 @@ struct RoutingTable {
   }
 };
 
+// A packet that has passed this many switches goes in circles.
+inline constexpr uint8_t kMaxHops = 64;
+
 enum class DropReason : uint8_t { kTail, kPolicy, kLoop, kNoRoute };
 inline constexpr size_t kDropReasons = 4;
 inline constexpr const char* kDropReasonNames[kDropReasons] = {"TAIL", "POLICY", "LOOP", "NOROUTE"};

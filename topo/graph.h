@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +18,8 @@ namespace heddle {
 struct Channel {
   BitRate rate;
   Duration delay;  // Propagation plus the latency of the switch it leads to.
+
+  friend auto operator<=>(const Channel&, const Channel&) = default;
 };
 
 // Vertices are numbered hosts first: host h is vertex h, switch s is vertex hosts + s.
@@ -41,6 +44,11 @@ struct Graph {
   bool IsHost(uint32_t vertex) const { return vertex < hosts; }
   std::string NameOf(uint32_t vertex) const {
     return IsHost(vertex) ? "host" + std::to_string(vertex) : switches[vertex - hosts].name;
+  }
+
+  // A link that is the same both ways, named after its ends, as in host3-leaf0 or leaf0-spine1#2.
+  void Connect(uint32_t a, uint32_t b, Channel channel, const std::string& number = "") {
+    links.push_back({a, b, channel, channel, NameOf(a) + "-" + NameOf(b) + number});
   }
 };
 

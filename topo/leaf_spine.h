@@ -4,46 +4,28 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#include "topo/links.h"
 #include "topo/topology.h"
 
 namespace heddle {
 
-struct LinkSettings {
-  BitRate rate;
-  Duration delay;
-
-  void Declare(Fields& fields);
-  Channel channel() const { return {rate, delay}; }
-};
-
-// Some links, and how they differ from the others.
-struct LinkChange {
-  enum class Direction { kBoth, kUp, kDown };
-
-  std::vector<std::string> links;  // By name.
-  std::vector<int64_t> spines;     // All links of these.
-  int64_t random_spines = 0;
-  int64_t random_links = 0;  // Of all leaf-spine links.
-  Direction direction = Direction::kBoth;
-  std::optional<BitRate> rate;
-  std::optional<Duration> delay;
-
-  void Declare(Fields& fields);
-};
-
 class LeafSpine final : public Topology {
  public:
+  struct Change : LinkChange {
+    static constexpr std::string_view kTop = "spine";
+    void Declare(Fields& fields) { DeclareFor(kTop, fields); }
+  };
+
   int64_t leaves = 2;
   int64_t spines = 2;
   int64_t hosts_per_leaf = 2;
   int64_t links_per_pair = 1;
   LinkSettings host_link{10_Gbps, 1_us};
   LinkSettings fabric_link{10_Gbps, 1_us};
-  std::vector<LinkChange> asymmetry;
+  std::vector<Change> asymmetry;
 
   void Declare(Fields& fields) override;
   Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const override;

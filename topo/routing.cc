@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "core/check.h"
+#include "topo/path_classes.h"
 
 namespace heddle {
 namespace {
 
 constexpr uint32_t kUnreachable = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kTooManyPathIds = 1 << 20;  // From here on, it does not matter how many.
 
 }  // namespace
 
@@ -74,9 +76,18 @@ std::vector<PortIndex> Routing::FindUplinks(SwitchId s) const {
 }
 
 uint32_t Routing::PathDivisor(int tier) const {
-  uint32_t divisor = 1;
-  for (int below = 0; below < tier; ++below) divisor *= radix_of_tier_[static_cast<size_t>(below)];
-  return divisor;
+  uint64_t divisor = 1;
+  for (int below = 0; below < tier; ++below) {
+    divisor = std::min(divisor * radix_of_tier_[static_cast<size_t>(below)], kTooManyPathIds);
+  }
+  return static_cast<uint32_t>(divisor);
+}
+
+uint32_t Routing::PathPart(SwitchId s, PortIndex port) const {
+  const std::vector<PortIndex>& uplinks = tables_[s].uplinks;
+  const auto uplink = std::ranges::lower_bound(uplinks, port);
+  if (uplink == uplinks.end() || *uplink != port) return 0;
+  return static_cast<uint32_t>(uplink - uplinks.begin()) * tables_[s].path_divisor;
 }
 
 // By leaf index. Port by port, because that reads the distances in the order in which they lie.
@@ -150,52 +161,13 @@ std::unique_ptr<PathTable> Routing::MakePathTable() const {
     leaf_of_host.push_back(LeafIndexOf(static_cast<HostId>(h)));
   }
   auto table = std::make_unique<PathTable>(leaf_of_host, leaves_.size());
+  PathClasses classes(*this);
   for (size_t dst = 0; dst < leaves_.size(); ++dst) {
     for (size_t src = 0; src < leaves_.size(); ++src) {
-      if (src != dst) table->Set(src, dst, ChoicesBetween(leaves_[src], first_hosts_[dst]));
+      if (src != dst) table->Set(src, dst, classes.ChoicesOf(classes.Between(leaves_[src], dst)));
     }
   }
   return table;
-}
-
-std::vector<PathChoice> Routing::ChoicesBetween(SwitchId leaf, HostId dst) const {
-  struct Found {
-    uint32_t id;
-    int64_t bps;
-  };
-  std::vector<Found> found;
-  auto walk = [&](auto&& self, SwitchId s, uint32_t id, int64_t bps) -> void {
-    if (s == leaf_of_host_[dst]) {
-      found.push_back({id, bps});
-      return;
-    }
-    const RoutingTable& table = tables_[s];
-    auto uplink = table.uplinks.begin();
-    for (const PortIndex port : table.Towards(dst)) {
-      while (uplink != table.uplinks.end() && *uplink < port) ++uplink;
-      const bool up = uplink != table.uplinks.end() && *uplink == port;
-      const uint32_t digit = up ? static_cast<uint32_t>(uplink - table.uplinks.begin()) : 0;
-      const Adjacency::Port& link = PortsOf(s)[port];
-      self(self, SwitchAt(link.peer), id + digit * table.path_divisor,
-           std::min(bps, link.out.rate.bps));
-    }
-  };
-  walk(walk, leaf, 0, std::numeric_limits<int64_t>::max());
-  int64_t unit = 0;
-  int64_t fastest = 0;
-  for (const Found& path : found) {
-    if (unit == 0 || path.bps % unit != 0) unit = std::gcd(unit, path.bps);
-    fastest = std::max(fastest, path.bps);
-  }
-  // Rates without a large common measure are rounded, all by one factor.
-  unit = std::max(unit, fastest / 0xffff + 1);
-  std::vector<PathChoice> choices;
-  for (const Found& path : found) {
-    const int64_t weight = std::max<int64_t>((path.bps + unit / 2) / unit, 1);
-    choices.push_back({static_cast<uint16_t>(path.id), static_cast<uint16_t>(weight)});
-  }
-  std::ranges::sort(choices, {}, &PathChoice::id);
-  return choices;
 }
 
 std::vector<std::string> Routing::Unreachable() const {
@@ -208,6 +180,25 @@ std::vector<std::string> Routing::Unreachable() const {
     }
   }
   return pairs;
+}
+
+uint32_t Routing::MostSwitches() const {
+  uint32_t most = 0;
+  for (const SwitchId leaf : leaves_) {
+    for (const uint32_t distance : distances_[leaf]) {
+      if (distance != kUnreachable) most = std::max(most, distance + 1);
+    }
+  }
+  return most;
+}
+
+double Routing::MeanLinks() const {
+  double sum = 0;
+  for (const SwitchId leaf : leaves_) {
+    for (const uint32_t distance : distances_[leaf]) sum += distance;
+  }
+  const size_t pairs = leaves_.size() * (leaves_.size() - 1);
+  return 2 + (pairs == 0 ? 0 : sum / static_cast<double>(pairs));
 }
 
 }  // namespace heddle

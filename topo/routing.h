@@ -45,13 +45,29 @@ class Routing {
   // along them.
   std::unique_ptr<PathTable> MakePathTable() const;
 
+  // What leaving switch `s` through `port` adds to the id of a path.
+  uint32_t PathPart(SwitchId s, PortIndex port) const;
+
+  // Path ids are below this, unless it is so large that no packet can hold them.
+  uint32_t path_ids() const { return PathDivisor(static_cast<int>(radix_of_tier_.size())); }
+
   // All shortest paths from host to host, as the channels crossed.
   std::vector<std::vector<Channel>> PathsBetween(HostId src, HostId dst) const;
 
   // Pairs of leaves without a path, as "leaf3 cannot reach leaf7"; empty if there are none.
   std::vector<std::string> Unreachable() const;
 
+  // On a shortest path between hosts, the most switches; and the mean of links, over all pairs of
+  // different leaves (2 if there is one leaf).
+  uint32_t MostSwitches() const;
+  double MeanLinks() const;
+
   const Adjacency& adjacency() const { return adjacency_; }
+  const std::vector<Adjacency::Port>& PortsOf(SwitchId s) const {
+    return adjacency_.Of(static_cast<uint32_t>(graph_.hosts) + s);
+  }
+  SwitchId SwitchAt(uint32_t vertex) const { return static_cast<SwitchId>(vertex - graph_.hosts); }
+  size_t switches() const { return graph_.switches.size(); }
   size_t leaves() const { return leaves_.size(); }
 
  private:
@@ -60,11 +76,6 @@ class Routing {
   std::vector<std::vector<PortIndex>> PortsTowardsLeaves(SwitchId s) const;
   PortIndex PortTo(SwitchId leaf, uint32_t host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
-  std::vector<PathChoice> ChoicesBetween(SwitchId leaf, HostId dst) const;
-  const std::vector<Adjacency::Port>& PortsOf(SwitchId s) const {
-    return adjacency_.Of(static_cast<uint32_t>(graph_.hosts) + s);
-  }
-  SwitchId SwitchAt(uint32_t vertex) const { return static_cast<SwitchId>(vertex - graph_.hosts); }
   uint32_t PathDivisor(int tier) const;
 
   const Graph& graph_;

@@ -17,6 +17,7 @@ namespace heddle {
 inline constexpr int64_t kMaxHosts = 65'536;     // A HostId has 16 bits.
 inline constexpr int64_t kMaxSwitches = 65'536;  // So has a SwitchId.
 inline constexpr int64_t kMaxPorts = 65'535;     // Of one switch.
+inline constexpr int64_t kMaxLinks = 4'000'000;
 
 class Topology {
  public:

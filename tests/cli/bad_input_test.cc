@@ -27,6 +27,9 @@ std::string WithTopology(const std::string& more) {
   return "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, " + more + "}\n" +
          kLb + kWorkload;
 }
+std::string OnFatTree(const std::string& settings) {
+  return "topology: {kind: fat_tree, " + settings + "}\n" + kLb + kWorkload;
+}
 std::string WithWorkload(const std::string& workload) {
   return kTopology + kLb + "workload: [{" + workload + "}]\n";
 }
@@ -216,6 +219,29 @@ const std::vector<BadInput> kBadInputs = {
     {"MixedUnitsOfBufferAndEcn",
      WithTopology("port: {buffer: 100pkts, ecn_above: 30KB}"),
      {"topology.port.ecn_above: counts in another unit than buffer"}},
+    {"OddK", OnFatTree("k: 5"), {"x.yaml:1:31: topology.k: is 5, which is odd"}},
+    {"FatTreeOfTooManyHosts",
+     OnFatTree("k: 66"),
+     {"x.yaml:1:31: topology.k: more than 65536 hosts in all"}},
+    {"EdgesWithTooManyHosts",
+     OnFatTree("k: 32, hosts_per_edge: 129"),
+     {"x.yaml:1:51: topology.hosts_per_edge: more than 65536 hosts in all"}},
+    {"FatTreeOfTooManyLinks",
+     OnFatTree("k: 228, hosts_per_edge: 1"),
+     {"topology.k: more than 4000000 links in all"}},
+    {"FatTreeOfTooManyCores",
+     OnFatTree("k: 4, core_links_per_agg: 32761"),
+     {"topology.core_links_per_agg: more than 65536 switches in all"}},
+    {"CoreThatDoesNotExist",
+     OnFatTree("k: 4, asymmetry: [{cores: [4], rate: 1Gbps}]"),
+     {"topology.asymmetry[0].cores[0]: there is no core 4; there are 4, numbered from 0"}},
+    {"LinkThatAFatTreeDoesNotHave",
+     OnFatTree("k: 4, asymmetry: [{links: [edge0-agg2], rate: 1Gbps}]"),
+     {"no link is called \"edge0-agg2\"; links are called host0-edge0 to host15-edge7 and "
+      "edge0-agg0 to edge7-agg7 and agg0-core0 to agg7-core3"}},
+    {"SpinesInAFatTree",
+     OnFatTree("k: 4, asymmetry: [{spines: [0], rate: 1Gbps}]"),
+     {"topology.asymmetry[0].spines: unknown key"}},
 
     // Transports.
     {"MinRtoAboveMaxRto",

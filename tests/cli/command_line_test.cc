@@ -96,7 +96,7 @@ std::vector<std::string> ListedNames() {
 TEST(ListTest, NamesWhatThereIs) {
   const std::vector<std::string> names = ListedNames();
   for (const char* name : {"ecmp", "rps", "letflow", "presto", "dctcp", "tcp", "leaf_spine",
-                           "poisson", "incast", "websearch", "datamining"}) {
+                           "fat_tree", "poisson", "incast", "websearch", "datamining"}) {
     EXPECT_THAT(names, testing::Contains(name));
   }
 }

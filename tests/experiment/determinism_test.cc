@@ -26,7 +26,10 @@ const std::vector<Fabric> kFabrics = {
      "25ns}, fabric_link: {rate: 40Gbps, delay: 2us}}"},
     {"tiny buffers",
      "{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 5, port: {buffer: 6pkts, ecn_above: "
-     "4pkts}}"}};
+     "4pkts}}"},
+    {"fat-tree",
+     "{kind: fat_tree, k: 4, hosts_per_edge: 1, core_links_per_agg: 1, host_link: {rate: 25Gbps, "
+     "delay: 300ns}, asymmetry: [{cores: [0], rate: 4Gbps}]}"}};
 
 std::string Yaml(const Fabric& fabric, const std::string& lb) {
   return "topology: " + fabric.topology + "\nlb: " + lb +

@@ -25,6 +25,13 @@ void AddSwitches(Graph& graph, size_t count) {
   }
 }
 
+Graph Built(const Topology& topology, uint64_t seed) {
+  Diagnostics diagnostics;
+  Graph graph = topology.Build(seed, "topology", diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  return graph;
+}
+
 }  // namespace
 
 Graph Line(const std::vector<Channel>& links) {
@@ -56,13 +63,14 @@ Graph Dumbbell(size_t pairs, Channel edge, Channel core) {
   return graph;
 }
 
+Graph GraphFrom(const std::string& yaml, uint64_t seed) {
+  return Built(*KindFrom(yaml, Topologies()).settings, seed);
+}
+
 Graph LeafSpineFrom(const std::string& yaml, uint64_t seed) {
   LeafSpine shape;
   ReadTestSettings(yaml, [&](Fields& fields) { shape.Declare(fields); });
-  Diagnostics diagnostics;
-  Graph graph = shape.Build(seed, "topology", diagnostics);
-  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
-  return graph;
+  return Built(shape, seed);
 }
 
 PortRule PortRuleFrom(const std::string& yaml) {
@@ -76,6 +84,21 @@ Chosen<TransportModel> TransportFrom(const std::string& yaml) {
 }
 
 // --- Running ---
+
+Lab::Plan FollowingPath(Graph graph, uint16_t path) {
+  struct Fixed final : HostPolicy {
+    explicit Fixed(uint16_t p) : path(p) {}
+    uint32_t hooks() const override { return kSend; }
+    void OnSend(HostView&, HostFlow&, Packet& packet) override { packet.path = path; }
+    size_t StateBytes() const override { return 0; }
+    uint16_t path;
+  };
+  Lab::Plan plan;
+  plan.graph = std::move(graph);
+  plan.balancer = "{kind: presto}";
+  plan.host_policy = [path](HostId) { return std::make_unique<Fixed>(path); };
+  return plan;
+}
 
 // Of one thread.
 class Lab::Log final : public FlowLog {

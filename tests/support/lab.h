@@ -45,6 +45,7 @@ Graph Dumbbell(size_t pairs, Channel edge, Channel core);
 
 // --- Settings from YAML; what is wrong with them fails the test ---
 
+Graph GraphFrom(const std::string& yaml, uint64_t seed = 1);  // "{kind: fat_tree, k: 4}"
 Graph LeafSpineFrom(const std::string& yaml, uint64_t seed = 1);
 PortRule PortRuleFrom(const std::string& yaml);
 Chosen<TransportModel> TransportFrom(const std::string& yaml);
@@ -122,6 +123,9 @@ class Lab {
   Duration sample_interval_{0};
   std::function<void(Time)> sample_;
 };
+
+// All hosts send all packets along path `path`, and switches follow it.
+Lab::Plan FollowingPath(Graph graph, uint16_t path);
 
 // --- What tests compare ---
 

@@ -97,8 +97,8 @@ TEST(LeafSpineTest, SaysWhichLinksAndSpinesDoNotExist) {
   LeafSpine shape;
   LinkChange& change = shape.asymmetry.emplace_back();
   change.links = {"leaf0-spine9"};
-  change.spines = {7};
-  change.random_spines = 5;
+  change.tops = {7};
+  change.random_tops = 5;
   Diagnostics diagnostics;
   shape.Build(1, "topology", diagnostics);
   EXPECT_EQ(diagnostics.errors().size(), 3u) << diagnostics.Report();

@@ -79,6 +79,17 @@ TEST(RoutingTest, ListsEveryShortestPathAsItsChannels) {
   EXPECT_EQ(routing.PathsBetween(0, 1)[0].size(), 2u);
 }
 
+TEST(RoutingTest, MeasuresTheFabric) {
+  const Graph two_tiers = LeafSpineFrom("{leaves: 4, spines: 5, hosts_per_leaf: 2}");
+  EXPECT_EQ(Routing(two_tiers).MostSwitches(), 3u);
+  EXPECT_EQ(Routing(two_tiers).path_ids(), 5u);
+  EXPECT_DOUBLE_EQ(Routing(two_tiers).MeanLinks(), 4);
+  const Graph three_tiers = GraphFrom("{kind: fat_tree, k: 4, core_links_per_agg: 3}");
+  EXPECT_EQ(Routing(three_tiers).MostSwitches(), 5u);
+  EXPECT_EQ(Routing(three_tiers).path_ids(), 6u);
+  EXPECT_DOUBLE_EQ(Routing(three_tiers).MeanLinks(), (4 + 6 * 6) / 7.0);
+}
+
 // --- Paths that hosts choose from ---
 
 TEST(PathTableTest, OffersOnePathPerSpineWithEqualWeights) {
@@ -102,18 +113,8 @@ TEST(PathTableTest, WeighsPathsByTheirSlowestLink) {
 
 // A packet that follows path id p leaves its leaf through uplink p, and its record says so.
 TEST(PathTableTest, NamesUplinksAsSwitchesDo) {
-  struct Fixed final : HostPolicy {
-    explicit Fixed(uint16_t p) : path(p) {}
-    uint32_t hooks() const override { return kSend; }
-    void OnSend(HostView&, HostFlow&, Packet& packet) override { packet.path = path; }
-    size_t StateBytes() const override { return 0; }
-    uint16_t path;
-  };
-  const Chosen<LoadBalancer> follow = BalancerFrom("{kind: presto}");
   for (uint16_t path = 0; path < 3; ++path) {
-    Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 3, hosts_per_leaf: 1}"),
-             .switch_policy = [&](SwitchId id) { return follow.settings->ForSwitch(id, 1); },
-             .host_policy = [path](HostId) { return std::make_unique<Fixed>(path); }});
+    Lab lab(FollowingPath(LeafSpineFrom("{leaves: 2, spines: 3, hosts_per_leaf: 1}"), path));
     lab.AddFlow(0, 1, 100'000);
     lab.Run();
     EXPECT_EQ(lab.Record(0).receiver.paths_used, 1);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/fat_tree.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+namespace {
+
+constexpr int64_t kMaxK = 254;  // With 256, edge and aggregation switches alone are too many.
+
+}  // namespace
+
+void FatTree::Declare(Fields& fields) {
+  fields.Add("k", k, Between<int64_t>(2, kMaxK),
+             "Ports of a switch, an even number: k pods of k/2 edge and k/2 aggregation switches.",
+             Fields::kRequired);
+  fields.AddOr("auto", "hosts_per_edge", hosts_per_edge, Between<int64_t>(1, kMaxPorts),
+               "Hosts on each edge switch. auto: k/2, as many as it has uplinks.");
+  fields.AddOr("auto", "core_links_per_agg", core_links_per_agg, Between<int64_t>(1, kMaxSwitches),
+               "Cores that each aggregation switch is linked to; k/2 times as many cores in all. "
+               "auto: k/2, as many as it has edge switches below.");
+  fields.Section("host_link", host_link, "The link between a host and its edge switch.");
+  fields.Section("edge_link", edge_link, "The links between edge and aggregation switches.");
+  fields.Section("core_link", core_link, "The links between aggregation and core switches.");
+  fields.Sections("asymmetry", asymmetry,
+                  "Links that differ from the others; later entries win over earlier ones.");
+  fields.Section("port", port, "The ports of all switches.");
+  fields.Require(k % 2 == 0, "k", fmt::format("is {}, which is odd; pods have k/2 of each", k));
+  fields.Require(edges() * edge_hosts() <= kMaxHosts, hosts_per_edge ? "hosts_per_edge" : "k",
+                 fmt::format("more than {} hosts in all", kMaxHosts));
+  fields.Require(2 * edges() + half() * agg_cores() <= kMaxSwitches,
+                 core_links_per_agg ? "core_links_per_agg" : "k",
+                 fmt::format("more than {} switches in all", kMaxSwitches));
+  fields.Require(edge_hosts() + half() <= kMaxPorts && half() + agg_cores() <= kMaxPorts, "k",
+                 fmt::format("a switch would have more than {} ports", kMaxPorts));
+  fields.Require(edges() * (half() + agg_cores()) <= kMaxLinks, "k",
+                 fmt::format("more than {} links in all", kMaxLinks));
+}
+
+Graph FatTree::Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const {
+  Graph graph;
+  graph.hosts = static_cast<size_t>(edges() * edge_hosts());
+  const int64_t cores = half() * agg_cores();
+  for (int64_t e = 0; e < edges(); ++e) graph.switches.push_back({fmt::format("edge{}", e), 0});
+  for (int64_t a = 0; a < edges(); ++a) graph.switches.push_back({fmt::format("agg{}", a), 1});
+  for (int64_t c = 0; c < cores; ++c) graph.switches.push_back({fmt::format("core{}", c), 2});
+
+  const int64_t first_edge = static_cast<int64_t>(graph.hosts);
+  const int64_t first_agg = first_edge + edges();
+  const int64_t first_core = first_agg + edges();
+  const auto connect = [&](int64_t lower, int64_t upper, const LinkSettings& link) {
+    graph.Connect(static_cast<uint32_t>(lower), static_cast<uint32_t>(upper), link.channel());
+  };
+  for (int64_t h = 0; h < first_edge; ++h) connect(h, first_edge + h / edge_hosts(), host_link);
+  for (int64_t e = 0; e < edges(); ++e) {
+    const int64_t first_of_pod = first_agg + e / half() * half();
+    for (int64_t j = 0; j < half(); ++j) connect(first_edge + e, first_of_pod + j, edge_link);
+  }
+  for (int64_t a = 0; a < edges(); ++a) {
+    const int64_t first_of_agg = first_core + a % half() * agg_cores();
+    for (int64_t c = 0; c < agg_cores(); ++c) connect(first_agg + a, first_of_agg + c, core_link);
+  }
+  ApplyChanges(asymmetry, seed, fmt::format("{}.asymmetry", path), graph, diagnostics);
+  return graph;
+}
+
+}  // namespace heddle

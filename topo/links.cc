@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "core/random.h"
+
+namespace heddle {
+namespace {
+
+// `count` of `all`, chosen at random, in ascending order.
+std::vector<size_t> Draw(int64_t count, size_t all, Rng& rng) {
+  std::vector<size_t> items(all);
+  std::iota(items.begin(), items.end(), size_t{0});
+  const size_t chosen = std::min(static_cast<size_t>(count), all);
+  rng.MoveToFront(items, chosen);
+  items.resize(chosen);
+  std::ranges::sort(items);
+  return items;
+}
+
+void Change(Graph::Link& link, const LinkChange& change) {
+  const auto apply = [&](Channel& channel) {
+    channel.rate = change.rate.value_or(channel.rate);
+    channel.delay = change.delay.value_or(channel.delay);
+  };
+  if (change.direction != LinkChange::Direction::kDown) apply(link.a_to_b);
+  if (change.direction != LinkChange::Direction::kUp) apply(link.b_to_a);
+}
+
+std::vector<uint32_t> TopVertices(const Graph& graph) {
+  const int top = std::ranges::max(graph.switches, {}, &Graph::SwitchVertex::tier).tier;
+  std::vector<uint32_t> vertices;
+  for (size_t s = 0; s < graph.switches.size(); ++s) {
+    if (graph.switches[s].tier != top) continue;
+    vertices.push_back(static_cast<uint32_t>(graph.hosts + s));
+  }
+  return vertices;
+}
+
+// A name without the number of a parallel link means all of them.
+std::string_view WithoutNumber(std::string_view link) { return link.substr(0, link.find('#')); }
+
+// "host0-leaf0 to host7-leaf1 and leaf0-spine0 to leaf1-spine3"
+std::string NamesOfLinks(const Graph& graph) {
+  const auto tier = [&](uint32_t vertex) {
+    return graph.IsHost(vertex) ? -1 : graph.switches[vertex - graph.hosts].tier;
+  };
+  std::string names;
+  for (size_t first = 0; first < graph.links.size();) {
+    size_t last = first;
+    while (last + 1 < graph.links.size() &&
+           tier(graph.links[last + 1].a) == tier(graph.links[first].a)) {
+      ++last;
+    }
+    names +=
+        fmt::format("{}{} to {}", first == 0 ? "" : " and ", WithoutNumber(graph.links[first].name),
+                    WithoutNumber(graph.links[last].name));
+    first = last + 1;
+  }
+  return names;
+}
+
+// The links that one change names, as indices into the graph's.
+class LinkPicker {
+ public:
+  LinkPicker(const Graph& graph, std::string_view top, std::string path, Diagnostics& diagnostics)
+      : graph_(graph),
+        top_(top),
+        tops_(TopVertices(graph)),
+        path_(std::move(path)),
+        diagnostics_(diagnostics) {}
+
+  std::set<size_t> Pick(const LinkChange& change, Rng rng) {
+    for (size_t i = 0; i < change.links.size(); ++i) PickNamed(change.links[i], i);
+    for (size_t i = 0; i < change.tops.size(); ++i) {
+      const int64_t count = static_cast<int64_t>(tops_.size());
+      if (change.tops[i] >= count) {
+        diagnostics_.ErrorAt(fmt::format("{}.{}s[{}]", path_, top_, i),
+                             fmt::format("there is no {} {}; there are {}, numbered from 0", top_,
+                                         change.tops[i], count));
+        continue;
+      }
+      PickTop(static_cast<size_t>(change.tops[i]));
+    }
+    CheckCount(fmt::format("random_{}s", top_), change.random_tops, tops_.size());
+    for (const size_t s : Draw(change.random_tops, tops_.size(), rng)) PickTop(s);
+    const size_t fabric_links = graph_.links.size() - graph_.hosts;
+    CheckCount("random_links", change.random_links, fabric_links);
+    for (const size_t l : Draw(change.random_links, fabric_links, rng)) {
+      picked_.insert(graph_.hosts + l);
+    }
+    return picked_;
+  }
+
+ private:
+  void PickNamed(const std::string& name, size_t index) {
+    bool found = false;
+    for (size_t l = 0; l < graph_.links.size(); ++l) {
+      const std::string& link = graph_.links[l].name;
+      if (link != name && WithoutNumber(link) != name) continue;
+      picked_.insert(l);
+      found = true;
+    }
+    if (found) return;
+    diagnostics_.ErrorAt(
+        fmt::format("{}.links[{}]", path_, index),
+        fmt::format("no link is called \"{}\"; links are called {}", name, NamesOfLinks(graph_)));
+  }
+
+  void PickTop(size_t index) {
+    for (size_t l = 0; l < graph_.links.size(); ++l) {
+      if (graph_.links[l].b == tops_[index]) picked_.insert(l);
+    }
+  }
+
+  void CheckCount(std::string_view name, int64_t count, size_t all) {
+    if (count <= static_cast<int64_t>(all)) return;
+    diagnostics_.ErrorAt(fmt::format("{}.{}", path_, name),
+                         fmt::format("{} are to be chosen, but there are only {}", count, all));
+  }
+
+  const Graph& graph_;
+  const std::string_view top_;
+  const std::vector<uint32_t> tops_;
+  const std::string path_;
+  Diagnostics& diagnostics_;
+  std::set<size_t> picked_;
+};
+
+}  // namespace
+
+void LinkSettings::Declare(Fields& fields) {
+  fields.Add("rate", rate, kLinkRates, "Rate of each direction.");
+  fields.Add(
+      "delay", delay, kLinkDelays,
+      "Propagation delay plus the latency of the switch at the far end. Not zero: the delays "
+      "are what lets parts of the network run apart.");
+}
+
+void LinkChange::DeclareFor(std::string_view top, Fields& fields) {
+  const std::string random = fmt::format("random_{}s", top);
+  fields.List("links", links, {}, "Names of links, of hosts or between switches.");
+  fields.List(fmt::format("{}s", top), tops, AtLeast<int64_t>(0),
+              fmt::format("Numbers of {}s all of whose links are meant.", top));
+  fields.Add(random, random_tops, AtLeast<int64_t>(0),
+             fmt::format("This many {}s, chosen by the seed, all of whose links are meant.", top));
+  fields.Add("random_links", random_links, AtLeast<int64_t>(0),
+             "This many links between switches, chosen by the seed.");
+  fields.Choice("direction", direction,
+                {{"both", Direction::kBoth}, {"up", Direction::kUp}, {"down", Direction::kDown}},
+                fmt::format("Which way; up is towards the {}.", top));
+  fields.AddOr("unchanged", "rate", rate, kLinkRates, "Their rate.");
+  fields.AddOr("unchanged", "delay", delay, kLinkDelays, "Their delay.");
+  fields.Require(
+      !links.empty() || !tops.empty() || random_tops > 0 || random_links > 0, "links",
+      fmt::format("names no link; set one of links, {}s, {}, random_links", top, random));
+  fields.Require(rate || delay, "rate", "nothing differs; set rate, delay or both");
+}
+
+void ApplyChange(const LinkChange& change, std::string_view top, size_t index, uint64_t seed,
+                 const std::string& path, Graph& graph, Diagnostics& diagnostics) {
+  LinkPicker picker(graph, top, fmt::format("{}[{}]", path, index), diagnostics);
+  for (const size_t l : picker.Pick(change, Rng::Stream(seed, "asymmetry", index))) {
+    Change(graph.links[l], change);
+  }
+}
+
+}  // namespace heddle

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/path_classes.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace heddle {
+namespace {
+
+using Class = PathClasses::Class;
+
+constexpr Class kUnknown = std::numeric_limits<Class>::max();
+constexpr int64_t kManyPaths = 1 << 16;  // Numbers of them grow exponentially in odd networks.
+
+}  // namespace
+
+PathClasses::PathClasses(const Routing& routing) : routing_(routing), to_leaf_(routing.leaves()) {
+  // Both have no step to take, so the map tells them apart by holding one of them only.
+  const auto nowhere = classes_.emplace(std::vector<Step>(), kNowhere).first;
+  steps_ = {&nowhere->first, &nowhere->first};
+}
+
+Class PathClasses::Between(SwitchId from, size_t leaf) {
+  std::vector<Class>& known = to_leaf_[leaf];
+  const HostId host = routing_.first_hosts()[leaf];
+  if (known.empty()) known.assign(routing_.switches(), kUnknown);
+  return ClassOf(from, routing_.LeafOf(host), host, known);
+}
+
+Class PathClasses::ClassOf(SwitchId from, SwitchId to, HostId host, std::vector<Class>& known) {
+  if (from == to) return kArrived;
+  if (known[from] != kUnknown) return known[from];
+  std::vector<Step> steps;
+  for (const PortIndex port : routing_.TableOf(from).Towards(host)) {
+    const Adjacency::Port& link = routing_.PortsOf(from)[port];
+    const Class rest = ClassOf(routing_.SwitchAt(link.peer), to, host, known);
+    steps.push_back({routing_.PathPart(from, port), link.out, rest});
+  }
+  const auto [entry, is_new] =
+      classes_.try_emplace(std::move(steps), static_cast<Class>(steps_.size()));
+  if (is_new) steps_.push_back(&entry->first);
+  return known[from] = entry->second;
+}
+
+bool PathClasses::HasSeveral(Class paths) const {
+  while (steps_[paths]->size() == 1) paths = steps_[paths]->front().rest;
+  return steps_[paths]->size() > 1;
+}
+
+const std::vector<std::vector<Channel>>& PathClasses::ChannelsOf(Class paths) {
+  channels_.resize(steps_.size());
+  if (channels_[paths]) return *channels_[paths];
+  std::vector<std::vector<Channel>> found;
+  if (paths == kArrived) found.emplace_back();
+  for (const Step& step : *steps_[paths]) {
+    for (const std::vector<Channel>& rest : ChannelsOf(step.rest)) {
+      found.push_back({step.out});
+      found.back().insert(found.back().end(), rest.begin(), rest.end());
+    }
+  }
+  std::ranges::sort(found);
+  const auto same = std::ranges::unique(found);
+  found.erase(same.begin(), same.end());
+  return channels_[paths].emplace(std::move(found));
+}
+
+const std::vector<PathClasses::Way>& PathClasses::WaysOf(Class paths) {
+  ways_.resize(steps_.size());
+  if (ways_[paths]) return *ways_[paths];
+  std::map<std::pair<uint32_t, int64_t>, int64_t> count;
+  if (paths == kArrived) count[{0, std::numeric_limits<int64_t>::max()}] = 1;
+  for (const Step& step : *steps_[paths]) {
+    for (const Way& rest : WaysOf(step.rest)) {
+      int64_t& all = count[{rest.id + step.id_part, std::min(rest.bps, step.out.rate.bps)}];
+      all = std::min(all + rest.count, kManyPaths);
+    }
+  }
+  std::vector<Way> ways;
+  for (const auto& [way, number] : count) ways.push_back({way.first, way.second, number});
+  return ways_[paths].emplace(std::move(ways));
+}
+
+const std::vector<PathChoice>& PathClasses::ChoicesOf(Class paths) {
+  choices_.resize(steps_.size());
+  if (choices_[paths]) return *choices_[paths];
+  std::vector<std::pair<uint32_t, int64_t>> capacities;  // By id, in bits per second.
+  for (const Way& way : WaysOf(paths)) {
+    if (capacities.empty() || capacities.back().first != way.id) capacities.push_back({way.id, 0});
+    capacities.back().second += way.bps * way.count;
+  }
+  int64_t unit = 0;
+  int64_t largest = 0;
+  for (const auto& [id, bps] : capacities) {
+    unit = std::gcd(unit, bps);
+    largest = std::max(largest, bps);
+  }
+  // Rates without a large common measure are rounded, all by one factor.
+  unit = std::max(unit, largest / 0xffff + 1);
+  std::vector<PathChoice> choices;
+  for (const auto& [id, bps] : capacities) {
+    const int64_t weight = std::max<int64_t>((bps + unit / 2) / unit, 1);
+    choices.push_back({static_cast<uint16_t>(id), static_cast<uint16_t>(weight)});
+  }
+  return choices_[paths].emplace(std::move(choices));
+}
+
+}  // namespace heddle

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/topology.h"
+
+#include "topo/fat_tree.h"
+#include "topo/leaf_spine.h"
+
+namespace heddle {
+
+const Kinds<Topology>& Topologies() {
+  static const Kinds<Topology> kinds = [] {
+    Kinds<Topology> all("topology");
+    all.Add<FatTree>({"fat_tree", "Pods of edge and aggregation switches, joined by core switches.",
+                      "Al-Fares et al., SIGCOMM 2008"});
+    all.Add<LeafSpine>(
+        {"leaf_spine", "Every leaf is linked to every spine; hosts hang on leaves.", ""});
+    return all;
+  }();
+  return kinds;
+}
+
+}  // namespace heddle
