@@ -382,6 +382,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   LoadFiles(settings, folder, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
+  settings.topology.settings->ResolveFiles(folder);
   experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("transport")) return;
   const Routing routing(experiment.graph);

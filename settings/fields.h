@@ -74,6 +74,18 @@ constexpr std::string_view Article(std::string_view noun) {
   return std::string_view("aeiou").find(noun.front()) == std::string_view::npos ? "a" : "an";
 }
 
+template <class T>
+ParseError ParseInRange(std::string_view text, T& value, const Range<T>& range) {
+  T read{};
+  if (ParseError error = ParseQuantity(text, read)) return error;
+  if (!range.Contains(read)) {
+    return fmt::format("\"{}\" is out of range; expected {} {}{}", text, Article(TypeName(read)),
+                       TypeName(read), range.Text());
+  }
+  value = read;
+  return std::nullopt;
+}
+
 template <class E>
 using Choices = std::vector<std::pair<std::string, E>>;
 
@@ -216,18 +228,6 @@ class Fields {
 
  private:
   static std::string UnknownWord(std::string_view text, const std::vector<std::string>& words);
-
-  template <class T>
-  static ParseError ParseInRange(std::string_view text, T& value, const Range<T>& range) {
-    T read{};
-    if (ParseError error = ParseQuantity(text, read)) return error;
-    if (!range.Contains(read)) {
-      return fmt::format("\"{}\" is out of range; expected {} {}{}", text, Article(TypeName(read)),
-                         TypeName(read), range.Text());
-    }
-    value = read;
-    return std::nullopt;
-  }
 
   template <class T, class Parse>
   void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,

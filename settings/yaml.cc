@@ -265,6 +265,10 @@ std::string QuoteYaml(std::string_view text) {
   return QuoteJson(text);
 }
 
+std::string AbsolutePath(const std::string& folder, const std::string& file) {
+  return std::filesystem::absolute(std::filesystem::path(folder) / file).lexically_normal();
+}
+
 std::string QuoteJson(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {

@@ -26,6 +26,9 @@ std::optional<Value> ReadYamlFile(const std::string& path, Diagnostics& diagnost
 std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
                                         std::string& message);
 
+// Where `file` is if relative paths start at `folder`; experiments say so to work from anywhere.
+std::string AbsolutePath(const std::string& folder, const std::string& file);
+
 // A string as JSON, and YAML, write it.
 std::string QuoteJson(std::string_view text);
 

@@ -26,7 +26,7 @@ struct Channel {
 struct Graph {
   struct SwitchVertex {
     std::string name;
-    int tier;  // 0: has hosts; growing towards the core.
+    int tier;  // 0: leaves, which have hosts; growing towards the core.
   };
   struct Link {
     uint32_t a;

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <queue>
-#include <utility>
 
 #include "core/check.h"
 #include "topo/path_classes.h"

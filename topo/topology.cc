@@ -2,6 +2,7 @@
 
 #include "topo/topology.h"
 
+#include "topo/custom.h"
 #include "topo/fat_tree.h"
 #include "topo/leaf_spine.h"
 
@@ -10,6 +11,7 @@ namespace heddle {
 const Kinds<Topology>& Topologies() {
   static const Kinds<Topology> kinds = [] {
     Kinds<Topology> all("topology");
+    all.Add<Custom>({"custom", "A network of any shape, given link by link.", ""});
     all.Add<FatTree>({"fat_tree", "Pods of edge and aggregation switches, joined by core switches.",
                       "Al-Fares et al., SIGCOMM 2008"});
     all.Add<LeafSpine>(

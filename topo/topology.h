@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "settings/diagnostics.h"
@@ -25,6 +26,9 @@ class Topology {
 
   virtual void Declare(Fields& fields) = 0;
 
+  // Makes the names of files absolute, whose relative paths start at `folder`.
+  virtual void ResolveFiles(const std::string& /*folder*/) {}
+
   // The network. What is chosen at random is drawn from `seed`. Errors that only show now, such as
   // the names of links that don't exist, go to `diagnostics` below the path `path`.
   virtual Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const = 0;
@@ -32,7 +36,7 @@ class Topology {
   PortRule port;  // Of switches.
 };
 
-// leaf_spine.
+// custom, fat_tree, leaf_spine.
 const Kinds<Topology>& Topologies();
 
 }  // namespace heddle

@@ -193,7 +193,7 @@ void Poisson::Declare(Fields& fields) {
              "Offered load, as a share of the capacity that load_ref names.", Fields::kRequired);
   fields.Choice("load_ref", load_of_, {{"host", LoadOf::kHost}, {"fabric", LoadOf::kFabric}},
                 "host: of the links from the hosts that send; fabric: of all links from leaves to "
-                "spines, by the flows that cross them.");
+                "other switches, by the flows that leave their leaf.");
   fields.Add("load_headers", headers_, "Count headers in the load, not payload alone.");
   fields.Add("overload", overload_,
              "Accept a load of more than 1 on the hosts' links or the leaves' uplinks.");

@@ -2,8 +2,7 @@
 
 #include "workload/workload.h"
 
-#include <filesystem>
-
+#include "settings/yaml.h"
 #include "workload/flow_list.h"
 #include "workload/incast.h"
 #include "workload/permutation.h"
@@ -11,9 +10,7 @@
 
 namespace heddle {
 
-std::string Stage::PathTo(const std::string& file) const {
-  return std::filesystem::absolute(std::filesystem::path(folder) / file).lexically_normal();
-}
+std::string Stage::PathTo(const std::string& file) const { return AbsolutePath(folder, file); }
 
 void Workload::DeclareCommon(Fields& fields) {
   fields.Add("measured", measured, "Whether its flows count in the statistics.");

@@ -28,7 +28,7 @@ struct Stage {
   size_t leaves = 0;
   std::vector<BitRate> host_rate;      // Of the link from each host.
   std::vector<BitRate> downlink_rate;  // Of the link to each host.
-  std::vector<int64_t> uplink_bps;     // By leaf: the sum of its uplinks.
+  std::vector<int64_t> uplink_bps;     // By leaf: the sum of its links to other switches.
   int64_t mss = 1460;
   int64_t packet_overhead = 78;  // Bytes on the wire of a packet beyond its payload.
   int64_t max_flow_size = 0;

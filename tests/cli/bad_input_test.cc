@@ -30,6 +30,15 @@ std::string WithTopology(const std::string& more) {
 std::string OnFatTree(const std::string& settings) {
   return "topology: {kind: fat_tree, " + settings + "}\n" + kLb + kWorkload;
 }
+// Two hosts on one switch, and what else there is.
+std::string Custom(const std::string& switches, const std::string& links, int hosts = 2) {
+  return "topology: {kind: custom, hosts: " + std::to_string(hosts) + ", switches: [{name: tor}" +
+         switches + "], links: [{a: host0, b: tor}, {a: host1, b: tor}" + links + "]}\n" + kLb +
+         kWorkload;
+}
+std::string OnFile(const std::string& file) {
+  return "topology: {kind: custom, file: " + file + "}\n" + kLb + kWorkload;
+}
 std::string WithWorkload(const std::string& workload) {
   return kTopology + kLb + "workload: [{" + workload + "}]\n";
 }
@@ -243,6 +252,92 @@ const std::vector<BadInput> kBadInputs = {
      OnFatTree("k: 4, asymmetry: [{spines: [0], rate: 1Gbps}]"),
      {"topology.asymmetry[0].spines: unknown key"}},
 
+    // Networks link by link.
+    {"LinkOfAnUnknownSwitch",
+     Custom("", ", {a: tor, b: tro}"),
+     {"x.yaml:1:121: topology.links[2].b: no switch is called \"tro\", and hosts are host0 to "
+      "host1; "
+      "expected one of: tor"}},
+    {"LinkOfAnUnknownHost",
+     Custom("", ", {a: host2, b: tor}"),
+     {"topology.links[2].a: no switch is called \"host2\", and hosts are host0 to host1"}},
+    {"LinkWithoutAnEnd", Custom("", ", {a: tor}"), {"topology.links[2].b: is missing"}},
+    {"LinkToItself", Custom("", ", {a: tor, b: tor}"), {"topology.links[2]: links tor to itself"}},
+    {"LinkOfTwoHosts",
+     Custom("", ", {a: host2, b: host3}", 4),
+     {"topology.links[2]: links host2 to host3; hosts are linked to switches"}},
+    {"HostWithTwoLinks",
+     Custom(", {name: other}", ", {a: other, b: host1}"),
+     {"topology.links[2]: is a second link of host1; hosts have one"}},
+    {"HostWithoutALink", Custom("", "", 3), {"topology.links: host2 has no link"}},
+    {"HostsWithoutLinks", Custom("", "", 9), {"host2 has no link, nor have 6 more"}},
+    {"SwitchWithoutAWayToAHost",
+     Custom(", {name: x}, {name: y}", ", {a: x, b: y}"),
+     {"topology.links: x has no way to any host"}},
+    {"HostsThatCannotReachEachOther",
+     Custom(", {name: other}", ", {a: other, b: host2}", 3),
+     {"x.yaml:1:11: topology: other cannot reach tor, and so for 1 more pairs"}},
+    {"SwitchNamedTwice",
+     Custom(", {name: tor}", ""),
+     {"topology.switches[1].name: something else is called \"tor\""}},
+    {"SwitchNamedAsAHost",
+     Custom(", {name: host1}", ""),
+     {"topology.switches[1].name: something else is called \"host1\""}},
+    {"SwitchWithACommaInItsName",
+     Custom(", {name: 'a,b'}", ""),
+     {"topology.switches[1].name: \"a,b\" is no name; use letters"}},
+    {"SwitchOfABadTier",
+     Custom(", {name: x, tier: high}", ""),
+     {"topology.switches[1].tier: \"high\" is not a whole number"}},
+    {"LinkOfABadRate",
+     Custom("", ", {a: tor, b: tor, rate: 10}"),
+     {"topology.links[2].rate: \"10\" has no unit"}},
+    {"CustomWithoutAnything",
+     "topology: custom\n" + kLb + kWorkload,
+     {"topology.links: set hosts, switches and links, or file"}},
+    {"CustomOfBothKinds",
+     "topology: {kind: custom, hosts: 2, file: net.txt}\n" + kLb + kWorkload,
+     {"topology.file: describes the whole network; leave out hosts"}},
+
+    // Networks from files.
+    {"MissingLinkFile",
+     OnFile("no.txt"),
+     {"x.yaml:1:32: topology.file: ", "no.txt cannot be read"}},
+    {"LinkFileThatIsAFolder", OnFile("."), {"is a folder; a file is expected"}},
+    {"EmptyLinkFile",
+     OnFile("empty.cdf"),
+     {"empty.cdf:1:1: topology.file: expected the numbers of nodes, switches and links"}},
+    {"LinkFileOfManyMistakes",
+     OnFile("net.txt"),
+     {"net.txt:3:1: topology.file: \"7\" is out of range; expected an integer >= 0 <= 5",
+      "net.txt:4:1: topology.file: 4 4 links switch4 to itself",
+      "net.txt:5:1: topology.file: 0 1 links host0 to host1; hosts are linked to switches",
+      "net.txt:7:1: topology.file: 0 5 is a second link of host0; hosts have one",
+      "net.txt:8:5: topology.file: \"100\" has no unit",
+      "net.txt:9:13: topology.file: \"1\" has no unit",
+      "net.txt:10:17: topology.file: links that damage packets are not supported",
+      "net.txt:11:1: topology.file: has 4 columns; expected two nodes",
+      "net.txt:12:3: topology.file: \"five\" is not a whole number",
+      "net.txt:13:1: topology.file: goes on after the 10 links"},
+     "",
+     "10 errors"},
+    {"LinkFileThatEndsEarly",
+     OnFile("short.txt"),
+     {"short.txt:4:1: topology.file: ends after 2 links; the first line says 3"}},
+    {"LinkFileWithAHostThatHasNoLink",
+     OnFile("lonely.txt"),
+     {"lonely.txt:4:1: topology.file: host2 has no link"}},
+    {"LinkFileWithTooFewSwitches",
+     OnFile("listed.txt"),
+     {"listed.txt:2:1: topology.file: lists 1 switches; the first line says 2"}},
+    {"LinkFileWithASwitchTwice",
+     OnFile("twice.txt"),
+     {"twice.txt:2:3: topology.file: lists switch 3 twice"}},
+    {"LinkFileWithoutHosts",
+     OnFile("hostless.txt"),
+     {"hostless.txt:1:1: topology.file: leaves 1 hosts; at least two are needed"}},
+    {"LinkFileOfWords", OnFile("bad.cdf"), {"bad.cdf:1:1: topology.file: expected the numbers"}},
+
     // Transports.
     {"MinRtoAboveMaxRto",
      kGood + "transport: {kind: dctcp, min_rto: 3s}\n",
@@ -384,6 +479,15 @@ TEST_P(BadInputTest, IsRefusedWithItsPlaceAndNothingIsWritten) {
   folder.Write("bad.cdf", "0 0\n100 0.5\n200 0.2\n300 1\n");
   folder.Write("self.csv", "src,dst,size_bytes,start_ps\n3,3,1,0\n");
   folder.Write("far.csv", "src,dst,size_bytes,start_ps\n8,0,1,0\n0,9,1,0\n");
+  folder.Write("net.txt",
+               "6 2 10\n4 5\n7 4 1Gbps 1us 0\n4 4 1Gbps 1us 0\n0 1 1Gbps 1us 0\n0 4 1Gbps 1us 0\n"
+               "0 5 1Gbps 1us 0\n1 4 100 1us 0\n2 5 100Gbps 1 0\n3 5 100Gbps 1us 0.01\n"
+               "2 5 100Gbps 1us\n2 five 100Gbps 1us 0\n3 5 100Gbps 1us 0\n");
+  folder.Write("short.txt", "4 1 3\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n");
+  folder.Write("lonely.txt", "4 1 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n");
+  folder.Write("listed.txt", "4 2 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n");
+  folder.Write("twice.txt", "5 2 2\n3 3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n");
+  folder.Write("hostless.txt", "3 2 2\n1 2\n0 1 1Gbps 1us 0\n1 2 1Gbps 1us 0\n");
   const CommandResult run = RunCommand(
       std::string(HEDDLE_BINARY) + " run x.yaml -o out " + input.arguments, folder.path());
   EXPECT_EQ(run.exit_code, 2);

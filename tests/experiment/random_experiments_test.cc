@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole experiments drawn at random. A simulation checks on its own that no packet is lost track of
-// and that no flow is faster than it can be.
+// Whole experiments drawn at random, on networks of all kinds. A simulation checks on its own that
+// no packet is lost track of and that no flow is faster than it can be.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,19 +15,16 @@ class Drawer {
   explicit Drawer(uint64_t seed) : rng_(Rng::Stream(seed, "test", 0)) {}
 
   std::string Experiment() {
-    const uint32_t leaves = 2 + rng_.Below(3);
-    std::string yaml = fmt::format("seed: {}\n", rng_.Below(1'000'000));
-    yaml += fmt::format(
-        "topology:\n  kind: leaf_spine\n  leaves: {}\n  spines: {}\n  hosts_per_leaf: {}\n"
-        "  links_per_pair: {}\n  host_link: {{rate: {}, delay: {}}}\n"
-        "  fabric_link: {{rate: {}, delay: {}}}\n",
-        leaves, 1 + rng_.Below(4), 2 + rng_.Below(4), 1 + rng_.Below(2),
-        Pick({"10Gbps", "25Gbps", "100Gbps", "7Gbps"}), Pick({"1us", "25ns", "300ns"}),
-        Pick({"10Gbps", "40Gbps", "100Gbps"}), Pick({"1us", "500ns", "3us"}));
-    if (rng_.Below(2) == 0) {
-      yaml += fmt::format("  asymmetry: [{{{}: 1, rate: {}, direction: {}}}]\n",
-                          Pick({"random_spines", "random_links"}), Pick({"4Gbps", "20Gbps"}),
-                          Pick({"both", "up", "down"}));
+    std::string yaml = fmt::format("seed: {}\ntopology:\n", rng_.Below(1'000'000));
+    switch (rng_.Below(4)) {
+      case 0:
+        yaml += FatTree();
+        break;
+      case 1:
+        yaml += Custom();
+        break;
+      default:
+        yaml += LeafSpine();
     }
     yaml += fmt::format("  port: {{buffer: {}}}\n",
                         Pick({"auto", "8pkts", "30KB", "unlimited", "1MB"}));
@@ -58,6 +55,63 @@ class Drawer {
   }
 
  private:
+  std::string LeafSpine() {
+    const std::string yaml = fmt::format(
+        "  kind: leaf_spine\n  leaves: {}\n  spines: {}\n  hosts_per_leaf: {}\n"
+        "  links_per_pair: {}\n  host_link: {}\n  fabric_link: {}\n",
+        2 + rng_.Below(3), 1 + rng_.Below(4), 2 + rng_.Below(4), 1 + rng_.Below(2), HostLink(),
+        FabricLink());
+    return yaml + Asymmetry({"random_spines", "random_links"});
+  }
+
+  std::string FatTree() {
+    const std::string yaml = fmt::format(
+        "  kind: fat_tree\n  k: {}\n  hosts_per_edge: {}\n  core_links_per_agg: {}\n"
+        "  host_link: {}\n  edge_link: {}\n  core_link: {}\n",
+        2 + 2 * rng_.Below(2), 2 + rng_.Below(2), 1 + rng_.Below(3), HostLink(), FabricLink(),
+        FabricLink());
+    return yaml + Asymmetry({"random_cores", "random_links"});
+  }
+
+  // A tree of switches with some links more, and hosts on at least two of them.
+  std::string Custom() {
+    const uint32_t switches = 2 + rng_.Below(7);
+    const uint32_t hosts = 4 + rng_.Below(9);
+    std::string names = "{name: s0}";
+    std::string links = "{a: host0, b: s0}, {a: host1, b: s1}";
+    for (uint32_t h = 2; h < hosts; ++h) {
+      links += fmt::format(", {{a: host{}, b: s{}}}", h, rng_.Below(switches));
+    }
+    const auto connect = [&](uint32_t a, uint32_t b) {
+      links += fmt::format(", {{a: s{}, b: s{}, rate: {}, delay: {}}}", a, b,
+                           Pick({"10Gbps", "40Gbps"}), Pick({"1us", "500ns", "3us"}));
+    };
+    for (uint32_t s = 1; s < switches; ++s) {
+      names += fmt::format(", {{name: s{}}}", s);
+      connect(s, rng_.Below(s));
+    }
+    for (uint32_t more = rng_.Below(7); more > 0; --more) {
+      const uint32_t b = 1 + rng_.Below(switches - 1);
+      connect(rng_.Below(b), b);
+    }
+    return fmt::format("  kind: custom\n  hosts: {}\n  switches: [{}]\n  links: [{}]\n  link: {}\n",
+                       hosts, names, links, HostLink());
+  }
+
+  std::string HostLink() {
+    return fmt::format("{{rate: {}, delay: {}}}", Pick({"10Gbps", "25Gbps", "100Gbps", "7Gbps"}),
+                       Pick({"1us", "25ns", "300ns"}));
+  }
+  std::string FabricLink() {
+    return fmt::format("{{rate: {}, delay: {}}}", Pick({"10Gbps", "40Gbps", "100Gbps"}),
+                       Pick({"1us", "500ns", "3us"}));
+  }
+  std::string Asymmetry(std::initializer_list<const char*> which) {
+    if (rng_.Below(2) == 0) return "";
+    return fmt::format("  asymmetry: [{{{}: 1, rate: {}, direction: {}}}]\n", Pick(which),
+                       Pick({"4Gbps", "20Gbps"}), Pick({"both", "up", "down"}));
+  }
+
   std::string Pick(std::initializer_list<const char*> words) {
     return words.begin()[rng_.Below(static_cast<uint32_t>(words.size()))];
   }
@@ -117,7 +171,7 @@ void CheckInvariants(const Experiment& experiment, const FinishedRun& run) {
 }
 
 TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
     const std::string yaml = Drawer(seed).Experiment();
     SCOPED_TRACE(fmt::format("seed {}:\n{}", seed, yaml));
     const Experiment experiment = ExperimentFrom(yaml);

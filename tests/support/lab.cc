@@ -63,6 +63,12 @@ Graph Dumbbell(size_t pairs, Channel edge, Channel core) {
   return graph;
 }
 
+std::map<std::string, Graph::Link> LinksByName(const Graph& graph) {
+  std::map<std::string, Graph::Link> links;
+  for (const Graph::Link& link : graph.links) links[link.name] = link;
+  return links;
+}
+
 Graph GraphFrom(const std::string& yaml, uint64_t seed) {
   return Built(*KindFrom(yaml, Topologies()).settings, seed);
 }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,8 @@ inline Graph Line(size_t links, Channel channel) {
 Graph Star(size_t hosts, Channel link);
 // Hosts 0 .. pairs-1 on switch 0, as many more on switch 1.
 Graph Dumbbell(size_t pairs, Channel edge, Channel core);
+
+std::map<std::string, Graph::Link> LinksByName(const Graph& graph);
 
 // --- Settings from YAML; what is wrong with them fails the test ---
 

@@ -11,17 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "topo/routing.h"
 
 namespace heddle {
 namespace {
-
-std::map<std::string, Graph::Link> LinksByName(const Graph& graph) {
-  std::map<std::string, Graph::Link> links;
-  for (const Graph::Link& link : graph.links) links[link.name] = link;
-  return links;
-}
 
 std::string SwitchesOfTier(const Graph& graph, int tier) {
   size_t count = 0;
@@ -188,6 +183,33 @@ TEST(FatTreeTest, RandomPacketsUseEveryPath) {
   EXPECT_EQ(lab.Record(0).receiver.hops, 6);
   EXPECT_EQ(lab.Record(1).receiver.paths_used, 3);
   EXPECT_EQ(lab.Record(1).receiver.hops, 4);
+}
+
+// --- Load ---
+
+// A load of the fabric is one of the links above edge switches, which flows within a pod cross too.
+TEST(FatTreeTest, CarriesAFabricLoadOnTheUplinksOfEdgeSwitches) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: fat_tree, k: 4, hosts_per_edge: 4, edge_link: {rate: 10Gbps}, core_link: "
+      "{rate: 40Gbps}}\nlb: rps\ntransport: {kind: dctcp, dupthresh: inf}\n"
+      "workload: [{kind: poisson, sizes: 'fixed:10KB', load: 0.4, load_ref: fabric, flows: "
+      "6000}]\n");
+  for (const int64_t bps : experiment.stage.uplink_bps) EXPECT_EQ(bps, 20'000'000'000);
+  EXPECT_DOUBLE_EQ(experiment.forecasts[0].fabric_load, 0.4);
+  // 28 of 31 other hosts are on other edges: 0.4 * 20 Gbps leave an edge, of 4 * 10 Gbps.
+  EXPECT_NEAR(experiment.forecasts[0].host_load, 0.4 * 20 / 40 * 31 / 28, 1e-9);
+
+  const FinishedRun run = RunExperiment(experiment);
+  const CsvTable links(run.files.links);
+  double payload_bits = 0;
+  double capacity_bits = 0;
+  for (size_t l = 0; l < links.rows.size(); ++l) {
+    if (links.At(l, "tier") != "leaf_up") continue;
+    payload_bits += 8 * links.Real(l, "payload_bytes");
+    capacity_bits +=
+        links.Real(l, "rate_bps") * Seconds(run.result.links_until - run.result.links_from);
+  }
+  EXPECT_NEAR(payload_bits / capacity_bits, 0.4, 0.4 * 0.05);
 }
 
 // --- Asymmetry ---

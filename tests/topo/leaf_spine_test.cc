@@ -4,20 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "settings/reader.h"
 #include "settings/yaml.h"
 #include "tests/support/lab.h"
 
 namespace heddle {
 namespace {
-
-std::map<std::string, Graph::Link> LinksByName(const Graph& graph) {
-  std::map<std::string, Graph::Link> links;
-  for (const Graph::Link& link : graph.links) links[link.name] = link;
-  return links;
-}
 
 size_t CountOfRate(const Graph& graph, BitRate rate) {
   size_t count = 0;

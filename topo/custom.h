@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network of any shape, link by link.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topo/links.h"
+#include "topo/topology.h"
+
+namespace heddle {
+
+class Custom final : public Topology {
+ public:
+  struct Switch {
+    std::string name;
+    std::optional<int64_t> tier;
+
+    void Declare(Fields& fields);
+  };
+  struct Link {
+    std::string a;
+    std::string b;
+    std::optional<BitRate> rate;  // Not set: that of `link`.
+    std::optional<Duration> delay;
+
+    void Declare(Fields& fields);
+  };
+
+  std::optional<int64_t> hosts;
+  std::vector<Switch> switches;
+  std::vector<Link> links;
+  LinkSettings link{10_Gbps, 1_us};
+  std::string file;  // Instead of all of the above: see topo/link_file.h.
+
+  void Declare(Fields& fields) override;
+  void ResolveFiles(const std::string& folder) override;
+  Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const override;
+};
+
+}  // namespace heddle

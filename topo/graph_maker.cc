@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/graph_maker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <queue>
+
+#include "topo/topology.h"
+
+namespace heddle {
+namespace {
+
+constexpr uint32_t kNoWay = std::numeric_limits<uint32_t>::max();
+
+}  // namespace
+
+void GraphMaker::AddSwitch(std::string name, std::optional<int> tier) {
+  graph_.switches.push_back({std::move(name), 0});
+  tiers_.push_back(tier);
+}
+
+GraphMaker::Mistake GraphMaker::AddLink(uint32_t a, uint32_t b, Channel channel) {
+  if (a == b) return fmt::format("links {} to itself", graph_.NameOf(a));
+  if (graph_.IsHost(a) && graph_.IsHost(b)) {
+    return fmt::format("links {} to {}; hosts are linked to switches", graph_.NameOf(a),
+                       graph_.NameOf(b));
+  }
+  for (const uint32_t end : {a, b}) {
+    if (!graph_.IsHost(end)) continue;
+    if (host_has_link_[end]) {
+      return fmt::format("is a second link of {}; hosts have one", graph_.NameOf(end));
+    }
+    host_has_link_[end] = true;
+  }
+  graph_.Connect(a, b, channel);
+  return std::nullopt;
+}
+
+GraphMaker::Mistake GraphMaker::Finish() {
+  const auto lonely = std::ranges::find(host_has_link_, false);
+  if (lonely != host_has_link_.end()) {
+    const auto others = std::count(lonely + 1, host_has_link_.end(), false);
+    return fmt::format("host{} has no link{}", lonely - host_has_link_.begin(),
+                       others > 0 ? fmt::format(", nor have {} more", others) : "");
+  }
+  const std::vector<uint32_t> distances = DistancesFromHosts();
+  const Adjacency adjacency(graph_);
+  for (size_t s = 0; s < graph_.switches.size(); ++s) {
+    Graph::SwitchVertex& vertex = graph_.switches[s];
+    if (distances[s] == kNoWay) return fmt::format("{} has no way to any host", vertex.name);
+    if (adjacency.Of(static_cast<uint32_t>(graph_.hosts + s)).size() > kMaxPorts) {
+      return fmt::format("{} has more than {} links", vertex.name, kMaxPorts);
+    }
+    vertex.tier = tiers_[s].value_or(static_cast<int>(distances[s]));
+  }
+  NumberParallelLinks();
+  return std::nullopt;
+}
+
+// Breadth first, from all switches with hosts at once.
+std::vector<uint32_t> GraphMaker::DistancesFromHosts() const {
+  const Adjacency adjacency(graph_);
+  std::vector<uint32_t> distances(graph_.switches.size(), kNoWay);
+  std::queue<uint32_t> frontier;
+  const auto reach = [&](uint32_t vertex, uint32_t distance) {
+    if (graph_.IsHost(vertex) || distances[vertex - graph_.hosts] != kNoWay) return;
+    distances[vertex - graph_.hosts] = distance;
+    frontier.push(vertex);
+  };
+  for (uint32_t h = 0; h < graph_.hosts; ++h) reach(adjacency.Of(h).front().peer, 0);
+  for (; !frontier.empty(); frontier.pop()) {
+    const uint32_t from = frontier.front();
+    for (const Adjacency::Port& port : adjacency.Of(from)) {
+      reach(port.peer, distances[from - graph_.hosts] + 1);
+    }
+  }
+  return distances;
+}
+
+void GraphMaker::NumberParallelLinks() {
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Graph::Link*>> bundles;
+  for (Graph::Link& link : graph_.links) bundles[std::minmax(link.a, link.b)].push_back(&link);
+  for (const auto& [ends, links] : bundles) {
+    for (size_t i = 0; i < links.size() && links.size() > 1; ++i) {
+      links[i]->name += fmt::format("#{}", i);
+    }
+  }
+}
+
+}  // namespace heddle

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a graph of any shape together, link by link, and says what cannot be.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "topo/graph.h"
+
+namespace heddle {
+
+class GraphMaker {
+ public:
+  // What is wrong, if something is.
+  using Mistake = std::optional<std::string>;
+
+  explicit GraphMaker(size_t hosts) : host_has_link_(hosts, false) { graph_.hosts = hosts; }
+
+  // Without a tier, a switch has that of its distance: as many links as lead from it to the
+  // nearest switch with a host. Switches come before links.
+  void AddSwitch(std::string name, std::optional<int> tier);
+
+  Mistake AddLink(uint32_t a, uint32_t b, Channel channel);
+
+  // After all links.
+  Mistake Finish();
+
+  // Once finished without a mistake.
+  Graph Take() { return std::move(graph_); }
+
+ private:
+  std::vector<uint32_t> DistancesFromHosts() const;
+  void NumberParallelLinks();
+
+  Graph graph_;
+  std::vector<bool> host_has_link_;
+  std::vector<std::optional<int>> tiers_;  // By switch.
+};
+
+}  // namespace heddle
