@@ -47,7 +47,8 @@ TEST(BarrierTest, LetsOneThreadAloneEachRound) { Meet(2, 5'000); }
 TEST(BarrierTest, OneThreadNeverWaits) { Meet(1, 1'000); }
 
 TEST(BarrierTest, ManyMoreThreadsThanCoresMakeProgress) {
-  // Processor time, which other programs on the machine do not add to; it takes a tenth of a second.
+  // Processor time, which other programs on the machine do not add to; it takes a tenth of a
+  // second.
   const std::clock_t start = std::clock();
   Meet(16, 2'000);
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
