@@ -53,6 +53,15 @@ class Arrivals {
     return true;
   }
 
+  // Looks at the wire at `port` anew, on which `pushed` packets have been sent. Returns the next
+  // arrival on it.
+  Time Refresh(PortIndex port, uint64_t pushed) {
+    heads_[port].SetTail(pushed);
+    const Time arrival = heads_[port].NextArrival();
+    Replace(port, arrival);
+    return arrival;
+  }
+
   // Asks for the packets at the front of all wires that have any, two of each.
   void Prefetch(Time end) const {
     const int64_t first_later = end == kNever ? kNone : end.ps << port_bits_;

@@ -161,6 +161,10 @@ bool Engine::OpenNextWindow() {
   return true;
 }
 
+void Engine::DeliverMail() {
+  for (const std::unique_ptr<Shard>& shard : shards_) shard->ReadMail(window_number_);
+}
+
 int64_t Engine::node_visits() const {
   return std::accumulate(
       shards_.begin(), shards_.end(), int64_t{0},

@@ -84,6 +84,9 @@ class Engine {
   int threads() const { return static_cast<int>(shards_.size()); }
   int shard_of(const Node& node) const { return static_cast<int>(node.shard_->index()); }
 
+  // For the conductor, from Open: lets every node read its mail now, before the window does.
+  void DeliverMail();
+
   // --- What it took ---
 
   uint64_t windows() const { return window_number_; }

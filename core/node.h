@@ -57,6 +57,13 @@ class Node {
     if (arrivals_.Announce(in_port, arrival, pushed)) Wake(arrival);
   }
 
+  // Between windows: the last packets on the wire at `in_port`, on which `pushed` have been sent,
+  // are not what they were.
+  void OnWireChange(PortIndex in_port, uint64_t pushed) {
+    const Time arrival = arrivals_.Refresh(in_port, pushed);
+    if (arrival != kNever) Wake(arrival);
+  }
+
   WireHead& wire_head(PortIndex in_port) { return arrivals_.head(in_port); }
 
   // Something outside a window (a new flow, a letter) gives this node something to do at `at`.

@@ -58,6 +58,10 @@ void WireTail::MakeRoom() {
   }
 }
 
+uint64_t WireTail::waiting() const { return tail_ - consumer_->wire_head(in_port_).popped(); }
+
+void WireTail::TellOfChange() { consumer_->OnWireChange(in_port_, tail_); }
+
 void WireTail::Announce(Time arrival) { consumer_->Announce(in_port_, arrival); }
 
 void WireTail::Report(Time arrival) {

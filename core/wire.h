@@ -77,6 +77,13 @@ class WireTail {
   Packet& At(uint64_t number) { return ring_->slots[number & mask_]; }
   const Packet& FromBack(uint64_t i) const { return ring_->slots[(pushed() - i) & mask_]; }
 
+  // For changes between windows, when all mail has been read: how many packets have not been taken
+  // by the head; to forget the last of them; and to tell the consumer that those left have new
+  // arrivals.
+  uint64_t waiting() const;
+  void TakeBack(uint64_t packets) { tail_ -= packets; }
+  void TellOfChange();
+
   // Packets committed so far.
   uint64_t pushed() const { return tail_; }
 
@@ -142,6 +149,9 @@ class WireHead {
   // Between threads: `pushed` packets had been sent by the end of the last window. Asks for those
   // it had not known of: they lie in another core's cache.
   void Learn(uint64_t pushed);
+
+  // `pushed` packets have been sent; what was known of the last of them has changed.
+  void SetTail(uint64_t pushed) { tail_seen_ = pushed; }
 
   // Moves to the tail's new ring and frees those left behind.
   void Adopt(PacketRing* ring);

@@ -389,6 +389,9 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   CheckRoutes(routing, diagnostics);
   if (!diagnostics.IsSound("topology")) return;
   experiment.mean_links = routing.MeanLinks();
+  if (diagnostics.IsSound("schedule")) {
+    experiment.events = Resolve(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
+  }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
   PrepareWorkloads(experiment, diagnostics);
   if (!diagnostics.ok()) return;
@@ -436,6 +439,12 @@ void MeasureSettings::Declare(Fields& fields) {
   fields.Require(!classes.empty(), "classes", "name at least one class set");
 }
 
+void RoutingSettings::Declare(Fields& fields) {
+  fields.Add("convergence", convergence, {.at_least = Duration{0}, .at_most = 1000_s},
+             "From the moment a link goes down or comes up to that at which all switches and hosts "
+             "route by it; until then, what is routed to a link that is down is lost.");
+}
+
 void ExperimentSettings::Declare(Fields& fields) {
   fields.Add("name", name, "Names the folder of the results. Default: the file's name.");
   fields.Add("seed", seed, AtLeast<int64_t>(0), "Seed of all randomness.");
@@ -444,6 +453,8 @@ void ExperimentSettings::Declare(Fields& fields) {
   fields.Kind("lb", lb, LoadBalancers(), "The load balancer.", Fields::kRequired);
   fields.KindList("workload", workload, Workloads(), "The flows.", Fields::kRequired);
   fields.Section("measure", measure, "What is measured, and until when.");
+  fields.Sections("schedule", schedule, "What happens to links while the run goes on.");
+  fields.Section("routing", routing, "How routes follow failures.");
   fields.Require(name.find_first_of("/\\\n") == std::string::npos && name != "." && name != "..",
                  "name", "cannot be the name of a folder");
   fields.Require(!workload.empty(), "workload", "names no workload");

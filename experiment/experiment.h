@@ -15,6 +15,7 @@
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
 #include "settings/value.h"
+#include "topo/schedule.h"
 #include "topo/topology.h"
 #include "transport/transports.h"
 #include "workload/workload.h"
@@ -35,6 +36,12 @@ struct MeasureSettings {
   void Declare(Fields& fields);
 };
 
+struct RoutingSettings {
+  Duration convergence{0};  // From a failure or repair to new routes everywhere.
+
+  void Declare(Fields& fields);
+};
+
 struct ExperimentSettings {
   std::string name;
   int64_t seed = 1;
@@ -43,6 +50,8 @@ struct ExperimentSettings {
   Chosen<LoadBalancer> lb;
   std::vector<Chosen<Workload>> workload;
   MeasureSettings measure;
+  std::vector<ScheduledChange> schedule;
+  RoutingSettings routing;
 
   void Declare(Fields& fields);
 };
@@ -64,6 +73,7 @@ struct Experiment {
   std::vector<std::pair<std::string, std::string>> axes;  // Key and value of each choice.
   ExperimentSettings settings;
   Graph graph;
+  std::vector<LinkEvent> events;    // What happens to its links.
   Stage stage;                      // What workloads were prepared for.
   std::vector<Forecast> forecasts;  // By workload.
   Timeline timeline;

@@ -27,7 +27,7 @@ Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const Packet
   return slowest * std::max<int64_t>(4 * tiers, 2 * (routing.MostSwitches() + 1));
 }
 
-Network::Network(const NetworkPlan& plan) : plan_(plan), routing_(*plan.graph) {
+Network::Network(const NetworkPlan& plan) : plan_(plan), live_(*plan.graph), routing_(*plan.graph) {
   MakeNodes();
   const auto chooses = [](const auto& host) { return host->has_policy(); };
   if (std::ranges::any_of(hosts_, chooses)) paths_ = routing_.MakePathTable();
@@ -80,6 +80,49 @@ void Network::MakeController() {
   }
   fabric_ = {switch_policies_, host_policies_, routing_.leaf_of_host()};
   if (plan_.controller) controller_ = plan_.controller(fabric_);
+}
+
+void Network::Apply(const LinkEvent& event, Time now) {
+  engine_.DeliverMail();
+  Graph::Link& link = live_.links[event.link];
+  const bool was_up = link.up;
+  link.up = event.up.value_or(link.up);
+  for (Channel* channel : {&link.a_to_b, &link.b_to_a}) {
+    channel->rate = event.rate.value_or(channel->rate);
+    channel->delay = event.delay.value_or(channel->delay);
+  }
+  SetLink(link.a, event.link, link.a_to_b, link.up, was_up, now);
+  SetLink(link.b, event.link, link.b_to_a, link.up, was_up, now);
+}
+
+// One direction: the port of `vertex`.
+void Network::SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
+                      Time now) {
+  if (live_.IsHost(vertex)) {
+    Host& host = *hosts_[vertex];
+    host.nic().SetChannel(now, channel.rate, channel.delay, [](uint64_t, Time) {});
+    if (was_up && !up) host.TakeDown(now);
+    if (!was_up && up) host.nic().GoUp();
+    return;
+  }
+  Switch& s = *switches_[vertex - live_.hosts];
+  const std::vector<Adjacency::Port>& ports = routing_.adjacency().Of(vertex);
+  const PortIndex port = static_cast<PortIndex>(
+      std::ranges::find(ports, link, &Adjacency::Port::link) - ports.begin());
+  s.SetChannel(port, now, channel.rate, channel.delay);
+  if (was_up && !up) s.TakeDown(port, now);
+  if (!was_up && up) s.BringUp(port);
+}
+
+void Network::Reroute() {
+  const Routing live(live_);
+  ++routes_version_;
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    RoutingTable table = live.TableOf(s->id());
+    table.version = routes_version_;
+    s->SetRoutes(std::move(table));
+  }
+  if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
 }
 
 void Network::Control(Time now) {
@@ -138,6 +181,7 @@ PacketCounts Network::CountPackets() const {
     counts.data_sent += host->data_sent();
     counts.control_sent += host->control_sent();
     counts.received += host->received();
+    counts.dropped[static_cast<size_t>(DropReason::kLinkDown)] += host->nic().dropped_down();
   }
   for (const std::unique_ptr<Switch>& s : switches_) {
     counts.control_sent += s->control_sent();

@@ -19,6 +19,7 @@
 #include "topo/graph.h"
 #include "topo/port_rule.h"
 #include "topo/routing.h"
+#include "topo/schedule.h"
 #include "transport/transports.h"
 
 namespace heddle {
@@ -58,6 +59,17 @@ class Network {
 
   Engine& engine() { return engine_; }
   const Graph& graph() const { return *plan_.graph; }
+
+  // --- Changes, for the conductor between windows ---
+
+  // Lets `event` happen, which is due `now`. Routes stay as they are until Reroute().
+  void Apply(const LinkEvent& event, Time now);
+
+  // Computes all routes anew, from the links that are up.
+  void Reroute();
+
+  // --- What there is ---
+
   const Routing& routing() const { return routing_; }
   size_t hosts() const { return hosts_.size(); }
   Host& host(size_t h) { return *hosts_[h]; }
@@ -96,11 +108,15 @@ class Network {
   void MakeController();
   Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;
+  void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
+               Time now);
   FifoPort& AddPort(uint32_t vertex, uint32_t peer, const Channel& channel);
 
   const NetworkPlan plan_;
+  Graph live_;  // The network as it is now.
   Routing routing_;
   std::unique_ptr<PathTable> paths_;
+  uint32_t routes_version_ = 1;
   Duration close_delay_;
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;

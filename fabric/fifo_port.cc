@@ -28,6 +28,7 @@ FifoPort::FifoPort(const PortSettings& settings)
       wire_overhead_(settings.wire_overhead.count),
       buffer_(settings.buffer),
       mark_above_(settings.mark_above),
+      settings_buffer_(settings.buffer),
       queue_memory_(kFirstQueueCapacity),
       rate_(settings.rate) {
   queue_ = queue_memory_.data();
@@ -63,9 +64,96 @@ Bytes FifoPort::Unsent(Time now) const {
   return {static_cast<int64_t>(absl::int128(wait) * rate_.bps / kBitPicoseconds)};
 }
 
+int64_t FifoPort::BusyTime() const {
+  const int64_t odd_or_even =
+      ps_per_byte_ != 0 ? (wire_bytes_ - bytes_before_) * ps_per_byte_ : odd_busy_ps_;
+  return busy_before_ + odd_or_even;
+}
+
 FifoPort::Counters FifoPort::Committed() const {
-  const int64_t busy_ps = ps_per_byte_ != 0 ? wire_bytes_ * ps_per_byte_ : odd_busy_ps_;
-  return {static_cast<int64_t>(wire_.pushed()), wire_bytes_, payload_bytes_, busy_ps};
+  return {static_cast<int64_t>(wire_.pushed()) + lost_on_wire_, wire_bytes_, payload_bytes_,
+          BusyTime()};
+}
+
+// A NIC takes its time over a packet that nobody receives.
+bool FifoPort::Lose(const Packet& slot, Time now) {
+  const Duration tx = SerializationDelay(Bytes{slot.bytes + wire_overhead_}, rate_);
+  busy_until_ = std::max(busy_until_, now) + tx;
+  return Drop();
+}
+
+void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) {
+  ForgetDeparted(now);
+  const uint64_t waiting = wire_.waiting();
+  const uint64_t unsent = tail_ - head_;
+  for (uint64_t i = waiting; i > 0; --i) {
+    const Packet& packet = wire_.FromBack(i);
+    lost(packet);
+    if (i > unsent) {
+      ++lost_on_wire_;
+      continue;
+    }
+    wire_bytes_ -= packet.bytes + wire_overhead_;
+    payload_bytes_ -= packet.kind == PacketKind::kData ? packet.data.payload : 0;
+  }
+  if (ps_per_byte_ == 0) odd_busy_ps_ -= QueueingDelay(now).ps;
+  dropped_down_ += static_cast<int64_t>(waiting);
+  busy_until_ = std::min(busy_until_, now);
+  last_arrival_ = std::min(last_arrival_, now);
+  backlog_ = carry_ = 0;
+  head_ = tail_;
+  wire_.TakeBack(waiting);
+  wire_.TellOfChange();
+  down_ = true;
+  buffer_ = harmless_ = -1;
+}
+
+void FifoPort::GoUp() {
+  down_ = false;
+  buffer_ = settings_buffer_;
+  harmless_ = std::min(buffer_, mark_above_);
+}
+
+void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarted& restarted) {
+  ForgetDeparted(now);
+  // The port has been busy since the first of them began, and that one goes on as it began.
+  uint32_t first = head_;
+  Time free = now;
+  if (first != tail_) {
+    const Packet& packet = wire_.FromBack(tail_ - first);
+    const Duration tx = SerializationDelay(Bytes{packet.bytes + wire_overhead_}, rate_);
+    if (queue_[first & mask_].departure - tx < now) free = queue_[first++ & mask_].departure;
+  }
+  if (ps_per_byte_ == 0 && first != tail_) odd_busy_ps_ -= (busy_until_ - free).ps;
+  int64_t bytes = 0;  // Of those that have not begun.
+  for (uint32_t i = first; i != tail_; ++i) {
+    bytes += wire_.FromBack(tail_ - i).bytes + wire_overhead_;
+  }
+  wire_bytes_ -= bytes;
+  busy_before_ = BusyTime();
+  bytes_before_ = wire_bytes_;
+  odd_busy_ps_ = carry_ = 0;
+  wire_bytes_ += bytes;
+  rate_ = rate;
+  delay_ = delay;
+  ps_per_byte_ = kBitPicoseconds % rate.bps == 0 ? kBitPicoseconds / rate.bps : 0;
+  if (first == tail_) return;
+  const uint64_t left = tail_ - first;
+  last_arrival_ = wire_.waiting() > left ? wire_.FromBack(left + 1).arrival : now;
+  busy_until_ = free;
+  for (uint32_t i = first; i != tail_; ++i) {
+    Packet& packet = wire_.At(wire_.pushed() - (tail_ - i));
+    const int64_t wire_bytes = packet.bytes + wire_overhead_;
+    const Time start = busy_until_;
+    const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
+                                          : TransmissionTime(wire_bytes, false);
+    busy_until_ += tx;
+    last_arrival_ = std::max(busy_until_ + delay_, last_arrival_);
+    packet.arrival = last_arrival_;
+    queue_[i & mask_].departure = busy_until_;
+    restarted(wire_.pushed() - (tail_ - i), start);
+  }
+  wire_.TellOfChange();
 }
 
 FifoPort::Counters FifoPort::SentBy(Time now) {

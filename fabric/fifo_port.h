@@ -8,7 +8,9 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -67,9 +69,13 @@ class alignas(64) FifoPort {
   // For a NIC, which builds a packet where it will lie: fill in Slot(), then SendSlot(). No buffer
   // limit and no marking: the host hands over one packet at a time.
   Packet& Slot() { return wire_.Slot(); }
-  void SendSlot(Time now, const Window& window) {
+  // False: lost, the link is down.
+  bool SendSlot(Time now, const Window& window) {
     Packet& slot = wire_.Slot();
+    if (down_) [[unlikely]]
+      return Lose(slot, now);
     Transmit(slot, SizeOf(slot), now, window);
+    return true;
   }
 
   // The end of the last transmission so far committed.
@@ -98,12 +104,27 @@ class alignas(64) FifoPort {
   Duration delay() const { return delay_; }
   WireTail& wire() { return wire_; }
 
+  // --- Between windows, when all mail has been read; every event before `now` has been handled ---
+
+  // Told of each packet whose transmission starts later than was known, or earlier.
+  using Restarted = std::function<void(uint64_t number, Time start)>;
+
+  // The link has another rate and delay from `now` on, for packets whose first bit has not left.
+  // None arrives before one that was sent before it.
+  void SetChannel(Time now, BitRate rate, Duration delay, const Restarted& restarted);
+
+  // The link goes down: all packets that have not arrived are lost, and so is what is sent until it
+  // comes up again.
+  void GoDown(Time now, const std::function<void(const Packet&)>& lost);
+  void GoUp();
+
   // What had left by `now`, which is a window boundary not before any packet sent so far.
   Counters SentBy(Time now);
 
   // Everything committed, whether it has left or not.
   Counters Committed() const;
-  int64_t dropped() const { return dropped_; }
+  int64_t dropped() const { return dropped_; }            // For lack of room.
+  int64_t dropped_down() const { return dropped_down_; }  // Because the link is down.
   int64_t marked() const { return marked_; }
   size_t memory_bytes() const { return sizeof(*this) + queue_memory_.size() * sizeof(Queued); }
 
@@ -117,12 +138,13 @@ class alignas(64) FifoPort {
   int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
 
   [[gnu::always_inline]] void Transmit(Packet& slot, int64_t size, Time now, const Window& window) {
-    const Time previous_arrival = busy_until_ + delay_;
     const int64_t wire_bytes = slot.bytes + wire_overhead_;
     const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
                                           : TransmissionTime(wire_bytes, busy_until_ <= now);
     const Time departure = std::max(busy_until_, now) + tx;
-    const Time arrival = departure + delay_;
+    const Time previous_arrival = last_arrival_;
+    const Time arrival = std::max(departure + delay_, previous_arrival);
+    last_arrival_ = arrival;
     busy_until_ = departure;
     slot.arrival = arrival;
     wire_bytes_ += wire_bytes;
@@ -151,9 +173,11 @@ class alignas(64) FifoPort {
   }
 
   bool Drop() {
-    ++dropped_;
+    ++(down_ ? dropped_down_ : dropped_);
     return false;
   }
+  bool Lose(const Packet& slot, Time now);
+  int64_t BusyTime() const;
 
   Duration TransmissionTime(int64_t wire_bytes, bool idle);
   void MakeRoom(Time now);
@@ -172,6 +196,7 @@ class alignas(64) FifoPort {
   Duration delay_;
 
   // Second cache line, with the hot part of the wire.
+  Time last_arrival_{-kNever.ps};  // Of the last packet committed.
   int64_t wire_overhead_;
   int64_t wire_bytes_ = 0;
   int64_t payload_bytes_ = 0;
@@ -181,10 +206,16 @@ class alignas(64) FifoPort {
   int64_t mark_above_;
   int64_t marked_ = 0;
   int64_t dropped_ = 0;
+  int64_t dropped_down_ = 0;
+  int64_t lost_on_wire_ = 0;  // Of those, the ones that had left.
+  bool down_ = false;
+  const int64_t settings_buffer_;
   std::vector<Queued> queue_memory_;
   BitRate rate_;
-  int64_t carry_ = 0;        // Picosecond-bits by which the last transmission was rounded up.
-  int64_t odd_busy_ps_ = 0;  // Busy time, where it does not follow from the bytes.
+  int64_t carry_ = 0;         // Picosecond-bits by which the last transmission was rounded up.
+  int64_t odd_busy_ps_ = 0;   // Busy time, where it does not follow from the bytes.
+  int64_t busy_before_ = 0;   // Busy time at earlier rates,
+  int64_t bytes_before_ = 0;  // and what was sent in it.
 };
 
 }  // namespace heddle

@@ -22,6 +22,16 @@ void Host::StartFlow(const FlowSpec& spec) {
   Wake(spec.start);
 }
 
+void Host::TakeDown(Time now) {
+  nic_->GoDown(now, [&](const Packet& packet) { ReportDrop(packet, now); });
+}
+
+// A packet of this host's own has not left it.
+void Host::ReportDrop(const Packet& packet, Time now) {
+  if (packet.kind != PacketKind::kData) return;
+  transport_->OnDropNotice({packet.flow, packet.data.tx_id, now});
+}
+
 void Host::Prefetch(Time end) const { arrivals_.Prefetch(end); }
 
 void Host::Run(const Window& window) {

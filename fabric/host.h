@@ -40,6 +40,9 @@ class Host final : public Node {
   void StartFlow(const FlowSpec& spec);
   void ExpectFlow(const FlowSpec& spec) { transport_->ExpectFlow(spec); }
 
+  // The host's link goes down, when all mail has been read: what has not arrived is lost.
+  void TakeDown(Time now);
+
   // --- Node ---
 
   void Run(const Window& window) override;
@@ -115,12 +118,14 @@ class Host final : public Node {
   // The packet in the NIC's slot is complete. What the policy sent while it was being built
   // follows.
   void SendSlot() {
-    nic_->SendSlot(now_, *window_);
+    if (!nic_->SendSlot(now_, *window_)) [[unlikely]]
+      ReportDrop(nic_->Slot(), now_);
     building_ = false;
     if (!deferred_.empty()) [[unlikely]]
       SendDeferred();
   }
   void SendDeferred();
+  void ReportDrop(const Packet& packet, Time now);
   void Receive(const Packet& packet);
   void OnTimer();
   void Serve();

@@ -28,6 +28,13 @@ class PathTable {
     ++version_;
   }
 
+  // Takes over what `other` knows, as a change of this table.
+  void Replace(PathTable&& other) {
+    sets_ = std::move(other.sets_);
+    between_ = std::move(other.between_);
+    ++version_;
+  }
+
   std::span<const PathChoice> Between(HostId src, HostId dst) const {
     return *between_[leaf_of_host_[src] * leaves_ + leaf_of_host_[dst]];
   }

@@ -100,6 +100,20 @@ void Switch::Run(const Window& window) {
   if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(window.end);
 }
 
+void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) {
+  const bool replays = (hooks_ & SwitchPolicy::kTransmit) != 0;
+  if (replays) transmissions_.Forget(port, now);
+  ports_[port].SetChannel(now, rate, delay, [&](uint64_t number, Time start) {
+    if (replays) transmissions_.Add({start, port, number});
+  });
+}
+
+void Switch::TakeDown(PortIndex port, Time now) {
+  now_ = now;
+  if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Forget(port, now);
+  ports_[port].GoDown(now, [this](const Packet& packet) { ReportDrop(packet); });
+}
+
 void Switch::Discard(const Packet& packet, DropReason reason) {
   ++discards_[static_cast<size_t>(reason)];
   ReportDrop(packet);
@@ -124,6 +138,8 @@ int64_t Switch::drops(DropReason reason) const {
   int64_t drops = discards_[static_cast<size_t>(reason)];
   if (reason == DropReason::kTail) {
     for (const FifoPort& port : ports_) drops += port.dropped();
+  } else if (reason == DropReason::kLinkDown) {
+    for (const FifoPort& port : ports_) drops += port.dropped_down();
   }
   return drops;
 }

@@ -42,9 +42,10 @@ struct RoutingTable {
 // A packet that has passed this many switches goes in circles.
 inline constexpr uint8_t kMaxHops = 64;
 
-enum class DropReason : uint8_t { kTail, kPolicy, kLoop, kNoRoute };
-inline constexpr size_t kDropReasons = 4;
-inline constexpr const char* kDropReasonNames[kDropReasons] = {"TAIL", "POLICY", "LOOP", "NOROUTE"};
+enum class DropReason : uint8_t { kTail, kPolicy, kLoop, kNoRoute, kLinkDown };
+inline constexpr size_t kDropReasons = 5;
+inline constexpr const char* kDropReasonNames[kDropReasons] = {"TAIL", "POLICY", "LOOP", "NOROUTE",
+                                                               "LINKDOWN"};
 
 class Switch final : public Node {
  public:
@@ -59,6 +60,13 @@ class Switch final : public Node {
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   // After ports and routes: lets the policy prepare.
   void Attach();
+
+  // --- Conductor, between windows, when all mail has been read ---
+
+  // The link at `port` has another rate and delay, goes down, or comes up.
+  void SetChannel(PortIndex port, Time now, BitRate rate, Duration delay);
+  void TakeDown(PortIndex port, Time now);
+  void BringUp(PortIndex port) { ports_[port].GoUp(); }
 
   // --- Node ---
 

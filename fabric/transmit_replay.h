@@ -35,6 +35,13 @@ class TransmitReplay {
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
   }
 
+  // Forgets what `port` was to send from `time` on.
+  void Forget(PortIndex port, Time time) {
+    std::erase_if(heap_,
+                  [&](const Start& start) { return start.port == port && start.at >= time; });
+    std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+  }
+
   bool HasBefore(Time time) const { return !heap_.empty() && heap_.front().at < time; }
   Time Next() const { return heap_.empty() ? kNever : heap_.front().at; }
 

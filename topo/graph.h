@@ -34,6 +34,7 @@ struct Graph {
     Channel a_to_b;
     Channel b_to_a;
     std::string name;
+    bool up = true;
   };
 
   size_t hosts = 0;
@@ -48,7 +49,7 @@ struct Graph {
 
   // A link that is the same both ways, named after its ends, as in host3-leaf0 or leaf0-spine1#2.
   void Connect(uint32_t a, uint32_t b, Channel channel, const std::string& number = "") {
-    links.push_back({a, b, channel, channel, NameOf(a) + "-" + NameOf(b) + number});
+    links.push_back({a, b, channel, channel, NameOf(a) + "-" + NameOf(b) + number, true});
   }
 };
 
@@ -59,13 +60,14 @@ class Adjacency {
     uint32_t peer;
     uint32_t link;
     Channel out;  // From this vertex to its peer.
+    bool up;
   };
 
   explicit Adjacency(const Graph& graph) : ports_(graph.vertices()) {
     for (uint32_t l = 0; l < graph.links.size(); ++l) {
       const Graph::Link& link = graph.links[l];
-      ports_[link.a].push_back({link.b, l, link.a_to_b});
-      ports_[link.b].push_back({link.a, l, link.b_to_a});
+      ports_[link.a].push_back({link.b, l, link.a_to_b, link.up});
+      ports_[link.b].push_back({link.a, l, link.b_to_a, link.up});
     }
   }
 

@@ -54,7 +54,8 @@ std::vector<uint32_t> Routing::DistancesTo(SwitchId leaf) const {
     const SwitchId from = frontier.front();
     frontier.pop();
     for (const Adjacency::Port& port : PortsOf(from)) {
-      if (graph_.IsHost(port.peer) || distances[SwitchAt(port.peer)] != kUnreachable) continue;
+      if (!port.up || graph_.IsHost(port.peer)) continue;
+      if (distances[SwitchAt(port.peer)] != kUnreachable) continue;
       distances[SwitchAt(port.peer)] = distances[from] + 1;
       frontier.push(SwitchAt(port.peer));
     }
@@ -93,7 +94,7 @@ std::vector<std::vector<PortIndex>> Routing::PortsTowardsLeaves(SwitchId s) cons
   std::vector<std::vector<PortIndex>> towards(leaves_.size());
   const std::vector<Adjacency::Port>& ports = PortsOf(s);
   for (size_t p = 0; p < ports.size(); ++p) {
-    if (graph_.IsHost(ports[p].peer)) continue;
+    if (!ports[p].up || graph_.IsHost(ports[p].peer)) continue;
     const std::vector<uint32_t>& there = distances_[SwitchAt(ports[p].peer)];
     for (size_t l = 0; l < towards.size(); ++l) {
       if (there[l] < distances_[s][l]) towards[l].push_back(static_cast<PortIndex>(p));
@@ -102,10 +103,11 @@ std::vector<std::vector<PortIndex>> Routing::PortsTowardsLeaves(SwitchId s) cons
   return towards;
 }
 
-PortIndex Routing::PortTo(SwitchId leaf, uint32_t host) const {
+std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, uint32_t host) const {
   const std::vector<Adjacency::Port>& ports = PortsOf(leaf);
-  return static_cast<PortIndex>(std::ranges::find(ports, host, &Adjacency::Port::peer) -
-                                ports.begin());
+  const auto port = std::ranges::find(ports, host, &Adjacency::Port::peer);
+  if (!port->up) return {};
+  return {static_cast<PortIndex>(port - ports.begin())};
 }
 
 RoutingTable Routing::MakeTable(SwitchId s) const {
@@ -130,7 +132,7 @@ RoutingTable Routing::MakeTable(SwitchId s) const {
   }
   for (uint32_t h = 0; h < graph_.hosts; ++h) {
     const HostId host = static_cast<HostId>(h);
-    table.set_of_host.push_back(leaf_of_host_[h] == s ? set_of({PortTo(s, h)})
+    table.set_of_host.push_back(leaf_of_host_[h] == s ? set_of(PortsToHost(s, h))
                                                       : set_of_leaf[LeafIndexOf(host)]);
   }
   return table;

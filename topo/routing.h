@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shortest paths by hop count, all of them; hosts never forward.
+// Shortest paths by hop count over the links that are up, all of them; hosts never forward.
 
 #pragma once
 
@@ -74,7 +74,7 @@ class Routing {
   std::vector<uint32_t> DistancesTo(SwitchId leaf) const;
   RoutingTable MakeTable(SwitchId s) const;
   std::vector<std::vector<PortIndex>> PortsTowardsLeaves(SwitchId s) const;
-  PortIndex PortTo(SwitchId leaf, uint32_t host) const;
+  std::vector<PortIndex> PortsToHost(SwitchId leaf, uint32_t host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
   uint32_t PathDivisor(int tier) const;
 

@@ -130,7 +130,7 @@ class Lab::Runner final : public Conductor {
 
   Time Next() override {
     const Time start = next_ < lab_.flows_.size() ? lab_.flows_[next_].start : kNever;
-    return std::min({start, next_sample_, lab_.network_->NextControl()});
+    return std::min({start, next_sample_, NextEvent(), lab_.network_->NextControl()});
   }
 
   Time Open(Time start, Time latest) override {
@@ -138,8 +138,12 @@ class Lab::Runner final : public Conductor {
       lab_.sample_(next_sample_);
       next_sample_ += lab_.sample_interval_;
     }
+    for (; NextEvent() <= start; ++next_event_) {
+      lab_.network_->Apply(lab_.events_[next_event_], start);
+      lab_.network_->Reroute();
+    }
     lab_.network_->Control(start);
-    latest = std::min({latest, next_sample_, lab_.network_->NextControl()});
+    latest = std::min({latest, next_sample_, NextEvent(), lab_.network_->NextControl()});
     for (; next_ < lab_.flows_.size() && lab_.flows_[next_].start < latest; ++next_) {
       const FlowSpec& flow = lab_.flows_[next_];
       lab_.network_->host(flow.src).StartFlow(flow);
@@ -163,8 +167,13 @@ class Lab::Runner final : public Conductor {
   Time End() const override { return end_; }
 
  private:
+  Time NextEvent() const {
+    return next_event_ < lab_.events_.size() ? lab_.events_[next_event_].at : kNever;
+  }
+
   Lab& lab_;
   size_t next_ = 0;
+  size_t next_event_ = 0;
   Time next_sample_;
   Time end_;
 };
@@ -173,7 +182,8 @@ Lab::Lab(Plan plan)
     : graph_(std::move(plan.graph)),
       port_(PortRuleFrom(plan.port)),
       transport_(TransportFrom(plan.transport)),
-      balancer_(BalancerFrom(plan.balancer)) {
+      balancer_(BalancerFrom(plan.balancer)),
+      events_(std::move(plan.events)) {
   auto switch_policy = plan.switch_policy;
   if (!switch_policy) {
     switch_policy = [this, seed = plan.seed](SwitchId id) {
