@@ -102,6 +102,7 @@ class Network {
   Routing routing_;
   std::unique_ptr<PathTable> paths_;
   Duration close_delay_;
+  std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Switch>> switches_;

@@ -52,7 +52,8 @@ TEST(IdealTransferTest, AgreesWithThePipelineOnRandomPaths) {
     }
     const int64_t size = 1 + rng.Below(rng.Below(2) == 0 ? 3'000 : 150'000);
     const FlowRecord record = Transfer(Line(path), kAllAtOnce, size);
-    EXPECT_EQ(FctRx(record), FctHopByHop(path, size, sizes)) << "case " << i << ", " << size << " B";
+    EXPECT_EQ(FctRx(record), FctHopByHop(path, size, sizes))
+        << "case " << i << ", " << size << " B";
     EXPECT_EQ(record.receiver.hops, static_cast<int32_t>(path.size()));
   }
 }

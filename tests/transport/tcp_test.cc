@@ -340,7 +340,7 @@ TEST(NicTest, SendsAcksBeforeData) {
   lab.Run();
   EXPECT_TRUE(lab.finished());
   const Duration alone = FctHopByHop({{10_Gbps, 1_us}, {10_Gbps, 1_us}}, 146'000,
-                                  TransportFrom("{kind: tcp}").settings->sizes());
+                                     TransportFrom("{kind: tcp}").settings->sizes());
   for (const FlowRecord& flow : lab.records()) {
     EXPECT_LE(FctRx(flow), alone + 100 * 67'200_ps + 10_us);
   }
