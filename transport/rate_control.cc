@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "transport/dcqcn.h"
+#include "transport/swift.h"
+#include "transport/timely.h"
 
 namespace heddle {
 namespace {
@@ -35,14 +37,19 @@ class FixedRateModel final : public RateControlModel {
   std::optional<BitRate> rate_;
 };
 
-class DcqcnModel final : public RateControlModel {
+template <class Settings, std::unique_ptr<const RateControl> (*make)(const Settings&)>
+class ModelOf final : public RateControlModel {
  public:
   void Declare(Fields& fields) override { settings_.Declare(fields); }
-  std::unique_ptr<const RateControl> Prepare() const override { return MakeDcqcn(settings_); }
+  std::unique_ptr<const RateControl> Prepare() const override { return make(settings_); }
 
  private:
-  DcqcnSettings settings_;
+  Settings settings_;
 };
+
+using DcqcnModel = ModelOf<DcqcnSettings, MakeDcqcn>;
+using SwiftModel = ModelOf<SwiftSettings, MakeSwift>;
+using TimelyModel = ModelOf<TimelySettings, MakeTimely>;
 
 }  // namespace
 
@@ -53,6 +60,10 @@ const Kinds<RateControlModel>& RateControls() {
                          "DCQCN: marked packets cause CNPs, which cut the rate of their flow.",
                          "Zhu et al., SIGCOMM 2015"});
     all.Add<FixedRateModel>({"none", "A fixed rate, whatever happens.", ""});
+    all.Add<SwiftModel>(
+        {"swift", "Swift: a window that aims at a delay.", "Kumar et al., SIGCOMM 2020"});
+    all.Add<TimelyModel>({"timely", "TIMELY: a rate that follows the gradient of the delay.",
+                          "Mittal et al., SIGCOMM 2015"});
     return all;
   }();
   return kinds;

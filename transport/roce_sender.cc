@@ -20,6 +20,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   slot_ = slot;
   packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
   una_ = nxt_ = end_ = tx_id_ = 0;
+  gone_back_to_ = -1;
   copies_.clear();
   repair_.Reset();
   judge_.Reset();
@@ -194,6 +195,8 @@ void RoceSender::OnNack(const Packet& nack) {
   // reason.
   if (nack.seq < una_ || nxt_ == una_) return;
   nxt_ = una_;
+  if (una_ == gone_back_to_) return;  // The same gap once more (nack: timer).
+  gone_back_to_ = una_;
   OnLossFound();
 }
 

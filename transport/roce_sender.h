@@ -102,7 +102,8 @@ class RoceSender {
   uint32_t nxt_ = 0;  // The next to send; below end_ only when go-back-N has gone back.
   uint32_t end_ = 0;  // One past the highest ever sent.
   uint32_t packets_ = 0;
-  uint32_t window_ = 0;  // Packets that may be in flight.
+  int64_t gone_back_to_ = -1;  // On account of a NACK, the last time.
+  uint32_t window_ = 0;        // Packets that may be in flight.
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;
   bool in_round_ = false;  // The NIC holds this slot; it may outlive the flow.

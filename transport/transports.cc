@@ -86,7 +86,8 @@ const Kinds<TransportModel>& Transports() {
     all.Add<DctcpModel>({"dctcp",
                          "Data Center TCP: the window shrinks with the share of marked packets.",
                          "RFC 8257; Alizadeh et al., SIGCOMM 2010"});
-    all.Add<RoceModel>({"rocev2", "RDMA over UDP: paced queue pairs, go-back-N or IRN, DCQCN.",
+    all.Add<RoceModel>({"rocev2",
+                        "RDMA over UDP: paced queue pairs, go-back-N or IRN, DCQCN and others.",
                         "InfiniBand Architecture vol. 1; Mittal et al., SIGCOMM 2018"});
     all.Add<TcpModel>({"tcp", "TCP Reno with SACK or NewReno recovery, with or without ECN.",
                        "RFC 5681, 6298, 6582, 6675, 3168"});
