@@ -348,6 +348,26 @@ TEST(DcqcnTest, HalvesTheRateOfAFlowWhenItsFirstCnpArrives) {
   }
 }
 
+// Ten CNPs in a row leave 98 Mbps, and 86 us between packets; 55 us later the rate grows by a half,
+// which helps the packet that waits only if it is retimed.
+TEST(DcqcnTest, MayRetimeThePacketThatWaits) {
+  for (const bool retimes : {false, true}) {
+    std::vector<Time> late;
+    const auto note = [&](const SwitchView&, const Packet& p) {
+      if (p.sent > At(20_us)) late.push_back(p.sent);
+    };
+    Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+             .transport = std::string("{kind: rocev2, framing: ns3_rdma, retime_on_rate_change: ") +
+                          (retimes ? "true" : "false") + ", cc: {kind: dcqcn, cnp_interval: 0us}}",
+             .switch_policy =
+                 Scripted({MarkAt(2, AllData(0)).Times(10), WatchAt(0, AllData(0), note)})});
+    lab.AddFlow(0, 1, 130'000);
+    lab.Run();
+    ASSERT_FALSE(late.empty());
+    EXPECT_NEAR(Microseconds(late.front() - Time{}), retimes ? 66 : 95, 2);
+  }
+}
+
 struct Shares {
   double jain = 0;         // Of what the flows have sent in the second half.
   double utilisation = 0;  // Of the bottleneck in the second half.
@@ -397,8 +417,8 @@ TEST(DcqcnTest, SharesABottleneck) {
     const Shares shares = Compete(cc, 2, 40_ms, "{buffer: unlimited, ecn_above: 40KB}");
     SCOPED_TRACE(testing::Message()
                  << cc << ": Jain " << shares.jain << ", utilisation " << shares.utilisation);
-    EXPECT_GT(shares.jain, 0.95);
-    EXPECT_GT(shares.utilisation, 0.8);
+    EXPECT_GT(shares.jain, 0.99);
+    EXPECT_GT(shares.utilisation, 0.9);
   }
 }
 
