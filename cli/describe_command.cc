@@ -11,6 +11,7 @@
 #include "experiment/experiment.h"
 #include "experiment/version.h"
 #include "settings/writer.h"
+#include "transport/rate_control.h"
 #include "workload/sizes.h"
 
 namespace heddle {
@@ -50,6 +51,7 @@ Family FamilyOf(const std::string& heading, const std::string& key, const Kinds<
 std::vector<Family> Families() {
   return {FamilyOf("Load balancers", "lb", LoadBalancers()),
           FamilyOf("Transports", "transport", Transports()),
+          FamilyOf("Congestion control of rocev2", "transport.cc", RateControls()),
           FamilyOf("Topologies", "topology", Topologies()),
           FamilyOf("Workloads", "workload", Workloads())};
 }

@@ -21,6 +21,8 @@ using FlowId = uint32_t;     // Unique in a run, in the order of flow starts.
 enum class PacketKind : uint8_t {
   kData,
   kAck,
+  kNack,  // RoCE: a packet came out of order.
+  kCnp,   // RoCE: a packet came with a congestion mark.
   kSyn,
   kSynAck,
   kControl,  // Made by a load balancer: probes, notifications.
@@ -46,7 +48,8 @@ struct alignas(64) Packet {
     kEce = 4,  // ECN echo, on ACKs.
     kCwr = 8,  // Congestion window reduced (RFC 3168).
     kRetransmission = 16,
-    kDsack = 32,  // On ACKs: the segment that caused it had arrived before (RFC 2883).
+    kDsack = 32,   // On ACKs: the segment that caused it had arrived before (RFC 2883).
+    kNotify = 64,  // On RoCE's ACKs and NACKs: is a CNP as well.
   };
 
   Time arrival;  // Last bit received at the far end of the wire it lies on.
@@ -73,6 +76,9 @@ struct alignas(64) Packet {
     struct {
       std::array<SackBlock, 3> sack;  // The most recently changed block first (RFC 2018).
     } ack;
+    struct {
+      uint32_t trigger;  // The packet that came out of order; `seq` is the one expected.
+    } nack;
   };
   // What a load balancer carries in its header; at most 8 bytes, see Scheme().
   alignas(8) std::array<std::byte, 8> scheme = {};

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "experiment/bandwidth_delay.h"
 
 namespace heddle {
 
@@ -37,7 +38,10 @@ Network::Network(const NetworkPlan& plan) : plan_(plan), live_(*plan.graph), rou
   // Half the delay is for news to arrive, so it must take no longer than that to be read. A single
   // switch, whose links are all within its group, would set no limit itself.
   engine_.LimitWindow(close_delay_ / 2);
-  transport_ = plan.transport->Prepare(close_delay_);
+  if (plan.transport->needs_bandwidth_delay()) {
+    bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes.mss);
+  }
+  transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
   for (const std::unique_ptr<Switch>& s : switches_) {
     s->SetRoutes(routing_.TableOf(s->id()));
     s->SetHosts(host_nodes_);

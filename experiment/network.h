@@ -118,6 +118,7 @@ class Network {
   std::unique_ptr<PathTable> paths_;
   uint32_t routes_version_ = 1;
   Duration close_delay_;
+  std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Switch>> switches_;

@@ -44,6 +44,8 @@ struct SenderRecord {
   int32_t timeouts = 0;
   int32_t fast_retransmits = 0;          // Entries into fast retransmit.
   int32_t fast_retransmits_reorder = 0;  // Those for a segment that had not been dropped.
+  int32_t nacks = 0;                     // That arrived here; of RoCE,
+  int32_t cnps = 0;                      // like these, as packets or in ACKs and NACKs.
 };
 
 // What the receiver knows.
@@ -51,6 +53,7 @@ struct ReceiverRecord {
   Time done = kNever;   // All bytes are there.
   int64_t packets = 0;  // Data packets received, duplicates included.
   int64_t duplicates = 0;
+  int64_t discarded = 0;  // Out of order, by a receiver that takes packets in order only.
   int64_t ce_marked = 0;
   int64_t max_out_of_order_bytes = 0;  // The most bytes held beyond a hole.
   int64_t reordered_net = 0;           // RFC 4737 reordered, in the order of transmission.

@@ -26,10 +26,10 @@ class RetransmissionJudge {
   void OnRetransmission(uint32_t tx_id, Time now) { cases_.push_back({tx_id, false, now}); }
   void OnFastRetransmit(uint32_t tx_id, Time now) { cases_.push_back({tx_id, true, now}); }
 
-  void OnDrop(const DropNotice& notice) { drops_.push_back({notice.tx_id, notice.at}); }
+  void OnDrop(const DropNotice& notice);
 
   // Whether it is worth calling Settle before the flow ends.
-  bool HasMany() const { return cases_.size() >= 64; }
+  bool HasMany() const { return cases_.size() >= many_; }
 
   // Decides the cases before `known`, up to when all drops are known, into `record`.
   void Settle(Time known, SenderRecord& record);
@@ -49,8 +49,11 @@ class RetransmissionJudge {
     Time at;
   };
 
+  static constexpr size_t kMany = 64;
+
   std::vector<Case> cases_;  // In the order of time.
-  std::vector<Drop> drops_;
+  std::vector<Drop> drops_;  // By tx_id.
+  size_t many_ = kMany;      // More than could not be decided the last time.
 };
 
 }  // namespace heddle

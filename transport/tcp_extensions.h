@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "transport/flow_timers.h"
 #include "transport/prr.h"
 #include "transport/rack.h"
-#include "transport/tcp_timers.h"
 #include "transport/window_undo.h"
 
 namespace heddle {

@@ -5,34 +5,32 @@
 #include <algorithm>
 #include <span>
 
-#include "transport/tcp_timers.h"
+#include "transport/flow_timers.h"
 
 namespace heddle {
 
 void TcpReceiver::Open(const FlowSpec& spec, Host& host, const TcpShared& shared) {
   host_ = &host;
   shared_ = &shared;
-  record_ = FlowRecord{spec, SenderRecord{}, ReceiverRecord{}};
+  log_.Open(spec, host);
   segments_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
-  next_ = highest_ = 0;
+  next_ = 0;
   tuple_hash_ = TupleHash(spec.dst, spec.src, spec.dport, spec.sport);
   ahead_.Reset(0);
   bytes_ahead_ = 0;
   reported_count_ = 0;
   echo_ = ack_armed_ = false;
   unanswered_ = 0;
-  std::ranges::fill(paths_seen_, 0);
-  tracker_.Reset();
 }
 
 void TcpReceiver::OnData(const Packet& data) {
-  Observe(data);
+  log_.Observe(data);
   NoteMark(data);
   const bool had_hole = !ahead_.empty();
   const bool duplicate = data.seq < next_ || ahead_.Contains(data.seq);
   const bool in_order = !duplicate && Accept(data);
-  if (next_ == segments_ && record_.receiver.done == kNever) record_.receiver.done = host_->now();
-  if (duplicate) ++record_.receiver.duplicates;
+  if (next_ == segments_) log_.OnComplete();
+  if (duplicate) ++log_.receiver().duplicates;
   // RFC 5681 section 4.2: at once for anything but plain progress.
   if (!in_order || had_hole || ++unanswered_ >= shared_->settings.delack_count) {
     return SendAck(data, duplicate ? Packet::kDsack : 0);
@@ -40,34 +38,11 @@ void TcpReceiver::OnData(const Packet& data) {
   DelayAck(data);
 }
 
-// What the network has done to this packet.
-void TcpReceiver::Observe(const Packet& data) {
-  ReceiverRecord& record = record_.receiver;
-  if (record.packets++ == 0) record.hops = data.hops + 1;  // Switches passed, and one.
-  record.ce_marked += data.Has(Packet::kCe) ? 1 : 0;
-  NotePath(data.taken);
-  const std::optional<Reordered> reordered = tracker_.OnArrival(data.data.tx_id, host_->now());
-  if (!reordered) return;
-  ++record.reordered_net;
-  record.max_extent = std::max(record.max_extent, static_cast<int32_t>(reordered->extent));
-  record.max_degree = std::max(record.max_degree, reordered->degree);
-  host_->log().Reordering(record_.spec.size_class).Add(*reordered);
-}
-
-void TcpReceiver::NotePath(uint16_t path) {
-  const size_t word = path / 64;
-  if (word >= paths_seen_.size()) paths_seen_.resize(word + 1);
-  const uint64_t bit = uint64_t{1} << path % 64;
-  record_.receiver.paths_used += (paths_seen_[word] & bit) == 0 ? 1 : 0;
-  paths_seen_[word] |= bit;
-}
-
 // Takes a segment that has not arrived before. Returns whether it was the next one expected.
 bool TcpReceiver::Accept(const Packet& data) {
-  ReceiverRecord& record = record_.receiver;
-  host_->NotePayload(data.data.payload);
-  if (data.seq < highest_) ++record.reordered_seq;
-  highest_ = std::max(highest_, data.seq + 1);
+  ReceiverRecord& record = log_.receiver();
+  log_.OnFirstArrival(data.seq);
+  log_.OnAccepted(data.data.payload);
   if (data.seq != next_) {
     ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
     bytes_ahead_ += data.data.payload;
@@ -85,7 +60,7 @@ bool TcpReceiver::Accept(const Packet& data) {
 
 int64_t TcpReceiver::PayloadOf(uint32_t segment) const {
   const int64_t mss = shared_->sizes.mss;
-  return segment + 1 == segments_ ? record_.spec.size - segment * mss : mss;
+  return segment + 1 == segments_ ? record().spec.size - segment * mss : mss;
 }
 
 // The block of `segment` becomes the first to report (RFC 2018 section 4); segments of the same
@@ -125,7 +100,7 @@ void TcpReceiver::DelayAck(const Packet& data) {
 void TcpReceiver::SetTimer() {
   if (ack_armed_) return;
   ack_armed_ = true;
-  host_->SetTimer(ack_deadline_, TimerKey(TcpTimer::kDelayedAck, id()));
+  host_->SetTimer(ack_deadline_, TimerKey(FlowTimer::kDelayedAck, id()));
 }
 
 void TcpReceiver::OnTimer() {

@@ -7,13 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "core/packet.h"
 #include "core/units.h"
 #include "fabric/flow.h"
 #include "fabric/host.h"
-#include "fabric/reordering.h"
+#include "transport/receiver_log.h"
 #include "transport/segment_set.h"
 #include "transport/tcp_sender.h"
 
@@ -30,16 +29,13 @@ class TcpReceiver {
   // The delayed-ACK timer has fired.
   void OnTimer();
 
-  // What is known here; `sender` has come with the letter that ends the flow.
-  void OnFlowEnded(const FlowEnded& ended) { record_.sender = ended.sender; }
-  const FlowRecord& record() const { return record_; }
+  void OnFlowEnded(const FlowEnded& ended) { log_.OnFlowEnded(ended); }
+  const FlowRecord& record() const { return log_.record(); }
 
-  FlowId id() const { return record_.spec.id; }
-  size_t memory_bytes() const { return ahead_.memory_bytes() + tracker_.memory_bytes(); }
+  FlowId id() const { return record().spec.id; }
+  size_t memory_bytes() const { return ahead_.memory_bytes() + log_.memory_bytes(); }
 
  private:
-  void Observe(const Packet& data);
-  void NotePath(uint16_t path);
   bool Accept(const Packet& data);
   int64_t PayloadOf(uint32_t segment) const;
   void Report(uint32_t segment);
@@ -52,7 +48,6 @@ class TcpReceiver {
 
   uint32_t next_ = 0;  // The next segment expected.
   uint32_t segments_ = 0;
-  uint32_t highest_ = 0;     // One past the highest segment seen.
   uint32_t tuple_hash_ = 0;  // Of the ACKs.
   SegmentSet ahead_;         // Beyond a hole.
   int64_t bytes_ahead_ = 0;
@@ -62,12 +57,10 @@ class TcpReceiver {
   bool ack_armed_ = false;  // The host holds a timer for ack_deadline_.
   int64_t unanswered_ = 0;  // In-order packets since the last ACK.
   Time ack_deadline_;
-  Packet last_data_;                  // What a delayed ACK answers.
-  std::vector<uint64_t> paths_seen_;  // Bit p of all words: a packet came over path p.
-  ReorderingTracker tracker_;
+  Packet last_data_;  // What a delayed ACK answers.
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
-  FlowRecord record_;
+  ReceiverLog log_;
 };
 
 }  // namespace heddle

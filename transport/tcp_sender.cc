@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "transport/flow_timers.h"
 #include "transport/reno.h"
-#include "transport/tcp_timers.h"
 
 namespace heddle {
 namespace {
@@ -185,7 +185,7 @@ void TcpSender::SendSyn() {
   syn.dst = flow_.dst;
   syn.bytes = static_cast<uint16_t>(shared_->sizes.ack);
   host_->SendControl();
-  Set(rto_, TcpTimer::kRetransmit,
+  Set(rto_, FlowTimer::kRetransmit,
       host_->now() + std::min(shared_->rto.min * backoff_, shared_->rto.max));
 }
 
@@ -193,7 +193,7 @@ void TcpSender::OnSynAck() {
   if (may_send_) return;
   may_send_ = true;
   backoff_ = 1;
-  Set(rto_, TcpTimer::kRetransmit, kNever);
+  Set(rto_, FlowTimer::kRetransmit, kNever);
   GetReady();
 }
 
@@ -239,7 +239,7 @@ bool TcpSender::DetectLoss(uint32_t newly_sacked) {
   if (extra_ && UsesRack()) {
     const bool many_sacked = board_.sacked() >= dupthresh_;
     const Duration patience = extra_->rack.Patience(in_recovery_, many_sacked, rtt_.srtt());
-    Set(extra_->reorder, TcpTimer::kReorder, extra_->rack.Detect(board_, host_->now(), patience));
+    Set(extra_->reorder, FlowTimer::kReorder, extra_->rack.Detect(board_, host_->now(), patience));
     return board_.HasLost();
   }
   if (newly_sacked > 0) board_.MarkLostBySacks(dupthresh_);
@@ -286,7 +286,7 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const bool restart = !in_recovery_ || IsSack() || first_partial_ack;
   if (ack.seq == segments_) return Finish();
   if (board_.outstanding() == 0) {
-    Set(rto_, TcpTimer::kRetransmit, kNever);
+    Set(rto_, FlowTimer::kRetransmit, kNever);
   } else if (restart) {
     RestartTimer();
   }
@@ -387,34 +387,22 @@ void TcpSender::HalveThreshold() {
 // --- Timers ---
 
 void TcpSender::RestartTimer() {
-  Set(rto_, TcpTimer::kRetransmit,
+  Set(rto_, FlowTimer::kRetransmit,
       host_->now() + std::min(rtt_.Rto(shared_->rto) * backoff_, shared_->rto.max));
 }
 
-void TcpSender::Set(LazyTimer& timer, TcpTimer kind, Time deadline) {
-  timer.deadline = deadline;
-  if (deadline >= timer.armed) return;  // The timer that fires earlier will set it anew.
-  timer.armed = deadline;
-  host_->SetTimer(deadline, TimerKey(kind, flow_.id));
+void TcpSender::Set(LazyTimer& timer, FlowTimer kind, Time deadline) {
+  timer.Set(*host_, TimerKey(kind, flow_.id), deadline);
 }
 
-// Whether a timer that has fired has not moved on.
-bool TcpSender::IsDue(LazyTimer& timer, TcpTimer kind) {
-  const Time now = host_->now();
-  if (now != timer.armed) return false;  // An earlier one has taken its place.
-  timer.armed = kNever;
-  if (timer.deadline > now) {
-    if (timer.deadline != kNever) Set(timer, kind, timer.deadline);
-    return false;
-  }
-  timer.deadline = kNever;
-  return true;
+bool TcpSender::IsDue(LazyTimer& timer, FlowTimer kind) {
+  return timer.IsDue(*host_, TimerKey(kind, flow_.id));
 }
 
-void TcpSender::OnTimer(TcpTimer kind) {
-  if (kind == TcpTimer::kRetransmit) {
+void TcpSender::OnTimer(FlowTimer kind) {
+  if (kind == FlowTimer::kRetransmit) {
     if (IsDue(rto_, kind)) OnRetransmissionTimer();
-  } else if (extra_ && kind == TcpTimer::kReorder) {
+  } else if (extra_ && kind == FlowTimer::kReorder) {
     if (!IsDue(extra_->reorder, kind)) return;
     const bool lost = DetectLoss(0);
     if (lost && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
@@ -477,7 +465,7 @@ void TcpSender::ScheduleProbe() {
     const bool may_be_delayed = board_.outstanding() == 1 && shared_->settings.delack_count > 1;
     if (may_be_delayed) due += shared_->settings.delack_timeout;
   }
-  Set(extra_->probe, TcpTimer::kProbe, due < rto_.deadline ? due : kNever);
+  Set(extra_->probe, FlowTimer::kProbe, due < rto_.deadline ? due : kNever);
 }
 
 // RFC 8985 section 7.4: a loss that a probe has repaired is a sign of congestion like any other.
@@ -499,8 +487,8 @@ void TcpSender::Finish() {
   record_.done = host_->now();
   record_.packets_sent = tx_id_;
   may_send_ = false;
-  Set(rto_, TcpTimer::kRetransmit, kNever);
-  host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(TcpTimer::kSettle, flow_.id));
+  Set(rto_, FlowTimer::kRetransmit, kNever);
+  host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, flow_.id));
   if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
 }
 

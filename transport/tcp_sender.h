@@ -17,12 +17,12 @@
 #include "fabric/host_policy.h"
 #include "fabric/transport.h"
 #include "transport/congestion_control.h"
+#include "transport/flow_timers.h"
 #include "transport/judge.h"
 #include "transport/rtt.h"
 #include "transport/scoreboard.h"
 #include "transport/tcp_extensions.h"
 #include "transport/tcp_settings.h"
-#include "transport/tcp_timers.h"
 
 namespace heddle {
 
@@ -59,7 +59,7 @@ class TcpSender {
   Transport::Pulled Pull(Packet& packet);
 
   // A timer of this kind has fired.
-  void OnTimer(TcpTimer kind);
+  void OnTimer(FlowTimer kind);
 
   void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
 
@@ -111,8 +111,8 @@ class TcpSender {
   void HalveThreshold();
 
   void RestartTimer();
-  void Set(LazyTimer& timer, TcpTimer kind, Time deadline);
-  bool IsDue(LazyTimer& timer, TcpTimer kind);
+  void Set(LazyTimer& timer, FlowTimer kind, Time deadline);
+  bool IsDue(LazyTimer& timer, FlowTimer kind);
   void OnRetransmissionTimer();
   void OnTimeout();
   bool MayProbe() const;

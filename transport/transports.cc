@@ -5,25 +5,35 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "fabric/host.h"
+#include "transport/roce.h"
+#include "transport/roce_settings.h"
 #include "transport/tcp.h"
 #include "transport/tcp_settings.h"
 
 namespace heddle {
 namespace {
 
-class TcpMaker final : public TransportMaker {
+// `Flows` are those of one host, `Shared` is what those of all hosts share.
+template <class Flows, class Shared>
+class Maker final : public TransportMaker {
  public:
-  TcpMaker(const TcpSettings& settings, Duration close_delay) : shared_(settings, close_delay) {}
+  explicit Maker(Shared shared) : shared_(std::move(shared)) {}
 
   std::unique_ptr<Transport> MakeFor(Host& host) const override {
-    return std::make_unique<Tcp>(host, shared_);
+    return std::make_unique<Flows>(host, shared_);
   }
 
  private:
-  TcpShared shared_;
+  Shared shared_;
 };
+
+// Packets are numbered in 32 bits.
+int64_t LargestFlow(const PacketSizes& sizes) {
+  return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
+}
 
 class TcpModel : public TransportModel {
  public:
@@ -31,11 +41,10 @@ class TcpModel : public TransportModel {
 
   void Declare(Fields& fields) override { settings_.Declare(fields); }
   PacketSizes sizes() const override { return SizesOf(settings_); }
-  int64_t max_flow_size() const override {
-    return sizes().mss * (std::numeric_limits<uint32_t>::max() - 1);
-  }
-  std::unique_ptr<TransportMaker> Prepare(Duration close_delay) const override {
-    return std::make_unique<TcpMaker>(settings_, close_delay);
+  int64_t max_flow_size() const override { return LargestFlow(sizes()); }
+  std::unique_ptr<TransportMaker> Prepare(
+      Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
+    return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, close_delay));
   }
 
  private:
@@ -47,6 +56,28 @@ class DctcpModel final : public TcpModel {
   DctcpModel() : TcpModel(true) {}
 };
 
+class RoceModel final : public TransportModel {
+ public:
+  void Declare(Fields& fields) override {
+    settings_.Declare(fields);
+    fields.Kind("cc", control_, RateControls(), "Congestion control.");
+  }
+  PacketSizes sizes() const override { return SizesOf(settings_); }
+  int64_t max_flow_size() const override { return LargestFlow(sizes()); }
+  bool needs_bandwidth_delay() const override { return settings_.uses_bdp() && !settings_.bdp; }
+  std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
+                                          const BandwidthDelay* bandwidth_delay) const override {
+    std::unique_ptr<const RateControl> control = control_.settings->Prepare();
+    const CnpRule cnps = control->cnp_rule();
+    return std::make_unique<Maker<Roce, RoceShared>>(
+        RoceShared{settings_, sizes(), std::move(control), cnps, bandwidth_delay, close_delay});
+  }
+
+ private:
+  RoceSettings settings_;
+  Chosen<RateControlModel> control_ = RateControls().Make("dcqcn");
+};
+
 }  // namespace
 
 const Kinds<TransportModel>& Transports() {
@@ -55,6 +86,9 @@ const Kinds<TransportModel>& Transports() {
     all.Add<DctcpModel>({"dctcp",
                          "Data Center TCP: the window shrinks with the share of marked packets.",
                          "RFC 8257; Alizadeh et al., SIGCOMM 2010"});
+    all.Add<RoceModel>({"rocev2",
+                        "RDMA over UDP: paced queue pairs, go-back-N or IRN, DCQCN and others.",
+                        "InfiniBand Architecture vol. 1; Mittal et al., SIGCOMM 2018"});
     all.Add<TcpModel>({"tcp", "TCP Reno with SACK or NewReno recovery, with or without ECN.",
                        "RFC 5681, 6298, 6582, 6675, 3168"});
     return all;

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "core/packet.h"
 #include "core/units.h"
 #include "fabric/transport.h"
 #include "settings/fields.h"
@@ -14,6 +15,14 @@
 namespace heddle {
 
 class Host;
+
+// The bandwidth-delay products of the network, for transports whose windows follow from them.
+class BandwidthDelay {
+ public:
+  virtual ~BandwidthDelay() = default;
+  virtual Bytes Between(HostId src, HostId dst) const = 0;
+  virtual Bytes Largest() const = 0;
+};
 
 // Makes the transport of each host; holds what they share.
 class TransportMaker {
@@ -32,11 +41,15 @@ class TransportModel {
   // The largest flow that it can carry, in bytes.
   virtual int64_t max_flow_size() const = 0;
 
-  // `close_delay`: from the end of a flow's sender to the end of its receiver.
-  virtual std::unique_ptr<TransportMaker> Prepare(Duration close_delay) const = 0;
+  virtual bool needs_bandwidth_delay() const { return false; }
+
+  // `close_delay`: from the end of a flow's sender to the end of its receiver. `bandwidth_delay`
+  // outlives the transport; null if it is not needed.
+  virtual std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
+                                                  const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, tcp.
+// dctcp, rocev2, tcp.
 const Kinds<TransportModel>& Transports();
 
 }  // namespace heddle

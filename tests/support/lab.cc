@@ -10,6 +10,7 @@
 
 #include "tests/support/settings_from.h"
 #include "topo/leaf_spine.h"
+#include "transport/roce.h"
 #include "transport/tcp.h"
 
 namespace heddle {
@@ -277,7 +278,7 @@ void Lab::CollectUnfinished() {
 }
 
 int64_t Lab::LatePackets(HostId host) const {
-  return dynamic_cast<const Tcp&>(network_->host(host).transport()).late_packets();
+  return network_->host(host).transport().late_packets();
 }
 
 ReorderingStats Lab::Reordering() const {
@@ -296,6 +297,10 @@ FifoPort& Lab::PortTo(uint32_t vertex, uint32_t peer) {
 
 const TcpSender* Lab::Sender(FlowId flow) const {
   return dynamic_cast<const Tcp&>(network_->host(flows_[flow].src).transport()).FindSender(flow);
+}
+
+const RoceSender* Lab::QueuePair(FlowId flow) const {
+  return dynamic_cast<const Roce&>(network_->host(flows_[flow].src).transport()).FindSender(flow);
 }
 
 // --- What tests compare ---
@@ -318,12 +323,12 @@ std::string Describe(const FlowRecord& r) {
   const SenderRecord& s = r.sender;
   const ReceiverRecord& d = r.receiver;
   return fmt::format(
-      "flow {} start {} tx {} {} {} {} {} {} {} {} {} rx {} {} {} {} {} {} {} {} {} {} {}",
+      "flow {} start {} tx {} {} {} {} {} {} {} {} {} {} {} rx {} {} {} {} {} {} {} {} {} {} {} {}",
       r.spec.id, r.spec.start.ps, s.done.ps, s.packets, s.packets_sent, s.retransmissions,
       s.retransmissions_spurious, s.retransmissions_loss, s.timeouts, s.fast_retransmits,
-      s.fast_retransmits_reorder, d.done.ps, d.packets, d.duplicates, d.ce_marked,
-      d.max_out_of_order_bytes, d.reordered_net, d.reordered_seq, d.max_extent, d.max_degree,
-      d.paths_used, d.hops);
+      s.fast_retransmits_reorder, s.nacks, s.cnps, d.done.ps, d.packets, d.duplicates, d.discarded,
+      d.ce_marked, d.max_out_of_order_bytes, d.reordered_net, d.reordered_seq, d.max_extent,
+      d.max_degree, d.paths_used, d.hops);
 }
 
 }  // namespace heddle

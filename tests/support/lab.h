@@ -32,6 +32,8 @@
 
 namespace heddle {
 
+class RoceSender;
+
 // --- Graphs; switches are named s0, s1, ... ---
 
 // host 0, a chain of switches, host 1: as many links as there are channels, at least two.
@@ -106,6 +108,7 @@ class Lab {
 
   // A flow that is being sent; nullptr before its start and after its end.
   const TcpSender* Sender(FlowId flow) const;
+  const RoceSender* QueuePair(FlowId flow) const;
 
  private:
   class Log;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/bandwidth_delay.h"
+
+#include <absl/numeric/int128.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+constexpr BitRate kUnbounded{std::numeric_limits<int64_t>::max()};
+
+Bytes Product(Duration round_trip, BitRate bottleneck) {
+  const absl::int128 bits = absl::int128(round_trip.ps) * bottleneck.bps / kPicosecondsPerSecond;
+  return {static_cast<int64_t>(bits / 8)};
+}
+
+}  // namespace
+
+PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routing, int64_t payload)
+    : graph_(graph),
+      routing_(routing),
+      payload_{payload},
+      leaves_(routing.leaves()),
+      inner_(leaves_ * leaves_) {
+  const std::vector<HostId>& first = routing.first_hosts();
+  for (size_t to = 0; to < leaves_; ++to) {
+    const std::vector<Way> ways = WaysTo(first[to]);
+    for (size_t from = 0; from < leaves_; ++from) {
+      inner_[from * leaves_ + to] = ways[routing.LeafOf(first[from])];
+    }
+  }
+  for (const HostId src : first) {
+    for (const HostId dst : first) largest_ = std::max(largest_, Between(src, dst));
+  }
+}
+
+Bytes PairBandwidthDelay::Between(HostId src, HostId dst) const {
+  const size_t from = routing_.LeafIndexOf(src);
+  const Way up = Cross(routing_.HostUplink(src), routing_.HostDownlink(src));
+  const Way down = Cross(routing_.HostDownlink(dst), routing_.HostUplink(dst));
+  const Way way = Join(up, Join(inner_[from * leaves_ + routing_.LeafIndexOf(dst)], down));
+  return Product(way.round_trip, way.bottleneck);
+}
+
+PairBandwidthDelay::Way PairBandwidthDelay::Cross(const Channel& there, const Channel& back) const {
+  return {there.delay + SerializationDelay(payload_, there.rate) + back.delay, there.rate};
+}
+
+PairBandwidthDelay::Way PairBandwidthDelay::Join(const Way& a, const Way& b) {
+  return {a.round_trip + b.round_trip, std::min(a.bottleneck, b.bottleneck)};
+}
+
+// From each switch to the leaf of `dst`.
+std::vector<PairBandwidthDelay::Way> PairBandwidthDelay::WaysTo(HostId dst) const {
+  std::vector<Way> ways(graph_.switches.size());
+  std::vector<bool> known(ways.size());
+  ways[routing_.LeafOf(dst)].bottleneck = kUnbounded;
+  known[routing_.LeafOf(dst)] = true;
+  for (const SwitchId leaf : routing_.leaf_of_host()) Onward(leaf, dst, ways, known);
+  return ways;
+}
+
+PairBandwidthDelay::Way PairBandwidthDelay::Onward(SwitchId s, HostId dst, std::vector<Way>& ways,
+                                                   std::vector<bool>& known) const {
+  if (known[s]) return ways[s];
+  const std::vector<Adjacency::Port>& ports =
+      routing_.adjacency().Of(static_cast<uint32_t>(graph_.hosts + s));
+  Way worst;
+  for (const PortIndex port : routing_.TableOf(s).Towards(dst)) {
+    const Graph::Link& link = graph_.links[ports[port].link];
+    const bool forward = link.b == ports[port].peer;
+    const SwitchId peer = static_cast<SwitchId>(ports[port].peer - graph_.hosts);
+    const Way way = Join(Cross(ports[port].out, forward ? link.b_to_a : link.a_to_b),
+                         Onward(peer, dst, ways, known));
+    worst.round_trip = std::max(worst.round_trip, way.round_trip);
+    worst.bottleneck = std::max(worst.bottleneck, way.bottleneck);
+  }
+  known[s] = true;
+  return ways[s] = worst;
+}
+
+}  // namespace heddle

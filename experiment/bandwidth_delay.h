@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bandwidth-delay product between two hosts: what a window must hold to fill the path.
+//
+// The round trip is that of other RDMA simulators (HPCC's, ConWeave's): propagation both ways, and
+// one packet's payload over each link on the way there. Where several shortest paths differ, the
+// slowest round trip and the widest bottleneck count, so that the window fits every path.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topo/routing.h"
+#include "transport/transports.h"
+
+namespace heddle {
+
+class PairBandwidthDelay final : public BandwidthDelay {
+ public:
+  // `payload` bytes in each packet. `graph` and `routing` outlive this.
+  PairBandwidthDelay(const Graph& graph, const Routing& routing, int64_t payload);
+
+  Bytes Between(HostId src, HostId dst) const override;
+
+  // Between the first hosts of any two leaves.
+  Bytes Largest() const override { return largest_; }
+
+ private:
+  struct Way {
+    Duration round_trip{0};
+    BitRate bottleneck;
+  };
+
+  Way Cross(const Channel& there, const Channel& back) const;
+  static Way Join(const Way& a, const Way& b);
+  std::vector<Way> WaysTo(HostId dst) const;
+  Way Onward(SwitchId s, HostId dst, std::vector<Way>& ways, std::vector<bool>& known) const;
+
+  const Graph& graph_;
+  const Routing& routing_;
+  const Bytes payload_;
+  size_t leaves_;
+  std::vector<Way> inner_;  // By leaf of the source, then of the destination: between the leaves.
+  Bytes largest_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+// RoCEv2 queue pairs: when they send, and what they do about packets that are lost or overtaken, to
+// the picosecond where the specification gives numbers (T1, T11, T12).
+
+#include "transport/roce_sender.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
+
+namespace heddle {
+namespace {
+
+// HPCC's framing, 1000 + 48 bytes, and no congestion control but for `more`.
+std::string Roce(const std::string& more = "") {
+  return "{kind: rocev2, framing: ns3_rdma, cc: none" + (more.empty() ? "" : ", " + more) + "}";
+}
+
+constexpr Duration kPacketTime = 83'840_ps;  // 1048 bytes at 100 Gbps.
+constexpr Duration kAckTime = 4'800_ps;
+
+// 100 Gbps and 1 us links, and switches 0, 1, ...
+Graph Links(size_t links) { return Line(links, {100_Gbps, 1_us}); }
+
+// The same times, but the last link needs half of each for a packet: one that is held back by the
+// last switch follows the packet that overtakes it, and delays no other.
+Graph RoomBetweenPackets() {
+  Graph graph = Links(4);
+  graph.links.back().a_to_b = {200_Gbps, 1_us + kPacketTime / 2};
+  return graph;
+}
+constexpr SwitchId kLast = 2;
+
+FlowRecord Transfer(int64_t size, std::vector<Rule> rules, const std::string& transport,
+                    const Graph& graph = Links(4)) {
+  Lab lab({.graph = graph, .transport = transport, .switch_policy = Scripted(std::move(rules))});
+  lab.AddFlow(0, 1, size);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  return lab.Record(0);
+}
+
+// --- An idle network ---
+
+TEST(RoceIdealTest, TakesTheTimesOfTheClosedForm) {
+  const FlowRecord small = Transfer(1'000, {}, Roce());
+  EXPECT_EQ(FctRx(small), 4'335'360_ps);
+  EXPECT_EQ(FctTx(small), 8'354'560_ps);
+  const FlowRecord large = Transfer(1'000'000, {}, Roce());
+  EXPECT_EQ(FctRx(large), 88'091'520_ps);
+  EXPECT_EQ(FctTx(large), 92'110'720_ps);
+  const FlowRecord far = Transfer(1'000'000, {}, Roce(), Links(6));
+  EXPECT_EQ(FctRx(far), 90'259'200_ps);
+  EXPECT_EQ(FctTx(far), 96'288'000_ps);
+}
+
+TEST(RoceIdealTest, AgreesWithThePipelineOnRandomPaths) {
+  constexpr int64_t kGbps[] = {1, 10, 25, 40, 50, 100, 200, 400};
+  Rng rng = Rng::Stream(1, "paths", 0);
+  for (int i = 0; i < 100; ++i) {
+    const char* const framing[] = {"rocev2", "ns3_rdma", "ip1500", "rocev2, mtu: 4096"};
+    const std::string transport =
+        std::string("{kind: rocev2, framing: ") + framing[rng.Below(4)] + "}";
+    std::vector<Channel> path(2 + rng.Below(5));
+    for (Channel& link : path) {
+      link = {{kGbps[rng.Below(8)] * 1'000'000'000}, Duration{1 + rng.Below(20'000'000)}};
+    }
+    const int64_t size = 1 + rng.Below(rng.Below(2) == 0 ? 3'000 : 150'000);
+    Lab lab({.graph = Line(path), .transport = transport});
+    lab.AddFlow(0, 1, size);
+    lab.Run();
+    const PacketSizes sizes = TransportFrom(transport).settings->sizes();
+    EXPECT_EQ(FctRx(lab.Record(0)), FctHopByHop(path, size, sizes))
+        << "case " << i << ", " << size << " B, " << transport;
+    EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
+  }
+}
+
+TEST(RoceSizesTest, AreThoseOfTheFraming) {
+  const auto sizes = [](const std::string& yaml) { return TransportFrom(yaml).settings->sizes(); };
+  const PacketSizes real = sizes("{kind: rocev2}");
+  EXPECT_EQ(real.DataPacket(1'024), 1'086);
+  EXPECT_EQ(real.DataPacket(1'024) + real.wire_overhead, 1'106);
+  EXPECT_EQ(real.DataPacket(1), 64);
+  EXPECT_EQ(real.ack + real.wire_overhead, 84);
+  const PacketSizes ns3 = sizes("{kind: rocev2, framing: ns3_rdma}");
+  EXPECT_EQ(ns3.DataPacket(1'000) + ns3.wire_overhead, 1'048);
+  EXPECT_EQ(ns3.ack + ns3.wire_overhead, 60);
+  EXPECT_EQ(sizes("{kind: rocev2, framing: ip1500}").DataPacket(1'460), 1'500);
+}
+
+TEST(RocePriorityTest, IsThatOfTheClassOfEachPacket) {
+  std::map<PacketKind, int> priority;
+  const auto note = [&](const SwitchView&, const Packet& p) { priority[p.kind] = p.priority; };
+  const Match any = [](const Packet&) { return true; };
+  Transfer(20'000, {WatchAt(0, any, note), MarkAt(0, Data(0, 3)), DropAt(1, Data(0, 7)).Times(1)},
+           "{kind: rocev2, priority: 5, control_priority: 1}");
+  EXPECT_EQ(priority, (std::map<PacketKind, int>{{PacketKind::kData, 5},
+                                                 {PacketKind::kAck, 1},
+                                                 {PacketKind::kNack, 1},
+                                                 {PacketKind::kCnp, 1}}));
+}
+
+// --- Pacing ---
+
+TEST(RocePacingTest, SpacesPacketsByTheRate) {
+  std::vector<Time> sent;
+  const auto note = [&](const SwitchView&, const Packet& p) { sent.push_back(p.sent); };
+  Transfer(5'000, {WatchAt(0, AllData(0), note)},
+           "{kind: rocev2, framing: ns3_rdma, cc: {kind: none, rate: 10Gbps}}");
+  EXPECT_EQ(sent, (std::vector<Time>{{0}, {838'400}, {2 * 838'400}, {3 * 838'400}, {4 * 838'400}}));
+}
+
+TEST(RocePacingTest, HoldsForEachFlowOfANic) {
+  for (const int flows : {1, 2, 5}) {
+    Lab lab({.graph = Star(2, {100_Gbps, 1_us}),
+             .transport = "{kind: rocev2, framing: ns3_rdma, cc: {kind: none, rate: 10Gbps}}"});
+    for (int i = 0; i < flows; ++i) lab.AddFlow(0, 1, 100'000);
+    lab.Run();
+    for (const FlowRecord& flow : lab.records()) {
+      // 99 gaps, and the pipeline; among several flows packets wait for those of the others.
+      const Duration alone = 99 * 838'400_ps + 2 * (kPacketTime + 1_us);
+      EXPECT_GE(FctRx(flow), alone);
+      EXPECT_LE(FctRx(flow), alone + (flows - 1) * 100 * kPacketTime);
+    }
+  }
+}
+
+TEST(RocePacingTest, SharesALineThatIsTooSlowForAll) {
+  Lab lab({.graph = Star(2, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, framing: ns3_rdma, cc: {kind: none, rate: 40Gbps}}"});
+  for (int i = 0; i < 5; ++i) lab.AddFlow(0, 1, 1'000'000);
+  lab.Run();
+  Duration last{0};
+  for (const FlowRecord& flow : lab.records()) last = std::max(last, FctRx(flow));
+  EXPECT_EQ(last, 5'001 * kPacketTime + 2_us);
+}
+
+// --- Windows ---
+
+// T12: the least window that does not slow a flow down is what fits a round trip.
+TEST(RoceWindowTest, OfIrnLimitsWhatIsInFlight) {
+  const auto fct = [](int packets) {
+    return FctRx(Transfer(2'000'000, {},
+                          Roce("recovery: irn, bdp: " + std::to_string(packets * 1'000) + "B")));
+  };
+  EXPECT_NEAR(Microseconds(fct(80)), 211.468, 0.0006);
+  EXPECT_NEAR(Microseconds(fct(98)), 174.696, 0.0006);
+  EXPECT_EQ(fct(100), 171'931'520_ps);
+  EXPECT_EQ(fct(104), 171'931'520_ps);
+}
+
+TEST(RoceWindowTest, FollowsFromTheNetwork) {
+  const auto most_in_flight = [](size_t links, const std::string& more) {
+    Lab lab({.graph = Line(links, {100_Gbps, 1_us}), .transport = Roce(more)});
+    lab.AddFlow(0, 1, 1'000'000);
+    uint32_t most = 0;
+    lab.SampleEvery(100_ns, [&](Time) {
+      if (const RoceSender* qp = lab.QueuePair(0)) most = std::max(most, qp->in_flight());
+    });
+    lab.Run();
+    return most;
+  };
+  // HPCC's and ConWeave's: 104 000 and 156 000 bytes. Idle round trips hold 100 and 149 packets.
+  EXPECT_EQ(most_in_flight(4, "recovery: irn"), 100u);
+  EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 104KB"), 100u);
+  EXPECT_EQ(most_in_flight(4, "recovery: irn, bdp: 50500B"), 50u);
+  EXPECT_EQ(most_in_flight(4, "window: bdp, bdp: 50500B"), 51u);
+  EXPECT_EQ(most_in_flight(4, "window: bdp"), 100u);
+  EXPECT_EQ(FctRx(Transfer(1'000'000, {}, Roce("recovery: irn"), Links(6))), 90'259'200_ps);
+}
+
+TEST(RoceWindowTest, ShrinksWithTheRate) {
+  Lab lab({.graph = Line(4, {100_Gbps, 10_us}),
+           .transport = "{kind: rocev2, framing: ns3_rdma, window: bdp_var, bdp: 100KB, cc: {kind: "
+                        "none, rate: 20Gbps}}"});
+  lab.AddFlow(0, 1, 1'000'000);
+  uint32_t most = 0;
+  lab.SampleEvery(100_ns, [&](Time) {
+    if (const RoceSender* qp = lab.QueuePair(0)) most = std::max(most, qp->in_flight());
+  });
+  lab.Run();
+  EXPECT_EQ(most, 20u);
+}
+
+// --- Go-back-N (T11) ---
+
+constexpr Duration kBase = 171'931'520_ps;  // 2000 packets over 4 links.
+
+TEST(GoBackNTest, SendsARoundTripTwiceForOneLoss) {
+  const FlowRecord flow = Transfer(2'000'000, {DropAt(0, Data(0, 500)).Times(1)}, Roce());
+  EXPECT_EQ(flow.sender.retransmissions, 101);
+  EXPECT_EQ(flow.sender.retransmissions_loss, 1);
+  EXPECT_EQ(flow.sender.retransmissions_spurious, 100);
+  EXPECT_EQ(FctRx(flow), kBase + 101 * kPacketTime);  // 8.468 us more.
+  EXPECT_EQ(flow.sender.nacks, 1);
+  EXPECT_EQ(flow.sender.fast_retransmits, 1);
+  EXPECT_EQ(flow.sender.fast_retransmits_reorder, 0);
+  EXPECT_EQ(flow.sender.timeouts, 0);
+  EXPECT_EQ(flow.receiver.discarded, 100);
+  EXPECT_EQ(flow.receiver.duplicates, 0);
+}
+
+TEST(GoBackNTest, SendsARoundTripTwiceForOneOvertaking) {
+  struct Case {
+    int64_t overtaken_by;
+    int64_t retransmissions;
+    double extra_us;
+  };
+  for (const Case& c : {Case{1, 101, 8.468}, Case{20, 120, 10.061}}) {
+    SCOPED_TRACE(c.overtaken_by);
+    const FlowRecord flow =
+        Transfer(2'000'000, {LetPassAt(kLast, Data(0, 500), c.overtaken_by).Times(1)}, Roce(),
+                 RoomBetweenPackets());
+    EXPECT_EQ(flow.sender.retransmissions, c.retransmissions);
+    EXPECT_EQ(flow.sender.retransmissions_spurious, c.retransmissions);
+    EXPECT_NEAR(Microseconds(FctRx(flow) - kBase), c.extra_us, 0.001);
+    EXPECT_EQ(flow.sender.fast_retransmits_reorder, flow.sender.fast_retransmits);
+    EXPECT_EQ(flow.receiver.reordered_net, 1);
+  }
+}
+
+TEST(GoBackNTest, PaysMoreWithNacksThatRepeat) {
+  struct Case {
+    Rule rule;
+    int64_t retransmissions;
+    double extra_us;
+  };
+  const std::string timer = Roce("nack: timer, nack_interval: 4us");
+  for (const Case& c : {Case{LetPassAt(kLast, Data(0, 500), 1), 197, 16.516},
+                        Case{LetPassAt(kLast, Data(0, 500), 20), 168, 14.085},
+                        Case{DropAt(0, Data(0, 500)), 197, 16.516}}) {
+    SCOPED_TRACE(c.extra_us);
+    const FlowRecord flow = Transfer(2'000'000, {c.rule.Times(1)}, timer, RoomBetweenPackets());
+    EXPECT_EQ(flow.sender.retransmissions, c.retransmissions);
+    EXPECT_NEAR(Microseconds(FctRx(flow) - kBase), c.extra_us, 0.001);
+  }
+}
+
+TEST(GoBackNTest, RepairsALostTailAfterTheTimeout) {
+  const FlowRecord flow = Transfer(10'000, {DropAt(0, Data(0, 9)).Times(2)}, Roce("rto: 1ms"));
+  // The timer runs from the last ACK, of packet 8, and again from each transmission.
+  const Duration last_ack = 9 * kPacketTime + 3 * kPacketTime + 4_us + 4 * (kAckTime + 1_us);
+  EXPECT_EQ(FctRx(flow), last_ack + 2_ms + 4 * (kPacketTime + 1_us));
+  EXPECT_EQ(flow.sender.timeouts, 2);
+  EXPECT_EQ(flow.sender.retransmissions_loss, 2);
+  EXPECT_EQ(flow.sender.nacks, 0);
+}
+
+TEST(GoBackNTest, GetsOverALostLastAck) {
+  const FlowRecord flow = Transfer(10'000, {DropAt(0, Ack(0, 10)).Times(1)}, Roce("rto: 1ms"));
+  EXPECT_EQ(flow.sender.timeouts, 1);
+  EXPECT_EQ(flow.sender.retransmissions_spurious, 1);
+  EXPECT_EQ(flow.receiver.duplicates, 1);
+}
+
+TEST(GoBackNTest, WaitsForEverWithoutATimeout) {
+  Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+           .transport = Roce("rto: never"),
+           .switch_policy = Scripted({DropAt(0, Data(0, 9)).Times(1)})});
+  lab.AddFlow(0, 1, 10'000);
+  lab.Run(Time{} + 1_s);
+  EXPECT_FALSE(lab.finished());
+}
+
+TEST(GoBackNTest, AcknowledgesEverySoManyPacketsAndTheLast) {
+  std::vector<uint32_t> acks;
+  const auto note = [&](const SwitchView&, const Packet& p) { acks.push_back(p.seq); };
+  Transfer(10'000, {WatchAt(0, AllAcks(0), note)}, Roce("ack_interval: 4"));
+  EXPECT_EQ(acks, (std::vector<uint32_t>{4, 8, 10}));
+}
+
+// Each packet takes 8.384 us by the rate, and its ACK comes after 8.355 us: when the timeout has
+// gone back already, but before the packet is sent again.
+TEST(GoBackNTest, SkipsWhatALateAckCovers) {
+  const FlowRecord flow = Transfer(
+      10'000, {}, "{kind: rocev2, framing: ns3_rdma, rto: 8us, cc: {kind: none, rate: 1Gbps}}");
+  EXPECT_EQ(flow.sender.timeouts, 10);
+  EXPECT_EQ(flow.sender.retransmissions, 0);
+  EXPECT_EQ(FctRx(flow), 9 * 8'384_ns + 4 * (kPacketTime + 1_us));
+}
+
+// The mean of 20 random networks, in which packets are overtaken by one with a probability of 1 %.
+double MeanSlowdown(const std::string& transport, const Match& some) {
+  double sum = 0;
+  constexpr int kRuns = 20;
+  for (uint64_t seed = 0; seed < kRuns; ++seed) {
+    sum += Microseconds(
+        FctRx(Transfer(2'000'000, {LetPassAt(kLast, WithProbability(0.01, seed, some), 1)},
+                       transport, RoomBetweenPackets())));
+  }
+  return sum / kRuns / Microseconds(kBase);
+}
+
+TEST(GoBackNTest, SuffersFromEveryOvertaking) {
+  const Match first_copy = [](const Packet& p) {
+    return p.kind == PacketKind::kData && !p.Has(Packet::kRetransmission);
+  };
+  EXPECT_NEAR(MeanSlowdown(Roce(), first_copy), 1.54, 0.08);
+  EXPECT_NEAR(MeanSlowdown(Roce("nack: timer"), first_copy), 2.03, 0.1);
+  EXPECT_NEAR(MeanSlowdown(Roce("recovery: irn, bdp: 104KB"), first_copy), 1.011, 0.003);
+  // If copies that were sent again are overtaken too, one packet in a hundred costs 101 more.
+  EXPECT_NEAR(MeanSlowdown(Roce(), AllData(0)), 1 + 0.01 * 101, 0.1);
+}
+
+// --- IRN (T11) ---
+
+const std::string kIrn = Roce("recovery: irn, bdp: 104KB");
+
+TEST(IrnTest, SendsOnlyWhatIsMissing) {
+  struct Case {
+    Rule rule;
+    double extra_us;
+  };
+  for (const Case& c :
+       {Case{LetPassAt(kLast, Data(0, 500), 1), 0.084},
+        Case{LetPassAt(kLast, Data(0, 500), 20), 1.354}, Case{DropAt(0, Data(0, 500)), 8.103}}) {
+    SCOPED_TRACE(c.extra_us);
+    const FlowRecord flow = Transfer(2'000'000, {c.rule.Times(1)}, kIrn, RoomBetweenPackets());
+    EXPECT_EQ(flow.sender.retransmissions, 1);
+    EXPECT_NEAR(Microseconds(FctRx(flow) - kBase), c.extra_us, 0.001);
+    EXPECT_EQ(flow.sender.fast_retransmits, 1);
+    EXPECT_EQ(flow.sender.timeouts, 0);
+    EXPECT_EQ(flow.receiver.discarded, 0);
+  }
+}
+
+TEST(IrnTest, RepairsEachOfSeveralLossesOnce) {
+  std::vector<Rule> rules;
+  for (uint32_t i = 0; i < 10; ++i) rules.push_back(DropAt(0, Data(0, 500 + 3 * i)).Times(1));
+  const FlowRecord flow = Transfer(2'000'000, rules, kIrn);
+  EXPECT_EQ(flow.sender.retransmissions, 10);
+  EXPECT_EQ(flow.sender.retransmissions_loss, 10);
+  EXPECT_EQ(flow.sender.fast_retransmits, 1);
+  EXPECT_EQ(flow.sender.timeouts, 0);
+  EXPECT_EQ(flow.receiver.duplicates, 0);
+}
+
+TEST(IrnTest, LeavesASecondLossOfAPacketToTheLongTimeout) {
+  const FlowRecord flow = Transfer(2'000'000, {DropAt(0, Data(0, 500)).Times(2)}, kIrn);
+  EXPECT_EQ(flow.sender.timeouts, 1);
+  EXPECT_GT(FctRx(flow), kBase + 320_us);
+  EXPECT_LT(FctRx(flow), kBase + 350_us);
+  EXPECT_EQ(flow.sender.retransmissions_loss, 2);
+  EXPECT_EQ(flow.sender.retransmissions_spurious, 0);
+}
+
+TEST(IrnTest, RepairsAShortTailAfterTheShortTimeout) {
+  const FlowRecord flow =
+      Transfer(10'000, {DropAt(0, Data(0, 8)).Times(1), DropAt(0, Data(0, 9)).Times(1)}, kIrn);
+  const Duration last_ack = 8 * kPacketTime + 3 * kPacketTime + 4_us + 4 * (kAckTime + 1_us);
+  EXPECT_EQ(FctRx(flow), last_ack + 100_us + 5 * kPacketTime + 4_us);
+  EXPECT_EQ(flow.sender.timeouts, 1);
+  EXPECT_EQ(flow.sender.retransmissions_loss, 2);
+}
+
+TEST(IrnTest, CanWaitForMoreOvertakers) {
+  const auto overtaken = [](int64_t by) {
+    return Transfer(2'000'000, {LetPassAt(0, Data(0, 500), by).Times(1)},
+                    Roce("recovery: irn, bdp: 104KB, nack_threshold: 4"));
+  };
+  EXPECT_EQ(overtaken(3).sender.retransmissions, 0);
+  EXPECT_EQ(overtaken(3).sender.fast_retransmits, 0);
+  EXPECT_EQ(overtaken(4).sender.retransmissions, 1);
+  EXPECT_EQ(overtaken(4).sender.fast_retransmits_reorder, 1);
+}
+
+// --- Judging retransmissions ---
+
+// Sees all that is sent and all that is dropped, at the switches where it happens.
+class Oracle {
+ public:
+  std::vector<Rule> Rules(uint64_t seed) {
+    const Match some = WithProbability(0.005, seed, AllData(0));
+    const Match lost = [this, some](const Packet& p) {
+      if (!some(p)) return false;
+      drops_[p.data.tx_id] = now_;
+      return true;
+    };
+    const Match control = [](const Packet& p) { return p.kind != PacketKind::kData; };
+    return {
+        WatchAt(0, AllData(0), [this](const SwitchView&, const Packet& p) { OnSent(p); }),
+        WatchAt(1, AllData(0), [this](const SwitchView& at, const Packet&) { now_ = at.now(); }),
+        DropAt(1, lost), DropAt(0, WithProbability(0.01, seed, control)),
+        HoldAt(2, WithProbability(0.005, seed + 100, AllData(0)), 2_us)};
+  }
+
+  int64_t loss = 0;
+  int64_t spurious = 0;
+  int64_t drops() const { return static_cast<int64_t>(drops_.size()); }
+
+ private:
+  void OnSent(const Packet& p) {
+    if (const auto copy = latest_.find(p.seq); copy != latest_.end()) {
+      EXPECT_TRUE(p.Has(Packet::kRetransmission));
+      const auto drop = drops_.find(copy->second);
+      ++(drop != drops_.end() && drop->second < p.sent ? loss : spurious);
+    }
+    latest_[p.seq] = p.data.tx_id;
+  }
+
+  Time now_;
+  std::map<uint32_t, uint32_t> latest_;  // By packet.
+  std::map<uint32_t, Time> drops_;       // By number of transmission.
+};
+
+TEST(RoceRetransmissionTest, IsJudgedAsByAnOracle) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const char* recovery : {"gbn", "gbn, nack: timer", "irn", "irn, nack_threshold: 3"}) {
+      SCOPED_TRACE(testing::Message() << recovery << ", seed " << seed);
+      Oracle oracle;
+      const FlowRecord flow = Transfer(1'000'000, oracle.Rules(seed),
+                                       Roce(std::string("rto: 200us, recovery: ") + recovery));
+      EXPECT_EQ(flow.sender.retransmissions_loss, oracle.loss);
+      EXPECT_EQ(flow.sender.retransmissions_spurious, oracle.spurious);
+      EXPECT_EQ(flow.sender.retransmissions, oracle.loss + oracle.spurious);
+      EXPECT_EQ(flow.sender.packets_sent, flow.sender.packets + flow.sender.retransmissions);
+      EXPECT_EQ(flow.receiver.packets, flow.sender.packets_sent - oracle.drops());
+      EXPECT_EQ(flow.receiver.packets,
+                flow.sender.packets + flow.receiver.duplicates + flow.receiver.discarded);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flows of one host, as sender and as receiver: from their start until nobody needs them any
+// more. What transports have in common; what a flow does is its Sender's and its Receiver's.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/check.h"
+#include "fabric/host.h"
+#include "fabric/letters.h"
+#include "fabric/transport.h"
+#include "transport/flow_table.h"
+#include "transport/flow_timers.h"
+
+namespace heddle {
+
+// Slots for one end of flows. They are used again, with the memory they have, when their flow has
+// ended.
+template <class Half>
+struct Halves {
+  std::deque<Half> slots;  // Stays in place while it grows.
+  std::vector<uint32_t> free;
+  FlowTable table;
+
+  uint32_t Take(FlowId flow) {
+    if (free.empty()) {
+      free.push_back(static_cast<uint32_t>(slots.size()));
+      slots.emplace_back();
+    }
+    const uint32_t slot = free.back();
+    free.pop_back();
+    table.Insert(flow, slot);
+    return slot;
+  }
+
+  void Release(FlowId flow) {
+    free.push_back(table.Find(flow));
+    table.Erase(flow);
+  }
+
+  // nullptr if there is none of that id.
+  Half* Find(FlowId flow) {
+    const uint32_t slot = table.Find(flow);
+    return slot == FlowTable::kAbsent ? nullptr : &slots[slot];
+  }
+  const Half* Find(FlowId flow) const {
+    const uint32_t slot = table.Find(flow);
+    return slot == FlowTable::kAbsent ? nullptr : &slots[slot];
+  }
+
+  size_t memory_bytes() const {
+    size_t bytes = table.memory_bytes();
+    for (const Half& half : slots) bytes += sizeof(half) + half.memory_bytes();
+    return bytes;
+  }
+};
+
+// `Shared` is what all flows of an experiment share; it has `close_delay`, the time from the end of
+// a flow's sender to the end of its receiver.
+template <class Sender, class Receiver, class Shared>
+class Endpoints : public Transport {
+ public:
+  // `shared` outlives this.
+  Endpoints(Host& host, const Shared& shared) : host_(host), shared_(shared) {}
+
+  void StartFlow(const FlowSpec& spec) override { Start(spec); }
+
+  void ExpectFlow(const FlowSpec& spec) final {
+    receivers_.slots[receivers_.Take(spec.id)].Open(spec, host_, shared_);
+  }
+
+  Pulled Pull(uint32_t slot, Packet& packet) final { return senders_.slots[slot].Pull(packet); }
+
+  // A timer may outlive its flow; then it finds nothing.
+  void OnTimer(uint64_t key) final {
+    const FlowId flow = TimerFlow(key);
+    switch (TimerKind(key)) {
+      case FlowTimer::kSettle:
+        return SettleSender(flow);
+      case FlowTimer::kClose:
+        return CloseReceiver(flow);
+      case FlowTimer::kDelayedAck:
+      case FlowTimer::kNotify:
+        if (Receiver* receiver = receivers_.Find(flow)) receiver->OnTimer();
+        return;
+      case FlowTimer::kRetransmit:
+      case FlowTimer::kReorder:
+      case FlowTimer::kProbe:
+      case FlowTimer::kRate:
+      case FlowTimer::kPace:
+        if (Sender* sender = senders_.Find(flow)) sender->OnTimer(TimerKind(key));
+        return;
+    }
+  }
+
+  void OnDropNotice(const DropNotice& notice) final {
+    if (Sender* sender = senders_.Find(notice.flow)) sender->OnDrop(notice);
+  }
+
+  void OnFlowEnded(const FlowEnded& ended) final {
+    Receiver* receiver = receivers_.Find(ended.flow);
+    HEDDLE_CHECK(receiver != nullptr, "flow {} ended at a host that does not receive it",
+                 ended.flow);
+    receiver->OnFlowEnded(ended);
+    host_.SetTimer(ended.close, TimerKey(FlowTimer::kClose, ended.flow));
+  }
+
+  void CollectUnfinishedSenders(std::vector<FlowRecord>& records) final {
+    for (Sender& sender : senders_.slots) {
+      if (senders_.Find(sender.id()) != &sender) continue;
+      records.push_back({sender.spec(), sender.Settle(kNever), ReceiverRecord{}});
+    }
+  }
+
+  void CollectUnfinishedReceivers(std::vector<FlowRecord>& records) final {
+    for (const Receiver& receiver : receivers_.slots) {
+      if (receivers_.Find(receiver.id()) == &receiver) records.push_back(receiver.record());
+    }
+  }
+
+  int64_t late_packets() const final { return late_packets_; }
+
+  size_t memory_bytes() const override {
+    return sizeof(*this) + senders_.memory_bytes() + receivers_.memory_bytes();
+  }
+
+  // For tests: a flow that is being sent from here, nullptr if there is none of that id.
+  const Sender* FindSender(FlowId flow) const { return senders_.Find(flow); }
+
+ protected:
+  Sender& Start(const FlowSpec& spec) {
+    const uint32_t slot = senders_.Take(spec.id);
+    senders_.slots[slot].Start(spec, slot, host_, shared_);
+    return senders_.slots[slot];
+  }
+
+  // Those whom an arriving packet is for. nullptr, and a late packet, if their flow has ended here.
+  Sender* SenderOf(const Packet& packet) {
+    Sender* sender = senders_.Find(packet.flow);
+    if (sender != nullptr && !sender->done()) [[likely]]
+      return sender;
+    ++late_packets_;
+    return nullptr;
+  }
+  Receiver* ReceiverOf(const Packet& packet) {
+    Receiver* receiver = receivers_.Find(packet.flow);
+    if (receiver == nullptr) ++late_packets_;
+    return receiver;
+  }
+
+  Host& host_;
+  const Shared& shared_;
+
+ private:
+  // Every drop before the end of the flow is known by now.
+  void SettleSender(FlowId flow) {
+    Sender& sender = *senders_.Find(flow);
+    const SenderRecord record = sender.Settle(kNever);
+    const Time close = record.done + shared_.close_delay;
+    host_.Tell(sender.spec().dst, kFlowEnded, FlowEnded{flow, close, record}, close);
+    senders_.Release(flow);
+  }
+
+  void CloseReceiver(FlowId flow) {
+    host_.log().Add(receivers_.Find(flow)->record());
+    receivers_.Release(flow);
+  }
+
+  Halves<Sender> senders_;
+  Halves<Receiver> receivers_;
+  int64_t late_packets_ = 0;  // For flows that have ended here.
+};
+
+}  // namespace heddle

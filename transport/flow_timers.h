@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timers of the flows of one host. Those of one instant fire by kind, then by flow id.
+
+#pragma once
+
+#include <cstdint>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/host.h"
+
+namespace heddle {
+
+enum class FlowTimer : uint8_t {
+  kRetransmit,  // Sender: the retransmission timer, or that of the SYN.
+  kDelayedAck,  // Receiver.
+  kSettle,      // Sender: every drop before its end is known.
+  kClose,       // Receiver: the sender's end has become known here.
+  kReorder,     // Sender: a segment has been late for long enough (RFC 8985 section 6.2).
+  kProbe,       // Sender: a tail loss probe (RFC 8985 section 7).
+  kRate,        // Sender: the congestion control's own.
+  kPace,        // Sender: the next packet may leave.
+  kNotify,      // Receiver: a CNP for marks that came too soon after the last one.
+};
+
+constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {
+  return static_cast<uint64_t>(kind) << 32 | flow;
+}
+constexpr FlowTimer TimerKind(uint64_t key) { return static_cast<FlowTimer>(key >> 32); }
+constexpr FlowId TimerFlow(uint64_t key) { return static_cast<FlowId>(key); }
+
+// A timer that is set anew with every packet: the host holds one, which is left to fire and then
+// set again if the deadline has moved on.
+struct LazyTimer {
+  Time deadline = kNever;
+  Time armed = kNever;  // The earliest that the host holds.
+
+  void Set(Host& host, uint64_t key, Time at) {
+    deadline = at;
+    if (at >= armed) return;  // The timer that fires earlier will set it anew.
+    armed = at;
+    host.SetTimer(at, key);
+  }
+
+  // Whether the timer, which has fired, has not moved on.
+  bool IsDue(Host& host, uint64_t key) {
+    const Time now = host.now();
+    if (now != armed) return false;  // An earlier one has taken its place.
+    armed = kNever;
+    if (deadline > now) {
+      if (deadline != kNever) Set(host, key, deadline);
+      return false;
+    }
+    deadline = kNever;
+    return true;
+  }
+};
+
+}  // namespace heddle

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast a RoCE queue pair sends, and how it answers congestion. One object serves all queue
+// pairs of an experiment: what belongs to one of them is in its RateState.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "core/units.h"
+#include "settings/fields.h"
+#include "settings/kinds.h"
+
+namespace heddle {
+
+struct RateState {
+  double line = 0;         // Of the NIC, bits per second.
+  double packet_bits = 0;  // Of a full packet on the wire.
+  double rate = 0;         // Bits per second on the wire; at the line's or more nothing is paced.
+  double window = std::numeric_limits<double>::infinity();  // Packets in flight.
+  Time deadline = kNever;                                   // When OnTimer is to be called.
+
+  // What the algorithm keeps.
+  alignas(8) std::array<std::byte, 96> own = {};
+
+  template <class T>
+  T& Begin() {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(own));
+    return *new (own.data()) T();
+  }
+  template <class T>
+  T& Own() {
+    return *std::launder(reinterpret_cast<T*>(own.data()));
+  }
+};
+
+// An ACK or a NACK.
+struct AckSignal {
+  Time now;
+  Duration rtt;           // Of the packet that gave rise to it.
+  int64_t packets;        // Newly acknowledged, in order,
+  int64_t payload_bytes;  // and their payload.
+  int links;              // From host to host.
+};
+
+// When a receiver sends congestion notifications (CNPs).
+struct CnpRule {
+  enum class Mode {
+    kNone,
+    kPacket,   // As packets of their own, at most one in `interval` for each queue pair.
+    kAckFlag,  // With the ACK of each marked packet.
+  };
+
+  Mode mode = Mode::kNone;
+  Duration interval{0};
+  bool trailing = false;         // Marks within the interval cause one at its end.
+  bool on_out_of_order = false;  // Packets that come out of order count as marked.
+};
+
+class RateControl {
+ public:
+  virtual ~RateControl() = default;
+
+  // `line` and `packet_bits` are set, and `rate` is the line's.
+  virtual void Start(RateState& /*state*/) const {}
+
+  virtual void OnCnp(RateState& /*state*/, Time /*now*/) const {}
+  virtual void OnAck(RateState& /*state*/, const AckSignal& /*ack*/) const {}
+
+  // A packet of `bytes`, as buffered, has begun to leave.
+  virtual void OnSent(RateState& /*state*/, int64_t /*bytes*/, Time /*now*/) const {}
+
+  // A loss has been found out by a NACK, or by a timeout.
+  virtual void OnLoss(RateState& /*state*/, Time /*now*/) const {}
+  virtual void OnTimeout(RateState& /*state*/, Time /*now*/) const {}
+
+  // state.deadline has come.
+  virtual void OnTimer(RateState& /*state*/, Time /*now*/) const {}
+
+  virtual CnpRule cnp_rule() const { return {}; }
+};
+
+class RateControlModel {
+ public:
+  virtual ~RateControlModel() = default;
+  virtual void Declare(Fields& fields) = 0;
+  virtual std::unique_ptr<const RateControl> Prepare() const = 0;
+};
+
+// dcqcn, none, swift, timely.
+const Kinds<RateControlModel>& RateControls();
+
+}  // namespace heddle

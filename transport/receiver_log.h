@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a receiver notes of the packets of one flow, whatever its transport makes of them: marks,
+// paths, and the order in which they came.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/packet.h"
+#include "fabric/flow.h"
+#include "fabric/host.h"
+#include "fabric/reordering.h"
+
+namespace heddle {
+
+class ReceiverLog {
+ public:
+  // The log may have been of another flow before.
+  void Open(const FlowSpec& spec, Host& host);
+
+  // A data packet has arrived, new or not.
+  void Observe(const Packet& data);
+
+  // It carries a segment that has not arrived before.
+  void OnFirstArrival(uint32_t segment) {
+    if (segment < highest_) {
+      ++record_.receiver.reordered_seq;
+    } else {
+      highest_ = segment + 1;
+    }
+  }
+
+  // Bytes of the flow have been taken in, for the first time.
+  void OnAccepted(int64_t payload) { host_->NotePayload(payload); }
+
+  void OnComplete() {
+    if (record_.receiver.done == kNever) record_.receiver.done = host_->now();
+  }
+
+  // What is known of the sender has come with the letter that ends the flow.
+  void OnFlowEnded(const FlowEnded& ended) { record_.sender = ended.sender; }
+
+  const FlowRecord& record() const { return record_; }
+  ReceiverRecord& receiver() { return record_.receiver; }
+  size_t memory_bytes() const { return tracker_.memory_bytes(); }
+
+ private:
+  void NotePath(uint16_t path);
+
+  uint32_t highest_ = 0;              // One past the highest segment seen.
+  std::vector<uint64_t> paths_seen_;  // Bit p of all words: a packet came over path p.
+  ReorderingTracker tracker_;
+  Host* host_ = nullptr;
+  FlowRecord record_;
+};
+
+}  // namespace heddle

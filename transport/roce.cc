@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "transport/roce.h"
+
+namespace heddle {
+
+void Roce::OnPacket(const Packet& packet) {
+  if (packet.kind == PacketKind::kData) {
+    if (RoceReceiver* receiver = ReceiverOf(packet)) receiver->OnData(packet);
+    return;
+  }
+  RoceSender* sender = SenderOf(packet);
+  if (sender == nullptr) return;
+  if (packet.kind == PacketKind::kCnp) return sender->OnCnp();
+  sender->OnAck(packet);
+  if (sender->done()) host_.log().SenderDone(sender->spec(), host_.now());
+}
+
+}  // namespace heddle

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// All RoCEv2 flows of one host.
+
+#pragma once
+
+#include "transport/endpoints.h"
+#include "transport/roce_receiver.h"
+#include "transport/roce_sender.h"
+
+namespace heddle {
+
+class Roce final : public Endpoints<RoceSender, RoceReceiver, RoceShared> {
+ public:
+  using Endpoints::Endpoints;
+
+  void OnPacket(const Packet& packet) override;
+};
+
+}  // namespace heddle

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "transport/roce_receiver.h"
+
+#include <algorithm>
+
+#include "transport/flow_timers.h"
+
+namespace heddle {
+
+void RoceReceiver::Open(const FlowSpec& spec, Host& host, const RoceShared& shared) {
+  host_ = &host;
+  shared_ = &shared;
+  log_.Open(spec, host);
+  packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
+  next_ = 0;
+  tuple_hash_ = TupleHash(spec.dst, spec.src, spec.dport, spec.sport);
+  ahead_.Reset(0);
+  bytes_ahead_ = unanswered_ = 0;
+  nacked_ = notify_ = marks_wait_ = false;
+  nack_again_ = cnp_from_ = Time{0};
+}
+
+void RoceReceiver::OnData(const Packet& data) {
+  log_.Observe(data);
+  const CnpRule& cnps = shared_->cnps;
+  const bool out_of_order = data.seq > next_;
+  if (cnps.mode != CnpRule::Mode::kNone &&
+      (data.Has(Packet::kCe) || (out_of_order && cnps.on_out_of_order))) {
+    NoteCongestion(data);
+  }
+  if (shared_->settings.is_irn()) return TakeAny(data);
+  TakeInOrder(data);
+}
+
+int64_t RoceReceiver::PayloadOf(uint32_t number) const {
+  const int64_t mss = shared_->sizes.mss;
+  return number + 1 == packets_ ? record().spec.size - number * mss : mss;
+}
+
+// --- Go-back-N ---
+
+void RoceReceiver::TakeInOrder(const Packet& data) {
+  if (data.seq > next_) return Discard(data);
+  if (data.seq < next_) {
+    // InfiniBand acknowledges duplicates: the ACK may have been lost.
+    ++log_.receiver().duplicates;
+    return Answer(data, PacketKind::kAck);
+  }
+  if (!ahead_.Contains(next_)) log_.OnFirstArrival(next_);
+  log_.OnAccepted(data.data.payload);
+  AcceptNext(data.seq);
+  ahead_.AdvanceTo(next_);
+  nacked_ = false;
+  if (++unanswered_ >= shared_->settings.ack_interval || next_ == packets_) {
+    Answer(data, PacketKind::kAck);
+  }
+}
+
+void RoceReceiver::Discard(const Packet& data) {
+  ++log_.receiver().discarded;
+  if (!ahead_.Contains(data.seq)) {
+    log_.OnFirstArrival(data.seq);
+    ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
+  }
+  const RoceSettings& settings = shared_->settings;
+  const bool may_repeat =
+      settings.nack == RoceSettings::Nack::kTimer && host_->now() >= nack_again_;
+  if (nacked_ && !may_repeat) return;
+  nacked_ = true;
+  nack_again_ = host_->now() + settings.nack_interval;
+  Answer(data, PacketKind::kNack);
+}
+
+void RoceReceiver::AcceptNext(uint32_t number) {
+  next_ = number + 1;
+  if (next_ == packets_) log_.OnComplete();
+}
+
+// --- IRN ---
+
+// Every packet is answered. One that came again beyond a hole is reported again: the first report
+// may have been lost.
+void RoceReceiver::TakeAny(const Packet& data) {
+  if (data.seq < next_ || ahead_.Contains(data.seq)) {
+    ++log_.receiver().duplicates;
+  } else if (Keep(data)) {
+    return Answer(data, PacketKind::kAck);
+  }
+  Answer(data, data.seq > next_ ? PacketKind::kNack : PacketKind::kAck);
+}
+
+// Returns whether a packet that is new was the one expected.
+bool RoceReceiver::Keep(const Packet& data) {
+  log_.OnFirstArrival(data.seq);
+  log_.OnAccepted(data.data.payload);
+  if (data.seq != next_) {
+    ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
+    bytes_ahead_ += data.data.payload;
+    int64_t& most = log_.receiver().max_out_of_order_bytes;
+    most = std::max(most, bytes_ahead_);
+    return false;
+  }
+  const uint32_t filled = ahead_.empty() ? next_ + 1 : ahead_.FirstMissing(next_ + 1);
+  for (uint32_t number = next_ + 1; number < filled; ++number) bytes_ahead_ -= PayloadOf(number);
+  AcceptNext(filled - 1);
+  ahead_.AdvanceTo(next_);
+  return true;
+}
+
+// --- What is sent back ---
+
+// DCQCN's notification point (Zhu et al., SIGCOMM 2015, section 3.1).
+void RoceReceiver::NoteCongestion(const Packet& data) {
+  const CnpRule& cnps = shared_->cnps;
+  if (cnps.mode == CnpRule::Mode::kAckFlag) {
+    notify_ = true;
+    return;
+  }
+  if (host_->now() >= cnp_from_) return SendCnp(data.sent);
+  marked_sent_ = data.sent;
+  if (!cnps.trailing || marks_wait_) return;
+  marks_wait_ = true;
+  host_->SetTimer(cnp_from_, TimerKey(FlowTimer::kNotify, id()));
+}
+
+// A CNP sent at the same instant, for a packet, has put the next one off.
+void RoceReceiver::OnTimer() {
+  if (marks_wait_ && host_->now() >= cnp_from_) SendCnp(marked_sent_);
+}
+
+void RoceReceiver::SendCnp(Time echo) {
+  marks_wait_ = false;
+  cnp_from_ = host_->now() + shared_->cnps.interval;
+  NewControl(PacketKind::kCnp, echo);
+  host_->SendControl();
+}
+
+// An ACK says what is expected next, and a NACK also what came instead.
+void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
+  unanswered_ = 0;
+  Packet& answer = NewControl(kind, data.sent);
+  answer.seq = next_;
+  if (kind == PacketKind::kNack) answer.nack.trigger = data.seq;
+  if (data.Has(Packet::kCe)) answer.Set(Packet::kEce);
+  if (notify_) answer.Set(Packet::kNotify);
+  notify_ = false;
+  if (host_->Wants(HostPolicy::kSendAck)) host_->policy().OnSendAck(host_->view(), data, answer);
+  host_->SendControl();
+}
+
+Packet& RoceReceiver::NewControl(PacketKind kind, Time echo) {
+  const FlowSpec& spec = record().spec;
+  Packet& packet = host_->ControlSlot();
+  packet.kind = kind;
+  packet.sent = echo;
+  packet.flow = spec.id;
+  packet.tuple_hash = tuple_hash_;
+  packet.src = spec.dst;
+  packet.dst = spec.src;
+  packet.bytes = static_cast<uint16_t>(shared_->sizes.ack);
+  packet.priority = static_cast<uint8_t>(shared_->settings.control_priority);
+  return packet;
+}
+
+}  // namespace heddle

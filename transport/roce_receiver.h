@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of a RoCEv2 queue pair: what it takes, what it acknowledges or asks for again,
+// and when it tells the sender of congestion.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/flow.h"
+#include "fabric/host.h"
+#include "transport/receiver_log.h"
+#include "transport/roce_sender.h"
+#include "transport/segment_set.h"
+
+namespace heddle {
+
+class RoceReceiver {
+ public:
+  // Expects `spec`. The slot may have held another flow before.
+  void Open(const FlowSpec& spec, Host& host, const RoceShared& shared);
+
+  void OnData(const Packet& data);
+
+  // The end of an interval between CNPs.
+  void OnTimer();
+
+  void OnFlowEnded(const FlowEnded& ended) { log_.OnFlowEnded(ended); }
+  const FlowRecord& record() const { return log_.record(); }
+
+  FlowId id() const { return record().spec.id; }
+  size_t memory_bytes() const { return ahead_.memory_bytes() + log_.memory_bytes(); }
+
+ private:
+  void TakeInOrder(const Packet& data);
+  void Discard(const Packet& data);
+  void TakeAny(const Packet& data);
+  bool Keep(const Packet& data);
+  void AcceptNext(uint32_t number);
+  int64_t PayloadOf(uint32_t number) const;
+
+  void NoteCongestion(const Packet& data);
+  void SendCnp(Time echo);
+  void Answer(const Packet& data, PacketKind kind);
+  Packet& NewControl(PacketKind kind, Time echo);
+
+  uint32_t next_ = 0;  // The packet expected.
+  uint32_t packets_ = 0;
+  uint32_t tuple_hash_ = 0;  // Of what is sent back.
+  SegmentSet ahead_;         // Packets that came before the one expected, kept (IRN) or not.
+  int64_t bytes_ahead_ = 0;  // Kept.
+  int64_t unanswered_ = 0;   // In-order packets since the last ACK.
+  bool nacked_ = false;      // The expected packet has been asked for.
+  Time nack_again_;          // When it may be asked for again (nack: timer).
+  bool notify_ = false;      // The next ACK or NACK is a CNP too.
+  bool marks_wait_ = false;  // For cnp_from_ (trailing CNPs).
+  Time cnp_from_;            // When the next CNP may be sent.
+  Time marked_sent_;         // When the last marked packet was sent.
+  Host* host_ = nullptr;
+  const RoceShared* shared_ = nullptr;
+  ReceiverLog log_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "transport/roce_sender.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace heddle {
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<uint32_t>::max();
+
+}  // namespace
+
+void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const RoceShared& shared) {
+  host_ = &host;
+  shared_ = &shared;
+  spec_ = spec;
+  slot_ = slot;
+  packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
+  una_ = nxt_ = end_ = tx_id_ = 0;
+  gone_back_to_ = -1;
+  copies_.clear();
+  repair_.Reset();
+  judge_.Reset();
+  rtt_ = RttEstimator();
+  rto_ = pace_ = control_timer_ = LazyTimer();
+  record_ = SenderRecord{.packets = packets_};
+  flow_ = HostFlow{.id = spec.id,
+                   .src = spec.src,
+                   .dst = spec.dst,
+                   .tuple_hash = TupleHash(spec.src, spec.dst, spec.sport, spec.dport),
+                   .size = spec.size};
+  next_avail_ = host.now();
+  rate_ = RateState();
+  rate_.line = rate_.rate = static_cast<double>(host.nic().rate().bps);
+  const int64_t wire = shared.sizes.DataPacket(shared.sizes.mss) + shared.sizes.wire_overhead;
+  rate_.packet_bits = static_cast<double>(wire * 8);
+  paced_rate_ = rate_.line;
+  shared.control->Start(rate_);
+  SetBandwidthDelay();
+  FollowControl();
+  if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
+  GetReady();
+}
+
+// IRN's limit is a number of packets; a window in bytes lets one more begin as long as it is not
+// full.
+void RoceSender::SetBandwidthDelay() {
+  const RoceSettings& settings = shared_->settings;
+  bdp_packets_ = kNoLimit;
+  if (!settings.uses_bdp()) return;
+  const auto from_network = [&] {
+    return settings.bdp_scope == RoceSettings::Scope::kPair
+               ? shared_->bandwidth_delay->Between(spec_.src, spec_.dst)
+               : shared_->bandwidth_delay->Largest();
+  };
+  const Bytes bdp = settings.bdp ? *settings.bdp : from_network();
+  bdp_packets_ = static_cast<double>(bdp.count) / static_cast<double>(shared_->sizes.mss);
+}
+
+// --- Sending ---
+
+bool RoceSender::HasWork() const {
+  if (IsIrn() && repair_.HasLost(una_)) return true;
+  return nxt_ < packets_ && nxt_ - una_ < window_;
+}
+
+void RoceSender::GetReady() {
+  if (in_round_ || !HasWork()) return;
+  if (host_->now() < next_avail_) return Set(pace_, FlowTimer::kPace, next_avail_);
+  in_round_ = true;
+  host_->Ready(slot_);
+}
+
+Transport::Pulled RoceSender::Pull(Packet& packet) {
+  in_round_ = false;
+  if (!HasWork() || host_->now() < next_avail_) {
+    GetReady();
+    return {.sent = false, .more = false};
+  }
+  Build(IsIrn() && repair_.HasLost(una_) ? repair_.TakeLost(una_) : nxt_, packet);
+  Pace(packet.bytes + shared_->sizes.wire_overhead);
+  shared_->control->OnSent(rate_, packet.bytes, host_->now());
+  FollowControl();
+  RestartTimer();
+  in_round_ = HasWork() && next_avail_ <= host_->now();
+  if (!in_round_) GetReady();
+  return {.sent = true, .more = in_round_};
+}
+
+void RoceSender::Build(uint32_t number, Packet& packet) {
+  const Time now = host_->now();
+  const uint32_t tx_id = tx_id_++;
+  if (number < end_) {
+    uint32_t& copy = copies_[number - una_];
+    ++record_.retransmissions;
+    judge_.OnRetransmission(copy, now);
+    if (judge_.HasMany()) judge_.Settle(now - shared_->close_delay / 2, record_);
+    copy = tx_id;
+    packet.Set(Packet::kRetransmission);
+  } else {
+    copies_.push_back(tx_id);
+    ++end_;
+  }
+  if (number == nxt_) ++nxt_;
+
+  const int64_t payload = PayloadOf(number);
+  packet.Set(Packet::kEct);
+  packet.sent = now;
+  packet.flow = flow_.id;
+  packet.tuple_hash = flow_.tuple_hash;
+  packet.seq = number;
+  packet.src = flow_.src;
+  packet.dst = flow_.dst;
+  packet.bytes = static_cast<uint16_t>(shared_->sizes.DataPacket(payload));
+  packet.priority = static_cast<uint8_t>(shared_->settings.priority);
+  packet.data.tx_id = tx_id;
+  packet.data.payload = static_cast<uint32_t>(payload);
+  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
+  flow_.bytes_sent += payload;
+}
+
+// At the line's own rate the NIC is the clock: pacing would only add rounding.
+void RoceSender::Pace(int64_t wire_bytes) {
+  paced_from_ = host_->now();
+  paced_bits_ = static_cast<double>(wire_bytes * 8);
+  paced_rate_ = rate_.rate;
+  next_avail_ = paced_from_ + Gap();
+}
+
+Duration RoceSender::Gap() const {
+  if (paced_rate_ >= rate_.line) return Duration{0};
+  const double ps =
+      std::ceil(paced_bits_ * static_cast<double>(kPicosecondsPerSecond) / paced_rate_);
+  return {ps < static_cast<double>(kNever.ps) ? static_cast<int64_t>(ps) : kNever.ps};
+}
+
+// --- Acknowledgements ---
+
+void RoceSender::OnAck(const Packet& ack) {
+  const Time now = host_->now();
+  const bool is_nack = ack.kind == PacketKind::kNack;
+  const Duration rtt = now - ack.sent;
+  if (is_nack) ++record_.nacks;
+  if (ack.Has(Packet::kNotify)) TakeCnp();
+  const uint32_t una = una_;
+  const int64_t newly_acked = ack.seq > una_ ? Advance(ack.seq) : 0;
+  const bool fresh =
+      IsIrn() && is_nack && ack.nack.trigger >= una_ && repair_.OnArrived(ack.nack.trigger);
+  rtt_.Sample(rtt);
+  flow_.srtt = rtt_.srtt();
+  if (host_->Wants(HostPolicy::kAck)) {
+    const int64_t sacked = fresh ? PayloadOf(ack.nack.trigger) : 0;
+    host_->policy().OnAck(host_->view(), flow_, ack,
+                          {newly_acked, sacked, rtt, ack.Has(Packet::kEce)});
+  }
+  if (una_ == packets_) return Finish();
+  shared_->control->OnAck(rate_, {now, rtt, una_ - una, newly_acked, ack.hops + 1});
+  if (is_nack) OnNack(ack);
+  FollowControl();
+  RestartTimer();
+  GetReady();
+}
+
+// Returns the payload that is acknowledged by it.
+int64_t RoceSender::Advance(uint32_t una) {
+  int64_t acked = 0;
+  for (; una_ < una; ++una_) {
+    acked += PayloadOf(una_);
+    copies_.pop_front();
+  }
+  nxt_ = std::max(nxt_, una_);  // It may cover what was sent before going back.
+  if (IsIrn()) repair_.AdvanceTo(una_);
+  return acked;
+}
+
+void RoceSender::OnCnp() {
+  TakeCnp();
+  FollowControl();
+  GetReady();
+}
+
+void RoceSender::TakeCnp() {
+  ++record_.cnps;
+  shared_->control->OnCnp(rate_, host_->now());
+}
+
+// --- Losses ---
+
+void RoceSender::OnNack(const Packet& nack) {
+  if (IsIrn()) return RepairFrom(nack);
+  // One that an ACK has overtaken says nothing new; and what is about to be sent needs no other
+  // reason.
+  if (nack.seq < una_ || nxt_ == una_) return;
+  nxt_ = una_;
+  if (una_ == gone_back_to_) return;  // The same gap once more (nack: timer).
+  gone_back_to_ = una_;
+  OnLossFound();
+}
+
+void RoceSender::RepairFrom(const Packet& nack) {
+  if (repair_.recovering() || nack.nack.trigger < una_) return;
+  if (repair_.arrived() < static_cast<uint32_t>(shared_->settings.nack_threshold)) return;
+  repair_.BeginRecovery(una_, end_);
+  OnLossFound();
+}
+
+void RoceSender::OnLossFound() {
+  ++record_.fast_retransmits;
+  judge_.OnFastRetransmit(copies_[0], host_->now());
+  shared_->control->OnLoss(rate_, host_->now());
+  if (host_->Wants(HostPolicy::kLoss)) {
+    host_->policy().OnLoss(host_->view(), flow_, LossSign::kDuplicateAcks);
+  }
+}
+
+void RoceSender::OnTimeout() {
+  ++record_.timeouts;
+  if (IsIrn()) {
+    repair_.OnTimeout(una_, end_);
+  } else {
+    nxt_ = una_;
+  }
+  shared_->control->OnTimeout(rate_, host_->now());
+  if (host_->Wants(HostPolicy::kLoss)) {
+    host_->policy().OnLoss(host_->view(), flow_, LossSign::kTimeout);
+  }
+  FollowControl();
+  RestartTimer();
+  GetReady();
+}
+
+// --- Timers ---
+
+// What the congestion control has decided takes effect.
+void RoceSender::FollowControl() {
+  const RoceSettings& settings = shared_->settings;
+  const double share =
+      settings.window == RoceSettings::Window::kBdpVar ? rate_.rate / rate_.line : 1.0;
+  const double bdp = bdp_packets_ * std::min(share, 1.0);
+  const double limit =
+      IsIrn() ? std::min(std::floor(bdp_packets_), std::ceil(bdp)) : std::ceil(bdp);
+  window_ = static_cast<uint32_t>(std::clamp(std::min(limit, rate_.window), 1.0, kNoLimit));
+  if (rate_.deadline != control_timer_.deadline) {
+    Set(control_timer_, FlowTimer::kRate, rate_.deadline);
+  }
+  if (settings.retime_on_rate_change && rate_.rate != paced_rate_ && next_avail_ > host_->now()) {
+    paced_rate_ = rate_.rate;
+    next_avail_ = std::max(host_->now(), paced_from_ + Gap());
+  }
+}
+
+void RoceSender::RestartTimer() {
+  const bool waits = una_ < end_ && (IsIrn() || shared_->settings.rto);
+  Set(rto_, FlowTimer::kRetransmit, waits ? host_->now() + Rto() : kNever);
+}
+
+Duration RoceSender::Rto() const {
+  const RoceSettings& settings = shared_->settings;
+  if (!IsIrn()) return *settings.rto;
+  return in_flight() <= settings.rto_low_packets ? settings.rto_low : settings.rto_high;
+}
+
+void RoceSender::OnTimer(FlowTimer kind) {
+  if (kind == FlowTimer::kRetransmit) {
+    if (IsDue(rto_, kind)) OnTimeout();
+  } else if (kind == FlowTimer::kPace) {
+    if (IsDue(pace_, kind)) GetReady();
+  } else if (IsDue(control_timer_, kind)) {
+    rate_.deadline = kNever;
+    shared_->control->OnTimer(rate_, host_->now());
+    FollowControl();
+    GetReady();
+  }
+}
+
+// --- The end ---
+
+void RoceSender::Finish() {
+  record_.done = host_->now();
+  Set(rto_, FlowTimer::kRetransmit, kNever);
+  Set(pace_, FlowTimer::kPace, kNever);
+  Set(control_timer_, FlowTimer::kRate, kNever);
+  host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, flow_.id));
+  if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
+}
+
+const SenderRecord& RoceSender::Settle(Time known) {
+  record_.packets_sent = tx_id_;
+  judge_.Settle(known, record_);
+  return record_;
+}
+
+}  // namespace heddle

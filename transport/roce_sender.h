@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of a RoCEv2 queue pair (QP); a flow is one message over a QP of its own. It
+// starts at line rate, without a handshake; each packet waits for its time by the rate that the
+// congestion control allows. Losses are repaired by go-back-N (InfiniBand's reliable connections)
+// or by selective repeat (IRN).
+//
+// Sequence numbers count packets of the MTU.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/packet.h"
+#include "core/ring.h"
+#include "core/units.h"
+#include "fabric/flow.h"
+#include "fabric/host.h"
+#include "fabric/host_policy.h"
+#include "fabric/transport.h"
+#include "transport/flow_timers.h"
+#include "transport/judge.h"
+#include "transport/rate_control.h"
+#include "transport/roce_settings.h"
+#include "transport/rtt.h"
+#include "transport/selective_repeat.h"
+#include "transport/transports.h"
+
+namespace heddle {
+
+// What all flows of an experiment share.
+struct RoceShared {
+  RoceSettings settings;
+  PacketSizes sizes;
+  std::unique_ptr<const RateControl> control;
+  CnpRule cnps;
+  const BandwidthDelay* bandwidth_delay;  // Null if no window follows from it.
+  Duration close_delay;                   // From the end of the sender to the end of the receiver.
+};
+
+class RoceSender {
+ public:
+  // Begins `spec` at this instant. The slot may have held another flow before.
+  void Start(const FlowSpec& spec, uint32_t slot, Host& host, const RoceShared& shared);
+
+  void OnAck(const Packet& ack);  // Or a NACK.
+  void OnCnp();
+  Transport::Pulled Pull(Packet& packet);
+
+  // A timer of this kind has fired.
+  void OnTimer(FlowTimer kind);
+
+  void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
+
+  // The counters, with the cases decided whose drops are all known.
+  const SenderRecord& Settle(Time known);
+
+  FlowId id() const { return flow_.id; }
+  const FlowSpec& spec() const { return spec_; }
+  bool done() const { return record_.done != kNever; }
+  const RateState& rate() const { return rate_; }
+  uint32_t in_flight() const { return end_ - una_; }
+  size_t memory_bytes() const {
+    return copies_.capacity() * sizeof(uint32_t) + repair_.memory_bytes() + judge_.memory_bytes();
+  }
+
+ private:
+  bool IsIrn() const { return shared_->settings.is_irn(); }
+  int64_t PayloadOf(uint32_t packet) const {
+    const int64_t mss = shared_->sizes.mss;
+    return packet + 1 == packets_ ? spec_.size - packet * mss : mss;
+  }
+
+  void SetBandwidthDelay();
+  bool HasWork() const;
+  void GetReady();
+  void Build(uint32_t number, Packet& packet);
+  void Pace(int64_t wire_bytes);
+  Duration Gap() const;
+
+  int64_t Advance(uint32_t una);
+  void TakeCnp();
+  void OnNack(const Packet& nack);
+  void RepairFrom(const Packet& nack);
+  void OnLossFound();
+  void OnTimeout();
+
+  void FollowControl();
+  void RestartTimer();
+  Duration Rto() const;
+  void Set(LazyTimer& timer, FlowTimer kind, Time deadline) {
+    timer.Set(*host_, TimerKey(kind, flow_.id), deadline);
+  }
+  bool IsDue(LazyTimer& timer, FlowTimer kind) {
+    return timer.IsDue(*host_, TimerKey(kind, flow_.id));
+  }
+  void Finish();
+
+  // Touched by every ACK and every packet.
+  uint32_t una_ = 0;  // The first packet not acknowledged.
+  uint32_t nxt_ = 0;  // The next to send; below end_ only when go-back-N has gone back.
+  uint32_t end_ = 0;  // One past the highest ever sent.
+  uint32_t packets_ = 0;
+  int64_t gone_back_to_ = -1;  // On account of a NACK, the last time.
+  uint32_t window_ = 0;        // Packets that may be in flight.
+  uint32_t tx_id_ = 0;
+  uint32_t slot_ = 0;
+  bool in_round_ = false;  // The NIC holds this slot; it may outlive the flow.
+  Time next_avail_;        // When the rate allows another packet.
+  Time paced_from_;        // When the last one left,
+  double paced_bits_ = 0;  // and how long it was.
+  double paced_rate_ = 0;
+  RateState rate_;
+  LazyTimer rto_;
+  LazyTimer pace_;
+  LazyTimer control_timer_;
+  Ring<uint32_t> copies_;   // Of packets [una_, end_): the number of the latest transmission.
+  SelectiveRepeat repair_;  // IRN.
+  double bdp_packets_ = 0;
+  RttEstimator rtt_;  // For the load balancer.
+  Host* host_ = nullptr;
+  const RoceShared* shared_ = nullptr;
+  HostFlow flow_;
+  FlowSpec spec_;
+  SenderRecord record_;
+  RetransmissionJudge judge_;
+};
+
+}  // namespace heddle

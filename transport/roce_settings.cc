@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "transport/roce_settings.h"
+
+namespace heddle {
+namespace {
+
+// IP 20, UDP 8, BTH 12, ICRC 4.
+constexpr int64_t kRoceV2Header = 44;
+constexpr int64_t kEthernetHeader = 18;  // With the frame check sequence.
+constexpr int64_t kMinFrame = 64;
+constexpr int64_t kPreambleAndGap = 20;
+
+int64_t DefaultMtu(RoceSettings::Framing framing) {
+  switch (framing) {
+    case RoceSettings::Framing::kRoceV2:
+      return 1024;
+    case RoceSettings::Framing::kNs3Rdma:
+      return 1000;
+    case RoceSettings::Framing::kIp1500:
+      break;
+  }
+  return 1460;
+}
+
+}  // namespace
+
+void RoceSettings::Declare(Fields& fields) {
+  fields.Choice(
+      "framing", framing,
+      {{"rocev2", Framing::kRoceV2}, {"ns3_rdma", Framing::kNs3Rdma}, {"ip1500", Framing::kIp1500}},
+      "rocev2: 62 bytes of headers buffered, 20 more of preamble and gap on the wire, 64-byte "
+      "minimum; ns3_rdma: 48 bytes of headers and ACKs of 60, as in HPCC's and ConWeave's "
+      "simulators; ip1500: 40 bytes of headers, ACKs of 40.");
+  fields.AddOr("auto", "mtu", mtu, Between<int64_t>(256, 9000),
+               "Payload of a full packet in bytes. auto: 1024 (rocev2), 1000 (ns3_rdma), 1460 "
+               "(ip1500).");
+  fields.Choice("recovery", recovery, {{"gbn", Recovery::kGoBackN}, {"irn", Recovery::kIrn}},
+                "gbn: go-back-N, as commodity NICs do; irn: selective repeat with a window of one "
+                "bandwidth-delay product (Mittal et al., SIGCOMM 2018).");
+  fields.Choice("nack", nack, {{"per_gap", Nack::kPerGap}, {"timer", Nack::kTimer}},
+                "gbn: one NACK until the expected packet has come (per_gap), or another one every "
+                "nack_interval while packets come out of order (timer).");
+  fields.Add("nack_interval", nack_interval, {.above = Duration{0}, .at_most = 1_s},
+             "Of nack: timer.");
+  fields.Add("ack_interval", ack_interval, Between<int64_t>(1, 1000),
+             "gbn: in-order packets per ACK; the last one of a flow is always acknowledged at "
+             "once. irn acknowledges every packet.");
+  fields.AddOr("never", "rto", rto, {.above = Duration{0}, .at_most = 100_s},
+               "gbn: retransmission timeout, not doubled.");
+  fields.Add("nack_threshold", nack_threshold, Between<int64_t>(1, 65'535),
+             "irn: packets that came out of order after which those before them count as lost.");
+  fields.Add("rto_low", rto_low, {.above = Duration{0}, .at_most = 100_s},
+             "irn: timeout with few packets in flight, where a lost tail cannot cause a NACK.");
+  fields.Add("rto_high", rto_high, {.above = Duration{0}, .at_most = 100_s},
+             "irn: timeout otherwise.");
+  fields.Add("rto_low_packets", rto_low_packets, Between<int64_t>(0, 65'535),
+             "irn: so many packets are few.");
+  fields.Choice("window", window,
+                {{"none", Window::kNone}, {"bdp", Window::kBdp}, {"bdp_var", Window::kBdpVar}},
+                "Limit of what is in flight: none; bdp; or bdp_var, which shrinks with the rate. "
+                "With irn the "
+                "bdp is a limit in any case.");
+  fields.Choice("bdp_scope", bdp_scope, {{"pair", Scope::kPair}, {"max", Scope::kMax}},
+                "bdp: auto is that of the two hosts, or the largest of all pairs.");
+  fields.AddOr("auto", "bdp", bdp, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
+               "Bandwidth-delay product in bytes of payload. auto: propagation both ways and one "
+               "packet's payload over each link on the way there, times the least rate.");
+  fields.Add("retime_on_rate_change", retime_on_rate_change,
+             "A new rate also moves the packet that waits for its time already.");
+  fields.Add("priority", priority, Between<int64_t>(0, 7), "Priority class of data packets.");
+  fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
+             "Priority class of ACKs, NACKs and CNPs.");
+  fields.Require(rto_low <= rto_high, "rto_high", "is less than rto_low");
+}
+
+PacketSizes SizesOf(const RoceSettings& settings) {
+  PacketSizes sizes{.mss = settings.mtu.value_or(DefaultMtu(settings.framing)),
+                    .data_overhead = kRoceV2Header + kEthernetHeader,
+                    .min_packet = kMinFrame,
+                    .ack = kMinFrame,
+                    .wire_overhead = kPreambleAndGap};
+  switch (settings.framing) {
+    case RoceSettings::Framing::kRoceV2:
+      break;
+    case RoceSettings::Framing::kNs3Rdma:
+      // Ethernet 14, IP 20, UDP 8, sequence number and priority 6.
+      sizes.data_overhead = 48;
+      sizes.min_packet = sizes.wire_overhead = 0;
+      sizes.ack = 60;
+      break;
+    case RoceSettings::Framing::kIp1500:
+      sizes.data_overhead = sizes.ack = 40;
+      sizes.min_packet = sizes.wire_overhead = 0;
+      break;
+  }
+  return sizes;
+}
+
+}  // namespace heddle

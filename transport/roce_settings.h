@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be set about RoCEv2, its congestion control aside.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/units.h"
+#include "settings/fields.h"
+#include "transport/packet_sizes.h"
+
+namespace heddle {
+
+struct RoceSettings {
+  enum class Framing { kRoceV2, kNs3Rdma, kIp1500 };
+  enum class Recovery { kGoBackN, kIrn };
+  enum class Nack { kPerGap, kTimer };
+  enum class Window { kNone, kBdp, kBdpVar };
+  enum class Scope { kPair, kMax };
+
+  Framing framing = Framing::kRoceV2;
+  std::optional<int64_t> mtu;  // Payload of a full packet; not set: that of the framing.
+  Recovery recovery = Recovery::kGoBackN;
+
+  // Go-back-N.
+  Nack nack = Nack::kPerGap;
+  Duration nack_interval = 4_us;
+  int64_t ack_interval = 1;
+  std::optional<Duration> rto = 4_ms;  // Not set: never.
+
+  // IRN.
+  int64_t nack_threshold = 1;
+  Duration rto_low = 100_us;
+  Duration rto_high = 320_us;
+  int64_t rto_low_packets = 3;
+
+  Window window = Window::kNone;
+  Scope bdp_scope = Scope::kPair;
+  std::optional<Bytes> bdp;  // Of payload; not set: from the network.
+  bool retime_on_rate_change = false;
+  int64_t priority = 3;
+  int64_t control_priority = 0;
+
+  bool is_irn() const { return recovery == Recovery::kIrn; }
+  bool uses_bdp() const { return is_irn() || window != Window::kNone; }
+
+  void Declare(Fields& fields);
+};
+
+// The sizes of packets under these settings.
+PacketSizes SizesOf(const RoceSettings& settings);
+
+}  // namespace heddle

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// IRN's loss recovery at the sender (Mittal et al., SIGCOMM 2018, section 3.1): which packets to
+// send again. Packets are numbered; `una` is the first not acknowledged in order, `end` is one past
+// the highest sent.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/segment_set.h"
+
+namespace heddle {
+
+class SelectiveRepeat {
+ public:
+  void Reset() {
+    arrived_.Reset(0);
+    highest_ = 0;
+    recovering_ = false;
+  }
+
+  // Returns false if `packet`, at or above `una`, was known to have arrived out of order.
+  bool OnArrived(uint32_t packet) {
+    const uint32_t before = arrived_.size();
+    arrived_.Insert(packet, packet + 1, [](uint32_t) {});
+    highest_ = std::max(highest_, packet + 1);
+    if (recovering_) limit_ = std::max(limit_, highest_);
+    return arrived_.size() > before;
+  }
+
+  // Recovery ends when all that had been sent at its beginning has arrived.
+  void AdvanceTo(uint32_t una) {
+    arrived_.AdvanceTo(una);
+    if (una >= recovery_end_) recovering_ = false;
+  }
+
+  // Packets below the highest that has arrived count as lost.
+  void BeginRecovery(uint32_t una, uint32_t end) { Begin(una, end, highest_); }
+
+  // All that is not known to have arrived counts as lost, even if it was sent again already.
+  void OnTimeout(uint32_t una, uint32_t end) { Begin(una, end, end); }
+
+  bool recovering() const { return recovering_; }
+  uint32_t arrived() const { return arrived_.size(); }
+
+  bool HasLost(uint32_t una) const { return recovering_ && FirstLost(una) < limit_; }
+
+  // There must be one. It counts as sent again: a recovery repairs each packet once, and what is
+  // lost twice is left to the timeout.
+  uint32_t TakeLost(uint32_t una) {
+    next_ = FirstLost(una) + 1;
+    return next_ - 1;
+  }
+
+  size_t memory_bytes() const { return arrived_.memory_bytes(); }
+
+ private:
+  uint32_t FirstLost(uint32_t una) const { return arrived_.FirstMissing(std::max(next_, una)); }
+
+  void Begin(uint32_t una, uint32_t end, uint32_t limit) {
+    recovering_ = true;
+    recovery_end_ = end;
+    next_ = una;
+    limit_ = limit;
+  }
+
+  SegmentSet arrived_;    // Beyond una.
+  uint32_t highest_ = 0;  // One past the highest packet that has arrived.
+  bool recovering_ = false;
+  uint32_t recovery_end_ = 0;
+  uint32_t next_ = 0;   // The first that this recovery has not looked at.
+  uint32_t limit_ = 0;  // Packets from here on don't count as lost.
+};
+
+}  // namespace heddle
