@@ -44,7 +44,8 @@ void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Tcp
   board_.Reset();
   judge_.Reset();
   nxt_ = tx_id_ = dupacks_ = 0;
-  in_round_ = in_recovery_ = resend_first_ = send_cwr_ = partial_ack_seen_ = timed_out_ = false;
+  // in_round_ belongs to the slot: the NIC may still hold a turn of the flow that was here before.
+  in_recovery_ = resend_first_ = send_cwr_ = partial_ack_seen_ = timed_out_ = false;
   window_ = CongestionWindow{.mss = static_cast<double>(mss)};
   window_.cwnd = window_.mss * static_cast<double>(shared.settings.iw);
   rtt_ = RttEstimator();
