@@ -44,7 +44,6 @@ std::vector<uint32_t> TopVertices(const Graph& graph) {
   return vertices;
 }
 
-// A name without the number of a parallel link means all of them.
 std::string_view WithoutNumber(std::string_view link) { return link.substr(0, link.find('#')); }
 
 // "host0-leaf0 to host7-leaf1 and leaf0-spine0 to leaf1-spine3"
@@ -103,8 +102,7 @@ class LinkPicker {
   void PickNamed(const std::string& name, size_t index) {
     bool found = false;
     for (size_t l = 0; l < graph_.links.size(); ++l) {
-      const std::string& link = graph_.links[l].name;
-      if (link != name && WithoutNumber(link) != name) continue;
+      if (!Means(name, graph_.links[l])) continue;
       picked_.insert(l);
       found = true;
     }
@@ -135,6 +133,10 @@ class LinkPicker {
 };
 
 }  // namespace
+
+bool Means(std::string_view name, const Graph::Link& link) {
+  return link.name == name || WithoutNumber(link.name) == name;
+}
 
 void LinkSettings::Declare(Fields& fields) {
   fields.Add("rate", rate, kLinkRates, "Rate of each direction.");

@@ -28,6 +28,9 @@ struct LinkSettings {
   Channel channel() const { return {rate, delay}; }
 };
 
+// Whether `name` means `link`: without the number of a parallel link, it means all of them.
+bool Means(std::string_view name, const Graph::Link& link);
+
 // Some links, and how they differ from the others. The switches of the top tier can be meant as a
 // whole; a topology has its own word for them, which names the settings.
 struct LinkChange {

@@ -30,9 +30,7 @@ std::set<uint32_t> LinksOf(const ScheduledChange& change, Rng rng, const std::st
   };
   for (size_t i = 0; i < change.links.size(); ++i) {
     const std::string& name = change.links[i];
-    const auto is_named = [&](const Graph::Link& link) {
-      return link.name == name || link.name.substr(0, link.name.find('#')) == name;
-    };
+    const auto is_named = [&](const Graph::Link& link) { return Means(name, link); };
     pick(fmt::format("{}.links[{}]", path, i), is_named, "link", name);
   }
   for (size_t i = 0; i < change.switches.size(); ++i) {
