@@ -33,8 +33,15 @@ std::vector<uint16_t> Interleave(std::span<const PathChoice> paths, Weights weig
   for (const PathChoice& path : paths) total += path.weight;
   // Capacities without a small common measure are rounded, so that the order stays short.
   const auto weight = [&, unit = std::max<int64_t>(1, total / kLongestOrder)](size_t i) -> int64_t {
-    return weights == Weights::kEqual ? 1 : std::max<int64_t>(1, paths[i].weight / unit);
+    return std::max<int64_t>(1, paths[i].weight / unit);
   };
+  const auto is_like_first = [&](const PathChoice& path) {
+    return path.weight == paths.front().weight;
+  };
+  if (weights == Weights::kEqual || std::ranges::all_of(paths, is_like_first)) {
+    for (const PathChoice& path : paths) order.push_back(path.id);
+    return order;
+  }
   total = 0;
   for (size_t i = 0; i < paths.size(); ++i) total += weight(i);
   // Smooth weighted round robin: every path earns its weight, the richest goes and pays for all.
