@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// In steady state nothing allocates per packet, in any part of a run. This program counts what it
+// allocates.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "tests/support/experiment_kit.h"
+
+namespace {
+
+std::atomic<int64_t> allocations{0};
+
+void* Counted(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return Counted(size); }
+void* operator new[](std::size_t size) { return Counted(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+
+namespace heddle {
+namespace {
+
+struct Cost {
+  int64_t allocations;
+  int64_t hops;
+};
+
+Cost CostOf(const std::string& transport, const std::string& lb, const std::string& t_max) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4}\n"
+      "transport: " +
+      transport + "\nlb: " + lb +
+      "\n"
+      "workload: [{kind: permutation, size: 1GB, cross_rack: true}]\n"
+      "measure: {unfinished: drop, t_max: " +
+      t_max + "}\n");
+  const int64_t before = allocations;
+  const FinishedRun run = RunExperiment(experiment);
+  return {allocations - before, run.result.packets.hops};
+}
+
+TEST(AllocationTest, APacketCostsNone) {
+  for (const char* transport : {"dctcp", "{kind: dctcp, recovery: newreno}", "tcp",
+                                "{kind: rocev2, recovery: irn}", "rocev2"}) {
+    for (const char* lb : {"ecmp", "rps", "letflow", "presto"}) {
+      SCOPED_TRACE(std::string(transport) + " " + lb);
+      // What grows to its size, such as rings and tables, has grown by the first.
+      const Cost shorter = CostOf(transport, lb, "2ms");
+      const Cost longer = CostOf(transport, lb, "4ms");
+      const int64_t hops = longer.hops - shorter.hops;
+      ASSERT_GT(hops, 10'000);
+      EXPECT_LT(longer.allocations - shorter.allocations, hops / 1'000);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heddle
