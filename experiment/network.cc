@@ -86,8 +86,23 @@ void Network::MakeController() {
   if (plan_.controller) controller_ = plan_.controller(fabric_);
 }
 
+Time Network::NextChange() const { return std::min({NextEvent(), NextReroute(), NextControl()}); }
+
+void Network::Change(Time now) {
+  if (NextEvent() <= now) engine_.DeliverMail();
+  for (; NextEvent() <= now; ++next_event_) Apply(plan_.events[next_event_], now);
+  if (NextReroute() <= now) {
+    reroutes_.pop_front();
+    Reroute();
+  }
+  if (NextControl() > now) return;
+  controller_->Act(now);
+  HEDDLE_CHECK(NextControl() > now, "a controller that acted at {} ps wants to act again at {}",
+               now.ps, NextControl().ps);
+}
+
+// Routes stay as they are until Reroute().
 void Network::Apply(const LinkEvent& event, Time now) {
-  engine_.DeliverMail();
   Graph::Link& link = live_.links[event.link];
   const bool was_up = link.up;
   link.up = event.up.value_or(link.up);
@@ -97,6 +112,9 @@ void Network::Apply(const LinkEvent& event, Time now) {
   }
   SetLink(link.a, event.link, link.a_to_b, link.up, was_up, now);
   SetLink(link.b, event.link, link.b_to_a, link.up, was_up, now);
+  if (!event.up) return;
+  const Time due = now + plan_.convergence;
+  if (reroutes_.empty() || reroutes_.back() != due) reroutes_.push_back(due);
 }
 
 // One direction: the port of `vertex`.
@@ -118,6 +136,7 @@ void Network::SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bo
   if (!was_up && up) s.BringUp(port);
 }
 
+// From the links that are up.
 void Network::Reroute() {
   const Routing live(live_);
   ++routes_version_;
@@ -127,13 +146,6 @@ void Network::Reroute() {
     s->SetRoutes(std::move(table));
   }
   if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
-}
-
-void Network::Control(Time now) {
-  if (NextControl() > now) return;
-  controller_->Act(now);
-  HEDDLE_CHECK(NextControl() > now, "a controller that acted at {} ps wants to act again at {}",
-               now.ps, NextControl().ps);
 }
 
 // Ports are numbered in the order of links, at both ends.

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -32,6 +33,8 @@ struct NetworkPlan {
   // Empty, or may return null.
   std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
+  std::span<const LinkEvent> events = {};  // In the order of time.
+  Duration convergence{0};                 // From a failure or repair to new routes.
   int threads = 1;
 };
 
@@ -60,25 +63,15 @@ class Network {
   Engine& engine() { return engine_; }
   const Graph& graph() const { return *plan_.graph; }
 
-  // --- Changes, for the conductor between windows ---
-
-  // Lets `event` happen, which is due `now`. Routes stay as they are until Reroute().
-  void Apply(const LinkEvent& event, Time now);
-
-  // Computes all routes anew, from the links that are up.
-  void Reroute();
-
-  // --- What there is ---
+  // For the conductor, between windows: when a link, the routes or the load balancer's controller
+  // change something next, and to let happen what is due `now`, in that order.
+  Time NextChange() const;
+  void Change(Time now);
 
   const Routing& routing() const { return routing_; }
   size_t hosts() const { return hosts_.size(); }
   Host& host(size_t h) { return *hosts_[h]; }
   std::span<const std::unique_ptr<Switch>> switches() const { return switches_; }
-
-  // For the conductor: when the load balancer's controller acts next, and to let it act if that is
-  // `now`.
-  Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
-  void Control(Time now);
 
   // From the end of a flow's sender to the end of its receiver: long enough that every letter about
   // the flow has been read.
@@ -106,6 +99,13 @@ class Network {
   void MakeNodes();
   void MakeLinks();
   void MakeController();
+  Time NextEvent() const {
+    return next_event_ < plan_.events.size() ? plan_.events[next_event_].at : kNever;
+  }
+  Time NextReroute() const { return reroutes_.empty() ? kNever : reroutes_.front(); }
+  Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
+  void Apply(const LinkEvent& event, Time now);
+  void Reroute();
   Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;
   void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
@@ -117,6 +117,8 @@ class Network {
   Routing routing_;
   std::unique_ptr<PathTable> paths_;
   uint32_t routes_version_ = 1;
+  size_t next_event_ = 0;
+  std::deque<Time> reroutes_;  // When they are due.
   Duration close_delay_;
   std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;

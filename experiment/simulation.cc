@@ -3,7 +3,6 @@
 #include "experiment/simulation.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <span>
 #include <tuple>
@@ -100,15 +99,12 @@ class Director final : public Conductor {
     for (const Forecast& forecast : experiment.forecasts) flows_expected_ += forecast.flows;
   }
 
-  Time Next() override {
-    return std::min({generator_.Next(), NextChange(), network_.NextControl()});
-  }
+  Time Next() override { return std::min({generator_.Next(), links_due_, network_.NextChange()}); }
 
   Time Open(Time start, Time latest) override {
     if (links_due_ <= start) SnapshotLinks(start);
-    ApplyEvents(start);
-    network_.Control(start);
-    const Time end = std::min({latest, NextChange(), network_.NextControl()});
+    network_.Change(start);
+    const Time end = std::min({latest, links_due_, network_.NextChange()});
     while (generator_.Next() < end) StartFlow(generator_.Take());
     return end;
   }
@@ -148,26 +144,6 @@ class Director final : public Conductor {
   }
 
  private:
-  // When the fabric is looked at or changed next.
-  Time NextChange() const {
-    const Time event =
-        next_event_ < experiment_.events.size() ? experiment_.events[next_event_].at : kNever;
-    return std::min({links_due_, event, reroute_due_.empty() ? kNever : reroute_due_.front()});
-  }
-
-  void ApplyEvents(Time now) {
-    const std::vector<LinkEvent>& events = experiment_.events;
-    for (; next_event_ < events.size() && events[next_event_].at <= now; ++next_event_) {
-      network_.Apply(events[next_event_], now);
-      if (!events[next_event_].up) continue;
-      const Time due = now + experiment_.settings.routing.convergence;
-      if (reroute_due_.empty() || reroute_due_.back() != due) reroute_due_.push_back(due);
-    }
-    if (reroute_due_.empty() || reroute_due_.front() > now) return;
-    reroute_due_.pop_front();
-    network_.Reroute();
-  }
-
   void StartFlow(const FlowSpec& spec) {
     network_.host(spec.dst).ExpectFlow(spec);
     network_.host(spec.src).StartFlow(spec);
@@ -241,8 +217,6 @@ class Director final : public Conductor {
   SimulationResult& result_;
 
   Time links_due_;  // When links are looked at next.
-  size_t next_event_ = 0;
-  std::deque<Time> reroute_due_;
   std::vector<FifoPort::Counters> links_before_;
   bool links_started_ = false;
   bool links_ended_ = false;
@@ -266,6 +240,8 @@ NetworkPlan PlanOf(const Experiment& experiment, int threads) {
       .switch_policy = [lb, seed](SwitchId id) { return lb->ForSwitch(id, seed); },
       .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
       .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
+      .events = experiment.events,
+      .convergence = settings.routing.convergence,
       .threads = threads};
 }
 

@@ -94,7 +94,7 @@ void FifoPort::GoDown(Time now, const std::function<void(const Packet&)>& lost) 
       continue;
     }
     wire_bytes_ -= packet.bytes + wire_overhead_;
-    payload_bytes_ -= packet.kind == PacketKind::kData ? packet.data.payload : 0;
+    payload_bytes_ -= PayloadOf(packet);
   }
   if (ps_per_byte_ == 0) odd_busy_ps_ -= QueueingDelay(now).ps;
   dropped_down_ += static_cast<int64_t>(waiting);
@@ -164,7 +164,7 @@ FifoPort::Counters FifoPort::SentBy(Time now) {
     const Packet& waiting = wire_.FromBack(i);
     --sent.packets;
     sent.wire_bytes -= waiting.bytes + wire_overhead_;
-    sent.payload_bytes -= waiting.kind == PacketKind::kData ? waiting.data.payload : 0;
+    sent.payload_bytes -= PayloadOf(waiting);
   }
   sent.busy_ps -= QueueingDelay(now).ps;
   return sent;

@@ -134,6 +134,12 @@ class alignas(64) FifoPort {
     int64_t size;
   };
 
+  // Without a branch: data and ACKs come in no order that could be predicted.
+  static int64_t PayloadOf(const Packet& packet) {
+    const uint32_t is_data = packet.kind == PacketKind::kData ? 1 : 0;
+    return packet.data.payload & (0 - is_data);
+  }
+
   // In the unit of the buffer.
   int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
 
@@ -148,9 +154,7 @@ class alignas(64) FifoPort {
     busy_until_ = departure;
     slot.arrival = arrival;
     wire_bytes_ += wire_bytes;
-    // Without a branch: data and ACKs come in no order that could be predicted.
-    const uint32_t is_data = slot.kind == PacketKind::kData ? 1 : 0;
-    payload_bytes_ += slot.data.payload & (0 - is_data);
+    payload_bytes_ += PayloadOf(slot);
     backlog_ += size;
     if (tail_ - head_ > mask_) [[unlikely]]
       MakeRoom(now);

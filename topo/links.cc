@@ -6,24 +6,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
-#include <utility>
-
-#include "core/random.h"
 
 namespace heddle {
 namespace {
-
-// `count` of `all`, chosen at random, in ascending order.
-std::vector<size_t> Draw(int64_t count, size_t all, Rng& rng) {
-  std::vector<size_t> items(all);
-  std::iota(items.begin(), items.end(), size_t{0});
-  const size_t chosen = std::min(static_cast<size_t>(count), all);
-  rng.MoveToFront(items, chosen);
-  items.resize(chosen);
-  std::ranges::sort(items);
-  return items;
-}
 
 void Change(Graph::Link& link, const LinkChange& change) {
   const auto apply = [&](Channel& channel) {
@@ -66,76 +51,50 @@ std::string NamesOfLinks(const Graph& graph) {
   return names;
 }
 
-// The links that one change names, as indices into the graph's.
-class LinkPicker {
- public:
-  LinkPicker(const Graph& graph, std::string_view top, std::string path, Diagnostics& diagnostics)
-      : graph_(graph),
-        top_(top),
-        tops_(TopVertices(graph)),
-        path_(std::move(path)),
-        diagnostics_(diagnostics) {}
+}  // namespace
 
-  std::set<size_t> Pick(const LinkChange& change, Rng rng) {
-    for (size_t i = 0; i < change.links.size(); ++i) PickNamed(change.links[i], i);
-    for (size_t i = 0; i < change.tops.size(); ++i) {
-      const int64_t count = static_cast<int64_t>(tops_.size());
-      if (change.tops[i] >= count) {
-        diagnostics_.ErrorAt(fmt::format("{}.{}s[{}]", path_, top_, i),
-                             fmt::format("there is no {} {}; there are {}, numbered from 0", top_,
-                                         change.tops[i], count));
-        continue;
-      }
-      PickTop(static_cast<size_t>(change.tops[i]));
-    }
-    CheckCount(fmt::format("random_{}s", top_), change.random_tops, tops_.size());
-    for (const size_t s : Draw(change.random_tops, tops_.size(), rng)) PickTop(s);
-    const size_t fabric_links = graph_.links.size() - graph_.hosts;
-    CheckCount("random_links", change.random_links, fabric_links);
-    for (const size_t l : Draw(change.random_links, fabric_links, rng)) {
-      picked_.insert(graph_.hosts + l);
-    }
-    return picked_;
-  }
-
- private:
-  void PickNamed(const std::string& name, size_t index) {
+void LinkPicker::PickNamed(const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
     bool found = false;
     for (size_t l = 0; l < graph_.links.size(); ++l) {
-      if (!Means(name, graph_.links[l])) continue;
+      const std::string& link = graph_.links[l].name;
+      if (link != names[i] && WithoutNumber(link) != names[i]) continue;
       picked_.insert(l);
       found = true;
     }
-    if (found) return;
-    diagnostics_.ErrorAt(
-        fmt::format("{}.links[{}]", path_, index),
-        fmt::format("no link is called \"{}\"; links are called {}", name, NamesOfLinks(graph_)));
+    if (found) continue;
+    diagnostics_.ErrorAt(fmt::format("{}.links[{}]", path_, i),
+                         fmt::format("no link is called \"{}\"; links are called {}", names[i],
+                                     NamesOfLinks(graph_)));
   }
+}
 
-  void PickTop(size_t index) {
-    for (size_t l = 0; l < graph_.links.size(); ++l) {
-      if (graph_.links[l].b == tops_[index]) picked_.insert(l);
-    }
+void LinkPicker::PickAllOf(uint32_t vertex) {
+  for (size_t l = 0; l < graph_.links.size(); ++l) {
+    if (graph_.links[l].a == vertex || graph_.links[l].b == vertex) picked_.insert(l);
   }
+}
 
-  void CheckCount(std::string_view name, int64_t count, size_t all) {
-    if (count <= static_cast<int64_t>(all)) return;
-    diagnostics_.ErrorAt(fmt::format("{}.{}", path_, name),
+void LinkPicker::PickRandom(int64_t count, Rng& rng) {
+  std::vector<size_t> fabric;
+  for (size_t l = 0; l < graph_.links.size(); ++l) {
+    if (!graph_.IsHost(graph_.links[l].a) && !graph_.IsHost(graph_.links[l].b)) fabric.push_back(l);
+  }
+  for (const size_t i : Draw("random_links", count, fabric.size(), rng)) picked_.insert(fabric[i]);
+}
+
+std::vector<size_t> LinkPicker::Draw(std::string_view key, int64_t count, size_t all, Rng& rng) {
+  if (count > static_cast<int64_t>(all)) {
+    diagnostics_.ErrorAt(fmt::format("{}.{}", path_, key),
                          fmt::format("{} are to be chosen, but there are only {}", count, all));
   }
-
-  const Graph& graph_;
-  const std::string_view top_;
-  const std::vector<uint32_t> tops_;
-  const std::string path_;
-  Diagnostics& diagnostics_;
-  std::set<size_t> picked_;
-};
-
-}  // namespace
-
-bool Means(std::string_view name, const Graph::Link& link) {
-  return link.name == name || WithoutNumber(link.name) == name;
+  std::vector<size_t> items(all);
+  std::iota(items.begin(), items.end(), size_t{0});
+  const size_t chosen = std::min(static_cast<size_t>(count), all);
+  rng.MoveToFront(items, chosen);
+  items.resize(chosen);
+  std::ranges::sort(items);
+  return items;
 }
 
 void LinkSettings::Declare(Fields& fields) {
@@ -168,10 +127,26 @@ void LinkChange::DeclareFor(std::string_view top, Fields& fields) {
 
 void ApplyChange(const LinkChange& change, std::string_view top, size_t index, uint64_t seed,
                  const std::string& path, Graph& graph, Diagnostics& diagnostics) {
-  LinkPicker picker(graph, top, fmt::format("{}[{}]", path, index), diagnostics);
-  for (const size_t l : picker.Pick(change, Rng::Stream(seed, "asymmetry", index))) {
-    Change(graph.links[l], change);
+  const std::string entry = fmt::format("{}[{}]", path, index);
+  const std::vector<uint32_t> tops = TopVertices(graph);
+  Rng rng = Rng::Stream(seed, "asymmetry", index);
+  LinkPicker picker(graph, entry, diagnostics);
+  picker.PickNamed(change.links);
+  for (size_t i = 0; i < change.tops.size(); ++i) {
+    if (static_cast<size_t>(change.tops[i]) < tops.size()) {
+      picker.PickAllOf(tops[static_cast<size_t>(change.tops[i])]);
+      continue;
+    }
+    diagnostics.ErrorAt(fmt::format("{}.{}s[{}]", entry, top, i),
+                        fmt::format("there is no {} {}; there are {}, numbered from 0", top,
+                                    change.tops[i], tops.size()));
   }
+  const std::string random_tops = fmt::format("random_{}s", top);
+  for (const size_t t : picker.Draw(random_tops, change.random_tops, tops.size(), rng)) {
+    picker.PickAllOf(tops[t]);
+  }
+  picker.PickRandom(change.random_links, rng);
+  for (const size_t l : picker.picked()) Change(graph.links[l], change);
 }
 
 }  // namespace heddle

@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/random.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
 #include "topo/graph.h"
@@ -28,8 +31,30 @@ struct LinkSettings {
   Channel channel() const { return {rate, delay}; }
 };
 
-// Whether `name` means `link`: without the number of a parallel link, it means all of them.
-bool Means(std::string_view name, const Graph::Link& link);
+// Links of a graph that a setting names, as indices into Graph::links. Mistakes go to `diagnostics`
+// below the path of that setting.
+class LinkPicker {
+ public:
+  LinkPicker(const Graph& graph, std::string path, Diagnostics& diagnostics)
+      : graph_(graph), path_(std::move(path)), diagnostics_(diagnostics) {}
+
+  // Without the number of a parallel link, a name means all of them.
+  void PickNamed(const std::vector<std::string>& names);
+  void PickAllOf(uint32_t vertex);
+  // `count` of the links between switches.
+  void PickRandom(int64_t count, Rng& rng);
+
+  // `count` of `all`, chosen at random, in ascending order; what `key` asks for.
+  std::vector<size_t> Draw(std::string_view key, int64_t count, size_t all, Rng& rng);
+
+  const std::set<size_t>& picked() const { return picked_; }
+
+ private:
+  const Graph& graph_;
+  const std::string path_;
+  Diagnostics& diagnostics_;
+  std::set<size_t> picked_;
+};
 
 // Some links, and how they differ from the others. The switches of the top tier can be meant as a
 // whole; a topology has its own word for them, which names the settings.

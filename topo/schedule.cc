@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "core/random.h"
@@ -14,46 +13,23 @@
 namespace heddle {
 namespace {
 
-std::set<uint32_t> LinksOf(const ScheduledChange& change, Rng rng, const std::string& path,
-                           const Graph& graph, Diagnostics& diagnostics) {
-  std::set<uint32_t> picked;
-  const auto pick = [&](const std::string& key, const auto& matches, std::string_view noun,
-                        const std::string& name) {
-    bool found = false;
-    for (uint32_t l = 0; l < graph.links.size(); ++l) {
-      if (!matches(graph.links[l])) continue;
-      picked.insert(l);
-      found = true;
-    }
-    if (found) return;
-    diagnostics.ErrorAt(key, fmt::format("no {} is called \"{}\"", noun, name));
-  };
-  for (size_t i = 0; i < change.links.size(); ++i) {
-    const std::string& name = change.links[i];
-    const auto is_named = [&](const Graph::Link& link) { return Means(name, link); };
-    pick(fmt::format("{}.links[{}]", path, i), is_named, "link", name);
-  }
+std::set<size_t> LinksOf(const ScheduledChange& change, Rng rng, const std::string& path,
+                         const Graph& graph, Diagnostics& diagnostics) {
+  LinkPicker picker(graph, path, diagnostics);
+  picker.PickNamed(change.links);
   for (size_t i = 0; i < change.switches.size(); ++i) {
     const std::string& name = change.switches[i];
-    const auto is_at = [&](const Graph::Link& link) {
-      return graph.NameOf(link.a) == name || graph.NameOf(link.b) == name;
-    };
-    pick(fmt::format("{}.switches[{}]", path, i), is_at, "switch with links", name);
+    const auto found = std::ranges::find(graph.switches, name, &Graph::SwitchVertex::name);
+    if (found != graph.switches.end()) {
+      picker.PickAllOf(static_cast<uint32_t>(graph.hosts) +
+                       static_cast<uint32_t>(found - graph.switches.begin()));
+    } else {
+      diagnostics.ErrorAt(fmt::format("{}.switches[{}]", path, i),
+                          fmt::format("no switch with links is called \"{}\"", name));
+    }
   }
-  std::vector<uint32_t> fabric;
-  for (uint32_t l = 0; l < graph.links.size(); ++l) {
-    const Graph::Link& link = graph.links[l];
-    if (!graph.IsHost(link.a) && !graph.IsHost(link.b)) fabric.push_back(l);
-  }
-  if (static_cast<size_t>(change.random_links) > fabric.size()) {
-    diagnostics.ErrorAt(fmt::format("{}.random_links", path),
-                        fmt::format("{} are to be chosen, but there are only {}",
-                                    change.random_links, fabric.size()));
-    return picked;
-  }
-  rng.MoveToFront(fabric, static_cast<size_t>(change.random_links));
-  picked.insert(fabric.begin(), fabric.begin() + change.random_links);
-  return picked;
+  picker.PickRandom(change.random_links, rng);
+  return picker.picked();
 }
 
 void CheckNoBetter(const ScheduledChange& change, const Graph::Link& link, const std::string& path,
@@ -105,9 +81,10 @@ std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint
       up = change.state == ScheduledChange::State::kUp;
     }
     const Rng rng = Rng::Stream(seed, "schedule", i);
-    for (const uint32_t link : LinksOf(change, rng, entry, graph, diagnostics)) {
+    for (const size_t link : LinksOf(change, rng, entry, graph, diagnostics)) {
       CheckNoBetter(change, graph.links[link], entry, diagnostics);
-      events.push_back({Time{} + change.at, link, up, change.rate, change.delay});
+      events.push_back(
+          {Time{} + change.at, static_cast<uint32_t>(link), up, change.rate, change.delay});
     }
   }
   std::ranges::stable_sort(events, {}, &LinkEvent::at);

@@ -217,8 +217,13 @@ void TcpSender::OnAck(const Packet& ack) {
     OnDuplicateAck(ack, newly_sacked);
   }
   if (extra_) LearnFrom(ack);
+  Repair(newly_sacked, board_.first() + board_.sacked() - delivered_before);
+}
+
+// After news, or when a segment has become overdue: `delivered` segments more have arrived.
+void TcpSender::Repair(uint32_t newly_sacked, uint32_t delivered) {
   if (DetectLoss(newly_sacked) && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
-  if (extra_) ReduceInProportion(board_.first() + board_.sacked() - delivered_before);
+  if (extra_) ReduceInProportion(delivered);
   GetReady();
 }
 
@@ -404,11 +409,7 @@ void TcpSender::OnTimer(FlowTimer kind) {
   if (kind == FlowTimer::kRetransmit) {
     if (IsDue(rto_, kind)) OnRetransmissionTimer();
   } else if (extra_ && kind == FlowTimer::kReorder) {
-    if (!IsDue(extra_->reorder, kind)) return;
-    const bool lost = DetectLoss(0);
-    if (lost && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
-    ReduceInProportion(0);
-    GetReady();
+    if (IsDue(extra_->reorder, kind)) Repair(0, 0);
   } else if (extra_ && IsDue(extra_->probe, kind)) {
     extra_->probe_due = MayProbe();
     GetReady();

@@ -102,6 +102,7 @@ class TcpSender {
   void TellPolicy(const Packet& ack, int64_t newly_acked, uint32_t newly_sacked, Duration rtt);
 
   void LearnFrom(const Packet& ack);
+  void Repair(uint32_t newly_sacked, uint32_t delivered);
   bool DetectLoss(uint32_t newly_sacked);
   bool MayEnterRecovery() const;
   void BeginEpisode();

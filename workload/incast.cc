@@ -175,21 +175,23 @@ void Incast::Prepare(const Stage& stage, std::string_view path, Diagnostics& dia
   if (!load_) return CheckPeriod(path, diagnostics);
   double host_bps = 0;
   for (const BitRate rate : stage.host_rate) host_bps += static_cast<double>(rate.bps);
-  const double total = bytes_each_ ? static_cast<double>(bytes_each_->count * fan_in_)
-                                   : static_cast<double>(bytes_total_->count);
-  mean_gap_ps_ = total * 8 / (*load_ * host_bps) * 1e12;
+  mean_gap_ps_ = QueryBytes() * 8 / (*load_ * host_bps) * 1e12;
+}
+
+// Of all answers to a query.
+double Incast::QueryBytes() const {
+  return bytes_each_ ? static_cast<double>(bytes_each_->count * fan_in_)
+                     : static_cast<double>(bytes_total_->count);
 }
 
 // Queries that come faster than a receiver's link carries their answers pile up. That may be meant.
 void Incast::CheckPeriod(std::string_view path, Diagnostics& diagnostics) const {
   if (!period_ || queries_ == 1 || overload_) return;
-  const double total = bytes_each_ ? static_cast<double>(bytes_each_->count * fan_in_)
-                                   : static_cast<double>(bytes_total_->count);
   const double receivers = receiver_ ? 1 : static_cast<double>(stage_.hosts);
   const BitRate rate = receiver_ ? stage_.downlink_rate[static_cast<size_t>(*receiver_)]
                                  : std::ranges::min(stage_.downlink_rate);
-  const double share =
-      total * 8e12 / static_cast<double>(period_->ps) / receivers / static_cast<double>(rate.bps);
+  const double share = QueryBytes() * 8e12 / static_cast<double>(period_->ps) / receivers /
+                       static_cast<double>(rate.bps);
   if (share <= 1) return;
   diagnostics.WarningAt(fmt::format("{}.period", path),
                         fmt::format("the link of a receiver is asked for {:.3g} times what it "

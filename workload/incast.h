@@ -38,6 +38,7 @@ class Incast final : public Workload {
   Duration jitter_{0};
 
   Duration Length() const;
+  double QueryBytes() const;
   void CheckPeriod(std::string_view path, Diagnostics& diagnostics) const;
 
   // Since Prepare.

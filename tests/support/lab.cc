@@ -131,7 +131,7 @@ class Lab::Runner final : public Conductor {
 
   Time Next() override {
     const Time start = next_ < lab_.flows_.size() ? lab_.flows_[next_].start : kNever;
-    return std::min({start, next_sample_, NextEvent(), lab_.network_->NextControl()});
+    return std::min({start, next_sample_, lab_.network_->NextChange()});
   }
 
   Time Open(Time start, Time latest) override {
@@ -139,12 +139,8 @@ class Lab::Runner final : public Conductor {
       lab_.sample_(next_sample_);
       next_sample_ += lab_.sample_interval_;
     }
-    for (; NextEvent() <= start; ++next_event_) {
-      lab_.network_->Apply(lab_.events_[next_event_], start);
-      lab_.network_->Reroute();
-    }
-    lab_.network_->Control(start);
-    latest = std::min({latest, next_sample_, NextEvent(), lab_.network_->NextControl()});
+    lab_.network_->Change(start);
+    latest = std::min({latest, next_sample_, lab_.network_->NextChange()});
     for (; next_ < lab_.flows_.size() && lab_.flows_[next_].start < latest; ++next_) {
       const FlowSpec& flow = lab_.flows_[next_];
       lab_.network_->host(flow.src).StartFlow(flow);
@@ -168,13 +164,8 @@ class Lab::Runner final : public Conductor {
   Time End() const override { return end_; }
 
  private:
-  Time NextEvent() const {
-    return next_event_ < lab_.events_.size() ? lab_.events_[next_event_].at : kNever;
-  }
-
   Lab& lab_;
   size_t next_ = 0;
-  size_t next_event_ = 0;
   Time next_sample_;
   Time end_;
 };
@@ -203,6 +194,7 @@ Lab::Lab(Plan plan)
                                                    .switch_policy = switch_policy,
                                                    .host_policy = host_policy,
                                                    .controller = plan.controller,
+                                                   .events = events_,
                                                    .threads = plan.threads});
   std::vector<FlowLog*> logs;
   for (int t = 0; t < network_->engine().threads(); ++t) {
