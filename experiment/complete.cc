@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/complete.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/arrivals.h"
+#include "experiment/ideal_fct.h"
+#include "fabric/switch.h"
+
+namespace heddle {
+namespace {
+
+Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Routing& routing,
+              const std::string& folder) {
+  Stage stage;
+  stage.hosts = graph.hosts;
+  stage.leaves = routing.leaves();
+  stage.uplink_bps.assign(stage.leaves, 0);
+  for (uint32_t h = 0; h < graph.hosts; ++h) {
+    const HostId host = static_cast<HostId>(h);
+    stage.leaf_of_host.push_back(routing.LeafIndexOf(host));
+    stage.host_rate.push_back(routing.HostUplink(host).rate);
+    stage.downlink_rate.push_back(routing.HostDownlink(host).rate);
+  }
+  for (const HostId host : routing.first_hosts()) {
+    const uint32_t vertex = static_cast<uint32_t>(graph.hosts) + routing.LeafOf(host);
+    for (const Adjacency::Port& port : routing.adjacency().Of(vertex)) {
+      if (graph.IsHost(port.peer)) continue;
+      stage.uplink_bps[routing.LeafIndexOf(host)] += port.out.rate.bps;
+    }
+  }
+  const PacketSizes sizes = settings.transport.settings->sizes();
+  stage.mss = sizes.mss;
+  stage.packet_overhead = sizes.data_overhead + sizes.wire_overhead;
+  stage.max_flow_size = settings.transport.settings->max_flow_size();
+  stage.folder = folder;
+  stage.seed = static_cast<uint64_t>(settings.seed);
+  return stage;
+}
+
+// The slowest direction of any link.
+BitRate SlowestRate(const Graph& graph) {
+  BitRate slowest = graph.links.front().a_to_b.rate;
+  for (const Graph::Link& link : graph.links) {
+    slowest = std::min({slowest, link.a_to_b.rate, link.b_to_a.rate});
+  }
+  return slowest;
+}
+
+Timeline TimelineOf(const Experiment& experiment) {
+  const ExperimentSettings& settings = experiment.settings;
+  const std::vector<Forecast>& forecasts = experiment.forecasts;
+  Timeline timeline;
+  timeline.generation_start = kNever;
+  bool open_loop = false;
+  int64_t large_flow = 0;
+  for (size_t i = 0; i < forecasts.size(); ++i) {
+    const Forecast& forecast = forecasts[i];
+    large_flow = std::max(large_flow, forecast.large_flow);
+    if (!settings.workload[i].settings->measured) continue;
+    timeline.generation_start = std::min(timeline.generation_start, forecast.first);
+    timeline.generation_end = std::max(timeline.generation_end, forecast.last);
+    open_loop = open_loop || forecast.open_loop;
+  }
+  const Duration generation = timeline.generation_end - timeline.generation_start;
+  const Duration warm_up =
+      settings.measure.warm_up.value_or(open_loop ? std::min(5_ms, generation / 20) : Duration{0});
+  timeline.measure_from = timeline.generation_start + warm_up;
+  // A set of flows is measured whole; where a load decides, the forecast may fall short of the
+  // last.
+  timeline.measure_until = settings.measure.cool_down > Duration{0}
+                               ? timeline.generation_end - settings.measure.cool_down
+                               : kNever;
+  timeline.links_from = open_loop ? timeline.measure_from : Time{0};
+  timeline.links_until = open_loop ? timeline.generation_end : kNever;
+  const double slowest = static_cast<double>(SlowestRate(experiment.graph).bps);
+  const double large_ps = static_cast<double>(large_flow) * 8e12 / slowest +
+                          static_cast<double>(experiment.base_rtt.ps);
+  const Duration patience{static_cast<int64_t>(std::clamp(20 * large_ps, 1e12, 1e17))};
+  timeline.t_max = settings.measure.t_max ? Time{settings.measure.t_max->ps}
+                                          : std::min(timeline.generation_end + patience, kNever);
+  return timeline;
+}
+
+// The longest idle round trip between leaves: a full packet there, an ACK back. Where there are
+// very many leaves, those pairs that a step of their number reaches.
+Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& sizes) {
+  IdealFct ideal(routing, sizes);
+  std::vector<HostId> hosts = routing.first_hosts();
+  if (hosts.size() == 1) hosts.push_back(static_cast<HostId>(graph.hosts - 1));
+  constexpr size_t kMaxHosts = 64;
+  const size_t step = hosts.size() / kMaxHosts + 1;
+  Duration longest{0};
+  for (size_t i = 0; i < hosts.size(); i += step) {
+    for (size_t j = 0; j < hosts.size(); j += step) {
+      if (i != j) longest = std::max(longest, ideal.Of(hosts[i], hosts[j], sizes.mss).tx);
+    }
+  }
+  return longest;
+}
+
+// The channels that switches send on, one of each rate.
+std::vector<Channel> SwitchChannels(const Graph& graph) {
+  std::vector<Channel> channels;
+  const auto add = [&](const Channel& channel) {
+    if (std::ranges::find(channels, channel.rate, &Channel::rate) == channels.end()) {
+      channels.push_back(channel);
+    }
+  };
+  for (const Graph::Link& link : graph.links) {
+    if (!graph.IsHost(link.a)) add(link.a_to_b);
+    if (!graph.IsHost(link.b)) add(link.b_to_a);
+  }
+  return channels;
+}
+
+// What only routing can tell of a network.
+void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
+  if (const std::vector<std::string> pairs = routing.Unreachable(); !pairs.empty()) {
+    const std::string more =
+        pairs.size() > 1 ? fmt::format(", and so for {} more pairs", pairs.size() - 1) : "";
+    diagnostics.ErrorAt("topology", pairs.front() + more);
+  }
+  if (routing.MostSwitches() > kMaxHops) {
+    diagnostics.ErrorAt("topology",
+                        fmt::format("hosts are {} switches apart; packets pass {} at most",
+                                    routing.MostSwitches(), kMaxHops));
+  }
+  if (routing.path_ids() > kNoPath) {
+    diagnostics.ErrorAt("topology",
+                        fmt::format("has so many uplinks in each tier that paths cannot be "
+                                    "numbered; the most uplinks of a switch, multiplied over all "
+                                    "tiers, may be {}",
+                                    kNoPath));
+  }
+}
+
+void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
+  const PortRule& rule = experiment.settings.topology.settings->port;
+  const PacketSizes sizes = experiment.settings.transport.settings->sizes();
+  const int64_t largest = sizes.DataPacket(sizes.mss);
+  for (const Channel& channel : SwitchChannels(experiment.graph)) {
+    const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
+    const int64_t unit = port.count_packets ? 1 : largest;
+    if (port.buffer < unit) {
+      diagnostics.ErrorAt(
+          "topology.port.buffer",
+          fmt::format("holds {} bytes, less than a full packet of {}", port.buffer, largest));
+    }
+    if (port.mark_above == kUnlimited) continue;
+    const std::string rate = FormatQuantity(channel.rate);
+    if (port.buffer != kUnlimited && 2 * port.mark_above > port.buffer) {
+      diagnostics.WarningAt("topology.port.ecn_above",
+                            fmt::format("at {}: K is more than half the buffer", rate));
+    }
+    const double rtt_bytes =
+        static_cast<double>(channel.rate.bps) / 8 * Seconds(experiment.base_rtt);
+    const double mark_bytes =
+        static_cast<double>(port.mark_above * (port.count_packets ? largest : 1));
+    if (mark_bytes > 4 * rtt_bytes) {
+      diagnostics.WarningAt(
+          "topology.port.ecn_above",
+          fmt::format("at {}: K is more than 4 times the base bandwidth-delay product, so queueing "
+                      "dominates latency",
+                      rate));
+    }
+  }
+}
+
+void CheckClasses(const MeasureSettings& measure, Diagnostics& diagnostics) {
+  const std::vector<std::string> known = ClassSetNames();
+  for (size_t i = 0; i < measure.classes.size(); ++i) {
+    if (std::ranges::find(known, measure.classes[i]) != known.end()) continue;
+    diagnostics.ErrorAt(fmt::format("measure.classes[{}]", i),
+                        fmt::format("no class set is called \"{}\"{}", measure.classes[i],
+                                    Suggestion(measure.classes[i], known)));
+  }
+}
+
+void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& diagnostics) {
+  Timeline& timeline = experiment.timeline;
+  if (timeline.generation_start == kNever) {
+    return diagnostics.ErrorAt("workload",
+                               "nothing is measured; leave one workload measured: true");
+  }
+  const bool at_once = timeline.generation_start == timeline.generation_end;
+  if (timeline.measure_from > timeline.generation_end ||
+      (timeline.measure_from == timeline.generation_end && !at_once) ||
+      timeline.measure_from >= timeline.measure_until) {
+    diagnostics.ErrorAt("measure.warm_up",
+                        "nothing is left to measure: warm_up and cool_down cover "
+                        "the whole time in which flows start");
+  }
+  size_t ports = 0;
+  for (uint32_t v = 0; v < experiment.graph.vertices(); ++v) {
+    ports = std::max(ports, routing.adjacency().Of(v).size());
+  }
+  const Time latest = Arrivals::LatestFor(ports) - 2 * experiment.base_rtt;
+  if (!experiment.settings.measure.t_max) timeline.t_max = std::min(timeline.t_max, latest);
+  if (timeline.t_max > latest) {
+    diagnostics.ErrorAt("measure.t_max",
+                        fmt::format("is {}; with {} ports on a switch, simulated time ends at {}",
+                                    FormatQuantity(timeline.t_max - Time{}), ports,
+                                    FormatQuantity(latest - Time{})));
+  }
+  if (timeline.t_max <= timeline.measure_from) {
+    diagnostics.ErrorAt("measure.t_max", "ends before anything is measured");
+  }
+}
+
+// Workloads that are fine alone may ask too much together, or of one host's link.
+void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
+  const Stage& stage = experiment.stage;
+  const std::vector<Forecast>& forecasts = experiment.forecasts;
+  for (size_t i = 0; i < forecasts.size(); ++i) {
+    // What is offered when workload i begins.
+    const Time now = forecasts[i].first;
+    std::vector<double> from(stage.hosts, 0);
+    std::vector<double> to(stage.hosts, 0);
+    bool accepted = forecasts[i].from_host_bps.empty();
+    for (const Forecast& other : forecasts) {
+      if (other.from_host_bps.empty() || now < other.first || now >= other.last) continue;
+      accepted = accepted || other.overload;
+      for (size_t h = 0; h < stage.hosts; ++h) {
+        from[h] += other.from_host_bps[h];
+        to[h] += other.to_host_bps[h];
+      }
+    }
+    for (size_t h = 0; h < stage.hosts && !accepted; ++h) {
+      const double share = std::max(from[h] / static_cast<double>(stage.host_rate[h].bps),
+                                    to[h] / static_cast<double>(stage.downlink_rate[h].bps));
+      if (share <= 1 + 1e-6) continue;
+      diagnostics.ErrorAt(
+          fmt::format("workload[{}].load", i),
+          fmt::format("with what else is offered then, the link of host {} would be "
+                      "loaded {:.3g} times over; lower it, or set overload: true",
+                      h, share));
+      break;
+    }
+  }
+}
+
+// Prepares the workloads that have been read without a mistake.
+void PrepareWorkloads(Experiment& experiment, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < experiment.settings.workload.size(); ++i) {
+    const std::string path = fmt::format("workload[{}]", i);
+    if (!diagnostics.IsSound(path)) continue;
+    experiment.stage.index = static_cast<uint16_t>(i);
+    experiment.settings.workload[i].settings->Prepare(experiment.stage, path, diagnostics);
+  }
+}
+
+void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
+               Diagnostics& diagnostics) {
+  Stage files;
+  files.folder = folder;
+  for (size_t i = 0; i < settings.workload.size(); ++i) {
+    const std::string path = fmt::format("workload[{}]", i);
+    if (diagnostics.IsSound(path)) settings.workload[i].settings->Load(files, path, diagnostics);
+  }
+}
+
+}  // namespace
+
+void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics) {
+  ExperimentSettings& settings = experiment.settings;
+  if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
+  LoadFiles(settings, folder, diagnostics);
+  if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
+  const uint64_t seed = static_cast<uint64_t>(settings.seed);
+  settings.topology.settings->ResolveFiles(folder);
+  experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
+  if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("transport")) return;
+  const Routing routing(experiment.graph);
+  CheckRoutes(routing, diagnostics);
+  if (!diagnostics.IsSound("topology")) return;
+  experiment.mean_links = routing.MeanLinks();
+  if (diagnostics.IsSound("schedule")) {
+    experiment.events = Resolve(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
+  }
+  experiment.stage = StageOf(settings, experiment.graph, routing, folder);
+  PrepareWorkloads(experiment, diagnostics);
+  if (!diagnostics.ok()) return;
+  for (const Chosen<Workload>& workload : settings.workload) {
+    experiment.forecasts.push_back(workload.settings->Expect());
+  }
+  CheckTogether(experiment, diagnostics);
+  const PacketSizes sizes = settings.transport.settings->sizes();
+  experiment.base_rtt = BaseRtt(routing, experiment.graph, sizes);
+  const BitRate slowest = std::ranges::min(experiment.stage.host_rate);
+  experiment.bdp = {
+      static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};
+  experiment.timeline = TimelineOf(experiment);
+  CheckPorts(experiment, diagnostics);
+  CheckTimes(experiment, routing, diagnostics);
+}
+
+}  // namespace heddle

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from an experiment's settings: its network, its workloads, its times; and what only
+// shows there to be wrong.
+
+#pragma once
+
+#include <string>
+
+#include "experiment/experiment.h"
+#include "settings/diagnostics.h"
+
+namespace heddle {
+
+// Fills in `experiment` from its settings; relative paths start at `folder`. Where some settings
+// are wrong, it still looks for mistakes in whatever does not depend on those.
+void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics);
+
+}  // namespace heddle
