@@ -259,7 +259,8 @@ void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
   files.folder = folder;
   for (size_t i = 0; i < settings.workload.size(); ++i) {
     const std::string path = fmt::format("workload[{}]", i);
-    if (diagnostics.IsSound(path)) settings.workload[i].settings->Load(files, path, diagnostics);
+    if (settings.workload[i].settings)
+      settings.workload[i].settings->Load(files, path, diagnostics);
   }
 }
 

@@ -217,13 +217,15 @@ void Poisson::Declare(Fields& fields) {
 }
 
 void Poisson::Load(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+  const std::string sizes = fmt::format("{}.sizes", path);
+  if (!diagnostics.IsSound(sizes)) return;
   if (const size_t file = sizes_text_.find("file:"); file != std::string::npos) {
     const size_t name = file + std::strlen("file:");
     sizes_text_.replace(name, std::string::npos, stage.PathTo(sizes_text_.substr(name)));
   }
   std::string error;
   sizes_ = ParseSizes(sizes_text_, {interpolation_, largest_}, error);
-  if (!sizes_) diagnostics.ErrorAt(fmt::format("{}.sizes", path), error);
+  if (!sizes_) diagnostics.ErrorAt(sizes, error);
 }
 
 void Poisson::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {

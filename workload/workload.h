@@ -93,7 +93,8 @@ class Workload {
   virtual void Declare(Fields& fields) = 0;
 
   // Reads the files and names that do not depend on the network; of `stage`, only the folder is
-  // known. Errors go to `diagnostics` below `path`; without any, Prepare follows.
+  // known. Other settings may be wrong. Errors go to `diagnostics` below `path`; without any there,
+  // Prepare follows.
   virtual void Load(const Stage& /*stage*/, std::string_view /*path*/,
                     Diagnostics& /*diagnostics*/) {}
 

@@ -455,12 +455,14 @@ const std::vector<BadInput> kBadInputs = {
      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, host_link: {rate: "
      "10}}\n"
      "lb: {kind: letflw, gap: 100}\n"
-     "workload: [{kind: poisson, sizes: websaerch, load: 0.5, flows: 10}]\n",
+     "workload: [{kind: poisson, sizes: websaerch, load: 0.5, flows: 10, duration: "
+     "5}]\n",
      {"x.yaml:2:1: seed: occurs twice", "topology.host_link.rate: \"10\" has no unit",
       "lb.kind: no load balancer is called \"letflw\"", "lb.gap: \"100\" has no unit",
-      "x.yaml:5:35: workload[0].sizes: no size distribution"},
+      "x.yaml:5:35: workload[0].sizes: no size distribution",
+      "workload[0].duration: \"5\" has no unit"},
      "",
-     "5 errors"},
+     "6 errors"},
     {"SeveralPointsOfASweep",
      WithPoisson("sizes: small, load: 0.5") +
          "sweep: {lb: [ecmp, {kind: letflow, gap: 10}], 'workload[0].load': [0.1, 1.2]}\n",
