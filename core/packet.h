@@ -26,6 +26,7 @@ enum class PacketKind : uint8_t {
   kSyn,
   kSynAck,
   kControl,  // Made by a load balancer: probes, notifications.
+  kPause,    // Of the link, not of the network: IEEE 802.1Qbb. Goes no further than its far end.
 };
 
 inline constexpr uint16_t kNoPath = 0xffff;
@@ -79,6 +80,10 @@ struct alignas(64) Packet {
     struct {
       uint32_t trigger;  // The packet that came out of order; `seq` is the one expected.
     } nack;
+    struct {
+      uint8_t classes;  // Bit mask.
+      bool stop;        // False: go on.
+    } pause;
   };
   // What a load balancer carries in its header; at most 8 bytes, see Scheme().
   alignas(8) std::array<std::byte, 8> scheme = {};

@@ -8,6 +8,7 @@
 
 #include "core/arrivals.h"
 #include "experiment/ideal_fct.h"
+#include "experiment/network.h"
 #include "fabric/switch.h"
 
 namespace heddle {
@@ -140,6 +141,9 @@ void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
 
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
+  const TransportModel& transport = *experiment.settings.transport.settings;
+  QueuePlan(experiment.graph, rule, TrafficOf(transport), experiment.events)
+      .Check("topology.port", diagnostics);
   const PacketSizes sizes = experiment.settings.transport.settings->sizes();
   const int64_t largest = sizes.DataPacket(sizes.mss);
   for (const Channel& channel : SwitchChannels(experiment.graph)) {
@@ -151,6 +155,7 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
           fmt::format("holds {} bytes, less than a full packet of {}", port.buffer, largest));
     }
     if (port.mark_above == kUnlimited) continue;
+    if (rule.MarkingAt(channel, transport.wants_red()).needs_queue()) continue;
     const std::string rate = FormatQuantity(channel.rate);
     if (port.buffer != kUnlimited && 2 * port.mark_above > port.buffer) {
       diagnostics.WarningAt("topology.port.ecn_above",

@@ -28,11 +28,28 @@ Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const Packet
   return slowest * std::max<int64_t>(4 * tiers, 2 * (routing.MostSwitches() + 1));
 }
 
-Network::Network(const NetworkPlan& plan) : plan_(plan), live_(*plan.graph), routing_(*plan.graph) {
+Traffic TrafficOf(const TransportModel& transport) {
+  const TransportModel::Classes classes = transport.classes();
+  const PacketSizes sizes = transport.sizes();
+  return {.classes = static_cast<uint8_t>(1u << classes.data | 1u << classes.control),
+          .control = classes.control,
+          .wants_red = transport.wants_red(),
+          .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead}};
+}
+
+Network::Network(const NetworkPlan& plan)
+    : plan_(plan),
+      live_(*plan.graph),
+      routing_(*plan.graph),
+      queue_plan_(*plan.graph, *plan.port, TrafficOf(*plan.transport),
+                  {plan.events.begin(), plan.events.end()}),
+      is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
   MakeNodes();
   const auto chooses = [](const auto& host) { return host->has_policy(); };
   if (std::ranges::any_of(hosts_, chooses)) paths_ = routing_.MakePathTable();
   MakeLinks();
+  if (is_queued_) MakeQueues();
+  const TransportModel::Classes classes = plan.transport->classes();
   const PacketSizes sizes = plan.transport->sizes();
   close_delay_ = WorstRoundTrip(*plan.graph, routing_, sizes);
   // Half the delay is for news to arrive, so it must take no longer than that to be read. A single
@@ -45,11 +62,13 @@ Network::Network(const NetworkPlan& plan) : plan_(plan), live_(*plan.graph), rou
   for (const std::unique_ptr<Switch>& s : switches_) {
     s->SetRoutes(routing_.TableOf(s->id()));
     s->SetHosts(host_nodes_);
+    s->SetControlClass(classes.control);
     s->Attach();
   }
   engine_.Place(plan.threads);
   for (const std::unique_ptr<Host>& host : hosts_) {
     host->SetTransport(transport_->MakeFor(*host));
+    host->SetClasses(classes.data, classes.control);
     host->SetHosts(host_nodes_);
     host->SetPaths(paths_.get());
     host->Attach();
@@ -159,10 +178,27 @@ void Network::MakeLinks() {
   std::ranges::stable_sort(egresses_, {}, &Egress::vertex);
 }
 
-// From the moment a port has a packet to its arrival at the other end.
+void Network::MakeQueues() {
+  Queueing queueing = queue_plan_.queueing();
+  queueing.eager = plan_.ports == NetworkPlan::Ports::kEager;
+  queueing.seed = plan_.seed;
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    const uint32_t vertex = static_cast<uint32_t>(plan_.graph->hosts) + s->id();
+    const std::vector<SharedMemory::Port> shares = queue_plan_.SharesOf(vertex);
+    std::vector<QueuedPorts::Port> ports;
+    for (FifoPort& port : s->ports()) {
+      const Channel channel{port.rate(), port.delay()};
+      ports.push_back({&port, queue_plan_.QueuesAt(channel), shares[ports.size()]});
+    }
+    s->UseQueues(queueing, ports);
+  }
+}
+
+// From the moment a port has a packet to its arrival at the other end. What one transmission was
+// rounded up by, less than a picosecond, may be taken off the next.
 Duration Network::LeastCrossing(const Channel& channel) const {
   const Bytes smallest{kMinPacketBytes + plan_.transport->sizes().wire_overhead};
-  return channel.delay + SerializationDelay(smallest, channel.rate);
+  return channel.delay + SerializationDelay(smallest, channel.rate) - 1_ps;
 }
 
 FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channel) {
@@ -175,9 +211,17 @@ FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channe
   }
   Switch& node = *switches_[vertex - graph.hosts];
   const PortIndex index = static_cast<PortIndex>(node.ports().size());
-  FifoPort& port = node.AddPort(plan_.port->SwitchPort(channel, overhead), graph.IsHost(peer));
+  FifoPort& port = node.AddPort(SettingsOf(channel), graph.IsHost(peer));
   egresses_.push_back({vertex, index, peer, &port, channel.rate});
   return port;
+}
+
+// Behind queues a port has no limits of its own.
+PortSettings Network::SettingsOf(const Channel& channel) const {
+  PortSettings settings =
+      plan_.port->SwitchPort(channel, Bytes{plan_.transport->sizes().wire_overhead});
+  if (is_queued_) settings.buffer = settings.mark_above = kUnlimited;
+  return settings;
 }
 
 Node& Network::NodeOf(uint32_t vertex) {
@@ -203,6 +247,10 @@ PacketCounts Network::CountPackets() const {
     counts.control_sent += s->control_sent();
     counts.consumed += s->consumed();
     counts.in_flight += s->held();
+    if (s->queued() != nullptr) {
+      counts.in_flight += s->queued()->waiting();
+      counts.control_sent += s->queued()->frames_sent();
+    }
     for (size_t r = 0; r < kDropReasons; ++r) {
       counts.dropped[r] += s->drops(static_cast<DropReason>(r));
     }
@@ -216,6 +264,11 @@ PacketCounts Network::CountPackets() const {
 }
 
 void Network::CheckConservation() const {
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    if (s->queued() != nullptr && s->queued()->memory() != nullptr) {
+      s->queued()->memory()->CheckBooks();
+    }
+  }
   const PacketCounts counts = CountPackets();
   const int64_t sent = counts.data_sent + counts.control_sent;
   const int64_t known =

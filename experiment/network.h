@@ -19,6 +19,7 @@
 #include "fabric/switch.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
+#include "topo/queue_plan.h"
 #include "topo/routing.h"
 #include "topo/schedule.h"
 #include "transport/transports.h"
@@ -35,8 +36,16 @@ struct NetworkPlan {
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
   std::span<const LinkEvent> events = {};  // In the order of time.
   Duration convergence{0};                 // From a failure or repair to new routes.
+  uint64_t seed = 1;                       // Of random marks.
+  // Which ports do the work. Others than the cheapest that are exact are for comparison: they give
+  // the same results.
+  enum class Ports { kCheapest, kQueued, kEager };
+  Ports ports = Ports::kCheapest;
   int threads = 1;
 };
+
+// What `transport` sends.
+Traffic TrafficOf(const TransportModel& transport);
 
 // Where packets ended up. Sent = received + dropped + consumed + in flight, always.
 struct PacketCounts {
@@ -98,6 +107,7 @@ class Network {
  private:
   void MakeNodes();
   void MakeLinks();
+  void MakeQueues();
   void MakeController();
   Time NextEvent() const {
     return next_event_ < plan_.events.size() ? plan_.events[next_event_].at : kNever;
@@ -110,11 +120,14 @@ class Network {
   Duration LeastCrossing(const Channel& channel) const;
   void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
                Time now);
+  PortSettings SettingsOf(const Channel& channel) const;
   FifoPort& AddPort(uint32_t vertex, uint32_t peer, const Channel& channel);
 
   const NetworkPlan plan_;
   Graph live_;  // The network as it is now.
   Routing routing_;
+  QueuePlan queue_plan_;
+  const bool is_queued_;  // FIFO ports are not exact, or not wanted.
   std::unique_ptr<PathTable> paths_;
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;

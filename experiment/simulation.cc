@@ -229,7 +229,7 @@ class Director final : public Conductor {
   const Clock::time_point started_ = Clock::now();
 };
 
-NetworkPlan PlanOf(const Experiment& experiment, int threads) {
+NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& options) {
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
@@ -242,7 +242,9 @@ NetworkPlan PlanOf(const Experiment& experiment, int threads) {
       .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
       .events = experiment.events,
       .convergence = settings.routing.convergence,
-      .threads = threads};
+      .seed = seed,
+      .ports = options.ports,
+      .threads = options.threads};
 }
 
 // Flows that have not been logged: those whose sender has not finished, and those whose receiver
@@ -325,7 +327,7 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   SimulationResult result;
   const Clock::time_point building = Clock::now();
   const SizeClasses classes = experiment.size_classes();
-  Network network(PlanOf(experiment, options.threads));
+  Network network(PlanOf(experiment, options));
   std::vector<std::unique_ptr<FlowRecorder>> recorders;
   std::vector<FlowLog*> logs;
   for (int i = 0; i < network.engine().threads(); ++i) {

@@ -30,6 +30,7 @@ struct Progress {
 
 struct SimulationOptions {
   int threads = 1;
+  NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;
   // Called now and then, between windows; may be empty.
   std::function<void(const Progress&)> progress;
   // Set from outside to stop the run; may be null.

@@ -47,6 +47,12 @@ Duration FifoPort::TransmissionTime(int64_t wire_bytes, bool idle) {
   return {tx};
 }
 
+Duration FifoPort::TransmissionTimeOf(int64_t wire_bytes, bool idle) const {
+  if (ps_per_byte_ != 0) return {wire_bytes * ps_per_byte_};
+  const absl::int128 work = absl::int128(wire_bytes) * kBitPicoseconds - (idle ? 0 : carry_);
+  return {static_cast<int64_t>((work + rate_.bps - 1) / rate_.bps)};
+}
+
 void FifoPort::MakeRoom(Time now) {
   ForgetDeparted(now);
   if (tail_ - head_ <= queue_memory_.size() / 2) return;

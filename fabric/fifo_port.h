@@ -100,6 +100,19 @@ class alignas(64) FifoPort {
     return tail_ - head_;
   }
 
+  // For queues in front of this port: what a packet counts in the unit of the buffer, what it
+  // occupies of the wire, how long a number of such bytes take, after a break or without one; and
+  // to mark a packet that is ECN-capable.
+  int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
+  int64_t WireBytesOf(const Packet& packet) const { return packet.bytes + wire_overhead_; }
+  Duration TransmissionTimeOf(int64_t wire_bytes, bool idle) const;
+  void Mark(Packet& slot) {
+    if (!slot.Has(Packet::kEct) || slot.Has(Packet::kCe)) return;
+    slot.Set(Packet::kCe);
+    ++marked_;
+  }
+
+  bool is_down() const { return down_; }
   BitRate rate() const { return rate_; }
   Duration delay() const { return delay_; }
   WireTail& wire() { return wire_; }
@@ -140,9 +153,6 @@ class alignas(64) FifoPort {
     return packet.data.payload & (0 - is_data);
   }
 
-  // In the unit of the buffer.
-  int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
-
   [[gnu::always_inline]] void Transmit(Packet& slot, int64_t size, Time now, const Window& window) {
     const int64_t wire_bytes = slot.bytes + wire_overhead_;
     const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
@@ -168,12 +178,6 @@ class alignas(64) FifoPort {
     for (; head_ != tail_ && queue_[head_ & mask_].departure <= now; ++head_) {
       backlog_ -= queue_[head_ & mask_].size;
     }
-  }
-
-  void Mark(Packet& slot) {
-    if (!slot.Has(Packet::kEct) || slot.Has(Packet::kCe)) return;
-    slot.Set(Packet::kCe);
-    ++marked_;
   }
 
   bool Drop() {

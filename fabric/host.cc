@@ -82,6 +82,7 @@ void Host::Serve() {
   ready_.pop_front();
   Packet& packet = nic_->Slot();
   packet = Packet();
+  packet.priority = data_class_;
   building_ = true;
   const Transport::Pulled pulled = transport_->Pull(slot, packet);
   building_ = false;

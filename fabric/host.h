@@ -29,6 +29,11 @@ class Host final : public Node {
 
   FifoPort& SetNic(const PortSettings& settings) { return nic_.emplace(settings); }
   void SetTransport(std::unique_ptr<Transport> transport);
+  // Of the packets that it sends: those of flows, and ACKs and the like.
+  void SetClasses(uint8_t data, uint8_t control) {
+    data_class_ = data;
+    control_class_ = control;
+  }
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetPaths(const PathTable* paths) { paths_ = paths; }
   void SetLog(FlowLog* log) { log_ = log; }
@@ -62,6 +67,7 @@ class Host final : public Node {
     building_ = true;
     Packet& slot = nic_->Slot();
     slot = Packet();
+    slot.priority = control_class_;
     return slot;
   }
   void SendControl() {
@@ -133,6 +139,8 @@ class Host final : public Node {
   Time now_;
   Time ready_since_;
   const Window* window_ = nullptr;
+  uint8_t data_class_ = 0;
+  uint8_t control_class_ = 0;
   bool building_ = false;  // The NIC's slot holds a packet that is not complete.
   std::vector<Packet> deferred_;
   std::optional<FifoPort> nic_;

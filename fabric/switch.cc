@@ -10,12 +10,24 @@
 
 namespace heddle {
 Switch::Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy)
-    : ports_(ports), policy_(std::move(policy)), hooks_(policy_->hooks()), id_(id), tier_(tier) {}
+    : ports_(ports),
+      policy_(std::move(policy)),
+      hooks_(policy_->hooks()),
+      plain_(hooks_ == 0),
+      id_(id),
+      tier_(tier) {}
 
 FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
   faces_host_.push_back(faces_host);
   path_parts_.push_back(0);
   return ports_.Add(settings);
+}
+
+// Who watches transmissions sees them in the order of time, so they must be made in it.
+void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports) {
+  queued_ =
+      std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
+  plain_ = false;
 }
 
 void Switch::SetRoutes(RoutingTable routes) {
@@ -47,7 +59,7 @@ void Switch::Attach() { policy_->Attach(view_); }
     HEDDLE_CHECK(port < ports_.size(), "a load balancer chose port {} of {}", port, ports_.size());
     assert(std::ranges::binary_search(candidates.ports, port));
   }
-  Forward(packet, port);
+  Forward(packet, in_port, port);
 }
 
 void Switch::End(const Packet& packet, const Decision& decision) {
@@ -62,8 +74,11 @@ void Switch::End(const Packet& packet, const Decision& decision) {
   }
 }
 
-[[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex port) {
-  if (hooks_ != 0) return ForwardAndTell(packet, port);
+[[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex in_port,
+                                                   PortIndex port) {
+  if (!plain_) {
+    return queued_ ? ForwardToQueue(packet, in_port, port) : ForwardAndTell(packet, port);
+  }
   const bool sent = ports_[port].Send(packet, path_parts_[port], now_, *window_);
   if (!sent) [[unlikely]]
     ReportDrop(packet);
@@ -81,10 +96,20 @@ void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
   if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Add({start, port, number});
 }
 
+void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port) {
+  const auto refused = queued_->Accept(packet, path_parts_[port], in_port, port, now_, *window_);
+  if (refused) [[unlikely]] {
+    if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
+    return Discard(packet, *refused);
+  }
+  if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, queued_->accepted(), port);
+}
+
 void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
 
 void Switch::Run(const Window& window) {
   window_ = &window;
+  if (queued_ && queued_->eager()) return RunEager(window);
   for (;;) {
     const Time timer = timers_.Next();
     now_ = std::min(arrivals_.Next(), timer);
@@ -98,20 +123,58 @@ void Switch::Run(const Window& window) {
     }
   }
   if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(window.end);
+  if (queued_) queued_->CatchUpAll(window.end, window);
+}
+
+// In the order of core/node.h.
+void Switch::RunEager(const Window& window) {
+  QueuedPorts& queued = *queued_;
+  for (;;) {
+    const Time arrival = arrivals_.Next();
+    const Time timer = timers_.Next();
+    now_ = std::min({arrival, timer, queued.NextEvent()});
+    if (now_ >= window.end) return;
+    if (queued.NextEnd() == now_) {
+      queued.HandleEnd(window);
+    } else if (arrival == now_) {
+      const Packet& packet = arrivals_.Front();
+      if (packet.kind == PacketKind::kPause) [[unlikely]] {
+        ++consumed_;
+        queued.OnPause(packet, arrivals_.Port(), now_);
+      } else {
+        Handle(packet, arrivals_.Port());
+      }
+      arrivals_.Pop();
+    } else if (queued.NextEffect() == now_) {
+      queued.HandleEffect(window);
+    } else if (timer == now_) {
+      policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
+    } else {
+      const auto started = queued.HandleChoice(window);
+      if (started && (hooks_ & SwitchPolicy::kTransmit)) {
+        policy_->OnTransmit(view_, *started->packet, started->port);
+      }
+    }
+  }
 }
 
 void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) {
-  const bool replays = (hooks_ & SwitchPolicy::kTransmit) != 0;
+  const bool replays = !queued_ && (hooks_ & SwitchPolicy::kTransmit) != 0;
   if (replays) transmissions_.Forget(port, now);
   ports_[port].SetChannel(now, rate, delay, [&](uint64_t number, Time start) {
     if (replays) transmissions_.Add({start, port, number});
   });
+  if (queued_) queued_->OnNewChannel(port);
 }
 
 void Switch::TakeDown(PortIndex port, Time now) {
   now_ = now;
   if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Forget(port, now);
   ports_[port].GoDown(now, [this](const Packet& packet) { ReportDrop(packet); });
+  if (!queued_) return;
+  queued_->TakeDown(port, now,
+                    [this](const Packet& packet) { Discard(packet, DropReason::kLinkDown); });
+  Wake(now);
 }
 
 void Switch::Discard(const Packet& packet, DropReason reason) {
@@ -147,19 +210,22 @@ int64_t Switch::drops(DropReason reason) const {
 size_t Switch::memory_bytes() const {
   size_t bytes = sizeof(*this) + policy_->StateBytes();
   for (const FifoPort& port : ports_) bytes += port.memory_bytes();
+  if (queued_) bytes += queued_->memory_bytes();
   return bytes + routes_.set_of_host.capacity() * sizeof(uint16_t);
 }
 
 void SwitchView::SendControl(const Packet& packet, PortIndex port) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
   ++self_.control_sent_;
-  self_.Forward(packet, port);
+  Packet sent = packet;
+  sent.priority = self_.control_class_;
+  self_.Forward(sent, port, port);
 }
 
 void SwitchView::Release(const Packet& packet, PortIndex port) {
   HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
   --self_.held_;
-  self_.Forward(packet, port);
+  self_.Forward(packet, port, port);
 }
 
 void SwitchView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, id); }

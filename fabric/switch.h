@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An output-queued, store-and-forward switch: a packet received whole is routed, its load balancer
 // picks one of the live next hops, and the port it leaves through admits, marks and queues it.
+// Where FIFO ports are exact they do all of that; otherwise queued ports lie in front of them.
 
 #pragma once
 
@@ -15,6 +16,7 @@
 #include "core/node.h"
 #include "core/timers.h"
 #include "fabric/fifo_port.h"
+#include "fabric/queued_ports.h"
 #include "fabric/switch_policy.h"
 #include "fabric/transmit_replay.h"
 
@@ -42,11 +44,6 @@ struct RoutingTable {
 // A packet that has passed this many switches goes in circles.
 inline constexpr uint8_t kMaxHops = 64;
 
-enum class DropReason : uint8_t { kTail, kPolicy, kLoop, kNoRoute, kLinkDown };
-inline constexpr size_t kDropReasons = 5;
-inline constexpr const char* kDropReasonNames[kDropReasons] = {"TAIL", "POLICY", "LOOP", "NOROUTE",
-                                                               "LINKDOWN"};
-
 class Switch final : public Node {
  public:
   // Has at most `ports` ports.
@@ -55,6 +52,10 @@ class Switch final : public Node {
   // --- Building ---
 
   FifoPort& AddPort(const PortSettings& settings, bool faces_host);
+  // After all ports: puts queues in front of them, which then have no limits of their own.
+  void UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports);
+  // Of packets that its load balancer makes.
+  void SetControlClass(uint8_t cls) { control_class_ = cls; }
   void SetRoutes(RoutingTable routes);
   // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
@@ -73,7 +74,8 @@ class Switch final : public Node {
   void Run(const Window& window) override;
   void Prefetch(Time end) const override;
   Time Due() const override {
-    return std::min({arrivals_.Next(), timers_.Next(), transmissions_.Next()});
+    const Time due = std::min({arrivals_.Next(), timers_.Next(), transmissions_.Next()});
+    return queued_ ? std::min(due, queued_->Due()) : due;
   }
 
   // --- Results ---
@@ -86,18 +88,27 @@ class Switch final : public Node {
   int64_t control_sent() const { return control_sent_; }
   int64_t held() const { return held_; }
   SwitchPolicy& policy() { return *policy_; }
+  QueuedPorts* queued() { return queued_.get(); }  // Null if all ports are FIFO ports.
   size_t memory_bytes() const;
 
  private:
   friend class SwitchView;
 
+  void RunEager(const Window& window);
   void Handle(const Packet& packet, PortIndex in_port);
   void End(const Packet& packet, const Decision& decision);
-  void Forward(const Packet& packet, PortIndex port);
+  void Forward(const Packet& packet, PortIndex in_port, PortIndex port);
   void ForwardAndTell(const Packet& packet, PortIndex port);
+  void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port);
   void Discard(const Packet& packet, DropReason reason);
   void ReportDrop(const Packet& packet);
   void ReplayTransmissions(Time before);
+
+  // `port` with all decisions made that are due before now.
+  QueuedPort& QueueNow(PortIndex port) {
+    queued_->CatchUp(port, now_, *window_);
+    return (*queued_)[port];
+  }
 
   const Candidates& CandidatesTo(HostId host) const {
     return candidates_[routes_.set_of_host[host]];
@@ -112,6 +123,9 @@ class Switch final : public Node {
   Timers timers_;
   std::unique_ptr<SwitchPolicy> policy_;
   uint32_t hooks_;
+  bool plain_;  // FIFO ports, and a policy that is told of nothing: the fast way.
+  uint8_t control_class_ = 0;
+  std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};
   TransmitReplay transmissions_;
 
@@ -134,13 +148,16 @@ inline size_t SwitchView::ports() const { return self_.ports_.size(); }
 inline bool SwitchView::FacesHost(PortIndex port) const { return self_.faces_host_[port]; }
 inline BitRate SwitchView::Rate(PortIndex port) const { return self_.ports_[port].rate(); }
 inline Duration SwitchView::QueueingDelay(PortIndex port) const {
-  return self_.ports_[port].QueueingDelay(self_.now_);
+  return self_.queued_ ? self_.QueueNow(port).QueueingDelay(self_.now_)
+                       : self_.ports_[port].QueueingDelay(self_.now_);
 }
 inline Bytes SwitchView::Unsent(PortIndex port) const {
-  return self_.ports_[port].Unsent(self_.now_);
+  return self_.queued_ ? self_.QueueNow(port).Unsent(self_.now_)
+                       : self_.ports_[port].Unsent(self_.now_);
 }
 inline int64_t SwitchView::QueuedPackets(PortIndex port) const {
-  return self_.ports_[port].QueuedPackets(self_.now_);
+  return self_.queued_ ? self_.QueueNow(port).QueuedPackets(self_.now_)
+                       : self_.ports_[port].QueuedPackets(self_.now_);
 }
 inline Candidates SwitchView::CandidatesTo(HostId host) const { return self_.CandidatesTo(host); }
 inline std::span<const PortIndex> SwitchView::Uplinks() const { return self_.routes_.uplinks; }

@@ -58,6 +58,27 @@ void PortRule::Declare(Fields& fields) {
       "DCTCP's K: an ECN-capable packet is marked at enqueue if the queue, itself included, "
       "exceeds this. auto: 30KB up to 1Gbps, 97.5KB at 10Gbps, 30KB per 10Gbps above 32.5 "
       "(Alizadeh et al., SIGCOMM 2010).");
+  fields.Choice("marking", marking,
+                {{"auto", Mark::kAuto}, {"step", Mark::kStep}, {"red", Mark::kRed}},
+                "step: above ecn_above all packets are marked; red: with a probability that grows "
+                "between two lengths. auto: red for rocev2 with dcqcn, step otherwise.");
+  fields.Choice(
+      "mark_at", mark_at,
+      {{"auto", MarkAt::kAuto}, {"enqueue", MarkAt::kEnqueue}, {"dequeue", MarkAt::kDequeue}},
+      "enqueue: by the length of the queue with the packet; dequeue: by what it leaves "
+      "behind. auto: dequeue for red, enqueue for step.");
+  fields.Section("red", red, "DCQCN's marking (Zhu et al., SIGCOMM 2015).");
+  fields.Choice("scheduler", scheduler,
+                {{"strict", Scheduler::kStrict},
+                 {"strict0_rr", Scheduler::kRoundRobin},
+                 {"dwrr", Scheduler::kDeficit}},
+                "strict: the lowest class first; strict0_rr: class 0 first, the others take turns; "
+                "dwrr: likewise, with turns of quanta bytes.");
+  fields.List("quanta", quanta, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
+              "dwrr: bytes of a turn, by class from 0. Default: a full packet for each.");
+  fields.Section("memory", memory, "How the ports of a switch share its memory.");
+  fields.Section("pfc", pfc, "Priority flow control, IEEE 802.1Qbb.");
+  fields.Require(quanta.size() <= kClasses, "quanta", "there are 8 classes");
   const auto unit = [](const std::optional<QueueSize>& size) {
     return size ? size->unit : QueueSize::Unit::kNone;
   };
@@ -71,6 +92,21 @@ Bytes DefaultMarkingThreshold(BitRate rate) {
   if (gbps <= 1) return 30'000_B;
   if (gbps < 10) return {30'000 + static_cast<int64_t>((gbps - 1) / 9 * 67'500)};
   return {std::max<int64_t>(97'500, static_cast<int64_t>(3'000 * gbps))};
+}
+
+Marking PortRule::MarkingAt(const Channel& channel, bool wants_red) const {
+  const PortSettings port = SwitchPort(channel, Bytes{0});
+  if (marking == Mark::kStep || (marking == Mark::kAuto && !wants_red)) {
+    return {.above = port.mark_above,
+            .all = port.mark_above,
+            .at_dequeue = mark_at == MarkAt::kDequeue};
+  }
+  const int64_t unit = port.count_packets ? kMtu : 1;
+  const int64_t kilobyte = channel.rate.bps / 1'000'000;  // Per Gbps.
+  return {.above = (red.min ? red.min->count : kilobyte) / unit,
+          .all = (red.max ? red.max->count : 4 * kilobyte) / unit,
+          .at_all = red.probability,
+          .at_dequeue = mark_at != MarkAt::kEnqueue};
 }
 
 PortSettings PortRule::SwitchPort(const Channel& channel, Bytes wire_overhead) const {

@@ -10,8 +10,11 @@
 
 #include "core/units.h"
 #include "fabric/fifo_port.h"
+#include "fabric/marking.h"
+#include "fabric/queued_port.h"
 #include "settings/fields.h"
 #include "topo/graph.h"
+#include "topo/queue_rule.h"
 
 namespace heddle {
 
@@ -32,10 +35,24 @@ constexpr std::string_view TypeName(const QueueSize&) {
 }
 
 struct PortRule {
+  enum class Mark { kAuto, kStep, kRed };
+  enum class MarkAt { kAuto, kEnqueue, kDequeue };
+
   std::optional<QueueSize> buffer;  // Not set: 250 full Ethernet frames per 10 Gbps, at least 2 K.
   std::optional<QueueSize> ecn_above;  // K. Not set: see DefaultMarkingThreshold.
 
+  Mark marking = Mark::kAuto;
+  MarkAt mark_at = MarkAt::kAuto;
+  RedRule red;
+  Scheduler scheduler = Scheduler::kRoundRobin;
+  std::vector<Bytes> quanta;
+  MemoryRule memory;
+  PauseRule pfc;
+
   void Declare(Fields& fields);
+
+  // How a queue of a port that sends on `channel` marks; `wants_red`: what marking: auto means.
+  Marking MarkingAt(const Channel& channel, bool wants_red) const;
 
   // A switch port that sends on `channel`. `wire_overhead`: bytes that occupy the wire but no
   // buffer.

@@ -159,7 +159,6 @@ Packet& RoceReceiver::NewControl(PacketKind kind, Time echo) {
   packet.src = spec.dst;
   packet.dst = spec.src;
   packet.bytes = static_cast<uint16_t>(shared_->sizes.ack);
-  packet.priority = static_cast<uint8_t>(shared_->settings.control_priority);
   return packet;
 }
 

@@ -115,7 +115,6 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
   packet.src = flow_.src;
   packet.dst = flow_.dst;
   packet.bytes = static_cast<uint16_t>(shared_->sizes.DataPacket(payload));
-  packet.priority = static_cast<uint8_t>(shared_->settings.priority);
   packet.data.tx_id = tx_id;
   packet.data.payload = static_cast<uint32_t>(payload);
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);

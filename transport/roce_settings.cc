@@ -68,7 +68,7 @@ void RoceSettings::Declare(Fields& fields) {
                "packet's payload over each link on the way there, times the least rate.");
   fields.Add("retime_on_rate_change", retime_on_rate_change,
              "A new rate also moves the packet that waits for its time already.");
-  fields.Add("priority", priority, Between<int64_t>(0, 7), "Priority class of data packets.");
+  fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
              "Priority class of ACKs, NACKs and CNPs.");
   fields.Require(rto_low <= rto_high, "rto_high", "is less than rto_low");

@@ -69,6 +69,10 @@ void TcpSettings::Declare(Fields& fields) {
   fields.Add("mtu", mtu, Between<int64_t>(256, 9000), "IP packet size in bytes.");
   fields.Add("timestamps", timestamps,
              "Carry the timestamp option: 12 bytes less payload per packet (RFC 7323).");
+  fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
+  fields.AddOr("data", "control_priority", control_priority, Between<int64_t>(0, 7),
+               "Priority class of ACKs and of the handshake; data: the same as data packets, with "
+               "which they compete on the way back.");
   if (is_dctcp) {
     dctcp.Declare(fields);
   } else {

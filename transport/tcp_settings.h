@@ -47,6 +47,8 @@ struct TcpSettings {
   Framing framing = Framing::kEth;
   int64_t mtu = 1500;
   bool timestamps = false;
+  int64_t priority = 1;
+  std::optional<int64_t> control_priority;  // Not set: as data.
 
   bool is_dctcp = true;
   Ecn ecn = Ecn::kOff;

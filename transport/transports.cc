@@ -42,6 +42,10 @@ class TcpModel : public TransportModel {
   void Declare(Fields& fields) override { settings_.Declare(fields); }
   PacketSizes sizes() const override { return SizesOf(settings_); }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
+  Classes classes() const override {
+    return {static_cast<uint8_t>(settings_.priority),
+            static_cast<uint8_t>(settings_.control_priority.value_or(settings_.priority))};
+  }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
     return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, close_delay));
@@ -64,6 +68,11 @@ class RoceModel final : public TransportModel {
   }
   PacketSizes sizes() const override { return SizesOf(settings_); }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
+  Classes classes() const override {
+    return {static_cast<uint8_t>(settings_.priority),
+            static_cast<uint8_t>(settings_.control_priority)};
+  }
+  bool wants_red() const override { return control_.kind == "dcqcn"; }
   bool needs_bandwidth_delay() const override { return settings_.uses_bdp() && !settings_.bdp; }
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
                                           const BandwidthDelay* bandwidth_delay) const override {

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "core/packet.h"
@@ -40,6 +41,16 @@ class TransportModel {
 
   // The largest flow that it can carry, in bytes.
   virtual int64_t max_flow_size() const = 0;
+
+  // The priority classes of its packets: those of flows, and ACKs and the like.
+  struct Classes {
+    uint8_t data;
+    uint8_t control;
+  };
+  virtual Classes classes() const = 0;
+
+  // Whether it expects switches to mark between two lengths of queue rather than above one.
+  virtual bool wants_red() const { return false; }
 
   virtual bool needs_bandwidth_delay() const { return false; }
 

@@ -26,8 +26,8 @@ class Drawer {
       default:
         yaml += LeafSpine();
     }
-    yaml += fmt::format("  port: {{buffer: {}}}\n",
-                        Pick({"auto", "8pkts", "30KB", "unlimited", "1MB"}));
+    yaml += fmt::format("  port: {{buffer: {}{}}}\n",
+                        Pick({"auto", "8pkts", "30KB", "unlimited", "1MB"}), Queues());
     yaml += "transport: " + (rng_.Below(3) == 0 ? Roce() : Tcp());
     yaml += "lb: " + Pick({"ecmp", "rps", "presto", "{kind: letflow, gap: 20us}"}) + "\n";
     yaml += fmt::format(
@@ -109,11 +109,11 @@ class Drawer {
     return fmt::format(
         "{{kind: {}, recovery: {}, iw: {}, dupthresh: {}, min_rto: {}, delack_count: "
         "{}, "
-        "setup: {}, framing: {}, mtu: {}, limited_transmit: {}}}\n",
+        "setup: {}, framing: {}, mtu: {}, limited_transmit: {}, control_priority: {}}}\n",
         Pick({"dctcp", "tcp"}), Pick({"sack", "newreno"}), 1 + rng_.Below(16),
         Pick({"3", "1", "10", "inf"}), Pick({"500us", "1ms", "5ms"}), 1 + rng_.Below(3),
         Pick({"none", "handshake", "persistent"}), Pick({"eth", "ip1500"}),
-        Pick({"1500", "9000", "512"}), Pick({"true", "false"}));
+        Pick({"1500", "9000", "512"}), Pick({"true", "false"}), Pick({"data", "data", "0", "4"}));
   }
 
   std::string Roce() {
@@ -123,6 +123,13 @@ class Drawer {
         Pick({"rocev2", "ns3_rdma", "ip1500"}), Pick({"gbn", "irn"}), 1 + rng_.Below(4),
         Pick({"200us", "1ms"}), Pick({"per_gap", "timer"}), Pick({"none", "bdp", "bdp_var"}),
         Pick({"none", "dcqcn", "{kind: dcqcn, rp: nic}", "swift"}));
+  }
+
+  std::string Queues() {
+    if (rng_.Below(2) == 0) return "";
+    return fmt::format(", marking: {}, mark_at: {}, scheduler: {}", Pick({"auto", "red", "step"}),
+                       Pick({"auto", "enqueue", "dequeue"}),
+                       Pick({"strict", "strict0_rr", "dwrr"}));
   }
 
   std::string Pick(std::initializer_list<const char*> words) {
@@ -192,6 +199,9 @@ TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
     const FinishedRun run = RunExperiment(experiment, 1);
     CheckInvariants(experiment, run, yaml.find("nack: timer") != std::string::npos);
     EXPECT_EQ(run.files, RunExperiment(experiment, 2).files);
+    // Ports of another kind do the same work.
+    EXPECT_EQ(run.files, RunExperiment(experiment, 1, NetworkPlan::Ports::kQueued).files);
+    EXPECT_EQ(run.files, RunExperiment(experiment, 2, NetworkPlan::Ports::kEager).files);
     if (testing::Test::HasFailure()) break;
   }
 }

@@ -94,10 +94,11 @@ std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& se
   return diagnostics.ok() ? "" : diagnostics.Report();
 }
 
-FinishedRun RunExperiment(const Experiment& experiment, int threads) {
+FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan::Ports ports) {
   FinishedRun run;
   SimulationOptions options;
   options.threads = threads;
+  options.ports = ports;
   run.result = Simulate(experiment, options, [&](std::string_view text) {
     run.files.flows += text;
     return true;

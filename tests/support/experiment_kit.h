@@ -49,7 +49,8 @@ struct FinishedRun {
   RunFiles files;
   SimulationResult result;
 };
-FinishedRun RunExperiment(const Experiment& experiment, int threads = 1);
+FinishedRun RunExperiment(const Experiment& experiment, int threads = 1,
+                          NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest);
 
 // A network of `leaves` leaves with `hosts_per_leaf` hosts each, as workloads see it.
 Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate = 100_Gbps,

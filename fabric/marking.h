@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which packets a queue marks (RFC 3168's CE), by its instantaneous length. A step: DCTCP's K
+// (SIGCOMM 2010, section 3.1). Between two thresholds, with a probability that grows linearly:
+// DCQCN's (SIGCOMM 2015, section 3.1); beyond the upper one every packet.
+
+#pragma once
+
+#include <cstdint>
+
+#include "core/random.h"
+#include "fabric/fifo_port.h"
+
+namespace heddle {
+
+struct Marking {
+  int64_t above = kUnlimited;  // Up to this length none is marked,
+  int64_t all = kUnlimited;    // above this one all are; in the buffer's unit.
+  double at_all = 1;           // The probability just below `all`.
+  bool at_dequeue = false;     // By the length a packet leaves behind, not by the one it makes.
+
+  // Whether it takes more than a FIFO port, which marks at enqueue and by a step.
+  bool needs_queue() const { return at_dequeue || above != all; }
+
+  bool Marks(int64_t length, Rng& rng) const {
+    if (length <= above) return false;
+    if (length > all) return true;
+    const double share = static_cast<double>(length - above) / static_cast<double>(all - above);
+    return rng.Uniform() < at_all * share;
+  }
+};
+
+}  // namespace heddle

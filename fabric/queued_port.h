@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// An egress port with a queue for each class in front of its transmitter: for priorities, pauses,
+// marking at dequeue and shared memory, where what leaves when is not known on arrival.
+//
+// A service decision at a time t sees everything that happened up to and at t. Nothing says that it
+// must be made at t: as long as nothing happens to the port it may be made up for later, with the
+// same result. So Serve() starts the next packet at NextService(), whenever it is called, if all
+// that concerns the port until then has been told.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/node.h"
+#include "core/random.h"
+#include "core/ring.h"
+#include "fabric/fifo_port.h"
+#include "fabric/marking.h"
+#include "fabric/shared_memory.h"
+
+namespace heddle {
+
+enum class Scheduler : uint8_t {
+  kStrict,      // The lowest class first.
+  kRoundRobin,  // Class 0 first, the others take turns, one packet each.
+  kDeficit,  // Class 0 first, the others share by deficit round robin (Shreedhar, Varghese 1996).
+};
+
+struct QueueSettings {
+  uint8_t classes = 1;  // That may come; bit mask.
+  Scheduler scheduler = Scheduler::kRoundRobin;
+  std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes of a turn, by class.
+  Marking marking;
+};
+
+class QueuedPort {
+ public:
+  // `out` sends what is served; it has no limits of its own, and stays where it is.
+  QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng);
+
+  // What is being sent, or was sent last.
+  struct InService {
+    Time end{-kNever.ps};
+    int64_t size = 0;  // In the buffer's unit.
+    uint16_t bytes = 0;
+    PortIndex in = 0;
+    uint8_t cls = 0;
+  };
+  const InService& in_service() const { return in_service_; }
+
+  // When the next service decision is due, kNever if there is nothing to send, or all of it is
+  // paused.
+  Time NextService() const { return Wants() ? std::max(out_->busy_until(), wants_since_) : kNever; }
+
+  // Appends `packet`, which came in at `in`; marks it if it is marked at enqueue. Returns it as
+  // it lies in its queue.
+  Packet& Enqueue(const Packet& packet, uint16_t path_part, PortIndex in, Time now);
+
+  // Starts the packet that is due at NextService(), and returns it as it lies on the wire.
+  Packet& Serve(const Window& window);
+
+  // The classes in `mask` are paused, or not any more.
+  void SetPaused(uint8_t mask, bool paused, Time now);
+  unsigned paused() const { return paused_; }
+  unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
+
+  // What is queued, the packet being sent counted whole, in the buffer's unit: of a class, of all.
+  int64_t Length(size_t cls, Time now) const {
+    return QueueOf(cls).size + (in_service_.cls == cls ? Sending(now) : 0);
+  }
+  int64_t Length(Time now) const { return size_ + Sending(now); }
+  int64_t SizeOf(const Packet& packet) const { return out_->SizeOf(packet); }
+
+  // Packets that wait, the one being sent not counted; of all classes and of one.
+  int64_t waiting() const { return waiting_; }
+  size_t waiting(size_t cls) const { return QueueOf(cls).packets.size(); }
+  int64_t QueuedPackets(Time now) const { return waiting_ + (in_service_.end > now ? 1 : 0); }
+  // The inputs that those of a class came from.
+  PortIndex WaitsFrom(size_t cls, size_t i) const { return QueueOf(cls).from[i]; }
+
+  // How long a packet enqueued now would wait if all that is queued went first; what of it has not
+  // left, as it occupies the wire.
+  Duration QueueingDelay(Time now) const;
+  Bytes Unsent(Time now) const { return out_->Unsent(now) + Bytes{waiting_wire_bytes_}; }
+
+  // Empties all queues: the link is down. Tells of every packet, with its input.
+  template <class Lost>
+  void Clear(const Lost& lost);
+
+  FifoPort& out() { return *out_; }
+  const FifoPort& out() const { return *out_; }
+  size_t memory_bytes() const;
+
+ private:
+  struct ClassQueue {
+    Ring<Packet> packets;
+    Ring<PortIndex> from;  // The inputs they came from.
+    int64_t size = 0;      // In the buffer's unit.
+    int64_t deficit = 0;   // kDeficit: bytes it may send in this turn.
+  };
+
+  bool Wants() const { return (backlogged_ & ~paused_) != 0; }
+  int64_t Sending(Time now) const { return in_service_.end > now ? in_service_.size : 0; }
+  ClassQueue& QueueOf(size_t cls) { return queues_[index_of_[cls]]; }
+  const ClassQueue& QueueOf(size_t cls) const { return queues_[index_of_[cls]]; }
+  size_t Pick();
+  size_t PickByDeficit(unsigned eligible);
+  size_t NextInTurn(unsigned eligible) const;
+
+  FifoPort* out_;
+  Time wants_since_;         // Since when it has wanted to send, or when the last packet started.
+  unsigned backlogged_ = 0;  // Classes with packets,
+  unsigned paused_ = 0;      // and those that must not be sent; bit masks.
+  size_t turn_ = 0;          // The class other than 0 that was served last.
+  int64_t size_ = 0;         // Of all queues.
+  int64_t waiting_ = 0;
+  int64_t waiting_wire_bytes_ = 0;
+  InService in_service_;
+  std::array<uint8_t, kClasses> index_of_ = {};  // Into queues_.
+  std::vector<ClassQueue> queues_;
+  const QueueSettings settings_;
+  Rng rng_;
+};
+
+template <class Lost>
+void QueuedPort::Clear(const Lost& lost) {
+  for (ClassQueue& queue : queues_) {
+    for (; !queue.packets.empty(); queue.packets.pop_front(), queue.from.pop_front()) {
+      lost(queue.packets.front(), queue.from.front());
+    }
+    queue.size = queue.deficit = 0;
+  }
+  backlogged_ = paused_ = 0;
+  size_ = waiting_ = waiting_wire_bytes_ = 0;
+  in_service_ = {};
+}
+
+}  // namespace heddle

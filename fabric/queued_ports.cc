@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fabric/queued_ports.h"
+
+#include <bit>
+
+namespace heddle {
+namespace {
+
+// The key of a pause on its way to take effect. The top bit: look at inputs that may resume.
+constexpr uint64_t kStop = uint64_t{1} << 8;
+constexpr int kPortShift = 16;
+constexpr uint64_t kLookAgain = uint64_t{1} << 63;
+
+}  // namespace
+
+QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports,
+                         uint64_t switch_id, bool eager)
+    : queueing_(queueing),
+      eager_(eager || queueing.eager || queueing.memory.lossless != 0 ||
+             queueing.memory.model != MemorySettings::Model::kPrivate),
+      choosing_(ports.size(), false),
+      pausing_(ports.size(), 0),
+      meters_(ports.size()) {
+  std::vector<SharedMemory::Port> shares;
+  for (size_t p = 0; p < ports.size(); ++p) {
+    Rng rng = Rng::Stream(queueing.seed, "marks", switch_id << kPortShift | p);
+    ports_.emplace_back(*ports[p].out, ports[p].queues, rng);
+    buffers_.push_back(ports[p].memory.buffer);
+    shares.push_back(ports[p].memory);
+  }
+  backlogged_.resize((ports.size() + 63) / 64);
+  ends_.Resize(ports.size());
+  if (queueing.memory.lossless != 0 || queueing.memory.model != MemorySettings::Model::kPrivate) {
+    memory_ = std::make_unique<SharedMemory>(queueing.memory, shares);
+  }
+}
+
+std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, uint16_t path_part,
+                                              PortIndex in, PortIndex out, Time now,
+                                              const Window& window) {
+  QueuedPort& port = ports_[out];
+  if (port.out().is_down()) [[unlikely]]
+    return DropReason::kLinkDown;
+  const size_t cls = packet.priority;
+  CatchUp(out, now, window);
+  const int64_t queued = port.Length(now);
+  const int64_t size = port.SizeOf(packet);
+  if (memory_) {
+    if (const auto refused = memory_->Admit(in, out, cls, packet.bytes, queued, size))
+      return refused;
+  } else if (cls != 0 && queued + size > buffers_[out]) {
+    return DropReason::kTail;
+  }
+  accepted_ = &port.Enqueue(packet, path_part, in, now);
+  if (!eager_) {
+    backlogged_[out / 64] |= uint64_t{1} << (out % 64);
+    return std::nullopt;
+  }
+  if (port.paused() != 0) [[unlikely]]
+    NoteBacklog(out, now);
+  if (memory_ && memory_->IsLossless(cls) && !IsPausing(in, cls) && memory_->MustPause(in, cls)) {
+    Tell(in, cls, true, now, window);
+  }
+  Arm(out);
+  return std::nullopt;
+}
+
+// --- Ports served late ---
+
+void QueuedPorts::CatchUpAll(Time time, const Window& window) {
+  next_late_ = kNever;
+  for (size_t word = 0; word < backlogged_.size(); ++word) {
+    for (uint64_t left = backlogged_[word]; left != 0; left &= left - 1) {
+      const size_t port = word * 64 + static_cast<size_t>(std::countr_zero(left));
+      CatchUp(static_cast<PortIndex>(port), time, window);
+      const Time next = ports_[port].NextService();
+      if (next == kNever) backlogged_[word] &= ~(uint64_t{1} << (port % 64));
+      next_late_ = std::min(next_late_, next);
+    }
+  }
+}
+
+// --- Eager ports ---
+
+// A port chooses when it is free and has something to send, unless it is about to anyway.
+void QueuedPorts::Arm(PortIndex port) {
+  if (choosing_[port] || ends_.Of(port) != kNever) return;
+  const Time next = ports_[port].NextService();
+  if (next == kNever) return;
+  choosing_[port] = true;
+  choices_.Set(next, port);
+}
+
+void QueuedPorts::HandleEnd(const Window& window) {
+  const PortIndex out = static_cast<PortIndex>(ends_.First());
+  const Time now = ends_.Min();
+  ends_.Set(out, kNever);
+  Release(out, now, window);
+  Arm(out);
+}
+
+// The packet that `out` was sending does not occupy memory any more.
+void QueuedPorts::Release(PortIndex out, Time now, const Window& window) {
+  if (!memory_) return;
+  const QueuedPort::InService& sent = ports_[out].in_service();
+  memory_->Release(sent.in, out, sent.cls, sent.bytes);
+  if (queueing_.memory.lossless == 0) return;
+  if (!queueing_.pause.scan_all) return TryResume(sent.in, sent.cls, now, window);
+  for (size_t in = 0; in < ports_.size(); ++in) {
+    for (unsigned left = pausing_[in]; left != 0; left &= left - 1) {
+      TryResume(static_cast<PortIndex>(in), static_cast<size_t>(std::countr_zero(left)), now,
+                window);
+    }
+  }
+}
+
+std::optional<QueuedPorts::Started> QueuedPorts::HandleChoice(const Window& window) {
+  const Timer choice = choices_.Pop();
+  const PortIndex out = static_cast<PortIndex>(choice.key);
+  QueuedPort& port = ports_[out];
+  choosing_[out] = false;
+  if (ends_.Of(out) != kNever) return std::nullopt;
+  if (port.NextService() != choice.at) {  // Paused meanwhile, or a pause frame went first.
+    Arm(out);
+    return std::nullopt;
+  }
+  Packet& packet = port.Serve(window);
+  ends_.Set(out, port.in_service().end);
+  return Started{out, &packet};
+}
+
+// --- Pauses ---
+
+void QueuedPorts::TryResume(PortIndex in, size_t cls, Time now, const Window& window) {
+  if (IsPausing(in, cls) && memory_->MayResume(in, cls)) Tell(in, cls, false, now, window);
+}
+
+// A frame to the other end of the link at `in`. It waits for no packet but the one being sent
+// (IEEE 802.1Qbb), so it may be handed to the transmitter at once.
+void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window) {
+  const unsigned bit = 1u << cls;
+  pausing_[in] = static_cast<uint8_t>(stop ? pausing_[in] | bit : pausing_[in] & ~bit);
+  FifoPort& out = ports_[in].out();
+  if (out.is_down()) return;
+  Packet& frame = out.Slot();
+  frame = Packet();
+  frame.kind = PacketKind::kPause;
+  frame.bytes = queueing_.pause.frame_bytes;
+  frame.pause = {static_cast<uint8_t>(bit), stop};
+  out.SendSlot(now, window);
+  ++frames_sent_;
+  PauseTotals& counts = meters_[in].counts();
+  ++(stop ? counts.pauses_sent : counts.resumes_sent);
+}
+
+void QueuedPorts::OnPause(const Packet& frame, PortIndex port, Time now) {
+  PauseTotals& counts = meters_[port].counts();
+  ++(frame.pause.stop ? counts.pauses : counts.resumes);
+  if (queueing_.pause.response == Duration{0}) {
+    return Apply(port, frame.pause.classes, frame.pause.stop, now);
+  }
+  const uint64_t key =
+      uint64_t{port} << kPortShift | (frame.pause.stop ? kStop : 0) | frame.pause.classes;
+  effects_.Set(now + queueing_.pause.response, key);
+}
+
+void QueuedPorts::HandleEffect(const Window& window) {
+  const Timer effect = effects_.Pop();
+  const PortIndex port = static_cast<PortIndex>(effect.key >> kPortShift);
+  if ((effect.key & kLookAgain) == 0) {
+    return Apply(port, static_cast<uint8_t>(effect.key), (effect.key & kStop) != 0, effect.at);
+  }
+  for (size_t in = 0; in < ports_.size(); ++in) {
+    for (unsigned left = pausing_[in]; left != 0; left &= left - 1) {
+      TryResume(static_cast<PortIndex>(in), static_cast<size_t>(std::countr_zero(left)), effect.at,
+                window);
+    }
+  }
+}
+
+void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now) {
+  ports_[port].SetPaused(classes, stop, now);
+  NoteBacklog(port, now);
+  if (!stop) Arm(port);
+}
+
+void QueuedPorts::NoteBacklog(PortIndex port, Time now) {
+  meters_[port].Set(ports_[port].paused(), ports_[port].backlogged(), now);
+}
+
+// --- Between windows ---
+
+void QueuedPorts::TakeDown(PortIndex port, Time now,
+                           const std::function<void(const Packet&)>& lost) {
+  QueuedPort& queued = ports_[port];
+  if (ends_.Of(port) != kNever) {
+    const QueuedPort::InService& sent = queued.in_service();
+    if (memory_) memory_->Release(sent.in, port, sent.cls, sent.bytes);
+    ends_.Set(port, kNever);
+  }
+  queued.Clear([&](const Packet& packet, PortIndex in) {
+    if (memory_) memory_->Release(in, port, packet.priority, packet.bytes);
+    lost(packet);
+  });
+  pausing_[port] = 0;
+  NoteBacklog(port, now);
+  if (memory_) effects_.Set(now, kLookAgain);
+}
+
+void QueuedPorts::OnNewChannel(PortIndex port) {
+  if (!eager_) return;
+  choosing_[port] = false;  // It may choose earlier than it thought.
+  Arm(port);
+}
+
+int64_t QueuedPorts::waiting() const {
+  int64_t packets = 0;
+  for (const QueuedPort& port : ports_) packets += port.waiting();
+  return packets;
+}
+
+size_t QueuedPorts::memory_bytes() const {
+  size_t bytes = sizeof(*this);
+  for (const QueuedPort& port : ports_) bytes += port.memory_bytes();
+  return bytes;
+}
+
+}  // namespace heddle

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queued ports of a switch, and what they share: memory, and the pauses that follow from it.
+//
+// Ports that share nothing are served late, when something happens to them and at the end of a
+// window: one handling per packet-hop, as for FIFO ports. Where a packet that leaves one port
+// changes what another one may do (shared memory, PFC), or where somebody must be told in the order
+// of time, each end of a transmission is an event of the switch: the ports are eager. Both give the
+// same result where both apply.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/due_tree.h"
+#include "core/node.h"
+#include "core/timers.h"
+#include "fabric/pause_meter.h"
+#include "fabric/queued_port.h"
+#include "fabric/shared_memory.h"
+
+namespace heddle {
+
+struct PauseSettings {
+  Duration response{0};       // From the arrival of a frame to its effect.
+  bool scan_all = false;      // A release lets every paused input be looked at, not just its own.
+  uint16_t frame_bytes = 64;  // As buffered.
+};
+
+// What is common to the queued ports of all switches.
+struct Queueing {
+  MemorySettings memory;
+  PauseSettings pause;
+  bool eager = false;  // Even where late service would do.
+  uint64_t seed = 1;   // Of random marks.
+};
+
+class QueuedPorts {
+ public:
+  struct Port {
+    FifoPort* out;
+    QueueSettings queues;
+    SharedMemory::Port memory;
+  };
+  QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports, uint64_t switch_id,
+              bool eager);
+
+  bool eager() const { return eager_; }
+  Time Due() const { return eager_ ? NextEvent() : NextLate(); }
+  QueuedPort& operator[](PortIndex port) { return ports_[port]; }
+  size_t size() const { return ports_.size(); }
+
+  // Admits a copy of `packet`, which came in at `in`, to the queue of `out`; or says why not.
+  // `path_part` is what this hop adds to the id of the path taken.
+  std::optional<DropReason> Accept(const Packet& packet, uint16_t path_part, PortIndex in,
+                                   PortIndex out, Time now, const Window& window);
+  // The packet accepted last, as it lies in its queue.
+  Packet& accepted() { return *accepted_; }
+
+  // `frame` has come from the other end of the link at `port`.
+  void OnPause(const Packet& frame, PortIndex port, Time now);
+
+  // --- Ports served late ---
+
+  // Makes up for the decisions of `port` that were due before `time`. Eager ports owe none.
+  void CatchUp(PortIndex port, Time time, const Window& window) {
+    if (eager_) return;
+    QueuedPort& queued = ports_[port];
+    while (queued.NextService() < time) queued.Serve(window);
+  }
+  // The same for all ports, at the end of a window. Afterwards NextLate() is when the next is due.
+  void CatchUpAll(Time time, const Window& window);
+  Time NextLate() const { return next_late_; }
+
+  // --- Eager ports ---
+
+  // When the next transmission ends, a pause takes effect, a port may choose what to send: at one
+  // instant in this order, with arrivals after the first.
+  Time NextEnd() const { return ends_.Min(); }
+  Time NextEffect() const { return effects_.Next(); }
+  Time NextChoice() const { return choices_.Next(); }
+  Time NextEvent() const { return std::min({NextEnd(), NextEffect(), NextChoice()}); }
+
+  void HandleEnd(const Window& window);
+  void HandleEffect(const Window& window);
+  // What has been started; nothing if the port has no packet that may go now.
+  struct Started {
+    PortIndex port;
+    Packet* packet;
+  };
+  std::optional<Started> HandleChoice(const Window& window);
+
+  // --- Between windows ---
+
+  // Its link goes down: what waits is lost, nobody is paused any more. `now`: of the next window.
+  void TakeDown(PortIndex port, Time now, const std::function<void(const Packet&)>& lost);
+
+  // Its link has another rate or delay.
+  void OnNewChannel(PortIndex port);
+
+  PauseTotals PausesOf(PortIndex port, Time now) { return meters_[port].Until(now); }
+  const SharedMemory* memory() const { return memory_.get(); }  // Null if nothing is shared.
+  int64_t waiting() const;
+  int64_t frames_sent() const { return frames_sent_; }
+  size_t memory_bytes() const;
+
+ private:
+  bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
+  void Arm(PortIndex port);
+  void Release(PortIndex out, Time now, const Window& window);
+  void TryResume(PortIndex in, size_t cls, Time now, const Window& window);
+  void Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window);
+  void Apply(PortIndex port, uint8_t classes, bool stop, Time now);
+  void NoteBacklog(PortIndex port, Time now);
+
+  const Queueing queueing_;
+  const bool eager_;
+  std::vector<QueuedPort> ports_;
+  std::vector<int64_t> buffers_;  // Of ports that share nothing.
+  std::unique_ptr<SharedMemory> memory_;
+  Packet* accepted_ = nullptr;
+
+  std::vector<uint64_t> backlogged_;  // Ports that may have something waiting, bit by bit.
+  Time next_late_ = kNever;
+
+  DueTree ends_;                // By port, of the packet it sends.
+  Timers choices_;              // Key: port.
+  std::vector<bool> choosing_;  // Ports in choices_.
+
+  std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
+  Timers effects_;                // Key: port, classes and what becomes of them.
+  std::vector<PauseMeter> meters_;
+  int64_t frames_sent_ = 0;
+};
+
+}  // namespace heddle

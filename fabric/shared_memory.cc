@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fabric/shared_memory.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/check.h"
+
+namespace heddle {
+namespace {
+
+using Model = MemorySettings::Model;
+
+int64_t Share(double alpha, int64_t free) {
+  return static_cast<int64_t>(alpha * static_cast<double>(std::max<int64_t>(free, 0)));
+}
+
+int64_t ReserveOf(const MemorySettings& settings) {
+  switch (settings.model) {
+    case Model::kHpcc:
+      return settings.reserve;
+    case Model::kBroadcom:
+      return 2 * settings.mtu;  // One of the (input, class), one of the input.
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+int64_t SharedMemory::PoolOf(const MemorySettings& settings, const std::vector<Port>& ports) {
+  if (settings.model == Model::kPrivate) return kUnlimited;
+  const int64_t inputs = static_cast<int64_t>(ports.size() * kClasses);
+  int64_t pool = settings.size;
+  for (const Port& port : ports) pool -= port.headroom * std::popcount(settings.lossless);
+  if (settings.model == Model::kHpcc) pool -= inputs * settings.reserve;
+  if (settings.model == Model::kBroadcom) pool -= inputs * settings.mtu;
+  return pool;
+}
+
+SharedMemory::SharedMemory(const MemorySettings& settings, const std::vector<Port>& ports)
+    : settings_(settings),
+      ports_(ports),
+      pool_(PoolOf(settings, ports)),
+      out_pool_(settings.size - static_cast<int64_t>(ports.size() * kClasses) * settings.mtu),
+      reserve_(ReserveOf(settings)),
+      guarantee_(settings.model == Model::kBroadcom ? settings.mtu + 1 : 0),
+      inputs_(ports.size() * kClasses),
+      outputs_(ports.size() * kClasses) {}
+
+// What an input may hold of the pool before it pauses.
+int64_t SharedMemory::PauseThreshold(PortIndex in) const {
+  const int64_t free = pool_ - in_pool_used_;
+  switch (settings_.model) {
+    case Model::kPrivate:
+      return ports_[in].xoff;
+    case Model::kDynamic:
+      return std::min(ports_[in].xoff, Share(settings_.alpha, free));
+    case Model::kHpcc:
+      return std::min(ports_[in].xoff,
+                      Share(std::min(1.0, settings_.alpha * ports_[in].faster), free));
+    case Model::kBroadcom:
+      return std::min(ports_[in].xoff, Share(settings_.alpha_in, free));
+  }
+  return 0;
+}
+
+// Whether `bytes` more of an input go into its reserve and the pool.
+bool SharedMemory::FitsShare(PortIndex in, const Input& input, int64_t bytes) const {
+  const int64_t after = input.share + bytes;
+  if (after <= reserve_) return true;
+  if (in_pool_used_ + std::min(bytes, after - reserve_) > pool_) return false;
+  return settings_.model == Model::kBroadcom || after - reserve_ <= PauseThreshold(in);
+}
+
+// Lossless classes have no limit there.
+std::optional<DropReason> SharedMemory::RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes,
+                                                       int64_t queued, int64_t size) const {
+  const int64_t length = outputs_[out * kClasses + cls];
+  switch (settings_.model) {
+    case Model::kPrivate:
+      if (queued + size > ports_[out].buffer) return DropReason::kTail;
+      break;
+    case Model::kDynamic: {
+      const int64_t free = pool_ - in_pool_used_;
+      if (length + bytes > Share(settings_.alpha, free) || bytes > free)
+        return DropReason::kThreshold;
+      break;
+    }
+    case Model::kBroadcom:
+      if (BeyondGuarantee(length + bytes) > Share(settings_.alpha, out_pool_ - out_pool_used_))
+        return DropReason::kThreshold;
+      break;
+    case Model::kHpcc:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<DropReason> SharedMemory::Admit(PortIndex in, PortIndex out, size_t cls,
+                                              int64_t bytes, int64_t queued, int64_t size) {
+  if (cls == 0) return std::nullopt;
+  const bool lossless = IsLossless(cls);
+  if (!lossless) {
+    if (const auto refused = RefuseAtOutput(out, cls, bytes, queued, size)) return refused;
+  }
+  Input& input = At(in, cls);
+  const bool limited =
+      lossless || settings_.model == Model::kHpcc || settings_.model == Model::kBroadcom;
+  if (!limited || FitsShare(in, input, bytes)) {
+    const int64_t before = InPool(input);
+    input.share += bytes;
+    in_pool_used_ += InPool(input) - before;
+  } else if (lossless && input.headroom + bytes <= ports_[in].headroom) {
+    input.headroom += bytes;
+    max_headroom_ = std::max(max_headroom_, input.headroom);
+  } else {
+    return lossless ? DropReason::kHeadroom : DropReason::kIngress;
+  }
+  int64_t& length = Output(out, cls);
+  out_pool_used_ += BeyondGuarantee(length + bytes) - BeyondGuarantee(length);
+  length += bytes;
+  used_ += bytes;
+  max_used_ = std::max(max_used_, used_);
+  return std::nullopt;
+}
+
+void SharedMemory::Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes) {
+  if (cls == 0) return;
+  Input& input = At(in, cls);
+  const int64_t from_headroom = std::min(bytes, input.headroom);
+  const int64_t before = InPool(input);
+  input.headroom -= from_headroom;
+  input.share -= bytes - from_headroom;
+  in_pool_used_ += InPool(input) - before;
+  int64_t& length = Output(out, cls);
+  out_pool_used_ += BeyondGuarantee(length - bytes) - BeyondGuarantee(length);
+  length -= bytes;
+  used_ -= bytes;
+  HEDDLE_CHECK(input.share >= 0 && length >= 0, "input {} holds {} bytes, output {} has {}", in,
+               input.share, out, length);
+}
+
+bool SharedMemory::MustPause(PortIndex in, size_t cls) const {
+  const Input& input = At(in, cls);
+  return input.headroom > 0 || InPool(input) > PauseThreshold(in);
+}
+
+bool SharedMemory::MayResume(PortIndex in, size_t cls) const {
+  const Input& input = At(in, cls);
+  if (input.headroom > 0) return false;
+  return InPool(input) == 0 || InPool(input) <= PauseThreshold(in) - settings_.resume_offset;
+}
+
+void SharedMemory::CheckBooks() const {
+  int64_t at_inputs = 0;
+  int64_t in_pool = 0;
+  for (const Input& input : inputs_) {
+    at_inputs += input.share + input.headroom;
+    in_pool += InPool(input);
+  }
+  int64_t at_outputs = 0;
+  int64_t out_pool = 0;
+  for (const int64_t length : outputs_) {
+    at_outputs += length;
+    out_pool += BeyondGuarantee(length);
+  }
+  HEDDLE_CHECK(at_inputs == used_ && at_outputs == used_ && in_pool == in_pool_used_ &&
+                   out_pool == out_pool_used_,
+               "memory: {} bytes in use, {} of inputs ({} of {} in the pool), {} of outputs ({} of "
+               "{} in the pool)",
+               used_, at_inputs, in_pool, in_pool_used_, at_outputs, out_pool, out_pool_used_);
+}
+
+}  // namespace heddle

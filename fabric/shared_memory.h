@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packet memory of a switch: who may use how much of it, and when a sender must pause.
+//
+// Every packet is charged twice, to the (input, class) it came from and to the (output, class) it
+// waits for. What an input holds beyond its reserve comes from the common pool or, for lossless
+// classes, from headroom that belongs to that input alone (IEEE 802.1Qbb: what arrives between the
+// decision to pause a sender and the pause's effect). Packets of class 0, control, are not charged:
+// they are never dropped for lack of memory.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/fifo_port.h"
+
+namespace heddle {
+
+inline constexpr size_t kClasses = 8;  // Packet::priority; 0 is control.
+
+enum class DropReason : uint8_t {
+  kTail,       // The port's own buffer is full.
+  kThreshold,  // The queue would exceed its dynamic threshold.
+  kIngress,    // The input would exceed its share of the pool.
+  kHeadroom,   // A lossless class has used up its headroom.
+  kPolicy,
+  kLoop,
+  kNoRoute,
+  kLinkDown,
+};
+inline constexpr size_t kDropReasons = 8;
+inline constexpr const char* kDropReasonNames[kDropReasons] = {
+    "TAIL", "DT", "INGRESS", "HEADROOM", "POLICY", "LOOP", "NOROUTE", "LINKDOWN"};
+
+struct MemorySettings {
+  enum class Model {
+    kPrivate,   // Each port has its own buffer.
+    kDynamic,   // A queue may hold alpha times what is free (Choudhury and Hahne, ToN 1998).
+    kHpcc,      // An input may hold alpha times what is free; no limit at outputs (HPCC, 2019).
+    kBroadcom,  // An input pauses at alpha_in, a queue is full at alpha times what is free.
+  };
+
+  Model model = Model::kPrivate;
+  int64_t size = 0;      // Bytes of the whole switch; of no meaning for kPrivate.
+  double alpha = 1;      // kDynamic: of queues and lossless inputs. kHpcc: of inputs. kBroadcom: of
+                         // queues.
+  double alpha_in = 0;   // kBroadcom: of inputs.
+  int64_t reserve = 0;   // kHpcc: of each input's each class.
+  int64_t mtu = 0;       // kBroadcom: the unit of its guarantees.
+  uint8_t lossless = 0;  // Classes that are paused rather than dropped; bit mask.
+  int64_t resume_offset = 0;  // It resumes when it holds so much less than where it paused.
+};
+
+class SharedMemory {
+ public:
+  struct Port {
+    int64_t buffer;             // kPrivate: bytes or packets for lossy classes.
+    int64_t headroom = 0;       // For each lossless class of this input.
+    int64_t xoff = kUnlimited;  // An input pauses above this, whatever the pool says.
+    double faster = 1;          // Rate over that of the slowest NIC: scales kHpcc's alpha, up to 1.
+  };
+  SharedMemory(const MemorySettings& settings, const std::vector<Port>& ports);
+
+  bool IsLossless(size_t cls) const { return (settings_.lossless >> cls & 1) != 0; }
+
+  // Charges a packet of `bytes`, or says why there is no room for it. `queued` is what output `out`
+  // holds of all classes, and `size` the packet, in the unit of its own buffer.
+  std::optional<DropReason> Admit(PortIndex in, PortIndex out, size_t cls, int64_t bytes,
+                                  int64_t queued, int64_t size);
+  void Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes);
+
+  // Whether the sender at `in` must pause, and whether it may go on, judged by what is charged now.
+  bool MustPause(PortIndex in, size_t cls) const;
+  bool MayResume(PortIndex in, size_t cls) const;
+
+  // Bytes held, of all packets that are charged; those in headroom; and the most there ever were.
+  int64_t used() const { return used_; }
+  int64_t max_used() const { return max_used_; }
+  int64_t headroom_used(PortIndex in, size_t cls) const { return At(in, cls).headroom; }
+  int64_t max_headroom_used() const { return max_headroom_; }
+  int64_t held_by(PortIndex in, size_t cls) const {
+    return At(in, cls).share + At(in, cls).headroom;
+  }
+
+  // Bytes that `ports` inputs leave for the pool; negative if the settings ask for more than all.
+  static int64_t PoolOf(const MemorySettings& settings, const std::vector<Port>& ports);
+
+  // Stops the program if the books of inputs and outputs do not agree.
+  void CheckBooks() const;
+
+ private:
+  struct Input {
+    int64_t share = 0;     // In the reserve, then in the pool.
+    int64_t headroom = 0;  // Beyond.
+  };
+
+  Input& At(PortIndex in, size_t cls) { return inputs_[in * kClasses + cls]; }
+  const Input& At(PortIndex in, size_t cls) const { return inputs_[in * kClasses + cls]; }
+  int64_t& Output(PortIndex out, size_t cls) { return outputs_[out * kClasses + cls]; }
+
+  int64_t InPool(const Input& input) const {
+    return input.share > reserve_ ? input.share - reserve_ : 0;
+  }
+  int64_t BeyondGuarantee(int64_t queued) const {
+    return queued > guarantee_ ? queued - guarantee_ : 0;
+  }
+  int64_t PauseThreshold(PortIndex in) const;
+  bool FitsShare(PortIndex in, const Input& input, int64_t bytes) const;
+  std::optional<DropReason> RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes, int64_t queued,
+                                           int64_t size) const;
+
+  const MemorySettings settings_;
+  const std::vector<Port> ports_;
+  const int64_t pool_;       // Of inputs, beyond reserves and headroom.
+  const int64_t out_pool_;   // kBroadcom: of outputs.
+  const int64_t reserve_;    // Of each (input, class).
+  const int64_t guarantee_;  // Of each (output, class).
+  std::vector<Input> inputs_;
+  std::vector<int64_t> outputs_;
+  int64_t in_pool_used_ = 0;
+  int64_t out_pool_used_ = 0;
+  int64_t used_ = 0;
+  int64_t max_used_ = 0;
+  int64_t max_headroom_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/queue_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace heddle {
+namespace {
+
+using Model = MemorySettings::Model;
+
+Graph WithLongestDelays(Graph graph, const std::vector<LinkEvent>& events) {
+  for (const LinkEvent& event : events) {
+    if (!event.delay) continue;
+    Graph::Link& link = graph.links[event.link];
+    link.a_to_b.delay = std::max(link.a_to_b.delay, *event.delay);
+    link.b_to_a.delay = std::max(link.b_to_a.delay, *event.delay);
+  }
+  return graph;
+}
+
+BitRate SlowestNic(const Graph& graph) {
+  BitRate slowest{std::numeric_limits<int64_t>::max()};
+  for (const Graph::Link& link : graph.links) {
+    if (graph.IsHost(link.a)) slowest = std::min(slowest, link.a_to_b.rate);
+    if (graph.IsHost(link.b)) slowest = std::min(slowest, link.b_to_a.rate);
+  }
+  return slowest;
+}
+
+}  // namespace
+
+QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& traffic,
+                     const std::vector<LinkEvent>& events)
+    : graph_(WithLongestDelays(graph, events)),
+      rule_(rule),
+      traffic_(traffic),
+      adjacency_(graph_),
+      nic_(SlowestNic(graph_)) {}
+
+bool QueuePlan::fifo_is_exact() const {
+  return std::has_single_bit(traffic_.classes) && rule_.memory.model == Model::kPrivate &&
+         !rule_.pfc.on() && !rule_.MarkingAt({nic_, {}}, traffic_.wants_red).needs_queue();
+}
+
+Queueing QueuePlan::queueing() const {
+  const MemoryRule& memory = rule_.memory;
+  const bool hpcc = memory.model == Model::kHpcc;
+  const int64_t hpcc_size = static_cast<int64_t>(16e6 * static_cast<double>(nic_.bps) / 50e9);
+  Queueing queueing;
+  queueing.memory = {.model = memory.model,
+                     .size = memory.size ? memory.size->count
+                             : hpcc      ? hpcc_size
+                                         : 9'000'000,
+                     .alpha = memory.alpha.value_or(hpcc ? 1.0 / 8 : 1.0),
+                     .alpha_in = memory.alpha_in,
+                     .reserve = memory.reserve.count,
+                     .mtu = traffic_.sizes.packet,
+                     .lossless = rule_.pfc.mask(),
+                     .resume_offset = rule_.pfc.resume_offset ? rule_.pfc.resume_offset->count
+                                      : hpcc                  ? 3'000
+                                                              : 2 * traffic_.sizes.packet};
+  queueing.pause = {.response = rule_.pfc.response,
+                    .scan_all = rule_.pfc.scan_all,
+                    .frame_bytes = static_cast<uint16_t>(kPauseFrame - traffic_.sizes.overhead)};
+  return queueing;
+}
+
+// At the end of `link` that is its a, or its b.
+int64_t QueuePlan::HeadroomAt(const Graph::Link& link, bool at_a) const {
+  if (!rule_.pfc.on()) return 0;
+  if (rule_.pfc.headroom) return rule_.pfc.headroom->count;
+  return HeadroomFor(at_a ? link.b_to_a : link.a_to_b, at_a ? link.a_to_b : link.b_to_a,
+                     traffic_.sizes, rule_.pfc.response);
+}
+
+int64_t QueuePlan::XoffAt(const Channel& out, int64_t headroom) const {
+  if (rule_.pfc.xoff) return rule_.pfc.xoff->count;
+  if (rule_.memory.model != Model::kPrivate || !rule_.pfc.on()) return kUnlimited;
+  return rule_.SwitchPort(out, Bytes{traffic_.sizes.overhead}).buffer - headroom;
+}
+
+std::vector<SharedMemory::Port> QueuePlan::SharesOf(uint32_t vertex) const {
+  std::vector<SharedMemory::Port> shares;
+  for (const Adjacency::Port& port : adjacency_.Of(vertex)) {
+    const Graph::Link& link = graph_.links[port.link];
+    const int64_t headroom = HeadroomAt(link, link.a == vertex);
+    shares.push_back(
+        {.buffer = rule_.SwitchPort(port.out, Bytes{traffic_.sizes.overhead}).buffer,
+         .headroom = headroom,
+         .xoff = XoffAt(port.out, headroom),
+         .faster = static_cast<double>(port.out.rate.bps) / static_cast<double>(nic_.bps)});
+  }
+  return shares;
+}
+
+QueueSettings QueuePlan::QueuesAt(const Channel& channel) const {
+  QueueSettings queues{.classes = traffic_.classes,
+                       .scheduler = rule_.scheduler,
+                       .marking = rule_.MarkingAt(channel, traffic_.wants_red)};
+  queues.quantum.fill(traffic_.sizes.packet);
+  for (size_t cls = 0; cls < rule_.quanta.size(); ++cls) {
+    queues.quantum[cls] = rule_.quanta[cls].count;
+  }
+  return queues;
+}
+
+void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
+  const unsigned lossless = rule_.pfc.mask();
+  if ((lossless >> traffic_.control & 1) != 0) {
+    diagnostics.ErrorAt(path + ".pfc.classes",
+                        fmt::format("class {} is that of ACKs, which must not be paused; give them "
+                                    "a class of their own by transport.control_priority",
+                                    traffic_.control));
+  }
+  if (rule_.pfc.on() && (lossless & traffic_.classes) == 0) {
+    diagnostics.WarningAt(path + ".pfc.classes", "no packets are of these classes");
+  }
+  CheckHeadroom(path, diagnostics);
+  CheckMemory(path, diagnostics);
+}
+
+void QueuePlan::CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const {
+  if (!rule_.pfc.on() || !rule_.pfc.headroom || rule_.pfc.allow_loss) return;
+  for (const Graph::Link& link : graph_.links) {
+    for (const bool at_a : {true, false}) {
+      if (graph_.IsHost(at_a ? link.a : link.b)) continue;
+      const int64_t needed =
+          HeadroomFor(at_a ? link.b_to_a : link.a_to_b, at_a ? link.a_to_b : link.b_to_a,
+                      traffic_.sizes, rule_.pfc.response);
+      if (rule_.pfc.headroom->count >= needed) continue;
+      return diagnostics.ErrorAt(
+          path + ".pfc.headroom",
+          fmt::format("is {}, but {} needs {} bytes so that nothing is lost; leave it auto, set at "
+                      "least that, or allow_loss: true",
+                      FormatQuantity(*rule_.pfc.headroom), link.name, needed));
+    }
+  }
+}
+
+void QueuePlan::CheckMemory(const std::string& path, Diagnostics& diagnostics) const {
+  const MemorySettings memory = queueing().memory;
+  for (uint32_t s = 0; s < graph_.switches.size(); ++s) {
+    const std::vector<SharedMemory::Port> shares =
+        SharesOf(static_cast<uint32_t>(graph_.hosts) + s);
+    const std::string& name = graph_.switches[s].name;
+    for (const SharedMemory::Port& share : shares) {
+      if (!rule_.pfc.on() || share.xoff >= traffic_.sizes.packet) continue;
+      return diagnostics.ErrorAt(
+          path + (rule_.pfc.xoff ? ".pfc.xoff" : ".buffer"),
+          fmt::format("{} bytes are left before an input of {} pauses, and {} for headroom; a "
+                      "packet has {}",
+                      std::max<int64_t>(share.xoff, 0), name, share.headroom,
+                      traffic_.sizes.packet));
+    }
+    if (memory.model == Model::kPrivate) continue;
+    const int64_t pool = SharedMemory::PoolOf(memory, shares);
+    if (pool < static_cast<int64_t>(shares.size()) * traffic_.sizes.packet) {
+      return diagnostics.ErrorAt(
+          path + ".memory.size",
+          fmt::format("is {}, of which headroom and reserves take {} at {} with its {} ports; too "
+                      "little is left",
+                      FormatQuantity(Bytes{memory.size}), memory.size - pool, name, shares.size()));
+    }
+    if (!rule_.pfc.xoff) continue;
+    const int64_t at_pause = rule_.pfc.xoff->count * static_cast<int64_t>(shares.size()) *
+                             std::popcount(memory.lossless);
+    if (at_pause > pool) {
+      diagnostics.WarningAt(
+          path + ".pfc.xoff",
+          fmt::format("{0} times {1} exceed the pool of {2} ({3} bytes beside headroom): if all "
+                      "inputs fill at once the pool is exhausted first, and pauses them",
+                      shares.size(), FormatQuantity(*rule_.pfc.xoff), name, pool));
+      return;
+    }
+  }
+}
+
+}  // namespace heddle

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "topo/queue_rule.h"
+
+#include <absl/numeric/int128.h>
+
+namespace heddle {
+namespace {
+
+constexpr Range<Bytes> kSizes{.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000'000}};
+constexpr Range<double> kAlphas{.above = 0.0, .at_most = 1024.0};
+
+}  // namespace
+
+void MemoryRule::Declare(Fields& fields) {
+  using Model = MemorySettings::Model;
+  fields.Choice("model", model,
+                {{"static", Model::kPrivate},
+                 {"dt", Model::kDynamic},
+                 {"hpcc_mmu", Model::kHpcc},
+                 {"broadcom_mmu", Model::kBroadcom}},
+                "static: every port has a buffer of its own. dt: a queue may hold alpha times what "
+                "is free (Choudhury and Hahne, ToN 1998). hpcc_mmu: an input may hold alpha times "
+                "what is free, as in HPCC's simulator. broadcom_mmu: inputs alpha_in, queues of "
+                "lossy classes alpha times what is free, as in ConWeave's.");
+  fields.AddOr("auto", "size", size, kSizes,
+               "Memory of a switch, for all models but static. auto: 9MB; hpcc_mmu 16MB per 50Gbps "
+               "of the slowest host link.");
+  fields.AddOr("auto", "alpha", alpha, kAlphas,
+               "auto: 1; hpcc_mmu 1/8 for ports as fast as the slowest host link, in proportion to "
+               "the rate for faster ones, at most 1.");
+  fields.Add("alpha_in", alpha_in, kAlphas, "broadcom_mmu: of inputs.");
+  fields.Add("reserve", reserve, {.at_least = Bytes{0}, .at_most = Bytes{1'000'000}},
+             "hpcc_mmu: what each class of an input has for itself.");
+}
+
+void PauseRule::Declare(Fields& fields) {
+  fields.List("classes", classes, Between<int64_t>(1, kClasses - 1),
+              "Classes that are lossless: their senders are paused before memory runs out. None: "
+              "PFC is off.");
+  fields.AddOr("auto", "xoff", xoff, kSizes,
+               "An input that holds more of a lossless class pauses its sender. auto: by the "
+               "model's threshold; with static memory what headroom leaves of a port's buffer.");
+  fields.AddOr("auto", "headroom", headroom, kSizes,
+               "What each lossless class of an input may hold beyond that, for what arrives until "
+               "the pause takes effect. auto: what the link needs so that nothing is lost.");
+  fields.AddOr("auto", "resume_offset", resume_offset, kSizes,
+               "The sender may go on when the input holds so much less than the threshold. auto: "
+               "3KB with hpcc_mmu, two packets otherwise.");
+  fields.Add("response", response, {.at_least = Duration{0}, .at_most = 1_ms},
+             "From the arrival of a pause frame to its effect.");
+  fields.Choice(
+      "resume_scan", scan_all, {{"self", false}, {"all", true}},
+      "When a packet leaves, look whether its own input may resume, or every paused one.");
+  fields.Add("allow_loss", allow_loss,
+             "Accept a headroom with which packets of lossless classes can be dropped.");
+}
+
+uint8_t PauseRule::mask() const {
+  unsigned mask = 0;
+  for (const int64_t cls : classes) mask |= 1u << cls;
+  return static_cast<uint8_t>(mask);
+}
+
+void RedRule::Declare(Fields& fields) {
+  fields.AddOr("auto", "min", min, kSizes,
+               "Up to this length no packet is marked. auto: 1KB per Gbps.");
+  fields.AddOr("auto", "max", max, kSizes, "Above it all are. auto: 4KB per Gbps.");
+  fields.Add("probability", probability, {.at_least = 0.0, .at_most = 1.0},
+             "Of a mark just below max; from 0 at min it grows linearly.");
+  fields.Require(!min || !max || *min <= *max, "max", "is less than min");
+}
+
+int64_t HeadroomFor(const Channel& in, const Channel& back, const FrameSizes& sizes,
+                    Duration response) {
+  // A reverse direction that is slower takes longer over its frames.
+  const Duration deaf = in.delay + back.delay + response +
+                        SerializationDelay(Bytes{sizes.frame() + kPauseFrame}, back.rate);
+  const absl::int128 bits = absl::int128(deaf.ps) * in.rate.bps;
+  const absl::int128 bit_ps = absl::int128(8) * kPicosecondsPerSecond;
+  return static_cast<int64_t>((bits + bit_ps - 1) / bit_ps) + 2 * sizes.packet;
+}
+
+}  // namespace heddle

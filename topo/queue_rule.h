@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How switches share their memory among ports, and when they make their neighbours pause.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/units.h"
+#include "fabric/queued_ports.h"
+#include "settings/fields.h"
+#include "topo/graph.h"
+
+namespace heddle {
+
+struct MemoryRule {
+  MemorySettings::Model model = MemorySettings::Model::kPrivate;
+  std::optional<Bytes> size;
+  std::optional<double> alpha;
+  double alpha_in = 1.0 / 16;
+  Bytes reserve{4'000};
+
+  void Declare(Fields& fields);
+};
+
+// Priority flow control, IEEE 802.1Qbb.
+struct PauseRule {
+  std::vector<int64_t> classes;  // Empty: off.
+  std::optional<Bytes> xoff;
+  std::optional<Bytes> headroom;
+  std::optional<Bytes> resume_offset;
+  Duration response{0};
+  bool scan_all = false;
+  bool allow_loss = false;
+
+  void Declare(Fields& fields);
+
+  bool on() const { return !classes.empty(); }
+  uint8_t mask() const;
+};
+
+// Marking between two lengths of queue, DCQCN's.
+struct RedRule {
+  std::optional<Bytes> min;
+  std::optional<Bytes> max;
+  double probability = 0.2;
+
+  void Declare(Fields& fields);
+};
+
+// The largest packet as it is buffered, and how much more than it buffers a packet occupies on the
+// wire; bytes.
+struct FrameSizes {
+  int64_t packet;
+  int64_t overhead;
+
+  int64_t frame() const { return packet + overhead; }
+};
+
+// A pause frame on the wire: 64 bytes, preamble and inter-frame gap.
+inline constexpr int64_t kPauseFrame = 84;
+
+// What an input needs so that nothing is lost after it has decided to pause its sender at the other
+// end of a link, which sends on `in` and hears on `back`: what is on the wire both ways, a frame
+// being sent in front of the pause frame, the pause frame, the packet that made the threshold
+// exceed, the one that starts just before the pause takes effect, and what is sent while the sender
+// reacts. Nothing smaller will do (802.1Qbb, annex O, states the same sum).
+int64_t HeadroomFor(const Channel& in, const Channel& back, const FrameSizes& sizes,
+                    Duration response);
+
+}  // namespace heddle
