@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole simulations for benchmarks: DCTCP with ECMP on a leaf-spine of 100 Gbps links with 1 us of
-// delay.
+// Whole simulations for benchmarks: ECMP on a leaf-spine of 100 Gbps links with 1 us of delay, with
+// DCTCP if nothing else is said.
 
 #pragma once
 
@@ -22,6 +22,9 @@ struct Scenario {
   std::string workload;  // The list in flow style.
   std::string t_max = "10s";
   std::string host_delay = "1us";
+  std::string transport = "dctcp";
+  std::string port = "{}";
+  NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;
 };
 
 struct Outcome {
@@ -33,10 +36,11 @@ inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
   const std::string yaml = fmt::format(
       "name: bench\n"
       "topology: {{kind: leaf_spine, {}, host_link: {{rate: 100Gbps, delay: {}}},"
-      " fabric_link: {{rate: 100Gbps, delay: 1us}}}}\n"
-      "transport: dctcp\nlb: ecmp\nworkload: [{}]\n"
+      " fabric_link: {{rate: 100Gbps, delay: 1us}}, port: {}}}\n"
+      "transport: {}\nlb: ecmp\nworkload: [{}]\n"
       "measure: {{unfinished: drop, warm_up: 0us, t_max: {}}}\n",
-      scenario.shape, scenario.host_delay, scenario.workload, scenario.t_max);
+      scenario.shape, scenario.host_delay, scenario.port, scenario.transport, scenario.workload,
+      scenario.t_max);
   Diagnostics diagnostics;
   const std::vector<Experiment> experiments =
       LoadExperimentsFromText(yaml, "bench", "", {}, diagnostics);
@@ -46,6 +50,7 @@ inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
   }
   SimulationOptions options;
   options.threads = threads;
+  options.ports = scenario.ports;
   Outcome outcome;
   outcome.result = Simulate(experiments.front(), options, [&](std::string_view text) {
     outcome.csv_bytes += static_cast<int64_t>(text.size());

@@ -21,7 +21,6 @@ class DueTree {
   }
 
   Time Min() const { return tree_[1]; }
-  Time Of(size_t i) const { return tree_[leaves_ + i]; }
 
   // The lowest of those that are due at Min().
   size_t First() const {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "core/arrivals.h"
+#include "core/tournament.h"
 #include "experiment/ideal_fct.h"
 #include "experiment/network.h"
 #include "fabric/switch.h"
@@ -203,7 +203,7 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
   for (uint32_t v = 0; v < experiment.graph.vertices(); ++v) {
     ports = std::max(ports, routing.adjacency().Of(v).size());
   }
-  const Time latest = Arrivals::LatestFor(ports) - 2 * experiment.base_rtt;
+  const Time latest = Tournament::LatestFor(ports) - 2 * experiment.base_rtt;
   if (!experiment.settings.measure.t_max) timeline.t_max = std::min(timeline.t_max, latest);
   if (timeline.t_max > latest) {
     diagnostics.ErrorAt("measure.t_max",

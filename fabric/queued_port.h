@@ -6,6 +6,9 @@
 // must be made at t: as long as nothing happens to the port it may be made up for later, with the
 // same result. So Serve() starts the next packet at NextService(), whenever it is called, if all
 // that concerns the port until then has been told.
+//
+// Class 0 goes before all others and is never paused: the departure of its packets is known when
+// they come, as at a FIFO port, so they go to the transmitter at once and wait in no queue.
 
 #pragma once
 
@@ -16,6 +19,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/check.h"
 #include "core/node.h"
 #include "core/random.h"
 #include "core/ring.h"
@@ -57,8 +61,8 @@ class QueuedPort {
   // paused.
   Time NextService() const { return Wants() ? std::max(out_->busy_until(), wants_since_) : kNever; }
 
-  // Appends `packet`, which came in at `in`; marks it if it is marked at enqueue. Returns it as
-  // it lies in its queue.
+  // Appends `packet`, of a class other than 0, which came in at `in`; marks it if it is marked at
+  // enqueue. Returns it as it lies in its queue.
   Packet& Enqueue(const Packet& packet, uint16_t path_part, PortIndex in, Time now);
 
   // Starts the packet that is due at NextService(), and returns it as it lies on the wire.
@@ -69,17 +73,18 @@ class QueuedPort {
   unsigned paused() const { return paused_; }
   unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
 
-  // What is queued, the packet being sent counted whole, in the buffer's unit: of a class, of all.
+  // What is queued, the packet being sent counted whole, in the buffer's unit: of a class, of all
+  // but 0.
   int64_t Length(size_t cls, Time now) const {
     return QueueOf(cls).size + (in_service_.cls == cls ? Sending(now) : 0);
   }
   int64_t Length(Time now) const { return size_ + Sending(now); }
   int64_t SizeOf(const Packet& packet) const { return out_->SizeOf(packet); }
 
-  // Packets that wait, the one being sent not counted; of all classes and of one.
+  // Packets that wait, not yet with the transmitter; of all classes and of one.
   int64_t waiting() const { return waiting_; }
   size_t waiting(size_t cls) const { return QueueOf(cls).packets.size(); }
-  int64_t QueuedPackets(Time now) const { return waiting_ + (in_service_.end > now ? 1 : 0); }
+  int64_t QueuedPackets(Time now) { return waiting_ + out_->QueuedPackets(now); }
   // The inputs that those of a class came from.
   PortIndex WaitsFrom(size_t cls, size_t i) const { return QueueOf(cls).from[i]; }
 
@@ -126,6 +131,75 @@ class QueuedPort {
   const QueueSettings settings_;
   Rng rng_;
 };
+
+inline Packet& QueuedPort::Enqueue(const Packet& packet, uint16_t path_part, PortIndex in,
+                                   Time now) {
+  const size_t cls = packet.priority;
+  HEDDLE_CHECK((settings_.classes >> cls & 1) != 0, "a packet of class {}, which is not in use",
+               cls);
+  if (!Wants()) wants_since_ = now;
+  ClassQueue& queue = QueueOf(cls);
+  const int64_t size = SizeOf(packet);
+  queue.packets.push_back(packet);
+  queue.from.push_back(in);
+  queue.size += size;
+  size_ += size;
+  ++waiting_;
+  waiting_wire_bytes_ += out_->WireBytesOf(packet);
+  backlogged_ |= 1u << cls;
+  Packet& queued = queue.packets.back();
+  queued.hops = static_cast<uint8_t>(packet.hops + 1);
+  queued.taken = static_cast<uint16_t>(packet.taken + path_part);
+  if (!settings_.marking.at_dequeue && settings_.marking.Marks(Length(cls, now), rng_)) {
+    out_->Mark(queued);
+  }
+  return queued;
+}
+
+inline Packet& QueuedPort::Serve(const Window& window) {
+  const Time start = NextService();
+  const size_t cls = Pick();
+  ClassQueue& queue = QueueOf(cls);
+  Packet& slot = out_->Slot();
+  slot = queue.packets.front();
+  const int64_t size = SizeOf(slot);
+  in_service_ = {.size = size,
+                 .bytes = slot.bytes,
+                 .in = queue.from.front(),
+                 .cls = static_cast<uint8_t>(cls)};
+  queue.packets.pop_front();
+  queue.from.pop_front();
+  queue.size -= size;
+  size_ -= size;
+  --waiting_;
+  waiting_wire_bytes_ -= out_->WireBytesOf(slot);
+  if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
+  if (settings_.marking.at_dequeue && settings_.marking.Marks(queue.size, rng_)) out_->Mark(slot);
+  // As if it had been handed over when the port last had a choice: an unbroken busy period is one.
+  out_->SendSlot(wants_since_, window);
+  in_service_.end = out_->busy_until();
+  wants_since_ = start;
+  return slot;
+}
+
+inline size_t QueuedPort::Pick() {
+  const unsigned eligible = backlogged_ & ~paused_;
+  switch (settings_.scheduler) {
+    case Scheduler::kStrict:
+      return static_cast<size_t>(std::countr_zero(eligible));
+    case Scheduler::kRoundRobin:
+      return turn_ = NextInTurn(eligible);
+    case Scheduler::kDeficit:
+      return PickByDeficit(eligible);
+  }
+  return 0;
+}
+
+// The eligible class that follows the one served last.
+inline size_t QueuedPort::NextInTurn(unsigned eligible) const {
+  const unsigned later = eligible & ~((2u << turn_) - 1);
+  return static_cast<size_t>(std::countr_zero(later != 0 ? later : eligible));
+}
 
 template <class Lost>
 void QueuedPort::Clear(const Lost& lost) {

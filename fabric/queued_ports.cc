@@ -49,7 +49,7 @@ std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, uint16_t pat
   if (memory_) {
     if (const auto refused = memory_->Admit(in, out, cls, packet.bytes, queued, size))
       return refused;
-  } else if (cls != 0 && queued + size > buffers_[out]) {
+  } else if (queued + size > buffers_[out]) {
     return DropReason::kTail;
   }
   accepted_ = &port.Enqueue(packet, path_part, in, now);
@@ -62,7 +62,7 @@ std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, uint16_t pat
   if (memory_ && memory_->IsLossless(cls) && !IsPausing(in, cls) && memory_->MustPause(in, cls)) {
     Tell(in, cls, true, now, window);
   }
-  Arm(out);
+  Arm(out, now);
   return std::nullopt;
 }
 
@@ -84,20 +84,30 @@ void QueuedPorts::CatchUpAll(Time time, const Window& window) {
 // --- Eager ports ---
 
 // A port chooses when it is free and has something to send, unless it is about to anyway.
-void QueuedPorts::Arm(PortIndex port) {
-  if (choosing_[port] || ends_.Of(port) != kNever) return;
+void QueuedPorts::ArmLater(PortIndex port) {
   const Time next = ports_[port].NextService();
   if (next == kNever) return;
   choosing_[port] = true;
   choices_.Set(next, port);
 }
 
-void QueuedPorts::HandleEnd(const Window& window) {
+// Mostly nothing else happens at that instant, and the port may choose at once.
+QueuedPorts::Started QueuedPorts::HandleEnd(Time other, const Window& window) {
   const PortIndex out = static_cast<PortIndex>(ends_.First());
-  const Time now = ends_.Min();
+  const Time now = ends_.Next();
   ends_.Set(out, kNever);
   Release(out, now, window);
-  Arm(out);
+  if (now < other && now < NextEvent() && ports_[out].NextService() <= now) {
+    return Start(out, window);
+  }
+  Arm(out, now);
+  return {};
+}
+
+QueuedPorts::Started QueuedPorts::Start(PortIndex port, const Window& window) {
+  Packet& packet = ports_[port].Serve(window);
+  ends_.Set(port, ports_[port].in_service().end);
+  return {port, &packet};
 }
 
 // The packet that `out` was sending does not occupy memory any more.
@@ -115,19 +125,20 @@ void QueuedPorts::Release(PortIndex out, Time now, const Window& window) {
   }
 }
 
-std::optional<QueuedPorts::Started> QueuedPorts::HandleChoice(const Window& window) {
-  const Timer choice = choices_.Pop();
-  const PortIndex out = static_cast<PortIndex>(choice.key);
-  QueuedPort& port = ports_[out];
-  choosing_[out] = false;
-  if (ends_.Of(out) != kNever) return std::nullopt;
-  if (port.NextService() != choice.at) {  // Paused meanwhile, or a pause frame went first.
-    Arm(out);
-    return std::nullopt;
+QueuedPorts::Started QueuedPorts::HandleChoice(const Window& window) {
+  const Time now = NextChoice();
+  PortIndex out;
+  if (!ready_.empty()) {
+    out = ready_.back();
+    ready_.pop_back();
+  } else {
+    out = static_cast<PortIndex>(choices_.Pop().key);
   }
-  Packet& packet = port.Serve(window);
-  ends_.Set(out, port.in_service().end);
-  return Started{out, &packet};
+  choosing_[out] = false;
+  if (ends_.Has(out)) return {};
+  if (ports_[out].NextService() <= now) return Start(out, window);
+  ArmLater(out);  // Paused meanwhile, or a packet of class 0 went first.
+  return {};
 }
 
 // --- Pauses ---
@@ -182,7 +193,7 @@ void QueuedPorts::HandleEffect(const Window& window) {
 void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now) {
   ports_[port].SetPaused(classes, stop, now);
   NoteBacklog(port, now);
-  if (!stop) Arm(port);
+  if (!stop) Arm(port, now);
 }
 
 void QueuedPorts::NoteBacklog(PortIndex port, Time now) {
@@ -194,7 +205,7 @@ void QueuedPorts::NoteBacklog(PortIndex port, Time now) {
 void QueuedPorts::TakeDown(PortIndex port, Time now,
                            const std::function<void(const Packet&)>& lost) {
   QueuedPort& queued = ports_[port];
-  if (ends_.Of(port) != kNever) {
+  if (ends_.Has(port)) {
     const QueuedPort::InService& sent = queued.in_service();
     if (memory_) memory_->Release(sent.in, port, sent.cls, sent.bytes);
     ends_.Set(port, kNever);
@@ -211,7 +222,7 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
 void QueuedPorts::OnNewChannel(PortIndex port) {
   if (!eager_) return;
   choosing_[port] = false;  // It may choose earlier than it thought.
-  Arm(port);
+  ArmLater(port);
 }
 
 int64_t QueuedPorts::waiting() const {

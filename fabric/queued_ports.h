@@ -16,9 +16,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/due_tree.h"
 #include "core/node.h"
 #include "core/timers.h"
+#include "core/tournament.h"
 #include "fabric/pause_meter.h"
 #include "fabric/queued_port.h"
 #include "fabric/shared_memory.h"
@@ -54,12 +54,19 @@ class QueuedPorts {
   QueuedPort& operator[](PortIndex port) { return ports_[port]; }
   size_t size() const { return ports_.size(); }
 
-  // Admits a copy of `packet`, which came in at `in`, to the queue of `out`; or says why not.
-  // `path_part` is what this hop adds to the id of the path taken.
+  // Admits a copy of `packet`, of a class other than 0, which came in at `in`, to the queue of
+  // `out`; or says why not. `path_part` is what this hop adds to the id of the path taken.
   std::optional<DropReason> Accept(const Packet& packet, uint16_t path_part, PortIndex in,
                                    PortIndex out, Time now, const Window& window);
   // The packet accepted last, as it lies in its queue.
   Packet& accepted() { return *accepted_; }
+
+  // Sends a packet of class 0, which goes before all others, as Accept(). False: the link is down.
+  bool SendControl(const Packet& packet, uint16_t path_part, PortIndex out, Time now,
+                   const Window& window) {
+    CatchUp(out, now, window);
+    return ports_[out].out().Send(packet, path_part, now, window);
+  }
 
   // `frame` has come from the other end of the link at `port`.
   void OnPause(const Packet& frame, PortIndex port, Time now);
@@ -80,19 +87,20 @@ class QueuedPorts {
 
   // When the next transmission ends, a pause takes effect, a port may choose what to send: at one
   // instant in this order, with arrivals after the first.
-  Time NextEnd() const { return ends_.Min(); }
+  Time NextEnd() const { return ends_.Next(); }
   Time NextEffect() const { return effects_.Next(); }
-  Time NextChoice() const { return choices_.Next(); }
+  Time NextChoice() const { return ready_.empty() ? choices_.Next() : ready_since_; }
   Time NextEvent() const { return std::min({NextEnd(), NextEffect(), NextChoice()}); }
 
-  void HandleEnd(const Window& window);
-  void HandleEffect(const Window& window);
-  // What has been started; nothing if the port has no packet that may go now.
+  // What has been started, if anything.
   struct Started {
-    PortIndex port;
-    Packet* packet;
+    PortIndex port = 0;
+    Packet* packet = nullptr;
   };
-  std::optional<Started> HandleChoice(const Window& window);
+  // `other`: when the switch has something else to do than here.
+  Started HandleEnd(Time other, const Window& window);
+  void HandleEffect(const Window& window);
+  Started HandleChoice(const Window& window);
 
   // --- Between windows ---
 
@@ -110,7 +118,15 @@ class QueuedPorts {
 
  private:
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
-  void Arm(PortIndex port);
+  void Arm(PortIndex port, Time now) {
+    if (choosing_[port] || ends_.Has(port)) return;
+    if (ports_[port].NextService() > now) return ArmLater(port);
+    choosing_[port] = true;
+    ready_.push_back(port);
+    ready_since_ = now;
+  }
+  void ArmLater(PortIndex port);
+  Started Start(PortIndex port, const Window& window);
   void Release(PortIndex out, Time now, const Window& window);
   void TryResume(PortIndex in, size_t cls, Time now, const Window& window);
   void Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window);
@@ -127,9 +143,11 @@ class QueuedPorts {
   std::vector<uint64_t> backlogged_;  // Ports that may have something waiting, bit by bit.
   Time next_late_ = kNever;
 
-  DueTree ends_;                // By port, of the packet it sends.
-  Timers choices_;              // Key: port.
-  std::vector<bool> choosing_;  // Ports in choices_.
+  Tournament ends_;                // By port, of the packet it sends.
+  std::vector<PortIndex> ready_;   // Ports that choose as soon as nothing else is due at this
+  Time ready_since_;               // instant, which is this one;
+  Timers choices_;                 // those that do later, behind packets of class 0. Key: port.
+  std::vector<uint8_t> choosing_;  // By port: it is one of either.
 
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
   Timers effects_;                // Key: port, classes and what becomes of them.

@@ -91,18 +91,35 @@ void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return ReportDrop(packet);
   }
-  const uint64_t number = out.wire().pushed() - 1;
-  if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
-  if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Add({start, port, number});
+  NoteSent(out, port, start);
 }
 
 void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port) {
+  if (packet.priority == 0) return ForwardControl(packet, port);
   const auto refused = queued_->Accept(packet, path_parts_[port], in_port, port, now_, *window_);
   if (refused) [[unlikely]] {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return Discard(packet, *refused);
   }
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, queued_->accepted(), port);
+}
+
+// It goes before all queues.
+void Switch::ForwardControl(const Packet& packet, PortIndex port) {
+  FifoPort& out = ports_[port];
+  const Time start = std::max(now_, out.busy_until());
+  if (!queued_->SendControl(packet, path_parts_[port], port, now_, *window_)) [[unlikely]] {
+    if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
+    return ReportDrop(packet);
+  }
+  if (hooks_ != 0) NoteSent(out, port, start);
+}
+
+// A FIFO port has taken a packet, which will start to leave at `start`.
+void Switch::NoteSent(FifoPort& out, PortIndex port, Time start) {
+  const uint64_t number = out.wire().pushed() - 1;
+  if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
+  if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Add({start, port, number});
 }
 
 void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
@@ -126,6 +143,11 @@ void Switch::Run(const Window& window) {
   if (queued_) queued_->CatchUpAll(window.end, window);
 }
 
+void Switch::NoteStarted(const QueuedPorts::Started& started) {
+  if ((hooks_ & SwitchPolicy::kTransmit) == 0 || started.packet == nullptr) return;
+  policy_->OnTransmit(view_, *started.packet, started.port);
+}
+
 // In the order of core/node.h.
 void Switch::RunEager(const Window& window) {
   QueuedPorts& queued = *queued_;
@@ -133,9 +155,10 @@ void Switch::RunEager(const Window& window) {
     const Time arrival = arrivals_.Next();
     const Time timer = timers_.Next();
     now_ = std::min({arrival, timer, queued.NextEvent()});
-    if (now_ >= window.end) return;
+    if (now_ >= window.end) break;
+    if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(now_);
     if (queued.NextEnd() == now_) {
-      queued.HandleEnd(window);
+      NoteStarted(queued.HandleEnd(std::min(arrival, timer), window));
     } else if (arrival == now_) {
       const Packet& packet = arrivals_.Front();
       if (packet.kind == PacketKind::kPause) [[unlikely]] {
@@ -150,16 +173,14 @@ void Switch::RunEager(const Window& window) {
     } else if (timer == now_) {
       policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
     } else {
-      const auto started = queued.HandleChoice(window);
-      if (started && (hooks_ & SwitchPolicy::kTransmit)) {
-        policy_->OnTransmit(view_, *started->packet, started->port);
-      }
+      NoteStarted(queued.HandleChoice(window));
     }
   }
+  if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(window.end);
 }
 
 void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) {
-  const bool replays = !queued_ && (hooks_ & SwitchPolicy::kTransmit) != 0;
+  const bool replays = (hooks_ & SwitchPolicy::kTransmit) != 0;
   if (replays) transmissions_.Forget(port, now);
   ports_[port].SetChannel(now, rate, delay, [&](uint64_t number, Time start) {
     if (replays) transmissions_.Add({start, port, number});

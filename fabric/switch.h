@@ -99,6 +99,9 @@ class Switch final : public Node {
   void End(const Packet& packet, const Decision& decision);
   void Forward(const Packet& packet, PortIndex in_port, PortIndex port);
   void ForwardAndTell(const Packet& packet, PortIndex port);
+  void ForwardControl(const Packet& packet, PortIndex port);
+  void NoteStarted(const QueuedPorts::Started& started);
+  void NoteSent(FifoPort& out, PortIndex port, Time start);
   void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port);
   void Discard(const Packet& packet, DropReason reason);
   void ReportDrop(const Packet& packet);

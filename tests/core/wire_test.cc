@@ -103,7 +103,7 @@ TEST(ArrivalsTest, ComeByTimeThenInPortThenWireOrder) {
 
 TEST(ArrivalsTest, HoldTimesUpToTheLatestTheyPromise) {
   Merge merge(33);
-  const Time latest = Arrivals::LatestFor(merge.arrivals().wires());
+  const Time latest = Tournament::LatestFor(merge.arrivals().wires());
   EXPECT_EQ(latest.ps, kNever.ps / 64);
   merge.Push(32, latest - 1_ps, 7);
   EXPECT_EQ(merge.arrivals().Next(), latest - 1_ps);
