@@ -235,6 +235,12 @@ void Network::SetLogs(std::span<FlowLog* const> logs) {
   }
 }
 
+PauseTotals Network::PausesOf(const Egress& egress, Time now) {
+  if (live_.IsHost(egress.vertex)) return hosts_[egress.vertex]->PausesUntil(now);
+  QueuedPorts* queued = switches_[egress.vertex - live_.hosts]->queued();
+  return queued == nullptr ? PauseTotals{} : queued->PausesOf(egress.port, now);
+}
+
 PacketCounts Network::CountPackets() const {
   PacketCounts counts;
   for (const std::unique_ptr<Host>& host : hosts_) {
@@ -276,6 +282,12 @@ void Network::CheckConservation() const {
   HEDDLE_CHECK(sent == known,
                "{} packets sent, but {} received, {} consumed, {} dropped and {} in flight", sent,
                counts.received, counts.consumed, counts.dropped_total(), counts.in_flight);
+  // A link that fails takes pauses with it.
+  const bool any_fails = std::ranges::any_of(
+      plan_.events, [](const LinkEvent& event) { return event.up.has_value(); });
+  const int64_t lost = counts.dropped[static_cast<size_t>(DropReason::kHeadroom)];
+  HEDDLE_CHECK(lost == 0 || plan_.port->pfc.allow_loss || any_fails,
+               "{} packets of lossless classes were dropped", lost);
 }
 
 size_t Network::memory_bytes() const {

@@ -96,6 +96,9 @@ class Network {
   };
   std::span<const Egress> egresses() const { return egresses_; }
 
+  // How long it was paused until `now`, which is between windows.
+  PauseTotals PausesOf(const Egress& egress, Time now);
+
   PacketCounts CountPackets() const;
 
   // Stops the program if a packet has been lost track of.

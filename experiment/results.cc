@@ -296,15 +296,18 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
   for (const LinkUse& link : result.links) {
     const double util = interval > 0 ? static_cast<double>(link.sent.busy_ps) / interval : 0;
     fmt::format_to(std::back_inserter(csv),
-                   FMT_COMPILE("{},{},{},{},{},{},{},{},{},{},{},0,0,0,0,0,0\n"), id++,
+                   FMT_COMPILE("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n"), id++,
                    graph.NameOf(link.vertex), link.port, graph.NameOf(link.peer),
                    TierName(graph, link), link.rate.bps, link.sent.wire_bytes,
-                   link.sent.payload_bytes, link.sent.packets, link.sent.busy_ps, util);
+                   link.sent.payload_bytes, link.sent.packets, link.sent.busy_ps, util,
+                   link.pauses.paused.ps, link.pauses.blocked.ps, link.pauses.pauses,
+                   link.pauses.resumes, link.pauses.pauses_sent, link.pauses.resumes_sent);
   }
   return csv;
 }
 
 bool IsComplete(const Experiment& experiment, const SimulationResult& result) {
+  if (!result.deadlock.empty()) return false;
   if (experiment.settings.measure.unfinished != MeasureSettings::Unfinished::kError) return true;
   return result.unfinished == 0 && !result.cut_short;
 }
@@ -364,6 +367,11 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
     warnings.push_back(fmt::format("{} of {} measured flows are unfinished at {}",
                                    result.unfinished, result.measured,
                                    FormatQuantity(result.end - Time{})));
+  }
+  if (!result.deadlock.empty()) {
+    warnings.push_back(fmt::format("DEADLOCK at {}: paused ports wait for each other: {}",
+                                   FormatQuantity(result.deadlock_at - Time{}),
+                                   fmt::join(result.deadlock, " -> ")));
   }
   if (IsDebugBuild()) warnings.emplace_back("this is a Debug build; expect it to be slow");
   return warnings;

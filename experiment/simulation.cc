@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "experiment/deadlock.h"
 #include "experiment/flow_generator.h"
 
 namespace heddle {
@@ -95,16 +96,19 @@ class Director final : public Conductor {
         collector_(collector),
         result_(result),
         links_due_(experiment.timeline.links_from),
+        pfc_(experiment.settings.topology.settings->port.pfc),
+        deadlock_due_(pfc_.on() && pfc_.deadlock_check ? Time{} + *pfc_.deadlock_check : kNever),
         end_(experiment.timeline.t_max) {
     for (const Forecast& forecast : experiment.forecasts) flows_expected_ += forecast.flows;
   }
 
-  Time Next() override { return std::min({generator_.Next(), links_due_, network_.NextChange()}); }
+  Time Next() override { return std::min(generator_.Next(), NextStop()); }
 
   Time Open(Time start, Time latest) override {
     if (links_due_ <= start) SnapshotLinks(start);
+    if (deadlock_due_ <= start) LookForDeadlock(start);
     network_.Change(start);
-    const Time end = std::min({latest, links_due_, network_.NextChange()});
+    const Time end = std::min(latest, NextStop());
     while (generator_.Next() < end) StartFlow(generator_.Take());
     return end;
   }
@@ -117,7 +121,7 @@ class Director final : public Conductor {
       for (const auto& recorder : recorders_) last = std::max(last, recorder->last_measured_done());
       end_ = std::min(end_, std::max(end, last + network_.close_delay()));
     }
-    if (!collector_.writable() || (options_.stop != nullptr && options_.stop->load())) end_ = end;
+    if (deadlocked_ || !collector_.writable() || (options_.stop != nullptr && options_.stop->load())) end_ = end;
     constexpr uint64_t kWindowsPerLook = 64;
     if (options_.progress && ++closed_ % kWindowsPerLook == 0) Report();
   }
@@ -136,6 +140,7 @@ class Director final : public Conductor {
       sent.wire_bytes -= before.wire_bytes;
       sent.payload_bytes -= before.payload_bytes;
       sent.busy_ps -= before.busy_ps;
+      result_.links[i].pauses -= pauses_before_[i];
     }
     result_.cut_short = generator_.HasMeasured();
     result_.flows_started = generator_.started();
@@ -144,6 +149,19 @@ class Director final : public Conductor {
   }
 
  private:
+  // When something must be done between windows.
+  Time NextStop() const { return std::min({links_due_, deadlock_due_, network_.NextChange()}); }
+
+  // The run goes on to the end of this window.
+  void LookForDeadlock(Time now) {
+    deadlock_due_ = now + *pfc_.deadlock_check;
+    result_.deadlock = FindDeadlock(network_, now, pfc_.deadlock_time);
+    if (result_.deadlock.empty()) return;
+    result_.deadlock_at = now;
+    deadlock_due_ = kNever;
+    deadlocked_ = pfc_.deadlock_ends_run;
+  }
+
   void StartFlow(const FlowSpec& spec) {
     network_.host(spec.dst).ExpectFlow(spec);
     network_.host(spec.src).StartFlow(spec);
@@ -174,11 +192,14 @@ class Director final : public Conductor {
   // Once at the start of the measured time, once at its end.
   void SnapshotLinks(Time now) {
     std::vector<FifoPort::Counters> sent;
+    std::vector<PauseTotals> pauses;
     for (const Network::Egress& egress : network_.egresses()) {
       sent.push_back(egress.fifo->SentBy(now));
+      pauses.push_back(network_.PausesOf(egress, now));
     }
     if (!std::exchange(links_started_, true)) {
       links_before_ = std::move(sent);
+      pauses_before_ = std::move(pauses);
       result_.payload_carried = -PayloadReceived();
       result_.links_from = now;
       links_due_ = experiment_.timeline.links_until;
@@ -191,7 +212,8 @@ class Director final : public Conductor {
     result_.links.clear();
     for (size_t i = 0; i < sent.size(); ++i) {
       const Network::Egress& egress = network_.egresses()[i];
-      result_.links.push_back({egress.vertex, egress.port, egress.peer, egress.rate, sent[i]});
+      result_.links.push_back(
+          {egress.vertex, egress.port, egress.peer, egress.rate, sent[i], pauses[i]});
     }
   }
 
@@ -217,7 +239,11 @@ class Director final : public Conductor {
   SimulationResult& result_;
 
   Time links_due_;  // When links are looked at next.
+  const PauseRule& pfc_;
+  Time deadlock_due_;  // When to look for one next.
+  bool deadlocked_ = false;
   std::vector<FifoPort::Counters> links_before_;
+  std::vector<PauseTotals> pauses_before_;
   bool links_started_ = false;
   bool links_ended_ = false;
 

@@ -44,6 +44,7 @@ struct LinkUse {
   uint32_t peer;
   BitRate rate;
   FifoPort::Counters sent;
+  PauseTotals pauses;
 };
 
 // A query: many flows that answer it together.
@@ -57,6 +58,8 @@ struct SimulationResult {
   bool stopped = false;  // By the user; nothing else is valid.
   Time end;
   bool reached_t_max = false;
+  std::vector<std::string> deadlock;  // The ports that wait for each other; empty if none do.
+  Time deadlock_at;                   // When that was found.
   bool cut_short = false;  // Not all measured flows have started.
   int64_t flows_started = 0;
   int64_t flows_finished = 0;

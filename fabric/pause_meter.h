@@ -17,6 +17,16 @@ struct PauseTotals {
   int64_t resumes = 0;
   int64_t pauses_sent = 0;  // and sent, to the other end of the link.
   int64_t resumes_sent = 0;
+
+  PauseTotals& operator-=(const PauseTotals& before) {
+    paused -= before.paused;
+    blocked -= before.blocked;
+    pauses -= before.pauses;
+    resumes -= before.resumes;
+    pauses_sent -= before.pauses_sent;
+    resumes_sent -= before.resumes_sent;
+    return *this;
+  }
 };
 
 class PauseMeter {

@@ -16,6 +16,9 @@ QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng)
 
 void QueuedPort::SetPaused(uint8_t mask, bool paused, Time now) {
   const bool wanted = Wants();
+  for (size_t cls = 0; paused && cls < kClasses; ++cls) {
+    if (((mask & ~paused_) >> cls & 1) != 0) paused_since_[cls] = now;
+  }
   paused_ = paused ? paused_ | mask : paused_ & ~static_cast<unsigned>(mask);
   if (!wanted && Wants()) wants_since_ = now;
 }

@@ -71,6 +71,7 @@ class QueuedPort {
   // The classes in `mask` are paused, or not any more.
   void SetPaused(uint8_t mask, bool paused, Time now);
   unsigned paused() const { return paused_; }
+  Time paused_since(size_t cls) const { return paused_since_[cls]; }
   unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
 
   // What is queued, the packet being sent counted whole, in the buffer's unit: of a class, of all
@@ -126,6 +127,7 @@ class QueuedPort {
   int64_t waiting_ = 0;
   int64_t waiting_wire_bytes_ = 0;
   InService in_service_;
+  std::array<Time, kClasses> paused_since_ = {};
   std::array<uint8_t, kClasses> index_of_ = {};  // Into queues_.
   std::vector<ClassQueue> queues_;
   const QueueSettings settings_;

@@ -52,6 +52,12 @@ void PauseRule::Declare(Fields& fields) {
   fields.Choice(
       "resume_scan", scan_all, {{"self", false}, {"all", true}},
       "When a packet leaves, look whether its own input may resume, or every paused one.");
+  fields.AddOr("off", "deadlock_check", deadlock_check, {.above = Duration{0}, .at_most = 1000_s},
+               "How often to look for ports that wait for each other in a circle.");
+  fields.Add("deadlock_time", deadlock_time, {.above = Duration{0}, .at_most = 1000_s},
+             "They are a deadlock when all of them have been paused for so long.");
+  fields.Choice("deadlock_action", deadlock_ends_run, {{"abort", true}, {"report", false}},
+                "abort: the run ends with a deadlock; report: it is only reported.");
   fields.Add("allow_loss", allow_loss,
              "Accept a headroom with which packets of lossless classes can be dropped.");
 }

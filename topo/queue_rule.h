@@ -33,6 +33,9 @@ struct PauseRule {
   Duration response{0};
   bool scan_all = false;
   bool allow_loss = false;
+  std::optional<Duration> deadlock_check = 1_ms;  // Not set: never.
+  Duration deadlock_time = 10_ms;
+  bool deadlock_ends_run = true;
 
   void Declare(Fields& fields);
 
