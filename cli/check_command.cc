@@ -34,7 +34,7 @@ double Total(const Experiment& experiment, double Forecast::*what) {
   return total;
 }
 
-// Links crossed by data and their ACKs, one for each packet.
+// Links crossed by data and their ACKs, one for each packet; the background's are not known.
 double PacketHops(const Experiment& experiment) {
   // Of flows between any two hosts.
   const double hosts = static_cast<double>(experiment.stage.hosts);
@@ -45,6 +45,15 @@ double PacketHops(const Experiment& experiment) {
     hops += 2 * forecast.packets * (2 + crossing * (experiment.mean_links - 2));
   }
   return hops;
+}
+
+// The background's average rate, headers included, as a share of all links from hosts.
+double BackgroundLoad(const Experiment& experiment) {
+  double bps = 0;
+  double capacity = 0;
+  for (const UdpSource& source : experiment.background) bps += static_cast<double>(source.rate.bps);
+  for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);
+  return bps / capacity;
 }
 
 void Print(const std::string& file, const Experiment& experiment) {
@@ -67,6 +76,10 @@ void Print(const std::string& file, const Experiment& experiment) {
                Total(experiment, &Forecast::host_load),
                Total(experiment, &Forecast::host_load_with_headers),
                Total(experiment, &Forecast::fabric_load));
+  }
+  if (!experiment.background.empty()) {
+    fmt::print("  background  {} UDP sources, all together {:.3g} of host links\n",
+               experiment.background.size(), BackgroundLoad(experiment));
   }
   fmt::print(
       "  time        flows start from {:.3f} ms to {:.3f} ms, measured from {:.3f} ms; ends at "

@@ -25,8 +25,9 @@ enum class PacketKind : uint8_t {
   kCnp,   // RoCE: a packet came with a congestion mark.
   kSyn,
   kSynAck,
-  kControl,  // Made by a load balancer: probes, notifications.
-  kPause,    // Of the link, not of the network: IEEE 802.1Qbb. Goes no further than its far end.
+  kControl,   // Made by a load balancer: probes, notifications. From here on, of no flow.
+  kDatagram,  // UDP, in the background: nobody answers, and nobody sends it again.
+  kPause,     // Of the link, not of the network: IEEE 802.1Qbb. Goes no further than its far end.
 };
 
 inline constexpr uint16_t kNoPath = 0xffff;
@@ -53,11 +54,11 @@ struct alignas(64) Packet {
     kNotify = 64,  // On RoCE's ACKs and NACKs: is a CNP as well.
   };
 
-  Time arrival;  // Last bit received at the far end of the wire it lies on.
-  Time sent;     // DATA: first bit left the NIC. ACK: echo of the DATA that caused it.
-  FlowId flow = 0;
+  Time arrival;     // Last bit received at the far end of the wire it lies on.
+  Time sent;        // DATA, DATAGRAM: first bit left the NIC. ACK: echo of the DATA that caused it.
+  FlowId flow = 0;  // DATAGRAM: ~id of its source, so that no flow has the same.
   uint32_t tuple_hash = 0;  // Of (src, dst, sport, dport, protocol), unsalted.
-  uint32_t seq = 0;         // DATA: segment number. ACK: next segment expected.
+  uint32_t seq = 0;         // DATA: segment number. ACK: next segment expected. DATAGRAM: number.
   HostId src = 0;           // Of this packet: of an ACK, the host that receives the data.
   HostId dst = 0;
   uint16_t bytes = 0;       // As buffers, ECN thresholds and windows count; see wire overhead.
@@ -71,7 +72,7 @@ struct alignas(64) Packet {
   union {
     struct {
       uint32_t tx_id;    // Numbers every transmission of the flow, retransmissions included.
-      uint32_t payload;  // Bytes of the flow in this segment.
+      uint32_t payload;  // Bytes of the flow in this segment, or of the datagram.
       uint32_t unused;
     } data;
     struct {

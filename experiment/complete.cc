@@ -139,6 +139,19 @@ void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
   }
 }
 
+void CheckFits(const UdpSource& source, const PortRule& rule, const Graph& graph,
+               const PacketSizes& sizes, Diagnostics& diagnostics) {
+  for (const Channel& channel : SwitchChannels(graph)) {
+    const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
+    if (port.count_packets || port.buffer >= source.packet.count) continue;
+    const std::string key = fmt::format("background[{}].payload", source.entry);
+    if (!diagnostics.IsSound(key)) return;
+    diagnostics.ErrorAt(key, fmt::format("makes packets of {} bytes, more than the {} that the "
+                                         "buffer of a port holds",
+                                         source.packet.count, port.buffer));
+  }
+}
+
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const TransportModel& transport = *experiment.settings.transport.settings;
@@ -146,6 +159,9 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
       .Check("topology.port", diagnostics);
   const PacketSizes sizes = experiment.settings.transport.settings->sizes();
   const int64_t largest = sizes.DataPacket(sizes.mss);
+  for (const UdpSource& source : experiment.background) {
+    CheckFits(source, rule, experiment.graph, sizes, diagnostics);
+  }
   for (const Channel& channel : SwitchChannels(experiment.graph)) {
     const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
     const int64_t unit = port.count_packets ? 1 : largest;
@@ -214,19 +230,44 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
   if (timeline.t_max <= timeline.measure_from) {
     diagnostics.ErrorAt("measure.t_max", "ends before anything is measured");
   }
+  for (size_t i = 0; i < experiment.settings.background.size(); ++i) {
+    if (Time{experiment.settings.background[i].start.ps} < timeline.t_max) continue;
+    diagnostics.ErrorAt(fmt::format("background[{}].start", i),
+                        fmt::format("is not before {}, where the run ends at the latest",
+                                    FormatQuantity(timeline.t_max - Time{})));
+  }
 }
 
-// Workloads that are fine alone may ask too much together, or of one host's link.
+// What is offered to hosts' links, and by what setting.
+struct Offer {
+  std::string key;
+  Forecast forecast;
+};
+
+std::vector<Offer> OffersOf(const Experiment& experiment) {
+  std::vector<Offer> offers;
+  for (const Forecast& forecast : experiment.forecasts) {
+    offers.push_back({fmt::format("workload[{}].load", offers.size()), forecast});
+  }
+  const std::vector<BackgroundSettings>& background = experiment.settings.background;
+  for (uint32_t i = 0; i < background.size(); ++i) {
+    offers.push_back({fmt::format("background[{}].{}", i, background[i].load ? "load" : "rate"),
+                      ForecastOf(background[i], i, experiment.background, experiment.stage)});
+  }
+  return offers;
+}
+
+// What is fine alone may ask too much together, or of one host's link.
 void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
   const Stage& stage = experiment.stage;
-  const std::vector<Forecast>& forecasts = experiment.forecasts;
-  for (size_t i = 0; i < forecasts.size(); ++i) {
-    // What is offered when workload i begins.
-    const Time now = forecasts[i].first;
+  const std::vector<Offer> offers = OffersOf(experiment);
+  for (const auto& [key, offer] : offers) {
+    // What is offered when this one begins.
+    const Time now = offer.first;
     std::vector<double> from(stage.hosts, 0);
     std::vector<double> to(stage.hosts, 0);
-    bool accepted = forecasts[i].from_host_bps.empty();
-    for (const Forecast& other : forecasts) {
+    bool accepted = offer.from_host_bps.empty();
+    for (const auto& [unused, other] : offers) {
       if (other.from_host_bps.empty() || now < other.first || now >= other.last) continue;
       accepted = accepted || other.overload;
       for (size_t h = 0; h < stage.hosts; ++h) {
@@ -239,10 +280,9 @@ void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
                                     to[h] / static_cast<double>(stage.downlink_rate[h].bps));
       if (share <= 1 + 1e-6) continue;
       diagnostics.ErrorAt(
-          fmt::format("workload[{}].load", i),
-          fmt::format("with what else is offered then, the link of host {} would be "
-                      "loaded {:.3g} times over; lower it, or set overload: true",
-                      h, share));
+          key, fmt::format("with what else is offered then, the link of host {} would be "
+                           "loaded {:.3g} times over; lower it, or set overload: true",
+                           h, share));
       break;
     }
   }
@@ -289,12 +329,16 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
   PrepareWorkloads(experiment, diagnostics);
+  const PacketSizes sizes = settings.transport.settings->sizes();
+  experiment.background = ResolveBackground(settings.background, experiment.stage, routing,
+                                            experiment.graph, sizes, "background", diagnostics);
   if (!diagnostics.ok()) return;
   for (const Chosen<Workload>& workload : settings.workload) {
     experiment.forecasts.push_back(workload.settings->Expect());
   }
   CheckTogether(experiment, diagnostics);
-  const PacketSizes sizes = settings.transport.settings->sizes();
+  CheckUplinks(settings.background, experiment.background, routing, experiment.graph, "background",
+               diagnostics);
   experiment.base_rtt = BaseRtt(routing, experiment.graph, sizes);
   const BitRate slowest = std::ranges::min(experiment.stage.host_rate);
   experiment.bdp = {

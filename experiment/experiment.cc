@@ -162,6 +162,8 @@ void ExperimentSettings::Declare(Fields& fields) {
   fields.Kind("transport", transport, Transports(), "The transport of all hosts.");
   fields.Kind("lb", lb, LoadBalancers(), "The load balancer.", Fields::kRequired);
   fields.KindList("workload", workload, Workloads(), "The flows.", Fields::kRequired);
+  fields.Sections("background", background,
+                  "UDP datagrams that are sent whatever becomes of them; udp.csv has what did.");
   fields.Section("measure", measure, "What is measured, and until when.");
   fields.Sections("schedule", schedule, "What happens to links while the run goes on.");
   fields.Section("routing", routing, "How routes follow failures.");
@@ -169,6 +171,7 @@ void ExperimentSettings::Declare(Fields& fields) {
                  "name", "cannot be the name of a folder");
   fields.Require(!workload.empty(), "workload", "names no workload");
   fields.Require(workload.size() < 1000, "workload", "names more than 999 workloads");
+  fields.Require(background.size() < 1000, "background", "has more than 999 entries");
 }
 
 std::string Experiment::Resolved() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/background.h"
 #include "experiment/size_classes.h"
 #include "experiment/statistics.h"
 #include "lb/load_balancer.h"
@@ -49,6 +50,7 @@ struct ExperimentSettings {
   Chosen<TransportModel> transport = Transports().Make("dctcp");
   Chosen<LoadBalancer> lb;
   std::vector<Chosen<Workload>> workload;
+  std::vector<BackgroundSettings> background;
   MeasureSettings measure;
   std::vector<ScheduledChange> schedule;
   RoutingSettings routing;
@@ -76,6 +78,7 @@ struct Experiment {
   std::vector<LinkEvent> events;    // What happens to its links.
   Stage stage;                      // What workloads were prepared for.
   std::vector<Forecast> forecasts;  // By workload.
+  std::vector<UdpSource> background;
   Timeline timeline;
   Duration base_rtt;      // The longest between two hosts, full packet there and ACK back.
   Bytes bdp;              // base_rtt times the slowest host link.

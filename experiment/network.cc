@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "experiment/bandwidth_delay.h"
+#include "lb/follow_path.h"
 
 namespace heddle {
 
@@ -28,20 +29,25 @@ Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const Packet
   return slowest * std::max<int64_t>(4 * tiers, 2 * (routing.MostSwitches() + 1));
 }
 
-Traffic TrafficOf(const TransportModel& transport) {
+Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background) {
   const TransportModel::Classes classes = transport.classes();
   const PacketSizes sizes = transport.sizes();
-  return {.classes = static_cast<uint8_t>(1u << classes.data | 1u << classes.control),
-          .control = classes.control,
-          .wants_red = transport.wants_red(),
-          .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead}};
+  Traffic traffic{.classes = static_cast<uint8_t>(1u << classes.data | 1u << classes.control),
+                  .control = classes.control,
+                  .wants_red = transport.wants_red(),
+                  .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead}};
+  for (const UdpSource& source : background) {
+    traffic.classes = static_cast<uint8_t>(traffic.classes | 1u << source.priority);
+    traffic.sizes.packet = std::max(traffic.sizes.packet, source.packet.count);
+  }
+  return traffic;
 }
 
 Network::Network(const NetworkPlan& plan)
     : plan_(plan),
       live_(*plan.graph),
       routing_(*plan.graph),
-      queue_plan_(*plan.graph, *plan.port, TrafficOf(*plan.transport),
+      queue_plan_(*plan.graph, *plan.port, TrafficOf(*plan.transport, plan.background),
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
   MakeNodes();
@@ -73,6 +79,7 @@ Network::Network(const NetworkPlan& plan)
     host->SetPaths(paths_.get());
     host->Attach();
   }
+  MakeBackground();
   MakeController();
 }
 
@@ -87,17 +94,48 @@ void Network::MakeNodes() {
     host_nodes_.push_back(hosts_.back().get());
     engine_.Add(*hosts_.back(), routing_.LeafOf(id));
   }
+  const auto is_pinned = [](const UdpSource& source) { return source.path != kNoPath; };
+  const bool pins = std::ranges::any_of(plan_.background, is_pinned);
   for (size_t s = 0; s < graph.switches.size(); ++s) {
     const SwitchId id = static_cast<SwitchId>(s);
     const size_t ports = routing_.adjacency().Of(static_cast<uint32_t>(graph.hosts + s)).size();
+    std::unique_ptr<SwitchPolicy> policy = plan_.switch_policy(id);
+    switch_policies_.push_back(policy.get());
+    if (pins) policy = std::make_unique<FollowPins>(std::move(policy));
     switches_.push_back(
-        std::make_unique<Switch>(id, graph.switches[s].tier, ports, plan_.switch_policy(id)));
+        std::make_unique<Switch>(id, graph.switches[s].tier, ports, std::move(policy)));
     engine_.Add(*switches_.back(), id);
   }
 }
 
+void Network::MakeBackground() {
+  if (plan_.background.empty()) return;
+  udp_of_host_.assign(hosts_.size(), nullptr);
+  for (const UdpSource& source : plan_.background) {
+    Udp& sender = UdpOf(source.src);
+    hosts_[source.src]->SetBackground(&sender, source.priority);
+    sender.Send(source);
+    UdpOf(source.dst).Expect(source);
+  }
+}
+
+Udp& Network::UdpOf(HostId host) {
+  Udp*& udp = udp_of_host_[host];
+  if (udp == nullptr) {
+    udp_.push_back(std::make_unique<Udp>(*hosts_[host]));
+    udp = udp_.back().get();
+    hosts_[host]->SetBackground(udp, 0);
+  }
+  return *udp;
+}
+
+std::vector<UdpRecord> Network::CollectBackground() const {
+  std::vector<UdpRecord> records(plan_.background.size());
+  for (const std::unique_ptr<Udp>& udp : udp_) udp->Collect(records);
+  return records;
+}
+
 void Network::MakeController() {
-  for (const auto& s : switches_) switch_policies_.push_back(&s->policy());
   for (const auto& host : hosts_) {
     host_policies_.push_back(host->has_policy() ? &host->policy() : nullptr);
   }
@@ -246,6 +284,8 @@ PacketCounts Network::CountPackets() const {
   for (const std::unique_ptr<Host>& host : hosts_) {
     counts.data_sent += host->data_sent();
     counts.control_sent += host->control_sent();
+    counts.datagrams_sent += host->datagrams_sent();
+    counts.datagrams_received += host->datagrams_received();
     counts.received += host->received();
     counts.dropped[static_cast<size_t>(DropReason::kLinkDown)] += host->nic().dropped_down();
   }
@@ -276,7 +316,7 @@ void Network::CheckConservation() const {
     }
   }
   const PacketCounts counts = CountPackets();
-  const int64_t sent = counts.data_sent + counts.control_sent;
+  const int64_t sent = counts.sent();
   const int64_t known =
       counts.received + counts.consumed + counts.dropped_total() + counts.in_flight;
   HEDDLE_CHECK(sent == known,
@@ -295,6 +335,7 @@ size_t Network::memory_bytes() const {
   for (const std::unique_ptr<Host>& host : hosts_) {
     bytes += sizeof(Host) + host->nic().memory_bytes() + host->transport().memory_bytes();
   }
+  for (const std::unique_ptr<Udp>& udp : udp_) bytes += udp->memory_bytes();
   for (const std::unique_ptr<Switch>& s : switches_) bytes += s->memory_bytes();
   return bytes;
 }

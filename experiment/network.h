@@ -23,6 +23,7 @@
 #include "topo/routing.h"
 #include "topo/schedule.h"
 #include "transport/transports.h"
+#include "transport/udp.h"
 
 namespace heddle {
 
@@ -34,9 +35,10 @@ struct NetworkPlan {
   // Empty, or may return null.
   std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
-  std::span<const LinkEvent> events = {};  // In the order of time.
-  Duration convergence{0};                 // From a failure or repair to new routes.
-  uint64_t seed = 1;                       // Of random marks.
+  std::span<const UdpSource> background = {};  // By id.
+  std::span<const LinkEvent> events = {};      // In the order of time.
+  Duration convergence{0};                     // From a failure or repair to new routes.
+  uint64_t seed = 1;                           // Of random marks.
   // Which ports do the work. Others than the cheapest that are exact are for comparison: they give
   // the same results.
   enum class Ports { kCheapest, kQueued, kEager };
@@ -44,20 +46,23 @@ struct NetworkPlan {
   int threads = 1;
 };
 
-// What `transport` sends.
-Traffic TrafficOf(const TransportModel& transport);
+// What `transport` and `background` send.
+Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background);
 
 // Where packets ended up. Sent = received + dropped + consumed + in flight, always.
 struct PacketCounts {
   int64_t data_sent = 0;
   int64_t control_sent = 0;  // ACKs, and what load balancers made.
-  int64_t received = 0;      // By hosts.
-  int64_t consumed = 0;      // By load balancers in switches.
+  int64_t datagrams_sent = 0;
+  int64_t received = 0;            // By hosts,
+  int64_t datagrams_received = 0;  // these included.
+  int64_t consumed = 0;            // By load balancers in switches.
   int64_t dropped[kDropReasons] = {};
   int64_t in_flight = 0;  // On wires, departed or not; or held back by a load balancer.
   int64_t marked = 0;
   int64_t hops = 0;  // Packets put on wires.
 
+  int64_t sent() const { return data_sent + control_sent + datagrams_sent; }
   int64_t dropped_total() const;
 };
 
@@ -101,6 +106,10 @@ class Network {
 
   PacketCounts CountPackets() const;
 
+  // What has become of the background's datagrams, by source.
+  std::vector<UdpRecord> CollectBackground() const;
+  std::span<const std::unique_ptr<Udp>> background() const { return udp_; }
+
   // Stops the program if a packet has been lost track of.
   void CheckConservation() const;
 
@@ -111,6 +120,8 @@ class Network {
   void MakeNodes();
   void MakeLinks();
   void MakeQueues();
+  void MakeBackground();
+  Udp& UdpOf(HostId host);
   void MakeController();
   Time NextEvent() const {
     return next_event_ < plan_.events.size() ? plan_.events[next_event_].at : kNever;
@@ -140,6 +151,8 @@ class Network {
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<std::unique_ptr<Udp>> udp_;  // Of hosts that take part in the background.
+  std::vector<Udp*> udp_of_host_;          // Null for the others; empty without a background.
   std::vector<Node*> host_nodes_;
   std::vector<Egress> egresses_;
   std::vector<SwitchPolicy*> switch_policies_;

@@ -148,6 +148,8 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
   load.Real("nominal_fabric", fabric_load);
   load.Real("offered_host", share(result.payload_offered));
   load.Real("carried_host", share(result.payload_carried));
+  load.Real("offered_background", share(result.background_offered));
+  load.Real("carried_background", share(result.background_carried));
   return load.Done();
 }
 
@@ -161,6 +163,8 @@ std::string CountsJson(const SimulationResult& result) {
   counts.Integer("payload_bytes_finished", result.payload_finished);
   counts.Integer("data_packets_sent", result.packets.data_sent);
   counts.Integer("control_packets_sent", result.packets.control_sent);
+  counts.Integer("datagrams_sent", result.packets.datagrams_sent);
+  counts.Integer("datagrams_received", result.packets.datagrams_received);
   counts.Integer("packets_received", result.packets.received);
   counts.Integer("packets_consumed", result.packets.consumed);
   counts.Integer("packets_in_flight", result.packets.in_flight);
@@ -228,6 +232,20 @@ std::string QueriesJson(const Experiment& experiment, const SimulationResult& re
     list += (list.empty() ? "" : ", ") + Indent(Indent(object.Done()));
   }
   return "[" + list + "]";
+}
+
+// The last cells of a row in udp.csv.
+void AppendDelays(std::string& csv, const Histogram& delay_ps) {
+  if (delay_ps.count() == 0) {
+    csv += ",,,\n";
+    return;
+  }
+  csv += Number(delay_ps.mean() * 1e-3);
+  for (const int64_t ps : {delay_ps.Percentile(0.5), delay_ps.Percentile(0.99), delay_ps.max()}) {
+    csv += ',';
+    AppendExact(csv, ps, 3);
+  }
+  csv += '\n';
 }
 
 }  // namespace
@@ -302,6 +320,29 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
                    link.sent.payload_bytes, link.sent.packets, link.sent.busy_ps, util,
                    link.pauses.paused.ps, link.pauses.blocked.ps, link.pauses.pauses,
                    link.pauses.resumes, link.pauses.pauses_sent, link.pauses.resumes_sent);
+  }
+  return csv;
+}
+
+std::string UdpCsv(const SimulationResult& result) {
+  static constexpr std::array<const char*, 3> kPatterns = {"cbr", "poisson", "onoff"};
+  std::string csv =
+      "source,entry,src,dst,pattern,priority,path,rate_bps,start_ps,stop_ps,pkts_sent,bytes_sent,"
+      "pkts_unsent,pkts_received,bytes_received,pkts_lost,loss_ratio,reordered,avg_delay_ns,"
+      "p50_delay_ns,p99_delay_ns,max_delay_ns\n";
+  auto out = std::back_inserter(csv);
+  for (const UdpRecord& record : result.background) {
+    const UdpSource& source = *record.source;
+    fmt::format_to(out, "{},{},{},{},{},{},", source.id, source.entry, source.src, source.dst,
+                   kPatterns[static_cast<size_t>(source.pattern.kind)], source.priority);
+    if (source.path != kNoPath) fmt::format_to(out, "{}", source.path);
+    fmt::format_to(out, ",{},{},", source.rate.bps, source.start.ps);
+    if (source.stop != kNever) fmt::format_to(out, "{}", source.stop.ps);
+    const int64_t payload = source.payload.count;
+    fmt::format_to(out, ",{},{},{},{},{},{},{},{},", record.sent, record.sent * payload,
+                   record.unsent, record.received, record.received * payload, record.lost,
+                   Ratio(record.lost, record.received + record.lost), record.reordered);
+    AppendDelays(csv, record.delay_ps);
   }
   return csv;
 }

@@ -45,6 +45,7 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
       folder.Write("summary.csv", SummaryCsv(summary)) &&
       folder.Write("reorder.csv", ReorderCsv(experiment, result)) &&
       folder.Write("links.csv", LinksCsv(experiment, result)) &&
+      (result.background.empty() || folder.Write("udp.csv", UdpCsv(result))) &&
       folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)) &&
       folder.Commit();
   if (!written) return Failed(folder);

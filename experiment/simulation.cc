@@ -189,6 +189,14 @@ class Director final : public Conductor {
     return bytes;
   }
 
+  // What the background has done, added to, or taken from, what there is.
+  void AddBackground(int64_t sign) {
+    for (const std::unique_ptr<Udp>& udp : network_.background()) {
+      result_.background_offered += sign * udp->wire_sent();
+      result_.background_carried += sign * udp->wire_received();
+    }
+  }
+
   // Once at the start of the measured time, once at its end.
   void SnapshotLinks(Time now) {
     std::vector<FifoPort::Counters> sent;
@@ -201,12 +209,14 @@ class Director final : public Conductor {
       links_before_ = std::move(sent);
       pauses_before_ = std::move(pauses);
       result_.payload_carried = -PayloadReceived();
+      AddBackground(-1);
       result_.links_from = now;
       links_due_ = experiment_.timeline.links_until;
       return;
     }
     links_ended_ = true;
     result_.payload_carried += PayloadReceived();
+    AddBackground(1);
     result_.links_until = now;
     links_due_ = kNever;
     result_.links.clear();
@@ -266,6 +276,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
       .switch_policy = [lb, seed](SwitchId id) { return lb->ForSwitch(id, seed); },
       .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
       .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
+      .background = experiment.background,
       .events = experiment.events,
       .convergence = settings.routing.convergence,
       .seed = seed,
@@ -384,6 +395,7 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   Merge(recorders, result);
   CollectQueries(experiment, collector, generator, result);
   CollectPolicies(network, result);
+  result.background = network.CollectBackground();
   result.stopped = !collector.writable();
   result.packets = network.CountPackets();
   for (size_t h = 0; h < network.hosts(); ++h) {

@@ -76,6 +76,9 @@ struct SimulationResult {
   Time links_from;
   Time links_until;
   std::vector<QueryResult> queries;
+  std::vector<UdpRecord> background;  // By source; refers to the experiment.
+  int64_t background_offered = 0;     // Bytes on the wire, in the time that links.csv covers: sent,
+  int64_t background_carried = 0;     // and arrived.
   PacketCounts packets;
   std::vector<std::pair<std::string, int64_t>> policy_counters;  // Summed over nodes.
   int64_t policy_state_bytes = 0;

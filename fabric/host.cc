@@ -11,7 +11,10 @@ namespace heddle {
 Host::Host(HostId id, std::unique_ptr<HostPolicy> policy)
     : policy_(std::move(policy)), hooks_(policy_ ? policy_->hooks() : 0), id_(id) {}
 
-void Host::SetTransport(std::unique_ptr<Transport> transport) { transport_ = std::move(transport); }
+void Host::SetTransport(std::unique_ptr<Transport> transport) {
+  transport_ = std::move(transport);
+  lane(Lane::kTransport).user = transport_.get();
+}
 
 void Host::Attach() {
   if (policy_) policy_->Attach(view_);
@@ -57,12 +60,18 @@ void Host::Run(const Window& window) {
 void Host::Receive(const Packet& packet) {
   HEDDLE_CHECK(packet.dst == id_, "a packet for host {} arrived at host {}", packet.dst, id_);
   ++received_;
-  if (packet.kind == PacketKind::kControl) {
-    if (policy_) policy_->OnControl(view_, packet);
-    return;
-  }
+  if (packet.kind >= PacketKind::kControl) return ReceiveApart(packet);
   if (packet.kind == PacketKind::kData && Wants(HostPolicy::kData)) policy_->OnData(view_, packet);
   transport_->OnPacket(packet);
+}
+
+// What is no packet of a flow.
+void Host::ReceiveApart(const Packet& packet) {
+  if (packet.kind == PacketKind::kDatagram) {
+    ++datagrams_received_;
+    return lane(Lane::kBackground).user->OnPacket(packet);
+  }
+  if (policy_) policy_->OnControl(view_, packet);
 }
 
 // Flow starts come first among the timers of one instant.
@@ -73,23 +82,41 @@ void Host::OnTimer() {
     return transport_->StartFlow(spec);
   }
   const uint64_t key = timers_.Pop().key;
-  if (key < kPolicyTimer) return transport_->OnTimer(key & (kTransportTimer - 1));
+  const uint64_t rest = key & (kTransportTimer - 1);
+  if (key < kPolicyTimer) return transport_->OnTimer(rest);
+  if (key >= kBackgroundTimer) return lane(Lane::kBackground).user->OnTimer(rest);
   policy_->OnTimer(view_, static_cast<uint32_t>(key));
 }
 
-void Host::Serve() {
-  const uint32_t slot = ready_.front();
-  ready_.pop_front();
+// Inlined twice, which spares the usual lane a pointer.
+[[gnu::always_inline]] inline void Host::Serve(NicLane& its) {
+  const uint32_t slot = its.ready.front();
+  its.ready.pop_front();
   Packet& packet = nic_->Slot();
   packet = Packet();
-  packet.priority = data_class_;
+  packet.priority = its.priority;
   building_ = true;
-  const Transport::Pulled pulled = transport_->Pull(slot, packet);
+  const Endpoint::Pulled pulled = its.user->Pull(slot, packet);
   building_ = false;
+  if (pulled.more) {
+    its.ready.push_back(slot);
+  } else if (its.ready.empty()) {
+    its.since = kNever;
+    service_from_ = std::min(lanes_[0].since, lanes_[1].since);
+  }
   if (!pulled.sent) return;
-  if (pulled.more) ready_.push_back(slot);
-  ++data_sent_;
+  ++its.sent;
   SendSlot();
+}
+
+// If both lanes may send, it is the turn of the one that has not been served last.
+void Host::Serve() {
+  const bool background = lane(Lane::kBackground).since != kNever &&
+                          (served_ == Lane::kTransport || lane(Lane::kTransport).since == kNever);
+  served_ = background ? Lane::kBackground : Lane::kTransport;
+  if (background) [[unlikely]]
+    return Serve(lane(Lane::kBackground));
+  Serve(lane(Lane::kTransport));
 }
 
 void Host::SendDeferred() {

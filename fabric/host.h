@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host: a NIC with one transmitter, its transport, and its part of the load balancer.
+// A host: a NIC with one transmitter, its transport, the datagrams it sends in the background, and
+// its part of the load balancer.
 
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,9 +32,14 @@ class Host final : public Node {
 
   FifoPort& SetNic(const PortSettings& settings) { return nic_.emplace(settings); }
   void SetTransport(std::unique_ptr<Transport> transport);
+  // Who sends and receives datagrams here, and their class. Outlives this.
+  void SetBackground(Endpoint* background, uint8_t priority) {
+    lane(Lane::kBackground).user = background;
+    lane(Lane::kBackground).priority = priority;
+  }
   // Of the packets that it sends: those of flows, and ACKs and the like.
   void SetClasses(uint8_t data, uint8_t control) {
-    data_class_ = data;
+    lane(Lane::kTransport).priority = data;
     control_class_ = control;
   }
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
@@ -55,7 +63,7 @@ class Host final : public Node {
   Time Due() const override { return std::min({arrivals_.Next(), NextTimer(), NextService()}); }
   void OnLetter(const Letter& letter) override;
 
-  // --- For the transport ---
+  // --- For the transport and the background ---
 
   Time now() const { return now_; }
   HostId id() const { return id_; }
@@ -77,13 +85,19 @@ class Host final : public Node {
 
   // The flow at `slot` may send. Flows take turns, one packet each; a flow calls this once, and
   // again only after Pull has told it that it is out of the round.
-  void Ready(uint32_t slot) {
-    if (ready_.empty()) ready_since_ = now_;
-    ready_.push_back(slot);
+  void Ready(uint32_t slot, Lane of = Lane::kTransport) {
+    NicLane& its = lane(of);
+    if (its.ready.empty()) {
+      its.since = now_;
+      service_from_ = std::min(service_from_, now_);
+    }
+    its.ready.push_back(slot);
   }
 
-  // Transport::OnTimer(key) is called at `at`; the top byte of `key` belongs to the host.
-  void SetTimer(Time at, uint64_t key) { timers_.Set(at, kTransportTimer | key); }
+  // Endpoint::OnTimer(key) is called at `at`; the top byte of `key` belongs to the host.
+  void SetTimer(Time at, uint64_t key, Lane of = Lane::kTransport) {
+    timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
+  }
 
   // A letter to `host`, to be read by `due`.
   template <class T>
@@ -104,9 +118,11 @@ class Host final : public Node {
 
   FifoPort& nic() { return *nic_; }
   Transport& transport() { return *transport_; }
-  int64_t data_sent() const { return data_sent_; }
+  int64_t data_sent() const { return lane(Lane::kTransport).sent; }
+  int64_t datagrams_sent() const { return lane(Lane::kBackground).sent; }
+  int64_t datagrams_received() const { return datagrams_received_; }
   int64_t control_sent() const { return control_sent_; }
-  int64_t received() const { return received_; }
+  int64_t received() const { return received_; }  // Packets of all kinds.
   int64_t payload_received() const { return payload_received_; }
 
  private:
@@ -114,13 +130,22 @@ class Host final : public Node {
 
   static constexpr uint64_t kTransportTimer = uint64_t{1} << 56;
   static constexpr uint64_t kPolicyTimer = uint64_t{2} << 56;
+  static constexpr uint64_t kBackgroundTimer = uint64_t{3} << 56;
 
+  struct NicLane {
+    Endpoint* user = nullptr;
+    uint8_t priority = 0;  // Of all its packets.
+    Ring<uint32_t> ready;  // Slots of the flows that take turns.
+    Time since = kNever;   // Since when the lane may send; kNever: it may not.
+    int64_t sent = 0;      // Packets.
+  };
+
+  NicLane& lane(Lane of) { return lanes_[static_cast<size_t>(of)]; }
+  const NicLane& lane(Lane of) const { return lanes_[static_cast<size_t>(of)]; }
   Time NextTimer() const {
     return starts_.empty() ? timers_.Next() : std::min(starts_.front().start, timers_.Next());
   }
-  Time NextService() const {
-    return ready_.empty() ? kNever : std::max(nic_->busy_until(), ready_since_);
-  }
+  Time NextService() const { return std::max(nic_->busy_until(), service_from_); }
   // The packet in the NIC's slot is complete. What the policy sent while it was being built
   // follows.
   void SendSlot() {
@@ -133,20 +158,22 @@ class Host final : public Node {
   void SendDeferred();
   void ReportDrop(const Packet& packet, Time now);
   void Receive(const Packet& packet);
+  void ReceiveApart(const Packet& packet);
   void OnTimer();
   void Serve();
+  void Serve(NicLane& its);
 
   Time now_;
-  Time ready_since_;
+  Time service_from_ = kNever;  // The earliest `since` of the lanes.
   const Window* window_ = nullptr;
-  uint8_t data_class_ = 0;
   uint8_t control_class_ = 0;
   bool building_ = false;  // The NIC's slot holds a packet that is not complete.
   std::vector<Packet> deferred_;
   std::optional<FifoPort> nic_;
   std::unique_ptr<Transport> transport_;
-  Ring<uint32_t> ready_;   // Slots of the flows that take turns.
-  Ring<FlowSpec> starts_;  // Flows that start soon, by (start, id).
+  std::array<NicLane, kLanes> lanes_;
+  Lane served_ = Lane::kTransport;  // The last that had its turn.
+  Ring<FlowSpec> starts_;           // Flows that start soon, by (start, id).
   Timers timers_;
   std::unique_ptr<HostPolicy> policy_;
   uint32_t hooks_ = 0;
@@ -156,9 +183,9 @@ class Host final : public Node {
   std::span<Node* const> hosts_;
   const PathTable* paths_ = nullptr;
   FlowLog* log_ = nullptr;
-  int64_t data_sent_ = 0;
   int64_t control_sent_ = 0;
   int64_t received_ = 0;
+  int64_t datagrams_received_ = 0;
   int64_t payload_received_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host asks its transport. One object holds all flows of one host, as sender and as
-// receiver.
+// What a host asks of those who send and receive through its NIC: its transport, and the datagrams
+// in the background. One object holds all flows of one host, as sender and as receiver.
 //
 // Sending is pull, not push (the NIC owns the only transmit queue): a flow that may send says so
 // with Host::Ready, and when its turn comes the NIC pulls one packet, which is built at that
@@ -20,15 +20,14 @@
 
 namespace heddle {
 
-class Transport {
+// Those who share a NIC. Each has its own round of flows, which take turns; the lanes that have
+// something to send take turns too, one packet each.
+enum class Lane : uint8_t { kTransport, kBackground };
+inline constexpr size_t kLanes = 2;
+
+class Endpoint {
  public:
-  virtual ~Transport() = default;
-
-  // `spec` starts now and is sent from this host.
-  virtual void StartFlow(const FlowSpec& spec) = 0;
-
-  // `spec` is sent to this host, from spec.start on.
-  virtual void ExpectFlow(const FlowSpec& spec) = 0;
+  virtual ~Endpoint() = default;
 
   // A packet has arrived, whole.
   virtual void OnPacket(const Packet& packet) = 0;
@@ -43,6 +42,17 @@ class Transport {
 
   virtual void OnTimer(uint64_t key) = 0;
 
+  virtual size_t memory_bytes() const = 0;
+};
+
+class Transport : public Endpoint {
+ public:
+  // `spec` starts now and is sent from this host.
+  virtual void StartFlow(const FlowSpec& spec) = 0;
+
+  // `spec` is sent to this host, from spec.start on.
+  virtual void ExpectFlow(const FlowSpec& spec) = 0;
+
   virtual void OnDropNotice(const DropNotice& notice) = 0;
   virtual void OnFlowEnded(const FlowEnded& ended) = 0;
 
@@ -52,8 +62,6 @@ class Transport {
 
   // Packets that came for flows that had been closed.
   virtual int64_t late_packets() const { return 0; }
-
-  virtual size_t memory_bytes() const = 0;
 };
 
 }  // namespace heddle

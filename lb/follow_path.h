@@ -1,28 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // The switch's part of schemes that choose paths at the host: take the uplink that the packet's
-// path names. Packets without a path, and choices that the path says nothing about, are hashed as
-// in ECMP.
+// path names.
 
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "fabric/switch.h"
 #include "lb/ecmp_hash.h"
 
 namespace heddle {
 
+// Empty if the packet has no path, or its path says nothing about the choice between these.
+inline std::optional<PortIndex> OnItsPath(const SwitchView& view, const Packet& packet,
+                                          const Candidates& candidates) {
+  if (packet.path == kNoPath || view.Uplinks().empty()) return std::nullopt;
+  const PortIndex uplink = view.UplinkOf(packet.path);
+  if (!std::ranges::binary_search(candidates.ports, uplink)) return std::nullopt;
+  return uplink;
+}
+
+// All others are hashed as in ECMP.
 class FollowPath final : public SwitchPolicy {
  public:
   explicit FollowPath(uint64_t salt) : salt_(salt) {}
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    if (packet.path != kNoPath && !view.Uplinks().empty()) {
-      const PortIndex uplink = view.UplinkOf(packet.path);
-      if (std::ranges::binary_search(candidates.ports, uplink)) return Decision::Forward(uplink);
-    }
+    if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
     const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
     return Decision::Forward(candidates.ports[choice]);
   }
@@ -31,6 +41,42 @@ class FollowPath final : public SwitchPolicy {
 
  private:
   const uint64_t salt_;
+};
+
+// Around the policy of any scheme: datagrams pinned to a path take it, where the scheme is not
+// asked; with all others it deals as if this were not there.
+class FollowPins final : public SwitchPolicy {
+ public:
+  explicit FollowPins(std::unique_ptr<SwitchPolicy> scheme) : scheme_(std::move(scheme)) {}
+
+  uint32_t hooks() const override { return scheme_->hooks(); }
+  void Attach(SwitchView& view) override { scheme_->Attach(view); }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (packet.kind == PacketKind::kDatagram && candidates.ports.size() > 1) {
+      const auto uplink = OnItsPath(view, packet, candidates);
+      if (uplink) return Decision::Forward(*uplink);
+    }
+    return scheme_->OnPacket(view, packet, in_port, candidates);
+  }
+
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    scheme_->OnEnqueue(view, packet, port);
+  }
+  void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
+    scheme_->OnDropped(view, packet, port);
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    scheme_->OnTransmit(view, packet, port);
+  }
+  void OnTimer(SwitchView& view, uint32_t id) override { scheme_->OnTimer(view, id); }
+
+  size_t StateBytes() const override { return scheme_->StateBytes(); }
+  std::vector<Counter> Counters() const override { return scheme_->Counters(); }
+
+ private:
+  const std::unique_ptr<SwitchPolicy> scheme_;
 };
 
 }  // namespace heddle

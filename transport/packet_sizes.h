@@ -11,10 +11,11 @@ namespace heddle {
 // Sizes of packets under a framing, all in bytes.
 struct PacketSizes {
   int64_t mss;
-  int64_t data_overhead;  // Of a data packet, as buffered, beyond its payload.
-  int64_t min_packet;     // As buffered: short packets are padded to this.
-  int64_t ack;            // As buffered.
-  int64_t wire_overhead;  // On the wire beyond what is buffered: preamble and inter-frame gap.
+  int64_t data_overhead;    // Of a data packet, as buffered, beyond its payload.
+  int64_t min_packet;       // As buffered: short packets are padded to this.
+  int64_t ack;              // As buffered.
+  int64_t wire_overhead;    // On the wire beyond what is buffered: preamble and inter-frame gap.
+  int64_t link_header = 0;  // Of data_overhead, what is around the IP packet: Ethernet's.
 
   int64_t DataPacket(int64_t payload) const {
     return payload + data_overhead < min_packet ? min_packet : payload + data_overhead;

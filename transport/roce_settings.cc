@@ -79,19 +79,21 @@ PacketSizes SizesOf(const RoceSettings& settings) {
                     .data_overhead = kRoceV2Header + kEthernetHeader,
                     .min_packet = kMinFrame,
                     .ack = kMinFrame,
-                    .wire_overhead = kPreambleAndGap};
+                    .wire_overhead = kPreambleAndGap,
+                    .link_header = kEthernetHeader};
   switch (settings.framing) {
     case RoceSettings::Framing::kRoceV2:
       break;
     case RoceSettings::Framing::kNs3Rdma:
       // Ethernet 14, IP 20, UDP 8, sequence number and priority 6.
       sizes.data_overhead = 48;
+      sizes.link_header = 14;
       sizes.min_packet = sizes.wire_overhead = 0;
       sizes.ack = 60;
       break;
     case RoceSettings::Framing::kIp1500:
       sizes.data_overhead = sizes.ack = 40;
-      sizes.min_packet = sizes.wire_overhead = 0;
+      sizes.min_packet = sizes.wire_overhead = sizes.link_header = 0;
       break;
   }
   return sizes;

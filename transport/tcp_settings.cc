@@ -101,12 +101,14 @@ PacketSizes SizesOf(const TcpSettings& settings) {
                     .data_overhead = header,
                     .min_packet = 0,
                     .ack = header,
-                    .wire_overhead = 0};
+                    .wire_overhead = 0,
+                    .link_header = 0};
   if (settings.framing == TcpSettings::Framing::kEth) {
     sizes.data_overhead += kEthernetHeader;
     sizes.min_packet = kMinFrame;
     sizes.ack = std::max(header + kEthernetHeader, kMinFrame);
     sizes.wire_overhead = kPreambleAndGap;
+    sizes.link_header = kEthernetHeader;
   }
   return sizes;
 }

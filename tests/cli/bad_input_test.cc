@@ -42,6 +42,9 @@ std::string OnFile(const std::string& file) {
 std::string WithWorkload(const std::string& workload) {
   return kTopology + kLb + "workload: [{" + workload + "}]\n";
 }
+std::string WithBackground(const std::string& entry) {
+  return kGood + "background: [{" + entry + "}]\n";
+}
 std::string WithPoisson(const std::string& more) {
   return WithWorkload("kind: poisson, flows: 10, " + more);
 }
@@ -469,6 +472,115 @@ const std::vector<BadInput> kBadInputs = {
      {"x.yaml:4:41: lb.gap: \"10\" has no unit", "x.yaml:4:73: workload[0].load: "},
      "",
      "2 errors"},
+
+    // The background.
+    {"BackgroundThatIsNoList",
+     kGood + "background: {rate: 1Gbps}\n",
+     {"x.yaml:4:13: background: a map where a list of maps is expected"}},
+    {"BackgroundFromNowhere",
+     WithBackground("rate: 1Gbps"),
+     {"x.yaml:4:14: background[0].from: set either from and to, or hosts"}},
+    {"BackgroundFromHereAndThere",
+     WithBackground("from: [0], to: [1], hosts: 0.5, rate: 1Gbps"),
+     {"x.yaml:4:21: background[0].from: set either from and to, or hosts"}},
+    {"BackgroundToNobody",
+     WithBackground("from: [0], rate: 1Gbps"),
+     {"background[0].to: goes with from"}},
+    {"BackgroundThatDoesNotPair",
+     WithBackground("from: [0, 1], to: [2, 3, 4], rate: 1Gbps"),
+     {"x.yaml:4:33: background[0].to: names more or fewer hosts than from; name as many, or one"}},
+    {"BackgroundOfUnknownHosts",
+     WithBackground("from: [0, 9], to: [8], rate: 1Gbps"),
+     {"x.yaml:4:25: background[0].from[1]: there is no host 9; there are 8, numbered from 0",
+      "x.yaml:4:34: background[0].to[0]: there is no host 8"},
+     "",
+     "2 errors"},
+    {"BackgroundToItself",
+     WithBackground("from: [0, 1], to: [4, 1], rate: 1Gbps"),
+     {"background[0].to[1]: host 1 sends to itself"}},
+    {"BackgroundWithoutARate",
+     WithBackground("from: [0], to: [1]"),
+     {"background[0].rate: set either rate or load"}},
+    {"BackgroundWithTwoRates",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, load: 0.1"),
+     {"x.yaml:4:41: background[0].rate: set either rate or load"}},
+    {"BackgroundWithoutAnything",
+     WithBackground("from: [0], to: [1], rate: 0Gbps"),
+     {"background[0].rate: \"0Gbps\" is out of range; expected a rate > 0bps"}},
+    {"BackgroundFasterThanItsLink",
+     WithBackground("from: [0], to: [1], rate: 11Gbps"),
+     {"x.yaml:4:41: background[0].rate: with what else is offered then, the link of host 0 would "
+      "be loaded 1.1 times over; lower it, or set overload: true"}},
+    {"BackgroundThatMeetsAtOneHost",
+     WithBackground("from: [0, 1, 2], to: [4], load: 0.4"),
+     {"background[0].load: with what else is offered then, the link of host 4 would be loaded 1.2 "
+      "times over"}},
+    {"BackgroundAndFlowsTogether",
+     kTopology + kLb + "workload: [{kind: poisson, sizes: small, load: 0.7, flows: 9}]\n" +
+         "background: [{hosts: 1, load: 0.5, start: 1us}]\n",
+     {"x.yaml:4:31: background[0].load: with what else is offered then", "1.2 times over"}},
+    {"BackgroundFasterThanItsLinkWhileOn",
+     WithBackground("from: [0], to: [1], rate: 4Gbps, pattern: onoff, mean_off: 2ms"),
+     {"background[0].rate: host 0 would send at 12 Gbps while on, more than 10Gbps; lower it, or "
+      "make mean_on longer, or set overload: true"}},
+    {"BackgroundFasterThanAnything",
+     WithBackground(
+         "from: [0], to: [1], rate: 4Gbps, pattern: onoff, mean_on: 1ns, overload: true"),
+     {"background[0].rate: host 0 would send at 4e+06 Gbps while on, more than 10Tbps; lower "
+      "it, or make mean_on longer\n"}},
+    {"BackgroundThatMeetsAtOneSpine",
+     WithBackground("from: [0, 1, 2], to: [4, 5, 6], load: 0.4, via: spine1"),
+     {"background[0].load: with what other background there is then, the link leaf0-spine1 would "
+      "be "
+      "loaded 1.2 times over; lower it, or set overload: true"}},
+    {"BackgroundThatMeetsAtOneLeaf",
+     WithBackground("hosts: 1, load: 0.6, cross_rack: true"),
+     {"background[0].load: with what other background there is then, the uplinks of leaf0 would be "
+      "loaded 1.2 times over"}},
+    {"BackgroundViaNowhere",
+     WithBackground("from: [0], to: [4], rate: 1Gbps, via: spine7"),
+     {"x.yaml:4:53: background[0].via: no switch is called \"spine7\"; switches are called leaf0 "
+      "to "
+      "spine1"}},
+    {"BackgroundViaASpineOnOneLeaf",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, via: spine1"),
+     {"background[0].via: hosts 0 and 1 are on one leaf, so that there is no path to choose; send "
+      "to another leaf, or leave via out"}},
+    {"BackgroundPerPathOnOneLeaf",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, per_path: true"),
+     {"background[0].per_path: hosts 0 and 1 are on one leaf", "leave per_path out"}},
+    {"BackgroundViaAnotherLeaf",
+     "topology: {kind: leaf_spine, leaves: 3, spines: 2, hosts_per_leaf: 4}\n" + kLb + kWorkload +
+         "background: [{from: [0], to: [4, 5], rate: 1Gbps, via: leaf2}]\n",
+     {"background[0].via: no shortest path from host 0 to host 4 leads through leaf2; name another "
+      "switch"}},
+    {"BackgroundThatEndsBeforeItBegins",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, start: 2ms, stop: 2ms"),
+     {"background[0].stop: is not after start"}},
+    {"BackgroundThatBeginsTooLate",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, start: 2ms") + "measure: {t_max: 2ms}\n",
+     {"background[0].start: is not before 2ms, where the run ends at the latest"}},
+    {"BackgroundOfGiants",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, payload: 64KiB"),
+     {"background[0].payload: \"64KiB\" is out of range; expected a size >= 12B <= 65489B"}},
+    {"BackgroundThatFitsNoBuffer",
+     WithTopology("port: {buffer: 5KB}") +
+         "background: [{from: [0], to: [1], rate: 1Gbps, payload: 8KB}]\n",
+     {"background[0].payload: makes packets of 8046 bytes, more than the 5000 that the buffer of a "
+      "port holds"}},
+    {"BackgroundOfAnUnknownPattern",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, pattern: on_off"),
+     {"background[0].pattern: "}},
+    {"BackgroundOfAnUnknownPriority",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, priority: 8"),
+     {"background[0].priority: \"8\" is out of range"}},
+    {"BackgroundAcrossRacksThatAreNotDrawn",
+     WithBackground("from: [0], to: [1], rate: 1Gbps, cross_rack: true"),
+     {"background[0].cross_rack: goes with hosts"}},
+    {"BackgroundAcrossOneRack",
+     "topology: {kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: 4}\n" + kLb + kWorkload +
+         "background: [{hosts: 1, load: 0.1, cross_rack: true}]\n",
+     {"background[0].cross_rack: needs at least two leaves that have hosts"}},
 };
 
 class BadInputTest : public testing::TestWithParam<BadInput> {};

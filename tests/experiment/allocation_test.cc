@@ -55,13 +55,17 @@ struct Cost {
   int64_t hops;
 };
 
-Cost CostOf(const std::string& transport, const std::string& lb, const std::string& t_max) {
+Cost CostOf(const std::string& transport, const std::string& lb, const std::string& t_max,
+            const std::string& background = "[]") {
   const Experiment experiment = ExperimentFrom(
       "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4}\n"
       "transport: " +
       transport + "\nlb: " + lb +
       "\n"
       "workload: [{kind: permutation, size: 1GB, cross_rack: true}]\n"
+      "background: " +
+      background +
+      "\n"
       "measure: {unfinished: drop, t_max: " +
       t_max + "}\n");
   const int64_t before = allocations;
@@ -77,6 +81,21 @@ TEST(AllocationTest, APacketCostsNone) {
       // What grows to its size, such as rings and tables, has grown by the first.
       const Cost shorter = CostOf(transport, lb, "2ms");
       const Cost longer = CostOf(transport, lb, "4ms");
+      const int64_t hops = longer.hops - shorter.hops;
+      ASSERT_GT(hops, 10'000);
+      EXPECT_LT(longer.allocations - shorter.allocations, hops / 1'000);
+    }
+  }
+}
+
+TEST(AllocationTest, ADatagramCostsNone) {
+  for (const char* pattern : {"cbr", "poisson", "onoff"}) {
+    for (const char* via : {"''", "spine1"}) {
+      SCOPED_TRACE(std::string(pattern) + " " + via);
+      const std::string background = std::string("[{hosts: 1, load: 0.2, cross_rack: true, ") +
+                                     "pattern: " + pattern + ", via: " + via + "}]";
+      const Cost shorter = CostOf("dctcp", "rps", "2ms", background);
+      const Cost longer = CostOf("dctcp", "rps", "4ms", background);
       const int64_t hops = longer.hops - shorter.hops;
       ASSERT_GT(hops, 10'000);
       EXPECT_LT(longer.allocations - shorter.allocations, hops / 1'000);

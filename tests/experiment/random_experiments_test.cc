@@ -44,10 +44,21 @@ class Drawer {
       yaml += fmt::format("  - {{kind: permutation, size: {}B, start: 50us}}\n",
                           1 + rng_.Below(100'000));
     }
-    return yaml + "measure: {warm_up: 0ps}\n";
+    return yaml + "measure: {warm_up: 0ps}\n" + Background();
   }
 
  private:
+  // Pins are left out: not every network has paths to choose.
+  std::string Background() {
+    if (rng_.Below(2) == 0) return "";
+    return fmt::format(
+        "background:\n  - {{hosts: 0.{}, load: 0.{}, overload: true, pattern: {}, payload: {}, "
+        "stop: {}}}\n  - {{from: [0], to: [1, 2], rate: {}, jitter: {}, start: 20us}}\n",
+        1 + rng_.Below(9), 1 + rng_.Below(3), Pick({"cbr", "poisson", "onoff"}),
+        Pick({"auto", "12B", "400B", "8KB"}), Pick({"none", "100us", "1ms"}),
+        Pick({"100Mbps", "1Gbps"}), Pick({"0", "0.1"}));
+  }
+
   std::string LeafSpine() {
     const std::string yaml = fmt::format(
         "  kind: leaf_spine\n  leaves: {}\n  spines: {}\n  hosts_per_leaf: {}\n"
@@ -152,7 +163,7 @@ void CheckInvariants(const Experiment& experiment, const FinishedRun& run, bool 
   for (const Forecast& forecast : experiment.forecasts) expected += forecast.flows;
   EXPECT_EQ(static_cast<double>(result.flows_started), expected);
   const PacketCounts& packets = result.packets;
-  EXPECT_EQ(packets.data_sent + packets.control_sent,
+  EXPECT_EQ(packets.sent(),
             packets.received + packets.consumed + packets.dropped_total() + packets.in_flight);
 
   const CsvTable flows(run.files.flows);
@@ -191,6 +202,21 @@ void CheckInvariants(const Experiment& experiment, const FinishedRun& run, bool 
   }
 }
 
+void CheckBackground(const FinishedRun& run) {
+  const CsvTable udp(run.files.udp);
+  int64_t sent = 0;
+  int64_t received = 0;
+  for (size_t s = 0; s < udp.rows.size(); ++s) {
+    sent += udp.Integer(s, "pkts_sent");
+    received += udp.Integer(s, "pkts_received");
+    EXPECT_LE(udp.Integer(s, "pkts_received") + udp.Integer(s, "pkts_lost"),
+              udp.Integer(s, "pkts_sent"));
+  }
+  EXPECT_EQ(sent, run.result.packets.datagrams_sent);
+  EXPECT_EQ(received, run.result.packets.datagrams_received);
+  EXPECT_LE(run.result.background_carried, run.result.background_offered);
+}
+
 TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const std::string yaml = Drawer(seed).Experiment();
@@ -198,6 +224,7 @@ TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
     const Experiment experiment = ExperimentFrom(yaml);
     const FinishedRun run = RunExperiment(experiment, 1);
     CheckInvariants(experiment, run, yaml.find("nack: timer") != std::string::npos);
+    CheckBackground(run);
     EXPECT_EQ(run.files, RunExperiment(experiment, 2).files);
     // Ports of another kind do the same work.
     EXPECT_EQ(run.files, RunExperiment(experiment, 1, NetworkPlan::Ports::kQueued).files);

@@ -106,6 +106,7 @@ FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan
   run.files.summary = SummaryCsv(Summarise(experiment, run.result));
   run.files.reorder = ReorderCsv(experiment, run.result);
   run.files.links = LinksCsv(experiment, run.result);
+  run.files.udp = UdpCsv(run.result);
   return run;
 }
 

@@ -42,6 +42,7 @@ struct RunFiles {
   std::string summary;
   std::string reorder;
   std::string links;
+  std::string udp;
 
   friend bool operator==(const RunFiles&, const RunFiles&) = default;
 };

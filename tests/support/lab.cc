@@ -175,6 +175,7 @@ Lab::Lab(Plan plan)
       port_(PortRuleFrom(plan.port)),
       transport_(TransportFrom(plan.transport)),
       balancer_(BalancerFrom(plan.balancer)),
+      background_(std::move(plan.background)),
       events_(std::move(plan.events)) {
   auto switch_policy = plan.switch_policy;
   if (!switch_policy) {
@@ -194,6 +195,7 @@ Lab::Lab(Plan plan)
                                                    .switch_policy = switch_policy,
                                                    .host_policy = host_policy,
                                                    .controller = plan.controller,
+                                                   .background = background_,
                                                    .events = events_,
                                                    .threads = plan.threads});
   std::vector<FlowLog*> logs;

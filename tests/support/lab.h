@@ -68,6 +68,7 @@ class Lab {
     std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy = nullptr;
     std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy = nullptr;
     std::function<std::unique_ptr<Controller>(const FabricView&)> controller = nullptr;
+    std::vector<UdpSource> background = {};
     std::vector<LinkEvent> events = {};  // In the order of time; routes follow at once.
     int threads = 1;
     uint64_t seed = 1;
@@ -127,6 +128,7 @@ class Lab {
   std::vector<FlowRecord> records_;  // By flow.
   size_t unfinished_ = 0;
   Time end_;
+  const std::vector<UdpSource> background_;
   const std::vector<LinkEvent> events_;
   Duration sample_interval_{0};
   std::function<void(Time)> sample_;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDP in the background: datagrams that come as their pattern says, whatever becomes of them.
+// Nothing is acknowledged or sent again, and they are not ECN-capable.
+//
+// A datagram that is due waits at the host for the NIC, as flows do; it gets its number when its
+// first bit leaves.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "core/histogram.h"
+#include "core/packet.h"
+#include "core/random.h"
+#include "core/units.h"
+#include "fabric/host.h"
+#include "fabric/transport.h"
+#include "transport/flow_table.h"
+#include "transport/packet_sizes.h"
+#include "transport/udp_pattern.h"
+
+namespace heddle {
+
+inline constexpr int64_t kUdpIpHeader = 28;
+
+struct UdpSource {
+  uint32_t id;     // From 0, in an experiment.
+  uint32_t entry;  // Of the experiment's list that it comes from.
+  HostId src;
+  HostId dst;
+  uint16_t sport;
+  uint16_t path;     // kNoPath: load-balanced as any packet. Otherwise it takes this one.
+  uint8_t priority;  // The same for all sources of a host: they share a lane of its NIC.
+  Bytes payload;
+  Bytes packet;  // As buffered.
+  Bytes wire;
+  BitRate rate;  // The average, of all that is on the wire.
+  UdpPattern pattern;
+  Time start;
+  Time stop;  // No datagram is due from here on; kNever: they go on as long as the run.
+  Rng rng;
+};
+
+// As buffered: at least kMinPacketBytes if `payload` is kMinUdpPayload or more.
+int64_t DatagramBytes(const PacketSizes& sizes, int64_t payload);
+inline constexpr int64_t kMinUdpPayload = kMinPacketBytes - kUdpIpHeader;
+
+// What became of the datagrams of one source.
+struct UdpRecord {
+  const UdpSource* source = nullptr;
+  int64_t sent = 0;    // Packets; and so on.
+  int64_t unsent = 0;  // Due, but still waiting for the NIC.
+  int64_t received = 0;
+  int64_t lost = 0;       // Numbers that are missing below the highest received.
+  int64_t reordered = 0;  // RFC 4737: one with a higher number had come before.
+  Histogram delay_ps;     // From the first bit out of the NIC to the last one received.
+};
+
+// All datagrams of one host.
+class Udp final : public Endpoint {
+ public:
+  explicit Udp(Host& host) : host_(host) {}
+
+  // Before the run: `source`, which outlives this, is on this host, or sends to it.
+  void Send(const UdpSource& source);
+  void Expect(const UdpSource& source);
+
+  void OnPacket(const Packet& packet) override;
+  Pulled Pull(uint32_t slot, Packet& packet) override;
+  void OnTimer(uint64_t slot) override;
+  size_t memory_bytes() const override;
+
+  // Adds what is known here to the records, which are by source id.
+  void Collect(std::vector<UdpRecord>& records) const;
+
+  // Bytes on the wire of what has been sent, and of what has come.
+  int64_t wire_sent() const { return wire_sent_; }
+  int64_t wire_received() const { return wire_received_; }
+
+ private:
+  struct Sender {
+    const UdpSource* source;
+    UdpClock clock;
+    uint32_t tuple_hash;
+    int64_t sent = 0;
+    int64_t waiting = 0;
+  };
+  struct Receiver {
+    const UdpSource* source;
+    int64_t received = 0;
+    int64_t reordered = 0;
+    int64_t expected = 0;  // One more than the highest number received.
+    Histogram delay_ps;
+  };
+
+  void SetTimer(uint32_t slot);
+
+  Host& host_;
+  std::vector<Sender> senders_;
+  std::vector<Receiver> receivers_;
+  FlowTable receiver_of_;  // By the packets' `flow`.
+  int64_t wire_sent_ = 0;
+  int64_t wire_received_ = 0;
+};
+
+}  // namespace heddle
