@@ -99,8 +99,7 @@ class Search {
 std::vector<std::string> FindDeadlock(Network& network, Time now, Duration patience) {
   std::vector<std::string> names;
   for (const Queue& queue : Search(network, now, patience).Run()) {
-    names.push_back(
-        fmt::format("{} port {}", network.graph().switches[queue.at].name, queue.port));
+    names.push_back(fmt::format("{} port {}", network.graph().switches[queue.at].name, queue.port));
   }
   return names;
 }

@@ -106,14 +106,15 @@ void FlowRecorder::Add(const FlowRecord& record) {
   AppendExact(text_, ideal.tx.ps, 3);
   text_ += ',';
   if (received) fmt::format_to(out, FMT_COMPILE("{}"), slowdown);
-  fmt::format_to(
-      out, FMT_COMPILE(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},0,{},{},0,0,{},{}\n"),
-      receiver.hops, sender.packets, sender.packets_sent, sender.retransmissions,
-      sender.retransmissions_spurious, sender.retransmissions_loss, sender.timeouts,
-      sender.fast_retransmits, sender.fast_retransmits_reorder, sender.nacks, sender.cnps,
-      receiver.ce_marked, receiver.reordered_net, receiver.reordered_seq, receiver.max_extent,
-      receiver.max_degree, receiver.max_out_of_order_bytes, receiver.paths_used, spec.job,
-      spec.measured ? 1 : 0, finished ? 1 : 0);
+  fmt::format_to(out, FMT_COMPILE(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},"),
+                 receiver.hops, sender.packets, sender.packets_sent, sender.retransmissions,
+                 sender.retransmissions_spurious, sender.retransmissions_loss, sender.timeouts,
+                 sender.fast_retransmits, sender.fast_retransmits_reorder, sender.nacks,
+                 sender.cnps, receiver.ce_marked, receiver.reordered_net, receiver.reordered_seq,
+                 receiver.max_extent, receiver.max_degree, receiver.max_out_of_order_bytes);
+  AppendExact(text_, sender.pause_blocked.ps, 3);
+  fmt::format_to(out, FMT_COMPILE(",{},{},0,0,{},{}\n"), receiver.paths_used, spec.job,
+                 spec.measured ? 1 : 0, finished ? 1 : 0);
   rows_.push_back({.tx_done = sender.done,
                    .id = spec.id,
                    .text_begin = static_cast<uint32_t>(begin),

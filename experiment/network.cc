@@ -75,6 +75,7 @@ Network::Network(const NetworkPlan& plan)
   for (const std::unique_ptr<Host>& host : hosts_) {
     host->SetTransport(transport_->MakeFor(*host));
     host->SetClasses(classes.data, classes.control);
+    host->SetPauseResponse(plan.port->pfc.response);
     host->SetHosts(host_nodes_);
     host->SetPaths(paths_.get());
     host->Attach();

@@ -121,7 +121,9 @@ class Director final : public Conductor {
       for (const auto& recorder : recorders_) last = std::max(last, recorder->last_measured_done());
       end_ = std::min(end_, std::max(end, last + network_.close_delay()));
     }
-    if (deadlocked_ || !collector_.writable() || (options_.stop != nullptr && options_.stop->load())) end_ = end;
+    if (deadlocked_ || !collector_.writable() ||
+        (options_.stop != nullptr && options_.stop->load()))
+      end_ = end;
     constexpr uint64_t kWindowsPerLook = 64;
     if (options_.progress && ++closed_ % kWindowsPerLook == 0) Report();
   }

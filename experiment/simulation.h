@@ -60,7 +60,7 @@ struct SimulationResult {
   bool reached_t_max = false;
   std::vector<std::string> deadlock;  // The ports that wait for each other; empty if none do.
   Time deadlock_at;                   // When that was found.
-  bool cut_short = false;  // Not all measured flows have started.
+  bool cut_short = false;             // Not all measured flows have started.
   int64_t flows_started = 0;
   int64_t flows_finished = 0;
   int64_t measured = 0;

@@ -46,6 +46,7 @@ struct SenderRecord {
   int32_t fast_retransmits_reorder = 0;  // Those for a segment that had not been dropped.
   int32_t nacks = 0;                     // That arrived here; of RoCE,
   int32_t cnps = 0;                      // like these, as packets or in ACKs and NACKs.
+  Duration pause_blocked{0};             // It could have sent, had its class not been paused.
 };
 
 // What the receiver knows.

@@ -27,6 +27,9 @@ void Host::StartFlow(const FlowSpec& spec) {
 
 void Host::TakeDown(Time now) {
   nic_->GoDown(now, [&](const Packet& packet) { ReportDrop(packet, now); });
+  now_ = now;
+  Pause(~0u, false);
+  Wake(now);
 }
 
 // A packet of this host's own has not left it.
@@ -58,8 +61,10 @@ void Host::Run(const Window& window) {
 }
 
 void Host::Receive(const Packet& packet) {
-  HEDDLE_CHECK(packet.dst == id_, "a packet for host {} arrived at host {}", packet.dst, id_);
   ++received_;
+  if (packet.kind == PacketKind::kPause) [[unlikely]]
+    return OnPause(packet);
+  HEDDLE_CHECK(packet.dst == id_, "a packet for host {} arrived at host {}", packet.dst, id_);
   if (packet.kind >= PacketKind::kControl) return ReceiveApart(packet);
   if (packet.kind == PacketKind::kData && Wants(HostPolicy::kData)) policy_->OnData(view_, packet);
   transport_->OnPacket(packet);
@@ -74,6 +79,57 @@ void Host::ReceiveApart(const Packet& packet) {
   if (policy_) policy_->OnControl(view_, packet);
 }
 
+// --- Pauses, IEEE 802.1Qbb ---
+
+void Host::OnPause(const Packet& frame) {
+  PauseTotals& counts = pauses_.counts();
+  ++(frame.pause.stop ? counts.pauses : counts.resumes);
+  if (pause_response_ == Duration{0}) return Pause(frame.pause.classes, frame.pause.stop);
+  timers_.Set(now_ + pause_response_,
+              kPauseTimer | uint64_t{frame.pause.classes} << 1 | (frame.pause.stop ? 1 : 0));
+}
+
+void Host::Pause(unsigned classes, bool stop) {
+  for (NicLane& its : lanes_) {
+    if ((classes >> its.priority & 1) == 0 || its.paused == stop || its.user == nullptr) continue;
+    if (!stop) {
+      Resume(its);
+      continue;
+    }
+    its.paused = true;
+    its.paused_since = now_;
+    its.since = kNever;
+  }
+  service_from_ = std::min(lanes_[0].since, lanes_[1].since);
+  NotePauses();
+}
+
+void Host::Resume(NicLane& its) {
+  its.paused = false;
+  if (its.ready.empty()) return;
+  its.since = now_;
+  for (size_t i = 0; i < its.ready.size(); ++i) {
+    its.user->AddBlocked(its.ready[i], now_ - its.paused_since);
+  }
+}
+
+// It may send but for the pause, which it has not seen all of.
+void Host::WaitPaused(NicLane& its, uint32_t slot) {
+  its.user->AddBlocked(slot, its.paused_since - now_);
+  its.ready.push_back(slot);
+  NotePauses();
+}
+
+void Host::NotePauses() {
+  unsigned paused = 0;
+  unsigned waiting = 0;
+  for (size_t i = 0; i < kLanes; ++i) {
+    paused |= (lanes_[i].paused ? 1u : 0u) << i;
+    waiting |= (lanes_[i].ready.empty() ? 0u : 1u) << i;
+  }
+  pauses_.Set(paused, waiting, now_);
+}
+
 // Flow starts come first among the timers of one instant.
 void Host::OnTimer() {
   if (!starts_.empty() && starts_.front().start <= timers_.Next()) {
@@ -83,6 +139,8 @@ void Host::OnTimer() {
   }
   const uint64_t key = timers_.Pop().key;
   const uint64_t rest = key & (kTransportTimer - 1);
+  if (key < kTransportTimer) [[unlikely]]
+    return Pause(static_cast<unsigned>(key >> 1), (key & 1) != 0);
   if (key < kPolicyTimer) return transport_->OnTimer(rest);
   if (key >= kBackgroundTimer) return lane(Lane::kBackground).user->OnTimer(rest);
   policy_->OnTimer(view_, static_cast<uint32_t>(key));
@@ -122,6 +180,7 @@ void Host::Serve() {
 void Host::SendDeferred() {
   for (const Packet& packet : std::exchange(deferred_, {})) {
     ControlSlot() = packet;
+    nic_->Slot().priority = control_class_;
     SendControl();
   }
 }
@@ -141,6 +200,7 @@ void HostView::SendControl(const Packet& packet) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
   if (self_.building_) return self_.deferred_.push_back(packet);
   self_.ControlSlot() = packet;
+  self_.nic_->Slot().priority = self_.control_class_;
   self_.SendControl();
 }
 

@@ -20,6 +20,7 @@
 #include "fabric/flow.h"
 #include "fabric/host_policy.h"
 #include "fabric/paths.h"
+#include "fabric/pause_meter.h"
 #include "fabric/transport.h"
 
 namespace heddle {
@@ -42,6 +43,8 @@ class Host final : public Node {
     lane(Lane::kTransport).priority = data;
     control_class_ = control;
   }
+  // From the arrival of a pause frame to its effect.
+  void SetPauseResponse(Duration response) { pause_response_ = response; }
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetPaths(const PathTable* paths) { paths_ = paths; }
   void SetLog(FlowLog* log) { log_ = log; }
@@ -87,6 +90,8 @@ class Host final : public Node {
   // again only after Pull has told it that it is out of the round.
   void Ready(uint32_t slot, Lane of = Lane::kTransport) {
     NicLane& its = lane(of);
+    if (its.paused) [[unlikely]]
+      return WaitPaused(its, slot);
     if (its.ready.empty()) {
       its.since = now_;
       service_from_ = std::min(service_from_, now_);
@@ -124,10 +129,15 @@ class Host final : public Node {
   int64_t control_sent() const { return control_sent_; }
   int64_t received() const { return received_; }  // Packets of all kinds.
   int64_t payload_received() const { return payload_received_; }
+  int64_t pause_frames_received() const {
+    return pauses_.counts().pauses + pauses_.counts().resumes;
+  }
+  PauseTotals PausesUntil(Time now) { return pauses_.Until(now); }
 
  private:
   friend class HostView;
 
+  static constexpr uint64_t kPauseTimer = 0;  // First among those of one instant.
   static constexpr uint64_t kTransportTimer = uint64_t{1} << 56;
   static constexpr uint64_t kPolicyTimer = uint64_t{2} << 56;
   static constexpr uint64_t kBackgroundTimer = uint64_t{3} << 56;
@@ -137,7 +147,9 @@ class Host final : public Node {
     uint8_t priority = 0;  // Of all its packets.
     Ring<uint32_t> ready;  // Slots of the flows that take turns.
     Time since = kNever;   // Since when the lane may send; kNever: it may not.
-    int64_t sent = 0;      // Packets.
+    bool paused = false;   // By the switch.
+    Time paused_since;
+    int64_t sent = 0;  // Packets.
   };
 
   NicLane& lane(Lane of) { return lanes_[static_cast<size_t>(of)]; }
@@ -159,6 +171,11 @@ class Host final : public Node {
   void ReportDrop(const Packet& packet, Time now);
   void Receive(const Packet& packet);
   void ReceiveApart(const Packet& packet);
+  void OnPause(const Packet& frame);
+  void Pause(unsigned classes, bool stop);
+  void Resume(NicLane& its);
+  void WaitPaused(NicLane& its, uint32_t slot);
+  void NotePauses();
   void OnTimer();
   void Serve();
   void Serve(NicLane& its);
@@ -167,6 +184,7 @@ class Host final : public Node {
   Time service_from_ = kNever;  // The earliest `since` of the lanes.
   const Window* window_ = nullptr;
   uint8_t control_class_ = 0;
+  Duration pause_response_{0};
   bool building_ = false;  // The NIC's slot holds a packet that is not complete.
   std::vector<Packet> deferred_;
   std::optional<FifoPort> nic_;
@@ -187,6 +205,7 @@ class Host final : public Node {
   int64_t received_ = 0;
   int64_t datagrams_received_ = 0;
   int64_t payload_received_ = 0;
+  PauseMeter pauses_;
 };
 
 inline Time HostView::now() const { return self_.now_; }

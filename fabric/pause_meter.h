@@ -45,6 +45,7 @@ class PauseMeter {
   }
 
   PauseTotals& counts() { return totals_; }
+  const PauseTotals& counts() const { return totals_; }
 
  private:
   void Add(Time now) {

@@ -42,6 +42,9 @@ class Endpoint {
 
   virtual void OnTimer(uint64_t key) = 0;
 
+  // The flow at `slot` could not send for so long, only because its class was paused.
+  virtual void AddBlocked(uint32_t /*slot*/, Duration /*blocked*/) {}
+
   virtual size_t memory_bytes() const = 0;
 };
 

@@ -75,6 +75,10 @@ class Endpoints : public Transport {
 
   Pulled Pull(uint32_t slot, Packet& packet) final { return senders_.slots[slot].Pull(packet); }
 
+  void AddBlocked(uint32_t slot, Duration blocked) final {
+    senders_.slots[slot].AddBlocked(blocked);
+  }
+
   // A timer may outlive its flow; then it finds nothing.
   void OnTimer(uint64_t key) final {
     const FlowId flow = TimerFlow(key);

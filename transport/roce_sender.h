@@ -59,6 +59,7 @@ class RoceSender {
   FlowId id() const { return flow_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return record_.done != kNever; }
+  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
   const RateState& rate() const { return rate_; }
   uint32_t in_flight() const { return end_ - una_; }
   size_t memory_bytes() const {

@@ -69,6 +69,7 @@ class TcpSender {
   FlowId id() const { return flow_.id; }
   const FlowSpec& spec() const { return spec_; }
   bool done() const { return record_.done != kNever; }
+  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
   double cwnd() const { return window_.cwnd; }
   const CongestionWindow& window() const { return window_; }
   size_t memory_bytes() const {
