@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-template <class T>
+template <class T, size_t kFirstCapacity = 4>
 class Ring {
  public:
   bool empty() const { return head_ == tail_; }
@@ -37,7 +37,7 @@ class Ring {
 
  private:
   void Grow() {
-    std::vector<T> grown(slots_.empty() ? 4 : 2 * slots_.size());
+    std::vector<T> grown(slots_.empty() ? kFirstCapacity : 2 * slots_.size());
     const size_t count = size();
     for (size_t i = 0; i < count; ++i) grown[i] = (*this)[i];
     slots_ = std::move(grown);

@@ -104,8 +104,8 @@ class QueuedPort {
 
  private:
   struct ClassQueue {
-    Ring<Packet> packets;
-    Ring<PortIndex> from;  // The inputs they came from.
+    Ring<Packet, 16> packets;
+    Ring<PortIndex, 64> from;  // The inputs they came from.
     int64_t size = 0;      // In the buffer's unit.
     int64_t deficit = 0;   // kDeficit: bytes it may send in this turn.
   };

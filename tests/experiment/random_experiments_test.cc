@@ -26,8 +26,11 @@ class Drawer {
       default:
         yaml += LeafSpine();
     }
+    const std::string queues = Queues();
     yaml += fmt::format("  port: {{buffer: {}{}}}\n",
-                        Pick({"auto", "8pkts", "30KB", "unlimited", "1MB"}), Queues());
+                        queues.empty() ? Pick({"auto", "8pkts", "30KB", "unlimited", "1MB"})
+                                       : Pick({"auto", "1MB", "unlimited"}),
+                        queues);
     yaml += "transport: " + (rng_.Below(3) == 0 ? Roce() : Tcp());
     yaml += "lb: " + Pick({"ecmp", "rps", "presto", "{kind: letflow, gap: 20us}"}) + "\n";
     yaml += fmt::format(
@@ -55,7 +58,7 @@ class Drawer {
         "background:\n  - {{hosts: 0.{}, load: 0.{}, overload: true, pattern: {}, payload: {}, "
         "stop: {}}}\n  - {{from: [0], to: [1, 2], rate: {}, jitter: {}, start: 20us}}\n",
         1 + rng_.Below(9), 1 + rng_.Below(3), Pick({"cbr", "poisson", "onoff"}),
-        Pick({"auto", "12B", "400B", "8KB"}), Pick({"none", "100us", "1ms"}),
+        Pick({"auto", "12B", "400B", "8KB"}), Pick({"2ms", "100us", "1ms"}),
         Pick({"100Mbps", "1Gbps"}), Pick({"0", "0.1"}));
   }
 
@@ -124,7 +127,7 @@ class Drawer {
         Pick({"dctcp", "tcp"}), Pick({"sack", "newreno"}), 1 + rng_.Below(16),
         Pick({"3", "1", "10", "inf"}), Pick({"500us", "1ms", "5ms"}), 1 + rng_.Below(3),
         Pick({"none", "handshake", "persistent"}), Pick({"eth", "ip1500"}),
-        Pick({"1500", "9000", "512"}), Pick({"true", "false"}), Pick({"data", "data", "0", "4"}));
+        Pick({"1500", "9000", "512"}), Pick({"true", "false"}), Pick({"data", "data", "0"}));
   }
 
   std::string Roce() {
@@ -136,11 +139,19 @@ class Drawer {
         Pick({"none", "dcqcn", "{kind: dcqcn, rp: nic}", "swift"}));
   }
 
+  // Two thirds have PFC for the class of RoCE's data, which TCP may use as well.
+  std::string Memory() {
+    return fmt::format(", memory: {{model: {}, size: {}}}, pfc: {{classes: [{}], response: {}}}",
+                       Pick({"static", "dt", "hpcc_mmu", "broadcom_mmu"}), Pick({"9MB", "20MB"}),
+                       Pick({"3", "3", ""}), Pick({"0ps", "500ns"}));
+  }
+
   std::string Queues() {
     if (rng_.Below(2) == 0) return "";
+    if (rng_.Below(2) == 0) return Memory();
     return fmt::format(", marking: {}, mark_at: {}, scheduler: {}", Pick({"auto", "red", "step"}),
                        Pick({"auto", "enqueue", "dequeue"}),
-                       Pick({"strict", "strict0_rr", "dwrr"}));
+                       Pick({"strict0_rr", "dwrr"}));
   }
 
   std::string Pick(std::initializer_list<const char*> words) {

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Priority flow control, from a single switch to trees of pauses and to deadlock.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiment/deadlock.h"
+#include "experiment/results.h"
+#include "tests/support/command.h"
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lab.h"
+
+namespace heddle {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Channel k100G{100_Gbps, 1_us};
+// 1000 bytes of payload, 1048 as buffered and on the wire; nothing slows it down.
+constexpr const char* kLineRate = "{kind: rocev2, framing: ns3_rdma, cc: none}";
+
+PauseTotals Sum(Lab& lab) {
+  PauseTotals sum;
+  for (const Network::Egress& egress : lab.network().egresses()) {
+    const PauseTotals pauses = lab.network().PausesOf(egress, lab.end());
+    sum.paused += pauses.paused;
+    sum.pauses += pauses.pauses;
+    sum.resumes += pauses.resumes;
+    sum.pauses_sent += pauses.pauses_sent;
+    sum.resumes_sent += pauses.resumes_sent;
+  }
+  return sum;
+}
+
+const SharedMemory& MemoryOf(Lab& lab, size_t s = 0) {
+  return *lab.network().switches()[s]->queued()->memory();
+}
+
+// --- Zero loss: specification switch-and-link.md, S7 ---
+
+// 16 hosts send to one at line rate; if `both_ways` it sends to all of them, so that pause frames
+// wait for full packets.
+std::unique_ptr<Lab> LineRateIncast(const std::string& pfc, bool both_ways) {
+  auto lab = std::make_unique<Lab>(
+      Lab::Plan{.graph = Star(17, k100G),
+                .transport = kLineRate,
+                .port = fmt::format("{{buffer: unlimited, pfc: {{classes: [3], {}}}}}", pfc)});
+  for (HostId h = 1; h <= 16; ++h) lab->AddFlow(h, 0, 500'000);
+  for (HostId h = 1; h <= 16 && both_ways; ++h) lab->AddFlow(0, h, 500'000);
+  lab->Run(Time{} + 20_ms);
+  return lab;
+}
+
+TEST(ZeroLossTest, HoldsWithTheHeadroomOfTheFormula) {
+  for (const bool both_ways : {false, true}) {
+    const auto lab = LineRateIncast("xoff: 100KB", both_ways);
+    EXPECT_TRUE(lab->finished());
+    EXPECT_EQ(lab->Packets().dropped_total(), 0);
+    EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228);
+    EXPECT_GT(MemoryOf(*lab).max_headroom_used(), 25'000);  // What is in flight, at least.
+    EXPECT_EQ(MemoryOf(*lab).used(), 0);
+  }
+}
+
+TEST(ZeroLossTest, NeedsTheHeadroom) {
+  const auto lab = LineRateIncast("xoff: 100KB, headroom: 20KB, allow_loss: true", false);
+  EXPECT_GT(lab->Drops(DropReason::kHeadroom), 0);
+  EXPECT_EQ(lab->Drops(DropReason::kHeadroom), lab->Packets().dropped_total());
+}
+
+TEST(ZeroLossTest, HoldsWhenSendersReactLate) {
+  const auto lab = LineRateIncast("xoff: 100KB, response: 2us", false);
+  EXPECT_EQ(lab->Packets().dropped_total(), 0);
+  EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228 + 25'000);
+  EXPECT_GT(MemoryOf(*lab).max_headroom_used(), 50'000);
+}
+
+class ModelTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(ModelTest, LosesNothing) {
+  Lab lab({.graph = Star(17, k100G),
+           .transport = kLineRate,
+           .port = fmt::format("{{memory: {}, pfc: {{classes: [3]}}}}", GetParam())});
+  for (HostId h = 1; h <= 16; ++h) lab.AddFlow(h, 0, 1'000'000);
+  lab.Run();
+  EXPECT_EQ(lab.Packets().dropped_total(), 0);
+  EXPECT_GT(Sum(lab).pauses, 0);
+  EXPECT_EQ(Sum(lab).pauses, Sum(lab).resumes);
+  EXPECT_EQ(Sum(lab).pauses, Sum(lab).pauses_sent);
+  EXPECT_LE(MemoryOf(lab).max_used(), 4'000'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ModelTest,
+                         testing::Values("{model: dt, size: 4MB}",
+                                         "{model: dt, size: 2MB, alpha: 8}",
+                                         "{model: hpcc_mmu, size: 4MB}",
+                                         "{model: broadcom_mmu, size: 4MB}"));
+
+// --- Two senders share: S8 ---
+
+TEST(PauseTest, LetsTwoSendersShareEvenly) {
+  Lab lab({.graph = Star(3, k100G),
+           .transport = kLineRate,
+           .port = "{buffer: unlimited, marking: step, ecn_above: unlimited, pfc: {classes: [3], "
+                   "xoff: 50KB}}"});
+  lab.AddFlow(1, 0, 100'000'000);
+  lab.AddFlow(2, 0, 100'000'000);
+  lab.Run(Time{} + 2_ms);
+  for (const uint32_t sender : {1u, 2u}) {
+    const Network::Egress* nic = nullptr;
+    for (const Network::Egress& egress : lab.network().egresses()) {
+      if (egress.vertex == sender) nic = &egress;
+    }
+    const FifoPort::Counters sent = nic->fifo->SentBy(lab.end());
+    EXPECT_NEAR(static_cast<double>(sent.wire_bytes) * 8 / 100e9 / 2e-3, 0.5, 0.005);
+    const PauseTotals pauses = lab.network().PausesOf(*nic, lab.end());
+    EXPECT_NEAR(Seconds(pauses.paused) / 2e-3, 0.5, 0.01);
+    EXPECT_EQ(pauses.paused, pauses.blocked);  // It always has something to send.
+    EXPECT_GT(pauses.pauses, 10);
+    EXPECT_LE(pauses.pauses - pauses.resumes, 1);
+    EXPECT_GE(pauses.pauses, pauses.resumes);
+    // What the queue pair knows is what its NIC knows, but for a pause that still lasts.
+    const double blocked = Seconds(lab.Record(sender - 1).sender.pause_blocked);
+    EXPECT_NEAR(blocked, Seconds(pauses.blocked), 20e-6);
+  }
+}
+
+// --- Who is hit: S9 ---
+
+// Hosts 0 and 1 on the first switch, 2..5 on the second. 1, 4 and 5 send to 3; 0 sends to 2 and
+// shares only the link between the switches with the crowd.
+double VictimShare(const std::string& pfc) {
+  Graph graph{.hosts = 6, .switches = {{"s0", 0}, {"s1", 0}}, .links = {}};
+  for (const uint32_t h : {0u, 1u}) graph.Connect(h, 6, k100G);
+  for (const uint32_t h : {2u, 3u, 4u, 5u}) graph.Connect(h, 7, k100G);
+  graph.Connect(6, 7, k100G);
+  Lab lab(
+      {.graph = graph, .transport = kLineRate, .port = fmt::format("{{buffer: 200KB, {}}}", pfc)});
+  for (const HostId h : std::vector<HostId>{1, 4, 5}) lab.AddFlow(h, 3, 100'000'000);
+  const FlowId victim = lab.AddFlow(0, 2, 100'000'000);
+  lab.Run(Time{} + 2_ms);
+  return static_cast<double>(lab.Record(victim).receiver.packets) * 1048 * 8 / 100e9 / 2e-3;
+}
+
+TEST(PauseTest, HitsFlowsThatOnlyShareALink) {
+  // Without pauses the other sender, whose packets are dropped, leaves it most of the link.
+  EXPECT_GT(VictimShare("marking: step, ecn_above: unlimited"), 0.9);
+  // With them the link carries a third of what host 3 can take for the other sender, and no more
+  // than that for the victim, whose packets wait in the same queue.
+  EXPECT_NEAR(VictimShare("marking: step, ecn_above: unlimited, pfc: {classes: [3]}"), 1.0 / 3,
+              0.03);
+}
+
+TEST(PauseTest, LeavesOtherClassesAlone) {
+  const std::string yaml =
+      "topology: {kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: 4, host_link: {rate: "
+      "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}, port: {buffer: 400KB, pfc: "
+      "{classes: [3]}}}\n"
+      "transport: {kind: rocev2, cc: none}\nlb: ecmp\n"
+      "workload: [{kind: incast, fan_in: 3, bytes_each: 5MB, queries: 1, receiver: 0}]\n"
+      "background: [{from: [1], to: [2], rate: 10Gbps, priority: 2, jitter: 0}]\n"
+      "measure: {warm_up: 0ps}\n";
+  const FinishedRun run = RunExperiment(ExperimentFrom(yaml));
+  // Host 1 is paused, again and again.
+  EXPECT_GT(CsvTable(run.files.links).Integer(1, "paused_ps"), 100'000'000);
+  // Its datagrams wait for one packet on the host's link and one on the other's, at most.
+  const CsvTable udp(run.files.udp);
+  EXPECT_EQ(udp.Integer(0, "pkts_lost"), 0);
+  EXPECT_GT(udp.Integer(0, "pkts_sent"), 500);
+  EXPECT_LE(udp.Real(0, "max_delay_ns"), 2 * (1'000 + 2 * 1'106 * 0.08));
+}
+
+// --- The tree of pauses that theory predicts ---
+
+std::set<std::string> PausedLinks(const std::string& lb) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 32, spines: 4, hosts_per_leaf: 1, host_link: {rate: "
+      "40Gbps, delay: 1us}, fabric_link: {rate: 40Gbps, delay: 1us}, port: {buffer: unlimited, "
+      "pfc: {classes: [3], xoff: 30KB}}}\n"
+      "transport: {kind: rocev2, cc: none, recovery: irn, bdp: 10MB, rto_low: 50ms, rto_high: "
+      "100ms}\n"
+      "lb: " +
+      lb +
+      "\nworkload: [{kind: incast, fan_in: 31, bytes_each: 4MB, queries: 1}]\n"
+      "measure: {warm_up: 0ps, unfinished: drop, t_max: 3ms}\n");
+  const FinishedRun run = RunExperiment(experiment);
+  EXPECT_EQ(run.result.packets.dropped_total(), 0);
+  const CsvTable links(run.files.links);
+  std::set<std::string> paused;
+  for (size_t l = 0; l < links.rows.size(); ++l) {
+    if (links.Integer(l, "pause_rx") == 0) continue;
+    paused.insert(links.At(l, "tier") + " " + links.At(l, "node") + " " + links.At(l, "peer"));
+  }
+  return paused;
+}
+
+std::map<std::string, int> CountByTier(const std::set<std::string>& links) {
+  std::map<std::string, int> count;
+  for (const std::string& link : links) ++count[link.substr(0, link.find(' '))];
+  return count;
+}
+
+TEST(PauseTreeTest, Has31UplinksAndTheSpinePortsBehindThemUnderEcmp) {
+  const std::set<std::string> paused = PausedLinks("ecmp");
+  const std::map<std::string, int> count = CountByTier(paused);
+  std::set<std::string> spines;
+  for (const std::string& link : paused) {
+    if (link.starts_with("leaf_up")) spines.insert(link.substr(link.rfind(' ') + 1));
+  }
+  EXPECT_EQ(count.at("leaf_up"), 31);
+  EXPECT_EQ(count.at("host_up"), 31);
+  EXPECT_EQ(count.at("spine_down"), static_cast<int>(spines.size()));
+}
+
+TEST(PauseTreeTest, HasAllUplinksUnderSpraying) {
+  const std::map<std::string, int> count = CountByTier(PausedLinks("rps"));
+  EXPECT_EQ(count.at("leaf_up"), 31 * 4);
+  EXPECT_EQ(count.at("host_up"), 31);
+  EXPECT_EQ(count.at("spine_down"), 4);
+}
+
+// --- Deadlock: S10 ---
+
+// A ring of `switches` with a host on each, which sends to the one two switches on.
+std::unique_ptr<Lab> Ring(uint32_t switches) {
+  Graph graph{.hosts = switches, .switches = {}, .links = {}};
+  for (uint32_t s = 0; s < switches; ++s) graph.switches.push_back({fmt::format("s{}", s), 0});
+  for (uint32_t s = 0; s < switches; ++s) graph.Connect(s, switches + s, k100G);
+  for (uint32_t s = 0; s < switches; ++s) {
+    graph.Connect(switches + s, switches + (s + 1) % switches, k100G);
+  }
+  auto lab = std::make_unique<Lab>(
+      Lab::Plan{.graph = graph,
+                .transport = kLineRate,
+                .port = "{buffer: unlimited, pfc: {classes: [3], xoff: 50KB}}"});
+  for (uint32_t h = 0; h < switches; ++h) {
+    lab->AddFlow(static_cast<HostId>(h), static_cast<HostId>((h + 2) % switches), 50'000'000);
+  }
+  return lab;
+}
+
+TEST(DeadlockTest, IsFoundWhereBuffersDependOnEachOtherInACircle) {
+  const auto lab = Ring(5);
+  lab->Run(Time{} + 12_ms);
+  EXPECT_FALSE(lab->finished());
+  EXPECT_EQ(lab->Packets().dropped_total(), 0);
+  const std::vector<std::string> circle = FindDeadlock(lab->network(), lab->end(), 10_ms);
+  // Port 0 leads to the host. Switch 0 reaches the next by port 1, the others by port 2.
+  EXPECT_THAT(circle, ElementsAre("s0 port 1", "s1 port 2", "s2 port 2", "s3 port 2", "s4 port 2"));
+}
+
+TEST(DeadlockTest, DoesNotHappenWherePathsAreShort) {
+  // In a ring of three the shortest way never passes two links.
+  const auto lab = Ring(3);
+  lab->Run();
+  EXPECT_TRUE(lab->finished());
+  EXPECT_TRUE(FindDeadlock(lab->network(), lab->end(), 0_ps).empty());
+}
+
+FinishedRun RunRing(const std::string& action) {
+  const TemporaryFolder folder;
+  std::string flows = "src,dst,size_bytes,start_ps\n";
+  std::string links;
+  std::string names;
+  for (int s = 0; s < 5; ++s) {
+    flows += fmt::format("{},{},20000000,0\n", s, (s + 2) % 5);
+    names += fmt::format("{}{{name: s{}}}", s == 0 ? "" : ", ", s);
+    links += fmt::format("{0}{{a: host{1}, b: s{1}}}, {{a: s{1}, b: s{2}}}", s == 0 ? "" : ", ", s,
+                         (s + 1) % 5);
+  }
+  const Experiment experiment = ExperimentFrom(fmt::format(
+      "topology: {{kind: custom, hosts: 5, switches: [{}], links: [{}], link: {{rate: 100Gbps, "
+      "delay: 1us}}, port: {{buffer: unlimited, pfc: {{classes: [3], xoff: 50KB, deadlock_check: "
+      "100us, deadlock_time: 500us, deadlock_action: {}}}}}}}\n"
+      "transport: {{kind: rocev2, cc: none, rto: 50ms}}\nlb: ecmp\n"
+      "workload: [{{kind: flows, file: {}}}]\nmeasure: {{warm_up: 0ps, t_max: 3ms}}\n",
+      names, links, action, folder.Write("flows.csv", flows).string()));
+  FinishedRun run = RunExperiment(experiment);
+  EXPECT_EQ(RunExperiment(experiment, 2).files, run.files);
+  EXPECT_FALSE(IsComplete(experiment, run.result));
+  EXPECT_THAT(WarningsOf(experiment, run.result),
+              Contains(HasSubstr("DEADLOCK at 600us: paused ports wait for each other: s0 port")));
+  return run;
+}
+
+TEST(DeadlockTest, EndsTheRunUnlessItIsOnlyToBeReported) {
+  EXPECT_LT(RunRing("abort").result.end, Time{} + 1_ms);
+  EXPECT_EQ(RunRing("report").result.end, Time{} + 3_ms);
+}
+
+}  // namespace
+}  // namespace heddle
