@@ -200,6 +200,20 @@ class Resolver {
   Diagnostics& diagnostics_;
 };
 
+// A host's NIC has one lane for all of them.
+void CheckPriorities(const std::vector<UdpSource>& sources, std::string_view path,
+                     Diagnostics& diagnostics) {
+  std::map<HostId, uint8_t> known;
+  for (const UdpSource& source : sources) {
+    const uint8_t first = known.emplace(source.src, source.priority).first->second;
+    const std::string key = fmt::format("{}[{}].priority", path, source.entry);
+    if (first == source.priority || !diagnostics.IsSound(key)) continue;
+    diagnostics.ErrorAt(key, fmt::format("is {}, but host {} has background of class {} too, and "
+                                         "its NIC one queue for both; give them one class",
+                                         source.priority, source.src, first));
+  }
+}
+
 bool IsActive(const BackgroundSettings& settings, Time now) {
   return now >= Time{settings.start.ps} && now < settings.stop_time();
 }
@@ -297,7 +311,8 @@ void BackgroundSettings::Declare(Fields& fields) {
              "balancer. Without a name the load balancer chooses.");
   fields.Add("per_path", per_path,
              "One source for each path between two hosts (through via), pinned to it.");
-  fields.Add("priority", priority, Between<int64_t>(0, 7), "Priority class of datagrams.");
+  fields.Add("priority", priority, Between<int64_t>(1, 7),
+             "Priority class of datagrams; one for all that a host sends.");
   fields.Add("start", start, {.at_least = Duration{0}, .at_most = 1'000'000_s}, "When it begins.");
   fields.AddOr("none", "stop", stop, {.above = Duration{0}, .at_most = 1'000'000_s},
                "No datagram comes from then on. none: they go on as long as the run.");
@@ -321,6 +336,7 @@ std::vector<UdpSource> ResolveBackground(const std::vector<BackgroundSettings>& 
     Resolver(entries[i], static_cast<uint32_t>(i), stage, routing, graph, sizes, entry, diagnostics)
         .AddTo(sources);
   }
+  CheckPriorities(sources, path, diagnostics);
   return sources;
 }
 

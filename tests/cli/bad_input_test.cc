@@ -574,6 +574,10 @@ const std::vector<BadInput> kBadInputs = {
     {"BackgroundOfAnUnknownPriority",
      WithBackground("from: [0], to: [1], rate: 1Gbps, priority: 8"),
      {"background[0].priority: \"8\" is out of range"}},
+    {"BackgroundOfTwoPrioritiesOnOneHost",
+     WithBackground("from: [0], to: [1], rate: 1Gbps}, {hosts: 1, load: 0.1, priority: 3"),
+     {"background[1].priority: is 3, but host 0 has background of class 2 too, and its NIC one "
+      "queue for both; give them one class"}},
     {"BackgroundAcrossRacksThatAreNotDrawn",
      WithBackground("from: [0], to: [1], rate: 1Gbps, cross_rack: true"),
      {"background[0].cross_rack: goes with hosts"}},

@@ -92,7 +92,7 @@ TEST(AllocationTest, ADatagramCostsNone) {
   for (const char* pattern : {"cbr", "poisson", "onoff"}) {
     for (const char* via : {"''", "spine1"}) {
       SCOPED_TRACE(std::string(pattern) + " " + via);
-      const std::string background = std::string("[{hosts: 1, load: 0.2, cross_rack: true, ") +
+      const std::string background = std::string("[{hosts: 1, load: 0.1, cross_rack: true, ") +
                                      "pattern: " + pattern + ", via: " + via + "}]";
       const Cost shorter = CostOf("dctcp", "rps", "2ms", background);
       const Cost longer = CostOf("dctcp", "rps", "4ms", background);

@@ -193,6 +193,24 @@ TEST(BackgroundTest, SlowsFlowsThatItMeets) {
   EXPECT_GT(beside.result.packets.datagrams_sent, 1'000);
 }
 
+// Of a link of which datagrams want 90 %, a flow gets its half by turns in a class of its own, with
+// buffers for both, and little more than what they leave in theirs.
+TEST(BackgroundTest, SharesALinkByItsClass) {
+  const auto slowdown = [](int priority) {
+    const TemporaryFolder folder;
+    const std::string file =
+        folder.Write("flows.csv", "src,dst,size_bytes,start_ps\n0,4,5000000,0\n").string();
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        fmt::format("topology: {{kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 4, port: "
+                    "{{memory: {{model: dt}}}}}}\nlb: ecmp\nworkload: [{{kind: flows, file: {}}}]\n"
+                    "background: [{{from: [1], to: [5], rate: 9Gbps, priority: {}}}]\n",
+                    file, priority)));
+    return CsvTable(run.files.flows).Real(0, "slowdown");
+  };
+  EXPECT_NEAR(slowdown(2), 2, 0.2);
+  EXPECT_GT(slowdown(1), 5);
+}
+
 TEST(BackgroundTest, LeavesTheFlowsThemselvesAsTheyAre) {
   const std::string yaml =
       kLeafSpine + "lb: rps\nworkload: [{kind: poisson, sizes: small, load: 0.3, flows: 200}]\n";

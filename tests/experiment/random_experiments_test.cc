@@ -51,14 +51,15 @@ class Drawer {
   }
 
  private:
-  // Pins are left out: not every network has paths to choose.
+  // Pins are left out: not every network has paths to choose. What may overload links ends, so that
+  // flows can.
   std::string Background() {
     if (rng_.Below(2) == 0) return "";
     return fmt::format(
         "background:\n  - {{hosts: 0.{}, load: 0.{}, overload: true, pattern: {}, payload: {}, "
         "stop: {}}}\n  - {{from: [0], to: [1, 2], rate: {}, jitter: {}, start: 20us}}\n",
         1 + rng_.Below(9), 1 + rng_.Below(3), Pick({"cbr", "poisson", "onoff"}),
-        Pick({"auto", "12B", "400B", "8KB"}), Pick({"2ms", "100us", "1ms"}),
+        Pick({"auto", "12B", "400B", "8KB"}), Pick({"100us", "1ms", "3ms"}),
         Pick({"100Mbps", "1Gbps"}), Pick({"0", "0.1"}));
   }
 
