@@ -94,8 +94,8 @@ TEST(AllocationTest, ADatagramCostsNone) {
       SCOPED_TRACE(std::string(pattern) + " " + via);
       const std::string background = std::string("[{hosts: 1, load: 0.1, cross_rack: true, ") +
                                      "pattern: " + pattern + ", via: " + via + "}]";
-      const Cost shorter = CostOf("dctcp", "rps", "2ms", background);
-      const Cost longer = CostOf("dctcp", "rps", "4ms", background);
+      const Cost shorter = CostOf("dctcp", "rps", "6ms", background);
+      const Cost longer = CostOf("dctcp", "rps", "12ms", background);
       const int64_t hops = longer.hops - shorter.hops;
       ASSERT_GT(hops, 10'000);
       EXPECT_LT(longer.allocations - shorter.allocations, hops / 1'000);
