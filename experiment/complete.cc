@@ -103,21 +103,6 @@ Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& 
   return longest;
 }
 
-// The channels that switches send on, one of each rate.
-std::vector<Channel> SwitchChannels(const Graph& graph) {
-  std::vector<Channel> channels;
-  const auto add = [&](const Channel& channel) {
-    if (std::ranges::find(channels, channel.rate, &Channel::rate) == channels.end()) {
-      channels.push_back(channel);
-    }
-  };
-  for (const Graph::Link& link : graph.links) {
-    if (!graph.IsHost(link.a)) add(link.a_to_b);
-    if (!graph.IsHost(link.b)) add(link.b_to_a);
-  }
-  return channels;
-}
-
 // What only routing can tell of a network.
 void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
   if (const std::vector<std::string> pairs = routing.Unreachable(); !pairs.empty()) {

@@ -181,6 +181,7 @@ void Network::SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bo
   if (live_.IsHost(vertex)) {
     Host& host = *hosts_[vertex];
     host.nic().SetChannel(now, channel.rate, channel.delay, [](uint64_t, Time) {});
+    host.Wake(now);  // It may be able to send earlier than it thought.
     if (was_up && !up) host.TakeDown(now);
     if (!was_up && up) host.nic().GoUp();
     return;

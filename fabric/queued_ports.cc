@@ -2,14 +2,17 @@
 
 #include "fabric/queued_ports.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace heddle {
 namespace {
 
-// The key of a pause on its way to take effect. The top bit: look at inputs that may resume.
+// The key of a pause on its way to take effect, numbered so that those of one instant keep their
+// order. The top bit: look at inputs that may resume.
 constexpr uint64_t kStop = uint64_t{1} << 8;
 constexpr int kPortShift = 16;
+constexpr int kNumberShift = 32;
 constexpr uint64_t kLookAgain = uint64_t{1} << 63;
 
 }  // namespace
@@ -21,6 +24,7 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
              queueing.memory.model != MemorySettings::Model::kPrivate),
       choosing_(ports.size(), false),
       pausing_(ports.size(), 0),
+      down_at_(ports.size()),
       meters_(ports.size()) {
   std::vector<SharedMemory::Port> shares;
   for (size_t p = 0; p < ports.size(); ++p) {
@@ -125,15 +129,15 @@ void QueuedPorts::Release(PortIndex out, Time now, const Window& window) {
   }
 }
 
+// Those of one instant choose by port; mostly there is one.
 QueuedPorts::Started QueuedPorts::HandleChoice(const Window& window) {
   const Time now = NextChoice();
-  PortIndex out;
-  if (!ready_.empty()) {
-    out = ready_.back();
-    ready_.pop_back();
-  } else {
-    out = static_cast<PortIndex>(choices_.Pop().key);
-  }
+  while (choices_.Next() <= now) ready_.push_back(static_cast<PortIndex>(choices_.Pop().key));
+  ready_since_ = now;
+  const auto first = std::ranges::min_element(ready_);
+  const PortIndex out = *first;
+  *first = ready_.back();
+  ready_.pop_back();
   choosing_[out] = false;
   if (ends_.Has(out)) return {};
   if (ports_[out].NextService() <= now) return Start(out, window);
@@ -171,8 +175,9 @@ void QueuedPorts::OnPause(const Packet& frame, PortIndex port, Time now) {
   if (queueing_.pause.response == Duration{0}) {
     return Apply(port, frame.pause.classes, frame.pause.stop, now);
   }
-  const uint64_t key =
-      uint64_t{port} << kPortShift | (frame.pause.stop ? kStop : 0) | frame.pause.classes;
+  const uint64_t number = uint64_t{effects_set_++} << kNumberShift & ~kLookAgain;
+  const uint64_t key = number | uint64_t{port} << kPortShift | (frame.pause.stop ? kStop : 0) |
+                       frame.pause.classes;
   effects_.Set(now + queueing_.pause.response, key);
 }
 
@@ -180,6 +185,7 @@ void QueuedPorts::HandleEffect(const Window& window) {
   const Timer effect = effects_.Pop();
   const PortIndex port = static_cast<PortIndex>(effect.key >> kPortShift);
   if ((effect.key & kLookAgain) == 0) {
+    if (effect.at - queueing_.pause.response < down_at_[port]) return;
     return Apply(port, static_cast<uint8_t>(effect.key), (effect.key & kStop) != 0, effect.at);
   }
   for (size_t in = 0; in < ports_.size(); ++in) {
@@ -215,6 +221,7 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
     lost(packet);
   });
   pausing_[port] = 0;
+  down_at_[port] = now;
   NoteBacklog(port, now);
   if (memory_) effects_.Set(now, kLookAgain);
 }

@@ -150,7 +150,9 @@ class QueuedPorts {
   std::vector<uint8_t> choosing_;  // By port: it is one of either.
 
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
-  Timers effects_;                // Key: port, classes and what becomes of them.
+  Timers effects_;                // Key: number, port, classes and what becomes of them.
+  uint32_t effects_set_ = 0;
+  std::vector<Time> down_at_;     // When the link of a port failed last: pauses before it are void.
   std::vector<PauseMeter> meters_;
   int64_t frames_sent_ = 0;
 };

@@ -186,6 +186,7 @@ void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) 
     if (replays) transmissions_.Add({start, port, number});
   });
   if (queued_) queued_->OnNewChannel(port);
+  Wake(now);  // It may have to send earlier than it thought.
 }
 
 void Switch::TakeDown(PortIndex port, Time now) {

@@ -33,6 +33,20 @@ BitRate SlowestNic(const Graph& graph) {
 
 }  // namespace
 
+std::vector<Channel> SwitchChannels(const Graph& graph) {
+  std::vector<Channel> channels;
+  const auto add = [&](uint32_t from, const Channel& channel) {
+    if (graph.IsHost(from)) return;
+    if (std::ranges::find(channels, channel.rate, &Channel::rate) != channels.end()) return;
+    channels.push_back(channel);
+  };
+  for (const Graph::Link& link : graph.links) {
+    add(link.a, link.a_to_b);
+    add(link.b, link.b_to_a);
+  }
+  return channels;
+}
+
 QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& traffic,
                      const std::vector<LinkEvent>& events)
     : graph_(WithLongestDelays(graph, events)),
@@ -42,8 +56,15 @@ QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& tr
       nic_(SlowestNic(graph_)) {}
 
 bool QueuePlan::fifo_is_exact() const {
-  return std::has_single_bit(traffic_.classes) && rule_.memory.model == Model::kPrivate &&
-         !rule_.pfc.on() && !rule_.MarkingAt({nic_, {}}, traffic_.wants_red).needs_queue();
+  if (!std::has_single_bit(traffic_.classes) || rule_.memory.model != Model::kPrivate ||
+      rule_.pfc.on()) {
+    return false;
+  }
+  return std::ranges::all_of(SwitchChannels(graph_), [this](const Channel& channel) {
+    const Marking marking = rule_.MarkingAt(channel, traffic_.wants_red);
+    return !marking.needs_queue() &&
+           marking.above == rule_.SwitchPort(channel, Bytes{0}).mark_above;
+  });
 }
 
 Queueing QueuePlan::queueing() const {
@@ -80,7 +101,9 @@ int64_t QueuePlan::HeadroomAt(const Graph::Link& link, bool at_a) const {
 int64_t QueuePlan::XoffAt(const Channel& out, int64_t headroom) const {
   if (rule_.pfc.xoff) return rule_.pfc.xoff->count;
   if (rule_.memory.model != Model::kPrivate || !rule_.pfc.on()) return kUnlimited;
-  return rule_.SwitchPort(out, Bytes{traffic_.sizes.overhead}).buffer - headroom;
+  const PortSettings port = rule_.SwitchPort(out, Bytes{traffic_.sizes.overhead});
+  if (port.buffer == kUnlimited) return kUnlimited;
+  return port.buffer * (port.count_packets ? traffic_.sizes.packet : 1) - headroom;
 }
 
 std::vector<SharedMemory::Port> QueuePlan::SharesOf(uint32_t vertex) const {
@@ -119,8 +142,22 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
   if (rule_.pfc.on() && (lossless & traffic_.classes) == 0) {
     diagnostics.WarningAt(path + ".pfc.classes", "no packets are of these classes");
   }
+  CheckMarking(path, diagnostics);
   CheckHeadroom(path, diagnostics);
   CheckMemory(path, diagnostics);
+}
+
+// One of the thresholds may follow from the rate and lie on the wrong side of the other.
+void QueuePlan::CheckMarking(const std::string& path, Diagnostics& diagnostics) const {
+  for (const Channel& channel : SwitchChannels(graph_)) {
+    const Marking marking = rule_.MarkingAt(channel, traffic_.wants_red);
+    if (marking.above <= marking.all) continue;
+    const char* set = rule_.red.min ? "min" : "max";
+    const char* other = rule_.red.min ? "max" : "min";
+    return diagnostics.ErrorAt(fmt::format("{}.red.{}", path, set),
+                               fmt::format("at {}: max would be less than min; set {} as well",
+                                           FormatQuantity(channel.rate), other));
+  }
 }
 
 void QueuePlan::CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const {

@@ -24,6 +24,9 @@ struct Traffic {
   FrameSizes sizes;
 };
 
+// The channels that switches send on, one of each rate.
+std::vector<Channel> SwitchChannels(const Graph& graph);
+
 class QueuePlan {
  public:
   // All of them outlive this. `events` may make links longer, never faster.
@@ -43,6 +46,7 @@ class QueuePlan {
   void Check(const std::string& path, Diagnostics& diagnostics) const;
 
  private:
+  void CheckMarking(const std::string& path, Diagnostics& diagnostics) const;
   void CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const;
   void CheckMemory(const std::string& path, Diagnostics& diagnostics) const;
   int64_t HeadroomAt(const Graph::Link& link, bool at_a) const;

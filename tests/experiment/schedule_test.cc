@@ -82,6 +82,22 @@ TEST(ScheduledDelayTest, AppliesToPacketsThatHaveNotBegunAndKeepsTheirOrder) {
   EXPECT_EQ(flow.receiver.reordered_seq, 0);
 }
 
+// ACKs have piled up behind a packet on a link that is slow for a while. When it is fast again data
+// can follow earlier than the host thought, and nothing else tells it.
+TEST(ScheduledRateTest, ThatRisesLetsAHostSendEarlierThanItThought) {
+  Graph graph = Line({{40_Gbps, 1_us}, {40_Gbps, 1_us}});
+  graph.links[0].a_to_b.rate = 1_Gbps;  // Of host 0 to its switch.
+  Lab lab({.graph = graph,
+           .transport = "{kind: tcp, iw: 64}",
+           .switch_policy = Scripted({DropAt(0, Data(1, 59)).Times(1)}),
+           .events = {SetRate(30_us, 0, 1_Mbps), SetRate(200_us, 0, 1_Gbps)}});
+  lab.AddFlow(0, 1, 100 * 1'460);
+  lab.AddFlow(1, 0, 60 * 1'460);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  EXPECT_LT(FctRx(lab.Record(0)), 20_ms);
+}
+
 TEST(LinkDownTest, LosesWhatIsQueuedAndOnTheWayAndWhatFollows) {
   // By 10 us, 29 packets have reached the switch (one every 307.6 ns after 1 us), five have crossed
   // the second link (the k-th at 3.3076 us + k * 1230.4 ns), and three of their ACKs have come back

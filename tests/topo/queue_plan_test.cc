@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the settings of ports to what switches do: which ports, how much memory, how much headroom.
+
+#include "topo/queue_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/support/lab.h"
+
+namespace heddle {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Traffic kOneClass{
+    .classes = 0b10, .control = 1, .wants_red = false, .sizes = {1'518, 20}};
+constexpr Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
+
+// A plan for two hosts at 25 Gbps on each of two leaves, which two spines link at 100 Gbps.
+class Plan {
+ public:
+  explicit Plan(const std::string& port, const Traffic& traffic = kRdma,
+                const std::vector<LinkEvent>& events = {}, const std::string& more = "")
+      : graph_(LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 25Gbps, "
+                             "delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}" +
+                             more + "}")),
+        rule_(PortRuleFrom(port)),
+        plan_(graph_, rule_, traffic, events) {}
+
+  const QueuePlan* operator->() const { return &plan_; }
+  uint32_t leaf() const {
+    return static_cast<uint32_t>(graph_.hosts);
+  }  // Ports: 2 hosts, 2 spines.
+
+  std::string Errors() const {
+    Diagnostics diagnostics;
+    plan_.Check("port", diagnostics);
+    return diagnostics.ok() ? "" : diagnostics.Report();
+  }
+  std::vector<std::string> Warnings() const {
+    Diagnostics diagnostics;
+    plan_.Check("port", diagnostics);
+    return diagnostics.warnings();
+  }
+
+ private:
+  const Graph graph_;
+  const PortRule rule_;
+  const QueuePlan plan_;
+};
+
+// --- Headroom (specification 7.3) ---
+
+TEST(HeadroomTest, IsWhatTheLinkMayDeliverUntilThePauseTakesEffect) {
+  struct Row {
+    BitRate rate;
+    std::array<int64_t, 3> bytes;
+  };
+  // One way 1 us; packets of 1048 bytes, of 1518 with 20 more on the wire, of 4178 likewise.
+  const FrameSizes sizes[] = {{1'048, 0}, {1'518, 20}, {4'178, 20}};
+  for (const Row& row : {Row{10_Gbps, {5'728, 7'158, 15'138}},
+                         {25_Gbps, {9'478, 10'908, 18'888}},
+                         {40_Gbps, {13'228, 14'658, 22'638}},
+                         {50_Gbps, {15'728, 17'158, 25'138}},
+                         {100_Gbps, {28'228, 29'658, 37'638}},
+                         {200_Gbps, {53'228, 54'658, 62'638}},
+                         {400_Gbps, {103'228, 104'658, 112'638}},
+                         {800_Gbps, {203'228, 204'658, 212'638}}}) {
+    const Channel channel{row.rate, 1_us};
+    for (size_t m = 0; m < 3; ++m) {
+      EXPECT_EQ(HeadroomFor(channel, channel, sizes[m], Duration{0}), row.bytes[m])
+          << row.rate.bps << " bps, " << sizes[m].packet << " bytes";
+    }
+  }
+  // 40 Gbps and 5 us: the round trip is 50,000 bytes.
+  EXPECT_EQ(HeadroomFor({40_Gbps, 5_us}, {40_Gbps, 5_us}, {1'500, 0}, Duration{0}), 54'584);
+}
+
+TEST(HeadroomTest, CountsTheResponseAndASlowerWayBack) {
+  const Channel in{100_Gbps, 1_us};
+  // 394 quanta of 512 bit times at 100 Gbps are 25,216 bytes.
+  EXPECT_EQ(HeadroomFor(in, in, {1'048, 0}, Duration{394 * 5'120}), 28'228 + 25'216);
+  // At 10 Gbps the packet in front of the pause frame and the frame itself last 905.6 ns, in which
+  // 11,320 bytes come; and another microsecond on the way back, 12,500.
+  EXPECT_EQ(HeadroomFor(in, {10_Gbps, 2_us}, {1'048, 0}, Duration{0}),
+            12'500 + 25'000 + 11'320 + 2 * 1'048);
+}
+
+TEST(HeadroomTest, FollowsEachLinkAndTheLongestDelayItWillHave) {
+  const Plan plan("{pfc: {classes: [3]}}", kRdma,
+                  {{Time{1}, 5, {}, {}, 3_us}, {Time{2}, 5, {}, {}, 2_us}});
+  const std::vector<SharedMemory::Port> shares = plan->SharesOf(plan.leaf());
+  ASSERT_EQ(shares.size(), 4u);
+  EXPECT_EQ(shares[0].headroom, 9'478);
+  EXPECT_EQ(shares[1].headroom, 9'478);
+  EXPECT_EQ(shares[2].headroom, 28'228);           // Link 4, leaf0-spine0.
+  EXPECT_EQ(shares[3].headroom, 28'228 + 50'000);  // Link 5: 2 us more each way.
+}
+
+// --- Shares ---
+
+TEST(QueuePlanTest, PausesWhereABufferOfItsOwnWouldRunIntoItsHeadroom) {
+  const Plan bytes("{buffer: 100KB, pfc: {classes: [3]}}");
+  EXPECT_EQ(bytes->SharesOf(bytes.leaf())[0].xoff, 100'000 - 9'478);
+  EXPECT_EQ(bytes->SharesOf(bytes.leaf())[2].xoff, 100'000 - 28'228);
+  const Plan packets("{buffer: 100pkts, ecn_above: 50pkts, pfc: {classes: [3]}}");
+  EXPECT_EQ(packets->SharesOf(packets.leaf())[0].xoff, 100 * 1'048 - 9'478);
+  EXPECT_EQ(packets.Errors(), "");
+  const Plan set("{buffer: 100KB, pfc: {classes: [3], xoff: 20KB, headroom: 30KB}}");
+  EXPECT_EQ(set->SharesOf(set.leaf())[0].xoff, 20'000);
+  EXPECT_EQ(set->SharesOf(set.leaf())[0].headroom, 30'000);
+  const Plan shared("{memory: {model: dt}, pfc: {classes: [3]}}");
+  EXPECT_EQ(shared->SharesOf(shared.leaf())[0].xoff, kUnlimited);
+  const Plan off("{memory: {model: dt}}");
+  EXPECT_EQ(off->SharesOf(off.leaf())[0].headroom, 0);
+  EXPECT_EQ(off->SharesOf(off.leaf())[0].faster, 1);
+  EXPECT_EQ(off->SharesOf(off.leaf())[2].faster, 4);
+}
+
+TEST(QueuePlanTest, KnowsTheDefaultsOfEachModel) {
+  const auto memory = [](const std::string& rule) { return Plan(rule)->queueing().memory; };
+  EXPECT_EQ(memory("{memory: {model: dt}}").size, 9'000'000);
+  EXPECT_EQ(memory("{memory: {model: dt}}").alpha, 1);
+  EXPECT_EQ(memory("{memory: {model: dt}}").resume_offset, 2 * 1'048);
+  EXPECT_EQ(memory("{memory: {model: hpcc_mmu}}").size, 8'000'000);  // 16 MB per 50 Gbps of a NIC.
+  EXPECT_EQ(memory("{memory: {model: hpcc_mmu}}").alpha, 1.0 / 8);
+  EXPECT_EQ(memory("{memory: {model: hpcc_mmu}}").reserve, 4'000);
+  EXPECT_EQ(memory("{memory: {model: hpcc_mmu}}").resume_offset, 3'000);
+  EXPECT_EQ(memory("{memory: {model: broadcom_mmu}}").size, 9'000'000);
+  EXPECT_EQ(memory("{memory: {model: broadcom_mmu}}").alpha, 1);
+  EXPECT_EQ(memory("{memory: {model: broadcom_mmu}}").alpha_in, 1.0 / 16);
+  EXPECT_EQ(memory("{memory: {model: broadcom_mmu}}").mtu, 1'048);
+  EXPECT_EQ(memory("{pfc: {classes: [3, 5]}}").lossless, 0b101000);
+  EXPECT_EQ(memory("{memory: {model: dt, alpha: 1/4, size: 1MB}, pfc: {resume_offset: 7KB}}").alpha,
+            0.25);
+  // A pause frame is 64 bytes, 84 on the wire.
+  EXPECT_EQ(Plan("{}", kRdma)->queueing().pause.frame_bytes, 84);
+  EXPECT_EQ(Plan("{}", kOneClass)->queueing().pause.frame_bytes, 64);
+}
+
+// 30 ports with 28,228 bytes of headroom each, and what the model reserves besides.
+TEST(QueuePlanTest, LeavesThePoolWhatReservesAndHeadroomLeave) {
+  const std::vector<SharedMemory::Port> ports(30, {.buffer = 0, .headroom = 28'228});
+  const auto pool = [&](MemorySettings settings) {
+    settings.size = 9'000'000;
+    return SharedMemory::PoolOf(settings, ports);
+  };
+  using Model = MemorySettings::Model;
+  EXPECT_EQ(pool({.model = Model::kDynamic}), 9'000'000);
+  EXPECT_EQ(pool({.model = Model::kDynamic, .lossless = 0b1000}), 9'000'000 - 30 * 28'228);
+  EXPECT_EQ(pool({.model = Model::kHpcc, .reserve = 4'000, .lossless = 0b1000}),
+            9'000'000 - 30 * 28'228 - 240 * 4'000);
+  EXPECT_EQ(pool({.model = Model::kBroadcom, .mtu = 1'048, .lossless = 0b1100}),
+            9'000'000 - 60 * 28'228 - 240 * 1'048);
+}
+
+// --- Queues ---
+
+TEST(QueuePlanTest, GivesEachClassItsQuantum) {
+  const QueueSettings queues =
+      Plan("{scheduler: dwrr, quanta: [1B, 3KB, 6KB]}")->QueuesAt({100_Gbps, 1_us});
+  EXPECT_EQ(queues.scheduler, Scheduler::kDeficit);
+  EXPECT_THAT(queues.quantum, ElementsAre(1, 3'000, 6'000, 1'048, 1'048, 1'048, 1'048, 1'048));
+  EXPECT_EQ(queues.classes, 0b1001);
+}
+
+TEST(QueuePlanTest, MarksAsTheTransportExpects) {
+  const auto marking = [](const std::string& rule, const Traffic& traffic) {
+    return Plan(rule, traffic)->QueuesAt({100_Gbps, 1_us}).marking;
+  };
+  const Marking dcqcn = marking("{}", kRdma);
+  EXPECT_EQ(dcqcn.above, 100'000);
+  EXPECT_EQ(dcqcn.all, 400'000);
+  EXPECT_EQ(dcqcn.at_all, 0.2);
+  EXPECT_TRUE(dcqcn.at_dequeue);
+  const Marking dctcp = marking("{}", kOneClass);
+  EXPECT_EQ(dctcp.above, 300'000);
+  EXPECT_EQ(dctcp.all, 300'000);
+  EXPECT_FALSE(dctcp.at_dequeue);
+  const Marking packets =
+      marking("{buffer: 500pkts, marking: red, red: {min: 15KB, max: 60KB}}", kRdma);
+  EXPECT_EQ(packets.above, 10);
+  EXPECT_EQ(packets.all, 40);
+  EXPECT_TRUE(marking("{marking: step, mark_at: dequeue}", kOneClass).at_dequeue);
+  EXPECT_FALSE(marking("{mark_at: enqueue}", kRdma).at_dequeue);
+}
+
+// --- Which ports do ---
+
+TEST(QueuePlanTest, TakesFifoPortsExactlyWhereTheyAreExact) {
+  Traffic two_classes = kOneClass;
+  two_classes.classes = 0b11;
+  Traffic another_class = kOneClass;
+  another_class.classes = 0b100000;
+  Traffic one_class_of_rdma = kRdma;
+  one_class_of_rdma.classes = 0b1000;
+
+  EXPECT_TRUE(Plan("{}", kOneClass)->fifo_is_exact());
+  EXPECT_TRUE(Plan("{}", another_class)->fifo_is_exact());
+  EXPECT_TRUE(Plan("{buffer: 30pkts, ecn_above: unlimited}", kOneClass)->fifo_is_exact());
+  EXPECT_TRUE(Plan("{scheduler: dwrr, quanta: [1KB]}", kOneClass)->fifo_is_exact());
+  EXPECT_TRUE(Plan("{marking: step}", one_class_of_rdma)->fifo_is_exact());
+  EXPECT_TRUE(Plan("{red: {min: 1KB}}", kOneClass)->fifo_is_exact());  // It marks by a step.
+
+  EXPECT_FALSE(Plan("{}", two_classes)->fifo_is_exact());
+  EXPECT_FALSE(Plan("{}", one_class_of_rdma)->fifo_is_exact());
+  EXPECT_FALSE(Plan("{marking: red}", kOneClass)->fifo_is_exact());
+  EXPECT_FALSE(Plan("{marking: red, mark_at: enqueue}", kOneClass)->fifo_is_exact());
+  EXPECT_FALSE(Plan("{mark_at: dequeue}", kOneClass)->fifo_is_exact());
+  EXPECT_FALSE(Plan("{pfc: {classes: [1]}}", kOneClass)->fifo_is_exact());
+  for (const char* model : {"dt", "hpcc_mmu", "broadcom_mmu"}) {
+    const std::string rule = std::string("{memory: {model: ") + model + "}}";
+    EXPECT_FALSE(Plan(rule, kOneClass)->fifo_is_exact());
+  }
+}
+
+// A step between equal lengths is a step, but not the one that FIFO ports would mark by.
+TEST(QueuePlanTest, TakesQueuesWhereAnyPortMarksOtherwiseThanAFifoPort) {
+  const std::string red = "{marking: red, mark_at: enqueue, ";
+  EXPECT_FALSE(Plan(red + "red: {min: 30KB, max: 30KB}}", kOneClass)->fifo_is_exact());
+  EXPECT_TRUE(
+      Plan(red + "ecn_above: 30KB, red: {min: 30KB, max: 30KB}}", kOneClass)->fifo_is_exact());
+  // By default 25 KB at the hosts' 25 Gbps, but 100 KB between leaves and spines.
+  const Plan mixed(red + "ecn_above: 100KB, red: {min: 100KB}}", kOneClass);
+  EXPECT_FALSE(mixed->fifo_is_exact());
+  EXPECT_EQ(mixed.Errors(), "");
+}
+
+// --- What cannot work ---
+
+TEST(QueuePlanTest, SaysWhatCannotWork) {
+  EXPECT_EQ(Plan("{pfc: {classes: [3]}}").Errors(), "");
+  EXPECT_THAT(Plan("{pfc: {classes: [3], headroom: 9477B}}").Errors(),
+              HasSubstr("port.pfc.headroom: is 9477B, but host0-leaf0 needs 9478 bytes"));
+  EXPECT_THAT(Plan("{pfc: {classes: [3], headroom: 20KB}}").Errors(),
+              HasSubstr("leaf0-spine0 needs 28228 bytes"));
+  EXPECT_EQ(Plan("{pfc: {classes: [3], headroom: 20KB, allow_loss: true}}").Errors(), "");
+  EXPECT_EQ(Plan("{pfc: {classes: [3], headroom: 28228B}}").Errors(), "");
+  EXPECT_THAT(Plan("{pfc: {classes: [1]}}", kOneClass).Errors(),
+              HasSubstr("port.pfc.classes: class 1 is that of ACKs"));
+  EXPECT_THAT(Plan("{pfc: {classes: [3], xoff: 1047B}}").Errors(), HasSubstr("port.pfc.xoff: "));
+  EXPECT_THAT(
+      Plan("{buffer: 29KB, pfc: {classes: [3]}}").Errors(),
+      HasSubstr("port.buffer: 772 bytes are left before an input of leaf0 pauses, and 28228 "
+                "for headroom; a packet has 1048"));
+  EXPECT_THAT(Plan("{red: {min: 101KB}}").Errors(),
+              HasSubstr("port.red.min: at 25Gbps: max would be less than min; set max as well"));
+  EXPECT_THAT(Plan("{red: {max: 99KB}}").Errors(), HasSubstr("port.red.max: at 100Gbps: "));
+  EXPECT_EQ(Plan("{red: {min: 101KB, max: 1MB}}").Errors(), "");
+  EXPECT_EQ(Plan("{red: {max: 99KB}}", kOneClass).Errors(), "");  // Of no meaning.
+  EXPECT_THAT(Plan("{memory: {model: dt, size: 70KB}, pfc: {classes: [3]}}").Errors(),
+              HasSubstr("port.memory.size: is 70KB, of which headroom and reserves take 75412 at "
+                        "leaf0 with its 4 ports"));
+}
+
+TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
+  EXPECT_THAT(Plan("{pfc: {classes: [5]}}").Warnings(),
+              ElementsAre(HasSubstr("port.pfc.classes: no packets are of these classes")));
+  EXPECT_THAT(
+      Plan("{memory: {model: dt, size: 400KB}, pfc: {classes: [3], xoff: 100KB}}").Warnings(),
+      ElementsAre(HasSubstr("4 times 100KB exceed the pool of leaf0 (324588 bytes beside "
+                            "headroom)")));
+  EXPECT_THAT(Plan("{pfc: {classes: [3]}}").Warnings(), ElementsAre());
+}
+
+}  // namespace
+}  // namespace heddle
