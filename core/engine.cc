@@ -81,6 +81,9 @@ Time Engine::Run(Conductor& conductor) {
   HEDDLE_CHECK(!shards_.empty(), "Place() comes before Run()");
   HEDDLE_CHECK(conductor_ == nullptr, "an engine runs once");
   conductor_ = &conductor;
+  for (const std::unique_ptr<Group>& group : groups_) {
+    for (Node* node : group->nodes) node->Wake(node->Due());
+  }
   std::vector<std::jthread> helpers;
   try {
     for (size_t i = 1; i < shards_.size(); ++i) {

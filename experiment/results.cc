@@ -172,6 +172,7 @@ std::string CountsJson(const SimulationResult& result) {
     counts.Integer(fmt::format("dropped_{}", kDropReasonNames[r]), result.packets.dropped[r]);
   }
   counts.Integer("ecn_marked", result.packets.marked);
+  counts.Integer("watchdog_triggers", result.packets.storms);
   counts.Integer("late_packets", result.late_packets);
   return counts.Done();
 }

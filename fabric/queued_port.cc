@@ -16,8 +16,14 @@ QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng)
 
 void QueuedPort::SetPaused(uint8_t mask, bool paused, Time now) {
   const bool wanted = Wants();
-  for (size_t cls = 0; paused && cls < kClasses; ++cls) {
-    if (((mask & ~paused_) >> cls & 1) != 0) paused_since_[cls] = now;
+  const unsigned changed = mask & (paused ? ~paused_ : paused_);
+  for (unsigned left = changed; left != 0; left &= left - 1) {
+    const size_t cls = static_cast<size_t>(std::countr_zero(left));
+    if (paused) {
+      paused_since_[cls] = now;
+    } else {
+      paused_for_[cls] += now - paused_since_[cls];
+    }
   }
   paused_ = paused ? paused_ | mask : paused_ & ~static_cast<unsigned>(mask);
   if (!wanted && Wants()) wants_since_ = now;

@@ -72,6 +72,11 @@ class QueuedPort {
   void SetPaused(uint8_t mask, bool paused, Time now);
   unsigned paused() const { return paused_; }
   Time paused_since(size_t cls) const { return paused_since_[cls]; }
+  // How long a class has been paused until `now`, and how many of its packets have been started.
+  Duration PausedFor(size_t cls, Time now) const {
+    return paused_for_[cls] + ((paused_ >> cls & 1) != 0 ? now - paused_since_[cls] : Duration{0});
+  }
+  int64_t started(size_t cls) const { return QueueOf(cls).started; }
   unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
 
   // What is queued, the packet being sent counted whole, in the buffer's unit: of a class, of all
@@ -97,6 +102,9 @@ class QueuedPort {
   // Empties all queues: the link is down. Tells of every packet, with its input.
   template <class Lost>
   void Clear(const Lost& lost);
+  // The same for one class.
+  template <class Lost>
+  void ClearClass(size_t cls, const Lost& lost);
 
   FifoPort& out() { return *out_; }
   const FifoPort& out() const { return *out_; }
@@ -106,8 +114,9 @@ class QueuedPort {
   struct ClassQueue {
     Ring<Packet, 16> packets;
     Ring<PortIndex, 64> from;  // The inputs they came from.
-    int64_t size = 0;      // In the buffer's unit.
-    int64_t deficit = 0;   // kDeficit: bytes it may send in this turn.
+    int64_t size = 0;          // In the buffer's unit.
+    int64_t deficit = 0;       // kDeficit: bytes it may send in this turn.
+    int64_t started = 0;       // Packets, since the beginning.
   };
 
   bool Wants() const { return (backlogged_ & ~paused_) != 0; }
@@ -128,7 +137,8 @@ class QueuedPort {
   int64_t waiting_wire_bytes_ = 0;
   InService in_service_;
   std::array<Time, kClasses> paused_since_ = {};
-  std::array<uint8_t, kClasses> index_of_ = {};  // Into queues_.
+  std::array<Duration, kClasses> paused_for_ = {};  // In pauses that have ended.
+  std::array<uint8_t, kClasses> index_of_ = {};     // Into queues_.
   std::vector<ClassQueue> queues_;
   const QueueSettings settings_;
   Rng rng_;
@@ -172,6 +182,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   queue.packets.pop_front();
   queue.from.pop_front();
   queue.size -= size;
+  ++queue.started;
   size_ -= size;
   --waiting_;
   waiting_wire_bytes_ -= out_->WireBytesOf(slot);
@@ -214,6 +225,19 @@ void QueuedPort::Clear(const Lost& lost) {
   backlogged_ = paused_ = 0;
   size_ = waiting_ = waiting_wire_bytes_ = 0;
   in_service_ = {};
+}
+
+template <class Lost>
+void QueuedPort::ClearClass(size_t cls, const Lost& lost) {
+  ClassQueue& queue = QueueOf(cls);
+  for (; !queue.packets.empty(); queue.packets.pop_front(), queue.from.pop_front()) {
+    lost(queue.packets.front(), queue.from.front());
+    --waiting_;
+    waiting_wire_bytes_ -= out_->WireBytesOf(queue.packets.front());
+  }
+  size_ -= queue.size;
+  queue.size = queue.deficit = 0;
+  backlogged_ &= ~(1u << cls);
 }
 
 }  // namespace heddle

@@ -14,6 +14,10 @@ constexpr uint64_t kStop = uint64_t{1} << 8;
 constexpr int kPortShift = 16;
 constexpr int kNumberShift = 32;
 constexpr uint64_t kLookAgain = uint64_t{1} << 63;
+// Of the watchdog: to look for what is stuck, and to obey pauses again.
+constexpr uint64_t kPoll = uint64_t{1} << 62;
+constexpr uint64_t kRestore = uint64_t{1} << 61;
+constexpr uint64_t kNumbers = kRestore - 1;
 
 }  // namespace
 
@@ -38,6 +42,10 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   if (queueing.memory.lossless != 0 || queueing.memory.model != MemorySettings::Model::kPrivate) {
     memory_ = std::make_unique<SharedMemory>(queueing.memory, shares);
   }
+  given_up_.resize(ports.size());
+  if (queueing.watchdog.detect == Duration{0}) return;
+  watches_.resize(ports.size() * kClasses);
+  effects_.Set(Time{} + queueing.watchdog.poll, kPoll);
 }
 
 std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, uint16_t path_part,
@@ -47,6 +55,8 @@ std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, uint16_t pat
   if (port.out().is_down()) [[unlikely]]
     return DropReason::kLinkDown;
   const size_t cls = packet.priority;
+  if ((given_up_[out] >> cls & 1) != 0 && queueing_.watchdog.drops) [[unlikely]]
+    return DropReason::kWatchdog;
   CatchUp(out, now, window);
   const int64_t queued = port.Length(now);
   const int64_t size = port.SizeOf(packet);
@@ -118,9 +128,14 @@ QueuedPorts::Started QueuedPorts::Start(PortIndex port, const Window& window) {
 void QueuedPorts::Release(PortIndex out, Time now, const Window& window) {
   if (!memory_) return;
   const QueuedPort::InService& sent = ports_[out].in_service();
-  memory_->Release(sent.in, out, sent.cls, sent.bytes);
+  Free(sent.in, out, sent.cls, sent.bytes, now, window);
+}
+
+void QueuedPorts::Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
+                       const Window& window) {
+  memory_->Release(from, out, cls, bytes);
   if (queueing_.memory.lossless == 0) return;
-  if (!queueing_.pause.scan_all) return TryResume(sent.in, sent.cls, now, window);
+  if (!queueing_.pause.scan_all) return TryResume(from, cls, now, window);
   for (size_t in = 0; in < ports_.size(); ++in) {
     for (unsigned left = pausing_[in]; left != 0; left &= left - 1) {
       TryResume(static_cast<PortIndex>(in), static_cast<size_t>(std::countr_zero(left)), now,
@@ -175,15 +190,20 @@ void QueuedPorts::OnPause(const Packet& frame, PortIndex port, Time now) {
   if (queueing_.pause.response == Duration{0}) {
     return Apply(port, frame.pause.classes, frame.pause.stop, now);
   }
-  const uint64_t number = uint64_t{effects_set_++} << kNumberShift & ~kLookAgain;
-  const uint64_t key = number | uint64_t{port} << kPortShift | (frame.pause.stop ? kStop : 0) |
-                       frame.pause.classes;
+  const uint64_t number = uint64_t{effects_set_++} << kNumberShift & kNumbers;
+  const uint64_t key =
+      number | uint64_t{port} << kPortShift | (frame.pause.stop ? kStop : 0) | frame.pause.classes;
   effects_.Set(now + queueing_.pause.response, key);
 }
 
 void QueuedPorts::HandleEffect(const Window& window) {
   const Timer effect = effects_.Pop();
   const PortIndex port = static_cast<PortIndex>(effect.key >> kPortShift);
+  if ((effect.key & kPoll) != 0) return LookForStorms(effect.at, window);
+  if ((effect.key & kRestore) != 0) {
+    given_up_[port] &= static_cast<uint8_t>(~effect.key);
+    return;
+  }
   if ((effect.key & kLookAgain) == 0) {
     if (effect.at - queueing_.pause.response < down_at_[port]) return;
     return Apply(port, static_cast<uint8_t>(effect.key), (effect.key & kStop) != 0, effect.at);
@@ -197,6 +217,7 @@ void QueuedPorts::HandleEffect(const Window& window) {
 }
 
 void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now) {
+  if (stop) classes &= static_cast<uint8_t>(~given_up_[port]);
   ports_[port].SetPaused(classes, stop, now);
   NoteBacklog(port, now);
   if (!stop) Arm(port, now);
@@ -204,6 +225,47 @@ void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now) {
 
 void QueuedPorts::NoteBacklog(PortIndex port, Time now) {
   meters_[port].Set(ports_[port].paused(), ports_[port].backlogged(), now);
+}
+
+// --- Watchdog ---
+
+void QueuedPorts::LookForStorms(Time now, const Window& window) {
+  effects_.Set(now + queueing_.watchdog.poll, kPoll);
+  for (PortIndex port = 0; port < ports_.size(); ++port) {
+    for (unsigned left = queueing_.memory.lossless; left != 0; left &= left - 1) {
+      const size_t cls = static_cast<size_t>(std::countr_zero(left));
+      if (IsStuck(port, cls, now)) GiveUp(port, cls, now, window);
+    }
+  }
+}
+
+// For the whole of the last polls that make up the time to detect it.
+bool QueuedPorts::IsStuck(PortIndex port, size_t cls, Time now) {
+  const QueuedPort& queued = ports_[port];
+  Watch& watch = watches_[port * kClasses + cls];
+  const Duration paused = queued.PausedFor(cls, now);
+  const bool stuck = queued.waiting(cls) > 0 && queued.started(cls) == watch.started &&
+                     100 * (paused - watch.paused) >= 99 * queueing_.watchdog.poll;
+  watch.stuck = stuck ? watch.stuck + queueing_.watchdog.poll : Duration{0};
+  watch.paused = paused;
+  watch.started = queued.started(cls);
+  if (watch.stuck < queueing_.watchdog.detect) return false;
+  watch.stuck = Duration{0};
+  return true;
+}
+
+void QueuedPorts::GiveUp(PortIndex port, size_t cls, Time now, const Window& window) {
+  ++storms_;
+  const uint8_t bit = static_cast<uint8_t>(1u << cls);
+  given_up_[port] |= bit;
+  effects_.Set(now + queueing_.watchdog.restore, kRestore | uint64_t{port} << kPortShift | bit);
+  if (queueing_.watchdog.drops) {
+    ports_[port].ClearClass(cls, [&](const Packet& packet, PortIndex in) {
+      Free(in, port, cls, packet.bytes, now, window);
+      lost_(packet);
+    });
+  }
+  Apply(port, bit, false, now);
 }
 
 // --- Between windows ---

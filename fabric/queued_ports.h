@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/node.h"
@@ -31,10 +32,21 @@ struct PauseSettings {
   uint16_t frame_bytes = 64;  // As buffered.
 };
 
+// A class that was paused for 99 % of `detect`, had packets and sent none is given up for
+// `restore`: its pauses do not count, and its packets are dropped if so asked. Looked for every
+// `poll`.
+struct WatchdogSettings {
+  Duration detect{0};  // 0: off.
+  Duration restore{0};
+  Duration poll{0};
+  bool drops = true;
+};
+
 // What is common to the queued ports of all switches.
 struct Queueing {
   MemorySettings memory;
   PauseSettings pause;
+  WatchdogSettings watchdog;
   bool eager = false;  // Even where late service would do.
   uint64_t seed = 1;   // Of random marks.
 };
@@ -114,9 +126,24 @@ class QueuedPorts {
   const SharedMemory* memory() const { return memory_.get(); }  // Null if nothing is shared.
   int64_t waiting() const;
   int64_t frames_sent() const { return frames_sent_; }
+  int64_t storms() const { return storms_; }  // Times that the watchdog has given up on a class.
+
+  // Who is told of packets that are dropped after they had been accepted.
+  void SetLost(std::function<void(const Packet&)> lost) { lost_ = std::move(lost); }
   size_t memory_bytes() const;
 
  private:
+  // Of one class of one port.
+  struct Watch {
+    Duration stuck{0};   // So long, as far as has been looked.
+    Duration paused{0};  // What was counted when it was looked at last.
+    int64_t started = 0;
+  };
+  void LookForStorms(Time now, const Window& window);
+  bool IsStuck(PortIndex port, size_t cls, Time now);
+  void GiveUp(PortIndex port, size_t cls, Time now, const Window& window);
+  void Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
+            const Window& window);
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
   void Arm(PortIndex port, Time now) {
     if (choosing_[port] || ends_.Has(port)) return;
@@ -152,8 +179,12 @@ class QueuedPorts {
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
   Timers effects_;                // Key: number, port, classes and what becomes of them.
   uint32_t effects_set_ = 0;
-  std::vector<Time> down_at_;     // When the link of a port failed last: pauses before it are void.
+  std::vector<Time> down_at_;  // When the link of a port failed last: pauses before it are void.
   std::vector<PauseMeter> meters_;
+  std::vector<Watch> watches_;     // By port, then class; empty without a watchdog.
+  std::vector<uint8_t> given_up_;  // Classes, by port.
+  int64_t storms_ = 0;
+  std::function<void(const Packet&)> lost_;
   int64_t frames_sent_ = 0;
 };
 

@@ -28,14 +28,15 @@ enum class DropReason : uint8_t {
   kThreshold,  // The queue would exceed its dynamic threshold.
   kIngress,    // The input would exceed its share of the pool.
   kHeadroom,   // A lossless class has used up its headroom.
+  kWatchdog,   // Its class was paused for so long that the port gave up on it.
   kPolicy,
   kLoop,
   kNoRoute,
   kLinkDown,
 };
-inline constexpr size_t kDropReasons = 8;
+inline constexpr size_t kDropReasons = 9;
 inline constexpr const char* kDropReasonNames[kDropReasons] = {
-    "TAIL", "DT", "INGRESS", "HEADROOM", "POLICY", "LOOP", "NOROUTE", "LINKDOWN"};
+    "TAIL", "DT", "INGRESS", "HEADROOM", "WATCHDOG", "POLICY", "LOOP", "NOROUTE", "LINKDOWN"};
 
 struct MemorySettings {
   enum class Model {

@@ -27,6 +27,7 @@ FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
 void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports) {
   queued_ =
       std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
+  queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   plain_ = false;
 }
 

@@ -87,6 +87,11 @@ Queueing QueuePlan::queueing() const {
   queueing.pause = {.response = rule_.pfc.response,
                     .scan_all = rule_.pfc.scan_all,
                     .frame_bytes = static_cast<uint16_t>(kPauseFrame - traffic_.sizes.overhead)};
+  const WatchdogRule& watchdog = rule_.pfc.watchdog;
+  queueing.watchdog = {.detect = rule_.pfc.on() ? watchdog.detect.value_or(0_ps) : 0_ps,
+                       .restore = watchdog.restore,
+                       .poll = watchdog.poll,
+                       .drops = watchdog.drops};
   return queueing;
 }
 

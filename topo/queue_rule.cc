@@ -58,8 +58,23 @@ void PauseRule::Declare(Fields& fields) {
              "They are a deadlock when all of them have been paused for so long.");
   fields.Choice("deadlock_action", deadlock_ends_run, {{"abort", true}, {"report", false}},
                 "abort: the run ends with a deadlock; report: it is only reported.");
+  fields.Section("watchdog", watchdog, "What a switch does about a class that stays paused.");
   fields.Add("allow_loss", allow_loss,
              "Accept a headroom with which packets of lossless classes can be dropped.");
+}
+
+void WatchdogRule::Declare(Fields& fields) {
+  fields.AddOr(
+      "off", "detect", detect, {.above = Duration{0}, .at_most = 1000_s},
+      "A class of a port is stuck when it has had packets, was paused and sent nothing for "
+      "so long. Switches use 200ms; simulations of milliseconds need less.");
+  fields.Add("restore", restore, {.above = Duration{0}, .at_most = 1000_s},
+             "For so long pause frames for it are ignored.");
+  fields.Add("poll", poll, {.above = Duration{0}, .at_most = 1000_s}, "How often to look.");
+  fields.Choice("action", drops, {{"drop", true}, {"forward", false}},
+                "drop: meanwhile its packets are dropped, those queued first; forward: they are "
+                "sent.");
+  fields.Require(!detect || poll <= *detect, "poll", "is longer than detect");
 }
 
 uint8_t PauseRule::mask() const {

@@ -24,6 +24,16 @@ struct MemoryRule {
   void Declare(Fields& fields);
 };
 
+// What a port does about a class that stays paused; SONiC's names and defaults.
+struct WatchdogRule {
+  std::optional<Duration> detect;  // Not set: there is none.
+  Duration restore = 200_ms;
+  Duration poll = 100_ms;
+  bool drops = true;
+
+  void Declare(Fields& fields);
+};
+
 // Priority flow control, IEEE 802.1Qbb.
 struct PauseRule {
   std::vector<int64_t> classes;  // Empty: off.
@@ -36,6 +46,7 @@ struct PauseRule {
   std::optional<Duration> deadlock_check = 1_ms;  // Not set: never.
   Duration deadlock_time = 10_ms;
   bool deadlock_ends_run = true;
+  WatchdogRule watchdog;
 
   void Declare(Fields& fields);
 

@@ -231,7 +231,7 @@ TEST(PauseTreeTest, HasAllUplinksUnderSpraying) {
 // --- Deadlock: S10 ---
 
 // A ring of `switches` with a host on each, which sends to the one two switches on.
-std::unique_ptr<Lab> Ring(uint32_t switches) {
+std::unique_ptr<Lab> Ring(uint32_t switches, const std::string& watchdog = "{}") {
   Graph graph{.hosts = switches, .switches = {}, .links = {}};
   for (uint32_t s = 0; s < switches; ++s) graph.switches.push_back({fmt::format("s{}", s), 0});
   for (uint32_t s = 0; s < switches; ++s) graph.Connect(s, switches + s, k100G);
@@ -240,8 +240,10 @@ std::unique_ptr<Lab> Ring(uint32_t switches) {
   }
   auto lab = std::make_unique<Lab>(
       Lab::Plan{.graph = graph,
-                .transport = kLineRate,
-                .port = "{buffer: unlimited, pfc: {classes: [3], xoff: 50KB}}"});
+                .transport = "{kind: rocev2, framing: ns3_rdma, cc: none, rto: 500us}",
+                .port = fmt::format("{{buffer: unlimited, pfc: {{classes: [3], xoff: 50KB, "
+                                    "watchdog: {}}}}}",
+                                    watchdog)});
   for (uint32_t h = 0; h < switches; ++h) {
     lab->AddFlow(static_cast<HostId>(h), static_cast<HostId>((h + 2) % switches), 50'000'000);
   }
@@ -264,6 +266,32 @@ TEST(DeadlockTest, DoesNotHappenWherePathsAreShort) {
   lab->Run();
   EXPECT_TRUE(lab->finished());
   EXPECT_TRUE(FindDeadlock(lab->network(), lab->end(), 0_ps).empty());
+}
+
+TEST(WatchdogTest, BreaksADeadlockAtThePriceOfLoss) {
+  for (const char* action : {"drop", "forward"}) {
+    const auto lab =
+        Ring(5, fmt::format("{{detect: 500us, poll: 100us, restore: 300us, action: {}}}", action));
+    lab->Run(Time{} + 2_s);
+    EXPECT_TRUE(lab->finished()) << action;
+    EXPECT_GT(lab->Packets().storms, 0);
+    const DropReason reason =
+        std::string(action) == "drop" ? DropReason::kWatchdog : DropReason::kHeadroom;
+    EXPECT_GT(lab->Drops(reason), 0) << action;
+  }
+}
+
+TEST(WatchdogTest, LeavesShortPausesAlone) {
+  Lab lab({.graph = Star(3, k100G),
+           .transport = kLineRate,
+           .port = "{buffer: unlimited, pfc: {classes: [3], xoff: 50KB, watchdog: {detect: 100us, "
+                   "poll: 10us}}}"});
+  lab.AddFlow(1, 0, 20'000'000);
+  lab.AddFlow(2, 0, 20'000'000);
+  lab.Run();
+  EXPECT_GT(Sum(lab).pauses, 100);
+  EXPECT_EQ(lab.Packets().storms, 0);
+  EXPECT_EQ(lab.Packets().dropped_total(), 0);
 }
 
 FinishedRun RunRing(const std::string& action) {
