@@ -12,6 +12,7 @@
 #include "experiment/version.h"
 #include "settings/writer.h"
 #include "transport/rate_control.h"
+#include "transport/resequencing.h"
 #include "workload/sizes.h"
 
 namespace heddle {
@@ -52,6 +53,7 @@ std::vector<Family> Families() {
   return {FamilyOf("Load balancers", "lb", LoadBalancers()),
           FamilyOf("Transports", "transport", Transports()),
           FamilyOf("Congestion control of rocev2", "transport.cc", RateControls()),
+          FamilyOf("Resequencing at receivers", "transport.resequencing", Resequencings()),
           FamilyOf("Topologies", "topology", Topologies()),
           FamilyOf("Workloads", "workload", Workloads())};
 }

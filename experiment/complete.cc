@@ -137,6 +137,16 @@ void CheckFits(const UdpSource& source, const PortRule& rule, const Graph& graph
   }
 }
 
+// Presto's receiver reads what Presto's sender writes.
+void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  if (!diagnostics.IsSound("transport") || !diagnostics.IsSound("lb")) return;
+  if (settings.transport.settings->resequencing() != "presto_gro") return;
+  if (settings.lb.kind == "presto") return;
+  diagnostics.ErrorAt("transport.resequencing",
+                      "presto_gro goes by flowcells, which only lb: presto makes; use timeout or "
+                      "juggler");
+}
+
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const TransportModel& transport = *experiment.settings.transport.settings;
@@ -299,6 +309,7 @@ void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
 void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
+  CheckResequencing(settings, diagnostics);
   LoadFiles(settings, folder, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);

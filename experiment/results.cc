@@ -348,6 +348,31 @@ std::string UdpCsv(const SimulationResult& result) {
   return csv;
 }
 
+std::string ResequencingCsv(const SimulationResult& result) {
+  if (result.resequencing.empty()) return "";
+  std::string csv =
+      "host,n_pkts,held,waiting,late,hold_mean_ns,hold_p99_ns,hold_max_ns,mean_bytes,max_bytes,"
+      "max_pkts,flow_max_bytes,flow_max_pkts,timeouts,overflows,evictions\n";
+  const double time = static_cast<double>(result.end.ps);
+  const auto add = [&](const std::string& host, const ResequencingStats& s, double hosts) {
+    csv += fmt::format("{},{},{},{},{},{},", host, s.packets, s.held, s.waiting, s.late,
+                       Number(s.hold_ps.mean() * 1e-3));
+    AppendExact(csv, s.hold_ps.Percentile(0.99), 3);
+    csv += ',';
+    AppendExact(csv, s.hold_ps.max(), 3);
+    csv += fmt::format(",{},{},{},{},{},{},{},{}\n", Number(s.byte_ps / time / hosts), s.max_bytes,
+                       s.max_packets, s.flow_max_bytes, s.flow_max_packets, s.timeouts, s.overflows,
+                       s.evictions);
+  };
+  ResequencingStats all;
+  for (const ResequencingStats& host : result.resequencing) all.Merge(host);
+  add("all", all, static_cast<double>(result.resequencing.size()));
+  for (size_t h = 0; h < result.resequencing.size(); ++h) {
+    add(fmt::format("{}", h), result.resequencing[h], 1);
+  }
+  return csv;
+}
+
 bool IsComplete(const Experiment& experiment, const SimulationResult& result) {
   if (!result.deadlock.empty()) return false;
   if (experiment.settings.measure.unfinished != MeasureSettings::Unfinished::kError) return true;

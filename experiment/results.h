@@ -32,6 +32,8 @@ std::string SummaryCsv(const std::vector<ClassSummary>& summary);
 std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result);
 std::string LinksCsv(const Experiment& experiment, const SimulationResult& result);
 std::string UdpCsv(const SimulationResult& result);
+// Empty if packets are not put in order.
+std::string ResequencingCsv(const SimulationResult& result);
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings);
 

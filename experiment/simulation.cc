@@ -401,7 +401,11 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   result.stopped = !collector.writable();
   result.packets = network.CountPackets();
   for (size_t h = 0; h < network.hosts(); ++h) {
-    result.late_packets += network.host(h).transport().late_packets();
+    const Transport& transport = network.host(h).transport();
+    result.late_packets += transport.late_packets();
+    if (auto stats = transport.Resequencing(result.end)) {
+      result.resequencing.push_back(std::move(*stats));
+    }
   }
   result.threads = network.engine().threads();
   result.windows = network.engine().windows();

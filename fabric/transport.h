@@ -11,12 +11,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/packet.h"
 #include "core/units.h"
 #include "fabric/flow.h"
 #include "fabric/letters.h"
+#include "fabric/resequencing.h"
 
 namespace heddle {
 
@@ -65,6 +67,9 @@ class Transport : public Endpoint {
 
   // Packets that came for flows that had been closed.
   virtual int64_t late_packets() const { return 0; }
+
+  // Nothing if packets go up as they arrive. `end`: that of the run.
+  virtual std::optional<ResequencingStats> Resequencing(Time /*end*/) const { return std::nullopt; }
 };
 
 }  // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Presto (He et al., SIGCOMM 2015), the sending side: the host cuts each flow into flowcells of 64
 // KB and sends them over all paths in turn. Its receiver, which hides the reordering at the
-// boundaries of cells from TCP, is not part of this.
+// boundaries of cells from TCP, is a resequencer (transport/presto_gro.h).
 
 #include <algorithm>
 #include <cstdint>

@@ -16,7 +16,7 @@ class Writer final : public Fields {
   Writer(std::string& out, size_t indent) : out_(out), indent_(indent) {}
 
   void Write(const Block& block) {
-    if (block.kinds != nullptr) Line("kind", block.kind());
+    if (block.kinds != nullptr) Line("kind", QuoteYaml(block.kind()));
     block.declare(*this);
   }
 

@@ -4,9 +4,12 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/check.h"
@@ -15,6 +18,7 @@
 #include "fabric/transport.h"
 #include "transport/flow_table.h"
 #include "transport/flow_timers.h"
+#include "transport/resequencing.h"
 
 namespace heddle {
 
@@ -62,15 +66,21 @@ struct Halves {
 // `Shared` is what all flows of an experiment share; it has `close_delay`, the time from the end of
 // a flow's sender to the end of its receiver.
 template <class Sender, class Receiver, class Shared>
-class Endpoints : public Transport {
+class Endpoints : public Transport, private Resequencer::Sink {
  public:
   // `shared` outlives this.
-  Endpoints(Host& host, const Shared& shared) : host_(host), shared_(shared) {}
+  Endpoints(Host& host, const Shared& shared, const ResequencingModel& resequencing)
+      : host_(host), shared_(shared), resequencer_(resequencing.MakeFor(*this)) {}
 
   void StartFlow(const FlowSpec& spec) override { Start(spec); }
 
   void ExpectFlow(const FlowSpec& spec) final {
-    receivers_.slots[receivers_.Take(spec.id)].Open(spec, host_, shared_);
+    const uint32_t slot = receivers_.Take(spec.id);
+    receivers_.slots[slot].Open(spec, host_, shared_);
+    if (resequencer_ == nullptr) return;
+    resequencer_->Open(slot);
+    hold_timers_.resize(receivers_.slots.size());
+    hold_timers_[slot] = LazyTimer{};
   }
 
   Pulled Pull(uint32_t slot, Packet& packet) final { return senders_.slots[slot].Pull(packet); }
@@ -91,6 +101,8 @@ class Endpoints : public Transport {
       case FlowTimer::kNotify:
         if (Receiver* receiver = receivers_.Find(flow)) receiver->OnTimer();
         return;
+      case FlowTimer::kHold:
+        return OnHoldTimer(flow);
       case FlowTimer::kRetransmit:
       case FlowTimer::kReorder:
       case FlowTimer::kProbe:
@@ -128,8 +140,15 @@ class Endpoints : public Transport {
 
   int64_t late_packets() const final { return late_packets_; }
 
+  std::optional<ResequencingStats> Resequencing(Time end) const final {
+    if (resequencer_ == nullptr) return std::nullopt;
+    return resequencer_->Stats(end);
+  }
+
   size_t memory_bytes() const override {
-    return sizeof(*this) + senders_.memory_bytes() + receivers_.memory_bytes();
+    return sizeof(*this) + senders_.memory_bytes() + receivers_.memory_bytes() +
+           hold_timers_.capacity() * sizeof(LazyTimer) +
+           (resequencer_ ? resequencer_->memory_bytes() : 0);
   }
 
   // For tests: a flow that is being sent from here, nullptr if there is none of that id.
@@ -156,10 +175,45 @@ class Endpoints : public Transport {
     return receiver;
   }
 
+  // A data packet has arrived. The receiver takes note of it at once; what it does about it waits
+  // for the packet's turn.
+  void OnData(const Packet& data) {
+    const uint32_t slot = receivers_.table.Find(data.flow);
+    if (slot == FlowTable::kAbsent) {
+      ++late_packets_;
+      return;
+    }
+    Receiver& receiver = receivers_.slots[slot];
+    receiver.OnArrival(data);
+    if (resequencer_ == nullptr) return receiver.OnData(data);
+    resequencer_->OnPacket(slot, data);
+    SetHoldTimer(slot, data.flow);
+  }
+
   Host& host_;
   const Shared& shared_;
 
  private:
+  bool HandUp(uint32_t slot, const Packet& packet) final {
+    Receiver& receiver = receivers_.slots[slot];
+    const bool taken = !receiver.Refuses(packet);
+    receiver.OnData(packet);
+    return taken;
+  }
+
+  void SetHoldTimer(uint32_t slot, FlowId flow) {
+    const Time deadline = std::max(resequencer_->Deadline(slot), host_.now());
+    hold_timers_[slot].Set(host_, TimerKey(FlowTimer::kHold, flow), deadline);
+  }
+
+  void OnHoldTimer(FlowId flow) {
+    const uint32_t slot = receivers_.table.Find(flow);
+    if (slot == FlowTable::kAbsent) return;
+    if (!hold_timers_[slot].IsDue(host_, TimerKey(FlowTimer::kHold, flow))) return;
+    resequencer_->OnTimer(slot, host_.now());
+    SetHoldTimer(slot, flow);
+  }
+
   // Every drop before the end of the flow is known by now.
   void SettleSender(FlowId flow) {
     Sender& sender = *senders_.Find(flow);
@@ -170,13 +224,16 @@ class Endpoints : public Transport {
   }
 
   void CloseReceiver(FlowId flow) {
+    if (resequencer_ != nullptr) resequencer_->Close(receivers_.table.Find(flow), host_.now());
     host_.log().Add(receivers_.Find(flow)->record());
     receivers_.Release(flow);
   }
 
   Halves<Sender> senders_;
   Halves<Receiver> receivers_;
-  int64_t late_packets_ = 0;  // For flows that have ended here.
+  const std::unique_ptr<Resequencer> resequencer_;  // Null: packets go up as they arrive.
+  std::vector<LazyTimer> hold_timers_;              // By slot of the receiver, if there is one.
+  int64_t late_packets_ = 0;                        // For flows that have ended here.
 };
 
 }  // namespace heddle

@@ -21,6 +21,7 @@ enum class FlowTimer : uint8_t {
   kRate,        // Sender: the congestion control's own.
   kPace,        // Sender: the next packet may leave.
   kNotify,      // Receiver: a CNP for marks that came too soon after the last one.
+  kHold,        // Receiver: what is missing before held packets is given up.
 };
 
 constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {

@@ -5,10 +5,7 @@
 namespace heddle {
 
 void Roce::OnPacket(const Packet& packet) {
-  if (packet.kind == PacketKind::kData) {
-    if (RoceReceiver* receiver = ReceiverOf(packet)) receiver->OnData(packet);
-    return;
-  }
+  if (packet.kind == PacketKind::kData) return OnData(packet);
   RoceSender* sender = SenderOf(packet);
   if (sender == nullptr) return;
   if (packet.kind == PacketKind::kCnp) return sender->OnCnp();

@@ -21,14 +21,20 @@ void RoceReceiver::Open(const FlowSpec& spec, Host& host, const RoceShared& shar
   nack_again_ = cnp_from_ = Time{0};
 }
 
-void RoceReceiver::OnData(const Packet& data) {
+// A CNP of its own is the NIC's, and does not wait for the order of packets, which would only make
+// the news older.
+void RoceReceiver::OnArrival(const Packet& data) {
   log_.Observe(data);
+  if (shared_->cnps.mode == CnpRule::Mode::kPacket && data.Has(Packet::kCe)) NoteCongestion(data);
+}
+
+// One in an ACK goes with the ACK; and what is out of order shows here.
+void RoceReceiver::OnData(const Packet& data) {
   const CnpRule& cnps = shared_->cnps;
-  const bool out_of_order = data.seq > next_;
-  if (cnps.mode != CnpRule::Mode::kNone &&
-      (data.Has(Packet::kCe) || (out_of_order && cnps.on_out_of_order))) {
-    NoteCongestion(data);
-  }
+  const bool marked = data.Has(Packet::kCe);
+  const bool out_of_order = data.seq > next_ && cnps.on_out_of_order;
+  if (cnps.mode == CnpRule::Mode::kAckFlag && (marked || out_of_order)) NoteCongestion(data);
+  if (cnps.mode == CnpRule::Mode::kPacket && !marked && out_of_order) NoteCongestion(data);
   if (shared_->settings.is_irn()) return TakeAny(data);
   TakeInOrder(data);
 }

@@ -22,7 +22,12 @@ class RoceReceiver {
   // Expects `spec`. The slot may have held another flow before.
   void Open(const FlowSpec& spec, Host& host, const RoceShared& shared);
 
+  // A data packet has arrived at the NIC.
+  void OnArrival(const Packet& data);
+  // It is its turn: then, or later if packets are put in order first.
   void OnData(const Packet& data);
+  // Whether it would throw the packet away for being out of order.
+  bool Refuses(const Packet& data) const { return !shared_->settings.is_irn() && data.seq > next_; }
 
   // The end of an interval between CNPs.
   void OnTimer();

@@ -14,17 +14,12 @@ void Tcp::StartFlow(const FlowSpec& spec) {
 
 void Tcp::OnPacket(const Packet& packet) {
   if (packet.kind == PacketKind::kAck) return OnAck(packet);
+  if (packet.kind == PacketKind::kData) return OnData(packet);
   if (packet.kind == PacketKind::kSynAck) {
     if (TcpSender* sender = SenderOf(packet)) sender->OnSynAck();
     return;
   }
-  TcpReceiver* receiver = ReceiverOf(packet);
-  if (receiver == nullptr) return;
-  if (packet.kind == PacketKind::kData) {
-    receiver->OnData(packet);
-  } else {
-    receiver->OnSyn(packet);
-  }
+  if (TcpReceiver* receiver = ReceiverOf(packet)) receiver->OnSyn(packet);
 }
 
 void Tcp::OnAck(const Packet& ack) {

@@ -24,7 +24,6 @@ void TcpReceiver::Open(const FlowSpec& spec, Host& host, const TcpShared& shared
 }
 
 void TcpReceiver::OnData(const Packet& data) {
-  log_.Observe(data);
   NoteMark(data);
   const bool had_hole = !ahead_.empty();
   const bool duplicate = data.seq < next_ || ahead_.Contains(data.seq);

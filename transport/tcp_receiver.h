@@ -23,7 +23,12 @@ class TcpReceiver {
   // Expects `spec`. The slot may have held another flow before.
   void Open(const FlowSpec& spec, Host& host, const TcpShared& shared);
 
+  // A data packet has arrived at the NIC.
+  void OnArrival(const Packet& data) { log_.Observe(data); }
+  // It is its turn: then, or later if packets are put in order first.
   void OnData(const Packet& data);
+  // Whether it would throw the packet away for being out of order.
+  bool Refuses(const Packet& /*data*/) const { return false; }
   void OnSyn(const Packet& syn);
 
   // The delayed-ACK timer has fired.

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "fabric/host.h"
+#include "transport/resequencing.h"
 #include "transport/roce.h"
 #include "transport/roce_settings.h"
 #include "transport/tcp.h"
@@ -20,14 +22,32 @@ namespace {
 template <class Flows, class Shared>
 class Maker final : public TransportMaker {
  public:
-  explicit Maker(Shared shared) : shared_(std::move(shared)) {}
+  Maker(Shared shared, const ResequencingModel& resequencing)
+      : shared_(std::move(shared)), resequencing_(resequencing) {}
 
   std::unique_ptr<Transport> MakeFor(Host& host) const override {
-    return std::make_unique<Flows>(host, shared_);
+    return std::make_unique<Flows>(host, shared_, resequencing_);
   }
 
  private:
   Shared shared_;
+  const ResequencingModel& resequencing_;
+};
+
+// What both transports can do with packets that come early.
+class WithResequencing : public TransportModel {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Kind("resequencing", chosen_, Resequencings(),
+                "How a receiving host puts packets in order before the transport sees them.");
+  }
+  const std::string& resequencing() const override { return chosen_.kind; }
+
+ protected:
+  const ResequencingModel& model() const { return *chosen_.settings; }
+
+ private:
+  Chosen<ResequencingModel> chosen_ = Resequencings().Make("off");
 };
 
 // Packets are numbered in 32 bits.
@@ -35,11 +55,14 @@ int64_t LargestFlow(const PacketSizes& sizes) {
   return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
 }
 
-class TcpModel : public TransportModel {
+class TcpModel : public WithResequencing {
  public:
   explicit TcpModel(bool is_dctcp = false) { settings_.is_dctcp = is_dctcp; }
 
-  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  void Declare(Fields& fields) override {
+    settings_.Declare(fields);
+    WithResequencing::Declare(fields);
+  }
   PacketSizes sizes() const override { return SizesOf(settings_); }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override {
@@ -48,7 +71,7 @@ class TcpModel : public TransportModel {
   }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
-    return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, close_delay));
+    return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, close_delay), model());
   }
 
  private:
@@ -60,11 +83,12 @@ class DctcpModel final : public TcpModel {
   DctcpModel() : TcpModel(true) {}
 };
 
-class RoceModel final : public TransportModel {
+class RoceModel final : public WithResequencing {
  public:
   void Declare(Fields& fields) override {
     settings_.Declare(fields);
     fields.Kind("cc", control_, RateControls(), "Congestion control.");
+    WithResequencing::Declare(fields);
   }
   PacketSizes sizes() const override { return SizesOf(settings_); }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
@@ -79,7 +103,8 @@ class RoceModel final : public TransportModel {
     std::unique_ptr<const RateControl> control = control_.settings->Prepare();
     const CnpRule cnps = control->cnp_rule();
     return std::make_unique<Maker<Roce, RoceShared>>(
-        RoceShared{settings_, sizes(), std::move(control), cnps, bandwidth_delay, close_delay});
+        RoceShared{settings_, sizes(), std::move(control), cnps, bandwidth_delay, close_delay},
+        model());
   }
 
  private:

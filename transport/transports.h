@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "core/packet.h"
 #include "core/units.h"
@@ -51,6 +52,9 @@ class TransportModel {
 
   // Whether it expects switches to mark between two lengths of queue rather than above one.
   virtual bool wants_red() const { return false; }
+
+  // The kind of resequencing at its receivers, such as "off".
+  virtual const std::string& resequencing() const = 0;
 
   virtual bool needs_bandwidth_delay() const { return false; }
 

@@ -74,8 +74,10 @@ Cost CostOf(const std::string& transport, const std::string& lb, const std::stri
 }
 
 TEST(AllocationTest, APacketCostsNone) {
-  for (const char* transport : {"dctcp", "{kind: dctcp, recovery: newreno}", "tcp",
-                                "{kind: rocev2, recovery: irn}", "rocev2"}) {
+  for (const char* transport :
+       {"dctcp", "{kind: dctcp, recovery: newreno}", "tcp", "{kind: rocev2, recovery: irn}",
+        "rocev2", "{kind: dctcp, resequencing: timeout}",
+        "{kind: rocev2, resequencing: {kind: juggler, flows: 1}}"}) {
     for (const char* lb : {"ecmp", "rps", "letflow", "presto"}) {
       SCOPED_TRACE(std::string(transport) + " " + lb);
       // What grows to its size, such as rings and tables, has grown by the first.

@@ -43,6 +43,7 @@ struct RunFiles {
   std::string reorder;
   std::string links;
   std::string udp;
+  std::string resequencing;  // Empty if there is none.
 
   friend bool operator==(const RunFiles&, const RunFiles&) = default;
 };

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: Apache-2.0
+// What resequencers hand up, and when, for packets that arrive as a test says; and against slow
+// ones that are plain to see.
+
+#include "transport/resequencer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/random.h"
+#include "tests/support/printers.h"
+#include "tests/support/settings_from.h"
+#include "transport/resequencing.h"
+
+namespace heddle {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr uint16_t kBytes = 1'500;
+
+struct Arrival {
+  Time at;
+  uint32_t segment = 0;
+  uint32_t cell = 0;  // Of Presto.
+  uint32_t slot = 0;
+  uint32_t number = 0;  // Of the arrival.
+};
+
+// A packet that has gone up.
+struct Up {
+  int64_t ns;
+  uint32_t segment;
+  uint32_t slot = 0;
+  uint32_t number = 0;
+
+  friend bool operator==(const Up& a, const Up& b) {
+    return std::tie(a.ns, a.segment, a.slot) == std::tie(b.ns, b.segment, b.slot);
+  }
+};
+void PrintTo(const Up& up, std::ostream* out) {
+  *out << up.segment << " of " << up.slot << " at " << up.ns << " ns";
+}
+
+Packet PacketOf(const Arrival& arrival) {
+  Packet packet;
+  packet.arrival = arrival.at;
+  packet.seq = arrival.segment;
+  packet.bytes = kBytes;
+  packet.data.payload = 1'460;
+  packet.data.tx_id = arrival.number;
+  packet.SetScheme(arrival.cell);
+  return packet;
+}
+
+// A host's resequencer with its timers.
+class Receiver final : public Resequencer::Sink {
+ public:
+  // `goes_back`: its transport refuses what is out of order.
+  explicit Receiver(const std::string& yaml, bool goes_back = false) : goes_back_(goes_back) {
+    resequencer_ = KindFrom(yaml, Resequencings()).settings->MakeFor(*this);
+    for (uint32_t slot = 0; slot < kSlots; ++slot) resequencer_->Open(slot);
+  }
+
+  // Timers of one instant come after the packets of that instant.
+  void Arrive(const Arrival& arrival) {
+    RunUntil(arrival.at - 1_ps);
+    now_ = arrival.at;
+    resequencer_->OnPacket(arrival.slot, PacketOf(arrival));
+  }
+  void Arrive(int64_t us, uint32_t segment, uint32_t cell = 0, uint32_t slot = 0) {
+    Arrive({Time{} + us * 1_us, segment, cell, slot});
+  }
+
+  void RunUntil(Time end) {
+    for (;;) {
+      Time next = kNever;
+      uint32_t due = 0;
+      for (uint32_t slot = 0; slot < kSlots; ++slot) {
+        if (resequencer_->Deadline(slot) >= next) continue;
+        next = resequencer_->Deadline(slot);
+        due = slot;
+      }
+      if (next > end || next == kNever) break;
+      now_ = std::max(now_, next);
+      resequencer_->OnTimer(due, now_);
+    }
+    now_ = std::max(now_, end);
+  }
+  void Finish() { RunUntil(now_ + 1_s); }
+
+  bool HandUp(uint32_t slot, const Packet& packet) override {
+    up_.push_back({(now_ - Time{}).ps / 1'000, packet.seq, slot, packet.data.tx_id});
+    if (packet.seq == next_[slot]) ++next_[slot];
+    return !goes_back_ || packet.seq < next_[slot];
+  }
+
+  // What has gone up since the last call.
+  std::vector<Up> Take() { return std::exchange(up_, {}); }
+  std::vector<uint32_t> Segments() {
+    std::vector<uint32_t> segments;
+    for (const Up& up : Take()) segments.push_back(up.segment);
+    return segments;
+  }
+
+  Resequencer& operator*() { return *resequencer_; }
+  Time now() const { return now_; }
+  ResequencingStats Stats() const { return resequencer_->Stats(now_); }
+
+ private:
+  static constexpr uint32_t kSlots = 4;
+
+  const bool goes_back_;
+  uint32_t next_[kSlots] = {};
+  std::unique_ptr<Resequencer> resequencer_;
+  Time now_;
+  std::vector<Up> up_;
+};
+
+// --- A fixed timeout ---
+
+TEST(ResequencingTest, IsOffUnlessAskedFor) {
+  Receiver sink("timeout");
+  EXPECT_EQ(KindFrom("off", Resequencings()).settings->MakeFor(sink), nullptr);
+}
+
+TEST(TimeoutResequencerTest, HoldsWhatCameEarlyUntilTheHoleIsFilled) {
+  Receiver receiver("{kind: timeout, timeout: 100us}");
+  receiver.Arrive(0, 0);
+  receiver.Arrive(1, 2);
+  receiver.Arrive(2, 4);
+  receiver.Arrive(3, 3);
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{0, 0}));
+  receiver.Arrive(9, 1);
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{9'000, 1}, Up{9'000, 2}, Up{9'000, 3}, Up{9'000, 4}));
+  const ResequencingStats stats = receiver.Stats();
+  EXPECT_EQ(stats.packets, 5);
+  EXPECT_EQ(stats.held, 3);
+  EXPECT_EQ(stats.waiting, 0);
+  EXPECT_EQ(stats.hold_ps.mean() * 3, 8e6 + 7e6 + 6e6);
+  EXPECT_EQ(stats.hold_ps.max(), 8'000'000);
+  EXPECT_EQ(stats.max_packets, 3);
+  EXPECT_EQ(stats.max_bytes, 3 * kBytes);
+  EXPECT_EQ(stats.byte_ps, 21e6 * kBytes);
+  EXPECT_EQ(stats.timeouts, 0);
+}
+
+TEST(TimeoutResequencerTest, GivesUpAHoleAndAllFurtherOnes) {
+  Receiver receiver("{kind: timeout, timeout: 100us}");
+  receiver.Arrive(0, 0);
+  receiver.Arrive(1, 2);
+  receiver.Arrive(50, 5);
+  receiver.Arrive(60, 4);
+  receiver.Arrive(101, 7);  // At the instant of the timeout, and before it.
+  EXPECT_THAT(receiver.Segments(), ElementsAre(0));
+  receiver.Finish();
+  EXPECT_THAT(receiver.Take(),
+              ElementsAre(Up{101'000, 2}, Up{101'000, 4}, Up{101'000, 5}, Up{101'000, 7}));
+  EXPECT_EQ(receiver.Stats().timeouts, 1);
+  // What is late goes up at once, and the next one expected is 8.
+  receiver.Arrive(2'000'000, 3);
+  receiver.Arrive(2'000'001, 8);
+  receiver.Arrive(2'000'002, 1);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(3, 8, 1));
+  EXPECT_EQ(receiver.Stats().late, 2);
+}
+
+// Each hole has its own clock: that of the first packet beyond it.
+TEST(TimeoutResequencerTest, StartsTheClockOfAHoleWithTheFirstPacketBeyondIt) {
+  Receiver receiver("{kind: timeout, timeout: 100us}");
+  receiver.Arrive(0, 1);
+  receiver.Arrive(40, 4);
+  receiver.Arrive(70, 3);
+  receiver.Arrive(90, 0);  // 0 and 1 go up; 2 is missing since 40 us, when 4 came.
+  EXPECT_THAT(receiver.Segments(), ElementsAre(0, 1));
+  receiver.Finish();
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{140'000, 3}, Up{140'000, 4}));
+}
+
+TEST(TimeoutResequencerTest, ARetransmissionFillsAHole) {
+  Receiver receiver("{kind: timeout, timeout: 100us}");
+  receiver.Arrive(0, 1);
+  receiver.Arrive(50, 0);
+  receiver.Arrive(51, 0);
+  receiver.Arrive(52, 1);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(0, 1, 0, 1));
+  EXPECT_EQ(receiver.Stats().late, 2);
+}
+
+TEST(TimeoutResequencerTest, KeepsCopiesOfASegmentTogetherAsTheyCame) {
+  Receiver receiver("{kind: timeout, timeout: 100us}");
+  receiver.Arrive({Time{} + 1_us, 2, 0, 0, 10});
+  receiver.Arrive({Time{} + 2_us, 1, 0, 0, 11});
+  receiver.Arrive({Time{} + 3_us, 2, 0, 0, 12});
+  receiver.Arrive({Time{} + 4_us, 0, 0, 0, 13});
+  std::vector<uint32_t> numbers;
+  for (const Up& up : receiver.Take()) numbers.push_back(up.number);
+  EXPECT_THAT(numbers, ElementsAre(13, 11, 10, 12));
+}
+
+TEST(TimeoutResequencerTest, WaitsForEverIfToldSo) {
+  Receiver receiver("{kind: timeout, timeout: never}");
+  receiver.Arrive(0, 1);
+  receiver.Finish();
+  EXPECT_THAT(receiver.Take(), IsEmpty());
+  EXPECT_EQ(receiver.Stats().waiting, 1);
+  (*receiver).Close(0, receiver.now());
+  EXPECT_THAT(receiver.Segments(), ElementsAre(1));
+}
+
+TEST(TimeoutResequencerTest, HandsUpAllOfAFlowThatHasNoRoom) {
+  Receiver receiver("{kind: timeout, timeout: 100us, flow_packets: 2}");
+  receiver.Arrive(0, 1);
+  receiver.Arrive(0, 9, 0, /*slot=*/1);
+  receiver.Arrive(1, 6);
+  receiver.Arrive(2, 4);
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{2'000, 1}, Up{2'000, 4}, Up{2'000, 6}));
+  receiver.Arrive(3, 7);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(7));
+  EXPECT_EQ(receiver.Stats().overflows, 1);
+  EXPECT_EQ(receiver.Stats().flow_max_packets, 2);
+  EXPECT_EQ(receiver.Stats().max_packets, 3);
+}
+
+TEST(TimeoutResequencerTest, SharesTheRoomOfAHostAmongItsFlows) {
+  Receiver receiver("{kind: timeout, timeout: 100us, host_bytes: 4000B}");
+  receiver.Arrive(0, 1, 0, 0);
+  receiver.Arrive(1, 1, 0, 1);
+  receiver.Arrive(2, 3, 0, 2);  // Would be 4500 bytes.
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{2'000, 3, 2}));
+  receiver.Arrive(3, 2, 0, 1);
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{3'000, 1, 1}, Up{3'000, 2, 1}));
+  EXPECT_EQ(receiver.Stats().overflows, 2);
+  EXPECT_EQ(receiver.Stats().max_bytes, 2 * kBytes);
+}
+
+TEST(TimeoutResequencerTest, HoldsNoSegmentsTooFarApart) {
+  Receiver receiver("timeout");
+  receiver.Arrive(0, 10);
+  receiver.Arrive(1, 10 + HoldBuffer::kReach - 1);
+  EXPECT_EQ(receiver.Stats().waiting, 2);
+  receiver.Arrive(2, 10 + HoldBuffer::kReach);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(10, 10 + HoldBuffer::kReach - 1,  //
+                                               10 + HoldBuffer::kReach));
+}
+
+// Go-back-N throws away what goes up beyond a hole, and its sender sends all of it again: over
+// paths of different delays as before.
+TEST(TimeoutResequencerTest, PutsInOrderWhatGoBackNSendsAgain) {
+  using Numbers = std::vector<uint32_t>;
+  for (const bool goes_back : {false, true}) {
+    Receiver receiver("{kind: timeout, timeout: 100us}", goes_back);
+    receiver.Arrive(0, 0);
+    receiver.Arrive(1, 2);
+    receiver.Arrive(2, 3);
+    receiver.Arrive(102, 4);  // 2 and 3 have gone up at 101 us.
+    EXPECT_EQ(receiver.Segments(), (goes_back ? Numbers{0, 2, 3} : Numbers{0, 2, 3, 4}));
+    receiver.Arrive(110, 2);
+    receiver.Arrive(111, 1);
+    receiver.Arrive(112, 3);
+    EXPECT_EQ(receiver.Segments(), (goes_back ? Numbers{1, 2, 3, 4} : Numbers{2, 1, 3}));
+  }
+}
+
+// --- Presto ---
+
+// Cells of ten segments.
+void ArriveAsCell(Receiver& receiver, int64_t us, uint32_t segment) {
+  receiver.Arrive(us, segment, segment / 10);
+}
+
+TEST(PrestoGroTest, HoldsACellThatCameBeforeTheEndOfTheLast) {
+  Receiver receiver("presto_gro");
+  for (uint32_t s = 0; s < 8; ++s) ArriveAsCell(receiver, s, s);
+  ArriveAsCell(receiver, 8, 10);
+  ArriveAsCell(receiver, 9, 11);
+  EXPECT_EQ(receiver.Segments().size(), 8u);
+  ArriveAsCell(receiver, 38, 8);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(8));
+  ArriveAsCell(receiver, 39, 9);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(9, 10, 11));
+}
+
+TEST(PrestoGroTest, HandsUpAGapInsideACellAtOnce) {
+  Receiver receiver("presto_gro");
+  ArriveAsCell(receiver, 0, 0);
+  ArriveAsCell(receiver, 1, 2);
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{0, 0}, Up{1'000, 2}));
+  // Also in a cell that has waited.
+  ArriveAsCell(receiver, 2, 10);
+  ArriveAsCell(receiver, 3, 12);
+  for (uint32_t s = 3; s < 9; ++s) ArriveAsCell(receiver, 4, s);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(3, 4, 5, 6, 7, 8));
+  ArriveAsCell(receiver, 5, 9);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(9, 10, 12));
+}
+
+// alpha = beta = 2: a cell waits for 2 x 50 us at first, and until 25 us after it has grown.
+TEST(PrestoGroTest, GivesUpABoundaryAfterATimeThatAdapts) {
+  Receiver receiver("presto_gro");
+  ArriveAsCell(receiver, 0, 8);  // Segments 0 to 7 are lost: cell 0 has a gap.
+  ArriveAsCell(receiver, 10, 10);
+  ArriveAsCell(receiver, 20, 20);
+  receiver.Finish();
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{0, 8}, Up{110'000, 10}, Up{120'000, 20}));
+  EXPECT_EQ(receiver.Stats().timeouts, 2);
+
+  Receiver grows("presto_gro");
+  ArriveAsCell(grows, 10, 10);
+  ArriveAsCell(grows, 100, 11);
+  ArriveAsCell(grows, 120, 12);
+  ArriveAsCell(grows, 121, 14);  // Not merged.
+  grows.Finish();
+  EXPECT_THAT(grows.Take(), ElementsAre(Up{145'000, 10}, Up{145'000, 11}, Up{145'000, 12},  //
+                                        Up{145'000, 14}));
+
+  Receiver learns("{kind: presto_gro, gain: 1/2}");
+  ArriveAsCell(learns, 0, 10);
+  for (uint32_t s = 0; s < 10; ++s) ArriveAsCell(learns, 10, s);  // (50 + 10) / 2 = 30 us.
+  learns.Take();
+  ArriveAsCell(learns, 20, 20);
+  learns.Finish();
+  EXPECT_THAT(learns.Take(), ElementsAre(Up{80'000, 20}));
+}
+
+// --- JUGGLER ---
+
+TEST(JugglerTest, HoldsBehindAHoleForItsTimeout) {
+  Receiver receiver("{kind: juggler, ofo_timeout: 50us}");
+  receiver.Arrive(0, 0);
+  receiver.Arrive(1, 2);
+  receiver.Arrive(40, 1);
+  receiver.Arrive(41, 4);
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{0, 0}, Up{40'000, 1}, Up{40'000, 2}));
+  receiver.Finish();
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{91'000, 4}));
+  EXPECT_EQ(receiver.Stats().timeouts, 1);
+}
+
+TEST(JugglerTest, HandsUpEverythingDuringLossRecovery) {
+  Receiver receiver("{kind: juggler, ofo_timeout: 50us}");
+  receiver.Arrive(0, 0);
+  receiver.Arrive(1, 2);   // 1 is given up at 51 us.
+  receiver.Arrive(60, 5);  // Goes up at once, and so does 4.
+  receiver.Arrive(61, 4);
+  receiver.Arrive(62, 1);  // Fills the hole.
+  receiver.Arrive(63, 8);  // Waits again.
+  receiver.Arrive(64, 6);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(0, 2, 5, 4, 1, 6));
+  receiver.Arrive(65, 7);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(7, 8));
+}
+
+TEST(JugglerTest, TakesTheFirstSegmentItSeesForTheFirstOfAll) {
+  Receiver at_once("juggler");
+  at_once.Arrive(0, 1);
+  at_once.Arrive(1, 0);
+  EXPECT_THAT(at_once.Take(), ElementsAre(Up{0, 1}, Up{1'000, 0}));
+  EXPECT_EQ(at_once.Stats().late, 1);
+  // Unless it has some time to learn better.
+  Receiver patient("{kind: juggler, inseq_timeout: 5us}");
+  patient.Arrive(0, 1);
+  patient.Arrive(1, 0);
+  patient.Arrive(3, 2);
+  patient.Finish();
+  EXPECT_THAT(patient.Take(), ElementsAre(Up{5'000, 0}, Up{5'000, 1}, Up{5'000, 2}));
+  EXPECT_EQ(patient.Stats().timeouts, 0);
+}
+
+TEST(JugglerTest, HandsUpARunOf64Kilobytes) {
+  Receiver receiver("{kind: juggler, inseq_timeout: 100us}");
+  for (uint32_t s = 0; s < 44; ++s) receiver.Arrive(s, s);
+  EXPECT_THAT(receiver.Take(), IsEmpty());
+  receiver.Arrive(44, 44);  // 45 x 1460 bytes are more than 65536.
+  EXPECT_EQ(receiver.Take().size(), 45u);
+  receiver.Arrive(45, 45);
+  receiver.Finish();
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{145'000, 45}));
+}
+
+TEST(JugglerTest, EvictsWhoHasBeenQuietForLongestThenWhoHasWaitedForLongest) {
+  Receiver receiver("{kind: juggler, flows: 2}");
+  receiver.Arrive(0, 0, 0, /*slot=*/0);
+  receiver.Arrive(1, 0, 0, 1);
+  receiver.Arrive(2, 1, 0, 0);  // 1 has been quiet for longer now.
+  receiver.Arrive(3, 0, 0, 2);  // Takes its place.
+  receiver.Arrive(4, 3, 0, 0);
+  receiver.Arrive(5, 2, 0, 2);
+  EXPECT_EQ(receiver.Take().size(), 4u);
+  EXPECT_EQ(receiver.Stats().evictions, 1);
+  receiver.Arrive(6, 7, 0, 1);  // 0 has waited for longest; 1 is unknown and begins with 7.
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{6'000, 3, 0}, Up{6'000, 7, 1}));
+  receiver.Arrive(7, 9, 0, 1);
+  receiver.Arrive(8, 0, 0, 3);
+  EXPECT_THAT(receiver.Take(), ElementsAre(Up{8'000, 2, 2}, Up{8'000, 0, 3}));
+  EXPECT_EQ(receiver.Stats().evictions, 3);
+}
+
+TEST(JugglerTest, ForgetsAFlowThatHasEnded) {
+  Receiver receiver("{kind: juggler, flows: 1}");
+  receiver.Arrive(0, 5);
+  receiver.Arrive(1, 7);
+  (*receiver).Close(0, receiver.now());
+  EXPECT_THAT(receiver.Segments(), ElementsAre(5, 7));
+  (*receiver).Open(0);
+  receiver.Arrive(2, 0);
+  EXPECT_THAT(receiver.Segments(), ElementsAre(0));
+  EXPECT_EQ(receiver.Stats().evictions, 0);
+  EXPECT_EQ(receiver.Stats().late, 0);
+}
+
+// --- Against slow ones ---
+
+// Flows over paths of different delays, with losses, and copies sent again.
+std::vector<Arrival> RandomArrivals(Rng& rng, uint32_t slots) {
+  std::vector<Arrival> arrivals;
+  const uint32_t skew = 1 + rng.Below(300'000);
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    for (uint32_t s = 0; s < 150; ++s) {
+      if (rng.Below(40) == 0) continue;
+      const Time sent = Time{} + Duration{s * int64_t{10'000}};
+      arrivals.push_back({sent + Duration{rng.Below(4) * int64_t{skew}}, s, s / 10, slot});
+      if (rng.Below(20) == 0) {
+        arrivals.push_back({sent + Duration{1 + rng.Below(900'000)}, s, s / 10, slot});
+      }
+    }
+  }
+  std::ranges::sort(arrivals, {},
+                    [](const Arrival& a) { return std::tuple(a.at, a.slot, a.segment); });
+  for (uint32_t i = 0; i < arrivals.size(); ++i) arrivals[i].number = i;
+  return arrivals;
+}
+
+// A fixed timeout and limits, with a sorted map for each flow.
+class SlowTimeout {
+ public:
+  SlowTimeout(Duration timeout, size_t flow_packets, int64_t host_bytes)
+      : timeout_(timeout), flow_packets_(flow_packets), host_bytes_(host_bytes) {}
+
+  void Arrive(const Arrival& a) {
+    Expire(a.at - 1_ps);
+    Flow& flow = flows_[a.slot];
+    if (a.segment < flow.expected) return HandUp(a, a.at);
+    flow.held.emplace(a.segment, a);
+    int64_t bytes = 0;
+    for (const auto& [slot, other] : flows_)
+      bytes += kBytes * static_cast<int64_t>(other.held.size());
+    if (a.segment > flow.expected && (flow.held.size() > flow_packets_ || bytes > host_bytes_)) {
+      flow.expected = flow.held.rbegin()->first;
+    }
+    Drain(flow, a.at);
+  }
+
+  void Expire(Time now) {
+    for (;;) {
+      Flow* due = nullptr;
+      Time first = kNever;
+      for (auto& [slot, flow] : flows_) {
+        for (const auto& [segment, a] : flow.held) {
+          if (a.at + timeout_ < first) {
+            first = a.at + timeout_;
+            due = &flow;
+          }
+        }
+      }
+      if (first > now || due == nullptr) return;
+      due->expected = due->held.rbegin()->first;
+      Drain(*due, first);
+    }
+  }
+
+  std::vector<Up> up;
+
+ private:
+  struct Flow {
+    uint32_t expected = 0;
+    std::multimap<uint32_t, Arrival> held;
+  };
+
+  void HandUp(const Arrival& a, Time now) {
+    up.push_back({(now - Time{}).ps / 1'000, a.segment, a.slot, a.number});
+  }
+  void Drain(Flow& flow, Time now) {
+    while (!flow.held.empty() && flow.held.begin()->first <= flow.expected) {
+      const Arrival a = flow.held.begin()->second;
+      flow.held.erase(flow.held.begin());
+      HandUp(a, now);
+      flow.expected = std::max(flow.expected, a.segment + 1);
+    }
+  }
+
+  const Duration timeout_;
+  const size_t flow_packets_;
+  const int64_t host_bytes_;
+  std::map<uint32_t, Flow> flows_;
+};
+
+std::vector<std::tuple<int64_t, uint32_t, uint32_t>> Numbers(const std::vector<Up>& up) {
+  std::vector<std::tuple<int64_t, uint32_t, uint32_t>> numbers;
+  for (const Up& u : up) numbers.emplace_back(u.ns, u.slot, u.number);
+  return numbers;
+}
+
+TEST(ResequencerStressTest, ATimeoutDoesAsASlowOneDoes) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Rng rng = Rng::Stream(seed, "resequencer", 0);
+    const Duration timeout{1 + rng.Below(600'000)};
+    const int64_t packets = 1 + rng.Below(60);
+    const int64_t bytes = kBytes * int64_t{1 + rng.Below(120)};
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", timeout " << timeout.ps << " ps, "
+                                    << packets << " packets, " << bytes << " bytes");
+    Receiver receiver("{kind: timeout, timeout: " + std::to_string(timeout.ps) +
+                      "ps, flow_packets: " + std::to_string(packets) +
+                      ", host_bytes: " + std::to_string(bytes) + "B}");
+    SlowTimeout slow(timeout, static_cast<size_t>(packets), bytes);
+    for (const Arrival& arrival : RandomArrivals(rng, 3)) {
+      receiver.Arrive(arrival);
+      slow.Arrive(arrival);
+    }
+    receiver.Finish();
+    slow.Expire(kNever - 1_s);
+    ASSERT_EQ(Numbers(receiver.Take()), Numbers(slow.up));
+    EXPECT_LE(receiver.Stats().flow_max_packets, packets);
+    EXPECT_LE(receiver.Stats().max_bytes, bytes);
+  }
+}
+
+// JUGGLER without inseq_timeout, all flows in the table.
+class SlowJuggler {
+ public:
+  explicit SlowJuggler(Duration timeout) : timeout_(timeout) {}
+
+  void Arrive(const Arrival& a) {
+    Expire(a.at - 1_ps);
+    if (!known_) expected_ = a.segment;
+    known_ = true;
+    if (a.segment < expected_ || lost_) {
+      HandUp(a, a.at);
+    } else {
+      held_.emplace(a.segment, a);
+      while (!held_.empty() && held_.begin()->first <= expected_) HandUpFirst(a.at);
+    }
+    if (lost_ == a.segment) lost_.reset();
+  }
+
+  void Expire(Time now) {
+    Time first = kNever;
+    for (const auto& [segment, a] : held_) first = std::min(first, a.at + timeout_);
+    if (first > now) return;
+    lost_ = expected_;
+    while (!held_.empty()) HandUpFirst(first);
+  }
+
+  std::vector<Up> up;
+
+ private:
+  void HandUp(const Arrival& a, Time now) {
+    up.push_back({(now - Time{}).ps / 1'000, a.segment, a.slot, a.number});
+    expected_ = std::max(expected_, a.segment + 1);
+  }
+  void HandUpFirst(Time now) {
+    const Arrival a = held_.begin()->second;
+    held_.erase(held_.begin());
+    HandUp(a, now);
+  }
+
+  const Duration timeout_;
+  bool known_ = false;
+  uint32_t expected_ = 0;
+  std::optional<uint32_t> lost_;
+  std::multimap<uint32_t, Arrival> held_;
+};
+
+TEST(ResequencerStressTest, JugglerDoesAsASlowOneDoes) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng = Rng::Stream(seed, "juggler", 0);
+    const Duration timeout{1 + rng.Below(600'000)};
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", timeout " << timeout.ps << " ps");
+    Receiver receiver("{kind: juggler, ofo_timeout: " + std::to_string(timeout.ps) + "ps}");
+    SlowJuggler slow(timeout);
+    for (const Arrival& arrival : RandomArrivals(rng, 1)) {
+      receiver.Arrive(arrival);
+      slow.Arrive(arrival);
+    }
+    receiver.Finish();
+    slow.Expire(kNever - 1_s);
+    ASSERT_EQ(Numbers(receiver.Take()), Numbers(slow.up));
+  }
+}
+
+// Every packet goes up once, and none waits for longer than it may.
+TEST(ResequencerStressTest, LosesNothingAndKeepsItsLimits) {
+  struct Case {
+    std::string yaml;
+    Duration longest;
+  };
+  for (const Case& c :
+       {Case{"{kind: timeout, timeout: 200ns}", 200_ns},
+        Case{"{kind: juggler, ofo_timeout: 200ns, flows: 2}", 200_ns},
+        Case{"{kind: juggler, inseq_timeout: 60ns, ofo_timeout: 200ns, flows: 3, flow_packets: 9}",
+             200_ns},
+        Case{"{kind: presto_gro, initial: 100ns, flow_packets: 20}", 1_s}}) {
+    int64_t overflows = 0;
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      SCOPED_TRACE(testing::Message() << c.yaml << ", seed " << seed);
+      Rng rng = Rng::Stream(seed, "limits", 0);
+      Receiver receiver(c.yaml);
+      const std::vector<Arrival> arrivals = RandomArrivals(rng, 4);
+      for (const Arrival& arrival : arrivals) receiver.Arrive(arrival);
+      receiver.Finish();
+      std::vector<uint32_t> numbers;
+      for (const Up& up : receiver.Take()) numbers.push_back(up.number);
+      std::ranges::sort(numbers);
+      ASSERT_EQ(numbers.size(), arrivals.size());
+      for (uint32_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(numbers[i], i);
+      const ResequencingStats stats = receiver.Stats();
+      EXPECT_EQ(stats.waiting, 0);
+      EXPECT_EQ(stats.held, stats.hold_ps.count());
+      EXPECT_GT(stats.held, 0);
+      EXPECT_LE(stats.hold_ps.max(), c.longest.ps);
+      EXPECT_NEAR(stats.byte_ps, stats.hold_ps.mean() * static_cast<double>(stats.held) * kBytes,
+                  1e-6 * stats.byte_ps);
+      overflows += stats.overflows;
+    }
+    EXPECT_EQ(overflows > 0, c.yaml.find("flow_packets") != std::string::npos) << c.yaml;
+  }
+}
+
+}  // namespace
+}  // namespace heddle

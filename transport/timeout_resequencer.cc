@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "transport/timeout_resequencer.h"
+
+namespace heddle {
+
+void TimeoutSettings::Declare(Fields& fields) {
+  fields.AddOr(
+      "never", "timeout", timeout, {.above = Duration{0}, .at_most = 100_s},
+      "How long a hole is waited for, from the first packet that came beyond it. More than "
+      "paths differ in delay, less than the retransmission timeout.");
+}
+
+void TimeoutResequencer::Take(uint32_t slot, const Packet& packet) {
+  if (packet.seq < expected(slot)) return HandUpLate(slot, packet);
+  if (packet.seq > expected(slot)) {
+    Hold(slot, packet);
+    return;
+  }
+  HandUp(slot, packet, packet.arrival);
+  HandUpRun(slot, packet.arrival);
+}
+
+void TimeoutResequencer::Expire(uint32_t slot, Time now) {
+  CountTimeout();
+  HandUpAll(slot, now);
+}
+
+}  // namespace heddle
