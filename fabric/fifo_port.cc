@@ -64,10 +64,9 @@ void FifoPort::MakeRoom(Time now) {
   mask_ = grown_mask;
 }
 
-Bytes FifoPort::Unsent(Time now) const {
-  const int64_t wait = QueueingDelay(now).ps;
-  if (ps_per_byte_ != 0) return {(wait + ps_per_byte_ - 1) / ps_per_byte_};
-  return {static_cast<int64_t>(absl::int128(wait) * rate_.bps / kBitPicoseconds)};
+Bytes FifoPort::SentIn(Duration time) const {
+  if (ps_per_byte_ != 0) return {(time.ps + ps_per_byte_ - 1) / ps_per_byte_};
+  return {static_cast<int64_t>(absl::int128(time.ps) * rate_.bps / kBitPicoseconds)};
 }
 
 int64_t FifoPort::BusyTime() const {

@@ -86,7 +86,7 @@ class alignas(64) FifoPort {
   Duration QueueingDelay(Time now) const {
     return busy_until_ > now ? busy_until_ - now : Duration{0};
   }
-  Bytes Unsent(Time now) const;
+  Bytes Unsent(Time now) const { return SentIn(QueueingDelay(now)); }
 
   // The queue at `now` in the unit of `buffer`, the packet being sent counted whole.
   int64_t Backlog(Time now) {
@@ -101,11 +101,12 @@ class alignas(64) FifoPort {
   }
 
   // For queues in front of this port: what a packet counts in the unit of the buffer, what it
-  // occupies of the wire, how long a number of such bytes take, after a break or without one; and
-  // to mark a packet that is ECN-capable.
+  // occupies of the wire, how long a number of such bytes take, after a break or without one, how
+  // many pass in a time; and to mark a packet that is ECN-capable.
   int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
   int64_t WireBytesOf(const Packet& packet) const { return packet.bytes + wire_overhead_; }
   Duration TransmissionTimeOf(int64_t wire_bytes, bool idle) const;
+  Bytes SentIn(Duration time) const;
   void Mark(Packet& slot) {
     if (!slot.Has(Packet::kEct) || slot.Has(Packet::kCe)) return;
     slot.Set(Packet::kCe);

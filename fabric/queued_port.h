@@ -97,7 +97,7 @@ class QueuedPort {
   // How long a packet enqueued now would wait if all that is queued went first; what of it has not
   // left, as it occupies the wire.
   Duration QueueingDelay(Time now) const;
-  Bytes Unsent(Time now) const { return out_->Unsent(now) + Bytes{waiting_wire_bytes_}; }
+  Bytes Unsent(Time now) const { return out_->SentIn(QueueingDelay(now)); }
 
   // Empties all queues: the link is down. Tells of every packet, with its input.
   template <class Lost>
