@@ -194,18 +194,21 @@ void QueuePlan::CheckMemory(const std::string& path, Diagnostics& diagnostics) c
       return diagnostics.ErrorAt(
           path + (rule_.pfc.xoff ? ".pfc.xoff" : ".buffer"),
           fmt::format("{} bytes are left before an input of {} pauses, and {} for headroom; a "
-                      "packet has {}",
+                      "packet has {}, so set more",
                       std::max<int64_t>(share.xoff, 0), name, share.headroom,
                       traffic_.sizes.packet));
     }
     if (memory.model == Model::kPrivate) continue;
     const int64_t pool = SharedMemory::PoolOf(memory, shares);
-    if (pool < static_cast<int64_t>(shares.size()) * traffic_.sizes.packet) {
+    const int64_t least = static_cast<int64_t>(shares.size()) * traffic_.sizes.packet;
+    if (pool < least) {
       return diagnostics.ErrorAt(
           path + ".memory.size",
-          fmt::format("is {}, of which headroom and reserves take {} at {} with its {} ports; too "
-                      "little is left",
-                      FormatQuantity(Bytes{memory.size}), memory.size - pool, name, shares.size()));
+          fmt::format(
+              "is {}, of which headroom and reserves take {} at {} with its {} ports; set at "
+              "least {}",
+              FormatQuantity(Bytes{memory.size}), memory.size - pool, name, shares.size(),
+              FormatQuantity(Bytes{memory.size - pool + least})));
     }
     if (!rule_.pfc.xoff) continue;
     const int64_t at_pause = rule_.pfc.xoff->count * static_cast<int64_t>(shares.size()) *

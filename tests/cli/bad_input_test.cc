@@ -27,6 +27,9 @@ std::string WithTopology(const std::string& more) {
   return "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, " + more + "}\n" +
          kLb + kWorkload;
 }
+std::string WithPort(const std::string& port) { return WithTopology("port: {" + port + "}"); }
+// RDMA, with data in class 3 and ACKs in class 0.
+std::string RdmaWithPort(const std::string& port) { return WithPort(port) + "transport: rocev2\n"; }
 std::string OnFatTree(const std::string& settings) {
   return "topology: {kind: fat_tree, " + settings + "}\n" + kLb + kWorkload;
 }
@@ -251,6 +254,92 @@ const std::vector<BadInput> kBadInputs = {
     {"MixedUnitsOfBufferAndEcn",
      WithTopology("port: {buffer: 100pkts, ecn_above: 30KB}"),
      {"topology.port.ecn_above: counts in another unit than buffer"}},
+
+    // Queues, memory and pauses.
+    {"UnknownScheduler",
+     WithPort("scheduler: wrr"),
+     {"x.yaml:1:89: topology.port.scheduler: ", "(known: strict, strict0_rr, dwrr)"}},
+    {"UnknownMarking",
+     WithPort("marking: wred"),
+     {"topology.port.marking: ", "(known: auto, step, red)"}},
+    {"UnknownPlaceOfMarking",
+     WithPort("mark_at: ingress"),
+     {"topology.port.mark_at: ", "expected one of: auto, enqueue, dequeue"}},
+    {"UnknownMemoryModel",
+     WithPort("memory: {model: dynamic}"),
+     {"x.yaml:1:94: topology.port.memory.model: ",
+      "expected one of: static, dt, hpcc_mmu, broadcom_mmu"}},
+    {"MaxBelowMin",
+     WithPort("red: {min: 30KB, max: 20KB}"),
+     {"x.yaml:1:100: topology.port.red.max: is less than min"}},
+    {"MaxThatFollowsBelowMin",
+     WithPort("marking: red, red: {min: 1MB}"),
+     {"x.yaml:1:103: topology.port.red.min: at 10Gbps: max would be less than min; set max as "
+      "well"}},
+    {"ProbabilityAboveOne",
+     WithPort("red: {probability: 1.1}"),
+     {"topology.port.red.probability: \"1.1\" is out of range; expected a number >= 0 <= 1"}},
+    {"QuantaOfNineClasses",
+     WithPort("scheduler: dwrr, quanta: [1KB, 1KB, 1KB, 1KB, 1KB, 1KB, 1KB, 1KB, 1KB]"),
+     {"x.yaml:1:103: topology.port.quanta: there are 8 classes"}},
+    {"QuantumOfNothing",
+     WithPort("scheduler: dwrr, quanta: [1KB, 0B]"),
+     {"topology.port.quanta[1]: \"0B\" is out of range; expected a size >= 1B"}},
+    {"QuantumWithoutAUnit",
+     WithPort("scheduler: dwrr, quanta: [3]"),
+     {"topology.port.quanta[0]: \"3\" has no unit"}},
+    {"AlphaOfZero",
+     WithPort("memory: {model: dt, alpha: 0}"),
+     {"x.yaml:1:105: topology.port.memory.alpha: \"0\" is out of range; expected a number > 0 <= "
+      "1024"}},
+    {"AlphaInOfZero",
+     WithPort("memory: {model: broadcom_mmu, alpha_in: 0}"),
+     {"topology.port.memory.alpha_in: \"0\" is out of range"}},
+    {"ReserveTooLarge",
+     WithPort("memory: {model: hpcc_mmu, reserve: 2MB}"),
+     {"topology.port.memory.reserve: \"2MB\" is out of range; expected a size >= 0B <= 1MB"}},
+    {"MemoryWithoutAUnit",
+     WithPort("memory: {model: dt, size: 9}"),
+     {"topology.port.memory.size: \"9\" has no unit"}},
+    {"MemoryLessThanItsReserves",
+     WithPort("memory: {model: hpcc_mmu, size: 192KB}"),
+     {"x.yaml:1:110: topology.port.memory.size: is 192KB, of which headroom and reserves take "
+      "192000 at leaf0 with its 6 ports; set at least 201108B"}},
+    {"MemoryLessThanItsHeadroom",
+     RdmaWithPort("memory: {model: dt, size: 35KB}, pfc: {classes: [3]}"),
+     {"topology.port.memory.size: is 35KB, of which headroom and reserves take 35172 at leaf0 with "
+      "its 6 ports; set at least 41688B"}},
+    {"LosslessControl",
+     RdmaWithPort("pfc: {classes: [0]}"),
+     {"topology.port.pfc.classes[0]: \"0\" is out of range; expected an integer >= 1 <= 7"}},
+    {"LosslessClassThatDoesNotExist",
+     RdmaWithPort("pfc: {classes: [3, 8]}"),
+     {"topology.port.pfc.classes[1]: \"8\" is out of range"}},
+    {"LosslessClassOfAcks",
+     WithPort("pfc: {classes: [1]}"),
+     {"x.yaml:1:93: topology.port.pfc.classes: class 1 is that of ACKs, which must not be paused; "
+      "give them a class of their own by transport.control_priority"}},
+    {"HeadroomTooSmall",
+     RdmaWithPort("pfc: {classes: [3], headroom: 5KB}"),
+     {"x.yaml:1:108: topology.port.pfc.headroom: is 5KB, but host0-leaf0 needs 5862 bytes so that "
+      "nothing is lost; leave it auto, set at least that, or allow_loss: true"}},
+    {"XoffOfLessThanAPacket",
+     RdmaWithPort("pfc: {classes: [3], xoff: 1KB}"),
+     {"x.yaml:1:104: topology.port.pfc.xoff: 1000 bytes are left before an input of leaf0 pauses, "
+      "and 5862 for headroom; a packet has 1086, so set more"}},
+    {"BufferThatHeadroomUsesUp",
+     RdmaWithPort("buffer: 6KB, ecn_above: 3KB, pfc: {classes: [3]}"),
+     {"x.yaml:1:86: topology.port.buffer: 138 bytes are left before an input of leaf0 pauses"}},
+    {"ResumeOffsetOfNothing",
+     RdmaWithPort("pfc: {classes: [3], resume_offset: 0B}"),
+     {"topology.port.pfc.resume_offset: \"0B\" is out of range; expected a size >= 1B"}},
+    {"ResponseTooLong",
+     RdmaWithPort("pfc: {classes: [3], response: 2ms}"),
+     {"topology.port.pfc.response: \"2ms\" is out of range; expected a duration >= 0ps <= 1ms"}},
+    {"UnknownScan",
+     RdmaWithPort("pfc: {classes: [3], resume_scan: some}"),
+     {"topology.port.pfc.resume_scan: ", "expected one of: self, all"}},
+
     {"OddK", OnFatTree("k: 5"), {"x.yaml:1:31: topology.k: is 5, which is odd"}},
     {"FatTreeOfTooManyHosts",
      OnFatTree("k: 66"),

@@ -248,7 +248,7 @@ TEST(QueuePlanTest, SaysWhatCannotWork) {
   EXPECT_THAT(
       Plan("{buffer: 29KB, pfc: {classes: [3]}}").Errors(),
       HasSubstr("port.buffer: 772 bytes are left before an input of leaf0 pauses, and 28228 "
-                "for headroom; a packet has 1048"));
+                "for headroom; a packet has 1048, so set more"));
   EXPECT_THAT(Plan("{red: {min: 101KB}}").Errors(),
               HasSubstr("port.red.min: at 25Gbps: max would be less than min; set max as well"));
   EXPECT_THAT(Plan("{red: {max: 99KB}}").Errors(), HasSubstr("port.red.max: at 100Gbps: "));
@@ -256,7 +256,7 @@ TEST(QueuePlanTest, SaysWhatCannotWork) {
   EXPECT_EQ(Plan("{red: {max: 99KB}}", kOneClass).Errors(), "");  // Of no meaning.
   EXPECT_THAT(Plan("{memory: {model: dt, size: 70KB}, pfc: {classes: [3]}}").Errors(),
               HasSubstr("port.memory.size: is 70KB, of which headroom and reserves take 75412 at "
-                        "leaf0 with its 4 ports"));
+                        "leaf0 with its 4 ports; set at least 79604B"));
 }
 
 TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
