@@ -197,6 +197,7 @@ Lab::Lab(Plan plan)
                                                    .controller = plan.controller,
                                                    .background = background_,
                                                    .events = events_,
+                                                   .ports = plan.ports,
                                                    .threads = plan.threads});
   std::vector<FlowLog*> logs;
   for (int t = 0; t < network_->engine().threads(); ++t) {

@@ -72,6 +72,7 @@ class Lab {
     std::vector<LinkEvent> events = {};  // In the order of time; routes follow at once.
     int threads = 1;
     uint64_t seed = 1;
+    NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;
   };
 
   explicit Lab(Plan plan);

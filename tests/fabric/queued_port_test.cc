@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queued ports decide late, or as events of their switch; either must be as if every arrival, pause
+// and end of a transmission were handled by itself, as the reference does.
+
+#include "fabric/queued_port.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/event_switch.h"
+#include "tests/support/printers.h"
+#include "tests/support/switch_bench.h"
+#include "tests/support/traces.h"
+
+namespace heddle {
+namespace {
+
+constexpr Duration kDelay = 1_us;
+
+PortSettings Port(BitRate rate, Bytes overhead = 0_B, bool count_packets = false) {
+  return {.rate = rate, .delay = kDelay, .wire_overhead = overhead, .count_packets = count_packets};
+}
+
+// --- One port, served late ---
+
+class LatePort final : public Conductor {
+ public:
+  LatePort(const PortSettings& settings, const QueueSettings& queues) : source_(settings, queues) {
+    engine_.Add(source_, engine_.AddGroup());
+    engine_.Add(sink_, engine_.AddGroup());
+    engine_.Connect(source_, source_.out.wire(), sink_, settings.delay);
+    engine_.Place(1);
+  }
+
+  // Calls `at_window_end` in between, when all decisions before that time have been made.
+  void Run(std::vector<Offer> offers, std::function<void(Time)> at_window_end = nullptr) {
+    source_.offers = std::move(offers);
+    source_.Wake(source_.Due());
+    close_ = std::move(at_window_end);
+    engine_.Run(*this);
+  }
+  QueuedPort& port() { return source_.queued; }
+  FifoPort& out() { return source_.out; }
+  const std::vector<Packet>& received() const { return sink_.received; }
+
+  Time Next() override { return kNever; }
+  Time Open(Time /*start*/, Time latest) override { return latest; }
+  void Close(Time end) override {
+    if (close_) close_(end);
+  }
+  Time End() const override { return kNever; }
+
+ private:
+  struct Source final : Node {
+    Source(const PortSettings& settings, const QueueSettings& queues)
+        : out(settings), queued(out, queues, Rng::Stream(1, "marks", 0)) {}
+    void Run(const Window& window) override {
+      for (; next < offers.size() && offers[next].at < window.end; ++next) {
+        CatchUp(offers[next].at, window);
+        Take(offers[next].packet, offers[next].at, window);
+      }
+      CatchUp(window.end, window);
+    }
+    void CatchUp(Time time, const Window& window) {
+      while (queued.NextService() < time) queued.Serve(window);
+    }
+    void Take(const Packet& packet, Time now, const Window& window) {
+      if (packet.kind == PacketKind::kPause) {
+        queued.SetPaused(packet.pause.classes, packet.pause.stop, now);
+      } else if (packet.priority == 0) {
+        out.Send(packet, 0, now, window);
+      } else {
+        queued.Enqueue(packet, 0, 0, now);
+      }
+    }
+    Time Due() const override {
+      return std::min(queued.NextService(), next < offers.size() ? offers[next].at : kNever);
+    }
+
+    FifoPort out;
+    QueuedPort queued;
+    std::vector<Offer> offers;
+    size_t next = 0;
+  };
+  struct Sink final : Node {
+    void Run(const Window& window) override {
+      for (; arrivals_.Next() < window.end; arrivals_.Pop()) received.push_back(arrivals_.Front());
+    }
+    Time Due() const override { return arrivals_.Next(); }
+
+    std::vector<Packet> received;
+  };
+
+  Engine engine_;
+  Source source_;
+  Sink sink_;
+  std::function<void(Time)> close_;
+};
+
+// --- The reference ---
+
+void ExpectSame(const std::vector<Packet>& received, const std::vector<EventPort::Sent>& sent,
+                Duration delay) {
+  ASSERT_EQ(received.size(), sent.size());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const Packet& expected = sent[i].packet;
+    ASSERT_EQ(received[i].kind, expected.kind) << "packet " << i;
+    ASSERT_EQ(received[i].seq, expected.seq) << "packet " << i;
+    ASSERT_EQ(received[i].arrival, sent[i].departure + delay) << "packet " << i;
+    ASSERT_EQ(received[i].flags, expected.flags) << "packet " << i;
+    if (expected.kind != PacketKind::kPause) {
+      ASSERT_EQ(received[i].hops, 1);
+      continue;
+    }
+    ASSERT_EQ(received[i].pause.classes, expected.pause.classes);
+    ASSERT_EQ(received[i].pause.stop, expected.pause.stop);
+  }
+}
+
+class OneEventPort {
+ public:
+  OneEventPort(const PortSettings& settings, const QueueSettings& queues,
+               const std::vector<Offer>& offers)
+      : port(settings, queues), offers_(offers) {}
+
+  EventPort port;
+
+  // Everything that happens before `end`, and the transmission that ends at it.
+  void RunTo(Time end) {
+    for (;;) {
+      const Time offer = next_ < offers_.size() ? offers_[next_].at : kNever;
+      const Time now = std::min({offer, port.end(), decision_});
+      if (now >= end) break;
+      port.Complete(now);
+      for (; next_ < offers_.size() && offers_[next_].at == now; ++next_) Take(offers_[next_]);
+      port.Serve(now);
+      decision_ = kNever;
+    }
+    if (port.Complete(end)) decision_ = end;
+  }
+
+ private:
+  void Take(const Offer& offer) {
+    if (offer.packet.kind == PacketKind::kPause) {
+      port.SetPaused(offer.packet.pause.classes, offer.packet.pause.stop, offer.at);
+    } else {
+      port.Enqueue(offer.packet, 0, offer.at);
+    }
+  }
+
+  const std::vector<Offer>& offers_;
+  size_t next_ = 0;
+  Time decision_ = kNever;  // Of the port, where the last call stopped.
+};
+
+void ExpectAsWithEvents(const PortSettings& settings, const QueueSettings& queues,
+                        const TraceRule& trace, Rng& rng) {
+  const std::vector<Offer> offers = RandomTrace(trace, rng);
+  LatePort late(settings, queues);
+  OneEventPort reference(settings, queues, offers);
+  late.Run(offers, [&](Time end) {
+    reference.RunTo(end);
+    for (size_t cls = 1; cls < kClasses; ++cls) {
+      if ((queues.classes >> cls & 1) == 0) continue;
+      ASSERT_EQ(late.port().Length(cls, end), reference.port.Length(cls));
+    }
+    ASSERT_EQ(late.port().Length(end), reference.port.Length());
+    ASSERT_EQ(late.port().QueuedPackets(end), reference.port.QueuedPackets());
+    if (trace.pausable == 0) {
+      ASSERT_EQ(late.port().QueueingDelay(end), reference.port.Wait(end));
+    }
+  });
+  reference.RunTo(kNever);
+  ExpectSame(late.received(), reference.port.sent, settings.delay);
+}
+
+QueueSettings Queues(uint8_t classes, Scheduler scheduler, Marking marking = {}) {
+  QueueSettings queues{.classes = classes, .scheduler = scheduler, .marking = marking};
+  for (size_t cls = 0; cls < kClasses; ++cls) {
+    queues.quantum[cls] = 500 + 700 * static_cast<int64_t>(cls);
+  }
+  return queues;
+}
+
+struct Variant {
+  Scheduler scheduler;
+  BitRate rate;
+  bool on_grid;
+  bool at_dequeue;
+  bool count_packets;
+};
+
+std::vector<Variant> Variants() {
+  std::vector<Variant> variants;
+  for (const Scheduler scheduler :
+       {Scheduler::kStrict, Scheduler::kRoundRobin, Scheduler::kDeficit}) {
+    for (const BitRate rate : {10_Gbps, 7_Gbps, 400_Gbps}) {
+      for (const bool on_grid : {false, true}) {
+        for (const bool at_dequeue : {false, true}) {
+          for (const bool count_packets : {false, true}) {
+            variants.push_back({scheduler, rate, on_grid, at_dequeue, count_packets});
+          }
+        }
+      }
+    }
+  }
+  return variants;
+}
+
+Marking StepOf(const Variant& variant) {
+  const int64_t above = variant.count_packets ? 4 : 3'000;
+  return {.above = above, .all = above, .at_dequeue = variant.at_dequeue};
+}
+
+std::string Text(const Variant& v, uint64_t seed) {
+  return fmt::format("scheduler {}, {} bps, grid {}, at dequeue {}, packets {}, seed {}",
+                     static_cast<int>(v.scheduler), v.rate.bps, v.on_grid, v.at_dequeue,
+                     v.count_packets, seed);
+}
+
+TEST(QueuedPortTest, ServedLateBehavesAsIfEverythingWereAnEvent) {
+  for (const Variant& variant : Variants()) {
+    for (uint64_t seed = 0; seed < 24; ++seed) {
+      SCOPED_TRACE(Text(variant, seed));
+      Rng rng = Rng::Stream(seed, "test", 0);
+      const uint8_t classes = seed % 3 == 0 ? 0b10 : seed % 3 == 1 ? 0b1011 : 0b11111111;
+      ExpectAsWithEvents(
+          Port(variant.rate, variant.on_grid ? 0_B : 20_B, variant.count_packets),
+          Queues(classes, variant.scheduler, StepOf(variant)),
+          {.classes = classes,
+           .pausable = static_cast<uint8_t>(seed % 2 == 0 ? 0 : classes & 0b11111110),
+           .on_grid = variant.on_grid,
+           .rate = variant.rate},
+          rng);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// --- A whole switch, late and eager, against the reference ---
+
+SwitchPlan PlanOf(size_t ports, const PortSettings& port, const QueueSettings& queues) {
+  return {.ports = std::vector<PortSettings>(ports, port),
+          .queues = queues,
+          .queueing = {},
+          .shares = std::vector<SharedMemory::Port>(ports, {.buffer = port.buffer})};
+}
+
+void ExpectAsWithEvents(const SwitchPlan& plan, std::vector<Offer> offers, Duration window) {
+  SwitchBench bench(plan, window);
+  bench.Run(offers);
+  SortOffers(offers);
+  EventSwitch reference(plan);
+  reference.Run(offers);
+  for (PortIndex p = 0; p < plan.ports.size(); ++p) {
+    SCOPED_TRACE(fmt::format("port {}", p));
+    ExpectSame(bench.received(p), reference.ports()[p].sent, plan.ports[p].delay);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  for (size_t r = 0; r < kDropReasons; ++r) {
+    ASSERT_EQ(bench.node().drops(static_cast<DropReason>(r)), reference.drops[r])
+        << kDropReasonNames[r];
+  }
+  ASSERT_EQ(bench.node().queued()->waiting(), 0);
+}
+
+TEST(QueuedPortsTest, LateAndEagerBehaveAsIfEverythingWereAnEvent) {
+  int64_t drops = 0;
+  for (const Variant& variant : Variants()) {
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+      SCOPED_TRACE(Text(variant, seed));
+      Rng rng = Rng::Stream(seed, "test", 1);
+      const uint8_t classes = seed % 2 == 0 ? 0b1011 : 0b11110110;
+      PortSettings port = Port(variant.rate, variant.on_grid ? 0_B : 20_B, variant.count_packets);
+      port.buffer = variant.count_packets ? 20 : 15'000;
+      SwitchPlan plan = PlanOf(3, port, Queues(classes, variant.scheduler, StepOf(variant)));
+      plan.ports[1].rate = {plan.ports[1].rate.bps * 2 / 5};
+      plan.queueing.pause.response = seed % 4 < 2 ? Duration{0} : 300_ns;
+      const Duration window = seed % 3 == 0 ? 1_us : 70_ns;
+      const auto trace = [&](uint8_t pausable) {
+        return RandomTrace({.ports = 3,
+                            .classes = classes,
+                            .pausable = pausable,
+                            .on_grid = variant.on_grid,
+                            .rate = variant.rate},
+                           rng);
+      };
+      const std::vector<Offer> offers = trace(0);
+      ExpectAsWithEvents(plan, offers, window);
+      plan.queueing.eager = true;
+      ExpectAsWithEvents(plan, offers, window);
+      ExpectAsWithEvents(plan, trace(classes & 0b11111110), window);
+      if (HasFatalFailure()) return;
+      EventSwitch reference(plan);
+      std::vector<Offer> sorted = offers;
+      SortOffers(sorted);
+      reference.Run(sorted);
+      drops += reference.drops[static_cast<size_t>(DropReason::kTail)];
+    }
+  }
+  EXPECT_GT(drops, 1'000);  // Buffers were full now and then.
+}
+
+// --- Worked examples: 10 Gbps, 1250 bytes in a microsecond ---
+
+std::vector<Time> Departures(LatePort& late) {
+  std::vector<Time> departures(late.received().size());
+  for (const Packet& packet : late.received()) departures[packet.seq] = packet.arrival - kDelay;
+  return departures;
+}
+
+Offer OfferAt(Duration at, uint8_t cls, uint32_t seq, uint16_t bytes = 1'250) {
+  Packet packet = PacketOf(bytes, cls);
+  packet.seq = seq;
+  packet.Set(Packet::kEct);
+  return {Time{} + at, 0, packet};
+}
+
+TEST(QueuedPortTest, ServesByPriorityButInterruptsNothing) {
+  LatePort late(Port(10_Gbps), Queues(0b1111, Scheduler::kStrict));
+  late.Run({OfferAt(1_us, 3, 0), OfferAt(1_us, 3, 1), OfferAt(1'500_ns, 2, 2),
+            OfferAt(1'600_ns, 1, 3), OfferAt(1'700_ns, 0, 4, 125), OfferAt(2_us, 0, 5, 125)});
+  // 0 was on the wire; at 2 us both of class 0 go first, then 3, 2 and 1.
+  EXPECT_EQ(Departures(late),
+            (std::vector<Time>{Time{} + 2_us, Time{} + 5'200_ns, Time{} + 4'200_ns,
+                               Time{} + 3'200_ns, Time{} + 2'100_ns, Time{} + 2'200_ns}));
+}
+
+TEST(QueuedPortTest, FinishesTheFrameThatIsBeingSentWhenPaused) {
+  LatePort late(Port(10_Gbps), Queues(0b110, Scheduler::kRoundRobin));
+  late.Run({OfferAt(1_us, 1, 0),
+            OfferAt(1_us, 1, 1),
+            OfferAt(1_us, 2, 2),
+            {Time{} + 1'001_ns, 0, PauseOf(0b010, true)},
+            {Time{} + 1'002_ns, 0, PauseOf(0b100, true)},
+            {Time{} + 5_us, 0, PauseOf(0b100, false)},
+            {Time{} + 5'500_ns, 0, PauseOf(0b010, false)}});
+  EXPECT_EQ(Departures(late), (std::vector<Time>{Time{} + 2_us, Time{} + 7_us, Time{} + 6_us}));
+}
+
+// Each of five packets of 1250 bytes finds the queue it makes, or leaves what is behind it.
+TEST(QueuedPortTest, MarksByTheQueueAPacketMakesOrByTheOneItLeaves) {
+  for (const bool at_dequeue : {false, true}) {
+    LatePort late(Port(10_Gbps), Queues(0b110, Scheduler::kStrict,
+                                        {.above = 2'500, .all = 2'500, .at_dequeue = at_dequeue}));
+    std::vector<Offer> offers;
+    for (uint32_t i = 0; i < 5; ++i) offers.push_back(OfferAt(1_us, 1, i));
+    for (uint32_t i = 5; i < 9; ++i) offers.push_back(OfferAt(1_us, 2, i));  // Another class.
+    late.Run(offers);
+    std::vector<uint32_t> marked;
+    for (const Packet& packet : late.received()) {
+      if (packet.Has(Packet::kCe)) marked.push_back(packet.seq);
+    }
+    EXPECT_EQ(marked, at_dequeue ? (std::vector<uint32_t>{0, 1, 5})
+                                 : (std::vector<uint32_t>{2, 3, 4, 7, 8}));
+    EXPECT_EQ(late.out().marked(), std::ssize(marked));
+  }
+}
+
+// --- Shares ---
+
+// Saturated classes share by bytes as their quanta are to each other, within a turn of each.
+TEST(QueuedPortTest, DeficitRoundRobinSharesByQuanta) {
+  QueueSettings queues = Queues(0b1110, Scheduler::kDeficit);
+  queues.quantum = {0, 4'000, 1'000, 500};
+  Rng rng = Rng::Stream(1, "test", 0);
+  std::vector<Offer> offers;
+  for (int i = 0; i < 30'000; ++i) {
+    const uint8_t cls = static_cast<uint8_t>(1 + i % 3);
+    // The packets of a class are of other sizes than those of the next.
+    const uint16_t bytes = static_cast<uint16_t>(64 + rng.Below(500u * cls - 60));
+    offers.push_back({Time{} + 1_us, 0, PacketOf(bytes, cls)});
+  }
+  LatePort late(Port(10_Gbps), queues);
+  late.Run(offers);
+  std::array<int64_t, 4> served = {};
+  constexpr int64_t kMaxPacket = 1'504;
+  for (size_t i = 0; i < 5'000; ++i) {  // While all have something.
+    const Packet& packet = late.received()[i];
+    served[packet.priority] += packet.bytes;
+    for (size_t cls = 2; cls <= 3; ++cls) {
+      const double turns = static_cast<double>(served[1]) / 4'000;
+      const double others =
+          static_cast<double>(served[cls]) / static_cast<double>(queues.quantum[cls]);
+      ASSERT_NEAR(turns, others, 1 + kMaxPacket / 500.0);
+    }
+  }
+  EXPECT_GT(served[1], 1'000'000);
+}
+
+TEST(QueuedPortTest, RoundRobinSharesByPackets) {
+  std::vector<Offer> offers;
+  for (uint32_t i = 0; i < 300; ++i) {
+    const uint8_t cls = static_cast<uint8_t>(1 + i / 100);
+    offers.push_back(OfferAt(1_us, cls, i, static_cast<uint16_t>(400 * cls)));
+  }
+  LatePort late(Port(10_Gbps), Queues(0b1110, Scheduler::kRoundRobin));
+  late.Run(offers);
+  for (size_t i = 0; i < 300; ++i) EXPECT_EQ(late.received()[i].priority, 1 + i % 3);
+}
+
+// --- Marking between two lengths (specification S6) ---
+
+// A queue that is held at `length` bytes, the next packet coming as one leaves; the share marked.
+double ShareMarkedAt(int64_t length, bool at_dequeue) {
+  constexpr int kPackets = 100'000;
+  const int64_t held = length / 1'000 + (at_dequeue ? 1 : 0);
+  std::vector<Offer> offers;
+  for (int64_t i = 0; i < held + kPackets; ++i) {
+    const Duration at = 1_us + 800_ns * std::max<int64_t>(0, i - held + 1);
+    offers.push_back(OfferAt(at, 3, static_cast<uint32_t>(i), 1'000));
+  }
+  LatePort late(
+      Port(10_Gbps),
+      Queues(0b1000, Scheduler::kRoundRobin,
+             {.above = 100'000, .all = 300'000, .at_all = 0.2, .at_dequeue = at_dequeue}));
+  late.Run(offers);
+  int64_t marked = 0;
+  const size_t first = at_dequeue ? 0 : static_cast<size_t>(held);
+  for (size_t i = first; i < first + kPackets; ++i) {
+    marked += late.received()[i].Has(Packet::kCe) ? 1 : 0;
+  }
+  return static_cast<double>(marked) / kPackets;
+}
+
+TEST(QueuedPortTest, MarksBetweenTheThresholdsWithAProbabilityThatGrows) {
+  for (const bool at_dequeue : {false, true}) {
+    SCOPED_TRACE(at_dequeue ? "dequeue" : "enqueue");
+    const auto expect = [&](int64_t length, double p) {
+      EXPECT_NEAR(ShareMarkedAt(length, at_dequeue), p, 3 * std::sqrt(p * (1 - p) / 100'000));
+    };
+    expect(100'000, 0);
+    expect(150'000, 0.05);
+    expect(200'000, 0.1);
+    expect(300'000, 0.2);
+    expect(301'000, 1);
+  }
+}
+
+// --- Class 0 (specification S12) ---
+
+// Two peers send at full rate to one port, and now and then a control packet. It waits for the
+// packet being sent at most, 1250 bytes, and is never dropped.
+TEST(QueuedPortsTest, ControlWaitsForOnePacketAtMostAndIsNeverDropped) {
+  for (const bool eager : {false, true}) {
+    PortSettings port = Port(10_Gbps);
+    port.buffer = 10'000;
+    SwitchPlan plan = PlanOf(4, port, Queues(0b11, Scheduler::kStrict));
+    plan.queueing.eager = eager;
+    Rng rng = Rng::Stream(1, "test", 0);
+    std::vector<Offer> offers;
+    for (int64_t i = 0; i < 4'000; ++i) {
+      const Duration at = 1_us + 1_us * (i / 2) + 3_ns * (i % 2);
+      offers.push_back({Time{} + at, static_cast<PortIndex>(i % 2), PacketOf(1'250, 1, 3)});
+    }
+    constexpr int64_t kControl = 1'000;
+    for (int64_t i = 0; i < kControl; ++i) {
+      const Time at = Time{} + 10_us + 1'950_ns * i + Duration{rng.Below(800'000)};
+      offers.push_back({at, 2, PacketOf(64, 0, 3)});
+      offers.back().packet.sent = at;
+    }
+    SwitchBench bench(plan);
+    bench.Run(offers);
+    Duration longest{0};
+    int64_t received = 0;
+    const Duration own = SerializationDelay(64_B, 10_Gbps);
+    for (const Packet& packet : bench.received(3)) {
+      if (packet.priority != 0) continue;
+      ++received;
+      longest = std::max(longest, packet.arrival - packet.sent);
+    }
+    EXPECT_EQ(received, kControl);
+    EXPECT_LE(longest, own + kDelay + 1_us);
+    EXPECT_GT(longest, own + kDelay + 900_ns);
+    EXPECT_GT(bench.node().drops(DropReason::kTail), 1'000);
+  }
+}
+
+// --- What watches transmissions ---
+
+class Watching final : public SwitchPolicy {
+ public:
+  struct Start {
+    Time at;
+    PortIndex port;
+    Time arrival;
+    uint16_t bytes;
+  };
+  explicit Watching(std::vector<Start>& seen) : seen_(seen) {}
+  uint32_t hooks() const override { return kTransmit; }
+  Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+    return Decision::Forward(c.ports.front());
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    seen_.push_back({view.now(), port, packet.arrival, packet.bytes});
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  std::vector<Start>& seen_;
+};
+
+TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
+  for (const uint8_t classes : {uint8_t{0b1010}, uint8_t{0b1011}}) {
+    Rng rng = Rng::Stream(5, "test", 0);
+    const SwitchPlan plan = PlanOf(3, Port(10_Gbps), Queues(classes, Scheduler::kRoundRobin));
+    std::vector<Watching::Start> seen;
+    SwitchBench bench(plan, 1_us, std::make_unique<Watching>(seen));
+    EXPECT_TRUE(bench.node().queued()->eager());
+    bench.Run(
+        RandomTrace({.ports = 3, .classes = classes, .on_grid = true, .packets = 3'000}, rng));
+    EXPECT_EQ(seen.size(), 3'000u);
+    for (size_t i = 0; i < seen.size(); ++i) {
+      const auto& [at, port, arrival, bytes] = seen[i];
+      ASSERT_EQ(at + SerializationDelay(Bytes{bytes}, 10_Gbps) + kDelay, arrival);
+      if (i == 0) continue;
+      ASSERT_LE(seen[i - 1].at, at);
+      // What goes at once, class 0, is shown behind the others of its instant.
+      if (classes == 0b1010 && seen[i - 1].at == at) {
+        ASSERT_LT(seen[i - 1].port, port);
+      }
+    }
+  }
+}
+
+// --- Links that change ---
+
+// Five control packets and then data at 10 Mbps: 125 bytes take 100 us. At 50 us the link becomes a
+// thousand times as fast; the packet being sent goes on as it began.
+TEST(QueuedPortsTest, ARateThatRisesIsNoticedAtOnce) {
+  for (const bool eager : {false, true}) {
+    SCOPED_TRACE(eager);
+    SwitchPlan plan = PlanOf(2, Port(10_Mbps), Queues(0b11, Scheduler::kStrict));
+    plan.queueing.eager = eager;
+    std::vector<Offer> offers(5, {Time{} + 1_us, 1, PacketOf(125, 0)});
+    offers.push_back({Time{} + 1_us, 1, PacketOf(125, 1)});
+    SwitchBench bench(plan);
+    bench.Run(offers, {{Time{} + 50_us,
+                        [](Switch& node, Time now) { node.SetChannel(0, now, 10_Gbps, kDelay); }}});
+    ASSERT_EQ(bench.received(0).size(), 6u);
+    EXPECT_EQ(bench.received(0)[0].arrival, Time{} + 101_us + kDelay);
+    EXPECT_EQ(bench.received(0)[4].arrival, Time{} + 101_us + 400_ns + kDelay);
+    EXPECT_EQ(bench.received(0)[5].arrival, Time{} + 101_us + 500_ns + kDelay);
+  }
+}
+
+// A pause frame takes effect a while after its arrival. If the link fails meanwhile it is void: the
+// other end has forgotten that it asked for a pause, and will not lift it.
+TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
+  for (const Duration response : {Duration{0}, 10_us}) {
+    SCOPED_TRACE(response.ps);
+    SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    plan.queueing.eager = true;
+    plan.queueing.pause.response = response;
+    SwitchBench bench(plan);
+    bench.Run({{Time{} + 2_us, 0, PauseOf(0b10, true)}, {Time{} + 50_us, 1, PacketOf(125, 1)}},
+              {{Time{} + 5_us, [](Switch& node, Time now) { node.TakeDown(0, now); }},
+               {Time{} + 6_us, [](Switch& node, Time) { node.BringUp(0); }}});
+    ASSERT_EQ(bench.received(0).size(), 1u);
+    EXPECT_EQ(bench.received(0)[0].arrival, Time{} + 50_us + 100_ns + kDelay);
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory models against the rules as published, written down one by one (literal_memory.h);
+// then what follows from them, in numbers.
+
+#include "fabric/shared_memory.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "tests/support/literal_memory.h"
+#include "tests/support/switch_bench.h"
+#include "tests/support/traces.h"
+
+namespace heddle {
+namespace {
+
+using Model = MemorySettings::Model;
+
+// --- Random arrivals and releases ---
+
+struct Held {
+  PortIndex in;
+  PortIndex out;
+  size_t cls;
+  int64_t bytes;
+};
+
+struct Rig {
+  MemorySettings settings;
+  std::vector<SharedMemory::Port> ports;
+};
+
+// Small enough for every limit to bind, with some classes lossless and some not.
+Rig RandomRig(Model model, Rng& rng) {
+  const auto below = [&](uint32_t n) { return static_cast<int64_t>(rng.Below(n)); };
+  const double alphas[] = {1.0 / 16, 1.0 / 8, 0.5, 1, 8};
+  Rig rig;
+  rig.settings = {.model = model,
+                  .size = 190'000 + below(100'000),
+                  .alpha = alphas[rng.Below(5)],
+                  .alpha_in = alphas[rng.Below(3)],
+                  .reserve = 1'000 * below(5),
+                  .mtu = 1'000 + below(500),
+                  .lossless = static_cast<uint8_t>(rng.Below(2) == 0 ? 0 : 0b1100),
+                  .resume_offset = 1 + below(4'000)};
+  for (size_t p = 0; p < 3; ++p) {
+    rig.ports.push_back({.buffer = 20'000 + below(20'000),
+                         .headroom = rig.settings.lossless == 0 ? 0 : 2'000 + below(20'000),
+                         .xoff = rng.Below(2) == 0 && model != Model::kPrivate
+                                     ? kUnlimited
+                                     : 10'000 + below(20'000),
+                         .faster = static_cast<double>(1 + rng.Below(4))});
+  }
+  return rig;
+}
+
+// How often what happened, so that a test knows it has seen all of it.
+struct Tally {
+  int64_t refused[kDropReasons] = {};
+  int64_t beyond_published = 0;  // Admitted into a reserve where the published rule would not.
+  int64_t pauses = 0;
+
+  int64_t Of(DropReason reason) const { return refused[static_cast<size_t>(reason)]; }
+};
+
+class Comparison {
+ public:
+  Comparison(const Rig& rig, Tally& tally)
+      : rig_(rig),
+        memory_(rig.settings, rig.ports),
+        literal_(rig.settings, rig.ports),
+        tally_(tally) {}
+
+  void Offer(const Held& packet) {
+    const int64_t queued = QueuedAt(packet.out);
+    double free = 0;
+    const bool published_rule_refuses =
+        HasReserves() &&
+        literal_.PublishedRuleRefuses(packet.in, packet.out, packet.cls, packet.bytes, free);
+    const auto expected =
+        literal_.Admit(packet.in, packet.out, packet.cls, packet.bytes, queued, packet.bytes);
+    ASSERT_EQ(memory_.Admit(packet.in, packet.out, packet.cls, packet.bytes, queued, packet.bytes),
+              expected);
+    if (expected) {
+      ++tally_.refused[static_cast<size_t>(*expected)];
+      // Nothing is refused that the published rule admits.
+      ASSERT_TRUE(!HasReserves() || published_rule_refuses);
+    } else {
+      held_.push_back(packet);
+      tally_.beyond_published += published_rule_refuses ? 1 : 0;
+      // Only where the pool holds less than a packet, part of which lies in a reserve.
+      ASSERT_TRUE(!published_rule_refuses || free < static_cast<double>(packet.bytes));
+    }
+    ExpectSameBooks();
+  }
+
+  void ReleaseOne(Rng& rng) {
+    if (held_.empty()) return;
+    std::swap(held_[rng.Below(static_cast<uint32_t>(held_.size()))], held_.back());
+    const Held packet = held_.back();
+    held_.pop_back();
+    memory_.Release(packet.in, packet.out, packet.cls, packet.bytes);
+    literal_.Release(packet.in, packet.out, packet.cls, packet.bytes);
+    ExpectSameBooks();
+  }
+
+  void ReleaseAll(Rng& rng) {
+    while (!held_.empty() && !testing::Test::HasFatalFailure()) ReleaseOne(rng);
+    EXPECT_EQ(memory_.used(), 0);
+  }
+
+ private:
+  bool HasReserves() const {
+    return rig_.settings.model == Model::kHpcc || rig_.settings.model == Model::kBroadcom;
+  }
+
+  int64_t QueuedAt(PortIndex out) const {
+    int64_t bytes = 0;
+    for (const Held& packet : held_) bytes += packet.out == out ? packet.bytes : 0;
+    return bytes;
+  }
+
+  void ExpectSameBooks() {
+    int64_t used = 0;
+    for (const Held& packet : held_) used += packet.bytes;
+    ASSERT_EQ(memory_.used(), used);
+    memory_.CheckBooks();
+    for (PortIndex in = 0; in < rig_.ports.size(); ++in) {
+      for (size_t cls = 1; cls <= 3; ++cls) {
+        ASSERT_EQ(memory_.headroom_used(in, cls), literal_.hdrm(in, cls));
+        ASSERT_EQ(memory_.held_by(in, cls), literal_.ingress(in, cls) + literal_.hdrm(in, cls));
+        ASSERT_GE(literal_.ingress(in, cls), 0);
+        ASSERT_LE(literal_.hdrm(in, cls), rig_.ports[in].headroom);
+        ASSERT_EQ(memory_.MustPause(in, cls), literal_.MustPause(in, cls));
+        ASSERT_EQ(memory_.MayResume(in, cls), literal_.MayResume(in, cls));
+        tally_.pauses += memory_.MustPause(in, cls) ? 1 : 0;
+        // Who must pause must not go on at the same time.
+        ASSERT_FALSE(memory_.MustPause(in, cls) && memory_.MayResume(in, cls));
+      }
+    }
+  }
+
+  const Rig rig_;
+  SharedMemory memory_;
+  LiteralMemory literal_;
+  std::vector<Held> held_;
+  Tally& tally_;
+};
+
+Tally CompareOverTraces(Model model) {
+  Tally tally;
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
+    Rng rng = Rng::Stream(seed, "test", static_cast<uint64_t>(model));
+    Comparison comparison(RandomRig(model, rng), tally);
+    for (int i = 0; i < 400 && !testing::Test::HasFatalFailure(); ++i) {
+      // Fills in the first half, drains in the second.
+      if (rng.Below(100) < (i < 250 ? 80u : 35u)) {
+        comparison.Offer({static_cast<PortIndex>(rng.Below(3)),
+                          static_cast<PortIndex>(rng.Below(3)), 1 + rng.Below(3),
+                          64 + static_cast<int64_t>(rng.Below(3'000))});
+      } else {
+        comparison.ReleaseOne(rng);
+      }
+    }
+    comparison.ReleaseAll(rng);
+    if (testing::Test::HasFailure()) break;
+  }
+  return tally;
+}
+
+TEST(SharedMemoryTest, PrivateBuffersFollowTheirRules) {
+  const Tally tally = CompareOverTraces(Model::kPrivate);
+  EXPECT_GT(tally.Of(DropReason::kTail), 100);
+  EXPECT_GT(tally.Of(DropReason::kHeadroom), 100);
+  EXPECT_EQ(tally.Of(DropReason::kThreshold) + tally.Of(DropReason::kIngress), 0);
+  EXPECT_GT(tally.pauses, 1'000);
+}
+
+TEST(SharedMemoryTest, TheDynamicThresholdFollowsItsRules) {
+  const Tally tally = CompareOverTraces(Model::kDynamic);
+  EXPECT_GT(tally.Of(DropReason::kThreshold), 100);
+  EXPECT_GT(tally.Of(DropReason::kHeadroom), 100);
+  EXPECT_EQ(tally.Of(DropReason::kTail) + tally.Of(DropReason::kIngress), 0);
+}
+
+TEST(SharedMemoryTest, HpccsMmuFollowsItsRules) {
+  const Tally tally = CompareOverTraces(Model::kHpcc);
+  EXPECT_GT(tally.Of(DropReason::kIngress), 100);
+  EXPECT_GT(tally.Of(DropReason::kHeadroom), 100);
+  EXPECT_EQ(tally.Of(DropReason::kTail) + tally.Of(DropReason::kThreshold), 0);
+  EXPECT_GT(tally.beyond_published, 0);
+}
+
+TEST(SharedMemoryTest, BroadcomsMmuFollowsItsRules) {
+  const Tally tally = CompareOverTraces(Model::kBroadcom);
+  EXPECT_GT(tally.Of(DropReason::kThreshold), 100);
+  EXPECT_GT(tally.Of(DropReason::kIngress), 100);
+  EXPECT_GT(tally.Of(DropReason::kHeadroom), 100);
+  EXPECT_EQ(tally.Of(DropReason::kTail), 0);
+  EXPECT_GT(tally.beyond_published, 0);
+}
+
+// --- In a switch: releases, pauses and resumes at their times ---
+
+SwitchPlan RandomPlan(Model model, Rng& rng) {
+  const Rig rig = RandomRig(model, rng);
+  SwitchPlan plan;
+  plan.shares = rig.ports;
+  plan.queueing.memory = rig.settings;
+  plan.queueing.eager = true;  // Others take no pause frames.
+  plan.queueing.pause = {.response = rng.Below(2) == 0 ? Duration{0} : 200_ns,
+                         .scan_all = rng.Below(2) == 0};
+  plan.queues = {.classes = 0b1111, .scheduler = Scheduler::kRoundRobin, .marking = {}};
+  for (size_t p = 0; p < 3; ++p) {
+    plan.ports.push_back({.rate = p == 2 ? 7_Gbps : 10_Gbps, .delay = 1_us, .wire_overhead = 20_B});
+  }
+  return plan;
+}
+
+void ExpectSame(SwitchBench& bench, EventSwitch& reference) {
+  for (size_t r = 0; r < kDropReasons; ++r) {
+    ASSERT_EQ(bench.node().drops(static_cast<DropReason>(r)), reference.drops[r]);
+  }
+  ASSERT_EQ(bench.node().queued()->frames_sent(), reference.frames_sent);
+  for (PortIndex p = 0; p < 3; ++p) {
+    const std::vector<EventPort::Sent>& sent = reference.ports()[p].sent;
+    ASSERT_EQ(bench.received(p).size(), sent.size());
+    for (size_t i = 0; i < sent.size(); ++i) {
+      const Packet& packet = bench.received(p)[i];
+      ASSERT_EQ(packet.arrival, sent[i].departure + 1_us);
+      ASSERT_EQ(packet.kind, sent[i].packet.kind);
+      ASSERT_EQ(packet.seq, sent[i].packet.seq);
+      if (packet.kind != PacketKind::kPause) continue;
+      ASSERT_EQ(packet.pause.stop, sent[i].packet.pause.stop);
+      ASSERT_EQ(packet.pause.classes, sent[i].packet.pause.classes);
+    }
+  }
+}
+
+// The peers do not obey, so that headroom runs out as well.
+TEST(SharedMemoryTest, SwitchesAdmitReleasePauseAndResumeAsIfEverythingWereAnEvent) {
+  int64_t frames = 0;
+  int64_t drops = 0;
+  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+      SCOPED_TRACE(fmt::format("model {}, seed {}", static_cast<int>(model), seed));
+      Rng rng = Rng::Stream(seed, "test", 7);
+      const SwitchPlan plan = RandomPlan(model, rng);
+      std::vector<Offer> offers = RandomTrace(
+          {.ports = 3, .pausable = 0b1110, .on_grid = seed % 2 == 0, .load = 4, .packets = 500},
+          rng);
+      SwitchBench bench(plan, seed % 3 == 0 ? 90_ns : 1_us);
+      bench.Run(offers);
+      SortOffers(offers);
+      EventSwitch reference(plan);
+      reference.Run(offers);
+      ExpectSame(bench, reference);
+      if (HasFatalFailure()) return;
+      const bool shared = bench.node().queued()->memory() != nullptr;
+      EXPECT_EQ(shared ? bench.node().queued()->memory()->used() : 0, 0);
+      frames += reference.frames_sent;
+      drops += std::accumulate(reference.drops.begin(), reference.drops.end(), int64_t{0});
+    }
+  }
+  EXPECT_GT(frames, 1'000);
+  EXPECT_GT(drops, 1'000);
+}
+
+// --- The dynamic threshold (specification S5) ---
+
+constexpr int64_t kFrame = 1'500;
+constexpr int64_t kMemory = 9'000'000;
+
+// Offers a frame to each of `queues` outputs in turn, `rounds` times.
+void OfferInTurn(SharedMemory& memory, size_t queues, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    for (PortIndex out = 0; out < queues; ++out) memory.Admit(0, out, 1, kFrame, 0, kFrame);
+  }
+}
+
+SharedMemory DynamicMemory(double alpha) {
+  return {{.model = Model::kDynamic, .size = kMemory, .alpha = alpha},
+          std::vector<SharedMemory::Port>(16, {.buffer = 0})};
+}
+
+// What n queues hold together is n alpha B / (1 + n alpha), so each has alpha B / (1 + n alpha).
+TEST(SharedMemoryTest, DynamicThresholdsSettleWhereTheyShould) {
+  struct Case {
+    double alpha;
+    size_t queues;
+    int64_t each;
+  };
+  for (const Case& c : {Case{1, 1, 4'500'000}, Case{1, 4, 1'800'000}, Case{1, 16, 529'411},
+                        Case{0.125, 4, 750'000}, Case{8, 1, 8'000'000}}) {
+    SCOPED_TRACE(fmt::format("alpha {}, {} queues", c.alpha, c.queues));
+    SharedMemory memory = DynamicMemory(c.alpha);
+    OfferInTurn(memory, c.queues, 7'000);
+    const int64_t queues = static_cast<int64_t>(c.queues);
+    EXPECT_NEAR(static_cast<double>(memory.used() / queues), static_cast<double>(c.each), kFrame);
+    // Twice as much comes as leaves.
+    for (int i = 0; i < 1'000; ++i) {
+      for (PortIndex out = 0; out < c.queues; ++out) memory.Release(0, out, 1, kFrame);
+      OfferInTurn(memory, c.queues, 2);
+      ASSERT_NEAR(static_cast<double>(memory.used() / queues), static_cast<double>(c.each), kFrame);
+    }
+  }
+}
+
+// The same in a switch: each of n ports is offered twice its rate, by two peers.
+TEST(SharedMemoryTest, OverloadedPortsSettleAtTheDynamicThreshold) {
+  for (const size_t overloaded : {size_t{1}, size_t{4}}) {
+    SCOPED_TRACE(overloaded);
+    SwitchPlan plan;
+    plan.ports.resize(overloaded + 2, {.rate = 10_Gbps, .delay = 1_us, .wire_overhead = 0_B});
+    plan.shares.resize(overloaded + 2, {.buffer = 0});
+    plan.queues = {.classes = 0b10, .marking = {}};
+    plan.queueing.memory = {.model = Model::kDynamic, .size = 900'000, .alpha = 1};
+    const int64_t each = 900'000 / (1 + static_cast<int64_t>(overloaded));
+    const Duration tx = 1'200_ns;
+    std::vector<Offer> offers;
+    for (int64_t i = 0; i < 1'500; ++i) {
+      for (size_t out = 0; out < overloaded; ++out) {
+        for (size_t sender = 0; sender < 2; ++sender) {
+          Packet packet = PacketOf(kFrame, 1, static_cast<HostId>(out));
+          const Duration at = 1_us + tx * i + 37_ns * static_cast<int64_t>(2 * out + sender);
+          offers.push_back({Time{} + at, static_cast<PortIndex>(overloaded + sender), packet});
+        }
+      }
+    }
+    std::vector<SwitchBench::Action> samples;
+    int64_t samples_taken = 0;
+    for (int64_t i = 1'000; i < 1'500; ++i) {
+      samples.emplace_back(Time{} + 1_us + tx * i + 700_ns, [&](Switch& node, Time now) {
+        for (PortIndex out = 0; out < overloaded; ++out) {
+          EXPECT_NEAR(static_cast<double>((*node.queued())[out].Length(now)),
+                      static_cast<double>(each), kFrame);
+          ++samples_taken;
+        }
+      });
+    }
+    SwitchBench bench(plan);
+    bench.Run(offers, samples);
+    EXPECT_EQ(samples_taken, 500 * static_cast<int64_t>(overloaded));
+    EXPECT_GT(bench.node().drops(DropReason::kThreshold), 100);
+  }
+}
+
+// --- Control ---
+
+TEST(SharedMemoryTest, ControlIsNeitherChargedNorRefused) {
+  for (const Model model : {Model::kPrivate, Model::kDynamic, Model::kHpcc, Model::kBroadcom}) {
+    SharedMemory memory({.model = model, .size = 200'000, .mtu = 1'000},
+                        {{.buffer = 2'000}, {.buffer = 2'000}});
+    while (!memory.Admit(0, 1, 1, 1'000, memory.used(), 1'000)) continue;
+    const int64_t full = memory.used();
+    for (int i = 0; i < 1'000; ++i) EXPECT_FALSE(memory.Admit(0, 1, 0, 1'000, full, 1'000));
+    EXPECT_EQ(memory.used(), full);
+    memory.Release(0, 1, 0, 1'000);
+    memory.CheckBooks();
+  }
+}
+
+TEST(SharedMemoryTest, AReleaseOfWhatWasNotChargedIsNoticed) {
+  SharedMemory memory = DynamicMemory(1);
+  memory.Admit(0, 1, 1, 1'000, 0, 1'000);
+  EXPECT_EXIT(memory.Release(0, 2, 1, 1'000), testing::ExitedWithCode(kExitBrokenInvariant),
+              "output 2 has -1000");
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/support/event_switch.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace heddle {
+namespace {
+
+__extension__ using Wide = __int128;
+
+}  // namespace
+
+void SortOffers(std::vector<Offer>& offers) {
+  std::ranges::stable_sort(offers, [](const Offer& a, const Offer& b) {
+    return std::tie(a.at, a.in) < std::tie(b.at, b.in);
+  });
+}
+
+// --- A port ---
+
+void EventPort::Enqueue(const Packet& packet, PortIndex in, Time now) {
+  const size_t cls = packet.priority;
+  const bool sends = sending_ && end() > now;
+  if (cls == 0 && !sends && queues_[0].empty()) rested_ = true;
+  queues_[cls].push_back({packet, in});
+  ++queues_[cls].back().packet.hops;
+  if (cls == 0 || rule_.marking.at_dequeue || !packet.Has(Packet::kEct)) return;
+  if (Length(cls) > rule_.marking.above) queues_[cls].back().packet.Set(Packet::kCe);
+}
+
+void EventPort::SetPaused(uint8_t classes, bool stop, Time now) {
+  paused_ = stop ? paused_ | classes : paused_ & ~unsigned{classes};
+  const bool sends = sending_ && end() > now;
+  if (!sends && !CanSendData() && queues_[0].empty()) rested_ = true;
+}
+
+std::optional<EventPort::Queued> EventPort::Complete(Time now) {
+  if (end() != now) return std::nullopt;
+  const std::optional<Queued> done = std::exchange(sending_, std::nullopt);
+  if (!CanSendData() && queues_[0].empty()) rested_ = true;
+  return done;
+}
+
+void EventPort::Serve(Time now) {
+  if (sending_) return;
+  const std::optional<size_t> cls = Pick();
+  if (!cls) return;
+  Queued next = queues_[*cls].front();
+  queues_[*cls].pop_front();
+  const bool marks = *cls != 0 && rule_.marking.at_dequeue && next.packet.Has(Packet::kEct);
+  if (marks && Length(*cls) > rule_.marking.above) next.packet.Set(Packet::kCe);
+  if (rested_) {
+    busy_since_ = now;
+    bits_ = 0;
+  }
+  rested_ = false;
+  bits_ += WireBits(next.packet);
+  sent.push_back({now, After(bits_), next.packet});
+  sending_ = next;
+}
+
+Time EventPort::After(int64_t bits) const {
+  const Wide ps =
+      (Wide{bits} * kPicosecondsPerSecond + settings_.rate.bps - 1) / settings_.rate.bps;
+  return busy_since_ + Duration{static_cast<int64_t>(ps)};
+}
+
+bool EventPort::CanSendData() const {
+  for (size_t cls = 1; cls < kClasses; ++cls) {
+    if (MayGo(cls)) return true;
+  }
+  return false;
+}
+
+std::optional<size_t> EventPort::Pick() {
+  if (!queues_[0].empty()) return 0;
+  if (!CanSendData()) return std::nullopt;
+  switch (rule_.scheduler) {
+    case Scheduler::kStrict:
+      for (size_t cls = 1;; ++cls) {
+        if (MayGo(cls)) return cls;
+      }
+    case Scheduler::kRoundRobin:
+      return turn_ = *PickInTurn();
+    case Scheduler::kDeficit:
+      return PickByDeficit();
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> EventPort::PickInTurn() const {
+  for (size_t step = 1; step < kClasses; ++step) {
+    const size_t cls = 1 + (turn_ + step + kClasses - 2) % (kClasses - 1);
+    if (MayGo(cls)) return cls;
+  }
+  return MayGo(turn_) ? std::optional(turn_) : std::nullopt;
+}
+
+// Visits class after class, empty ones too; each may send what its deficit allows.
+std::optional<size_t> EventPort::PickByDeficit() {
+  for (;;) {
+    if (turn_ != 0 && MayGo(turn_)) {
+      const int64_t bytes = queues_[turn_].front().packet.bytes;
+      if (bytes <= deficit_[turn_]) {
+        deficit_[turn_] -= bytes;
+        if (queues_[turn_].size() == 1) deficit_[turn_] = 0;
+        return turn_;
+      }
+    }
+    turn_ = turn_ + 1 == kClasses ? 1 : turn_ + 1;
+    if (MayGo(turn_)) deficit_[turn_] += rule_.quantum[turn_];
+  }
+}
+
+int64_t EventPort::Length(size_t cls) const {
+  int64_t length = 0;
+  for (const Queued& queued : queues_[cls]) length += SizeOf(queued.packet);
+  if (sending_ && sending_->packet.priority == cls) length += SizeOf(sending_->packet);
+  return length;
+}
+
+int64_t EventPort::Length() const {
+  int64_t length = 0;
+  for (size_t cls = 1; cls < kClasses; ++cls) length += Length(cls);
+  return length;
+}
+
+int64_t EventPort::QueuedPackets() const {
+  int64_t packets = sending_ ? 1 : 0;
+  for (const auto& queue : queues_) packets += static_cast<int64_t>(queue.size());
+  return packets;
+}
+
+Duration EventPort::Wait(Time now) const {
+  int64_t bits = 0;
+  for (const auto& queue : queues_) {
+    for (const Queued& queued : queue) bits += WireBits(queued.packet);
+  }
+  if (!rested_ && (sending_ || bits > 0)) return After(bits_ + bits) - now;
+  const Wide ps =
+      (Wide{bits} * kPicosecondsPerSecond + settings_.rate.bps - 1) / settings_.rate.bps;
+  return {static_cast<int64_t>(ps)};
+}
+
+// --- The switch ---
+
+EventSwitch::EventSwitch(const SwitchPlan& plan)
+    : plan_(plan), memory_(plan.queueing.memory, plan.shares), pausing_(plan.ports.size()) {
+  for (const PortSettings& port : plan.ports) ports_.emplace_back(port, plan.queues);
+}
+
+void EventSwitch::Run(const std::vector<Offer>& sorted) {
+  size_t next = 0;
+  for (;;) {
+    Time now = next < sorted.size() ? sorted[next].at : kNever;
+    if (!effects_.empty()) now = std::min(now, effects_.begin()->first);
+    for (const EventPort& port : ports_) now = std::min(now, port.end());
+    if (now == kNever) return;
+    Complete(now);
+    for (; next < sorted.size() && sorted[next].at == now; ++next) Arrive(sorted[next]);
+    for (; !effects_.empty() && effects_.begin()->first == now; effects_.erase(effects_.begin())) {
+      const auto& [port, frame] = effects_.begin()->second;
+      ports_[port].SetPaused(frame.pause.classes, frame.pause.stop, now);
+    }
+    for (EventPort& port : ports_) port.Serve(now);
+  }
+}
+
+void EventSwitch::Complete(Time now) {
+  for (size_t out = 0; out < ports_.size(); ++out) {
+    const std::optional<EventPort::Queued> done = ports_[out].Complete(now);
+    if (!done || done->packet.priority == 0) continue;
+    memory_.Release(done->in, static_cast<PortIndex>(out), done->packet.priority,
+                    done->packet.bytes);
+    if (!plan_.queueing.pause.scan_all) {
+      TryResume(done->in, done->packet.priority, now);
+      continue;
+    }
+    for (size_t in = 0; in < ports_.size(); ++in) {
+      for (size_t cls = 1; cls < kClasses; ++cls) TryResume(static_cast<PortIndex>(in), cls, now);
+    }
+  }
+}
+
+void EventSwitch::Arrive(const Offer& offer) {
+  const Packet& packet = offer.packet;
+  if (packet.kind == PacketKind::kPause) {
+    if (plan_.queueing.pause.response > Duration{0}) {
+      effects_.emplace(offer.at + plan_.queueing.pause.response, Effect(offer.in, packet));
+    } else {
+      ports_[offer.in].SetPaused(packet.pause.classes, packet.pause.stop, offer.at);
+    }
+    return;
+  }
+  EventPort& port = ports_[packet.dst];
+  const size_t cls = packet.priority;
+  if (cls == 0) return port.Enqueue(packet, offer.in, offer.at);
+  const auto refused =
+      memory_.Admit(offer.in, packet.dst, cls, packet.bytes, port.Length(), port.SizeOf(packet));
+  if (refused) {
+    ++drops[static_cast<size_t>(*refused)];
+    return;
+  }
+  port.Enqueue(packet, offer.in, offer.at);
+  if (memory_.IsLossless(cls) && !pausing_[offer.in][cls] && memory_.MustPause(offer.in, cls)) {
+    Tell(offer.in, cls, true, offer.at);
+  }
+}
+
+void EventSwitch::TryResume(PortIndex in, size_t cls, Time now) {
+  if (pausing_[in][cls] && memory_.MayResume(in, cls)) Tell(in, cls, false, now);
+}
+
+void EventSwitch::Tell(PortIndex in, size_t cls, bool stop, Time now) {
+  pausing_[in][cls] = stop;
+  ++frames_sent;
+  Packet frame;
+  frame.kind = PacketKind::kPause;
+  frame.bytes = plan_.queueing.pause.frame_bytes;
+  frame.pause = {static_cast<uint8_t>(1u << cls), stop};
+  ports_[in].Enqueue(frame, in, now);
+}
+
+}  // namespace heddle

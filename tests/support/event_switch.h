@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A switch with queues, written down as its rules are: every end of a transmission, arrival, pause
+// and service decision is an event, handled in the order of time, and nothing is kept that can be
+// counted again. Slow, and without anything of fabric/ but its settings: a reference.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "fabric/fifo_port.h"
+#include "fabric/queued_ports.h"
+#include "tests/support/literal_memory.h"
+
+namespace heddle {
+
+struct SwitchPlan {
+  std::vector<PortSettings> ports;
+  QueueSettings queues;
+  Queueing queueing;
+  std::vector<SharedMemory::Port> shares;  // By port.
+};
+
+// Received whole at `at` through `in`; leaves through packet.dst. A kPause is for the port itself.
+struct Offer {
+  Time at;
+  PortIndex in;
+  Packet packet;
+};
+
+// By time, then in-port, otherwise as they are.
+void SortOffers(std::vector<Offer>& offers);
+
+// One egress port: class 0 first, the others as the scheduler says; marks by a step.
+class EventPort {
+ public:
+  struct Queued {
+    Packet packet;
+    PortIndex in;
+  };
+  struct Sent {
+    Time start;
+    Time departure;
+    Packet packet;
+  };
+
+  EventPort(const PortSettings& settings, const QueueSettings& queues)
+      : settings_(settings), rule_(queues) {}
+
+  std::vector<Sent> sent;  // In the order of departure; the last may not have left yet.
+
+  void Enqueue(const Packet& packet, PortIndex in, Time now);
+  void SetPaused(uint8_t classes, bool stop, Time now);
+
+  // The packet whose transmission ends at `now`, if one does.
+  std::optional<Queued> Complete(Time now);
+  // Starts the next packet if the port is free and has one that may go.
+  void Serve(Time now);
+
+  Time end() const { return sending_ ? sent.back().departure : kNever; }
+  int64_t SizeOf(const Packet& packet) const {
+    return settings_.count_packets ? 1 : int64_t{packet.bytes};
+  }
+  // In the unit of the buffer, with the packet being sent; of all classes but 0.
+  int64_t Length(size_t cls) const;
+  int64_t Length() const;
+  int64_t QueuedPackets() const;
+  // Until all that is queued would have left.
+  Duration Wait(Time now) const;
+
+ private:
+  bool CanSendData() const;
+  std::optional<size_t> Pick();
+  std::optional<size_t> PickInTurn() const;
+  std::optional<size_t> PickByDeficit();
+  bool MayGo(size_t cls) const { return !queues_[cls].empty() && (paused_ >> cls & 1) == 0; }
+  Time After(int64_t bits) const;  // That many bits of this busy period.
+  int64_t WireBits(const Packet& packet) const {
+    return (packet.bytes + settings_.wire_overhead.count) * 8;
+  }
+
+  const PortSettings settings_;
+  const QueueSettings rule_;
+  std::array<std::deque<Queued>, kClasses> queues_;
+  std::array<int64_t, kClasses> deficit_ = {};
+  size_t turn_ = 0;
+  unsigned paused_ = 0;
+  std::optional<Queued> sending_;
+  // A busy period sends its n-th bit at the exact time, rounded up. It ends when the port has
+  // nothing to send, and before a packet of class 0 that finds it at rest.
+  bool rested_ = true;
+  Time busy_since_;
+  int64_t bits_ = 0;
+};
+
+class EventSwitch {
+ public:
+  explicit EventSwitch(const SwitchPlan& plan);
+
+  void Run(const std::vector<Offer>& sorted);
+
+  std::vector<EventPort>& ports() { return ports_; }
+  std::array<int64_t, kDropReasons> drops = {};
+  int64_t frames_sent = 0;
+  LiteralMemory& memory() { return memory_; }
+
+ private:
+  using Effect = std::pair<PortIndex, Packet>;
+
+  void Complete(Time now);
+  void Arrive(const Offer& offer);
+  void Tell(PortIndex in, size_t cls, bool stop, Time now);
+  void TryResume(PortIndex in, size_t cls, Time now);
+
+  const SwitchPlan plan_;
+  std::vector<EventPort> ports_;
+  LiteralMemory memory_;
+  std::vector<std::array<bool, kClasses>> pausing_;
+  std::multimap<Time, Effect> effects_;  // In the order of arrival.
+};
+
+}  // namespace heddle
