@@ -76,8 +76,9 @@ std::vector<bool> PortsOf(const std::set<size_t>& links, uint32_t s, const std::
                           const Graph& graph, Diagnostics& diagnostics) {
   const Adjacency adjacency(graph);
   std::vector<bool> chosen;
-  for (const Adjacency::Port& port : adjacency.Of(static_cast<uint32_t>(graph.hosts) + s))
+  for (const Adjacency::Port& port : adjacency.Of(static_cast<uint32_t>(graph.hosts) + s)) {
     chosen.push_back(links.contains(port.link));
+  }
   if (std::ranges::find(chosen, true) == chosen.end()) {
     diagnostics.ErrorAt(key, fmt::format("none of these leads to {}, so no packet comes in there "
                                          "over one; name links of that switch",
