@@ -322,6 +322,8 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   experiment.mean_links = routing.MeanLinks();
   if (diagnostics.IsSound("schedule")) {
     experiment.events = Resolve(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
+    experiment.faults =
+        ResolveFaults(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
   PrepareWorkloads(experiment, diagnostics);

@@ -75,7 +75,8 @@ struct Experiment {
   std::vector<std::pair<std::string, std::string>> axes;  // Key and value of each choice.
   ExperimentSettings settings;
   Graph graph;
-  std::vector<LinkEvent> events;    // What happens to its links.
+  std::vector<LinkEvent> events;    // What happens to its links,
+  std::vector<SwitchEvent> faults;  // and to its switches.
   Stage stage;                      // What workloads were prepared for.
   std::vector<Forecast> forecasts;  // By workload.
   std::vector<UdpSource> background;

@@ -87,6 +87,7 @@ Network::Network(const NetworkPlan& plan)
 // A leaf and its hosts are a group: the links inside may be short.
 void Network::MakeNodes() {
   const Graph& graph = *plan_.graph;
+  const std::vector<bool> faulty = FaultyVertices();
   for (size_t s = 0; s < graph.switches.size(); ++s) engine_.AddGroup();
   for (size_t h = 0; h < graph.hosts; ++h) {
     const HostId id = static_cast<HostId>(h);
@@ -94,6 +95,9 @@ void Network::MakeNodes() {
     hosts_.push_back(std::make_unique<Host>(id, std::move(policy)));
     host_nodes_.push_back(hosts_.back().get());
     engine_.Add(*hosts_.back(), routing_.LeafOf(id));
+    if (!faulty[h]) continue;
+    const uint32_t link = routing_.adjacency().Of(id).front().link;
+    hosts_[h]->SetLoss(std::make_unique<RandomLoss>(LossOf(id, link)));
   }
   const auto is_pinned = [](const UdpSource& source) { return source.path != kNoPath; };
   const bool pins = std::ranges::any_of(plan_.background, is_pinned);
@@ -103,10 +107,43 @@ void Network::MakeNodes() {
     std::unique_ptr<SwitchPolicy> policy = plan_.switch_policy(id);
     switch_policies_.push_back(policy.get());
     if (pins) policy = std::make_unique<FollowPins>(std::move(policy));
+    faults_.push_back(nullptr);
+    if (faulty[graph.hosts + s]) policy = WithFaults(id, std::move(policy));
     switches_.push_back(
         std::make_unique<Switch>(id, graph.switches[s].tier, ports, std::move(policy)));
     engine_.Add(*switches_.back(), id);
   }
+}
+
+// Those at which the schedule ever loses a packet.
+std::vector<bool> Network::FaultyVertices() const {
+  const Graph& graph = *plan_.graph;
+  std::vector<bool> faulty(graph.vertices(), false);
+  for (const LinkEvent& event : plan_.events) {
+    if (!event.loss) continue;
+    faulty[graph.links[event.link].a] = faulty[graph.links[event.link].b] = true;
+  }
+  for (const SwitchEvent& event : plan_.faults) faulty[graph.hosts + event.index] = true;
+  return faulty;
+}
+
+std::unique_ptr<SwitchPolicy> Network::WithFaults(SwitchId id,
+                                                  std::unique_ptr<SwitchPolicy> policy) {
+  const uint32_t vertex = static_cast<uint32_t>(plan_.graph->hosts) + id;
+  std::vector<RandomLoss> links;
+  for (const Adjacency::Port& port : routing_.adjacency().Of(vertex)) {
+    links.push_back(LossOf(vertex, port.link));
+  }
+  auto faults = std::make_unique<SwitchFaults>(
+      std::move(policy), std::move(links), RandomLoss(Rng::Stream(plan_.seed, "switch drop", id)));
+  faults_[id] = faults.get();
+  return faults;
+}
+
+// Each direction of a link draws for itself.
+RandomLoss Network::LossOf(uint32_t receiver, uint32_t link) const {
+  const uint64_t back = plan_.graph->links[link].a == receiver ? 1 : 0;
+  return RandomLoss(Rng::Stream(plan_.seed, "link loss", uint64_t{link} * 2 + back));
 }
 
 void Network::MakeBackground() {
@@ -144,11 +181,14 @@ void Network::MakeController() {
   if (plan_.controller) controller_ = plan_.controller(fabric_);
 }
 
-Time Network::NextChange() const { return std::min({NextEvent(), NextReroute(), NextControl()}); }
+Time Network::NextChange() const {
+  return std::min({NextEvent(), NextFault(), NextReroute(), NextControl()});
+}
 
 void Network::Change(Time now) {
   if (NextEvent() <= now) engine_.DeliverMail();
   for (; NextEvent() <= now; ++next_event_) Apply(plan_.events[next_event_], now);
+  for (; NextFault() <= now; ++next_fault_) Apply(plan_.faults[next_fault_]);
   if (NextReroute() <= now) {
     reroutes_.pop_front();
     Reroute();
@@ -162,6 +202,11 @@ void Network::Change(Time now) {
 // Routes stay as they are until Reroute().
 void Network::Apply(const LinkEvent& event, Time now) {
   Graph::Link& link = live_.links[event.link];
+  if (event.loss) {
+    SetLoss(link.a, event.link, *event.loss);
+    SetLoss(link.b, event.link, *event.loss);
+    if (!event.up && !event.rate && !event.delay) return;
+  }
   const bool was_up = link.up;
   link.up = event.up.value_or(link.up);
   for (Channel* channel : {&link.a_to_b, &link.b_to_a}) {
@@ -173,6 +218,24 @@ void Network::Apply(const LinkEvent& event, Time now) {
   if (!event.up) return;
   const Time due = now + plan_.convergence;
   if (reroutes_.empty() || reroutes_.back() != due) reroutes_.push_back(due);
+}
+
+void Network::Apply(const SwitchEvent& event) {
+  SwitchFaults& faults = *faults_[event.index];
+  if (event.drop) faults.drops().Set(*event.drop);
+  if (event.blackhole) faults.Open(*event.blackhole);
+}
+
+// One direction: of what arrives at `receiver`.
+void Network::SetLoss(uint32_t receiver, uint32_t link, double probability) {
+  if (live_.IsHost(receiver)) return hosts_[receiver]->loss()->Set(probability);
+  faults_[receiver - live_.hosts]->link(PortOf(receiver, link)).Set(probability);
+}
+
+PortIndex Network::PortOf(uint32_t vertex, uint32_t link) const {
+  const std::vector<Adjacency::Port>& ports = routing_.adjacency().Of(vertex);
+  return static_cast<PortIndex>(std::ranges::find(ports, link, &Adjacency::Port::link) -
+                                ports.begin());
 }
 
 // One direction: the port of `vertex`.
@@ -187,9 +250,7 @@ void Network::SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bo
     return;
   }
   Switch& s = *switches_[vertex - live_.hosts];
-  const std::vector<Adjacency::Port>& ports = routing_.adjacency().Of(vertex);
-  const PortIndex port = static_cast<PortIndex>(
-      std::ranges::find(ports, link, &Adjacency::Port::link) - ports.begin());
+  const PortIndex port = PortOf(vertex, link);
   s.SetChannel(port, now, channel.rate, channel.delay);
   if (was_up && !up) s.TakeDown(port, now);
   if (!was_up && up) s.BringUp(port);
@@ -290,6 +351,7 @@ PacketCounts Network::CountPackets() const {
     counts.datagrams_received += host->datagrams_received();
     counts.received += host->received();
     counts.dropped[static_cast<size_t>(DropReason::kLinkDown)] += host->nic().dropped_down();
+    counts.dropped[static_cast<size_t>(DropReason::kCorrupt)] += host->damaged();
   }
   for (const std::unique_ptr<Switch>& s : switches_) {
     counts.control_sent += s->control_sent();

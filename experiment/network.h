@@ -17,6 +17,7 @@
 #include "fabric/controller.h"
 #include "fabric/host.h"
 #include "fabric/switch.h"
+#include "fabric/switch_faults.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
 #include "topo/queue_plan.h"
@@ -37,8 +38,9 @@ struct NetworkPlan {
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
   std::span<const UdpSource> background = {};  // By id.
   std::span<const LinkEvent> events = {};      // In the order of time.
+  std::span<const SwitchEvent> faults = {};    // Likewise.
   Duration convergence{0};                     // From a failure or repair to new routes.
-  uint64_t seed = 1;                           // Of random marks.
+  uint64_t seed = 1;                           // Of random marks and losses.
   // Which ports do the work. Others than the cheapest that are exact are for comparison: they give
   // the same results.
   enum class Ports { kCheapest, kQueued, kEager };
@@ -123,13 +125,22 @@ class Network {
   void MakeQueues();
   void MakeBackground();
   Udp& UdpOf(HostId host);
+  std::vector<bool> FaultyVertices() const;
+  std::unique_ptr<SwitchPolicy> WithFaults(SwitchId id, std::unique_ptr<SwitchPolicy> policy);
+  RandomLoss LossOf(uint32_t receiver, uint32_t link) const;
   void MakeController();
   Time NextEvent() const {
     return next_event_ < plan_.events.size() ? plan_.events[next_event_].at : kNever;
   }
+  Time NextFault() const {
+    return next_fault_ < plan_.faults.size() ? plan_.faults[next_fault_].at : kNever;
+  }
   Time NextReroute() const { return reroutes_.empty() ? kNever : reroutes_.front(); }
   Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
   void Apply(const LinkEvent& event, Time now);
+  void Apply(const SwitchEvent& event);
+  void SetLoss(uint32_t receiver, uint32_t link, double probability);
+  PortIndex PortOf(uint32_t vertex, uint32_t link) const;
   void Reroute();
   Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;
@@ -146,12 +157,14 @@ class Network {
   std::unique_ptr<PathTable> paths_;
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;
+  size_t next_fault_ = 0;
   std::deque<Time> reroutes_;  // When they are due.
   Duration close_delay_;
   std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<SwitchFaults*> faults_;      // By switch; null if it never loses a packet.
   std::vector<std::unique_ptr<Udp>> udp_;  // Of hosts that take part in the background.
   std::vector<Udp*> udp_of_host_;          // Null for the others; empty without a background.
   std::vector<Node*> host_nodes_;

@@ -280,6 +280,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
       .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
       .background = experiment.background,
       .events = experiment.events,
+      .faults = experiment.faults,
       .convergence = settings.routing.convergence,
       .seed = seed,
       .ports = options.ports,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "fabric/letters.h"
 
 namespace heddle {
 
@@ -61,6 +62,8 @@ void Host::Run(const Window& window) {
 }
 
 void Host::Receive(const Packet& packet) {
+  if (loss_ != nullptr && IsDamaged(packet)) [[unlikely]]
+    return;
   ++received_;
   if (packet.kind == PacketKind::kPause) [[unlikely]]
     return OnPause(packet);
@@ -68,6 +71,15 @@ void Host::Receive(const Packet& packet) {
   if (packet.kind >= PacketKind::kControl) return ReceiveApart(packet);
   if (packet.kind == PacketKind::kData && Wants(HostPolicy::kData)) policy_->OnData(view_, packet);
   transport_->OnPacket(packet);
+}
+
+bool Host::IsDamaged(const Packet& packet) {
+  if (packet.kind == PacketKind::kPause || !loss_->Strikes()) return false;
+  ++damaged_;
+  if (packet.kind == PacketKind::kData) {
+    Tell(packet.src, kDropNotice, DropNotice{packet.flow, packet.data.tx_id, now_}, kNever);
+  }
+  return true;
 }
 
 // What is no packet of a flow.

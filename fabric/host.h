@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/node.h"
@@ -21,6 +22,7 @@
 #include "fabric/host_policy.h"
 #include "fabric/paths.h"
 #include "fabric/pause_meter.h"
+#include "fabric/random_loss.h"
 #include "fabric/transport.h"
 
 namespace heddle {
@@ -45,6 +47,8 @@ class Host final : public Node {
   }
   // From the arrival of a pause frame to its effect.
   void SetPauseResponse(Duration response) { pause_response_ = response; }
+  // Its link damages packets on their way here, but for pause frames.
+  void SetLoss(std::unique_ptr<RandomLoss> loss) { loss_ = std::move(loss); }
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetPaths(const PathTable* paths) { paths_ = paths; }
   void SetLog(FlowLog* log) { log_ = log; }
@@ -58,6 +62,8 @@ class Host final : public Node {
 
   // The host's link goes down, when all mail has been read: what has not arrived is lost.
   void TakeDown(Time now);
+
+  RandomLoss* loss() { return loss_.get(); }  // Null unless it has been set.
 
   // --- Node ---
 
@@ -128,6 +134,7 @@ class Host final : public Node {
   int64_t datagrams_received() const { return datagrams_received_; }
   int64_t control_sent() const { return control_sent_; }
   int64_t received() const { return received_; }  // Packets of all kinds.
+  int64_t damaged() const { return damaged_; }    // Likewise, and not received.
   int64_t payload_received() const { return payload_received_; }
   int64_t pause_frames_received() const {
     return pauses_.counts().pauses + pauses_.counts().resumes;
@@ -170,6 +177,7 @@ class Host final : public Node {
   void SendDeferred();
   void ReportDrop(const Packet& packet, Time now);
   void Receive(const Packet& packet);
+  bool IsDamaged(const Packet& packet);
   void ReceiveApart(const Packet& packet);
   void OnPause(const Packet& frame);
   void Pause(unsigned classes, bool stop);
@@ -205,6 +213,8 @@ class Host final : public Node {
   int64_t received_ = 0;
   int64_t datagrams_received_ = 0;
   int64_t payload_received_ = 0;
+  int64_t damaged_ = 0;
+  std::unique_ptr<RandomLoss> loss_;
   PauseMeter pauses_;
 };
 

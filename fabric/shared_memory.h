@@ -33,10 +33,14 @@ enum class DropReason : uint8_t {
   kLoop,
   kNoRoute,
   kLinkDown,
+  kCorrupt,    // A link has damaged it.
+  kRandom,     // A faulty switch, by chance,
+  kBlackhole,  // or always, because of where it comes from or goes to.
 };
-inline constexpr size_t kDropReasons = 9;
+inline constexpr size_t kDropReasons = 12;
 inline constexpr const char* kDropReasonNames[kDropReasons] = {
-    "TAIL", "DT", "INGRESS", "HEADROOM", "WATCHDOG", "POLICY", "LOOP", "NOROUTE", "LINKDOWN"};
+    "TAIL", "DT",      "INGRESS",  "HEADROOM", "WATCHDOG", "POLICY",
+    "LOOP", "NOROUTE", "LINKDOWN", "CORRUPT",  "RANDOM",   "BLACKHOLE"};
 
 struct MemorySettings {
   enum class Model {

@@ -66,7 +66,7 @@ void Switch::Attach() { policy_->Attach(view_); }
 void Switch::End(const Packet& packet, const Decision& decision) {
   switch (decision.kind) {
     case Decision::Kind::kDiscard:
-      return Discard(packet, DropReason::kPolicy);
+      return Discard(packet, decision.reason);
     case Decision::Kind::kHold:
       ++held_;
       return;

@@ -16,6 +16,7 @@
 #include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
+#include "fabric/shared_memory.h"
 
 namespace heddle {
 
@@ -33,16 +34,19 @@ struct Decision {
   enum class Kind : uint8_t {
     kForward,  // It leaves through `port`.
     kConsume,  // It was for this switch's policy and ends here.
-    kDiscard,  // It is dropped, and counted as dropped by the policy.
+    kDiscard,  // It is dropped, and counted by `reason`.
     kHold,     // The policy has kept a copy, to Release() it later.
   };
   Kind kind;
+  DropReason reason;
   PortIndex port;
 
-  static Decision Forward(PortIndex port) { return {Kind::kForward, port}; }
-  static Decision Consume() { return {Kind::kConsume, 0}; }
-  static Decision Discard() { return {Kind::kDiscard, 0}; }
-  static Decision Hold() { return {Kind::kHold, 0}; }
+  static Decision Forward(PortIndex port) { return {Kind::kForward, DropReason::kPolicy, port}; }
+  static Decision Consume() { return {Kind::kConsume, DropReason::kPolicy, 0}; }
+  static Decision Discard(DropReason reason = DropReason::kPolicy) {
+    return {Kind::kDiscard, reason, 0};
+  }
+  static Decision Hold() { return {Kind::kHold, DropReason::kPolicy, 0}; }
 };
 
 // A policy's view of its switch, and what it may ask the switch to do.

@@ -145,7 +145,8 @@ class LinkFileReader {
     if (!a || !b || !rate || !delay || !error_rate) return;
     if (*error_rate > 0) {
       Fail(words[4].column,
-           "links that damage packets are not supported; the error rate must be 0");
+           "the error rate must be 0; for links that damage packets, set loss in an entry of "
+           "schedule");
       return;
     }
     const auto mistake = maker.AddLink(vertex_of_[*a], vertex_of_[*b], {*rate, *delay});

@@ -13,20 +13,29 @@
 namespace heddle {
 namespace {
 
-std::set<size_t> LinksOf(const ScheduledChange& change, Rng rng, const std::string& path,
-                         const Graph& graph, Diagnostics& diagnostics) {
-  LinkPicker picker(graph, path, diagnostics);
-  picker.PickNamed(change.links);
+// Indices into Graph::switches.
+std::vector<uint32_t> SwitchesOf(const ScheduledChange& change, const std::string& path,
+                                 const Graph& graph, Diagnostics& diagnostics) {
+  std::vector<uint32_t> switches;
   for (size_t i = 0; i < change.switches.size(); ++i) {
     const std::string& name = change.switches[i];
     const auto found = std::ranges::find(graph.switches, name, &Graph::SwitchVertex::name);
     if (found != graph.switches.end()) {
-      picker.PickAllOf(static_cast<uint32_t>(graph.hosts) +
-                       static_cast<uint32_t>(found - graph.switches.begin()));
+      switches.push_back(static_cast<uint32_t>(found - graph.switches.begin()));
     } else {
       diagnostics.ErrorAt(fmt::format("{}.switches[{}]", path, i),
                           fmt::format("no switch with links is called \"{}\"", name));
     }
+  }
+  return switches;
+}
+
+std::set<size_t> LinksOf(const ScheduledChange& change, Rng rng, const std::string& path,
+                         const Graph& graph, Diagnostics& diagnostics) {
+  LinkPicker picker(graph, path, diagnostics);
+  picker.PickNamed(change.links);
+  for (const uint32_t s : SwitchesOf(change, path, graph, diagnostics)) {
+    picker.PickAllOf(static_cast<uint32_t>(graph.hosts) + s);
   }
   picker.PickRandom(change.random_links, rng);
   return picker.picked();
@@ -47,13 +56,94 @@ void CheckNoBetter(const ScheduledChange& change, const Graph::Link& link, const
   if (change.delay && *change.delay < delay) refuse("delay", FormatQuantity(delay));
 }
 
+std::vector<bool> HostsOf(const std::vector<int64_t>& hosts, const std::string& key,
+                          const Graph& graph, Diagnostics& diagnostics) {
+  std::vector<bool> chosen(hosts.empty() ? 0 : graph.hosts, false);
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (hosts[i] < static_cast<int64_t>(graph.hosts)) {
+      chosen[static_cast<size_t>(hosts[i])] = true;
+    } else {
+      diagnostics.ErrorAt(
+          fmt::format("{}[{}]", key, i),
+          fmt::format("there is no host {}; hosts are 0 to {}", hosts[i], graph.hosts - 1));
+    }
+  }
+  return chosen;
+}
+
+// The ports of switch `s` that `links` lead to.
+std::vector<bool> PortsOf(const std::set<size_t>& links, uint32_t s, const std::string& key,
+                          const Graph& graph, Diagnostics& diagnostics) {
+  const Adjacency adjacency(graph);
+  std::vector<bool> chosen;
+  for (const Adjacency::Port& port : adjacency.Of(static_cast<uint32_t>(graph.hosts) + s)) {
+    chosen.push_back(links.contains(port.link));
+  }
+  if (std::ranges::find(chosen, true) == chosen.end()) {
+    diagnostics.ErrorAt(key, fmt::format("none of these leads to {}, so no packet comes in there "
+                                         "over one; name links of that switch",
+                                         graph.switches[s].name));
+  }
+  return chosen;
+}
+
+uint64_t OfAllHashes(double share) {
+  return static_cast<uint64_t>(share * static_cast<double>(Blackhole::kAll));
+}
+
+// Which packets, at whatever port they come in.
+Blackhole BlackholeOf(const BlackholeSettings& settings, uint64_t salt, const std::string& path,
+                      const Graph& graph, Diagnostics& diagnostics) {
+  return {.from = HostsOf(settings.from, path + ".from", graph, diagnostics),
+          .to = HostsOf(settings.to, path + ".to", graph, diagnostics),
+          .pairs = OfAllHashes(settings.share_of_pairs),
+          .salt = salt,
+          .hash_from = OfAllHashes(settings.hash_from),
+          .hash_to = OfAllHashes(settings.hash_to),
+          .until = settings.until ? Time{} + *settings.until : kNever};
+}
+
+// At each of `switches`.
+std::vector<Blackhole> BlackholesOf(const BlackholeSettings& settings, uint64_t salt,
+                                    const std::vector<uint32_t>& switches, const std::string& path,
+                                    const Graph& graph, Diagnostics& diagnostics) {
+  std::vector<Blackhole> all(switches.size(),
+                             BlackholeOf(settings, salt, path, graph, diagnostics));
+  LinkPicker picker(graph, path, diagnostics);
+  picker.PickNamed(settings.links);
+  if (picker.picked().empty()) return all;
+  for (size_t i = 0; i < switches.size(); ++i) {
+    all[i].in_ports = PortsOf(picker.picked(), switches[i], path + ".links", graph, diagnostics);
+  }
+  return all;
+}
+
 }  // namespace
+
+void BlackholeSettings::Declare(Fields& fields) {
+  fields.List("from", from, AtLeast<int64_t>(0), "Hosts that send them; all, if there are none.");
+  fields.List("to", to, AtLeast<int64_t>(0), "Hosts they go to, each from all of these; likewise.");
+  fields.Add("share_of_pairs", share_of_pairs, {.above = 0.0, .at_most = 1.0},
+             "The probability that such a pair of hosts is meant, drawn by the seed.");
+  fields.Add("hash_from", hash_from, Between(0.0, 1.0),
+             "The 5-tuple's hash, as a share of all its values, is at least this.");
+  fields.Add("hash_to", hash_to, Between(0.0, 1.0), "And below this.");
+  fields.List("links", links, {}, "Names of links they come in over; any, if there are none.");
+  fields.AddOr("forever", "until", until, {.above = Duration{0}, .at_most = 1'000'000_s},
+               "When it ends.");
+  fields.Require(hash_from < hash_to, "hash_to", "is not above hash_from; no packet is meant");
+  fields.Require(!until || is_set(), "until",
+                 "says when a blackhole ends, but no packet falls into it; set one of from, to, "
+                 "share_of_pairs, hash_from, hash_to, links, or drop: 1 for all");
+}
 
 void ScheduledChange::Declare(Fields& fields) {
   fields.Add("at", at, {.at_least = Duration{0}, .at_most = 1'000'000_s},
              "When, before all packets of that instant.", Fields::kRequired);
   fields.List("links", links, {}, "Names of links, of hosts or between switches; both ways.");
-  fields.List("switches", switches, {}, "Names of switches, all links of which are meant.");
+  fields.List(
+      "switches", switches, {},
+      "Names of switches: all links of these are meant; with drop and blackhole, they themselves.");
   fields.Add("random_links", random_links, AtLeast<int64_t>(0),
              "This many links between switches, chosen by the seed.");
   fields.Choice(
@@ -63,10 +153,28 @@ void ScheduledChange::Declare(Fields& fields) {
   fields.AddOr("unchanged", "rate", rate, kLinkRates,
                "The rate of packets whose first bit has not left.");
   fields.AddOr("unchanged", "delay", delay, kLinkDelays, "Their delay; none overtakes another.");
+  fields.AddOr("unchanged", "loss", loss, Between(0.0, 1.0),
+               "The probability that a packet is lost on arrival, damaged; 0 ends it.");
+  fields.AddOr("unchanged", "drop", drop, Between(0.0, 1.0),
+               "The probability that the switches drop a packet; 0 ends it.");
+  fields.Section("blackhole", blackhole,
+                 "Packets that the switches always drop: those that fit all that is set here.");
   fields.Require(!links.empty() || !switches.empty() || random_links > 0, "links",
                  "names no link; set one of links, switches, random_links");
-  fields.Require(state != State::kUnchanged || rate || delay, "state",
-                 "nothing changes; set state, rate or delay");
+  fields.Require(
+      concerns_links() || concerns_switches() || blackhole.until, "state",
+      "nothing changes; set state, rate, delay or loss of links, or drop or blackhole of "
+      "switches");
+  fields.Require(!concerns_links() || !concerns_switches(), drop ? "drop" : "blackhole",
+                 "is about switches, and state, rate, delay and loss are about their links; make "
+                 "two entries of it");
+  fields.Require(
+      !concerns_switches() || (links.empty() && random_links == 0),
+      links.empty() ? "random_links" : "links",
+      "drop and blackhole are about switches; name these in switches, and the links that "
+      "packets come in over in blackhole.links");
+  fields.Require(!blackhole.until || *blackhole.until > at, "blackhole",
+                 "ends when it begins, or before; until is a time, as at is");
 }
 
 std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint64_t seed,
@@ -75,6 +183,7 @@ std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint
   std::vector<LinkEvent> events;
   for (size_t i = 0; i < changes.size(); ++i) {
     const ScheduledChange& change = changes[i];
+    if (!change.concerns_links()) continue;
     const std::string entry = fmt::format("{}[{}]", path, i);
     std::optional<bool> up;
     if (change.state != ScheduledChange::State::kUnchanged) {
@@ -83,11 +192,32 @@ std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint
     const Rng rng = Rng::Stream(seed, "schedule", i);
     for (const size_t link : LinksOf(change, rng, entry, graph, diagnostics)) {
       CheckNoBetter(change, graph.links[link], entry, diagnostics);
-      events.push_back(
-          {Time{} + change.at, static_cast<uint32_t>(link), up, change.rate, change.delay});
+      events.push_back({Time{} + change.at, static_cast<uint32_t>(link), up, change.rate,
+                        change.delay, change.loss});
     }
   }
   std::ranges::stable_sort(events, {}, &LinkEvent::at);
+  return events;
+}
+
+std::vector<SwitchEvent> ResolveFaults(const std::vector<ScheduledChange>& changes, uint64_t seed,
+                                       std::string_view path, const Graph& graph,
+                                       Diagnostics& diagnostics) {
+  std::vector<SwitchEvent> events;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const ScheduledChange& change = changes[i];
+    if (!change.concerns_switches()) continue;
+    const std::string entry = fmt::format("{}[{}]", path, i);
+    const std::vector<uint32_t> switches = SwitchesOf(change, entry, graph, diagnostics);
+    const uint64_t salt = Rng::Stream(seed, "blackhole", i).Next();
+    const std::vector<Blackhole> blackholes =
+        BlackholesOf(change.blackhole, salt, switches, entry + ".blackhole", graph, diagnostics);
+    for (size_t s = 0; s < switches.size(); ++s) {
+      events.push_back({Time{} + change.at, switches[s], change.drop});
+      if (change.blackhole.is_set()) events.back().blackhole = blackholes[s];
+    }
+  }
+  std::ranges::stable_sort(events, {}, &SwitchEvent::at);
   return events;
 }
 

@@ -411,6 +411,18 @@ const std::vector<BadInput> kBadInputs = {
      "topology: {kind: custom, hosts: 2, file: net.txt}\n" + kLb + kWorkload,
      {"topology.file: describes the whole network; leave out hosts"}},
 
+    // What a schedule loses.
+    {"LossOfNoProbability",
+     kGood + "schedule:\n  - {at: 1us, links: [leaf0-spine0], loss: 2}\n",
+     {"x.yaml:5:44: schedule[0].loss: \"2\" is out of range; expected a number >= 0 <= 1"}},
+    {"DropOfALink",
+     kGood + "schedule:\n  - {at: 1us, links: [leaf0-spine0], drop: 0.1}\n",
+     {"x.yaml:5:22: schedule[0].links: drop and blackhole are about switches; name these in "
+      "switches"}},
+    {"BlackholeOfAnUnknownHost",
+     kGood + "schedule:\n  - {at: 1us, switches: [spine0], blackhole: {to: [1, 8]}}\n",
+     {"x.yaml:5:55: schedule[0].blackhole.to[1]: there is no host 8; hosts are 0 to 7"}},
+
     // Networks from files.
     {"MissingLinkFile",
      OnFile("no.txt"),
@@ -427,7 +439,7 @@ const std::vector<BadInput> kBadInputs = {
       "net.txt:7:1: topology.file: 0 5 is a second link of host0; hosts have one",
       "net.txt:8:5: topology.file: \"100\" has no unit",
       "net.txt:9:13: topology.file: \"1\" has no unit",
-      "net.txt:10:17: topology.file: links that damage packets are not supported",
+      "net.txt:10:17: topology.file: the error rate must be 0",
       "net.txt:11:1: topology.file: has 4 columns; expected two nodes",
       "net.txt:12:3: topology.file: \"five\" is not a whole number",
       "net.txt:13:1: topology.file: goes on after the 10 links"},

@@ -47,7 +47,7 @@ class Drawer {
       yaml += fmt::format("  - {{kind: permutation, size: {}B, start: 50us}}\n",
                           1 + rng_.Below(100'000));
     }
-    return yaml + "measure: {warm_up: 0ps}\n" + Background();
+    return yaml + "measure: {warm_up: 0ps}\n" + Background() + Losses();
   }
 
  private:
@@ -61,6 +61,14 @@ class Drawer {
         1 + rng_.Below(9), 1 + rng_.Below(3), Pick({"cbr", "poisson", "onoff"}),
         Pick({"auto", "12B", "400B", "8KB"}), Pick({"100us", "1ms", "3ms"}),
         Pick({"100Mbps", "1Gbps"}), Pick({"0", "0.1"}));
+  }
+
+  std::string Losses() {
+    if (rng_.Below(3) != 0) return "";
+    return fmt::format(
+        "schedule:\n  - {{at: {}, random_links: 1, loss: 0.0{}}}\n"
+        "  - {{at: 20us, random_links: 1, loss: {}}}\n  - {{at: 1ms, random_links: 1, loss: 0}}\n",
+        Pick({"0ps", "50us"}), 1 + rng_.Below(5), Pick({"0.002", "0.1"}));
   }
 
   std::string LeafSpine() {
@@ -151,8 +159,7 @@ class Drawer {
     if (rng_.Below(2) == 0) return "";
     if (rng_.Below(2) == 0) return Memory();
     return fmt::format(", marking: {}, mark_at: {}, scheduler: {}", Pick({"auto", "red", "step"}),
-                       Pick({"auto", "enqueue", "dequeue"}),
-                       Pick({"strict0_rr", "dwrr"}));
+                       Pick({"auto", "enqueue", "dequeue"}), Pick({"strict0_rr", "dwrr"}));
   }
 
   std::string Pick(std::initializer_list<const char*> words) {

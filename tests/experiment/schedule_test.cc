@@ -27,6 +27,9 @@ LinkEvent SetRate(Duration at, uint32_t link, BitRate rate) { return {At(at), li
 LinkEvent SetDelay(Duration at, uint32_t link, Duration delay) {
   return {At(at), link, {}, {}, delay};
 }
+LinkEvent SetLoss(Duration at, uint32_t link, double probability) {
+  return {At(at), link, {}, {}, {}, probability};
+}
 
 // Forty packets of 1538 bytes on the wire, sent at once over two links of 10 Gbps and 1 us.
 FlowRecord Transfer(std::vector<LinkEvent> events, int64_t packets = 40) {
@@ -209,12 +212,13 @@ TEST(ScheduleTest, LosesTrackOfNoPacketWhateverHappens) {
     Rng rng = Rng::Stream(seed, "test", 0);
     const Graph graph = LeafSpineFrom("{leaves: 3, spines: 3, hosts_per_leaf: 2}");
     std::vector<LinkEvent> events;
+    std::vector<SwitchEvent> faults;
     Duration at{0};
     for (int i = 0; i < 30; ++i) {
       at += Duration{static_cast<int64_t>(rng.Below(30'000'000))};
       const uint32_t link = rng.Below(static_cast<uint32_t>(graph.links.size()));
       const BitRate rate = graph.links[link].a_to_b.rate;
-      switch (rng.Below(4)) {
+      switch (rng.Below(7)) {
         case 0:
           events.push_back(Down(at, link));
           break;
@@ -224,17 +228,34 @@ TEST(ScheduleTest, LosesTrackOfNoPacketWhateverHappens) {
         case 2:
           events.push_back(SetRate(at, link, BitRate{rate.bps / (1 + rng.Below(7))}));
           break;
+        case 3:
+          events.push_back(SetLoss(at, link, rng.Below(10) / 20.0));
+          break;
+        case 4:
+          faults.push_back({At(at), rng.Below(6), rng.Below(10) / 20.0});
+          break;
+        case 5:
+          faults.push_back({At(at),
+                            rng.Below(6),
+                            {},
+                            Blackhole{.hash_to = Blackhole::kAll / 3, .until = At(1_ms)}});
+          break;
         default:
           events.push_back(SetDelay(
               at, link, graph.links[link].a_to_b.delay + Duration{rng.Below(9) * 3'000'001}));
       }
     }
-    for (uint32_t link = 0; link < graph.links.size(); ++link) events.push_back(Up(1_ms, link));
+    for (uint32_t link = 0; link < graph.links.size(); ++link) {
+      events.push_back(Up(1_ms, link));
+      events.push_back(SetLoss(1_ms, link, 0));
+    }
+    for (uint32_t s = 0; s < 6; ++s) faults.push_back({At(1_ms), s, 0.0});
     const char* balancers[] = {"{kind: ecmp}", "{kind: rps}", "{kind: letflow}", "{kind: presto}"};
     Lab lab({.graph = graph,
              .balancer = balancers[seed % 4],
              .port = "{buffer: 20pkts, ecn_above: 10pkts}",
-             .events = std::move(events)});
+             .events = std::move(events),
+             .faults = std::move(faults)});
     for (HostId h = 0; h < 6; ++h) lab.AddFlow(h, static_cast<HostId>((h + 2) % 6), 800'000);
     lab.Run();
     EXPECT_TRUE(lab.finished());

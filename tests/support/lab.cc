@@ -176,7 +176,8 @@ Lab::Lab(Plan plan)
       transport_(TransportFrom(plan.transport)),
       balancer_(BalancerFrom(plan.balancer)),
       background_(std::move(plan.background)),
-      events_(std::move(plan.events)) {
+      events_(std::move(plan.events)),
+      faults_(std::move(plan.faults)) {
   auto switch_policy = plan.switch_policy;
   if (!switch_policy) {
     switch_policy = [this, seed = plan.seed](SwitchId id) {
@@ -197,6 +198,7 @@ Lab::Lab(Plan plan)
                                                    .controller = plan.controller,
                                                    .background = background_,
                                                    .events = events_,
+                                                   .faults = faults_,
                                                    .ports = plan.ports,
                                                    .threads = plan.threads});
   std::vector<FlowLog*> logs;

@@ -69,7 +69,8 @@ class Lab {
     std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy = nullptr;
     std::function<std::unique_ptr<Controller>(const FabricView&)> controller = nullptr;
     std::vector<UdpSource> background = {};
-    std::vector<LinkEvent> events = {};  // In the order of time; routes follow at once.
+    std::vector<LinkEvent> events = {};    // In the order of time; routes follow at once.
+    std::vector<SwitchEvent> faults = {};  // Likewise.
     int threads = 1;
     uint64_t seed = 1;
     NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;
@@ -131,6 +132,7 @@ class Lab {
   Time end_;
   const std::vector<UdpSource> background_;
   const std::vector<LinkEvent> events_;
+  const std::vector<SwitchEvent> faults_;
   Duration sample_interval_{0};
   std::function<void(Time)> sample_;
 };

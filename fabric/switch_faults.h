@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A switch that loses packets: what its links have damaged, what falls into a blackhole, and a
+// share of all, by chance (the malfunctions of Hermes, Zhang et al., SIGCOMM 2017). It stands
+// around the policy of any scheme, which deals with all other packets as if this were not there,
+// and does not learn of what is lost.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "fabric/random_loss.h"
+#include "fabric/switch_policy.h"
+
+namespace heddle {
+
+// Takes every packet that fits all of these.
+struct Blackhole {
+  static constexpr uint64_t kAll = uint64_t{1} << 32;  // Of the 2^32 values of a hash.
+
+  std::vector<bool> from = {};      // By its source; empty: any.
+  std::vector<bool> to = {};        // By its destination; likewise.
+  uint64_t pairs = kAll;            // A salted hash of (source, destination) is below this.
+  uint64_t salt = 0;                // Of that hash.
+  uint64_t hash_from = 0;           // Its tuple_hash is at least this,
+  uint64_t hash_to = kAll;          // and below this.
+  std::vector<bool> in_ports = {};  // By the port it came in through; empty: any.
+  Time until = kNever;              // When it closes.
+
+  bool Takes(const Packet& packet, PortIndex in_port, Time now) const;
+};
+
+class SwitchFaults final : public SwitchPolicy {
+ public:
+  // `links`: what is lost on arrival, by port. `drops`: of what is left.
+  SwitchFaults(std::unique_ptr<SwitchPolicy> scheme, std::vector<RandomLoss> links,
+               RandomLoss drops)
+      : scheme_(std::move(scheme)),
+        asks_always_((scheme_->hooks() & kEveryPacket) != 0),
+        links_(std::move(links)),
+        drops_(drops) {}
+
+  // --- Conductor, between windows ---
+
+  RandomLoss& link(PortIndex port) { return links_[port]; }
+  RandomLoss& drops() { return drops_; }
+  void Open(const Blackhole& blackhole) { blackholes_.push_back(blackhole); }
+
+  // --- SwitchPolicy ---
+
+  uint32_t hooks() const override { return scheme_->hooks() | kEveryPacket; }
+  void Attach(SwitchView& view) override { scheme_->Attach(view); }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override;
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    scheme_->OnEnqueue(view, packet, port);
+  }
+  void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
+    scheme_->OnDropped(view, packet, port);
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    scheme_->OnTransmit(view, packet, port);
+  }
+  void OnTimer(SwitchView& view, uint32_t id) override { scheme_->OnTimer(view, id); }
+
+  size_t StateBytes() const override { return scheme_->StateBytes(); }
+  std::vector<Counter> Counters() const override { return scheme_->Counters(); }
+
+ private:
+  bool FallsIntoOne(const Packet& packet, PortIndex in_port, Time now) const;
+
+  const std::unique_ptr<SwitchPolicy> scheme_;
+  const bool asks_always_;  // The scheme wants packets that have no choice as well.
+  std::vector<RandomLoss> links_;
+  RandomLoss drops_;
+  std::vector<Blackhole> blackholes_;
+};
+
+}  // namespace heddle
