@@ -245,6 +245,7 @@ void QueuedPort::ClearClass(size_t cls, const Lost& lost) {
     --waiting_;
     waiting_wire_bytes_ -= out_->WireBytesOf(queue.packets.front());
   }
+  queue.telemetry.clear();
   size_ -= queue.size;
   queue.size = queue.deficit = 0;
   backlogged_ &= ~(1u << cls);
