@@ -26,6 +26,7 @@ class Arrivals {
   Time Next() const { return next_.Next(); }
   PortIndex Port() const { return static_cast<PortIndex>(next_.First()); }
   const Packet& Front() { return heads_[Port()].Front(); }
+  const Telemetry& FrontExtra() { return heads_[Port()].FrontExtra(); }
 
   // Removes Front().
   void Pop() {

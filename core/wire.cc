@@ -16,14 +16,15 @@ namespace {
 // its ring to what it needs.
 constexpr uint32_t kFirstCapacity = 16;
 
-size_t RingBytes(uint32_t capacity) {
-  return offsetof(PacketRing, slots) + capacity * sizeof(Packet);
+size_t RingBytes(uint32_t capacity, bool telemetry) {
+  const size_t slot = sizeof(Packet) + (telemetry ? sizeof(Telemetry) : 0);
+  return offsetof(PacketRing, slots) + capacity * slot;
 }
 
 }  // namespace
 
-PacketRing* PacketRing::New(uint32_t capacity) {
-  void* memory = std::aligned_alloc(alignof(PacketRing), RingBytes(capacity));
+PacketRing* PacketRing::New(uint32_t capacity, bool telemetry) {
+  void* memory = std::aligned_alloc(alignof(PacketRing), RingBytes(capacity, telemetry));
   if (memory == nullptr) throw std::bad_alloc();
   PacketRing* ring = static_cast<PacketRing*>(memory);
   ring->mask = capacity - 1;
@@ -44,9 +45,11 @@ void WireTail::MakeRoom() {
   PacketRing* old = ring_;
   head_seen_ = head.head_.load(std::memory_order_acquire);
   if (old != nullptr && pushed() - head_seen_ <= mask_) return;
-  PacketRing* grown = PacketRing::New(old == nullptr ? kFirstCapacity : 2 * (mask_ + 1));
+  PacketRing* grown =
+      PacketRing::New(old == nullptr ? kFirstCapacity : 2 * (mask_ + 1), telemetry_);
   for (uint64_t i = head_seen_; i != pushed(); ++i) {
     grown->slots[i & grown->mask] = old->slots[i & mask_];
+    if (telemetry_) grown->TelemetryOf(i) = old->TelemetryOf(i);
   }
   grown->outgrown = old;
   mask_ = grown->mask;
@@ -75,7 +78,9 @@ void Outbox::EndWindow() {
   for (News& news : Writing().news) news.pushed = news.wire->EndReport();
 }
 
-size_t WireTail::memory_bytes() const { return ring_ == nullptr ? 0 : RingBytes(mask_ + 1); }
+size_t WireTail::memory_bytes() const {
+  return ring_ == nullptr ? 0 : RingBytes(mask_ + 1, telemetry_);
+}
 
 bool WireHead::LookAgain() {
   if (between_threads_) return false;

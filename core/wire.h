@@ -14,6 +14,7 @@
 //   4. A full ring is replaced by one of twice the size. A head on another thread may still read
 //   the
 //      old one, which is freed when that thread next reads its mail.
+//   5. A wire may carry telemetry: a record beside each packet, in the same ring.
 
 #pragma once
 
@@ -23,6 +24,7 @@
 
 #include "core/check.h"
 #include "core/packet.h"
+#include "core/telemetry.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -31,13 +33,18 @@ class Node;
 class Outbox;
 
 struct PacketRing {
-  static PacketRing* New(uint32_t capacity);  // A power of two.
+  static PacketRing* New(uint32_t capacity, bool telemetry);  // A power of two.
   // Frees `ring` and those it has replaced.
   static void Delete(PacketRing* ring);
 
   alignas(64) uint32_t mask;
   PacketRing* outgrown;  // The ring this one replaced, while the head may still read it.
   Packet slots[1];
+
+  // Behind the last packet, if the wire carries telemetry.
+  Telemetry& TelemetryOf(uint64_t number) {
+    return reinterpret_cast<Telemetry*>(slots + mask + 1)[number & mask];
+  }
 };
 
 class WireTail {
@@ -75,6 +82,8 @@ class WireTail {
   // A packet by its number, counted from 0, and by its distance from the end (1: the last one). It
   // must not have arrived yet.
   Packet& At(uint64_t number) { return ring_->slots[number & mask_]; }
+  // What lies beside it. Written at any time until the end of the window in which it was committed.
+  Telemetry& Extra(uint64_t number) { return ring_->TelemetryOf(number); }
   const Packet& FromBack(uint64_t i) const { return ring_->slots[(pushed() - i) & mask_]; }
 
   // For changes between windows, when all mail has been read: how many packets have not been taken
@@ -88,6 +97,10 @@ class WireTail {
   uint64_t pushed() const { return tail_; }
 
   bool within_group() const { return within_group_; }
+
+  // While building.
+  void CarryTelemetry() { telemetry_ = true; }
+  bool carries_telemetry() const { return telemetry_; }
   size_t memory_bytes() const;
 
  private:
@@ -113,6 +126,7 @@ class WireTail {
   bool reported_ = false;  // In this window.
   Node* consumer_ = nullptr;
   Outbox* outbox_ = nullptr;  // Between threads: where news for the consumer's is left.
+  bool telemetry_ = false;
 };
 
 class WireHead {
@@ -122,6 +136,7 @@ class WireHead {
       : tail_end_(other.tail_end_), ring_(other.ring_), mask_(other.mask_) {}
 
   Packet& Front() { return ring_->slots[popped() & mask_]; }
+  const Telemetry& FrontExtra() { return ring_->TelemetryOf(popped()); }
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.
   Time Pop() {

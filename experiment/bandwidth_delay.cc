@@ -19,10 +19,11 @@ Bytes Product(Duration round_trip, BitRate bottleneck) {
 
 }  // namespace
 
-PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routing, int64_t payload)
+PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routing,
+                                       const PacketSizes& sizes)
     : graph_(graph),
       routing_(routing),
-      payload_{payload},
+      sizes_(sizes),
       leaves_(routing.leaves()),
       inner_(leaves_ * leaves_) {
   const std::vector<HostId>& first = routing.first_hosts();
@@ -33,24 +34,37 @@ PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routin
     }
   }
   for (const HostId src : first) {
-    for (const HostId dst : first) largest_ = std::max(largest_, Between(src, dst));
+    for (const HostId dst : first) {
+      largest_ = std::max(largest_, Between(src, dst));
+      longest_ = std::max(longest_, RoundTrip(src, dst));
+    }
   }
 }
 
 Bytes PairBandwidthDelay::Between(HostId src, HostId dst) const {
-  const size_t from = routing_.LeafIndexOf(src);
-  const Way up = Cross(routing_.HostUplink(src), routing_.HostDownlink(src));
-  const Way down = Cross(routing_.HostDownlink(dst), routing_.HostUplink(dst));
-  const Way way = Join(up, Join(inner_[from * leaves_ + routing_.LeafIndexOf(dst)], down));
+  const Way way = WayOf(src, dst);
   return Product(way.round_trip, way.bottleneck);
 }
 
+PairBandwidthDelay::Way PairBandwidthDelay::WayOf(HostId src, HostId dst) const {
+  const size_t from = routing_.LeafIndexOf(src);
+  const Way up = Cross(routing_.HostUplink(src), routing_.HostDownlink(src));
+  const Way down = Cross(routing_.HostDownlink(dst), routing_.HostUplink(dst));
+  return Join(up, Join(inner_[from * leaves_ + routing_.LeafIndexOf(dst)], down));
+}
+
 PairBandwidthDelay::Way PairBandwidthDelay::Cross(const Channel& there, const Channel& back) const {
-  return {there.delay + SerializationDelay(payload_, there.rate) + back.delay, there.rate};
+  const Bytes packet{sizes_.DataPacket(sizes_.mss) + sizes_.wire_overhead};
+  const Bytes ack{sizes_.ack + sizes_.wire_overhead};
+  const Duration propagation = there.delay + back.delay;
+  return {propagation + SerializationDelay(Bytes{sizes_.mss}, there.rate),
+          propagation + SerializationDelay(packet, there.rate) + SerializationDelay(ack, back.rate),
+          there.rate};
 }
 
 PairBandwidthDelay::Way PairBandwidthDelay::Join(const Way& a, const Way& b) {
-  return {a.round_trip + b.round_trip, std::min(a.bottleneck, b.bottleneck)};
+  return {a.round_trip + b.round_trip, a.idle_rtt + b.idle_rtt,
+          std::min(a.bottleneck, b.bottleneck)};
 }
 
 // From each switch to the leaf of `dst`.
@@ -76,6 +90,7 @@ PairBandwidthDelay::Way PairBandwidthDelay::Onward(SwitchId s, HostId dst, std::
     const Way way = Join(Cross(ports[port].out, forward ? link.b_to_a : link.a_to_b),
                          Onward(peer, dst, ways, known));
     worst.round_trip = std::max(worst.round_trip, way.round_trip);
+    worst.idle_rtt = std::max(worst.idle_rtt, way.idle_rtt);
     worst.bottleneck = std::max(worst.bottleneck, way.bottleneck);
   }
   known[s] = true;

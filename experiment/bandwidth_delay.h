@@ -17,20 +17,25 @@ namespace heddle {
 
 class PairBandwidthDelay final : public BandwidthDelay {
  public:
-  // `payload` bytes in each packet. `graph` and `routing` outlive this.
-  PairBandwidthDelay(const Graph& graph, const Routing& routing, int64_t payload);
+  // `graph` and `routing` outlive this.
+  PairBandwidthDelay(const Graph& graph, const Routing& routing, const PacketSizes& sizes);
 
   Bytes Between(HostId src, HostId dst) const override;
 
   // Between the first hosts of any two leaves.
   Bytes Largest() const override { return largest_; }
 
+  Duration RoundTrip(HostId src, HostId dst) const override { return WayOf(src, dst).idle_rtt; }
+  Duration LongestRoundTrip() const override { return longest_; }
+
  private:
   struct Way {
-    Duration round_trip{0};
+    Duration round_trip{0};  // By the convention above.
+    Duration idle_rtt{0};    // With all that a packet and its ACK take on the wire.
     BitRate bottleneck;
   };
 
+  Way WayOf(HostId src, HostId dst) const;
   Way Cross(const Channel& there, const Channel& back) const;
   static Way Join(const Way& a, const Way& b);
   std::vector<Way> WaysTo(HostId dst) const;
@@ -38,10 +43,11 @@ class PairBandwidthDelay final : public BandwidthDelay {
 
   const Graph& graph_;
   const Routing& routing_;
-  const Bytes payload_;
+  const PacketSizes sizes_;
   size_t leaves_;
   std::vector<Way> inner_;  // By leaf of the source, then of the destination: between the leaves.
   Bytes largest_;
+  Duration longest_{0};
 };
 
 }  // namespace heddle

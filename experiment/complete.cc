@@ -124,6 +124,15 @@ void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
   }
 }
 
+void CheckTelemetry(const TransportModel& transport, const Routing& routing,
+                    Diagnostics& diagnostics) {
+  if (!transport.wants_telemetry() || routing.MostSwitches() <= Telemetry::kMaxSwitches) return;
+  diagnostics.ErrorAt("transport.cc",
+                      fmt::format("needs telemetry from every switch on a path, which packets "
+                                  "carry of {} at most; hosts are {} switches apart",
+                                  Telemetry::kMaxSwitches, routing.MostSwitches()));
+}
+
 void CheckFits(const UdpSource& source, const PortRule& rule, const Graph& graph,
                const PacketSizes& sizes, Diagnostics& diagnostics) {
   for (const Channel& channel : SwitchChannels(graph)) {
@@ -318,6 +327,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("transport")) return;
   const Routing routing(experiment.graph);
   CheckRoutes(routing, diagnostics);
+  CheckTelemetry(*settings.transport.settings, routing, diagnostics);
   if (!diagnostics.IsSound("topology")) return;
   experiment.mean_links = routing.MeanLinks();
   if (diagnostics.IsSound("schedule")) {

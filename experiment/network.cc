@@ -35,7 +35,8 @@ Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> ba
   Traffic traffic{.classes = static_cast<uint8_t>(1u << classes.data | 1u << classes.control),
                   .control = classes.control,
                   .wants_red = transport.wants_red(),
-                  .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead}};
+                  .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead},
+                  .telemetry = transport.wants_telemetry()};
   for (const UdpSource& source : background) {
     traffic.classes = static_cast<uint8_t>(traffic.classes | 1u << source.priority);
     traffic.sizes.packet = std::max(traffic.sizes.packet, source.packet.count);
@@ -62,7 +63,7 @@ Network::Network(const NetworkPlan& plan)
   // switch, whose links are all within its group, would set no limit itself.
   engine_.LimitWindow(close_delay_ / 2);
   if (plan.transport->needs_bandwidth_delay()) {
-    bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes.mss);
+    bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes);
   }
   transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
   for (const std::unique_ptr<Switch>& s : switches_) {
@@ -273,6 +274,10 @@ void Network::MakeLinks() {
   for (const Graph::Link& link : plan_.graph->links) {
     FifoPort& there = AddPort(link.a, link.b, link.a_to_b);
     FifoPort& back = AddPort(link.b, link.a, link.b_to_a);
+    if (plan_.transport->wants_telemetry()) {
+      there.wire().CarryTelemetry();
+      back.wire().CarryTelemetry();
+    }
     engine_.Connect(NodeOf(link.a), there.wire(), NodeOf(link.b), LeastCrossing(link.a_to_b));
     engine_.Connect(NodeOf(link.b), back.wire(), NodeOf(link.a), LeastCrossing(link.b_to_a));
   }

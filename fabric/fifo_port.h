@@ -105,6 +105,7 @@ class alignas(64) FifoPort {
   // many pass in a time; and to mark a packet that is ECN-capable.
   int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
   int64_t WireBytesOf(const Packet& packet) const { return packet.bytes + wire_overhead_; }
+  int64_t wire_overhead() const { return wire_overhead_; }
   Duration TransmissionTimeOf(int64_t wire_bytes, bool idle) const;
   Bytes SentIn(Duration time) const;
   void Mark(Packet& slot) {
@@ -137,6 +138,9 @@ class alignas(64) FifoPort {
 
   // Everything committed, whether it has left or not.
   Counters Committed() const;
+  int64_t CommittedBytes() const {  // As buffered.
+    return wire_bytes_ - wire_overhead_ * (static_cast<int64_t>(wire_.pushed()) + lost_on_wire_);
+  }
   int64_t dropped() const { return dropped_; }            // For lack of room.
   int64_t dropped_down() const { return dropped_down_; }  // Because the link is down.
   int64_t marked() const { return marked_; }

@@ -92,6 +92,11 @@ class Host final : public Node {
     SendSlot();
   }
 
+  // Where wires carry telemetry: what came with the packet that is being received, and what goes
+  // with the one that is being built.
+  const Telemetry& ArrivedTelemetry() { return arrivals_.FrontExtra(); }
+  Telemetry& LeavingTelemetry() { return nic_->wire().Extra(nic_->wire().pushed()); }
+
   // The flow at `slot` may send. Flows take turns, one packet each; a flow calls this once, and
   // again only after Pull has told it that it is out of the round.
   void Ready(uint32_t slot, Lane of = Lane::kTransport) {

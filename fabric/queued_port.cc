@@ -4,8 +4,8 @@
 
 namespace heddle {
 
-QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng)
-    : out_(&out), settings_(settings), rng_(rng) {
+QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng, uint32_t id)
+    : out_(&out), settings_(settings), rng_(rng), id_(id) {
   for (size_t cls = 1; cls < kClasses; ++cls) {
     if ((settings.classes >> cls & 1) == 0) continue;
     index_of_[cls] = static_cast<uint8_t>(queues_.size());
@@ -45,6 +45,18 @@ size_t QueuedPort::PickByDeficit(unsigned eligible) {
   }
 }
 
+// What the packet that has been put on the wire last brought along goes with it. A data packet is
+// also told of this port, as it is when its first bit leaves.
+void QueuedPort::SendTelemetry(ClassQueue& queue, const Packet& sent, Time start) {
+  WireTail& wire = out_->wire();
+  Telemetry& beside = wire.Extra(wire.pushed() - 1);
+  beside = queue.telemetry.front();
+  queue.telemetry.pop_front();
+  if (sent.kind != PacketKind::kData) return;
+  const int64_t left = waiting_wire_bytes_ - waiting_ * out_->wire_overhead();
+  beside.Add(id_, start, out_->CommittedBytes() - sent.bytes, left, out_->rate());
+}
+
 Duration QueuedPort::QueueingDelay(Time now) const {
   const bool idle = out_->busy_until() <= wants_since_;
   return out_->QueueingDelay(now) + out_->TransmissionTimeOf(waiting_wire_bytes_, idle);
@@ -54,7 +66,8 @@ size_t QueuedPort::memory_bytes() const {
   size_t bytes = sizeof(*this);
   for (const ClassQueue& queue : queues_) {
     bytes += sizeof(queue) + queue.packets.capacity() * sizeof(Packet) +
-             queue.from.capacity() * sizeof(PortIndex);
+             queue.from.capacity() * sizeof(PortIndex) +
+             queue.telemetry.capacity() * sizeof(Telemetry);
   }
   return bytes;
 }

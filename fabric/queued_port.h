@@ -23,6 +23,7 @@
 #include "core/node.h"
 #include "core/random.h"
 #include "core/ring.h"
+#include "core/telemetry.h"
 #include "fabric/fifo_port.h"
 #include "fabric/marking.h"
 #include "fabric/shared_memory.h"
@@ -40,12 +41,14 @@ struct QueueSettings {
   Scheduler scheduler = Scheduler::kRoundRobin;
   std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes of a turn, by class.
   Marking marking;
+  bool telemetry = false;  // Data packets are told of the port.
 };
 
 class QueuedPort {
  public:
-  // `out` sends what is served; it has no limits of its own, and stays where it is.
-  QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng);
+  // `out` sends what is served; it has no limits of its own, and stays where it is. `id`: no other
+  // port of the network has the same.
+  QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng, uint32_t id);
 
   // What is being sent, or was sent last.
   struct InService {
@@ -62,8 +65,9 @@ class QueuedPort {
   Time NextService() const { return Wants() ? std::max(out_->busy_until(), wants_since_) : kNever; }
 
   // Appends `packet`, of a class other than 0, which came in at `in`; marks it if it is marked at
-  // enqueue. Returns it as it lies in its queue.
-  Packet& Enqueue(const Packet& packet, uint16_t path_part, PortIndex in, Time now);
+  // enqueue. `telemetry` came with it; null: none did. Returns it as it lies in its queue.
+  Packet& Enqueue(const Packet& packet, const Telemetry* telemetry, uint16_t path_part,
+                  PortIndex in, Time now);
 
   // Starts the packet that is due at NextService(), and returns it as it lies on the wire.
   Packet& Serve(const Window& window);
@@ -113,10 +117,11 @@ class QueuedPort {
  private:
   struct ClassQueue {
     Ring<Packet, 16> packets;
-    Ring<PortIndex, 64> from;  // The inputs they came from.
-    int64_t size = 0;          // In the buffer's unit.
-    int64_t deficit = 0;       // kDeficit: bytes it may send in this turn.
-    int64_t started = 0;       // Packets, since the beginning.
+    Ring<PortIndex, 64> from;   // The inputs they came from.
+    Ring<Telemetry> telemetry;  // What came with them, if ports tell.
+    int64_t size = 0;           // In the buffer's unit.
+    int64_t deficit = 0;        // kDeficit: bytes it may send in this turn.
+    int64_t started = 0;        // Packets, since the beginning.
   };
 
   bool Wants() const { return (backlogged_ & ~paused_) != 0; }
@@ -126,6 +131,7 @@ class QueuedPort {
   size_t Pick();
   size_t PickByDeficit(unsigned eligible);
   size_t NextInTurn(unsigned eligible) const;
+  void SendTelemetry(ClassQueue& queue, const Packet& sent, Time start);
 
   FifoPort* out_;
   Time wants_since_;         // Since when it has wanted to send, or when the last packet started.
@@ -142,10 +148,11 @@ class QueuedPort {
   std::vector<ClassQueue> queues_;
   const QueueSettings settings_;
   Rng rng_;
+  const uint32_t id_;
 };
 
-inline Packet& QueuedPort::Enqueue(const Packet& packet, uint16_t path_part, PortIndex in,
-                                   Time now) {
+inline Packet& QueuedPort::Enqueue(const Packet& packet, const Telemetry* telemetry,
+                                   uint16_t path_part, PortIndex in, Time now) {
   const size_t cls = packet.priority;
   HEDDLE_CHECK((settings_.classes >> cls & 1) != 0, "a packet of class {}, which is not in use",
                cls);
@@ -154,6 +161,7 @@ inline Packet& QueuedPort::Enqueue(const Packet& packet, uint16_t path_part, Por
   const int64_t size = SizeOf(packet);
   queue.packets.push_back(packet);
   queue.from.push_back(in);
+  if (settings_.telemetry) queue.telemetry.push_back(telemetry ? *telemetry : Telemetry());
   queue.size += size;
   size_ += size;
   ++waiting_;
@@ -190,6 +198,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   if (settings_.marking.at_dequeue && settings_.marking.Marks(queue.size, rng_)) out_->Mark(slot);
   // As if it had been handed over when the port last had a choice: an unbroken busy period is one.
   out_->SendSlot(wants_since_, window);
+  if (settings_.telemetry) SendTelemetry(queue, slot, start);
   in_service_.end = out_->busy_until();
   wants_since_ = start;
   return slot;
@@ -220,6 +229,7 @@ void QueuedPort::Clear(const Lost& lost) {
     for (; !queue.packets.empty(); queue.packets.pop_front(), queue.from.pop_front()) {
       lost(queue.packets.front(), queue.from.front());
     }
+    queue.telemetry.clear();
     queue.size = queue.deficit = 0;
   }
   backlogged_ = paused_ = 0;
@@ -235,6 +245,7 @@ void QueuedPort::ClearClass(size_t cls, const Lost& lost) {
     --waiting_;
     waiting_wire_bytes_ -= out_->WireBytesOf(queue.packets.front());
   }
+  queue.telemetry.clear();
   size_ -= queue.size;
   queue.size = queue.deficit = 0;
   backlogged_ &= ~(1u << cls);

@@ -33,7 +33,8 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   std::vector<SharedMemory::Port> shares;
   for (size_t p = 0; p < ports.size(); ++p) {
     Rng rng = Rng::Stream(queueing.seed, "marks", switch_id << kPortShift | p);
-    ports_.emplace_back(*ports[p].out, ports[p].queues, rng);
+    const uint32_t id = static_cast<uint32_t>(switch_id << kPortShift | p);
+    ports_.emplace_back(*ports[p].out, ports[p].queues, rng, id);
     buffers_.push_back(ports[p].memory.buffer);
     shares.push_back(ports[p].memory);
   }
@@ -48,9 +49,9 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   effects_.Set(Time{} + queueing.watchdog.poll, kPoll);
 }
 
-std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, uint16_t path_part,
-                                              PortIndex in, PortIndex out, Time now,
-                                              const Window& window) {
+std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, const Telemetry* telemetry,
+                                              uint16_t path_part, PortIndex in, PortIndex out,
+                                              Time now, const Window& window) {
   QueuedPort& port = ports_[out];
   if (port.out().is_down()) [[unlikely]]
     return DropReason::kLinkDown;
@@ -66,7 +67,7 @@ std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, uint16_t pat
   } else if (queued + size > buffers_[out]) {
     return DropReason::kTail;
   }
-  accepted_ = &port.Enqueue(packet, path_part, in, now);
+  accepted_ = &port.Enqueue(packet, telemetry, path_part, in, now);
   if (!eager_) {
     backlogged_[out / 64] |= uint64_t{1} << (out % 64);
     return std::nullopt;

@@ -67,17 +67,22 @@ class QueuedPorts {
   size_t size() const { return ports_.size(); }
 
   // Admits a copy of `packet`, of a class other than 0, which came in at `in`, to the queue of
-  // `out`; or says why not. `path_part` is what this hop adds to the id of the path taken.
-  std::optional<DropReason> Accept(const Packet& packet, uint16_t path_part, PortIndex in,
-                                   PortIndex out, Time now, const Window& window);
+  // `out`; or says why not. `telemetry` came with it, if not null; `path_part` is what this hop
+  // adds to the id of the path taken.
+  std::optional<DropReason> Accept(const Packet& packet, const Telemetry* telemetry,
+                                   uint16_t path_part, PortIndex in, PortIndex out, Time now,
+                                   const Window& window);
   // The packet accepted last, as it lies in its queue.
   Packet& accepted() { return *accepted_; }
 
   // Sends a packet of class 0, which goes before all others, as Accept(). False: the link is down.
-  bool SendControl(const Packet& packet, uint16_t path_part, PortIndex out, Time now,
-                   const Window& window) {
+  bool SendControl(const Packet& packet, const Telemetry* telemetry, uint16_t path_part,
+                   PortIndex out, Time now, const Window& window) {
     CatchUp(out, now, window);
-    return ports_[out].out().Send(packet, path_part, now, window);
+    FifoPort& port = ports_[out].out();
+    if (!port.Send(packet, path_part, now, window)) return false;
+    if (telemetry != nullptr) port.wire().Extra(port.wire().pushed() - 1) = *telemetry;
+    return true;
   }
 
   // `frame` has come from the other end of the link at `port`.

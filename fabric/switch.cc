@@ -29,6 +29,7 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
       std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   plain_ = false;
+  telemetry_ = !ports.empty() && ports.front().queues.telemetry;
 }
 
 void Switch::SetRoutes(RoutingTable routes) {
@@ -60,7 +61,7 @@ void Switch::Attach() { policy_->Attach(view_); }
     HEDDLE_CHECK(port < ports_.size(), "a load balancer chose port {} of {}", port, ports_.size());
     assert(std::ranges::binary_search(candidates.ports, port));
   }
-  Forward(packet, in_port, port);
+  Forward(packet, in_port, port, /*arrived=*/true);
 }
 
 void Switch::End(const Packet& packet, const Decision& decision) {
@@ -76,9 +77,9 @@ void Switch::End(const Packet& packet, const Decision& decision) {
 }
 
 [[gnu::always_inline]] inline void Switch::Forward(const Packet& packet, PortIndex in_port,
-                                                   PortIndex port) {
+                                                   PortIndex port, bool arrived) {
   if (!plain_) {
-    return queued_ ? ForwardToQueue(packet, in_port, port) : ForwardAndTell(packet, port);
+    return queued_ ? ForwardToQueue(packet, in_port, port, arrived) : ForwardAndTell(packet, port);
   }
   const bool sent = ports_[port].Send(packet, path_parts_[port], now_, *window_);
   if (!sent) [[unlikely]]
@@ -95,9 +96,18 @@ void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
   NoteSent(out, port, start);
 }
 
-void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port) {
-  if (packet.priority == 0) return ForwardControl(packet, port);
-  const auto refused = queued_->Accept(packet, path_parts_[port], in_port, port, now_, *window_);
+// What came with `packet`. What a policy sends, or has held back, starts with nothing.
+const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived) {
+  static constexpr Telemetry kNothing;
+  if (!telemetry_ || !CarriesTelemetry(packet.kind)) return nullptr;
+  return arrived ? &arrivals_.FrontExtra() : &kNothing;
+}
+
+void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived) {
+  const Telemetry* telemetry = TelemetryFor(packet, arrived);
+  if (packet.priority == 0) return ForwardControl(packet, telemetry, port);
+  const auto refused =
+      queued_->Accept(packet, telemetry, path_parts_[port], in_port, port, now_, *window_);
   if (refused) [[unlikely]] {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return Discard(packet, *refused);
@@ -106,10 +116,11 @@ void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex p
 }
 
 // It goes before all queues.
-void Switch::ForwardControl(const Packet& packet, PortIndex port) {
+void Switch::ForwardControl(const Packet& packet, const Telemetry* telemetry, PortIndex port) {
   FifoPort& out = ports_[port];
   const Time start = std::max(now_, out.busy_until());
-  if (!queued_->SendControl(packet, path_parts_[port], port, now_, *window_)) [[unlikely]] {
+  if (!queued_->SendControl(packet, telemetry, path_parts_[port], port, now_, *window_))
+      [[unlikely]] {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return ReportDrop(packet);
   }
@@ -242,13 +253,13 @@ void SwitchView::SendControl(const Packet& packet, PortIndex port) {
   ++self_.control_sent_;
   Packet sent = packet;
   sent.priority = self_.control_class_;
-  self_.Forward(sent, port, port);
+  self_.Forward(sent, port, port, /*arrived=*/false);
 }
 
 void SwitchView::Release(const Packet& packet, PortIndex port) {
   HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
   --self_.held_;
-  self_.Forward(packet, port, port);
+  self_.Forward(packet, port, port, /*arrived=*/false);
 }
 
 void SwitchView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, id); }

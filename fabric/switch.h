@@ -97,12 +97,14 @@ class Switch final : public Node {
   void RunEager(const Window& window);
   void Handle(const Packet& packet, PortIndex in_port);
   void End(const Packet& packet, const Decision& decision);
-  void Forward(const Packet& packet, PortIndex in_port, PortIndex port);
+  // `arrived`: it is the packet that is being handled, not one that the policy sends.
+  void Forward(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
   void ForwardAndTell(const Packet& packet, PortIndex port);
-  void ForwardControl(const Packet& packet, PortIndex port);
+  void ForwardControl(const Packet& packet, const Telemetry* telemetry, PortIndex port);
   void NoteStarted(const QueuedPorts::Started& started);
   void NoteSent(FifoPort& out, PortIndex port, Time start);
-  void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port);
+  void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
+  const Telemetry* TelemetryFor(const Packet& packet, bool arrived);
   void Discard(const Packet& packet, DropReason reason);
   void ReportDrop(const Packet& packet);
   void ReplayTransmissions(Time before);
@@ -128,6 +130,7 @@ class Switch final : public Node {
   uint32_t hooks_;
   bool plain_;  // FIFO ports, and a policy that is told of nothing: the fast way.
   uint8_t control_class_ = 0;
+  bool telemetry_ = false;  // Its ports tell data packets of themselves.
   std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};
   TransmitReplay transmissions_;

@@ -57,7 +57,7 @@ QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& tr
 
 bool QueuePlan::fifo_is_exact() const {
   if (!std::has_single_bit(traffic_.classes) || rule_.memory.model != Model::kPrivate ||
-      rule_.pfc.on()) {
+      rule_.pfc.on() || traffic_.telemetry) {
     return false;
   }
   return std::ranges::all_of(SwitchChannels(graph_), [this](const Channel& channel) {
@@ -128,7 +128,8 @@ std::vector<SharedMemory::Port> QueuePlan::SharesOf(uint32_t vertex) const {
 QueueSettings QueuePlan::QueuesAt(const Channel& channel) const {
   QueueSettings queues{.classes = traffic_.classes,
                        .scheduler = rule_.scheduler,
-                       .marking = rule_.MarkingAt(channel, traffic_.wants_red)};
+                       .marking = rule_.MarkingAt(channel, traffic_.wants_red),
+                       .telemetry = traffic_.telemetry};
   queues.quantum.fill(traffic_.sizes.packet);
   for (size_t cls = 0; cls < rule_.quanta.size(); ++cls) {
     queues.quantum[cls] = rule_.quanta[cls].count;

@@ -22,6 +22,7 @@ struct Traffic {
   uint8_t control;  // The class of ACKs and of what load balancers send.
   bool wants_red;   // Its transport expects marking between two thresholds.
   FrameSizes sizes;
+  bool telemetry = false;  // Its transport wants to be told of the ports on its way.
 };
 
 // The channels that switches send on, one of each rate.
@@ -34,7 +35,7 @@ class QueuePlan {
             const std::vector<LinkEvent>& events);
 
   // Whether what FIFO ports do is exactly what is asked for: one class, drop-tail, marks by a step
-  // at enqueue, no pauses.
+  // at enqueue, no pauses, no telemetry.
   bool fifo_is_exact() const;
 
   Queueing queueing() const;

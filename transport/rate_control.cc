@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "transport/dcqcn.h"
+#include "transport/hpcc.h"
 #include "transport/swift.h"
 #include "transport/timely.h"
 
@@ -48,6 +49,19 @@ class ModelOf final : public RateControlModel {
 };
 
 using DcqcnModel = ModelOf<DcqcnSettings, MakeDcqcn>;
+class HpccModel final : public RateControlModel {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  std::unique_ptr<const RateControl> Prepare() const override { return MakeHpcc(settings_); }
+  BaseRtt base_rtt() const override {
+    return settings_.base_rtt ? BaseRtt::kNone : settings_.rtt_scope;
+  }
+  bool wants_telemetry() const override { return true; }
+
+ private:
+  HpccSettings settings_;
+};
+
 using SwiftModel = ModelOf<SwiftSettings, MakeSwift>;
 using TimelyModel = ModelOf<TimelySettings, MakeTimely>;
 
@@ -59,6 +73,9 @@ const Kinds<RateControlModel>& RateControls() {
     all.Add<DcqcnModel>({"dcqcn",
                          "DCQCN: marked packets cause CNPs, which cut the rate of their flow.",
                          "Zhu et al., SIGCOMM 2015"});
+    all.Add<HpccModel>({"hpcc",
+                        "HPCC: a window that follows what switches tell of their queues and links.",
+                        "Li et al., SIGCOMM 2019"});
     all.Add<FixedRateModel>({"none", "A fixed rate, whatever happens.", ""});
     all.Add<SwiftModel>(
         {"swift", "Swift: a window that aims at a delay.", "Kumar et al., SIGCOMM 2020"});

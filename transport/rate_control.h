@@ -12,6 +12,7 @@
 #include <new>
 #include <type_traits>
 
+#include "core/telemetry.h"
 #include "core/units.h"
 #include "settings/fields.h"
 #include "settings/kinds.h"
@@ -24,6 +25,8 @@ struct RateState {
   double rate = 0;         // Bits per second on the wire; at the line's or more nothing is paced.
   double window = std::numeric_limits<double>::infinity();  // Packets in flight.
   Time deadline = kNever;                                   // When OnTimer is to be called.
+  Duration base_rtt{0};       // The round trip that the algorithm wants to know.
+  Telemetry* told = nullptr;  // Where it keeps telemetry, no hops at first; null: it gets none.
 
   // What the algorithm keeps.
   alignas(8) std::array<std::byte, 96> own = {};
@@ -42,11 +45,18 @@ struct RateState {
 // An ACK or a NACK.
 struct AckSignal {
   Time now;
-  Duration rtt;           // Of the packet that gave rise to it.
-  int64_t packets;        // Newly acknowledged, in order,
-  int64_t payload_bytes;  // and their payload.
-  int links;              // From host to host.
+  Duration rtt;                          // Of the packet that gave rise to it.
+  int64_t packets;                       // Newly acknowledged, in order,
+  int64_t payload_bytes;                 // and their payload.
+  int links;                             // From host to host.
+  uint32_t next_expected = 0;            // The first packet not acknowledged,
+  uint32_t next_to_send = 0;             // and the next one, unless a packet is sent again.
+  const Telemetry* telemetry = nullptr;  // What the packet was told on its way.
 };
+
+// The round trip that a congestion control wants to know beforehand: that of the idle network,
+// between the hosts of the flow or the longest between any two.
+enum class BaseRtt { kNone, kPair, kLongest };
 
 // When a receiver sends congestion notifications (CNPs).
 struct CnpRule {
@@ -90,9 +100,13 @@ class RateControlModel {
   virtual ~RateControlModel() = default;
   virtual void Declare(Fields& fields) = 0;
   virtual std::unique_ptr<const RateControl> Prepare() const = 0;
+
+  virtual BaseRtt base_rtt() const { return BaseRtt::kNone; }
+  // Whether switches are to tell packets of the ports on their way.
+  virtual bool wants_telemetry() const { return false; }
 };
 
-// dcqcn, none, swift, timely.
+// dcqcn, hpcc, none, swift, timely.
 const Kinds<RateControlModel>& RateControls();
 
 }  // namespace heddle

@@ -19,12 +19,14 @@ void RoceReceiver::Open(const FlowSpec& spec, Host& host, const RoceShared& shar
   bytes_ahead_ = unanswered_ = 0;
   nacked_ = notify_ = marks_wait_ = false;
   nack_again_ = cnp_from_ = Time{0};
+  if (shared.telemetry && !told_) told_ = std::make_unique<Telemetry>();
 }
 
 // A CNP of its own is the NIC's, and does not wait for the order of packets, which would only make
 // the news older.
 void RoceReceiver::OnArrival(const Packet& data) {
   log_.Observe(data);
+  if (shared_->telemetry) *told_ = host_->ArrivedTelemetry();
   if (shared_->cnps.mode == CnpRule::Mode::kPacket && data.Has(Packet::kCe)) NoteCongestion(data);
 }
 
@@ -151,6 +153,7 @@ void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
   if (data.Has(Packet::kCe)) answer.Set(Packet::kEce);
   if (notify_) answer.Set(Packet::kNotify);
   notify_ = false;
+  if (shared_->telemetry) host_->LeavingTelemetry() = *told_;
   if (host_->Wants(HostPolicy::kSendAck)) host_->policy().OnSendAck(host_->view(), data, answer);
   host_->SendControl();
 }

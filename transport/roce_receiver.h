@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/packet.h"
 #include "core/units.h"
@@ -63,6 +64,7 @@ class RoceReceiver {
   bool marks_wait_ = false;  // For cnp_from_ (trailing CNPs).
   Time cnp_from_;            // When the next CNP may be sent.
   Time marked_sent_;         // When the last marked packet was sent.
+  std::unique_ptr<Telemetry> told_;  // By the last packet that arrived, if they carry telemetry.
   Host* host_ = nullptr;
   const RoceShared* shared_ = nullptr;
   ReceiverLog log_;

@@ -38,11 +38,25 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   const int64_t wire = shared.sizes.DataPacket(shared.sizes.mss) + shared.sizes.wire_overhead;
   rate_.packet_bits = static_cast<double>(wire * 8);
   paced_rate_ = rate_.line;
-  shared.control->Start(rate_);
+  StartControl();
   SetBandwidthDelay();
   FollowControl();
   if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
   GetReady();
+}
+
+void RoceSender::StartControl() {
+  if (shared_->base_rtt == BaseRtt::kPair) {
+    rate_.base_rtt = shared_->bandwidth_delay->RoundTrip(spec_.src, spec_.dst);
+  } else if (shared_->base_rtt == BaseRtt::kLongest) {
+    rate_.base_rtt = shared_->bandwidth_delay->LongestRoundTrip();
+  }
+  if (shared_->telemetry) {
+    if (!told_) told_ = std::make_unique<Telemetry>();
+    told_->Clear();
+    rate_.told = told_.get();
+  }
+  shared_->control->Start(rate_);
 }
 
 // IRN's limit is a number of packets; a window in bytes lets one more begin as long as it is not
@@ -117,6 +131,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
   packet.bytes = static_cast<uint16_t>(shared_->sizes.DataPacket(payload));
   packet.data.tx_id = tx_id;
   packet.data.payload = static_cast<uint32_t>(payload);
+  if (shared_->telemetry) host_->LeavingTelemetry().Clear();
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   flow_.bytes_sent += payload;
 }
@@ -156,7 +171,9 @@ void RoceSender::OnAck(const Packet& ack) {
                           {newly_acked, sacked, rtt, ack.Has(Packet::kEce)});
   }
   if (una_ == packets_) return Finish();
-  shared_->control->OnAck(rate_, {now, rtt, una_ - una, newly_acked, ack.hops + 1});
+  const Telemetry* telemetry = shared_->telemetry ? &host_->ArrivedTelemetry() : nullptr;
+  shared_->control->OnAck(rate_,
+                          {now, rtt, una_ - una, newly_acked, ack.hops + 1, una_, nxt_, telemetry});
   if (is_nack) OnNack(ack);
   FollowControl();
   RestartTimer();

@@ -35,6 +35,8 @@ struct RoceShared {
   PacketSizes sizes;
   std::unique_ptr<const RateControl> control;
   CnpRule cnps;
+  BaseRtt base_rtt;                       // That `control` wants to know.
+  bool telemetry;                         // For `control`: comes with ACKs and NACKs.
   const BandwidthDelay* bandwidth_delay;  // Null if no window follows from it.
   Duration close_delay;                   // From the end of the sender to the end of the receiver.
 };
@@ -74,6 +76,7 @@ class RoceSender {
   }
 
   void SetBandwidthDelay();
+  void StartControl();
   bool HasWork() const;
   void GetReady();
   void Build(uint32_t number, Packet& packet);
@@ -119,7 +122,8 @@ class RoceSender {
   Ring<uint32_t> copies_;   // Of packets [una_, end_): the number of the latest transmission.
   SelectiveRepeat repair_;  // IRN.
   double bdp_packets_ = 0;
-  RttEstimator rtt_;  // For the load balancer.
+  std::unique_ptr<Telemetry> told_;  // By the last ACK; null unless `control` wants it.
+  RttEstimator rtt_;                 // For the load balancer.
   Host* host_ = nullptr;
   const RoceShared* shared_ = nullptr;
   HostFlow flow_;

@@ -50,6 +50,9 @@ class WithResequencing : public TransportModel {
   Chosen<ResequencingModel> chosen_ = Resequencings().Make("off");
 };
 
+// In-band telemetry of five hops, 8 bytes each, and 2 (Li et al., SIGCOMM 2019).
+constexpr int64_t kTelemetryHeader = 42;
+
 // Packets are numbered in 32 bits.
 int64_t LargestFlow(const PacketSizes& sizes) {
   return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
@@ -90,20 +93,29 @@ class RoceModel final : public WithResequencing {
     fields.Kind("cc", control_, RateControls(), "Congestion control.");
     WithResequencing::Declare(fields);
   }
-  PacketSizes sizes() const override { return SizesOf(settings_); }
+  PacketSizes sizes() const override {
+    PacketSizes sizes = SizesOf(settings_);
+    if (wants_telemetry()) sizes.data_overhead += kTelemetryHeader;
+    return sizes;
+  }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override {
     return {static_cast<uint8_t>(settings_.priority),
             static_cast<uint8_t>(settings_.control_priority)};
   }
   bool wants_red() const override { return control_.kind == "dcqcn"; }
-  bool needs_bandwidth_delay() const override { return settings_.uses_bdp() && !settings_.bdp; }
+  bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
+  bool needs_bandwidth_delay() const override {
+    return (settings_.uses_bdp() && !settings_.bdp) ||
+           control_.settings->base_rtt() != BaseRtt::kNone;
+  }
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
                                           const BandwidthDelay* bandwidth_delay) const override {
     std::unique_ptr<const RateControl> control = control_.settings->Prepare();
     const CnpRule cnps = control->cnp_rule();
     return std::make_unique<Maker<Roce, RoceShared>>(
-        RoceShared{settings_, sizes(), std::move(control), cnps, bandwidth_delay, close_delay},
+        RoceShared{settings_, sizes(), std::move(control), cnps, control_.settings->base_rtt(),
+                   wants_telemetry(), bandwidth_delay, close_delay},
         model());
   }
 

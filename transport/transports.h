@@ -18,12 +18,17 @@ namespace heddle {
 
 class Host;
 
-// The bandwidth-delay products of the network, for transports whose windows follow from them.
+// The bandwidth-delay products and round trips of the network, for transports whose windows follow
+// from them.
 class BandwidthDelay {
  public:
   virtual ~BandwidthDelay() = default;
   virtual Bytes Between(HostId src, HostId dst) const = 0;
   virtual Bytes Largest() const = 0;
+
+  // Of a full packet and its ACK, when the network is idle: between two hosts, and the longest.
+  virtual Duration RoundTrip(HostId src, HostId dst) const = 0;
+  virtual Duration LongestRoundTrip() const = 0;
 };
 
 // Makes the transport of each host; holds what they share.
@@ -55,6 +60,9 @@ class TransportModel {
 
   // The kind of resequencing at its receivers, such as "off".
   virtual const std::string& resequencing() const = 0;
+
+  // Whether switches are to tell its data packets of the ports on their way.
+  virtual bool wants_telemetry() const { return false; }
 
   virtual bool needs_bandwidth_delay() const { return false; }
 

@@ -475,6 +475,20 @@ const std::vector<BadInput> kBadInputs = {
     {"SettingOfAnotherTransport",
      kGood + "transport: {kind: tcp, alpha0: 1}\n",
      {"x.yaml:4:24: transport.alpha0: unknown key"}},
+    {"HpccAimsAtMoreThanALink",
+     kGood + "transport: {kind: rocev2, cc: {kind: hpcc, eta: 1.5}}\n",
+     {"x.yaml:4:49: transport.cc.eta: \"1.5\" is out of range; expected a number > 0 <= 1"}},
+    {"HpccIncreaseSetTwice",
+     kGood + "transport: {kind: rocev2, cc: {kind: hpcc, w_ai: 80B, ai_rate: 50Mbps}}\n",
+     {"x.yaml:4:64: transport.cc.ai_rate: w_ai says the same; leave one of them out"}},
+    {"HpccOverTooManySwitches",
+     Custom(", {name: b}, {name: c}, {name: d}, {name: e}, {name: f}, {name: g}",
+            ", {a: tor, b: b}, {a: b, b: c}, {a: c, b: d}, {a: d, b: e}, {a: e, b: f}, {a: f, b: "
+            "g}, {a: host2, b: g}",
+            3) +
+         "transport: {kind: rocev2, cc: hpcc}\n",
+     {"x.yaml:4:27: transport.cc: needs telemetry from every switch on a path, which packets carry "
+      "of 6 at most; hosts are 7 switches apart"}},
 
     // Workloads.
     {"LoadOfZero", WithPoisson("sizes: small, load: 0"), {"load: \"0\" is out of range"}},

@@ -41,6 +41,7 @@ class Merge {
     tails_[wire].Commit(arrival, std::exchange(last_[wire], arrival), horizon);
   }
 
+  void CarryTelemetry(size_t wire) { tails_[wire].CarryTelemetry(); }
   Arrivals& arrivals() { return receiver_.arrivals(); }
   WireTail& tail(size_t wire) { return tails_[wire]; }
   Engine& engine() { return engine_; }
@@ -72,6 +73,29 @@ std::vector<Arrived> TakeBefore(Merge& merge, Time end) {
   }
   merge.horizon = end;
   return taken;
+}
+
+// A record lies beside its packet, also when the ring grows and is used again.
+TEST(WireTest, KeepsTelemetryBesideItsPacket) {
+  Merge merge(2);
+  merge.CarryTelemetry(1);
+  uint32_t pushed = 0;
+  uint32_t taken = 0;
+  for (const uint32_t more : {10, 7, 40, 3, 200}) {
+    for (uint32_t end = pushed + more; pushed < end; ++pushed) {
+      merge.Push(1, Time{pushed + 1}, pushed);
+      merge.tail(1).Extra(pushed) = {.path = pushed, .hops = 1, .at = {Time{3 * pushed}}};
+    }
+    for (; taken + more / 3 < pushed; ++taken) {
+      ASSERT_EQ(merge.arrivals().Front().seq, taken);
+      ASSERT_EQ(merge.arrivals().FrontExtra().path, taken);
+      ASSERT_EQ(merge.arrivals().FrontExtra().at[0], Time{3 * taken});
+      merge.arrivals().Pop();
+    }
+  }
+  merge.Push(0, Time{1'000}, 0);
+  EXPECT_EQ(merge.tail(0).memory_bytes(), 64 + 16 * sizeof(Packet));
+  EXPECT_EQ(merge.tail(1).memory_bytes(), 64 + 256 * (sizeof(Packet) + sizeof(Telemetry)));
 }
 
 TEST(ArrivalsTest, ComeByTimeThenInPortThenWireOrder) {

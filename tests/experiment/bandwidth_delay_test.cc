@@ -15,7 +15,7 @@ namespace {
 Bytes OfLine(size_t links, int64_t payload) {
   const Graph graph = Line(links, {100_Gbps, 1_us});
   const Routing routing(graph);
-  const PairBandwidthDelay pairs(graph, routing, payload);
+  const PairBandwidthDelay pairs(graph, routing, {payload, 0, 0, 0, 0});
   EXPECT_EQ(pairs.Between(0, 1), pairs.Largest());
   return pairs.Between(0, 1);
 }
@@ -35,7 +35,7 @@ TEST(BandwidthDelayTest, IsThatOfTheWidestAndOfTheSlowestPath) {
         "rate: 10Gbps}, {random_links: 4, delay: 7us}]}",
         seed);
     const Routing routing(graph);
-    const PairBandwidthDelay pairs(graph, routing, 1'000);
+    const PairBandwidthDelay pairs(graph, routing, {1'000, 0, 0, 0, 0});
     Bytes largest;
     for (HostId src = 0; src < graph.hosts; ++src) {
       for (HostId dst = 0; dst < graph.hosts; ++dst) {

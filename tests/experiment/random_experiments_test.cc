@@ -145,7 +145,7 @@ class Drawer {
         "{}, cc: {}}}\n",
         Pick({"rocev2", "ns3_rdma", "ip1500"}), Pick({"gbn", "irn"}), 1 + rng_.Below(4),
         Pick({"200us", "1ms"}), Pick({"per_gap", "timer"}), Pick({"none", "bdp", "bdp_var"}),
-        Pick({"none", "dcqcn", "{kind: dcqcn, rp: nic}", "swift"}));
+        Pick({"none", "dcqcn", "{kind: dcqcn, rp: nic}", "swift", "hpcc"}));
   }
 
   // Two thirds have PFC for the class of RoCE's data, which TCP may use as well.

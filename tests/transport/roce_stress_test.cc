@@ -25,7 +25,9 @@ std::string RandomTransport(Rng& rng) {
             ", cc: {kind: dcqcn, rp: nic, min_rate: 1Gbps}",
             ", cc: {kind: dcqcn, cnp_mode: ack_flag, rp: nic, cnp_on_ooo: true, min_rate: 1Gbps}",
             ", cc: {kind: dcqcn, cnp_trailing: true, cnp_interval: 5us}",
-            ", cc: {kind: timely, min_rate: 1Gbps}", ", cc: {kind: swift, min_cwnd: 0.1}"});
+            ", cc: {kind: timely, min_rate: 1Gbps}", ", cc: {kind: swift, min_cwnd: 0.1}",
+            ", cc: {kind: hpcc, min_rate: 1Gbps}",
+            ", control_priority: 3, cc: {kind: hpcc, max_stage: 0, rtt_scope: pair}"});
   return yaml + ", rto: 200us}";
 }
 
@@ -73,7 +75,9 @@ INSTANTIATE_TEST_SUITE_P(
         "{kind: rocev2, window: bdp_var, nack: timer, rto: 500us, cc: {kind: dcqcn, rp: "
         "nic, cnp_mode: ack_flag}}",
         "{kind: rocev2, recovery: irn, cc: {kind: timely, min_rate: 1Gbps}}",
-        "{kind: rocev2, recovery: irn, cc: swift}"));
+        "{kind: rocev2, recovery: irn, cc: swift}", "{kind: rocev2, recovery: irn, cc: hpcc}",
+        "{kind: rocev2, rto: 500us, ack_interval: 4, control_priority: 3, cc: {kind: hpcc, "
+        "rtt_scope: pair}}"));
 
 }  // namespace
 }  // namespace heddle
