@@ -328,7 +328,8 @@ TEST(HpccTest, GivesTheSameResultsForAnyNumberOfThreads) {
       "topology: {kind: leaf_spine, leaves: 3, spines: 3, hosts_per_leaf: 4, host_link: {rate: "
       "25Gbps, delay: 200ns}, fabric_link: {rate: 40Gbps, delay: 1us}";
   const std::string rest =
-      "}\nlb: rps\ntransport: {kind: rocev2, recovery: irn, cc: hpcc}\n"
+      "}\nlb: rps\ntransport: {kind: rocev2, recovery: irn, cc: hpcc, resequencing: {kind: "
+      "timeout, timeout: 20us}}\n"
       "background: [{from: [0], to: [11], rate: 2Gbps}]\n"
       "schedule:\n- {at: 50us, links: [leaf0-spine1], state: down}\n"
       "- {at: 90us, links: [leaf0-spine1], state: up}\n"
