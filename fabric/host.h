@@ -20,6 +20,7 @@
 #include "fabric/flow.h"
 #include "fabric/host_policy.h"
 #include "fabric/paths.h"
+#include "fabric/pause_log.h"
 #include "fabric/pause_meter.h"
 #include "fabric/transport.h"
 
@@ -133,6 +134,11 @@ class Host final : public Node {
     return pauses_.counts().pauses + pauses_.counts().resumes;
   }
   PauseTotals PausesUntil(Time now) { return pauses_.Until(now); }
+  // From now on every pause is logged.
+  PauseLog& LogPauses() {
+    if (!pause_log_) pause_log_ = std::make_unique<PauseLog>(1);
+    return *pause_log_;
+  }
 
  private:
   friend class HostView;
@@ -176,6 +182,7 @@ class Host final : public Node {
   void Resume(NicLane& its);
   void WaitPaused(NicLane& its, uint32_t slot);
   void NotePauses();
+  void LogPausesByClass();
   void OnTimer();
   void Serve();
   void Serve(NicLane& its);
@@ -206,6 +213,7 @@ class Host final : public Node {
   int64_t datagrams_received_ = 0;
   int64_t payload_received_ = 0;
   PauseMeter pauses_;
+  std::unique_ptr<PauseLog> pause_log_;  // Null if nobody asks.
 };
 
 inline Time HostView::now() const { return self_.now_; }
