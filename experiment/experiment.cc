@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include "experiment/complete.h"
@@ -22,6 +23,8 @@ namespace {
 
 constexpr size_t kMaxPoints = 100'000;
 constexpr size_t kMaxNameLength = 200;
+
+const Range<Duration> kIntervals = {.at_least = 1_ns, .at_most = 1000_s};
 
 // --- Sweeps ---
 
@@ -146,7 +149,41 @@ void MeasureSettings::Declare(Fields& fields) {
                  {"hpcc", PercentileMethod::kHpcc}},
                 "linear: interpolated, as numpy does; nearest: a sample, rank rounded up; hpcc: a "
                 "sample, rank rounded down.");
+  fields.Section("record", record, "What is recorded over time, in files of its own.");
   fields.Require(!classes.empty(), "classes", "name at least one class set");
+}
+
+bool RecordSettings::Flows::Chooses(int64_t id, int64_t size) const {
+  return (size_at_least && size >= size_at_least->count) || std::ranges::find(ids, id) != ids.end();
+}
+
+void RecordSettings::Flows::Declare(Fields& fields) {
+  fields.List("ids", ids, Between<int64_t>(0, std::numeric_limits<uint32_t>::max()),
+              "Flows by their flow_id in flows.csv.");
+  fields.AddOr("none", "size_at_least", size_at_least, Above(Bytes{0}),
+               "And all flows of at least this size.");
+  fields.Add("every", every, kIntervals, "The interval.");
+}
+
+void RecordSettings::Declare(Fields& fields) {
+  fields.AddOr("off", "queues", queues, kIntervals,
+               "series_queue.csv: the queues of switches at each multiple of this.");
+  fields.AddOr("off", "links", links, kIntervals,
+               "series_link.csv: what each direction of each link sends in each interval.");
+  fields.AddOr("off", "buffers", buffers, kIntervals,
+               "series_buffer.csv: what each switch holds at each multiple of this.");
+  fields.AddOr("off", "marks", marks, kIntervals,
+               "series_marks.csv and series_cnp.csv: packets that each port marks, and congestion "
+               "notifications that come to each host, in each interval.");
+  fields.Section("flows", flows,
+                 "series_flow.csv: windows, rates and progress of flows that are being sent.");
+  fields.AddOr("off", "pauses", pauses, kIntervals,
+               "pfc_rate.csv: pauses in each interval; pause_intervals.csv: each pause of each "
+               "class of each port.");
+  fields.Add("paths", paths,
+             "paused_paths.csv: how many paths between leaves are paused in each of these "
+             "intervals; path_pauses.csv: how long each was. Takes memory for each path.");
+  fields.Require(!paths || pauses, "paths", "needs an interval, such as \"pauses: 1ms\"");
 }
 
 void RoutingSettings::Declare(Fields& fields) {

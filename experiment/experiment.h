@@ -23,6 +23,29 @@
 
 namespace heddle {
 
+// What is written down while the run goes on, each at its own interval; not set: never.
+struct RecordSettings {
+  struct Flows {
+    std::vector<int64_t> ids;
+    std::optional<Bytes> size_at_least;
+    Duration every = 100_us;
+
+    bool on() const { return !ids.empty() || size_at_least; }
+    bool Chooses(int64_t id, int64_t size) const;
+    void Declare(Fields& fields);
+  };
+
+  std::optional<Duration> queues;
+  std::optional<Duration> links;
+  std::optional<Duration> buffers;
+  std::optional<Duration> marks;
+  std::optional<Duration> pauses;
+  bool paths = false;
+  Flows flows;
+
+  void Declare(Fields& fields);
+};
+
 // What is measured, and until when.
 struct MeasureSettings {
   enum class Unfinished { kError, kInf, kDrop };
@@ -33,6 +56,7 @@ struct MeasureSettings {
   Unfinished unfinished = Unfinished::kError;
   std::vector<std::string> classes = {"all", "smlxl"};
   PercentileMethod percentiles = PercentileMethod::kLinear;
+  RecordSettings record;
 
   void Declare(Fields& fields);
 };

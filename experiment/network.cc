@@ -341,6 +341,11 @@ void Network::SetLogs(std::span<FlowLog* const> logs) {
   }
 }
 
+size_t Network::EgressOf(uint32_t vertex, PortIndex port) const {
+  const auto first = std::ranges::lower_bound(egresses_, vertex, {}, &Egress::vertex);
+  return static_cast<size_t>(first - egresses_.begin()) + port;
+}
+
 PauseTotals Network::PausesOf(const Egress& egress, Time now) {
   if (live_.IsHost(egress.vertex)) return hosts_[egress.vertex]->PausesUntil(now);
   QueuedPorts* queued = switches_[egress.vertex - live_.hosts]->queued();

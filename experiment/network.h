@@ -103,6 +103,8 @@ class Network {
     BitRate rate;
   };
   std::span<const Egress> egresses() const { return egresses_; }
+  // Where among them the port of a vertex is.
+  size_t EgressOf(uint32_t vertex, PortIndex port) const;
 
   // How long it was paused until `now`, which is between windows.
   PauseTotals PausesOf(const Egress& egress, Time now);

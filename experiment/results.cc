@@ -44,15 +44,19 @@ double Ratio(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string TierName(const Graph& graph, const LinkUse& link) {
-  if (graph.IsHost(link.vertex)) return "host_up";
-  const int tier = graph.switches[link.vertex - graph.hosts].tier;
+}  // namespace
+
+std::string TierName(const Graph& graph, uint32_t vertex, uint32_t peer) {
+  if (graph.IsHost(vertex)) return "host_up";
+  const int tier = graph.switches[vertex - graph.hosts].tier;
   static constexpr std::array<const char*, 3> kNames = {"leaf", "spine", "core"};
   const std::string name =
       tier < 3 ? kNames[static_cast<size_t>(tier)] : fmt::format("tier{}", tier);
-  const bool up = !graph.IsHost(link.peer) && graph.switches[link.peer - graph.hosts].tier > tier;
+  const bool up = !graph.IsHost(peer) && graph.switches[peer - graph.hosts].tier > tier;
   return name + (up ? "_up" : "_down");
 }
+
+namespace {
 
 ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult& result,
                             const ClassSet& set, size_t index) {
@@ -317,7 +321,7 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
     fmt::format_to(std::back_inserter(csv),
                    FMT_COMPILE("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n"), id++,
                    graph.NameOf(link.vertex), link.port, graph.NameOf(link.peer),
-                   TierName(graph, link), link.rate.bps, link.sent.wire_bytes,
+                   TierName(graph, link.vertex, link.peer), link.rate.bps, link.sent.wire_bytes,
                    link.sent.payload_bytes, link.sent.packets, link.sent.busy_ps, util,
                    link.pauses.paused.ps, link.pauses.blocked.ps, link.pauses.pauses,
                    link.pauses.resumes, link.pauses.pauses_sent, link.pauses.resumes_sent);

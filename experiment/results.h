@@ -37,6 +37,9 @@ std::string ResequencingCsv(const SimulationResult& result);
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings);
 
+// Of the link from `vertex` to `peer`: host_up, leaf_up, spine_down...
+std::string TierName(const Graph& graph, uint32_t vertex, uint32_t peer);
+
 // Whether all flows that count have finished, as far as the experiment wants them to.
 bool IsComplete(const Experiment& experiment, const SimulationResult& result);
 

@@ -30,8 +30,9 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
                                 experiment.settings.seed));
   RunFolder folder(path);
   if (!folder.Open(replace) || !folder.Start("flows.csv")) return Failed(folder);
-  const SimulationResult result =
-      Simulate(experiment, options, [&](std::string_view text) { return folder.Append(text); });
+  const SimulationResult result = Simulate(
+      experiment, options, [&](std::string_view text) { return folder.Append("flows.csv", text); },
+      [&](std::string_view file, std::string_view text) { return folder.Append(file, text); });
   if (!folder.error().empty() || !folder.Finish()) return Failed(folder);
   RunOutcome outcome;
   if (result.stopped) {

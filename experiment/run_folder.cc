@@ -44,7 +44,7 @@ RunFolder::RunFolder(fs::path path)
       aside_(path_.parent_path() / fmt::format(".{}.partial", path_.filename().string())) {}
 
 RunFolder::~RunFolder() {
-  if (file_ != nullptr) std::fclose(file_);
+  for (const File& file : files_) std::fclose(file.stream);
   if (open_) {
     std::error_code ignored;
     fs::remove_all(aside_, ignored);
@@ -94,33 +94,42 @@ bool RunFolder::Open(bool replace) {
   return true;
 }
 
+bool RunFolder::FailAt(const std::string& name) {
+  return Fail(fmt::format("{}: {}", (path_ / name).string(), std::strerror(errno)));
+}
+
 bool RunFolder::Write(const std::string& name, std::string_view text) {
-  return Start(name) && Append(text) && Finish();
+  return Start(name) && Append(name, text) && Finish();
 }
 
 bool RunFolder::Start(const std::string& name) {
-  file_name_ = name;
   errno = 0;
-  file_ = std::fopen((aside_ / name).c_str(), "wb");
-  if (file_ == nullptr) {
-    return Fail(fmt::format("{}: {}", (path_ / name).string(), std::strerror(errno)));
-  }
+  std::FILE* stream = std::fopen((aside_ / name).c_str(), "wb");
+  if (stream == nullptr) return FailAt(name);
+  files_.push_back({name, stream});
   return true;
 }
 
-bool RunFolder::Append(std::string_view text) {
+bool RunFolder::Append(std::string_view name, std::string_view text) {
+  const auto file = std::ranges::find(files_, name, &File::name);
+  if (file == files_.end()) return Start(std::string(name)) && Append(name, text);
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return true;
-  return Fail(fmt::format("{}: {}", (path_ / file_name_).string(), std::strerror(errno)));
+  if (std::fwrite(text.data(), 1, text.size(), file->stream) == text.size()) return true;
+  return FailAt(file->name);
+}
+
+bool RunFolder::Finish() {
+  bool finished = true;
+  for (const File& file : std::exchange(files_, {})) finished = Close(file) && finished;
+  return finished;
 }
 
 // Errors of a full disk may show only now.
-bool RunFolder::Finish() {
+bool RunFolder::Close(const File& file) {
   errno = 0;
-  const bool flushed = std::fflush(file_) == 0 && fsync(fileno(file_)) == 0;
-  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
-  if (flushed && closed) return true;
-  return Fail(fmt::format("{}: {}", (path_ / file_name_).string(), std::strerror(errno)));
+  const bool flushed = std::fflush(file.stream) == 0 && fsync(fileno(file.stream)) == 0;
+  const bool closed = std::fclose(file.stream) == 0;
+  return (flushed && closed) || FailAt(file.name);
 }
 
 bool RunFolder::Commit() {

@@ -31,9 +31,10 @@ class RunFolder {
   // byte.
   bool Write(const std::string& name, std::string_view text);
 
-  // A file that is written piece by piece.
+  // Files that are written piece by piece, several at a time. Append() starts those that have not
+  // been; Finish() ends them all.
   bool Start(const std::string& name);
-  bool Append(std::string_view text);
+  bool Append(std::string_view name, std::string_view text);
   bool Finish();
 
   // Puts the folder in its place, in one step.
@@ -46,7 +47,14 @@ class RunFolder {
   static void RemoveAll();
 
  private:
+  struct File {
+    std::string name;
+    std::FILE* stream;
+  };
+
   bool Fail(const std::string& what);
+  bool FailAt(const std::string& name);
+  bool Close(const File& file);
   bool Lock();
   bool Replace();
 
@@ -54,8 +62,7 @@ class RunFolder {
   const std::filesystem::path aside_;
   std::string error_;
   int lock_ = -1;
-  std::FILE* file_ = nullptr;
-  std::string file_name_;
+  std::vector<File> files_;  // Being written; few.
   bool open_ = false;
 };
 

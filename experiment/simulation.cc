@@ -87,13 +87,14 @@ class Director final : public Conductor {
  public:
   Director(const Experiment& experiment, const SimulationOptions& options, Network& network,
            FlowGenerator& generator, std::vector<std::unique_ptr<FlowRecorder>>& recorders,
-           Collector& collector, SimulationResult& result)
+           Collector& collector, Series& series, SimulationResult& result)
       : experiment_(experiment),
         options_(options),
         network_(network),
         generator_(generator),
         recorders_(recorders),
         collector_(collector),
+        series_(series),
         result_(result),
         links_due_(experiment.timeline.links_from),
         pfc_(experiment.settings.topology.settings->port.pfc),
@@ -106,6 +107,7 @@ class Director final : public Conductor {
 
   Time Open(Time start, Time latest) override {
     if (links_due_ <= start) SnapshotLinks(start);
+    if (series_.Next() <= start) series_.Take(start);
     if (deadlock_due_ <= start) LookForDeadlock(start);
     network_.Change(start);
     const Time end = std::min(latest, NextStop());
@@ -121,7 +123,7 @@ class Director final : public Conductor {
       for (const auto& recorder : recorders_) last = std::max(last, recorder->last_measured_done());
       end_ = std::min(end_, std::max(end, last + network_.close_delay()));
     }
-    if (deadlocked_ || !collector_.writable() ||
+    if (deadlocked_ || !collector_.writable() || !series_.writable() ||
         (options_.stop != nullptr && options_.stop->load()))
       end_ = end;
     constexpr uint64_t kWindowsPerLook = 64;
@@ -135,6 +137,7 @@ class Director final : public Conductor {
     result_.reached_t_max = end >= experiment_.timeline.t_max;
     if (!links_started_) SnapshotLinks(end);
     if (!links_ended_) SnapshotLinks(end);
+    series_.Finish(end);
     for (size_t i = 0; i < result_.links.size(); ++i) {
       FifoPort::Counters& sent = result_.links[i].sent;
       const FifoPort::Counters& before = links_before_[i];
@@ -152,7 +155,9 @@ class Director final : public Conductor {
 
  private:
   // When something must be done between windows.
-  Time NextStop() const { return std::min({links_due_, deadlock_due_, network_.NextChange()}); }
+  Time NextStop() const {
+    return std::min({links_due_, deadlock_due_, series_.Next(), network_.NextChange()});
+  }
 
   // The run goes on to the end of this window.
   void LookForDeadlock(Time now) {
@@ -167,6 +172,7 @@ class Director final : public Conductor {
   void StartFlow(const FlowSpec& spec) {
     network_.host(spec.dst).ExpectFlow(spec);
     network_.host(spec.src).StartFlow(spec);
+    series_.OnStart(spec);
     if (spec.start >= experiment_.timeline.links_from &&
         spec.start < experiment_.timeline.links_until) {
       result_.payload_offered += spec.size;
@@ -248,6 +254,7 @@ class Director final : public Conductor {
   FlowGenerator& generator_;
   std::vector<std::unique_ptr<FlowRecorder>>& recorders_;
   Collector& collector_;
+  Series& series_;
   SimulationResult& result_;
 
   Time links_due_;  // When links are looked at next.
@@ -363,7 +370,8 @@ void CollectPolicies(Network& network, SimulationResult& result) {
 }  // namespace
 
 SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
-                          const std::function<bool(std::string_view)>& write_flows) {
+                          const std::function<bool(std::string_view)>& write_flows,
+                          const SeriesWriter& write_series) {
   SimulationResult result;
   const Clock::time_point building = Clock::now();
   const SizeClasses classes = experiment.size_classes();
@@ -382,12 +390,14 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   FlowGenerator generator(experiment, classes);
   Collector collector(recorders, write_flows, result);
   collector.Write(FlowsHeader());
-  Director director(experiment, options, network, generator, recorders, collector, result);
+  Series series(experiment, network, write_series);
+  Director director(experiment, options, network, generator, recorders, collector, series, result);
   result.build_seconds = SecondsSince(building);
 
   const Clock::time_point running = Clock::now();
   result.end = network.engine().Run(director);
-  result.stopped = !collector.writable() || (options.stop != nullptr && options.stop->load());
+  const auto writable = [&] { return collector.writable() && series.writable(); };
+  result.stopped = !writable() || (options.stop != nullptr && options.stop->load());
   if (result.stopped) return result;
   network.CheckConservation();
   director.Finish(result.end);
@@ -399,7 +409,7 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   CollectQueries(experiment, collector, generator, result);
   CollectPolicies(network, result);
   result.background = network.CollectBackground();
-  result.stopped = !collector.writable();
+  result.stopped = !writable();
   result.packets = network.CountPackets();
   for (size_t h = 0; h < network.hosts(); ++h) {
     const Transport& transport = network.host(h).transport();

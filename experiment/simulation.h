@@ -15,6 +15,7 @@
 #include "experiment/experiment.h"
 #include "experiment/flow_recorder.h"
 #include "experiment/network.h"
+#include "experiment/series.h"
 
 namespace heddle {
 
@@ -94,9 +95,11 @@ struct SimulationResult {
   int64_t wire_bytes = 0;  // and of the wires.
 };
 
-// `write_flows` is given flows.csv, piece by piece, and returns false if it cannot be written: then
-// the run stops.
+// `write_flows` is given flows.csv, piece by piece, and `write_series` the files that
+// measure.record asks for, each by its name; they return false if it cannot be written: then the
+// run stops. `write_series` may be empty if nothing is asked for.
 SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
-                          const std::function<bool(std::string_view)>& write_flows);
+                          const std::function<bool(std::string_view)>& write_flows,
+                          const SeriesWriter& write_series = nullptr);
 
 }  // namespace heddle

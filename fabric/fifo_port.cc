@@ -161,6 +161,15 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
   wire_.TellOfChange();
 }
 
+QueueLength FifoPort::QueueAt(Time now) {
+  ForgetDeparted(now);
+  QueueLength queue{backlog_, tail_ - head_};
+  if (!counts_packets()) return queue;
+  queue.bytes = 0;
+  for (uint32_t i = 1; i <= tail_ - head_; ++i) queue.bytes += wire_.FromBack(i).bytes;
+  return queue;
+}
+
 FifoPort::Counters FifoPort::SentBy(Time now) {
   ForgetDeparted(now);
   Counters sent = Committed();

@@ -32,6 +32,12 @@ struct PortSettings {
   int64_t mark_above = kUnlimited;  // DCTCP's K: marks when the queue, packet included, exceeds it.
 };
 
+// A queue with the packet being sent, which counts whole. Bytes as buffered.
+struct QueueLength {
+  int64_t bytes = 0;
+  int64_t packets = 0;
+};
+
 class alignas(64) FifoPort {
  public:
   // What a port has sent. A packet counts when its last bit has left.
@@ -133,8 +139,11 @@ class alignas(64) FifoPort {
   void GoDown(Time now, const std::function<void(const Packet&)>& lost);
   void GoUp();
 
-  // What had left by `now`, which is a window boundary not before any packet sent so far.
+  // What had left by `now`, which is a window boundary not before any packet sent so far; and what
+  // had not, whatever the unit of the buffer.
   Counters SentBy(Time now);
+  QueueLength QueueAt(Time now);
+  bool counts_packets() const { return size_unit_ != 0; }
 
   // Everything committed, whether it has left or not.
   Counters Committed() const;

@@ -140,6 +140,19 @@ void Host::NotePauses() {
     waiting |= (lanes_[i].ready.empty() ? 0u : 1u) << i;
   }
   pauses_.Set(paused, waiting, now_);
+  if (pause_log_) LogPausesByClass();
+}
+
+// The lanes may be of one class.
+void Host::LogPausesByClass() {
+  unsigned paused = 0;
+  unsigned waiting = 0;
+  for (const NicLane& its : lanes_) {
+    if (!its.paused) continue;
+    paused |= 1u << its.priority;
+    if (!its.ready.empty()) waiting |= 1u << its.priority;
+  }
+  pause_log_->Set(0, paused, waiting, now_);
 }
 
 // Flow starts come first among the timers of one instant.

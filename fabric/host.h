@@ -21,6 +21,7 @@
 #include "fabric/flow.h"
 #include "fabric/host_policy.h"
 #include "fabric/paths.h"
+#include "fabric/pause_log.h"
 #include "fabric/pause_meter.h"
 #include "fabric/random_loss.h"
 #include "fabric/transport.h"
@@ -145,6 +146,11 @@ class Host final : public Node {
     return pauses_.counts().pauses + pauses_.counts().resumes;
   }
   PauseTotals PausesUntil(Time now) { return pauses_.Until(now); }
+  // From now on every pause is logged.
+  PauseLog& LogPauses() {
+    if (!pause_log_) pause_log_ = std::make_unique<PauseLog>(1);
+    return *pause_log_;
+  }
 
  private:
   friend class HostView;
@@ -189,6 +195,7 @@ class Host final : public Node {
   void Resume(NicLane& its);
   void WaitPaused(NicLane& its, uint32_t slot);
   void NotePauses();
+  void LogPausesByClass();
   void OnTimer();
   void Serve();
   void Serve(NicLane& its);
@@ -221,6 +228,7 @@ class Host final : public Node {
   int64_t damaged_ = 0;
   std::unique_ptr<RandomLoss> loss_;
   PauseMeter pauses_;
+  std::unique_ptr<PauseLog> pause_log_;  // Null if nobody asks.
 };
 
 inline Time HostView::now() const { return self_.now_; }

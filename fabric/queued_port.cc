@@ -29,6 +29,27 @@ void QueuedPort::SetPaused(uint8_t mask, bool paused, Time now) {
   if (!wanted && Wants()) wants_since_ = now;
 }
 
+// Of class 0 nothing waits here: what the transmitter has and no other class sent is of it.
+QueueLength QueuedPort::QueueAt(size_t cls, Time now) {
+  const bool serves = in_service_.end > now;
+  if (cls == 0) {
+    QueueLength queue = out_->QueueAt(now);
+    if (serves) queue = {queue.bytes - in_service_.bytes, queue.packets - 1};
+    return queue;
+  }
+  const QueueLength queue{WaitingBytes(cls), static_cast<int64_t>(waiting(cls))};
+  if (!serves || in_service_.cls != cls) return queue;
+  return {queue.bytes + in_service_.bytes, queue.packets + 1};
+}
+
+int64_t QueuedPort::WaitingBytes(size_t cls) const {
+  const ClassQueue& queue = QueueOf(cls);
+  if (!out_->counts_packets()) return queue.size;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < queue.packets.size(); ++i) bytes += queue.packets[i].bytes;
+  return bytes;
+}
+
 // A class keeps its turn while its deficit lasts, and loses what is left when it runs empty.
 size_t QueuedPort::PickByDeficit(unsigned eligible) {
   for (;;) {

@@ -95,6 +95,11 @@ class QueuedPort {
   int64_t waiting() const { return waiting_; }
   size_t waiting(size_t cls) const { return QueueOf(cls).packets.size(); }
   int64_t QueuedPackets(Time now) { return waiting_ + out_->QueuedPackets(now); }
+  // Of a class, whatever the unit, and of what is not yet with the transmitter; between windows.
+  QueueLength QueueAt(size_t cls, Time now);
+  int64_t WaitingBytes(size_t cls) const;
+  // Classes that may come, other than 0; bit mask.
+  unsigned classes() const { return settings_.classes & ~1u; }
   // The inputs that those of a class came from.
   PortIndex WaitsFrom(size_t cls, size_t i) const { return QueueOf(cls).from[i]; }
 

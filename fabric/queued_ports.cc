@@ -226,6 +226,7 @@ void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now) {
 
 void QueuedPorts::NoteBacklog(PortIndex port, Time now) {
   meters_[port].Set(ports_[port].paused(), ports_[port].backlogged(), now);
+  if (pause_log_) pause_log_->Set(port, ports_[port].paused(), ports_[port].backlogged(), now);
 }
 
 // --- Watchdog ---

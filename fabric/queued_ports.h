@@ -20,6 +20,7 @@
 #include "core/node.h"
 #include "core/timers.h"
 #include "core/tournament.h"
+#include "fabric/pause_log.h"
 #include "fabric/pause_meter.h"
 #include "fabric/queued_port.h"
 #include "fabric/shared_memory.h"
@@ -129,6 +130,11 @@ class QueuedPorts {
 
   PauseTotals PausesOf(PortIndex port, Time now) { return meters_[port].Until(now); }
   const SharedMemory* memory() const { return memory_.get(); }  // Null if nothing is shared.
+  // From now on every pause is logged.
+  PauseLog& LogPauses() {
+    if (!pause_log_) pause_log_ = std::make_unique<PauseLog>(ports_.size());
+    return *pause_log_;
+  }
   int64_t waiting() const;
   int64_t frames_sent() const { return frames_sent_; }
   int64_t storms() const { return storms_; }  // Times that the watchdog has given up on a class.
@@ -190,6 +196,7 @@ class QueuedPorts {
   std::vector<uint8_t> given_up_;  // Classes, by port.
   int64_t storms_ = 0;
   std::function<void(const Packet&)> lost_;
+  std::unique_ptr<PauseLog> pause_log_;  // Null if nobody asks.
   int64_t frames_sent_ = 0;
 };
 

@@ -50,6 +50,15 @@ class Endpoint {
   virtual size_t memory_bytes() const = 0;
 };
 
+// A flow that is being sent, at one instant. What the transport does not have is not set.
+struct FlowState {
+  std::optional<double> cwnd;   // Bytes that may be in flight.
+  std::optional<double> rate;   // At which it is paced, bits per second on the wire.
+  std::optional<double> alpha;  // DCTCP's share of marked bytes.
+  int64_t in_flight = 0;        // Payload sent and not acknowledged,
+  int64_t acked = 0;            // and acknowledged, as the receiver has it without a hole.
+};
+
 class Transport : public Endpoint {
  public:
   // `spec` starts now and is sent from this host.
@@ -60,6 +69,12 @@ class Transport : public Endpoint {
 
   virtual void OnDropNotice(const DropNotice& notice) = 0;
   virtual void OnFlowEnded(const FlowEnded& ended) = 0;
+
+  // Between windows: of a flow that has started and not ended, nothing of others.
+  virtual std::optional<FlowState> StateOf(FlowId /*flow*/) const { return std::nullopt; }
+
+  // Congestion notifications that have come, as packets or in ACKs, for flows sent from here.
+  virtual int64_t cnps() const { return 0; }
 
   // At the end of the run: what is known of flows that have not been logged.
   virtual void CollectUnfinishedSenders(std::vector<FlowRecord>& records) = 0;

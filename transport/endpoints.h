@@ -138,6 +138,12 @@ class Endpoints : public Transport, private Resequencer::Sink {
     }
   }
 
+  std::optional<FlowState> StateOf(FlowId flow) const final {
+    const Sender* sender = senders_.Find(flow);
+    if (sender == nullptr || sender->done()) return std::nullopt;
+    return sender->state();
+  }
+
   int64_t late_packets() const final { return late_packets_; }
 
   std::optional<ResequencingStats> Resequencing(Time end) const final {

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "transport/endpoints.h"
 #include "transport/roce_receiver.h"
 #include "transport/roce_sender.h"
@@ -14,6 +16,10 @@ class Roce final : public Endpoints<RoceSender, RoceReceiver, RoceShared> {
   using Endpoints::Endpoints;
 
   void OnPacket(const Packet& packet) override;
+  int64_t cnps() const override { return cnps_; }
+
+ private:
+  int64_t cnps_ = 0;
 };
 
 }  // namespace heddle

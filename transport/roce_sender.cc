@@ -303,6 +303,18 @@ void RoceSender::Finish() {
   if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
 }
 
+FlowState RoceSender::state() const {
+  const int64_t mss = shared_->sizes.mss;
+  const int64_t acked = std::min(una_ * mss, spec_.size);
+  FlowState state{.cwnd = std::nullopt,
+                  .rate = std::min(rate_.rate, rate_.line),
+                  .alpha = std::nullopt,
+                  .in_flight = std::min(end_ * mss, spec_.size) - acked,
+                  .acked = acked};
+  if (window_ < kNoLimit) state.cwnd = static_cast<double>(window_ * mss);
+  return state;
+}
+
 const SenderRecord& RoceSender::Settle(Time known) {
   record_.packets_sent = tx_id_;
   judge_.Settle(known, record_);

@@ -64,6 +64,7 @@ class RoceSender {
   void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
   const RateState& rate() const { return rate_; }
   uint32_t in_flight() const { return end_ - una_; }
+  FlowState state() const;
   size_t memory_bytes() const {
     return copies_.capacity() * sizeof(uint32_t) + repair_.memory_bytes() + judge_.memory_bytes();
   }

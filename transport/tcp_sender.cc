@@ -494,6 +494,17 @@ void TcpSender::Finish() {
   if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
 }
 
+FlowState TcpSender::state() const {
+  const int64_t acked = PayloadUpTo(board_.first());
+  FlowState state{.cwnd = window_.cwnd,
+                  .rate = std::nullopt,
+                  .alpha = std::nullopt,
+                  .in_flight = PayloadUpTo(std::max(nxt_, board_.end())) - acked,
+                  .acked = acked};
+  if (shared_->settings.is_dctcp) state.alpha = window_.alpha;
+  return state;
+}
+
 const SenderRecord& TcpSender::Settle(Time known) {
   record_.packets_sent = tx_id_;
   judge_.Settle(known, record_);

@@ -72,6 +72,7 @@ class TcpSender {
   void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
   double cwnd() const { return window_.cwnd; }
   const CongestionWindow& window() const { return window_; }
+  FlowState state() const;
   size_t memory_bytes() const {
     return board_.memory_bytes() + judge_.memory_bytes() + (extra_ ? sizeof(*extra_) : 0);
   }

@@ -198,6 +198,22 @@ TEST_F(RunTest, ResultsAreTheSameForEveryNumberOfThreads) {
   EXPECT_THAT(ReadFile(folder_ / "three/summary.json"), HasSubstr("\"threads\": 3,"));
 }
 
+TEST_F(RunTest, RecordsOverTimeIfAsked) {
+  ASSERT_EQ(Run("small.yaml --quiet --out plain").exit_code, 0);
+  ASSERT_EQ(Run("small.yaml --quiet --set measure.record.links=10us --set measure.record.queues=1us "
+                "--out recorded")
+                .exit_code,
+            0);
+  const auto plain = ReadResults(folder_ / "plain");
+  const auto recorded = ReadResults(folder_ / "recorded");
+  EXPECT_EQ(recorded.size(), plain.size() + 2);
+  EXPECT_EQ(recorded.at("flows.csv"), plain.at("flows.csv"));
+  EXPECT_THAT(recorded.at("series_link.csv"),
+              StartsWith("time_ns,node,port,wire_bytes,util\n10000,host0,0,"));
+  EXPECT_THAT(recorded.at("series_queue.csv"),
+              StartsWith("time_ns,node,port,class,bytes,pkts,paused\n"));
+}
+
 TEST_F(RunTest, RefusesToReplaceResultsUnlessForced) {
   ASSERT_EQ(Run("small.yaml").exit_code, 0);
   const auto before = ReadResults(folder_ / "results");

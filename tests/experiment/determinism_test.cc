@@ -35,7 +35,9 @@ std::string Yaml(const Fabric& fabric, const std::string& lb) {
   return "topology: " + fabric.topology + "\nlb: " + lb +
          "\ntransport: {kind: dctcp, min_rto: 500us}\nworkload:\n"
          "  - {kind: poisson, sizes: small, load: 0.4, flows: 120, overload: true}\n"
-         "  - {kind: incast, fan_in: 5, bytes_each: 30KB, queries: 3, period: 150us}\n";
+         "  - {kind: incast, fan_in: 5, bytes_each: 30KB, queries: 3, period: 150us}\n"
+         "measure: {record: {queues: 40us, links: 90us, buffers: 70us, marks: 100us, flows: "
+         "{size_at_least: 1KB, every: 30us}}}\n";
 }
 
 TEST(DeterminismTest, ResultsAreTheSameForEveryNumberOfThreadsAndEveryTime) {

@@ -27,13 +27,15 @@ TEST(RunFolderTest, AppearsCompleteOrNotAtAll) {
     RunFolder folder(place / "run");
     ASSERT_TRUE(folder.Open(false)) << folder.error();
     ASSERT_TRUE(folder.Write("a.csv", "1\n"));
-    ASSERT_TRUE(folder.Start("b.csv") && folder.Append("x") && folder.Append("y") &&
-                folder.Finish());
+    ASSERT_TRUE(folder.Start("b.csv") && folder.Append("b.csv", "x") &&
+                folder.Append("c.csv", "1") && folder.Append("b.csv", "y") &&
+                folder.Append("c.csv", "2") && folder.Finish());
     EXPECT_FALSE(fs::exists(place / "run"));
     ASSERT_TRUE(folder.Commit()) << folder.error();
   }
   EXPECT_EQ(ReadFile(place / "run" / "a.csv"), "1\n");
   EXPECT_EQ(ReadFile(place / "run" / "b.csv"), "xy");
+  EXPECT_EQ(ReadFile(place / "run" / "c.csv"), "12");
   EXPECT_EQ(EntriesOf(place.path()), 1u);
 }
 
@@ -42,7 +44,7 @@ TEST(RunFolderTest, LeavesNothingIfNotCommitted) {
   {
     RunFolder folder(place / "run");
     ASSERT_TRUE(folder.Open(false));
-    ASSERT_TRUE(folder.Start("flows.csv") && folder.Append("half"));
+    ASSERT_TRUE(folder.Start("flows.csv") && folder.Append("flows.csv", "half"));
   }
   EXPECT_EQ(EntriesOf(place.path()), 0u);
 }

@@ -99,10 +99,15 @@ FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan
   SimulationOptions options;
   options.threads = threads;
   options.ports = ports;
-  run.result = Simulate(experiment, options, [&](std::string_view text) {
+  const auto write_flows = [&](std::string_view text) {
     run.files.flows += text;
     return true;
-  });
+  };
+  const auto write_series = [&](std::string_view file, std::string_view text) {
+    run.files.series[std::string(file)] += text;
+    return true;
+  };
+  run.result = Simulate(experiment, options, write_flows, write_series);
   run.files.summary = SummaryCsv(Summarise(experiment, run.result));
   run.files.reorder = ReorderCsv(experiment, run.result);
   run.files.links = LinksCsv(experiment, run.result);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +46,7 @@ struct RunFiles {
   std::string links;
   std::string udp;
   std::string resequencing;  // Empty if there is none.
+  std::map<std::string, std::string, std::less<>> series;  // By the name of the file.
 
   friend bool operator==(const RunFiles&, const RunFiles&) = default;
 };
