@@ -487,7 +487,7 @@ const std::vector<BadInput> kBadInputs = {
             "g}, {a: host2, b: g}",
             3) +
          "transport: {kind: rocev2, cc: hpcc}\n",
-     {"x.yaml:4:27: transport.cc: needs telemetry from every switch on a path, which packets carry "
+     {"x.yaml:4:31: transport.cc: needs telemetry from every switch on a path, which packets carry "
       "of 6 at most; hosts are 7 switches apart"}},
 
     // Workloads.

@@ -61,7 +61,7 @@ class LatePort final : public Conductor {
  private:
   struct Source final : Node {
     Source(const PortSettings& settings, const QueueSettings& queues)
-        : out(settings), queued(out, queues, Rng::Stream(1, "marks", 0)) {}
+        : out(settings), queued(out, queues, Rng::Stream(1, "marks", 0), 0) {}
     void Run(const Window& window) override {
       for (; next < offers.size() && offers[next].at < window.end; ++next) {
         CatchUp(offers[next].at, window);
@@ -78,7 +78,7 @@ class LatePort final : public Conductor {
       } else if (packet.priority == 0) {
         out.Send(packet, 0, now, window);
       } else {
-        queued.Enqueue(packet, 0, 0, now);
+        queued.Enqueue(packet, nullptr, 0, 0, now);
       }
     }
     Time Due() const override {
