@@ -202,7 +202,8 @@ void ExperimentSettings::Declare(Fields& fields) {
   fields.Sections("background", background,
                   "UDP datagrams that are sent whatever becomes of them; udp.csv has what did.");
   fields.Section("measure", measure, "What is measured, and until when.");
-  fields.Sections("schedule", schedule, "What happens to links and switches while the run goes on.");
+  fields.Sections("schedule", schedule,
+                  "What happens to links and switches while the run goes on.");
   fields.Section("routing", routing, "How routes follow failures.");
   fields.Require(name.find_first_of("/\\\n") == std::string::npos && name != "." && name != "..",
                  "name", "cannot be the name of a folder");

@@ -63,7 +63,7 @@ struct PacketCounts {
   int64_t in_flight = 0;  // On wires, departed or not; or held back by a load balancer.
   int64_t marked = 0;
   int64_t storms = 0;  // Times that a watchdog has given up on a paused class.
-  int64_t hops = 0;  // Packets put on wires.
+  int64_t hops = 0;    // Packets put on wires.
 
   int64_t sent() const { return data_sent + control_sent + datagrams_sent; }
   int64_t dropped_total() const;

@@ -83,7 +83,7 @@ struct SimulationResult {
   PacketCounts packets;
   std::vector<std::pair<std::string, int64_t>> policy_counters;  // Summed over nodes.
   int64_t policy_state_bytes = 0;
-  int64_t late_packets = 0;  // That arrived when their flow had been closed.
+  int64_t late_packets = 0;                     // That arrived when their flow had been closed.
   std::vector<ResequencingStats> resequencing;  // By host; empty if there is none.
 
   // What it took.

@@ -149,7 +149,8 @@ const std::vector<BadInput> kBadInputs = {
      {"x.yaml:3:19: workload[0].kind: no workload is called \"torrent\"; expected one of: flows"}},
     {"UnknownResequencing",
      kGood + "transport: {kind: dctcp, resequencing: jugler}\n",
-     {"x.yaml:4:40: transport.resequencing.kind: no resequencing is called \"jugler\"; did you mean "
+     {"x.yaml:4:40: transport.resequencing.kind: no resequencing is called \"jugler\"; did you "
+      "mean "
       "\"juggler\"?"}},
     {"ResequencingTimeoutOfNothing",
      kGood + "transport: {kind: rocev2, resequencing: {kind: timeout, timeout: 0us}}\n",

@@ -200,10 +200,11 @@ TEST_F(RunTest, ResultsAreTheSameForEveryNumberOfThreads) {
 
 TEST_F(RunTest, RecordsOverTimeIfAsked) {
   ASSERT_EQ(Run("small.yaml --quiet --out plain").exit_code, 0);
-  ASSERT_EQ(Run("small.yaml --quiet --set measure.record.links=10us --set measure.record.queues=1us "
-                "--out recorded")
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      Run("small.yaml --quiet --set measure.record.links=10us --set measure.record.queues=1us "
+          "--out recorded")
+          .exit_code,
+      0);
   const auto plain = ReadResults(folder_ / "plain");
   const auto recorded = ReadResults(folder_ / "recorded");
   EXPECT_EQ(recorded.size(), plain.size() + 2);

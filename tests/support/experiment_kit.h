@@ -45,7 +45,7 @@ struct RunFiles {
   std::string reorder;
   std::string links;
   std::string udp;
-  std::string resequencing;  // Empty if there is none.
+  std::string resequencing;                                // Empty if there is none.
   std::map<std::string, std::string, std::less<>> series;  // By the name of the file.
 
   friend bool operator==(const RunFiles&, const RunFiles&) = default;
