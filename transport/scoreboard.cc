@@ -28,10 +28,12 @@ void Scoreboard::Resend(uint32_t segment, Time now, uint32_t tx_id) {
 
 Time Scoreboard::Acknowledge(uint32_t first, Time now) {
   Time sample = kNever;
+  bool ambiguous = false;
   while (first_ != first && !segments_.empty()) {
+    const Segment& front = segments_.front();
+    ambiguous = ambiguous || front.ever_retransmitted;
     if (!IsSacked(first_)) {
-      const Segment& front = segments_.front();
-      if (!front.ever_retransmitted) sample = front.sent;
+      sample = front.sent;
       TellObserver(first_, now);
     }
     ForgetFront();
@@ -40,7 +42,7 @@ Time Scoreboard::Acknowledge(uint32_t first, Time now) {
   loss_scan_ = std::max(loss_scan_, first);
   resend_scan_ = std::max(resend_scan_, first);
   if (!sacked_.empty()) sacked_.AdvanceTo(first);
-  return sample;
+  return ambiguous ? kNever : sample;
 }
 
 void Scoreboard::ForgetFront() {

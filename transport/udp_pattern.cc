@@ -116,6 +116,7 @@ Duration UdpClock::Draw(UdpPattern::Lengths lengths, Duration mean) {
 
 // Gaps are counted in the time on alone, so that the mean rate is met however short that is.
 void UdpClock::Move(Duration gap) {
+  if (next_ == kNever) return;
   if (pattern_.kind == UdpPattern::Kind::kOnOff) {
     while (gap >= on_left_ && next_ < kNever) {
       gap -= on_left_;

@@ -47,7 +47,7 @@ class Drawer {
       yaml += fmt::format("  - {{kind: permutation, size: {}B, start: 50us}}\n",
                           1 + rng_.Below(100'000));
     }
-    return yaml + "measure: {warm_up: 0ps, t_max: 500s}\n" + Background() + Losses();
+    return yaml + "measure: {warm_up: 0ps, t_max: 30s}\n" + Background() + Losses();
   }
 
  private:

@@ -107,14 +107,16 @@ class SlowScoreboard {
     return std::nullopt;
   }
   Time Acknowledge(uint32_t upto) {
+    const auto end = segments.lower_bound(upto);
     Time sample = kNever;
-    for (; first < upto && !segments.empty(); ++first) {
-      const Segment& s = segments.begin()->second;
-      if (!s.sacked && !s.ever_resent) sample = s.sent;
-      segments.erase(segments.begin());
+    for (auto s = segments.begin(); s != end; ++s) {
+      if (!s->second.sacked) sample = s->second.sent;
     }
+    const bool any_resent =
+        std::any_of(segments.begin(), end, [](const auto& s) { return s.second.ever_resent; });
+    segments.erase(segments.begin(), end);
     first = upto;
-    return sample;
+    return any_resent ? kNever : sample;
   }
 };
 

@@ -2,6 +2,7 @@
 // The corners of TCP (specification sections 0.6, 1.2, 1.9 to 1.11, 2.3): what exactly is sent,
 // and what is said about it.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -236,15 +237,14 @@ TEST(Rfc3168Test, EchoesUntilTheWindowIsReducedAndSaysSo) {
 
 // --- Round-trip times (Karn) ---
 
-// The first copy comes 15 ms late. Its ACK would make a sample of 15 ms, or of 5 if it were taken
-// for that of the copy sent at 10 ms; a timestamp tells the first from the second.
-Duration RttAfterALateFirstCopy(const std::string& timestamps) {
+// The smoothed round-trip time after the first ACK of new data.
+Duration FirstRtt(Bytes size, int window, const std::string& timestamps, std::vector<Rule> rules) {
   struct Policy final : HostPolicy {
     explicit Policy(Duration& first) : rtt(first) {}
     uint32_t hooks() const override { return kAck; }
-    void OnAck(HostView&, HostFlow& flow, const Packet&, const AckNews&) override {
-      if (!seen) rtt = flow.srtt;
-      seen = true;
+    void OnAck(HostView&, HostFlow& flow, const Packet&, const AckNews& news) override {
+      if (!seen && news.newly_acked > 0) rtt = flow.srtt;
+      seen = seen || news.newly_acked > 0;
     }
     size_t StateBytes() const override { return 0; }
     bool seen = false;
@@ -252,16 +252,28 @@ Duration RttAfterALateFirstCopy(const std::string& timestamps) {
   };
   Duration rtt{-1};
   Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
-           .transport = "{kind: tcp, iw: 1, timestamps: " + timestamps + "}",
-           .switch_policy = Scripted({HoldAt(0, Data(0, 0), 15_ms)}),
+           .transport = fmt::format("{{kind: tcp, iw: {}, timestamps: {}}}", window, timestamps),
+           .switch_policy = Scripted(std::move(rules)),
            .host_policy = [&](HostId) { return std::make_unique<Policy>(rtt); }});
-  lab.AddFlow(0, 1, 1'000);
+  lab.AddFlow(0, 1, size.count);
   lab.Run();
   return rtt;
 }
 
+// The first copy comes 15 ms late. Its ACK would make a sample of 15 ms, or of 5 if it were taken
+// for that of the copy sent at 10 ms; a timestamp tells the first from the second.
+Duration RttAfterALateFirstCopy(const std::string& timestamps) {
+  return FirstRtt(1_KB, 1, timestamps, {HoldAt(0, Data(0, 0), 15_ms)});
+}
+
 TEST(RoundTripTest, TakesNoSampleFromWhatWasSentAgain) {
   EXPECT_EQ(RttAfterALateFirstCopy("false"), 0_ps);
+}
+
+// Segments 1 to 9 arrive at once, but their ACK waits for the second copy of segment 0.
+TEST(RoundTripTest, TakesNoSampleFromWhatWaitedForACopy) {
+  EXPECT_EQ(FirstRtt(14'600_B, 10, "false", {DropAt(0, Data(0, 0)).Times(1)}), 0_ps);
+  EXPECT_GT(FirstRtt(14'600_B, 10, "false", {}), 0_ps);
 }
 
 TEST(RoundTripTest, TakesOneFromEveryAckWithTimestamps) {
