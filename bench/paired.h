@@ -24,7 +24,17 @@ struct PairedCase {
 struct PairedTimes {
   double least;
   double median;
+  std::vector<double> rounds;  // In the order of time.
 };
+
+// How many times longer one takes than another: the median over the rounds, in each of which both
+// met the machine in much the same state.
+inline double RatioOf(const PairedTimes& one, const PairedTimes& other) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < one.rounds.size(); ++i) ratios.push_back(one.rounds[i] / other.rounds[i]);
+  std::ranges::sort(ratios);
+  return ratios[ratios.size() / 2];
+}
 
 // Runs every case `rounds` times, in turns, and prints what each took.
 inline std::vector<PairedTimes> MeasureInTurns(const std::vector<PairedCase>& cases, int rounds) {
@@ -34,8 +44,9 @@ inline std::vector<PairedTimes> MeasureInTurns(const std::vector<PairedCase>& ca
   }
   std::vector<PairedTimes> results;
   for (size_t i = 0; i < cases.size(); ++i) {
-    std::ranges::sort(times[i]);
-    results.push_back({times[i].front(), times[i][times[i].size() / 2]});
+    std::vector<double> sorted = times[i];
+    std::ranges::sort(sorted);
+    results.push_back({sorted.front(), sorted[sorted.size() / 2], times[i]});
     fmt::print("  {:52} {:8.1f} ns  (least {:.1f})\n", cases[i].name, results.back().median,
                results.back().least);
   }

@@ -35,13 +35,13 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
        {"DCTCP, ACKs in a class of their own", with("{kind: dctcp, control_priority: 0}", "{}")},
        {"DCTCP, FIFO's work by eager queues", with("dctcp", "{}", NetworkPlan::Ports::kEager)},
        {"RoCE, FIFO", with(rdma + ", control_priority: 3}", "{marking: step}")},
-       {"RoCE, ACKs in a class of their own", with(rdma + "}", "{}")},
+       {"RoCE, ACKs in a class of their own", with(rdma + "}", "{marking: step}")},
        {"RoCE, PFC and shared memory",
-        with(rdma + "}", "{memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}")}},
+        with(rdma + "}",
+             "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}")}},
       rounds);
   fmt::print("  two classes: {:.2f} times FIFO with DCTCP, {:.2f} with RoCE; PFC {:.2f}\n",
-             times[1].median / times[0].median, times[4].median / times[3].median,
-             times[5].median / times[3].median);
+             RatioOf(times[1], times[0]), RatioOf(times[4], times[3]), RatioOf(times[5], times[3]));
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
 int main(int argc, char** argv) {
   using namespace heddle;
   const bool smoke = IsSmoke(argc, argv);
-  const int rounds = smoke ? 1 : 5;
+  const int rounds = smoke ? 1 : 9;
   const std::string t_max = smoke ? "30us" : "1ms";
   const std::string small = "leaves: 8, spines: 8, hosts_per_leaf: 16";
   const std::string large = "leaves: 32, spines: 32, hosts_per_leaf: 32";

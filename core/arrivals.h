@@ -28,11 +28,29 @@ class Arrivals {
   const Packet& Front() { return heads_[Port()].Front(); }
   const Telemetry& FrontExtra() { return heads_[Port()].FrontExtra(); }
 
+  // Whether it comes at `time` or earlier.
+  bool AnyUntil(Time time) const { return next_.AnyUntil(time); }
+
   // Removes Front().
   void Pop() {
     const PortIndex port = Port();
     next_.Set(port, heads_[port].Pop());
   }
+
+  // The same in two steps: from the first on Next() is of what comes after the packet, which lies
+  // where it was until the second.
+  struct Taken {
+    PortIndex port = 0;
+    const Packet* packet = nullptr;
+  };
+  Taken Take() {
+    const PortIndex port = Port();
+    WireHead& head = heads_[port];
+    next_.Set(port, head.SecondArrival());
+    return {port, &head.Front()};
+  }
+  void Drop(const Taken& taken) { heads_[taken.port].Drop(); }
+  const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
   // The wire at `port` has a packet again. Returns false if that is known already.
   bool Announce(PortIndex port) {

@@ -33,6 +33,9 @@ class Tournament {
   size_t First() const { return static_cast<size_t>(tree_[1] & (leaves_ - 1)); }
 
   bool Has(size_t entry) const { return KeyOf(entry) != kNone; }
+  // Whether any is at `time` or earlier.
+  bool AnyUntil(Time time) const { return tree_[1] < (time.ps + 1) << bits_; }
+
   bool HasBefore(size_t entry, Time end) const {
     return KeyOf(entry) < (end == kNever ? kNone : end.ps << bits_);
   }

@@ -84,8 +84,9 @@ size_t WireTail::memory_bytes() const {
 
 bool WireHead::LookAgain() {
   if (between_threads_) return false;
+  const uint64_t seen = tail_seen_;
   tail_seen_ = tail_end_->pushed();
-  return popped() != tail_seen_;
+  return tail_seen_ != seen;
 }
 
 void WireHead::Learn(uint64_t pushed) {

@@ -140,17 +140,16 @@ class WireHead {
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.
   Time Pop() {
-    head_.store(popped() + 1, std::memory_order_release);
+    Drop();
     return NextArrival();
   }
 
-  // The arrival of the front packet, kNever on an empty wire.
-  Time NextArrival() {
-    const uint64_t head = popped();
-    if (head == tail_seen_ && !LookAgain()) return kNever;
-    __builtin_prefetch(&ring_->slots[(head + 1) & mask_]);
-    return ring_->slots[head & mask_].arrival;
-  }
+  // The arrival of the front packet, and of the one behind it; kNever if there is none.
+  Time NextArrival() { return ArrivalOf(popped()); }
+  Time SecondArrival() { return ArrivalOf(popped() + 1); }
+
+  // Removes the front packet. The sender may use its slot.
+  void Drop() { head_.store(popped() + 1, std::memory_order_release); }
 
   // The first two packets, before a visit.
   void Prefetch() const {
@@ -175,6 +174,12 @@ class WireHead {
   friend class Engine;
   friend class WireTail;
 
+  // `number` is at most that of the next packet to come.
+  Time ArrivalOf(uint64_t number) {
+    if (number == tail_seen_ && !LookAgain()) return kNever;
+    __builtin_prefetch(&ring_->slots[(number + 1) & mask_]);
+    return ring_->slots[number & mask_].arrival;
+  }
   bool LookAgain();
 
   const WireTail* tail_end_;

@@ -84,6 +84,27 @@ class alignas(64) FifoPort {
     return true;
   }
 
+  // For queues in front of this port, which fill in Slot() when the link is up: `size` is what the
+  // packet counts in the unit of the buffer.
+  [[gnu::always_inline]] void Transmit(Packet& slot, int64_t size, Time now, const Window& window) {
+    const int64_t wire_bytes = slot.bytes + wire_overhead_;
+    const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
+                                          : TransmissionTime(wire_bytes, busy_until_ <= now);
+    const Time departure = std::max(busy_until_, now) + tx;
+    const Time previous_arrival = last_arrival_;
+    const Time arrival = std::max(departure + delay_, previous_arrival);
+    last_arrival_ = arrival;
+    busy_until_ = departure;
+    slot.arrival = arrival;
+    wire_bytes_ += wire_bytes;
+    payload_bytes_ += PayloadOf(slot);
+    backlog_ += size;
+    if (tail_ - head_ > mask_) [[unlikely]]
+      MakeRoom(now);
+    queue_[tail_++ & mask_] = {departure, size};
+    wire_.Commit(arrival, previous_arrival, window.Horizon(wire_));
+  }
+
   // The end of the last transmission so far committed.
   Time busy_until() const { return busy_until_; }
 
@@ -165,25 +186,6 @@ class alignas(64) FifoPort {
   static int64_t PayloadOf(const Packet& packet) {
     const uint32_t is_data = packet.kind == PacketKind::kData ? 1 : 0;
     return packet.data.payload & (0 - is_data);
-  }
-
-  [[gnu::always_inline]] void Transmit(Packet& slot, int64_t size, Time now, const Window& window) {
-    const int64_t wire_bytes = slot.bytes + wire_overhead_;
-    const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
-                                          : TransmissionTime(wire_bytes, busy_until_ <= now);
-    const Time departure = std::max(busy_until_, now) + tx;
-    const Time previous_arrival = last_arrival_;
-    const Time arrival = std::max(departure + delay_, previous_arrival);
-    last_arrival_ = arrival;
-    busy_until_ = departure;
-    slot.arrival = arrival;
-    wire_bytes_ += wire_bytes;
-    payload_bytes_ += PayloadOf(slot);
-    backlog_ += size;
-    if (tail_ - head_ > mask_) [[unlikely]]
-      MakeRoom(now);
-    queue_[tail_++ & mask_] = {departure, size};
-    wire_.Commit(arrival, previous_arrival, window.Horizon(wire_));
   }
 
   // Brings the queue up to `now`. It is done only when something depends on it: what has departed

@@ -87,7 +87,6 @@ size_t QueuedPort::memory_bytes() const {
   size_t bytes = sizeof(*this);
   for (const ClassQueue& queue : queues_) {
     bytes += sizeof(queue) + queue.packets.capacity() * sizeof(Packet) +
-             queue.from.capacity() * sizeof(PortIndex) +
              queue.telemetry.capacity() * sizeof(Telemetry);
   }
   return bytes;

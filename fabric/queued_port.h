@@ -39,12 +39,12 @@ enum class Scheduler : uint8_t {
 struct QueueSettings {
   uint8_t classes = 1;  // That may come; bit mask.
   Scheduler scheduler = Scheduler::kRoundRobin;
-  std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes of a turn, by class.
-  Marking marking;
   bool telemetry = false;  // Data packets are told of the port.
+  Marking marking;
+  std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes of a turn, by class.
 };
 
-class QueuedPort {
+class alignas(64) QueuedPort {
  public:
   // `out` sends what is served; it has no limits of its own, and stays where it is. `id`: no other
   // port of the network has the same.
@@ -71,6 +71,15 @@ class QueuedPort {
 
   // Starts the packet that is due at NextService(), and returns it as it lies on the wire.
   Packet& Serve(const Window& window);
+
+  // Whether a packet of class `cls` would leave at once, and the next decision be between it and
+  // what else comes at `now`. Then Pass() does in one step, past the queues, what Enqueue() and
+  // Serve() do, except for telemetry: nothing else of that instant may follow.
+  bool IsFree(size_t cls, Time now) const {
+    return waiting_ == 0 && (paused_ >> cls & 1) == 0 && out_->busy_until() <= now;
+  }
+  Packet& Pass(const Packet& packet, uint16_t path_part, PortIndex in, Time now,
+               const Window& window);
 
   // The classes in `mask` are paused, or not any more.
   void SetPaused(uint8_t mask, bool paused, Time now);
@@ -101,7 +110,7 @@ class QueuedPort {
   // Classes that may come, other than 0; bit mask.
   unsigned classes() const { return settings_.classes & ~1u; }
   // The inputs that those of a class came from.
-  PortIndex WaitsFrom(size_t cls, size_t i) const { return QueueOf(cls).from[i]; }
+  PortIndex WaitsFrom(size_t cls, size_t i) const { return InputOf(QueueOf(cls).packets[i]); }
 
   // How long a packet enqueued now would wait if all that is queued went first; what of it has not
   // left, as it occupies the wire.
@@ -122,12 +131,18 @@ class QueuedPort {
  private:
   struct ClassQueue {
     Ring<Packet, 16> packets;
-    Ring<PortIndex, 64> from;   // The inputs they came from.
-    Ring<Telemetry> telemetry;  // What came with them, if ports tell.
     int64_t size = 0;           // In the buffer's unit.
-    int64_t deficit = 0;        // kDeficit: bytes it may send in this turn.
     int64_t started = 0;        // Packets, since the beginning.
+    int64_t deficit = 0;        // kDeficit: bytes it may send in this turn.
+    Ring<Telemetry> telemetry;  // What came with them, if ports tell.
   };
+
+  // When a packet arrives at the far end is not known while it waits: the record has room for the
+  // input that it came from.
+  static void SetInput(Packet& queued, PortIndex in) { queued.arrival = Time{in}; }
+  static PortIndex InputOf(const Packet& queued) {
+    return static_cast<PortIndex>(queued.arrival.ps);
+  }
 
   bool Wants() const { return (backlogged_ & ~paused_) != 0; }
   int64_t Sending(Time now) const { return in_service_.end > now ? in_service_.size : 0; }
@@ -138,6 +153,7 @@ class QueuedPort {
   size_t NextInTurn(unsigned eligible) const;
   void SendTelemetry(ClassQueue& queue, const Packet& sent, Time start);
 
+  // First cache line.
   FifoPort* out_;
   Time wants_since_;         // Since when it has wanted to send, or when the last packet started.
   unsigned backlogged_ = 0;  // Classes with packets,
@@ -146,18 +162,23 @@ class QueuedPort {
   int64_t size_ = 0;         // Of all queues.
   int64_t waiting_ = 0;
   int64_t waiting_wire_bytes_ = 0;
-  InService in_service_;
-  std::array<Time, kClasses> paused_since_ = {};
-  std::array<Duration, kClasses> paused_for_ = {};  // In pauses that have ended.
-  std::array<uint8_t, kClasses> index_of_ = {};     // Into queues_.
+
+  // Second cache line.
+  std::array<uint8_t, kClasses> index_of_ = {};  // Into queues_.
   std::vector<ClassQueue> queues_;
+  InService in_service_;
+
   const QueueSettings settings_;
   Rng rng_;
   const uint32_t id_;
+  std::array<Time, kClasses> paused_since_ = {};
+  std::array<Duration, kClasses> paused_for_ = {};  // In pauses that have ended.
 };
 
-inline Packet& QueuedPort::Enqueue(const Packet& packet, const Telemetry* telemetry,
-                                   uint16_t path_part, PortIndex in, Time now) {
+[[gnu::always_inline]] inline Packet& QueuedPort::Enqueue(const Packet& packet,
+                                                          const Telemetry* telemetry,
+                                                          uint16_t path_part, PortIndex in,
+                                                          Time now) {
   const size_t cls = packet.priority;
   HEDDLE_CHECK((settings_.classes >> cls & 1) != 0, "a packet of class {}, which is not in use",
                cls);
@@ -165,7 +186,6 @@ inline Packet& QueuedPort::Enqueue(const Packet& packet, const Telemetry* teleme
   ClassQueue& queue = QueueOf(cls);
   const int64_t size = SizeOf(packet);
   queue.packets.push_back(packet);
-  queue.from.push_back(in);
   if (settings_.telemetry) queue.telemetry.push_back(telemetry ? *telemetry : Telemetry());
   queue.size += size;
   size_ += size;
@@ -173,6 +193,7 @@ inline Packet& QueuedPort::Enqueue(const Packet& packet, const Telemetry* teleme
   waiting_wire_bytes_ += out_->WireBytesOf(packet);
   backlogged_ |= 1u << cls;
   Packet& queued = queue.packets.back();
+  SetInput(queued, in);
   queued.hops = static_cast<uint8_t>(packet.hops + 1);
   queued.taken = static_cast<uint16_t>(packet.taken + path_part);
   if (!settings_.marking.at_dequeue && settings_.marking.Marks(Length(cls, now), rng_)) {
@@ -188,12 +209,9 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   Packet& slot = out_->Slot();
   slot = queue.packets.front();
   const int64_t size = SizeOf(slot);
-  in_service_ = {.size = size,
-                 .bytes = slot.bytes,
-                 .in = queue.from.front(),
-                 .cls = static_cast<uint8_t>(cls)};
+  in_service_ = {
+      .size = size, .bytes = slot.bytes, .in = InputOf(slot), .cls = static_cast<uint8_t>(cls)};
   queue.packets.pop_front();
-  queue.from.pop_front();
   queue.size -= size;
   ++queue.started;
   size_ -= size;
@@ -202,10 +220,34 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
   if (settings_.marking.at_dequeue && settings_.marking.Marks(queue.size, rng_)) out_->Mark(slot);
   // As if it had been handed over when the port last had a choice: an unbroken busy period is one.
-  out_->SendSlot(wants_since_, window);
+  out_->Transmit(slot, size, wants_since_, window);
   if (settings_.telemetry) SendTelemetry(queue, slot, start);
   in_service_.end = out_->busy_until();
   wants_since_ = start;
+  return slot;
+}
+
+[[gnu::always_inline]] inline Packet& QueuedPort::Pass(const Packet& packet, uint16_t path_part,
+                                                       PortIndex in, Time now,
+                                                       const Window& window) {
+  const size_t cls = packet.priority;
+  ClassQueue& queue = QueueOf(cls);
+  const int64_t size = SizeOf(packet);
+  Packet& slot = out_->Slot();
+  slot = packet;
+  slot.hops = static_cast<uint8_t>(packet.hops + 1);
+  slot.taken = static_cast<uint16_t>(packet.taken + path_part);
+  if (settings_.marking.Marks(settings_.marking.at_dequeue ? 0 : size, rng_)) out_->Mark(slot);
+  ++queue.started;
+  queue.deficit = 0;
+  turn_ = cls;
+  wants_since_ = now;
+  out_->Transmit(slot, size, now, window);
+  in_service_ = {.end = out_->busy_until(),
+                 .size = size,
+                 .bytes = slot.bytes,
+                 .in = in,
+                 .cls = static_cast<uint8_t>(cls)};
   return slot;
 }
 
@@ -231,8 +273,8 @@ inline size_t QueuedPort::NextInTurn(unsigned eligible) const {
 template <class Lost>
 void QueuedPort::Clear(const Lost& lost) {
   for (ClassQueue& queue : queues_) {
-    for (; !queue.packets.empty(); queue.packets.pop_front(), queue.from.pop_front()) {
-      lost(queue.packets.front(), queue.from.front());
+    for (; !queue.packets.empty(); queue.packets.pop_front()) {
+      lost(queue.packets.front(), InputOf(queue.packets.front()));
     }
     queue.telemetry.clear();
     queue.size = queue.deficit = 0;
@@ -245,8 +287,8 @@ void QueuedPort::Clear(const Lost& lost) {
 template <class Lost>
 void QueuedPort::ClearClass(size_t cls, const Lost& lost) {
   ClassQueue& queue = QueueOf(cls);
-  for (; !queue.packets.empty(); queue.packets.pop_front(), queue.from.pop_front()) {
-    lost(queue.packets.front(), queue.from.front());
+  for (; !queue.packets.empty(); queue.packets.pop_front()) {
+    lost(queue.packets.front(), InputOf(queue.packets.front()));
     --waiting_;
     waiting_wire_bytes_ -= out_->WireBytesOf(queue.packets.front());
   }

@@ -26,7 +26,6 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
     : queueing_(queueing),
       eager_(eager || queueing.eager || queueing.memory.lossless != 0 ||
              queueing.memory.model != MemorySettings::Model::kPrivate),
-      choosing_(ports.size(), false),
       pausing_(ports.size(), 0),
       down_at_(ports.size()),
       meters_(ports.size()) {
@@ -40,6 +39,7 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   }
   backlogged_.resize((ports.size() + 63) / 64);
   ends_.Resize(ports.size());
+  choices_.Resize(ports.size());
   if (queueing.memory.lossless != 0 || queueing.memory.model != MemorySettings::Model::kPrivate) {
     memory_ = std::make_unique<SharedMemory>(queueing.memory, shares);
   }
@@ -47,38 +47,6 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
   if (queueing.watchdog.detect == Duration{0}) return;
   watches_.resize(ports.size() * kClasses);
   effects_.Set(Time{} + queueing.watchdog.poll, kPoll);
-}
-
-std::optional<DropReason> QueuedPorts::Accept(const Packet& packet, const Telemetry* telemetry,
-                                              uint16_t path_part, PortIndex in, PortIndex out,
-                                              Time now, const Window& window) {
-  QueuedPort& port = ports_[out];
-  if (port.out().is_down()) [[unlikely]]
-    return DropReason::kLinkDown;
-  const size_t cls = packet.priority;
-  if ((given_up_[out] >> cls & 1) != 0 && queueing_.watchdog.drops) [[unlikely]]
-    return DropReason::kWatchdog;
-  CatchUp(out, now, window);
-  const int64_t queued = port.Length(now);
-  const int64_t size = port.SizeOf(packet);
-  if (memory_) {
-    if (const auto refused = memory_->Admit(in, out, cls, packet.bytes, queued, size))
-      return refused;
-  } else if (queued + size > buffers_[out]) {
-    return DropReason::kTail;
-  }
-  accepted_ = &port.Enqueue(packet, telemetry, path_part, in, now);
-  if (!eager_) {
-    backlogged_[out / 64] |= uint64_t{1} << (out % 64);
-    return std::nullopt;
-  }
-  if (port.paused() != 0) [[unlikely]]
-    NoteBacklog(out, now);
-  if (memory_ && memory_->IsLossless(cls) && !IsPausing(in, cls) && memory_->MustPause(in, cls)) {
-    Tell(in, cls, true, now, window);
-  }
-  Arm(out, now);
-  return std::nullopt;
 }
 
 // --- Ports served late ---
@@ -97,14 +65,6 @@ void QueuedPorts::CatchUpAll(Time time, const Window& window) {
 }
 
 // --- Eager ports ---
-
-// A port chooses when it is free and has something to send, unless it is about to anyway.
-void QueuedPorts::ArmLater(PortIndex port) {
-  const Time next = ports_[port].NextService();
-  if (next == kNever) return;
-  choosing_[port] = true;
-  choices_.Set(next, port);
-}
 
 // Mostly nothing else happens at that instant, and the port may choose at once.
 QueuedPorts::Started QueuedPorts::HandleEnd(Time other, const Window& window) {
@@ -145,19 +105,13 @@ void QueuedPorts::Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes,
   }
 }
 
-// Those of one instant choose by port; mostly there is one.
 QueuedPorts::Started QueuedPorts::HandleChoice(const Window& window) {
-  const Time now = NextChoice();
-  while (choices_.Next() <= now) ready_.push_back(static_cast<PortIndex>(choices_.Pop().key));
-  ready_since_ = now;
-  const auto first = std::ranges::min_element(ready_);
-  const PortIndex out = *first;
-  *first = ready_.back();
-  ready_.pop_back();
-  choosing_[out] = false;
+  const PortIndex out = static_cast<PortIndex>(choices_.First());
+  const Time now = choices_.Next();
+  choices_.Set(out, kNever);
   if (ends_.Has(out)) return {};
   if (ports_[out].NextService() <= now) return Start(out, window);
-  ArmLater(out);  // Paused meanwhile, or a packet of class 0 went first.
+  Arm(out, now);  // Paused meanwhile, or a packet of class 0 went first.
   return {};
 }
 
@@ -291,9 +245,7 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
 }
 
 void QueuedPorts::OnNewChannel(PortIndex port) {
-  if (!eager_) return;
-  choosing_[port] = false;  // It may choose earlier than it thought.
-  ArmLater(port);
+  if (eager_ && !ends_.Has(port)) choices_.Set(port, ports_[port].NextService());
 }
 
 int64_t QueuedPorts::waiting() const {

@@ -67,22 +67,28 @@ class QueuedPorts {
   QueuedPort& operator[](PortIndex port) { return ports_[port]; }
   size_t size() const { return ports_.size(); }
 
-  // Admits a copy of `packet`, of a class other than 0, which came in at `in`, to the queue of
-  // `out`; or says why not. `telemetry` came with it, if not null; `path_part` is what this hop
-  // adds to the id of the path taken.
-  std::optional<DropReason> Accept(const Packet& packet, const Telemetry* telemetry,
-                                   uint16_t path_part, PortIndex in, PortIndex out, Time now,
-                                   const Window& window);
+  // A packet that came in at `in`, for the port `out`.
+  struct Offer {
+    const Packet& packet;
+    const Telemetry* telemetry;  // What came with it; null: nothing.
+    uint16_t path_part;          // What this hop adds to the id of the path taken.
+    PortIndex in;
+    PortIndex out;
+    bool is_last;  // Nothing else arrives at this instant, no timer is due, and nobody looks at
+                   // what lies in queues.
+  };
+
+  // Admits a copy of a packet of a class other than 0; or says why not.
+  std::optional<DropReason> Accept(const Offer& offer, Time now, const Window& window);
   // The packet accepted last, as it lies in its queue.
   Packet& accepted() { return *accepted_; }
 
-  // Sends a packet of class 0, which goes before all others, as Accept(). False: the link is down.
-  bool SendControl(const Packet& packet, const Telemetry* telemetry, uint16_t path_part,
-                   PortIndex out, Time now, const Window& window) {
-    CatchUp(out, now, window);
-    FifoPort& port = ports_[out].out();
-    if (!port.Send(packet, path_part, now, window)) return false;
-    if (telemetry != nullptr) port.wire().Extra(port.wire().pushed() - 1) = *telemetry;
+  // Sends a packet of class 0, which goes before all others. False: the link is down.
+  [[gnu::always_inline]] bool SendControl(const Offer& offer, Time now, const Window& window) {
+    CatchUp(offer.out, now, window);
+    FifoPort& port = ports_[offer.out].out();
+    if (!port.Send(offer.packet, offer.path_part, now, window)) return false;
+    if (offer.telemetry != nullptr) port.wire().Extra(port.wire().pushed() - 1) = *offer.telemetry;
     return true;
   }
 
@@ -107,7 +113,7 @@ class QueuedPorts {
   // instant in this order, with arrivals after the first.
   Time NextEnd() const { return ends_.Next(); }
   Time NextEffect() const { return effects_.Next(); }
-  Time NextChoice() const { return ready_.empty() ? choices_.Next() : ready_since_; }
+  Time NextChoice() const { return choices_.Next(); }
   Time NextEvent() const { return std::min({NextEnd(), NextEffect(), NextChoice()}); }
 
   // What has been started, if anything.
@@ -150,20 +156,19 @@ class QueuedPorts {
     Duration paused{0};  // What was counted when it was looked at last.
     int64_t started = 0;
   };
+  std::optional<DropReason> Refuse(const Offer& offer, const QueuedPort& port, Time now);
   void LookForStorms(Time now, const Window& window);
   bool IsStuck(PortIndex port, size_t cls, Time now);
   void GiveUp(PortIndex port, size_t cls, Time now, const Window& window);
   void Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
             const Window& window);
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
+  // A port chooses when it is free and has something to send, unless it is about to anyway.
   void Arm(PortIndex port, Time now) {
-    if (choosing_[port] || ends_.Has(port)) return;
-    if (ports_[port].NextService() > now) return ArmLater(port);
-    choosing_[port] = true;
-    ready_.push_back(port);
-    ready_since_ = now;
+    if (choices_.Has(port) || ends_.Has(port)) return;
+    const Time next = ports_[port].NextService();
+    if (next != kNever) choices_.Set(port, std::max(next, now));
   }
-  void ArmLater(PortIndex port);
   Started Start(PortIndex port, const Window& window);
   void Release(PortIndex out, Time now, const Window& window);
   void TryResume(PortIndex in, size_t cls, Time now, const Window& window);
@@ -181,11 +186,10 @@ class QueuedPorts {
   std::vector<uint64_t> backlogged_;  // Ports that may have something waiting, bit by bit.
   Time next_late_ = kNever;
 
-  Tournament ends_;                // By port, of the packet it sends.
-  std::vector<PortIndex> ready_;   // Ports that choose as soon as nothing else is due at this
-  Time ready_since_;               // instant, which is this one;
-  Timers choices_;                 // those that do later, behind packets of class 0. Key: port.
-  std::vector<uint8_t> choosing_;  // By port: it is one of either.
+  // By port: when its transmission ends, or when it chooses what to send next: as soon as nothing
+  // else is due at an instant, or behind packets of class 0. It never waits for both.
+  Tournament ends_;
+  Tournament choices_;
 
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
   Timers effects_;                // Key: number, port, classes and what becomes of them.
@@ -199,5 +203,50 @@ class QueuedPorts {
   std::unique_ptr<PauseLog> pause_log_;  // Null if nobody asks.
   int64_t frames_sent_ = 0;
 };
+
+inline std::optional<DropReason> QueuedPorts::Refuse(const Offer& offer, const QueuedPort& port,
+                                                     Time now) {
+  const Packet& packet = offer.packet;
+  const int64_t queued = port.Length(now);
+  const int64_t size = port.SizeOf(packet);
+  if (memory_) {
+    return memory_->Admit(offer.in, offer.out, packet.priority, packet.bytes, queued, size);
+  }
+  if (queued + size > buffers_[offer.out]) return DropReason::kTail;
+  return std::nullopt;
+}
+
+[[gnu::always_inline]] inline std::optional<DropReason> QueuedPorts::Accept(const Offer& offer,
+                                                                            Time now,
+                                                                            const Window& window) {
+  const PortIndex out = offer.out;
+  const size_t cls = offer.packet.priority;
+  QueuedPort& port = ports_[out];
+  if (port.out().is_down()) [[unlikely]]
+    return DropReason::kLinkDown;
+  if ((given_up_[out] >> cls & 1) != 0 && queueing_.watchdog.drops) [[unlikely]]
+    return DropReason::kWatchdog;
+  CatchUp(out, now, window);
+  if (const auto refused = Refuse(offer, port, now)) [[unlikely]]
+    return refused;
+  if (memory_ && memory_->IsLossless(cls) && !IsPausing(offer.in, cls) &&
+      memory_->MustPause(offer.in, cls)) {
+    Tell(offer.in, cls, true, now, window);
+  }
+  if (offer.is_last && port.IsFree(cls, now) && NextEffect() > now) {
+    port.Pass(offer.packet, offer.path_part, offer.in, now, window);
+    if (eager_) ends_.Set(out, port.in_service().end);
+    return std::nullopt;
+  }
+  accepted_ = &port.Enqueue(offer.packet, offer.telemetry, offer.path_part, offer.in, now);
+  if (!eager_) {
+    backlogged_[out / 64] |= uint64_t{1} << (out % 64);
+    return std::nullopt;
+  }
+  if (port.paused() != 0) [[unlikely]]
+    NoteBacklog(out, now);
+  Arm(out, now);
+  return std::nullopt;
+}
 
 }  // namespace heddle

@@ -12,8 +12,19 @@ namespace {
 
 using Model = MemorySettings::Model;
 
-int64_t Share(double alpha, int64_t free) {
-  return static_cast<int64_t>(alpha * static_cast<double>(std::max<int64_t>(free, 0)));
+// Of what is free of the pool: how much an input may hold of it before it pauses.
+double AlphaOf(const MemorySettings& settings, const SharedMemory::Port& port) {
+  switch (settings.model) {
+    case Model::kPrivate:
+      return 1;  // Of a pool without end: only xoff counts.
+    case Model::kDynamic:
+      return settings.alpha;
+    case Model::kHpcc:
+      return std::min(1.0, settings.alpha * port.faster);
+    case Model::kBroadcom:
+      return settings.alpha_in;
+  }
+  return 0;
 }
 
 int64_t ReserveOf(const MemorySettings& settings) {
@@ -47,23 +58,8 @@ SharedMemory::SharedMemory(const MemorySettings& settings, const std::vector<Por
       reserve_(ReserveOf(settings)),
       guarantee_(settings.model == Model::kBroadcom ? settings.mtu + 1 : 0),
       inputs_(ports.size() * kClasses),
-      outputs_(ports.size() * kClasses) {}
-
-// What an input may hold of the pool before it pauses.
-int64_t SharedMemory::PauseThreshold(PortIndex in) const {
-  const int64_t free = pool_ - in_pool_used_;
-  switch (settings_.model) {
-    case Model::kPrivate:
-      return ports_[in].xoff;
-    case Model::kDynamic:
-      return std::min(ports_[in].xoff, Share(settings_.alpha, free));
-    case Model::kHpcc:
-      return std::min(ports_[in].xoff,
-                      Share(std::min(1.0, settings_.alpha * ports_[in].faster), free));
-    case Model::kBroadcom:
-      return std::min(ports_[in].xoff, Share(settings_.alpha_in, free));
-  }
-  return 0;
+      outputs_(ports.size() * kClasses) {
+  for (const Port& port : ports) limits_.push_back({port.xoff, AlphaOf(settings, port)});
 }
 
 // Whether `bytes` more of an input go into its reserve and the pool.
@@ -124,33 +120,6 @@ std::optional<DropReason> SharedMemory::Admit(PortIndex in, PortIndex out, size_
   used_ += bytes;
   max_used_ = std::max(max_used_, used_);
   return std::nullopt;
-}
-
-void SharedMemory::Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes) {
-  if (cls == 0) return;
-  Input& input = At(in, cls);
-  const int64_t from_headroom = std::min(bytes, input.headroom);
-  const int64_t before = InPool(input);
-  input.headroom -= from_headroom;
-  input.share -= bytes - from_headroom;
-  in_pool_used_ += InPool(input) - before;
-  int64_t& length = Output(out, cls);
-  out_pool_used_ += BeyondGuarantee(length - bytes) - BeyondGuarantee(length);
-  length -= bytes;
-  used_ -= bytes;
-  HEDDLE_CHECK(input.share >= 0 && length >= 0, "input {} holds {} bytes, output {} has {}", in,
-               input.share, out, length);
-}
-
-bool SharedMemory::MustPause(PortIndex in, size_t cls) const {
-  const Input& input = At(in, cls);
-  return input.headroom > 0 || InPool(input) > PauseThreshold(in);
-}
-
-bool SharedMemory::MayResume(PortIndex in, size_t cls) const {
-  const Input& input = At(in, cls);
-  if (input.headroom > 0) return false;
-  return InPool(input) == 0 || InPool(input) <= PauseThreshold(in) - settings_.resume_offset;
 }
 
 void SharedMemory::CheckBooks() const {

@@ -9,12 +9,14 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "core/check.h"
 #include "core/packet.h"
 #include "core/units.h"
 #include "fabric/fifo_port.h"
@@ -114,13 +116,25 @@ class SharedMemory {
   int64_t BeyondGuarantee(int64_t queued) const {
     return queued > guarantee_ ? queued - guarantee_ : 0;
   }
-  int64_t PauseThreshold(PortIndex in) const;
+  static int64_t Share(double alpha, int64_t free) {
+    return static_cast<int64_t>(alpha * static_cast<double>(std::max<int64_t>(free, 0)));
+  }
+  int64_t PauseThreshold(PortIndex in) const {
+    return std::min(limits_[in].xoff, Share(limits_[in].alpha, pool_ - in_pool_used_));
+  }
   bool FitsShare(PortIndex in, const Input& input, int64_t bytes) const;
   std::optional<DropReason> RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes, int64_t queued,
                                            int64_t size) const;
 
+  // Of an input: what it may hold of the pool before it pauses, and of what is free there.
+  struct Limit {
+    int64_t xoff;
+    double alpha;
+  };
+
   const MemorySettings settings_;
   const std::vector<Port> ports_;
+  std::vector<Limit> limits_;
   const int64_t pool_;       // Of inputs, beyond reserves and headroom.
   const int64_t out_pool_;   // kBroadcom: of outputs.
   const int64_t reserve_;    // Of each (input, class).
@@ -133,5 +147,32 @@ class SharedMemory {
   int64_t max_used_ = 0;
   int64_t max_headroom_ = 0;
 };
+
+inline void SharedMemory::Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes) {
+  if (cls == 0) return;
+  Input& input = At(in, cls);
+  const int64_t from_headroom = std::min(bytes, input.headroom);
+  const int64_t before = InPool(input);
+  input.headroom -= from_headroom;
+  input.share -= bytes - from_headroom;
+  in_pool_used_ += InPool(input) - before;
+  int64_t& length = Output(out, cls);
+  out_pool_used_ += BeyondGuarantee(length - bytes) - BeyondGuarantee(length);
+  length -= bytes;
+  used_ -= bytes;
+  HEDDLE_CHECK(input.share >= 0 && length >= 0, "input {} holds {} bytes, output {} has {}", in,
+               input.share, out, length);
+}
+
+inline bool SharedMemory::MustPause(PortIndex in, size_t cls) const {
+  const Input& input = At(in, cls);
+  return input.headroom > 0 || InPool(input) > PauseThreshold(in);
+}
+
+inline bool SharedMemory::MayResume(PortIndex in, size_t cls) const {
+  const Input& input = At(in, cls);
+  if (input.headroom > 0) return false;
+  return InPool(input) == 0 || InPool(input) <= PauseThreshold(in) - settings_.resume_offset;
+}
 
 }  // namespace heddle

@@ -30,6 +30,7 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   plain_ = false;
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
+  may_pass_ = hooks_ == 0 && !telemetry_;
 }
 
 void Switch::SetRoutes(RoutingTable routes) {
@@ -47,6 +48,10 @@ void Switch::SetRoutes(RoutingTable routes) {
 void Switch::Attach() { policy_->Attach(view_); }
 
 [[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port) {
+  if (packet.kind == PacketKind::kPause) [[unlikely]] {
+    ++consumed_;
+    return queued_->OnPause(packet, in_port, now_);
+  }
   const Candidates& candidates = CandidatesTo(packet.dst);
   if (candidates.ports.empty()) [[unlikely]]
     return Discard(packet, DropReason::kNoRoute);
@@ -62,6 +67,13 @@ void Switch::Attach() { policy_->Attach(view_); }
     assert(std::ranges::binary_search(candidates.ports, port));
   }
   Forward(packet, in_port, port, /*arrived=*/true);
+}
+
+[[gnu::always_inline]] inline void Switch::HandleArrival() {
+  const Arrivals::Taken taken = arrivals_.Take();
+  arrived_ = taken;
+  Handle(*taken.packet, taken.port);
+  arrivals_.Drop(taken);
 }
 
 void Switch::End(const Packet& packet, const Decision& decision) {
@@ -97,17 +109,23 @@ void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
 }
 
 // What came with `packet`. What a policy sends, or has held back, starts with nothing.
-const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived) {
+inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived) {
   static constexpr Telemetry kNothing;
   if (!telemetry_ || !CarriesTelemetry(packet.kind)) return nullptr;
-  return arrived ? &arrivals_.FrontExtra() : &kNothing;
+  return arrived ? &arrivals_.ExtraOf(arrived_) : &kNothing;
 }
 
-void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived) {
-  const Telemetry* telemetry = TelemetryFor(packet, arrived);
-  if (packet.priority == 0) return ForwardControl(packet, telemetry, port);
-  const auto refused =
-      queued_->Accept(packet, telemetry, path_parts_[port], in_port, port, now_, *window_);
+[[gnu::always_inline]] inline void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port,
+                                                          PortIndex port, bool arrived) {
+  const QueuedPorts::Offer offer{
+      .packet = packet,
+      .telemetry = TelemetryFor(packet, arrived),
+      .path_part = path_parts_[port],
+      .in = in_port,
+      .out = port,
+      .is_last = may_pass_ && arrived && !arrivals_.AnyUntil(now_) && timers_.Next() > now_};
+  if (packet.priority == 0) return ForwardControl(offer);
+  const auto refused = queued_->Accept(offer, now_, *window_);
   if (refused) [[unlikely]] {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
     return Discard(packet, *refused);
@@ -116,15 +134,14 @@ void Switch::ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex p
 }
 
 // It goes before all queues.
-void Switch::ForwardControl(const Packet& packet, const Telemetry* telemetry, PortIndex port) {
-  FifoPort& out = ports_[port];
+[[gnu::always_inline]] inline void Switch::ForwardControl(const QueuedPorts::Offer& offer) {
+  FifoPort& out = ports_[offer.out];
   const Time start = std::max(now_, out.busy_until());
-  if (!queued_->SendControl(packet, telemetry, path_parts_[port], port, now_, *window_))
-      [[unlikely]] {
-    if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);
-    return ReportDrop(packet);
+  if (!queued_->SendControl(offer, now_, *window_)) [[unlikely]] {
+    if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, offer.packet, offer.out);
+    return ReportDrop(offer.packet);
   }
-  if (hooks_ != 0) NoteSent(out, port, start);
+  if (hooks_ != 0) NoteSent(out, offer.out, start);
 }
 
 // A FIFO port has taken a packet, which will start to leave at `start`.
@@ -147,8 +164,7 @@ void Switch::Run(const Window& window) {
     if (now_ == timer && arrivals_.Next() > timer) {
       policy_->OnTimer(view_, static_cast<uint32_t>(timers_.Pop().key));
     } else {
-      Handle(arrivals_.Front(), arrivals_.Port());
-      arrivals_.Pop();
+      HandleArrival();
     }
   }
   if (hooks_ & SwitchPolicy::kTransmit) ReplayTransmissions(window.end);
@@ -172,14 +188,7 @@ void Switch::RunEager(const Window& window) {
     if (queued.NextEnd() == now_) {
       NoteStarted(queued.HandleEnd(std::min(arrival, timer), window));
     } else if (arrival == now_) {
-      const Packet& packet = arrivals_.Front();
-      if (packet.kind == PacketKind::kPause) [[unlikely]] {
-        ++consumed_;
-        queued.OnPause(packet, arrivals_.Port(), now_);
-      } else {
-        Handle(packet, arrivals_.Port());
-      }
-      arrivals_.Pop();
+      HandleArrival();
     } else if (queued.NextEffect() == now_) {
       queued.HandleEffect(window);
     } else if (timer == now_) {

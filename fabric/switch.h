@@ -95,12 +95,13 @@ class Switch final : public Node {
   friend class SwitchView;
 
   void RunEager(const Window& window);
+  void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
   void End(const Packet& packet, const Decision& decision);
   // `arrived`: it is the packet that is being handled, not one that the policy sends.
   void Forward(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
   void ForwardAndTell(const Packet& packet, PortIndex port);
-  void ForwardControl(const Packet& packet, const Telemetry* telemetry, PortIndex port);
+  void ForwardControl(const QueuedPorts::Offer& offer);
   void NoteStarted(const QueuedPorts::Started& started);
   void NoteSent(FifoPort& out, PortIndex port, Time start);
   void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
@@ -121,6 +122,7 @@ class Switch final : public Node {
 
   Time now_;
   const Window* window_ = nullptr;
+  Arrivals::Taken arrived_;  // What is being handled.
   FixedVector<FifoPort> ports_;
   std::vector<uint16_t> path_parts_;  // By port: what it adds to the id of the path taken.
   RoutingTable routes_;
@@ -128,7 +130,8 @@ class Switch final : public Node {
   Timers timers_;
   std::unique_ptr<SwitchPolicy> policy_;
   uint32_t hooks_;
-  bool plain_;  // FIFO ports, and a policy that is told of nothing: the fast way.
+  bool plain_;             // FIFO ports, and a policy that is told of nothing: the fast way.
+  bool may_pass_ = false;  // Queued ports, and nobody looks at what lies in their queues.
   uint8_t control_class_ = 0;
   bool telemetry_ = false;  // Its ports tell data packets of themselves.
   std::unique_ptr<QueuedPorts> queued_;

@@ -128,8 +128,8 @@ std::vector<SharedMemory::Port> QueuePlan::SharesOf(uint32_t vertex) const {
 QueueSettings QueuePlan::QueuesAt(const Channel& channel) const {
   QueueSettings queues{.classes = traffic_.classes,
                        .scheduler = rule_.scheduler,
-                       .marking = rule_.MarkingAt(channel, traffic_.wants_red),
-                       .telemetry = traffic_.telemetry};
+                       .telemetry = traffic_.telemetry,
+                       .marking = rule_.MarkingAt(channel, traffic_.wants_red)};
   queues.quantum.fill(traffic_.sizes.packet);
   for (size_t cls = 0; cls < rule_.quanta.size(); ++cls) {
     queues.quantum[cls] = rule_.quanta[cls].count;
