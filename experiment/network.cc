@@ -9,6 +9,7 @@
 #include "experiment/bandwidth_delay.h"
 #include "lb/follow_path.h"
 #include "lb/return_path.h"
+#include "topo/next_hops.h"
 
 namespace heddle {
 
@@ -55,6 +56,8 @@ Network::Network(const NetworkPlan& plan)
   MakeNodes();
   const auto chooses = [](const HostPolicy* policy) { return policy != nullptr; };
   if (std::ranges::any_of(host_policies_, chooses)) paths_ = routing_.MakePathTable();
+  const auto weighs = [](const auto& s) { return s->WantsNextHops(); };
+  weighs_ = paths_ != nullptr || std::ranges::any_of(switches_, weighs);
   MakeLinks();
   if (is_queued_) MakeQueues();
   const TransportModel::Classes classes = plan.transport->classes();
@@ -72,8 +75,9 @@ Network::Network(const NetworkPlan& plan)
     s->SetHosts(host_nodes_);
     s->SetControlClass(classes.control);
     s->SetLeaves({leaf_of_host_, routing_.leaves()});
-    s->Attach();
   }
+  TellNextHops(routing_);
+  for (const std::unique_ptr<Switch>& s : switches_) s->Attach();
   engine_.Place(plan.threads);
   for (const std::unique_ptr<Host>& host : hosts_) {
     host->SetTransport(transport_->MakeFor(*host));
@@ -224,7 +228,8 @@ void Network::Apply(const LinkEvent& event, Time now) {
   }
   SetLink(link.a, event.link, link.a_to_b, link.up, was_up, now);
   SetLink(link.b, event.link, link.b_to_a, link.up, was_up, now);
-  if (!event.up) return;
+  // Other rates change no route, but may change weights.
+  if (!event.up && !(event.rate && weighs_)) return;
   const Time due = now + plan_.convergence;
   if (reroutes_.empty() || reroutes_.back() != due) reroutes_.push_back(due);
 }
@@ -274,7 +279,15 @@ void Network::Reroute() {
     table.version = routes_version_;
     s->SetRoutes(std::move(table));
   }
+  TellNextHops(live);
   if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
+}
+
+void Network::TellNextHops(const Routing& routing) {
+  NextHops next_hops(routing);
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    if (s->WantsNextHops()) s->SetNextHops(next_hops.TableOf(s->id()));
+  }
 }
 
 // Ports are numbered in the order of links, at both ends.

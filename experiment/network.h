@@ -146,6 +146,7 @@ class Network {
   void SetLoss(uint32_t receiver, uint32_t link, double probability);
   PortIndex PortOf(uint32_t vertex, uint32_t link) const;
   void Reroute();
+  void TellNextHops(const Routing& routing);
   Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;
   void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
@@ -159,6 +160,7 @@ class Network {
   QueuePlan queue_plan_;
   const bool is_queued_;  // FIFO ports are not exact, or not wanted.
   std::unique_ptr<PathTable> paths_;
+  bool weighs_ = false;  // Hosts or switches know of rates beyond their own links.
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;
   size_t next_fault_ = 0;

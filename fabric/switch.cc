@@ -13,7 +13,8 @@ Switch::Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy
     : ports_(ports),
       policy_(std::move(policy)),
       hooks_(policy_->hooks()),
-      plain_(hooks_ == 0),
+      plain_((hooks_ &
+              (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
       id_(id),
       tier_(tier) {}
 

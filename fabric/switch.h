@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/fixed_vector.h"
@@ -42,6 +43,12 @@ struct RoutingTable {
   }
 };
 
+// What next hops are like, by leaf, for the switches that want to know.
+struct NextHopTable {
+  std::vector<uint16_t> set_of_leaf;
+  std::vector<std::vector<NextHop>> sets;
+};
+
 // A packet that has passed this many switches goes in circles.
 inline constexpr uint8_t kMaxHops = 64;
 
@@ -58,6 +65,8 @@ class Switch final : public Node {
   // Of packets that its load balancer makes.
   void SetControlClass(uint8_t cls) { control_class_ = cls; }
   void SetRoutes(RoutingTable routes);
+  bool WantsNextHops() const { return (hooks_ & SwitchPolicy::kNextHops) != 0; }
+  void SetNextHops(NextHopTable next_hops) { next_hops_ = std::move(next_hops); }
   // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
@@ -127,10 +136,11 @@ class Switch final : public Node {
   std::vector<uint16_t> path_parts_;  // By port: what it adds to the id of the path taken.
   RoutingTable routes_;
   std::vector<Candidates> candidates_;  // By set of `routes_`.
+  NextHopTable next_hops_;              // Empty unless the policy asks for it.
   Timers timers_;
   std::unique_ptr<SwitchPolicy> policy_;
   uint32_t hooks_;
-  bool plain_;  // FIFO ports, and a policy that is told of nothing: the fast way.
+  bool plain_;  // FIFO ports, and a policy that is told of no packet's fate: the fast way.
   uint8_t control_class_ = 0;
   bool telemetry_ = false;  // Its ports tell data packets of themselves.
   std::unique_ptr<QueuedPorts> queued_;
@@ -176,6 +186,9 @@ inline PortIndex SwitchView::UplinkOf(uint16_t path) const {
 }
 inline size_t SwitchView::leaves() const { return self_.leaves_.leaves; }
 inline uint16_t SwitchView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
+inline std::span<const NextHop> SwitchView::NextHopsTo(HostId host) const {
+  return self_.next_hops_.sets[self_.next_hops_.set_of_leaf[LeafOf(host)]];
+}
 inline bool SwitchView::IsAttached(HostId host) const {
   const Candidates candidates = self_.CandidatesTo(host);
   return !candidates.ports.empty() && self_.faces_host_[candidates.ports.front()];

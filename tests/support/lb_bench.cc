@@ -91,7 +91,8 @@ class LbSwitch::Prompter final : public SwitchPolicy {
 };
 
 LbSwitch::LbSwitch(std::string_view settings, Shape shape)
-    : prompter_(new Prompter(BalancerFrom(settings).settings->ForSwitch(shape.id, shape.seed))),
+    : shape_(shape),
+      prompter_(new Prompter(BalancerFrom(settings).settings->ForSwitch(shape.id, shape.seed))),
       switch_(shape.id, /*tier=*/0, shape.uplinks.size() + 1,
               std::unique_ptr<SwitchPolicy>(prompter_)),
       view_(switch_) {
@@ -125,6 +126,23 @@ void LbSwitch::MakePorts(const Shape& shape) {
   switch_.SetRoutes(std::move(routes));
   switch_.SetLeaves({leaf_of_host_, leaf_of_host_.size()});
   live_ = uplinks_;
+  TellNextHops();
+}
+
+// Of the uplinks that are live.
+void LbSwitch::TellNextHops() {
+  NextHopTable table;
+  table.set_of_leaf.push_back(0);
+  table.sets.emplace_back();
+  for (size_t leaf = 0; leaf < shape_.remote_leaves; ++leaf) {
+    table.set_of_leaf.push_back(static_cast<uint16_t>(leaf + 1));
+    std::vector<NextHop>& next_hops = table.sets.emplace_back();
+    for (const PortIndex port : live_) {
+      next_hops.push_back(leaf < shape_.next_hops.size() ? shape_.next_hops[leaf][port]
+                                                         : NextHop{shape_.uplinks[port].bps, 0});
+    }
+  }
+  switch_.SetNextHops(std::move(table));
 }
 
 void LbSwitch::At(Time at, const Question& ask) {
@@ -137,6 +155,7 @@ Decision LbSwitch::Decide(const Packet& packet, Time at, std::span<const PortInd
   if (!std::ranges::equal(live, live_)) {
     live_.assign(live.begin(), live.end());
     ++version_;
+    TellNextHops();
   }
   Decision decision = Decision::Discard();
   At(at, [&](SwitchView& view, SwitchPolicy& policy) {

@@ -48,6 +48,8 @@ class LbSwitch {
     uint64_t seed = 1;
     uint32_t path_divisor = 1;
     size_t remote_leaves = 1;
+    // Of the uplinks, by remote leaf; those not given have the capacity of the uplink.
+    std::vector<std::vector<NextHop>> next_hops = {};
   };
 
   explicit LbSwitch(std::string_view settings) : LbSwitch(settings, Shape{}) {}
@@ -71,7 +73,9 @@ class LbSwitch {
   class Prompter;
 
   void MakePorts(const Shape& shape);
+  void TellNextHops();
 
+  const Shape shape_;
   Prompter* prompter_;  // Owned by the switch.
   Engine engine_;
   Switch switch_;
