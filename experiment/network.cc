@@ -8,6 +8,8 @@
 #include "core/check.h"
 #include "experiment/bandwidth_delay.h"
 #include "lb/follow_path.h"
+#include "lb/return_path.h"
+#include "topo/next_hops.h"
 
 namespace heddle {
 
@@ -52,8 +54,10 @@ Network::Network(const NetworkPlan& plan)
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
   MakeNodes();
-  const auto chooses = [](const auto& host) { return host->has_policy(); };
-  if (std::ranges::any_of(hosts_, chooses)) paths_ = routing_.MakePathTable();
+  const auto chooses = [](const HostPolicy* policy) { return policy != nullptr; };
+  if (std::ranges::any_of(host_policies_, chooses)) paths_ = routing_.MakePathTable();
+  const auto weighs = [](const auto& s) { return s->WantsNextHops(); };
+  weighs_ = paths_ != nullptr || std::ranges::any_of(switches_, weighs);
   MakeLinks();
   if (is_queued_) MakeQueues();
   const TransportModel::Classes classes = plan.transport->classes();
@@ -70,8 +74,10 @@ Network::Network(const NetworkPlan& plan)
     s->SetRoutes(routing_.TableOf(s->id()));
     s->SetHosts(host_nodes_);
     s->SetControlClass(classes.control);
-    s->Attach();
+    s->SetLeaves({leaf_of_host_, routing_.leaves()});
   }
+  TellNextHops(routing_);
+  for (const std::unique_ptr<Switch>& s : switches_) s->Attach();
   engine_.Place(plan.threads);
   for (const std::unique_ptr<Host>& host : hosts_) {
     host->SetTransport(transport_->MakeFor(*host));
@@ -79,6 +85,7 @@ Network::Network(const NetworkPlan& plan)
     host->SetPauseResponse(plan.port->pfc.response);
     host->SetHosts(host_nodes_);
     host->SetPaths(paths_.get());
+    host->SetLeaves({leaf_of_host_, routing_.leaves()});
     host->Attach();
   }
   MakeBackground();
@@ -93,7 +100,12 @@ void Network::MakeNodes() {
   for (size_t h = 0; h < graph.hosts; ++h) {
     const HostId id = static_cast<HostId>(h);
     auto policy = plan_.host_policy ? plan_.host_policy(id) : nullptr;
+    host_policies_.push_back(policy.get());
+    if (plan_.ack_path == AckPath::kSymmetric) {
+      policy = std::make_unique<MirrorAcks>(std::move(policy));
+    }
     hosts_.push_back(std::make_unique<Host>(id, std::move(policy)));
+    leaf_of_host_.push_back(routing_.LeafIndexOf(id));
     host_nodes_.push_back(hosts_.back().get());
     engine_.Add(*hosts_.back(), routing_.LeafOf(id));
     if (!faulty[h]) continue;
@@ -107,6 +119,9 @@ void Network::MakeNodes() {
     const size_t ports = routing_.adjacency().Of(static_cast<uint32_t>(graph.hosts + s)).size();
     std::unique_ptr<SwitchPolicy> policy = plan_.switch_policy(id);
     switch_policies_.push_back(policy.get());
+    if (plan_.ack_path != AckPath::kPolicy) {
+      policy = std::make_unique<ReturnPaths>(std::move(policy), plan_.ack_path, id, plan_.seed);
+    }
     if (pins) policy = std::make_unique<FollowPins>(std::move(policy));
     faults_.push_back(nullptr);
     if (faulty[graph.hosts + s]) policy = WithFaults(id, std::move(policy));
@@ -175,9 +190,6 @@ std::vector<UdpRecord> Network::CollectBackground() const {
 }
 
 void Network::MakeController() {
-  for (const auto& host : hosts_) {
-    host_policies_.push_back(host->has_policy() ? &host->policy() : nullptr);
-  }
   fabric_ = {switch_policies_, host_policies_, routing_.leaf_of_host()};
   if (plan_.controller) controller_ = plan_.controller(fabric_);
 }
@@ -216,7 +228,8 @@ void Network::Apply(const LinkEvent& event, Time now) {
   }
   SetLink(link.a, event.link, link.a_to_b, link.up, was_up, now);
   SetLink(link.b, event.link, link.b_to_a, link.up, was_up, now);
-  if (!event.up) return;
+  // Other rates change no route, but may change weights.
+  if (!event.up && !(event.rate && weighs_)) return;
   const Time due = now + plan_.convergence;
   if (reroutes_.empty() || reroutes_.back() != due) reroutes_.push_back(due);
 }
@@ -266,7 +279,15 @@ void Network::Reroute() {
     table.version = routes_version_;
     s->SetRoutes(std::move(table));
   }
+  TellNextHops(live);
   if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
+}
+
+void Network::TellNextHops(const Routing& routing) {
+  NextHops next_hops(routing);
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    if (s->WantsNextHops()) s->SetNextHops(next_hops.TableOf(s->id()));
+  }
 }
 
 // Ports are numbered in the order of links, at both ends.

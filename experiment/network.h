@@ -18,6 +18,7 @@
 #include "fabric/host.h"
 #include "fabric/switch.h"
 #include "fabric/switch_faults.h"
+#include "lb/return_path.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
 #include "topo/queue_plan.h"
@@ -40,7 +41,8 @@ struct NetworkPlan {
   std::span<const LinkEvent> events = {};      // In the order of time.
   std::span<const SwitchEvent> faults = {};    // Likewise.
   Duration convergence{0};                     // From a failure or repair to new routes.
-  uint64_t seed = 1;                           // Of random marks and losses.
+  AckPath ack_path = AckPath::kPolicy;
+  uint64_t seed = 1;  // Of random marks and losses, and of where ACKs go.
   // Which ports do the work. Others than the cheapest that are exact are for comparison: they give
   // the same results.
   enum class Ports { kCheapest, kQueued, kEager };
@@ -144,6 +146,7 @@ class Network {
   void SetLoss(uint32_t receiver, uint32_t link, double probability);
   PortIndex PortOf(uint32_t vertex, uint32_t link) const;
   void Reroute();
+  void TellNextHops(const Routing& routing);
   Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;
   void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
@@ -157,6 +160,7 @@ class Network {
   QueuePlan queue_plan_;
   const bool is_queued_;  // FIFO ports are not exact, or not wanted.
   std::unique_ptr<PathTable> paths_;
+  bool weighs_ = false;  // Hosts or switches know of rates beyond their own links.
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;
   size_t next_fault_ = 0;
@@ -171,7 +175,8 @@ class Network {
   std::vector<Udp*> udp_of_host_;          // Null for the others; empty without a background.
   std::vector<Node*> host_nodes_;
   std::vector<Egress> egresses_;
-  std::vector<SwitchPolicy*> switch_policies_;
+  std::vector<uint16_t> leaf_of_host_;
+  std::vector<SwitchPolicy*> switch_policies_;  // Those of the scheme, without what is around them.
   std::vector<HostPolicy*> host_policies_;
   FabricView fabric_;
   std::unique_ptr<Controller> controller_;

@@ -13,7 +13,8 @@ Switch::Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy
     : ports_(ports),
       policy_(std::move(policy)),
       hooks_(policy_->hooks()),
-      plain_(hooks_ == 0),
+      plain_((hooks_ &
+              (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
       id_(id),
       tier_(tier) {}
 
@@ -28,9 +29,9 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   queued_ =
       std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
-  plain_ = false;
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
-  may_pass_ = hooks_ == 0 && !telemetry_;
+  may_pass_ = plain_ && !telemetry_;
+  plain_ = false;
 }
 
 void Switch::SetRoutes(RoutingTable routes) {

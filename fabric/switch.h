@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/fixed_vector.h"
 #include "core/node.h"
 #include "core/timers.h"
 #include "fabric/fifo_port.h"
+#include "fabric/host_policy.h"  // LeafMap
 #include "fabric/queued_ports.h"
 #include "fabric/switch_policy.h"
 #include "fabric/transmit_replay.h"
@@ -41,6 +43,12 @@ struct RoutingTable {
   }
 };
 
+// What next hops are like, by leaf, for the switches that want to know.
+struct NextHopTable {
+  std::vector<uint16_t> set_of_leaf;
+  std::vector<std::vector<NextHop>> sets;
+};
+
 // A packet that has passed this many switches goes in circles.
 inline constexpr uint8_t kMaxHops = 64;
 
@@ -57,8 +65,11 @@ class Switch final : public Node {
   // Of packets that its load balancer makes.
   void SetControlClass(uint8_t cls) { control_class_ = cls; }
   void SetRoutes(RoutingTable routes);
+  bool WantsNextHops() const { return (hooks_ & SwitchPolicy::kNextHops) != 0; }
+  void SetNextHops(NextHopTable next_hops) { next_hops_ = std::move(next_hops); }
   // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
+  void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
   // After ports and routes: lets the policy prepare.
   void Attach();
 
@@ -127,10 +138,11 @@ class Switch final : public Node {
   std::vector<uint16_t> path_parts_;  // By port: what it adds to the id of the path taken.
   RoutingTable routes_;
   std::vector<Candidates> candidates_;  // By set of `routes_`.
+  NextHopTable next_hops_;              // Empty unless the policy asks for it.
   Timers timers_;
   std::unique_ptr<SwitchPolicy> policy_;
   uint32_t hooks_;
-  bool plain_;             // FIFO ports, and a policy that is told of nothing: the fast way.
+  bool plain_;  // FIFO ports, and a policy that is told of no packet's fate: the fast way.
   bool may_pass_ = false;  // Queued ports, and nobody looks at what lies in their queues.
   uint8_t control_class_ = 0;
   bool telemetry_ = false;  // Its ports tell data packets of themselves.
@@ -142,6 +154,7 @@ class Switch final : public Node {
   const int tier_;
   std::vector<bool> faces_host_;
   std::span<Node* const> hosts_;
+  LeafMap leaves_;
   int64_t discards_[kDropReasons] = {};
   int64_t consumed_ = 0;
   int64_t held_ = 0;  // Packets that the policy has kept to send later.
@@ -173,6 +186,11 @@ inline std::span<const PortIndex> SwitchView::Uplinks() const { return self_.rou
 inline PortIndex SwitchView::UplinkOf(uint16_t path) const {
   const RoutingTable& routes = self_.routes_;
   return routes.uplinks[path / routes.path_divisor % routes.uplinks.size()];
+}
+inline size_t SwitchView::leaves() const { return self_.leaves_.leaves; }
+inline uint16_t SwitchView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
+inline std::span<const NextHop> SwitchView::NextHopsTo(HostId host) const {
+  return self_.next_hops_.sets[self_.next_hops_.set_of_leaf[LeafOf(host)]];
 }
 inline bool SwitchView::IsAttached(HostId host) const {
   const Candidates candidates = self_.CandidatesTo(host);

@@ -29,6 +29,17 @@ struct Candidates {
   std::span<const PortIndex> ports;
 };
 
+// What routing knows of a next hop towards a leaf.
+struct NextHop {
+  // Of the paths that begin there, the sum of the least rates along them, in bits per second.
+  int64_t capacity;
+  // Next hops are alike if their paths are: link by link the same rates, and the same switches
+  // feeding them. Such have the same number, counted from 0.
+  uint16_t kind;
+
+  friend auto operator<=>(const NextHop&, const NextHop&) = default;
+};
+
 // What becomes of a packet.
 struct Decision {
   enum class Kind : uint8_t {
@@ -74,10 +85,18 @@ class SwitchView {
   bool IsAttached(HostId host) const;
   Candidates CandidatesTo(HostId host) const;
 
+  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
+  size_t leaves() const;
+  uint16_t LeafOf(HostId host) const;
+
   // The ports towards the core, in ascending order, and the one of them that a path id names here.
   // There are some: a leaf of a single-switch fabric has no choice to make.
   std::span<const PortIndex> Uplinks() const;
   PortIndex UplinkOf(uint16_t path) const;
+
+  // What is known of the next hops towards `host`, which is not attached: one for each candidate, in
+  // their order. For policies that ask for kNextHops.
+  std::span<const NextHop> NextHopsTo(HostId host) const;
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet, PortIndex port);
@@ -100,6 +119,7 @@ class SwitchPolicy {
     kTransmit = 2,
     kEnqueue = 4,
     kDropped = 8,
+    kNextHops = 16,  // Routing works out what next hops are like, again after every change.
   };
 
   virtual ~SwitchPolicy() = default;

@@ -83,6 +83,12 @@ const std::vector<PathClasses::Way>& PathClasses::WaysOf(Class paths) {
   return ways_[paths].emplace(std::move(ways));
 }
 
+int64_t PathClasses::CapacityVia(const Channel& first, Class rest) {
+  int64_t capacity = 0;
+  for (const Way& way : WaysOf(rest)) capacity += std::min(way.bps, first.rate.bps) * way.count;
+  return capacity;
+}
+
 const std::vector<PathChoice>& PathClasses::ChoicesOf(Class paths) {
   choices_.resize(steps_.size());
   if (choices_[paths]) return *choices_[paths];

@@ -33,6 +33,9 @@ class PathClasses {
   // reference stays valid, as does that below.
   const std::vector<std::vector<Channel>>& ChannelsOf(Class paths);
 
+  // Of the paths that begin with `first` and go on as `rest`, the sum of their least rates.
+  int64_t CapacityVia(const Channel& first, Class rest);
+
   // What hosts may choose from: paths by id, weighted by the least rate along them. Paths share an
   // id where switches choose by themselves, as among parallel links down; then their weights add
   // up.

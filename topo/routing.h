@@ -31,6 +31,11 @@ class Routing {
     return static_cast<uint16_t>(leaf_index_[leaf_of_host_[h]]);
   }
 
+  bool HasHosts(SwitchId s) const { return leaf_index_[s] < leaves_.size(); }
+
+  // Links from switch `s` to the leaf of index `leaf`; the largest number if none lead there.
+  uint32_t DistanceTo(SwitchId s, size_t leaf) const { return distances_[s][leaf]; }
+
   // Of each leaf the host with the lowest number, by the leaf's index.
   const std::vector<HostId>& first_hosts() const { return first_hosts_; }
 

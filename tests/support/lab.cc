@@ -199,6 +199,8 @@ Lab::Lab(Plan plan)
                                                    .background = background_,
                                                    .events = events_,
                                                    .faults = faults_,
+                                                   .ack_path = plan.ack_path,
+                                                   .seed = plan.seed,
                                                    .ports = plan.ports,
                                                    .threads = plan.threads});
   std::vector<FlowLog*> logs;

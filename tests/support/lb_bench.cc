@@ -91,7 +91,8 @@ class LbSwitch::Prompter final : public SwitchPolicy {
 };
 
 LbSwitch::LbSwitch(std::string_view settings, Shape shape)
-    : prompter_(new Prompter(BalancerFrom(settings).settings->ForSwitch(shape.id, shape.seed))),
+    : shape_(shape),
+      prompter_(new Prompter(BalancerFrom(settings).settings->ForSwitch(shape.id, shape.seed))),
       switch_(shape.id, /*tier=*/0, shape.uplinks.size() + 1,
               std::unique_ptr<SwitchPolicy>(prompter_)),
       view_(switch_) {
@@ -114,12 +115,34 @@ void LbSwitch::MakePorts(const Shape& shape) {
     routes.ports.push_back(p);
   }
   engine_.Place(1);
-  routes.set_of_host = {1, 0};
+  routes.set_of_host.assign(shape.remote_leaves + 1, 0);
+  routes.set_of_host[0] = 1;
+  for (size_t host = 0; host <= shape.remote_leaves; ++host) {
+    leaf_of_host_.push_back(static_cast<uint16_t>(host));
+  }
   routes.sets = {{0, n}, {n, 1}};
   routes.uplinks = uplinks_;
   routes.path_divisor = shape.path_divisor;
   switch_.SetRoutes(std::move(routes));
+  switch_.SetLeaves({leaf_of_host_, leaf_of_host_.size()});
   live_ = uplinks_;
+  TellNextHops();
+}
+
+// Of the uplinks that are live.
+void LbSwitch::TellNextHops() {
+  NextHopTable table;
+  table.set_of_leaf.push_back(0);
+  table.sets.emplace_back();
+  for (size_t leaf = 0; leaf < shape_.remote_leaves; ++leaf) {
+    table.set_of_leaf.push_back(static_cast<uint16_t>(leaf + 1));
+    std::vector<NextHop>& next_hops = table.sets.emplace_back();
+    for (const PortIndex port : live_) {
+      next_hops.push_back(leaf < shape_.next_hops.size() ? shape_.next_hops[leaf][port]
+                                                         : NextHop{shape_.uplinks[port].bps, 0});
+    }
+  }
+  switch_.SetNextHops(std::move(table));
 }
 
 void LbSwitch::At(Time at, const Question& ask) {
@@ -132,6 +155,7 @@ Decision LbSwitch::Decide(const Packet& packet, Time at, std::span<const PortInd
   if (!std::ranges::equal(live, live_)) {
     live_.assign(live.begin(), live.end());
     ++version_;
+    TellNextHops();
   }
   Decision decision = Decision::Discard();
   At(at, [&](SwitchView& view, SwitchPolicy& policy) {
@@ -186,6 +210,7 @@ LbHost::LbHost(std::string_view settings, const PathTable& paths, HostId id, uin
   engine_.Connect(host_, nic.wire(), sink_, 1_us);
   engine_.Place(1);
   host_.SetPaths(&paths);
+  host_.SetLeaves({kLeafOfHost, 2});
   host_.Attach();
 }
 

@@ -38,7 +38,8 @@ class LbSink final : public Node {
   Time Due() const override { return arrivals_.Next(); }
 };
 
-// A leaf whose ports 0 .. n-1 are uplinks towards host 1, and whose port n leads to host 0.
+// Leaf 0, whose ports 0 .. n-1 are uplinks towards hosts 1, 2, ..., on leaves 1, 2, ..., and whose
+// port n leads to host 0.
 class LbSwitch {
  public:
   struct Shape {
@@ -46,6 +47,9 @@ class LbSwitch {
     SwitchId id = 0;
     uint64_t seed = 1;
     uint32_t path_divisor = 1;
+    size_t remote_leaves = 1;
+    // Of the uplinks, by remote leaf; those not given have the capacity of the uplink.
+    std::vector<std::vector<NextHop>> next_hops = {};
   };
 
   explicit LbSwitch(std::string_view settings) : LbSwitch(settings, Shape{}) {}
@@ -69,13 +73,16 @@ class LbSwitch {
   class Prompter;
 
   void MakePorts(const Shape& shape);
+  void TellNextHops();
 
+  const Shape shape_;
   Prompter* prompter_;  // Owned by the switch.
   Engine engine_;
   Switch switch_;
   SwitchView view_;
   LbSink sink_;
   std::vector<PortIndex> uplinks_;
+  std::vector<uint16_t> leaf_of_host_;
   std::vector<PortIndex> live_;  // Of the last decision.
   uint32_t version_ = 1;
 };
@@ -101,6 +108,8 @@ class LbHost {
   class Prompter;
 
   Prompter* prompter_;  // Owned by the host.
+  static constexpr uint16_t kLeafOfHost[] = {0, 1, 0};
+
   Engine engine_;
   Host host_;
   HostView view_;

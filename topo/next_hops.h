@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the next hops of switches are like, for load balancers that weigh them or tell them apart:
+// the capacity of the paths that begin there, as in WCMP (Zhou et al., EuroSys 2014), and which of
+// them are alike, as DRILL's Quiver finds (Ghorbani et al., SIGCOMM 2017, section 3.4).
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "fabric/switch.h"
+#include "topo/path_classes.h"
+#include "topo/routing.h"
+
+namespace heddle {
+
+class NextHops {
+ public:
+  // `routing` outlives this.
+  explicit NextHops(const Routing& routing);
+
+  NextHopTable TableOf(SwitchId s);
+
+ private:
+  using Label = uint32_t;
+
+  // Towards one leaf, by switch. Switches with the same label cannot be told apart, by what their
+  // traffic comes from or by what is ahead of it.
+  struct Labels {
+    std::vector<Label> above;
+    std::vector<Label> ahead;
+    std::vector<bool> known;
+  };
+
+  const Labels& LabelsTowards(size_t leaf);
+  void LabelFeeds(size_t leaf, Labels& labels);
+  Label LabelAhead(SwitchId s, size_t leaf, Labels& labels);
+  std::vector<uint64_t> HopOf(const Adjacency::Port& link, size_t leaf, Labels& labels);
+  Label Intern(std::vector<std::vector<uint64_t>> parts);
+  std::vector<NextHop> NextHopsOf(SwitchId s, size_t leaf);
+
+  const Routing& routing_;
+  PathClasses classes_;
+  std::map<std::vector<std::vector<uint64_t>>, Label> interned_;
+  std::vector<Labels> labels_;  // By leaf; empty until used.
+};
+
+}  // namespace heddle
