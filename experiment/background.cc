@@ -128,7 +128,7 @@ class Resolver {
     if (!via && !settings_.per_path) return {kNoPath};
     const std::vector<uint16_t> paths = PathIds(routing_, src, dst, via);
     const char* key = via ? "via" : "per_path";
-    if (paths.empty() && routing_.LeafOf(src) == routing_.LeafOf(dst)) {
+    if (paths.empty() && routing_.IsAttached(routing_.LeafOf(src), dst)) {
       Error(key, fmt::format("hosts {} and {} are on one leaf, so that there is no path to choose; "
                              "send to another leaf, or leave {} out",
                              src, dst, key));
@@ -235,7 +235,7 @@ UplinkLoad LoadAt(Time now, const std::vector<BackgroundSettings>& entries,
   UplinkLoad load;
   for (const UdpSource& source : sources) {
     const SwitchId leaf = routing.LeafOf(source.src);
-    if (leaf == routing.LeafOf(source.dst) || !IsActive(entries[source.entry], now)) continue;
+    if (routing.IsAttached(leaf, source.dst) || !IsActive(entries[source.entry], now)) continue;
     const double bps = static_cast<double>(source.rate.bps);
     load.leaving[leaf] += bps;
     if (source.path != kNoPath && !routing.TableOf(leaf).uplinks.empty()) {

@@ -30,7 +30,7 @@ PairBandwidthDelay::PairBandwidthDelay(const Graph& graph, const Routing& routin
   for (size_t to = 0; to < leaves_; ++to) {
     const std::vector<Way> ways = WaysTo(first[to]);
     for (size_t from = 0; from < leaves_; ++from) {
-      inner_[from * leaves_ + to] = ways[routing.LeafOf(first[from])];
+      inner_[from * leaves_ + to] = WorstOf(ways, first[from], first[to]);
     }
   }
   for (const HostId src : first) {
@@ -71,10 +71,31 @@ PairBandwidthDelay::Way PairBandwidthDelay::Join(const Way& a, const Way& b) {
 std::vector<PairBandwidthDelay::Way> PairBandwidthDelay::WaysTo(HostId dst) const {
   std::vector<Way> ways(graph_.switches.size());
   std::vector<bool> known(ways.size());
-  ways[routing_.LeafOf(dst)].bottleneck = kUnbounded;
-  known[routing_.LeafOf(dst)] = true;
-  for (const SwitchId leaf : routing_.leaf_of_host()) Onward(leaf, dst, ways, known);
+  for (SwitchId s = 0; s < ways.size(); ++s) {
+    if (!routing_.IsAttached(s, dst)) continue;
+    ways[s].bottleneck = kUnbounded;
+    known[s] = true;
+  }
+  for (SwitchId s = 0; s < ways.size(); ++s) {
+    if (routing_.HasHosts(s)) Onward(s, dst, ways, known);
+  }
   return ways;
+}
+
+// Over the links of `src` that packets to `dst` may take.
+PairBandwidthDelay::Way PairBandwidthDelay::WorstOf(const std::vector<Way>& ways, HostId src,
+                                                    HostId dst) const {
+  Way worst;
+  for (const PortIndex port : routing_.FirstHops(src, dst)) {
+    const Way& way = ways[routing_.SwitchAt(routing_.adjacency().Of(src)[port].peer)];
+    worst = Worse(worst, way);
+  }
+  return worst;
+}
+
+PairBandwidthDelay::Way PairBandwidthDelay::Worse(const Way& a, const Way& b) {
+  return {std::max(a.round_trip, b.round_trip), std::max(a.idle_rtt, b.idle_rtt),
+          std::max(a.bottleneck, b.bottleneck)};
 }
 
 PairBandwidthDelay::Way PairBandwidthDelay::Onward(SwitchId s, HostId dst, std::vector<Way>& ways,
@@ -89,9 +110,7 @@ PairBandwidthDelay::Way PairBandwidthDelay::Onward(SwitchId s, HostId dst, std::
     const SwitchId peer = static_cast<SwitchId>(ports[port].peer - graph_.hosts);
     const Way way = Join(Cross(ports[port].out, forward ? link.b_to_a : link.a_to_b),
                          Onward(peer, dst, ways, known));
-    worst.round_trip = std::max(worst.round_trip, way.round_trip);
-    worst.idle_rtt = std::max(worst.idle_rtt, way.idle_rtt);
-    worst.bottleneck = std::max(worst.bottleneck, way.bottleneck);
+    worst = Worse(worst, way);
   }
   known[s] = true;
   return ways[s] = worst;

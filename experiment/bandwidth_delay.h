@@ -38,6 +38,8 @@ class PairBandwidthDelay final : public BandwidthDelay {
   Way WayOf(HostId src, HostId dst) const;
   Way Cross(const Channel& there, const Channel& back) const;
   static Way Join(const Way& a, const Way& b);
+  static Way Worse(const Way& a, const Way& b);
+  Way WorstOf(const std::vector<Way>& ways, HostId src, HostId dst) const;
   std::vector<Way> WaysTo(HostId dst) const;
   Way Onward(SwitchId s, HostId dst, std::vector<Way>& ways, std::vector<bool>& known) const;
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <numeric>
 
 #include "core/tournament.h"
 #include "experiment/ideal_fct.h"
@@ -16,23 +18,42 @@
 namespace heddle {
 namespace {
 
+// The racks, numbered from 0, by switch with hosts: switches that share a host are of one rack.
+std::map<SwitchId, uint16_t> RacksOf(const Routing& routing) {
+  std::vector<SwitchId> rack(routing.switches());
+  std::iota(rack.begin(), rack.end(), SwitchId{0});
+  for (size_t leaf = 0; leaf < routing.leaves(); ++leaf) {
+    const std::vector<SwitchId> switches = routing.SwitchesOf(leaf);
+    for (const SwitchId s : switches) std::ranges::replace(rack, rack[s], rack[switches.front()]);
+  }
+  std::map<SwitchId, uint16_t> numbered;
+  std::map<SwitchId, uint16_t> number_of;
+  for (size_t leaf = 0; leaf < routing.leaves(); ++leaf) {
+    for (const SwitchId s : routing.SwitchesOf(leaf)) {
+      const uint16_t next = static_cast<uint16_t>(number_of.size());
+      numbered[s] = number_of.emplace(rack[s], next).first->second;
+    }
+  }
+  return numbered;
+}
+
 Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Routing& routing,
               const std::string& folder) {
   Stage stage;
   stage.hosts = graph.hosts;
-  stage.leaves = routing.leaves();
-  stage.uplink_bps.assign(stage.leaves, 0);
+  const std::map<SwitchId, uint16_t> racks = RacksOf(routing);
   for (uint32_t h = 0; h < graph.hosts; ++h) {
     const HostId host = static_cast<HostId>(h);
-    stage.leaf_of_host.push_back(routing.LeafIndexOf(host));
-    stage.host_rate.push_back(routing.HostUplink(host).rate);
-    stage.downlink_rate.push_back(routing.HostDownlink(host).rate);
+    const int64_t links = static_cast<int64_t>(routing.LinksOf(host));
+    stage.leaf_of_host.push_back(racks.at(routing.LeafOf(host)));
+    stage.host_rate.push_back({routing.HostUplink(host).rate.bps * links});
+    stage.downlink_rate.push_back({routing.HostDownlink(host).rate.bps * links});
   }
-  for (const HostId host : routing.first_hosts()) {
-    const uint32_t vertex = static_cast<uint32_t>(graph.hosts) + routing.LeafOf(host);
-    for (const Adjacency::Port& port : routing.adjacency().Of(vertex)) {
-      if (graph.IsHost(port.peer)) continue;
-      stage.uplink_bps[routing.LeafIndexOf(host)] += port.out.rate.bps;
+  for (const auto& [s, rack] : racks) {
+    stage.leaves = std::max(stage.leaves, size_t{rack} + 1);
+    stage.uplink_bps.resize(stage.leaves);
+    for (const Adjacency::Port& port : routing.PortsOf(s)) {
+      if (!graph.IsHost(port.peer)) stage.uplink_bps[rack] += port.out.rate.bps;
     }
   }
   const PacketSizes sizes = settings.transport.settings->sizes();
@@ -407,7 +428,10 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   CheckTogether(experiment, diagnostics);
   CheckUplinks(settings.background, experiment.background, routing, experiment.graph, "background",
                diagnostics);
-  const BitRate slowest = std::ranges::min(experiment.stage.host_rate);
+  BitRate slowest{std::numeric_limits<int64_t>::max()};
+  for (uint32_t h = 0; h < experiment.graph.hosts; ++h) {
+    slowest = std::min(slowest, routing.HostUplink(static_cast<HostId>(h)).rate);
+  }
   experiment.bdp = {
       static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};
   experiment.timeline = TimelineOf(experiment);

@@ -62,24 +62,36 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
       Pipeline<absl::int128>(path, packets, wire, last_wire, absl::int128(scale)))};
 }
 
-Duration IdealFct::Best(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
+IdealFct::Ways IdealFct::WaysBetween(HostId src, HostId dst) {
+  Ways ways;
+  for (const PortIndex port : routing_.FirstHops(src, dst)) {
+    const SwitchId first = routing_.SwitchAt(routing_.adjacency().Of(src)[port].peer);
+    ways.push_back(classes_.Between(first, routing_.LeafIndexOf(dst)));
+  }
+  return ways;
+}
+
+Duration IdealFct::Best(HostId src, HostId dst, const Ways& ways, int64_t packets, int64_t wire,
                         int64_t last_wire) {
   Duration best{kNever.ps};
-  for (const std::vector<Channel>& inner : paths) {
-    path_.clear();
-    path_.push_back(routing_.HostUplink(src));
-    path_.insert(path_.end(), inner.begin(), inner.end());
-    path_.push_back(routing_.HostDownlink(dst));
-    best = std::min(best, PipelineTime(path_, packets, wire, last_wire));
+  for (const PathClasses::Class way : ways) {
+    for (const std::vector<Channel>& inner : classes_.ChannelsOf(way)) {
+      path_.clear();
+      path_.push_back(routing_.HostUplink(src));
+      path_.insert(path_.end(), inner.begin(), inner.end());
+      path_.push_back(routing_.HostDownlink(dst));
+      best = std::min(best, PipelineTime(path_, packets, wire, last_wire));
+    }
   }
   return best;
 }
 
-// What no use of the paths can beat: the hosts' own links carry one packet at a time, and each
+// What no use of the paths can beat: the sender's link carries one packet at a time, and each
 // packet needs its time on the fastest way between them, where it need not wait. Packets that take
-// different ways may overtake each other, so the receiver's link serves them as they come.
-Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Paths& paths, int64_t packets,
-                                int64_t wire, int64_t last_wire) const {
+// different ways may overtake each other, so the receiver's link serves them as they come; several
+// links, among which switches may choose, are no better than one that is as fast as all of them.
+Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_t packets,
+                                int64_t wire, int64_t last_wire) {
   const Channel& first = routing_.HostUplink(src);
   const Channel& last = routing_.HostDownlink(dst);
   const auto tx = [](const Channel& link, int64_t bytes) {
@@ -87,17 +99,22 @@ Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Paths& paths, int6
   };
   const auto crossing = [&](int64_t bytes) {
     double least = static_cast<double>(kNever.ps);
-    for (const std::vector<Channel>& path : paths) {
-      double time = static_cast<double>(first.delay.ps);
-      for (const Channel& link : path) time += tx(link, bytes) + static_cast<double>(link.delay.ps);
-      least = std::min(least, time);
+    for (const PathClasses::Class way : ways) {
+      for (const std::vector<Channel>& path : classes_.ChannelsOf(way)) {
+        double time = static_cast<double>(first.delay.ps);
+        for (const Channel& link : path) {
+          time += tx(link, bytes) + static_cast<double>(link.delay.ps);
+        }
+        least = std::min(least, time);
+      }
     }
     return least;
   };
   const double n = static_cast<double>(packets);
   const double in = tx(first, wire);
-  const double out = tx(last, wire);
-  const double last_out = tx(last, last_wire);
+  const double links = static_cast<double>(routing_.LinksOf(dst));
+  const double out = tx(last, wire) / links;
+  const double last_out = tx(last, last_wire) / links;
   // Full packet k, from 1 to n - 1, reaches the last link at k * in + full; the last packet at
   // `tail`.
   const double full = crossing(wire);
@@ -118,19 +135,19 @@ Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Paths& paths, int6
 }
 
 IdealFct::Times IdealFct::Of(HostId src, HostId dst, int64_t size) {
-  const auto there = classes_.Between(routing_.LeafOf(src), routing_.LeafIndexOf(dst));
-  const auto back = classes_.Between(routing_.LeafOf(dst), routing_.LeafIndexOf(src));
-  const Paths& paths = classes_.ChannelsOf(there);
+  const Ways there = WaysBetween(src, dst);
   const int64_t packets = (size + sizes_.mss - 1) / sizes_.mss;
   const int64_t last_payload = size - (packets - 1) * sizes_.mss;
   const int64_t wire = sizes_.DataPacket(sizes_.mss) + sizes_.wire_overhead;
   const int64_t last_wire = sizes_.DataPacket(last_payload) + sizes_.wire_overhead;
   const int64_t ack_wire = sizes_.ack + sizes_.wire_overhead;
-  const Duration rx = Best(src, dst, paths, packets, wire, last_wire);
-  const Duration least = classes_.HasSeveral(there)
-                             ? std::min(rx, LeastOverAll(src, dst, paths, packets, wire, last_wire))
-                             : rx;
-  const Duration ack = Best(dst, src, classes_.ChannelsOf(back), 1, ack_wire, ack_wire);
+  const Duration rx = Best(src, dst, there, packets, wire, last_wire);
+  const bool several = routing_.LinksOf(dst) > 1 || std::ranges::any_of(there, [&](auto way) {
+                         return classes_.HasSeveral(way);
+                       });
+  const Duration least =
+      several ? std::min(rx, LeastOverAll(src, dst, there, packets, wire, last_wire)) : rx;
+  const Duration ack = Best(dst, src, WaysBetween(dst, src), 1, ack_wire, ack_wire);
   return {rx, rx + ack, least};
 }
 

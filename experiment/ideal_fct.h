@@ -37,13 +37,14 @@ class IdealFct {
   Times Of(HostId src, HostId dst, int64_t size);
 
  private:
-  using Paths = std::vector<std::vector<Channel>>;
+  // The ways between two hosts, from each switch where packets may begin.
+  using Ways = std::vector<PathClasses::Class>;
 
-  // Over paths between the leaves of two hosts, without the hosts' own links.
-  Duration Best(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
+  Ways WaysBetween(HostId src, HostId dst);
+  Duration Best(HostId src, HostId dst, const Ways& ways, int64_t packets, int64_t wire,
                 int64_t last_wire);
-  Duration LeastOverAll(HostId src, HostId dst, const Paths& paths, int64_t packets, int64_t wire,
-                        int64_t last_wire) const;
+  Duration LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_t packets, int64_t wire,
+                        int64_t last_wire);
 
   const Routing& routing_;
   const PacketSizes sizes_;

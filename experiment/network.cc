@@ -86,6 +86,7 @@ Network::Network(const NetworkPlan& plan)
     host->SetHosts(host_nodes_);
     host->SetPaths(paths_.get());
     host->SetLeaves({leaf_of_host_, routing_.leaves()});
+    if (host->nics() > 1) host->SetFirstHops(routing_.FirstHopsOf(host->id()), Time{});
     host->Attach();
   }
   MakeBackground();
@@ -104,13 +105,15 @@ void Network::MakeNodes() {
     if (plan_.ack_path == AckPath::kSymmetric) {
       policy = std::make_unique<MirrorAcks>(std::move(policy));
     }
-    hosts_.push_back(std::make_unique<Host>(id, std::move(policy)));
+    hosts_.push_back(std::make_unique<Host>(id, routing_.LinksOf(id), std::move(policy)));
     leaf_of_host_.push_back(routing_.LeafIndexOf(id));
     host_nodes_.push_back(hosts_.back().get());
     engine_.Add(*hosts_.back(), routing_.LeafOf(id));
     if (!faulty[h]) continue;
-    const uint32_t link = routing_.adjacency().Of(id).front().link;
-    hosts_[h]->SetLoss(std::make_unique<RandomLoss>(LossOf(id, link)));
+    for (PortIndex port = 0; port < routing_.LinksOf(id); ++port) {
+      const uint32_t link = routing_.adjacency().Of(id)[port].link;
+      hosts_[h]->SetLoss(port, std::make_unique<RandomLoss>(LossOf(id, link)));
+    }
   }
   const auto is_pinned = [](const UdpSource& source) { return source.path != kNoPath; };
   const bool pins = std::ranges::any_of(plan_.background, is_pinned);
@@ -204,7 +207,7 @@ void Network::Change(Time now) {
   for (; NextFault() <= now; ++next_fault_) Apply(plan_.faults[next_fault_]);
   if (NextReroute() <= now) {
     reroutes_.pop_front();
-    Reroute();
+    Reroute(now);
   }
   if (NextControl() > now) return;
   controller_->Act(now);
@@ -242,8 +245,9 @@ void Network::Apply(const SwitchEvent& event) {
 
 // One direction: of what arrives at `receiver`.
 void Network::SetLoss(uint32_t receiver, uint32_t link, double probability) {
-  if (live_.IsHost(receiver)) return hosts_[receiver]->loss()->Set(probability);
-  faults_[receiver - live_.hosts]->link(PortOf(receiver, link)).Set(probability);
+  const PortIndex port = PortOf(receiver, link);
+  if (live_.IsHost(receiver)) return hosts_[receiver]->loss(port).Set(probability);
+  faults_[receiver - live_.hosts]->link(port).Set(probability);
 }
 
 PortIndex Network::PortOf(uint32_t vertex, uint32_t link) const {
@@ -255,29 +259,31 @@ PortIndex Network::PortOf(uint32_t vertex, uint32_t link) const {
 // One direction: the port of `vertex`.
 void Network::SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
                       Time now) {
+  const PortIndex port = PortOf(vertex, link);
   if (live_.IsHost(vertex)) {
     Host& host = *hosts_[vertex];
-    host.nic().SetChannel(now, channel.rate, channel.delay, [](uint64_t, Time) {});
-    host.Wake(now);  // It may be able to send earlier than it thought.
-    if (was_up && !up) host.TakeDown(now);
-    if (!was_up && up) host.nic().GoUp();
+    host.SetChannel(port, now, channel.rate, channel.delay);
+    if (was_up && !up) host.TakeDown(port, now);
+    if (!was_up && up) host.nic(port).GoUp();
     return;
   }
   Switch& s = *switches_[vertex - live_.hosts];
-  const PortIndex port = PortOf(vertex, link);
   s.SetChannel(port, now, channel.rate, channel.delay);
   if (was_up && !up) s.TakeDown(port, now);
   if (!was_up && up) s.BringUp(port);
 }
 
 // From the links that are up.
-void Network::Reroute() {
+void Network::Reroute(Time now) {
   const Routing live(live_);
   ++routes_version_;
   for (const std::unique_ptr<Switch>& s : switches_) {
     RoutingTable table = live.TableOf(s->id());
     table.version = routes_version_;
     s->SetRoutes(std::move(table));
+  }
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    if (host->nics() > 1) host->SetFirstHops(live.FirstHopsOf(host->id()), now);
   }
   TellNextHops(live);
   if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
@@ -332,8 +338,9 @@ FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channe
   const Graph& graph = *plan_.graph;
   const Bytes overhead{plan_.transport->sizes().wire_overhead};
   if (graph.IsHost(vertex)) {
-    FifoPort& nic = hosts_[vertex]->SetNic(PortRule::Nic(channel, overhead));
-    egresses_.push_back({vertex, 0, peer, &nic, channel.rate});
+    const PortIndex index = static_cast<PortIndex>(hosts_[vertex]->nics());
+    FifoPort& nic = hosts_[vertex]->AddNic(PortRule::Nic(channel, overhead));
+    egresses_.push_back({vertex, index, peer, &nic, channel.rate});
     return nic;
   }
   Switch& node = *switches_[vertex - graph.hosts];
@@ -368,7 +375,7 @@ size_t Network::EgressOf(uint32_t vertex, PortIndex port) const {
 }
 
 PauseTotals Network::PausesOf(const Egress& egress, Time now) {
-  if (live_.IsHost(egress.vertex)) return hosts_[egress.vertex]->PausesUntil(now);
+  if (live_.IsHost(egress.vertex)) return hosts_[egress.vertex]->PausesUntil(egress.port, now);
   QueuedPorts* queued = switches_[egress.vertex - live_.hosts]->queued();
   return queued == nullptr ? PauseTotals{} : queued->PausesOf(egress.port, now);
 }
@@ -381,7 +388,9 @@ PacketCounts Network::CountPackets() const {
     counts.datagrams_sent += host->datagrams_sent();
     counts.datagrams_received += host->datagrams_received();
     counts.received += host->received();
-    counts.dropped[static_cast<size_t>(DropReason::kLinkDown)] += host->nic().dropped_down();
+    for (PortIndex link = 0; link < host->nics(); ++link) {
+      counts.dropped[static_cast<size_t>(DropReason::kLinkDown)] += host->nic(link).dropped_down();
+    }
     counts.dropped[static_cast<size_t>(DropReason::kCorrupt)] += host->damaged();
   }
   for (const std::unique_ptr<Switch>& s : switches_) {
@@ -430,7 +439,8 @@ void Network::CheckConservation() const {
 size_t Network::memory_bytes() const {
   size_t bytes = 0;
   for (const std::unique_ptr<Host>& host : hosts_) {
-    bytes += sizeof(Host) + host->nic().memory_bytes() + host->transport().memory_bytes();
+    bytes += sizeof(Host) + host->transport().memory_bytes();
+    for (PortIndex link = 0; link < host->nics(); ++link) bytes += host->nic(link).memory_bytes();
   }
   for (const std::unique_ptr<Udp>& udp : udp_) bytes += udp->memory_bytes();
   for (const std::unique_ptr<Switch>& s : switches_) bytes += s->memory_bytes();

@@ -145,7 +145,7 @@ class Network {
   void Apply(const SwitchEvent& event);
   void SetLoss(uint32_t receiver, uint32_t link, double probability);
   PortIndex PortOf(uint32_t vertex, uint32_t link) const;
-  void Reroute();
+  void Reroute(Time now);
   void TellNextHops(const Routing& routing);
   Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;

@@ -23,12 +23,11 @@ PathPauses::PathPauses(const Network& network)
 
 void PathPauses::FindPaths(const Network& network, SwitchId src, HostId dst) {
   const Routing& routing = network.routing();
-  const SwitchId last = routing.LeafOf(dst);
   const size_t before = paths_.size();
   std::vector<uint32_t> ports;
   const auto walk = [&](auto&& self, SwitchId at, uint32_t id) -> void {
-    if (at == last) {
-      paths_.push_back({src, last, id, paths_of_pair_.size()});
+    if (routing.IsAttached(at, dst)) {
+      paths_.push_back({src, at, id, paths_of_pair_.size()});
       ports_.push_back(ports);
       return;
     }

@@ -9,12 +9,16 @@
 
 namespace heddle {
 
-Host::Host(HostId id, std::unique_ptr<HostPolicy> policy)
-    : policy_(std::move(policy)), hooks_(policy_ ? policy_->hooks() : 0), id_(id) {}
+Host::Host(HostId id, size_t links, std::unique_ptr<HostPolicy> policy)
+    : links_(links),
+      nics_(links),
+      policy_(std::move(policy)),
+      hooks_(policy_ ? policy_->hooks() : 0),
+      id_(id) {}
 
 void Host::SetTransport(std::unique_ptr<Transport> transport) {
   transport_ = std::move(transport);
-  lane(Lane::kTransport).user = transport_.get();
+  user(Lane::kTransport).endpoint = transport_.get();
 }
 
 void Host::Attach() {
@@ -26,10 +30,51 @@ void Host::StartFlow(const FlowSpec& spec) {
   Wake(spec.start);
 }
 
-void Host::TakeDown(Time now) {
-  nic_->GoDown(now, [&](const Packet& packet) { ReportDrop(packet, now); });
+void Host::SetChannel(PortIndex link, Time now, BitRate rate, Duration delay) {
+  nics_[link].port.SetChannel(now, rate, delay, [](uint64_t, Time) {});
+  Wake(now);  // It may be able to send earlier than it thought.
+}
+
+void Host::TakeDown(PortIndex link, Time now) {
+  Nic& nic = nics_[link];
+  nic.port.GoDown(now, [&](const Packet& packet) { ReportDrop(packet, now); });
   now_ = now;
-  Pause(~0u, false);
+  Pause(nic, ~0u, false);
+  Wake(now);
+}
+
+// --- Several links ---
+
+PortIndex Host::HashedNic(HostId dst, uint32_t tuple_hash) const {
+  const std::vector<PortIndex>& hops = first_hops_.sets[first_hops_.set_of_host[dst]];
+  // Switches hash the tuple too, and must not find that all who came through one NIC are alike.
+  return hops[Mix64(tuple_hash) % hops.size()];
+}
+
+PortIndex Host::NicOf(uint32_t slot, Lane of) const {
+  const auto [dst, tuple_hash] = users_[static_cast<size_t>(of)].endpoint->TupleOf(slot);
+  return HashedNic(dst, tuple_hash);
+}
+
+// Flows that wait move to the NICs that are theirs now, in the order of NICs.
+void Host::SetFirstHops(FirstHops hops, Time now) {
+  first_hops_ = std::move(hops);
+  now_ = now;
+  for (size_t of = 0; of < kLanes; ++of) {
+    std::vector<uint32_t> waiting;
+    for (Nic& nic : nics_) {
+      NicLane& its = nic.lanes[of];
+      for (; !its.ready.empty(); its.ready.pop_front()) {
+        const uint32_t slot = its.ready.front();
+        if (its.paused) users_[of].endpoint->AddBlocked(slot, now_ - its.paused_since);
+        waiting.push_back(slot);
+      }
+      its.since = kNever;
+      nic.FindServiceTime();
+      NotePauses(nic);
+    }
+    for (const uint32_t slot : waiting) Ready(slot, static_cast<Lane>(of));
+  }
   Wake(now);
 }
 
@@ -62,7 +107,7 @@ void Host::Run(const Window& window) {
 }
 
 void Host::Receive(const Packet& packet) {
-  if (loss_ != nullptr && IsDamaged(packet)) [[unlikely]]
+  if (!loss_.empty() && IsDamaged(packet)) [[unlikely]]
     return;
   ++received_;
   if (packet.kind == PacketKind::kPause) [[unlikely]]
@@ -74,7 +119,8 @@ void Host::Receive(const Packet& packet) {
 }
 
 bool Host::IsDamaged(const Packet& packet) {
-  if (packet.kind == PacketKind::kPause || !loss_->Strikes()) return false;
+  RandomLoss* loss = loss_[arrivals_.Port()].get();
+  if (packet.kind == PacketKind::kPause || loss == nullptr || !loss->Strikes()) return false;
   ++damaged_;
   if (packet.kind == PacketKind::kData) {
     Tell(packet.src, kDropNotice, DropNotice{packet.flow, packet.data.tx_id, now_}, kNever);
@@ -86,7 +132,7 @@ bool Host::IsDamaged(const Packet& packet) {
 void Host::ReceiveApart(const Packet& packet) {
   if (packet.kind == PacketKind::kDatagram) {
     ++datagrams_received_;
-    return lane(Lane::kBackground).user->OnPacket(packet);
+    return user(Lane::kBackground).endpoint->OnPacket(packet);
   }
   if (policy_) policy_->OnControl(view_, packet);
 }
@@ -94,65 +140,72 @@ void Host::ReceiveApart(const Packet& packet) {
 // --- Pauses, IEEE 802.1Qbb ---
 
 void Host::OnPause(const Packet& frame) {
-  PauseTotals& counts = pauses_.counts();
+  const PortIndex link = arrivals_.Port();
+  Nic& nic = nics_[link];
+  PauseTotals& counts = nic.pauses.counts();
   ++(frame.pause.stop ? counts.pauses : counts.resumes);
-  if (pause_response_ == Duration{0}) return Pause(frame.pause.classes, frame.pause.stop);
-  timers_.Set(now_ + pause_response_,
-              kPauseTimer | uint64_t{frame.pause.classes} << 1 | (frame.pause.stop ? 1 : 0));
+  if (pause_response_ == Duration{0}) return Pause(nic, frame.pause.classes, frame.pause.stop);
+  timers_.Set(now_ + pause_response_, kPauseTimer | uint64_t{link} << kLinkShift |
+                                          uint64_t{frame.pause.classes} << 1 |
+                                          (frame.pause.stop ? 1 : 0));
 }
 
-void Host::Pause(unsigned classes, bool stop) {
-  for (NicLane& its : lanes_) {
-    if ((classes >> its.priority & 1) == 0 || its.paused == stop || its.user == nullptr) continue;
+void Host::Pause(Nic& nic, unsigned classes, bool stop) {
+  for (size_t i = 0; i < kLanes; ++i) {
+    NicLane& its = nic.lanes[i];
+    const User& its_user = users_[i];
+    if (its_user.endpoint == nullptr || its.paused == stop) continue;
+    if ((classes >> its_user.priority & 1) == 0) continue;
     if (!stop) {
-      Resume(its);
+      Resume(its, *its_user.endpoint);
       continue;
     }
     its.paused = true;
     its.paused_since = now_;
     its.since = kNever;
   }
-  service_from_ = std::min(lanes_[0].since, lanes_[1].since);
-  NotePauses();
+  nic.FindServiceTime();
+  NotePauses(nic);
 }
 
-void Host::Resume(NicLane& its) {
+void Host::Resume(NicLane& its, Endpoint& endpoint) {
   its.paused = false;
   if (its.ready.empty()) return;
   its.since = now_;
   for (size_t i = 0; i < its.ready.size(); ++i) {
-    its.user->AddBlocked(its.ready[i], now_ - its.paused_since);
+    endpoint.AddBlocked(its.ready[i], now_ - its.paused_since);
   }
 }
 
 // It may send but for the pause, which it has not seen all of.
-void Host::WaitPaused(NicLane& its, uint32_t slot) {
-  its.user->AddBlocked(slot, its.paused_since - now_);
+void Host::WaitPaused(Nic& nic, NicLane& its, uint32_t slot) {
+  users_[static_cast<size_t>(&its - nic.lanes.data())].endpoint->AddBlocked(
+      slot, its.paused_since - now_);
   its.ready.push_back(slot);
-  NotePauses();
+  NotePauses(nic);
 }
 
-void Host::NotePauses() {
+void Host::NotePauses(Nic& nic) {
   unsigned paused = 0;
   unsigned waiting = 0;
   for (size_t i = 0; i < kLanes; ++i) {
-    paused |= (lanes_[i].paused ? 1u : 0u) << i;
-    waiting |= (lanes_[i].ready.empty() ? 0u : 1u) << i;
+    paused |= (nic.lanes[i].paused ? 1u : 0u) << i;
+    waiting |= (nic.lanes[i].ready.empty() ? 0u : 1u) << i;
   }
-  pauses_.Set(paused, waiting, now_);
-  if (pause_log_) LogPausesByClass();
+  nic.pauses.Set(paused, waiting, now_);
+  if (pause_log_) LogPausesByClass(nic);
 }
 
 // The lanes may be of one class.
-void Host::LogPausesByClass() {
+void Host::LogPausesByClass(const Nic& nic) {
   unsigned paused = 0;
   unsigned waiting = 0;
-  for (const NicLane& its : lanes_) {
-    if (!its.paused) continue;
-    paused |= 1u << its.priority;
-    if (!its.ready.empty()) waiting |= 1u << its.priority;
+  for (size_t i = 0; i < kLanes; ++i) {
+    if (!nic.lanes[i].paused) continue;
+    paused |= 1u << users_[i].priority;
+    if (!nic.lanes[i].ready.empty()) waiting |= 1u << users_[i].priority;
   }
-  pause_log_->Set(0, paused, waiting, now_);
+  pause_log_->Set(IndexOf(nic), paused, waiting, now_);
 }
 
 // Flow starts come first among the timers of one instant.
@@ -165,48 +218,56 @@ void Host::OnTimer() {
   const uint64_t key = timers_.Pop().key;
   const uint64_t rest = key & (kTransportTimer - 1);
   if (key < kTransportTimer) [[unlikely]]
-    return Pause(static_cast<unsigned>(key >> 1), (key & 1) != 0);
+    return Pause(nics_[key >> kLinkShift], static_cast<unsigned>(key >> 1) & 0xff, (key & 1) != 0);
   if (key < kPolicyTimer) return transport_->OnTimer(rest);
-  if (key >= kBackgroundTimer) return lane(Lane::kBackground).user->OnTimer(rest);
+  if (key >= kBackgroundTimer) return user(Lane::kBackground).endpoint->OnTimer(rest);
   policy_->OnTimer(view_, static_cast<uint32_t>(key));
 }
 
 // Inlined twice, which spares the usual lane a pointer.
-[[gnu::always_inline]] inline void Host::Serve(NicLane& its) {
+[[gnu::always_inline]] inline void Host::Serve(Nic& nic, Lane of) {
+  NicLane& its = nic.lane(of);
+  User& its_user = user(of);
   const uint32_t slot = its.ready.front();
   its.ready.pop_front();
-  Packet& packet = nic_->Slot();
+  Packet& packet = nic.port.Slot();
   packet = Packet();
-  packet.priority = its.priority;
-  building_ = true;
-  const Endpoint::Pulled pulled = its.user->Pull(slot, packet);
-  building_ = false;
+  packet.priority = its_user.priority;
+  building_ = &nic;
+  const Endpoint::Pulled pulled = its_user.endpoint->Pull(slot, packet);
   if (pulled.more) {
     its.ready.push_back(slot);
   } else if (its.ready.empty()) {
     its.since = kNever;
-    service_from_ = std::min(lanes_[0].since, lanes_[1].since);
+    nic.FindServiceTime();
   }
-  if (!pulled.sent) return;
-  ++its.sent;
+  if (!pulled.sent) {
+    building_ = nullptr;
+    return;
+  }
+  ++its_user.sent;
   SendSlot();
 }
 
-// If both lanes may send, it is the turn of the one that has not been served last.
+// The NIC that has waited longest; if both its lanes may send, it is the turn of the one that has
+// not been served last.
 void Host::Serve() {
-  const bool background = lane(Lane::kBackground).since != kNever &&
-                          (served_ == Lane::kTransport || lane(Lane::kTransport).since == kNever);
-  served_ = background ? Lane::kBackground : Lane::kTransport;
+  Nic* nic = &nics_[0];
+  for (size_t i = 1; i < links_; ++i) {
+    if (nics_[i].NextService() < nic->NextService()) nic = &nics_[i];
+  }
+  const bool background =
+      nic->lane(Lane::kBackground).since != kNever &&
+      (nic->served == Lane::kTransport || nic->lane(Lane::kTransport).since == kNever);
+  nic->served = background ? Lane::kBackground : Lane::kTransport;
   if (background) [[unlikely]]
-    return Serve(lane(Lane::kBackground));
-  Serve(lane(Lane::kTransport));
+    return Serve(*nic, Lane::kBackground);
+  Serve(*nic, Lane::kTransport);
 }
 
 void Host::SendDeferred() {
   for (const Packet& packet : std::exchange(deferred_, {})) {
-    ControlSlot() = packet;
-    nic_->Slot().priority = control_class_;
-    SendControl();
+    SendControl(packet);
   }
 }
 
@@ -221,12 +282,17 @@ void Host::OnLetter(const Letter& letter) {
   }
 }
 
+void Host::SendControl(const Packet& packet) {
+  Packet& slot = ControlSlot(packet.dst, packet.tuple_hash);
+  slot = packet;
+  slot.priority = control_class_;
+  SendControl();
+}
+
 void HostView::SendControl(const Packet& packet) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
-  if (self_.building_) return self_.deferred_.push_back(packet);
-  self_.ControlSlot() = packet;
-  self_.nic_->Slot().priority = self_.control_class_;
-  self_.SendControl();
+  if (self_.building_ != nullptr) return self_.deferred_.push_back(packet);
+  self_.SendControl(packet);
 }
 
 void HostView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, Host::kPolicyTimer | id); }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host: a NIC with one transmitter, its transport, the datagrams it sends in the background, and
-// its part of the load balancer.
+// A host: its NICs, mostly one, its transport, the datagrams it sends in the background, and its
+// part of the load balancer.
+//
+// With several links each has a NIC of its own. All packets of a flow leave through the same one,
+// by a hash of the 5-tuple over those that begin a shortest path, until routes change.
 
 #pragma once
 
@@ -9,11 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "core/fixed_vector.h"
 #include "core/node.h"
 #include "core/ring.h"
 #include "core/timers.h"
@@ -30,26 +33,29 @@ namespace heddle {
 
 class Host final : public Node {
  public:
-  Host(HostId id, std::unique_ptr<HostPolicy> policy);  // `policy` may be null.
+  // `policy` may be null.
+  Host(HostId id, size_t links, std::unique_ptr<HostPolicy> policy);
 
   // --- Building ---
 
-  FifoPort& SetNic(const PortSettings& settings) { return nic_.emplace(settings); }
+  FifoPort& AddNic(const PortSettings& settings) { return nics_.Add(settings).port; }
   void SetTransport(std::unique_ptr<Transport> transport);
   // Who sends and receives datagrams here, and their class. Outlives this.
   void SetBackground(Endpoint* background, uint8_t priority) {
-    lane(Lane::kBackground).user = background;
-    lane(Lane::kBackground).priority = priority;
+    users_[static_cast<size_t>(Lane::kBackground)] = {background, priority};
   }
   // Of the packets that it sends: those of flows, and ACKs and the like.
   void SetClasses(uint8_t data, uint8_t control) {
-    lane(Lane::kTransport).priority = data;
+    users_[static_cast<size_t>(Lane::kTransport)].priority = data;
     control_class_ = control;
   }
   // From the arrival of a pause frame to its effect.
   void SetPauseResponse(Duration response) { pause_response_ = response; }
-  // Its link damages packets on their way here, but for pause frames.
-  void SetLoss(std::unique_ptr<RandomLoss> loss) { loss_ = std::move(loss); }
+  // A link damages packets on their way here, but for pause frames.
+  void SetLoss(PortIndex link, std::unique_ptr<RandomLoss> loss) {
+    loss_.resize(links_);
+    loss_[link] = std::move(loss);
+  }
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetPaths(const PathTable* paths) { paths_ = paths; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
@@ -62,10 +68,19 @@ class Host final : public Node {
   void StartFlow(const FlowSpec& spec);
   void ExpectFlow(const FlowSpec& spec) { transport_->ExpectFlow(spec); }
 
-  // The host's link goes down, when all mail has been read: what has not arrived is lost.
-  void TakeDown(Time now);
+  // A link has another rate and delay.
+  void SetChannel(PortIndex link, Time now, BitRate rate, Duration delay);
+  // It goes down, when all mail has been read: what has not arrived is lost.
+  void TakeDown(PortIndex link, Time now);
 
-  RandomLoss* loss() { return loss_.get(); }  // Null unless it has been set.
+  // For a host with several links: which of them begin a shortest path to each host.
+  struct FirstHops {
+    std::vector<uint16_t> set_of_host;
+    std::vector<std::vector<PortIndex>> sets;
+  };
+  void SetFirstHops(FirstHops hops, Time now);
+
+  RandomLoss& loss(PortIndex link) { return *loss_[link]; }  // It must have been set.
 
   // --- Node ---
 
@@ -81,10 +96,11 @@ class Host final : public Node {
   FlowLog& log() { return *log_; }
 
   // ACKs and their like go before any data not yet begun and keep their order, so their departure
-  // is known at once: fill in ControlSlot(), then SendControl().
-  Packet& ControlSlot() {
-    building_ = true;
-    Packet& slot = nic_->Slot();
+  // is known at once: fill in ControlSlot(), then SendControl(). The packet is for `dst`, and of
+  // the flow with this hash.
+  Packet& ControlSlot(HostId dst, uint32_t tuple_hash) {
+    building_ = &nics_[NicFor(dst, tuple_hash)];
+    Packet& slot = building_->port.Slot();
     slot = Packet();
     slot.priority = control_class_;
     return slot;
@@ -93,23 +109,33 @@ class Host final : public Node {
     ++control_sent_;
     SendSlot();
   }
+  void SendControl(const Packet& packet);  // Complete but for its class.
 
   // Where wires carry telemetry: what came with the packet that is being received, and what goes
   // with the one that is being built.
   const Telemetry& ArrivedTelemetry() { return arrivals_.FrontExtra(); }
-  Telemetry& LeavingTelemetry() { return nic_->wire().Extra(nic_->wire().pushed()); }
+  Telemetry& LeavingTelemetry() {
+    WireTail& wire = building_->port.wire();
+    return wire.Extra(wire.pushed());
+  }
 
   // The flow at `slot` may send. Flows take turns, one packet each; a flow calls this once, and
   // again only after Pull has told it that it is out of the round.
   void Ready(uint32_t slot, Lane of = Lane::kTransport) {
-    NicLane& its = lane(of);
+    Nic& nic = nics_[links_ == 1 ? 0 : NicOf(slot, of)];
+    NicLane& its = nic.lane(of);
     if (its.paused) [[unlikely]]
-      return WaitPaused(its, slot);
+      return WaitPaused(nic, its, slot);
     if (its.ready.empty()) {
       its.since = now_;
-      service_from_ = std::min(service_from_, now_);
+      nic.service_from = std::min(nic.service_from, now_);
     }
     its.ready.push_back(slot);
+  }
+
+  // What packets of a flow to `dst` leave at now.
+  BitRate LineRate(HostId dst, uint32_t tuple_hash) const {
+    return nics_[NicFor(dst, tuple_hash)].port.rate();
   }
 
   // Endpoint::OnTimer(key) is called at `at`; the top byte of `key` belongs to the host.
@@ -134,22 +160,20 @@ class Host final : public Node {
 
   // --- Results ---
 
-  FifoPort& nic() { return *nic_; }
+  FifoPort& nic(PortIndex link = 0) { return nics_[link].port; }
+  size_t nics() const { return nics_.size(); }
   Transport& transport() { return *transport_; }
-  int64_t data_sent() const { return lane(Lane::kTransport).sent; }
-  int64_t datagrams_sent() const { return lane(Lane::kBackground).sent; }
+  int64_t data_sent() const { return users_[static_cast<size_t>(Lane::kTransport)].sent; }
+  int64_t datagrams_sent() const { return users_[static_cast<size_t>(Lane::kBackground)].sent; }
   int64_t datagrams_received() const { return datagrams_received_; }
   int64_t control_sent() const { return control_sent_; }
   int64_t received() const { return received_; }  // Packets of all kinds.
   int64_t damaged() const { return damaged_; }    // Likewise, and not received.
   int64_t payload_received() const { return payload_received_; }
-  int64_t pause_frames_received() const {
-    return pauses_.counts().pauses + pauses_.counts().resumes;
-  }
-  PauseTotals PausesUntil(Time now) { return pauses_.Until(now); }
+  PauseTotals PausesUntil(PortIndex link, Time now) { return nics_[link].pauses.Until(now); }
   // From now on every pause is logged.
   PauseLog& LogPauses() {
-    if (!pause_log_) pause_log_ = std::make_unique<PauseLog>(1);
+    if (!pause_log_) pause_log_ = std::make_unique<PauseLog>(links_);
     return *pause_log_;
   }
 
@@ -157,32 +181,63 @@ class Host final : public Node {
   friend class HostView;
 
   static constexpr uint64_t kPauseTimer = 0;  // First among those of one instant.
+  static constexpr int kLinkShift = 16;       // In its key.
   static constexpr uint64_t kTransportTimer = uint64_t{1} << 56;
   static constexpr uint64_t kPolicyTimer = uint64_t{2} << 56;
   static constexpr uint64_t kBackgroundTimer = uint64_t{3} << 56;
 
-  struct NicLane {
-    Endpoint* user = nullptr;
+  // Who sends in a lane.
+  struct User {
+    Endpoint* endpoint = nullptr;
     uint8_t priority = 0;  // Of all its packets.
+    int64_t sent = 0;      // Packets.
+  };
+
+  struct NicLane {
     Ring<uint32_t> ready;  // Slots of the flows that take turns.
     Time since = kNever;   // Since when the lane may send; kNever: it may not.
     bool paused = false;   // By the switch.
     Time paused_since;
-    int64_t sent = 0;  // Packets.
   };
 
-  NicLane& lane(Lane of) { return lanes_[static_cast<size_t>(of)]; }
-  const NicLane& lane(Lane of) const { return lanes_[static_cast<size_t>(of)]; }
+  struct Nic {
+    explicit Nic(const PortSettings& settings) : port(settings) {}
+
+    NicLane& lane(Lane of) { return lanes[static_cast<size_t>(of)]; }
+    Time NextService() const { return std::max(port.busy_until(), service_from); }
+    void FindServiceTime() { service_from = std::min(lanes[0].since, lanes[1].since); }
+
+    FifoPort port;
+    Time service_from = kNever;  // The earliest `since` of the lanes.
+    std::array<NicLane, kLanes> lanes;
+    Lane served = Lane::kTransport;  // The last that had its turn.
+    PauseMeter pauses;
+  };
+
+  User& user(Lane of) { return users_[static_cast<size_t>(of)]; }
+  PortIndex IndexOf(const Nic& nic) const { return static_cast<PortIndex>(&nic - nics_.begin()); }
+  // Through which NIC a packet of a flow leaves, and a flow of a lane.
+  PortIndex NicFor(HostId dst, uint32_t tuple_hash) const {
+    if (links_ == 1) return 0;
+    return HashedNic(dst, tuple_hash);
+  }
+  PortIndex HashedNic(HostId dst, uint32_t tuple_hash) const;
+  PortIndex NicOf(uint32_t slot, Lane of) const;
+
   Time NextTimer() const {
     return starts_.empty() ? timers_.Next() : std::min(starts_.front().start, timers_.Next());
   }
-  Time NextService() const { return std::max(nic_->busy_until(), service_from_); }
+  Time NextService() const {
+    Time next = nics_[0].NextService();
+    for (size_t i = 1; i < links_; ++i) next = std::min(next, nics_[i].NextService());
+    return next;
+  }
   // The packet in the NIC's slot is complete. What the policy sent while it was being built
   // follows.
   void SendSlot() {
-    if (!nic_->SendSlot(now_, *window_)) [[unlikely]]
-      ReportDrop(nic_->Slot(), now_);
-    building_ = false;
+    FifoPort& port = std::exchange(building_, nullptr)->port;
+    if (!port.SendSlot(now_, *window_)) [[unlikely]]
+      ReportDrop(port.Slot(), now_);
     if (!deferred_.empty()) [[unlikely]]
       SendDeferred();
   }
@@ -192,27 +247,27 @@ class Host final : public Node {
   bool IsDamaged(const Packet& packet);
   void ReceiveApart(const Packet& packet);
   void OnPause(const Packet& frame);
-  void Pause(unsigned classes, bool stop);
-  void Resume(NicLane& its);
-  void WaitPaused(NicLane& its, uint32_t slot);
-  void NotePauses();
-  void LogPausesByClass();
+  void Pause(Nic& nic, unsigned classes, bool stop);
+  void Resume(NicLane& its, Endpoint& endpoint);
+  void WaitPaused(Nic& nic, NicLane& its, uint32_t slot);
+  void NotePauses(Nic& nic);
+  void LogPausesByClass(const Nic& nic);
   void OnTimer();
   void Serve();
-  void Serve(NicLane& its);
+  void Serve(Nic& nic, Lane of);
 
   Time now_;
-  Time service_from_ = kNever;  // The earliest `since` of the lanes.
   const Window* window_ = nullptr;
   uint8_t control_class_ = 0;
   Duration pause_response_{0};
-  bool building_ = false;  // The NIC's slot holds a packet that is not complete.
+  Nic* building_ = nullptr;  // Its slot holds a packet that is not complete.
   std::vector<Packet> deferred_;
-  std::optional<FifoPort> nic_;
+  const size_t links_;
+  FixedVector<Nic> nics_;  // By link.
+  FirstHops first_hops_;
   std::unique_ptr<Transport> transport_;
-  std::array<NicLane, kLanes> lanes_;
-  Lane served_ = Lane::kTransport;  // The last that had its turn.
-  Ring<FlowSpec> starts_;           // Flows that start soon, by (start, id).
+  std::array<User, kLanes> users_;
+  Ring<FlowSpec> starts_;  // Flows that start soon, by (start, id).
   Timers timers_;
   std::unique_ptr<HostPolicy> policy_;
   uint32_t hooks_ = 0;
@@ -228,9 +283,8 @@ class Host final : public Node {
   int64_t datagrams_received_ = 0;
   int64_t payload_received_ = 0;
   int64_t damaged_ = 0;
-  std::unique_ptr<RandomLoss> loss_;
-  PauseMeter pauses_;
-  std::unique_ptr<PauseLog> pause_log_;  // Null if nobody asks.
+  std::vector<std::unique_ptr<RandomLoss>> loss_;  // By link; empty if none ever damages anything.
+  std::unique_ptr<PauseLog> pause_log_;            // Null if nobody asks.
 };
 
 inline Time HostView::now() const { return self_.now_; }
@@ -241,6 +295,6 @@ inline std::span<const PathChoice> HostView::PathsTo(HostId dst) const {
 }
 inline size_t HostView::leaves() const { return self_.leaves_.leaves; }
 inline uint16_t HostView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
-inline BitRate HostView::NicRate() const { return self_.nic_->rate(); }
+inline BitRate HostView::NicRate() const { return self_.nics_[0].port.rate(); }
 
 }  // namespace heddle

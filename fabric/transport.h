@@ -44,6 +44,13 @@ class Endpoint {
 
   virtual void OnTimer(uint64_t key) = 0;
 
+  // Where the flow at `slot` goes, and the hash of its packets; for hosts with several links.
+  struct Tuple {
+    HostId dst;
+    uint32_t hash;
+  };
+  virtual Tuple TupleOf(uint32_t slot) const = 0;
+
   // The flow at `slot` could not send for so long, only because its class was paused.
   virtual void AddBlocked(uint32_t /*slot*/, Duration /*blocked*/) {}
 

@@ -106,7 +106,8 @@ void Custom::Link::Declare(Fields& fields) {
 
 void Custom::Declare(Fields& fields) {
   fields.AddOr("none", "hosts", hosts, Between<int64_t>(2, kMaxHosts),
-               "How many hosts there are, called host0, host1 and so on. Each has one link.");
+               "How many hosts there are, called host0, host1 and so on. Each has one link or "
+               "several, which are alike.");
   fields.Sections("switches", switches, "The switches.");
   fields.Sections("links", links, "The links, each of both directions.");
   fields.Section("link", link, "What links are like that don't say otherwise.");

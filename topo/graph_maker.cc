@@ -31,20 +31,24 @@ GraphMaker::Mistake GraphMaker::AddLink(uint32_t a, uint32_t b, Channel channel)
   }
   for (const uint32_t end : {a, b}) {
     if (!graph_.IsHost(end)) continue;
-    if (host_has_link_[end]) {
-      return fmt::format("is a second link of {}; hosts have one", graph_.NameOf(end));
+    std::optional<Channel>& first = link_of_host_[end];
+    if (first && *first != channel) {
+      return fmt::format(
+          "has another rate or delay than the first link of {}; those of one host "
+          "are alike",
+          graph_.NameOf(end));
     }
-    host_has_link_[end] = true;
+    first = channel;
   }
   graph_.Connect(a, b, channel);
   return std::nullopt;
 }
 
 GraphMaker::Mistake GraphMaker::Finish() {
-  const auto lonely = std::ranges::find(host_has_link_, false);
-  if (lonely != host_has_link_.end()) {
-    const auto others = std::count(lonely + 1, host_has_link_.end(), false);
-    return fmt::format("host{} has no link{}", lonely - host_has_link_.begin(),
+  const auto lonely = std::find(link_of_host_.begin(), link_of_host_.end(), std::nullopt);
+  if (lonely != link_of_host_.end()) {
+    const auto others = std::count(lonely + 1, link_of_host_.end(), std::nullopt);
+    return fmt::format("host{} has no link{}", lonely - link_of_host_.begin(),
                        others > 0 ? fmt::format(", nor have {} more", others) : "");
   }
   const std::vector<uint32_t> distances = DistancesFromHosts();
@@ -71,7 +75,9 @@ std::vector<uint32_t> GraphMaker::DistancesFromHosts() const {
     distances[vertex - graph_.hosts] = distance;
     frontier.push(vertex);
   };
-  for (uint32_t h = 0; h < graph_.hosts; ++h) reach(adjacency.Of(h).front().peer, 0);
+  for (uint32_t h = 0; h < graph_.hosts; ++h) {
+    for (const Adjacency::Port& port : adjacency.Of(h)) reach(port.peer, 0);
+  }
   for (; !frontier.empty(); frontier.pop()) {
     const uint32_t from = frontier.front();
     for (const Adjacency::Port& port : adjacency.Of(from)) {

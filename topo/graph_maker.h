@@ -18,7 +18,7 @@ class GraphMaker {
   // What is wrong, if something is.
   using Mistake = std::optional<std::string>;
 
-  explicit GraphMaker(size_t hosts) : host_has_link_(hosts, false) { graph_.hosts = hosts; }
+  explicit GraphMaker(size_t hosts) : link_of_host_(hosts) { graph_.hosts = hosts; }
 
   // Without a tier, a switch has that of its distance: as many links as lead from it to the
   // nearest switch with a host. Switches come before links.
@@ -37,8 +37,8 @@ class GraphMaker {
   void NumberParallelLinks();
 
   Graph graph_;
-  std::vector<bool> host_has_link_;
-  std::vector<std::optional<int>> tiers_;  // By switch.
+  std::vector<std::optional<Channel>> link_of_host_;  // The first; all of a host are alike.
+  std::vector<std::optional<int>> tiers_;             // By switch.
 };
 
 }  // namespace heddle

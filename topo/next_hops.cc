@@ -40,7 +40,7 @@ void NextHops::LabelFeeds(size_t leaf, Labels& labels) {
   for (const SwitchId s : order) {
     if (routing_.HasHosts(s)) feeds[s].push_back({s});
     labels.above[s] = Intern(std::move(feeds[s]));
-    if (s == routing_.LeafOf(host)) continue;
+    if (routing_.IsAttached(s, host)) continue;
     for (const PortIndex port : routing_.TableOf(s).Towards(host)) {
       const Adjacency::Port& link = routing_.PortsOf(s)[port];
       feeds[routing_.SwitchAt(link.peer)].push_back(
@@ -59,7 +59,7 @@ NextHops::Label NextHops::LabelAhead(SwitchId s, size_t leaf, Labels& labels) {
   if (labels.known[s]) return labels.ahead[s];
   const HostId host = routing_.first_hosts()[leaf];
   std::vector<std::vector<uint64_t>> hops;
-  if (s != routing_.LeafOf(host)) {
+  if (!routing_.IsAttached(s, host)) {
     for (const PortIndex port : routing_.TableOf(s).Towards(host)) {
       hops.push_back(HopOf(routing_.PortsOf(s)[port], leaf, labels));
     }
@@ -70,7 +70,7 @@ NextHops::Label NextHops::LabelAhead(SwitchId s, size_t leaf, Labels& labels) {
 
 std::vector<NextHop> NextHops::NextHopsOf(SwitchId s, size_t leaf) {
   const HostId host = routing_.first_hosts()[leaf];
-  if (s == routing_.LeafOf(host)) return {};
+  if (routing_.IsAttached(s, host)) return {};
   LabelsTowards(leaf);
   std::vector<NextHop> next_hops;
   std::vector<std::vector<uint64_t>> kinds;

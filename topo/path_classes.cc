@@ -27,16 +27,16 @@ Class PathClasses::Between(SwitchId from, size_t leaf) {
   std::vector<Class>& known = to_leaf_[leaf];
   const HostId host = routing_.first_hosts()[leaf];
   if (known.empty()) known.assign(routing_.switches(), kUnknown);
-  return ClassOf(from, routing_.LeafOf(host), host, known);
+  return ClassOf(from, host, known);
 }
 
-Class PathClasses::ClassOf(SwitchId from, SwitchId to, HostId host, std::vector<Class>& known) {
-  if (from == to) return kArrived;
+Class PathClasses::ClassOf(SwitchId from, HostId host, std::vector<Class>& known) {
+  if (routing_.IsAttached(from, host)) return kArrived;
   if (known[from] != kUnknown) return known[from];
   std::vector<Step> steps;
   for (const PortIndex port : routing_.TableOf(from).Towards(host)) {
     const Adjacency::Port& link = routing_.PortsOf(from)[port];
-    const Class rest = ClassOf(routing_.SwitchAt(link.peer), to, host, known);
+    const Class rest = ClassOf(routing_.SwitchAt(link.peer), host, known);
     steps.push_back({routing_.PathPart(from, port), link.out, rest});
   }
   const auto [entry, is_new] =

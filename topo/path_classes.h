@@ -60,7 +60,7 @@ class PathClasses {
   static constexpr Class kArrived = 0;
   static constexpr Class kNowhere = 1;
 
-  Class ClassOf(SwitchId from, SwitchId to, HostId host, std::vector<Class>& known);
+  Class ClassOf(SwitchId from, HostId host, std::vector<Class>& known);
   const std::vector<Way>& WaysOf(Class paths);
 
   const Routing& routing_;

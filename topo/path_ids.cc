@@ -24,7 +24,7 @@ class Walker {
   const Ids& From(SwitchId s) {
     if (const auto known = known_.find(s); known != known_.end()) return known->second;
     Ids ids;
-    if (s == routing_.LeafOf(dst_)) {
+    if (routing_.IsAttached(s, dst_)) {
       ids.past.insert(0);
     } else {
       for (const PortIndex port : routing_.TableOf(s).Towards(dst_)) AddStep(s, port, ids);
@@ -58,7 +58,7 @@ class MirrorCheck {
   std::optional<SwitchId> WalkFrom(SwitchId s, uint32_t id) {
     passed_.push_back(s);
     std::optional<SwitchId> strayed;
-    if (s == routing_.LeafOf(dst_)) {
+    if (routing_.IsAttached(s, dst_)) {
       strayed = WalkBack(id);
     } else {
       for (const PortIndex port : routing_.TableOf(s).Towards(dst_)) {
@@ -114,7 +114,7 @@ std::string FindUnmirroredPath(const Routing& routing, const Graph& graph) {
 
 std::vector<uint16_t> PathIds(const Routing& routing, HostId src, HostId dst,
                               std::optional<SwitchId> via) {
-  if (routing.LeafOf(src) == routing.LeafOf(dst)) return {};
+  if (routing.IsAttached(routing.LeafOf(src), dst)) return {};
   Walker walker(routing, dst, via);
   const Walker::Ids& ids = walker.From(routing.LeafOf(src));
   std::vector<uint32_t> found(ids.past.begin(), ids.past.end());

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shortest paths by hop count over the links that are up, all of them; hosts never forward.
+//
+// A host may have several links, to one switch or to several. A leaf, below, is what hosts are
+// attached to: mostly one switch, else the set of switches that some hosts share.
 
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "fabric/host.h"
 #include "fabric/paths.h"
 #include "fabric/switch.h"
 #include "topo/graph.h"
@@ -21,25 +26,38 @@ class Routing {
   // Of each switch, towards each host, the ports of all shortest paths, ascending.
   const RoutingTable& TableOf(SwitchId s) const { return tables_[s]; }
 
-  // The switch that host `h` is attached to; with several, the first.
+  // The switch that host `h` is attached to; with several, the first by a link that is up.
   SwitchId LeafOf(HostId h) const { return leaf_of_host_[h]; }
+
+  // Whether a link leads from switch `s` to host `h`: one that is up, if any of its links is.
+  bool IsAttached(SwitchId s, HostId h) const;
 
   std::span<const SwitchId> leaf_of_host() const { return leaf_of_host_; }
 
-  // The same, numbered from 0 among the switches that have hosts.
-  uint16_t LeafIndexOf(HostId h) const {
-    return static_cast<uint16_t>(leaf_index_[leaf_of_host_[h]]);
-  }
+  // The leaf of host `h`, numbered from 0, whether its links are up or not.
+  uint16_t LeafIndexOf(HostId h) const { return leaf_index_of_host_[h]; }
 
-  bool HasHosts(SwitchId s) const { return leaf_index_[s] < leaves_.size(); }
+  bool HasHosts(SwitchId s) const { return number_[s] < with_hosts_.size(); }
 
   // Links from switch `s` to the leaf of index `leaf`; the largest number if none lead there.
-  uint32_t DistanceTo(SwitchId s, size_t leaf) const { return distances_[s][leaf]; }
+  uint32_t DistanceTo(SwitchId s, size_t leaf) const { return DistanceTo(s, leaves_[leaf]); }
 
-  // Of each leaf the host with the lowest number, by the leaf's index.
+  // Of each leaf the host with the lowest number, by the leaf's index: of those whose links are all
+  // up, if there are any.
   const std::vector<HostId>& first_hosts() const { return first_hosts_; }
 
-  // The two directions of a host's link.
+  // The switches of a leaf, by its index.
+  std::vector<SwitchId> SwitchesOf(size_t leaf) const;
+
+  // The links of host `src` that begin a shortest path to host `dst`, ascending; those that are up
+  // if there is none, and all if none is.
+  std::vector<PortIndex> FirstHops(HostId src, HostId dst) const {
+    return FirstHops(src, ReachedBy(dst));
+  }
+  Host::FirstHops FirstHopsOf(HostId src) const;
+  size_t LinksOf(HostId h) const { return adjacency_.Of(h).size(); }
+
+  // The two directions of a host's link; all of one host are alike.
   const Channel& HostUplink(HostId h) const { return adjacency_.Of(h).front().out; }
   const Channel& HostDownlink(HostId h) const {
     const Graph::Link& link = graph_.links[adjacency_.Of(h).front().link];
@@ -76,9 +94,19 @@ class Routing {
   size_t leaves() const { return leaves_.size(); }
 
  private:
+  using Numbers = std::vector<uint32_t>;  // Of switches with hosts, ascending.
+
+  void FindLeaves();
+  Numbers NumbersOf(HostId h, bool up) const;
+  const Numbers& ReachedBy(HostId h) const;
+  uint32_t DistanceBetween(HostId src, HostId dst) const;
+  std::vector<PortIndex> FirstHops(HostId src, const Numbers& dst) const;
+  uint32_t DistanceTo(SwitchId s, const Numbers& leaf) const;
   std::vector<uint32_t> DistancesTo(SwitchId leaf) const;
   RoutingTable MakeTable(SwitchId s) const;
   std::vector<std::vector<PortIndex>> PortsTowardsLeaves(SwitchId s) const;
+  std::vector<PortIndex> PortsTowards(SwitchId s, const Numbers& leaf,
+                                      const std::vector<std::vector<PortIndex>>& towards) const;
   std::vector<PortIndex> PortsToHost(SwitchId leaf, uint32_t host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
   uint32_t PathDivisor(int tier) const;
@@ -86,10 +114,13 @@ class Routing {
   const Graph& graph_;
   Adjacency adjacency_;
   std::vector<SwitchId> leaf_of_host_;
-  std::vector<SwitchId> leaves_;                  // Switches that have hosts.
-  std::vector<HostId> first_hosts_;               // Theirs.
-  std::vector<uint32_t> leaf_index_;              // By switch; into `leaves_`.
-  std::vector<std::vector<uint32_t>> distances_;  // By switch, then by leaf index.
+  std::vector<uint16_t> leaf_index_of_host_;
+  std::vector<Numbers> leaves_;                   // By leaf index.
+  std::vector<HostId> first_hosts_;               // Likewise.
+  std::map<HostId, Numbers> partly_up_;           // What is left of the leaf of some hosts.
+  std::vector<SwitchId> with_hosts_;              // Switches that have hosts, by number.
+  std::vector<uint32_t> number_;                  // By switch; into `with_hosts_`.
+  std::vector<std::vector<uint32_t>> distances_;  // By switch, then by such a number.
   std::vector<std::vector<PortIndex>> uplinks_;   // By switch: the ports towards the core.
   std::vector<uint32_t> radix_of_tier_;           // The most uplinks of a switch in it.
   std::vector<RoutingTable> tables_;              // By switch.

@@ -83,6 +83,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
     hold_timers_[slot] = LazyTimer{};
   }
 
+  Tuple TupleOf(uint32_t slot) const final { return senders_.slots[slot].tuple(); }
   Pulled Pull(uint32_t slot, Packet& packet) final { return senders_.slots[slot].Pull(packet); }
 
   void AddBlocked(uint32_t slot, Duration blocked) final {

@@ -162,7 +162,7 @@ void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
 
 Packet& RoceReceiver::NewControl(PacketKind kind, Time echo) {
   const FlowSpec& spec = record().spec;
-  Packet& packet = host_->ControlSlot();
+  Packet& packet = host_->ControlSlot(spec.src, tuple_hash_);
   packet.kind = kind;
   packet.sent = echo;
   packet.flow = spec.id;

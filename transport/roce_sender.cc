@@ -34,7 +34,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
                    .size = spec.size};
   next_avail_ = host.now();
   rate_ = RateState();
-  rate_.line = rate_.rate = static_cast<double>(host.nic().rate().bps);
+  rate_.line = rate_.rate = static_cast<double>(host.LineRate(flow_.dst, flow_.tuple_hash).bps);
   const int64_t wire = shared.sizes.DataPacket(shared.sizes.mss) + shared.sizes.wire_overhead;
   rate_.packet_bits = static_cast<double>(wire * 8);
   paced_rate_ = rate_.line;

@@ -51,8 +51,8 @@ class Scoreboard {
   void SetObserver(Rack* observer) { observer_ = observer; }
 
   // Cumulative acknowledgement. Returns when the last segment that it is the first to acknowledge
-  // had been sent; kNever if there is none, or if any that it covers was sent again: that one may be
-  // what the acknowledgement had to wait for (Karn's rule, RFC 6298 section 3).
+  // had been sent; kNever if there is none, or if any that it covers was sent again: that one may
+  // be what the acknowledgement had to wait for (Karn's rule, RFC 6298 section 3).
   Time Acknowledge(uint32_t first, Time now);
 
   // SACK of [first, last), cut to what is outstanding. Returns the segments that are news.

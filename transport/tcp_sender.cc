@@ -177,7 +177,7 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
 }
 
 void TcpSender::SendSyn() {
-  Packet& syn = host_->ControlSlot();
+  Packet& syn = host_->ControlSlot(flow_.dst, flow_.tuple_hash);
   syn.kind = PacketKind::kSyn;
   syn.sent = host_->now();
   syn.flow = flow_.id;

@@ -57,6 +57,7 @@ class TcpSender {
   void OnAck(const Packet& ack);
   void OnSynAck();
   Transport::Pulled Pull(Packet& packet);
+  Endpoint::Tuple tuple() const { return {flow_.dst, flow_.tuple_hash}; }
 
   // A timer of this kind has fired.
   void OnTimer(FlowTimer kind);

@@ -71,6 +71,9 @@ class Udp final : public Endpoint {
 
   void OnPacket(const Packet& packet) override;
   Pulled Pull(uint32_t slot, Packet& packet) override;
+  Tuple TupleOf(uint32_t slot) const override {
+    return {senders_[slot].source->dst, senders_[slot].tuple_hash};
+  }
   void OnTimer(uint64_t slot) override;
   size_t memory_bytes() const override;
 

@@ -24,10 +24,10 @@ namespace heddle {
 // What a workload needs to know of the network.
 struct Stage {
   size_t hosts = 0;
-  std::vector<uint16_t> leaf_of_host;  // Numbered from 0.
+  std::vector<uint16_t> leaf_of_host;  // Numbered from 0; of hosts with several, all as one.
   size_t leaves = 0;
-  std::vector<BitRate> host_rate;      // Of the link from each host.
-  std::vector<BitRate> downlink_rate;  // Of the link to each host.
+  std::vector<BitRate> host_rate;      // Of the links from each host together.
+  std::vector<BitRate> downlink_rate;  // Of the links to each host together.
   std::vector<int64_t> uplink_bps;     // By leaf: the sum of its links to other switches.
   int64_t mss = 1460;
   int64_t packet_overhead = 78;  // Bytes on the wire of a packet beyond its payload.

@@ -379,9 +379,10 @@ const std::vector<BadInput> kBadInputs = {
     {"LinkOfTwoHosts",
      Custom("", ", {a: host2, b: host3}", 4),
      {"topology.links[2]: links host2 to host3; hosts are linked to switches"}},
-    {"HostWithTwoLinks",
-     Custom(", {name: other}", ", {a: other, b: host1}"),
-     {"topology.links[2]: is a second link of host1; hosts have one"}},
+    {"HostWithUnlikeLinks",
+     Custom(", {name: other}", ", {a: other, b: host1, delay: 7us}"),
+     {"topology.links[2]: has another rate or delay than the first link of host1; those of one "
+      "host are alike"}},
     {"HostWithoutALink", Custom("", "", 3), {"topology.links: host2 has no link"}},
     {"HostsWithoutLinks", Custom("", "", 9), {"host2 has no link, nor have 6 more"}},
     {"SwitchWithoutAWayToAHost",
@@ -437,7 +438,8 @@ const std::vector<BadInput> kBadInputs = {
      {"net.txt:3:1: topology.file: \"7\" is out of range; expected an integer >= 0 <= 5",
       "net.txt:4:1: topology.file: 4 4 links switch4 to itself",
       "net.txt:5:1: topology.file: 0 1 links host0 to host1; hosts are linked to switches",
-      "net.txt:7:1: topology.file: 0 5 is a second link of host0; hosts have one",
+      "net.txt:7:1: topology.file: 0 5 has another rate or delay than the first link of host0; "
+      "those of one host are alike",
       "net.txt:8:5: topology.file: \"100\" has no unit",
       "net.txt:9:13: topology.file: \"1\" has no unit",
       "net.txt:10:17: topology.file: the error rate must be 0",
@@ -744,7 +746,7 @@ TEST_P(BadInputTest, IsRefusedWithItsPlaceAndNothingIsWritten) {
   folder.Write("far.csv", "src,dst,size_bytes,start_ps\n8,0,1,0\n0,9,1,0\n");
   folder.Write("net.txt",
                "6 2 10\n4 5\n7 4 1Gbps 1us 0\n4 4 1Gbps 1us 0\n0 1 1Gbps 1us 0\n0 4 1Gbps 1us 0\n"
-               "0 5 1Gbps 1us 0\n1 4 100 1us 0\n2 5 100Gbps 1 0\n3 5 100Gbps 1us 0.01\n"
+               "0 5 2Gbps 1us 0\n1 4 100 1us 0\n2 5 100Gbps 1 0\n3 5 100Gbps 1us 0.01\n"
                "2 5 100Gbps 1us\n2 five 100Gbps 1us 0\n3 5 100Gbps 1us 0\n");
   folder.Write("short.txt", "4 1 3\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n");
   folder.Write("lonely.txt", "4 1 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n");

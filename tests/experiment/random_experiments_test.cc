@@ -97,6 +97,8 @@ class Drawer {
     std::string links = "{a: host0, b: s0}, {a: host1, b: s1}";
     for (uint32_t h = 2; h < hosts; ++h) {
       links += fmt::format(", {{a: host{}, b: s{}}}", h, rng_.Below(switches));
+      if (rng_.Below(4) == 0)
+        links += fmt::format(", {{a: s{}, b: host{}}}", rng_.Below(switches), h);
     }
     const auto connect = [&](uint32_t a, uint32_t b) {
       links += fmt::format(", {{a: s{}, b: s{}, rate: {}, delay: {}}}", a, b,

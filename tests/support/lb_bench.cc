@@ -202,11 +202,11 @@ class LbHost::Prompter final : public HostPolicy {
 
 LbHost::LbHost(std::string_view settings, const PathTable& paths, HostId id, uint64_t seed)
     : prompter_(new Prompter(BalancerFrom(settings).settings->ForHost(id, seed))),
-      host_(id, std::unique_ptr<HostPolicy>(prompter_)),
+      host_(id, 1, std::unique_ptr<HostPolicy>(prompter_)),
       view_(host_) {
   engine_.Add(host_, engine_.AddGroup());
   engine_.Add(sink_, engine_.AddGroup());
-  FifoPort& nic = host_.SetNic({.rate = 100_Gbps, .delay = 1_us, .wire_overhead = 24_B});
+  FifoPort& nic = host_.AddNic({.rate = 100_Gbps, .delay = 1_us, .wire_overhead = 24_B});
   engine_.Connect(host_, nic.wire(), sink_, 1_us);
   engine_.Place(1);
   host_.SetPaths(&paths);
