@@ -174,6 +174,9 @@ inline Bytes SwitchView::Unsent(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).Unsent(self_.now_)
                        : self_.ports_[port].Unsent(self_.now_);
 }
+inline bool SwitchView::IsPaused(PortIndex port, uint8_t priority) const {
+  return self_.queued_ && (self_.QueueNow(port).paused() >> priority & 1) != 0;
+}
 inline int64_t SwitchView::QueuedPackets(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).QueuedPackets(self_.now_)
                        : self_.ports_[port].QueuedPackets(self_.now_);
