@@ -49,9 +49,6 @@ class Conga final : public SwitchPolicy {
 
   void Attach(SwitchView& view) override {
     estimators_.assign(view.ports(), Dre(settings_.dre));
-    for (PortIndex port = 0; port < view.ports(); ++port) {
-      full_.push_back(Dre::FullBytes(view.Rate(port), settings_.dre));
-    }
     is_leaf_ = view.tier() == 0;
     if (!is_leaf_) return;
     flowlets_ = Flowlets(settings_.flowlets);
@@ -154,7 +151,8 @@ class Conga final : public SwitchPolicy {
   }
 
   uint32_t Reading(const SwitchView& view, PortIndex port) {
-    return Dre::Quantise(estimators_[port].Read(view.now()), full_[port],
+    const double full = Dre::FullBytes(view.Rate(port), settings_.dre);
+    return Dre::Quantise(estimators_[port].Read(view.now()), full,
                          static_cast<int>(settings_.bits));
   }
 
@@ -199,7 +197,6 @@ class Conga final : public SwitchPolicy {
   Rng rng_;
   bool is_leaf_ = false;
   std::vector<Dre> estimators_;               // By port.
-  std::vector<double> full_;                  // By port: what its estimator reads at line rate.
   std::vector<uint8_t> tag_of_port_;          // kNoTag: no uplink.
   std::vector<std::vector<ToLeaf>> to_leaf_;  // By leaf, then uplink.
   std::vector<FromLeaf> from_leaf_;           // By leaf.
