@@ -203,11 +203,18 @@ void Host::Serve() {
 }
 
 void Host::SendDeferred() {
-  for (const Packet& packet : std::exchange(deferred_, {})) {
-    ControlSlot() = packet;
-    nic_->Slot().priority = control_class_;
-    SendControl();
+  for (const Packet& packet : std::exchange(deferred_, {})) SendForPolicy(packet, packet.priority);
+}
+
+void Host::SendForPolicy(const Packet& packet, uint8_t priority) {
+  if (building_) {
+    deferred_.push_back(packet);
+    deferred_.back().priority = priority;
+    return;
   }
+  ControlSlot() = packet;
+  nic_->Slot().priority = priority;
+  SendControl();
 }
 
 void Host::OnLetter(const Letter& letter) {
@@ -223,10 +230,15 @@ void Host::OnLetter(const Letter& letter) {
 
 void HostView::SendControl(const Packet& packet) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
-  if (self_.building_) return self_.deferred_.push_back(packet);
-  self_.ControlSlot() = packet;
-  self_.nic_->Slot().priority = self_.control_class_;
-  self_.SendControl();
+  self_.SendForPolicy(packet, self_.control_class_);
+}
+
+bool HostView::SendProbe(const Packet& packet) {
+  HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
+  const Host::NicLane& data = self_.lane(Lane::kTransport);
+  if (data.paused) return false;
+  self_.SendForPolicy(packet, data.priority);
+  return true;
 }
 
 void HostView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, Host::kPolicyTimer | id); }
