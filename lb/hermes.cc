@@ -109,6 +109,7 @@ class HermesHost final : public HostPolicy {
 
   void Attach(HostView& view) override {
     rows_.resize(view.leaves());
+    version_ = view.PathsVersion();
     nic_bps_ = static_cast<double>(view.NicRate().bps);
     std::vector<HostId> first(view.leaves(), id_);
     for (size_t h = view.hosts(); h-- > 0;) {
