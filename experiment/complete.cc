@@ -124,30 +124,6 @@ Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, con
   return longest;
 }
 
-FabricShape ShapeOf(const Experiment& experiment, const Routing& routing) {
-  const Graph& graph = experiment.graph;
-  const PortRule& rule = experiment.settings.topology.settings->port;
-  FabricShape shape{
-      .tiers = 1,
-      .leaves = routing.leaves(),
-      .most_uplinks = 0,
-      .base_rtt = experiment.base_rtt,
-      .host_rate = std::ranges::min(experiment.stage.host_rate),
-      .fabric_rate = {},
-      .marking_delay = MarkingDelay(rule, *experiment.settings.transport.settings, graph),
-      .is_lossless = !rule.pfc.classes.empty()};
-  BitRate slowest{std::numeric_limits<int64_t>::max()};
-  for (SwitchId s = 0; s < graph.switches.size(); ++s) {
-    shape.tiers = std::max(shape.tiers, graph.switches[s].tier + 1);
-    shape.most_uplinks = std::max(shape.most_uplinks, routing.TableOf(s).uplinks.size());
-    for (const Adjacency::Port& port : routing.PortsOf(s)) {
-      if (!graph.IsHost(port.peer)) slowest = std::min(slowest, port.out.rate);
-    }
-  }
-  shape.fabric_rate = shape.most_uplinks == 0 ? shape.host_rate : slowest;
-  return shape;
-}
-
 // ACKs can go back along paths only where those are numbered alike from both ends; in leaf-spines
 // and fat-trees they are.
 void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
@@ -391,6 +367,32 @@ void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
 
 }  // namespace
 
+FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& rule,
+                    const TransportModel& transport) {
+  FabricShape shape{.tiers = 1,
+                    .leaves = routing.leaves(),
+                    .most_uplinks = 0,
+                    .base_rtt = BaseRtt(routing, graph, transport.sizes()),
+                    .host_rate = routing.HostUplink(0).rate,
+                    .fabric_rate = {},
+                    .marking_delay = MarkingDelay(rule, transport, graph),
+                    .is_lossless = !rule.pfc.classes.empty()};
+  for (size_t h = 0; h < graph.hosts; ++h) {
+    const BitRate rate = routing.HostUplink(static_cast<HostId>(h)).rate;
+    shape.host_rate = std::min(shape.host_rate, rate);
+  }
+  BitRate slowest{std::numeric_limits<int64_t>::max()};
+  for (SwitchId s = 0; s < graph.switches.size(); ++s) {
+    shape.tiers = std::max(shape.tiers, graph.switches[s].tier + 1);
+    shape.most_uplinks = std::max(shape.most_uplinks, routing.TableOf(s).uplinks.size());
+    for (const Adjacency::Port& port : routing.PortsOf(s)) {
+      if (!graph.IsHost(port.peer)) slowest = std::min(slowest, port.out.rate);
+    }
+  }
+  shape.fabric_rate = shape.most_uplinks == 0 ? shape.host_rate : slowest;
+  return shape;
+}
+
 void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
@@ -415,7 +417,9 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
   PrepareWorkloads(experiment, diagnostics);
   if (diagnostics.IsSound("lb")) {
-    settings.lb.settings->Prepare(ShapeOf(experiment, routing), "lb", diagnostics);
+    const PortRule& rule = settings.topology.settings->port;
+    settings.lb.settings->Prepare(
+        ShapeOf(experiment.graph, routing, rule, *settings.transport.settings), "lb", diagnostics);
   }
   CheckReturnPaths(experiment, routing, diagnostics);
   const PacketSizes sizes = settings.transport.settings->sizes();

@@ -266,9 +266,23 @@ void Host::Serve() {
 }
 
 void Host::SendDeferred() {
-  for (const Packet& packet : std::exchange(deferred_, {})) {
-    SendControl(packet);
+  for (const Packet& packet : std::exchange(deferred_, {})) SendForPolicy(packet, packet.priority);
+}
+
+void Host::SendForPolicy(const Packet& packet, uint8_t priority) {
+  if (building_ != nullptr) {
+    deferred_.push_back(packet);
+    deferred_.back().priority = priority;
+    return;
   }
+  Packet& slot = ControlSlot(packet.dst, packet.tuple_hash);
+  slot = packet;
+  slot.priority = priority;
+  SendControl();
+  }
+  ControlSlot() = packet;
+  nic_->Slot().priority = priority;
+  SendControl();
 }
 
 void Host::OnLetter(const Letter& letter) {
@@ -282,17 +296,17 @@ void Host::OnLetter(const Letter& letter) {
   }
 }
 
-void Host::SendControl(const Packet& packet) {
-  Packet& slot = ControlSlot(packet.dst, packet.tuple_hash);
-  slot = packet;
-  slot.priority = control_class_;
-  SendControl();
-}
-
 void HostView::SendControl(const Packet& packet) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
-  if (self_.building_ != nullptr) return self_.deferred_.push_back(packet);
-  self_.SendControl(packet);
+  self_.SendForPolicy(packet, self_.control_class_);
+}
+
+bool HostView::SendProbe(const Packet& packet) {
+  HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
+  Host::Nic& nic = self_.nics_[self_.NicFor(packet.dst, packet.tuple_hash)];
+  if (nic.lane(Lane::kTransport).paused) return false;
+  self_.SendForPolicy(packet, self_.user(Lane::kTransport).priority);
+  return true;
 }
 
 void HostView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, Host::kPolicyTimer | id); }

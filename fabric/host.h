@@ -109,7 +109,6 @@ class Host final : public Node {
     ++control_sent_;
     SendSlot();
   }
-  void SendControl(const Packet& packet);  // Complete but for its class.
 
   // Where wires carry telemetry: what came with the packet that is being received, and what goes
   // with the one that is being built.
@@ -241,6 +240,7 @@ class Host final : public Node {
     if (!deferred_.empty()) [[unlikely]]
       SendDeferred();
   }
+  void SendForPolicy(const Packet& packet, uint8_t priority);
   void SendDeferred();
   void ReportDrop(const Packet& packet, Time now);
   void Receive(const Packet& packet);
@@ -294,6 +294,7 @@ inline std::span<const PathChoice> HostView::PathsTo(HostId dst) const {
   return self_.paths_->Between(self_.id_, dst);
 }
 inline size_t HostView::leaves() const { return self_.leaves_.leaves; }
+inline size_t HostView::hosts() const { return self_.leaves_.of_host.size(); }
 inline uint16_t HostView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
 inline BitRate HostView::NicRate() const { return self_.nics_[0].port.rate(); }
 

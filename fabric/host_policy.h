@@ -67,8 +67,10 @@ class HostView {
   std::span<const PathChoice> PathsTo(HostId dst) const;
   uint32_t PathsVersion() const;
 
-  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
+  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on. Hosts
+  // are numbered from 0 to hosts() - 1.
   size_t leaves() const;
+  size_t hosts() const;
   uint16_t LeafOf(HostId host) const;
 
   // What the host's link carries, towards the network.
@@ -76,6 +78,10 @@ class HostView {
 
   // Sends a packet made by the policy, ahead of data. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet);
+
+  // The same in the class of data, so that it meets the queues that data meets. False: that class
+  // is paused (PFC), and the packet is not sent.
+  bool SendProbe(const Packet& packet);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
   void SetTimer(Time at, uint32_t id);

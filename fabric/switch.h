@@ -177,6 +177,12 @@ inline Bytes SwitchView::Unsent(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).Unsent(self_.now_)
                        : self_.ports_[port].Unsent(self_.now_);
 }
+inline Bytes SwitchView::WireBytes(const Packet& packet) const {
+  return Bytes{self_.ports_[0].WireBytesOf(packet)};
+}
+inline bool SwitchView::IsPaused(PortIndex port, uint8_t priority) const {
+  return self_.queued_ && (self_.QueueNow(port).paused() >> priority & 1) != 0;
+}
 inline int64_t SwitchView::QueuedPackets(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).QueuedPackets(self_.now_)
                        : self_.ports_[port].QueuedPackets(self_.now_);

@@ -78,6 +78,13 @@ class SwitchView {
   Duration QueueingDelay(PortIndex port) const;
   Bytes Unsent(PortIndex port) const;
 
+  // What `packet` occupies of the wire: its bytes as buffered, preamble and gap.
+  Bytes WireBytes(const Packet& packet) const;
+
+  // Whether packets of class `priority` must wait there until the link's far end says otherwise
+  // (PFC). The delay above does not know for how long.
+  bool IsPaused(PortIndex port, uint8_t priority) const;
+
   // The packets that have not left yet, the one on the wire included.
   int64_t QueuedPackets(PortIndex port) const;
 

@@ -3,60 +3,26 @@
 // KB and sends them over all paths in turn. Its receiver, which hides the reordering at the
 // boundaries of cells from TCP, is a resequencer (transport/presto_gro.h).
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
-#include <span>
 #include <vector>
 
 #include "core/random.h"
 #include "lb/follow_path.h"
 #include "lb/load_balancer.h"
+#include "lb/path_orders.h"
 
 namespace heddle {
 namespace {
 
-constexpr int64_t kLongestOrder = 4096;
-
-enum class Weights { kEqual, kCapacity };
-
 struct PrestoSettings {
   Bytes cell{65'536};
-  Weights weights = Weights::kCapacity;
+  PathWeights weights = PathWeights::kCapacity;
 };
-
-// The paths in the order in which cells take them: each as often as its weight says, spread evenly.
-std::vector<uint16_t> Interleave(std::span<const PathChoice> paths, Weights weights) {
-  std::vector<uint16_t> order;
-  std::vector<int64_t> credit(paths.size(), 0);
-  int64_t total = 0;
-  for (const PathChoice& path : paths) total += path.weight;
-  // Capacities without a small common measure are rounded, so that the order stays short.
-  const auto weight = [&, unit = std::max<int64_t>(1, total / kLongestOrder)](size_t i) -> int64_t {
-    return std::max<int64_t>(1, paths[i].weight / unit);
-  };
-  const auto is_like_first = [&](const PathChoice& path) {
-    return path.weight == paths.front().weight;
-  };
-  if (weights == Weights::kEqual || std::ranges::all_of(paths, is_like_first)) {
-    for (const PathChoice& path : paths) order.push_back(path.id);
-    return order;
-  }
-  total = 0;
-  for (size_t i = 0; i < paths.size(); ++i) total += weight(i);
-  // Smooth weighted round robin: every path earns its weight, the richest goes and pays for all.
-  for (int64_t n = 0; n < total; ++n) {
-    for (size_t i = 0; i < paths.size(); ++i) credit[i] += weight(i);
-    const size_t richest = static_cast<size_t>(std::ranges::max_element(credit) - credit.begin());
-    credit[richest] -= total;
-    order.push_back(paths[richest].id);
-  }
-  return order;
-}
 
 class PrestoHost final : public HostPolicy {
  public:
-  PrestoHost(const PrestoSettings& settings, Rng rng) : settings_(settings), rng_(rng) {}
+  PrestoHost(const PrestoSettings& settings, Rng rng)
+      : settings_(settings), rng_(rng), orders_(settings.weights) {}
 
   uint32_t hooks() const override { return kFlows | kSend; }
 
@@ -85,11 +51,7 @@ class PrestoHost final : public HostPolicy {
     packet.SetScheme(state.cell);
   }
 
-  size_t StateBytes() const override {
-    size_t bytes = 0;
-    for (const auto& [paths, order] : orders_) bytes += order.size() * sizeof(uint16_t);
-    return bytes;
-  }
+  size_t StateBytes() const override { return sizeof(rng_) + orders_.memory_bytes(); }
   std::vector<Counter> Counters() const override { return {{"cells", cells_}}; }
 
  private:
@@ -101,22 +63,15 @@ class PrestoHost final : public HostPolicy {
     uint32_t cell;
   };
 
-  // Destinations on one leaf share their paths, and so an entry.
   void Route(HostView& view, const HostFlow& flow, State& state) {
-    if (version_ != view.PathsVersion()) orders_.clear();
-    version_ = view.PathsVersion();
-    state.version = version_;
-    const std::span<const PathChoice> paths = view.PathsTo(flow.dst);
-    const auto [entry, is_new] = orders_.try_emplace(paths.data());
-    if (is_new) entry->second = Interleave(paths, settings_.weights);
-    state.order = &entry->second;
+    state.version = view.PathsVersion();
+    state.order = &orders_.To(view, flow.dst);
     if (state.next >= state.order->size()) state.next = 0;
   }
 
   const PrestoSettings settings_;
   Rng rng_;
-  uint32_t version_ = 0;
-  std::map<const PathChoice*, std::vector<uint16_t>> orders_;  // Only for finding.
+  PathOrders orders_;
   int64_t cells_ = 0;
 };
 
@@ -126,7 +81,7 @@ class PrestoBalancer final : public LoadBalancer {
     fields.Add("cell", settings_.cell, {.at_least = 1_B, .at_most = Bytes{1'000'000'000}},
                "Payload bytes that stay on one path.");
     fields.Choice("weights", settings_.weights,
-                  {{"capacity", Weights::kCapacity}, {"equal", Weights::kEqual}},
+                  {{"capacity", PathWeights::kCapacity}, {"equal", PathWeights::kEqual}},
                   "capacity: paths take turns in proportion to their slowest link, as the paper's "
                   "controller arranges; equal: one cell each.");
   }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "experiment/complete.h"
 #include "tests/support/settings_from.h"
 #include "topo/leaf_spine.h"
 #include "transport/roce.h"
@@ -178,6 +179,10 @@ Lab::Lab(Plan plan)
       background_(std::move(plan.background)),
       events_(std::move(plan.events)),
       faults_(std::move(plan.faults)) {
+  Diagnostics diagnostics;
+  balancer_.settings->Prepare(ShapeOf(graph_, Routing(graph_), port_, *transport_.settings), "lb",
+                              diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   auto switch_policy = plan.switch_policy;
   if (!switch_policy) {
     switch_policy = [this, seed = plan.seed](SwitchId id) {

@@ -29,7 +29,11 @@ Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps}; }
 }  // namespace
 
 Chosen<LoadBalancer> BalancerFrom(std::string_view settings) {
-  return KindFrom(settings, LoadBalancers());
+  Chosen<LoadBalancer> balancer = KindFrom(settings, LoadBalancers());
+  Diagnostics diagnostics;
+  balancer.settings->Prepare(FabricShape(), "lb", diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  return balancer;
 }
 
 Packet LbPacket(uint32_t tuple_hash, uint32_t payload) {
@@ -146,6 +150,8 @@ void LbSwitch::TellNextHops() {
 }
 
 void LbSwitch::At(Time at, const Question& ask) {
+  // What the policy sends must not arrive within the window that it is sent in.
+  while (switch_.Due() < at) switch_.Run(InstantAt(switch_.Due()));
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);
   switch_.Run(InstantAt(at));
@@ -223,6 +229,7 @@ int64_t LbHost::Count(std::string_view counter) const {
 }
 
 void LbHost::At(Time at, const Question& ask) {
+  while (host_.Due() < at) host_.Run(InstantAt(host_.Due()));
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);
   host_.Run(InstantAt(at));

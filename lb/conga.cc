@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// CONGA (Alizadeh et al., SIGCOMM 2014, section 3). Leaves learn how congested each of their
+// uplinks is towards each other leaf, all the way, and send each flowlet where that is least. Every
+// link of the fabric has a rate estimator; a packet collects the largest reading on its way, its
+// destination leaf keeps that, and returns it in the header of some packet that goes back.
+//
+// The paper's ASIC has four bits for the number of an uplink and three for a reading; here an
+// uplink's number may take eight.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/dre.h"
+#include "lb/ecmp_hash.h"
+#include "lb/flowlets.h"
+#include "lb/load_balancer.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+enum class Mode { kTwoTier, kPod };
+
+struct CongaSettings {
+  FlowletSettings flowlets;
+  DreSettings dre;
+  int64_t bits = 3;
+  Duration age = 10_ms;
+  Mode mode = Mode::kTwoTier;
+};
+
+constexpr uint8_t kNoTag = 255;
+
+struct CongaHeader {
+  uint8_t tag;           // LBTag: the source leaf's uplink.
+  uint8_t congestion;    // CE: the largest reading so far.
+  uint8_t feedback_tag;  // FB_LBTag: an uplink of the leaf that this packet goes to, kNoTag: none.
+  uint8_t feedback_metric;  // FB_Metric: what packets that came by it had collected.
+};
+
+class Conga final : public SwitchPolicy {
+ public:
+  Conga(const CongaSettings& settings, uint64_t salt, Rng rng)
+      : settings_(settings), salt_(salt), rng_(rng), flowlets_(SlotsOf(settings)) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+
+  void Attach(SwitchView& view) override {
+    estimators_.assign(view.ports(), Dre(settings_.dre));
+    is_leaf_ = view.tier() == 0;
+    if (!is_leaf_) return;
+    flowlets_ = Flowlets(settings_.flowlets);
+    tag_of_port_.assign(view.ports(), kNoTag);
+    const std::span<const PortIndex> uplinks = view.Uplinks();
+    for (size_t u = 0; u < uplinks.size(); ++u) tag_of_port_[uplinks[u]] = static_cast<uint8_t>(u);
+    to_leaf_.assign(view.leaves(), std::vector<ToLeaf>(uplinks.size()));
+    from_leaf_.resize(view.leaves());
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (is_leaf_ && !view.FacesHost(in_port) && view.IsAttached(packet.dst)) {
+      Learn(view, packet);
+    }
+    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (!is_leaf_) {
+      const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
+      return Decision::Forward(candidates.ports[choice]);
+    }
+    return Decision::Forward(PortFor(view, packet, candidates));
+  }
+
+  // A source leaf writes the header; feedback rides on any packet.
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (!is_leaf_ || tag_of_port_[port] == kNoTag || !view.IsAttached(packet.src)) return;
+    CongaHeader header{tag_of_port_[port], 0, kNoTag, 0};
+    from_leaf_[view.LeafOf(packet.dst)].TakeNext(header);
+    packet.SetScheme(header);
+  }
+
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (view.FacesHost(port)) return;
+    Dre& estimator = estimators_[port];
+    estimator.Add(static_cast<double>(view.WireBytes(packet).count), view.now());
+    CongaHeader header = packet.Scheme<CongaHeader>();
+    header.congestion = std::max(header.congestion, static_cast<uint8_t>(Reading(view, port)));
+    packet.SetScheme(header);
+  }
+
+  // As in the ASIC: a reading is a byte, with the time of its last update four more.
+  size_t StateBytes() const override {
+    size_t bytes = estimators_.size() * sizeof(Dre) + flowlets_.memory_bytes();
+    for (const auto& uplinks : to_leaf_) bytes += uplinks.size() * 5;
+    return bytes + from_leaf_.size() * FromLeaf::kTags * 2;
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"flowlets", flowlet_count_}, {"reroutes", reroutes_}, {"feedback", feedback_count_}};
+  }
+
+ private:
+  // Congestion-To-Leaf: of one uplink, towards one leaf.
+  struct ToLeaf {
+    uint8_t metric = 0;
+    Time updated;
+  };
+
+  // Congestion-From-Leaf: what has been collected on the way from one leaf, by its uplinks.
+  struct FromLeaf {
+    static constexpr size_t kTags = 16;  // Of the ASIC; more are kept where a leaf has more.
+    struct Entry {
+      uint8_t metric = 0;
+      bool known = false;
+      bool changed = false;
+    };
+    std::vector<Entry> by_tag = {};
+    size_t next = 0;
+
+    void Note(uint8_t tag, uint8_t metric) {
+      if (tag >= by_tag.size()) by_tag.resize(tag + size_t{1});
+      Entry& entry = by_tag[tag];
+      entry.changed = entry.changed || !entry.known || entry.metric != metric;
+      entry.metric = metric;
+      entry.known = true;
+    }
+
+    // In turn; first among those that have changed since they were told last.
+    void TakeNext(CongaHeader& header) {
+      const auto find = [&](auto&& wanted) {
+        for (size_t i = 0; i < by_tag.size(); ++i) {
+          const size_t tag = (next + i) % by_tag.size();
+          if (wanted(by_tag[tag])) return tag;
+        }
+        return by_tag.size();
+      };
+      size_t tag = find([](const Entry& entry) { return entry.changed; });
+      if (tag == by_tag.size()) tag = find([](const Entry& entry) { return entry.known; });
+      if (tag == by_tag.size()) return;
+      by_tag[tag].changed = false;
+      header.feedback_tag = static_cast<uint8_t>(tag);
+      header.feedback_metric = by_tag[tag].metric;
+      next = tag + 1;
+    }
+  };
+
+  static FlowletSettings SlotsOf(const CongaSettings& settings) {
+    FlowletSettings none = settings.flowlets;
+    none.slots = 1;  // Until it turns out to be a leaf.
+    return none;
+  }
+
+  uint32_t Reading(const SwitchView& view, PortIndex port) {
+    const double full = Dre::FullBytes(view.Rate(port), settings_.dre);
+    return Dre::Quantise(estimators_[port].Read(view.now()), full,
+                         static_cast<int>(settings_.bits));
+  }
+
+  // At the destination leaf.
+  void Learn(const SwitchView& view, const Packet& packet) {
+    const CongaHeader header = packet.Scheme<CongaHeader>();
+    const uint16_t source = view.LeafOf(packet.src);
+    from_leaf_[source].Note(header.tag, header.congestion);
+    if (header.feedback_tag >= to_leaf_[source].size()) return;
+    to_leaf_[source][header.feedback_tag] = {header.feedback_metric, view.now()};
+    ++feedback_count_;
+  }
+
+  // What has not been heard of for the age decays to 0 within another one, so that an unused path
+  // is tried again.
+  uint32_t Aged(const ToLeaf& entry, Time now) const {
+    const Duration silence = now - entry.updated;
+    if (silence <= settings_.age) return entry.metric;
+    const int64_t steps =
+        (silence - settings_.age) / (settings_.age / (int64_t{1} << settings_.bits));
+    return static_cast<uint32_t>(std::max<int64_t>(0, entry.metric - steps));
+  }
+
+  PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    Flowlets::Slot& slot = flowlets_.Of(packet);
+    const bool has_ended = flowlets_.HasEnded(slot, view.now());
+    if (has_ended || !std::ranges::binary_search(candidates.ports, slot.port)) {
+      ++flowlet_count_;
+      const std::vector<ToLeaf>& remote = to_leaf_[view.LeafOf(packet.dst)];
+      const PortIndex before = slot.port;
+      slot.port = LeastOf(candidates.ports, before, rng_, [&](PortIndex port) {
+        return std::max(Reading(view, port), Aged(remote[tag_of_port_[port]], view.now()));
+      });
+      reroutes_ += before != kNoPort && before != slot.port ? 1 : 0;
+    }
+    slot.last = view.now();
+    return slot.port;
+  }
+
+  const CongaSettings settings_;
+  const uint64_t salt_;
+  Rng rng_;
+  bool is_leaf_ = false;
+  std::vector<Dre> estimators_;               // By port.
+  std::vector<uint8_t> tag_of_port_;          // kNoTag: no uplink.
+  std::vector<std::vector<ToLeaf>> to_leaf_;  // By leaf, then uplink.
+  std::vector<FromLeaf> from_leaf_;           // By leaf.
+  Flowlets flowlets_;
+  int64_t flowlet_count_ = 0;
+  int64_t reroutes_ = 0;
+  int64_t feedback_count_ = 0;
+};
+
+class CongaBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    settings_.flowlets.Declare(fields);
+    settings_.dre.Declare(fields);
+    fields.Add("bits", settings_.bits, Between<int64_t>(1, 8), "Bits of a congestion metric (Q).");
+    fields.Add(
+        "age", settings_.age, {.at_least = 1_us, .at_most = 100_s},
+        "A metric that has not been heard of for this long decays to 0, over as long again.");
+    fields.Choice("mode", settings_.mode, {{"two_tier", Mode::kTwoTier}, {"pod", Mode::kPod}},
+                  "two_tier: as published; pod: an extension to three tiers, in which leaves "
+                  "choose by the worst of whatever paths the tiers above hash their flows to.");
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
+    if (fabric.tiers > 2 && settings_.mode == Mode::kTwoTier) {
+      diagnostics.ErrorAt(path,
+                          "conga is defined for two tiers of switches, and this network has more; "
+                          "set mode: pod for an extension of it");
+    }
+    if (fabric.most_uplinks >= kNoTag) {
+      diagnostics.ErrorAt(path, "conga numbers the uplinks of a leaf with 8 bits; at most 254");
+    }
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<Conga>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "conga", id));
+  }
+
+ private:
+  CongaSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<CongaBalancer>(
+    {"conga",
+     "Leaves send each flowlet where the path is least congested, as told by the leaves it leads "
+     "to.",
+     "Alizadeh et al., SIGCOMM 2014"});
+
+}  // namespace
+}  // namespace heddle

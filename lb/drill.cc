@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// DRILL (Ghorbani et al., SIGCOMM 2017): for each packet a switch compares the queues of d random
+// ports and of the m that were best before, and takes the shortest. Where paths differ (section
+// 3.4), next hops whose paths are alike form a component; flows are hashed to components, in
+// proportion to their capacity, and packets are spread within one, so that they meet equal queues.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/ecmp_hash.h"
+#include "lb/load_balancer.h"
+#include "lb/port_load.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+struct DrillSettings {
+  int64_t d = 2;
+  int64_t m = 1;
+  int64_t engines = 1;
+  LoadMetric metric = LoadMetric::kBytes;
+  bool components = true;
+};
+
+class Drill final : public SwitchPolicy {
+ public:
+  Drill(const DrillSettings& settings, uint64_t salt, Rng rng)
+      : settings_(settings), salt_(salt), rng_(rng) {}
+
+  uint32_t hooks() const override { return settings_.components ? uint32_t{kNextHops} : 0; }
+
+  void Attach(SwitchView& view) override {
+    group_of_leaf_.resize(view.leaves());
+    uplinks_ = view.Uplinks().size();
+    sampled_.reserve(view.ports() + static_cast<size_t>(settings_.m));
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (version_ != candidates.version) Forget(candidates.version);
+    uint32_t& group = group_of_leaf_[view.LeafOf(packet.dst)];
+    if (group == kUnknown) group = FindGroup(view, packet.dst, candidates);
+    Component& component = ComponentOf(packet, groups_[group]);
+    const size_t engine = in_port % static_cast<size_t>(settings_.engines);
+    return Decision::Forward(Choose(view, component, engine));
+  }
+
+  // The remembered ports of each engine, and the components of one group, as if it were the only
+  // one: without asymmetry it is.
+  size_t StateBytes() const override {
+    const size_t remembered = static_cast<size_t>(settings_.m * settings_.engines);
+    return sizeof(salt_) + (remembered + uplinks_) * sizeof(PortIndex);
+  }
+
+ private:
+  static constexpr uint32_t kUnknown = std::numeric_limits<uint32_t>::max();
+
+  // Next hops that are alike, and for each engine the m best of those it looked at last.
+  struct Component {
+    std::vector<PortIndex> ports;
+    uint64_t capacity = 0;
+    std::vector<PortIndex> memory;  // kNoPort: nothing yet.
+  };
+  // Leaves that are reached alike share a group, and so what is remembered.
+  struct Group {
+    uint32_t candidates;
+    std::vector<NextHop> next_hops;
+    uint64_t capacity = 0;
+    std::vector<Component> components = {};
+  };
+  struct Sample {
+    int64_t load;
+    size_t order;  // Among equals.
+    PortIndex port;
+
+    friend auto operator<=>(const Sample&, const Sample&) = default;
+  };
+
+  // Once for each change of routes.
+  void Forget(uint32_t version) {
+    version_ = version;
+    groups_.clear();
+    std::ranges::fill(group_of_leaf_, kUnknown);
+  }
+
+  uint32_t FindGroup(const SwitchView& view, HostId dst, const Candidates& candidates) {
+    std::vector<NextHop> next_hops(candidates.ports.size(), NextHop{1'000'000, 0});
+    if (settings_.components) {
+      const std::span<const NextHop> known = view.NextHopsTo(dst);
+      next_hops.assign(known.begin(), known.end());
+    }
+    const auto same = std::ranges::find_if(groups_, [&](const Group& group) {
+      return group.candidates == candidates.id && group.next_hops == next_hops;
+    });
+    const uint32_t found = static_cast<uint32_t>(same - groups_.begin());
+    if (same == groups_.end()) AddGroup(candidates, next_hops);
+    return found;
+  }
+
+  void AddGroup(const Candidates& candidates, const std::vector<NextHop>& next_hops) {
+    Group& group = groups_.emplace_back(Group{candidates.id, next_hops});
+    for (size_t i = 0; i < next_hops.size(); ++i) {
+      const size_t kind = next_hops[i].kind;
+      if (kind >= group.components.size()) group.components.resize(kind + 1);
+      Component& component = group.components[kind];
+      component.ports.push_back(candidates.ports[i]);
+      // In Mbps, so that a hash times the sum fits in 64 bits.
+      component.capacity += static_cast<uint64_t>(next_hops[i].capacity + 999'999) / 1'000'000;
+    }
+    for (Component& component : group.components) {
+      component.memory.assign(static_cast<size_t>(settings_.m * settings_.engines), kNoPort);
+      group.capacity += component.capacity;
+    }
+  }
+
+  Component& ComponentOf(const Packet& packet, Group& group) const {
+    if (group.components.size() == 1) return group.components.front();
+    uint64_t point = (uint64_t{EcmpHash(packet, salt_)} * group.capacity) >> 32;
+    for (Component& component : group.components) {
+      if (point < component.capacity) return component;
+      point -= component.capacity;
+    }
+    return group.components.back();
+  }
+
+  PortIndex Choose(const SwitchView& view, Component& component, size_t engine) {
+    const size_t m = static_cast<size_t>(settings_.m);
+    const std::span<PortIndex> memory(component.memory.data() + engine * m, m);
+    Look(view, component, memory);
+    std::ranges::sort(sampled_);
+    for (size_t i = 0; i < m; ++i) memory[i] = i < sampled_.size() ? sampled_[i].port : kNoPort;
+    return sampled_.front().port;
+  }
+
+  // The remembered ports, with the load that they have now, before d that are drawn at random.
+  void Look(const SwitchView& view, Component& component, std::span<const PortIndex> memory) {
+    sampled_.clear();
+    const auto look_at = [&](PortIndex port) {
+      sampled_.push_back({LoadOf(view, port, settings_.metric), sampled_.size(), port});
+    };
+    for (const PortIndex port : memory) {
+      if (port != kNoPort) look_at(port);
+    }
+    const size_t remembered = sampled_.size();
+    const size_t count = std::min(static_cast<size_t>(settings_.d), component.ports.size());
+    rng_.MoveToFront(component.ports, count);
+    for (size_t i = 0; i < count; ++i) {
+      const PortIndex port = component.ports[i];
+      const std::span<const Sample> seen(sampled_.data(), remembered);
+      if (std::ranges::find(seen, port, &Sample::port) == seen.end()) look_at(port);
+    }
+  }
+
+  const DrillSettings settings_;
+  const uint64_t salt_;
+  Rng rng_;
+  size_t uplinks_ = 0;
+  uint32_t version_ = 0;  // Of the routes that groups were made from.
+  std::vector<uint32_t> group_of_leaf_;
+  std::vector<Group> groups_;
+  std::vector<Sample> sampled_;  // Of one decision.
+};
+
+class DrillBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Add("d", settings_.d, Between<int64_t>(1, 1'000), "Random ports looked at.");
+    fields.Add("m", settings_.m, Between<int64_t>(0, 1'000), "Best ports remembered.");
+    fields.Add("engines", settings_.engines, Between<int64_t>(1, 1'000),
+               "Forwarding engines of a switch, each with a memory of its own; inputs take them in "
+               "turn.");
+    DeclareMetric(fields, settings_.metric);
+    fields.Add("components", settings_.components,
+               "Hash flows to components of next hops whose paths are alike, link by link, in "
+               "proportion to their capacity; false: spread all packets over all next hops.");
+  }
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<Drill>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "drill", id));
+  }
+
+ private:
+  DrillSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<DrillBalancer>(
+    {"drill",
+     "Every packet takes the shortest queue of d random ports and the m that were best before.",
+     "Ghorbani et al., SIGCOMM 2017"});
+
+}  // namespace
+}  // namespace heddle

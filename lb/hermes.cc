@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hermes (Zhang et al., SIGCOMM 2017). Hosts judge every path to a rack by round-trip times, ECN
+// marks and losses, from the ACKs of their own flows and from the probes of one host a rack, and
+// move a flow only when its path is bad, another is clearly better, and the flow is large and slow
+// enough for that to pay. Switches follow the path that the packet names.
+//
+// The rules are the paper's (its algorithms 1 and 2); its thresholds are for 10 Gbps, so by default
+// they follow from this fabric's idle round trip and marking threshold.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/follow_path.h"
+#include "lb/load_balancer.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+struct HermesSettings {
+  double ecn_high = 0.4;
+  std::optional<Duration> rtt_low;
+  std::optional<Duration> rtt_high;
+  std::optional<Duration> rtt_better;
+  double ecn_better = 0.05;
+  Bytes sent_above = 600_KB;
+  double rate_below = 0.3;
+  Duration probe_interval = 500_us;
+  bool share = true;
+  int64_t timeouts = 3;
+  double retransmitted = 0.01;
+  Duration epoch = 10_ms;
+  Duration failed_for = 10_s;
+  double ecn_gain = 1.0 / 16;
+  double rtt_gain = 1.0 / 8;
+  Duration rate_tau = 500_us;
+};
+
+// The same with everything that follows from the fabric worked out.
+struct HermesRules : HermesSettings {
+  Duration low{};
+  Duration high{};
+  Duration better{};
+  bool has_ecn = true;
+};
+
+// The rate at which something is sent, with the time constant tau, small enough for a flow's state.
+class SentRate {
+ public:
+  void Add(double bytes, Time now, Duration tau) {
+    bytes_ = Decayed(now, tau) + bytes;
+    at_ = now;
+  }
+  double Bps(Time now, Duration tau) const { return Decayed(now, tau) * 8 / Seconds(tau); }
+
+ private:
+  // In steps of a 64th of tau: exp() of the C library is not the same everywhere.
+  double Decayed(Time now, Duration tau) const {
+    constexpr double kKeep = 63.0 / 64;
+    const int64_t step = std::max<int64_t>(1, tau.ps / 64);
+    const int64_t steps = now.ps / step - at_.ps / step;
+    if (steps > 64 * 20) return 0;
+    double left = bytes_;
+    double keep = kKeep;
+    for (int64_t bits = steps; bits > 0; bits >>= 1, keep *= keep) {
+      if (bits & 1) left *= keep;
+    }
+    return left;
+  }
+
+  double bytes_ = 0;
+  Time at_;
+};
+
+// What is known of one path to a rack.
+struct PathState {
+  double rtt_ps = 0;  // 0: unknown.
+  double ecn = 0;
+  Time updated{-1};
+  SentRate sent;
+  uint32_t packets = 0;  // Data, in this epoch;
+  uint32_t retransmitted = 0;
+  Time epoch;
+  Time failed_until{-1};  // It has lost packets that no congestion explains.
+};
+
+// On ACKs: what became of the packet that they answer. On probes and their replies: the same.
+struct HermesHeader {
+  enum Kind : uint8_t { kNone, kEcho, kProbe, kReply };
+  uint16_t path;
+  Kind kind;
+  bool marked;
+};
+
+enum class PathType { kGood, kGray, kCongested, kFailed };
+
+class HermesHost final : public HostPolicy {
+ public:
+  HermesHost(const HermesRules& rules, HostId id, Rng rng) : rules_(rules), id_(id), rng_(rng) {}
+
+  uint32_t hooks() const override { return kFlows | kSend | kSendAck | kAck | kLoss; }
+
+  void Attach(HostView& view) override {
+    rows_.resize(view.leaves());
+    version_ = view.PathsVersion();
+    nic_bps_ = static_cast<double>(view.NicRate().bps);
+    std::vector<HostId> first(view.leaves(), id_);
+    for (size_t h = view.hosts(); h-- > 0;) {
+      first[view.LeafOf(static_cast<HostId>(h))] = static_cast<HostId>(h);
+    }
+    if (first[view.LeafOf(id_)] != id_ || view.leaves() < 2) return;
+    first_hosts_ = std::move(first);  // This host sends its rack's probes.
+    best_.assign(view.leaves(), kNoPath);
+    const double phase = rng_.Uniform() * static_cast<double>(rules_.probe_interval.ps);
+    view.SetTimer(view.now() + Duration{static_cast<int64_t>(phase)}, 0);
+  }
+
+  void OnFlowStart(HostView& view, HostFlow& flow) override {
+    flow.State<FlowState>() = FlowState();
+    RowTo(view, flow.dst);
+  }
+
+  void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
+    const std::span<const PathChoice> paths = view.PathsTo(flow.dst);
+    if (paths.empty()) return;
+    Forget(view);
+    Row& row = RowTo(view, flow.dst);
+    FlowState& state = flow.State<FlowState>();
+    const Choice choice{view, flow.dst, paths, row};
+    const uint16_t path = Choose(choice, state);
+    if (path != state.path) {
+      reroutes_ += state.path == kNoPath ? 0 : 1;
+      state.path = path;
+      state.sent_since_move = 0;
+    }
+    state.timed_out = false;
+    Account(view.now(), state, row[path], packet);
+    packet.path = path;
+  }
+
+  void OnSendAck(HostView& /*view*/, const Packet& data, Packet& ack) override {
+    ack.SetScheme(HermesHeader{data.path, HermesHeader::kEcho, data.Has(Packet::kCe)});
+  }
+
+  void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& news) override {
+    const HermesHeader echo = ack.Scheme<HermesHeader>();
+    if (echo.kind != HermesHeader::kEcho || echo.path == kNoPath) return;
+    Learn(view.now(), RowTo(view, flow.dst), echo, view.now() - ack.sent);
+    if (news.newly_acked > 0 && !timeouts_.empty()) timeouts_.erase({flow.dst, echo.path});
+  }
+
+  void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {
+    if (sign != LossSign::kTimeout) return;
+    FlowState& state = flow.State<FlowState>();
+    state.timed_out = true;
+    if (state.path == kNoPath) return;
+    // Of those that stand for a pair and a path at once there are few; a host that has more of
+    // them than this has lost its network.
+    if (timeouts_.size() >= kMostTimeouts) timeouts_.clear();
+    Timeouts& timeouts = timeouts_[{flow.dst, state.path}];
+    timeouts.last = view.now();
+    if (++timeouts.count == rules_.timeouts) ++failed_paths_;
+  }
+
+  // --- Probes ---
+
+  void OnTimer(HostView& view, uint32_t /*id*/) override {
+    Forget(view);
+    const uint16_t own = view.LeafOf(id_);
+    for (uint16_t leaf = 0; leaf < first_hosts_.size(); ++leaf) {
+      if (leaf != own) Probe(view, leaf);
+    }
+    view.SetTimer(view.now() + rules_.probe_interval, 0);
+  }
+
+  void OnControl(HostView& view, const Packet& packet) override {
+    HermesHeader header = packet.Scheme<HermesHeader>();
+    if (header.kind == HermesHeader::kReply) {
+      Learn(view.now(), RowTo(view, packet.src), header, view.now() - packet.sent);
+      return;
+    }
+    header.kind = HermesHeader::kReply;
+    header.marked = packet.Has(Packet::kCe);
+    Packet reply = ProbeTo(packet.src, packet.sent);
+    reply.tuple_hash = packet.tuple_hash;
+    reply.SetScheme(header);
+    view.SendControl(reply);
+  }
+
+  // --- For the controller: what hosts of one rack tell each other ---
+
+  size_t rows() const { return rows_.size(); }
+  std::vector<PathState>& row(size_t leaf) { return rows_[leaf]; }
+  static void Copy(const PathState& from, PathState& to) {
+    to.rtt_ps = from.rtt_ps;
+    to.ecn = from.ecn;
+    to.updated = from.updated;
+    to.failed_until = from.failed_until;
+  }
+
+  size_t StateBytes() const override {
+    size_t bytes = sizeof(rng_) + timeouts_.size() * sizeof(Timeouts);
+    for (const Row& row : rows_) bytes += row.size() * sizeof(PathState);
+    return bytes;
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"reroutes", reroutes_},
+            {"probes", probes_},
+            {"probe_bytes", probes_ * kProbeBytes},
+            {"failed_paths", failed_paths_}};
+  }
+
+ private:
+  using Row = std::vector<PathState>;  // By path id.
+
+  static constexpr int64_t kProbeBytes = 64;
+  static constexpr size_t kMostTimeouts = 4096;
+
+  struct FlowState {
+    uint16_t path = kNoPath;
+    bool timed_out = false;
+    uint32_t sent_since_move = 0;  // Bytes, as far as they fit.
+    SentRate rate;
+  };
+  struct Timeouts {
+    int64_t count = 0;
+    Time last;
+  };
+  struct Choice {
+    HostView& view;
+    HostId dst;
+    std::span<const PathChoice> paths;
+    Row& row;
+  };
+
+  Row& RowTo(const HostView& view, HostId dst) {
+    Row& row = rows_[view.LeafOf(dst)];
+    const std::span<const PathChoice> paths = view.PathsTo(dst);
+    if (!paths.empty() && row.size() <= paths.back().id) {
+      row.resize(paths.back().id + size_t{1});
+      candidates_.reserve(row.size());
+    }
+    return row;
+  }
+
+  // When routes change, what is known of failures may be about links that are gone, or mended.
+  void Forget(const HostView& view) {
+    if (version_ == view.PathsVersion()) return;
+    version_ = view.PathsVersion();
+    timeouts_.clear();
+    for (Row& row : rows_) {
+      for (PathState& path : row) {
+        PathState fresh;
+        fresh.sent = path.sent;
+        path = fresh;
+      }
+    }
+  }
+
+  void Learn(Time now, Row& row, const HermesHeader& echo, Duration rtt) {
+    if (echo.path >= row.size()) return;
+    PathState& path = row[echo.path];
+    const double sample = static_cast<double>(rtt.ps);
+    path.rtt_ps =
+        path.rtt_ps == 0 ? sample : path.rtt_ps + rules_.rtt_gain * (sample - path.rtt_ps);
+    path.ecn += rules_.ecn_gain * ((echo.marked ? 1.0 : 0.0) - path.ecn);
+    path.updated = now;
+  }
+
+  // Counts a packet that is about to leave on `path`.
+  void Account(Time now, FlowState& state, PathState& path, const Packet& packet) {
+    const double bytes = static_cast<double>(packet.bytes);
+    state.rate.Add(bytes, now, rules_.rate_tau);
+    path.sent.Add(bytes, now, rules_.rate_tau);
+    constexpr uint32_t kMost = 0xffff'ffff - 0xffff;
+    state.sent_since_move = std::min(state.sent_since_move, kMost) + packet.data.payload;
+    if (now - path.epoch >= rules_.epoch) EndEpoch(now, path);
+    ++path.packets;
+    if (packet.Has(Packet::kRetransmission)) ++path.retransmitted;
+  }
+
+  void EndEpoch(Time now, PathState& path) {
+    const double lost = rules_.retransmitted * static_cast<double>(path.packets);
+    if (path.retransmitted > lost && !IsCongested(path)) {
+      failed_paths_ += now < path.failed_until ? 0 : 1;
+      path.failed_until = now + rules_.failed_for;
+    }
+    path.packets = path.retransmitted = 0;
+    path.epoch = now;
+  }
+
+  bool IsCongested(const PathState& path) const {
+    const bool slow = path.rtt_ps > static_cast<double>(rules_.high.ps);
+    return slow && (!rules_.has_ecn || path.ecn > rules_.ecn_high);
+  }
+
+  PathType TypeOf(const Choice& choice, uint16_t id) const {
+    const PathState& path = choice.row[id];
+    const Time now = choice.view.now();
+    if (now < path.failed_until || HasTimedOut(now, choice.dst, id)) return PathType::kFailed;
+    if (path.rtt_ps == 0) return PathType::kGray;
+    const bool fast = path.rtt_ps < static_cast<double>(rules_.low.ps);
+    if (fast && (!rules_.has_ecn || path.ecn < rules_.ecn_high)) return PathType::kGood;
+    return IsCongested(path) ? PathType::kCongested : PathType::kGray;
+  }
+
+  bool HasTimedOut(Time now, HostId dst, uint16_t path) const {
+    if (timeouts_.empty()) return false;
+    const auto found = timeouts_.find({dst, path});
+    return found != timeouts_.end() && found->second.count >= rules_.timeouts &&
+           now - found->second.last < rules_.failed_for;
+  }
+
+  uint16_t Choose(const Choice& choice, const FlowState& state) {
+    const bool is_live =
+        std::ranges::find(choice.paths, state.path, &PathChoice::id) != choice.paths.end();
+    const PathType type = is_live ? TypeOf(choice, state.path) : PathType::kFailed;
+    if (state.timed_out || type == PathType::kFailed) return ChooseAnew(choice);
+    if (type != PathType::kCongested || !MayMove(choice.view.now(), state)) return state.path;
+    for (const PathType wanted : {PathType::kGood, PathType::kGray}) {
+      const auto fits = [&](uint16_t id) {
+        return TypeOf(choice, id) == wanted && IsBetter(choice.row[id], choice.row[state.path]);
+      };
+      if (const uint16_t path = LeastSent(choice, fits); path != kNoPath) return path;
+    }
+    return state.path;
+  }
+
+  // A flow that is new, or whose path has failed.
+  uint16_t ChooseAnew(const Choice& choice) {
+    for (const PathType wanted : {PathType::kGood, PathType::kGray}) {
+      const auto fits = [&](uint16_t id) { return TypeOf(choice, id) == wanted; };
+      if (const uint16_t path = LeastSent(choice, fits); path != kNoPath) return path;
+    }
+    const auto works = [&](uint16_t id) { return TypeOf(choice, id) != PathType::kFailed; };
+    const uint16_t path = AnyOf(choice, works);
+    return path != kNoPath ? path : AnyOf(choice, [](uint16_t) { return true; });
+  }
+
+  bool MayMove(Time now, const FlowState& state) const {
+    return state.sent_since_move > static_cast<uint64_t>(rules_.sent_above.count) &&
+           state.rate.Bps(now, rules_.rate_tau) < rules_.rate_below * nic_bps_;
+  }
+
+  bool IsBetter(const PathState& other, const PathState& current) const {
+    if (other.rtt_ps == 0) return false;  // Nobody knows.
+    const bool faster = current.rtt_ps - other.rtt_ps > static_cast<double>(rules_.better.ps);
+    return faster && (!rules_.has_ecn || current.ecn - other.ecn > rules_.ecn_better);
+  }
+
+  template <class Fits>
+  void Collect(const Choice& choice, const Fits& fits) {
+    candidates_.clear();
+    for (const PathChoice& path : choice.paths) {
+      if (fits(path.id)) candidates_.push_back(path.id);
+    }
+  }
+
+  // Of the paths that fit, the one on which this host sends least; kNoPath if none fits.
+  template <class Fits>
+  uint16_t LeastSent(const Choice& choice, const Fits& fits) {
+    Collect(choice, fits);
+    if (candidates_.empty()) return kNoPath;
+    return LeastOf(candidates_, kNoPort, rng_, [&](uint16_t id) {
+      return choice.row[id].sent.Bps(choice.view.now(), rules_.rate_tau);
+    });
+  }
+
+  template <class Fits>
+  uint16_t AnyOf(const Choice& choice, const Fits& fits) {
+    Collect(choice, fits);
+    if (candidates_.empty()) return kNoPath;
+    return candidates_[rng_.Below(static_cast<uint32_t>(candidates_.size()))];
+  }
+
+  // Two random paths and the one that was best in the last round: the power of two choices, with
+  // memory.
+  void Probe(HostView& view, uint16_t leaf) {
+    const HostId to = first_hosts_[leaf];
+    const std::span<const PathChoice> paths = view.PathsTo(to);
+    if (paths.empty()) return;
+    const Row& row = RowTo(view, to);
+    const uint32_t n = static_cast<uint32_t>(paths.size());
+    const uint32_t first = rng_.Below(n);
+    const uint32_t second = n == 1 ? first : (first + 1 + rng_.Below(n - 1)) % n;
+    const uint16_t a = paths[first].id;
+    const uint16_t b = paths[second].id;
+    const uint16_t best = best_[leaf];
+    SendProbe(view, to, a);
+    if (b != a) SendProbe(view, to, b);
+    const bool is_live = std::ranges::find(paths, best, &PathChoice::id) != paths.end();
+    if (is_live && best != a && best != b) SendProbe(view, to, best);
+    for (const uint16_t path : {a, b}) {
+      if (row[path].rtt_ps == 0) continue;
+      const bool none = !is_live || best_[leaf] == kNoPath || row[best_[leaf]].rtt_ps == 0;
+      if (none || row[path].rtt_ps < row[best_[leaf]].rtt_ps) best_[leaf] = path;
+    }
+  }
+
+  void SendProbe(HostView& view, HostId to, uint16_t path) {
+    Packet probe = ProbeTo(to, view.now());
+    probe.path = path;
+    probe.Set(Packet::kEct);
+    probe.SetScheme(HermesHeader{path, HermesHeader::kProbe, false});
+    if (view.SendProbe(probe)) ++probes_;
+  }
+
+  Packet ProbeTo(HostId to, Time sent) const {
+    Packet packet;
+    packet.kind = PacketKind::kControl;
+    packet.src = id_;
+    packet.dst = to;
+    packet.sent = sent;
+    packet.bytes = static_cast<uint16_t>(kProbeBytes);
+    packet.tuple_hash = static_cast<uint32_t>(Mix64(uint64_t{id_} << 16 | to));
+    return packet;
+  }
+
+  const HermesRules rules_;
+  const HostId id_;
+  Rng rng_;
+  double nic_bps_ = 0;
+  uint32_t version_ = 0;
+  std::vector<Row> rows_;  // By leaf; empty until needed.
+  // Timeouts in a row, by destination and path, with nothing acknowledged since.
+  std::map<std::pair<HostId, uint16_t>, Timeouts> timeouts_;
+  std::vector<HostId> first_hosts_;  // By leaf; empty at hosts that send no probes.
+  std::vector<uint16_t> best_;       // By leaf: the path that probes found best.
+  std::vector<uint16_t> candidates_;
+  int64_t reroutes_ = 0;
+  int64_t probes_ = 0;
+  int64_t failed_paths_ = 0;
+};
+
+// What one host of a rack has learned of a path, all of them know a little later.
+class RackTables final : public Controller {
+ public:
+  RackTables(const FabricView& fabric, Duration interval) : interval_(interval) {
+    std::map<SwitchId, std::vector<HermesHost*>> racks;
+    for (size_t h = 0; h < fabric.hosts.size(); ++h) {
+      racks[fabric.leaf_of_host[h]].push_back(static_cast<HermesHost*>(fabric.hosts[h]));
+    }
+    for (auto& [leaf, hosts] : racks) racks_.push_back(std::move(hosts));
+  }
+
+  Time Next() const override { return next_; }
+  void Act(Time /*now*/) override {
+    for (const std::vector<HermesHost*>& rack : racks_) {
+      for (size_t leaf = 0; leaf < rack.front()->rows(); ++leaf) Share(rack, leaf);
+    }
+    next_ += interval_;
+  }
+
+ private:
+  // The latest of each path goes to all who keep a table of that leaf.
+  static void Share(const std::vector<HermesHost*>& rack, size_t leaf) {
+    size_t paths = 0;
+    for (HermesHost* host : rack) paths = std::max(paths, host->row(leaf).size());
+    for (size_t p = 0; p < paths; ++p) {
+      const PathState* latest = nullptr;
+      for (HermesHost* host : rack) {
+        if (p >= host->row(leaf).size()) continue;
+        const PathState& path = host->row(leaf)[p];
+        if (latest == nullptr || path.updated > latest->updated) latest = &path;
+      }
+      for (HermesHost* host : rack) {
+        if (p < host->row(leaf).size()) HermesHost::Copy(*latest, host->row(leaf)[p]);
+      }
+    }
+  }
+
+  const Duration interval_;
+  Time next_ = Time{} + interval_;
+  std::vector<std::vector<HermesHost*>> racks_;
+};
+
+class HermesBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    HermesSettings& s = rules_;
+    const Range<Duration> delays{.above = Duration{0}, .at_most = 10_s};
+    const Range<double> shares{.at_least = 0.0, .at_most = 1.0};
+    fields.Add("ecn_high", s.ecn_high, shares,
+               "A path with a larger share of marked packets is congested, if it is slow as well; "
+               "one with a smaller share is good, if it is fast as well (T_ECN).");
+    fields.AddOr("auto", "rtt_low", s.rtt_low, delays,
+                 "A path is fast below this round trip (T_RTT_low). auto: the longest idle one and "
+                 "a quarter of a one-hop delay, that of a queue that just begins to be marked.");
+    fields.AddOr("auto", "rtt_high", s.rtt_high, delays,
+                 "A path is slow above this round trip (T_RTT_high). auto: the longest idle one "
+                 "and 1.5 one-hop delays.");
+    fields.AddOr("auto", "rtt_better", s.rtt_better, delays,
+                 "A path is notably better if its round trip is shorter by more than this. auto: "
+                 "a one-hop delay.");
+    fields.Add("ecn_better", s.ecn_better, shares,
+               "And if its share of marked packets is smaller by more than this.");
+    fields.Add("sent_above", s.sent_above, {.at_least = Bytes{0}, .at_most = Bytes{1'000'000'000}},
+               "A flow leaves a congested path only when it has sent more than this since it moved "
+               "last (S).");
+    fields.Add("rate_below", s.rate_below, shares,
+               "And only while it sends at less than this share of its host's link (R).");
+    fields.Add("probe_interval", s.probe_interval, {.at_least = 1_us, .at_most = 10_s},
+               "Time between probes from each rack to each other one; also how often hosts of a "
+               "rack share what they know.");
+    fields.Add("share", s.share,
+               "Hosts of a rack share what they know of paths; false: each knows what its own "
+               "flows and probes tell.");
+    fields.Add("timeouts", s.timeouts, Between<int64_t>(1, 1'000),
+               "A path has failed for a pair of hosts after so many timeouts without an ACK.");
+    fields.Add("retransmitted", s.retransmitted, shares,
+               "A path that is not congested has failed if a larger share of an epoch's packets "
+               "are retransmissions.");
+    fields.Add("epoch", s.epoch, delays, "The length of such an epoch.");
+    fields.Add("failed_for", s.failed_for, {.above = Duration{0}, .at_most = 1'000'000_s},
+               "A path that has failed is not used for so long, unless all have, or until routes "
+               "change.");
+    fields.Add("ecn_gain", s.ecn_gain, shares, "Weight of a packet in the share of marked ones.");
+    fields.Add("rtt_gain", s.rtt_gain, shares, "Weight of a sample in the round trip.");
+    fields.Add("rate_tau", s.rate_tau, delays, "Time constant of the rates of flows and paths.");
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
+    Resolve(fabric);
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<FollowPath>(EcmpSalt(id, seed));
+  }
+  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+    return std::make_unique<HermesHost>(rules_, id, Rng::Stream(seed, "hermes", id));
+  }
+  std::unique_ptr<Controller> ForFabric(const FabricView& fabric,
+                                        uint64_t /*seed*/) const override {
+    if (!rules_.share) return nullptr;
+    return std::make_unique<RackTables>(fabric, rules_.probe_interval);
+  }
+
+ private:
+  void Resolve(const FabricShape& fabric) {
+    // Where nothing is marked: 65 packets of 1500 bytes, as DCTCP marks at 10 Gbps.
+    rules_.has_ecn = fabric.marking_delay > Duration{0};
+    const Duration hop = rules_.has_ecn ? fabric.marking_delay
+                                        : SerializationDelay(Bytes{97'500}, fabric.fabric_rate);
+    rules_.low = rules_.rtt_low.value_or(fabric.base_rtt + hop / 4);
+    rules_.high = rules_.rtt_high.value_or(fabric.base_rtt + hop * 3 / 2);
+    rules_.better = rules_.rtt_better.value_or(hop);
+  }
+
+  HermesRules rules_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<HermesBalancer>(
+    {"hermes",
+     "Hosts judge paths by delay, marks and losses, and move flows only when that clearly pays.",
+     "Zhang et al., SIGCOMM 2017"});
+
+}  // namespace
+}  // namespace heddle

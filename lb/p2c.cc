@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The better of two random ports for each packet: DRILL's sampling without its memory.
+
+#include <cstdint>
+
+#include "core/random.h"
+#include "lb/load_balancer.h"
+#include "lb/port_load.h"
+
+namespace heddle {
+namespace {
+
+class TwoChoices final : public SwitchPolicy {
+ public:
+  TwoChoices(LoadMetric metric, Rng rng) : metric_(metric), rng_(rng) {}
+
+  Decision OnPacket(SwitchView& view, const Packet& /*packet*/, PortIndex /*in_port*/,
+                    const Candidates& candidates) override {
+    const uint32_t n = static_cast<uint32_t>(candidates.ports.size());
+    if (n == 1) return Decision::Forward(candidates.ports.front());
+    const uint32_t first = rng_.Below(n);
+    const uint32_t second = (first + 1 + rng_.Below(n - 1)) % n;  // Another one.
+    const PortIndex a = candidates.ports[first];
+    const PortIndex b = candidates.ports[second];
+    return Decision::Forward(LoadOf(view, b, metric_) < LoadOf(view, a, metric_) ? b : a);
+  }
+
+  size_t StateBytes() const override { return sizeof(rng_); }
+
+ private:
+  const LoadMetric metric_;
+  Rng rng_;
+};
+
+class TwoChoicesBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override { DeclareMetric(fields, metric_); }
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<TwoChoices>(metric_, Rng::Stream(seed, "p2c", id));
+  }
+
+ private:
+  LoadMetric metric_ = LoadMetric::kBytes;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<TwoChoicesBalancer>(
+    {"p2c", "Every packet takes the one of two random ports that has the shorter queue.",
+     "Mitzenmacher, IEEE TPDS 2001"});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// How loaded a port is, for schemes that compare the switch's own ports.
+
+#pragma once
+
+#include <cstdint>
+
+#include "fabric/switch_policy.h"
+#include "settings/fields.h"
+
+namespace heddle {
+
+enum class LoadMetric {
+  kBytes,  // Not sent yet, the rest of the packet on the wire included.
+  kDelay,  // Until they are: ports of different rates compare.
+};
+
+inline void DeclareMetric(Fields& fields, LoadMetric& metric) {
+  fields.Choice("metric", metric, {{"bytes", LoadMetric::kBytes}, {"delay", LoadMetric::kDelay}},
+                "What is compared of ports. bytes: what they have not sent yet; delay: how long "
+                "that takes, which weighs ports of different rates.");
+}
+
+inline int64_t LoadOf(const SwitchView& view, PortIndex port, LoadMetric metric) {
+  return metric == LoadMetric::kBytes ? view.Unsent(port).count : view.QueueingDelay(port).ps;
+}
+
+}  // namespace heddle

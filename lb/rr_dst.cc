@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets to each leaf take turns over the next hops, in a random order of that leaf's own, from a
+// random start. Small packets have turns of their own: alternating with large ones, they would put
+// all of these onto every other path. With these pointers a permutation of hosts queues a constant
+// number of packets, where turns that all destinations share may queue as many as there are paths
+// (Cao et al., CoNEXT 2013).
+
+#include <cstdint>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/load_balancer.h"
+#include "lb/round.h"
+
+namespace heddle {
+namespace {
+
+class RrDst final : public SwitchPolicy {
+ public:
+  RrDst(Bytes small, Rng rng) : small_(small), rng_(rng) {}
+
+  void Attach(SwitchView& view) override {
+    rounds_.resize(2 * view.leaves());
+    uplinks_ = view.Uplinks().size();
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
+                    const Candidates& candidates) override {
+    const size_t size_class = packet.bytes < small_.count ? 1 : 0;
+    Round& round = rounds_[2 * size_t{view.LeafOf(packet.dst)} + size_class];
+    return Decision::Forward(round.Next(candidates, /*reshuffle=*/0, rng_));
+  }
+
+  size_t StateBytes() const override { return rounds_.size() * Round::StateBytes(uplinks_); }
+
+ private:
+  const Bytes small_;
+  Rng rng_;
+  size_t uplinks_ = 0;
+  std::vector<Round> rounds_;  // By leaf: of large packets, then of small ones.
+};
+
+class RrDstBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Add("small", small_, {.at_least = Bytes{0}, .at_most = 64_KB},
+               "Packets of fewer bytes take turns of their own.");
+  }
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<RrDst>(small_, Rng::Stream(seed, "rr_dst", id));
+  }
+
+ private:
+  Bytes small_ = 100_B;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<RrDstBalancer>(
+    {"rr_dst", "The packets to each leaf take turns over the next hops, in a random order.", ""});
+
+}  // namespace
+}  // namespace heddle

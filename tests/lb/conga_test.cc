@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// CONGA: what leaves learn of each other, and where that leads flowlets.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lb_bench.h"
+#include "tests/support/lb_statistics.h"
+
+namespace heddle {
+namespace {
+
+// As lb/conga.cc writes it.
+struct Header {
+  uint8_t tag;
+  uint8_t congestion;
+  uint8_t feedback_tag;
+  uint8_t feedback_metric;
+};
+constexpr uint8_t kNone = 255;
+
+// A packet from host 1, on leaf 1, that arrives here by an uplink.
+void Hear(LbSwitch& leaf, Time at, const Header& header) {
+  Packet packet = LbPacket(9);
+  packet.src = 1;
+  packet.dst = 0;
+  packet.SetScheme(header);
+  leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+    policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
+  });
+}
+
+// The header of a packet to host 1 that is sent through `port`.
+Header Stamp(LbSwitch& leaf, Time at, PortIndex port) {
+  Packet packet = LbPacket(7);
+  leaf.At(at,
+          [&](SwitchView& view, SwitchPolicy& policy) { policy.OnEnqueue(view, packet, port); });
+  return packet.Scheme<Header>();
+}
+
+// Packets through `port`, at a share of its rate, until `until`.
+void Transmit(LbSwitch& leaf, PortIndex port, double load, Time from, Time until) {
+  Packet packet = LbPacket(7);
+  const Duration interval{static_cast<int64_t>(1'524 * 8 * 10 / load)};  // At 100 Gbps.
+  for (Time at = from; at < until; at += interval) {
+    leaf.At(at,
+            [&](SwitchView& view, SwitchPolicy& policy) { policy.OnTransmit(view, packet, port); });
+  }
+}
+
+std::vector<int64_t> NewFlows(LbSwitch& leaf, Time at, int flows = 8'000) {
+  std::vector<int64_t> counts(4);
+  for (const uint32_t tuple : RandomTuples(5, static_cast<size_t>(flows))) {
+    ++counts[leaf.PortFor(LbPacket(tuple), at)];
+  }
+  return counts;
+}
+
+TEST(CongaTest, AnIdleFabricIsUsedUniformly) {
+  LbSwitch leaf("conga");
+  EXPECT_LT(ChiSquare(NewFlows(leaf, Time{}), {1, 1, 1, 1}), kChiSquare99[3]);
+}
+
+TEST(CongaTest, WhatOtherLeavesSayCountsAgainstAnUplinkTowardsThatLeafAlone) {
+  LbSwitch leaf("conga", {.remote_leaves = 2});
+  for (const uint8_t tag : {uint8_t{0}, uint8_t{1}, uint8_t{3}}) {
+    Hear(leaf, Time{} + 1_us, {0, 0, tag, 5});
+  }
+  EXPECT_EQ(NewFlows(leaf, Time{} + 2_us, 500), (std::vector<int64_t>{0, 0, 500, 0}));
+  std::set<PortIndex> others;
+  for (const uint32_t tuple : RandomTuples(6, 500)) {
+    Packet packet = LbPacket(tuple);
+    packet.dst = 2;
+    others.insert(leaf.PortFor(packet, Time{} + 2_us));
+  }
+  EXPECT_EQ(others.size(), 4u);
+}
+
+TEST(CongaTest, TheLargerOfLocalAndRemoteCongestionCounts) {
+  LbSwitch leaf("conga");
+  Transmit(leaf, 0, 0.9, Time{}, Time{} + 1_ms);
+  for (const uint8_t tag : {uint8_t{1}, uint8_t{2}}) Hear(leaf, Time{} + 1_ms, {0, 0, tag, 7});
+  Hear(leaf, Time{} + 1_ms, {0, 0, 3, 1});
+  EXPECT_EQ(NewFlows(leaf, Time{} + 1_ms, 500), (std::vector<int64_t>{0, 0, 0, 500}));
+}
+
+// With 3 bits a load of rho reads as floor(8 rho), give or take one.
+TEST(CongaTest, AReadingIsTheShareOfTheRate) {
+  for (const double load : {0.15, 0.4, 0.65, 0.9, 1.0}) {
+    LbSwitch leaf("conga");
+    Transmit(leaf, 2, load, Time{}, Time{} + 2_ms);
+    Packet packet = LbPacket(7);
+    leaf.At(Time{} + 2_ms,
+            [&](SwitchView& view, SwitchPolicy& policy) { policy.OnTransmit(view, packet, 2); });
+    EXPECT_NEAR(packet.Scheme<Header>().congestion, std::min(7.0, std::floor(8 * load)), 1) << load;
+    // A reading adds to a header only if it is larger.
+    Header before{0, 7, kNone, 0};
+    packet.SetScheme(before);
+    leaf.At(Time{} + 2_ms,
+            [&](SwitchView& view, SwitchPolicy& policy) { policy.OnTransmit(view, packet, 1); });
+    EXPECT_EQ(packet.Scheme<Header>().congestion, 7);
+  }
+}
+
+TEST(CongaTest, AFlowMovesOnlyToAnUplinkThatIsStrictlyBetter) {
+  LbSwitch leaf("conga");
+  const PortIndex first = leaf.PortFor(LbPacket(7));
+  Time at;
+  for (int flowlet = 0; flowlet < 50; ++flowlet) {
+    at += 600_us;
+    ASSERT_EQ(leaf.PortFor(LbPacket(7), at), first);
+  }
+  Hear(leaf, at, {0, 0, static_cast<uint8_t>(first), 2});
+  at += 400_us;
+  EXPECT_EQ(leaf.PortFor(LbPacket(7), at), first);  // The flowlet goes on.
+  at += 501_us;
+  EXPECT_NE(leaf.PortFor(LbPacket(7), at), first);
+}
+
+TEST(CongaTest, AMetricThatIsNotHeardOfDecaysInSteps) {
+  // Congestion of the other three uplinks is refreshed, that of uplink 0 is not.
+  const auto goes_to_0 = [](Duration silence) {
+    LbSwitch leaf("conga");
+    Hear(leaf, Time{}, {0, 0, 0, 7});
+    for (uint8_t tag = 1; tag < 4; ++tag) Hear(leaf, Time{} + silence, {0, 0, tag, 6});
+    return NewFlows(leaf, Time{} + silence, 50)[0] == 50;
+  };
+  EXPECT_FALSE(goes_to_0(10_ms));
+  EXPECT_FALSE(goes_to_0(10_ms + 1'249_us));  // 7: the first of 8 steps is a T_age / 8 later.
+  EXPECT_FALSE(goes_to_0(10_ms + 1'251_us));  // 6: as bad as the others, and drawn among them.
+  EXPECT_TRUE(goes_to_0(10_ms + 2'501_us));   // 5.
+}
+
+TEST(CongaTest, FeedbackTakesTurnsAndPrefersWhatHasChanged) {
+  LbSwitch leaf("conga");
+  EXPECT_EQ(Stamp(leaf, Time{}, 2).feedback_tag, kNone);  // Nothing has come from there.
+  EXPECT_EQ(Stamp(leaf, Time{}, 2).tag, 2);
+  for (uint8_t tag = 0; tag < 3; ++tag) {
+    Hear(leaf, Time{}, {tag, static_cast<uint8_t>(tag + 1), kNone, 0});
+  }
+  const auto next = [&] {
+    const Header header = Stamp(leaf, Time{} + 1_us, 0);
+    EXPECT_EQ(header.congestion, 0);
+    return header.feedback_tag * 10 + header.feedback_metric;
+  };
+  EXPECT_EQ(next(), 1);
+  EXPECT_EQ(next(), 12);
+  EXPECT_EQ(next(), 23);
+  EXPECT_EQ(next(), 1);  // Nothing has changed: in turn.
+  Hear(leaf, Time{} + 2_us, {0, 6, kNone, 0});
+  Hear(leaf, Time{} + 2_us, {1, 2, kNone, 0});  // As before.
+  Hear(leaf, Time{} + 2_us, {2, 5, kNone, 0});
+  EXPECT_EQ(next(), 25);  // After 0 in turn, and changed, unlike 1.
+  EXPECT_EQ(next(), 6);
+  EXPECT_EQ(next(), 12);
+}
+
+TEST(CongaTest, RefusesThreeTiersUnlessAskedForTheExtension) {
+  const auto errors = [](const std::string& lb) {
+    return ErrorsOf("topology: {kind: fat_tree, k: 4}\nlb: " + lb +
+                    "\nworkload: [{kind: permutation, size: 10KB}]\n");
+  };
+  EXPECT_EQ(errors("{kind: conga, mode: pod}"), "");
+  EXPECT_NE(errors("conga").find("test.yaml:2:5: lb: conga is defined for two tiers"),
+            std::string::npos);
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom("topology: {kind: fat_tree, k: 4}\nlb: {kind: conga, mode: pod}\n"
+                     "workload: [{kind: permutation, size: 100KB}]\n"));
+  EXPECT_EQ(run.result.unfinished, 0);
+}
+
+// --- In a network ---
+
+// The paper's example (figure 2): two leaves, two spines, links of 80 Gbps but for one of 40. Leaf
+// 0 asks for about 95 of the 120 that there are, in bursts. Returns the share that is lost.
+double LossAt95(const std::string& lb) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 40, host_link: {rate: "
+      "10Gbps, delay: 1us}, fabric_link: {rate: 80Gbps, delay: 1us}, asymmetry: [{links: "
+      "[leaf1-spine1], rate: 40Gbps}], port: {buffer: 400KB, ecn_above: unlimited}}\nlb: " +
+      lb +
+      "\nworkload: [{kind: poisson, sizes: small, load: 0.001, duration: 8ms}]\n"
+      "background:\n"
+      "  - {from: [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,"
+      "30,31,32,33,34,35,36,37,38,39], to: [40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,"
+      "58,59,60,61,62,63,64,65,66,67,68,69,70,71,72,73,74,75,76,77,78,79], rate: 2375Mbps, "
+      "pattern: onoff, mean_on: 80us, mean_off: 20us}\n"
+      "  - {from: [40], to: [0], rate: 1Gbps}\n"));
+  const CsvTable udp(run.files.udp);
+  int64_t sent = 0;
+  int64_t lost = 0;
+  for (size_t row = 0; row < udp.rows.size(); ++row) {
+    sent += udp.Integer(row, "pkts_sent");
+    lost += udp.Integer(row, "pkts_lost");
+  }
+  return static_cast<double>(lost) / static_cast<double>(sent);
+}
+
+TEST(CongaTest, ReachesTheSplitThatItsPaperCallsOptimal) {
+  // Halves would leave the slow spine 7.5 of 47.5 short.
+  EXPECT_GT(LossAt95("ecmp"), 0.03);
+  EXPECT_LT(LossAt95("{kind: conga, gap: 10us}"), 0.01);
+}
+
+}  // namespace
+}  // namespace heddle

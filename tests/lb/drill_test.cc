@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// DRILL: what it looks at, what it remembers, what comes of the queues, and its components.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lb_bench.h"
+#include "tests/support/lb_queues.h"
+#include "tests/support/lb_statistics.h"
+
+namespace heddle {
+namespace {
+
+// Fills the queues of a leaf with this many packets each, at time 0.
+void Fill(LbSwitch& leaf, const std::vector<int>& packets) {
+  leaf.At(Time{}, [&](SwitchView& view, SwitchPolicy&) {
+    for (size_t port = 0; port < packets.size(); ++port) {
+      for (int i = 0; i < packets[port]; ++i) {
+        view.SendControl(LbPacket(1), static_cast<PortIndex>(port));
+      }
+    }
+  });
+}
+
+TEST(DrillTest, LookingAtAllPortsItJoinsTheShortestQueue) {
+  for (int shortest = 0; shortest < 4; ++shortest) {
+    LbSwitch leaf("{kind: drill, d: 4, m: 0}");
+    std::vector<int> packets(4, 5);
+    packets[static_cast<size_t>(shortest)] = 4;
+    Fill(leaf, packets);
+    for (int i = 0; i < 50; ++i) ASSERT_EQ(leaf.PortFor(LbPacket(7)), shortest);
+  }
+  // As the least queue does, to the byte; only ties are drawn differently.
+  const QueueStats drill = DriveQueues("{kind: drill, d: 4, m: 0}", {}, 0.9, 20'000);
+  const QueueStats lq = DriveQueues("lq", {}, 0.9, 20'000);
+  EXPECT_NEAR(drill.spread, lq.spread, 0.02 * lq.spread);
+}
+
+TEST(DrillTest, TheRememberedPortIsPreferredAmongEquals) {
+  LbSwitch leaf("drill");
+  const PortIndex first = leaf.PortFor(LbPacket(7));  // On an idle switch all queues are equal.
+  for (int i = 0; i < 1'000; ++i) ASSERT_EQ(leaf.PortFor(LbPacket(7)), first);
+}
+
+TEST(DrillTest, WhatIsRememberedCountsWithTheQueueItHasNow) {
+  LbSwitch leaf("drill");
+  const PortIndex first = leaf.PortFor(LbPacket(7));
+  std::vector<int> packets(4, 0);
+  packets[first] = 3;
+  Fill(leaf, packets);
+  // Of two others that are sampled, one at least is idle.
+  EXPECT_NE(leaf.PortFor(LbPacket(7)), first);
+}
+
+TEST(DrillTest, RemembersNoPortThatHasFailed) {
+  LbSwitch leaf("{kind: drill, d: 1}");
+  const PortIndex first = leaf.PortFor(LbPacket(7));
+  std::vector<PortIndex> live;
+  for (PortIndex port = 0; port < 4; ++port) {
+    if (port != first) live.push_back(port);
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_NE(leaf.PortFor(LbPacket(7), Time{}, live), first);
+}
+
+TEST(DrillTest, EnginesRememberApart) {
+  LbSwitch leaf("{kind: drill, engines: 4}", {.uplinks = std::vector<BitRate>(64, 100_Gbps)});
+  std::set<PortIndex> ports;
+  for (PortIndex in = 64; in < 68; ++in) {
+    leaf.At(Time{}, [&](SwitchView& view, SwitchPolicy& policy) {
+      ports.insert(policy.OnPacket(view, LbPacket(7), in, {0, 1, leaf.uplinks()}).port);
+    });
+  }
+  EXPECT_EQ(ports.size(), 4u);
+}
+
+// The paper's point (section 3.2): queues stay balanced to within packets.
+TEST(DrillTest, KeepsQueuesFarMoreEqualThanSprayingAndHashing) {
+  const LbSwitch::Shape shape{.uplinks = std::vector<BitRate>(8, 10_Gbps)};
+  const QueueStats drill = DriveQueues("drill", shape, 0.8, 40'000);
+  const QueueStats rps = DriveQueues("rps", shape, 0.8, 40'000);
+  const QueueStats ecmp = DriveQueues("ecmp", shape, 0.8, 40'000);
+  EXPECT_LT(drill.spread, rps.spread / 3);
+  EXPECT_LT(drill.longest, rps.longest / 2);
+  EXPECT_LT(drill.spread, ecmp.spread / 3);
+}
+
+// --- Components ---
+
+TEST(DrillTest, FlowsAreHashedToComponentsByCapacityAndStayThere) {
+  // Uplink 0 is of a kind of its own.
+  LbSwitch leaf("drill", {.next_hops = {{{5, 0}, {10, 1}, {10, 1}, {10, 1}}}});
+  int64_t apart = 0;
+  for (const uint32_t tuple : RandomTuples(1, 5'000)) {
+    const bool alone = leaf.PortFor(LbPacket(tuple)) == 0;
+    for (int i = 0; i < 5; ++i) ASSERT_EQ(leaf.PortFor(LbPacket(tuple)) == 0, alone);
+    apart += alone ? 1 : 0;
+  }
+  // Capacities are of the order of bits per second here, and count a Mbps each at least.
+  EXPECT_NEAR(static_cast<double>(apart), 5'000 / 4., ThreeSigma(5'000, 0.25));
+}
+
+TEST(DrillTest, ComponentsCountTheirCapacity) {
+  LbSwitch leaf(
+      "drill",
+      {.next_hops = {
+           {{5'000'000'000, 0}, {10'000'000'000, 1}, {10'000'000'000, 1}, {10'000'000'000, 1}}}});
+  int64_t apart = 0;
+  for (const uint32_t tuple : RandomTuples(1, 7'000)) {
+    apart += leaf.PortFor(LbPacket(tuple)) == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(apart), 1'000, ThreeSigma(7'000, 1. / 7));
+}
+
+// Leaf 0 has no link to spine 0, so between other leaves that spine is a component of its own.
+// Returns how many paths the flows have used that lead neither from leaf 0 nor to it.
+std::set<int64_t> PathsUsed(const std::string& lb) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 4, spines: 4, hosts_per_leaf: 4}\nlb: " + lb +
+      "\nschedule: [{at: 0ps, links: [leaf0-spine0], state: down}]\n"
+      "workload: [{kind: permutation, size: 200KB, cross_rack: true}]\n"));
+  const CsvTable flows(run.files.flows);
+  std::set<int64_t> used;
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    const bool other = flows.Integer(row, "src") >= 4 && flows.Integer(row, "dst") >= 4;
+    if (other) used.insert(flows.Integer(row, "paths_used"));
+  }
+  return used;
+}
+
+TEST(DrillTest, NoFlowCrossesComponentsWhereALinkIsMissing) {
+  const std::set<int64_t> used = PathsUsed("drill");
+  EXPECT_TRUE(used.contains(3));
+  EXPECT_FALSE(used.contains(4));
+  EXPECT_TRUE(PathsUsed("{kind: drill, components: false}").contains(4));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hermes: what it makes of ACKs and probes, and when that moves a flow. On its own a host believes
+// in an idle round trip of 16 us and a one-hop delay of 78 us: a path is fast below 35.5 us, slow
+// above 133 us, and better by more than 78 us.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+namespace {
+
+// As lb/hermes.cc writes it.
+struct Header {
+  uint16_t path;
+  uint8_t kind;
+  bool marked;
+};
+constexpr uint8_t kEcho = 1;
+
+class Sender {
+ public:
+  explicit Sender(const std::string& settings, size_t paths = 3)
+      : table_(PathsOfWeights(std::vector<uint16_t>(paths, 1))), host_(settings, table_) {
+    flow = host_.Start(1);
+  }
+
+  // Many ACKs of packets that took `path`.
+  void Hear(uint16_t path, Duration rtt, bool marked, int64_t acked = 1'460) {
+    for (int i = 0; i < 200; ++i) {
+      Packet ack = LbPacket(1);
+      ack.kind = PacketKind::kAck;
+      ack.sent = now - rtt;
+      ack.SetScheme(Header{path, kEcho, marked});
+      host_.At(now, [&](HostView& view, HostPolicy& policy) {
+        policy.OnAck(view, flow, ack, {acked, 0, rtt, false});
+      });
+    }
+  }
+  void Good(uint16_t path) { Hear(path, 20_us, false); }
+  void Congested(uint16_t path) { Hear(path, 200_us, true); }
+
+  // `packets` of 1460 bytes, one each `interval`. Returns the paths they took, in order, without
+  // repetitions.
+  std::vector<uint16_t> Send(int packets, Duration interval, int retransmit_each = 0) {
+    std::vector<uint16_t> moves;
+    for (int i = 0; i < packets; ++i) {
+      now += interval;
+      Packet packet = LbPacket(1);
+      packet.dst = 1;
+      if (retransmit_each > 0 && i % retransmit_each == 0) packet.Set(Packet::kRetransmission);
+      host_.At(now, [&](HostView& view, HostPolicy& policy) { policy.OnSend(view, flow, packet); });
+      if (moves.empty() || moves.back() != packet.path) moves.push_back(packet.path);
+    }
+    return moves;
+  }
+  uint16_t Path() { return Send(1, 10_us).front(); }
+  void TimeOut() {
+    host_.At(now, [&](HostView& view, HostPolicy& policy) {
+      policy.OnLoss(view, flow, LossSign::kTimeout);
+    });
+  }
+  int64_t Count(std::string_view counter) const { return host_.Count(counter); }
+  HostFlow& Restart() { return flow = host_.Start(1, 2, now); }
+
+  Time now = Time{} + 1_ms;
+  HostFlow flow;
+
+ private:
+  const PathTable table_;
+  LbHost host_;
+};
+
+const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // Of its own.
+constexpr int kS = 600'000 / 1'460;                                 // Packets until S.
+
+TEST(HermesTest, NewFlowsTakeGoodPathsThenGrayOnes) {
+  Sender sender(kHermes);
+  sender.Good(1);
+  sender.Congested(2);
+  EXPECT_EQ(sender.Path(), 1);  // 0 is unknown, so gray.
+  Sender other(kHermes);
+  other.Congested(1);
+  other.Hear(2, 60_us, true);  // Neither fast nor slow.
+  std::set<uint16_t> used;
+  for (int i = 0; i < 30; ++i) {
+    other.Restart();
+    used.insert(other.Path());
+  }
+  EXPECT_EQ(used, (std::set<uint16_t>{0, 2}));
+}
+
+TEST(HermesTest, OfGoodPathsTheOneThatThisHostUsesLeast) {
+  Sender sender(kHermes);
+  for (uint16_t path = 0; path < 3; ++path) sender.Good(path);
+  std::set<uint16_t> used;
+  for (int flow = 0; flow < 3; ++flow) {
+    sender.Restart();
+    used.insert(sender.Send(10, 1_us).front());
+  }
+  EXPECT_EQ(used.size(), 3u);
+}
+
+TEST(HermesTest, AFlowLeavesACongestedPathOnlyAfterSBytes) {
+  Sender sender(kHermes);
+  sender.Good(0);
+  ASSERT_EQ(sender.Path(), 0);
+  sender.Congested(0);
+  sender.Good(1);
+  EXPECT_EQ(sender.Send(kS - 2, 10_us).size(), 1u);
+  EXPECT_EQ(sender.Send(10, 10_us).back(), 1);
+  EXPECT_EQ(sender.Count("reroutes"), 1);
+}
+
+TEST(HermesTest, AtMostOneMoveForEachSBytes) {
+  Sender sender(kHermes);
+  sender.Good(0);
+  sender.Path();
+  for (int step = 0; step < 6; ++step) {
+    // Wherever it is gets congested, the next one is good.
+    const uint16_t here = sender.Path();
+    for (uint16_t path = 0; path < 3; ++path) sender.Good(path);
+    sender.Congested(here);
+    sender.Send(kS / 2, 10_us);
+  }
+  // Seven packets and three times S.
+  EXPECT_GE(sender.Count("reroutes"), 2);
+  EXPECT_LE(sender.Count("reroutes"), 3);
+}
+
+TEST(HermesTest, AFastFlowStays) {
+  Sender sender(kHermes);
+  sender.Good(0);
+  sender.Send(5 * kS, 200_ns);  // 60 Gbps, above 30% of 100.
+  sender.Congested(0);
+  sender.Good(1);
+  EXPECT_EQ(sender.Send(5 * kS, 200_ns), (std::vector<uint16_t>{0}));
+  EXPECT_EQ(sender.Send(5 * kS, 5_us).back(), 1);  // Slower, it goes.
+}
+
+TEST(HermesTest, AFlowMovesOnlyToWhatIsNotablyBetter) {
+  for (const auto& [rtt, marked, moves] :
+       {std::tuple(130_us, false, false), std::tuple(110_us, false, true),
+        std::tuple(110_us, true, false)}) {
+    Sender sender(kHermes, 2);
+    sender.Good(0);
+    ASSERT_EQ(sender.Path(), 0);
+    sender.Congested(0);
+    sender.Hear(1, rtt, marked);  // Gray.
+    EXPECT_EQ(sender.Send(2 * kS, 10_us).size(), moves ? 2u : 1u) << rtt.ps << marked;
+  }
+  // Nobody knows whether an unknown path is better.
+  Sender sender(kHermes, 2);
+  sender.Good(0);
+  ASSERT_EQ(sender.Path(), 0);
+  sender.Congested(0);
+  EXPECT_EQ(sender.Send(2 * kS, 10_us).size(), 1u);
+}
+
+TEST(HermesTest, AfterThreeTimeoutsWithoutAnAckAPathHasFailed) {
+  Sender sender(kHermes, 2);
+  sender.Good(0);  // So that flows would rather be there.
+  for (int timeout = 0; timeout < 3; ++timeout) {
+    ASSERT_EQ(sender.Path(), 0);
+    sender.TimeOut();
+  }
+  EXPECT_EQ(sender.Path(), 1);
+  EXPECT_EQ(sender.Count("failed_paths"), 1);
+  for (int flow = 0; flow < 20; ++flow) {
+    sender.Restart();
+    EXPECT_EQ(sender.Path(), 1);
+  }
+  sender.now += 10_s;  // It may have been mended.
+  sender.Restart();
+  EXPECT_EQ(sender.Path(), 0);
+}
+
+TEST(HermesTest, AnAckEndsARowOfTimeouts) {
+  Sender sender(kHermes, 2);
+  sender.Good(0);
+  for (int timeout = 0; timeout < 6; ++timeout) {
+    ASSERT_EQ(sender.Path(), 0);
+    sender.TimeOut();
+    if (timeout % 2 == 1) sender.Good(0);
+  }
+  EXPECT_EQ(sender.Count("failed_paths"), 0);
+}
+
+TEST(HermesTest, RetransmissionsWithoutCongestionAreAFailure) {
+  Sender silent(kHermes, 2);
+  silent.Good(0);
+  silent.Path();
+  EXPECT_EQ(silent.Send(1'500, 10_us, 50).back(), 1);  // 2%, noticed when an epoch ends.
+  EXPECT_EQ(silent.Count("failed_paths"), 1);
+  Sender congested("{kind: hermes, probe_interval: 10s, sent_above: 100MB}", 2);
+  congested.Good(0);
+  congested.Path();
+  congested.Congested(0);
+  congested.Send(1'990, 10_us, 50);
+  EXPECT_EQ(congested.Count("failed_paths"), 0);
+  Sender few(kHermes, 2);
+  few.Good(0);
+  few.Path();
+  few.Send(1'990, 10_us, 150);  // Below 1%.
+  EXPECT_EQ(few.Count("failed_paths"), 0);
+}
+
+// --- In a network ---
+
+std::string Network(const std::string& lb, const std::string& more = "") {
+  return "topology: {kind: leaf_spine, leaves: 3, spines: 4, hosts_per_leaf: 4}\nlb: " + lb +
+         "\ntransport: {kind: dctcp, min_rto: 1ms}\n"
+         "workload: [{kind: permutation, size: 1MB, cross_rack: true}]\n"
+         "measure: {unfinished: drop, t_max: 60ms}\n" +
+         more;
+}
+
+TEST(HermesTest, OneHostARackSendsUpToThreeProbesToEachOtherRack) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(Network("hermes")));
+  const CsvTable lb(run.files.lb);
+  int64_t probers = 0;
+  const double rounds = Seconds(run.result.end - Time{}) / 500e-6;
+  for (size_t row = 0; row < lb.rows.size(); ++row) {
+    if (lb.At(row, "counter") != "probes") continue;
+    ++probers;
+    EXPECT_LE(static_cast<double>(lb.Integer(row, "value")), 2 * 3 * (rounds + 1));
+    EXPECT_GE(static_cast<double>(lb.Integer(row, "value")), 2 * 2 * (rounds - 1));
+  }
+  EXPECT_EQ(probers, 3);
+}
+
+TEST(HermesTest, FlowsEscapeABlackholeThatHashingDoesNot) {
+  const std::string blackhole =
+      "schedule: [{at: 0ps, switches: [spine1], blackhole: {from: [0, 1, 2, 3]}}]\n";
+  const auto unfinished = [&](const std::string& lb) {
+    return RunExperiment(ExperimentFrom(Network(lb, blackhole))).result.unfinished;
+  };
+  EXPECT_GT(unfinished("ecmp"), 0);
+  EXPECT_EQ(unfinished("hermes"), 0);
+}
+
+TEST(HermesTest, HostsOfARackLearnFromEachOther) {
+  // Without sharing only the first host of a rack hears of probes.
+  const auto state = [](const std::string& lb) {
+    return RunExperiment(ExperimentFrom(Network(lb))).files.flows;
+  };
+  EXPECT_NE(state("hermes"), state("{kind: hermes, share: false}"));
+}
+
+}  // namespace
+}  // namespace heddle
