@@ -233,6 +233,8 @@ class Host final : public Node {
 
 inline Time HostView::now() const { return self_.now_; }
 inline HostId HostView::id() const { return self_.id_; }
+inline BitRate HostView::Rate() const { return self_.nic_->rate(); }
+inline uint16_t HostView::LeafOf(HostId host) const { return self_.paths_->LeafOf(host); }
 inline uint32_t HostView::PathsVersion() const { return self_.paths_->version(); }
 inline std::span<const PathChoice> HostView::PathsTo(HostId dst) const {
   return self_.paths_->Between(self_.id_, dst);

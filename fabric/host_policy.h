@@ -55,6 +55,10 @@ class HostView {
 
   Time now() const;
   HostId id() const;
+  BitRate Rate() const;  // Of its link.
+
+  // The leaf of a host, numbered from 0 among the switches that have hosts.
+  uint16_t LeafOf(HostId host) const;
 
   // The live paths to `dst`, as routing knows them: empty if there is nothing to choose. The
   // version changes whenever any of them does.
@@ -109,6 +113,8 @@ class HostPolicy {
   // A data packet has arrived here, before the transport sees it.
   virtual void OnData(HostView& /*view*/, const Packet& /*data*/) {}
 
+  // Every ACK that arrives while the flow is being sent, also one that tells the transport nothing
+  // because a later ACK has overtaken it.
   virtual void OnAck(HostView& /*view*/, HostFlow& /*flow*/, const Packet& /*ack*/,
                      const AckNews& /*news*/) {}
   virtual void OnLoss(HostView& /*view*/, HostFlow& /*flow*/, LossSign /*sign*/) {}
