@@ -48,6 +48,7 @@ Network::Network(const NetworkPlan& plan)
     : plan_(plan),
       live_(*plan.graph),
       routing_(*plan.graph),
+      map_(routing_, *plan.port, plan.transport->sizes()),
       queue_plan_(*plan.graph, *plan.port, TrafficOf(*plan.transport, plan.background),
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
@@ -70,6 +71,7 @@ Network::Network(const NetworkPlan& plan)
     s->SetRoutes(routing_.TableOf(s->id()));
     s->SetHosts(host_nodes_);
     s->SetControlClass(classes.control);
+    s->SetMap(&map_);
     s->Attach();
   }
   engine_.Place(plan.threads);

@@ -262,6 +262,10 @@ void SwitchView::Release(const Packet& packet, PortIndex port) {
   self_.Forward(packet, port, port, /*arrived=*/false);
 }
 
+std::optional<Way> SwitchView::WayTo(PortIndex port, uint16_t leaf) const {
+  return self_.map_ == nullptr ? std::nullopt : self_.map_->WayTo(self_.id_, port, leaf);
+}
+
 void SwitchView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, id); }
 
 }  // namespace heddle

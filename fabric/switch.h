@@ -59,6 +59,7 @@ class Switch final : public Node {
   void SetRoutes(RoutingTable routes);
   // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
+  void SetMap(const FabricMap* map) { map_ = map; }
   // After ports and routes: lets the policy prepare.
   void Attach();
 
@@ -139,6 +140,7 @@ class Switch final : public Node {
   const int tier_;
   std::vector<bool> faces_host_;
   std::span<Node* const> hosts_;
+  const FabricMap* map_ = nullptr;
   int64_t discards_[kDropReasons] = {};
   int64_t consumed_ = 0;
   int64_t held_ = 0;  // Packets that the policy has kept to send later.
@@ -170,6 +172,9 @@ inline std::span<const PortIndex> SwitchView::Uplinks() const { return self_.rou
 inline PortIndex SwitchView::UplinkOf(uint16_t path) const {
   const RoutingTable& routes = self_.routes_;
   return routes.uplinks[path / routes.path_divisor % routes.uplinks.size()];
+}
+inline Bytes SwitchView::WireBytes(const Packet& packet) const {
+  return {self_.ports_[0].WireBytesOf(packet)};
 }
 inline bool SwitchView::IsAttached(HostId host) const {
   const Candidates candidates = self_.CandidatesTo(host);

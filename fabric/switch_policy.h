@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
+#include "fabric/fabric_map.h"
 #include "fabric/shared_memory.h"
 
 namespace heddle {
@@ -73,6 +75,12 @@ class SwitchView {
   // Whether `host` is attached to this switch, and the next hops towards it.
   bool IsAttached(HostId host) const;
   Candidates CandidatesTo(HostId host) const;
+
+  // What is known beforehand of the way through `port` to a leaf. Slow: for Attach().
+  std::optional<Way> WayTo(PortIndex port, uint16_t leaf) const;
+
+  // What a packet occupies of a wire.
+  Bytes WireBytes(const Packet& packet) const;
 
   // The ports towards the core, in ascending order, and the one of them that a path id names here.
   // There are some: a leaf of a single-switch fabric has no choice to make.
