@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/tournament.h"
 #include "experiment/ideal_fct.h"
 #include "experiment/network.h"
 #include "fabric/switch.h"
+#include "topo/path_ids.h"
 
 namespace heddle {
 namespace {
@@ -84,6 +86,59 @@ Timeline TimelineOf(const Experiment& experiment) {
   timeline.t_max = settings.measure.t_max ? Time{settings.measure.t_max->ps}
                                           : std::min(timeline.generation_end + patience, kNever);
   return timeline;
+}
+
+// The longest queue that is not marked, as the time that it takes to drain.
+Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, const Graph& graph) {
+  const PacketSizes sizes = transport.sizes();
+  Duration longest{0};
+  for (const Channel& channel : SwitchChannels(graph)) {
+    const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
+    if (port.mark_above == kUnlimited) continue;
+    const int64_t unit = port.count_packets ? sizes.DataPacket(sizes.mss) : 1;
+    const double seconds =
+        static_cast<double>(port.mark_above * unit) * 8 / static_cast<double>(channel.rate.bps);
+    longest = std::max(longest, Duration{static_cast<int64_t>(seconds * 1e12)});
+  }
+  return longest;
+}
+
+FabricShape ShapeOf(const Experiment& experiment, const Routing& routing) {
+  const Graph& graph = experiment.graph;
+  const PortRule& rule = experiment.settings.topology.settings->port;
+  FabricShape shape{
+      .tiers = 1,
+      .leaves = routing.leaves(),
+      .most_uplinks = 0,
+      .base_rtt = experiment.base_rtt,
+      .host_rate = std::ranges::min(experiment.stage.host_rate),
+      .fabric_rate = {},
+      .marking_delay = MarkingDelay(rule, *experiment.settings.transport.settings, graph),
+      .is_lossless = !rule.pfc.classes.empty()};
+  BitRate slowest{std::numeric_limits<int64_t>::max()};
+  for (SwitchId s = 0; s < graph.switches.size(); ++s) {
+    shape.tiers = std::max(shape.tiers, graph.switches[s].tier + 1);
+    shape.most_uplinks = std::max(shape.most_uplinks, routing.TableOf(s).uplinks.size());
+    for (const Adjacency::Port& port : routing.PortsOf(s)) {
+      if (!graph.IsHost(port.peer)) slowest = std::min(slowest, port.out.rate);
+    }
+  }
+  shape.fabric_rate = shape.most_uplinks == 0 ? shape.host_rate : slowest;
+  return shape;
+}
+
+// ACKs can go back along paths only where those are numbered alike from both ends; in leaf-spines
+// and fat-trees they are.
+void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
+                      Diagnostics& diagnostics) {
+  if (experiment.settings.ack_path != AckPath::kSymmetric) return;
+  if (experiment.settings.topology.kind != "custom") return;
+  const std::string path = FindUnmirroredPath(routing, experiment.graph);
+  if (path.empty()) return;
+  diagnostics.ErrorAt("ack_path",
+                      fmt::format("symmetric needs links that are listed so that switches number "
+                                  "their uplinks alike: {}; use ecmp",
+                                  path));
 }
 
 // The longest idle round trip between leaves: a full packet there, an ACK back. Where there are
@@ -330,6 +385,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   CheckTelemetry(*settings.transport.settings, routing, diagnostics);
   if (!diagnostics.IsSound("topology")) return;
   experiment.mean_links = routing.MeanLinks();
+  experiment.base_rtt = BaseRtt(routing, experiment.graph, settings.transport.settings->sizes());
   if (diagnostics.IsSound("schedule")) {
     experiment.events = Resolve(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
     experiment.faults =
@@ -337,6 +393,10 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
   PrepareWorkloads(experiment, diagnostics);
+  if (diagnostics.IsSound("lb")) {
+    settings.lb.settings->Prepare(ShapeOf(experiment, routing), "lb", diagnostics);
+  }
+  CheckReturnPaths(experiment, routing, diagnostics);
   const PacketSizes sizes = settings.transport.settings->sizes();
   experiment.background = ResolveBackground(settings.background, experiment.stage, routing,
                                             experiment.graph, sizes, "background", diagnostics);
@@ -347,7 +407,6 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   CheckTogether(experiment, diagnostics);
   CheckUplinks(settings.background, experiment.background, routing, experiment.graph, "background",
                diagnostics);
-  experiment.base_rtt = BaseRtt(routing, experiment.graph, sizes);
   const BitRate slowest = std::ranges::min(experiment.stage.host_rate);
   experiment.bdp = {
       static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};

@@ -198,6 +198,14 @@ void ExperimentSettings::Declare(Fields& fields) {
   fields.Kind("topology", topology, Topologies(), "The network.", Fields::kRequired);
   fields.Kind("transport", transport, Transports(), "The transport of all hosts.");
   fields.Kind("lb", lb, LoadBalancers(), "The load balancer.", Fields::kRequired);
+  fields.Choice("ack_path", ack_path,
+                {{"policy", AckPath::kPolicy},
+                 {"ecmp", AckPath::kEcmp},
+                 {"symmetric", AckPath::kSymmetric},
+                 {"spray", AckPath::kSpray}},
+                "Where ACKs, NACKs and CNPs go. policy: as the load balancer says; ecmp: by the "
+                "hash of their 5-tuple; symmetric: back along the path of the packet that they "
+                "answer, or by their hash where that is down; spray: each along a random path.");
   fields.KindList("workload", workload, Workloads(), "The flows.", Fields::kRequired);
   fields.Sections("background", background,
                   "UDP datagrams that are sent whatever becomes of them; udp.csv has what did.");

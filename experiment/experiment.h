@@ -13,6 +13,7 @@
 #include "experiment/size_classes.h"
 #include "experiment/statistics.h"
 #include "lb/load_balancer.h"
+#include "lb/return_path.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
 #include "settings/value.h"
@@ -73,6 +74,7 @@ struct ExperimentSettings {
   Chosen<Topology> topology;
   Chosen<TransportModel> transport = Transports().Make("dctcp");
   Chosen<LoadBalancer> lb;
+  AckPath ack_path = AckPath::kPolicy;
   std::vector<Chosen<Workload>> workload;
   std::vector<BackgroundSettings> background;
   MeasureSettings measure;

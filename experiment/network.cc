@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "experiment/bandwidth_delay.h"
 #include "lb/follow_path.h"
+#include "lb/return_path.h"
 
 namespace heddle {
 
@@ -53,8 +54,8 @@ Network::Network(const NetworkPlan& plan)
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
   MakeNodes();
-  const auto chooses = [](const auto& host) { return host->has_policy(); };
-  if (std::ranges::any_of(hosts_, chooses)) paths_ = routing_.MakePathTable();
+  const auto chooses = [](const HostPolicy* policy) { return policy != nullptr; };
+  if (std::ranges::any_of(host_policies_, chooses)) paths_ = routing_.MakePathTable();
   MakeLinks();
   if (is_queued_) MakeQueues();
   const TransportModel::Classes classes = plan.transport->classes();
@@ -72,6 +73,7 @@ Network::Network(const NetworkPlan& plan)
     s->SetHosts(host_nodes_);
     s->SetControlClass(classes.control);
     s->SetMap(&map_);
+    s->SetLeaves({leaf_of_host_, routing_.leaves()});
     s->Attach();
   }
   engine_.Place(plan.threads);
@@ -81,6 +83,7 @@ Network::Network(const NetworkPlan& plan)
     host->SetPauseResponse(plan.port->pfc.response);
     host->SetHosts(host_nodes_);
     host->SetPaths(paths_.get());
+    host->SetLeaves({leaf_of_host_, routing_.leaves()});
     host->Attach();
   }
   MakeBackground();
@@ -95,7 +98,12 @@ void Network::MakeNodes() {
   for (size_t h = 0; h < graph.hosts; ++h) {
     const HostId id = static_cast<HostId>(h);
     auto policy = plan_.host_policy ? plan_.host_policy(id) : nullptr;
+    host_policies_.push_back(policy.get());
+    if (plan_.ack_path == AckPath::kSymmetric) {
+      policy = std::make_unique<MirrorAcks>(std::move(policy));
+    }
     hosts_.push_back(std::make_unique<Host>(id, std::move(policy)));
+    leaf_of_host_.push_back(routing_.LeafIndexOf(id));
     host_nodes_.push_back(hosts_.back().get());
     engine_.Add(*hosts_.back(), routing_.LeafOf(id));
     if (!faulty[h]) continue;
@@ -109,6 +117,9 @@ void Network::MakeNodes() {
     const size_t ports = routing_.adjacency().Of(static_cast<uint32_t>(graph.hosts + s)).size();
     std::unique_ptr<SwitchPolicy> policy = plan_.switch_policy(id);
     switch_policies_.push_back(policy.get());
+    if (plan_.ack_path != AckPath::kPolicy) {
+      policy = std::make_unique<ReturnPaths>(std::move(policy), plan_.ack_path, id, plan_.seed);
+    }
     if (pins) policy = std::make_unique<FollowPins>(std::move(policy));
     faults_.push_back(nullptr);
     if (faulty[graph.hosts + s]) policy = WithFaults(id, std::move(policy));
@@ -177,9 +188,6 @@ std::vector<UdpRecord> Network::CollectBackground() const {
 }
 
 void Network::MakeController() {
-  for (const auto& host : hosts_) {
-    host_policies_.push_back(host->has_policy() ? &host->policy() : nullptr);
-  }
   fabric_ = {switch_policies_, host_policies_, routing_.leaf_of_host()};
   if (plan_.controller) controller_ = plan_.controller(fabric_);
 }

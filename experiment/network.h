@@ -19,6 +19,7 @@
 #include "fabric/host.h"
 #include "fabric/switch.h"
 #include "fabric/switch_faults.h"
+#include "lb/return_path.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
 #include "topo/queue_plan.h"
@@ -41,7 +42,8 @@ struct NetworkPlan {
   std::span<const LinkEvent> events = {};      // In the order of time.
   std::span<const SwitchEvent> faults = {};    // Likewise.
   Duration convergence{0};                     // From a failure or repair to new routes.
-  uint64_t seed = 1;                           // Of random marks and losses.
+  AckPath ack_path = AckPath::kPolicy;
+  uint64_t seed = 1;  // Of random marks and losses, and of where ACKs go.
   // Which ports do the work. Others than the cheapest that are exact are for comparison: they give
   // the same results.
   enum class Ports { kCheapest, kQueued, kEager };
@@ -173,7 +175,8 @@ class Network {
   std::vector<Udp*> udp_of_host_;          // Null for the others; empty without a background.
   std::vector<Node*> host_nodes_;
   std::vector<Egress> egresses_;
-  std::vector<SwitchPolicy*> switch_policies_;
+  std::vector<uint16_t> leaf_of_host_;
+  std::vector<SwitchPolicy*> switch_policies_;  // Those of the scheme, without what is around them.
   std::vector<HostPolicy*> host_policies_;
   FabricView fabric_;
   std::unique_ptr<Controller> controller_;

@@ -31,6 +31,7 @@ std::vector<ClassSummary> Summarise(const Experiment& experiment, const Simulati
 std::string SummaryCsv(const std::vector<ClassSummary>& summary);
 std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result);
 std::string LinksCsv(const Experiment& experiment, const SimulationResult& result);
+std::string LbCsv(const Experiment& experiment, const SimulationResult& result);
 std::string UdpCsv(const SimulationResult& result);
 // Empty if packets are not put in order.
 std::string ResequencingCsv(const SimulationResult& result);

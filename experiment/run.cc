@@ -46,6 +46,7 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
       folder.Write("summary.csv", SummaryCsv(summary)) &&
       folder.Write("reorder.csv", ReorderCsv(experiment, result)) &&
       folder.Write("links.csv", LinksCsv(experiment, result)) &&
+      folder.Write("lb.csv", LbCsv(experiment, result)) &&
       (result.background.empty() || folder.Write("udp.csv", UdpCsv(result))) &&
       (result.resequencing.empty() || folder.Write("resequencing.csv", ResequencingCsv(result))) &&
       folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)) &&

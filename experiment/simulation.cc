@@ -289,6 +289,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
       .events = experiment.events,
       .faults = experiment.faults,
       .convergence = settings.routing.convergence,
+      .ack_path = settings.ack_path,
       .seed = seed,
       .ports = options.ports,
       .threads = options.threads};
@@ -353,16 +354,28 @@ void CollectQueries(const Experiment& experiment, const Collector& collector,
   }
 }
 
+template <class Policy>
+PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
+  PolicyReport report{vertex, static_cast<int64_t>(policy.StateBytes()), {}};
+  for (const auto& counter : policy.Counters()) {
+    report.counters.emplace_back(counter.name, counter.value);
+  }
+  return report;
+}
+
 void CollectPolicies(Network& network, SimulationResult& result) {
-  std::map<std::string, int64_t, std::less<>> counters;
-  const auto add = [&](const auto& policy) {
-    for (const auto& counter : policy.Counters())
-      counters[std::string(counter.name)] += counter.value;
-    result.policy_state_bytes += static_cast<int64_t>(policy.StateBytes());
-  };
-  for (const std::unique_ptr<Switch>& s : network.switches()) add(s->policy());
   for (size_t h = 0; h < network.hosts(); ++h) {
-    if (network.host(h).has_policy()) add(network.host(h).policy());
+    if (!network.host(h).has_policy()) continue;
+    result.policies.push_back(ReportOf(static_cast<uint32_t>(h), network.host(h).policy()));
+  }
+  for (const std::unique_ptr<Switch>& s : network.switches()) {
+    const uint32_t vertex = static_cast<uint32_t>(network.hosts()) + s->id();
+    result.policies.push_back(ReportOf(vertex, s->policy()));
+  }
+  std::map<std::string, int64_t, std::less<>> counters;
+  for (const PolicyReport& report : result.policies) {
+    result.policy_state_bytes += report.state_bytes;
+    for (const auto& [name, value] : report.counters) counters[name] += value;
   }
   result.policy_counters.assign(counters.begin(), counters.end());
 }

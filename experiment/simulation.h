@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "experiment/experiment.h"
@@ -55,6 +56,15 @@ struct QueryResult {
   int64_t incomplete = 0;
 };
 
+// What the load balancer of one node has counted.
+struct PolicyReport {
+  uint32_t vertex;
+  int64_t state_bytes;
+  std::vector<std::pair<std::string, int64_t>> counters;
+
+  friend bool operator==(const PolicyReport&, const PolicyReport&) = default;
+};
+
 struct SimulationResult {
   bool stopped = false;  // By the user; nothing else is valid.
   Time end;
@@ -81,6 +91,7 @@ struct SimulationResult {
   int64_t background_offered = 0;     // Bytes on the wire, in the time that links.csv covers: sent,
   int64_t background_carried = 0;     // and arrived.
   PacketCounts packets;
+  std::vector<PolicyReport> policies;                            // By vertex.
   std::vector<std::pair<std::string, int64_t>> policy_counters;  // Summed over nodes.
   int64_t policy_state_bytes = 0;
   int64_t late_packets = 0;                     // That arrived when their flow had been closed.

@@ -52,6 +52,7 @@ class Host final : public Node {
   void SetLoss(std::unique_ptr<RandomLoss> loss) { loss_ = std::move(loss); }
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetPaths(const PathTable* paths) { paths_ = paths; }
+  void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
   void SetLog(FlowLog* log) { log_ = log; }
   void Attach();
 
@@ -220,6 +221,7 @@ class Host final : public Node {
   const HostId id_;
   std::span<Node* const> hosts_;
   const PathTable* paths_ = nullptr;
+  LeafMap leaves_;
   FlowLog* log_ = nullptr;
   int64_t control_sent_ = 0;
   int64_t received_ = 0;
@@ -233,11 +235,12 @@ class Host final : public Node {
 
 inline Time HostView::now() const { return self_.now_; }
 inline HostId HostView::id() const { return self_.id_; }
-inline BitRate HostView::Rate() const { return self_.nic_->rate(); }
-inline uint16_t HostView::LeafOf(HostId host) const { return self_.paths_->LeafOf(host); }
 inline uint32_t HostView::PathsVersion() const { return self_.paths_->version(); }
 inline std::span<const PathChoice> HostView::PathsTo(HostId dst) const {
   return self_.paths_->Between(self_.id_, dst);
 }
+inline size_t HostView::leaves() const { return self_.leaves_.leaves; }
+inline uint16_t HostView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
+inline BitRate HostView::NicRate() const { return self_.nic_->rate(); }
 
 }  // namespace heddle

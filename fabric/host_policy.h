@@ -21,6 +21,12 @@ namespace heddle {
 
 class Host;
 
+// Which of the switches that have hosts each host is on, numbered from 0.
+struct LeafMap {
+  std::span<const uint16_t> of_host;
+  size_t leaves = 0;
+};
+
 // One way through the fabric, as a host knows it.
 struct PathChoice {
   uint16_t id;      // Packet::path; its digits choose uplinks, see SwitchView::Uplinks.
@@ -55,15 +61,18 @@ class HostView {
 
   Time now() const;
   HostId id() const;
-  BitRate Rate() const;  // Of its link.
-
-  // The leaf of a host, numbered from 0 among the switches that have hosts.
-  uint16_t LeafOf(HostId host) const;
 
   // The live paths to `dst`, as routing knows them: empty if there is nothing to choose. The
   // version changes whenever any of them does.
   std::span<const PathChoice> PathsTo(HostId dst) const;
   uint32_t PathsVersion() const;
+
+  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
+  size_t leaves() const;
+  uint16_t LeafOf(HostId host) const;
+
+  // What the host's link carries, towards the network.
+  BitRate NicRate() const;
 
   // Sends a packet made by the policy, ahead of data. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet);
@@ -90,7 +99,7 @@ class HostPolicy {
   enum Hook : uint32_t {
     kFlows = 1,  // OnFlowStart, OnFlowEnd
     kSend = 2,
-    kSendAck = 4,
+    kSendAck = 4,  // OnSendAck, OnSendCnp
     kData = 8,
     kAck = 16,
     kLoss = 32,
@@ -109,6 +118,9 @@ class HostPolicy {
 
   // `ack` is about to leave in answer to `data`: what the receiver echoes for the scheme.
   virtual void OnSendAck(HostView& /*view*/, const Packet& /*data*/, Packet& /*ack*/) {}
+
+  // RoCE: `cnp` is about to leave, because of a marked packet that had taken the path `taken`.
+  virtual void OnSendCnp(HostView& /*view*/, uint16_t /*taken*/, Packet& /*cnp*/) {}
 
   // A data packet has arrived here, before the transport sees it.
   virtual void OnData(HostView& /*view*/, const Packet& /*data*/) {}

@@ -16,6 +16,7 @@
 #include "core/node.h"
 #include "core/timers.h"
 #include "fabric/fifo_port.h"
+#include "fabric/host_policy.h"  // LeafMap
 #include "fabric/queued_ports.h"
 #include "fabric/switch_policy.h"
 #include "fabric/transmit_replay.h"
@@ -60,6 +61,7 @@ class Switch final : public Node {
   // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetMap(const FabricMap* map) { map_ = map; }
+  void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
   // After ports and routes: lets the policy prepare.
   void Attach();
 
@@ -141,6 +143,7 @@ class Switch final : public Node {
   std::vector<bool> faces_host_;
   std::span<Node* const> hosts_;
   const FabricMap* map_ = nullptr;
+  LeafMap leaves_;
   int64_t discards_[kDropReasons] = {};
   int64_t consumed_ = 0;
   int64_t held_ = 0;  // Packets that the policy has kept to send later.
@@ -176,6 +179,8 @@ inline PortIndex SwitchView::UplinkOf(uint16_t path) const {
 inline Bytes SwitchView::WireBytes(const Packet& packet) const {
   return {self_.ports_[0].WireBytesOf(packet)};
 }
+inline size_t SwitchView::leaves() const { return self_.leaves_.leaves; }
+inline uint16_t SwitchView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
 inline bool SwitchView::IsAttached(HostId host) const {
   const Candidates candidates = self_.CandidatesTo(host);
   return !candidates.ports.empty() && self_.faces_host_[candidates.ports.front()];

@@ -32,8 +32,8 @@ Decision SwitchFaults::OnPacket(SwitchView& view, const Packet& packet, PortInde
   if (links_[in_port].Strikes()) return Decision::Discard(DropReason::kCorrupt);
   if (FallsIntoOne(packet, in_port, view.now())) return Decision::Discard(DropReason::kBlackhole);
   if (drops_.Strikes()) return Decision::Discard(DropReason::kRandom);
-  if (candidates.ports.size() > 1 || asks_always_) {
-    return scheme_->OnPacket(view, packet, in_port, candidates);
+  if (candidates.ports.size() > 1 || asks_always()) {
+    return scheme().OnPacket(view, packet, in_port, candidates);
   }
   return Decision::Forward(candidates.ports.front());
 }

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "fabric/around_policy.h"
 #include "fabric/random_loss.h"
-#include "fabric/switch_policy.h"
 
 namespace heddle {
 
@@ -33,15 +33,12 @@ struct Blackhole {
   bool Takes(const Packet& packet, PortIndex in_port, Time now) const;
 };
 
-class SwitchFaults final : public SwitchPolicy {
+class SwitchFaults final : public AroundSwitchPolicy {
  public:
   // `links`: what is lost on arrival, by port. `drops`: of what is left.
   SwitchFaults(std::unique_ptr<SwitchPolicy> scheme, std::vector<RandomLoss> links,
                RandomLoss drops)
-      : scheme_(std::move(scheme)),
-        asks_always_((scheme_->hooks() & kEveryPacket) != 0),
-        links_(std::move(links)),
-        drops_(drops) {}
+      : AroundSwitchPolicy(std::move(scheme)), links_(std::move(links)), drops_(drops) {}
 
   // --- Conductor, between windows ---
 
@@ -51,30 +48,13 @@ class SwitchFaults final : public SwitchPolicy {
 
   // --- SwitchPolicy ---
 
-  uint32_t hooks() const override { return scheme_->hooks() | kEveryPacket; }
-  void Attach(SwitchView& view) override { scheme_->Attach(view); }
-
+  uint32_t hooks() const override { return AroundSwitchPolicy::hooks() | kEveryPacket; }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override;
-  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    scheme_->OnEnqueue(view, packet, port);
-  }
-  void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
-    scheme_->OnDropped(view, packet, port);
-  }
-  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
-    scheme_->OnTransmit(view, packet, port);
-  }
-  void OnTimer(SwitchView& view, uint32_t id) override { scheme_->OnTimer(view, id); }
-
-  size_t StateBytes() const override { return scheme_->StateBytes(); }
-  std::vector<Counter> Counters() const override { return scheme_->Counters(); }
 
  private:
   bool FallsIntoOne(const Packet& packet, PortIndex in_port, Time now) const;
 
-  const std::unique_ptr<SwitchPolicy> scheme_;
-  const bool asks_always_;  // The scheme wants packets that have no choice as well.
   std::vector<RandomLoss> links_;
   RandomLoss drops_;
   std::vector<Blackhole> blackholes_;

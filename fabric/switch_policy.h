@@ -82,6 +82,10 @@ class SwitchView {
   // What a packet occupies of a wire.
   Bytes WireBytes(const Packet& packet) const;
 
+  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
+  size_t leaves() const;
+  uint16_t LeafOf(HostId host) const;
+
   // The ports towards the core, in ascending order, and the one of them that a path id names here.
   // There are some: a leaf of a single-switch fabric has no choice to make.
   std::span<const PortIndex> Uplinks() const;

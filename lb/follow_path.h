@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
+#include "fabric/around_policy.h"
 #include "fabric/switch.h"
 #include "lb/ecmp_hash.h"
 
@@ -45,12 +43,9 @@ class FollowPath final : public SwitchPolicy {
 
 // Around the policy of any scheme: datagrams pinned to a path take it, where the scheme is not
 // asked; with all others it deals as if this were not there.
-class FollowPins final : public SwitchPolicy {
+class FollowPins final : public AroundSwitchPolicy {
  public:
-  explicit FollowPins(std::unique_ptr<SwitchPolicy> scheme) : scheme_(std::move(scheme)) {}
-
-  uint32_t hooks() const override { return scheme_->hooks(); }
-  void Attach(SwitchView& view) override { scheme_->Attach(view); }
+  using AroundSwitchPolicy::AroundSwitchPolicy;
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
@@ -58,25 +53,8 @@ class FollowPins final : public SwitchPolicy {
       const auto uplink = OnItsPath(view, packet, candidates);
       if (uplink) return Decision::Forward(*uplink);
     }
-    return scheme_->OnPacket(view, packet, in_port, candidates);
+    return scheme().OnPacket(view, packet, in_port, candidates);
   }
-
-  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    scheme_->OnEnqueue(view, packet, port);
-  }
-  void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
-    scheme_->OnDropped(view, packet, port);
-  }
-  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
-    scheme_->OnTransmit(view, packet, port);
-  }
-  void OnTimer(SwitchView& view, uint32_t id) override { scheme_->OnTimer(view, id); }
-
-  size_t StateBytes() const override { return scheme_->StateBytes(); }
-  std::vector<Counter> Counters() const override { return scheme_->Counters(); }
-
- private:
-  const std::unique_ptr<SwitchPolicy> scheme_;
 };
 
 }  // namespace heddle

@@ -10,21 +10,41 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "core/packet.h"
 #include "fabric/controller.h"
 #include "fabric/host.h"    // The views that policies look through are inline here
 #include "fabric/switch.h"  // and here.
+#include "settings/diagnostics.h"
 #include "settings/fields.h"
 #include "settings/kinds.h"
 
 namespace heddle {
+
+// What a scheme may want to know of the fabric before it runs; as it is at the start.
+struct FabricShape {
+  int tiers = 2;
+  size_t leaves = 2;
+  size_t most_uplinks = 4;    // Of any switch.
+  Duration base_rtt = 16_us;  // The longest between hosts when idle, of a full packet and its ACK.
+  BitRate host_rate = 10_Gbps;     // Of the slowest link of a host,
+  BitRate fabric_rate = 10_Gbps;   // and of the slowest between switches.
+  Duration marking_delay = 78_us;  // Of the longest queue that is not marked; 0: none ever is.
+  bool is_lossless = false;        // Classes of data are paused, IEEE 802.1Qbb.
+};
 
 class LoadBalancer {
  public:
   virtual ~LoadBalancer() = default;
 
   virtual void Declare(Fields& fields) = 0;
+
+  // Before any policy is made. What of the settings follows from the fabric is worked out here; a
+  // scheme that cannot run on it says so to `diagnostics`, for the setting `path` or one within it,
+  // and what the user can do.
+  virtual void Prepare(const FabricShape& /*fabric*/, std::string_view /*path*/,
+                       Diagnostics& /*diagnostics*/) {}
 
   // The policy of one switch. All randomness comes from streams of `seed` and the switch's id.
   virtual std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const = 0;

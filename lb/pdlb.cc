@@ -279,7 +279,7 @@ class PdlbHost final : public HostPolicy {
     estimator.window.Clear();
     const int64_t paths = settings_.model_paths.value_or(
         static_cast<int64_t>(std::max<size_t>(view.PathsTo(estimator.dst).size(), 1)));
-    const int64_t best = BestFor(contrast, paths, settings_.model_rate.value_or(view.Rate()));
+    const int64_t best = BestFor(contrast, paths, settings_.model_rate.value_or(view.NicRate()));
     ++evaluations_;
     changes_ += best == estimator.granularity ? 0 : 1;
     estimator.granularity = best;

@@ -48,7 +48,69 @@ class Walker {
   std::map<SwitchId, Ids> known_;
 };
 
+// Walks every path from a leaf to a host, and back again.
+class MirrorCheck {
+ public:
+  MirrorCheck(const Routing& routing, HostId src, HostId dst)
+      : routing_(routing), src_(src), dst_(dst) {}
+
+  // The first switch that the way back would leave by another link than it came.
+  std::optional<SwitchId> WalkFrom(SwitchId s, uint32_t id) {
+    passed_.push_back(s);
+    std::optional<SwitchId> strayed;
+    if (s == routing_.LeafOf(dst_)) {
+      strayed = WalkBack(id);
+    } else {
+      for (const PortIndex port : routing_.TableOf(s).Towards(dst_)) {
+        if (strayed) break;
+        strayed = WalkFrom(routing_.SwitchAt(routing_.PortsOf(s)[port].peer),
+                           id + routing_.PathPart(s, port));
+      }
+    }
+    passed_.pop_back();
+    return strayed;
+  }
+
+ private:
+  std::optional<SwitchId> WalkBack(uint32_t id) const {
+    for (size_t i = passed_.size() - 1; i > 0; --i) {
+      if (!LeadsBack(passed_[i], passed_[i - 1], id)) return passed_[i];
+    }
+    return std::nullopt;
+  }
+
+  bool LeadsBack(SwitchId s, SwitchId to, uint32_t id) const {
+    const RoutingTable& table = routing_.TableOf(s);
+    const std::span<const PortIndex> ports = table.Towards(src_);
+    const auto leads = [&](PortIndex port) {
+      return routing_.SwitchAt(routing_.PortsOf(s)[port].peer) == to;
+    };
+    if (!table.uplinks.empty()) {
+      const PortIndex named = table.uplinks[id / table.path_divisor % table.uplinks.size()];
+      if (std::ranges::binary_search(ports, named)) return leads(named);
+    }
+    return std::ranges::all_of(ports, leads);  // The switch chooses, which makes no difference.
+  }
+
+  const Routing& routing_;
+  const HostId src_;
+  const HostId dst_;
+  std::vector<SwitchId> passed_;
+};
+
 }  // namespace
+
+std::string FindUnmirroredPath(const Routing& routing, const Graph& graph) {
+  for (const HostId src : routing.first_hosts()) {
+    for (const HostId dst : routing.first_hosts()) {
+      const auto strayed = MirrorCheck(routing, src, dst).WalkFrom(routing.LeafOf(src), 0);
+      if (!strayed) continue;
+      return graph.NameOf(src) + " to " + graph.NameOf(dst) + " cannot go back through " +
+             graph.switches[*strayed].name;
+    }
+  }
+  return "";
+}
 
 std::vector<uint16_t> PathIds(const Routing& routing, HostId src, HostId dst,
                               std::optional<SwitchId> via) {

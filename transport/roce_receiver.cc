@@ -125,8 +125,9 @@ void RoceReceiver::NoteCongestion(const Packet& data) {
     notify_ = true;
     return;
   }
-  if (host_->now() >= cnp_from_) return SendCnp(data.sent);
+  if (host_->now() >= cnp_from_) return SendCnp(data.sent, data.taken);
   marked_sent_ = data.sent;
+  marked_taken_ = data.taken;
   if (!cnps.trailing || marks_wait_) return;
   marks_wait_ = true;
   host_->SetTimer(cnp_from_, TimerKey(FlowTimer::kNotify, id()));
@@ -134,13 +135,14 @@ void RoceReceiver::NoteCongestion(const Packet& data) {
 
 // A CNP sent at the same instant, for a packet, has put the next one off.
 void RoceReceiver::OnTimer() {
-  if (marks_wait_ && host_->now() >= cnp_from_) SendCnp(marked_sent_);
+  if (marks_wait_ && host_->now() >= cnp_from_) SendCnp(marked_sent_, marked_taken_);
 }
 
-void RoceReceiver::SendCnp(Time echo) {
+void RoceReceiver::SendCnp(Time echo, uint16_t taken) {
   marks_wait_ = false;
   cnp_from_ = host_->now() + shared_->cnps.interval;
-  NewControl(PacketKind::kCnp, echo);
+  Packet& cnp = NewControl(PacketKind::kCnp, echo);
+  if (host_->Wants(HostPolicy::kSendAck)) host_->policy().OnSendCnp(host_->view(), taken, cnp);
   host_->SendControl();
 }
 

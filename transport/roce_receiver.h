@@ -48,22 +48,23 @@ class RoceReceiver {
   int64_t PayloadOf(uint32_t number) const;
 
   void NoteCongestion(const Packet& data);
-  void SendCnp(Time echo);
+  void SendCnp(Time echo, uint16_t taken);
   void Answer(const Packet& data, PacketKind kind);
   Packet& NewControl(PacketKind kind, Time echo);
 
   uint32_t next_ = 0;  // The packet expected.
   uint32_t packets_ = 0;
-  uint32_t tuple_hash_ = 0;  // Of what is sent back.
-  SegmentSet ahead_;         // Packets that came before the one expected, kept (IRN) or not.
-  int64_t bytes_ahead_ = 0;  // Kept.
-  int64_t unanswered_ = 0;   // In-order packets since the last ACK.
-  bool nacked_ = false;      // The expected packet has been asked for.
-  Time nack_again_;          // When it may be asked for again (nack: timer).
-  bool notify_ = false;      // The next ACK or NACK is a CNP too.
-  bool marks_wait_ = false;  // For cnp_from_ (trailing CNPs).
-  Time cnp_from_;            // When the next CNP may be sent.
-  Time marked_sent_;         // When the last marked packet was sent.
+  uint32_t tuple_hash_ = 0;    // Of what is sent back.
+  SegmentSet ahead_;           // Packets that came before the one expected, kept (IRN) or not.
+  int64_t bytes_ahead_ = 0;    // Kept.
+  int64_t unanswered_ = 0;     // In-order packets since the last ACK.
+  bool nacked_ = false;        // The expected packet has been asked for.
+  Time nack_again_;            // When it may be asked for again (nack: timer).
+  bool notify_ = false;        // The next ACK or NACK is a CNP too.
+  bool marks_wait_ = false;    // For cnp_from_ (trailing CNPs).
+  Time cnp_from_;              // When the next CNP may be sent.
+  Time marked_sent_;           // When the last marked packet was sent.
+  uint16_t marked_taken_ = 0;  // And the path that it took.
   std::unique_ptr<Telemetry> told_;  // By the last packet that arrived, if they carry telemetry.
   Host* host_ = nullptr;
   const RoceShared* shared_ = nullptr;

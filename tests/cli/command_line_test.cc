@@ -291,7 +291,7 @@ TEST_F(RunTest, SweepsIntoAFolderForEachPoint) {
   const CommandResult result = Run("sweep.yaml -o out");
   EXPECT_EQ(result.exit_code, 0);
   const auto files = ReadResults(folder_ / "out");
-  EXPECT_EQ(files.size(), 4u * 5u);
+  EXPECT_EQ(files.size(), 4u * 6u);
   EXPECT_TRUE(files.contains("lb=letflow.gap=50us,seed=2/flows.csv"));
   EXPECT_THAT(result.out, HasSubstr("\nlb=letflow.gap=50us,seed=1 "));
   // What is complete is not run again; what is not there, or of another experiment, is.
@@ -415,7 +415,7 @@ TEST_F(InterruptedRunTest, LeavesNoResultsIfKilledAndTheNextRunTidiesUp) {
   folder_.Write("small.yaml", kSmall);
   const CommandResult next = RunCommand(kHeddle + " run small.yaml -o out", folder_.path());
   EXPECT_EQ(next.exit_code, 0) << next.err;
-  EXPECT_EQ(ReadResults(folder_ / "out").size(), 5u);
+  EXPECT_EQ(ReadResults(folder_ / "out").size(), 6u);
   EXPECT_EQ(Entries(), 3u);
 }
 

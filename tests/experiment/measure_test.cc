@@ -119,10 +119,11 @@ TEST(RunToFolderTest, WritesEveryFile) {
   const RunOutcome outcome = RunTo(folder / "run", Yaml("[{kind: permutation, size: 2KB}]"));
   EXPECT_EQ(outcome.status, RunOutcome::Status::kDone);
   const auto files = ReadResults(folder / "run");
-  for (const char* name : {"flows.csv", "summary.csv", "reorder.csv", "links.csv", "run.yaml"}) {
+  for (const char* name :
+       {"flows.csv", "summary.csv", "reorder.csv", "links.csv", "lb.csv", "run.yaml"}) {
     EXPECT_TRUE(files.contains(name)) << name;
   }
-  EXPECT_EQ(files.size(), 5u);
+  EXPECT_EQ(files.size(), 6u);
 }
 
 TEST(RunToFolderTest, LeavesNothingIfItIsStopped) {

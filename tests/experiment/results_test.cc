@@ -56,6 +56,7 @@ TEST(ResultsTest, HaveTheSpecifiedColumns) {
   EXPECT_EQ(Header(files.links),
             "link_id,node,port,peer,tier,rate_bps,wire_bytes,payload_bytes,pkts,busy_ps,util,"
             "paused_ps,blocked_ps,pause_rx,resume_rx,pause_tx,resume_tx");
+  EXPECT_EQ(Header(files.lb), "node,policy,counter,value");
   EXPECT_EQ(Header(files.reorder),
             "scope,class,n_pkts,reordered,ratio,deg1,deg2,deg3plus,extent_p50,extent_p99,"
             "extent_max,late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious");
@@ -378,6 +379,48 @@ TEST(QueryTest, CompletesWhenTheLastPacketOfAnIncastArrives) {
   const FinishedRun run = RunExperiment(experiment);
   ASSERT_EQ(run.result.queries.size(), 1u);
   EXPECT_EQ(run.result.queries.front().completion_ps, std::vector<double>{249'310'400});
+}
+
+// The rows of lb.csv of one node, as counter=value.
+std::vector<std::string> LbRowsOf(const CsvTable& lb, const std::string& node) {
+  std::vector<std::string> rows;
+  for (size_t row = 0; row < lb.rows.size(); ++row) {
+    if (lb.At(row, "node") == node)
+      rows.push_back(lb.At(row, "counter") + "=" + lb.At(row, "value"));
+  }
+  return rows;
+}
+
+TEST(ResultsTest, LbHasTheStateAndTheCountersOfEachSwitch) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(Busy("{kind: letflow, slots: 10}")));
+  const CsvTable lb(run.files.lb);
+  int64_t flowlets = 0;
+  int64_t state = 0;
+  for (size_t row = 0; row < lb.rows.size(); ++row) {
+    EXPECT_EQ(lb.At(row, "policy"), "letflow");
+    EXPECT_EQ(lb.At(row, "node").substr(0, 4), lb.At(row, "node")[0] == 'l' ? "leaf" : "spin");
+    (lb.At(row, "counter") == "flowlets" ? flowlets : state) += lb.Integer(row, "value");
+  }
+  EXPECT_GT(LbRowsOf(lb, "leaf0").size(), 1u);
+  EXPECT_EQ(LbRowsOf(lb, "leaf0").front(), "state_bytes=160");
+  EXPECT_EQ(LbRowsOf(lb, "spine0"), (std::vector<std::string>{"state_bytes=160", "flowlets=0"}));
+  // summary.json has the sums.
+  EXPECT_EQ(state, run.result.policy_state_bytes);
+  ASSERT_FALSE(run.result.policy_counters.empty());
+  EXPECT_EQ(run.result.policy_counters.front(),
+            (std::pair<std::string, int64_t>{"flowlets", flowlets}));
+}
+
+TEST(ResultsTest, LbHasHostsOnlyIfTheyHaveCountedSomething) {
+  const auto rows_of_host = [](const std::string& size) {
+    const std::string yaml =
+        "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+        "workload: [{kind: permutation, size: " +
+        size + "}]\nlb: presto\n";
+    return LbRowsOf(CsvTable(RunExperiment(ExperimentFrom(yaml)).files.lb), "host1");
+  };
+  EXPECT_EQ(rows_of_host("10KB"), std::vector<std::string>());
+  EXPECT_EQ(rows_of_host("1MB").back(), "cells=15");  // 16 cells have 15 boundaries.
 }
 
 }  // namespace

@@ -111,6 +111,7 @@ FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan
   run.files.summary = SummaryCsv(Summarise(experiment, run.result));
   run.files.reorder = ReorderCsv(experiment, run.result);
   run.files.links = LinksCsv(experiment, run.result);
+  run.files.lb = LbCsv(experiment, run.result);
   run.files.udp = UdpCsv(run.result);
   run.files.resequencing = ResequencingCsv(run.result);
   return run;

@@ -44,6 +44,7 @@ struct RunFiles {
   std::string summary;
   std::string reorder;
   std::string links;
+  std::string lb;
   std::string udp;
   std::string resequencing;                                // Empty if there is none.
   std::map<std::string, std::string, std::less<>> series;  // By the name of the file.

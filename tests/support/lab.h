@@ -71,6 +71,7 @@ class Lab {
     std::vector<UdpSource> background = {};
     std::vector<LinkEvent> events = {};    // In the order of time; routes follow at once.
     std::vector<SwitchEvent> faults = {};  // Likewise.
+    AckPath ack_path = AckPath::kPolicy;
     int threads = 1;
     uint64_t seed = 1;
     NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;

@@ -114,11 +114,18 @@ void LbSwitch::MakePorts(const Shape& shape) {
     routes.ports.push_back(p);
   }
   engine_.Place(1);
-  routes.set_of_host = {1, 0};
+  routes.set_of_host.assign(shape.remote_leaves + 1, 0);
+  routes.set_of_host[0] = 1;
+  for (size_t host = 0; host <= shape.remote_leaves; ++host) {
+    leaf_of_host_.push_back(static_cast<uint16_t>(host));
+  }
   routes.sets = {{0, n}, {n, 1}};
   routes.uplinks = uplinks_;
   routes.path_divisor = shape.path_divisor;
   switch_.SetRoutes(std::move(routes));
+  switch_.SetLeaves({leaf_of_host_, leaf_of_host_.size()});
+  map_.ways = shape.ways;
+  switch_.SetMap(&map_);
   live_ = uplinks_;
 }
 
@@ -186,6 +193,7 @@ LbHost::LbHost(std::string_view settings, const PathTable& paths, HostId id, uin
   engine_.Connect(host_, nic.wire(), sink_, 1_us);
   engine_.Place(1);
   host_.SetPaths(&paths);
+  host_.SetLeaves({kLeafOfHost, 2});
   host_.Attach();
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,7 +39,8 @@ class LbSink final : public Node {
   Time Due() const override { return arrivals_.Next(); }
 };
 
-// A leaf whose ports 0 .. n-1 are uplinks towards host 1, and whose port n leads to host 0.
+// Leaf 0, whose ports 0 .. n-1 are uplinks towards hosts 1, 2, ..., on leaves 1, 2, ..., and whose
+// port n leads to host 0.
 class LbSwitch {
  public:
   struct Shape {
@@ -46,6 +48,9 @@ class LbSwitch {
     SwitchId id = 0;
     uint64_t seed = 1;
     uint32_t path_divisor = 1;
+    size_t remote_leaves = 1;
+    std::vector<Way> ways =
+        {};  // By uplink, to all remote leaves; empty: nothing is known of them.
   };
 
   explicit LbSwitch(std::string_view settings) : LbSwitch(settings, Shape{}) {}
@@ -67,6 +72,14 @@ class LbSwitch {
 
  private:
   class Prompter;
+  // Of the uplinks, as the shape says.
+  struct Map final : FabricMap {
+    std::vector<Way> ways;
+    std::optional<Way> WayTo(SwitchId, PortIndex port, uint16_t leaf) const override {
+      if (leaf == 0 || port >= ways.size()) return std::nullopt;
+      return ways[port];
+    }
+  };
 
   void MakePorts(const Shape& shape);
 
@@ -75,7 +88,9 @@ class LbSwitch {
   Switch switch_;
   SwitchView view_;
   LbSink sink_;
+  Map map_;
   std::vector<PortIndex> uplinks_;
+  std::vector<uint16_t> leaf_of_host_;
   std::vector<PortIndex> live_;  // Of the last decision.
   uint32_t version_ = 1;
 };
@@ -101,6 +116,8 @@ class LbHost {
   class Prompter;
 
   Prompter* prompter_;  // Owned by the host.
+  static constexpr uint16_t kLeafOfHost[] = {0, 1, 0, 1};
+
   Engine engine_;
   Host host_;
   HostView view_;

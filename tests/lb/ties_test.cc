@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of several equally good ports is taken.
+
+#include "lb/ties.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "tests/support/lb_statistics.h"
+
+namespace heddle {
+namespace {
+
+const std::array<PortIndex, 4> kPorts = {2, 3, 5, 7};
+
+std::vector<int64_t> Draw(const std::vector<int>& costs, PortIndex previous, int draws) {
+  Rng rng = Rng::Stream(1, "ties", 0);
+  std::vector<int64_t> counts(8, 0);
+  for (int i = 0; i < draws; ++i) {
+    ++counts[LeastOf(kPorts, previous, rng, [&](PortIndex port) { return costs[port]; })];
+  }
+  return counts;
+}
+
+TEST(LeastOfTest, TakesTheLeastWhateverWasBefore) {
+  EXPECT_EQ(Draw({0, 0, 5, 4, 0, 9, 0, 4}, 2, 1)[2], 0);
+  EXPECT_EQ(Draw({0, 0, 5, 4, 0, 3, 0, 4}, 7, 100)[5], 100);
+  EXPECT_EQ(Draw({0, 0, 1, 4, 0, 3, 0, 4}, kNoPort, 100)[2], 100);
+  EXPECT_EQ(Draw({0, 0, 4, 4, 0, 3, 0, 1}, 0, 100)[7], 100);
+}
+
+TEST(LeastOfTest, StaysIfThePreviousPortIsAmongThem) {
+  for (const PortIndex previous : {PortIndex{3}, PortIndex{5}, PortIndex{7}}) {
+    EXPECT_EQ(Draw({0, 0, 5, 4, 0, 4, 0, 4}, previous, 100)[previous], 100);
+  }
+}
+
+TEST(LeastOfTest, DrawsUniformlyAmongThem) {
+  const std::vector<int64_t> counts = Draw({0, 0, 5, 4, 0, 4, 0, 4}, 2, 30'000);
+  EXPECT_EQ(counts[2], 0);
+  EXPECT_LT(ChiSquare({counts[3], counts[5], counts[7]}, {1, 1, 1}), kChiSquare99[2]);
+  const std::vector<int64_t> all = Draw({0, 0, 4, 4, 0, 4, 0, 4}, kNoPort, 30'000);
+  EXPECT_LT(ChiSquare({all[2], all[3], all[5], all[7]}, {1, 1, 1, 1}), kChiSquare99[3]);
+}
+
+}  // namespace
+}  // namespace heddle
