@@ -19,6 +19,9 @@ class BuiltFabric final : public FabricMap {
       : routing_(routing), rule_(rule), packet_(sizes.DataPacket(sizes.mss)) {}
 
   std::optional<Way> WayTo(SwitchId from, PortIndex port, uint16_t leaf) const override;
+  Bytes BufferOf(SwitchId at, PortIndex port) const override {
+    return BufferOf(routing_.PortsOf(at)[port].out);
+  }
 
  private:
   const Adjacency::Port& Quickest(SwitchId from, HostId host) const;

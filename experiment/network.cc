@@ -71,7 +71,7 @@ Network::Network(const NetworkPlan& plan)
   for (const std::unique_ptr<Switch>& s : switches_) {
     s->SetRoutes(routing_.TableOf(s->id()));
     s->SetHosts(host_nodes_);
-    s->SetControlClass(classes.control);
+    s->SetClasses(classes.control, classes.data);
     s->SetMap(&map_);
     s->SetLeaves({leaf_of_host_, routing_.leaves()});
     s->Attach();

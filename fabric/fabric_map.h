@@ -27,6 +27,9 @@ class FabricMap {
   // The quickest way from `from` through its `port` to a leaf, numbered from 0 among the switches
   // that have hosts; nothing if none of the shortest ways begins there.
   virtual std::optional<Way> WayTo(SwitchId from, PortIndex port, uint16_t leaf) const = 0;
+
+  // What a port can hold; many if there is no limit.
+  virtual Bytes BufferOf(SwitchId at, PortIndex port) const = 0;
 };
 
 }  // namespace heddle

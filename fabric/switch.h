@@ -55,8 +55,11 @@ class Switch final : public Node {
   FifoPort& AddPort(const PortSettings& settings, bool faces_host);
   // After all ports: puts queues in front of them, which then have no limits of their own.
   void UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports);
-  // Of packets that its load balancer makes.
-  void SetControlClass(uint8_t cls) { control_class_ = cls; }
+  // Of packets that its load balancer makes: usually, and as if they were data.
+  void SetClasses(uint8_t control, uint8_t data) {
+    control_class_ = control;
+    data_class_ = data;
+  }
   void SetRoutes(RoutingTable routes);
   // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
@@ -102,6 +105,7 @@ class Switch final : public Node {
   void End(const Packet& packet, const Decision& decision);
   // `arrived`: it is the packet that is being handled, not one that the policy sends.
   void Forward(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
+  void SendOwn(const Packet& packet, uint8_t cls, PortIndex port);
   void ForwardAndTell(const Packet& packet, PortIndex port);
   void ForwardControl(const Packet& packet, const Telemetry* telemetry, PortIndex port);
   void NoteStarted(const QueuedPorts::Started& started);
@@ -133,6 +137,7 @@ class Switch final : public Node {
   uint32_t hooks_;
   bool plain_;  // FIFO ports, and a policy that is told of nothing: the fast way.
   uint8_t control_class_ = 0;
+  uint8_t data_class_ = 0;
   bool telemetry_ = false;  // Its ports tell data packets of themselves.
   std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};
@@ -180,6 +185,7 @@ inline Bytes SwitchView::WireBytes(const Packet& packet) const {
   return {self_.ports_[0].WireBytesOf(packet)};
 }
 inline size_t SwitchView::leaves() const { return self_.leaves_.leaves; }
+inline size_t SwitchView::hosts() const { return self_.leaves_.of_host.size(); }
 inline uint16_t SwitchView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
 inline bool SwitchView::IsAttached(HostId host) const {
   const Candidates candidates = self_.CandidatesTo(host);

@@ -76,8 +76,10 @@ class SwitchView {
   bool IsAttached(HostId host) const;
   Candidates CandidatesTo(HostId host) const;
 
-  // What is known beforehand of the way through `port` to a leaf. Slow: for Attach().
+  // What is known beforehand of the way through `port` to a leaf, and of what `port` can hold.
+  // Slow: for Attach().
   std::optional<Way> WayTo(PortIndex port, uint16_t leaf) const;
+  Bytes BufferOf(PortIndex port) const;
 
   // What a packet occupies of a wire.
   Bytes WireBytes(const Packet& packet) const;
@@ -85,6 +87,7 @@ class SwitchView {
   // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
   size_t leaves() const;
   uint16_t LeafOf(HostId host) const;
+  size_t hosts() const;  // In the whole fabric, numbered from 0.
 
   // The ports towards the core, in ascending order, and the one of them that a path id names here.
   // There are some: a leaf of a single-switch fabric has no choice to make.
@@ -93,6 +96,9 @@ class SwitchView {
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet, PortIndex port);
+
+  // The same in the class of data, behind what waits there.
+  void SendAsData(const Packet& packet, PortIndex port);
 
   // Sends a packet that was held. It goes on its way as if it had come now.
   void Release(const Packet& packet, PortIndex port);

@@ -24,9 +24,9 @@
 #include "lb/ecmp_hash.h"
 #include "lb/flb_header.h"
 #include "lb/flb_isolation.h"
-#include "lb/flb_queue.h"
 #include "lb/flow_table.h"
 #include "lb/load_balancer.h"
+#include "lb/queue_flows.h"
 #include "lb/ties.h"
 
 namespace heddle {
@@ -84,7 +84,7 @@ class Flb final : public SwitchPolicy {
     fit_.reserve(view.ports());
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(
-          std::make_unique<FlbQueue>(static_cast<size_t>(fixed_.settings.queue_flows)));
+          std::make_unique<QueueFlows>(static_cast<size_t>(fixed_.settings.queue_flows)));
       for (size_t leaf = 0; leaf < leaves_; ++leaf) {
         SetIdle(view, static_cast<PortIndex>(port), static_cast<uint16_t>(leaf));
       }
@@ -114,7 +114,7 @@ class Flb final : public SwitchPolicy {
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!isolation_ || !fixed_.settings.isolates || !IsData(packet)) return;
-    FlbQueue& queue = *queues_[port];
+    QueueFlows& queue = *queues_[port];
     queue.Leave(packet);
     if (queue.is_congested && view.Unsent(port).count < fixed_.release_below) {
       Release(view, queue, port);
@@ -214,7 +214,7 @@ class Flb final : public SwitchPolicy {
   PortIndex Place(const Packet& packet, uint16_t leaf, const Flow& flow, bool is_new, Time now,
                   std::span<const PortIndex> ports) {
     const size_t scope = ScopeOf(leaf);
-    if (FlbIsolation::Flow* its = isolation_->Find(FlbQueue::KeyOf(packet), now)) {
+    if (FlbIsolation::Flow* its = isolation_->Find(QueueFlows::KeyOf(packet), now)) {
       if (!std::ranges::binary_search(ports, its->port)) {
         its->port = isolation_->AnyOf(scope, ports, rng_);
       }
@@ -349,25 +349,25 @@ class Flb final : public SwitchPolicy {
   // --- Congestion: where the queue is ---
 
   void Enter(SwitchView& view, const Packet& packet, PortIndex port) {
-    FlbQueue& queue = *queues_[port];
+    QueueFlows& queue = *queues_[port];
     if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
-    FlbQueue::Flow& flow = queue.Enter(packet, view.now());
+    QueueFlows::Flow& flow = queue.Enter(packet, view.now());
     if (view.Unsent(port).count < fixed_.isolate_above) return;
     if (!queue.is_congested) return Begin(view, queue, port);
     const bool has_news =
         flow.told != queue.distinct() && view.now() - flow.told_at >= fixed_.base_rtt;
-    if (!flow.is_notified || has_news) Notify(view, queue, FlbQueue::KeyOf(packet), flow, port);
+    if (!flow.is_notified || has_news) Notify(view, queue, QueueFlows::KeyOf(packet), flow, port);
   }
 
-  void Begin(SwitchView& view, FlbQueue& queue, PortIndex port) {
+  void Begin(SwitchView& view, QueueFlows& queue, PortIndex port) {
     queue.is_congested = true;
     ++episodes_;
-    queue.ForEach([&](uint64_t key, FlbQueue::Flow& flow) {
+    queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
       if (flow.packets > 0) Notify(view, queue, key, flow, port);
     });
   }
 
-  void Notify(SwitchView& view, const FlbQueue& queue, uint64_t key, FlbQueue::Flow& flow,
+  void Notify(SwitchView& view, const QueueFlows& queue, uint64_t key, QueueFlows::Flow& flow,
               PortIndex port) {
     flow.is_notified = true;
     flow.told = queue.distinct();
@@ -375,8 +375,8 @@ class Flb final : public SwitchPolicy {
     Tell(view, key, flow, port, {FlbControl::kCongested, 0, flow.told, 0});
   }
 
-  void Release(SwitchView& view, FlbQueue& queue, PortIndex port) {
-    queue.ForEach([&](uint64_t key, const FlbQueue::Flow& flow) {
+  void Release(SwitchView& view, QueueFlows& queue, PortIndex port) {
+    queue.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
       if (flow.is_notified) Tell(view, key, flow, port, {FlbControl::kReleased, 0, 0, 0});
     });
     queue.EndEpisode();
@@ -384,14 +384,14 @@ class Flb final : public SwitchPolicy {
 
   // The leaf where the flow begins, which may be this one: then, of flows between its own hosts
   // there is nothing to isolate.
-  void Tell(SwitchView& view, uint64_t key, const FlbQueue::Flow& flow, PortIndex port,
+  void Tell(SwitchView& view, uint64_t key, const QueueFlows::Flow& flow, PortIndex port,
             const FlbControl& header) {
     ++cnms_sent_;
     Packet packet;
-    packet.flow = FlbQueue::FlowOf(key);
+    packet.flow = QueueFlows::FlowOf(key);
     packet.tuple_hash = flow.tuple_hash;
     packet.src = flow.dst;
-    packet.dst = FlbQueue::SourceOf(key);
+    packet.dst = QueueFlows::SourceOf(key);
     packet.SetScheme(header);
     if (!view.IsAttached(packet.dst)) return SendControl(view, packet, flow.path);
     if (!view.FacesHost(port)) OnControl(view, packet);
@@ -462,7 +462,7 @@ class Flb final : public SwitchPolicy {
   std::vector<News> news_;                           // By leaf, then path.
   int64_t waiting_news_ = 0;
   HostId own_host_ = 0;  // One of this leaf.
-  std::vector<std::unique_ptr<FlbQueue>> queues_;
+  std::vector<std::unique_ptr<QueueFlows>> queues_;
   bool is_armed_ = false;
   std::vector<PortIndex> free_;  // Scratch.
   std::vector<PortIndex> fit_;   // Scratch.

@@ -268,12 +268,12 @@ TEST_F(FlbStrictTest, OthersLeaveWhenTheyOvertakeNothing) {
   EXPECT_EQ(leaf_.Count("forced_evictions"), 0);
 }
 
-class FlbQueueingTest : public FlbLeafTest {
+class QueueFlowsingTest : public FlbLeafTest {
  protected:
-  FlbQueueingTest() : FlbLeafTest("{kind: flb, compare: queueing}") {}
+  QueueFlowsingTest() : FlbLeafTest("{kind: flb, compare: queueing}") {}
 };
 
-TEST_F(FlbQueueingTest, ComparedByQueueingALongPathLooksAsGoodAsAShortOne) {
+TEST_F(QueueFlowsingTest, ComparedByQueueingALongPathLooksAsGoodAsAShortOne) {
   Delays({20_us, 90_us, 20_us, 20_us});
   Delays({30_us, 90_us, 40_us, 40_us});
   EXPECT_EQ(Send(1, {}), 1);

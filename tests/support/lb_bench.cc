@@ -26,6 +26,12 @@ int64_t CountIn(const Counters& counters, std::string_view name) {
 
 Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps}; }
 
+// Instant by instant, so that what is sent arrives beyond the window.
+void RunUntil(Node& node, Time at) {
+  while (node.Due() < at) node.Run(InstantAt(node.Due()));
+  node.Run(InstantAt(at));
+}
+
 }  // namespace
 
 Chosen<LoadBalancer> BalancerFrom(std::string_view settings) {
@@ -132,7 +138,7 @@ void LbSwitch::MakePorts(const Shape& shape) {
 void LbSwitch::At(Time at, const Question& ask) {
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);
-  switch_.Run(InstantAt(at));
+  RunUntil(switch_, at);
 }
 
 Decision LbSwitch::Decide(const Packet& packet, Time at, std::span<const PortIndex> live) {
@@ -208,7 +214,7 @@ int64_t LbHost::Count(std::string_view counter) const {
 void LbHost::At(Time at, const Question& ask) {
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);
-  host_.Run(InstantAt(at));
+  RunUntil(host_, at);
 }
 
 HostFlow LbHost::Start(HostId dst, FlowId id, Time at) {

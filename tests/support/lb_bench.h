@@ -79,6 +79,7 @@ class LbSwitch {
       if (leaf == 0 || port >= ways.size()) return std::nullopt;
       return ways[port];
     }
+    Bytes BufferOf(SwitchId, PortIndex) const override { return 375_KB; }
   };
 
   void MakePorts(const Shape& shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flows have packets in one egress queue, and who has been told that they congest it: FLB's
-// detection of congestion (Hu et al., USENIX ATC 2025, section 3.2).
+// Which flows have packets in one egress queue, and which have been told that they congest it: for
+// schemes that treat such flows apart (FLB, TDLB).
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-class FlbQueue {
+class QueueFlows {
  public:
   struct Flow {
     uint32_t tuple_hash = 0;
@@ -25,7 +25,7 @@ class FlbQueue {
     Time told_at;              // and when.
   };
 
-  explicit FlbQueue(size_t flows) : flows_(flows) {}
+  explicit QueueFlows(size_t flows) : flows_(flows) {}
 
   static uint64_t KeyOf(const Packet& packet) { return uint64_t{packet.flow} << 16 | packet.src; }
   static FlowId FlowOf(uint64_t key) { return static_cast<FlowId>(key >> 16); }
