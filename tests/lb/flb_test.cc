@@ -291,8 +291,8 @@ struct Incast {
                  "500ns}, fabric_link: {rate: 40Gbps, delay: 500ns}}"),
              .transport = "{kind: rocev2, cc: none}",
              .balancer = balancer,
-             .port = "{buffer: unlimited, ecn_above: unlimited, pfc: {classes: [3], " + pfc +
-                     "}}"}) {
+             .port =
+                 "{buffer: unlimited, ecn_above: unlimited, pfc: {classes: [3], " + pfc + "}}"}) {
     for (int i = 0; i < senders; ++i) {
       lab.AddFlow(static_cast<HostId>(i), kHosts - 1, 100'000);
     }

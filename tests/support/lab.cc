@@ -179,6 +179,7 @@ Lab::Lab(Plan plan)
       background_(std::move(plan.background)),
       events_(std::move(plan.events)),
       faults_(std::move(plan.faults)) {
+  PrepareBalancer();
   auto switch_policy = plan.switch_policy;
   if (!switch_policy) {
     switch_policy = [this, seed = plan.seed](SwitchId id) {
@@ -210,6 +211,19 @@ Lab::Lab(Plan plan)
     logs.push_back(logs_.back().get());
   }
   network_->SetLogs(logs);
+}
+
+// With the fabric's shape, but for what follows from its links' rates and delays.
+void Lab::PrepareBalancer() {
+  const Routing routing(graph_);
+  FabricShape shape{.tiers = 1, .leaves = routing.leaves(), .most_uplinks = 0};
+  for (SwitchId s = 0; s < graph_.switches.size(); ++s) {
+    shape.tiers = std::max(shape.tiers, graph_.switches[s].tier + 1);
+    shape.most_uplinks = std::max(shape.most_uplinks, routing.TableOf(s).uplinks.size());
+  }
+  Diagnostics diagnostics;
+  balancer_.settings->Prepare(shape, "lb", diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
 }
 
 Lab::~Lab() = default;

@@ -118,6 +118,7 @@ class Lab {
   class Log;
   class Runner;
 
+  void PrepareBalancer();
   void CollectUnfinished();
   void CheckNotTooFast(const FlowRecord& record) const;
 
