@@ -115,6 +115,7 @@ FabricShape ShapeOf(const Experiment& experiment, const Routing& routing) {
       .fabric_rate = {},
       .marking_delay = MarkingDelay(rule, *experiment.settings.transport.settings, graph),
       .is_lossless = !rule.pfc.classes.empty()};
+  shape.limits_rates = experiment.settings.transport.settings->limits_rates();
   shape.pause_above = rule.pfc.xoff.value_or(shape.pause_above);
   shape.switch_memory = rule.memory.size.value_or(shape.switch_memory);
   BitRate slowest{std::numeric_limits<int64_t>::max()};

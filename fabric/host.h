@@ -241,6 +241,9 @@ inline std::span<const PathChoice> HostView::PathsTo(HostId dst) const {
 }
 inline size_t HostView::leaves() const { return self_.leaves_.leaves; }
 inline uint16_t HostView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
+inline void HostView::SetRateLimit(FlowId flow, BitRate limit) {
+  self_.transport_->SetRateLimit(flow, limit);
+}
 inline BitRate HostView::NicRate() const { return self_.nic_->rate(); }
 
 }  // namespace heddle

@@ -74,6 +74,9 @@ class HostView {
   // What the host's link carries, towards the network.
   BitRate NicRate() const;
 
+  // Holds a flow of this host to a rate, see Transport::SetRateLimit. Not while a packet is built.
+  void SetRateLimit(FlowId flow, BitRate limit);
+
   // Sends a packet made by the policy, ahead of data. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet);
 

@@ -93,6 +93,9 @@ class ExpiringTable {
     }
   }
 
+  // When the one that has been silent longest was touched; kNever if there is none.
+  Time oldest() const { return oldest_ == kNone ? kNever : entries_[oldest_].last; }
+
   size_t size() const { return entries_.size() - free_.size(); }
   int64_t evictions() const { return evictions_; }
   size_t memory_bytes() const {

@@ -17,11 +17,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/random.h"
 #include "lb/ecmp_hash.h"
+#include "lb/expiring_table.h"
 #include "lb/flb_header.h"
 #include "lb/flb_isolation.h"
 #include "lb/flow_table.h"
@@ -45,6 +47,7 @@ struct FlbSettings {
   Compare compare = Compare::kRaw;
   IsolationScope scope = IsolationScope::kUplink;
   bool isolates = true;
+  bool rate_control = false;
   int64_t queue_flows = 512;
   FlowTableSettings flows = {.age = 1_ms};
 };
@@ -97,6 +100,9 @@ class Flb final : public SwitchPolicy {
     const bool arrives = !view.FacesHost(in_port) && view.IsAttached(packet.dst);
     if (arrives && packet.kind == PacketKind::kControl) {
       OnControl(view, packet);
+      if (fixed_.settings.rate_control && IsNotice(packet)) {
+        return Decision::Forward(candidates.ports.front());
+      }
       return Decision::Consume();
     }
     if (arrives) ReadHeader(view, packet);
@@ -170,6 +176,9 @@ class Flb final : public SwitchPolicy {
     Time since;
   };
 
+  static bool IsNotice(const Packet& packet) {
+    return packet.Scheme<FlbControl>().kind != FlbControl::kDelay;
+  }
   static bool IsData(const Packet& packet) {
     return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
   }
@@ -395,6 +404,7 @@ class Flb final : public SwitchPolicy {
     packet.SetScheme(header);
     if (!view.IsAttached(packet.dst)) return SendControl(view, packet, flow.path);
     if (!view.FacesHost(port)) OnControl(view, packet);
+    if (fixed_.settings.rate_control) SendControl(view, packet, flow.path);
   }
 
   // Back over the path that a packet has taken, if it lives.
@@ -475,6 +485,63 @@ class Flb final : public SwitchPolicy {
   int64_t controls_sent_ = 0;
 };
 
+// FLB's minimal rate control (section 3.3): a flow that congests a queue pauses, and goes on at its
+// share of the link when the queue is short again. The paper does not say when it is free again:
+// when it has not been notified for as long as leaves remember flows.
+class FlbHost final : public HostPolicy {
+ public:
+  explicit FlbHost(const FlbSettings& settings)
+      : age_(settings.flows.age), flows_(static_cast<size_t>(settings.queue_flows)) {}
+
+  uint32_t hooks() const override { return 0; }
+
+  void OnControl(HostView& view, const Packet& packet) override {
+    const FlbControl control = packet.Scheme<FlbControl>();
+    const auto free = [&](uint64_t flow, const Limited&) { Free(view, flow); };
+    if (control.kind == FlbControl::kReleased && flows_.Find(packet.flow) == nullptr) return;
+    Limited& flow = flows_.Touch(packet.flow, view.now(), free).state;
+    if (control.kind == FlbControl::kCongested) {
+      flow.most = std::max({flow.most, control.flows, uint16_t{1}});
+      view.SetRateLimit(packet.flow, BitRate{0});
+      ++pauses_;
+    } else {
+      view.SetRateLimit(packet.flow, BitRate{view.NicRate().bps / flow.most});
+    }
+    Arm(view);
+  }
+
+  void OnTimer(HostView& view, uint32_t /*id*/) override {
+    is_armed_ = false;
+    flows_.ExpireBefore(view.now() - age_,
+                        [&](uint64_t flow, const Limited&) { Free(view, flow); });
+    Arm(view);
+  }
+
+  size_t StateBytes() const override { return flows_.memory_bytes(); }
+  std::vector<Counter> Counters() const override {
+    return {{"flow_pauses", pauses_}, {"limited_flows", static_cast<int64_t>(flows_.size())}};
+  }
+
+ private:
+  struct Limited {
+    uint16_t most = 0;  // The most flows that were in a queue with it.
+  };
+
+  static void Free(HostView& view, uint64_t flow) {
+    view.SetRateLimit(static_cast<FlowId>(flow), view.NicRate());
+  }
+  void Arm(HostView& view) {
+    if (is_armed_ || flows_.size() == 0) return;
+    is_armed_ = true;
+    view.SetTimer(flows_.oldest() + age_ + 1_ps, 0);
+  }
+
+  const Duration age_;
+  ExpiringTable<Limited> flows_;
+  bool is_armed_ = false;
+  int64_t pauses_ = 0;
+};
+
 class FlbBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
@@ -487,6 +554,10 @@ class FlbBalancer final : public LoadBalancer {
                   "least ever measured, as published, which hides that one is longer.");
     fields.Add("isolate", settings_.isolates,
                "Flows that congest a queue are isolated; false: only rerouting.");
+    fields.Add(
+        "rate_control", settings_.rate_control,
+        "FLB+RC: hosts pause flows that congest a queue, and send them at their share of the "
+        "link when it is short again, until 1ms (table_age) without another notice.");
     fields.AddOr("auto", "isolate_above", settings_.isolate_above, Above(Bytes{0}),
                  "K: the queue from which the flows in it are isolated. auto: what a host's link "
                  "carries in a base round trip, at most half of pfc.xoff (of 256KB if that follows "
@@ -506,6 +577,8 @@ class FlbBalancer final : public LoadBalancer {
     fields.Add("queue_flows", settings_.queue_flows, Between<int64_t>(1, 1 << 16),
                "Flows that a port keeps apart in its queue.");
     settings_.flows.Declare(fields);
+    fields.Require(settings_.isolates || !settings_.rate_control, "rate_control",
+                   "needs isolate: true, which notifies");
     fields.Require(!settings_.isolate_above || !settings_.isolate_share, "isolate_share",
                    "isolate_above is set already");
   }
@@ -516,9 +589,17 @@ class FlbBalancer final : public LoadBalancer {
     if (fabric.tiers > 2) {
       diagnostics.ErrorAt(path, "flb is for two tiers here; use conga or drill");
     }
+    if (settings_.rate_control && !fabric.limits_rates) {
+      diagnostics.ErrorAt(std::string(path) + ".rate_control",
+                          "needs flows that can be held to a rate; use transport: rocev2");
+    }
     if (fabric.most_uplinks > 255) {
       diagnostics.ErrorAt(path, "flb numbers paths in 8 bits; a leaf may have 255 uplinks");
     }
+  }
+
+  std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
+    return settings_.rate_control ? std::make_unique<FlbHost>(settings_) : nullptr;
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {

@@ -33,6 +33,7 @@ struct FabricShape {
   Duration marking_delay = 78_us;  // Of the longest queue that is not marked; 0: none ever is.
   bool is_lossless = false;        // Classes of data are paused, IEEE 802.1Qbb,
   Bytes pause_above{256'000};  // when an input holds more, if that is fixed; else a usual value.
+  bool limits_rates = true;    // The transport can hold flows to a rate.
   Bytes switch_memory{9'000'000};  // Of all ports together, if they share it.
 };
 

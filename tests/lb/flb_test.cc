@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "transport/roce_sender.h"
 
 namespace heddle {
 namespace {
@@ -268,12 +270,12 @@ TEST_F(FlbStrictTest, OthersLeaveWhenTheyOvertakeNothing) {
   EXPECT_EQ(leaf_.Count("forced_evictions"), 0);
 }
 
-class QueueFlowsingTest : public FlbLeafTest {
+class FlbQueueingTest : public FlbLeafTest {
  protected:
-  QueueFlowsingTest() : FlbLeafTest("{kind: flb, compare: queueing}") {}
+  FlbQueueingTest() : FlbLeafTest("{kind: flb, compare: queueing}") {}
 };
 
-TEST_F(QueueFlowsingTest, ComparedByQueueingALongPathLooksAsGoodAsAShortOne) {
+TEST_F(FlbQueueingTest, ComparedByQueueingALongPathLooksAsGoodAsAShortOne) {
   Delays({20_us, 90_us, 20_us, 20_us});
   Delays({30_us, 90_us, 40_us, 40_us});
   EXPECT_EQ(Send(1, {}), 1);
@@ -392,6 +394,69 @@ TEST(FlbNetworkTest, MeasuresDelaysOnDataAndBringsThemBack) {
     quick += record.receiver.paths_used;
   }
   EXPECT_GT(quick, 40);  // Some have moved.
+}
+
+// --- With rate control ---
+
+TEST(FlbRateControlTest, AFlowPausesThenHasItsShareThenIsFree) {
+  // One flow at 40 Gbps; a policy at its leaf tells its host what another leaf would.
+  class Teller final : public SwitchPolicy {
+   public:
+    Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+      return Decision::Forward(c.ports.front());
+    }
+    void Attach(SwitchView& view) override {
+      for (uint32_t i = 0; i < 3; ++i) view.SetTimer(Time{} + 50_us + 10_us * i, i);
+    }
+    void OnTimer(SwitchView& view, uint32_t id) override {
+      if (!view.IsAttached(0)) return;
+      Packet cnm;
+      cnm.kind = PacketKind::kControl;
+      cnm.bytes = 64;
+      cnm.flow = 0;
+      cnm.src = 1;
+      const bool last = id == 2;
+      const uint16_t flows = id == 0 ? 31 : 10;  // The most counts.
+      cnm.SetScheme(FlbControl{last ? FlbControl::kReleased : FlbControl::kCongested, 0, flows, 0});
+      view.SendControl(cnm, view.CandidatesTo(0).ports.front());
+    }
+    size_t StateBytes() const override { return 1; }
+  };
+  const Chosen<LoadBalancer> flb = BalancerFrom("{kind: flb, rate_control: true}");
+  Lab lab({.graph = Line(2, {40_Gbps, 1_us}),
+           .transport = "{kind: rocev2, cc: none}",
+           .switch_policy = [](SwitchId) { return std::make_unique<Teller>(); },
+           .host_policy = [&](HostId h) { return flb.settings->ForHost(h, 1); }});
+  lab.AddFlow(0, 1, 50'000'000);
+  std::vector<double> rates;
+  lab.SampleEvery(1_us, [&](Time) {
+    const RoceSender* sender = lab.QueuePair(0);
+    rates.push_back(sender == nullptr ? -1 : *sender->state().rate);
+  });
+  lab.Run(Time{} + 2_ms);
+  EXPECT_EQ(rates[49], 40e9);
+  for (size_t us = 53; us < 70; ++us) EXPECT_EQ(rates[us], 0) << us;
+  // The timer of recovery looks at the last notice: 71 us.
+  for (size_t us = 73; us < 1'070; ++us) ASSERT_NEAR(rates[us], 40e9 / 31, 1) << us;
+  EXPECT_EQ(rates[1'074], 40e9);
+}
+
+TEST(FlbRateControlTest, IncastPausesLessThanWithoutAndFinishes) {
+  const auto pauses = [](const std::string& balancer) {
+    Incast incast(balancer, 31);
+    incast.lab.Run(Time{} + 1_s);
+    EXPECT_TRUE(incast.lab.finished());
+    return incast.PausesOfAll();
+  };
+  EXPECT_LT(pauses("{kind: flb, isolate_above: 15KB, rate_control: true}"),
+            pauses("{kind: flb, isolate_above: 15KB}"));
+}
+
+TEST(FlbRateControlTest, NeedsATransportWithRates) {
+  EXPECT_THAT(ErrorsOf("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+                       "transport: dctcp\nlb: {kind: flb, rate_control: true}\n"
+                       "workload: [{kind: permutation, size: 1MB}]\n"),
+              testing::HasSubstr("use transport: rocev2"));
 }
 
 TEST(FlbNetworkTest, IsForTwoTiers) {
