@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/model_command.h"
 #include "settings/diagnostics.h"
 
 namespace heddle {
@@ -27,6 +28,18 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   command.add_option("--seed", arguments.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
+}
+
+// Whether `app` has the command `word`, or it is an option; says what was meant otherwise.
+bool NamesCommand(const CLI::App& app, std::string_view word) {
+  if (word.starts_with('-')) return true;
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (std::ranges::find(known, word) != known.end()) return true;
+  std::fprintf(stderr, "heddle: no %s is called \"%s\"%s\n",
+               app.get_name() == "model" ? "model" : "command", std::string(word).c_str(),
+               Suggestion(word, known).c_str());
+  return false;
 }
 
 int Main(int argc, char** argv) {
@@ -66,21 +79,15 @@ int Main(int argc, char** argv) {
   describe->add_option("name", name, "What heddle list names, or \"experiment\"")->required();
   describe->callback([&] { command = [&] { return DescribeName(name); }; });
 
+  AddModelCommand(app, command);
+
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
     return kExitBadInput;
   }
-  const std::string_view first = argv[1];
-  if (!first.starts_with('-')) {
-    std::vector<std::string> known;
-    for (const CLI::App* known_command : app.get_subcommands({})) {
-      known.push_back(known_command->get_name());
-    }
-    if (std::ranges::find(known, first) == known.end()) {
-      std::fprintf(stderr, "heddle: no command is called \"%s\"%s\n", argv[1],
-                   Suggestion(first, known).c_str());
-      return kExitBadInput;
-    }
+  if (!NamesCommand(app, argv[1])) return kExitBadInput;
+  if (argc > 2 && argv[1] == std::string_view("model")) {
+    if (!NamesCommand(*app.get_subcommand("model"), argv[2])) return kExitBadInput;
   }
   try {
     app.parse(argc, argv);

@@ -377,6 +377,9 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
                     .fabric_rate = {},
                     .marking_delay = MarkingDelay(rule, transport, graph),
                     .is_lossless = !rule.pfc.classes.empty()};
+  shape.limits_rates = transport.limits_rates();
+  shape.pause_above = rule.pfc.xoff.value_or(shape.pause_above);
+  shape.switch_memory = rule.memory.size.value_or(shape.switch_memory);
   for (size_t h = 0; h < graph.hosts; ++h) {
     const BitRate rate = routing.HostUplink(static_cast<HostId>(h)).rate;
     shape.host_rate = std::min(shape.host_rate, rate);

@@ -50,6 +50,7 @@ Network::Network(const NetworkPlan& plan)
     : plan_(plan),
       live_(*plan.graph),
       routing_(*plan.graph),
+      map_(routing_, *plan.port, plan.transport->sizes()),
       queue_plan_(*plan.graph, *plan.port, TrafficOf(*plan.transport, plan.background),
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
@@ -73,7 +74,8 @@ Network::Network(const NetworkPlan& plan)
   for (const std::unique_ptr<Switch>& s : switches_) {
     s->SetRoutes(routing_.TableOf(s->id()));
     s->SetHosts(host_nodes_);
-    s->SetControlClass(classes.control);
+    s->SetClasses(classes.control, classes.data);
+    s->SetMap(&map_);
     s->SetLeaves({leaf_of_host_, routing_.leaves()});
   }
   TellNextHops(routing_);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "experiment/built_fabric.h"
 #include "fabric/controller.h"
 #include "fabric/host.h"
 #include "fabric/switch.h"
@@ -157,6 +158,7 @@ class Network {
   const NetworkPlan plan_;
   Graph live_;  // The network as it is now.
   Routing routing_;
+  const BuiltFabric map_;
   QueuePlan queue_plan_;
   const bool is_queued_;  // FIFO ports are not exact, or not wanted.
   std::unique_ptr<PathTable> paths_;

@@ -279,10 +279,6 @@ void Host::SendForPolicy(const Packet& packet, uint8_t priority) {
   slot = packet;
   slot.priority = priority;
   SendControl();
-  }
-  ControlSlot() = packet;
-  nic_->Slot().priority = priority;
-  SendControl();
 }
 
 void Host::OnLetter(const Letter& letter) {

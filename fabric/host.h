@@ -297,5 +297,8 @@ inline size_t HostView::leaves() const { return self_.leaves_.leaves; }
 inline size_t HostView::hosts() const { return self_.leaves_.of_host.size(); }
 inline uint16_t HostView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
 inline BitRate HostView::NicRate() const { return self_.nics_[0].port.rate(); }
+inline void HostView::SetRateLimit(FlowId flow, BitRate limit) {
+  self_.transport_->SetRateLimit(flow, limit);
+}
 
 }  // namespace heddle

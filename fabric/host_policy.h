@@ -76,6 +76,9 @@ class HostView {
   // What the host's link carries, towards the network.
   BitRate NicRate() const;
 
+  // Holds a flow of this host to a rate, see Transport::SetRateLimit. Not while a packet is built.
+  void SetRateLimit(FlowId flow, BitRate limit);
+
   // Sends a packet made by the policy, ahead of data. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet);
 
@@ -131,6 +134,8 @@ class HostPolicy {
   // A data packet has arrived here, before the transport sees it.
   virtual void OnData(HostView& /*view*/, const Packet& /*data*/) {}
 
+  // Every ACK that arrives while the flow is being sent, also one that tells the transport nothing
+  // because a later ACK has overtaken it.
   virtual void OnAck(HostView& /*view*/, HostFlow& /*flow*/, const Packet& /*ack*/,
                      const AckNews& /*news*/) {}
   virtual void OnLoss(HostView& /*view*/, HostFlow& /*flow*/, LossSign /*sign*/) {}

@@ -5,9 +5,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/random.h"
+#include "core/units.h"
 #include "fabric/fifo_port.h"
 
 namespace heddle {
@@ -28,5 +30,14 @@ struct Marking {
     return rng.Uniform() < at_all * share;
   }
 };
+
+// DCTCP's K (SIGCOMM 2010, section 3.4, gives 20 packets at 1 Gbps and 65 at 10 Gbps): 30 KB up to
+// 1 Gbps, 97.5 KB at 10 Gbps, linear in between, then 30 KB per 10 Gbps where that is more.
+inline Bytes DefaultMarkingThreshold(BitRate rate) {
+  const double gbps = static_cast<double>(rate.bps) * 1e-9;
+  if (gbps <= 1) return 30'000_B;
+  if (gbps < 10) return {30'000 + static_cast<int64_t>((gbps - 1) / 9 * 67'500)};
+  return {std::max<int64_t>(97'500, static_cast<int64_t>(3'000 * gbps))};
+}
 
 }  // namespace heddle

@@ -258,18 +258,34 @@ size_t Switch::memory_bytes() const {
   return bytes + routes_.set_of_host.capacity() * sizeof(uint16_t);
 }
 
-void SwitchView::SendControl(const Packet& packet, PortIndex port) {
+void Switch::SendOwn(const Packet& packet, uint8_t cls, PortIndex port) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
-  ++self_.control_sent_;
+  ++control_sent_;
   Packet sent = packet;
-  sent.priority = self_.control_class_;
-  self_.Forward(sent, port, port, /*arrived=*/false);
+  sent.priority = cls;
+  Forward(sent, port, port, /*arrived=*/false);
+}
+
+void SwitchView::SendControl(const Packet& packet, PortIndex port) {
+  self_.SendOwn(packet, self_.control_class_, port);
+}
+
+void SwitchView::SendAsData(const Packet& packet, PortIndex port) {
+  self_.SendOwn(packet, self_.data_class_, port);
 }
 
 void SwitchView::Release(const Packet& packet, PortIndex port) {
   HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
   --self_.held_;
   self_.Forward(packet, port, port, /*arrived=*/false);
+}
+
+std::optional<Way> SwitchView::WayTo(PortIndex port, uint16_t leaf) const {
+  return self_.map_ == nullptr ? std::nullopt : self_.map_->WayTo(self_.id_, port, leaf);
+}
+
+Bytes SwitchView::BufferOf(PortIndex port) const {
+  return self_.map_ == nullptr ? Bytes{kUnlimited} : self_.map_->BufferOf(self_.id_, port);
 }
 
 void SwitchView::SetTimer(Time at, uint32_t id) { self_.timers_.Set(at, id); }

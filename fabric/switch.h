@@ -62,13 +62,17 @@ class Switch final : public Node {
   FifoPort& AddPort(const PortSettings& settings, bool faces_host);
   // After all ports: puts queues in front of them, which then have no limits of their own.
   void UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports);
-  // Of packets that its load balancer makes.
-  void SetControlClass(uint8_t cls) { control_class_ = cls; }
+  // Of packets that its load balancer makes: usually, and as if they were data.
+  void SetClasses(uint8_t control, uint8_t data) {
+    control_class_ = control;
+    data_class_ = data;
+  }
   void SetRoutes(RoutingTable routes);
   bool WantsNextHops() const { return (hooks_ & SwitchPolicy::kNextHops) != 0; }
   void SetNextHops(NextHopTable next_hops) { next_hops_ = std::move(next_hops); }
   // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
+  void SetMap(const FabricMap* map) { map_ = map; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
   // After ports and routes: lets the policy prepare.
   void Attach();
@@ -111,6 +115,7 @@ class Switch final : public Node {
   void End(const Packet& packet, const Decision& decision);
   // `arrived`: it is the packet that is being handled, not one that the policy sends.
   void Forward(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
+  void SendOwn(const Packet& packet, uint8_t cls, PortIndex port);
   void ForwardAndTell(const Packet& packet, PortIndex port);
   void ForwardControl(const QueuedPorts::Offer& offer);
   void NoteStarted(const QueuedPorts::Started& started);
@@ -145,6 +150,7 @@ class Switch final : public Node {
   bool plain_;  // FIFO ports, and a policy that is told of no packet's fate: the fast way.
   bool may_pass_ = false;  // Queued ports, and nobody looks at what lies in their queues.
   uint8_t control_class_ = 0;
+  uint8_t data_class_ = 0;
   bool telemetry_ = false;  // Its ports tell data packets of themselves.
   std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};
@@ -154,6 +160,7 @@ class Switch final : public Node {
   const int tier_;
   std::vector<bool> faces_host_;
   std::span<Node* const> hosts_;
+  const FabricMap* map_ = nullptr;
   LeafMap leaves_;
   int64_t discards_[kDropReasons] = {};
   int64_t consumed_ = 0;
@@ -194,6 +201,7 @@ inline PortIndex SwitchView::UplinkOf(uint16_t path) const {
   return routes.uplinks[path / routes.path_divisor % routes.uplinks.size()];
 }
 inline size_t SwitchView::leaves() const { return self_.leaves_.leaves; }
+inline size_t SwitchView::hosts() const { return self_.leaves_.of_host.size(); }
 inline uint16_t SwitchView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
 inline std::span<const NextHop> SwitchView::NextHopsTo(HostId host) const {
   return self_.next_hops_.sets[self_.next_hops_.set_of_leaf[LeafOf(host)]];

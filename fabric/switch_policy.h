@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
+#include "fabric/fabric_map.h"
 #include "fabric/shared_memory.h"
 
 namespace heddle {
@@ -92,9 +94,15 @@ class SwitchView {
   bool IsAttached(HostId host) const;
   Candidates CandidatesTo(HostId host) const;
 
+  // What is known beforehand of the way through `port` to a leaf, and of what `port` can hold.
+  // Slow: for Attach().
+  std::optional<Way> WayTo(PortIndex port, uint16_t leaf) const;
+  Bytes BufferOf(PortIndex port) const;
+
   // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
   size_t leaves() const;
   uint16_t LeafOf(HostId host) const;
+  size_t hosts() const;  // In the whole fabric, numbered from 0.
 
   // The ports towards the core, in ascending order, and the one of them that a path id names here.
   // There are some: a leaf of a single-switch fabric has no choice to make.
@@ -107,6 +115,9 @@ class SwitchView {
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet, PortIndex port);
+
+  // The same in the class of data, behind what waits there.
+  void SendAsData(const Packet& packet, PortIndex port);
 
   // Sends a packet that was held. It goes on its way as if it had come now.
   void Release(const Packet& packet, PortIndex port);

@@ -77,6 +77,10 @@ class Transport : public Endpoint {
   virtual void OnDropNotice(const DropNotice& notice) = 0;
   virtual void OnFlowEnded(const FlowEnded& ended) = 0;
 
+  // The load balancer asks that a flow sent from here be no faster than this; 0: not at all; the
+  // line's rate: no more than that. A transport that has no rates does nothing.
+  virtual void SetRateLimit(FlowId /*flow*/, BitRate /*limit*/) {}
+
   // Between windows: of a flow that has started and not ended, nothing of others.
   virtual std::optional<FlowState> StateOf(FlowId /*flow*/) const { return std::nullopt; }
 

@@ -31,7 +31,10 @@ struct FabricShape {
   BitRate host_rate = 10_Gbps;     // Of the slowest link of a host,
   BitRate fabric_rate = 10_Gbps;   // and of the slowest between switches.
   Duration marking_delay = 78_us;  // Of the longest queue that is not marked; 0: none ever is.
-  bool is_lossless = false;        // Classes of data are paused, IEEE 802.1Qbb.
+  bool is_lossless = false;        // Classes of data are paused, IEEE 802.1Qbb,
+  Bytes pause_above{256'000};  // when an input holds more, if that is fixed; else a usual value.
+  bool limits_rates = true;    // The transport can hold flows to a rate.
+  Bytes switch_memory{9'000'000};  // Of all ports together, if they share it.
 };
 
 class LoadBalancer {

@@ -87,13 +87,6 @@ void PortRule::Declare(Fields& fields) {
                  "ecn_above", "counts in another unit than buffer; use bytes or packets for both");
 }
 
-Bytes DefaultMarkingThreshold(BitRate rate) {
-  const double gbps = static_cast<double>(rate.bps) * 1e-9;
-  if (gbps <= 1) return 30'000_B;
-  if (gbps < 10) return {30'000 + static_cast<int64_t>((gbps - 1) / 9 * 67'500)};
-  return {std::max<int64_t>(97'500, static_cast<int64_t>(3'000 * gbps))};
-}
-
 Marking PortRule::MarkingAt(const Channel& channel, bool wants_red) const {
   const PortSettings port = SwitchPort(channel, Bytes{0});
   if (marking == Mark::kStep || (marking == Mark::kAuto && !wants_red)) {

@@ -62,8 +62,4 @@ struct PortRule {
   static PortSettings Nic(const Channel& channel, Bytes wire_overhead);
 };
 
-// DCTCP's K (SIGCOMM 2010, section 3.4, gives 20 packets at 1 Gbps and 65 at 10 Gbps): 30 KB up to
-// 1 Gbps, 97.5 KB at 10 Gbps, linear in between, then 30 KB per 10 Gbps where that is more.
-Bytes DefaultMarkingThreshold(BitRate rate);
-
 }  // namespace heddle

@@ -162,6 +162,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
   const Sender* FindSender(FlowId flow) const { return senders_.Find(flow); }
 
  protected:
+  Sender* FindSender(FlowId flow) { return senders_.Find(flow); }
+
   Sender& Start(const FlowSpec& spec) {
     const uint32_t slot = senders_.Take(spec.id);
     senders_.slots[slot].Start(spec, slot, host_, shared_);

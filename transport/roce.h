@@ -16,6 +16,10 @@ class Roce final : public Endpoints<RoceSender, RoceReceiver, RoceShared> {
   using Endpoints::Endpoints;
 
   void OnPacket(const Packet& packet) override;
+  void SetRateLimit(FlowId flow, BitRate limit) override {
+    RoceSender* sender = Endpoints::FindSender(flow);
+    if (sender != nullptr && !sender->done()) sender->SetLimit(limit);
+  }
   int64_t cnps() const override { return cnps_; }
 
  private:

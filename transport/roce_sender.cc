@@ -35,6 +35,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   next_avail_ = host.now();
   rate_ = RateState();
   rate_.line = rate_.rate = static_cast<double>(host.LineRate(flow_.dst, flow_.tuple_hash).bps);
+  limit_ = rate_.line;
   const int64_t wire = shared.sizes.DataPacket(shared.sizes.mss) + shared.sizes.wire_overhead;
   rate_.packet_bits = static_cast<double>(wire * 8);
   paced_rate_ = rate_.line;
@@ -140,12 +141,13 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
 void RoceSender::Pace(int64_t wire_bytes) {
   paced_from_ = host_->now();
   paced_bits_ = static_cast<double>(wire_bytes * 8);
-  paced_rate_ = rate_.rate;
+  paced_rate_ = Rate();
   next_avail_ = paced_from_ + Gap();
 }
 
 Duration RoceSender::Gap() const {
   if (paced_rate_ >= rate_.line) return Duration{0};
+  if (paced_rate_ <= 0) return {kNever.ps};
   const double ps =
       std::ceil(paced_bits_ * static_cast<double>(kPicosecondsPerSecond) / paced_rate_);
   return {ps < static_cast<double>(kNever.ps) ? static_cast<int64_t>(ps) : kNever.ps};
@@ -262,10 +264,22 @@ void RoceSender::FollowControl() {
   if (rate_.deadline != control_timer_.deadline) {
     Set(control_timer_, FlowTimer::kRate, rate_.deadline);
   }
-  if (settings.retime_on_rate_change && rate_.rate != paced_rate_ && next_avail_ > host_->now()) {
-    paced_rate_ = rate_.rate;
-    next_avail_ = std::max(host_->now(), paced_from_ + Gap());
+  if (settings.retime_on_rate_change && Rate() != paced_rate_ && next_avail_ > host_->now()) {
+    Retime();
   }
+}
+
+// The packet that may be sent next is not as far from the last as it was thought to be.
+void RoceSender::Retime() {
+  paced_rate_ = Rate();
+  next_avail_ = std::max(host_->now(), paced_from_ + Gap());
+}
+
+// A pause begins and ends at once.
+void RoceSender::SetLimit(BitRate limit) {
+  limit_ = static_cast<double>(limit.bps);
+  Retime();
+  GetReady();
 }
 
 void RoceSender::RestartTimer() {
@@ -307,7 +321,7 @@ FlowState RoceSender::state() const {
   const int64_t mss = shared_->sizes.mss;
   const int64_t acked = std::min(una_ * mss, spec_.size);
   FlowState state{.cwnd = std::nullopt,
-                  .rate = std::min(rate_.rate, rate_.line),
+                  .rate = std::min(Rate(), rate_.line),
                   .alpha = std::nullopt,
                   .in_flight = std::min(end_ * mss, spec_.size) - acked,
                   .acked = acked};

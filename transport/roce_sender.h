@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,9 @@ class RoceSender {
 
   void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
 
+  // No faster from now on, whatever the congestion control says; 0: not at all.
+  void SetLimit(BitRate limit);
+
   // The counters, with the cases decided whose drops are all known.
   const SenderRecord& Settle(Time known);
 
@@ -84,6 +88,8 @@ class RoceSender {
   void Build(uint32_t number, Packet& packet);
   void Pace(int64_t wire_bytes);
   Duration Gap() const;
+  double Rate() const { return std::min(rate_.rate, limit_); }
+  void Retime();
 
   int64_t Advance(uint32_t una);
   void TakeCnp();
@@ -117,6 +123,7 @@ class RoceSender {
   Time paced_from_;        // When the last one left,
   double paced_bits_ = 0;  // and how long it was.
   double paced_rate_ = 0;
+  double limit_ = 0;  // Set from outside; the line's rate: none.
   RateState rate_;
   LazyTimer rto_;
   LazyTimer pace_;

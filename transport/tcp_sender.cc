@@ -215,6 +215,8 @@ void TcpSender::OnAck(const Packet& ack) {
   } else if (ack.seq == board_.first() && board_.outstanding() > 0 &&
              (newly_sacked > 0 || !IsSack())) {
     OnDuplicateAck(ack, newly_sacked);
+  } else {
+    TellPolicy(ack, 0, newly_sacked, Duration{0});  // Overtaken by a later ACK.
   }
   if (extra_) LearnFrom(ack);
   Repair(newly_sacked, board_.first() + board_.sacked() - delivered_before);

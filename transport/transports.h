@@ -64,6 +64,9 @@ class TransportModel {
   // Whether switches are to tell its data packets of the ports on their way.
   virtual bool wants_telemetry() const { return false; }
 
+  // Whether a load balancer can hold its flows to a rate.
+  virtual bool limits_rates() const { return false; }
+
   virtual bool needs_bandwidth_delay() const { return false; }
 
   // `close_delay`: from the end of a flow's sender to the end of its receiver. `bandwidth_delay`

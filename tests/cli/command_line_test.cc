@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "tests/support/command.h"
 
@@ -51,7 +53,8 @@ TEST(CommandLineTest, WithoutACommandHelpsOnStderr) {
 }
 
 TEST(CommandLineTest, HelpsOnStdoutWhenAsked) {
-  for (const std::string command : {"", "run ", "check ", "list ", "describe "}) {
+  for (const std::string command :
+       {"", "run ", "check ", "list ", "describe ", "model ", "model pdlb ", "model tr "}) {
     const CommandResult result = Heddle(command + "--help");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, HasSubstr("Usage: heddle " + command));
@@ -125,6 +128,53 @@ TEST(DescribeTest, SuggestsTheNearestName) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("nothing is called \"lteflow\"; did you mean \"letflow\"?"));
+}
+
+// --- heddle model ---
+
+size_t LinesOf(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count(text, '\n'));
+}
+
+TEST(ModelTest, PrintsTheCurveOfPdlbAsCsv) {
+  const CommandResult result = Heddle("model pdlb --slow 2 --ratio 3");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(LinesOf(result.out), 1u + 44u);
+  EXPECT_THAT(result.out, AllOf(StartsWith("granularity,mean_window,mean_cells,fct_ms,best\n1,"),
+                                ContainsRegex("\n27,28.06[0-9]+,1.41[0-9]+,144.09[0-9]+,1\n"),
+                                ContainsRegex("\n28,[0-9.]+,[0-9.]+,163.72[0-9]+,0\n")));
+  EXPECT_THAT(Heddle("model pdlb --form literal").out, ContainsRegex("\n34,.*,33.93[0-9]*,1\n"));
+  EXPECT_THAT(Heddle("model pdlb --rate 10Gbps --queue 65 --slow 1").out,
+              ContainsRegex("\n44,.*,26.33[0-9]*,1\n"));
+  // Ten flows on eight paths get 0.8 of each.
+  EXPECT_EQ(Heddle("model pdlb --slow 0 --flows 8").out, Heddle("model pdlb --slow 0").out);
+  EXPECT_NE(Heddle("model pdlb --slow 0 --flows 10").out, Heddle("model pdlb --slow 0").out);
+}
+
+TEST(ModelTest, PrintsTheCurvesOfTrAsCsv) {
+  const CommandResult result =
+      Heddle("model tr --sizes 100KB,350KB --ratios 1.5,3.5 --flows 10,20");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(LinesOf(result.out), 1u + 8u);
+  EXPECT_THAT(result.out, AllOf(StartsWith("flows,size_bytes,ratio,p_fr,window,round_us,f_rps_ms,"),
+                                HasSubstr("\n20,350000,3.5,1.000000,62.5000,2200.0000,11.264000,"
+                                          "10.069333,7.552000\n")));
+}
+
+TEST(ModelTest, RefusesWhatMakesNoSense) {
+  for (const auto& [wrong, message] : {std::pair{"", "subcommand"},
+                                       {"prlb", "did you mean \"pdlb\"?"},
+                                       {"pdlb --delay 100", "no unit"},
+                                       {"pdlb --slow 9", "9 slow paths of 8"},
+                                       {"pdlb --form x", "corrected"},
+                                       {"pdlb --paths 0", "out of range"},
+                                       {"tr --good 0 --bad 0", "no path"},
+                                       {"tr --sizes 1KB,x", "--sizes"}}) {
+    const CommandResult result = Heddle(std::string("model ") + wrong);
+    EXPECT_EQ(result.exit_code, 2) << wrong;
+    EXPECT_EQ(result.out, "") << wrong;
+    EXPECT_THAT(result.err, HasSubstr(message)) << wrong;
+  }
 }
 
 TEST(CheckTest, SaysWhatWouldBeSimulated) {

@@ -130,16 +130,20 @@ TEST_P(EveryPolicyInNetworksTest, KeepsStateThatDoesNotGrowWithTheFlows) {
 
 // --- A flow alone on an idle symmetric fabric has no reason to be slower than on a fixed path ---
 
-// Without what the scheme's own packets took of the host's link.
-int64_t AloneFct(const Fabric& fabric, const std::string& lb) {
+struct Alone {
+  int64_t fct_ps;
+  int64_t probes = 0;
+};
+
+Alone RunAlone(const Fabric& fabric, const std::string& lb) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
       Yaml(fabric, kDctcp, lb,
            "workload: [{kind: incast, fan_in: 1, bytes_each: 999KB, queries: 1, period: 1ms}]\n")));
-  int64_t probes = 0;
+  Alone alone{run.result.samples.at(0).fct_ps};
   for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == "probes") probes = value;
+    if (name == "probes") alone.probes = value;
   }
-  return run.result.samples.at(0).fct_ps - probes * SerializationDelay(Bytes{64 + 38}, 10_Gbps).ps;
+  return alone;
 }
 
 class EveryPolicyAloneTest : public testing::TestWithParam<std::string> {};
@@ -149,7 +153,11 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPolicyAloneTest, testing::ValuesIn(LoadBalanc
 TEST_P(EveryPolicyAloneTest, ALoneFlowIsNoSlowerThanUnderEcmp) {
   for (const Fabric& fabric : {kLeafSpine, kFatTree}) {
     if (!ErrorsOf(Yaml(fabric, kDctcp, GetParam(), kFlows)).empty()) continue;
-    EXPECT_LE(AloneFct(fabric, GetParam()), AloneFct(fabric, "ecmp")) << fabric.name;
+    const Alone alone = RunAlone(fabric, GetParam());
+    const double fct = static_cast<double>(alone.fct_ps);
+    // What a scheme sends of its own takes its time.
+    const double tolerance = alone.probes > 0 ? 1.02 : 1;
+    EXPECT_LE(fct, tolerance * static_cast<double>(RunAlone(fabric, "ecmp").fct_ps)) << fabric.name;
   }
 }
 

@@ -26,6 +26,12 @@ int64_t CountIn(const Counters& counters, std::string_view name) {
 
 Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps}; }
 
+// Instant by instant, so that what is sent arrives beyond the window.
+void RunUntil(Node& node, Time at) {
+  while (node.Due() < at) node.Run(InstantAt(node.Due()));
+  node.Run(InstantAt(at));
+}
+
 }  // namespace
 
 Chosen<LoadBalancer> BalancerFrom(std::string_view settings) {
@@ -129,6 +135,8 @@ void LbSwitch::MakePorts(const Shape& shape) {
   routes.path_divisor = shape.path_divisor;
   switch_.SetRoutes(std::move(routes));
   switch_.SetLeaves({leaf_of_host_, leaf_of_host_.size()});
+  map_.ways = shape.ways;
+  switch_.SetMap(&map_);
   live_ = uplinks_;
   TellNextHops();
 }
@@ -154,7 +162,7 @@ void LbSwitch::At(Time at, const Question& ask) {
   while (switch_.Due() < at) switch_.Run(InstantAt(switch_.Due()));
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);
-  switch_.Run(InstantAt(at));
+  RunUntil(switch_, at);
 }
 
 Decision LbSwitch::Decide(const Packet& packet, Time at, std::span<const PortIndex> live) {
@@ -232,7 +240,7 @@ void LbHost::At(Time at, const Question& ask) {
   while (host_.Due() < at) host_.Run(InstantAt(host_.Due()));
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);
-  host_.Run(InstantAt(at));
+  RunUntil(host_, at);
 }
 
 HostFlow LbHost::Start(HostId dst, FlowId id, Time at) {

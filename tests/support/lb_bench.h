@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ class LbSwitch {
     size_t remote_leaves = 1;
     // Of the uplinks, by remote leaf; those not given have the capacity of the uplink.
     std::vector<std::vector<NextHop>> next_hops = {};
+    std::vector<Way> ways =
+        {};  // By uplink, to all remote leaves; empty: nothing is known of them.
   };
 
   explicit LbSwitch(std::string_view settings) : LbSwitch(settings, Shape{}) {}
@@ -71,6 +74,15 @@ class LbSwitch {
 
  private:
   class Prompter;
+  // Of the uplinks, as the shape says.
+  struct Map final : FabricMap {
+    std::vector<Way> ways;
+    std::optional<Way> WayTo(SwitchId, PortIndex port, uint16_t leaf) const override {
+      if (leaf == 0 || port >= ways.size()) return std::nullopt;
+      return ways[port];
+    }
+    Bytes BufferOf(SwitchId, PortIndex) const override { return 375_KB; }
+  };
 
   void MakePorts(const Shape& shape);
   void TellNextHops();
@@ -81,6 +93,7 @@ class LbSwitch {
   Switch switch_;
   SwitchView view_;
   LbSink sink_;
+  Map map_;
   std::vector<PortIndex> uplinks_;
   std::vector<uint16_t> leaf_of_host_;
   std::vector<PortIndex> live_;  // Of the last decision.
@@ -108,7 +121,7 @@ class LbHost {
   class Prompter;
 
   Prompter* prompter_;  // Owned by the host.
-  static constexpr uint16_t kLeafOfHost[] = {0, 1, 0};
+  static constexpr uint16_t kLeafOfHost[] = {0, 1, 0, 1};
 
   Engine engine_;
   Host host_;

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/model_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "cli/commands.h"
+#include "models/pdlb_fct.h"
+#include "models/tr_fct.h"
+#include "settings/fields.h"
+#include "settings/quantity.h"
+
+namespace heddle {
+namespace {
+
+constexpr int64_t kMss = 1'460;
+constexpr int64_t kPacketOnTheWire = 1'500;
+
+template <class T>
+T ParseOption(const std::string& name, const std::string& text, const Range<T>& range) {
+  T value{};
+  if (const ParseError error = ParseInRange(text, value, range)) {
+    throw CLI::ValidationError(name, *error);
+  }
+  return value;
+}
+
+// An option with a unit, read and refused as in an experiment.
+template <class T>
+void AddQuantity(CLI::App& app, const std::string& name, T& value,
+                 const std::type_identity_t<Range<T>>& range, const std::string& meaning) {
+  app.add_option_function<std::string>(
+         name,
+         [&value, name, range](const std::string& text) { value = ParseOption(name, text, range); },
+         meaning)
+      ->type_name(std::string(TypeName(value)))
+      ->default_str(FormatQuantity(value));
+}
+
+// The same for several, with commas between them.
+template <class T>
+void AddQuantities(CLI::App& app, const std::string& name, std::vector<T>& values,
+                   const std::type_identity_t<Range<T>>& range, const std::string& meaning) {
+  std::string preset;
+  for (const T& value : values) preset += (preset.empty() ? "" : ",") + FormatQuantity(value);
+  app.add_option_function<std::vector<std::string>>(
+         name,
+         [&values, name, range](const std::vector<std::string>& texts) {
+           values.clear();
+           for (const std::string& text : texts) {
+             values.push_back(ParseOption(name, text, range));
+           }
+         },
+         meaning)
+      ->delimiter(',')
+      ->expected(1, 1'000)
+      ->type_name(std::string(TypeName(T{})) + ",...")
+      ->default_str(preset);
+}
+
+// --- PDLB ---
+
+struct PdlbArguments {
+  int64_t packets = 10'000;
+  int64_t paths = 8;
+  double slow = 2;
+  double ratio = 3;
+  Duration delay = 100_us;
+  BitRate rate = 1_Gbps;
+  int64_t queue = 20;  // DCTCP's K at 1 Gbps.
+  int64_t flows = 1;
+  std::string form = "corrected";
+};
+
+// Flows beyond the number of paths share them; the model knows no other flows.
+BitRate ShareOf(const PdlbArguments& arguments) {
+  return {arguments.rate.bps * arguments.paths / std::max(arguments.paths, arguments.flows)};
+}
+
+int PrintPdlb(const PdlbArguments& arguments) {
+  if (arguments.slow > static_cast<double>(arguments.paths)) {
+    fmt::print(stderr, "heddle: --slow: {} slow paths of {}\n", arguments.slow, arguments.paths);
+    return kExitBadInput;
+  }
+  const PdlbCase given = {
+      .packets = static_cast<double>(arguments.packets),
+      .paths = static_cast<int>(arguments.paths),
+      .slow_share = arguments.slow / static_cast<double>(arguments.paths),
+      .slowness = arguments.ratio,
+      .delay = arguments.delay,
+      .rate = ShareOf(arguments),
+      .max_window = std::max(1.0, PdlbMaxWindow(arguments.rate, arguments.delay,
+                                                static_cast<double>(arguments.queue)))};
+  const PdlbForm form = arguments.form == "literal" ? PdlbForm::kLiteral : PdlbForm::kCorrected;
+  const std::vector<int> all = AllPdlbGranularities();
+  const int best = BestPdlbGranularity(given, form, all);
+  fmt::print("granularity,mean_window,mean_cells,fct_ms,best\n");
+  for (const int granularity : all) {
+    const PdlbPrediction found = PredictPdlb(given, granularity, form);
+    fmt::print("{},{:.4f},{:.4f},{:.6f},{}\n", granularity, found.mean_window, found.mean_cells,
+               Seconds(found.fct) * 1e3, granularity == best ? 1 : 0);
+  }
+  return kExitDone;
+}
+
+void AddPdlb(CLI::App& models, std::function<int()>& command) {
+  CLI::App* app = models.add_subcommand(
+      "pdlb", "Completion time of a flow by the size of PDLB's flowcells, 1 to 44 packets");
+  const auto arguments = std::make_shared<PdlbArguments>();
+  AddQuantity(*app, "--packets", arguments->packets, Between<int64_t>(1, 10'000'000),
+              "What the flow sends");
+  AddQuantity(*app, "--paths", arguments->paths, Between<int64_t>(1, 1'024), "Paths in all");
+  AddQuantity(*app, "--slow", arguments->slow, Between(0.0, 1'024.0),
+              "Paths that are slow; need not be whole");
+  AddQuantity(*app, "--ratio", arguments->ratio, Between(1.0, 1e6),
+              "Their delay, by that of the others");
+  AddQuantity(*app, "--delay", arguments->delay, {.above = Duration{0}, .at_most = 10_s},
+              "Round trip of the others");
+  AddQuantity(*app, "--rate", arguments->rate,
+              {.at_least = BitRate{1'000}, .at_most = BitRate{100'000'000'000'000}},
+              "Rate of each path");
+  AddQuantity(*app, "--queue", arguments->queue, Between<int64_t>(0, 1'000'000),
+              "Packets that may wait on a path, beyond its bandwidth-delay product");
+  AddQuantity(*app, "--flows", arguments->flows, Between<int64_t>(1, 1'000'000),
+              "Flows that share the paths");
+  app->add_option("--form", arguments->form, "corrected, or literal: as the paper prints it")
+      ->check(CLI::IsMember({"corrected", "literal"}))
+      ->capture_default_str();
+  app->callback([&command, arguments] { command = [arguments] { return PrintPdlb(*arguments); }; });
+}
+
+// --- TR ---
+
+struct TrArguments {
+  int64_t good = 5;
+  int64_t bad = 5;
+  int64_t buffer = 250;
+  BitRate rate = 1_Gbps;
+  Duration delay = 200_us;
+  int64_t dupthresh = 3;
+  std::vector<int64_t> flows = {20};
+  std::vector<Bytes> sizes = {100_KB, 200_KB, 350_KB};
+  std::vector<double> ratios = {1.5, 2.5, 3.5};
+};
+
+void PrintTrRow(const TrArguments& arguments, int64_t flows, Bytes size, double ratio) {
+  const TrCase given = {
+      .flows = static_cast<double>(flows),
+      .packets = static_cast<int>((size.count + kMss - 1) / kMss),
+      .good_paths = static_cast<int>(arguments.good),
+      .bad_paths = static_cast<int>(arguments.bad),
+      .buffer = static_cast<double>(arguments.buffer),
+      .packet_time = SerializationDelay(Bytes{kPacketOnTheWire}, arguments.rate),
+      .good_delay = arguments.delay,
+      .bad_delay = {std::llround(static_cast<double>(arguments.delay.ps) * ratio)},
+      .duplicate_acks = static_cast<int>(arguments.dupthresh)};
+  const TrPrediction found = PredictTr(given);
+  fmt::print("{},{},{},{:.6f},{:.4f},{:.4f},{:.6f},{:.6f},{:.6f}\n", flows, size.count, ratio,
+             found.disorder, found.window, Microseconds(found.round), Seconds(found.f_rps) * 1e3,
+             Seconds(found.f_tr) * 1e3, Seconds(found.f_tr_consistent) * 1e3);
+}
+
+int PrintTr(const TrArguments& arguments) {
+  if (arguments.good + arguments.bad == 0) {
+    fmt::print(stderr, "heddle: --good, --bad: there is no path\n");
+    return kExitBadInput;
+  }
+  fmt::print("flows,size_bytes,ratio,p_fr,window,round_us,f_rps_ms,f_tr_ms,f_tr_consistent_ms\n");
+  for (const int64_t flows : arguments.flows) {
+    for (const Bytes size : arguments.sizes) {
+      for (const double ratio : arguments.ratios) PrintTrRow(arguments, flows, size, ratio);
+    }
+  }
+  return kExitDone;
+}
+
+void AddTr(CLI::App& models, std::function<int()>& command) {
+  CLI::App* app = models.add_subcommand(
+      "tr", "Completion times of flows under packet spraying and under TR, which keeps the order");
+  const auto arguments = std::make_shared<TrArguments>();
+  AddQuantity(*app, "--good", arguments->good, Between<int64_t>(0, 10'000), "Fast paths");
+  AddQuantity(*app, "--bad", arguments->bad, Between<int64_t>(0, 10'000), "Slow paths");
+  AddQuantity(*app, "--buffer", arguments->buffer, Between<int64_t>(1, 1'000'000'000),
+              "Packets that a path holds");
+  AddQuantity(*app, "--rate", arguments->rate,
+              {.at_least = BitRate{1'000}, .at_most = BitRate{100'000'000'000'000}},
+              "Rate of each path");
+  AddQuantity(*app, "--delay", arguments->delay, {.above = Duration{0}, .at_most = 10_s},
+              "Round trip of fast paths");
+  AddQuantity(*app, "--dupthresh", arguments->dupthresh, Between<int64_t>(1, 100'000),
+              "Packets that overtake another until it is taken for lost");
+  AddQuantities(*app, "--flows", arguments->flows, Between<int64_t>(1, 1'000'000'000),
+                "Numbers of flows that share the paths");
+  AddQuantities(*app, "--sizes", arguments->sizes, {.at_least = 1_B, .at_most = 1'000_MB},
+                "Sizes of flows");
+  AddQuantities(*app, "--ratios", arguments->ratios, Between(1.0, 1e6),
+                "Delays of slow paths, by that of fast ones");
+  app->callback([&command, arguments] { command = [arguments] { return PrintTr(*arguments); }; });
+}
+
+}  // namespace
+
+void AddModelCommand(CLI::App& app, std::function<int()>& command) {
+  CLI::App* models =
+      app.add_subcommand("model", "Print what the analytic model of a paper predicts, as CSV");
+  models->require_subcommand(1);
+  AddPdlb(*models, command);
+  AddTr(*models, command);
+}
+
+}  // namespace heddle

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fabric as it was built, for load balancers that are configured with it.
+
+#pragma once
+
+#include <optional>
+
+#include "fabric/fabric_map.h"
+#include "topo/port_rule.h"
+#include "topo/routing.h"
+#include "transport/packet_sizes.h"
+
+namespace heddle {
+
+class BuiltFabric final : public FabricMap {
+ public:
+  // `routing` and `rule` outlive this.
+  BuiltFabric(const Routing& routing, const PortRule& rule, const PacketSizes& sizes)
+      : routing_(routing), rule_(rule), packet_(sizes.DataPacket(sizes.mss)) {}
+
+  std::optional<Way> WayTo(SwitchId from, PortIndex port, uint16_t leaf) const override;
+  Bytes BufferOf(SwitchId at, PortIndex port) const override {
+    return BufferOf(routing_.PortsOf(at)[port].out);
+  }
+
+ private:
+  const Adjacency::Port& Quickest(SwitchId from, HostId host) const;
+  Bytes BufferOf(const Channel& channel) const;
+
+  const Routing& routing_;
+  const PortRule& rule_;
+  const int64_t packet_;  // A full one, as buffered.
+};
+
+}  // namespace heddle

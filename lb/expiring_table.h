@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy holds about something until it has been silent for a while, such as that a flow is
+// present at a port: unlike in a flow table, the end is an event, which the owner is told of. A
+// fixed number of entries; one more ends the one that has been silent longest.
+//
+// Every operation is O(1), but for those that end or visit many entries, and nothing is allocated
+// after construction. Entries are visited in the order in which they were touched last.
+
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/fixed_vector.h"
+#include "core/random.h"
+#include "core/units.h"
+
+namespace heddle {
+
+template <class State>
+class ExpiringTable {
+ public:
+  explicit ExpiringTable(size_t capacity)
+      : capacity_(capacity), entries_(capacity), index_(std::bit_ceil(2 * capacity), kNone) {
+    free_.reserve(capacity);
+  }
+
+  // Null if `key` is not there. Leaves no trace.
+  State* Find(uint64_t key) {
+    const uint32_t e = index_[PlaceOf(key)];
+    return e == kNone ? nullptr : &entries_[e].state;
+  }
+
+  // The state of `key`, heard of now; State{} if it is new. `gone(key, state)` is told of what has
+  // to make room. Times never decrease. Valid until the next call.
+  struct Touched {
+    State& state;
+    bool is_new;
+  };
+  template <class Gone>
+  Touched Touch(uint64_t key, Time now, const Gone& gone) {
+    uint32_t e = index_[PlaceOf(key)];
+    const bool is_new = e == kNone;
+    if (is_new) {
+      e = TakeEntry(gone);
+      entries_[e].key = key;
+      entries_[e].state = State{};
+      index_[PlaceOf(key)] = e;
+    } else {
+      Unlink(e);
+    }
+    entries_[e].last = now;
+    LinkNewest(e);
+    return {entries_[e].state, is_new};
+  }
+
+  // False if it was not there.
+  bool Erase(uint64_t key) {
+    const uint32_t e = index_[PlaceOf(key)];
+    if (e == kNone) return false;
+    Remove(e);
+    return true;
+  }
+
+  // Ends what has not been touched at or after `since`.
+  template <class Gone>
+  void ExpireBefore(Time since, const Gone& gone) {
+    while (oldest_ != kNone && entries_[oldest_].last < since) {
+      const uint32_t e = oldest_;
+      Remove(e);
+      gone(entries_[e].key, entries_[e].state);
+    }
+  }
+
+  // The longest silent first. `visit(key, state)` must not touch or erase anything.
+  template <class Visit>
+  void ForEach(const Visit& visit) {
+    for (uint32_t e = oldest_; e != kNone; e = entries_[e].newer) {
+      visit(entries_[e].key, entries_[e].state);
+    }
+  }
+
+  // Ends those for which `condemns(key, state)` holds.
+  template <class Condemns>
+  void EraseIf(const Condemns& condemns) {
+    for (uint32_t e = oldest_; e != kNone;) {
+      const uint32_t next = entries_[e].newer;
+      if (condemns(entries_[e].key, entries_[e].state)) Remove(e);
+      e = next;
+    }
+  }
+
+  // When the one that has been silent longest was touched; kNever if there is none.
+  Time oldest() const { return oldest_ == kNone ? kNever : entries_[oldest_].last; }
+
+  size_t size() const { return entries_.size() - free_.size(); }
+  int64_t evictions() const { return evictions_; }
+  size_t memory_bytes() const {
+    return capacity_ * (sizeof(Entry) + sizeof(uint32_t)) + index_.size() * sizeof(uint32_t);
+  }
+
+ private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
+  struct Entry {
+    uint64_t key = 0;
+    Time last;
+    uint32_t older = kNone;
+    uint32_t newer = kNone;
+    State state = {};
+  };
+
+  template <class Gone>
+  uint32_t TakeEntry(const Gone& gone) {
+    if (free_.empty() && entries_.size() == capacity_) {
+      const uint32_t e = oldest_;
+      Remove(e);
+      ++evictions_;
+      gone(entries_[e].key, entries_[e].state);
+    }
+    if (!free_.empty()) {
+      const uint32_t e = free_.back();
+      free_.pop_back();
+      return e;
+    }
+    entries_.Add();
+    return static_cast<uint32_t>(entries_.size() - 1);
+  }
+
+  void Remove(uint32_t e) {
+    Unlink(e);
+    CloseHole(PlaceOf(entries_[e].key));
+    free_.push_back(e);
+  }
+
+  void Unlink(uint32_t e) {
+    const Entry& entry = entries_[e];
+    (entry.older == kNone ? oldest_ : entries_[entry.older].newer) = entry.newer;
+    (entry.newer == kNone ? newest_ : entries_[entry.newer].older) = entry.older;
+  }
+  void LinkNewest(uint32_t e) {
+    entries_[e].older = newest_;
+    entries_[e].newer = kNone;
+    (newest_ == kNone ? oldest_ : entries_[newest_].newer) = e;
+    newest_ = e;
+  }
+
+  // --- Open addressing with linear probing; at most half of the index is taken ---
+
+  size_t mask() const { return index_.size() - 1; }
+  size_t Home(uint64_t key) const { return static_cast<size_t>(Mix64(key)) & mask(); }
+
+  // Where in the index the key is, or would be.
+  size_t PlaceOf(uint64_t key) const {
+    size_t i = Home(key);
+    while (index_[i] != kNone && entries_[index_[i]].key != key) i = (i + 1) & mask();
+    return i;
+  }
+
+  // Pulls back what probing would no longer find across the hole.
+  void CloseHole(size_t hole) {
+    for (size_t i = (hole + 1) & mask(); index_[i] != kNone; i = (i + 1) & mask()) {
+      const size_t distance = (i - Home(entries_[index_[i]].key)) & mask();
+      if (distance < ((i - hole) & mask())) continue;
+      index_[hole] = index_[i];
+      hole = i;
+    }
+    index_[hole] = kNone;
+  }
+
+  const size_t capacity_;
+  FixedVector<Entry> entries_;
+  std::vector<uint32_t> free_;   // Entries that nobody uses.
+  std::vector<uint32_t> index_;  // From the hash of a key to its entry.
+  uint32_t oldest_ = kNone;
+  uint32_t newest_ = kNone;
+  int64_t evictions_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,642 @@
+// SPDX-License-Identifier: Apache-2.0
+// FLB (Hu et al., USENIX ATC 2025), for fabrics that lose nothing. Leaves reroute packet by packet:
+// a flow moves to a quicker path when the packet before is so far ahead that it cannot be
+// overtaken; leaves measure one-way delays to each other by stamps in packets. And they isolate: a
+// queue that has become long has the flows in it notified (CNM, 64 bytes), and the leaves where
+// those begin send them over as few uplinks as carry them, which other flows leave, so that a pause
+// stops only those that caused it.
+//
+// Where the paper is silent: a delay counts from the moment that a packet is queued at its leaf, so
+// that the leaf's own queues count; a flow whose uplink has just been isolated leaves it at once;
+// an uplink is isolated for all destinations, as a pause stops all; delays that nobody carries back
+// are sent back after a round trip.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/ecmp_hash.h"
+#include "lb/expiring_table.h"
+#include "lb/flb_header.h"
+#include "lb/flb_isolation.h"
+#include "lb/flow_table.h"
+#include "lb/load_balancer.h"
+#include "lb/queue_flows.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+enum class Evict { kForce, kStrict };
+enum class Compare { kRaw, kQueueing };
+enum class IsolationScope { kUplink, kPath };
+
+struct FlbSettings {
+  std::optional<Duration> stamp_every;
+  std::optional<Bytes> isolate_above;
+  std::optional<double> isolate_share;
+  std::optional<Bytes> release_below;
+  Evict evict = Evict::kForce;
+  Compare compare = Compare::kRaw;
+  IsolationScope scope = IsolationScope::kUplink;
+  bool isolates = true;
+  bool rate_control = false;
+  int64_t queue_flows = 512;
+  FlowTableSettings flows = {.age = 1_ms};
+};
+
+// What follows from the fabric, too.
+struct FlbConstants {
+  FlbSettings settings;
+  Duration base_rtt;
+  Duration stamp_every;
+  int64_t isolate_above;  // K
+  int64_t release_below;
+  size_t most_uplinks;
+};
+
+constexpr uint16_t kControlBytes = 64;
+constexpr int64_t kMtu = 1'500;
+constexpr uint32_t kReview = 0;  // The only timer.
+
+class Flb final : public SwitchPolicy {
+ public:
+  Flb(const FlbConstants& constants, uint64_t salt, Rng rng)
+      : fixed_(constants), salt_(salt), rng_(rng), flows_(constants.settings.flows) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+
+  void Attach(SwitchView& view) override {
+    if (view.tier() > 0 || view.Uplinks().empty()) return;
+    leaves_ = view.leaves();
+    const size_t scopes = fixed_.settings.scope == IsolationScope::kPath ? leaves_ : 1;
+    isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, view.ports());
+    paths_.resize(view.ports() * leaves_);
+    versions_.assign(leaves_, 0);
+    host_of_leaf_.assign(leaves_, std::nullopt);
+    uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
+    news_.resize(leaves_ * fixed_.most_uplinks);
+    free_.reserve(view.ports());
+    fit_.reserve(view.ports());
+    for (size_t port = 0; port < view.ports(); ++port) {
+      queues_.push_back(
+          std::make_unique<QueueFlows>(static_cast<size_t>(fixed_.settings.queue_flows)));
+      for (size_t leaf = 0; leaf < leaves_; ++leaf) {
+        SetIdle(view, static_cast<PortIndex>(port), static_cast<uint16_t>(leaf));
+      }
+    }
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (!isolation_) return Decision::Forward(ByHash(packet, candidates));
+    const bool arrives = !view.FacesHost(in_port) && view.IsAttached(packet.dst);
+    if (arrives && packet.kind == PacketKind::kControl) {
+      OnControl(view, packet);
+      if (fixed_.settings.rate_control && IsNotice(packet)) {
+        return Decision::Forward(candidates.ports.front());
+      }
+      return Decision::Consume();
+    }
+    if (arrives) ReadHeader(view, packet);
+    if (candidates.ports.size() == 1 || packet.kind == PacketKind::kControl) {
+      return Decision::Forward(ByHash(packet, candidates));
+    }
+    return Decision::Forward(Choose(view, packet, candidates));
+  }
+
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (!isolation_ || packet.kind == PacketKind::kControl) return;
+    if (!view.FacesHost(port)) WriteHeader(view, packet, port);
+    if (fixed_.settings.isolates && IsData(packet)) Enter(view, packet, port);
+  }
+
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (!isolation_ || !fixed_.settings.isolates || !IsData(packet)) return;
+    QueueFlows& queue = *queues_[port];
+    queue.Leave(packet);
+    if (queue.is_congested && view.Unsent(port).count < fixed_.release_below) {
+      Release(view, queue, port);
+    }
+  }
+
+  void OnTimer(SwitchView& view, uint32_t /*id*/) override {
+    is_armed_ = false;
+    isolation_->Review(view.now() - fixed_.settings.flows.age, uplinks_, rng_);
+    SendOverdueNews(view);
+    if (waiting_news_ > 0 || !isolation_->is_idle()) Arm(view);
+  }
+
+  size_t StateBytes() const override {
+    if (!isolation_) return sizeof(salt_);
+    size_t bytes = flows_.memory_bytes() + isolation_->memory_bytes() +
+                   paths_.size() * sizeof(Path) + news_.size() * sizeof(News);
+    for (const auto& queue : queues_) bytes += queue->memory_bytes();
+    return bytes;
+  }
+  std::vector<Counter> Counters() const override {
+    if (!isolation_) return {};
+    return {{"decisions", decisions_},
+            {"reroutes", reroutes_},
+            {"forced_evictions", forced_evictions_},
+            {"episodes", episodes_},
+            {"cnms_sent", cnms_sent_},
+            {"cnms_taken", cnms_taken_},
+            {"isolated_flows", static_cast<int64_t>(isolation_->size())},
+            {"isolated_ports", static_cast<int64_t>(isolation_->isolated_ports(0))},
+            {"probes", controls_sent_},
+            {"probe_bytes", controls_sent_ * kControlBytes},
+            {"table_entries", static_cast<int64_t>(flows_.used())},
+            {"table_evictions", flows_.evictions() + isolation_->evictions()}};
+  }
+
+ private:
+  struct Flow {
+    PortIndex port = kNoPort;
+    Time last;
+  };
+  // From here to a leaf, over one uplink.
+  struct Path {
+    Duration delay;
+    Duration least;  // Measured so far; 0: nothing.
+    Duration idle;
+    Time stamp_from;  // When its next packet is stamped.
+  };
+  // A delay that was measured here and waits to be told to the leaf at the other end.
+  struct News {
+    uint32_t delay_ns = 0;
+    bool waits = false;
+    Time since;
+  };
+
+  static bool IsNotice(const Packet& packet) {
+    return packet.Scheme<FlbControl>().kind != FlbControl::kDelay;
+  }
+  static bool IsData(const Packet& packet) {
+    return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
+  }
+  static uint32_t NanosecondsOf(Time at) { return static_cast<uint32_t>(at.ps / 1'000); }
+
+  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
+    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
+  }
+
+  Path& PathTo(uint16_t leaf, PortIndex port) { return paths_[port * leaves_ + leaf]; }
+  size_t ScopeOf(uint16_t leaf) const {
+    return fixed_.settings.scope == IsolationScope::kPath ? leaf : 0;
+  }
+
+  // Nothing is known of it: what an idle fabric would do to a full packet.
+  void SetIdle(SwitchView& view, PortIndex port, uint16_t leaf) {
+    Path& path = PathTo(leaf, port);
+    const std::optional<Way> way = view.WayTo(port, leaf);
+    path = Path{};
+    if (!way) return;
+    path.idle = way->propagation + SerializationDelay(Bytes{kMtu}, view.Rate(port)) +
+                SerializationDelay(Bytes{kMtu}, way->last_rate);
+    path.delay = path.idle;
+  }
+
+  // --- Rerouting, algorithm 1 ---
+
+  PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    const uint16_t leaf = view.LeafOf(packet.dst);
+    NoteVersion(view, packet.dst, leaf, candidates);
+    const Time now = view.now();
+    const auto found = flows_.Touch(packet, now);
+    Flow& flow = found.state;
+    const bool is_new = found.is_new || !std::ranges::binary_search(candidates.ports, flow.port);
+    const PortIndex port = Place(packet, leaf, flow, is_new, now, candidates.ports);
+    ++decisions_;
+    if (!is_new && port != flow.port) ++reroutes_;
+    flow = {port, now};
+    return port;
+  }
+
+  PortIndex Place(const Packet& packet, uint16_t leaf, const Flow& flow, bool is_new, Time now,
+                  std::span<const PortIndex> ports) {
+    const size_t scope = ScopeOf(leaf);
+    if (FlbIsolation::Flow* its = isolation_->Find(QueueFlows::KeyOf(packet), now)) {
+      if (!std::ranges::binary_search(ports, its->port)) {
+        its->port = isolation_->AnyOf(scope, ports, rng_);
+      }
+      return its->port;
+    }
+    const std::span<const PortIndex> free = FreeOf(scope, ports);
+    const auto delay = [&](PortIndex port) { return DelayOf(PathTo(leaf, port)); };
+    if (is_new) return LeastOf(free, kNoPort, rng_, delay);
+    const bool must_leave = std::ranges::find(free, flow.port) == free.end();
+    const Duration ahead = now - flow.last;
+    const std::optional<PortIndex> better =
+        QuickestNotOvertaking(leaf, flow.port, ahead, must_leave, free);
+    if (better) return *better;
+    if (!must_leave || fixed_.settings.evict == Evict::kStrict) return flow.port;
+    ++forced_evictions_;
+    return LeastOf(free, kNoPort, rng_, delay);
+  }
+
+  Duration DelayOf(const Path& path) const {
+    if (fixed_.settings.compare == Compare::kRaw) return path.delay;
+    return path.least == 0_ps ? 0_ps : path.delay - path.least;
+  }
+
+  // Quicker than `from` by less than the packet before is ahead; if it must leave, also slower.
+  // Delays are known to a nanosecond.
+  std::optional<PortIndex> QuickestNotOvertaking(uint16_t leaf, PortIndex from, Duration ahead,
+                                                 bool must_leave, std::span<const PortIndex> free) {
+    fit_.clear();
+    const Duration mine = DelayOf(PathTo(leaf, from));
+    for (const PortIndex port : free) {
+      const Duration gain = mine - DelayOf(PathTo(leaf, port));
+      if ((gain > 0_ps || must_leave) && gain + 1_ns < ahead) fit_.push_back(port);
+    }
+    if (fit_.empty()) return std::nullopt;
+    return LeastOf(std::span<const PortIndex>(fit_), from, rng_,
+                   [&](PortIndex port) { return DelayOf(PathTo(leaf, port)); });
+  }
+
+  // Those of `ports` that are not isolated; all if all are.
+  std::span<const PortIndex> FreeOf(size_t scope, std::span<const PortIndex> ports) {
+    if (isolation_->isolated_ports(scope) == 0) return ports;
+    free_.clear();
+    for (const PortIndex port : ports) {
+      if (!isolation_->IsIsolated(scope, port)) free_.push_back(port);
+    }
+    return free_.empty() ? ports : std::span<const PortIndex>(free_);
+  }
+
+  // What was known of an uplink that had failed means nothing when it is back.
+  void NoteVersion(SwitchView& view, HostId host, uint16_t leaf, const Candidates& candidates) {
+    if (versions_[leaf] == candidates.version) return;
+    versions_[leaf] = candidates.version;
+    host_of_leaf_[leaf] = host;
+    uplinks_.clear();
+    for (const PortIndex port : view.Uplinks()) {
+      if (!std::ranges::binary_search(candidates.ports, port)) SetIdle(view, port, leaf);
+      if (LeadsAnywhere(view, port)) uplinks_.push_back(port);
+    }
+  }
+
+  bool LeadsAnywhere(const SwitchView& view, PortIndex port) const {
+    return std::ranges::any_of(host_of_leaf_, [&](const std::optional<HostId>& host) {
+      return host && std::ranges::binary_search(view.CandidatesTo(*host).ports, port);
+    });
+  }
+
+  // --- One-way delays ---
+
+  void WriteHeader(SwitchView& view, Packet& packet, PortIndex port) {
+    const uint16_t leaf = view.LeafOf(packet.dst);
+    Path& path = PathTo(leaf, port);
+    FlbHeader header;
+    if (IsData(packet) && path.stamp_from <= view.now()) {
+      header.stamp = NanosecondsOf(view.now()) << 1 | 1;
+      path.stamp_from = view.now() + fixed_.stamp_every;
+    }
+    if (waiting_news_ > 0) header.news = TakeNews(leaf);
+    packet.SetScheme(header);
+  }
+
+  uint32_t TakeNews(uint16_t leaf) {
+    for (size_t path = 0; path < fixed_.most_uplinks; ++path) {
+      News& news = news_[leaf * fixed_.most_uplinks + path];
+      if (!news.waits) continue;
+      news.waits = false;
+      --waiting_news_;
+      constexpr uint32_t kLongest = (1 << 24) - 1;  // 16.8 ms.
+      return std::min(news.delay_ns, kLongest) << 8 | static_cast<uint32_t>(path + 1);
+    }
+    return 0;
+  }
+
+  void ReadHeader(SwitchView& view, const Packet& packet) {
+    const uint16_t leaf = view.LeafOf(packet.src);
+    const FlbHeader header = packet.Scheme<FlbHeader>();
+    host_of_leaf_[leaf] = packet.src;
+    own_host_ = packet.dst;
+    if (header.news != 0) {
+      Learn(view, leaf, static_cast<uint8_t>((header.news & 0xff) - 1), header.news >> 8);
+    }
+    if (header.stamp == 0 || packet.taken >= fixed_.most_uplinks) return;
+    const uint32_t now = NanosecondsOf(view.now()) << 1 | 1;
+    News& news = news_[leaf * fixed_.most_uplinks + packet.taken];
+    if (!news.waits) ++waiting_news_;
+    news = {(now - header.stamp) >> 1, true, view.now()};
+    Arm(view);
+  }
+
+  void Learn(SwitchView& view, uint16_t leaf, uint8_t path, uint32_t delay_ns) {
+    if (path >= view.Uplinks().size()) return;
+    Path& its = PathTo(leaf, view.UplinkOf(path));
+    its.delay = 1'000_ps * delay_ns;
+    its.least = its.least == 0_ps ? its.delay : std::min(its.least, its.delay);
+  }
+
+  // What nobody has carried back within a round trip.
+  void SendOverdueNews(SwitchView& view) {
+    for (size_t i = 0; i < news_.size() && waiting_news_ > 0; ++i) {
+      News& news = news_[i];
+      if (!news.waits || view.now() - news.since < fixed_.base_rtt) continue;
+      news.waits = false;
+      --waiting_news_;
+      Packet packet;
+      packet.src = own_host_;
+      packet.dst = *host_of_leaf_[i / fixed_.most_uplinks];
+      packet.SetScheme(FlbControl{FlbControl::kDelay, static_cast<uint8_t>(i % fixed_.most_uplinks),
+                                  0, news.delay_ns});
+      SendControl(view, packet, static_cast<uint16_t>(i % fixed_.most_uplinks));
+    }
+  }
+
+  // --- Congestion: where the queue is ---
+
+  void Enter(SwitchView& view, const Packet& packet, PortIndex port) {
+    QueueFlows& queue = *queues_[port];
+    if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
+    QueueFlows::Flow& flow = queue.Enter(packet, view.now());
+    if (view.Unsent(port).count < fixed_.isolate_above) return;
+    if (!queue.is_congested) return Begin(view, queue, port);
+    const bool has_news =
+        flow.told != queue.distinct() && view.now() - flow.told_at >= fixed_.base_rtt;
+    if (!flow.is_notified || has_news) Notify(view, queue, QueueFlows::KeyOf(packet), flow, port);
+  }
+
+  void Begin(SwitchView& view, QueueFlows& queue, PortIndex port) {
+    queue.is_congested = true;
+    ++episodes_;
+    queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
+      if (flow.packets > 0) Notify(view, queue, key, flow, port);
+    });
+  }
+
+  void Notify(SwitchView& view, const QueueFlows& queue, uint64_t key, QueueFlows::Flow& flow,
+              PortIndex port) {
+    flow.is_notified = true;
+    flow.told = queue.distinct();
+    flow.told_at = view.now();
+    Tell(view, key, flow, port, {FlbControl::kCongested, 0, flow.told, 0});
+  }
+
+  void Release(SwitchView& view, QueueFlows& queue, PortIndex port) {
+    queue.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
+      if (flow.is_notified) Tell(view, key, flow, port, {FlbControl::kReleased, 0, 0, 0});
+    });
+    queue.EndEpisode();
+  }
+
+  // The leaf where the flow begins, which may be this one: then, of flows between its own hosts
+  // there is nothing to isolate.
+  void Tell(SwitchView& view, uint64_t key, const QueueFlows::Flow& flow, PortIndex port,
+            const FlbControl& header) {
+    ++cnms_sent_;
+    Packet packet;
+    packet.flow = QueueFlows::FlowOf(key);
+    packet.tuple_hash = flow.tuple_hash;
+    packet.src = flow.dst;
+    packet.dst = QueueFlows::SourceOf(key);
+    packet.SetScheme(header);
+    if (!view.IsAttached(packet.dst)) return SendControl(view, packet, flow.path);
+    if (!view.FacesHost(port)) OnControl(view, packet);
+    if (fixed_.settings.rate_control) SendControl(view, packet, flow.path);
+  }
+
+  // Back over the path that a packet has taken, if it lives.
+  void SendControl(SwitchView& view, Packet& packet, uint16_t path) {
+    const Candidates candidates = view.CandidatesTo(packet.dst);
+    if (candidates.ports.empty()) return;
+    const PortIndex back = view.UplinkOf(path);
+    const bool lives = std::ranges::binary_search(candidates.ports, back);
+    packet.kind = PacketKind::kControl;
+    packet.bytes = kControlBytes;
+    ++controls_sent_;
+    view.SendControl(packet, lives ? back : ByHash(packet, candidates));
+  }
+
+  // --- Isolation: where flows begin ---
+
+  void OnControl(SwitchView& view, const Packet& packet) {
+    const FlbControl header = packet.Scheme<FlbControl>();
+    const uint16_t leaf = view.LeafOf(packet.src);
+    if (header.kind == FlbControl::kDelay) {
+      return Learn(view, leaf, header.path, header.delay_ns);
+    }
+    ++cnms_taken_;
+    const uint64_t key = uint64_t{packet.flow} << 16 | packet.dst;
+    if (header.kind == FlbControl::kReleased) {
+      isolation_->Remove(key);
+    } else {
+      Isolate(view, packet, key, leaf, header.flows);
+    }
+    if (!isolation_->is_idle()) Arm(view);
+  }
+
+  // `cnm` goes to the host that sends the flow, as if from the one that receives it.
+  void Isolate(SwitchView& view, const Packet& cnm, uint64_t key, uint16_t leaf, uint16_t flows) {
+    const Candidates candidates = view.CandidatesTo(cnm.src);
+    if (candidates.ports.size() < 2) return;
+    Packet as_data;
+    as_data.flow = cnm.flow;
+    as_data.src = cnm.dst;
+    as_data.tuple_hash = cnm.tuple_hash;
+    const Flow* flow = flows_.Find(as_data, view.now());
+    const bool lives = flow != nullptr && std::ranges::binary_search(candidates.ports, flow->port);
+    const PortIndex port =
+        lives ? flow->port
+              : candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
+    isolation_->Add(key, ScopeOf(leaf), flows, port, candidates.ports, view.now(), rng_);
+  }
+
+  void Arm(SwitchView& view) {
+    if (is_armed_) return;
+    is_armed_ = true;
+    view.SetTimer(view.now() + fixed_.base_rtt, kReview);
+  }
+
+  const FlbConstants fixed_;
+  const uint64_t salt_;
+  Rng rng_;
+  AgedFlowTable<Flow> flows_;
+  size_t leaves_ = 0;
+  std::optional<FlbIsolation> isolation_;            // Nothing: this is no leaf, and only forwards.
+  std::vector<Path> paths_;                          // By port, then leaf.
+  std::vector<uint32_t> versions_;                   // Of the candidates, by leaf.
+  std::vector<std::optional<HostId>> host_of_leaf_;  // One that has been heard of.
+  std::vector<PortIndex> uplinks_;                   // That lead to any of these.
+  std::vector<News> news_;                           // By leaf, then path.
+  int64_t waiting_news_ = 0;
+  HostId own_host_ = 0;  // One of this leaf.
+  std::vector<std::unique_ptr<QueueFlows>> queues_;
+  bool is_armed_ = false;
+  std::vector<PortIndex> free_;  // Scratch.
+  std::vector<PortIndex> fit_;   // Scratch.
+  int64_t decisions_ = 0;
+  int64_t reroutes_ = 0;
+  int64_t forced_evictions_ = 0;
+  int64_t episodes_ = 0;
+  int64_t cnms_sent_ = 0;
+  int64_t cnms_taken_ = 0;
+  int64_t controls_sent_ = 0;
+};
+
+// FLB's minimal rate control (section 3.3): a flow that congests a queue pauses, and goes on at its
+// share of the link when the queue is short again. The paper does not say when it is free again:
+// when it has not been notified for as long as leaves remember flows.
+class FlbHost final : public HostPolicy {
+ public:
+  explicit FlbHost(const FlbSettings& settings)
+      : age_(settings.flows.age), flows_(static_cast<size_t>(settings.queue_flows)) {}
+
+  uint32_t hooks() const override { return 0; }
+
+  void OnControl(HostView& view, const Packet& packet) override {
+    const FlbControl control = packet.Scheme<FlbControl>();
+    const auto free = [&](uint64_t flow, const Limited&) { Free(view, flow); };
+    if (control.kind == FlbControl::kReleased && flows_.Find(packet.flow) == nullptr) return;
+    Limited& flow = flows_.Touch(packet.flow, view.now(), free).state;
+    if (control.kind == FlbControl::kCongested) {
+      flow.most = std::max({flow.most, control.flows, uint16_t{1}});
+      view.SetRateLimit(packet.flow, BitRate{0});
+      ++pauses_;
+    } else {
+      view.SetRateLimit(packet.flow, BitRate{view.NicRate().bps / flow.most});
+    }
+    Arm(view);
+  }
+
+  void OnTimer(HostView& view, uint32_t /*id*/) override {
+    is_armed_ = false;
+    flows_.ExpireBefore(view.now() - age_,
+                        [&](uint64_t flow, const Limited&) { Free(view, flow); });
+    Arm(view);
+  }
+
+  size_t StateBytes() const override { return flows_.memory_bytes(); }
+  std::vector<Counter> Counters() const override {
+    return {{"flow_pauses", pauses_}, {"limited_flows", static_cast<int64_t>(flows_.size())}};
+  }
+
+ private:
+  struct Limited {
+    uint16_t most = 0;  // The most flows that were in a queue with it.
+  };
+
+  static void Free(HostView& view, uint64_t flow) {
+    view.SetRateLimit(static_cast<FlowId>(flow), view.NicRate());
+  }
+  void Arm(HostView& view) {
+    if (is_armed_ || flows_.size() == 0) return;
+    is_armed_ = true;
+    view.SetTimer(flows_.oldest() + age_ + 1_ps, 0);
+  }
+
+  const Duration age_;
+  ExpiringTable<Limited> flows_;
+  bool is_armed_ = false;
+  int64_t pauses_ = 0;
+};
+
+class FlbBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.AddOr("auto", "stamp_every", settings_.stamp_every, {.at_least = 1_ns, .at_most = 1_s},
+                 "Time between two measurements of a path's one-way delay. auto: twice the base "
+                 "round trip.");
+    fields.Choice("compare", settings_.compare,
+                  {{"raw", Compare::kRaw}, {"queueing", Compare::kQueueing}},
+                  "What of two paths is compared. raw: their one-way delays; queueing: less the "
+                  "least ever measured, as published, which hides that one is longer.");
+    fields.Add("isolate", settings_.isolates,
+               "Flows that congest a queue are isolated; false: only rerouting.");
+    fields.Add(
+        "rate_control", settings_.rate_control,
+        "FLB+RC: hosts pause flows that congest a queue, and send them at their share of the "
+        "link when it is short again, until 1ms (table_age) without another notice.");
+    fields.AddOr("auto", "isolate_above", settings_.isolate_above, Above(Bytes{0}),
+                 "K: the queue from which the flows in it are isolated. auto: what a host's link "
+                 "carries in a base round trip, at most half of pfc.xoff (of 256KB if that follows "
+                 "from the memory).");
+    fields.AddOr("none", "isolate_share", settings_.isolate_share, {.above = 0.0, .at_most = 1.0},
+                 "K as a share of the switch's memory, instead.");
+    fields.AddOr("auto", "release_below", settings_.release_below, Above(Bytes{0}),
+                 "The queue below which they are released. auto: isolate_above.");
+    fields.Choice(
+        "evict", settings_.evict, {{"force", Evict::kForce}, {"strict", Evict::kStrict}},
+        "What other flows do on an uplink that has become isolated. force: leave at once; "
+        "strict: leave when nothing is overtaken.");
+    fields.Choice("scope", settings_.scope,
+                  {{"uplink", IsolationScope::kUplink}, {"path", IsolationScope::kPath}},
+                  "For whom an uplink is isolated. uplink: for all; path: for flows to the same "
+                  "leaf.");
+    fields.Add("queue_flows", settings_.queue_flows, Between<int64_t>(1, 1 << 16),
+               "Flows that a port keeps apart in its queue.");
+    settings_.flows.Declare(fields);
+    fields.Require(settings_.isolates || !settings_.rate_control, "rate_control",
+                   "needs isolate: true, which notifies");
+    fields.Require(!settings_.isolate_above || !settings_.isolate_share, "isolate_share",
+                   "isolate_above is set already");
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
+    shape_ = fabric;
+    if (fabric.tiers > 2) {
+      diagnostics.ErrorAt(path, "flb is for two tiers here; use conga or drill");
+    }
+    if (settings_.rate_control && !fabric.limits_rates) {
+      diagnostics.ErrorAt(std::string(path) + ".rate_control",
+                          "needs flows that can be held to a rate; use transport: rocev2");
+    }
+    if (fabric.most_uplinks > 255) {
+      diagnostics.ErrorAt(path, "flb numbers paths in 8 bits; a leaf may have 255 uplinks");
+    }
+  }
+
+  std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
+    return settings_.rate_control ? std::make_unique<FlbHost>(settings_) : nullptr;
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    const int64_t above = IsolateAbove();
+    const FlbConstants constants{
+        .settings = settings_,
+        .base_rtt = shape_.base_rtt,
+        .stamp_every = settings_.stamp_every.value_or(2 * shape_.base_rtt),
+        .isolate_above = above,
+        .release_below = settings_.release_below.value_or(Bytes{above}).count,
+        .most_uplinks = std::max<size_t>(shape_.most_uplinks, 1)};
+    return std::make_unique<Flb>(constants, EcmpSalt(id, seed), Rng::Stream(seed, "flb", id));
+  }
+
+ private:
+  // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty but for few senders; its
+  // lower end keeps the link busy after a resume and leaves most room to PFC.
+  int64_t IsolateAbove() const {
+    if (settings_.isolate_above) return settings_.isolate_above->count;
+    if (settings_.isolate_share) {
+      return static_cast<int64_t>(*settings_.isolate_share *
+                                  static_cast<double>(shape_.switch_memory.count));
+    }
+    const double round_trip =
+        Seconds(shape_.base_rtt) * static_cast<double>(shape_.host_rate.bps) / 8;
+    return std::min(static_cast<int64_t>(round_trip), shape_.pause_above.count / 2);
+  }
+
+  FlbSettings settings_;
+  FabricShape shape_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<FlbBalancer>(
+    {"flb",
+     "Packets move to quicker paths where they overtake nothing, and flows that congest a queue "
+     "share a few isolated uplinks.",
+     "Hu et al., USENIX ATC 2025"});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which flows have packets in one egress queue, and which have been told that they congest it: for
+// schemes that treat such flows apart (FLB, TDLB).
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "lb/expiring_table.h"
+
+namespace heddle {
+
+class QueueFlows {
+ public:
+  struct Flow {
+    uint32_t tuple_hash = 0;
+    HostId dst = 0;
+    uint16_t path = 0;  // Taken by its latest packet.
+    uint16_t packets = 0;
+    uint16_t told = 0;         // How many flows it was told of,
+    bool is_notified = false;  // in this episode,
+    Time told_at;              // and when.
+  };
+
+  explicit QueueFlows(size_t flows) : flows_(flows) {}
+
+  static uint64_t KeyOf(const Packet& packet) { return uint64_t{packet.flow} << 16 | packet.src; }
+  static FlowId FlowOf(uint64_t key) { return static_cast<FlowId>(key >> 16); }
+  static HostId SourceOf(uint64_t key) { return static_cast<HostId>(key & 0xffff); }
+
+  Flow& Enter(const Packet& packet, Time now) {
+    const auto touched = flows_.Touch(KeyOf(packet), now, [this](uint64_t, const Flow& flow) {
+      if (flow.packets > 0) --distinct_;
+    });
+    if (touched.state.packets++ == 0) ++distinct_;
+    Flow& flow = touched.state;
+    flow.tuple_hash = packet.tuple_hash;
+    flow.dst = packet.dst;
+    flow.path = packet.taken;
+    return flow;
+  }
+
+  void Leave(const Packet& packet) {
+    Flow* flow = flows_.Find(KeyOf(packet));
+    if (flow == nullptr || flow->packets == 0) return;
+    if (--flow->packets > 0) return;
+    --distinct_;
+    if (!flow->is_notified) flows_.Erase(KeyOf(packet));
+  }
+
+  // Flows with packets in the queue; packets that were lost with a link are not seen to leave.
+  uint16_t distinct() const { return distinct_; }
+
+  // `visit(key, flow)` of all that are in the queue or have been notified.
+  template <class Visit>
+  void ForEach(const Visit& visit) {
+    flows_.ForEach(visit);
+  }
+
+  // The queue is short again: forgets who has been notified.
+  void EndEpisode() {
+    is_congested = false;
+    flows_.ForEach([](uint64_t, Flow& flow) { flow.is_notified = false; });
+    flows_.EraseIf([](uint64_t, const Flow& flow) { return flow.packets == 0; });
+  }
+
+  // There is nothing in the queue.
+  void Empty() {
+    flows_.EraseIf([](uint64_t, Flow& flow) {
+      flow.packets = 0;
+      return !flow.is_notified;
+    });
+    distinct_ = 0;
+  }
+
+  size_t memory_bytes() const { return flows_.memory_bytes(); }
+
+  bool is_congested = false;
+
+ private:
+  ExpiringTable<Flow> flows_;
+  uint16_t distinct_ = 0;
+};
+
+}  // namespace heddle

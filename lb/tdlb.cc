@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+// TDLB (Hu et al., Computer Networks 255, 2024). Leaves look at their queues; flows with packets in
+// one that has become long are congested, and the leaf where each begins is notified. There they
+// keep their path and are left to congestion control, while the others, the innocent, may leave
+// paths with congested flows, at a pause longer than the paths' delays differ. Leaves measure these
+// by probes, which wait in the queues of data; what they find is echoed to the leaf that sent them.
+//
+// Where the paper is silent or could not work: uplinks are looked at as well as ports to hosts, as
+// in a switch with output queues only there do flows to different hosts wait for each other; the
+// innocent leave only paths that are marked (`always`: the published algorithm); the echo makes a
+// delay known where it is used, in the direction it was measured in (`probe: hula` as published).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/ecmp_hash.h"
+#include "lb/expiring_table.h"
+#include "lb/flow_table.h"
+#include "lb/load_balancer.h"
+#include "lb/path_delays.h"
+#include "lb/queue_flows.h"
+#include "lb/tdlb_control.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+enum class DetectAt { kLeaves, kLastHop };
+enum class Reroute { kMarked, kAlways };
+enum class ProbeMode { kEcho, kHula };
+
+struct TdlbSettings {
+  std::optional<Bytes> congested_above;
+  std::optional<Bytes> clear_below;
+  DetectAt detect_at = DetectAt::kLeaves;
+  Reroute reroute = Reroute::kMarked;
+  ProbeMode probe = ProbeMode::kEcho;
+  PathDelays::Memory table = PathDelays::Memory::kAll;
+  Duration check_every = 10_us;
+  Duration probe_every = 100_us;
+  std::optional<Duration> stale;
+  Duration notification_age = 1_ms;
+  int64_t queue_flows = 512;
+  FlowTableSettings flows = {.age = 5_ms};
+};
+
+constexpr uint16_t kControlBytes = 64;
+constexpr int64_t kMtu = 1'500;
+constexpr uint32_t kCheck = 0;  // Timers.
+constexpr uint32_t kProbe = 1;
+
+class Tdlb final : public SwitchPolicy {
+ public:
+  Tdlb(const TdlbSettings& settings, Duration base_rtt, uint64_t salt, Rng rng)
+      : settings_(settings),
+        base_rtt_(base_rtt),
+        salt_(salt),
+        rng_(rng),
+        flows_(settings.flows),
+        congested_(static_cast<size_t>(settings.flows.entries)) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+
+  void Attach(SwitchView& view) override {
+    leaves_ = view.leaves();
+    hosts_.assign(leaves_, std::nullopt);
+    for (size_t host = view.hosts(); host-- > 0;) {
+      const HostId id = static_cast<HostId>(host);
+      hosts_[view.LeafOf(id)] = id;
+      if (view.tier() == 0 && view.IsAttached(id)) self_ = view.LeafOf(id);
+    }
+    is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
+    if (!is_leaf_) return;
+    for (size_t port = 0; port < view.ports(); ++port) {
+      queues_.push_back(std::make_unique<Monitor>(static_cast<size_t>(settings_.queue_flows)));
+      SetThresholds(view, static_cast<PortIndex>(port));
+    }
+    for (size_t leaf = 0; leaf < leaves_; ++leaf) {
+      delays_.push_back(DelaysTo(view, static_cast<uint16_t>(leaf)));
+    }
+    marks_.assign(leaves_ * view.ports(), 0);
+    versions_.assign(leaves_, 0);
+    unmarked_.reserve(view.ports());
+    // Not all leaves at once.
+    view.SetTimer(view.now() + Within(settings_.check_every), kCheck);
+    view.SetTimer(view.now() + Within(settings_.probe_every), kProbe);
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (packet.kind == PacketKind::kControl) return OnControl(view, packet, in_port, candidates);
+    const bool is_data = packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
+    if (!is_leaf_ || !is_data || candidates.ports.size() == 1 || !view.FacesHost(in_port)) {
+      return Decision::Forward(ByHash(packet, candidates));
+    }
+    return Decision::Forward(Choose(view, packet, candidates));
+  }
+
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (!is_leaf_ || !IsWatched(view, packet, port)) return;
+    QueueFlows& queue = queues_[port]->flows;
+    if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
+    queue.Enter(packet, view.now());
+  }
+
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (is_leaf_ && IsWatched(view, packet, port)) queues_[port]->flows.Leave(packet);
+  }
+
+  void OnTimer(SwitchView& view, uint32_t id) override {
+    if (id == kProbe) {
+      SendProbes(view);
+      return view.SetTimer(view.now() + settings_.probe_every, kProbe);
+    }
+    congested_.ExpireBefore(view.now() - settings_.notification_age,
+                            [this](uint64_t, const Congested& flow) { Unmark(flow); });
+    for (size_t port = 0; port < queues_.size(); ++port) {
+      CheckPort(view, static_cast<PortIndex>(port));
+    }
+    view.SetTimer(view.now() + settings_.check_every, kCheck);
+  }
+
+  size_t StateBytes() const override {
+    size_t bytes = flows_.memory_bytes() + congested_.memory_bytes() +
+                   marks_.size() * (sizeof(uint32_t) + sizeof(Duration) * 4);
+    for (const auto& monitor : queues_) bytes += monitor->flows.memory_bytes();
+    return bytes;
+  }
+  std::vector<Counter> Counters() const override {
+    if (!is_leaf_) return {{"probes", probes_}, {"probe_bytes", probes_ * kControlBytes}};
+    return {{"decisions", decisions_},
+            {"reroutes", reroutes_},
+            {"flowlets", flowlets_},
+            {"episodes", episodes_},
+            {"cns_sent", notices_sent_},
+            {"cns_taken", notices_taken_},
+            {"congested_flows", static_cast<int64_t>(congested_.size())},
+            {"probes", probes_},
+            {"probe_bytes", probes_ * kControlBytes},
+            {"table_entries", static_cast<int64_t>(flows_.used())},
+            {"table_evictions", flows_.evictions() + congested_.evictions()}};
+  }
+
+ private:
+  struct Flow {
+    PortIndex port = kNoPort;
+    Time last;
+  };
+  struct Congested {
+    uint16_t leaf = 0;
+    PortIndex port = 0;  // Marked for it.
+  };
+  // One port, and from where on it is congested.
+  struct Monitor {
+    explicit Monitor(size_t room) : flows(room) {}
+    QueueFlows flows;
+    int64_t above = 0;
+    int64_t clear = 0;
+    Duration one_packet;
+  };
+
+  static uint64_t KeyOf(FlowId flow, HostId src) { return uint64_t{flow} << 16 | src; }
+
+  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
+    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
+  }
+  Duration Within(Duration period) {
+    return {static_cast<int64_t>(rng_.Uniform() * static_cast<double>(period.ps))};
+  }
+
+  void SetThresholds(SwitchView& view, PortIndex port) {
+    Monitor& monitor = *queues_[port];
+    monitor.above = settings_.congested_above.value_or(Bytes{view.BufferOf(port).count / 2}).count;
+    monitor.clear = settings_.clear_below.value_or(Bytes{monitor.above / 2}).count;
+    monitor.one_packet = SerializationDelay(Bytes{kMtu}, view.Rate(port));
+  }
+
+  // By port; those that are no uplinks are never asked for.
+  PathDelays DelaysTo(SwitchView& view, uint16_t leaf) {
+    std::vector<Duration> idle;
+    Duration floor{0};
+    for (const PortIndex port : view.Uplinks()) {
+      const std::optional<Way> way = view.WayTo(port, leaf);
+      idle.push_back(way ? way->propagation : 0_ps);
+      floor = std::max(floor, SerializationDelay(Bytes{kMtu}, view.Rate(port)));
+    }
+    return PathDelays(std::move(idle), settings_.stale.value_or(5 * settings_.probe_every), floor,
+                      settings_.table);
+  }
+
+  size_t PathOf(const SwitchView& view, PortIndex port) const {
+    const std::span<const PortIndex> uplinks = view.Uplinks();
+    return static_cast<size_t>(std::ranges::lower_bound(uplinks, port) - uplinks.begin());
+  }
+  uint32_t& MarksAt(uint16_t leaf, PortIndex port) { return marks_[port * leaves_ + leaf]; }
+
+  // --- Where flows begin ---
+
+  PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    const uint16_t leaf = view.LeafOf(packet.dst);
+    NoteVersion(view, leaf, candidates);
+    const auto found = flows_.Touch(packet, view.now());
+    Flow& flow = found.state;
+    const bool is_placed = !found.is_new && std::ranges::binary_search(candidates.ports, flow.port);
+    const PortIndex before = flow.port;
+    flow.port = Place(view, packet, flow, is_placed, leaf, candidates);
+    flow.last = view.now();
+    ++decisions_;
+    if (is_placed && flow.port != before) ++reroutes_;
+    return flow.port;
+  }
+
+  PortIndex Place(SwitchView& view, const Packet& packet, const Flow& flow, bool is_placed,
+                  uint16_t leaf, const Candidates& candidates) {
+    if (congested_.Find(KeyOf(packet.flow, packet.src)) != nullptr) {
+      return is_placed ? flow.port : ByHash(packet, candidates);
+    }
+    if (!is_placed) {
+      const PortIndex port = ByHash(packet, candidates);
+      return MarksAt(leaf, port) > 0 ? Fastest(view, leaf, kNoPort, candidates) : port;
+    }
+    const bool may_move = settings_.reroute == Reroute::kAlways || MarksAt(leaf, flow.port) > 0;
+    if (!may_move || view.now() - flow.last <= delays_[leaf].Timeout(view.now())) return flow.port;
+    ++flowlets_;
+    return Fastest(view, leaf, flow.port, candidates);
+  }
+
+  // Of the paths that are not marked, if there are any.
+  PortIndex Fastest(const SwitchView& view, uint16_t leaf, PortIndex previous,
+                    const Candidates& candidates) {
+    unmarked_.clear();
+    for (const PortIndex port : candidates.ports) {
+      if (MarksAt(leaf, port) == 0) unmarked_.push_back(port);
+    }
+    const std::span<const PortIndex> among =
+        unmarked_.empty() ? candidates.ports : std::span<const PortIndex>(unmarked_);
+    return LeastOf(among, previous, rng_,
+                   [&](PortIndex port) { return delays_[leaf].Of(PathOf(view, port)); });
+  }
+
+  void NoteVersion(SwitchView& view, uint16_t leaf, const Candidates& candidates) {
+    if (versions_[leaf] == candidates.version) return;
+    versions_[leaf] = candidates.version;
+    for (const PortIndex port : view.Uplinks()) {
+      if (std::ranges::binary_search(candidates.ports, port)) continue;
+      delays_[leaf].Forget(PathOf(view, port));
+    }
+  }
+
+  void Congest(SwitchView& view, uint64_t key, uint16_t leaf, PortIndex port) {
+    const auto touched = congested_.Touch(
+        key, view.now(), [this](uint64_t, const Congested& flow) { Unmark(flow); });
+    if (!touched.is_new) return;
+    touched.state = {leaf, port};
+    ++MarksAt(leaf, port);
+  }
+  void Unmark(const Congested& flow) { --MarksAt(flow.leaf, flow.port); }
+  void Clear(uint64_t key) {
+    const Congested* flow = congested_.Find(key);
+    if (flow == nullptr) return;
+    Unmark(*flow);
+    congested_.Erase(key);
+  }
+
+  // --- Where queues are ---
+
+  // Of ports to hosts: flows from elsewhere, as there is no path to choose for others.
+  bool IsWatched(const SwitchView& view, const Packet& packet, PortIndex port) const {
+    if (packet.kind != PacketKind::kData && packet.kind != PacketKind::kDatagram) return false;
+    if (!view.FacesHost(port)) return settings_.detect_at == DetectAt::kLeaves;
+    return !view.IsAttached(packet.src);
+  }
+
+  void CheckPort(SwitchView& view, PortIndex port) {
+    Monitor& monitor = *queues_[port];
+    const int64_t queue = view.Unsent(port).count;
+    if (queue > monitor.above && IsDelayed(view, port)) {
+      if (!monitor.flows.is_congested) ++episodes_;
+      monitor.flows.is_congested = true;
+      NotifyAll(view, monitor.flows, port);
+    } else if (monitor.flows.is_congested && queue <= monitor.clear) {
+      monitor.flows.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
+        if (flow.is_notified) Tell(view, key, flow, port, TdlbControl::kCleared);
+      });
+      monitor.flows.EndEpisode();
+    }
+  }
+
+  // Of an uplink: a path through it is, by more than a packet. A queue to a host is a delay.
+  bool IsDelayed(const SwitchView& view, PortIndex port) const {
+    if (view.FacesHost(port)) return true;
+    const size_t path = PathOf(view, port);
+    return std::ranges::any_of(delays_, [&](const PathDelays& delays) {
+      return delays.Queueing(path) > queues_[port]->one_packet;
+    });
+  }
+
+  void NotifyAll(SwitchView& view, QueueFlows& queue, PortIndex port) {
+    queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
+      if (flow.packets == 0) return;
+      if (flow.is_notified && view.now() - flow.told_at < base_rtt_) return;
+      flow.is_notified = true;
+      flow.told_at = view.now();
+      Tell(view, key, flow, port, TdlbControl::kCongested);
+    });
+  }
+
+  void Tell(SwitchView& view, uint64_t key, const QueueFlows::Flow& flow, PortIndex port,
+            TdlbControl::Kind kind) {
+    if (!view.FacesHost(port)) {  // It begins here.
+      if (kind == TdlbControl::kCleared) return Clear(key);
+      return Congest(view, key, view.LeafOf(flow.dst), port);
+    }
+    ++notices_sent_;
+    Packet packet;
+    packet.flow = QueueFlows::FlowOf(key);
+    packet.tuple_hash = flow.tuple_hash;
+    packet.src = flow.dst;
+    packet.dst = QueueFlows::SourceOf(key);
+    packet.SetScheme(TdlbControl{kind, 0, flow.path, 0});
+    Send(view, packet, flow.path);
+  }
+
+  // Back over the path that a packet has taken, if it lives.
+  void Send(SwitchView& view, Packet& packet, uint16_t path) {
+    const Candidates candidates = view.CandidatesTo(packet.dst);
+    if (candidates.ports.empty()) return;
+    const PortIndex back = view.UplinkOf(path);
+    packet.kind = PacketKind::kControl;
+    packet.bytes = kControlBytes;
+    view.SendControl(packet, std::ranges::binary_search(candidates.ports, back)
+                                 ? back
+                                 : ByHash(packet, candidates));
+  }
+
+  // --- Control packets ---
+
+  Decision OnControl(SwitchView& view, const Packet& packet, PortIndex in_port,
+                     const Candidates& candidates) {
+    const TdlbControl control = packet.Scheme<TdlbControl>();
+    if (control.kind == TdlbControl::kProbe && !is_leaf_) {
+      Replicate(view, packet);
+      return Decision::Consume();
+    }
+    if (!is_leaf_ || !view.IsAttached(packet.dst)) {
+      return Decision::Forward(ByHash(packet, candidates));
+    }
+    Handle(view, packet, control, in_port);
+    return Decision::Consume();
+  }
+
+  void Handle(SwitchView& view, const Packet& packet, const TdlbControl& control,
+              PortIndex in_port) {
+    const uint16_t leaf = view.LeafOf(packet.src);
+    switch (control.kind) {
+      case TdlbControl::kProbe:
+        return OnProbe(view, packet, leaf, in_port);
+      case TdlbControl::kEcho:
+        if (control.path < view.Uplinks().size()) {
+          delays_[leaf].Learn(control.path, 1'000_ps * control.delay_ns, view.now());
+        }
+        return;
+      case TdlbControl::kCleared:
+        ++notices_taken_;
+        return Clear(KeyOf(packet.flow, packet.dst));
+      case TdlbControl::kCongested:
+        ++notices_taken_;
+        return Congest(view, KeyOf(packet.flow, packet.dst), leaf, PortNow(view, packet, control));
+    }
+  }
+
+  // The flow's port, which may be another than that its packets in the queue had taken.
+  PortIndex PortNow(SwitchView& view, const Packet& notice, const TdlbControl& control) {
+    Packet as_data;
+    as_data.flow = notice.flow;
+    as_data.src = notice.dst;
+    as_data.tuple_hash = notice.tuple_hash;
+    const Flow* flow = flows_.Find(as_data, view.now());
+    return flow == nullptr ? view.UplinkOf(control.path) : flow->port;
+  }
+
+  void SendProbes(SwitchView& view) {
+    Packet probe;
+    probe.kind = PacketKind::kControl;
+    probe.bytes = kControlBytes;
+    probe.src = *hosts_[self_];
+    probe.sent = view.now();
+    probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
+    // Whoever it names: spines send it to all leaves.
+    const size_t other = self_ == 0 ? 1 : 0;
+    if (other >= leaves_) return;
+    probe.dst = *hosts_[other];
+    for (const PortIndex port : view.Uplinks()) {
+      view.SendAsData(probe, port);
+      ++probes_;
+    }
+  }
+
+  void Replicate(SwitchView& view, const Packet& probe) {
+    for (size_t leaf = 0; leaf < leaves_; ++leaf) {
+      if (!hosts_[leaf] || leaf == view.LeafOf(probe.src)) continue;
+      const Candidates candidates = view.CandidatesTo(*hosts_[leaf]);
+      if (candidates.ports.empty()) continue;
+      Packet copy = probe;
+      copy.dst = *hosts_[leaf];
+      view.SendAsData(copy, candidates.ports.front());
+      ++probes_;
+    }
+  }
+
+  void OnProbe(SwitchView& view, const Packet& probe, uint16_t leaf, PortIndex in_port) {
+    const Duration delay = view.now() - probe.sent;
+    if (settings_.probe == ProbeMode::kHula) {
+      return delays_[leaf].Learn(PathOf(view, in_port), delay, view.now());
+    }
+    Packet echo;
+    echo.src = probe.dst;
+    echo.dst = probe.src;
+    echo.tuple_hash = static_cast<uint32_t>(Mix64(probe.taken));
+    echo.SetScheme(
+        TdlbControl{TdlbControl::kEcho, 0, probe.taken, static_cast<uint32_t>(delay.ps / 1'000)});
+    Send(view, echo, probe.taken);
+    ++probes_;
+  }
+
+  const TdlbSettings settings_;
+  const Duration base_rtt_;
+  const uint64_t salt_;
+  Rng rng_;
+  AgedFlowTable<Flow> flows_;
+  ExpiringTable<Congested> congested_;  // Flows that begin here, by id and host.
+  bool is_leaf_ = false;
+  size_t leaves_ = 0;
+  uint16_t self_ = 0;                         // This leaf.
+  std::vector<std::optional<HostId>> hosts_;  // The first of each leaf.
+  std::vector<std::unique_ptr<Monitor>> queues_;
+  std::vector<PathDelays> delays_;   // By leaf.
+  std::vector<uint32_t> marks_;      // Congested flows, by port, then leaf.
+  std::vector<uint32_t> versions_;   // Of the candidates, by leaf.
+  std::vector<PortIndex> unmarked_;  // Scratch.
+  int64_t decisions_ = 0;
+  int64_t reroutes_ = 0;
+  int64_t flowlets_ = 0;
+  int64_t episodes_ = 0;
+  int64_t notices_sent_ = 0;
+  int64_t notices_taken_ = 0;
+  int64_t probes_ = 0;
+};
+
+class TdlbBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    DeclareDetection(fields);
+    DeclareDelays(fields);
+    settings_.flows.Declare(fields);
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
+    base_rtt_ = fabric.base_rtt;
+    if (fabric.tiers > 2) {
+      diagnostics.ErrorAt(path, "tdlb is for two tiers here; use conga or drill");
+    }
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<Tdlb>(settings_, base_rtt_, EcmpSalt(id, seed),
+                                  Rng::Stream(seed, "tdlb", id));
+  }
+
+ private:
+  void DeclareDetection(Fields& fields) {
+    fields.AddOr("auto", "congested_above", settings_.congested_above, Above(Bytes{0}),
+                 "Phi: a port whose queue is longer is congested. auto: half of what it can hold; "
+                 "should be more than ecn_above.");
+    fields.AddOr("auto", "clear_below", settings_.clear_below, Above(Bytes{0}),
+                 "The queue at which it is congested no more. auto: half of congested_above.");
+    fields.Choice("detect_at", settings_.detect_at,
+                  {{"leaf_all", DetectAt::kLeaves}, {"last_hop", DetectAt::kLastHop}},
+                  "leaf_all: all ports of leaves; last_hop: those to hosts, as published.");
+    fields.Add("check_every", settings_.check_every, {.at_least = 1_ns, .at_most = 1_s},
+               "Time between two looks at the queues.");
+    fields.Choice("reroute", settings_.reroute,
+                  {{"marked", Reroute::kMarked}, {"always", Reroute::kAlways}},
+                  "When an innocent flow may change its path. marked: if a congested one is on it; "
+                  "always: at every flowlet, as published.");
+    fields.Add("notification_age", settings_.notification_age,
+               {.at_least = 1_ns, .at_most = 1000_s},
+               "A flow that has not been notified of for longer is innocent again.");
+    fields.Add("queue_flows", settings_.queue_flows, Between<int64_t>(1, 1 << 16),
+               "Flows that a port keeps apart in its queue.");
+  }
+
+  void DeclareDelays(Fields& fields) {
+    fields.Add("probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 1_s},
+               "Time between two probes of a path.");
+    fields.Choice("probe", settings_.probe,
+                  {{"echo", ProbeMode::kEcho}, {"hula", ProbeMode::kHula}},
+                  "Who uses what a probe has measured. echo: the leaf that sent it, for that "
+                  "direction; hula: the leaf that got it, for the opposite one, as published.");
+    fields.Choice(
+        "table", settings_.table,
+        {{"full", PathDelays::Memory::kAll}, {"minmax", PathDelays::Memory::kFastestAndSlowest}},
+        "full: the timeout follows from the delays of all paths; minmax: from the latest "
+        "of what was fastest and slowest, as published, which may be negative and is "
+        "then one packet.");
+    fields.AddOr("auto", "stale", settings_.stale, {.at_least = 1_ns, .at_most = 1000_s},
+                 "Older delays make no timeout. auto: 5 times probe_every.");
+  }
+
+  TdlbSettings settings_;
+  Duration base_rtt_ = FabricShape{}.base_rtt;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<TdlbBalancer>(
+    {"tdlb",
+     "Flows that do not congest a queue leave paths of those that do, at pauses longer than probed "
+     "delays differ.",
+     "Hu et al., Computer Networks 255, 2024"});
+
+}  // namespace
+}  // namespace heddle

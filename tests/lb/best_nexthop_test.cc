@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lb/dre.h"
+#include "lb/int_fields.h"
+#include "tests/support/lab.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+namespace {
+
+// --- What packets collect ---
+
+TEST(IntFieldsTest, HoldWhatAPortHas) {
+  const IntFields fields(37'500_us, 25, 33.3);
+  EXPECT_TRUE(fields.is_set());
+  EXPECT_DOUBLE_EQ(fields.latency(), 0.0375);
+  EXPECT_EQ(fields.queue(), 25);
+  EXPECT_NEAR(fields.utilisation(), 33.3, 33.3 / 128);
+  EXPECT_EQ(IntFields(10_s, 100'000, 1e6).queue(), 65'535);
+  EXPECT_FALSE(IntFields().is_set());
+  EXPECT_TRUE(IntFields(0_s, 0, 0).is_set());
+}
+
+// Three hops of utilisation 1, 10 and 4: the second is the bottleneck.
+TEST(IntFieldsTest, TheGreatestOfEachRemains) {
+  IntFields fields;
+  fields = IntFields::Merge(fields, IntFields(3_us, 1, 1));
+  fields = IntFields::Merge(fields, IntFields(1_us, 2, 10));
+  fields = IntFields::Merge(fields, IntFields(2_us, 9, 4));
+  EXPECT_EQ(fields.utilisation(), 10);
+  EXPECT_EQ(fields.queue(), 9);
+  EXPECT_DOUBLE_EQ(fields.latency(), 3e-6);
+}
+
+// A port of 8 Mbps with 250 packets: 375 ms, 250 packets, 66.7.
+TEST(IntFieldsTest, CongestionIsTheSumOfShares) {
+  const IntRange range{0.375, 250, 200.0 / 3};
+  EXPECT_NEAR(CongestionOf(IntFields(37'500_us, 25, 33.25), range), 0.70, 2e-3);
+  EXPECT_NEAR(CongestionOf(IntFields(150_ms, 100, 10), range), 0.95, 1e-6);
+  EXPECT_EQ(CongestionOf(IntFields(), range), 0);
+  EXPECT_DOUBLE_EQ(CongestionOf(IntFields(10_s, 60'000, 1e6), range), 3);
+  EXPECT_DOUBLE_EQ(CongestionOf(IntFields(150_ms, 100, 10), {0, 200, 0}), 0.5);
+}
+
+// A link saturated at 8 Mbps sends 33.3 packets in 50 ms.
+TEST(IntFieldsTest, TheEstimatorOfASaturatedPortTendsToItsRange) {
+  Dre dre({.period = 50_ms, .alpha = 0.5});
+  const double expected[] = {16.67, 25, 29.17, 31.25};
+  for (int period = 0; period < 20; ++period) {
+    const Time start = Time{} + 50_ms * period;
+    dre.Add(100.0 / 3, start + 49_ms);
+    if (period == 19) {
+      EXPECT_NEAR(dre.Read(start + 49_ms), 66.7, 0.05);
+    }
+    const double after = dre.Read(start + 50_ms);
+    if (period < 4) {
+      EXPECT_NEAR(after, expected[period], 0.05);
+    }
+    if (period == 19) {
+      EXPECT_NEAR(after, 33.3, 0.05);
+    }
+  }
+}
+
+// --- One leaf ---
+
+class BestNexthopLeafTest : public testing::Test {
+ protected:
+  explicit BestNexthopLeafTest(const std::string& settings =
+                                   "{kind: best_nexthop, scale: testbed, probes: false, "
+                                   "latency_range: 375ms, queue_range: 250, utilisation_range: "
+                                   "66.7, stale: 10s}")
+      : leaf_(settings) {}
+
+  // A packet from host 1 tells of the way to it through `port`.
+  void Learn(PortIndex port, const IntFields& fields, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet packet = LbPacket(7);
+      packet.src = 1;
+      packet.dst = 0;
+      packet.SetScheme(fields);
+      const PortIndex down = 4;
+      EXPECT_EQ(policy.OnPacket(view, packet, port, {1, 1, {&down, 1}}).port, down);
+    });
+  }
+  // Utilisation only.
+  void LearnAll(const std::vector<double>& utilisation, Time at) {
+    for (size_t p = 0; p < utilisation.size(); ++p) {
+      Learn(static_cast<PortIndex>(p), IntFields(0_s, 0, utilisation[p]), at);
+    }
+  }
+  PortIndex Send(FlowId flow, Time at) { return Send(flow, at, leaf_.uplinks()); }
+  PortIndex Send(FlowId flow, Time at, std::span<const PortIndex> live) {
+    Packet packet = LbPacket(flow);
+    packet.flow = flow;
+    return leaf_.PortFor(packet, at, live);
+  }
+
+  LbSwitch leaf_;
+};
+
+TEST_F(BestNexthopLeafTest, TakesThePortOfTheSmallestSum) {
+  Learn(0, IntFields(300_ms, 250, 60), {});
+  Learn(1, IntFields(37'500_us, 25, 33.25), {});
+  Learn(2, IntFields(150_ms, 100, 10), {});
+  Learn(3, IntFields(300_ms, 250, 60), {});
+  for (FlowId flow = 1; flow < 30; ++flow) EXPECT_EQ(Send(flow, {}), 1);
+}
+
+TEST_F(BestNexthopLeafTest, OnlyAPauseLongerThanTheGapAdoptsABetterPort) {
+  LearnAll({5, 10, 20, 30}, {});
+  ASSERT_EQ(Send(1, {}), 0);
+  LearnAll({50, 10, 20, 30}, Time{} + 1_ms);
+  Time at;
+  for (int i = 0; i < 50; ++i) ASSERT_EQ(Send(1, at += 49_ms), 0);
+  EXPECT_EQ(Send(1, at += 50_ms), 0);
+  EXPECT_EQ(Send(1, at += 51_ms), 1);
+  EXPECT_EQ(leaf_.Count("flowlets"), 2);
+}
+
+TEST_F(BestNexthopLeafTest, AmongEqualPortsItKeepsTheBestSoFar) {
+  LearnAll({5, 5, 5, 5}, {});
+  const PortIndex port = Send(1, {});
+  for (FlowId flow = 2; flow < 50; ++flow) EXPECT_EQ(Send(flow, {}), port);
+}
+
+TEST_F(BestNexthopLeafTest, WithoutInformationItHashes) {
+  std::set<PortIndex> used;
+  for (const uint32_t tuple : RandomTuples(1, 100)) {
+    Packet packet = LbPacket(tuple);
+    packet.flow = tuple;
+    used.insert(leaf_.PortFor(packet));
+  }
+  EXPECT_EQ(used.size(), 4u);
+}
+
+TEST_F(BestNexthopLeafTest, APortThatNothingIsKnownOfIsIdle) {
+  Learn(0, IntFields(1_ms, 1, 5), {});
+  Learn(1, IntFields(1_ms, 1, 5), {});
+  Learn(3, IntFields(1_ms, 1, 5), {});
+  EXPECT_EQ(Send(1, {}), 2);
+}
+
+TEST_F(BestNexthopLeafTest, LeavesAFailedPortAtOnce) {
+  LearnAll({5, 10, 20, 30}, {});
+  ASSERT_EQ(Send(1, {}), 0);
+  const std::vector<PortIndex> live = {1, 2, 3};
+  EXPECT_EQ(Send(1, Time{} + 1_us, live), 1);
+  EXPECT_EQ(Send(1, Time{} + 2_us), 1);
+}
+
+class BestNexthopStaleTest : public BestNexthopLeafTest {
+ protected:
+  BestNexthopStaleTest()
+      : BestNexthopLeafTest(
+            "{kind: best_nexthop, scale: testbed, probes: false, "
+            "utilisation_range: 66.7}") {}
+};
+
+TEST_F(BestNexthopStaleTest, OldValuesCountAsNothing) {
+  LearnAll({40, 10, 20, 30}, {});
+  ASSERT_EQ(Send(1, {}), 1);
+  for (int i = 1; i < 4; ++i) {
+    Learn(static_cast<PortIndex>(i), IntFields(0_s, 0, 10.0 * i), Time{} + 90_ms);
+  }
+  EXPECT_EQ(Send(2, Time{} + 100_ms), 1);
+  EXPECT_EQ(Send(3, Time{} + 100_ms + 1_ps), 0);  // After two gaps.
+}
+
+TEST(BestNexthopTest, ForgetsNoFlowWithinItsGap) {
+  LbSwitch leaf("{kind: best_nexthop, scale: testbed, probes: false, table_age: 1ms}");
+  Packet packet = LbPacket(7);
+  packet.flow = 7;
+  for (int i = 0; i < 20; ++i) leaf.PortFor(packet, Time{} + 40_ms * i);
+  EXPECT_EQ(leaf.Count("flowlets"), 1);
+}
+
+// --- In a network: 8 of 10 Gbps of datagrams from leaf 0 to leaf 1 over spine 1 ---
+
+class BestNexthopNetworkTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kHosts = 8;
+
+  // Payload of flows from leaf `from` that went to spine 1, and all of it.
+  static std::pair<int64_t, int64_t> OverSpine1(const std::string& balancer, bool from_loaded) {
+    const UdpSource load = {.id = 0,
+                            .entry = 0,
+                            .src = 3,
+                            .dst = 7,
+                            .sport = 5'000,
+                            .path = 1,
+                            .priority = 1,
+                            .payload = 1'472_B,
+                            .packet = 1'518_B,
+                            .wire = 1'538_B,
+                            .rate = 8_Gbps,
+                            .pattern = {},
+                            .start = Time{},
+                            .stop = Time{} + 1_s,
+                            .rng = Rng::Stream(1, "load", 0)};
+    Lab lab(
+        {.graph = LeafSpineFrom("{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
+                                "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
+         .transport = "{kind: dctcp}",
+         .balancer = balancer,
+         .port = "{buffer: 375KB, ecn_above: 100KB}",
+         .background = {load}});
+    for (int i = 0; i < 120; ++i) {
+      const HostId a = static_cast<HostId>(i % 3);
+      const HostId b = static_cast<HostId>(4 + (i + 1) % 3);
+      lab.AddFlow(from_loaded ? a : b, from_loaded ? b : a, 20'000, Time{} + 2_ms + 40_us * i);
+    }
+    lab.Run(Time{} + 1_s);
+    EXPECT_TRUE(lab.finished());
+    const uint32_t leaf = lab.SwitchVertex(from_loaded ? 0 : 1);
+    int64_t all = 0;
+    for (SwitchId spine = 2; spine < 6; ++spine) {
+      all += lab.PortTo(leaf, lab.SwitchVertex(spine)).Committed().payload_bytes;
+    }
+    return {lab.PortTo(leaf, lab.SwitchVertex(3)).Committed().payload_bytes, all};
+  }
+};
+
+TEST_F(BestNexthopNetworkTest, NoFlowletIsPlacedOnALoadedPath) {
+  for (const char* balancer : {"best_nexthop", "{kind: best_nexthop, key: leaf}"}) {
+    const auto [loaded, all] = OverSpine1(balancer, true);
+    EXPECT_GE(all, 120 * 20'000);
+    EXPECT_EQ(loaded, 0) << balancer;
+  }
+  const auto [loaded, all] = OverSpine1("ecmp", true);
+  EXPECT_GT(loaded, all / 10);
+}
+
+// As published, a leaf learns of the opposite direction. Here it is the one without load.
+TEST_F(BestNexthopNetworkTest, PublishedItAvoidsWhatIsLoadedTheOtherWay) {
+  const std::string forward = "{kind: best_nexthop, direction: forward}";
+  const auto [there, all_there] = OverSpine1(forward, true);
+  const auto [back, all_back] = OverSpine1(forward, false);
+  EXPECT_GT(there, all_there / 10);
+  EXPECT_EQ(back, 0);
+  const auto [ours, all_ours] = OverSpine1("best_nexthop", false);
+  EXPECT_GT(ours, all_ours / 10);
+}
+
+TEST(BestNexthopFatTreeTest, ProbesReachEveryOtherEdgeOverEveryPath) {
+  Lab lab({.graph = GraphFrom("{kind: fat_tree, k: 4}"),
+           .transport = "{kind: dctcp}",
+           .balancer = "{kind: best_nexthop, apply_at: all, probe_every: 50us, key: leaf}"});
+  lab.AddFlow(0, 15, 1'000'000);
+  lab.Run();
+  int64_t probes = 0;
+  for (const auto& node : lab.network().switches()) {
+    for (const auto& [name, value] : node->policy().Counters()) {
+      if (name == "probes") probes += value;
+    }
+  }
+  // Of each edge and round: 2 to its pod's upper switches, of each 1 to the other edge and 2 to
+  // cores, of each of those 3 to other pods, of each of those 2 to edges.
+  const double each = 2 + 2 * (1 + 2 + 2 * (3 + 3 * 2));
+  const double rounds = Seconds(lab.end() - Time{}) / 50e-6;
+  EXPECT_NEAR(static_cast<double>(probes), 8 * each * rounds, 8 * each * 1.5);
+}
+
+}  // namespace
+}  // namespace heddle

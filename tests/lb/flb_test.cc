@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lb/flb_header.h"
+#include "lb/flb_isolation.h"
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lab.h"
+#include "tests/support/lb_bench.h"
+#include "transport/roce_sender.h"
+
+namespace heddle {
+namespace {
+
+using Ports = std::vector<PortIndex>;
+
+// --- How many uplinks are isolated, and which ---
+
+class FlbIsolationTest : public testing::Test {
+ protected:
+  FlowId Add(int flows, uint16_t n, PortIndex port = 0) {
+    for (int i = 0; i < flows; ++i) {
+      isolation_.Add(next_, 0, n, port, uplinks_, Time{} + 1_us * (next_ + 1), rng_);
+      ++next_;
+    }
+    return next_;
+  }
+  Ports Isolated() const {
+    Ports isolated;
+    for (const PortIndex port : uplinks_) {
+      if (isolation_.IsIsolated(0, port)) isolated.push_back(port);
+    }
+    return isolated;
+  }
+
+  const Ports uplinks_ = {0, 1, 2, 3};
+  FlbIsolation isolation_{64, 1, 5};
+  Rng rng_ = Rng::Stream(1, "test", 0);
+  FlowId next_ = 0;
+};
+
+TEST_F(FlbIsolationTest, EachFlowNeedsItsShareOfALink) {
+  for (int flows = 1; flows <= 15; ++flows) {
+    EXPECT_EQ(FlbIsolation::Needed(flows / 15.0, 8), 1u) << flows;
+  }
+  double sum = 0;  // Added up one by one, with its rounding.
+  for (int i = 0; i < 15; ++i) sum += 1.0 / 15;
+  EXPECT_EQ(FlbIsolation::Needed(sum, 8), 1u);
+  EXPECT_EQ(FlbIsolation::Needed(20 / 15.0, 8), 2u);
+  EXPECT_EQ(FlbIsolation::Needed(31 / 31.0, 8), 1u);
+  EXPECT_EQ(FlbIsolation::Needed(10 / 15.0 + 8 / 10.0, 8), 2u);
+  EXPECT_EQ(FlbIsolation::Needed(100, 8), 7u);  // One remains for all others.
+  EXPECT_EQ(FlbIsolation::Needed(100, 1), 0u);
+}
+
+TEST_F(FlbIsolationTest, TakesTheUplinkWithTheMostOfThem) {
+  Add(1, 15, 2);
+  EXPECT_EQ(Isolated(), Ports{2});
+  Add(10, 15, 1);
+  EXPECT_EQ(Isolated(), Ports{2});  // It stays.
+  Add(5, 15, 1);                    // 16 of 1/15 each.
+  EXPECT_EQ(Isolated(), (Ports{1, 2}));
+}
+
+TEST_F(FlbIsolationTest, AllItsFlowsAreOnIsolatedUplinks) {
+  Add(20, 15, 0);
+  Add(20, 15, 3);
+  EXPECT_EQ(Isolated().size(), 3u);
+  for (FlowId flow = 0; flow < 40; ++flow) {
+    const FlbIsolation::Flow* its = isolation_.Find(flow, Time{} + 1_ms);
+    ASSERT_NE(its, nullptr);
+    EXPECT_TRUE(isolation_.IsIsolated(0, its->port));
+  }
+}
+
+TEST_F(FlbIsolationTest, ReleasesThoseWithTheFewestFlows) {
+  Add(16, 15, 0);
+  const Ports both = Isolated();
+  ASSERT_EQ(both.size(), 2u);
+  for (FlowId flow = 10; flow < 16; ++flow) isolation_.Remove(flow);
+  EXPECT_EQ(Isolated(), both);  // Until the next review.
+  isolation_.Review(Time{}, uplinks_, rng_);
+  EXPECT_EQ(Isolated(), Ports{0});
+  for (FlowId flow = 0; flow < 10; ++flow) isolation_.Remove(flow);
+  isolation_.Review(Time{}, uplinks_, rng_);
+  EXPECT_TRUE(isolation_.is_idle());
+}
+
+TEST_F(FlbIsolationTest, ForgetsFlowsThatAreSilent) {
+  Add(3, 15);
+  isolation_.Review(Time{} + 3_us, uplinks_, rng_);
+  EXPECT_EQ(isolation_.size(), 1u);
+  isolation_.Review(Time{} + 4_us, uplinks_, rng_);
+  EXPECT_TRUE(isolation_.is_idle());
+}
+
+TEST_F(FlbIsolationTest, AFailedUplinkIsIsolatedNoMore) {
+  Add(3, 15, 1);
+  ASSERT_EQ(Isolated(), Ports{1});
+  isolation_.Review(Time{}, Ports{0, 2, 3}, rng_);
+  EXPECT_FALSE(isolation_.IsIsolated(0, 1));
+  isolation_.Add(9, 0, 15, 2, Ports{0, 2, 3}, Time{} + 1_ms, rng_);
+  EXPECT_EQ(Isolated().size(), 1u);
+}
+
+// --- One leaf ---
+
+class FlbLeafTest : public testing::Test {
+ protected:
+  explicit FlbLeafTest(const std::string& settings = "flb") : leaf_(settings) {}
+
+  void Control(const FlbControl& control, FlowId flow, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet packet;
+      packet.kind = PacketKind::kControl;
+      packet.bytes = 64;
+      packet.flow = flow;
+      packet.src = 1;
+      packet.dst = 0;
+      packet.SetScheme(control);
+      const PortIndex down = 4;
+      EXPECT_EQ(policy.OnPacket(view, packet, 0, {1, 1, {&down, 1}}).kind,
+                Decision::Kind::kConsume);
+    });
+  }
+  void Delays(const std::vector<Duration>& delays, Time at = {}) {
+    for (size_t path = 0; path < delays.size(); ++path) {
+      Control({FlbControl::kDelay, static_cast<uint8_t>(path), 0,
+               static_cast<uint32_t>(delays[path].ps / 1'000)},
+              0, at);
+    }
+  }
+  void Congest(FlowId flow, uint16_t n, Time at) {
+    Control({FlbControl::kCongested, 0, n, 0}, flow, at);
+  }
+  void Release(FlowId flow, Time at) { Control({FlbControl::kReleased, 0, 0, 0}, flow, at); }
+
+  PortIndex Send(FlowId flow, Time at) { return Send(flow, at, leaf_.uplinks()); }
+  PortIndex Send(FlowId flow, Time at, std::span<const PortIndex> live) {
+    Packet packet = LbPacket(flow);
+    packet.flow = flow;
+    return leaf_.PortFor(packet, at, live);
+  }
+  // A flow on port 0, whose last packet left now.
+  void StartOnPort0(FlowId flow, Time at = {}) {
+    Delays({1_us, 2_us, 2_us, 2_us}, at);
+    ASSERT_EQ(Send(flow, at), 0);
+  }
+
+  LbSwitch leaf_;
+};
+
+TEST_F(FlbLeafTest, ANewFlowTakesTheQuickestPath) {
+  Delays({30_us, 22_us, 27_us, 29_us});
+  EXPECT_EQ(Send(1, {}), 1);
+}
+
+TEST_F(FlbLeafTest, AFlowMovesToTheQuickestPathOnWhichItOvertakesNothing) {
+  const std::vector<std::pair<Duration, PortIndex>> worked = {
+      {5_us, 2}, {10_us, 1}, {500_ns, 0}, {1_us, 0}, {1'500_ns, 3}};
+  FlowId flow = 0;
+  for (const auto& [ahead, port] : worked) {
+    const Time at = Time{} + 1_ms * ++flow;
+    StartOnPort0(flow, at);
+    Delays({30_us, 22_us, 27_us, 29_us}, at);
+    EXPECT_EQ(Send(flow, at + ahead), port) << ahead.ps;
+  }
+}
+
+TEST_F(FlbLeafTest, AQuickerPathIsTakenExactlyAtTheGapThatLetsIt) {
+  StartOnPort0(1);
+  Delays({30_us, 22_us, 40_us, 40_us});
+  Time at;
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Send(1, at += 300_ns), 0);
+  EXPECT_EQ(Send(1, at += 10_us), 1);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Send(1, at += 300_ns), 1);
+  EXPECT_EQ(leaf_.Count("reroutes"), 1);
+}
+
+TEST_F(FlbLeafTest, AmongEqualPathsNobodyMoves) {
+  Delays({20_us, 20_us, 20_us, 20_us});
+  const PortIndex port = Send(1, {});
+  for (int i = 1; i < 500; ++i) ASSERT_EQ(Send(1, Time{} + 1_us * i * (i % 7)), port);
+}
+
+// Whatever the delays and the gaps, as long as the delays stay.
+TEST_F(FlbLeafTest, StaticDelaysAreNeverReordered) {
+  Rng rng = Rng::Stream(1, "delays", 0);
+  Time at;
+  for (FlowId trial = 0; trial < 50; ++trial) {
+    std::vector<Duration> delays;
+    for (int path = 0; path < 4; ++path) delays.push_back(1_ns * (1'000 + rng.Below(200'000)));
+    at += 2_ms;
+    StartOnPort0(trial, at);
+    Delays(delays, at);
+    Time arrival = at + delays[0];
+    for (int i = 0; i < 100; ++i) {
+      at += rng.ExponentialDuration(20e6);
+      const Time next = at + delays[Send(trial, at)];
+      ASSERT_GT(next, arrival);
+      arrival = next;
+    }
+  }
+  EXPECT_GT(leaf_.Count("reroutes"), 50);
+}
+
+TEST_F(FlbLeafTest, AFlowSilentForAMillisecondIsNew) {
+  StartOnPort0(1);
+  Delays({30_us, 40_us, 40_us, 25_us});
+  EXPECT_EQ(Send(1, Time{} + 1_us), 0);
+  EXPECT_EQ(Send(1, Time{} + 1_ms + 2_us), 3);
+  EXPECT_EQ(leaf_.Count("reroutes"), 0);  // It has begun again.
+}
+
+TEST_F(FlbLeafTest, AFlowWhoseUplinkFailsIsNewAndThePathComesBackUnmeasured) {
+  StartOnPort0(1);
+  Delays({1_us, 20_us, 10_us, 30_us});
+  EXPECT_EQ(Send(1, Time{} + 1_ns, Ports{1, 2, 3}), 2);
+  // The bench knows nothing of its uplinks, so an unmeasured delay is 0: the best.
+  EXPECT_EQ(Send(2, Time{} + 1_us), 0);
+}
+
+TEST_F(FlbLeafTest, IsolatesAFlowFromAllOthersUntilItIsReleased) {
+  StartOnPort0(1);
+  for (FlowId flow = 2; flow < 40; ++flow) Send(flow, Time{} + 1_us);
+  Delays({30_us, 20_us, 20_us, 20_us}, Time{} + 1_us);  // They would overtake, and must leave.
+  Congest(1, 31, Time{} + 2_us);
+  for (int i = 0; i < 20; ++i) {
+    const Time at = Time{} + 3_us + 1_us * i;
+    ASSERT_EQ(Send(1, at), 0);
+    for (FlowId flow = 2; flow < 80; ++flow) ASSERT_NE(Send(flow, at), 0) << flow;
+  }
+  EXPECT_EQ(leaf_.Count("isolated_ports"), 1);
+  EXPECT_GT(leaf_.Count("forced_evictions"), 0);
+  Release(1, Time{} + 30_us);
+  // The review comes once a base round trip, which is 16 us here.
+  leaf_.At(Time{} + 50_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("isolated_ports"), 0);
+  Delays({1_us, 20_us, 20_us, 20_us}, Time{} + 50_us);
+  EXPECT_EQ(Send(99, Time{} + 50_us), 0);
+}
+
+TEST_F(FlbLeafTest, AnIsolationThatNobodyConfirmsAges) {
+  StartOnPort0(1);
+  Congest(1, 31, Time{} + 2_us);
+  leaf_.At(Time{} + 900_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("isolated_flows"), 1);
+  leaf_.At(Time{} + 1'030_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("isolated_flows"), 0);
+}
+
+class FlbStrictTest : public FlbLeafTest {
+ protected:
+  FlbStrictTest() : FlbLeafTest("{kind: flb, evict: strict}") {}
+};
+
+TEST_F(FlbStrictTest, OthersLeaveWhenTheyOvertakeNothing) {
+  StartOnPort0(1);
+  StartOnPort0(2);
+  Congest(1, 31, {});
+  Delays({30_us, 22_us, 15_us, 15_us});
+  EXPECT_EQ(Send(2, Time{} + 1_us), 0);
+  EXPECT_EQ(Send(2, Time{} + 10_us), 1);  // 8 us quicker, 9 us behind.
+  EXPECT_EQ(leaf_.Count("forced_evictions"), 0);
+}
+
+class FlbQueueingTest : public FlbLeafTest {
+ protected:
+  FlbQueueingTest() : FlbLeafTest("{kind: flb, compare: queueing}") {}
+};
+
+TEST_F(FlbQueueingTest, ComparedByQueueingALongPathLooksAsGoodAsAShortOne) {
+  Delays({20_us, 90_us, 20_us, 20_us});
+  Delays({30_us, 90_us, 40_us, 40_us});
+  EXPECT_EQ(Send(1, {}), 1);
+}
+
+// --- In a network ---
+
+// Seven leaves of five hosts send to one host of the eighth, over eight spines; RoCE without
+// congestion control.
+constexpr uint32_t kHosts = 40;
+struct Incast {
+  Incast(const std::string& balancer, int senders, const std::string& pfc = "xoff: 30KB")
+      : lab({.graph = LeafSpineFrom(
+                 "{leaves: 8, spines: 8, hosts_per_leaf: 5, host_link: {rate: 40Gbps, delay: "
+                 "500ns}, fabric_link: {rate: 40Gbps, delay: 500ns}}"),
+             .transport = "{kind: rocev2, cc: none}",
+             .balancer = balancer,
+             .port =
+                 "{buffer: unlimited, ecn_above: unlimited, pfc: {classes: [3], " + pfc + "}}"}) {
+    for (int i = 0; i < senders; ++i) {
+      lab.AddFlow(static_cast<HostId>(i), kHosts - 1, 100'000);
+    }
+  }
+  int64_t Sum(std::string_view counter) {
+    int64_t sum = 0;
+    for (const auto& node : lab.network().switches()) {
+      for (const auto& [name, value] : node->policy().Counters()) {
+        if (name == counter) sum += value;
+      }
+    }
+    return sum;
+  }
+  // Links between switches that were ever paused.
+  int PausedFabricLinks() {
+    int paused = 0;
+    for (const Network::Egress& egress : lab.network().egresses()) {
+      if (egress.vertex < kHosts || egress.peer < kHosts) continue;
+      if (lab.network().PausesOf(egress, lab.end()).pauses > 0) ++paused;
+    }
+    return paused;
+  }
+  int64_t PausesOfAll() {
+    int64_t pauses = 0;
+    for (const Network::Egress& egress : lab.network().egresses()) {
+      pauses += lab.network().PausesOf(egress, lab.end()).pauses;
+    }
+    return pauses;
+  }
+
+  Lab lab;
+};
+
+TEST(FlbNetworkTest, IncastPausesFewerLinksThanUnderEcmpAndSpraying) {
+  const auto paused = [](const std::string& balancer) {
+    Incast incast(balancer, 31);
+    incast.lab.Run();
+    EXPECT_TRUE(incast.lab.finished());
+    return incast.PausedFabricLinks();
+  };
+  const int flb = paused("{kind: flb, isolate_above: 15KB}");
+  const int ecmp = paused("ecmp");
+  const int rps = paused("rps");
+  EXPECT_LE(flb, ecmp);
+  EXPECT_LT(ecmp, rps);
+}
+
+// Whatever an input holds lies in that egress queue, so it cannot reach twice the threshold first.
+TEST(FlbNetworkTest, NotifiesBeforeTheFirstPause) {
+  Incast incast("{kind: flb, isolate_above: 15KB}", 31, "xoff: 30KB");
+  Time notified = kNever;
+  Time paused = kNever;
+  incast.lab.SampleEvery(100_ns, [&](Time now) {
+    if (notified == kNever && incast.Sum("cnms_sent") > 0) notified = now;
+    if (paused == kNever && incast.PausesOfAll() > 0) paused = now;
+  });
+  incast.lab.Run();
+  EXPECT_LT(notified, paused);
+  EXPECT_LT(paused, kNever);
+}
+
+TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
+  Incast incast("{kind: flb, isolate_above: 15KB}", 31);
+  int64_t most_isolated = 0;
+  incast.lab.SampleEvery(
+      1_us, [&](Time) { most_isolated = std::max(most_isolated, incast.Sum("isolated_flows")); });
+  incast.lab.Run();
+  EXPECT_GE(most_isolated, 31);
+  // Each that is told is released in the end, by a packet that takes its way.
+  EXPECT_GE(incast.Sum("cnms_sent"), 62);
+  EXPECT_LE(incast.Sum("isolated_flows"), 0);
+  EXPECT_EQ(incast.Sum("isolated_ports"), 0);
+}
+
+TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
+  Incast incast("{kind: flb, isolate_above: 15KB}", 1);
+  incast.lab.Run();
+  EXPECT_EQ(incast.Sum("cnms_sent"), 0);
+}
+
+// Data stamps the way there, ACKs bring the delay back; where nothing returns, packets of its own
+// do.
+TEST(FlbNetworkTest, MeasuresDelaysOnDataAndBringsThemBack) {
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 4, hosts_per_leaf: 4, fabric_link: {rate: 10Gbps, delay: 1us},"
+               " asymmetry: [{spines: [0, 1, 2], delay: 20us}]}"),
+           .transport = "{kind: dctcp}",
+           .balancer = "flb"});
+  for (HostId h = 0; h < 4; ++h) {
+    for (int i = 0; i < 10; ++i) lab.AddFlow(h, static_cast<HostId>(4 + h), 100'000);
+  }
+  lab.Run();
+  int64_t reordered = 0;
+  int64_t quick = 0;
+  for (const FlowRecord& record : lab.records()) {
+    reordered += record.receiver.reordered_net;
+    quick += record.receiver.paths_used;
+  }
+  EXPECT_GT(quick, 40);  // Some have moved.
+}
+
+// --- With rate control ---
+
+TEST(FlbRateControlTest, AFlowPausesThenHasItsShareThenIsFree) {
+  // One flow at 40 Gbps; a policy at its leaf tells its host what another leaf would.
+  class Teller final : public SwitchPolicy {
+   public:
+    Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
+      return Decision::Forward(c.ports.front());
+    }
+    void Attach(SwitchView& view) override {
+      for (uint32_t i = 0; i < 3; ++i) view.SetTimer(Time{} + 50_us + 10_us * i, i);
+    }
+    void OnTimer(SwitchView& view, uint32_t id) override {
+      if (!view.IsAttached(0)) return;
+      Packet cnm;
+      cnm.kind = PacketKind::kControl;
+      cnm.bytes = 64;
+      cnm.flow = 0;
+      cnm.src = 1;
+      const bool last = id == 2;
+      const uint16_t flows = id == 0 ? 31 : 10;  // The most counts.
+      cnm.SetScheme(FlbControl{last ? FlbControl::kReleased : FlbControl::kCongested, 0, flows, 0});
+      view.SendControl(cnm, view.CandidatesTo(0).ports.front());
+    }
+    size_t StateBytes() const override { return 1; }
+  };
+  const Chosen<LoadBalancer> flb = BalancerFrom("{kind: flb, rate_control: true}");
+  Lab lab({.graph = Line(2, {40_Gbps, 1_us}),
+           .transport = "{kind: rocev2, cc: none}",
+           .switch_policy = [](SwitchId) { return std::make_unique<Teller>(); },
+           .host_policy = [&](HostId h) { return flb.settings->ForHost(h, 1); }});
+  lab.AddFlow(0, 1, 50'000'000);
+  std::vector<double> rates;
+  lab.SampleEvery(1_us, [&](Time) {
+    const RoceSender* sender = lab.QueuePair(0);
+    rates.push_back(sender == nullptr ? -1 : *sender->state().rate);
+  });
+  lab.Run(Time{} + 2_ms);
+  EXPECT_EQ(rates[49], 40e9);
+  for (size_t us = 53; us < 70; ++us) EXPECT_EQ(rates[us], 0) << us;
+  // The timer of recovery looks at the last notice: 71 us.
+  for (size_t us = 73; us < 1'070; ++us) ASSERT_NEAR(rates[us], 40e9 / 31, 1) << us;
+  EXPECT_EQ(rates[1'074], 40e9);
+}
+
+TEST(FlbRateControlTest, IncastPausesLessThanWithoutAndFinishes) {
+  const auto pauses = [](const std::string& balancer) {
+    Incast incast(balancer, 31);
+    incast.lab.Run(Time{} + 1_s);
+    EXPECT_TRUE(incast.lab.finished());
+    return incast.PausesOfAll();
+  };
+  EXPECT_LT(pauses("{kind: flb, isolate_above: 15KB, rate_control: true}"),
+            pauses("{kind: flb, isolate_above: 15KB}"));
+}
+
+TEST(FlbRateControlTest, NeedsATransportWithRates) {
+  EXPECT_THAT(ErrorsOf("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+                       "transport: dctcp\nlb: {kind: flb, rate_control: true}\n"
+                       "workload: [{kind: permutation, size: 1MB}]\n"),
+              testing::HasSubstr("use transport: rocev2"));
+}
+
+TEST(FlbNetworkTest, IsForTwoTiers) {
+  EXPECT_THAT(ErrorsOf("topology: {kind: fat_tree, k: 4}\nlb: flb\n"
+                       "workload: [{kind: permutation, size: 1MB}]\n"),
+              testing::HasSubstr("lb: flb is for two tiers"));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lb/path_delays.h"
+#include "lb/tdlb_control.h"
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lab.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+namespace {
+
+constexpr Time kNow = Time{} + 1_ms;
+
+// --- Delays and the timeout that follows from them ---
+
+PathDelays Delays(PathDelays::Memory memory, size_t paths = 3) {
+  return PathDelays(std::vector<Duration>(paths, 10_us), 500_us, 1_us, memory);
+}
+
+TEST(PathDelaysTest, TheTimeoutIsTheSpreadOfAllPaths) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  delays.Learn(0, 40_us, kNow);
+  delays.Learn(1, 44_us, kNow);
+  delays.Learn(2, 70_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 30_us);
+  EXPECT_EQ(delays.Queueing(2), 0_us);
+  delays.Learn(2, 75_us, kNow);
+  EXPECT_EQ(delays.Queueing(2), 5_us);
+}
+
+TEST(PathDelaysTest, TheFastestMayBecomeTheSlowest) {
+  const auto timeouts = [](PathDelays::Memory memory) {
+    PathDelays delays = Delays(memory);
+    std::vector<Duration> found;
+    const auto learn = [&](size_t path, Duration delay) {
+      delays.Learn(path, delay, kNow);
+      found.push_back(delays.Timeout(kNow));
+    };
+    learn(0, 40_us);
+    learn(1, 50_us);
+    learn(2, 70_us);
+    found.clear();
+    learn(0, 80_us);
+    learn(1, 50_us);
+    learn(2, 70_us);
+    learn(0, 80_us);
+    return found;
+  };
+  EXPECT_EQ(timeouts(PathDelays::Memory::kAll), std::vector<Duration>(4, 30_us));
+  // As published: -10 us, here the floor, until the others have been measured again.
+  EXPECT_EQ(timeouts(PathDelays::Memory::kFastestAndSlowest),
+            (std::vector<Duration>{1_us, 20_us, 20_us, 30_us}));
+}
+
+TEST(PathDelaysTest, EqualDelaysHaveTheFloor) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  for (size_t path = 0; path < 3; ++path) delays.Learn(path, 20_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 1_us);
+}
+
+TEST(PathDelaysTest, BeforeAnythingIsMeasuredPropagationCounts) {
+  PathDelays delays({5_us, 25_us}, 500_us, 1_us, PathDelays::Memory::kAll);
+  EXPECT_EQ(delays.Timeout(kNow), 20_us);
+  delays.Learn(0, 7_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 1_us);  // Nothing is known of the other.
+}
+
+TEST(PathDelaysTest, StaleDelaysDoNotCount) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  delays.Learn(0, 400_us, kNow);
+  delays.Learn(1, 50_us, kNow + 300_us);
+  delays.Learn(2, 60_us, kNow + 300_us);
+  EXPECT_EQ(delays.Timeout(kNow + 500_us), 350_us);
+  EXPECT_EQ(delays.Timeout(kNow + 500_us + 1_ps), 10_us);
+}
+
+TEST(PathDelaysTest, AFailedPathStartsAnew) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  delays.Learn(0, 400_us, kNow);
+  delays.Forget(0);
+  EXPECT_EQ(delays.Of(0), 10_us);
+  EXPECT_EQ(delays.Queueing(0), 0_us);
+}
+
+// --- One leaf ---
+
+class TdlbLeafTest : public testing::Test {
+ protected:
+  explicit TdlbLeafTest(const std::string& settings = "{kind: tdlb, stale: 1s}")
+      : leaf_(settings, {.uplinks = std::vector<BitRate>(3, 100_Gbps)}) {}
+
+  void Control(const TdlbControl& control, FlowId flow, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet packet = LbPacket(flow);
+      packet.kind = PacketKind::kControl;
+      packet.bytes = 64;
+      packet.flow = flow;
+      packet.src = 1;
+      packet.dst = 0;
+      packet.SetScheme(control);
+      const PortIndex down = 3;
+      EXPECT_EQ(policy.OnPacket(view, packet, 0, {1, 1, {&down, 1}}).kind,
+                Decision::Kind::kConsume);
+    });
+  }
+  void Learn(const std::vector<Duration>& delays, Time at) {
+    for (size_t path = 0; path < delays.size(); ++path) {
+      Control({TdlbControl::kEcho, 0, static_cast<uint16_t>(path),
+               static_cast<uint32_t>(delays[path].ps / 1'000)},
+              0, at);
+    }
+  }
+  void Congest(FlowId flow, Time at) { Control({TdlbControl::kCongested, 0, 0, 0}, flow, at); }
+  void Clear(FlowId flow, Time at) { Control({TdlbControl::kCleared, 0, 0, 0}, flow, at); }
+
+  PortIndex Send(FlowId flow, Time at, std::span<const PortIndex> live) {
+    Packet packet = LbPacket(flow);
+    packet.flow = flow;
+    return leaf_.PortFor(packet, at, live);
+  }
+  PortIndex Send(FlowId flow, Time at) { return Send(flow, at, leaf_.uplinks()); }
+
+  // `count` flows that the hash puts on `port`, all of which have sent a packet at `at`.
+  std::vector<FlowId> FlowsOn(PortIndex port, size_t count, Time at) {
+    std::vector<FlowId> flows;
+    while (flows.size() < count) {
+      const FlowId flow = next_++;
+      if (Send(flow, at) == port) flows.push_back(flow);
+    }
+    return flows;
+  }
+
+  LbSwitch leaf_;
+  FlowId next_ = 1;
+};
+
+TEST_F(TdlbLeafTest, AnInnocentFlowLeavesAMarkedPathAtAGapBeyondTheTimeout) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  Congest(flows[0], kNow);
+  EXPECT_EQ(Send(flows[1], kNow + 20_us), 2);
+  EXPECT_EQ(Send(flows[1], kNow + 50_us), 2);  // Exactly the timeout of 30 us.
+  EXPECT_EQ(Send(flows[1], kNow + 85_us), 0);  // The fastest.
+  EXPECT_EQ(leaf_.Count("reroutes"), 1);
+}
+
+TEST_F(TdlbLeafTest, OnAnUnmarkedPathItStaysWhateverItsGaps) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const FlowId flow = FlowsOn(2, 1, kNow).front();
+  for (int i = 1; i < 10; ++i) EXPECT_EQ(Send(flow, kNow + 400_us * i), 2);
+}
+
+// f1 to f4 fill the queue to one host, f5 goes to another over the same path.
+TEST_F(TdlbLeafTest, CongestedFlowsNeverMoveUntilTheyAreCleared) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(0, 5, kNow);
+  for (int i = 0; i < 4; ++i) Congest(flows[static_cast<size_t>(i)], kNow);
+  Time at = kNow;
+  for (int i = 1; i <= 8; ++i) {
+    at += 100_us;
+    for (size_t f = 0; f < 4; ++f) ASSERT_EQ(Send(flows[f], at), 0);
+  }
+  EXPECT_EQ(Send(flows[4], at), 2);  // Its gap is 800 us.
+  // One is cleared: it is innocent among others that congest its path.
+  Clear(flows[0], at);
+  EXPECT_EQ(Send(flows[0], at + 100_us), 2);
+  for (size_t f = 1; f < 4; ++f) Clear(flows[f], at);
+  EXPECT_EQ(Send(flows[1], at + 200_us), 0);  // Nobody marks the path any more.
+}
+
+TEST_F(TdlbLeafTest, NewFlowsAvoidMarkedPathsAndFallBackIfAllAre) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  for (const PortIndex port : std::vector<PortIndex>{0, 1}) {
+    Congest(FlowsOn(port, 1, kNow).front(), kNow);
+  }
+  for (FlowId flow = 1'000; flow < 1'050; ++flow) ASSERT_EQ(Send(flow, kNow), 2);
+  Congest(1'000, kNow);
+  for (FlowId flow = 2'000; flow < 2'050; ++flow) {
+    const PortIndex port = Send(flow, kNow);
+    ASSERT_EQ(port, 0);  // The fastest of all.
+  }
+}
+
+TEST_F(TdlbLeafTest, ANotificationAges) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(1, 2, kNow);
+  Congest(flows[0], kNow);
+  EXPECT_EQ(leaf_.Count("congested_flows"), 1);
+  leaf_.At(kNow + 1'020_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("congested_flows"), 0);
+  EXPECT_EQ(Send(flows[1], kNow + 1'100_us), 1);
+}
+
+TEST_F(TdlbLeafTest, FlowletsOnAFailedPathArePlacedAtOnce) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const FlowId flow = FlowsOn(2, 1, kNow).front();
+  const std::vector<PortIndex> live = {0, 1};
+  const PortIndex port = Send(flow, kNow + 1_ps, live);
+  EXPECT_NE(port, 2);
+  EXPECT_EQ(Send(flow, kNow + 2_ps, live), port);
+}
+
+class TdlbAlwaysTest : public TdlbLeafTest {
+ protected:
+  TdlbAlwaysTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, reroute: always}") {}
+};
+
+TEST_F(TdlbAlwaysTest, AsPublishedEveryFlowletMayMove) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const FlowId flow = FlowsOn(2, 1, kNow).front();
+  EXPECT_EQ(Send(flow, kNow + 30_us), 2);
+  EXPECT_EQ(Send(flow, kNow + 60_us + 1_ps), 0);
+}
+
+// --- In a network ---
+
+int64_t Sum(Lab& lab, std::string_view counter) {
+  int64_t sum = 0;
+  for (const auto& node : lab.network().switches()) {
+    for (const auto& [name, value] : node->policy().Counters()) {
+      if (name == counter) sum += value;
+    }
+  }
+  return sum;
+}
+
+// `senders` hosts of one leaf, with a host link each, to one host of the other.
+std::unique_ptr<Lab> IncastLab(const std::string& balancer, int senders, int64_t bytes) {
+  auto lab = std::make_unique<Lab>(Lab::Plan{
+      .graph = LeafSpineFrom(
+          "{leaves: 2, spines: 8, hosts_per_leaf: 16, host_link: {rate: 10Gbps, delay: 1us}, "
+          "fabric_link: {rate: 40Gbps, delay: 1us}}"),
+      .transport = "{kind: tcp, iw: 1000, control_priority: 0, framing: ip1500}",
+      .balancer = balancer,
+      .port = "{buffer: unlimited, ecn_above: unlimited}"});
+  for (int i = 0; i < senders; ++i) lab->AddFlow(static_cast<HostId>(i), 31, bytes);
+  return lab;
+}
+
+TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
+  const std::string settings =
+      "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: ";
+  // The queue grows to 16 - 4 times the part of a flow that comes before the last.
+  const auto below = IncastLab(settings + "10MB}", 16, 100'000);
+  below->Run();
+  EXPECT_EQ(Sum(*below, "cns_sent"), 0);
+  EXPECT_EQ(Sum(*below, "episodes"), 0);
+
+  const auto above = IncastLab(settings + "100KB}", 16, 100'000);
+  int64_t first = 0;
+  Time since = kNever;
+  int64_t later = 0;
+  above->SampleEvery(1_us, [&](Time now) {
+    const int64_t sent = Sum(*above, "cns_sent");
+    if (sent > 0 && since == kNever) {
+      since = now;
+      first = sent;
+    }
+    if (since != kNever && now < since + 15_us) later = sent;
+  });
+  above->Run();
+  EXPECT_EQ(Sum(*above, "episodes"), 1);
+  EXPECT_EQ(first, 16);
+  EXPECT_EQ(later, 16);                        // The base round trip is 16 us in the lab->
+  EXPECT_GT(Sum(*above, "cns_sent"), 2 * 16);  // Told again, and of the end.
+  EXPECT_EQ(Sum(*above, "congested_flows"), 0);
+}
+
+TEST(TdlbNetworkTest, ProbesMeasureEveryPathAndCostBytes) {
+  const auto lab = IncastLab("{kind: tdlb, probe_every: 50us}", 1, 1'000'000);
+  lab->Run();
+  // Each leaf and round: 8 probes, 8 copies by spines, 8 echoes.
+  const double rounds = Seconds(lab->end() - Time{}) / 50e-6;
+  EXPECT_NEAR(static_cast<double>(Sum(*lab, "probes")), 2 * 24 * rounds, 2 * 24 * 2);
+  EXPECT_EQ(Sum(*lab, "probe_bytes"), 64 * Sum(*lab, "probes"));
+}
+
+TEST(TdlbNetworkTest, OnAnIdleSymmetricNetworkNobodyMoves) {
+  const auto lab = IncastLab("tdlb", 3, 200'000);
+  lab->Run();
+  EXPECT_EQ(Sum(*lab, "reroutes"), 0);
+}
+
+// Of four paths one is 100 us slower. Windows of few packets make pauses of all lengths.
+int64_t Reordered(const std::string& balancer) {
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 10Gbps, delay: 20us}, asymmetry: [{spines: [1], delay: "
+               "120us}]}"),
+           .transport = "{kind: dctcp, max_cwnd: 3, delack_count: 2, delack_timeout: 130us}",
+           .balancer = balancer});
+  for (HostId h = 0; h < 8; ++h) {
+    for (int i = 0; i < 4; ++i) lab.AddFlow(h, static_cast<HostId>(8 + h), 150'000);
+  }
+  lab.Run(Time{} + 1_s);
+  int64_t reordered = 0;
+  for (const FlowRecord& record : lab.records()) reordered += record.receiver.reordered_net;
+  return reordered;
+}
+
+TEST(TdlbNetworkTest, ItsTimeoutFollowsTheSpreadSoNothingIsReordered) {
+  EXPECT_EQ(Reordered("{kind: tdlb, reroute: always}"), 0);
+  EXPECT_GT(Reordered("{kind: letflow, gap: 100us}"), 0);
+}
+
+TEST(TdlbNetworkTest, IsForTwoTiers) {
+  EXPECT_THAT(ErrorsOf("topology: {kind: fat_tree, k: 4}\nlb: tdlb\n"
+                       "workload: [{kind: permutation, size: 1MB}]\n"),
+              testing::HasSubstr("lb: tdlb is for two tiers"));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lb/tr_code.h"
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lab.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+namespace {
+
+constexpr PortIndex kA = 0;
+constexpr PortIndex kB = 1;
+constexpr PortIndex kC = 2;
+constexpr PortIndex kD = 3;
+
+TEST(TrCodeTest, IsTheQueueInThirtySecondsOfTheBuffer) {
+  const auto code = [](int64_t bytes) { return EncodeQueue(Bytes{bytes}, 375_KB, 5); };
+  EXPECT_EQ(code(0), 0);
+  EXPECT_EQ(code(11'718), 0);
+  EXPECT_EQ(code(11'719), 1);
+  EXPECT_EQ(code(374'999), 31);
+  EXPECT_EQ(code(375'000), 31);
+  EXPECT_EQ(code(9'000'000), 31);
+  EXPECT_EQ(DecodeQueue(2, 375_KB, 5), Bytes{23'437});
+  EXPECT_EQ(EncodeQueue(1'000_KB, Bytes{kUnlimited}, 5), 0);
+}
+
+// A leaf of 1 Gbps with these propagation delays to its peer.
+class TrLeafTest : public testing::Test {
+ protected:
+  explicit TrLeafTest(const std::vector<Duration>& delays = {50_us, 50_us, 100_us, 50_us},
+                      const std::string& more = ", own_serialization: false")
+      : leaf_("{kind: tr, buffer: 96KB, idle: 100us" + more + "}", ShapeOf(delays)) {}
+
+  static LbSwitch::Shape ShapeOf(const std::vector<Duration>& delays) {
+    LbSwitch::Shape shape{.uplinks = std::vector<BitRate>(delays.size(), 1_Gbps)};
+    for (const Duration delay : delays) shape.ways.push_back({delay, 1_Gbps, 1_Gbps, 375_KB});
+    return shape;
+  }
+
+  // `packets` of 1500 bytes on the wire begin to wait at `port`.
+  void Queue(PortIndex port, int packets, Time at = {}) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy&) {
+      Packet packet = LbPacket(99);
+      packet.bytes = 1'476;
+      for (int i = 0; i < packets; ++i) view.SendControl(packet, port);
+    });
+  }
+  // An ACK says that so many times 3000 bytes wait at the spine.
+  void Tell(PortIndex port, uint8_t code, Time at = {}) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet ack;
+      ack.kind = PacketKind::kAck;
+      ack.src = 1;
+      ack.dst = 0;
+      ack.SetScheme(TrHeader{code, true});
+      const PortIndex down = static_cast<PortIndex>(leaf_.uplinks().size());
+      policy.OnPacket(view, ack, port, {1, 1, {&down, 1}});
+    });
+  }
+  PortIndex Send(FlowId flow, Time at, const std::vector<PortIndex>& live,
+                 uint32_t payload = 1'000) {
+    Packet packet = LbPacket(flow, 1'000);
+    packet.flow = flow;
+    packet.data.payload = payload;
+    return leaf_.PortFor(packet, at, live);
+  }
+  PortIndex Send(FlowId flow, Time at = {}, uint32_t payload = 1'000) {
+    return Send(flow, at, {leaf_.uplinks().begin(), leaf_.uplinks().end()}, payload);
+  }
+
+  LbSwitch leaf_;
+};
+
+// Predictions are 86, 74 and 100 us.
+TEST_F(TrLeafTest, AShortFlowTakesTheEarliest) {
+  Queue(kA, 3);
+  Tell(kB, 1);
+  EXPECT_EQ(Send(1, {}, {kA, kB, kC}), kB);
+}
+
+TEST_F(TrLeafTest, NothingOvertakesThePacketBefore) {
+  Queue(kA, 3);
+  Tell(kB, 1);
+  ASSERT_EQ(Send(1, {}, {kA, kB, kC}), kB);
+  // 1 us later A is predicted for 86 us, and D, idle, for 51 us: before the packet sent to B.
+  EXPECT_EQ(Send(1, Time{} + 1_us, {kA, kD}), kA);
+  EXPECT_EQ(Send(2, Time{} + 1_us, {kA, kD}), kD);  // A new flow may.
+}
+
+TEST_F(TrLeafTest, ThePortBeforeFitsWhateverIsToldSince) {
+  Tell(kA, 10);
+  Tell(kB, 10);
+  const PortIndex before = Send(1, {}, {kA, kB});
+  Tell(kA, 0);
+  Tell(kB, 0);
+  for (int i = 1; i < 20; ++i) {
+    EXPECT_EQ(Send(1, Time{} + 1_us * i, {kA, kB}), before);
+  }
+  EXPECT_EQ(leaf_.Count("s_empty"), 0);
+}
+
+TEST_F(TrLeafTest, IfItHasFailedAndNothingFitsTheEarliestWill) {
+  Tell(kA, 10);
+  ASSERT_EQ(Send(1, {}, {kA, kC}), kC);  // 100 us; A takes 290.
+  EXPECT_NE(Send(1, Time{} + 1_us, {kB, kD}), kC);
+  EXPECT_EQ(leaf_.Count("s_empty"), 1);
+}
+
+TEST_F(TrLeafTest, AFlowThatPausedLongerThanPathsDifferIsFree) {
+  ASSERT_EQ(Send(1, {}, {kC, kD}), kD);
+  ASSERT_EQ(Send(1, {}, {kA, kC}), kC);  // D is gone, and A would be at the same instant.
+  EXPECT_EQ(Send(1, Time{} + 200_us, {kA, kC}), kA);
+}
+
+TEST_F(TrLeafTest, AsksNothingOfAPacketWithoutAChoice) {
+  EXPECT_EQ(Send(1, {}, std::vector<PortIndex>{kC}), kC);
+  EXPECT_EQ(leaf_.Count("decisions"), 0);
+  EXPECT_EQ(leaf_.Count("table_entries"), 0);
+}
+
+class TrOwnSerializationTest : public TrLeafTest {
+ protected:
+  TrOwnSerializationTest() : TrLeafTest({50_us, 50_us}, "") {}
+};
+
+// The first packet is sent behind nothing: 50 us and 2 x 12 us. A small one would be there earlier
+// over the other port.
+TEST_F(TrOwnSerializationTest, ASmallPacketDoesNotOvertakeALargeOne) {
+  Packet large = LbPacket(1, 1'436);
+  Packet small = LbPacket(1, 10);
+  const PortIndex port = leaf_.PortFor(large, {});
+  Queue(port, 1);
+  EXPECT_EQ(leaf_.PortFor(small, Time{} + 5_us), port);
+  Queue(port, 1, Time{} + 24_us);
+  EXPECT_NE(leaf_.PortFor(small, Time{} + 25_us), port);
+}
+
+class TrLongFlowTest : public TrLeafTest {
+ protected:
+  TrLongFlowTest() : TrLeafTest({10_us, 30_us, 20_us}) {}
+};
+
+TEST_F(TrLongFlowTest, ALongFlowTakesThePortOfFewestShortFlows) {
+  EXPECT_EQ(Send(1, {}, 200'000), kA);  // No short flows: the earliest.
+  EXPECT_EQ(Send(2), kA);
+  EXPECT_EQ(Send(3), kA);
+  EXPECT_EQ(leaf_.Count("short_flows"), 2);
+  EXPECT_EQ(Send(4, {}, 200'000), kC);  // Two at A, none at B or C, of which C is earlier.
+}
+
+TEST_F(TrLongFlowTest, AShortFlowCountsAtEveryPortUntilItIsSilent) {
+  ASSERT_EQ(Send(1), kA);
+  ASSERT_EQ(Send(1, Time{} + 1_us), kA);
+  Queue(kA, 5, Time{} + 1_us);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(Send(1, Time{} + 10_us), kC);
+  EXPECT_EQ(leaf_.Count("short_flows"), 2);
+  Send(9, Time{} + 101_us, 200'000);  // A long one: only to let time pass.
+  EXPECT_EQ(leaf_.Count("short_flows"), 2);
+  Send(9, Time{} + 101_us + 1_ps, 1'000);
+  EXPECT_EQ(leaf_.Count("short_flows"), 1);
+  Send(9, Time{} + 110_us + 1_ps, 1'000);
+  EXPECT_EQ(leaf_.Count("short_flows"), 0);
+}
+
+TEST_F(TrLongFlowTest, AFlowThatGrowsLongCountsNowhereAtOnce) {
+  Send(1, {}, 50'000);
+  Queue(kA, 5);
+  Send(1, Time{}, 50'000);
+  EXPECT_EQ(leaf_.Count("short_flows"), 2);
+  Send(1, Time{}, 1);  // 100,001 bytes.
+  EXPECT_EQ(leaf_.Count("short_flows"), 0);
+}
+
+TEST_F(TrLongFlowTest, AFlowThatReturnsCountsAgain) {
+  Send(1);
+  Send(1, Time{} + 500_us);
+  EXPECT_EQ(leaf_.Count("short_flows"), 1);
+}
+
+class TrDecayTest : public TrLeafTest {
+ protected:
+  TrDecayTest() : TrLeafTest({50_us, 60_us}, ", own_serialization: false, decay: true") {}
+};
+
+TEST_F(TrDecayTest, WhatWasToldDrains) {
+  Tell(kA, 1);                             // 24 us.
+  EXPECT_EQ(Send(1, Time{} + 10_us), kB);  // 50 + 14 against 60.
+  EXPECT_EQ(Send(2, Time{} + 15_us), kA);  // 50 + 9.
+}
+
+// --- In a network ---
+
+// 1 Gbps; two spines are nearer than the two others.
+const char* const kUneven =
+    "{leaves: 3, spines: 4, hosts_per_leaf: 6, host_link: {rate: 1Gbps, delay: 5us}, "
+    "fabric_link: {rate: 1Gbps, delay: 25us}, asymmetry: [{spines: [2, 3], delay: 75us}]}";
+
+struct Order {
+  int64_t packets = 0;
+  int64_t reordered = 0;
+  int64_t retransmissions = 0;
+};
+
+// `flows` of each of the first `sources` leaves to the last, of up to 40 packets, all of one size
+// or not.
+Order OrderOf(const std::string& settings, int sources, bool equal, int64_t largest = 40) {
+  Lab lab({.graph = LeafSpineFrom(kUneven),
+           .transport = "{kind: dctcp, setup: none}",
+           .balancer = settings,
+           .port = "{buffer: 375KB, ecn_above: 30KB}"});
+  Rng rng = Rng::Stream(1, "tr test", 0);
+  Time start;
+  for (int i = 0; i < 250; ++i) {
+    start += rng.ExponentialDuration(300e6);
+    const uint32_t leaf = rng.Below(static_cast<uint32_t>(sources));
+    const HostId src = static_cast<HostId>(leaf * 6 + rng.Below(6));
+    const int64_t size = 1 + rng.Below(static_cast<uint32_t>(1'460 * largest));
+    lab.AddFlow(src, static_cast<HostId>(12 + rng.Below(6)),
+                equal ? (size + 1'459) / 1'460 * 1'460 : size, start);
+  }
+  lab.Run(Time{} + 5_s);
+  EXPECT_TRUE(lab.finished());
+  Order order;
+  for (const FlowRecord& record : lab.records()) {
+    order.packets += record.receiver.packets;
+    order.reordered += record.receiver.reordered_net;
+    order.retransmissions += record.sender.retransmissions;
+  }
+  return order;
+}
+
+TEST(TrNetworkTest, KeepsTheOrderOfOneLeafAndOnePacketSize) {
+  for (const char* settings : {"tr", "{kind: tr, telemetry: vclock}"}) {
+    for (const int64_t largest : {40, 400}) {  // With long flows, or without.
+      const Order order = OrderOf(settings, 1, true, largest);
+      EXPECT_GT(order.packets, 4'000);
+      EXPECT_EQ(order.reordered, 0) << settings;
+      EXPECT_EQ(order.retransmissions, 0) << settings;
+    }
+  }
+  EXPECT_GT(OrderOf("rps", 1, true).reordered, 1'000);
+}
+
+TEST(TrNetworkTest, OfSeveralSizesTheOwnClockKeepsTheOrderIfItCountsThePacketItself) {
+  EXPECT_EQ(OrderOf("{kind: tr, telemetry: vclock}", 1, false, 4).reordered, 0);
+  EXPECT_GT(
+      OrderOf("{kind: tr, telemetry: vclock, own_serialization: false}", 1, false, 4).reordered, 0);
+}
+
+// What other leaves send enters the spines' queues in between.
+TEST(TrNetworkTest, TwoLeavesReorderALittle) {
+  const Order two = OrderOf("tr", 2, true, 400);
+  EXPECT_GT(two.reordered, 0);
+  EXPECT_LT(two.reordered, OrderOf("rps", 2, true, 400).reordered / 2);
+}
+
+TEST(TrNetworkTest, SpinesTellOfTheirQueuesInAcks) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4,"
+                     " host_link: {rate: 10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: "
+                     "1us}}\nlb: tr\nworkload: [{kind: permutation, size: 1MB, cross_rack: "
+                     "true}]\n"));
+  int64_t read = 0;
+  for (const auto& [name, value] : run.result.policy_counters) {
+    if (name == "codes_read") read = value;
+  }
+  EXPECT_GT(read, 8 * 600);  // Every ACK tells.
+}
+
+TEST(TrNetworkTest, IsForTwoTiers) {
+  EXPECT_THAT(ErrorsOf("topology: {kind: fat_tree, k: 4}\nlb: tr\n"
+                       "workload: [{kind: permutation, size: 1MB}]\n"),
+              testing::HasSubstr("lb: tr is for two tiers"));
+}
+
+}  // namespace
+}  // namespace heddle
