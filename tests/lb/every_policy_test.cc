@@ -190,7 +190,8 @@ TEST_P(EveryPolicyTest, ItsDefaultsReadBackAsWritten) {
 }
 
 TEST(LoadBalancersTest, KnowTheBaselines) {
-  for (const char* name : {"ecmp", "letflow", "presto", "rps"}) {
+  for (const char* name : {"conga", "drb", "drill", "ecmp", "hermes", "letflow", "lq", "p2c",
+                           "presto", "qdaps", "rps", "rr_dst", "rr_pkt", "wcmp"}) {
     EXPECT_TRUE(LoadBalancers().Knows(name)) << name;
   }
   EXPECT_TRUE(std::ranges::is_sorted(LoadBalancers().Names()));
