@@ -101,8 +101,8 @@ class SwitchView {
   std::span<const PortIndex> Uplinks() const;
   PortIndex UplinkOf(uint16_t path) const;
 
-  // What is known of the next hops towards `host`, which is not attached: one for each candidate, in
-  // their order. For policies that ask for kNextHops.
+  // What is known of the next hops towards `host`, which is not attached: one for each candidate,
+  // in their order. For policies that ask for kNextHops.
   std::span<const NextHop> NextHopsTo(HostId host) const;
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
