@@ -3,6 +3,7 @@
 // path.
 
 #include <cstdint>
+#include <span>
 
 #include "core/random.h"
 #include "lb/load_balancer.h"
@@ -10,31 +11,43 @@
 namespace heddle {
 namespace {
 
-enum class Weights { kEqual, kRate };
+enum class Weights { kEqual, kRate, kCapacity };
 
 class Rps final : public SwitchPolicy {
  public:
   Rps(Weights weights, Rng rng) : weights_(weights), rng_(rng) {}
 
-  Decision OnPacket(SwitchView& view, const Packet& /*packet*/, PortIndex /*in_port*/,
+  uint32_t hooks() const override {
+    return weights_ == Weights::kCapacity ? uint32_t{kNextHops} : 0;
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    const uint32_t n = static_cast<uint32_t>(candidates.ports.size());
-    if (weights_ == Weights::kEqual) return Decision::Forward(candidates.ports[rng_.Below(n)]);
-    return Decision::Forward(DrawByRate(view, candidates));
+    const std::span<const PortIndex> ports = candidates.ports;
+    if (weights_ == Weights::kEqual) {
+      return Decision::Forward(ports[rng_.Below(static_cast<uint32_t>(ports.size()))]);
+    }
+    if (weights_ == Weights::kRate) {
+      return Decision::Forward(Draw(ports, [&](size_t i) { return view.Rate(ports[i]).bps; }));
+    }
+    const std::span<const NextHop> hops = view.NextHopsTo(packet.dst);
+    return Decision::Forward(Draw(ports, [&](size_t i) { return hops[i].capacity; }));
   }
 
   size_t StateBytes() const override { return sizeof(rng_); }
 
  private:
-  PortIndex DrawByRate(const SwitchView& view, const Candidates& candidates) {
+  // With probabilities in proportion to `weight`.
+  template <class Weight>
+  PortIndex Draw(std::span<const PortIndex> ports, const Weight& weight) {
     int64_t total = 0;
-    for (const PortIndex port : candidates.ports) total += view.Rate(port).bps;
+    for (size_t i = 0; i < ports.size(); ++i) total += weight(i);
     int64_t draw = static_cast<int64_t>(rng_.Uniform() * static_cast<double>(total));
-    for (const PortIndex port : candidates.ports) {
-      draw -= view.Rate(port).bps;
-      if (draw < 0) return port;
+    for (size_t i = 0; i < ports.size(); ++i) {
+      draw -= weight(i);
+      if (draw < 0) return ports[i];
     }
-    return candidates.ports.back();
+    return ports.back();
   }
 
   const Weights weights_;
@@ -45,9 +58,10 @@ class RpsBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     fields.Choice(
-        "weights", weights_, {{"equal", Weights::kEqual}, {"rate", Weights::kRate}},
+        "weights", weights_,
+        {{"equal", Weights::kEqual}, {"rate", Weights::kRate}, {"capacity", Weights::kCapacity}},
         "equal: every port is as likely, as published; rate: in proportion to the rate of "
-        "the switch's own ports.");
+        "the switch's own ports; capacity: to that of the paths behind them, as in WCMP.");
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {

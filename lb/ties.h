@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <utility>
 
-#include "core/check.h"
 #include "core/packet.h"
 #include "core/random.h"
 

@@ -190,7 +190,9 @@ TEST_P(EveryPolicyTest, ItsDefaultsReadBackAsWritten) {
 }
 
 TEST(LoadBalancersTest, KnowTheBaselines) {
-  for (const char* name : {"ecmp", "letflow", "presto", "rps"}) {
+  for (const char* name :
+       {"conga", "drb", "drill", "ecmp", "ecmp_ar", "hermes", "letflow", "lq", "lq_bw",
+        "lq_flowlet", "lq_quant", "p2c", "presto", "qdaps", "rps", "rr_dst", "rr_pkt", "wcmp"}) {
     EXPECT_TRUE(LoadBalancers().Knows(name)) << name;
   }
   EXPECT_TRUE(std::ranges::is_sorted(LoadBalancers().Names()));

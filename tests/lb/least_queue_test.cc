@@ -59,6 +59,93 @@ TEST(LeastQueueTest, TwoChoicesAreOfTwoDifferentPorts) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(leaf.PortFor(LbPacket(7)), 1);
 }
 
+// --- Bands ---
+
+// Fills port 0 of a leaf with packets of 1500 bytes, and asks where `decisions` of a flow go.
+std::vector<int64_t> WithQueue(const std::string& settings, int packets, int decisions,
+                               Time at = Time{}) {
+  LbSwitch leaf(settings);
+  leaf.At(Time{}, [&](SwitchView& view, SwitchPolicy&) {
+    for (int i = 0; i < packets; ++i) view.SendControl(LbPacket(1), 0);
+  });
+  std::vector<int64_t> counts(4);
+  for (const uint32_t tuple : RandomTuples(2, static_cast<size_t>(decisions))) {
+    ++counts[leaf.PortFor(LbPacket(tuple), at)];
+  }
+  return counts;
+}
+
+// Of 100 KB: 3 packets are below 5%, 4 are not.
+TEST(BandsTest, QueuesOfOneBandAreAlike) {
+  const std::string settings = "{kind: lq_quant, full: 100KB}";
+  EXPECT_LT(ChiSquare(WithQueue(settings, 3, 8'000), {1, 1, 1, 1}), kChiSquare99[3]);
+  EXPECT_EQ(WithQueue(settings, 4, 1'000)[0], 0);
+}
+
+TEST(BandsTest, WhatIsKnownOfAPortIsAsOldAsTheRefresh) {
+  LbSwitch leaf("{kind: lq_quant, full: 100KB, refresh: 1us}", {.uplinks = {1_Gbps, 1_Gbps}});
+  leaf.PortFor(LbPacket(7));
+  leaf.At(Time{} + 10_ns, [](SwitchView& view, SwitchPolicy&) {
+    for (int i = 0; i < 50; ++i) view.SendControl(LbPacket(1), 0);
+  });
+  int64_t to_full = 0;
+  for (int i = 0; i < 1'000; ++i) to_full += leaf.PortFor(LbPacket(7), Time{} + 999_ns) == 0;
+  EXPECT_NEAR(static_cast<double>(to_full), 500, ThreeSigma(1'000, 0.5));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 1_us), 1);
+}
+
+TEST(BandsTest, OlderKnowledgeMakesMoreUnequalQueues) {
+  const LbSwitch::Shape shape{.uplinks = std::vector<BitRate>(8, 10_Gbps)};
+  double before = 0;
+  for (const char* refresh : {"0ps", "5us", "50us"}) {
+    const std::string settings =
+        std::string("{kind: lq_quant, full: 100KB, refresh: ") + refresh + "}";
+    const double spread = DriveQueues(settings, shape, 0.9, 40'000).spread;
+    EXPECT_GT(spread, before) << refresh;
+    before = spread;
+  }
+}
+
+TEST(BandsTest, AmongEqualQueuesLqBwTakesPortsThatWereLessUsed) {
+  LbSwitch leaf("lq_bw", {.uplinks = {10_Gbps, 10_Gbps, 10_Gbps, 10_Gbps}});
+  Packet packet = LbPacket(1);
+  for (int i = 0; i < 50; ++i) {
+    leaf.At(Time{} + 1_us * i, [&](SwitchView& view, SwitchPolicy& policy) {
+      for (const PortIndex port : {PortIndex{0}, PortIndex{1}, PortIndex{3}}) {
+        policy.OnTransmit(view, packet, port);
+      }
+    });
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 50_us), 2);
+}
+
+TEST(BandsTest, EcmpArLeavesAPortInTheWorstBandHalfOfTheTime) {
+  const std::string settings = "{kind: ecmp_ar, full: 100KB}";
+  const std::vector<int64_t> hashed = WithQueue("ecmp", 0, 8'000);
+  EXPECT_EQ(WithQueue(settings, 12, 8'000), hashed);  // 18%.
+  const double left = static_cast<double>(WithQueue(settings, 20, 8'000)[0]);
+  EXPECT_NEAR(left, static_cast<double>(hashed[0]) / 2, ThreeSigma(8'000, 0.125));
+}
+
+TEST(BandsTest, LqFlowletMovesAfterAPauseIfThatIsStrictlyBetter) {
+  const auto moves = [](int packets, Duration pause) {
+    int moved = 0;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+      LbSwitch leaf("{kind: lq_flowlet, full: 100KB}",
+                    {.uplinks = std::vector<BitRate>(4, 10_Gbps), .seed = seed});
+      const PortIndex port = leaf.PortFor(LbPacket(7));
+      leaf.At(Time{}, [&](SwitchView& view, SwitchPolicy&) {
+        for (int i = 0; i < packets; ++i) view.SendControl(LbPacket(1), port);
+      });
+      moved += leaf.PortFor(LbPacket(7), Time{} + pause) != port ? 1 : 0;
+    }
+    return moved;
+  };
+  EXPECT_EQ(moves(100, 10_us), 0);
+  EXPECT_NEAR(moves(100, 10_us + 1_ps), 100, ThreeSigma(200, 0.5));
+  EXPECT_EQ(moves(0, 11_us), 0);  // All are as good.
+}
+
 // --- Turns ---
 
 std::vector<PortIndex> Turns(LbSwitch& leaf, int packets, HostId dst = 1, uint32_t payload = 1460) {

@@ -63,6 +63,12 @@ TEST(RpsTest, WeightedByRateASlowPortGetsItsPart) {
   EXPECT_LT(ChiSquare(Spray(leaf), {4, 2, 4, 1}), kChiSquare99[3]);
 }
 
+TEST(RpsTest, WeightedByCapacityWhatIsBehindAPortCounts) {
+  LbSwitch leaf("{kind: rps, weights: capacity}",
+                {.next_hops = {{{5, 0}, {10, 0}, {10, 0}, {10, 0}}}});
+  EXPECT_LT(ChiSquare(Spray(leaf), {1, 2, 2, 2}), kChiSquare99[3]);
+}
+
 TEST(RpsTest, WeightsCountOnlyLivePorts) {
   LbSwitch leaf("{kind: rps, weights: rate}", {.uplinks = {100_Gbps, 50_Gbps, 100_Gbps, 25_Gbps}});
   std::vector<int64_t> counts(2);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each packet takes the best port by coarse bands: one that is not paused before one that is, then
+// by queue, then by how busy it has been (uet-htsim).
+
+#include <cstdint>
+#include <tuple>
+
+#include "core/random.h"
+#include "lb/load_balancer.h"
+#include "lb/port_bands.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+class LqBw final : public SwitchPolicy {
+ public:
+  LqBw(const PortBandSettings& settings, Rng rng) : bands_(settings), rng_(rng) {}
+
+  uint32_t hooks() const override { return kTransmit; }
+  void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
+                    const Candidates& candidates) override {
+    return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_, [&](PortIndex port) {
+      return std::tuple(view.IsPaused(port, packet.priority), bands_.QueueBand(view, port),
+                        bands_.UseBand(view, port));
+    }));
+  }
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    bands_.OnTransmit(view, packet, port);
+  }
+  size_t StateBytes() const override { return bands_.memory_bytes(); }
+
+ private:
+  PortBands bands_;
+  Rng rng_;
+};
+
+class LqBwBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<LqBw>(settings_, Rng::Stream(seed, "lq_bw", id));
+  }
+
+ private:
+  PortBandSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<LqBwBalancer>(
+    {"lq_bw", "Every packet takes the best port by bands: not paused, short queue, little used.",
+     ""});
+
+}  // namespace
+}  // namespace heddle
