@@ -239,22 +239,26 @@ class BestNexthop final : public SwitchPolicy {
 
   bool IsFresh(const Known& known, Time now) const { return now - known.at <= times_.stale; }
 
-  // --- Probes: packets without data, as if from a host to itself by all ways ---
+  // --- Probes: packets from a host of this leaf that go everywhere ---
 
-  // One host of this leaf stands for all if nothing more is asked for.
+  // The hosts of this leaf; one stands for all if nothing more is asked for.
   void CollectSources(const SwitchView& view) {
     for (size_t host = 0; host < view.hosts(); ++host) {
-      if (!view.IsAttached(static_cast<HostId>(host))) continue;
-      sources_.push_back(static_cast<HostId>(host));
-      if (settings_.key == Key::kLeaf) return;
+      if (view.IsAttached(static_cast<HostId>(host))) {
+        sources_.push_back(static_cast<HostId>(host));
+      }
     }
+    back_to_ = sources_.back();
+    if (settings_.key == Key::kLeaf) sources_.resize(1);
   }
 
   void SendProbes(SwitchView& view, HostId source) {
     Packet probe;
     probe.kind = PacketKind::kControl;
     probe.bytes = kProbeBytes;
-    probe.src = probe.dst = source;
+    probe.src = source;
+    // Where there is no route back to this leaf, there is nothing to learn of it either.
+    probe.dst = source == back_to_ ? sources_.front() : back_to_;
     probe.sent = view.now();
     for (const PortIndex port : view.Uplinks()) Send(view, probe, IntFields{}, port);
   }
@@ -292,6 +296,7 @@ class BestNexthop final : public SwitchPolicy {
   std::vector<Known> known_;     // By key, then port.
   std::vector<PortIndex> best_;  // By key: chosen last.
   std::vector<HostId> sources_;  // Of probes.
+  HostId back_to_ = 0;           // One of this leaf.
   IntFields carried_;            // By the packet that is being forwarded.
   int64_t decisions_ = 0;
   int64_t flowlets_ = 0;

@@ -170,7 +170,7 @@ const std::vector<BadInput> kBadInputs = {
       "makes; use timeout or juggler"}},
     {"MissingKind",
      kTopology + "lb: {gap: 1us}\n" + kWorkload,
-     {"x.yaml:2:5: lb.kind: is missing; expected: ", "drill | ecmp | "}},
+     {"x.yaml:2:5: lb.kind: is missing; expected: ", " | ecmp | "}},
     {"MissingRequiredKeys",
      kLb,
      {"x.yaml:1:1: topology: is missing", "x.yaml:1:1: workload: is missing"},

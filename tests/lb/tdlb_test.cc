@@ -264,7 +264,7 @@ TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
       since = now;
       first = sent;
     }
-    if (since != kNever && now < since + 15_us) later = sent;
+    if (since != kNever && now < since + 7_us) later = sent;
   });
   above->Run();
   EXPECT_EQ(Sum(*above, "episodes"), 1);
