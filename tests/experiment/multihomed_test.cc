@@ -173,8 +173,9 @@ TEST(MultihomedTest, IsPausedLinkByLink) {
 
 // Racks are switches that share hosts, and a host offers its share of all its links.
 TEST(MultihomedTest, OffersLoadOnAllItsLinks) {
-  const Experiment experiment = ExperimentFrom("topology: " + kPairOfLeaves +
-                                               "\nworkload: [{kind: permutation, size: 1KB}]\nlb: ecmp\ntransport: dctcp\n");
+  const Experiment experiment =
+      ExperimentFrom("topology: " + kPairOfLeaves +
+                     "\nworkload: [{kind: permutation, size: 1KB}]\nlb: ecmp\ntransport: dctcp\n");
   EXPECT_THAT(experiment.stage.leaf_of_host, ElementsAre(0, 0, 0, 0, 1));
   EXPECT_THAT(experiment.stage.uplink_bps, ElementsAre(40'000'000'000, 20'000'000'000));
   EXPECT_EQ(experiment.stage.host_rate[0], 20_Gbps);
