@@ -13,15 +13,37 @@
 namespace heddle {
 namespace {
 
-// Indices into Graph::switches.
-std::vector<uint32_t> SwitchesOf(const ScheduledChange& change, const std::string& path,
-                                 const Graph& graph, Diagnostics& diagnostics) {
+std::vector<uint32_t> TopsOf(const Graph& graph) {
+  int top = 0;
+  for (const Graph::SwitchVertex& s : graph.switches) top = std::max(top, s.tier);
   std::vector<uint32_t> switches;
+  for (uint32_t s = 0; s < graph.switches.size(); ++s) {
+    if (graph.switches[s].tier == top) switches.push_back(s);
+  }
+  return switches;
+}
+
+// Indices into Graph::switches, each once. `seed` and `index`, of the entry, choose those at
+// random.
+std::vector<uint32_t> SwitchesOf(const ScheduledChange& change, uint64_t seed, size_t index,
+                                 const std::string& path, const Graph& graph,
+                                 Diagnostics& diagnostics) {
+  std::vector<uint32_t> switches;
+  if (change.random_switches > 0) {
+    const std::vector<uint32_t> tops = TopsOf(graph);
+    Rng rng = Rng::Stream(seed, "scheduled switches", index);
+    LinkPicker picker(graph, path, diagnostics);
+    for (const size_t i :
+         picker.Draw("random_switches", change.random_switches, tops.size(), rng)) {
+      switches.push_back(tops[i]);
+    }
+  }
   for (size_t i = 0; i < change.switches.size(); ++i) {
     const std::string& name = change.switches[i];
     const auto found = std::ranges::find(graph.switches, name, &Graph::SwitchVertex::name);
     if (found != graph.switches.end()) {
-      switches.push_back(static_cast<uint32_t>(found - graph.switches.begin()));
+      const uint32_t s = static_cast<uint32_t>(found - graph.switches.begin());
+      if (std::ranges::find(switches, s) == switches.end()) switches.push_back(s);
     } else {
       diagnostics.ErrorAt(fmt::format("{}.switches[{}]", path, i),
                           fmt::format("no switch with links is called \"{}\"", name));
@@ -30,11 +52,12 @@ std::vector<uint32_t> SwitchesOf(const ScheduledChange& change, const std::strin
   return switches;
 }
 
-std::set<size_t> LinksOf(const ScheduledChange& change, Rng rng, const std::string& path,
-                         const Graph& graph, Diagnostics& diagnostics) {
+std::set<size_t> LinksOf(const ScheduledChange& change, uint64_t seed, size_t index,
+                         const std::string& path, const Graph& graph, Diagnostics& diagnostics) {
+  Rng rng = Rng::Stream(seed, "schedule", index);
   LinkPicker picker(graph, path, diagnostics);
   picker.PickNamed(change.links);
-  for (const uint32_t s : SwitchesOf(change, path, graph, diagnostics)) {
+  for (const uint32_t s : SwitchesOf(change, seed, index, path, graph, diagnostics)) {
     picker.PickAllOf(static_cast<uint32_t>(graph.hosts) + s);
   }
   picker.PickRandom(change.random_links, rng);
@@ -146,6 +169,10 @@ void ScheduledChange::Declare(Fields& fields) {
       "Names of switches: all links of these are meant; with drop and blackhole, they themselves.");
   fields.Add("random_links", random_links, AtLeast<int64_t>(0),
              "This many links between switches, chosen by the seed.");
+  fields.Add(
+      "random_switches", random_switches, AtLeast<int64_t>(0),
+      "This many switches of the highest tier, such as spines, chosen by the seed: as if they "
+      "were named in switches.");
   fields.Choice(
       "state", state,
       {{"unchanged", State::kUnchanged}, {"up", State::kUp}, {"down", State::kDown}},
@@ -159,8 +186,9 @@ void ScheduledChange::Declare(Fields& fields) {
                "The probability that the switches drop a packet; 0 ends it.");
   fields.Section("blackhole", blackhole,
                  "Packets that the switches always drop: those that fit all that is set here.");
-  fields.Require(!links.empty() || !switches.empty() || random_links > 0, "links",
-                 "names no link; set one of links, switches, random_links");
+  fields.Require(!links.empty() || !switches.empty() || random_links > 0 || random_switches > 0,
+                 "links",
+                 "names no link; set one of links, switches, random_links, random_switches");
   fields.Require(
       concerns_links() || concerns_switches() || blackhole.until, "state",
       "nothing changes; set state, rate, delay or loss of links, or drop or blackhole of "
@@ -189,8 +217,7 @@ std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint
     if (change.state != ScheduledChange::State::kUnchanged) {
       up = change.state == ScheduledChange::State::kUp;
     }
-    const Rng rng = Rng::Stream(seed, "schedule", i);
-    for (const size_t link : LinksOf(change, rng, entry, graph, diagnostics)) {
+    for (const size_t link : LinksOf(change, seed, i, entry, graph, diagnostics)) {
       CheckNoBetter(change, graph.links[link], entry, diagnostics);
       events.push_back({Time{} + change.at, static_cast<uint32_t>(link), up, change.rate,
                         change.delay, change.loss});
@@ -208,7 +235,7 @@ std::vector<SwitchEvent> ResolveFaults(const std::vector<ScheduledChange>& chang
     const ScheduledChange& change = changes[i];
     if (!change.concerns_switches()) continue;
     const std::string entry = fmt::format("{}[{}]", path, i);
-    const std::vector<uint32_t> switches = SwitchesOf(change, entry, graph, diagnostics);
+    const std::vector<uint32_t> switches = SwitchesOf(change, seed, i, entry, graph, diagnostics);
     const uint64_t salt = Rng::Stream(seed, "blackhole", i).Next();
     const std::vector<Blackhole> blackholes =
         BlackholesOf(change.blackhole, salt, switches, entry + ".blackhole", graph, diagnostics);

@@ -45,6 +45,7 @@ struct ScheduledChange {
   std::vector<std::string> links;     // By name.
   std::vector<std::string> switches;  // By name: all links of these, or themselves.
   int64_t random_links = 0;           // Of all links between switches, chosen by the seed.
+  int64_t random_switches = 0;        // Of those of the highest tier, likewise.
   State state = State::kUnchanged;
   std::optional<BitRate> rate;
   std::optional<Duration> delay;

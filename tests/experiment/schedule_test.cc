@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -266,6 +268,36 @@ TEST(ScheduleTest, LosesTrackOfNoPacketWhateverHappens) {
   }
 }
 
+// Half of the spines, with all their links; which half, the seed says.
+TEST(ScheduleTest, DrawsSwitchesOfTheHighestTier) {
+  const auto spines_down = [](int seed) {
+    const Experiment experiment = ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 3, spines: 8, hosts_per_leaf: 2}\nlb: ecmp\n"
+        "workload: [{kind: permutation, size: 1KB}]\nschedule: [{at: 1us, random_switches: 4, "
+        "state: "
+        "down}]\nseed: " +
+        std::to_string(seed) + "\n");
+    std::map<uint32_t, int> links_of_switch;
+    for (const LinkEvent& event : experiment.events) {
+      const Graph::Link& link = experiment.graph.links[event.link];
+      ++links_of_switch[link.b];
+    }
+    return links_of_switch;
+  };
+  std::set<std::map<uint32_t, int>> halves;
+  for (int seed = 1; seed <= 10; ++seed) {
+    const std::map<uint32_t, int> half = spines_down(seed);
+    EXPECT_EQ(half, spines_down(seed));
+    EXPECT_EQ(half.size(), 4u);
+    for (const auto& [vertex, links] : half) {
+      EXPECT_GE(vertex, 6u + 3u) << "not a spine";
+      EXPECT_EQ(links, 3);
+    }
+    halves.insert(half);
+  }
+  EXPECT_GT(halves.size(), 5u);
+}
+
 TEST(ScheduleTest, SaysWhatIsWrong) {
   const auto errors = [](const std::string& schedule) {
     return ErrorsOf(
@@ -279,6 +311,7 @@ TEST(ScheduleTest, SaysWhatIsWrong) {
               HasSubstr("no link is called \"leaf0-spine7\""));
   EXPECT_THAT(errors("{at: 1us, switches: [spin0], state: up}"), HasSubstr("no switch with links"));
   EXPECT_THAT(errors("{at: 1us, random_links: 5, state: up}"), HasSubstr("there are only 4"));
+  EXPECT_THAT(errors("{at: 1us, random_switches: 3, state: up}"), HasSubstr("there are only 2"));
   EXPECT_THAT(errors("{at: 1us, links: [leaf0-spine0], rate: 1Tbps}"),
               HasSubstr("must not become better"));
   EXPECT_THAT(errors("{links: [leaf0-spine0], state: down}"), HasSubstr("at: is missing"));
