@@ -60,6 +60,7 @@ void Switch::Attach() { policy_->Attach(view_); }
     return Discard(packet, DropReason::kLoop);
   PortIndex port = candidates.ports.front();
   if (candidates.ports.size() > 1 || (hooks_ & SwitchPolicy::kEveryPacket) != 0) {
+    ++asked_;
     const Decision decision = policy_->OnPacket(view_, packet, in_port, candidates);
     if (decision.kind != Decision::Kind::kForward) [[unlikely]]
       return End(packet, decision);
