@@ -54,7 +54,8 @@ TEST(CommandLineTest, WithoutACommandHelpsOnStderr) {
 
 TEST(CommandLineTest, HelpsOnStdoutWhenAsked) {
   for (const std::string command :
-       {"", "run ", "check ", "list ", "describe ", "model ", "model pdlb ", "model tr "}) {
+       {"", "run ", "check ", "list ", "describe ", "model ", "model pdlb ", "model tr ",
+        "new-policy ", "bench ", "bench lb "}) {
     const CommandResult result = Heddle(command + "--help");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, HasSubstr("Usage: heddle " + command));
