@@ -108,8 +108,9 @@ int Main(int argc, char** argv) {
   AddBenchCommand(app, command);
 
   std::vector<std::string> plugins;
-  for (const char* with : {"run", "check", "list", "describe", "bench"}) {
-    AddPluginOption(*app.get_subcommand(with), plugins);
+  for (CLI::App* with :
+       {run, check, list, describe, app.get_subcommand("bench")->get_subcommand("lb")}) {
+    AddPluginOption(*with, plugins);
   }
 
   if (argc < 2) {
@@ -117,8 +118,9 @@ int Main(int argc, char** argv) {
     return kExitBadInput;
   }
   if (!NamesCommand(app, argv[1])) return kExitBadInput;
-  if (argc > 2 && argv[1] == std::string_view("model")) {
-    if (!NamesCommand(*app.get_subcommand("model"), argv[2])) return kExitBadInput;
+  for (const char* parent : {"model", "bench"}) {
+    if (argc < 3 || argv[1] != std::string_view(parent)) continue;
+    if (!NamesCommand(*app.get_subcommand(parent), argv[2])) return kExitBadInput;
   }
   try {
     app.parse(argc, argv);
