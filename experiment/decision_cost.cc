@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <span>
@@ -146,11 +147,12 @@ class LoneLeaf {
     const Time begin = start + (packets.front().at - Time{});
     FifoPort& sender = senders_[senders_.size() - 1];
     for (const RecordedPacket& packet : packets) {
-      sender.Send(packet.packet, 0, start + (packet.at - Time{}), Until(begin));
+      sender.Send(packet.packet, 0, start + (packet.at - Time{}), Until(ran_to_));
     }
     RunTo(begin + kLinkDelay - 1_ps);  // What was due before they come.
-    const double ns = Nanoseconds([&] { leaf_.Run(Until(begin + kLinkDelay + kVisit)); });
-    sink_.Run(Until(begin + kLinkDelay + kVisit));
+    ran_to_ = begin + kLinkDelay + kVisit;
+    const double ns = Nanoseconds([&] { leaf_.Run(Until(ran_to_)); });
+    sink_.Run(Until(ran_to_));
     return ns;
   }
 
@@ -222,6 +224,7 @@ class LoneLeaf {
   FixedVector<FifoPort> senders_;  // By in-port of the leaf; the last is the one that sends.
   std::vector<PortIndex> uplinks_;
   PortIndex from_host_ = 0;
+  Time ran_to_;  // By Forward: what is sent to the leaf arrives later.
 };
 
 // Host 0, with as many paths to host 1 as there are uplinks.
@@ -329,6 +332,14 @@ double LeastOfRounds(const std::vector<RecordedPacket>& packets, int rounds, con
   return least / static_cast<double>(packets.size());
 }
 
+std::vector<RecordedPacket> DataOf(const std::vector<RecordedPacket>& packets) {
+  std::vector<RecordedPacket> data;
+  std::ranges::copy_if(packets, std::back_inserter(data), [](const RecordedPacket& recorded) {
+    return recorded.packet.kind == PacketKind::kData;
+  });
+  return data;
+}
+
 bool Refuses(LoadBalancer& balancer, size_t candidates) {
   FabricShape fabric;
   fabric.most_uplinks = candidates;
@@ -414,7 +425,7 @@ std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
   LoneHost host(*balancer.settings, plan.candidates);
   if (host.sends()) {
     cost.host_ns = LeastOfRounds(
-        packets, plan.rounds, [&](auto visit, Time start) { return host.Send(visit, start); });
+        DataOf(packets), plan.rounds, [&](auto visit, Time start) { return host.Send(visit, start); });
     cost.host_bytes = host.state_bytes();
   }
   return cost;

@@ -178,6 +178,24 @@ TEST(ModelTest, RefusesWhatMakesNoSense) {
   }
 }
 
+// --- heddle bench ---
+
+TEST(BenchTest, ComparesWithRandomSprayingInTheSameRun) {
+  const CommandResult result =
+      Heddle("bench lb rps ecmp presto --candidates 4 --flows 1000 --rounds 1");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("4 candidates, 1000 live flows\n"));
+  EXPECT_THAT(result.out, ContainsRegex("\nrps +[0-9.]+ +1\\.00 +[0-9.]+ +1\\.00 +- "));
+  EXPECT_THAT(result.out, ContainsRegex("\npresto +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ "));
+}
+
+TEST(BenchTest, RefusesWhatIsNotThere) {
+  EXPECT_THAT(Heddle("bench lb rsp").err, HasSubstr("\"rsp\"; did you mean \"rps\"?"));
+  for (const std::string wrong : {"bench", "bench lbs", "bench lb rsp", "bench lb --flows 0"}) {
+    EXPECT_EQ(Heddle(wrong).exit_code, 2) << wrong;
+  }
+}
+
 TEST(CheckTest, SaysWhatWouldBeSimulated) {
   const CommandResult result = Heddle("check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml");
   EXPECT_EQ(result.exit_code, 0);
