@@ -36,7 +36,9 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
 }
 
 void AddPluginOption(CLI::App& command, std::vector<std::string>& plugins) {
-  command.add_option("--plugin", plugins, "Load balancers of your own, built for this heddle; repeatable")
+  command
+      .add_option("--plugin", plugins,
+                  "Load balancers of your own, built for this heddle; repeatable")
       ->type_name("FILE.so")
       ->expected(1)
       ->allow_extra_args(false)

@@ -49,7 +49,9 @@ void ReplaceAll(std::string& text, std::string_view what, std::string_view with)
 }
 
 std::optional<std::string> WhatIsWrongWith(const std::string& name) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
   if (name.empty() || name[0] < 'a' || name[0] > 'z' || !std::ranges::all_of(name, fits)) {
     return fmt::format("\"{}\" is no name for a load balancer; write it like_this", name);
   }
@@ -93,12 +95,14 @@ int NewPolicy(const NewPolicyArguments& arguments) {
   if (const auto wrong = WhatIsWrongWith(arguments.name)) return Refuse(*wrong);
   const bool in_tree = arguments.out_of_tree.empty();
   if (in_tree && !fs::exists("lb/load_balancer.h")) {
-    return Refuse("this is not the root of Heddle's source tree; go there, or give --out-of-tree DIR");
+    return Refuse(
+        "this is not the root of Heddle's source tree; go there, or give --out-of-tree DIR");
   }
   const std::vector<NewFile> files =
       in_tree ? FilesInTree(arguments.name) : FilesIn(arguments.out_of_tree, arguments.name);
   for (const NewFile& file : files) {
-    if (fs::exists(file.path)) return Refuse(fmt::format("{} is there already", file.path.string()));
+    if (fs::exists(file.path))
+      return Refuse(fmt::format("{} is there already", file.path.string()));
   }
   for (const NewFile& file : files) {
     if (!Write(file, arguments.name)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What heddle new-policy writes. Tests compile and run it, and compare it with examples/out_of_tree.
+// What heddle new-policy writes. Tests compile and run it, and compare it with
+// examples/out_of_tree.
 
 #include "cli/new_policy_command.h"
 
@@ -103,7 +104,8 @@ add_executable(my_heddle main.cc @name@.cc)
 target_link_libraries(my_heddle PRIVATE heddle::heddle)
 )";
 
-const std::string_view kExperimentTemplate = R"(# Does @name@ do what it should? Web search at half the capacity of four spines.
+const std::string_view kExperimentTemplate =
+    R"(# Does @name@ do what it should? Web search at half the capacity of four spines.
 topology: {kind: leaf_spine, leaves: 4, spines: 4, hosts_per_leaf: 4}
 transport: dctcp
 lb: @name@

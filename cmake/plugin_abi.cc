@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Part of every plug-in, see heddle_add_plugin. It lies in a section of its own, so that it can be
-// read from the file before any of the plug-in's code runs: loading a library runs its initialisers.
+// read from the file before any of the plug-in's code runs: loading a library runs its
+// initialisers.
 
 #include "plugin_abi.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plug-in and the program that loads it must have in common: the headers, and a compiler that
-// lays out classes and their virtual functions alike. Sanitizers change the standard library's.
+// What a plug-in and the program that loads it must have in common: the headers, and a compiler
+// that lays out classes and their virtual functions alike. Sanitizers change the standard
+// library's.
 
 #pragma once
 
@@ -29,6 +30,6 @@
 #define HEDDLE_ABI_SANITIZER ""
 #endif
 
-#define HEDDLE_ABI                                                                         \
-  "heddle " HEDDLE_ABI_VERSION ", headers " HEDDLE_ABI_HEADERS ", " HEDDLE_ABI_COMPILER    \
+#define HEDDLE_ABI                                                                      \
+  "heddle " HEDDLE_ABI_VERSION ", headers " HEDDLE_ABI_HEADERS ", " HEDDLE_ABI_COMPILER \
   ", " HEDDLE_ABI_LIBRARY HEDDLE_ABI_SANITIZER

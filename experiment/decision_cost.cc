@@ -424,8 +424,8 @@ std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
       packets, plan.rounds, [&](auto visit, Time start) { return whole.Forward(visit, start); });
   LoneHost host(*balancer.settings, plan.candidates);
   if (host.sends()) {
-    cost.host_ns = LeastOfRounds(
-        DataOf(packets), plan.rounds, [&](auto visit, Time start) { return host.Send(visit, start); });
+    cost.host_ns = LeastOfRounds(DataOf(packets), plan.rounds,
+                                 [&](auto visit, Time start) { return host.Send(visit, start); });
     cost.host_bytes = host.state_bytes();
   }
   return cost;

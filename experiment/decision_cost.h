@@ -35,8 +35,9 @@ struct DecisionCost {
   // Of all that a switch does with a packet: the decision, forwarding it, and what the scheme does
   // when packets enter and leave queues and when its timers fire.
   double switch_ns = 0;
-  std::optional<double> host_ns;  // Of what the sending host does to a packet, if the scheme acts there.
-  size_t switch_bytes = 0;        // State, at the end.
+  std::optional<double>
+      host_ns;              // Of what the sending host does to a packet, if the scheme acts there.
+  size_t switch_bytes = 0;  // State, at the end.
   size_t host_bytes = 0;
   std::optional<double> misses;  // Of the last cache, per decision; if the machine tells.
 };

@@ -46,10 +46,10 @@ TEST(PluginTest, IsListedDescribedAndChecked) {
 // The example draws what `rps` draws.
 TEST(PluginTest, RunsAsABuiltInLoadBalancerDoes) {
   const TemporaryFolder folder;
-  const std::string run =
-      "run '" HEDDLE_SOURCE_DIR "/examples/out_of_tree/experiment.yaml' -q --set "
-      "workload[0].flows=20 --out '" +
-      folder.path().string() + "/";
+  const std::string run = "run '" HEDDLE_SOURCE_DIR
+                          "/examples/out_of_tree/experiment.yaml' -q --set "
+                          "workload[0].flows=20 --out '" +
+                          folder.path().string() + "/";
   ASSERT_EQ(Heddle(run + "built_in' --set lb=rps").exit_code, 0);
   const CommandResult result = Heddle(run + "plugin' --plugin " + kPlugins + "my_spray.so");
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -59,8 +59,9 @@ TEST(PluginTest, RunsAsABuiltInLoadBalancerDoes) {
 }
 
 TEST(PluginTest, ForAnotherHeddleIsRefusedBeforeAnyOfItRuns) {
-  ExpectRefused(ListWith("foreign.so"), "foreign.so: was built for heddle 0.0.1, headers 0123, g++ "
-                                        "1; this is heddle ");
+  ExpectRefused(ListWith("foreign.so"),
+                "foreign.so: was built for heddle 0.0.1, headers 0123, g++ "
+                "1; this is heddle ");
 }
 
 TEST(PluginTest, OfNobodyIsRefusedBeforeAnyOfItRuns) {
@@ -100,9 +101,8 @@ TEST(ElfSectionTest, StaysWithinTheFile) {
     std::string changed = whole;
     std::memset(changed.data() + at, 0xff, 8);
     const std::string_view found = ElfSection(changed, ".heddle_abi");
-    EXPECT_TRUE(found.empty() ||
-                (found.data() >= changed.data() &&
-                 found.data() + found.size() <= changed.data() + changed.size()));
+    EXPECT_TRUE(found.empty() || (found.data() >= changed.data() &&
+                                  found.data() + found.size() <= changed.data() + changed.size()));
   }
 }
 

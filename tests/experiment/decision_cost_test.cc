@@ -54,8 +54,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryDecisionCostTest, testing::ValuesIn(LoadBalan
 TEST_P(EveryDecisionCostTest, IsMeasuredAtSwitchAndHost) {
   const std::vector<RecordedPacket> packets = WithLiveFlows(Recorded(), 3'000, 100);
   for (const size_t candidates : {4, 64}) {
-    const auto cost = MeasureDecisions(
-        {.balancer = GetParam(), .candidates = candidates, .rounds = 1}, packets);
+    const auto cost =
+        MeasureDecisions({.balancer = GetParam(), .candidates = candidates, .rounds = 1}, packets);
     ASSERT_TRUE(cost.has_value());
     EXPECT_GT(cost->decide_ns, 0);
     EXPECT_GT(cost->switch_ns, 0);
