@@ -184,7 +184,7 @@ class LoneLeaf {
       engine_.Connect(leaf_, leaf_.AddPort(link, p == from_host_).wire(), sink_, kLinkDelay);
       // One sender stands for 16 hosts: fast enough that packets keep their times.
       PortSettings fast = link;
-      fast.rate = 100'000_Gbps;
+      fast.rate = 8'000_Gbps;
       engine_.Connect(sink_, senders_.Add(fast).wire(), leaf_, kLinkDelay);
       if (p < from_host_) uplinks_.push_back(p);
     }
@@ -198,7 +198,7 @@ class LoneLeaf {
     routes.sets = {{0, from_host_}, {from_host_, 1}};
     routes.uplinks = uplinks_;
     leaf_.SetRoutes(std::move(routes));
-    leaf_.SetLeaves({leaf_of_host_, 2});
+    leaf_.SetLeaves({kLeafOfHost, 2});
     NextHopTable next_hops;
     next_hops.set_of_leaf = {0, 1};
     next_hops.sets = {{}, std::vector<NextHop>(uplinks, {(100_Gbps).bps, 0})};
@@ -214,7 +214,7 @@ class LoneLeaf {
     }
   }
 
-  static constexpr uint16_t leaf_of_host_[] = {0, 1};
+  static constexpr uint16_t kLeafOfHost[] = {0, 1};
 
   Prompter* const prompter_;  // Owned by the switch.
   Engine engine_;
@@ -244,7 +244,7 @@ class LoneHost {
     for (size_t p = 0; p < paths; ++p) choices.push_back({static_cast<uint16_t>(p), 1});
     paths_.Set(0, 1, std::move(choices));
     host_.SetPaths(&paths_);
-    host_.SetLeaves({leaf_of_host_, 2});
+    host_.SetLeaves({kLeafOfHost, 2});
     host_.Attach();
   }
 
@@ -276,7 +276,7 @@ class LoneHost {
     using AroundHostPolicy::AroundHostPolicy;
     void OnTimer(HostView& view, uint32_t id) override {
       if (id != kPrompt) return AroundHostPolicy::OnTimer(view, id);
-      question(view, *this);
+      question(view, scheme());
     }
     Question question;
   };
@@ -302,7 +302,7 @@ class LoneHost {
     if (policy.hooks() & HostPolicy::kFlows) policy.OnFlowStart(view, flow);
   }
 
-  static constexpr uint16_t leaf_of_host_[] = {0, 1};
+  static constexpr uint16_t kLeafOfHost[] = {0, 1};
 
   Prompter* const prompter_;  // Owned by the host.
   Engine engine_;
@@ -326,7 +326,7 @@ double LeastOfRounds(const std::vector<RecordedPacket>& packets, int rounds, con
       while (last < packets.size() && packets[last].at < packets[first].at + kVisit) ++last;
       ns += visit({packets.data() + first, last - first}, start);
     }
-    start = start + (packets.back().at - Time{}) + 4 * kLinkDelay;
+    start = start + (packets.back().at - Time{}) + kLinkDelay * 4;
     if (round == 1 || (round > 1 && ns < least)) least = ns;
   }
   return least / static_cast<double>(packets.size());
