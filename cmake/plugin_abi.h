@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <cstddef>  // Any header of the standard library says which one it is.
+
 #include "heddle_abi.h"  // Written by the build: HEDDLE_ABI_VERSION, HEDDLE_ABI_HEADERS.
 
 #define HEDDLE_TEXT_OF(number) #number

@@ -190,8 +190,8 @@ TEST(BenchTest, ComparesWithRandomSprayingInTheSameRun) {
 }
 
 TEST(BenchTest, RefusesWhatIsNotThere) {
-  EXPECT_THAT(Heddle("bench lb rsp").err, HasSubstr("\"rsp\"; did you mean \"rps\"?"));
-  for (const std::string wrong : {"bench", "bench lbs", "bench lb rsp", "bench lb --flows 0"}) {
+  EXPECT_THAT(Heddle("bench lb lteflow").err, HasSubstr("\"lteflow\"; did you mean \"letflow\"?"));
+  for (const std::string wrong : {"bench", "bench lbs", "bench lb lteflow", "bench lb --flows 0"}) {
     EXPECT_EQ(Heddle(wrong).exit_code, 2) << wrong;
   }
 }
