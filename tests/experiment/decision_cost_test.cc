@@ -61,7 +61,7 @@ TEST_P(EveryDecisionCostTest, IsMeasuredAtSwitchAndHost) {
     EXPECT_GT(cost->switch_ns, 0);
     EXPECT_GT(cost->switch_bytes, 0u);
     EXPECT_EQ(cost->host_ns.has_value(), cost->host_bytes > 0);
-    if (cost->misses) EXPECT_GE(*cost->misses, 0);
+    EXPECT_GE(cost->misses.value_or(0), 0);
   }
 }
 
