@@ -363,7 +363,7 @@ PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
   return report;
 }
 
-// Of a scheme that does not say what it counts as a decision, every packet it was asked about.
+// Of a scheme that does not say what it counts as a decision, every packet that had a choice.
 PolicyReport ReportOf(uint32_t vertex, Switch& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   const auto is_decisions = [](const auto& counter) { return counter.first == "decisions"; };
