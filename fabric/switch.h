@@ -102,7 +102,7 @@ class Switch final : public Node {
   int64_t consumed() const { return consumed_; }
   int64_t control_sent() const { return control_sent_; }
   int64_t held() const { return held_; }
-  int64_t asked() const { return asked_; }  // Packets that the policy was asked about.
+  int64_t asked() const { return asked_; }  // Packets with a choice.
   SwitchPolicy& policy() { return *policy_; }
   QueuedPorts* queued() { return queued_.get(); }  // Null if all ports are FIFO ports.
   size_t memory_bytes() const;
