@@ -363,6 +363,16 @@ PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
   return report;
 }
 
+// Of a scheme that does not say what it counts as a decision, every packet that had a choice.
+PolicyReport ReportOf(uint32_t vertex, Switch& from) {
+  PolicyReport report = ReportOf(vertex, from.policy());
+  const auto is_decisions = [](const auto& counter) { return counter.first == "decisions"; };
+  if (std::ranges::none_of(report.counters, is_decisions)) {
+    report.counters.insert(report.counters.begin(), {"decisions", from.asked()});
+  }
+  return report;
+}
+
 void CollectPolicies(Network& network, SimulationResult& result) {
   for (size_t h = 0; h < network.hosts(); ++h) {
     if (!network.host(h).has_policy()) continue;
@@ -370,7 +380,7 @@ void CollectPolicies(Network& network, SimulationResult& result) {
   }
   for (const std::unique_ptr<Switch>& s : network.switches()) {
     const uint32_t vertex = static_cast<uint32_t>(network.hosts()) + s->id();
-    result.policies.push_back(ReportOf(vertex, s->policy()));
+    result.policies.push_back(ReportOf(vertex, *s));
   }
   std::map<std::string, int64_t, std::less<>> counters;
   for (const PolicyReport& report : result.policies) {

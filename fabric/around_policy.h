@@ -88,6 +88,9 @@ class AroundHostPolicy : public HostPolicy {
     return scheme_ ? scheme_->Counters() : std::vector<Counter>();
   }
 
+ protected:
+  HostPolicy& scheme() { return *scheme_; }
+
  private:
   const std::unique_ptr<HostPolicy> scheme_;
   const uint32_t hooks_;

@@ -60,6 +60,8 @@ void Switch::Attach() { policy_->Attach(view_); }
     return Discard(packet, DropReason::kLoop);
   PortIndex port = candidates.ports.front();
   if (candidates.ports.size() > 1 || (hooks_ & SwitchPolicy::kEveryPacket) != 0) {
+    // Not packets without a choice: who asks about those may stand around the scheme.
+    asked_ += candidates.ports.size() > 1 ? 1 : 0;
     const Decision decision = policy_->OnPacket(view_, packet, in_port, candidates);
     if (decision.kind != Decision::Kind::kForward) [[unlikely]]
       return End(packet, decision);

@@ -102,6 +102,7 @@ class Switch final : public Node {
   int64_t consumed() const { return consumed_; }
   int64_t control_sent() const { return control_sent_; }
   int64_t held() const { return held_; }
+  int64_t asked() const { return asked_; }  // Packets with a choice.
   SwitchPolicy& policy() { return *policy_; }
   QueuedPorts* queued() { return queued_.get(); }  // Null if all ports are FIFO ports.
   size_t memory_bytes() const;
@@ -137,6 +138,7 @@ class Switch final : public Node {
   }
 
   Time now_;
+  int64_t asked_ = 0;  // Here, in a cache line that every packet touches.
   const Window* window_ = nullptr;
   Arrivals::Taken arrived_;  // What is being handled.
   FixedVector<FifoPort> ports_;

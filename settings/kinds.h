@@ -44,12 +44,15 @@ class Kinds final : public KindNames {
  public:
   using KindNames::KindNames;
 
-  // Returns true, so that a file can register its kind in an initialiser.
+  // Returns whether the name is new, so that a file can register its kind in an initialiser.
   template <class Settings>
   bool Add(KindInfo info) {
     const std::string name = info.name;
-    return kinds_.emplace(name, Entry{std::move(info), [] { return std::make_unique<Settings>(); }})
-        .second;
+    const bool is_new =
+        kinds_.emplace(name, Entry{std::move(info), [] { return std::make_unique<Settings>(); }})
+            .second;
+    if (!is_new) duplicates_.push_back(name);
+    return is_new;
   }
 
   std::vector<std::string> Names() const override {
@@ -57,6 +60,8 @@ class Kinds final : public KindNames {
     for (const auto& [name, entry] : kinds_) names.push_back(name);
     return names;
   }
+  // Names that were added again, in vain.
+  const std::vector<std::string>& duplicates() const { return duplicates_; }
   bool Knows(const std::string& name) const { return kinds_.contains(name); }
   const KindInfo& InfoOf(const std::string& name) const { return kinds_.at(name).info; }
   Chosen<T> Make(const std::string& name) const { return {name, kinds_.at(name).make()}; }
@@ -67,6 +72,7 @@ class Kinds final : public KindNames {
     std::function<std::unique_ptr<T>()> make;
   };
   std::map<std::string, Entry> kinds_;
+  std::vector<std::string> duplicates_;
 };
 
 }  // namespace heddle

@@ -54,7 +54,8 @@ TEST(CommandLineTest, WithoutACommandHelpsOnStderr) {
 
 TEST(CommandLineTest, HelpsOnStdoutWhenAsked) {
   for (const std::string command :
-       {"", "run ", "check ", "list ", "describe ", "model ", "model pdlb ", "model tr "}) {
+       {"", "run ", "check ", "list ", "describe ", "model ", "model pdlb ", "model tr ",
+        "new-policy ", "bench ", "bench lb "}) {
     const CommandResult result = Heddle(command + "--help");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, HasSubstr("Usage: heddle " + command));
@@ -174,6 +175,24 @@ TEST(ModelTest, RefusesWhatMakesNoSense) {
     EXPECT_EQ(result.exit_code, 2) << wrong;
     EXPECT_EQ(result.out, "") << wrong;
     EXPECT_THAT(result.err, HasSubstr(message)) << wrong;
+  }
+}
+
+// --- heddle bench ---
+
+TEST(BenchTest, ComparesWithRandomSprayingInTheSameRun) {
+  const CommandResult result =
+      Heddle("bench lb rps ecmp presto --candidates 4 --flows 1000 --rounds 1");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("4 candidates, 1000 live flows\n"));
+  EXPECT_THAT(result.out, ContainsRegex("\nrps +[0-9.]+ +1\\.00 +[0-9.]+ +1\\.00 +- "));
+  EXPECT_THAT(result.out, ContainsRegex("\npresto +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ "));
+}
+
+TEST(BenchTest, RefusesWhatIsNotThere) {
+  EXPECT_THAT(Heddle("bench lb lteflow").err, HasSubstr("\"lteflow\"; did you mean \"letflow\"?"));
+  for (const std::string wrong : {"bench", "bench lbs", "bench lb lteflow", "bench lb --flows 0"}) {
+    EXPECT_EQ(Heddle(wrong).exit_code, 2) << wrong;
   }
 }
 

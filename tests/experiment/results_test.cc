@@ -404,13 +404,26 @@ TEST(ResultsTest, LbHasTheStateAndTheCountersOfEachSwitch) {
   }
   EXPECT_GT(LbRowsOf(lb, "leaf0").size(), 1u);
   EXPECT_EQ(LbRowsOf(lb, "leaf0").front(), "state_bytes=160");
-  EXPECT_EQ(LbRowsOf(lb, "spine0"),
-            (std::vector<std::string>{"state_bytes=160", "flowlets=0", "reroutes=0"}));
+  EXPECT_EQ(LbRowsOf(lb, "spine0"), (std::vector<std::string>{"state_bytes=160", "decisions=0",
+                                                              "flowlets=0", "reroutes=0"}));
   // summary.json has the sums.
   EXPECT_EQ(state, run.result.policy_state_bytes);
   ASSERT_FALSE(run.result.policy_counters.empty());
-  EXPECT_EQ(run.result.policy_counters.front(),
-            (std::pair<std::string, int64_t>{"flowlets", flowlets}));
+  EXPECT_THAT(run.result.policy_counters,
+              testing::Contains(std::pair<std::string, int64_t>{"flowlets", flowlets}));
+}
+
+// Five packets of a flow and their ACKs, each with a choice at the leaf that it leaves, none at the
+// spine.
+TEST(ResultsTest, LbHasTheDecisionsAlsoOfSchemesThatCountNothing) {
+  const CsvTable lb(
+      RunExperiment(ExperimentFrom("topology: {kind: leaf_spine, leaves: 2, spines: 2, "
+                                   "hosts_per_leaf: 1}\nlb: rps\nworkload: [{kind: incast, "
+                                   "fan_in: 1, bytes_each: 7300B, receiver: 0}]\n"))
+          .files.lb);
+  const auto decisions_of = [&](const std::string& node) { return LbRowsOf(lb, node).at(1); };
+  EXPECT_EQ(decisions_of("leaf1"), "decisions=5");
+  EXPECT_EQ(decisions_of("spine0"), "decisions=0");
 }
 
 TEST(ResultsTest, LbHasHostsOnlyIfTheyHaveCountedSomething) {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/bench_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "experiment/decision_cost.h"
+#include "experiment/version.h"
+
+namespace heddle {
+namespace {
+
+struct BenchArguments {
+  std::vector<std::string> balancers;
+  std::vector<size_t> candidates = {4, 8, 16, 64};
+  std::vector<size_t> flows = {1'000, 100'000, 1'000'000};
+  int rounds = 3;
+};
+
+std::string Cell(const std::optional<double>& value, int digits) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+}
+
+void PrintRow(const std::string& name, const std::optional<DecisionCost>& cost,
+              const DecisionCost& rps) {
+  if (!cost) {
+    fmt::print("{:16} refuses such a fabric\n", name);
+    return;
+  }
+  fmt::print("{:16} {:>9.1f} {:>6.2f} {:>9.1f} {:>6.2f} {:>9} {:>10} {:>10} {:>8}\n", name,
+             cost->decide_ns, cost->decide_ns / rps.decide_ns, cost->switch_ns,
+             cost->switch_ns / rps.switch_ns, Cell(cost->host_ns, 1), cost->switch_bytes,
+             cost->host_ns ? fmt::format("{}", cost->host_bytes) : "-", Cell(cost->misses, 2));
+  std::fflush(stdout);
+}
+
+// RPS, against which all others are measured, and then the others.
+void PrintTable(const BenchArguments& arguments, size_t candidates, size_t flows,
+                const std::vector<RecordedPacket>& packets) {
+  fmt::print("{} candidates, {} live flows\n", candidates, flows);
+  fmt::print("{:16} {:>9} {:>6} {:>9} {:>6} {:>9} {:>10} {:>10} {:>8}\n", "", "decide_ns", "x rps",
+             "switch_ns", "x rps", "host_ns", "switch_B", "host_B", "misses");
+  const auto measure = [&](const std::string& name) {
+    return MeasureDecisions(
+        {.balancer = name, .candidates = candidates, .rounds = arguments.rounds}, packets);
+  };
+  const DecisionCost rps = measure("rps").value();
+  for (const std::string& name : arguments.balancers) {
+    PrintRow(name, name == "rps" ? rps : measure(name), rps);
+  }
+  fmt::print("\n");
+}
+
+std::optional<std::string> UnknownOf(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (!LoadBalancers().Knows(name)) return name;
+  }
+  return std::nullopt;
+}
+
+int BenchLb(BenchArguments arguments) {
+  const std::vector<std::string> known = LoadBalancers().Names();
+  if (const auto unknown = UnknownOf(arguments.balancers)) {
+    fmt::print(stderr, "heddle: no load balancer is called \"{}\"{}\n", *unknown,
+               Suggestion(*unknown, known));
+    return kExitBadInput;
+  }
+  if (arguments.balancers.empty()) arguments.balancers = known;
+  if (IsDebugBuild()) {
+    fmt::print(stderr, "heddle: this is a Debug build; its times say nothing\n");
+  }
+  if (!CountsCacheMisses()) {
+    fmt::print(stderr, "heddle: this machine does not tell of cache misses (perf_event_open)\n");
+  }
+  const std::vector<RecordedPacket> recorded = RecordLeaf();
+  for (const size_t flows : arguments.flows) {
+    // Enough that every flow has come before what is measured.
+    const size_t count = std::max(recorded.size(), 2 * flows);
+    const std::vector<RecordedPacket> packets = WithLiveFlows(recorded, count, flows);
+    for (const size_t candidates : arguments.candidates) {
+      PrintTable(arguments, candidates, flows, packets);
+    }
+  }
+  fmt::print(
+      "decide_ns: the question to the switch's policy; switch_ns: all that a switch does with a "
+      "packet,\nqueues, telemetry and timers included; host_ns: what the sending host does to "
+      "it; x rps: over\nrandom spraying in this run; B: bytes of state; misses: of the last cache "
+      "per decision.\n");
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, std::function<int()>& command) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure what load balancers cost on this machine");
+  bench->require_subcommand(1);
+  CLI::App* lb = bench->add_subcommand("lb", "What one decision costs, against random spraying");
+  const auto arguments = std::make_shared<BenchArguments>();
+  lb->add_option("names", arguments->balancers, "Load balancers (default: all; minutes)");
+  lb->add_option("--candidates", arguments->candidates, "Numbers of next hops to choose among")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1'024))
+      ->capture_default_str();
+  lb->add_option("--flows", arguments->flows, "Numbers of live flows")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  lb->add_option("--rounds", arguments->rounds, "Measurements, of which the least counts")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  lb->callback([&command, arguments] { command = [arguments] { return BenchLb(*arguments); }; });
+}
+
+}  // namespace heddle

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/heddle_main.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/bench_command.h"
+#include "cli/commands.h"
+#include "cli/model_command.h"
+#include "cli/new_policy_command.h"
+#include "cli/plugins.h"
+#include "settings/diagnostics.h"
+
+namespace heddle {
+namespace {
+
+void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
+  command.add_option("files", arguments.files, "Experiments (YAML)")->required()->type_name("FILE");
+  command.add_option("--set", arguments.sets, "Override a setting, as in lb.gap=100us; repeatable")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  command.add_option("--seed", arguments.seed, "Override the seed")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void AddPluginOption(CLI::App& command, std::vector<std::string>& plugins) {
+  command
+      .add_option("--plugin", plugins,
+                  "Load balancers of your own, built for this heddle; repeatable")
+      ->type_name("FILE.so")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+// One after the other, as later ones may not take names of earlier ones.
+bool LoadPlugins(const std::vector<std::string>& plugins) {
+  for (const std::string& plugin : plugins) {
+    const std::optional<std::string> error = LoadPlugin(plugin);
+    if (!error) continue;
+    std::fprintf(stderr, "heddle: --plugin %s: %s\n", plugin.c_str(), error->c_str());
+    return false;
+  }
+  return true;
+}
+
+// Whether `app` has the command `word`, or it is an option; says what was meant otherwise.
+bool NamesCommand(const CLI::App& app, std::string_view word) {
+  if (word.starts_with('-')) return true;
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  if (std::ranges::find(known, word) != known.end()) return true;
+  std::fprintf(stderr, "heddle: no %s is called \"%s\"%s\n",
+               app.get_name() == "model" ? "model" : "command", std::string(word).c_str(),
+               Suggestion(word, known).c_str());
+  return false;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Heddle simulates load balancing in datacenter networks, packet by packet.",
+               "heddle");
+  app.set_version_flag("--version", VersionText());
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 failed or incomplete, 2 bad input, 3 broken invariant.");
+  std::function<int()> command;
+
+  RunArguments run_arguments;
+  CLI::App* run = app.add_subcommand("run", "Run experiments and write their results");
+  AddExperimentOptions(*run, run_arguments);
+  run->add_option("-j,--threads", run_arguments.threads, "Threads of one simulation")
+      ->envname("HEDDLE_THREADS")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  run->add_option("-o,--out", run_arguments.out,
+                  "Folder of the results (default: results/ and the experiment's name)")
+      ->type_name("DIR");
+  run->add_flag("-q,--quiet", run_arguments.quiet, "No progress, no table");
+  run->add_flag("--force", run_arguments.force, "Replace results that are there");
+  run->callback([&] { command = [&] { return Run(run_arguments); }; });
+
+  RunArguments check_arguments;
+  CLI::App* check =
+      app.add_subcommand("check", "Check experiments and say what they would simulate");
+  AddExperimentOptions(*check, check_arguments);
+  check->callback([&] { command = [&] { return Check(check_arguments); }; });
+
+  CLI::App* list = app.add_subcommand(
+      "list", "List load balancers, transports, topologies, workloads and size distributions");
+  list->callback([&] { command = [] { return List(); }; });
+
+  std::string name;
+  CLI::App* describe = app.add_subcommand("describe", "Describe one of them and all its settings");
+  describe->add_option("name", name, "What heddle list names, or \"experiment\"")->required();
+  describe->callback([&] { command = [&] { return DescribeName(name); }; });
+
+  AddModelCommand(app, command);
+  AddNewPolicyCommand(app, command);
+  AddBenchCommand(app, command);
+
+  std::vector<std::string> plugins;
+  for (CLI::App* with :
+       {run, check, list, describe, app.get_subcommand("bench")->get_subcommand("lb")}) {
+    AddPluginOption(*with, plugins);
+  }
+
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return kExitBadInput;
+  }
+  if (!NamesCommand(app, argv[1])) return kExitBadInput;
+  for (const char* parent : {"model", "bench"}) {
+    if (argc < 3 || argv[1] != std::string_view(parent)) continue;
+    if (!NamesCommand(*app.get_subcommand(parent), argv[2])) return kExitBadInput;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitBadInput;
+  }
+  if (!LoadPlugins(plugins)) return kExitBadInput;
+  const int exit_code = command();
+  // A full disk behind a redirection shows only now.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "heddle: cannot write to the standard output\n");
+  return exit_code == kExitDone ? kExitFailed : exit_code;
+}
+
+}  // namespace
+
+int HeddleMain(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("heddle: out of memory\n", stderr);
+    return kExitFailed;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heddle: %s\n", error.what());
+    return kExitFailed;
+  }
+}
+
+}  // namespace heddle

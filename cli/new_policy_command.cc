@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/new_policy_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NewPolicyArguments {
+  std::string name;
+  std::string out_of_tree;
+};
+
+struct NewFile {
+  fs::path path;
+  std::string_view content;
+};
+
+// my_policy: MyPolicy.
+std::string ClassNameOf(const std::string& name) {
+  std::string result;
+  bool begins = true;
+  for (const char c : name) {
+    if (c != '_') result += begins ? static_cast<char>(std::toupper(c)) : c;
+    begins = c == '_';
+  }
+  return result;
+}
+
+void ReplaceAll(std::string& text, std::string_view what, std::string_view with) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+}
+
+std::optional<std::string> WhatIsWrongWith(const std::string& name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (name.empty() || name[0] < 'a' || name[0] > 'z' || !std::ranges::all_of(name, fits)) {
+    return fmt::format("\"{}\" is no name for a load balancer; write it like_this", name);
+  }
+  if (LoadBalancers().Knows(name)) {
+    return fmt::format("a load balancer is called \"{}\" already", name);
+  }
+  return std::nullopt;
+}
+
+std::vector<NewFile> FilesInTree(const std::string& name) {
+  return {{fs::path("lb") / (name + ".cc"), kPolicyTemplate},
+          {fs::path("tests") / "lb" / (name + "_test.cc"), kPolicyTestTemplate}};
+}
+
+std::vector<NewFile> FilesIn(const fs::path& folder, const std::string& name) {
+  return {{folder / (name + ".cc"), kPolicyTemplate},
+          {folder / "main.cc", kMainTemplate},
+          {folder / "CMakeLists.txt", kCmakeTemplate},
+          {folder / "experiment.yaml", kExperimentTemplate},
+          {folder / "README.md", kReadmeTemplate}};
+}
+
+bool Write(const NewFile& file, const std::string& name) {
+  std::string text(file.content);
+  ReplaceAll(text, "@name@", name);
+  ReplaceAll(text, "@Name@", ClassNameOf(name));
+  std::error_code ignored;  // The file cannot be written, then.
+  if (file.path.has_parent_path()) fs::create_directories(file.path.parent_path(), ignored);
+  std::ofstream out(file.path, std::ios::binary);
+  out << text;
+  out.close();
+  return !out.fail();
+}
+
+int Refuse(const std::string& why) {
+  fmt::print(stderr, "heddle: {}\n", why);
+  return kExitBadInput;
+}
+
+int NewPolicy(const NewPolicyArguments& arguments) {
+  if (const auto wrong = WhatIsWrongWith(arguments.name)) return Refuse(*wrong);
+  const bool in_tree = arguments.out_of_tree.empty();
+  if (in_tree && !fs::exists("lb/load_balancer.h")) {
+    return Refuse(
+        "this is not the root of Heddle's source tree; go there, or give --out-of-tree DIR");
+  }
+  const std::vector<NewFile> files =
+      in_tree ? FilesInTree(arguments.name) : FilesIn(arguments.out_of_tree, arguments.name);
+  for (const NewFile& file : files) {
+    if (fs::exists(file.path))
+      return Refuse(fmt::format("{} is there already", file.path.string()));
+  }
+  for (const NewFile& file : files) {
+    if (!Write(file, arguments.name)) {
+      fmt::print(stderr, "heddle: cannot write {}\n", file.path.string());
+      return kExitFailed;
+    }
+    fmt::print("{}\n", file.path.string());
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddNewPolicyCommand(CLI::App& app, std::function<int()>& command) {
+  CLI::App* app_of = app.add_subcommand(
+      "new-policy", "Write the files that a load balancer of your own starts from");
+  const auto arguments = std::make_shared<NewPolicyArguments>();
+  app_of->add_option("name", arguments->name, "What experiments will call it, as in my_policy")
+      ->required();
+  app_of
+      ->add_option("--out-of-tree", arguments->out_of_tree,
+                   "A folder for it, outside of Heddle's source tree")
+      ->type_name("DIR");
+  app_of->callback(
+      [&command, arguments] { command = [arguments] { return NewPolicy(*arguments); }; });
+}
+
+}  // namespace heddle

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one decision of a load balancer costs on this machine: on the packets that a leaf forwards
+// in a simulation, with their times, sizes and order, data and ACKs mixed.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/units.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+
+struct RecordedPacket {
+  Time at;  // Since the first one.
+  Packet packet;
+};
+
+// What leaf 0 of a leaf-spine sends to its uplinks: 16 hosts at 25 Gbps under DCTCP, web search at
+// 60 % load.
+std::vector<RecordedPacket> RecordLeaf();
+
+// `recorded`, again and again, until there are `count`, from about `flows` live flows: each flow of
+// the recording stands for many, of which every packet draws one.
+std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& recorded, size_t count,
+                                          size_t flows);
+
+struct DecisionCost {
+  double decide_ns = 0;  // Of the question to the switch's policy alone, queues idle.
+  // Of all that a switch does with a packet: the decision, forwarding it, and what the scheme does
+  // when packets enter and leave queues and when its timers fire.
+  double switch_ns = 0;
+  std::optional<double>
+      host_ns;              // Of what the sending host does to a packet, if the scheme acts there.
+  size_t switch_bytes = 0;  // State, at the end.
+  size_t host_bytes = 0;
+  std::optional<double> misses;  // Of the last cache, per decision; if the machine tells.
+};
+
+struct CostPlan {
+  std::string balancer;  // Registered, with its default settings.
+  size_t candidates = 4;
+  int rounds = 3;  // The least of them counts. One more goes before, to fill tables.
+};
+
+// Nothing, if the scheme refuses such a fabric.
+std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
+                                             const std::vector<RecordedPacket>& packets);
+
+// Whether this machine counts cache misses for this program.
+bool CountsCacheMisses();
+
+}  // namespace heddle

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Load balancers from outside: heddle --plugin, and heddle new-policy.
+
+#include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "cli/plugins.h"
+#include "tests/support/command.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kHeddle = HEDDLE_BINARY;
+const std::string kPlugins = HEDDLE_PLUGINS;
+
+CommandResult Heddle(const std::string& arguments) { return RunCommand(kHeddle + " " + arguments); }
+CommandResult ListWith(const std::string& plugin) {
+  return Heddle("list --plugin " + kPlugins + plugin);
+}
+
+void ExpectRefused(const CommandResult& result, const std::string& why) {
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr(why));
+}
+
+TEST(PluginTest, IsListedDescribedAndChecked) {
+  EXPECT_THAT(Heddle("list").out, Not(HasSubstr("my_spray")));
+  EXPECT_THAT(ListWith("my_spray.so").out, AllOf(HasSubstr("\n  my_spray "), HasSubstr("letflow")));
+  EXPECT_THAT(Heddle("describe my_spray --plugin " + kPlugins + "my_spray.so").out,
+              HasSubstr("my_spray: Every packet takes a random path."));
+  const std::string check =
+      "check '" HEDDLE_SOURCE_DIR "/examples/out_of_tree/experiment.yaml' --plugin ";
+  EXPECT_EQ(Heddle(check + kPlugins + "my_spray.so").exit_code, 0);
+}
+
+// The example draws what `rps` draws.
+TEST(PluginTest, RunsAsABuiltInLoadBalancerDoes) {
+  const TemporaryFolder folder;
+  const std::string run = "run '" HEDDLE_SOURCE_DIR
+                          "/examples/out_of_tree/experiment.yaml' -q --set "
+                          "workload[0].flows=20 --out '" +
+                          folder.path().string() + "/";
+  ASSERT_EQ(Heddle(run + "built_in' --set lb=rps").exit_code, 0);
+  const CommandResult result = Heddle(run + "plugin' --plugin " + kPlugins + "my_spray.so");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* file : {"flows.csv", "summary.csv", "reorder.csv", "links.csv"}) {
+    EXPECT_EQ(ReadFile(folder / "built_in" / file), ReadFile(folder / "plugin" / file)) << file;
+  }
+}
+
+TEST(PluginTest, ForAnotherHeddleIsRefusedBeforeAnyOfItRuns) {
+  ExpectRefused(ListWith("foreign.so"),
+                "foreign.so: was built for heddle 0.0.1, headers 0123, g++ "
+                "1; this is heddle ");
+}
+
+TEST(PluginTest, OfNobodyIsRefusedBeforeAnyOfItRuns) {
+  ExpectRefused(ListWith("stranger.so"), "stranger.so: is no plug-in of Heddle; build it with ");
+  ExpectRefused(Heddle("list --plugin " HEDDLE_SOURCE_DIR "/README.md"), "is no plug-in of Heddle");
+}
+
+TEST(PluginTest, ThatAddsNothingOrTakesANameIsRefused) {
+  ExpectRefused(ListWith("empty.so"), "empty.so: registers no load balancer\n");
+  ExpectRefused(ListWith("second_ecmp.so"),
+                "second_ecmp.so: another load balancer is called \"ecmp\" already\n");
+}
+
+TEST(PluginTest, ThatIsNotThereIsRefused) {
+  ExpectRefused(ListWith("nothing.so"), "nothing.so: cannot be read\n");
+  ExpectRefused(Heddle("list --plugin /"), "--plugin /: cannot be read\n");
+}
+
+TEST(PluginTest, SeveralAreLoadedInTurn) {
+  ExpectRefused(
+      Heddle("list --plugin " + kPlugins + "my_spray.so --plugin " + kPlugins + "empty.so"),
+      "empty.so: registers no");
+}
+
+// However a file is cut off or changed, what is read lies within it.
+TEST(ElfSectionTest, StaysWithinTheFile) {
+  const std::string whole = ReadFile(kPlugins + "empty.so");
+  EXPECT_THAT(std::string(ElfSection(whole, ".heddle_abi")), HasSubstr("heddle "));
+  EXPECT_EQ(ElfSection(whole, ".no_such_section"), "");
+  EXPECT_EQ(ElfSection("", ".heddle_abi"), "");
+  for (size_t size = 0; size < whole.size(); size += 97) {
+    const std::string part(whole, 0, size);
+    const std::string_view found = ElfSection(part, ".heddle_abi");
+    EXPECT_TRUE(found.empty() || found.data() + found.size() <= part.data() + part.size());
+  }
+  for (size_t at = 0; at + 8 <= sizeof(Elf64_Ehdr); ++at) {
+    std::string changed = whole;
+    std::memset(changed.data() + at, 0xff, 8);
+    const std::string_view found = ElfSection(changed, ".heddle_abi");
+    EXPECT_TRUE(found.empty() || (found.data() >= changed.data() &&
+                                  found.data() + found.size() <= changed.data() + changed.size()));
+  }
+}
+
+// --- heddle new-policy; what it writes in the tree is part of this program ---
+
+class NewPolicyTest : public testing::Test {
+ protected:
+  CommandResult Run(const std::string& arguments) {
+    return RunCommand(kHeddle + " new-policy " + arguments, folder_.path());
+  }
+  void MakeTree() {
+    fs::create_directories(folder_ / "lb");
+    folder_.Write("lb/load_balancer.h", "");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(NewPolicyTest, WritesThePolicyAndItsTest) {
+  MakeTree();
+  const CommandResult result = Run("two_words");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "lb/two_words.cc\ntests/lb/two_words_test.cc\n");
+  EXPECT_THAT(ReadFile(folder_ / "lb/two_words.cc"),
+              AllOf(HasSubstr("class TwoWordsScheme final"), HasSubstr("{\"two_words\", \"")));
+  EXPECT_THAT(ReadFile(folder_ / "tests/lb/two_words_test.cc"), HasSubstr("TEST(TwoWordsTest, "));
+}
+
+TEST_F(NewPolicyTest, ReplacesNothing) {
+  MakeTree();
+  fs::create_directories(folder_ / "tests/lb");
+  folder_.Write("tests/lb/mine_test.cc", "precious");
+  ExpectRefused(Run("mine"), "tests/lb/mine_test.cc is there already");
+  EXPECT_EQ(ReadFile(folder_ / "tests/lb/mine_test.cc"), "precious");
+  EXPECT_FALSE(fs::exists(folder_ / "lb/mine.cc"));
+}
+
+TEST_F(NewPolicyTest, RefusesNamesThatAreNone) {
+  MakeTree();
+  for (const std::string name : {"Mine", "2fast", "my-policy", "../mine", "_mine", "''"}) {
+    ExpectRefused(Run(name), "write it like_this");
+  }
+  ExpectRefused(Run("ecmp"), "a load balancer is called \"ecmp\" already");
+  ExpectRefused(Run(""), "name is required");
+}
+
+TEST_F(NewPolicyTest, SaysWhereItIsToBeRun) {
+  ExpectRefused(Run("mine"), "is not the root of Heddle's source tree; go there, or give --out-of");
+}
+
+// But for the policy itself, what is written is the example under another name.
+TEST_F(NewPolicyTest, OutOfTreeWritesWhatTheExampleHas) {
+  const CommandResult result = Run("my_spray --out-of-tree some/where");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const fs::path example = fs::path(HEDDLE_SOURCE_DIR) / "examples/out_of_tree";
+  for (const char* file : {"main.cc", "CMakeLists.txt", "experiment.yaml"}) {
+    EXPECT_EQ(ReadFile(folder_ / "some/where" / file), ReadFile(example / file)) << file;
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "some/where/my_spray.cc"));
+  ExpectRefused(Run("my_spray --out-of-tree some/where"), "is there already");
+}
+
+TEST_F(NewPolicyTest, SaysWhatItCannotWrite) {
+  folder_.Write("file", "");
+  const CommandResult result = Run("mine --out-of-tree file/in");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "heddle: cannot write file/in/mine.cc\n");
+}
+
+}  // namespace
+}  // namespace heddle

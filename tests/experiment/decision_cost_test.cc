@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// That what is measured is what it claims to be; how long it takes is no matter of tests.
+
+#include "experiment/decision_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace heddle {
+namespace {
+
+const std::vector<RecordedPacket>& Recorded() {
+  static const std::vector<RecordedPacket> recorded = RecordLeaf();
+  return recorded;
+}
+
+TEST(DecisionCostTest, RecordsDataAndAcksInTheOrderOfTime) {
+  EXPECT_GT(Recorded().size(), 5'000u);
+  EXPECT_EQ(Recorded().front().at, Time{});
+  EXPECT_TRUE(std::ranges::is_sorted(Recorded(), {}, &RecordedPacket::at));
+  for (const PacketKind kind : {PacketKind::kData, PacketKind::kAck}) {
+    EXPECT_GT(std::ranges::count(Recorded(), kind, [](const auto& r) { return r.packet.kind; }),
+              1'000);
+  }
+}
+
+TEST(DecisionCostTest, SpreadsARecordingOverLiveFlows) {
+  const std::vector<RecordedPacket> packets = WithLiveFlows(Recorded(), 200'000, 10'000);
+  EXPECT_EQ(packets.size(), 200'000u);
+  EXPECT_TRUE(std::ranges::is_sorted(packets, {}, &RecordedPacket::at));
+  std::set<FlowId> flows;
+  std::set<uint32_t> hashes;
+  for (const RecordedPacket& one : packets) {
+    flows.insert(one.packet.flow);
+    hashes.insert(one.packet.tuple_hash);
+  }
+  EXPECT_GT(flows.size(), 6'000u);  // Short ones come rarely.
+  EXPECT_LT(flows.size(), 11'000u);
+  EXPECT_GT(hashes.size(), flows.size() * 99 / 100);
+  // Sizes and kinds are as recorded.
+  for (size_t i = 0; i < packets.size(); ++i) {
+    const Packet& from = Recorded()[i % Recorded().size()].packet;
+    ASSERT_EQ(packets[i].packet.bytes, from.bytes);
+    ASSERT_EQ(packets[i].packet.kind, from.kind);
+  }
+}
+
+class EveryDecisionCostTest : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, EveryDecisionCostTest, testing::ValuesIn(LoadBalancers().Names()),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(EveryDecisionCostTest, IsMeasuredAtSwitchAndHost) {
+  const std::vector<RecordedPacket> packets = WithLiveFlows(Recorded(), 3'000, 100);
+  for (const size_t candidates : {4, 64}) {
+    const auto cost =
+        MeasureDecisions({.balancer = GetParam(), .candidates = candidates, .rounds = 1}, packets);
+    ASSERT_TRUE(cost.has_value());
+    EXPECT_GT(cost->decide_ns, 0);
+    EXPECT_GT(cost->switch_ns, 0);
+    EXPECT_GT(cost->switch_bytes, 0u);
+    EXPECT_EQ(cost->host_ns.has_value(), cost->host_bytes > 0);
+    EXPECT_GE(cost->misses.value_or(0), 0);
+  }
+}
+
+}  // namespace
+}  // namespace heddle
