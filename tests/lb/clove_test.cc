@@ -165,8 +165,8 @@ double ShareOfSlowSpine(const std::string& lb) {
   double bytes[2] = {};
   for (size_t row = 0; row < links.rows.size(); ++row) {
     if (links.At(row, "from") != "leaf0") continue;
-    if (links.At(row, "to") == "spine0") bytes[0] += links.Real(row, "bytes");
-    if (links.At(row, "to") == "spine1") bytes[1] += links.Real(row, "bytes");
+    if (links.At(row, "to") == "spine0") bytes[0] += links.Real(row, "payload_bytes");
+    if (links.At(row, "to") == "spine1") bytes[1] += links.Real(row, "payload_bytes");
   }
   return bytes[1] / (bytes[0] + bytes[1]);
 }
