@@ -48,7 +48,7 @@ class HederaSwitch final : public SwitchPolicy {
         salt_(salt),
         flows_(static_cast<size_t>(settings.table_entries)) {}
 
-  uint32_t hooks() const override { return kEnqueue; }
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
 
   void Attach(SwitchView& view) override {
     tier_ = view.tier();
@@ -57,13 +57,14 @@ class HederaSwitch final : public SwitchPolicy {
     for (size_t h = 0; h < view.hosts(); ++h) {
       const HostId host = static_cast<HostId>(h);
       const Candidates candidates = view.CandidatesTo(host);
+      leaf_of_host_.push_back(view.LeafOf(host));
       if (candidates.ports.empty()) continue;
       const bool is_below =
           !std::ranges::binary_search(view.Uplinks(), candidates.ports.front());
       if (is_below) leaves_below_.push_back(view.LeafOf(host));
-      leaf_of_host_.push_back(view.LeafOf(host));
       if (tier_ == 0 && view.IsAttached(host)) host_bps_ = view.Rate(candidates.ports.front()).bps;
     }
+    std::ranges::sort(leaves_below_);
     const auto same = std::ranges::unique(leaves_below_);
     leaves_below_.erase(same.begin(), same.end());
   }
@@ -71,6 +72,7 @@ class HederaSwitch final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     stamp_ = std::nullopt;
+    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (tier_ == 0) NoteLive(view, candidates);
     if (tier_ == 0 && packet.kind == PacketKind::kData) stamp_ = Account(view, packet);
     Packet as_placed = packet;
@@ -167,9 +169,12 @@ class HederaLinks {
     for (HederaSwitch* its : switches) AddSwitch(*its);
   }
 
+  // Hosts may be on switches of other tiers, in a network of any shape.
+  bool Knows(uint16_t leaf) const { return leaves_.contains(leaf); }
+
   size_t PathsBetween(uint16_t src, uint16_t dst) const {
     const size_t uplinks = leaves_.at(src)->rates().size();
-    const bool is_short = pod_of_.at(src) == pod_of_.at(dst);
+    const bool is_short = PodOf(src) == PodOf(dst);
     return is_short || aggs_.empty() ? uplinks : uplinks * aggs_.begin()->second->rates().size();
   }
 
@@ -211,6 +216,12 @@ class HederaLinks {
     if (!its.rates().empty()) aggs_[{first, aggs_in_[first]++}] = &its;
   }
 
+  // The first leaf of its pod.
+  size_t PodOf(uint16_t leaf) const {
+    const auto pod = pod_of_.find(leaf);
+    return pod == pod_of_.end() ? leaf : pod->second;
+  }
+
   template <class Visit>
   void ForEachLink(uint16_t src, uint16_t dst, uint16_t path, const Visit& visit) const {
     const size_t uplinks = leaves_.at(src)->rates().size();
@@ -218,8 +229,8 @@ class HederaLinks {
     const size_t v = path / uplinks;
     visit(Key{false, 0, src, u});
     visit(Key{true, 0, dst, u});
-    const uint16_t from = pod_of_.at(src);
-    const uint16_t to = pod_of_.at(dst);
+    const size_t from = PodOf(src);
+    const size_t to = PodOf(dst);
     if (from == to || !aggs_.contains({from, u})) return;
     visit(Key{false, 1, from * kMostUplinks + u, v});
     visit(Key{true, 1, to * kMostUplinks + u, v});
@@ -246,8 +257,8 @@ class HederaLinks {
   static constexpr size_t kMostUplinks = 65'536;
 
   std::map<size_t, HederaSwitch*> leaves_;
-  std::map<size_t, uint16_t> pod_of_;  // By leaf: the first leaf of its pod.
-  std::map<size_t, size_t> aggs_in_;   // By pod.
+  std::map<size_t, size_t> pod_of_;   // By leaf.
+  std::map<size_t, size_t> aggs_in_;  // By pod.
   std::map<std::pair<size_t, size_t>, HederaSwitch*> aggs_;  // By pod and uplink of its leaves.
   std::map<Key, double> reserved_;                           // Bits per second.
 };
@@ -299,8 +310,9 @@ class HederaController final : public Controller {
       its->ForEachFlow([&](HederaFlow& flow) {
         const double bps = static_cast<double>(flow.bytes) * 8 / Seconds(period_);
         if (bps <= large_above_ * host_bps) return;
-        its->CountLarge();
         const auto& leaf_of = its->leaf_of_host();
+        if (!links_->Knows(leaf_of[flow.src]) || !links_->Knows(leaf_of[flow.dst])) return;
+        its->CountLarge();
         large_.push_back({its, &flow, leaf_of[flow.src], leaf_of[flow.dst]});
         demands_.push_back({flow.src, flow.dst});
       });

@@ -62,8 +62,8 @@ Outcome Elephants(const Graph& graph, const std::string& balancer, HostId half, 
   for (const FlowRecord& record : lab.records()) {
     outcome.last = std::max(outcome.last, FctRx(record));
   }
-  for (SwitchId s = 0; s < lab.network().switches(); ++s) {
-    for (const auto& counter : lab.network().switch_at(s).policy().Counters()) {
+  for (const auto& its : lab.network().switches()) {
+    for (const auto& counter : its->policy().Counters()) {
       if (counter.name == "reroutes") outcome.placed += counter.value;
     }
   }
