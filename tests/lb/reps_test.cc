@@ -156,7 +156,7 @@ TEST(RepsTest, ASlowUplinkGetsLess) {
         "{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: 25Gbps, delay: 1us}, "
         "fabric_link: {rate: 25Gbps, delay: 1us}, asymmetry: [{spines: [3], rate: 12500Mbps}]}");
     Lab lab({.graph = graph,
-             .transport = "{kind: dctcp, dupthresh: 1000, delayed_ack: false}",
+             .transport = "{kind: dctcp, dupthresh: 1000, delack_count: 1}",
              .balancer = balancer,
              .port = "{buffer: 1MB, ecn_above: 60KB}"});
     for (HostId h = 0; h < 4; ++h) lab.AddFlow(h, static_cast<HostId>(4 + h), 10'000'000);
