@@ -60,7 +60,8 @@ class MeasuredLeaf : public SwitchPolicy {
       delays_.Arrive(packet.Scheme<LeafDelayHeader>(), view.LeafOf(packet.src), packet.path,
                      view.now());
     }
-    if (is_leaf_ && view.IsAttached(packet.src) && !view.IsAttached(packet.dst)) {
+    if (is_leaf_ && view.IsAttached(packet.src) && !view.IsAttached(packet.dst) &&
+        !paths_.Live(candidates).empty()) {
       const uint16_t path = PathFor(view, packet, candidates);
       stamp_ = path;
       return Decision::Forward(paths_.UplinkOf(path));
