@@ -114,6 +114,7 @@ class ConWeave final : public SwitchPolicy {
 
   // Of a queue: by now what it waits for has come, or should have.
   void OnTimer(SwitchView& view, uint32_t queue) override {
+    stamp_ = std::nullopt;
     ConWeaveHolds::Queue& hold = holds_[queue];
     if (!hold.is_taken || view.now() < hold.resume) return;  // Set before it knew better.
     Sink* sink = sinks_.Find(hold.flow);

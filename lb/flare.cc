@@ -44,7 +44,9 @@ class Flare final : public SwitchPolicy {
         rng_(rng),
         flowlets_({.gap = gap, .slots = settings.slots, .detector = settings.detector}) {}
 
-  uint32_t hooks() const override { return shares_ == Shares::kCapacity ? kNextHops : 0; }
+  uint32_t hooks() const override {
+    return shares_ == Shares::kCapacity ? uint32_t{kNextHops} : 0;
+  }
 
   void Attach(SwitchView& view) override {
     if (view.tier() == 0) towards_.assign(view.leaves(), Tokens{0, 0, std::vector<double>(view.ports())});

@@ -115,7 +115,7 @@ TEST(CloveTest, UsesAtMostSoManyPaths) {
 
 TEST(CloveTest, WithTelemetryTheLeastUsedPathIsTaken) {
   Sender sender(kInt);
-  for (const uint16_t path : {0, 1, 3}) sender.Hear(path, 10);
+  for (const uint16_t path : std::vector<uint16_t>{0, 1, 3}) sender.Hear(path, 10);
   EXPECT_EQ(sender.Flowlets(100), (std::vector<int64_t>{0, 0, 100, 0}));  // Not heard of: idle.
   sender.Hear(2, 200);
   sender.Hear(1, 9);

@@ -59,10 +59,10 @@ class Sender {
 
 TEST(RepsTest, ExploresForABandwidthDelayProductThenRecyclesInOrder) {
   Sender sender;
-  for (const uint16_t entropy : {11, 12, 13}) sender.Hear(entropy);
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) sender.Hear(entropy);
   sender.Explore();
   EXPECT_EQ(sender.Count("drawn"), kExplorers);
-  for (const uint16_t entropy : {11, 12, 13}) EXPECT_EQ(sender.Send(), entropy);
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) EXPECT_EQ(sender.Send(), entropy);
   EXPECT_EQ(sender.Count("recycled"), 3);
   sender.Send();  // None is left.
   EXPECT_EQ(sender.Count("drawn"), kExplorers + 1);
@@ -102,7 +102,7 @@ TEST(RepsTest, KeepsTheLastEight) {
 TEST(RepsTest, AfterATimeoutWithoutCongestionItGoesOverWhatItHas) {
   Sender sender;
   sender.Explore();
-  for (const uint16_t entropy : {11, 12, 13}) sender.Hear(entropy);
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) sender.Hear(entropy);
   sender.Send();
   sender.TimeOut();
   EXPECT_EQ(sender.Count("freezes"), 1);
