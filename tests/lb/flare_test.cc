@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t kWire = 1'524;
+constexpr int kWire = 1'524;
 
 // Flowlets of `packets` packets, each of another flow. Returns the bytes of each uplink.
 std::vector<int64_t> Split(LbSwitch& leaf, int flowlets, int packets) {
@@ -31,7 +31,7 @@ TEST(FlareTest, SharesAreMetToWithinAFlowlet) {
   constexpr int kPackets = 20;
   LbSwitch leaf("{kind: flare, slots: 100000, rescale_every: 1s}");
   const std::vector<int64_t> bytes = Split(leaf, 200, kPackets);
-  for (const int64_t its : bytes) EXPECT_NEAR(its, 50 * kPackets * kWire, kPackets * kWire);
+  for (const int64_t its : bytes) EXPECT_NEAR(static_cast<double>(its), 50.0 * kPackets * kWire, 1.0 * kPackets * kWire);
 }
 
 TEST(FlareTest, SharesFollowCapacity) {
@@ -40,8 +40,8 @@ TEST(FlareTest, SharesFollowCapacity) {
                 {.next_hops = {{{10, 0}, {20, 1}, {30, 2}, {40, 3}}}});
   const std::vector<int64_t> bytes = Split(leaf, 1'000, kPackets);
   for (int port = 0; port < 4; ++port) {
-    EXPECT_NEAR(bytes[static_cast<size_t>(port)], (port + 1) * 100 * kPackets * kWire,
-                2 * kPackets * kWire);
+    EXPECT_NEAR(static_cast<double>(bytes[static_cast<size_t>(port)]), (port + 1) * 100.0 * kPackets * kWire,
+                2.0 * kPackets * kWire);
   }
 }
 
@@ -84,9 +84,9 @@ TEST(FlareTest, APathThatIsGoneGetsNothingAndComesBackWithoutADebt) {
   std::vector<int64_t> packets(4);
   for (uint32_t flow = 0; flow < 300; ++flow) ++packets[leaf.PortFor(LbPacket(flow), Time{}, live)];
   EXPECT_EQ(packets[2], 0);
-  for (const PortIndex port : live) EXPECT_NEAR(packets[port], 100, 1);
+  for (const PortIndex port : live) EXPECT_NEAR(static_cast<double>(packets[port]), 100, 1);
   for (uint32_t flow = 300; flow < 700; ++flow) ++packets[leaf.PortFor(LbPacket(flow), Time{})];
-  EXPECT_NEAR(packets[2], 100, 1);
+  EXPECT_NEAR(static_cast<double>(packets[2]), 100, 1);
 }
 
 // Two spines, one 30 us further: nothing overtakes anything if the gap is longer.

@@ -134,7 +134,7 @@ TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
   Hear(leaf, Time{} + 1_us, 2, 200_us);
   const std::vector<int64_t> counts = Spread(leaf, Time{} + 2_us, 8'000);
   EXPECT_EQ(counts[2], leaf.Count("probes"));
-  EXPECT_NEAR(counts[2], 25, 1);
+  EXPECT_NEAR(static_cast<double>(counts[2]), 25, 1);
   EXPECT_LT(ChiSquare({counts[0], counts[1], counts[3]}, {1, 1, 1}), kChiSquare99[2]);
 }
 
