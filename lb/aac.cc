@@ -85,8 +85,7 @@ class Aac final : public MeasuredLeaf {
     const size_t before = subset.used.size();
     subset.used.clear();
     for (const uint16_t path : live) {
-      const double limit =
-          spread_ps_ * (subset.is_used[path] ? 1 + hysteresis_ : 1 - hysteresis_);
+      const double limit = spread_ps_ * (subset.is_used[path] ? 1 + hysteresis_ : 1 - hysteresis_);
       const double worse = static_cast<double>((DelayOf(leaf, path, now) - least).ps);
       subset.is_used[path] = worse <= limit;
       if (subset.is_used[path]) subset.used.push_back(path);

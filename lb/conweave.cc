@@ -128,8 +128,8 @@ class ConWeave final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return sizeof(salt_) + sources_.memory_bytes() + sinks_.memory_bytes() +
-           holds_.memory_bytes() + (busy_until_.size() + told_.size()) * sizeof(Time);
+    return sizeof(salt_) + sources_.memory_bytes() + sinks_.memory_bytes() + holds_.memory_bytes() +
+           (busy_until_.size() + told_.size()) * sizeof(Time);
   }
   std::vector<Counter> Counters() const override {
     return {{"epochs", epochs_},
@@ -152,8 +152,8 @@ class ConWeave final : public SwitchPolicy {
     uint16_t path = kNoPath;
     uint16_t tail = 0;  // Ticks, when rerouted.
     uint8_t epoch = 0;
-    bool is_rerouted = false;   // And not cleared yet.
-    bool may_start = false;     // The reply or CLEAR of this epoch has come.
+    bool is_rerouted = false;  // And not cleared yet.
+    bool may_start = false;    // The reply or CLEAR of this epoch has come.
   };
   // A flow where it ends.
   struct Sink {
@@ -408,7 +408,8 @@ class ConWeaveBalancer final : public LoadBalancer {
     fields.AddOr("auto", "resume_extra", s.resume_extra, {.at_least = Duration{0}, .at_most = 1_s},
                  "How long they are held after the last packet on the old path should have come. "
                  "auto: 16us; with three tiers 64us if nothing is lost.");
-    fields.Add("samples", s.samples, Between<int64_t>(1, 1'000), "Random paths that are looked at.");
+    fields.Add("samples", s.samples, Between<int64_t>(1, 1'000),
+               "Random paths that are looked at.");
     fields.Add("queues", s.queues, Between<int64_t>(1, 1'024),
                "Flows to one host that can be held at once; packets of more pass out of order.");
     fields.Add("queue_packets", s.queue_packets, Between<int64_t>(1, 1 << 20),
@@ -428,8 +429,9 @@ class ConWeaveBalancer final : public LoadBalancer {
     rules_ = {.reply_within = s.reply_within.value_or(fabric.base_rtt),
               .busy_for = s.busy_for.value_or(marking),
               .inactive = s.inactive.value_or(is_tall ? 1_ms : 300_us),
-              .resume_default =
-                  s.resume_default.value_or(is_slow ? 600_us : is_tall ? 300_us : 200_us),
+              .resume_default = s.resume_default.value_or(is_slow   ? 600_us
+                                                          : is_tall ? 300_us
+                                                                    : 200_us),
               .resume_extra = s.resume_extra.value_or(is_slow ? 64_us : 16_us),
               .samples = static_cast<size_t>(s.samples),
               .queues = static_cast<size_t>(s.queues),

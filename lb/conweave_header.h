@@ -12,7 +12,9 @@ namespace heddle {
 
 // Times modulo 2^16 ticks, which is a millisecond.
 inline constexpr Duration kConWeaveTick = 16_ns;
-constexpr uint16_t ConWeaveTicks(Time at) { return static_cast<uint16_t>(at.ps / kConWeaveTick.ps); }
+constexpr uint16_t ConWeaveTicks(Time at) {
+  return static_cast<uint16_t>(at.ps / kConWeaveTick.ps);
+}
 
 // In data.
 struct ConWeaveHeader {

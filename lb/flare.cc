@@ -44,12 +44,11 @@ class Flare final : public SwitchPolicy {
         rng_(rng),
         flowlets_({.gap = gap, .slots = settings.slots, .detector = settings.detector}) {}
 
-  uint32_t hooks() const override {
-    return shares_ == Shares::kCapacity ? uint32_t{kNextHops} : 0;
-  }
+  uint32_t hooks() const override { return shares_ == Shares::kCapacity ? uint32_t{kNextHops} : 0; }
 
   void Attach(SwitchView& view) override {
-    if (view.tier() == 0) towards_.assign(view.leaves(), Tokens{0, 0, std::vector<double>(view.ports())});
+    if (view.tier() == 0)
+      towards_.assign(view.leaves(), Tokens{0, 0, std::vector<double>(view.ports())});
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
@@ -163,8 +162,8 @@ class FlareBalancer final : public LoadBalancer {
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {
-    const Duration queue = fabric.marking_delay > Duration{0} ? fabric.marking_delay
-                                                              : fabric.base_rtt;
+    const Duration queue =
+        fabric.marking_delay > Duration{0} ? fabric.marking_delay : fabric.base_rtt;
     gap_ = settings_.gap.value_or(queue);
   }
 

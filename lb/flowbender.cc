@@ -43,10 +43,11 @@ class FlowBenderHost final : public HostPolicy {
 
   void OnAck(HostView& /*view*/, HostFlow& flow, const Packet& ack, const AckNews& news) override {
     FlowState& state = flow.State<FlowState>();
+    if (state.round_ends == 0) state.round_ends = state.next_seq;
     ++state.acks;
     state.marked += news.ecn_echo ? 1 : 0;
     // All that had been sent when the round began is acknowledged.
-    if (ack.seq >= state.round_ends) EndRound(state);
+    if (ack.seq >= state.round_ends) EndRound(state, ack.seq);
   }
 
   void OnLoss(HostView& /*view*/, HostFlow& flow, LossSign sign) override {
@@ -59,19 +60,20 @@ class FlowBenderHost final : public HostPolicy {
  private:
   struct FlowState {
     uint32_t next_seq = 0;
-    uint32_t round_ends = 1;
-    uint32_t acks = 0;    // In this round;
-    uint32_t marked = 0;  // of these, with an echo.
+    uint32_t round_ends = 0;  // 0: with the next ACK a round begins.
+    uint32_t acks = 0;        // In this round;
+    uint32_t marked = 0;      // of these, with an echo.
     uint32_t congested_rounds = 0;
     uint16_t value = 0;  // V. 0: the path that ECMP would give the flow.
   };
 
-  void EndRound(FlowState& state) {
+  void EndRound(FlowState& state, uint32_t acked) {
     const bool is_congested = state.marked > settings_.marked_above * state.acks;
     state.congested_rounds = is_congested ? state.congested_rounds + 1 : 0;
     if (state.congested_rounds >= settings_.rounds) Bend(state);
     state.acks = state.marked = 0;
-    state.round_ends = state.next_seq;
+    // With nothing in flight there is nothing yet that could end a round.
+    state.round_ends = acked < state.next_seq ? state.next_seq : 0;
   }
 
   void Bend(FlowState& state) {
@@ -96,7 +98,8 @@ class FlowBenderBalancer final : public LoadBalancer {
                "A flow moves after so many congested round trips in a row (N).");
     fields.Add("values", settings_.values, Between<int64_t>(2, 65'536),
                "How many values there are of the number that switches hash.");
-    fields.Choice("change", settings_.change, {{"random", Change::kRandom}, {"next", Change::kNext}},
+    fields.Choice("change", settings_.change,
+                  {{"random", Change::kRandom}, {"next", Change::kNext}},
                   "How a flow takes another value: any other one at random, or the next.");
   }
 

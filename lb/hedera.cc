@@ -59,8 +59,7 @@ class HederaSwitch final : public SwitchPolicy {
       const Candidates candidates = view.CandidatesTo(host);
       leaf_of_host_.push_back(view.LeafOf(host));
       if (candidates.ports.empty()) continue;
-      const bool is_below =
-          !std::ranges::binary_search(view.Uplinks(), candidates.ports.front());
+      const bool is_below = !std::ranges::binary_search(view.Uplinks(), candidates.ports.front());
       if (is_below) leaves_below_.push_back(view.LeafOf(host));
       if (tier_ == 0 && view.IsAttached(host)) host_bps_ = view.Rate(candidates.ports.front()).bps;
     }
@@ -123,8 +122,7 @@ class HederaSwitch final : public SwitchPolicy {
   std::optional<uint16_t> Account(const SwitchView& view, const Packet& packet) {
     if (!view.IsAttached(packet.src)) return std::nullopt;
     const uint64_t key = uint64_t{packet.flow} << 16 | packet.src;
-    const auto [flow, is_new] =
-        flows_.Touch(key, view.now(), [](uint64_t, const HederaFlow&) {});
+    const auto [flow, is_new] = flows_.Touch(key, view.now(), [](uint64_t, const HederaFlow&) {});
     if (is_new) {
       flow.src = packet.src;
       flow.dst = packet.dst;
@@ -257,8 +255,8 @@ class HederaLinks {
   static constexpr size_t kMostUplinks = 65'536;
 
   std::map<size_t, HederaSwitch*> leaves_;
-  std::map<size_t, size_t> pod_of_;   // By leaf.
-  std::map<size_t, size_t> aggs_in_;  // By pod.
+  std::map<size_t, size_t> pod_of_;                          // By leaf.
+  std::map<size_t, size_t> aggs_in_;                         // By pod.
   std::map<std::pair<size_t, size_t>, HederaSwitch*> aggs_;  // By pod and uplink of its leaves.
   std::map<Key, double> reserved_;                           // Bits per second.
 };
@@ -359,8 +357,9 @@ class HederaBalancer final : public LoadBalancer {
   void Prepare(const FabricShape& fabric, std::string_view path,
                Diagnostics& diagnostics) override {
     if (fabric.tiers > 3) {
-      diagnostics.ErrorAt(path, "hedera's controller knows networks of two and three tiers; this "
-                                "one has more");
+      diagnostics.ErrorAt(path,
+                          "hedera's controller knows networks of two and three tiers; this "
+                          "one has more");
     }
   }
 

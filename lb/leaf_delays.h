@@ -16,9 +16,9 @@ namespace heddle {
 
 // In packets between leaves. Clocks agree.
 struct LeafDelayHeader {
-  uint32_t sent_ns = 0;      // When it was queued at its first leaf, modulo 4.3 s.
-  uint16_t path = 0xffff;    // Of the leaf that it goes to, whose delay it tells; 0xffff: of none.
-  uint16_t delay_16ns = 0;   // Up to a millisecond; longer ones are that.
+  uint32_t sent_ns = 0;     // When it was queued at its first leaf, modulo 4.3 s.
+  uint16_t path = 0xffff;   // Of the leaf that it goes to, whose delay it tells; 0xffff: of none.
+  uint16_t delay_16ns = 0;  // Up to a millisecond; longer ones are that.
 };
 
 class LeafDelays {

@@ -53,8 +53,6 @@ class LeafPaths {
 };
 
 // How many uplinks the switches above a leaf have, at most, in a fabric of so many tiers.
-constexpr size_t PathsAbove(int tiers, size_t most_uplinks) {
-  return tiers > 2 ? most_uplinks : 1;
-}
+constexpr size_t PathsAbove(int tiers, size_t most_uplinks) { return tiers > 2 ? most_uplinks : 1; }
 
 }  // namespace heddle

@@ -52,13 +52,13 @@ struct RepsEcho {
 // before `head`, the oldest first.
 struct RepsFlow {
   std::array<uint16_t, kMostKept> kept;
-  int64_t frozen_until_ps;   // 0: it is not frozen.
-  uint32_t longest_rtt_ns;   // Since the last timeout.
-  uint16_t explore;          // Packets that still draw.
-  uint8_t head : 4;          // Where the next one is kept.
-  uint8_t cursor : 4;        // What is used next while frozen.
-  uint8_t usable : 4;        // How many have not been used since they came back.
-  uint8_t filled : 4;        // How many have ever been kept.
+  int64_t frozen_until_ps;  // 0: it is not frozen.
+  uint32_t longest_rtt_ns;  // Since the last timeout.
+  uint16_t explore;         // Packets that still draw.
+  uint8_t head : 4;         // Where the next one is kept.
+  uint8_t cursor : 4;       // What is used next while frozen.
+  uint8_t usable : 4;       // How many have not been used since they came back.
+  uint8_t filled : 4;       // How many have ever been kept.
 };
 
 class RepsHost final : public HostPolicy {
@@ -89,8 +89,8 @@ class RepsHost final : public HostPolicy {
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& /*news*/) override {
     RepsFlow& state = flow.State<RepsFlow>();
     const int64_t ns = (view.now() - ack.sent).ps / 1'000;
-    state.longest_rtt_ns = static_cast<uint32_t>(
-        std::clamp<int64_t>(ns, state.longest_rtt_ns, int64_t{0xffff'ffff}));
+    state.longest_rtt_ns =
+        static_cast<uint32_t>(std::clamp<int64_t>(ns, state.longest_rtt_ns, int64_t{0xffff'ffff}));
     const RepsEcho echo = ack.Scheme<RepsEcho>();
     if (echo.is_set && !echo.marked) Keep(state, echo.entropy);
     Thaw(state, view.now());
@@ -210,8 +210,7 @@ class RepsBalancer final : public LoadBalancer {
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<RepsBalancer>(
-    {"reps",
-     "Hosts spray packets by entropies, and use those again that came back without a mark.",
+    {"reps", "Hosts spray packets by entropies, and use those again that came back without a mark.",
      "Bonato et al., EuroSys 2026"});
 
 }  // namespace

@@ -71,11 +71,12 @@ class SwitchArBalancer final : public LoadBalancer {
   SwitchArSettings settings_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<SwitchArBalancer>(
-    {"switch_ar",
-     "A reconstruction of vendors' adaptive routing: data take a random port of the least load, all "
-     "else is hashed.",
-     ""});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<SwitchArBalancer>({"switch_ar",
+                                           "A reconstruction of vendors' adaptive routing: data "
+                                           "take a random port of the least load, all "
+                                           "else is hashed.",
+                                           ""});
 
 }  // namespace
 }  // namespace heddle

@@ -31,7 +31,8 @@ TEST(FlareTest, SharesAreMetToWithinAFlowlet) {
   constexpr int kPackets = 20;
   LbSwitch leaf("{kind: flare, slots: 100000, rescale_every: 1s}");
   const std::vector<int64_t> bytes = Split(leaf, 200, kPackets);
-  for (const int64_t its : bytes) EXPECT_NEAR(static_cast<double>(its), 50.0 * kPackets * kWire, 1.0 * kPackets * kWire);
+  for (const int64_t its : bytes)
+    EXPECT_NEAR(static_cast<double>(its), 50.0 * kPackets * kWire, 1.0 * kPackets * kWire);
 }
 
 TEST(FlareTest, SharesFollowCapacity) {
@@ -40,8 +41,8 @@ TEST(FlareTest, SharesFollowCapacity) {
                 {.next_hops = {{{10, 0}, {20, 1}, {30, 2}, {40, 3}}}});
   const std::vector<int64_t> bytes = Split(leaf, 1'000, kPackets);
   for (int port = 0; port < 4; ++port) {
-    EXPECT_NEAR(static_cast<double>(bytes[static_cast<size_t>(port)]), (port + 1) * 100.0 * kPackets * kWire,
-                2.0 * kPackets * kWire);
+    EXPECT_NEAR(static_cast<double>(bytes[static_cast<size_t>(port)]),
+                (port + 1) * 100.0 * kPackets * kWire, 2.0 * kPackets * kWire);
   }
 }
 

@@ -39,7 +39,8 @@ class Sender {
   uint16_t Send() {
     Packet packet = LbPacket(1);
     packet.seq = sent_++;
-    host_.At(Time{}, [&](HostView& view, HostPolicy& policy) { policy.OnSend(view, flow_, packet); });
+    host_.At(Time{},
+             [&](HostView& view, HostPolicy& policy) { policy.OnSend(view, flow_, packet); });
     return packet.entropy;
   }
   void Acknowledge(uint32_t next, bool echo) {

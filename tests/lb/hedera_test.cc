@@ -32,9 +32,9 @@ TEST(HederaTest, FlowsToOneHostShareItsLink) {
 
 // The paper's example (figure 4), of four hosts that send to each other.
 TEST(HederaTest, EstimatesAsInThePapersExample) {
-  ExpectDemands({{0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 0}, {1, 2}, {2, 0}, {2, 3}, {3, 1}, {3, 1}},
-                {1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 2.0 / 3, 1.0 / 3,
-                 1.0 / 3});
+  ExpectDemands(
+      {{0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 0}, {1, 2}, {2, 0}, {2, 3}, {3, 1}, {3, 1}},
+      {1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, 2.0 / 3, 1.0 / 3, 1.0 / 3});
 }
 
 TEST(HederaTest, WhatADestinationCannotTakeGoesToOtherFlowsOfTheSource) {
@@ -51,10 +51,13 @@ struct Outcome {
 
 Outcome Elephants(const Graph& graph, const std::string& balancer, HostId half, int64_t bytes,
                   uint64_t seed) {
+  const Chosen<LoadBalancer> chosen = BalancerFrom(balancer);
   Lab lab({.graph = graph,
            .transport = "{kind: dctcp}",
            .balancer = balancer,
            .port = "{buffer: 1MB, ecn_above: 97500B}",
+           .controller =
+               [&](const FabricView& fabric) { return chosen.settings->ForFabric(fabric, seed); },
            .seed = seed});
   for (HostId h = 0; h < half; ++h) lab.AddFlow(h, static_cast<HostId>(half + h), bytes);
   lab.Run();

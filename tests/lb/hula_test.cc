@@ -119,10 +119,10 @@ int64_t Counted(const FinishedRun& run, const std::string& counter) {
 // Each of 4 leaves sends a probe up each of 3 links, and each of 3 spines passes it down to the 3
 // others: in all 4 x 3 + 3 x 4 x 3 a period, so that a link down carries one for each other leaf.
 TEST(HulaTest, ALinkCarriesOneProbeOfEachLeafAPeriod) {
-  const FinishedRun run = RunExperiment(ExperimentFrom(
-      "topology: {kind: leaf_spine, leaves: 4, spines: 3, hosts_per_leaf: 2}\n"
-      "lb: {kind: hula, probe_every: 100us}\n"
-      "workload: [{kind: permutation, size: 2MB, cross_rack: true}]\n"));
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom("topology: {kind: leaf_spine, leaves: 4, spines: 3, hosts_per_leaf: 2}\n"
+                     "lb: {kind: hula, probe_every: 100us}\n"
+                     "workload: [{kind: permutation, size: 2MB, cross_rack: true}]\n"));
   const double periods = Seconds(run.result.end - Time{}) / 100e-6;
   EXPECT_NEAR(static_cast<double>(Counted(run, "probes")), 48 * periods, 48);
 }
@@ -148,8 +148,7 @@ TEST(HulaTest, FlowsLeaveAPathThatIsSlowFurtherOn) {
                ExperimentFrom(
                    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8, "
                    "asymmetry: [{links: [leaf1-spine1], rate: 10Gbps}]}\nlb: " +
-                   lb +
-                   "\nworkload: [{kind: poisson, sizes: websearch, load: 0.3, flows: 200}]\n"))
+                   lb + "\nworkload: [{kind: poisson, sizes: websearch, load: 0.3, flows: 200}]\n"))
         .result.end;
   };
   EXPECT_LT(end("{kind: hula, gap: 50us}"), end("ecmp"));

@@ -38,8 +38,10 @@ void Hear(LbSwitch& leaf, Time at, uint8_t round, uint16_t path, uint32_t queue)
 }
 
 PortIndex NewFlow(LbSwitch& leaf, Time at) {
-  static uint32_t tuple = 0;
-  return leaf.PortFor(LbPacket(++tuple), at);
+  static FlowId flow = 100;
+  Packet packet = LbPacket(++flow);
+  packet.flow = flow;
+  return leaf.PortFor(packet, at);
 }
 
 // The first round begins within 100 us, others 100 us later each.

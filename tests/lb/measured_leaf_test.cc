@@ -21,7 +21,8 @@ namespace {
 TEST(LeafDelaysTest, TellOfEachPathInTurnOnceForWhatHasCome) {
   LeafDelays delays(2, 4, /*queueing=*/false, 1_ms);
   EXPECT_EQ(delays.Depart(1, Time{}).path, 0xffff);
-  for (const uint16_t path : std::vector<uint16_t>{3, 1}) delays.Arrive({.sent_ns = 1'000}, 1, path, Time{} + 17_us);
+  for (const uint16_t path : std::vector<uint16_t>{3, 1})
+    delays.Arrive({.sent_ns = 1'000}, 1, path, Time{} + 17_us);
   const LeafDelayHeader first = delays.Depart(1, Time{} + 20_us);
   EXPECT_EQ(first.path, 1);
   EXPECT_EQ(first.delay_16ns, 1'000);
@@ -59,8 +60,8 @@ void Hear(LbSwitch& leaf, Time at, uint16_t path, Duration delay) {
   Packet packet = LbPacket(9);
   packet.src = 1;
   packet.dst = 0;
-  packet.SetScheme(LeafDelayHeader{.path = path,
-                                   .delay_16ns = static_cast<uint16_t>(delay.ps / 16'000)});
+  packet.SetScheme(
+      LeafDelayHeader{.path = path, .delay_16ns = static_cast<uint16_t>(delay.ps / 16'000)});
   leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
     policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
   });
@@ -111,8 +112,10 @@ TEST(AgTest, AFlowLeavesAPathThatIsGone) {
 TEST(AgTest, MayTakeThePathOfTheLeastDelay) {
   LbSwitch leaf("{kind: ag, pick: least_delay, stale: 1s}");
   for (const uint16_t path : std::vector<uint16_t>{0, 1, 3}) Hear(leaf, Time{} + 1_us, path, 10_us);
-  for (uint32_t flow = 0; flow < 50; ++flow) {
-    EXPECT_EQ(leaf.PortFor(LbPacket(flow), Time{} + 2_us), 2);
+  for (FlowId flow = 0; flow < 50; ++flow) {
+    Packet packet = LbPacket(flow);
+    packet.flow = flow;
+    EXPECT_EQ(leaf.PortFor(packet, Time{} + 2_us), 2);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proteus: how paths are classed, and what a notice changes. On its own a leaf believes in queues of
-// 78 us: a path is light below 39 us of waiting, and heavy above 156 us.
+// Proteus: how paths are classed, and what a notice changes. On its own a leaf believes in queues
+// of 78 us: a path is light below 39 us of waiting, and heavy above 156 us.
 
 #include <gtest/gtest.h>
 

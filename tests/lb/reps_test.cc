@@ -62,7 +62,8 @@ TEST(RepsTest, ExploresForABandwidthDelayProductThenRecyclesInOrder) {
   for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) sender.Hear(entropy);
   sender.Explore();
   EXPECT_EQ(sender.Count("drawn"), kExplorers);
-  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) EXPECT_EQ(sender.Send(), entropy);
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13})
+    EXPECT_EQ(sender.Send(), entropy);
   EXPECT_EQ(sender.Count("recycled"), 3);
   sender.Send();  // None is left.
   EXPECT_EQ(sender.Count("drawn"), kExplorers + 1);
