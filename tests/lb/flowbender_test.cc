@@ -125,6 +125,7 @@ Outcome Elephants(const std::string& balancer, uint64_t seed) {
     outcome.last = std::max(outcome.last, FctRx(record));
   }
   for (HostId h = 0; h < 4; ++h) {
+    if (!lab.network().host(h).has_policy()) continue;
     for (const auto& counter : lab.network().host(h).policy().Counters()) {
       if (counter.name == "reroutes") outcome.moves += counter.value;
     }
