@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// AAC, adaptively adjusting concurrency (Gao et al., J. Network and Systems Management 29(3),
+// 2021). Packets are spread at random, but only over the paths whose delays are near to the least:
+// all where paths are alike, one at worst. Other paths get a packet each now and then, to hear when
+// they are better again.
+//
+// A reconstruction: the paper's principle, with a rule of our own for which paths are near enough.
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/load_balancer.h"
+#include "lb/measured_leaf.h"
+
+namespace heddle {
+namespace {
+
+struct AacSettings {
+  MeasuredLeafSettings leaf;
+  std::optional<Duration> spread;
+  double hysteresis = 0.1;
+};
+
+class Aac final : public MeasuredLeaf {
+ public:
+  Aac(const AacSettings& settings, Duration refresh, Duration spread, size_t above, uint64_t salt,
+      Rng rng)
+      : MeasuredLeaf(settings.leaf, above, salt),
+        refresh_(refresh),
+        spread_ps_(static_cast<double>(spread.ps)),
+        hysteresis_(settings.hysteresis),
+        rng_(rng) {}
+
+  size_t StateBytes() const override {
+    size_t bytes = memory_bytes();
+    for (const Subset& subset : subsets_) bytes += sizeof(Subset) + subset.is_used.size() / 8;
+    return bytes;
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"decisions", decisions_}, {"adjustments", adjustments_}, {"probes", probes_}};
+  }
+
+ private:
+  // The paths to a leaf that are used.
+  struct Subset {
+    Time at{-kNever.ps};
+    uint32_t version = 0;       // Of the candidates.
+    std::vector<bool> is_used;  // By path.
+    std::vector<uint16_t> used;
+    uint16_t next_probe = 0;
+    bool probe_is_due = false;
+  };
+
+  void OnAttach(SwitchView& view) override {
+    subsets_.resize(view.leaves());
+    for (Subset& subset : subsets_) {
+      subset.is_used.assign(paths().count(), true);
+      subset.used.reserve(paths().count());
+    }
+  }
+
+  uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) override {
+    const uint16_t leaf = view.LeafOf(packet.dst);
+    Subset& subset = subsets_[leaf];
+    const std::vector<uint16_t>& live = paths().Live(candidates);
+    if (view.now() - subset.at >= refresh_ || subset.version != candidates.version) {
+      Adjust(subset, leaf, live, view.now());
+      subset.version = candidates.version;
+    }
+    ++decisions_;
+    if (subset.probe_is_due) return Probe(subset, live);
+    return subset.used[rng_.Below(static_cast<uint32_t>(subset.used.size()))];
+  }
+
+  // A path that is used may be a bit worse than the limit, and one that is not must be a bit
+  // better, so that those near to it don't come and go.
+  void Adjust(Subset& subset, uint16_t leaf, const std::vector<uint16_t>& live, Time now) {
+    Duration least = DelayOf(leaf, live.front(), now);
+    for (const uint16_t path : live) least = std::min(least, DelayOf(leaf, path, now));
+    const size_t before = subset.used.size();
+    subset.used.clear();
+    for (const uint16_t path : live) {
+      const double limit = spread_ps_ * (subset.is_used[path] ? 1 + hysteresis_ : 1 - hysteresis_);
+      const double worse = static_cast<double>((DelayOf(leaf, path, now) - least).ps);
+      subset.is_used[path] = worse <= limit;
+      if (subset.is_used[path]) subset.used.push_back(path);
+    }
+    adjustments_ += before != subset.used.size() ? 1 : 0;
+    subset.at = now;
+    subset.probe_is_due = subset.used.size() < live.size();
+  }
+
+  // One packet over a path that is not used, another one each time.
+  uint16_t Probe(Subset& subset, const std::vector<uint16_t>& live) {
+    subset.probe_is_due = false;
+    for (size_t i = 0; i < live.size(); ++i) {
+      const uint16_t path = live[(subset.next_probe + i) % live.size()];
+      if (subset.is_used[path]) continue;
+      subset.next_probe = static_cast<uint16_t>((subset.next_probe + i + 1) % live.size());
+      ++probes_;
+      return path;
+    }
+    return subset.used.front();
+  }
+
+  const Duration refresh_;
+  const double spread_ps_;
+  const double hysteresis_;
+  Rng rng_;
+  std::vector<Subset> subsets_;  // By leaf.
+  int64_t decisions_ = 0;
+  int64_t adjustments_ = 0;
+  int64_t probes_ = 0;
+};
+
+class AacBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    settings_.leaf.Declare(fields);
+    fields.AddOr("auto", "spread", settings_.spread, {.at_least = Duration{0}, .at_most = 10_s},
+                 "Paths are used whose delay is above the least by no more than this. auto: the "
+                 "time of three packets of 1500 bytes, as many as TCP takes for a loss.");
+    fields.Add("hysteresis", settings_.hysteresis, {.at_least = 0.0, .at_most = 1.0},
+               "By this share of it more for paths that are used, and less for others.");
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
+    refresh_ = settings_.leaf.refresh.value_or(2 * fabric.base_rtt);
+    spread_ = settings_.spread.value_or(3 * SerializationDelay(1500_B, fabric.fabric_rate));
+    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<Aac>(settings_, refresh_, spread_, above_, EcmpSalt(id, seed),
+                                 Rng::Stream(seed, "aac", id));
+  }
+
+ private:
+  AacSettings settings_;
+  Duration refresh_{2 * FabricShape{}.base_rtt};
+  Duration spread_{3'600_ns};
+  size_t above_ = 1;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<AacBalancer>(
+    {"aac",
+     "A reconstruction of AAC: packets are spread over the paths whose delays are near to the "
+     "least.",
+     "Gao et al., J. Network and Systems Management 2021"});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// BurstBalancer (Liu et al., ICNP 2022). Everything is hashed but for flows that burst and have a
+// bucket of a small sketch, BalanceSketch: they take another port after a pause. A flow that has no
+// bucket votes down the one that it hashes to, and takes it when no votes are left, unless the
+// flow that has it has been given a port of its own, which it keeps until it is silent.
+//
+// Ports are drawn at random. The authors' ns-2 code hashes the port before instead, and begins with
+// the port of ECMP (`draw: rehash`).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/ecmp_hash.h"
+#include "lb/load_balancer.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+enum class Draw { kRandom, kRehash };
+
+struct BurstBalancerSettings {
+  int64_t buckets = 250;
+  Duration gap = 200_us;
+  Duration expiry = 50_ms;
+  int64_t votes_above = 0;
+  Draw draw = Draw::kRandom;
+};
+
+class BurstBalancer final : public SwitchPolicy {
+ public:
+  BurstBalancer(const BurstBalancerSettings& settings, uint64_t salt, Rng rng)
+      : settings_(settings),
+        salt_(salt),
+        rng_(rng),
+        buckets_(static_cast<size_t>(settings.buckets)) {}
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
+                    const Candidates& candidates) override {
+    const PortIndex pinned = PinOf(packet, view.now(), candidates);
+    if (std::ranges::binary_search(candidates.ports, pinned)) return Decision::Forward(pinned);
+    return Decision::Forward(Hashed(packet, candidates));
+  }
+
+  // As in hardware: 2 bytes of fingerprint, votes and port each, and 4 of time.
+  size_t StateBytes() const override { return buckets_.size() * 10; }
+  std::vector<Counter> Counters() const override {
+    return {{"flowlets", flowlets_}, {"reroutes", reroutes_}, {"replaced", replaced_}};
+  }
+
+ private:
+  struct Bucket {
+    Time last{-kNever.ps};
+    uint16_t fingerprint = 0;
+    uint16_t votes = 0;
+    PortIndex port = kNoPort;  // kNoPort: where ECMP says.
+    uint32_t draws = 0;
+  };
+
+  // The port that the packet's flow has been given, if it has a bucket and one.
+  PortIndex PinOf(const Packet& packet, Time now, const Candidates& candidates) {
+    const uint64_t hash = Mix64(packet.tuple_hash ^ kSketchSalt);
+    const uint16_t fingerprint = static_cast<uint16_t>(hash);
+    Bucket& bucket = buckets_[MapToRange(static_cast<uint32_t>(hash >> 32), buckets_.size())];
+    if (now - bucket.last > settings_.expiry) {
+      bucket = {now, fingerprint, 1, kNoPort, 0};
+      return kNoPort;
+    }
+    if (bucket.fingerprint != fingerprint) {
+      Contest(bucket, fingerprint, now);
+      return kNoPort;
+    }
+    // A port that is gone is none: the flow is hashed until its next burst.
+    if (!std::ranges::binary_search(candidates.ports, bucket.port)) bucket.port = kNoPort;
+    if (now - bucket.last > settings_.gap && bucket.votes > settings_.votes_above) {
+      Pin(bucket, packet, candidates);
+    }
+    bucket.votes = static_cast<uint16_t>(std::min(bucket.votes + 1, 0xffff));
+    bucket.last = now;
+    return bucket.port;
+  }
+
+  void Contest(Bucket& bucket, uint16_t fingerprint, Time now) {
+    if (bucket.votes > 0) {
+      --bucket.votes;
+    } else if (bucket.port == kNoPort) {
+      bucket = {now, fingerprint, 1, kNoPort, 0};
+      ++replaced_;
+    }
+  }
+
+  void Pin(Bucket& bucket, const Packet& packet, const Candidates& candidates) {
+    const PortIndex before = bucket.port == kNoPort ? Hashed(packet, candidates) : bucket.port;
+    bucket.port = settings_.draw == Draw::kRandom ? AtRandom(candidates)
+                                                  : Rehashed(bucket, packet, candidates);
+    ++flowlets_;
+    reroutes_ += bucket.port != before ? 1 : 0;
+  }
+
+  PortIndex AtRandom(const Candidates& candidates) {
+    return candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
+  }
+  // ECMP's port for the first burst, then that of the hash of the hash, and so on.
+  PortIndex Rehashed(Bucket& bucket, const Packet& packet, const Candidates& candidates) const {
+    const uint32_t draws = bucket.draws++;
+    if (draws == 0) return Hashed(packet, candidates);
+    const uint64_t hash = Mix64(EcmpHash(packet, salt_) ^ uint64_t{draws} << 32);
+    return candidates.ports[MapToRange(static_cast<uint32_t>(hash >> 32), candidates.ports.size())];
+  }
+  PortIndex Hashed(const Packet& packet, const Candidates& candidates) const {
+    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
+  }
+
+  // So that flows of one bucket are not those of one port.
+  static constexpr uint64_t kSketchSalt = 0x5bd1'e995'0000'0000u;
+
+  const BurstBalancerSettings settings_;
+  const uint64_t salt_;
+  Rng rng_;
+  std::vector<Bucket> buckets_;
+  int64_t flowlets_ = 0;
+  int64_t reroutes_ = 0;
+  int64_t replaced_ = 0;
+};
+
+class BurstBalancerBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Add("buckets", settings_.buckets, Between<int64_t>(1, 1 << 26),
+               "Buckets of the sketch; 65536 in the paper's switch.");
+    fields.Add("gap", settings_.gap, {.above = Duration{0}, .at_most = 10_s},
+               "Silence after which a flow with a bucket takes another port.");
+    fields.Add("expiry", settings_.expiry, {.above = Duration{0}, .at_most = 1000_s},
+               "Silence after which a bucket is free; 20ms in the paper's switch.");
+    fields.Add("votes_above", settings_.votes_above, Between<int64_t>(0, 65'535),
+               "A flow takes another port only if it has more votes; 30 in the paper's switch.");
+    fields.Choice("draw", settings_.draw, {{"random", Draw::kRandom}, {"rehash", Draw::kRehash}},
+                  "random: any port; rehash: as in the authors' ns-2 code, the flow's own by ECMP "
+                  "first, then a hash of it.");
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<BurstBalancer>(settings_, EcmpSalt(id, seed),
+                                           Rng::Stream(seed, "burstbalancer", id));
+  }
+
+ private:
+  BurstBalancerSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<BurstBalancerBalancer>(
+    {"burstbalancer",
+     "ECMP, but flows that burst and have a bucket of a small sketch draw a port after a pause.",
+     "Liu et al., ICNP 2022"});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clove (Katta et al., CoNEXT 2017): what a hypervisor can do alone. A host knows a few paths to
+// each other host and gives each flowlet one of them. With clove_ecn it draws by weights, and takes
+// a third off the weight of a path whose packets came with a congestion mark; with clove_int
+// packets collect the greatest utilisation on their way, and a flowlet takes the path with the
+// least. The receiving host tells, in the header of whatever it sends back.
+//
+// The paper finds out by traceroute which source ports lead over which paths, and by an
+// encapsulation's header tells the switches nothing; here paths are named, and switches follow. Its
+// hypervisor hides marks from its guests until all paths have them; here the transport sees them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/dre.h"
+#include "lb/follow_path.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+namespace {
+
+enum class CloveKind { kEcn, kInt };
+
+struct CloveSettings {
+  std::optional<Duration> gap;
+  int64_t paths = 8;
+  std::optional<Duration> relay_every;
+  double cut = 1.0 / 3;
+  std::optional<Duration> recent;
+  Duration stale = 10_ms;
+  DreSettings dre;
+};
+
+// With what follows from the fabric.
+struct CloveRules {
+  CloveKind kind = CloveKind::kEcn;
+  Duration gap{};
+  size_t paths = 8;
+  Duration relay_every{};
+  double cut = 0;
+  Duration recent{};
+  Duration stale{};
+};
+
+// On data, the utilisation that it has met; on ACKs, what data that took `path` had met.
+struct CloveHeader {
+  uint16_t path = kNoPath;  // kNoPath: tells of nothing.
+  uint8_t utilisation = 0;  // 255: all of a link.
+};
+
+class CloveHost final : public HostPolicy {
+ public:
+  CloveHost(const CloveRules& rules, Rng rng) : rules_(rules), rng_(rng) {}
+
+  uint32_t hooks() const override { return kFlows | kSend | kSendAck | kData | kAck; }
+
+  void OnFlowStart(HostView& view, HostFlow& flow) override {
+    FlowState& state = flow.State<FlowState>();
+    state.to = &to_[flow.dst];
+    state.path = kNoPath;
+    if (state.to->version != view.PathsVersion()) Discover(view, flow.dst, *state.to);
+  }
+
+  void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
+    FlowState& state = flow.State<FlowState>();
+    Destination& to = *state.to;
+    if (to.version != view.PathsVersion()) Discover(view, flow.dst, to);
+    if (to.paths.empty()) return;
+    const bool has_path = std::ranges::find(to.paths, state.path, &Path::id) != to.paths.end();
+    if (!has_path || view.now() - state.last > rules_.gap) {
+      const uint16_t path = Choose(to, view.now());
+      ++flowlets_;
+      reroutes_ += state.path != kNoPath && state.path != path ? 1 : 0;
+      state.path = path;
+    }
+    state.last = view.now();
+    packet.path = state.path;
+    packet.SetScheme(CloveHeader());
+  }
+
+  // --- The receiver ---
+
+  void OnData(HostView& view, const Packet& data) override {
+    if (data.path == kNoPath) return;
+    const bool is_marked = data.Has(Packet::kCe);
+    if (rules_.kind == CloveKind::kEcn && !is_marked) return;
+    News& news = NewsOf(from_[data.src], data.path, view.now());
+    news.utilisation = data.Scheme<CloveHeader>().utilisation;
+    news.is_due = true;
+  }
+
+  void OnSendAck(HostView& view, const Packet& data, Packet& ack) override {
+    ack.SetScheme(NextNews(from_[data.src], view.now()));
+  }
+
+  // --- The sender hears of it ---
+
+  void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& /*news*/) override {
+    const CloveHeader header = ack.Scheme<CloveHeader>();
+    Destination& to = *flow.State<FlowState>().to;
+    const auto path = std::ranges::find(to.paths, header.path, &Path::id);
+    if (header.path == kNoPath || path == to.paths.end()) return;
+    ++relays_;
+    path->heard = view.now();
+    path->utilisation = header.utilisation;
+    if (rules_.kind == CloveKind::kEcn) Cut(to, *path, view.now());
+  }
+
+  size_t StateBytes() const override {
+    size_t bytes = sizeof(rng_);
+    for (const auto& [host, to] : to_) bytes += to.paths.size() * sizeof(Path);
+    for (const auto& [host, from] : from_) bytes += from.size() * sizeof(News);
+    return bytes;
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"flowlets", flowlets_}, {"reroutes", reroutes_}, {"feedback", relays_}};
+  }
+
+ private:
+  struct Path {
+    uint16_t id;
+    uint8_t utilisation = 0;
+    double weight;           // All of them sum to 1.
+    Time heard{-kNever.ps};  // When it was last told of: with ECN, that it is congested.
+  };
+  struct Destination {
+    uint32_t version = 0;  // Of the paths that it was made from.
+    std::vector<Path> paths;
+  };
+  // About a path that packets come over.
+  struct News {
+    uint16_t path = kNoPath;
+    uint8_t utilisation = 0;
+    bool is_due = false;
+    Time told{-kNever.ps};
+    Time noted;
+  };
+  struct FlowState {
+    Destination* to;
+    Time last;
+    uint16_t path;
+  };
+
+  // Some of the live paths. What is known of those that remain may be about links that are gone.
+  void Discover(const HostView& view, HostId dst, Destination& to) {
+    to.version = view.PathsVersion();
+    to.paths.clear();
+    const std::span<const PathChoice> live = view.PathsTo(dst);
+    const size_t n = std::min(live.size(), rules_.paths);
+    // Each is as likely to be among the n: of those left, as many as are still wanted.
+    for (size_t i = 0; i < live.size() && to.paths.size() < n; ++i) {
+      const size_t wanted = n - to.paths.size();
+      if (rng_.Below(static_cast<uint32_t>(live.size() - i)) >= wanted) continue;
+      to.paths.push_back({.id = live[i].id, .weight = 1.0 / static_cast<double>(n)});
+    }
+  }
+
+  uint16_t Choose(const Destination& to, Time now) {
+    return rules_.kind == CloveKind::kEcn ? DrawByWeight(to) : LeastUsed(to, now);
+  }
+
+  uint16_t DrawByWeight(const Destination& to) {
+    double left = rng_.Uniform();
+    for (const Path& path : to.paths) {
+      left -= path.weight;
+      if (left < 0) return path.id;
+    }
+    return to.paths.back().id;  // Weights sum to 1 but for rounding.
+  }
+
+  // What has not been heard of for long counts as idle, so that it is tried again.
+  uint16_t LeastUsed(const Destination& to, Time now) {
+    const auto use = [&](const Path& path) {
+      return now - path.heard > rules_.stale ? 0 : int{path.utilisation};
+    };
+    int least = 256;
+    uint32_t tied = 0;
+    for (const Path& path : to.paths) {
+      if (use(path) < least) tied = 0;
+      least = std::min(least, use(path));
+      tied += use(path) == least ? 1 : 0;
+    }
+    uint32_t skip = rng_.Below(tied);
+    for (const Path& path : to.paths) {
+      if (use(path) == least && skip-- == 0) return path.id;
+    }
+    return to.paths.back().id;
+  }
+
+  // What is taken off goes to the paths that are not known to be congested; if there is none,
+  // nothing is.
+  void Cut(Destination& to, Path& congested, Time now) {
+    const auto is_free = [&](const Path& path) { return now - path.heard > rules_.recent; };
+    const auto free = std::ranges::count_if(to.paths, is_free);
+    if (free == 0) return;
+    const double taken = rules_.cut * congested.weight;
+    congested.weight -= taken;
+    for (Path& path : to.paths) {
+      if (is_free(path)) path.weight += taken / static_cast<double>(free);
+    }
+  }
+
+  // Of a source there are as many entries as it uses paths; a path that is new takes the place of
+  // one that has not been heard of longest.
+  News& NewsOf(std::vector<News>& from, uint16_t path, Time now) {
+    if (from.empty()) from.resize(rules_.paths);
+    News* oldest = &from.front();
+    for (News& news : from) {
+      if (news.path == path) {
+        news.noted = now;
+        return news;
+      }
+      if (news.path == kNoPath || news.noted < oldest->noted) oldest = &news;
+      if (news.path == kNoPath) break;
+    }
+    *oldest = News{.path = path, .noted = now};
+    return *oldest;
+  }
+
+  // The one that was told longest ago, if any is due.
+  CloveHeader NextNews(std::vector<News>& from, Time now) {
+    News* next = nullptr;
+    for (News& news : from) {
+      if (!news.is_due || now - news.told < rules_.relay_every) continue;
+      if (next == nullptr || news.told < next->told) next = &news;
+    }
+    if (next == nullptr) return {};
+    next->is_due = false;
+    next->told = now;
+    return {next->path, next->utilisation};
+  }
+
+  const CloveRules rules_;
+  Rng rng_;
+  // Hosts that this one sends to, or hears from. Only for finding; elements do not move.
+  std::unordered_map<HostId, Destination> to_;
+  std::unordered_map<HostId, std::vector<News>> from_;
+  int64_t flowlets_ = 0;
+  int64_t reroutes_ = 0;
+  int64_t relays_ = 0;
+};
+
+// Follows paths, and stamps data with what the links between switches carry.
+class CloveIntSwitch final : public SwitchPolicy {
+ public:
+  CloveIntSwitch(const DreSettings& dre, uint64_t salt) : dre_(dre), follow_(salt) {}
+
+  uint32_t hooks() const override { return kTransmit; }
+  void Attach(SwitchView& view) override { estimators_.assign(view.ports(), Dre(dre_)); }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    return follow_.OnPacket(view, packet, in_port, candidates);
+  }
+
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (view.FacesHost(port)) return;
+    estimators_[port].Add(static_cast<double>(view.WireBytes(packet).count), view.now());
+    if (packet.kind != PacketKind::kData) return;
+    const uint32_t use = Dre::Quantise(estimators_[port].Read(view.now()),
+                                       Dre::FullBytes(view.Rate(port), dre_), /*bits=*/8);
+    CloveHeader header = packet.Scheme<CloveHeader>();
+    header.utilisation = std::max(header.utilisation, static_cast<uint8_t>(use));
+    packet.SetScheme(header);
+  }
+
+  size_t StateBytes() const override {
+    return follow_.StateBytes() + estimators_.size() * sizeof(Dre);
+  }
+
+ private:
+  const DreSettings dre_;
+  FollowPath follow_;
+  std::vector<Dre> estimators_;  // By port.
+};
+
+class CloveBalancer : public LoadBalancer {
+ public:
+  explicit CloveBalancer(CloveKind kind) { rules_.kind = kind; }
+
+  void Declare(Fields& fields) override {
+    const Range<Duration> delays{.above = Duration{0}, .at_most = 10_s};
+    fields.AddOr("auto", "gap", settings_.gap, delays,
+                 "Silence after which a flow may change its path. auto: the longest idle round "
+                 "trip and the delay of the longest queue that is not marked.");
+    fields.Add("paths", settings_.paths, Between<int64_t>(1, 64),
+               "The most paths that a host uses to each other one, drawn from all of them.");
+    fields.AddOr("auto", "relay_every", settings_.relay_every, delays,
+                 "The least time between two notes about a path to its sender. auto: half of the "
+                 "longest idle round trip.");
+    if (rules_.kind == CloveKind::kEcn) {
+      fields.Add("cut", settings_.cut, {.above = 0.0, .at_most = 1.0},
+                 "Share that a note about a mark takes off a path's weight; the other paths get "
+                 "it.");
+      fields.AddOr("auto", "recent", settings_.recent, delays,
+                   "For how long after a note a path counts as congested and gets nothing from "
+                   "others. auto: the longest idle round trip.");
+    } else {
+      fields.Add("stale", settings_.stale, {.above = Duration{0}, .at_most = 1000_s},
+                 "A path that has not been heard of for longer counts as idle.");
+      settings_.dre.Declare(fields);
+    }
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
+    rules_.gap = settings_.gap.value_or(fabric.base_rtt + fabric.marking_delay);
+    rules_.paths = static_cast<size_t>(settings_.paths);
+    rules_.relay_every = settings_.relay_every.value_or(fabric.base_rtt / 2);
+    rules_.cut = settings_.cut;
+    rules_.recent = settings_.recent.value_or(fabric.base_rtt);
+    rules_.stale = settings_.stale;
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    if (rules_.kind == CloveKind::kEcn) return std::make_unique<FollowPath>(EcmpSalt(id, seed));
+    return std::make_unique<CloveIntSwitch>(settings_.dre, EcmpSalt(id, seed));
+  }
+  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+    return std::make_unique<CloveHost>(rules_, Rng::Stream(seed, "clove", id));
+  }
+
+ private:
+  CloveSettings settings_;
+  CloveRules rules_;
+};
+
+class CloveEcnBalancer final : public CloveBalancer {
+ public:
+  CloveEcnBalancer() : CloveBalancer(CloveKind::kEcn) {}
+};
+class CloveIntBalancer final : public CloveBalancer {
+ public:
+  CloveIntBalancer() : CloveBalancer(CloveKind::kInt) {}
+};
+
+[[maybe_unused]] const bool registered_ecn = LoadBalancers().Add<CloveEcnBalancer>(
+    {"clove_ecn",
+     "Hosts draw a path for each flowlet by weights, and lower those of paths whose packets are "
+     "marked.",
+     "Katta et al., CoNEXT 2017"});
+[[maybe_unused]] const bool registered_int = LoadBalancers().Add<CloveIntBalancer>(
+    {"clove_int",
+     "Hosts give each flowlet the path with the least utilisation, which packets collect.",
+     "Katta et al., CoNEXT 2017"});
+
+}  // namespace
+}  // namespace heddle

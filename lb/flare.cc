@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// FLARE (Kandula et al., CCR 37(2), 2007). Each packet earns every path of its destination a share
+// of its bytes, in proportion to what the path should carry, and the path that it takes pays for it
+// whole. A flow that has been silent for longer than the paths differ in delay may take another
+// path: the one with the most in hand. So shares are met to within a flowlet, and nothing is
+// reordered.
+//
+// Its tokens are kept for each destination leaf at the leaf where flows begin, the edge of its
+// wide-area network; switches above hash. The paper measures by how much paths differ; here the gap
+// is set.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/ecmp_hash.h"
+#include "lb/flowlets.h"
+#include "lb/load_balancer.h"
+#include "lb/ties.h"
+
+namespace heddle {
+namespace {
+
+enum class Shares { kEqual, kCapacity };
+
+struct FlareSettings {
+  std::optional<Duration> gap;
+  int64_t slots = 1'000;
+  FlowletDetector detector = FlowletDetector::kTimestamp;
+  Shares shares = Shares::kEqual;
+  Duration rescale_every = 10_ms;
+};
+
+class Flare final : public SwitchPolicy {
+ public:
+  Flare(const FlareSettings& settings, Duration gap, uint64_t salt, Rng rng)
+      : shares_(settings.shares),
+        rescale_every_(settings.rescale_every),
+        salt_(salt),
+        rng_(rng),
+        flowlets_({.gap = gap, .slots = settings.slots, .detector = settings.detector}) {}
+
+  uint32_t hooks() const override { return shares_ == Shares::kCapacity ? uint32_t{kNextHops} : 0; }
+
+  void Attach(SwitchView& view) override {
+    if (view.tier() == 0)
+      towards_.assign(view.leaves(), Tokens{0, 0, std::vector<double>(view.ports())});
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
+                    const Candidates& candidates) override {
+    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (view.tier() > 0) {
+      const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
+      return Decision::Forward(candidates.ports[choice]);
+    }
+    Tokens& tokens = towards_[view.LeafOf(packet.dst)];
+    BringUpToDate(tokens, view.now(), candidates.version);
+    const double bytes = static_cast<double>(view.WireBytes(packet).count);
+    Earn(view, packet, candidates, tokens, bytes);
+    const PortIndex port = PortFor(view, packet, candidates, tokens);
+    tokens.by_port[port] -= bytes;
+    return Decision::Forward(port);
+  }
+
+  size_t StateBytes() const override {
+    size_t bytes = flowlets_.memory_bytes() + sizeof(salt_);
+    for (const Tokens& tokens : towards_) bytes += tokens.by_port.size() * sizeof(double);
+    return bytes;
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"flowlets", flowlet_count_}, {"reroutes", reroutes_}};
+  }
+
+ private:
+  // Of the paths to one leaf. What they have in hand sums to 0, as all that is earned is paid.
+  struct Tokens {
+    uint32_t version;    // Of the candidates that it is about.
+    int64_t rescalings;  // That have been made up for.
+    std::vector<double> by_port;
+  };
+
+  // So that what long ago was too much or too little for a path is not made up for in a burst.
+  void BringUpToDate(Tokens& tokens, Time now, uint32_t version) {
+    const int64_t due = now.ps / rescale_every_.ps;
+    if (tokens.version != version) {
+      std::ranges::fill(tokens.by_port, 0.0);  // Paths have come or gone.
+    } else if (due > tokens.rescalings) {
+      const int64_t halvings = std::min<int64_t>(due - tokens.rescalings, 62);
+      const double keep = 1.0 / static_cast<double>(int64_t{1} << halvings);
+      for (double& in_hand : tokens.by_port) in_hand *= keep;
+    }
+    tokens.version = version;
+    tokens.rescalings = due;
+  }
+
+  void Earn(const SwitchView& view, const Packet& packet, const Candidates& candidates,
+            Tokens& tokens, double bytes) const {
+    if (shares_ == Shares::kEqual) {
+      const double share = bytes / static_cast<double>(candidates.ports.size());
+      for (const PortIndex port : candidates.ports) tokens.by_port[port] += share;
+      return;
+    }
+    const std::span<const NextHop> next_hops = view.NextHopsTo(packet.dst);
+    double total = 0;
+    for (const NextHop& next_hop : next_hops) total += static_cast<double>(next_hop.capacity);
+    for (size_t i = 0; i < candidates.ports.size(); ++i) {
+      const double share = static_cast<double>(next_hops[i].capacity) / total;
+      tokens.by_port[candidates.ports[i]] += share * bytes;
+    }
+  }
+
+  PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates,
+                    const Tokens& tokens) {
+    Flowlets::Slot& slot = flowlets_.Of(packet);
+    const bool has_ended = flowlets_.HasEnded(slot, view.now());
+    if (has_ended || !std::ranges::binary_search(candidates.ports, slot.port)) {
+      const PortIndex before = slot.port;
+      slot.port = LeastOf(candidates.ports, before, rng_,
+                          [&](PortIndex port) { return -tokens.by_port[port]; });
+      ++flowlet_count_;
+      reroutes_ += before != kNoPort && before != slot.port ? 1 : 0;
+    }
+    slot.last = view.now();
+    return slot.port;
+  }
+
+  const Shares shares_;
+  const Duration rescale_every_;
+  const uint64_t salt_;
+  Rng rng_;
+  Flowlets flowlets_;
+  std::vector<Tokens> towards_;  // By leaf; empty above the leaves.
+  int64_t flowlet_count_ = 0;
+  int64_t reroutes_ = 0;
+};
+
+class FlareBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.AddOr("auto", "gap", settings_.gap, {.above = Duration{0}, .at_most = 10_s},
+                 "Silence after which a flow may change its path; nothing is reordered if paths "
+                 "differ less in delay. auto: the delay of the longest queue that is not marked, "
+                 "or a round trip where nothing is.");
+    fields.Add("slots", settings_.slots, Between<int64_t>(1, 1 << 26),
+               "Entries of each leaf's flowlet table; flows that share one share their flowlets.");
+    fields.Choice(
+        "detector", settings_.detector,
+        {{"timestamp", FlowletDetector::kTimestamp}, {"age_bit", FlowletDetector::kAgeBit}},
+        "timestamp: a flowlet ends after exactly the gap; age_bit: after one to two gaps, by a "
+        "periodic sweep.");
+    fields.Choice("shares", settings_.shares,
+                  {{"equal", Shares::kEqual}, {"capacity", Shares::kCapacity}},
+                  "What paths should carry: the same, or in proportion to their capacities.");
+    fields.Add("rescale_every", settings_.rescale_every, {.at_least = 1_us, .at_most = 1000_s},
+               "How often what paths are owed is halved; 500ms is for wide-area networks.");
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
+    const Duration queue =
+        fabric.marking_delay > Duration{0} ? fabric.marking_delay : fabric.base_rtt;
+    gap_ = settings_.gap.value_or(queue);
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<Flare>(settings_, gap_, EcmpSalt(id, seed),
+                                   Rng::Stream(seed, "flare", id));
+  }
+
+ private:
+  FlareSettings settings_;
+  Duration gap_ = FabricShape{}.marking_delay;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<FlareBalancer>(
+    {"flare", "Leaves give each flowlet to the path that is furthest below its share of the bytes.",
+     "Kandula et al., CCR 2007"});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hedera (Al-Fares et al., NSDI 2010). Flows are hashed. Every period a controller takes those that
+// have sent at more than a tenth of a host's link, estimates what each would send if the network
+// were not in its way, and puts those that have no place yet on the first path on all of whose
+// links there is room for that (global first fit). Leaves then send them there.
+//
+// The controller knows links as the network was built, and of those from a leaf whether they live.
+// It puts whole paths into the packets of a flow, where the paper has rules at two tiers of
+// switches. What it learns takes no time, as it acts between windows; the paper's takes a fraction
+// of its period of five seconds.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "lb/expiring_table.h"
+#include "lb/follow_path.h"
+#include "lb/hedera_demand.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+namespace {
+
+struct HederaSettings {
+  Duration period = 50_ms;
+  double large_above = 0.1;
+  int64_t table_entries = 65'536;
+};
+
+// What a leaf keeps of a flow that begins at it.
+struct HederaFlow {
+  HostId src = 0;
+  HostId dst = 0;
+  uint16_t path = kNoPath;  // Where the controller has put it.
+  int64_t bytes = 0;        // On the wire, in this period.
+};
+
+class HederaSwitch final : public SwitchPolicy {
+ public:
+  HederaSwitch(const HederaSettings& settings, uint64_t salt)
+      : period_(settings.period),
+        salt_(salt),
+        flows_(static_cast<size_t>(settings.table_entries)) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+
+  void Attach(SwitchView& view) override {
+    tier_ = view.tier();
+    for (const PortIndex uplink : view.Uplinks()) rates_.push_back(view.Rate(uplink).bps);
+    lives_.assign(rates_.size(), true);
+    for (size_t h = 0; h < view.hosts(); ++h) {
+      const HostId host = static_cast<HostId>(h);
+      const Candidates candidates = view.CandidatesTo(host);
+      leaf_of_host_.push_back(view.LeafOf(host));
+      if (candidates.ports.empty()) continue;
+      const bool is_below = !std::ranges::binary_search(view.Uplinks(), candidates.ports.front());
+      if (is_below) leaves_below_.push_back(view.LeafOf(host));
+      if (tier_ == 0 && view.IsAttached(host)) host_bps_ = view.Rate(candidates.ports.front()).bps;
+    }
+    std::ranges::sort(leaves_below_);
+    const auto same = std::ranges::unique(leaves_below_);
+    leaves_below_.erase(same.begin(), same.end());
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
+                    const Candidates& candidates) override {
+    stamp_ = std::nullopt;
+    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (tier_ == 0) NoteLive(view, candidates);
+    if (tier_ == 0 && packet.kind == PacketKind::kData) stamp_ = Account(view, packet);
+    Packet as_placed = packet;
+    if (stamp_) as_placed.path = *stamp_;
+    if (const auto uplink = OnItsPath(view, as_placed, candidates)) {
+      return Decision::Forward(*uplink);
+    }
+    stamp_ = std::nullopt;  // That path has failed here.
+    const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
+    return Decision::Forward(candidates.ports[choice]);
+  }
+
+  void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
+    if (stamp_) packet.path = *std::exchange(stamp_, std::nullopt);
+  }
+
+  size_t StateBytes() const override { return sizeof(salt_) + flows_.memory_bytes(); }
+  std::vector<Counter> Counters() const override {
+    return {{"reroutes", reroutes_},
+            {"large_flows", large_flows_},
+            {"table_entries", static_cast<int64_t>(most_flows_)},
+            {"table_evictions", flows_.evictions()}};
+  }
+
+  // --- For the controller ---
+
+  int tier() const { return tier_; }
+  const std::vector<int64_t>& rates() const { return rates_; }  // Of the uplinks.
+  bool Lives(size_t uplink) const { return lives_[uplink]; }
+  int64_t host_bps() const { return host_bps_; }
+  const std::vector<uint16_t>& leaf_of_host() const { return leaf_of_host_; }
+  const std::vector<uint16_t>& leaves_below() const { return leaves_below_; }
+
+  template <class Visit>
+  void ForEachFlow(const Visit& visit) {
+    flows_.ForEach([&](uint64_t, HederaFlow& flow) { visit(flow); });
+  }
+  // Those that have sent nothing for a period have ended.
+  void StartPeriod(Time now) {
+    flows_.ExpireBefore(now - period_, [](uint64_t, const HederaFlow&) {});
+    flows_.ForEach([](uint64_t, HederaFlow& flow) { flow.bytes = 0; });
+  }
+  void CountLarge() { ++large_flows_; }
+  void CountPlaced() { ++reroutes_; }
+
+ private:
+  // Of flows that have a choice. Returns the path that it has been put on.
+  std::optional<uint16_t> Account(const SwitchView& view, const Packet& packet) {
+    if (!view.IsAttached(packet.src)) return std::nullopt;
+    const uint64_t key = uint64_t{packet.flow} << 16 | packet.src;
+    const auto [flow, is_new] = flows_.Touch(key, view.now(), [](uint64_t, const HederaFlow&) {});
+    if (is_new) {
+      flow.src = packet.src;
+      flow.dst = packet.dst;
+      most_flows_ = std::max(most_flows_, flows_.size());
+    }
+    flow.bytes += view.WireBytes(packet).count;
+    if (flow.path == kNoPath) return std::nullopt;
+    return flow.path;
+  }
+
+  // An uplink that is no candidate towards somewhere has failed, or leads to what has.
+  void NoteLive(const SwitchView& view, const Candidates& candidates) {
+    if (version_ == candidates.version) return;
+    version_ = candidates.version;
+    const std::span<const PortIndex> uplinks = view.Uplinks();
+    for (size_t u = 0; u < uplinks.size(); ++u) {
+      lives_[u] = std::ranges::binary_search(candidates.ports, uplinks[u]);
+    }
+  }
+
+  const Duration period_;
+  const uint64_t salt_;
+  int tier_ = 0;
+  int64_t host_bps_ = 0;
+  std::vector<int64_t> rates_;
+  std::vector<bool> lives_;  // By uplink.
+  std::vector<uint16_t> leaf_of_host_;
+  std::vector<uint16_t> leaves_below_;
+  uint32_t version_ = 0;
+  ExpiringTable<HederaFlow> flows_;
+  std::optional<uint16_t> stamp_;  // Of the packet that is being forwarded.
+  size_t most_flows_ = 0;
+  int64_t large_flows_ = 0;
+  int64_t reroutes_ = 0;
+};
+
+// Where every path goes, and what is reserved there. A path id is the uplink of the leaf, plus,
+// times their number, that of the aggregation switch; both ends number alike (topo/routing.h).
+class HederaLinks {
+ public:
+  explicit HederaLinks(std::span<HederaSwitch* const> switches) {
+    for (HederaSwitch* its : switches) AddSwitch(*its);
+  }
+
+  // Hosts may be on switches of other tiers, in a network of any shape.
+  bool Knows(uint16_t leaf) const { return leaves_.contains(leaf); }
+
+  size_t PathsBetween(uint16_t src, uint16_t dst) const {
+    const size_t uplinks = leaves_.at(src)->rates().size();
+    const bool is_short = PodOf(src) == PodOf(dst);
+    return is_short || aggs_.empty() ? uplinks : uplinks * aggs_.begin()->second->rates().size();
+  }
+
+  // Whether `bps` more fit on all links of a path, which are then reserved.
+  bool Reserve(uint16_t src, uint16_t dst, uint16_t path, double bps) {
+    const size_t uplinks = leaves_.at(src)->rates().size();
+    const size_t u = path % uplinks;
+    if (u >= leaves_.at(dst)->rates().size() || !leaves_.at(src)->Lives(u)) return false;
+    if (!Fits(src, dst, path, bps)) return false;
+    ForEachLink(src, dst, path, [&](const Key& link) { reserved_[link] += bps; });
+    return true;
+  }
+  // What already sends there, whether it fits or not.
+  void Occupy(uint16_t src, uint16_t dst, uint16_t path, double bps) {
+    ForEachLink(src, dst, path, [&](const Key& link) { reserved_[link] += bps; });
+  }
+  void Clear() { reserved_.clear(); }
+
+ private:
+  // A link up from, or down to, a switch of a tier, by its uplink there.
+  struct Key {
+    bool down;
+    int tier;
+    size_t at;  // Leaf, or pod and uplink of its leaves.
+    size_t uplink;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+
+  void AddSwitch(HederaSwitch& its) {
+    if (its.leaves_below().empty()) return;
+    const uint16_t first = its.leaves_below().front();
+    if (its.tier() == 0) {
+      leaves_[first] = &its;
+      return;
+    }
+    if (its.tier() != 1) return;
+    for (const uint16_t leaf : its.leaves_below()) pod_of_[leaf] = first;
+    // Aggregation switches of a pod are its leaves' uplinks, in order.
+    if (!its.rates().empty()) aggs_[{first, aggs_in_[first]++}] = &its;
+  }
+
+  // The first leaf of its pod.
+  size_t PodOf(uint16_t leaf) const {
+    const auto pod = pod_of_.find(leaf);
+    return pod == pod_of_.end() ? leaf : pod->second;
+  }
+
+  template <class Visit>
+  void ForEachLink(uint16_t src, uint16_t dst, uint16_t path, const Visit& visit) const {
+    const size_t uplinks = leaves_.at(src)->rates().size();
+    const size_t u = path % uplinks;
+    const size_t v = path / uplinks;
+    visit(Key{false, 0, src, u});
+    visit(Key{true, 0, dst, u});
+    const size_t from = PodOf(src);
+    const size_t to = PodOf(dst);
+    if (from == to || !aggs_.contains({from, u})) return;
+    visit(Key{false, 1, from * kMostUplinks + u, v});
+    visit(Key{true, 1, to * kMostUplinks + u, v});
+  }
+
+  bool Fits(uint16_t src, uint16_t dst, uint16_t path, double bps) const {
+    bool fits = true;
+    ForEachLink(src, dst, path, [&](const Key& link) {
+      const auto reserved = reserved_.find(link);
+      const double before = reserved == reserved_.end() ? 0 : reserved->second;
+      // Demands are sums of shares: what fills a link exactly must not fail by a rounding.
+      fits = fits && before + bps <= 1.000'001 * CapacityOf(link);
+    });
+    return fits;
+  }
+
+  double CapacityOf(const Key& link) const {
+    if (link.tier == 0) return static_cast<double>(leaves_.at(link.at)->rates()[link.uplink]);
+    const auto agg = aggs_.find({link.at / kMostUplinks, link.at % kMostUplinks});
+    if (agg == aggs_.end() || link.uplink >= agg->second->rates().size()) return 0;
+    return static_cast<double>(agg->second->rates()[link.uplink]);
+  }
+
+  static constexpr size_t kMostUplinks = 65'536;
+
+  std::map<size_t, HederaSwitch*> leaves_;
+  std::map<size_t, size_t> pod_of_;                          // By leaf.
+  std::map<size_t, size_t> aggs_in_;                         // By pod.
+  std::map<std::pair<size_t, size_t>, HederaSwitch*> aggs_;  // By pod and uplink of its leaves.
+  std::map<Key, double> reserved_;                           // Bits per second.
+};
+
+class HederaController final : public Controller {
+ public:
+  HederaController(const HederaSettings& settings, const FabricView& fabric)
+      : period_(settings.period), large_above_(settings.large_above) {
+    for (SwitchPolicy* its : fabric.switches) {
+      switches_.push_back(static_cast<HederaSwitch*>(its));
+    }
+  }
+
+  Time Next() const override { return next_; }
+
+  void Act(Time now) override {
+    // Policies know their switch only when the run has begun.
+    if (!links_) links_.emplace(switches_);
+    CollectLarge();
+    EstimateDemands(demands_);
+    links_->Clear();
+    for (size_t i = 0; i < large_.size(); ++i) {
+      const Large& its = large_[i];
+      if (its.flow->path != kNoPath) {
+        links_->Occupy(its.src_leaf, its.dst_leaf, its.flow->path, BpsOf(i));
+      }
+    }
+    for (size_t i = 0; i < large_.size(); ++i) {
+      if (large_[i].flow->path == kNoPath) Place(large_[i], BpsOf(i));
+    }
+    for (HederaSwitch* its : switches_) its->StartPeriod(now);
+    next_ += period_;
+  }
+
+ private:
+  struct Large {
+    HederaSwitch* at;
+    HederaFlow* flow;
+    uint16_t src_leaf;
+    uint16_t dst_leaf;
+  };
+
+  void CollectLarge() {
+    large_.clear();
+    demands_.clear();
+    for (HederaSwitch* its : switches_) {
+      if (its->tier() != 0) continue;
+      const double host_bps = static_cast<double>(its->host_bps());
+      its->ForEachFlow([&](HederaFlow& flow) {
+        const double bps = static_cast<double>(flow.bytes) * 8 / Seconds(period_);
+        if (bps <= large_above_ * host_bps) return;
+        const auto& leaf_of = its->leaf_of_host();
+        if (!links_->Knows(leaf_of[flow.src]) || !links_->Knows(leaf_of[flow.dst])) return;
+        its->CountLarge();
+        large_.push_back({its, &flow, leaf_of[flow.src], leaf_of[flow.dst]});
+        demands_.push_back({flow.src, flow.dst});
+      });
+    }
+  }
+
+  // A demand is a share of a host's link.
+  double BpsOf(size_t i) const {
+    return demands_[i].demand * static_cast<double>(large_[i].at->host_bps());
+  }
+
+  void Place(const Large& its, double bps) {
+    const size_t paths = links_->PathsBetween(its.src_leaf, its.dst_leaf);
+    for (size_t path = 0; path < paths; ++path) {
+      const uint16_t id = static_cast<uint16_t>(path);
+      if (!links_->Reserve(its.src_leaf, its.dst_leaf, id, bps)) continue;
+      its.flow->path = id;
+      its.at->CountPlaced();
+      return;
+    }
+  }
+
+  const Duration period_;
+  const double large_above_;
+  Time next_ = Time{} + period_;
+  std::vector<HederaSwitch*> switches_;  // By id.
+  std::optional<HederaLinks> links_;
+  std::vector<Large> large_;  // In the order of leaves, then of when flows sent last.
+  std::vector<FlowDemand> demands_;
+};
+
+class HederaBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Add("period", settings_.period, {.at_least = 10_us, .at_most = 1000_s},
+               "How often the controller acts; 5s in the paper, whose flows last as long.");
+    fields.Add("large_above", settings_.large_above, {.at_least = 0.0, .at_most = 1.0},
+               "A flow is large that has sent at more than this share of its host's link.");
+    fields.Add("table_entries", settings_.table_entries, Between<int64_t>(1, 1 << 24),
+               "Flows that a leaf counts; when it meets more, it forgets the one that has been "
+               "silent longest.");
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
+    if (fabric.tiers > 3) {
+      diagnostics.ErrorAt(path,
+                          "hedera's controller knows networks of two and three tiers; this "
+                          "one has more");
+    }
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<HederaSwitch>(settings_, EcmpSalt(id, seed));
+  }
+  std::unique_ptr<Controller> ForFabric(const FabricView& fabric,
+                                        uint64_t /*seed*/) const override {
+    return std::make_unique<HederaController>(settings_, fabric);
+  }
+
+ private:
+  HederaSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<HederaBalancer>(
+    {"hedera",
+     "ECMP, but a controller puts large flows on paths that have room for what they would send.",
+     "Al-Fares et al., NSDI 2010"});
+
+}  // namespace
+}  // namespace heddle

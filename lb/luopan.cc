@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Luopan (Wang et al., IEEE TPDS 30(1), 2019). A leaf probes a few random paths, and the best one
+// so far, to each leaf that it sends to, and gives each flowcell of 64 KB the best.
+//
+// A reconstruction: the paper's principle; how often it probes, and that a path is as congested as
+// its queues are long together, are ours. Probes don't wait in these queues, and replies go back by
+// hash. A best path that no reply has confirmed for a round is one no longer.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/flow_table.h"
+#include "lb/follow_path.h"
+#include "lb/leaf_paths.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+namespace {
+
+struct LuopanSettings {
+  int64_t samples = 2;
+  Bytes cell{65'536};
+  Duration probe_every = 100_us;
+  FlowTableSettings flows{.age = 100_ms};
+};
+
+constexpr uint16_t kProbeBytes = 64;
+
+struct LuopanHeader {
+  enum Kind : uint8_t { kProbe, kReply };
+  Kind kind;
+  uint8_t round;
+  uint16_t path;
+  uint32_t queue;  // Bytes, of all ports on the way.
+};
+
+class Luopan final : public SwitchPolicy {
+ public:
+  Luopan(const LuopanSettings& settings, size_t above, uint64_t salt, Rng rng)
+      : settings_(settings), above_(above), salt_(salt), rng_(rng), flows_(settings.flows) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+
+  void Attach(SwitchView& view) override {
+    is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
+    if (!is_leaf_) return;
+    paths_.Attach(view, above_);
+    leaves_.resize(view.leaves());
+    for (size_t h = view.hosts(); h-- > 0;) {
+      const HostId host = static_cast<HostId>(h);
+      leaves_[view.LeafOf(host)].host = host;
+      if (view.IsAttached(host)) own_ = host;
+    }
+    // Not all leaves at once.
+    const double phase = rng_.Uniform() * static_cast<double>(settings_.probe_every.ps);
+    view.SetTimer(view.now() + Duration{static_cast<int64_t>(phase)}, 0);
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    stamp_ = std::nullopt;
+    if (packet.kind == PacketKind::kControl && is_leaf_ && view.IsAttached(packet.dst)) {
+      OnControl(view, packet);
+      return Decision::Consume();
+    }
+    if (candidates.ports.size() == 1 && !view.FacesHost(in_port)) {
+      return Decision::Forward(candidates.ports.front());
+    }
+    if (is_leaf_ && !view.IsAttached(packet.dst) && !paths_.Live(candidates).empty()) {
+      stamp_ = PathFor(view, packet, candidates);
+      return Decision::Forward(paths_.UplinkOf(*stamp_));
+    }
+    if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
+    return Decision::Forward(ByHash(packet, candidates));
+  }
+
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    if (packet.kind == PacketKind::kControl) return AddQueue(view, packet, port);
+    if (stamp_) packet.path = *std::exchange(stamp_, std::nullopt);
+  }
+
+  void OnTimer(SwitchView& view, uint32_t /*id*/) override {
+    ++round_;
+    for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
+      if (leaves_[leaf].is_active) StartRound(view, leaves_[leaf]);
+    }
+    view.SetTimer(view.now() + settings_.probe_every, 0);
+  }
+
+  size_t StateBytes() const override {
+    return sizeof(salt_) + flows_.memory_bytes() + leaves_.size() * sizeof(Leaf);
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"decisions", decisions_},
+            {"reroutes", reroutes_},
+            {"probes", probes_},
+            {"probe_bytes", probes_ * kProbeBytes},
+            {"table_entries", static_cast<int64_t>(flows_.used())},
+            {"table_evictions", flows_.evictions()}};
+  }
+
+ private:
+  struct Flow {
+    uint16_t path = kNoPath;
+    int64_t left = 0;  // Bytes of the cell.
+  };
+  // What is known of the way to another leaf.
+  struct Leaf {
+    std::optional<HostId> host;  // That stands for it.
+    bool is_active = false;      // Something has been sent there in this round.
+    bool is_heard = false;       // A reply has come in this round.
+    uint16_t best = kNoPath;     // kNoPath: nothing is known.
+    uint32_t queue = 0;          // Of the best.
+  };
+
+  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
+    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
+  }
+
+  uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    Leaf& leaf = leaves_[view.LeafOf(packet.dst)];
+    leaf.is_active = true;
+    Flow& flow = flows_.Touch(packet, view.now()).state;
+    if (flow.left < packet.bytes || !paths_.Lives(flow.path, candidates)) {
+      const uint16_t before = flow.path;
+      flow.path = paths_.Lives(leaf.best, candidates) ? leaf.best : AnyOf(candidates);
+      flow.left = settings_.cell.count;
+      ++decisions_;
+      reroutes_ += before != kNoPath && before != flow.path ? 1 : 0;
+    }
+    flow.left -= packet.bytes;
+    return flow.path;
+  }
+
+  uint16_t AnyOf(const Candidates& candidates) {
+    const std::vector<uint16_t>& live = paths_.Live(candidates);
+    return live[rng_.Below(static_cast<uint32_t>(live.size()))];
+  }
+
+  // --- Probes ---
+
+  void StartRound(SwitchView& view, Leaf& leaf) {
+    if (!std::exchange(leaf.is_heard, false)) leaf.best = kNoPath;
+    leaf.is_active = false;
+    const Candidates candidates = view.CandidatesTo(*leaf.host);
+    if (paths_.Live(candidates).empty()) return;
+    // Distinct ones: the i-th is drawn from those that are left.
+    sampled_ = paths_.Live(candidates);
+    const size_t n = std::min(sampled_.size(), static_cast<size_t>(settings_.samples));
+    bool has_best = leaf.best == kNoPath || !paths_.Lives(leaf.best, candidates);
+    for (size_t i = 0; i < n; ++i) {
+      const size_t left = sampled_.size() - i;
+      std::swap(sampled_[i], sampled_[i + rng_.Below(static_cast<uint32_t>(left))]);
+      has_best = has_best || sampled_[i] == leaf.best;
+      SendProbe(view, *leaf.host, sampled_[i]);
+    }
+    if (!has_best) SendProbe(view, *leaf.host, leaf.best);
+  }
+
+  void SendProbe(SwitchView& view, HostId to, uint16_t path) {
+    Packet probe;
+    probe.kind = PacketKind::kControl;
+    probe.bytes = kProbeBytes;
+    probe.src = own_;
+    probe.dst = to;
+    probe.path = path;
+    probe.SetScheme(LuopanHeader{LuopanHeader::kProbe, round_, path, 0});
+    view.SendControl(probe, paths_.UplinkOf(path));
+    ++probes_;
+  }
+
+  static void AddQueue(const SwitchView& view, Packet& probe, PortIndex port) {
+    LuopanHeader header = probe.Scheme<LuopanHeader>();
+    if (header.kind != LuopanHeader::kProbe) return;
+    const int64_t others = (view.Unsent(port) - view.WireBytes(probe)).count;
+    header.queue += static_cast<uint32_t>(std::clamp<int64_t>(others, 0, 1 << 28));
+    probe.SetScheme(header);
+  }
+
+  void OnControl(SwitchView& view, const Packet& packet) {
+    LuopanHeader header = packet.Scheme<LuopanHeader>();
+    if (header.kind == LuopanHeader::kReply) return Learn(leaves_[view.LeafOf(packet.src)], header);
+    header.kind = LuopanHeader::kReply;
+    Packet reply = packet;
+    std::swap(reply.src, reply.dst);
+    reply.path = kNoPath;
+    reply.hops = 0;
+    reply.SetScheme(header);
+    const Candidates candidates = view.CandidatesTo(reply.dst);
+    if (!candidates.ports.empty()) view.SendControl(reply, ByHash(reply, candidates));
+  }
+
+  // The best is that of the replies of a round.
+  void Learn(Leaf& leaf, const LuopanHeader& header) {
+    if (header.round != round_) return;
+    if (leaf.is_heard && header.queue >= leaf.queue) return;
+    leaf.is_heard = true;
+    leaf.best = header.path;
+    leaf.queue = header.queue;
+  }
+
+  const LuopanSettings settings_;
+  const size_t above_;
+  const uint64_t salt_;
+  Rng rng_;
+  bool is_leaf_ = false;
+  LeafPaths paths_;
+  HostId own_ = 0;  // A host of this leaf.
+  std::vector<Leaf> leaves_;
+  AgedFlowTable<Flow> flows_;
+  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
+  std::vector<uint16_t> sampled_;
+  uint8_t round_ = 0;
+  int64_t decisions_ = 0;
+  int64_t reroutes_ = 0;
+  int64_t probes_ = 0;
+};
+
+class LuopanBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Add("samples", settings_.samples, Between<int64_t>(1, 65'535),
+               "Random paths to a leaf that are probed each round, besides the best (d).");
+    fields.Add("cell", settings_.cell, {.at_least = 1_B, .at_most = Bytes{1'000'000'000}},
+               "Bytes of a flow that take one path.");
+    fields.Add("probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 10_s},
+               "Time between two rounds of probes; longer than a round trip.");
+    settings_.flows.Declare(fields);
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
+    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<Luopan>(settings_, above_, EcmpSalt(id, seed),
+                                    Rng::Stream(seed, "luopan", id));
+  }
+
+ private:
+  LuopanSettings settings_;
+  size_t above_ = 1;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<LuopanBalancer>(
+    {"luopan",
+     "A reconstruction of Luopan: flowcells take the path whose queues were shortest of a few that "
+     "leaves probe.",
+     "Wang et al., IEEE TPDS 2019"});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves do under every scheme in which they name whole paths and learn of their delays from
+// packets: those of their hosts get a path and a stamp, those that come from other leaves tell, and
+// switches above follow paths. Which path a packet takes the scheme says.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "lb/follow_path.h"
+#include "lb/leaf_delays.h"
+#include "lb/leaf_paths.h"
+#include "settings/fields.h"
+
+namespace heddle {
+
+enum class DelayMeaning { kQueueing, kWhole };
+
+struct MeasuredLeafSettings {
+  std::optional<Duration> refresh;
+  Duration stale = 1_ms;
+  DelayMeaning meaning = DelayMeaning::kQueueing;
+
+  void Declare(Fields& fields) {
+    fields.AddOr("auto", "refresh", refresh, {.at_least = 1_ns, .at_most = 10_s},
+                 "How often a leaf looks at the delays of the paths to another one. auto: two of "
+                 "the longest idle round trips.");
+    fields.Add("stale", stale, {.at_least = 1_ns, .at_most = 1000_s},
+               "A delay that has not been told of for longer counts as none.");
+    fields.Choice("delay", meaning,
+                  {{"queueing", DelayMeaning::kQueueing}, {"whole", DelayMeaning::kWhole}},
+                  "queueing: what is above the least ever measured on a path, which needs no "
+                  "synchronised clocks; whole: all of it, which shows longer paths too.");
+  }
+};
+
+class MeasuredLeaf : public SwitchPolicy {
+ public:
+  MeasuredLeaf(const MeasuredLeafSettings& settings, size_t above, uint64_t salt)
+      : settings_(settings), above_(above), salt_(salt), delays_(0, 0, false, settings.stale) {}
+
+  uint32_t hooks() const final { return kEveryPacket | kEnqueue; }
+
+  void Attach(SwitchView& view) final {
+    is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
+    if (!is_leaf_) return;
+    paths_.Attach(view, above_);
+    const bool queueing = settings_.meaning == DelayMeaning::kQueueing;
+    delays_ = LeafDelays(view.leaves(), paths_.count(), queueing, settings_.stale);
+    OnAttach(view);
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) final {
+    stamp_ = std::nullopt;
+    if (is_leaf_ && view.IsAttached(packet.dst) && !view.FacesHost(in_port)) {
+      delays_.Arrive(packet.Scheme<LeafDelayHeader>(), view.LeafOf(packet.src), packet.path,
+                     view.now());
+    }
+    if (is_leaf_ && view.IsAttached(packet.src) && !view.IsAttached(packet.dst) &&
+        !paths_.Live(candidates).empty()) {
+      const uint16_t path = PathFor(view, packet, candidates);
+      stamp_ = path;
+      return Decision::Forward(paths_.UplinkOf(path));
+    }
+    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
+    const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
+    return Decision::Forward(candidates.ports[choice]);
+  }
+
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) final {
+    if (!stamp_) return;
+    packet.path = *std::exchange(stamp_, std::nullopt);
+    packet.SetScheme(delays_.Depart(view.LeafOf(packet.dst), view.now()));
+  }
+
+ protected:
+  // At a leaf, before its first packet.
+  virtual void OnAttach(SwitchView& view) = 0;
+
+  // One of paths().Live(candidates), for a packet that begins here and ends elsewhere.
+  virtual uint16_t PathFor(SwitchView& view, const Packet& packet,
+                           const Candidates& candidates) = 0;
+
+  bool is_leaf() const { return is_leaf_; }
+  LeafPaths& paths() { return paths_; }
+  Duration DelayOf(uint16_t leaf, uint16_t path, Time now) const {
+    return delays_.Of(leaf, path, now);
+  }
+  size_t memory_bytes() const { return sizeof(salt_) + delays_.memory_bytes(); }
+
+ private:
+  const MeasuredLeafSettings settings_;
+  const size_t above_;
+  const uint64_t salt_;
+  bool is_leaf_ = false;
+  LeafPaths paths_;
+  LeafDelays delays_;
+  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
+};
+
+}  // namespace heddle

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// REPS, recycled entropy packet spraying (Bonato et al., EuroSys 2026, algorithms 1 and 2). Each
+// packet carries an entropy, which enters the hash of every switch and comes back with its ACK. The
+// sender keeps the last few that came back without a congestion mark and uses each again, so
+// packets go where there was room; without any it draws one. After a timeout that no congestion
+// explains it freezes: it goes over those that it has, again and again, as they are known to work.
+//
+// Without trimming switches a timeout is a failure if round trips had been short. Which ones count
+// the paper's artefact says: all since the connection began; here, since its last timeout, or one
+// queue would hide every failure after it.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/follow_path.h"
+#include "lb/load_balancer.h"
+
+namespace heddle {
+namespace {
+
+struct RepsSettings {
+  int64_t entropies = 65'536;
+  int64_t buffer = 8;
+  int64_t uses = 1;
+  bool freeze = true;
+  Duration freeze_for = 10_ms;
+  double freeze_below = 1.65;
+};
+
+// With what follows from the fabric.
+struct RepsRules : RepsSettings {
+  Duration base_rtt{};
+  Bytes window{};  // Of a link of a host and that round trip.
+};
+
+constexpr size_t kMostKept = 8;
+
+// On ACKs: of the data packet that they answer.
+struct RepsEcho {
+  uint16_t entropy;
+  bool is_set;
+  bool marked;
+};
+
+// What a connection remembers: the circular buffer of the paper. Entries that can be used lie
+// before `head`, the oldest first.
+struct RepsFlow {
+  std::array<uint16_t, kMostKept> kept;
+  int64_t frozen_until_ps;  // 0: it is not frozen.
+  uint32_t longest_rtt_ns;  // Since the last timeout.
+  uint16_t explore;         // Packets that still draw.
+  uint8_t head : 4;         // Where the next one is kept.
+  uint8_t cursor : 4;       // What is used next while frozen.
+  uint8_t usable : 4;       // How many have not been used since they came back.
+  uint8_t filled : 4;       // How many have ever been kept.
+};
+
+class RepsHost final : public HostPolicy {
+ public:
+  RepsHost(const RepsRules& rules, Rng rng)
+      : rules_(rules), size_(static_cast<uint8_t>(rules.buffer)), rng_(rng) {}
+
+  uint32_t hooks() const override { return kFlows | kSend | kSendAck | kAck | kLoss; }
+
+  void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
+    RepsFlow& state = flow.State<RepsFlow>();
+    state = RepsFlow();
+    state.explore = Explorers();
+  }
+
+  void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
+    RepsFlow& state = flow.State<RepsFlow>();
+    packet.entropy = Next(state, view.now());
+    ++decisions_;
+  }
+
+  // The ACK of a packet goes its own way, but not always the same.
+  void OnSendAck(HostView& /*view*/, const Packet& data, Packet& ack) override {
+    ack.entropy = data.entropy;
+    ack.SetScheme(RepsEcho{data.entropy, true, data.Has(Packet::kCe)});
+  }
+
+  void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& /*news*/) override {
+    RepsFlow& state = flow.State<RepsFlow>();
+    const int64_t ns = (view.now() - ack.sent).ps / 1'000;
+    state.longest_rtt_ns =
+        static_cast<uint32_t>(std::clamp<int64_t>(ns, state.longest_rtt_ns, int64_t{0xffff'ffff}));
+    const RepsEcho echo = ack.Scheme<RepsEcho>();
+    if (echo.is_set && !echo.marked) Keep(state, echo.entropy);
+    Thaw(state, view.now());
+  }
+
+  void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {
+    if (sign != LossSign::kTimeout) return;
+    RepsFlow& state = flow.State<RepsFlow>();
+    const double longest = state.longest_rtt_ns * 1e3;
+    const bool was_idle =
+        longest > 0 && longest < rules_.freeze_below * static_cast<double>(rules_.base_rtt.ps);
+    state.longest_rtt_ns = 0;
+    if (!rules_.freeze || !was_idle || state.frozen_until_ps != 0 || state.explore > 0) return;
+    state.frozen_until_ps = (view.now() + rules_.freeze_for).ps;
+    state.cursor = 0;
+    ++freezes_;
+  }
+
+  size_t StateBytes() const override { return sizeof(rng_); }
+  std::vector<Counter> Counters() const override {
+    return {{"decisions", decisions_},
+            {"recycled", recycled_},
+            {"drawn", decisions_ - recycled_},
+            {"freezes", freezes_}};
+  }
+
+ private:
+  // A bandwidth-delay product of packets.
+  uint16_t Explorers() const {
+    constexpr int64_t kMtu = 1'500;
+    return static_cast<uint16_t>(std::clamp<int64_t>(rules_.window.count / kMtu, 1, 0xffff));
+  }
+
+  uint16_t Next(RepsFlow& state, Time now) {
+    Thaw(state, now);
+    if (state.explore > 0) {
+      --state.explore;
+      return Draw();
+    }
+    if (state.frozen_until_ps != 0 && state.filled > 0) {
+      const uint16_t entropy = state.kept[state.cursor % state.filled];
+      state.cursor = static_cast<uint8_t>((state.cursor + 1) % state.filled) & 0xf;
+      ++recycled_;
+      return entropy;
+    }
+    if (state.usable == 0) return Draw();
+    const size_t oldest = (state.head + size_ - state.usable) % size_;
+    state.usable = static_cast<uint8_t>(state.usable - 1) & 0xf;
+    ++recycled_;
+    return state.kept[oldest];
+  }
+
+  void Keep(RepsFlow& state, uint16_t entropy) {
+    for (int64_t use = 0; use < rules_.uses; ++use) {
+      state.kept[state.head] = entropy;
+      state.head = static_cast<uint8_t>((state.head + 1) % size_) & 0xf;
+      state.usable = static_cast<uint8_t>(std::min<int>(state.usable + 1, size_)) & 0xf;
+      state.filled = static_cast<uint8_t>(std::min<int>(state.filled + 1, size_)) & 0xf;
+    }
+  }
+
+  // What it has held on to is old by then: the network is explored anew.
+  void Thaw(RepsFlow& state, Time now) {
+    if (state.frozen_until_ps == 0 || now.ps <= state.frozen_until_ps) return;
+    state.frozen_until_ps = 0;
+    state.head = state.cursor = state.usable = state.filled = 0;
+    state.explore = Explorers();
+  }
+
+  uint16_t Draw() {
+    return static_cast<uint16_t>(rng_.Below(static_cast<uint32_t>(rules_.entropies)));
+  }
+
+  const RepsRules rules_;
+  const uint8_t size_;  // Of the buffer.
+  Rng rng_;
+  int64_t decisions_ = 0;
+  int64_t recycled_ = 0;
+  int64_t freezes_ = 0;
+};
+
+class RepsBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Add("entropies", rules_.entropies, Between<int64_t>(1, 65'536),
+               "How many values of an entropy there are; 256 do, 32 cost a few percent.");
+    fields.Add("buffer", rules_.buffer, Between<int64_t>(1, kMostKept),
+               "Entropies that a connection keeps.");
+    fields.Add("uses", rules_.uses, Between<int64_t>(1, kMostKept),
+               "How often one that came back is used; more than 1 where an ACK answers several "
+               "packets.");
+    fields.Add("freeze", rules_.freeze,
+               "After a timeout that no congestion explains, go over the entropies that are kept.");
+    fields.Add("freeze_for", rules_.freeze_for, {.above = Duration{0}, .at_most = 1000_s},
+               "For so long.");
+    fields.Add("freeze_below", rules_.freeze_below, {.at_least = 1.0, .at_most = 1e6},
+               "A timeout is a failure if no round trip since the last one was longer than this "
+               "many idle ones.");
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
+    rules_.base_rtt = fabric.base_rtt;
+    rules_.window = Bytes{static_cast<int64_t>(static_cast<double>(fabric.host_rate.bps) / 8 *
+                                               Seconds(fabric.base_rtt))};
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Without a path it hashes.
+  }
+  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+    return std::make_unique<RepsHost>(rules_, Rng::Stream(seed, "reps", id));
+  }
+
+ private:
+  RepsRules rules_;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<RepsBalancer>(
+    {"reps", "Hosts spray packets by entropies, and use those again that came back without a mark.",
+     "Bonato et al., EuroSys 2026"});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clove: weights that marks lower, and utilisations that packets bring home.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lb_bench.h"
+#include "tests/support/lb_statistics.h"
+
+namespace heddle {
+namespace {
+
+// As lb/clove.cc writes it.
+struct Header {
+  uint16_t path = kNoPath;
+  uint8_t utilisation = 0;
+};
+
+const std::string kEcn = "{kind: clove_ecn, gap: 50us, recent: 100us}";
+const std::string kInt = "{kind: clove_int, gap: 50us}";
+
+class Sender {
+ public:
+  explicit Sender(const std::string& settings, size_t paths = 4)
+      : table_(PathsOfWeights(std::vector<uint16_t>(paths, 1))), host_(settings, table_) {
+    flow_ = host_.Start(1);
+  }
+
+  void Hear(uint16_t path, uint8_t utilisation = 0) {
+    Packet ack = LbPacket(1);
+    ack.kind = PacketKind::kAck;
+    ack.SetScheme(Header{path, utilisation});
+    host_.At(now, [&](HostView& view, HostPolicy& policy) {
+      policy.OnAck(view, flow_, ack, {1'460, 0, 20_us, false});
+    });
+  }
+
+  // The paths of flowlets of one packet, counted.
+  std::vector<int64_t> Flowlets(int count) {
+    std::vector<int64_t> paths(4);
+    for (int i = 0; i < count; ++i) {
+      now += 51_us;
+      ++paths[host_.Send(flow_, 1'460, now).path];
+    }
+    return paths;
+  }
+  uint16_t Send(Duration later) {
+    now += later;
+    return host_.Send(flow_, 1'460, now).path;
+  }
+
+  Time now = Time{} + 1_ms;
+
+ private:
+  const PathTable table_;
+  LbHost host_;
+  HostFlow flow_;
+};
+
+TEST(CloveTest, FlowletsAreDrawnUniformlyAsLongAsNothingIsMarked) {
+  Sender sender(kEcn);
+  EXPECT_LT(ChiSquare(sender.Flowlets(4'000), {1, 1, 1, 1}), kChiSquare99[3]);
+}
+
+TEST(CloveTest, AFlowletStaysUntilItsGap) {
+  Sender sender(kEcn);
+  const uint16_t path = sender.Send(0_us);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(sender.Send(50_us), path);
+  std::set<uint16_t> used;
+  for (int i = 0; i < 100; ++i) used.insert(sender.Send(50_us + 1_ps));
+  EXPECT_EQ(used.size(), 4u);
+}
+
+// A third of 1/4 goes to the three others: 1/6 and three times 5/18.
+TEST(CloveTest, ANoteTakesAThirdOffAndGivesItToTheOthers) {
+  Sender sender(kEcn);
+  sender.Hear(2);
+  EXPECT_LT(ChiSquare(sender.Flowlets(9'000), {5, 5, 3, 5}), kChiSquare99[3]);
+  sender.now += 1_ms;
+  sender.Hear(2);  // 1/9, and three times 8/27.
+  EXPECT_LT(ChiSquare(sender.Flowlets(9'000), {8, 8, 3, 8}), kChiSquare99[3]);
+}
+
+// Of 1/4 each: 0 loses 1/12 to three; then 1 loses a third of 1/4 + 1/36 = 5/18 to two.
+TEST(CloveTest, PathsThatWereMarkedJustNowGetNothing) {
+  Sender sender(kEcn);
+  sender.Hear(0);
+  sender.now += 10_us;
+  sender.Hear(1);
+  const double moved = 5.0 / 54 / 2;
+  EXPECT_LT(
+      ChiSquare(sender.Flowlets(9'000), {1.0 / 6, 5.0 / 27, 5.0 / 18 + moved, 5.0 / 18 + moved}),
+      kChiSquare99[3]);
+}
+
+TEST(CloveTest, WhenAllPathsAreMarkedWeightsStay) {
+  Sender sender(kEcn);
+  for (int round = 0; round < 50; ++round) {
+    sender.now += 50_us;  // Never so long that a path counts as free again.
+    for (uint16_t path = 0; path < 4; ++path) sender.Hear(path);
+  }
+  // Those marked first lost a third while there were others.
+  const double second = 5.0 / 18 * 2 / 3;
+  const double third = (1.0 / 4 + 1.0 / 36 + 5.0 / 108) * 2 / 3;
+  EXPECT_LT(
+      ChiSquare(sender.Flowlets(6'000), {1.0 / 6, second, third, 1 - 1.0 / 6 - second - third}),
+      kChiSquare99[3]);
+}
+
+TEST(CloveTest, UsesAtMostSoManyPaths) {
+  Sender sender("{kind: clove_ecn, gap: 50us, paths: 2}");
+  EXPECT_EQ(Used(sender.Flowlets(200)), 2);
+}
+
+TEST(CloveTest, WithTelemetryTheLeastUsedPathIsTaken) {
+  Sender sender(kInt);
+  for (const uint16_t path : std::vector<uint16_t>{0, 1, 3}) sender.Hear(path, 10);
+  EXPECT_EQ(sender.Flowlets(100), (std::vector<int64_t>{0, 0, 100, 0}));  // Not heard of: idle.
+  sender.Hear(2, 200);
+  sender.Hear(1, 9);
+  EXPECT_EQ(sender.Flowlets(50), (std::vector<int64_t>{0, 50, 0, 0}));
+  sender.now += 10_ms;  // All that was heard is stale.
+  EXPECT_EQ(Used(sender.Flowlets(200)), 4);
+}
+
+// --- The receiver ---
+
+TEST(CloveTest, TellsOfAPathAtMostOnceARelayInterval) {
+  const PathTable table = PathsOfWeights({1, 1, 1, 1});
+  LbHost host("{kind: clove_ecn, relay_every: 8us}", table);
+  const auto arrive = [&](Time at, uint16_t path, bool marked) {
+    Packet data = LbPacket(1);
+    data.src = 1;
+    data.dst = 0;
+    data.path = path;
+    if (marked) data.Set(Packet::kCe);
+    Packet ack = LbPacket(2);
+    host.At(at, [&](HostView& view, HostPolicy& policy) {
+      policy.OnData(view, data);
+      policy.OnSendAck(view, data, ack);
+    });
+    return ack.Scheme<Header>().path;
+  };
+  EXPECT_EQ(arrive(Time{} + 1_us, 3, false), kNoPath);
+  EXPECT_EQ(arrive(Time{} + 2_us, 3, true), 3);
+  EXPECT_EQ(arrive(Time{} + 3_us, 3, true), kNoPath);  // Too soon again.
+  EXPECT_EQ(arrive(Time{} + 4_us, 1, true), 1);        // Of another path.
+  EXPECT_EQ(arrive(Time{} + 10_us, 2, false), 3);      // It was due.
+  EXPECT_EQ(arrive(Time{} + 30_us, 2, false), kNoPath);
+}
+
+// --- In a network ---
+
+// Shares of the bytes that leaf 0 sends over each of two spines, of which the second has a third of
+// the rate towards leaf 1.
+double ShareOfSlowSpine(const std::string& lb) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8, fabric_link: {rate: "
+      "30Gbps, delay: 1us}, asymmetry: [{links: [leaf1-spine1], rate: 10Gbps}]}\nlb: " +
+      lb +
+      "\nworkload: [{kind: poisson, sizes: websearch, load: 0.25, flows: 300}]\n"
+      "transport: {kind: dctcp}\n"));
+  const CsvTable links(run.files.links);
+  double bytes[2] = {};
+  for (size_t row = 0; row < links.rows.size(); ++row) {
+    if (links.At(row, "node") != "leaf0") continue;
+    if (links.At(row, "peer") == "spine0") bytes[0] += links.Real(row, "payload_bytes");
+    if (links.At(row, "peer") == "spine1") bytes[1] += links.Real(row, "payload_bytes");
+  }
+  return bytes[1] / (bytes[0] + bytes[1]);
+}
+
+TEST(CloveTest, ASlowPathGetsLess) {
+  const double ecmp = ShareOfSlowSpine("ecmp");
+  EXPECT_LT(ShareOfSlowSpine("clove_ecn"), ecmp - 0.05);
+}
+
+}  // namespace
+}  // namespace heddle

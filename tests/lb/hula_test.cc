@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// HULA: what probes tell, whom, and where that leads flowlets.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lab.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+namespace {
+
+// As lb/hula.cc writes it.
+struct Probe {
+  uint16_t leaf;
+  uint8_t utilisation;
+};
+
+const std::string kHula = "{kind: hula, probe_every: 100us, gap: 50us}";
+
+// A probe of leaf 1 that arrives over an uplink.
+void Hear(LbSwitch& leaf, Time at, PortIndex port, uint8_t utilisation) {
+  Packet packet;
+  packet.kind = PacketKind::kControl;
+  packet.bytes = 64;
+  packet.src = packet.dst = 1;
+  packet.SetScheme(Probe{1, utilisation});
+  leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+    const Decision decision = policy.OnPacket(view, packet, port, view.CandidatesTo(1));
+    EXPECT_EQ(decision.kind, Decision::Kind::kConsume);
+  });
+}
+
+PortIndex NewFlow(LbSwitch& leaf, Time at) {
+  static uint32_t tuple = 100;
+  return leaf.PortFor(LbPacket(++tuple), at);
+}
+
+TEST(HulaTest, NewFlowletsTakeTheLeastUtilisedPath) {
+  LbSwitch leaf(kHula);
+  Hear(leaf, Time{} + 1_us, 0, 200);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 2_us), 0);
+  Hear(leaf, Time{} + 3_us, 2, 90);
+  Hear(leaf, Time{} + 4_us, 1, 91);
+  Hear(leaf, Time{} + 5_us, 3, 90);  // No better.
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(NewFlow(leaf, Time{} + 6_us), 2);
+}
+
+TEST(HulaTest, AFlowletStaysUntilItsGap) {
+  LbSwitch leaf(kHula);
+  Hear(leaf, Time{} + 1_us, 0, 200);
+  EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 2_us), 0);
+  Hear(leaf, Time{} + 3_us, 1, 10);
+  EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 52_us), 0);  // Exactly the gap.
+  EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 102_us + 1_ps), 1);
+  EXPECT_EQ(leaf.Count("reroutes"), 1);
+}
+
+// Without it a best path that gets worse would be believed for ever.
+TEST(HulaTest, TheBestPathMayGetWorse) {
+  LbSwitch leaf(kHula);
+  Hear(leaf, Time{} + 1_us, 0, 10);
+  Hear(leaf, Time{} + 2_us, 1, 50);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 3_us), 0);
+  Hear(leaf, Time{} + 101_us, 0, 200);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 102_us), 0);  // Nothing better has been heard of since.
+  Hear(leaf, Time{} + 103_us, 1, 50);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 104_us), 1);
+}
+
+TEST(HulaTest, AfterSilenceAnyProbeIsBelieved) {
+  LbSwitch leaf(kHula);
+  Hear(leaf, Time{} + 1_us, 0, 10);
+  Hear(leaf, Time{} + 301_us, 1, 200);  // Exactly fail_after.
+  EXPECT_EQ(NewFlow(leaf, Time{} + 301_us), 0);
+  Hear(leaf, Time{} + 302_us, 1, 200);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 302_us), 1);
+}
+
+// Of the link in the direction of data: out of the port that the probe came in by.
+TEST(HulaTest, TheUtilisationOfThePortItselfCounts) {
+  LbSwitch leaf(kHula);
+  const Packet packet = LbPacket(7);
+  for (Time at; at < Time{} + 1_ms; at += 244_ns) {  // 1524 bytes at half of 100 Gbps.
+    leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet copy = packet;
+      policy.OnTransmit(view, copy, 0);
+    });
+  }
+  Hear(leaf, Time{} + 1_ms, 0, 0);  // Is 127 or so now.
+  Hear(leaf, Time{} + 1_ms, 1, 131);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 1_ms), 0);
+  Hear(leaf, Time{} + 1_ms, 2, 123);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 1_ms), 2);
+}
+
+TEST(HulaTest, APortThatIsNoNextHopIsNotTaken) {
+  LbSwitch leaf(kHula);
+  Hear(leaf, Time{} + 1_us, 2, 10);
+  const std::vector<PortIndex> live = {0, 1, 3};
+  for (uint32_t tuple = 0; tuple < 20; ++tuple) {
+    EXPECT_NE(leaf.PortFor(LbPacket(tuple), Time{} + 2_us, live), 2);
+  }
+}
+
+// --- In a network ---
+
+int64_t Counted(const FinishedRun& run, const std::string& counter) {
+  for (const auto& [name, value] : run.result.policy_counters) {
+    if (name == counter) return value;
+  }
+  ADD_FAILURE() << counter;
+  return 0;
+}
+
+// Each of 4 leaves sends a probe up each of 3 links, and each of 3 spines passes it down to the 3
+// others: in all 4 x 3 + 3 x 4 x 3 a period, so that a link down carries one for each other leaf.
+TEST(HulaTest, ALinkCarriesOneProbeOfEachLeafAPeriod) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom("topology: {kind: leaf_spine, leaves: 4, spines: 3, hosts_per_leaf: 2}\n"
+                     "lb: {kind: hula, probe_every: 100us}\n"
+                     "workload: [{kind: permutation, size: 2MB, cross_rack: true}]\n"));
+  const double periods = Seconds(run.result.end - Time{}) / 100e-6;
+  EXPECT_NEAR(static_cast<double>(Counted(run, "probes")), 48 * periods, 48);
+}
+
+// In a fat-tree with k = 4, a probe is seen by all switches, and ends.
+TEST(HulaTest, ProbesReachAllOfAFatTreeAndEnd) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom("topology: {kind: fat_tree, k: 4}\nlb: {kind: hula, probe_every: 100us}\n"
+                     "workload: [{kind: permutation, size: 1MB}]\n"));
+  EXPECT_EQ(run.result.unfinished, 0);
+  const double periods = Seconds(run.result.end - Time{}) / 100e-6;
+  // Of a leaf: 2 up, to 1 neighbour and 2 cores from each aggregation, to 3 other pods from each
+  // core, and from there to 2 leaves, at most from both cores of an aggregation.
+  const double most = 8 * (2 + 2 * 3 + 4 * 3 + 12 * 2);
+  EXPECT_LE(static_cast<double>(Counted(run, "probes")), most * (periods + 1));
+  EXPECT_GE(static_cast<double>(Counted(run, "probes")), 8 * (2 + 2 * 3 + 4 * 3) * (periods - 1));
+}
+
+// A quarter of the capacity of one of two spines: long flows leave it.
+TEST(HulaTest, FlowsLeaveAPathThatIsSlowFurtherOn) {
+  const auto end = [](const std::string& lb) {
+    return RunExperiment(
+               ExperimentFrom(
+                   "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8, "
+                   "asymmetry: [{links: [leaf1-spine1], rate: 10Gbps}]}\nlb: " +
+                   lb + "\nworkload: [{kind: poisson, sizes: websearch, load: 0.3, flows: 200}]\n"))
+        .result.end;
+  };
+  EXPECT_LT(end("{kind: hula, gap: 50us}"), end("ecmp"));
+}
+
+}  // namespace
+}  // namespace heddle

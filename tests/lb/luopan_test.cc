@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Luopan: cells, what is probed, and what replies change.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+namespace {
+
+// As lb/luopan.cc writes it.
+struct Header {
+  uint8_t kind;
+  uint8_t round;
+  uint16_t path;
+  uint32_t queue;
+};
+constexpr uint8_t kReply = 1;
+
+const std::string kAll = "{kind: luopan, samples: 4, probe_every: 100us}";
+
+void Hear(LbSwitch& leaf, Time at, uint8_t round, uint16_t path, uint32_t queue) {
+  Packet packet;
+  packet.kind = PacketKind::kControl;
+  packet.bytes = 64;
+  packet.src = 1;
+  packet.dst = 0;
+  packet.SetScheme(Header{kReply, round, path, queue});
+  leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+    const Decision decision = policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
+    EXPECT_EQ(decision.kind, Decision::Kind::kConsume);
+  });
+}
+
+PortIndex NewFlow(LbSwitch& leaf, Time at) {
+  static FlowId flow = 100;
+  Packet packet = LbPacket(++flow);
+  packet.flow = flow;
+  return leaf.PortFor(packet, at);
+}
+
+// The first round begins within 100 us, others 100 us later each.
+TEST(LuopanTest, FlowsTakeTheBestPathOfARound) {
+  LbSwitch leaf(kAll);
+  NewFlow(leaf, Time{});
+  Hear(leaf, Time{} + 101_us, 1, 3, 9'000);
+  EXPECT_EQ(NewFlow(leaf, Time{} + 101_us), 3);
+  Hear(leaf, Time{} + 101_us, 1, 1, 3'000);
+  Hear(leaf, Time{} + 101_us, 1, 0, 6'000);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(NewFlow(leaf, Time{} + 101_us), 1);
+}
+
+TEST(LuopanTest, RepliesOfAnOldRoundAndABestWithoutThemCountNoMore) {
+  LbSwitch leaf(kAll);
+  NewFlow(leaf, Time{});
+  Hear(leaf, Time{} + 101_us, 1, 3, 9'000);
+  NewFlow(leaf, Time{} + 102_us);
+  Hear(leaf, Time{} + 201_us, 1, 1, 0);  // It is the second by now.
+  EXPECT_EQ(NewFlow(leaf, Time{} + 201_us), 3);
+  NewFlow(leaf, Time{} + 205_us);
+  std::set<PortIndex> used;  // No reply in the second round: anything.
+  for (int i = 0; i < 100; ++i) used.insert(NewFlow(leaf, Time{} + 305_us));
+  EXPECT_EQ(used.size(), 4u);
+}
+
+TEST(LuopanTest, ACellStaysTogether) {
+  LbSwitch leaf(kAll);
+  const PortIndex first = leaf.PortFor(LbPacket(7), Time{});
+  const PortIndex other = first == 0 ? 1 : 0;
+  Hear(leaf, Time{} + 101_us, 1, other, 0);
+  for (int i = 1; i < 65'536 / 1'500; ++i) {
+    ASSERT_EQ(leaf.PortFor(LbPacket(7), Time{} + 102_us), first);
+  }
+  EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 102_us), other);
+}
+
+TEST(LuopanTest, ProbesASampleAndTheBestOfLeavesThatItSendsTo) {
+  LbSwitch leaf("{kind: luopan, samples: 2, probe_every: 100us}", {.remote_leaves = 3});
+  leaf.At(Time{} + 500_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf.Count("probes"), 0);
+  NewFlow(leaf, Time{} + 501_us);
+  leaf.At(Time{} + 800_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf.Count("probes"), 2);  // One round, to one of three.
+}
+
+TEST(LuopanTest, APathThatIsGoneIsLeft) {
+  LbSwitch leaf(kAll);
+  const PortIndex first = leaf.PortFor(LbPacket(7), Time{});
+  std::vector<PortIndex> live;
+  for (PortIndex p = 0; p < 4; ++p) {
+    if (p != first) live.push_back(p);
+  }
+  EXPECT_NE(leaf.PortFor(LbPacket(7), Time{} + 1_us, live), first);
+}
+
+// --- In a network ---
+
+TEST(LuopanTest, CellsAvoidAPathThatIsSlowFurtherOn) {
+  const auto end = [](const std::string& lb) {
+    return RunExperiment(
+               ExperimentFrom(
+                   "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 8, "
+                   "asymmetry: [{links: [leaf1-spine1], rate: 2Gbps}]}\nlb: " +
+                   lb + "\nworkload: [{kind: poisson, sizes: websearch, load: 0.2, flows: 200}]\n"))
+        .result.end;
+  };
+  EXPECT_LT(end("{kind: luopan, probe_every: 50us}"), end("ecmp"));
+}
+
+}  // namespace
+}  // namespace heddle

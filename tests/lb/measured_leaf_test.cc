@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves learn of the delays of paths, and what AG and AAC make of it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lb/leaf_delays.h"
+#include "tests/support/experiment_kit.h"
+#include "tests/support/lb_bench.h"
+#include "tests/support/lb_statistics.h"
+
+namespace heddle {
+namespace {
+
+// --- The table ---
+
+TEST(LeafDelaysTest, TellOfEachPathInTurnOnceForWhatHasCome) {
+  LeafDelays delays(2, 4, /*queueing=*/false, 1_ms);
+  EXPECT_EQ(delays.Depart(1, Time{}).path, 0xffff);
+  for (const uint16_t path : std::vector<uint16_t>{3, 1})
+    delays.Arrive({.sent_ns = 1'000}, 1, path, Time{} + 17_us);
+  const LeafDelayHeader first = delays.Depart(1, Time{} + 20_us);
+  EXPECT_EQ(first.path, 1);
+  EXPECT_EQ(first.delay_16ns, 1'000);
+  EXPECT_EQ(first.sent_ns, 20'000u);
+  EXPECT_EQ(delays.Depart(1, Time{} + 20_us).path, 3);
+  EXPECT_EQ(delays.Depart(1, Time{} + 20_us).path, 0xffff);
+  EXPECT_EQ(delays.Depart(0, Time{} + 20_us).path, 0xffff);
+}
+
+TEST(LeafDelaysTest, QueueingIsWhatIsAboveTheLeast) {
+  LeafDelays delays(2, 2, /*queueing=*/true, 1_ms);
+  delays.Arrive({.sent_ns = 0}, 1, 0, Time{} + 16_us);
+  EXPECT_EQ(delays.Depart(1, Time{}).delay_16ns, 0);
+  delays.Arrive({.sent_ns = 0}, 1, 0, Time{} + 48_us);
+  EXPECT_EQ(delays.Depart(1, Time{}).delay_16ns, 2'000);
+}
+
+TEST(LeafDelaysTest, StampsWrapAndOldNewsCountAsNothing) {
+  LeafDelays delays(2, 2, /*queueing=*/false, 1_ms);
+  const Time late = Time{} + 4'294'967'290_ns;  // 6 ns before 2^32.
+  const LeafDelayHeader stamp = delays.Depart(1, late);
+  delays.Arrive(stamp, 1, 0, late + 32_us);
+  const LeafDelayHeader news = delays.Depart(1, late + 32_us);
+  EXPECT_EQ(news.delay_16ns, 2'000);
+  LeafDelays other(2, 2, false, 1_ms);
+  other.Arrive(news, 0, 0xffff, late);
+  EXPECT_EQ(other.Of(0, 0, late + 1_ms), 32_us);
+  EXPECT_EQ(other.Of(0, 0, late + 1_ms + 1_ps), 0_us);
+}
+
+// --- A leaf ---
+
+// Leaf 1 tells that the delay of one of this leaf's paths is so long.
+void Hear(LbSwitch& leaf, Time at, uint16_t path, Duration delay) {
+  Packet packet = LbPacket(9);
+  packet.src = 1;
+  packet.dst = 0;
+  packet.SetScheme(
+      LeafDelayHeader{.path = path, .delay_16ns = static_cast<uint16_t>(delay.ps / 16'000)});
+  leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+    policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
+  });
+}
+
+// How often packets of one flow, 1000 ns apart, change their port.
+int Changes(LbSwitch& leaf, Time from, int packets) {
+  int changes = 0;
+  PortIndex before = leaf.PortFor(LbPacket(7), from);
+  for (int i = 1; i < packets; ++i) {
+    const PortIndex port = leaf.PortFor(LbPacket(7), from + 1_us * i);
+    changes += port != before ? 1 : 0;
+    before = port;
+  }
+  return changes;
+}
+
+TEST(AgTest, OnAnIdleFabricPacketsAreSprayed) {
+  LbSwitch leaf("ag");
+  EXPECT_NEAR(Changes(leaf, Time{}, 4'000), 3'000, 100);  // All but a quarter.
+}
+
+// 120 us at 10 Gbps are 102 packets of 1460 bytes, and one.
+TEST(AgTest, GranularityIsWhatAFastPathSendsInTheDifference) {
+  LbSwitch leaf("{kind: ag, most: 1000, stale: 1s}");
+  Hear(leaf, Time{} + 1_us, 2, 120_us);
+  Changes(leaf, Time{} + 2_us, 103 * 40);
+  EXPECT_EQ(leaf.Count("decisions"), 40);
+  LbSwitch clamped("{kind: ag, stale: 1s}");
+  Hear(clamped, Time{} + 1_us, 2, 120_us);
+  Changes(clamped, Time{} + 2_us, 45 * 40);
+  EXPECT_EQ(clamped.Count("decisions"), 40);
+}
+
+TEST(AgTest, AFlowLeavesAPathThatIsGone) {
+  LbSwitch leaf("{kind: ag, stale: 1s}");
+  Hear(leaf, Time{} + 1_us, 2, 1_ms);
+  const PortIndex port = leaf.PortFor(LbPacket(7), Time{} + 2_us);
+  std::vector<PortIndex> live;
+  for (PortIndex p = 0; p < 4; ++p) {
+    if (p != port) live.push_back(p);
+  }
+  const PortIndex other = leaf.PortFor(LbPacket(7), Time{} + 3_us, live);
+  EXPECT_NE(other, port);
+  EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 4_us), other);
+}
+
+TEST(AgTest, MayTakeThePathOfTheLeastDelay) {
+  LbSwitch leaf("{kind: ag, pick: least_delay, stale: 1s}");
+  for (const uint16_t path : std::vector<uint16_t>{0, 1, 3}) Hear(leaf, Time{} + 1_us, path, 10_us);
+  for (FlowId flow = 0; flow < 50; ++flow) {
+    Packet packet = LbPacket(flow);
+    packet.flow = flow;
+    EXPECT_EQ(leaf.PortFor(packet, Time{} + 2_us), 2);
+  }
+}
+
+std::vector<int64_t> Spread(LbSwitch& leaf, Time from, int packets) {
+  std::vector<int64_t> counts(4);
+  for (int i = 0; i < packets; ++i) ++counts[leaf.PortFor(LbPacket(7), from + 100_ns * i)];
+  return counts;
+}
+
+TEST(AacTest, OnAnIdleFabricItIsRandomSpraying) {
+  LbSwitch leaf("aac");
+  EXPECT_LT(ChiSquare(Spread(leaf, Time{}, 8'000), {1, 1, 1, 1}), kChiSquare99[3]);
+  EXPECT_EQ(leaf.Count("probes"), 0);
+}
+
+// In 800 us there are 25 periods of 32 us.
+TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
+  LbSwitch leaf("{kind: aac, stale: 1s}");
+  Hear(leaf, Time{} + 1_us, 2, 200_us);
+  const std::vector<int64_t> counts = Spread(leaf, Time{} + 2_us, 8'000);
+  EXPECT_EQ(counts[2], leaf.Count("probes"));
+  EXPECT_NEAR(static_cast<double>(counts[2]), 25, 1);
+  EXPECT_LT(ChiSquare({counts[0], counts[1], counts[3]}, {1, 1, 1}), kChiSquare99[2]);
+}
+
+TEST(AacTest, PathsComeAndGoWithHysteresis) {
+  LbSwitch leaf("{kind: aac, spread: 10us, refresh: 1us, stale: 1s}");
+  const auto uses_2 = [&](Time at) {
+    const int64_t probes = leaf.Count("probes");
+    const int64_t count = Spread(leaf, at, 200)[2];
+    return count > leaf.Count("probes") - probes;
+  };
+  Hear(leaf, Time{} + 1_us, 2, 10'800_ns);
+  EXPECT_TRUE(uses_2(Time{} + 10_us));
+  Hear(leaf, Time{} + 100_us, 2, 11'200_ns);
+  EXPECT_FALSE(uses_2(Time{} + 110_us));
+  Hear(leaf, Time{} + 200_us, 2, 9'200_ns);
+  EXPECT_FALSE(uses_2(Time{} + 210_us));
+  Hear(leaf, Time{} + 300_us, 2, 8'800_ns);
+  EXPECT_TRUE(uses_2(Time{} + 310_us));
+}
+
+TEST(AacTest, APathThatIsGoneLeavesAtOnce) {
+  LbSwitch leaf("aac");
+  leaf.PortFor(LbPacket(7), Time{});
+  const std::vector<PortIndex> live = {0, 3};
+  std::set<PortIndex> used;
+  for (int i = 0; i < 100; ++i) used.insert(leaf.PortFor(LbPacket(7), Time{} + 1_ns, live));
+  EXPECT_EQ(used, (std::set<PortIndex>{0, 3}));
+}
+
+// --- In a network: a spine whose links to leaf 1 are slow builds a queue there ---
+
+int64_t Reordered(const std::string& lb) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4, fabric_link: {rate: "
+      "10Gbps, delay: 1us}, asymmetry: [{links: [leaf1-spine3], rate: 2Gbps}]}\nlb: " +
+      lb + "\nworkload: [{kind: poisson, sizes: websearch, load: 0.2, flows: 100}]\n"));
+  const CsvTable flows(run.files.flows);
+  int64_t packets = 0;
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    packets += flows.Integer(row, "reordered_net");
+  }
+  return packets;
+}
+
+TEST(MeasuredLeafTest, UnequalPathsReorderLessThanUnderSpraying) {
+  const int64_t rps = Reordered("rps");
+  EXPECT_LT(Reordered("ag"), rps);
+  EXPECT_LT(Reordered("aac"), rps);
+}
+
+}  // namespace
+}  // namespace heddle

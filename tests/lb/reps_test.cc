@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// REPS: which entropies are used again. On its own a host believes in 10 Gbps and an idle round
+// trip of 16 us: 13 packets explore.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/lab.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+namespace {
+
+// As lb/reps.cc writes it.
+struct Echo {
+  uint16_t entropy;
+  bool is_set;
+  bool marked;
+};
+constexpr int kExplorers = 13;
+
+class Sender {
+ public:
+  explicit Sender(const std::string& settings = "reps")
+      : table_(PathsOfWeights({1, 1})), host_(settings, table_) {
+    flow_ = host_.Start(1, 0, now);
+  }
+
+  uint16_t Send() { return host_.Send(flow_, 1'460, now).entropy; }
+  void Explore() {
+    for (int i = 0; i < kExplorers; ++i) Send();
+  }
+  void Hear(uint16_t entropy, bool marked = false, Duration rtt = 16_us) {
+    Packet ack = LbPacket(1);
+    ack.kind = PacketKind::kAck;
+    ack.sent = now - rtt;
+    ack.SetScheme(Echo{entropy, true, marked});
+    host_.At(now, [&](HostView& view, HostPolicy& policy) {
+      policy.OnAck(view, flow_, ack, {1'460, 0, rtt, marked});
+    });
+  }
+  void TimeOut() {
+    host_.At(now, [&](HostView& view, HostPolicy& policy) {
+      policy.OnLoss(view, flow_, LossSign::kTimeout);
+    });
+  }
+  int64_t Count(std::string_view counter) const { return host_.Count(counter); }
+
+  Time now = Time{} + 1_ms;
+
+ private:
+  const PathTable table_;
+  LbHost host_;
+  HostFlow flow_;
+};
+
+TEST(RepsTest, ExploresForABandwidthDelayProductThenRecyclesInOrder) {
+  Sender sender;
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) sender.Hear(entropy);
+  sender.Explore();
+  EXPECT_EQ(sender.Count("drawn"), kExplorers);
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13})
+    EXPECT_EQ(sender.Send(), entropy);
+  EXPECT_EQ(sender.Count("recycled"), 3);
+  sender.Send();  // None is left.
+  EXPECT_EQ(sender.Count("drawn"), kExplorers + 1);
+}
+
+TEST(RepsTest, AnAckForEachPacketLeavesNothingToDraw) {
+  Sender sender;
+  std::vector<uint16_t> in_flight;
+  for (int i = 0; i < kExplorers; ++i) in_flight.push_back(sender.Send());
+  for (int i = 0; i < 500; ++i) {
+    sender.Hear(in_flight[static_cast<size_t>(i)]);
+    in_flight.push_back(sender.Send());
+  }
+  EXPECT_EQ(sender.Count("drawn"), kExplorers);
+}
+
+TEST(RepsTest, MarkedOnesAreNotKept) {
+  Sender sender;
+  sender.Explore();
+  sender.Hear(11, true);
+  sender.Hear(12, false);
+  sender.Hear(13, true);
+  EXPECT_EQ(sender.Send(), 12);
+  sender.Send();
+  EXPECT_EQ(sender.Count("recycled"), 1);
+}
+
+TEST(RepsTest, KeepsTheLastEight) {
+  Sender sender;
+  sender.Explore();
+  for (uint16_t entropy = 1; entropy <= 11; ++entropy) sender.Hear(entropy);
+  for (uint16_t entropy = 4; entropy <= 11; ++entropy) EXPECT_EQ(sender.Send(), entropy);
+  sender.Send();
+  EXPECT_EQ(sender.Count("recycled"), 8);
+}
+
+TEST(RepsTest, AfterATimeoutWithoutCongestionItGoesOverWhatItHas) {
+  Sender sender;
+  sender.Explore();
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) sender.Hear(entropy);
+  sender.Send();
+  sender.TimeOut();
+  EXPECT_EQ(sender.Count("freezes"), 1);
+  std::vector<uint16_t> sent;
+  for (int i = 0; i < 6; ++i) sent.push_back(sender.Send());
+  EXPECT_EQ(sent, (std::vector<uint16_t>{11, 12, 13, 11, 12, 13}));
+  sender.now += 10_ms + 1_ps;
+  const int64_t drawn = sender.Count("drawn");
+  for (int i = 0; i < kExplorers; ++i) sender.Send();  // What it has is forgotten.
+  EXPECT_EQ(sender.Count("drawn"), drawn + kExplorers);
+}
+
+TEST(RepsTest, AfterATimeoutWithCongestionItDoesNot) {
+  Sender sender;
+  sender.Explore();
+  sender.Hear(11, false, 16_us * 165 / 100 + 1_ns);
+  sender.TimeOut();
+  EXPECT_EQ(sender.Count("freezes"), 0);
+  sender.Hear(12, false, 20_us);  // Since that timeout round trips are short.
+  sender.TimeOut();
+  EXPECT_EQ(sender.Count("freezes"), 1);
+  Sender off("{kind: reps, freeze: false}");
+  off.Explore();
+  off.Hear(11);
+  off.TimeOut();
+  EXPECT_EQ(off.Count("freezes"), 0);
+}
+
+TEST(RepsTest, AnEntropyMayBeUsedSeveralTimes) {
+  Sender sender("{kind: reps, uses: 2}");
+  sender.Explore();
+  sender.Hear(11);
+  EXPECT_EQ(sender.Send(), 11);
+  EXPECT_EQ(sender.Send(), 11);
+  sender.Send();
+  EXPECT_EQ(sender.Count("recycled"), 2);
+}
+
+TEST(RepsTest, DrawsAreFromAsManyAsThereAre) {
+  Sender sender("{kind: reps, entropies: 4}");
+  std::set<uint16_t> drawn;
+  for (int i = 0; i < 200; ++i) drawn.insert(sender.Send());
+  EXPECT_EQ(drawn, (std::set<uint16_t>{0, 1, 2, 3}));
+}
+
+// --- In a network: one of four uplinks of leaf 0 has half of the rate ---
+
+TEST(RepsTest, ASlowUplinkGetsLess) {
+  const auto share = [](const std::string& balancer) {
+    Graph graph = LeafSpineFrom(
+        "{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: 25Gbps, delay: 1us}, "
+        "fabric_link: {rate: 25Gbps, delay: 1us}, asymmetry: [{spines: [3], rate: 12500Mbps}]}");
+    Lab lab({.graph = graph,
+             .transport = "{kind: dctcp, dupthresh: 1000, delack_count: 1}",
+             .balancer = balancer,
+             .port = "{buffer: 1MB, ecn_above: 60KB}"});
+    for (HostId h = 0; h < 4; ++h) lab.AddFlow(h, static_cast<HostId>(4 + h), 10'000'000);
+    lab.Run();
+    double most = 0;
+    for (const FlowRecord& record : lab.records()) most = std::max(most, Seconds(FctRx(record)));
+    return most;
+  };
+  EXPECT_LT(share("reps"), 0.9 * share("rps"));
+}
+
+}  // namespace
+}  // namespace heddle
