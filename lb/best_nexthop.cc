@@ -86,6 +86,7 @@ class BestNexthop final : public SwitchPolicy {
     }
     keys_ = settings_.key == Key::kHost ? view.hosts() : view.leaves();
     known_.resize(keys_ * view.ports());
+    heard_.assign(keys_, Time{-kNever.ps});
     best_.assign(keys_, kNoPort);
     if (!settings_.probes || view.tier() > 0 || view.Uplinks().empty()) return;
     CollectSources(view);
@@ -139,7 +140,8 @@ class BestNexthop final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flows_.memory_bytes() + known_.size() * sizeof(Known) + ports_.size() * sizeof(Port);
+    return flows_.memory_bytes() + known_.size() * sizeof(Known) + ports_.size() * sizeof(Port) +
+           keys_ * (sizeof(Time) + sizeof(PortIndex));
   }
   std::vector<Counter> Counters() const override {
     return {{"decisions", decisions_},
@@ -165,7 +167,7 @@ class BestNexthop final : public SwitchPolicy {
   };
   // Of the way to a host, or leaf, through a port.
   struct Known {
-    IntFields fields;
+    double congestion = 0;
     Time at{-kNever.ps};
   };
 
@@ -206,7 +208,11 @@ class BestNexthop final : public SwitchPolicy {
     if (settings_.direction == Direction::kTowardSource) {
       fields = IntFields::Merge(fields, LocalOf(view, in_port));
     }
-    if (fields.is_set()) KnownOf(KeyOf(view, packet.src), in_port) = {fields, view.now()};
+    if (fields.is_set()) {
+      const size_t key = KeyOf(view, packet.src);
+      KnownOf(key, in_port) = {CongestionOf(fields, ports_[in_port]->range), view.now()};
+      heard_[key] = view.now();
+    }
     return fields;
   }
 
@@ -228,16 +234,16 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Best(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const size_t key = KeyOf(view, packet.dst);
     const Time now = view.now();
-    const auto is_known = [&](PortIndex port) { return IsFresh(KnownOf(key, port), now); };
-    if (std::ranges::none_of(candidates.ports, is_known)) return ByHash(packet, candidates);
-    best_[key] = LeastOf(candidates.ports, best_[key], rng_, [&](PortIndex port) {
+    if (now - heard_[key] > times_.stale) return ByHash(packet, candidates);
+    bool any_is_fresh = false;
+    const PortIndex best = LeastOf(candidates.ports, best_[key], rng_, [&](PortIndex port) {
       const Known& known = KnownOf(key, port);
-      return IsFresh(known, now) ? CongestionOf(known.fields, ports_[port]->range) : 0.0;
+      const bool is_fresh = now - known.at <= times_.stale;
+      any_is_fresh |= is_fresh;
+      return is_fresh ? known.congestion : 0.0;
     });
-    return best_[key];
+    return any_is_fresh ? best_[key] = best : ByHash(packet, candidates);
   }
-
-  bool IsFresh(const Known& known, Time now) const { return now - known.at <= times_.stale; }
 
   // --- Probes: packets from a host of this leaf that go everywhere ---
 
@@ -294,6 +300,7 @@ class BestNexthop final : public SwitchPolicy {
   std::vector<std::unique_ptr<Port>> ports_;
   size_t keys_ = 0;
   std::vector<Known> known_;     // By key, then port.
+  std::vector<Time> heard_;      // By key: when anything was collected last.
   std::vector<PortIndex> best_;  // By key: chosen last.
   std::vector<HostId> sources_;  // Of probes.
   HostId back_to_ = 0;           // One of this leaf.

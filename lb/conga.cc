@@ -48,7 +48,7 @@ class Conga final : public SwitchPolicy {
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
 
   void Attach(SwitchView& view) override {
-    estimators_.assign(view.ports(), Dre(settings_.dre));
+    links_.assign(view.ports(), Link{Dre(settings_.dre)});
     is_leaf_ = view.tier() == 0;
     if (!is_leaf_) return;
     flowlets_ = Flowlets(settings_.flowlets);
@@ -82,8 +82,7 @@ class Conga final : public SwitchPolicy {
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (view.FacesHost(port)) return;
-    Dre& estimator = estimators_[port];
-    estimator.Add(static_cast<double>(view.WireBytes(packet).count), view.now());
+    links_[port].estimator.Add(static_cast<double>(view.WireBytes(packet).count), view.now());
     CongaHeader header = packet.Scheme<CongaHeader>();
     header.congestion = std::max(header.congestion, static_cast<uint8_t>(Reading(view, port)));
     packet.SetScheme(header);
@@ -91,7 +90,7 @@ class Conga final : public SwitchPolicy {
 
   // As in the ASIC: a reading is a byte, with the time of its last update four more.
   size_t StateBytes() const override {
-    size_t bytes = estimators_.size() * sizeof(Dre) + flowlets_.memory_bytes();
+    size_t bytes = links_.size() * sizeof(Link) + flowlets_.memory_bytes();
     for (const auto& uplinks : to_leaf_) bytes += uplinks.size() * 5;
     return bytes + from_leaf_.size() * FromLeaf::kTags * 2;
   }
@@ -100,6 +99,12 @@ class Conga final : public SwitchPolicy {
   }
 
  private:
+  struct Link {
+    Dre estimator;
+    BitRate rate{0};
+    double full = 0;  // What the estimator tends to at that rate, which changes on schedule only.
+  };
+
   // Congestion-To-Leaf: of one uplink, towards one leaf.
   struct ToLeaf {
     uint8_t metric = 0;
@@ -151,9 +156,14 @@ class Conga final : public SwitchPolicy {
   }
 
   uint32_t Reading(const SwitchView& view, PortIndex port) {
-    const double full = Dre::FullBytes(view.Rate(port), settings_.dre);
-    return Dre::Quantise(estimators_[port].Read(view.now()), full,
-                         static_cast<int>(settings_.bits));
+    Link& link = links_[port];
+    const double sent = link.estimator.Read(view.now());
+    if (sent == 0) return 0;
+    if (link.rate != view.Rate(port)) {
+      link.rate = view.Rate(port);
+      link.full = Dre::FullBytes(link.rate, settings_.dre);
+    }
+    return Dre::Quantise(sent, link.full, static_cast<int>(settings_.bits));
   }
 
   // At the destination leaf.
@@ -169,6 +179,7 @@ class Conga final : public SwitchPolicy {
   // What has not been heard of for the age decays to 0 within another one, so that an unused path
   // is tried again.
   uint32_t Aged(const ToLeaf& entry, Time now) const {
+    if (entry.metric == 0) return 0;
     const Duration silence = now - entry.updated;
     if (silence <= settings_.age) return entry.metric;
     const int64_t steps =
@@ -196,7 +207,7 @@ class Conga final : public SwitchPolicy {
   const uint64_t salt_;
   Rng rng_;
   bool is_leaf_ = false;
-  std::vector<Dre> estimators_;               // By port.
+  std::vector<Link> links_;                   // By port.
   std::vector<uint8_t> tag_of_port_;          // kNoTag: no uplink.
   std::vector<std::vector<ToLeaf>> to_leaf_;  // By leaf, then uplink.
   std::vector<FromLeaf> from_leaf_;           // By leaf.
