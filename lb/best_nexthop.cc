@@ -86,6 +86,8 @@ class BestNexthop final : public SwitchPolicy {
     }
     keys_ = settings_.key == Key::kHost ? view.hosts() : view.leaves();
     known_.resize(keys_ * view.ports());
+    versions_.assign(keys_, 0);
+    chooses_ = view.tier() == 0 || settings_.apply_at == ApplyAt::kAll;
     best_.assign(keys_, kNoPort);
     if (!settings_.probes || view.tier() > 0 || view.Uplinks().empty()) return;
     CollectSources(view);
@@ -105,9 +107,7 @@ class BestNexthop final : public SwitchPolicy {
     }
     carried_ = fields;
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (settings_.apply_at == ApplyAt::kEdge && view.tier() > 0) {
-      return Decision::Forward(ByHash(packet, candidates));
-    }
+    if (!chooses_) return Decision::Forward(ByHash(packet, candidates));
     return Decision::Forward(Choose(view, packet, candidates));
   }
 
@@ -139,7 +139,9 @@ class BestNexthop final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flows_.memory_bytes() + known_.size() * sizeof(Known) + ports_.size() * sizeof(Port);
+    const size_t learnt = known_.size() * sizeof(Known) + ports_.size() * sizeof(Port) +
+                          keys_ * (sizeof(uint32_t) + sizeof(PortIndex));
+    return chooses_ ? flows_.memory_bytes() + learnt : learnt;
   }
   std::vector<Counter> Counters() const override {
     return {{"decisions", decisions_},
@@ -228,6 +230,7 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Best(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const size_t key = KeyOf(view, packet.dst);
     const Time now = view.now();
+    NoteVersion(view, key, candidates);
     const auto is_known = [&](PortIndex port) { return IsFresh(KnownOf(key, port), now); };
     if (std::ranges::none_of(candidates.ports, is_known)) return ByHash(packet, candidates);
     best_[key] = LeastOf(candidates.ports, best_[key], rng_, [&](PortIndex port) {
@@ -235,6 +238,15 @@ class BestNexthop final : public SwitchPolicy {
       return IsFresh(known, now) ? CongestionOf(known.fields, ports_[port]->range) : 0.0;
     });
     return best_[key];
+  }
+
+  // What was known of an uplink that had failed means nothing when it is back.
+  void NoteVersion(const SwitchView& view, size_t key, const Candidates& candidates) {
+    if (versions_[key] == candidates.version) return;
+    versions_[key] = candidates.version;
+    for (const PortIndex port : view.Uplinks()) {
+      if (!std::ranges::binary_search(candidates.ports, port)) KnownOf(key, port) = Known{};
+    }
   }
 
   bool IsFresh(const Known& known, Time now) const { return now - known.at <= times_.stale; }
@@ -248,6 +260,7 @@ class BestNexthop final : public SwitchPolicy {
         sources_.push_back(static_cast<HostId>(host));
       }
     }
+    if (sources_.empty()) return;
     back_to_ = sources_.back();
     if (settings_.key == Key::kLeaf) sources_.resize(1);
   }
@@ -292,12 +305,14 @@ class BestNexthop final : public SwitchPolicy {
   Rng rng_;
   AgedFlowTable<Flow> flows_;
   std::vector<std::unique_ptr<Port>> ports_;
+  bool chooses_ = false;  // Here, or it hashes.
   size_t keys_ = 0;
-  std::vector<Known> known_;     // By key, then port.
-  std::vector<PortIndex> best_;  // By key: chosen last.
-  std::vector<HostId> sources_;  // Of probes.
-  HostId back_to_ = 0;           // One of this leaf.
-  IntFields carried_;            // By the packet that is being forwarded.
+  std::vector<Known> known_;        // By key, then port.
+  std::vector<uint32_t> versions_;  // Of the candidates, by key.
+  std::vector<PortIndex> best_;     // By key: chosen last.
+  std::vector<HostId> sources_;     // Of probes.
+  HostId back_to_ = 0;              // One of this leaf.
+  IntFields carried_;               // By the packet that is being forwarded.
   int64_t decisions_ = 0;
   int64_t flowlets_ = 0;
   int64_t reroutes_ = 0;
