@@ -71,11 +71,13 @@ class Tdlb final : public SwitchPolicy {
 
   void Attach(SwitchView& view) override {
     leaves_ = view.leaves();
-    is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
-    if (!is_leaf_) return;
+    if (view.tier() > 0 || view.Uplinks().empty()) return;
     for (size_t host = view.hosts(); host-- > 0;) {
-      if (view.IsAttached(static_cast<HostId>(host))) own_host_ = static_cast<HostId>(host);
+      if (!view.IsAttached(static_cast<HostId>(host))) continue;
+      own_host_ = static_cast<HostId>(host);
+      is_leaf_ = true;
     }
+    if (!is_leaf_) return;
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(std::make_unique<Monitor>(static_cast<size_t>(settings_.queue_flows)));
       SetThresholds(view, static_cast<PortIndex>(port));
