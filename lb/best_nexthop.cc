@@ -86,8 +86,8 @@ class BestNexthop final : public SwitchPolicy {
     }
     keys_ = settings_.key == Key::kHost ? view.hosts() : view.leaves();
     known_.resize(keys_ * view.ports());
-    heard_.assign(keys_, Time{-kNever.ps});
-    best_.assign(keys_, kNoPort);
+    towards_.resize(keys_);
+    chooses_ = view.tier() == 0 || settings_.apply_at == ApplyAt::kAll;
     if (!settings_.probes || view.tier() > 0 || view.Uplinks().empty()) return;
     CollectSources(view);
     const double share = rng_.Uniform();  // Not all leaves at once.
@@ -106,9 +106,7 @@ class BestNexthop final : public SwitchPolicy {
     }
     carried_ = fields;
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (settings_.apply_at == ApplyAt::kEdge && view.tier() > 0) {
-      return Decision::Forward(ByHash(packet, candidates));
-    }
+    if (!chooses_) return Decision::Forward(ByHash(packet, candidates));
     return Decision::Forward(Choose(view, packet, candidates));
   }
 
@@ -140,8 +138,9 @@ class BestNexthop final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flows_.memory_bytes() + known_.size() * sizeof(Known) + ports_.size() * sizeof(Port) +
-           keys_ * (sizeof(Time) + sizeof(PortIndex));
+    const size_t learnt = known_.size() * sizeof(Known) + ports_.size() * sizeof(Port) +
+                          towards_.size() * sizeof(Towards);
+    return chooses_ ? flows_.memory_bytes() + learnt : learnt;
   }
   std::vector<Counter> Counters() const override {
     return {{"decisions", decisions_},
@@ -169,6 +168,13 @@ class BestNexthop final : public SwitchPolicy {
   struct Known {
     double congestion = 0;
     Time at{-kNever.ps};
+  };
+
+  // A host, or leaf, that packets go to.
+  struct Towards {
+    Time heard{-kNever.ps};    // When anything was collected, through any port.
+    uint32_t version = 0;      // Of the candidates.
+    PortIndex best = kNoPort;  // Chosen last.
   };
 
   size_t KeyOf(const SwitchView& view, HostId host) const {
@@ -211,7 +217,7 @@ class BestNexthop final : public SwitchPolicy {
     if (fields.is_set()) {
       const size_t key = KeyOf(view, packet.src);
       KnownOf(key, in_port) = {CongestionOf(fields, ports_[in_port]->range), view.now()};
-      heard_[key] = view.now();
+      towards_[key].heard = view.now();
     }
     return fields;
   }
@@ -234,15 +240,26 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Best(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const size_t key = KeyOf(view, packet.dst);
     const Time now = view.now();
-    if (now - heard_[key] > times_.stale) return ByHash(packet, candidates);
+    NoteVersion(view, key, candidates);
+    Towards& towards = towards_[key];
+    if (now - towards.heard > times_.stale) return ByHash(packet, candidates);
     bool any_is_fresh = false;
-    const PortIndex best = LeastOf(candidates.ports, best_[key], rng_, [&](PortIndex port) {
+    const PortIndex best = LeastOf(candidates.ports, towards.best, rng_, [&](PortIndex port) {
       const Known& known = KnownOf(key, port);
       const bool is_fresh = now - known.at <= times_.stale;
       any_is_fresh |= is_fresh;
       return is_fresh ? known.congestion : 0.0;
     });
-    return any_is_fresh ? best_[key] = best : ByHash(packet, candidates);
+    return any_is_fresh ? towards.best = best : ByHash(packet, candidates);
+  }
+
+  // What was known of an uplink that had failed means nothing when it is back.
+  void NoteVersion(const SwitchView& view, size_t key, const Candidates& candidates) {
+    if (towards_[key].version == candidates.version) return;
+    towards_[key].version = candidates.version;
+    for (const PortIndex port : view.Uplinks()) {
+      if (!std::ranges::binary_search(candidates.ports, port)) KnownOf(key, port) = Known{};
+    }
   }
 
   // --- Probes: packets from a host of this leaf that go everywhere ---
@@ -254,6 +271,7 @@ class BestNexthop final : public SwitchPolicy {
         sources_.push_back(static_cast<HostId>(host));
       }
     }
+    if (sources_.empty()) return;
     back_to_ = sources_.back();
     if (settings_.key == Key::kLeaf) sources_.resize(1);
   }
@@ -298,13 +316,13 @@ class BestNexthop final : public SwitchPolicy {
   Rng rng_;
   AgedFlowTable<Flow> flows_;
   std::vector<std::unique_ptr<Port>> ports_;
+  bool chooses_ = false;  // Here, or it hashes.
   size_t keys_ = 0;
-  std::vector<Known> known_;     // By key, then port.
-  std::vector<Time> heard_;      // By key: when anything was collected last.
-  std::vector<PortIndex> best_;  // By key: chosen last.
-  std::vector<HostId> sources_;  // Of probes.
-  HostId back_to_ = 0;           // One of this leaf.
-  IntFields carried_;            // By the packet that is being forwarded.
+  std::vector<Known> known_;      // By key, then port.
+  std::vector<Towards> towards_;  // By key.
+  std::vector<HostId> sources_;   // Of probes.
+  HostId back_to_ = 0;            // One of this leaf.
+  IntFields carried_;             // By the packet that is being forwarded.
   int64_t decisions_ = 0;
   int64_t flowlets_ = 0;
   int64_t reroutes_ = 0;

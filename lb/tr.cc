@@ -55,6 +55,8 @@ class Tr final : public SwitchPolicy {
   void Attach(SwitchView& view) override {
     ports_ = view.ports();
     leaves_ = view.leaves();
+    is_leaf_ = view.tier() == 0;
+    versions_.assign(leaves_, 0);
     onward_.resize(ports_ * leaves_);
     short_flows_.assign(view.ports(), 0);
     costs_.resize(view.ports());
@@ -87,8 +89,10 @@ class Tr final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flows_.memory_bytes() + present_.memory_bytes() + onward_.size() * sizeof(Onward) +
-           short_flows_.size() * sizeof(int32_t);
+    const size_t onward = onward_.size() * sizeof(Onward);
+    if (!is_leaf_) return onward;
+    return flows_.memory_bytes() + present_.memory_bytes() + onward +
+           short_flows_.size() * sizeof(int32_t) + versions_.size() * sizeof(uint32_t);
   }
   std::vector<Counter> Counters() const override {
     return {{"decisions", decisions_},
@@ -132,13 +136,14 @@ class Tr final : public SwitchPolicy {
     return candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
   }
 
-  // A spine notes its queue in the opposite direction. A leaf reads what the spine has noted.
+  // A spine notes its queue in the opposite direction. A leaf reads what the spine has noted. Where
+  // a link has just failed an ACK may come by a detour, which tells of no path that data takes.
   void LookAtAck(SwitchView& view, const Packet& ack, PortIndex in_port) {
+    if (ack.hops != (is_leaf_ ? 2 : 1)) return;
     const uint16_t from = view.LeafOf(ack.src);
-    if (view.FacesHost(in_port)) return;
     Onward& onward = Beyond(in_port, from);
     const int bits = static_cast<int>(settings_.bits);
-    if (view.tier() > 0) {
+    if (!is_leaf_) {
       code_ = {EncodeQueue(view.Unsent(in_port), onward.buffer, bits), true};
       return;
     }
@@ -153,6 +158,7 @@ class Tr final : public SwitchPolicy {
   PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const Time now = view.now();
     const uint16_t leaf = view.LeafOf(packet.dst);
+    NoteVersion(leaf, candidates);
     present_.ExpireBefore(now - idle_, [this](uint64_t key, Present) { Leave(key); });
     Flow& flow = flows_.Touch(packet, now).state;
     CountBytes(flow, packet);
@@ -166,6 +172,19 @@ class Tr final : public SwitchPolicy {
     if (!flow.is_long) BePresent(packet, port, now);
     if (settings_.telemetry == Source::kOwnClock) Occupy(view, packet, port, leaf);
     return port;
+  }
+
+  // What was known of an uplink that had failed means nothing when it is back.
+  void NoteVersion(uint16_t leaf, const Candidates& candidates) {
+    if (versions_[leaf] == candidates.version) return;
+    versions_[leaf] = candidates.version;
+    for (size_t port = 0; port < short_flows_.size(); ++port) {
+      if (std::ranges::binary_search(candidates.ports, port)) continue;
+      Onward& onward = Beyond(static_cast<PortIndex>(port), leaf);
+      onward.queue = 0;
+      onward.wait = 0_ps;
+      onward.free = Time{};
+    }
   }
 
   // A flow that turns out to be long is no short flow anywhere any more.
@@ -261,10 +280,12 @@ class Tr final : public SwitchPolicy {
   std::vector<int32_t> short_flows_;  // By port.
   size_t ports_ = 0;
   size_t leaves_ = 0;
-  std::vector<Onward> onward_;  // By leaf, then port.
-  TrHeader code_;               // For the ACK that is being forwarded.
-  std::vector<Time> costs_;     // Scratch, by port.
-  std::vector<PortIndex> fit_;  // Scratch.
+  bool is_leaf_ = false;
+  std::vector<uint32_t> versions_;  // Of the candidates, by leaf.
+  std::vector<Onward> onward_;      // By leaf, then port.
+  TrHeader code_;                   // For the ACK that is being forwarded.
+  std::vector<Time> costs_;         // Scratch, by port.
+  std::vector<PortIndex> fit_;      // Scratch.
   int64_t decisions_ = 0;
   int64_t reroutes_ = 0;
   int64_t nothing_fits_ = 0;

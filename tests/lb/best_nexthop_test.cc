@@ -157,6 +157,55 @@ TEST_F(BestNexthopLeafTest, LeavesAFailedPortAtOnce) {
   EXPECT_EQ(Send(1, Time{} + 2_us), 1);
 }
 
+TEST_F(BestNexthopLeafTest, APortThatComesBackIsUnknown) {
+  LearnAll({50, 10, 20, 30}, {});
+  const std::vector<PortIndex> live = {1, 2, 3};
+  ASSERT_EQ(Send(1, Time{} + 1_us, live), 1);
+  EXPECT_EQ(Send(2, Time{} + 2_us), 0);
+}
+
+// What a leaf adds of its own ports: so many packets are sent at once over each, then host 1 is
+// heard of over each, and a flow to it begins.
+PortIndex ChosenAfter(const std::string& ranges, const std::vector<int>& packets, Duration wait) {
+  LbSwitch leaf("{kind: best_nexthop, probes: false, " + ranges + "}");
+  leaf.At({}, [&](SwitchView& view, SwitchPolicy&) {
+    for (size_t port = 0; port < packets.size(); ++port) {
+      for (int i = 0; i < packets[port]; ++i) {
+        view.SendControl(LbPacket(1), static_cast<PortIndex>(port));
+      }
+    }
+  });
+  leaf.At(Time{} + wait, [](SwitchView& view, SwitchPolicy& policy) {
+    Packet from = LbPacket(7);
+    from.src = 1;
+    from.dst = 0;
+    const PortIndex down = 4;
+    for (PortIndex port = 0; port < 4; ++port)
+      policy.OnPacket(view, from, port, {1, 1, {&down, 1}});
+  });
+  return leaf.PortFor(LbPacket(8), Time{} + wait);
+}
+
+TEST(BestNexthopTest, CountsThePacketsThatWaitAtItsPorts) {
+  const std::string queue = "queue_range: 10, latency_range: 1000s, utilisation_range: 1e12";
+  EXPECT_EQ(ChosenAfter(queue, {4, 2, 3, 5}, 1_ps), 1);
+  EXPECT_EQ(ChosenAfter(queue, {4, 5, 3, 2}, 1_ps), 3);
+}
+
+TEST(BestNexthopTest, CountsHowLongTheLastPacketWaited) {
+  const std::string latency = "queue_range: 1000000, latency_range: 1us, utilisation_range: 1e12";
+  EXPECT_EQ(ChosenAfter(latency, {4, 3, 2, 5}, 100_us), 2);
+  EXPECT_EQ(ChosenAfter(latency, {2, 3, 4, 5}, 100_us), 0);
+}
+
+TEST(BestNexthopTest, CountsThePacketsThatHaveLeft) {
+  const std::string utilisation =
+      "queue_range: 1000000, latency_range: 1000s, utilisation_range: 10";
+  EXPECT_EQ(ChosenAfter(utilisation, {2, 4, 3, 5}, 100_us), 0);
+  EXPECT_EQ(ChosenAfter(utilisation, {4, 2, 3, 5}, 100_us), 1);
+  EXPECT_EQ(ChosenAfter(utilisation, {5, 4, 2, 3}, 100_us), 2);
+}
+
 class BestNexthopStaleTest : public BestNexthopLeafTest {
  protected:
   BestNexthopStaleTest()

@@ -54,12 +54,13 @@ class TrLeafTest : public testing::Test {
     });
   }
   // An ACK says that so many times 3000 bytes wait at the spine.
-  void Tell(PortIndex port, uint8_t code, Time at = {}) {
+  void Tell(PortIndex port, uint8_t code, Time at = {}, uint8_t hops = 2) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet ack;
       ack.kind = PacketKind::kAck;
       ack.src = 1;
       ack.dst = 0;
+      ack.hops = hops;
       ack.SetScheme(TrHeader{code, true});
       const PortIndex down = static_cast<PortIndex>(leaf_.uplinks().size());
       policy.OnPacket(view, ack, port, {1, 1, {&down, 1}});
@@ -112,6 +113,20 @@ TEST_F(TrLeafTest, IfItHasFailedAndNothingFitsTheEarliestWill) {
   ASSERT_EQ(Send(1, {}, {kA, kC}), kC);  // 100 us; A takes 290.
   EXPECT_NE(Send(1, Time{} + 1_us, {kB, kD}), kC);
   EXPECT_EQ(leaf_.Count("s_empty"), 1);
+}
+
+TEST_F(TrLeafTest, APortThatComesBackIsIdle) {
+  Tell(kA, 10);
+  EXPECT_EQ(Send(1, {}, {kA, kC}), kC);
+  EXPECT_EQ(Send(2, Time{} + 1_us, {kB, kC}), kB);
+  EXPECT_EQ(Send(3, Time{} + 2_us, {kA, kC}), kA);
+}
+
+// Over a leaf and another spine.
+TEST_F(TrLeafTest, AnAckThatTookADetourTellsNothing) {
+  Tell(kA, 10, {}, 4);
+  EXPECT_EQ(leaf_.Count("codes_read"), 0);
+  EXPECT_EQ(Send(1, {}, {kA, kC}), kA);
 }
 
 TEST_F(TrLeafTest, AFlowThatPausedLongerThanPathsDifferIsFree) {
