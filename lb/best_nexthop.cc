@@ -143,8 +143,7 @@ class BestNexthop final : public SwitchPolicy {
     return chooses_ ? flows_.memory_bytes() + learnt : learnt;
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
-            {"flowlets", flowlets_},
+    return {{"flowlets", flowlets_},
             {"reroutes", reroutes_},
             {"probes", probes_},
             {"probe_bytes", probes_ * kProbeBytes},
@@ -225,7 +224,6 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const auto found = flows_.Touch(packet, view.now());
     Flow& flow = found.state;
-    ++decisions_;
     const bool lives = std::ranges::binary_search(candidates.ports, flow.port);
     if (found.is_new || !lives || view.now() - flow.last > times_.gap) {
       const PortIndex port = Best(view, packet, candidates);
@@ -323,7 +321,6 @@ class BestNexthop final : public SwitchPolicy {
   std::vector<HostId> sources_;   // Of probes.
   HostId back_to_ = 0;            // One of this leaf.
   IntFields carried_;             // By the packet that is being forwarded.
-  int64_t decisions_ = 0;
   int64_t flowlets_ = 0;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;

@@ -144,8 +144,7 @@ class Flb final : public SwitchPolicy {
   }
   std::vector<Counter> Counters() const override {
     if (!isolation_) return {};
-    return {{"decisions", decisions_},
-            {"reroutes", reroutes_},
+    return {{"reroutes", reroutes_},
             {"forced_evictions", forced_evictions_},
             {"episodes", episodes_},
             {"cnms_sent", cnms_sent_},
@@ -215,7 +214,6 @@ class Flb final : public SwitchPolicy {
     Flow& flow = found.state;
     const bool is_new = found.is_new || !std::ranges::binary_search(candidates.ports, flow.port);
     const PortIndex port = Place(packet, leaf, flow, is_new, now, candidates.ports);
-    ++decisions_;
     if (!found.is_new && port != flow.port) ++reroutes_;
     flow = {port, now};
     return port;
@@ -478,7 +476,6 @@ class Flb final : public SwitchPolicy {
   bool is_armed_ = false;
   std::vector<PortIndex> free_;  // Scratch.
   std::vector<PortIndex> fit_;   // Scratch.
-  int64_t decisions_ = 0;
   int64_t reroutes_ = 0;
   int64_t forced_evictions_ = 0;
   int64_t episodes_ = 0;

@@ -98,7 +98,7 @@ class Luopan final : public SwitchPolicy {
     return sizeof(salt_) + flows_.memory_bytes() + leaves_.size() * sizeof(Leaf);
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
+    return {{"cells", cells_},
             {"reroutes", reroutes_},
             {"probes", probes_},
             {"probe_bytes", probes_ * kProbeBytes},
@@ -132,7 +132,7 @@ class Luopan final : public SwitchPolicy {
       const uint16_t before = flow.path;
       flow.path = paths_.Lives(leaf.best, candidates) ? leaf.best : AnyOf(candidates);
       flow.left = settings_.cell.count;
-      ++decisions_;
+      ++cells_;
       reroutes_ += before != kNoPath && before != flow.path ? 1 : 0;
     }
     flow.left -= packet.bytes;
@@ -218,7 +218,7 @@ class Luopan final : public SwitchPolicy {
   std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
   std::vector<uint16_t> sampled_;
   uint8_t round_ = 0;
-  int64_t decisions_ = 0;
+  int64_t cells_ = 0;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;
 };

@@ -144,7 +144,7 @@ class Proteus final : public SwitchPolicy {
            from_.size() * sizeof(From) + kMostNotices * sizeof(Packet);
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
+    return {{"placed", placed_},
             {"reroutes", reroutes_},
             {"probes", notices_sent_},
             {"probe_bytes", notices_sent_ * kNoticeBytes},
@@ -220,7 +220,7 @@ class Proteus final : public SwitchPolicy {
     if (paths_.Lives(flow.path, candidates)) return flow.path;
     flow.path = AnyOfTheBest(view.now(), view.LeafOf(packet.dst), candidates);
     flow.moved = view.now();
-    ++decisions_;
+    ++placed_;
     return flow.path;
   }
 
@@ -306,7 +306,7 @@ class Proteus final : public SwitchPolicy {
   AgedFlowTable<Flow> flows_;
   std::vector<Packet> notices_;
   std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
-  int64_t decisions_ = 0;
+  int64_t placed_ = 0;
   int64_t reroutes_ = 0;
   int64_t notices_sent_ = 0;
   int64_t notices_taken_ = 0;

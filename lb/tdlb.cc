@@ -136,8 +136,7 @@ class Tdlb final : public SwitchPolicy {
   }
   std::vector<Counter> Counters() const override {
     if (!is_leaf_) return {{"probes", probes_}, {"probe_bytes", probes_ * kControlBytes}};
-    return {{"decisions", decisions_},
-            {"reroutes", reroutes_},
+    return {{"reroutes", reroutes_},
             {"flowlets", flowlets_},
             {"episodes", episodes_},
             {"cns_sent", notices_sent_},
@@ -213,7 +212,6 @@ class Tdlb final : public SwitchPolicy {
     const PortIndex before = flow.port;
     flow.port = Place(view, packet, flow, is_placed, leaf, candidates);
     flow.last = view.now();
-    ++decisions_;
     if (!found.is_new && flow.port != before) ++reroutes_;
     return flow.port;
   }
@@ -350,6 +348,7 @@ class Tdlb final : public SwitchPolicy {
     const PortIndex back = view.UplinkOf(path);
     packet.kind = PacketKind::kControl;
     packet.bytes = kControlBytes;
+    ++probes_;
     view.SendControl(packet, std::ranges::binary_search(candidates.ports, back)
                                  ? back
                                  : ByHash(packet, candidates));
@@ -435,7 +434,6 @@ class Tdlb final : public SwitchPolicy {
     echo.SetScheme(
         TdlbControl{TdlbControl::kEcho, 0, probe.taken, static_cast<uint32_t>(delay.ps / 1'000)});
     Send(view, echo, probe.taken);
-    ++probes_;
   }
 
   const TdlbSettings settings_;
@@ -452,13 +450,12 @@ class Tdlb final : public SwitchPolicy {
   std::vector<uint32_t> marks_;      // Congested flows, by port, then leaf.
   std::vector<uint32_t> versions_;   // Of the candidates, by leaf.
   std::vector<PortIndex> unmarked_;  // Scratch.
-  int64_t decisions_ = 0;
   int64_t reroutes_ = 0;
   int64_t flowlets_ = 0;
   int64_t episodes_ = 0;
   int64_t notices_sent_ = 0;
   int64_t notices_taken_ = 0;
-  int64_t probes_ = 0;
+  int64_t probes_ = 0;  // And all else that it has sent.
 };
 
 class TdlbBalancer final : public LoadBalancer {

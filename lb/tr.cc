@@ -95,8 +95,7 @@ class Tr final : public SwitchPolicy {
            short_flows_.size() * sizeof(int32_t) + versions_.size() * sizeof(uint32_t);
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
-            {"reroutes", reroutes_},
+    return {{"reroutes", reroutes_},
             {"s_empty", nothing_fits_},
             {"codes_read", codes_read_},
             {"short_flows", static_cast<int64_t>(present_.size())},
@@ -165,7 +164,6 @@ class Tr final : public SwitchPolicy {
     PredictAll(view, packet, candidates.ports, leaf);
     const std::span<const PortIndex> fit = Fitting(flow, candidates.ports);
     const PortIndex port = flow.is_long ? LeastBusy(fit, flow.port) : Earliest(fit, flow.port);
-    ++decisions_;
     if (flow.port != kNoPort && port != flow.port) ++reroutes_;
     flow.arrival = std::max(flow.arrival, costs_[port]);
     flow.port = port;
@@ -286,7 +284,6 @@ class Tr final : public SwitchPolicy {
   TrHeader code_;                   // For the ACK that is being forwarded.
   std::vector<Time> costs_;         // Scratch, by port.
   std::vector<PortIndex> fit_;      // Scratch.
-  int64_t decisions_ = 0;
   int64_t reroutes_ = 0;
   int64_t nothing_fits_ = 0;
   int64_t codes_read_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lb/dre.h"
@@ -222,6 +223,41 @@ TEST_F(BestNexthopStaleTest, OldValuesCountAsNothing) {
   }
   EXPECT_EQ(Send(2, Time{} + 100_ms), 1);
   EXPECT_EQ(Send(3, Time{} + 100_ms + 1_ps), 0);  // After two gaps.
+}
+
+class BestNexthopRangesTest : public BestNexthopLeafTest {
+ protected:
+  BestNexthopRangesTest() : BestNexthopLeafTest("{kind: best_nexthop, probes: false}") {}
+};
+
+// Of 100 Gbps and 375 KB: 30 us, 250 packets, and what leaves in 500 us, twice: 8333 packets. Port
+// 0 has half of the first.
+TEST_F(BestNexthopRangesTest, AreThoseOfThePort) {
+  const std::vector<std::pair<IntFields, PortIndex>> cases = {
+      {IntFields(0_s, 124, 0), 1},   {IntFields(0_s, 126, 0), 0}, {IntFields(0_s, 0, 4'000), 1},
+      {IntFields(0_s, 0, 4'400), 0}, {IntFields(14_us, 0, 0), 1}, {IntFields(16_us, 0, 0), 0}};
+  FlowId flow = 0;
+  for (const auto& [fields, better] : cases) {
+    const Time at = Time{} + 1_us * ++flow;
+    for (PortIndex port = 2; port < 4; ++port) Learn(port, IntFields(1_s, 60'000, 1e6), at);
+    Learn(0, IntFields(15_us, 0, 0), at);
+    Learn(1, fields, at);
+    EXPECT_EQ(Send(flow, at), better) << flow;
+  }
+}
+
+// 100 packets wait for 12 us before its own.
+TEST(BestNexthopTest, AGapCountsFromWhenThePacketBeforeLeaves) {
+  LbSwitch leaf("{kind: best_nexthop, probes: false, gap: 10us}");
+  const PortIndex port = leaf.PortFor(LbPacket(7));
+  leaf.At(Time{} + 1_us, [&](SwitchView& view, SwitchPolicy&) {
+    for (int i = 0; i < 100; ++i) view.SendControl(LbPacket(1, 1'436), port);
+  });
+  leaf.PortFor(LbPacket(7), Time{} + 2_us);
+  leaf.PortFor(LbPacket(7), Time{} + 22_us);
+  EXPECT_EQ(leaf.Count("flowlets"), 1);
+  leaf.PortFor(LbPacket(7), Time{} + 33_us);
+  EXPECT_EQ(leaf.Count("flowlets"), 2);
 }
 
 TEST(BestNexthopTest, ForgetsNoFlowWithinItsGap) {

@@ -15,6 +15,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/watched_policy.h"
 #include "transport/roce_sender.h"
 
 namespace heddle {
@@ -68,6 +69,16 @@ TEST_F(FlbIsolationTest, TakesTheUplinkWithTheMostOfThem) {
   EXPECT_EQ(Isolated(), Ports{2});  // It stays.
   Add(5, 15, 1);                    // 16 of 1/15 each.
   EXPECT_EQ(Isolated(), (Ports{1, 2}));
+}
+
+// The number may shrink while an incast ends: then each needs more.
+TEST_F(FlbIsolationTest, TheLatestNumberOfFlowsCounts) {
+  Add(4, 31);
+  ASSERT_EQ(Isolated().size(), 1u);
+  for (FlowId flow = 0; flow < 4; ++flow) {
+    isolation_.Add(flow, 0, 2, 0, uplinks_, Time{} + 100_us, rng_);
+  }
+  EXPECT_EQ(Isolated().size(), 2u);
 }
 
 TEST_F(FlbIsolationTest, AllItsFlowsAreOnIsolatedUplinks) {
@@ -386,6 +397,31 @@ TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
 }
 
+// A base round trip of 16 us at 10 Gbps, which is what a policy alone believes of its fabric. Two
+// senders fill the queue with 5 KB each microsecond.
+TEST(FlbNetworkTest, NotifiesFromTheBytesOfARoundTripOn) {
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 40Gbps, delay: 500ns}, "
+               "fabric_link: {rate: 100Gbps, delay: 500ns}}"),
+           .transport = "{kind: rocev2, cc: none}",
+           .balancer = "{kind: flb}"});
+  for (HostId src = 0; src < 2; ++src) lab.AddFlow(src, 2, 100'000);
+  constexpr PortIndex kToHost2 = 0;
+  constexpr size_t kDataClass = 3;
+  int64_t queue = -1;
+  lab.SampleEvery(100_ns, [&](Time now) {
+    Switch& last = *lab.network().switches()[1];
+    for (const auto& [name, value] : last.policy().Counters()) {
+      if (name != "episodes" || value == 0 || queue >= 0) continue;
+      queue = (*last.queued())[kToHost2].QueueAt(kDataClass, now).bytes;
+    }
+  });
+  lab.Run();
+  // Less the gaps between frames; with the sent part of one, and up to 100 ns later.
+  EXPECT_GE(queue, 19'000);
+  EXPECT_LE(queue, 24'000);
+}
+
 TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
   Incast incast("{kind: flb, isolate_above: 15KB}", 1);
   incast.lab.Run();
@@ -433,6 +469,38 @@ double ShareOverSpine0(const std::vector<UdpSource>& background) {
 }
 
 TEST(FlbNetworkTest, AcksBringMeasuredDelaysBack) { EXPECT_LT(ShareOverSpine0({}), 0.01); }
+
+// Between leaves a full packet takes 2 x (1.2304 + 5) us. The base round trip is 16 us here, so a
+// path is measured each 32 us.
+TEST(FlbNetworkTest, ADelayIsMeasuredTwiceInFourRoundTripsAndIsThatOfThePacket) {
+  std::array<std::vector<Time>, 2> stamped;  // By spine.
+  std::vector<uint32_t> told_ns;
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
+    const FlbHeader header = packet.Scheme<FlbHeader>();
+    if (view.tier() > 0) {
+      if (packet.kind != PacketKind::kData || header.stamp == 0) return;
+      stamped[view.id() - 2u].push_back(view.now());
+    } else if (packet.kind == PacketKind::kAck && !view.FacesHost(in_port) && header.news != 0) {
+      told_ns.push_back(header.news >> 8);
+    }
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 10Gbps, delay: 5us}}"),
+           .transport = "{kind: tcp, iw: 1000}",
+           .switch_policy = Watched("flb", look)});
+  lab.AddFlow(0, 1, 1'000'000);
+  lab.Run();
+  for (const std::vector<Time>& times : stamped) {
+    for (size_t i = 1; i < times.size(); ++i) {
+      EXPECT_GE(times[i] - times[i - 1], 32_us);
+      EXPECT_LT(times[i] - times[i - 1], 32_us + 1'231_ns);
+    }
+  }
+  ASSERT_GT(stamped[0].size() + stamped[1].size(), 20u);
+  EXPECT_GE(told_ns.size() + 1, stamped[0].size() + stamped[1].size());
+  for (const uint32_t ns : told_ns) EXPECT_NEAR(ns, 12'460.8, 1);
+}
 
 // Of datagrams that nobody answers: leaves tell each other by packets of their own.
 TEST(FlbNetworkTest, WhereNothingReturnsLeavesTellOfDelaysThemselves) {

@@ -89,11 +89,11 @@ TEST(AgTest, GranularityIsWhatAFastPathSendsInTheDifference) {
   LbSwitch leaf("{kind: ag, most: 1000, stale: 1s}");
   Hear(leaf, Time{} + 1_us, 2, 120_us);
   Changes(leaf, Time{} + 2_us, 103 * 40);
-  EXPECT_EQ(leaf.Count("decisions"), 40);
+  EXPECT_EQ(leaf.Count("cells"), 40);
   LbSwitch clamped("{kind: ag, stale: 1s}");
   Hear(clamped, Time{} + 1_us, 2, 120_us);
   Changes(clamped, Time{} + 2_us, 45 * 40);
-  EXPECT_EQ(clamped.Count("decisions"), 40);
+  EXPECT_EQ(clamped.Count("cells"), 40);
 }
 
 TEST(AgTest, AFlowLeavesAPathThatIsGone) {

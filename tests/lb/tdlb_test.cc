@@ -241,6 +241,48 @@ TEST_F(TdlbLeafTest, AMarkFollowsItsFlowOffAFailedPath) {
   EXPECT_EQ(FlowsOn(port, 1, kNow + 600_us).size(), 1u);
 }
 
+class TdlbDefaultTest : public TdlbLeafTest {
+ protected:
+  TdlbDefaultTest() : TdlbLeafTest("tdlb") {}
+};
+
+TEST_F(TdlbDefaultTest, DelaysCountForFiveProbes) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow + 470_us);
+  Congest(flows[0], kNow + 470_us);
+  EXPECT_EQ(Send(flows[1], kNow + 490_us), 2);  // Less than their spread.
+  EXPECT_NE(Send(flows[1], kNow + 510_us), 2);  // 500 us have passed.
+}
+
+class TdlbHulaTest : public TdlbLeafTest {
+ protected:
+  TdlbHulaTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, probe: hula}") {}
+
+  // From leaf 1, `delay` ago.
+  void Probe(PortIndex port, Duration delay, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet probe;
+      probe.kind = PacketKind::kControl;
+      probe.bytes = 64;
+      probe.src = probe.dst = 1;
+      probe.sent = at - delay;
+      probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
+      const auto kind = policy.OnPacket(view, probe, port, view.CandidatesTo(1)).kind;
+      EXPECT_EQ(kind, Decision::Kind::kConsume);
+    });
+  }
+};
+
+TEST_F(TdlbHulaTest, AsPublishedADelayIsUsedWhereItWasMeasured) {
+  Probe(0, 40_us, kNow);
+  Probe(1, 44_us, kNow);
+  Probe(2, 70_us, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  Congest(flows[0], kNow);
+  EXPECT_EQ(Send(flows[1], kNow + 30_us), 2);
+  EXPECT_EQ(Send(flows[1], kNow + 60_us + 1_ps), 0);
+}
+
 class TdlbStaleTest : public TdlbLeafTest {
  protected:
   TdlbStaleTest() : TdlbLeafTest("{kind: tdlb, stale: 500us}") {}
@@ -324,6 +366,55 @@ TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
   EXPECT_EQ(later, 16);                        // The base round trip is 16 us in the lab->
   EXPECT_GT(Sum(*above, "cns_sent"), 2 * 16);  // Told again, and of the end.
   EXPECT_EQ(Sum(*above, "congested_flows"), 0);
+}
+
+TEST(TdlbNetworkTest, AFlowIsInnocentAgainAtHalfTheQueue) {
+  const auto lab = IncastLab(
+      "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB}", 16, 100'000);
+  constexpr PortIndex kToLastHost = 15;
+  int64_t most = 0;
+  int64_t queue = -1;
+  lab->SampleEvery(100_ns, [&](Time now) {
+    const int64_t congested = CountOf(*lab, 0, "congested_flows");
+    most = std::max(most, congested);
+    if (most < 16 || congested > 0 || queue >= 0) return;
+    queue = (*lab->network().switches()[1]->queued())[kToLastHost].QueueAt(1, now).bytes;
+  });
+  lab->Run();
+  EXPECT_EQ(most, 16);
+  // 10 Gbps drain 1.25 KB each microsecond, and the news takes three to come.
+  EXPECT_LE(queue, 50'000);
+  EXPECT_GT(queue, 42'000);
+}
+
+// There is no path to choose between them.
+TEST(TdlbNetworkTest, FlowsOfOneLeafAreNotToldOf) {
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8}"),
+           .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
+           .balancer = "{kind: tdlb, congested_above: 30KB}"});
+  for (HostId src = 1; src < 8; ++src) lab.AddFlow(src, 0, 200'000);
+  lab.Run();
+  EXPECT_EQ(Sum(lab, "episodes"), 1);  // The queue is long,
+  EXPECT_EQ(Sum(lab, "cns_sent"), 0);  // but nobody could do anything.
+  EXPECT_EQ(Sum(lab, "congested_flows"), 0);
+}
+
+// Eight hosts of 10 Gbps over two uplinks of 10 Gbps: the queues are where flows begin.
+std::pair<int64_t, int64_t> CongestedAtUplinks(const std::string& detect_at) {
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "
+                                  "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
+           .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
+           .balancer = "{kind: tdlb, congested_above: 30KB, detect_at: " + detect_at + "}"});
+  for (HostId src = 0; src < 8; ++src) lab.AddFlow(src, static_cast<HostId>(8 + src), 500'000);
+  int64_t most = 0;
+  lab.SampleEvery(10_us, [&](Time) { most = std::max(most, CountOf(lab, 0, "congested_flows")); });
+  lab.Run();
+  return {most, Sum(lab, "cns_sent")};
+}
+
+TEST(TdlbNetworkTest, QueuesOfUplinksCountUnlessOnlyTheLastHopDoes) {
+  EXPECT_EQ(CongestedAtUplinks("leaf_all"), (std::pair<int64_t, int64_t>{8, 0}));
+  EXPECT_EQ(CongestedAtUplinks("last_hop"), (std::pair<int64_t, int64_t>{0, 0}));
 }
 
 TEST(TdlbNetworkTest, ProbesMeasureEveryPathAndCostBytes) {
