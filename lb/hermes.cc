@@ -8,6 +8,7 @@
 // they follow from this fabric's idle round trip and marking threshold.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -117,7 +118,7 @@ class HermesHost final : public HostPolicy {
     }
     if (first[view.LeafOf(id_)] != id_ || view.leaves() < 2) return;
     first_hosts_ = std::move(first);  // This host sends its rack's probes.
-    best_.assign(view.leaves(), kNoPath);
+    probed_.assign(view.leaves(), Probed{kNoPath, kNoPath, kNoPath});
     const double phase = rng_.Uniform() * static_cast<double>(rules_.probe_interval.ps);
     view.SetTimer(view.now() + Duration{static_cast<int64_t>(phase)}, 0);
   }
@@ -196,13 +197,14 @@ class HermesHost final : public HostPolicy {
 
   // --- For the controller: what hosts of one rack tell each other ---
 
+  uint32_t version() const { return version_; }  // Of the paths that rows are about.
   size_t rows() const { return rows_.size(); }
   std::vector<PathState>& row(size_t leaf) { return rows_[leaf]; }
-  static void Copy(const PathState& from, PathState& to) {
+  static void Copy(const PathState& from, Time failed_until, PathState& to) {
     to.rtt_ps = from.rtt_ps;
     to.ecn = from.ecn;
     to.updated = from.updated;
-    to.failed_until = from.failed_until;
+    to.failed_until = failed_until;
   }
 
   size_t StateBytes() const override {
@@ -218,7 +220,8 @@ class HermesHost final : public HostPolicy {
   }
 
  private:
-  using Row = std::vector<PathState>;  // By path id.
+  using Row = std::vector<PathState>;      // By path id.
+  using Probed = std::array<uint16_t, 3>;  // Paths; kNoPath: fewer.
 
   static constexpr int64_t kProbeBytes = 64;
   static constexpr size_t kMostTimeouts = 4096;
@@ -386,22 +389,28 @@ class HermesHost final : public HostPolicy {
     const HostId to = first_hosts_[leaf];
     const std::span<const PathChoice> paths = view.PathsTo(to);
     if (paths.empty()) return;
-    const Row& row = RowTo(view, to);
+    const uint16_t best = BestOf(probed_[leaf], paths, RowTo(view, to));
     const uint32_t n = static_cast<uint32_t>(paths.size());
     const uint32_t first = rng_.Below(n);
     const uint32_t second = n == 1 ? first : (first + 1 + rng_.Below(n - 1)) % n;
-    const uint16_t a = paths[first].id;
-    const uint16_t b = paths[second].id;
-    const uint16_t best = best_[leaf];
-    SendProbe(view, to, a);
-    if (b != a) SendProbe(view, to, b);
-    const bool is_live = std::ranges::find(paths, best, &PathChoice::id) != paths.end();
-    if (is_live && best != a && best != b) SendProbe(view, to, best);
-    for (const uint16_t path : {a, b}) {
-      if (row[path].rtt_ps == 0) continue;
-      const bool none = !is_live || best_[leaf] == kNoPath || row[best_[leaf]].rtt_ps == 0;
-      if (none || row[path].rtt_ps < row[best_[leaf]].rtt_ps) best_[leaf] = path;
+    Probed now{paths[first].id, kNoPath, kNoPath};
+    if (second != first) now[1] = paths[second].id;
+    if (best != now[0] && best != now[1]) now[2] = best;
+    for (const uint16_t path : now) {
+      if (path != kNoPath) SendProbe(view, to, path);
     }
+    probed_[leaf] = now;
+  }
+
+  // Of the live ones that have been measured; kNoPath: there is none.
+  static uint16_t BestOf(const Probed& probed, std::span<const PathChoice> paths, const Row& row) {
+    uint16_t best = kNoPath;
+    for (const uint16_t path : probed) {
+      const bool is_live = std::ranges::find(paths, path, &PathChoice::id) != paths.end();
+      if (!is_live || row[path].rtt_ps == 0) continue;
+      if (best == kNoPath || row[path].rtt_ps < row[best].rtt_ps) best = path;
+    }
+    return best;
   }
 
   void SendProbe(HostView& view, HostId to, uint16_t path) {
@@ -432,7 +441,7 @@ class HermesHost final : public HostPolicy {
   // Timeouts in a row, by destination and path, with nothing acknowledged since.
   std::map<std::pair<HostId, uint16_t>, Timeouts> timeouts_;
   std::vector<HostId> first_hosts_;  // By leaf; empty at hosts that send no probes.
-  std::vector<uint16_t> best_;       // By leaf: the path that probes found best.
+  std::vector<Probed> probed_;       // By leaf: in the last round.
   std::vector<uint16_t> candidates_;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;
@@ -453,25 +462,40 @@ class RackTables final : public Controller {
   Time Next() const override { return next_; }
   void Act(Time /*now*/) override {
     for (const std::vector<HermesHost*>& rack : racks_) {
-      for (size_t leaf = 0; leaf < rack.front()->rows(); ++leaf) Share(rack, leaf);
+      FindCurrent(rack);
+      for (size_t leaf = 0; leaf < rack.front()->rows(); ++leaf) Share(leaf);
     }
     next_ += interval_;
   }
 
  private:
-  // The latest of each path goes to all who keep a table of that leaf.
-  static void Share(const std::vector<HermesHost*>& rack, size_t leaf) {
+  // Hosts that have not looked at their paths since routes changed have nothing to tell: what they
+  // know of is gone.
+  void FindCurrent(const std::vector<HermesHost*>& rack) {
+    uint32_t newest = 0;
+    for (const HermesHost* host : rack) newest = std::max(newest, host->version());
+    current_.clear();
+    for (HermesHost* host : rack) {
+      if (host->version() == newest) current_.push_back(host);
+    }
+  }
+
+  // The latest of each path goes to all who keep a table of that leaf; that it has failed, which
+  // only the host knows that lost the packets, is not undone by fresher delays of others.
+  void Share(size_t leaf) const {
     size_t paths = 0;
-    for (HermesHost* host : rack) paths = std::max(paths, host->row(leaf).size());
+    for (HermesHost* host : current_) paths = std::max(paths, host->row(leaf).size());
     for (size_t p = 0; p < paths; ++p) {
       const PathState* latest = nullptr;
-      for (HermesHost* host : rack) {
+      Time failed_until{-1};
+      for (HermesHost* host : current_) {
         if (p >= host->row(leaf).size()) continue;
         const PathState& path = host->row(leaf)[p];
         if (latest == nullptr || path.updated > latest->updated) latest = &path;
+        failed_until = std::max(failed_until, path.failed_until);
       }
-      for (HermesHost* host : rack) {
-        if (p < host->row(leaf).size()) HermesHost::Copy(*latest, host->row(leaf)[p]);
+      for (HermesHost* host : current_) {
+        if (p < host->row(leaf).size()) HermesHost::Copy(*latest, failed_until, host->row(leaf)[p]);
       }
     }
   }
@@ -479,6 +503,7 @@ class RackTables final : public Controller {
   const Duration interval_;
   Time next_ = Time{} + interval_;
   std::vector<std::vector<HermesHost*>> racks_;
+  std::vector<HermesHost*> current_;  // Of the rack that is being looked at.
 };
 
 class HermesBalancer final : public LoadBalancer {

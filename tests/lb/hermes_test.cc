@@ -22,12 +22,14 @@ struct Header {
   bool marked;
 };
 constexpr uint8_t kEcho = 1;
+constexpr uint8_t kReply = 3;
 
 class Sender {
  public:
-  explicit Sender(const std::string& settings, size_t paths = 3)
-      : table_(PathsOfWeights(std::vector<uint16_t>(paths, 1))), host_(settings, table_) {
+  explicit Sender(const std::string& settings, size_t paths = 3, HostId id = 0)
+      : table_(PathsOfWeights(std::vector<uint16_t>(paths, 1))), host_(settings, table_, id) {
     flow = host_.Start(1);
+    host_.At({}, [&](HostView&, HostPolicy& its) { hermes = &its; });
   }
 
   // Many ACKs of packets that took `path`.
@@ -70,6 +72,7 @@ class Sender {
 
   Time now = Time{} + 1_ms;
   HostFlow flow;
+  HostPolicy* hermes = nullptr;
 
  private:
   const PathTable table_;
@@ -208,6 +211,48 @@ TEST(HermesTest, RetransmissionsWithoutCongestionAreAFailure) {
   few.Path();
   few.Send(1'990, 10_us, 150);  // Below 1%.
   EXPECT_EQ(few.Count("failed_paths"), 0);
+}
+
+// Hosts 0 and 2 are on one leaf. Only the one whose packets are lost on path 0 can tell.
+TEST(HermesTest, FresherDelaysOfOthersDoNotUndoAFailure) {
+  Sender loses(kHermes, 2);
+  Sender measures(kHermes, 2, /*id=*/2);
+  loses.Good(0);
+  loses.Path();
+  loses.Send(1'500, 10_us, 50);
+  ASSERT_EQ(loses.Count("failed_paths"), 1);
+  measures.now = loses.now;
+  measures.Good(0);
+  const std::vector<HostPolicy*> hosts = {loses.hermes, measures.hermes};
+  const std::vector<SwitchId> leaves = {0, 0};
+  const auto rack = BalancerFrom(kHermes).settings->ForFabric({{}, hosts, leaves}, 1);
+  rack->Act(rack->Next());
+  for (Sender* sender : {&loses, &measures}) {
+    sender->Restart();
+    EXPECT_EQ(sender->Path(), 1);
+  }
+}
+
+TEST(HermesTest, ProbesTheBestOfTheRoundBeforeAgain) {
+  const size_t paths = 64;  // So many that it is hardly drawn by itself.
+  const PathTable table = PathsOfWeights(std::vector<uint16_t>(paths, 1));
+  LbHost host("{kind: hermes, probe_interval: 500us}", table);
+  const auto probes_until = [&](Time at) {
+    host.At(at, [](HostView&, HostPolicy&) {});
+    return host.Count("probes");
+  };
+  EXPECT_EQ(probes_until(Time{} + 500_us), 2);
+  EXPECT_EQ(probes_until(Time{} + 1000_us), 4);  // No replies: nothing is best.
+  Packet reply;
+  reply.kind = PacketKind::kControl;
+  reply.src = 1;
+  for (uint16_t path = 0; path < paths; ++path) {
+    reply.SetScheme(Header{path, kReply, false});
+    host.At(Time{} + 1001_us,
+            [&](HostView& view, HostPolicy& policy) { policy.OnControl(view, reply); });
+  }
+  EXPECT_EQ(probes_until(Time{} + 1500_us), 7);
+  EXPECT_EQ(probes_until(Time{} + 2000_us), 10);
 }
 
 // --- In a network ---
