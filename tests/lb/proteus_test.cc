@@ -129,5 +129,35 @@ TEST(ProteusInNetworksTest, NoticesOfPausesMoveFlows) {
   EXPECT_LE(reroutes, notices);
 }
 
+// The link down from spine 1 is slow: it pauses its inputs nearly all of the time.
+TEST(ProteusInNetworksTest, NewFlowsAvoidASpineThatPausesAllTheTime) {
+  const auto run = [](const std::string& lb) {
+    return RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: {rate: "
+        "10Gbps, delay: 1us}, fabric_link: {rate: 20Gbps, delay: 1us}, asymmetry: [{links: "
+        "[leaf1-spine1], rate: 1Gbps}], port: {memory: {model: dt, size: 2MB}, pfc: {classes: "
+        "[3]}}}\ntransport: {kind: rocev2, rto: 5ms}\n"
+        "workload: [{kind: poisson, sizes: websearch, load: 0.25, flows: 80}]\nlb: " +
+        lb + "\n"));
+  };
+  const auto share = [](const FinishedRun& its) {
+    const CsvTable links(its.files.links);
+    double all = 0;
+    double slow = 0;
+    for (size_t row = 0; row < links.rows.size(); ++row) {
+      if (links.At(row, "node") != "leaf0" || links.At(row, "tier") == "host_down") continue;
+      const double bytes = links.Real(row, "payload_bytes");
+      all += bytes;
+      slow += links.At(row, "peer") == "spine1" ? bytes : 0;
+    }
+    return slow / all;
+  };
+  const FinishedRun ecmp = run("ecmp");
+  const FinishedRun proteus = run("proteus");
+  EXPECT_EQ(proteus.result.unfinished, 0);
+  EXPECT_LT(share(proteus), share(ecmp) / 2);
+  EXPECT_LT(proteus.result.end, ecmp.result.end);
+}
+
 }  // namespace
 }  // namespace heddle
