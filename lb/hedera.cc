@@ -87,7 +87,8 @@ class HederaSwitch final : public SwitchPolicy {
   }
 
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
-    if (stamp_) packet.path = *std::exchange(stamp_, std::nullopt);
+    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
+    if (path && packet.path == kNoPath) packet.path = *path;  // Else it is pinned to its own.
   }
 
   size_t StateBytes() const override { return sizeof(salt_) + flows_.memory_bytes(); }

@@ -92,6 +92,15 @@ TEST(LuopanTest, WithAllPathsSampledItIsAnOracleThatIsARoundOld) {
   }
 }
 
+TEST(LuopanTest, WhatWasBestBeforeALongSilenceCountsNoMore) {
+  LbSwitch leaf(kAll);
+  NewFlow(leaf, Time{});
+  Hear(leaf, Time{} + 101_us, 1, 3, 0);
+  std::set<PortIndex> used;
+  for (int i = 0; i < 100; ++i) used.insert(NewFlow(leaf, Time{} + 10_ms));
+  EXPECT_EQ(used.size(), 4u);
+}
+
 TEST(LuopanTest, ACellStaysTogether) {
   LbSwitch leaf(kAll);
   const PortIndex first = leaf.PortFor(LbPacket(7), Time{});

@@ -19,7 +19,7 @@ struct Header {
   uint16_t entered;
   uint16_t waited;
   uint8_t utilisation;
-  uint8_t told_path;
+  uint8_t told_path;  // And 1.
   uint8_t told_waited;
   uint8_t told_utilisation;
 };
@@ -34,7 +34,7 @@ class ProteusTest : public testing::Test {
     packet.src = 1;
     packet.dst = 0;
     packet.path = 0;
-    packet.SetScheme(Header{0, 0, 0, path, waited_us, utilisation});
+    packet.SetScheme(Header{0, 0, 0, static_cast<uint8_t>(path + 1), waited_us, utilisation});
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
     });
