@@ -109,6 +109,21 @@ void Patch(Value& document, std::string_view path, const Value& value, Diagnosti
   *target = value;
 }
 
+const Value* FindPath(const Value& document, std::string_view path) {
+  const std::optional<std::vector<Step>> steps = ParsePath(path);
+  if (!steps) return nullptr;
+  const Value* value = &document;
+  for (const Step& step : *steps) {
+    if (!step.key.empty()) {
+      value = value->Find(step.key);
+    } else {
+      value = step.index < value->items.size() ? &value->items[step.index] : nullptr;
+    }
+    if (value == nullptr) return nullptr;
+  }
+  return value;
+}
+
 namespace {
 
 void SetSource(Value& value, const std::string& source) {
