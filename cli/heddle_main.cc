@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/bench_command.h"
+#include "cli/collect_command.h"
 #include "cli/commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
@@ -108,6 +109,8 @@ int Main(int argc, char** argv) {
 
   std::vector<std::string> plugins;
   AddSweepCommand(app, plugins, command);
+  AddCollectCommand(app, command);
+  AddCompareCommand(app, command);
   AddModelCommand(app, command);
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);

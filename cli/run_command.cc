@@ -176,6 +176,10 @@ int Run(const RunArguments& arguments) {
   const std::vector<ExperimentFile> files = ReadFiles(arguments, diagnostics);
   RefuseSharedFolders(files, arguments, diagnostics);
   const std::vector<Job> jobs = LoadJobs(files, arguments, diagnostics);
+  for (const ExperimentFile& file : files) {
+    // A single sweep is checked when it is planned.
+    if (file.is_sweep() && (files.size() > 1 || !diagnostics.ok())) file.Check(diagnostics);
+  }
   if (!diagnostics.ok()) {
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;

@@ -151,6 +151,7 @@ std::string CountsText(const std::vector<PointReport>& reports, const std::vecto
   return text;
 }
 
+// Those that are no good as they are.
 void PrintFailures(const Plan& plan, const std::vector<PointReport>& reports,
                    const std::vector<size_t>& points) {
   for (const size_t point : points) {
@@ -165,10 +166,15 @@ void PrintFailures(const Plan& plan, const std::vector<PointReport>& reports,
       fmt::print(stderr,
                  "{}: measured flows are unfinished, or have not started, at the end of the run\n",
                  start);
-    } else if (report.state == PointState::kStale) {
-      fmt::print(stderr, "{}: has the result of another version, {}\n", start, report.version);
     }
   }
+  const auto stale = std::ranges::find_if(
+      points, [&](size_t point) { return reports[point].state == PointState::kStale; });
+  if (stale == points.end()) return;
+  fmt::print(stderr,
+             "  Stale results are of another version of Heddle, such as {}; --replace-stale runs "
+             "their points again\n",
+             reports[*stale].version);
 }
 
 // --- --dry-run and status ---
@@ -386,7 +392,8 @@ int SweepFile(const SweepArguments& arguments) {
   Diagnostics diagnostics;
   const auto file =
       ExperimentFile::Read(arguments.file, {arguments.sets, arguments.seed}, diagnostics);
-  if (file) return Sweep(*file, arguments);
+  if (diagnostics.ok()) return Sweep(*file, arguments);
+  if (file) file->Check(diagnostics);
   fmt::print(stderr, "{}", diagnostics.Report());
   return kExitBadInput;
 }

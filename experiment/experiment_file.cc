@@ -129,18 +129,15 @@ ExperimentFile::ExperimentFile(Value document, std::string folder, std::string n
       name_(std::move(name)),
       points_(document_, fixed, diagnostics) {}
 
-std::optional<ExperimentFile> ExperimentFile::Make(Value document, const std::string& folder,
-                                                   const std::string& name,
-                                                   const LoadOptions& options,
-                                                   Diagnostics& diagnostics) {
+ExperimentFile ExperimentFile::Make(Value document, const std::string& folder,
+                                    const std::string& name, const LoadOptions& options,
+                                    Diagnostics& diagnostics) {
   const std::optional<std::string> base = TakeText(document, kRelativeTo, diagnostics);
   const std::set<std::string> fixed = ApplyOptions(document, options, diagnostics);
   const Value* given = document.Find("name");
   const bool has_name = given != nullptr && !given->text.empty();
-  ExperimentFile file(std::move(document), base ? AbsolutePath(folder, *base) : folder,
-                      has_name ? given->text : name, fixed, diagnostics);
-  if (!diagnostics.ok()) return std::nullopt;
-  return file;
+  return ExperimentFile(std::move(document), base ? AbsolutePath(folder, *base) : folder,
+                        has_name ? given->text : name, fixed, diagnostics);
 }
 
 std::optional<ExperimentFile> ExperimentFile::FromText(const std::string& text,
@@ -178,6 +175,10 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   experiment.files = files.digests();
   diagnostics.Take(problems);
   return experiment;
+}
+
+void ExperimentFile::Check(Diagnostics& diagnostics) const {
+  for (size_t i = 0; i < size(); ++i) Load(i, diagnostics);
 }
 
 std::string ExperimentFile::Text() const {

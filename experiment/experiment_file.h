@@ -19,7 +19,8 @@ namespace heddle {
 
 class ExperimentFile {
  public:
-  // Nothing if there is an error in `diagnostics`; points may still be found to have mistakes.
+  // Nothing if there is no telling what it says. If there are errors in `diagnostics`, its points
+  // are good for nothing but to find more of them.
   static std::optional<ExperimentFile> Read(const std::string& path, const LoadOptions& options,
                                             Diagnostics& diagnostics);
   // `folder` is where relative paths start.
@@ -37,15 +38,17 @@ class ExperimentFile {
   // The experiment of a point, which is of use only if there is no error in `diagnostics`.
   Experiment Load(size_t point, Diagnostics& diagnostics) const;
 
+  // Looks for mistakes in all points.
+  void Check(Diagnostics& diagnostics) const;
+
   // A document that gives the same points, wherever it lies.
   std::string Text() const;
 
  private:
   ExperimentFile(Value document, std::string folder, std::string name,
                  const std::set<std::string>& fixed, Diagnostics& diagnostics);
-  static std::optional<ExperimentFile> Make(Value document, const std::string& folder,
-                                            const std::string& name, const LoadOptions& options,
-                                            Diagnostics& diagnostics);
+  static ExperimentFile Make(Value document, const std::string& folder, const std::string& name,
+                             const LoadOptions& options, Diagnostics& diagnostics);
 
   Value document_;
   std::string folder_;

@@ -75,8 +75,10 @@ std::vector<Value> ValuesOf(const Value& value, const std::string& path, Diagnos
 
 }  // namespace
 
-Points::Points(const Value& document, const std::set<std::string>& fixed, Diagnostics& diagnostics)
+Points::Points(const Value& document, const std::set<std::string>& fixed,
+               Diagnostics& all_diagnostics)
     : document_(document) {
+  Diagnostics diagnostics;  // Of the sweep.
   std::erase_if(document_.entries, [](const Value::Entry& entry) { return entry.key == "sweep"; });
   const Value* sweep = document.Find("sweep");
   const Value none;
@@ -89,6 +91,7 @@ Points::Points(const Value& document, const std::set<std::string>& fixed, Diagno
   if (!diagnostics.ok()) combinations_ = 0;
   for (size_t i = 0; i < combinations_; ++i) kept_.push_back(static_cast<uint32_t>(i));
   if (const Value* rules = sweep->Find("exclude")) Exclude(*rules, fixed, diagnostics);
+  all_diagnostics.Take(diagnostics);
 }
 
 // Seeds come last, wherever they stand: points that are to be averaged lie side by side.

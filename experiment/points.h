@@ -18,8 +18,8 @@ namespace heddle {
 class Points {
  public:
   // Reads the key `sweep` of `document`; what the other keys say holds for all points. Without a
-  // sweep there is one point. Keys in `fixed` were given on the command line, which may have taken
-  // them out of the sweep.
+  // sweep there is one point, with a mistake in it there may be none. Keys in `fixed` were given on
+  // the command line, which may have taken them out of the sweep.
   Points(const Value& document, const std::set<std::string>& fixed, Diagnostics& diagnostics);
 
   size_t size() const { return kept_.size(); }
