@@ -79,9 +79,8 @@ bool SetAxis(Value& document, const std::string& argument, Diagnostics& diagnost
   if (sweep == nullptr || !path.starts_with("sweep.")) return false;
   for (Value::Entry& axis : sweep->entries) {
     if ("sweep." + axis.key != path) continue;
-    Value changed;
-    PatchFromArgument(changed, "value" + argument.substr(path.size()), diagnostics);
-    if (const Value* value = changed.Find("value")) axis.value = *value;
+    const auto value = ValueOfArgument(argument, diagnostics);
+    if (value) axis.value = *value;
     return true;
   }
   return false;

@@ -68,7 +68,7 @@ std::vector<Value> ValuesOf(const Value& value, const std::string& path, Diagnos
   std::set<std::string> labels;
   for (const Value& item : value.items) {
     if (labels.insert(LabelOf(item)).second) continue;
-    diagnostics.Error(item.place, path, fmt::format("{} occurs twice", Describe(item)));
+    diagnostics.Error(item.place, path, fmt::format("{} occurs twice", LabelOf(item)));
   }
   return value.items;
 }

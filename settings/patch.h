@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,8 @@ const Value* FindPath(const Value& document, std::string_view path);
 
 // "path=value" with a value in YAML, as on the command line.
 void PatchFromArgument(Value& document, const std::string& argument, Diagnostics& diagnostics);
+
+// Its value alone; nothing if there is an error in `diagnostics`.
+std::optional<Value> ValueOfArgument(const std::string& argument, Diagnostics& diagnostics);
 
 }  // namespace heddle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that is there complete or not at all: it is written aside and renamed at the end, in one
-// step for whoever reads what was there before.
+// step for whoever reads what was there before. A process that is killed meanwhile leaves a hidden
+// file behind, which nobody reads.
 
 #pragma once
 
