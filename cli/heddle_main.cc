@@ -14,10 +14,12 @@
 #include <vector>
 
 #include "cli/bench_command.h"
+#include "cli/collect_command.h"
 #include "cli/commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
 #include "cli/plugins.h"
+#include "cli/sweep_command.h"
 #include "settings/diagnostics.h"
 
 namespace heddle {
@@ -105,13 +107,16 @@ int Main(int argc, char** argv) {
   describe->add_option("name", name, "What heddle list names, or \"experiment\"")->required();
   describe->callback([&] { command = [&] { return DescribeName(name); }; });
 
+  std::vector<std::string> plugins;
+  AddSweepCommand(app, plugins, command);
+  AddCollectCommand(app, command);
+  AddCompareCommand(app, command);
   AddModelCommand(app, command);
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);
 
-  std::vector<std::string> plugins;
-  for (CLI::App* with :
-       {run, check, list, describe, app.get_subcommand("bench")->get_subcommand("lb")}) {
+  for (CLI::App* with : {run, check, list, describe, app.get_subcommand("sweep"),
+                         app.get_subcommand("bench")->get_subcommand("lb")}) {
     AddPluginOption(*with, plugins);
   }
 
