@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -89,8 +90,10 @@ std::vector<Job> LoadJobs(const RunArguments& arguments, Diagnostics& diagnostic
     for (Experiment& experiment :
          LoadExperiments(file, {arguments.sets, arguments.seed}, diagnostics)) {
       std::filesystem::path folder = arguments.out;
-      if (arguments.out.empty())
+      if (arguments.out.empty()) {
         folder = std::filesystem::path("results") / experiment.settings.name;
+        if (arguments.trace) folder += ".trace";
+      }
       if (!arguments.out.empty() && arguments.files.size() > 1) folder /= experiment.settings.name;
       if (!experiment.label.empty()) folder /= experiment.label;
       if (!folders.insert(folder.lexically_normal()).second) {
@@ -103,6 +106,15 @@ std::vector<Job> LoadJobs(const RunArguments& arguments, Diagnostics& diagnostic
   }
   if (!diagnostics.ok()) jobs.clear();
   return jobs;
+}
+
+// What keeps `jobs` from being traced, if anything.
+std::optional<std::string> ProblemWithTrace(const std::vector<Job>& jobs,
+                                            const TraceSettings& trace) {
+  if (jobs.size() == 1) return ProblemWith(trace, jobs.front().experiment.graph);
+  const std::string& label = jobs.front().experiment.label;
+  return fmt::format("a trace is of one run, and these are {}{}", jobs.size(),
+                     label.empty() ? "" : "; choose one with --set, such as --set lb=ecmp");
 }
 
 // Points of a sweep whose results are there already are not run again.
@@ -134,6 +146,7 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
     options.threads = arguments.threads;
     options.progress = [&](const Progress& progress) { line.Show(progress); };
     options.stop = &stop_requested;
+    if (arguments.trace) options.trace = &*arguments.trace;
     const RunOutcome outcome = RunToFolder(job.experiment, options, job.folder, arguments.force);
     line.Clear();
     if (outcome.status == RunOutcome::Status::kStopped) {
@@ -168,7 +181,13 @@ int Run(const RunArguments& arguments) {
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
   }
-  if (!arguments.force) SkipFinished(jobs);
+  if (arguments.trace) {
+    if (const auto problem = ProblemWithTrace(jobs, *arguments.trace)) {
+      fmt::print(stderr, "heddle: {}\n", *problem);
+      return kExitBadInput;
+    }
+  }
+  if (!arguments.force && !arguments.trace) SkipFinished(jobs);
   // Before anything is simulated for nothing.
   for (const Job& job : jobs) {
     RunFolder folder(job.folder);

@@ -49,12 +49,13 @@ class RunFolder {
  private:
   struct File {
     std::string name;
-    std::FILE* stream;
+    std::FILE* stream;  // Null: closed for now.
   };
 
   bool Fail(const std::string& what);
   bool FailAt(const std::string& name);
-  bool Close(const File& file);
+  bool MakeRoom();
+  bool Close(File& file);
   bool Lock();
   bool Replace();
 
@@ -62,7 +63,9 @@ class RunFolder {
   const std::filesystem::path aside_;
   std::string error_;
   int lock_ = -1;
-  std::vector<File> files_;  // Being written; few.
+  std::vector<File> files_;  // Being written.
+  size_t streams_ = 0;       // Of them, open.
+  size_t oldest_ = 0;        // Whose stream is closed next.
   bool open_ = false;
 };
 
