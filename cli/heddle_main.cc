@@ -15,6 +15,7 @@
 
 #include "cli/bench_command.h"
 #include "cli/commands.h"
+#include "cli/generated_commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
 #include "cli/plugins.h"
@@ -120,9 +121,12 @@ int Main(int argc, char** argv) {
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);
 
+  AddGeneratedCommands(app, command);
+
   std::vector<std::string> plugins;
   for (CLI::App* with :
-       {run, trace, check, list, describe, app.get_subcommand("bench")->get_subcommand("lb")}) {
+       {run, trace, check, list, describe, app.get_subcommand("bench")->get_subcommand("lb"),
+        app.get_subcommand("schema"), app.get_subcommand("completion")}) {
     AddPluginOption(*with, plugins);
   }
 

@@ -26,9 +26,9 @@
 namespace heddle {
 
 struct TraceSettings {
-  std::vector<FlowRange> flows;    // Empty: all.
-  std::vector<std::string> links;  // By name; empty: all.
-  Time from;
+  std::vector<FlowRange> flows = {};    // Empty: all.
+  std::vector<std::string> links = {};  // By name; empty: all.
+  Time from = {};
   Time to = kNever;
   int64_t limit = 100'000;  // Of packets in the pcaps, and of events in the timeline.
   bool pcap = true;
