@@ -90,7 +90,7 @@ TEST_F(CompletionTest, BashCompletesWhatMayStandThere) {
   EXPECT_THAT(Bash("heddle trace --fl"), ElementsAre("--flow"));
   EXPECT_THAT(Bash("heddle trace x.yaml --format "), ElementsAre("pcap", "perfetto"));
   EXPECT_THAT(Bash("heddle describe letf"), ElementsAre("letflow"));
-  EXPECT_THAT(Bash("heddle describe webs"), ElementsAre("websearch"));
+  EXPECT_THAT(Bash("heddle describe webs"), Contains("websearch"));
   EXPECT_THAT(Bash("heddle completion "), ElementsAre("bash", "zsh", "fish"));
   EXPECT_THAT(Bash("heddle run mi"), ElementsAre("mine.yaml"));
   EXPECT_THAT(Bash("heddle run --out "), AllOf(Contains("results"), Not(Contains("mine.yaml"))));
@@ -99,7 +99,7 @@ TEST_F(CompletionTest, BashCompletesWhatMayStandThere) {
 // Bash takes "=" for the end of a word.
 TEST_F(CompletionTest, BashCompletesTheValueOfASetting) {
   if (!IsInstalled("bash")) GTEST_SKIP() << "bash is not installed";
-  EXPECT_THAT(Bash("heddle run mine.yaml --set lb=ecm"), ElementsAre("ecmp"));
+  EXPECT_THAT(Bash("heddle run mine.yaml --set lb=letf"), ElementsAre("letflow"));
   EXPECT_THAT(Bash("heddle run mine.yaml --set transport=roce"), ElementsAre("rocev2"));
 }
 
@@ -135,7 +135,7 @@ TEST(ManPageTest, HasEveryCommandAndOption) {
   std::string page = Printed("man");
   std::erase(page, '\\');
   for (const char* section : {".TH HEDDLE 1", ".SH NAME", ".SH EXIT STATUS", ".SS heddle trace",
-                              ".SS heddle bench lb", "fB--snaplenfR", "fBHEDDLE_THREADS"}) {
+                              ".SS heddle bench lb", "fB--snaplenfR", ".B HEDDLE_THREADS"}) {
     EXPECT_THAT(page, HasSubstr(section));
   }
   EXPECT_THAT(page, Not(HasSubstr(".SS heddle man")));

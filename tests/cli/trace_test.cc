@@ -127,20 +127,30 @@ class TsharkTest : public TraceTest {
     }
   }
 
-  // What tshark prints of the frames that `filter` chooses in all pcaps of `folder`, line by line.
+  // What tshark prints of the frames that `arguments` choose in all pcaps of `folder`, line by
+  // line.
   std::vector<std::string> Tshark(const fs::path& folder, const std::string& arguments) {
     constexpr const char* kStrict =
         "-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE -o udp.check_checksum:TRUE";
+    const CommandResult result = RunCommand(
+        fmt::format("tshark -r '{}' {} {}", Merged(folder).string(), kStrict, arguments));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
     std::vector<std::string> lines;
+    std::istringstream text(result.out);
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+
+  // All pcaps of `folder`, one after the other, in one: tshark takes long to start.
+  fs::path Merged(const fs::path& folder) {
+    constexpr size_t kHeader = 24;
+    std::string all;
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() != ".pcap") continue;
-      const CommandResult result = RunCommand(
-          fmt::format("tshark -r '{}' {} {}", entry.path().string(), kStrict, arguments));
-      EXPECT_EQ(result.exit_code, 0) << result.err;
-      std::istringstream text(result.out);
-      for (std::string line; std::getline(text, line);) lines.push_back(line);
+      all += ReadFile(entry.path()).substr(all.empty() ? 0 : kHeader);
     }
-    return lines;
+    EXPECT_GT(all.size(), kHeader);
+    return folder_.Write("merged.pcap", all);
   }
 
   std::set<std::string> Values(const fs::path& folder, const std::string& field,
@@ -180,16 +190,17 @@ TEST_F(TsharkTest, ReadsTcp) {
   EXPECT_THAT(Values(out, "tcp.len", "frame.len == 1514"), testing::ElementsAre("1448"));
 }
 
-// Its own analysis of losses finds those that were simulated.
+// Beside a sender all its data comes by before what acknowledges it; and tshark finds what was sent
+// twice.
 TEST_F(TsharkTest, FollowsSequenceNumbers) {
-  const fs::path out =
-      Trace(std::string(kFabric) + "lb: ecmp\ntransport: {kind: tcp}\nmeasure: {warm_up: 0ps}\n",
-            "--from 1ps --format pcap");
+  const fs::path out = Trace(std::string(kFabric) + "lb: ecmp\ntransport: {kind: tcp}\n",
+                             "--set workload[0].fan_in=7 --set workload[0].receiver=0 "
+                             "--link host4-leaf1 --format pcap");
   ExpectSound(out);
-  std::string flows = ReadFile(out / "flows.csv");
   EXPECT_THAT(Tshark(out, "-Y 'tcp.analysis.retransmission || tcp.analysis.fast_retransmission'"),
               Not(IsEmpty()));
-  EXPECT_THAT(Tshark(out, "-Y 'tcp.analysis.ack_lost_segment && tcp.len > 0'"), IsEmpty());
+  EXPECT_THAT(Tshark(out, "-Y 'tcp.analysis.ack_lost_segment || tcp.analysis.lost_segment'"),
+              IsEmpty());
 }
 
 TEST_F(TsharkTest, ReadsRoceAndPauses) {
@@ -201,7 +212,7 @@ TEST_F(TsharkTest, ReadsRoceAndPauses) {
   EXPECT_THAT(Values(out, "infiniband.bth.opcode"), IsSupersetOf({"0", "1", "2", "17", "129"}));
   EXPECT_THAT(Values(out, "infiniband.bth.psn", "infiniband.bth.opcode == 0"),
               testing::ElementsAre("0"));
-  EXPECT_THAT(Values(out, "infiniband.bth.destqp"), Contains("0x00000010"));
+  EXPECT_THAT(Values(out, "infiniband.bth.destqp"), Contains("0x000010"));
   EXPECT_THAT(Values(out, "infiniband.aeth.syndrome"), Contains("31"));
   EXPECT_THAT(Values(out, "udp.dstport"), testing::ElementsAre("4791"));
   EXPECT_THAT(Values(out, "udp.srcport"), Not(IsEmpty()));
