@@ -24,7 +24,8 @@ build: setup
 run: setup
 	@cmake --preset release -DBUILD_TESTING=OFF -DHEDDLE_BENCH=OFF >build-configure.log 2>&1 || (cat build-configure.log; exit 1)
 	@rm -f build-configure.log
-	cmake --build --preset release --parallel $(JOBS) --target heddle
+	cmake --build --preset release --parallel $(JOBS) --target heddle heddle_share
+	@cp build/release/share/experiment.schema.json .
 	build/release/heddle run configs/quickstart.yaml --out $(OUT) --force
 
 test: setup

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "experiment/tracer.h"
+
 namespace heddle {
 
 inline constexpr int kExitDone = 0;
@@ -22,6 +24,7 @@ struct RunArguments {
   std::string out;
   bool quiet = false;
   bool force = false;
+  std::optional<TraceSettings> trace;  // Of one experiment.
 };
 
 int Run(const RunArguments& arguments);

@@ -16,10 +16,12 @@
 #include "cli/bench_command.h"
 #include "cli/collect_command.h"
 #include "cli/commands.h"
+#include "cli/generated_commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
 #include "cli/plugins.h"
 #include "cli/sweep_command.h"
+#include "cli/trace_command.h"
 #include "settings/diagnostics.h"
 
 namespace heddle {
@@ -35,6 +37,19 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   command.add_option("--seed", arguments.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
+}
+
+void AddRunOptions(CLI::App& command, RunArguments& arguments) {
+  command.add_option("-j,--threads", arguments.threads, "Threads of one simulation")
+      ->envname("HEDDLE_THREADS")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      .add_option("-o,--out", arguments.out,
+                  "Folder of the results (default: results/ and the experiment's name)")
+      ->type_name("DIR");
+  command.add_flag("-q,--quiet", arguments.quiet, "No progress, no table");
+  command.add_flag("--force", arguments.force, "Replace results that are there");
 }
 
 void AddPluginOption(CLI::App& command, std::vector<std::string>& plugins) {
@@ -81,16 +96,13 @@ int Main(int argc, char** argv) {
   RunArguments run_arguments;
   CLI::App* run = app.add_subcommand("run", "Run experiments and write their results");
   AddExperimentOptions(*run, run_arguments);
-  run->add_option("-j,--threads", run_arguments.threads, "Threads of one simulation")
-      ->envname("HEDDLE_THREADS")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  run->add_option("-o,--out", run_arguments.out,
-                  "Folder of the results (default: results/ and the experiment's name)")
-      ->type_name("DIR");
-  run->add_flag("-q,--quiet", run_arguments.quiet, "No progress, no table");
-  run->add_flag("--force", run_arguments.force, "Replace results that are there");
+  AddRunOptions(*run, run_arguments);
   run->callback([&] { command = [&] { return Run(run_arguments); }; });
+
+  RunArguments trace_arguments;
+  CLI::App* trace = AddTraceCommand(app, trace_arguments, command);
+  AddExperimentOptions(*trace, trace_arguments);
+  AddRunOptions(*trace, trace_arguments);
 
   RunArguments check_arguments;
   CLI::App* check =
@@ -115,8 +127,11 @@ int Main(int argc, char** argv) {
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);
 
-  for (CLI::App* with : {run, check, list, describe, app.get_subcommand("sweep"),
-                         app.get_subcommand("bench")->get_subcommand("lb")}) {
+  AddGeneratedCommands(app, command);
+
+  for (CLI::App* with : {run, trace, check, list, describe, app.get_subcommand("sweep"),
+                         app.get_subcommand("bench")->get_subcommand("lb"),
+                         app.get_subcommand("schema"), app.get_subcommand("completion")}) {
     AddPluginOption(*with, plugins);
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -73,7 +74,9 @@ std::vector<ExperimentFile> ReadFiles(const RunArguments& arguments, Diagnostics
 }
 
 std::filesystem::path FolderOf(const ExperimentFile& file, const RunArguments& arguments) {
-  if (arguments.out.empty()) return std::filesystem::path("results") / file.name();
+  if (arguments.out.empty()) {
+    return std::filesystem::path("results") / (file.name() + (arguments.trace ? ".trace" : ""));
+  }
   if (arguments.files.size() == 1) return arguments.out;
   return std::filesystem::path(arguments.out) / file.name();
 }
@@ -90,14 +93,27 @@ void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArgu
   }
 }
 
-// The experiments of files without a sweep.
+// The experiments of files without a sweep; to be traced, also of those with one, of one point.
 std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
                           Diagnostics& diagnostics) {
   std::vector<Job> jobs;
   for (const ExperimentFile& file : files) {
-    if (!file.is_sweep()) jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
+    if (!file.is_sweep() || arguments.trace) {
+      jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
+    }
   }
   return jobs;
+}
+
+// What keeps `files` from being traced, if anything.
+std::optional<std::string> ProblemWithTrace(const std::vector<ExperimentFile>& files,
+                                            const std::vector<Job>& jobs,
+                                            const TraceSettings& trace) {
+  size_t runs = 0;
+  for (const ExperimentFile& file : files) runs += file.size();
+  if (runs == 1) return ProblemWith(trace, jobs.front().experiment.graph);
+  return fmt::format("a trace is of one run, and these are {}{}", runs,
+                     files.size() > 1 ? "" : "; choose one with --set, such as --set lb=ecmp");
 }
 
 // Runs them one after the other, as far as they go; a row in `table` for each that is complete.
@@ -113,6 +129,7 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
     options.threads = arguments.threads;
     options.progress = [&](const Progress& progress) { line.Show(progress); };
     options.stop = &StopRequested();
+    if (arguments.trace) options.trace = &*arguments.trace;
     const RunOutcome outcome = RunToFolder(job.experiment, options, job.folder, arguments.force);
     line.Clear();
     if (outcome.status == RunOutcome::Status::kStopped) {
@@ -183,6 +200,13 @@ int Run(const RunArguments& arguments) {
   if (!diagnostics.ok()) {
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
+  }
+  if (arguments.trace) {
+    if (const auto problem = ProblemWithTrace(files, jobs, *arguments.trace)) {
+      fmt::print(stderr, "heddle: {}\n", *problem);
+      return kExitBadInput;
+    }
+    return RunAllJobs(jobs, arguments);
   }
   // Sweeps first: their points run in copies of this process, which has no threads yet.
   int exit_code = kExitDone;

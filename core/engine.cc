@@ -77,6 +77,14 @@ void Engine::Place(int threads) {
   barrier_ = std::make_unique<Barrier>(static_cast<int>(shards));
 }
 
+void Engine::Insert(TappedNode& tapped) {
+  const Node& node = tapped.node();
+  tapped.shard_ = node.shard_;
+  tapped.group_ = node.group_;
+  tapped.index_in_group_ = node.index_in_group_;
+  tapped.shard_->groups_[node.group_]->nodes[node.index_in_group_] = &tapped;
+}
+
 Time Engine::Run(Conductor& conductor) {
   HEDDLE_CHECK(!shards_.empty(), "Place() comes before Run()");
   HEDDLE_CHECK(conductor_ == nullptr, "an engine runs once");

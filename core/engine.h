@@ -23,6 +23,7 @@
 #include "core/barrier.h"
 #include "core/node.h"
 #include "core/shard.h"
+#include "core/tap.h"
 #include "core/units.h"
 #include "core/wire.h"
 
@@ -74,6 +75,9 @@ class Engine {
   // Distributes the groups over `threads` threads, fewer if there are fewer groups. Called once,
   // when everything has been added.
   void Place(int threads);
+
+  // After Place(): `tapped` runs in place of its node. It must outlive the engine.
+  void Insert(TappedNode& tapped);
 
   // --- Running ---
 

@@ -151,6 +151,15 @@ class WireHead {
   // Removes the front packet. The sender may use its slot.
   void Drop() { head_.store(popped() + 1, std::memory_order_release); }
 
+  // The packets that arrive before `end`, in their order, without taking them. As far as they are
+  // known: in a window these are all that arrive in it.
+  template <class Visit>
+  void ForEachBefore(Time end, const Visit& visit) {
+    for (uint64_t number = popped(); ArrivalOf(number) < end; ++number) {
+      visit(ring_->slots[number & mask_]);
+    }
+  }
+
   // The first two packets, before a visit.
   void Prefetch() const {
     __builtin_prefetch(&ring_->slots[popped() & mask_]);

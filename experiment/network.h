@@ -91,6 +91,7 @@ class Network {
   const Routing& routing() const { return routing_; }
   size_t hosts() const { return hosts_.size(); }
   Host& host(size_t h) { return *hosts_[h]; }
+  Node& NodeOf(uint32_t vertex);
   std::span<const std::unique_ptr<Switch>> switches() const { return switches_; }
 
   // From the end of a flow's sender to the end of its receiver: long enough that every letter about
@@ -148,7 +149,6 @@ class Network {
   PortIndex PortOf(uint32_t vertex, uint32_t link) const;
   void Reroute(Time now);
   void TellNextHops(const Routing& routing);
-  Node& NodeOf(uint32_t vertex);
   Duration LeastCrossing(const Channel& channel) const;
   void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
                Time now);

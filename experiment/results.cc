@@ -462,6 +462,7 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
                                    FormatQuantity(result.deadlock_at - Time{}),
                                    fmt::join(result.deadlock, " -> ")));
   }
+  warnings.insert(warnings.end(), result.trace_warnings.begin(), result.trace_warnings.end());
   if (IsDebugBuild()) warnings.emplace_back("this is a Debug build; expect it to be slow");
   return warnings;
 }

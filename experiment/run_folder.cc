@@ -25,6 +25,8 @@ struct OpenFolder {
   fs::path aside;
   fs::path lock;
 };
+// A trace has a file for each link; processes may have 1024 files open, or fewer.
+constexpr size_t kMaxStreams = 128;
 
 std::mutex open_mutex;
 std::vector<OpenFolder>& OpenFolders() {
@@ -70,7 +72,9 @@ RunFolder::RunFolder(fs::path path)
       lock_path_(Beside(path_, "lock")) {}
 
 RunFolder::~RunFolder() {
-  for (const File& file : files_) std::fclose(file.stream);
+  for (const File& file : files_) {
+    if (file.stream != nullptr) std::fclose(file.stream);
+  }
   if (open_) {
     std::error_code ignored;
     fs::remove_all(aside_, ignored);
@@ -152,32 +156,54 @@ bool RunFolder::Write(const std::string& name, std::string_view text) {
 }
 
 bool RunFolder::Start(const std::string& name) {
+  if (!MakeRoom()) return false;
   errno = 0;
   std::FILE* stream = std::fopen((aside_ / name).c_str(), "wb");
   if (stream == nullptr) return FailAt(name);
   files_.push_back({name, stream});
+  ++streams_;
   return true;
 }
 
 bool RunFolder::Append(std::string_view name, std::string_view text) {
   const auto file = std::ranges::find(files_, name, &File::name);
   if (file == files_.end()) return Start(std::string(name)) && Append(name, text);
+  if (file->stream == nullptr) {
+    if (!MakeRoom()) return false;
+    errno = 0;
+    file->stream = std::fopen((aside_ / file->name).c_str(), "ab");
+    if (file->stream == nullptr) return FailAt(file->name);
+    ++streams_;
+  }
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), file->stream) == text.size()) return true;
   return FailAt(file->name);
 }
 
+// Streams are closed in turn: what is written by many is written in large pieces.
+bool RunFolder::MakeRoom() {
+  if (streams_ < kMaxStreams) return true;
+  for (;; ++oldest_) {
+    File& file = files_[oldest_ % files_.size()];
+    if (file.stream != nullptr) return Close(file);
+  }
+}
+
 bool RunFolder::Finish() {
   bool finished = true;
-  for (const File& file : std::exchange(files_, {})) finished = Close(file) && finished;
+  for (File& file : files_) {
+    if (file.stream != nullptr) finished = Close(file) && finished;
+  }
+  files_.clear();
   return finished;
 }
 
 // Errors of a full disk may show only now.
-bool RunFolder::Close(const File& file) {
+bool RunFolder::Close(File& file) {
   errno = 0;
   const bool flushed = std::fflush(file.stream) == 0 && fsync(fileno(file.stream)) == 0;
-  const bool closed = std::fclose(file.stream) == 0;
+  const bool closed = std::fclose(std::exchange(file.stream, nullptr)) == 0;
+  --streams_;
   return (flushed && closed) || FailAt(file.name);
 }
 

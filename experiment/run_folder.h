@@ -53,12 +53,13 @@ class RunFolder {
  private:
   struct File {
     std::string name;
-    std::FILE* stream;
+    std::FILE* stream;  // Null: closed for now.
   };
 
   bool Fail(const std::string& what);
   bool FailAt(const std::string& name);
-  bool Close(const File& file);
+  bool MakeRoom();
+  bool Close(File& file);
   bool Lock();
   void Unlock();
   bool Replace();
@@ -69,7 +70,9 @@ class RunFolder {
   std::string error_;
   bool busy_ = false;
   int lock_ = -1;            // Held if it is not -1.
-  std::vector<File> files_;  // Being written; few.
+  std::vector<File> files_;  // Being written.
+  size_t streams_ = 0;       // Of them, open.
+  size_t oldest_ = 0;        // Whose stream is closed next.
   bool open_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -25,8 +26,9 @@ double SecondsSince(Clock::time_point start) {
 class Collector {
  public:
   Collector(std::vector<std::unique_ptr<FlowRecorder>>& recorders,
-            const std::function<bool(std::string_view)>& write, SimulationResult& result)
-      : recorders_(recorders), write_(write), result_(result) {}
+            const std::function<bool(std::string_view)>& write, Tracer* tracer,
+            SimulationResult& result)
+      : recorders_(recorders), write_(write), tracer_(tracer), result_(result) {}
 
   // Rows become known in the order in which senders finish, those of one window in any.
   void Collect() {
@@ -61,6 +63,7 @@ class Collector {
 
   void Take(const FlowRecorder::Row& row, std::string_view text) {
     Write(text);
+    if (tracer_ != nullptr) tracer_->OnEnd(row.id, row.rx_done);
     const bool finished = row.sample.fct_ps != kNever.ps;
     result_.flows_finished += finished ? 1 : 0;
     result_.payload_finished += finished ? row.sample.size : 0;
@@ -76,6 +79,7 @@ class Collector {
 
   std::vector<std::unique_ptr<FlowRecorder>>& recorders_;
   const std::function<bool(std::string_view)>& write_;
+  Tracer* const tracer_;  // Null if there is none.
   SimulationResult& result_;
   std::vector<Entry> order_;
   std::map<uint16_t, std::vector<Query>> queries_;
@@ -87,7 +91,7 @@ class Director final : public Conductor {
  public:
   Director(const Experiment& experiment, const SimulationOptions& options, Network& network,
            FlowGenerator& generator, std::vector<std::unique_ptr<FlowRecorder>>& recorders,
-           Collector& collector, Series& series, SimulationResult& result)
+           Collector& collector, Series& series, Tracer* tracer, SimulationResult& result)
       : experiment_(experiment),
         options_(options),
         network_(network),
@@ -95,6 +99,7 @@ class Director final : public Conductor {
         recorders_(recorders),
         collector_(collector),
         series_(series),
+        tracer_(tracer),
         result_(result),
         links_due_(experiment.timeline.links_from),
         pfc_(experiment.settings.topology.settings->port.pfc),
@@ -108,6 +113,7 @@ class Director final : public Conductor {
   Time Open(Time start, Time latest) override {
     if (links_due_ <= start) SnapshotLinks(start);
     if (series_.Next() <= start) series_.Take(start);
+    if (tracer_ != nullptr && tracer_->Next() <= start) tracer_->Take(start);
     if (deadlock_due_ <= start) LookForDeadlock(start);
     network_.Change(start);
     const Time end = std::min(latest, NextStop());
@@ -117,15 +123,16 @@ class Director final : public Conductor {
 
   void Close(Time end) override {
     now_ = end;
+    if (tracer_ != nullptr) tracer_->Close();
     collector_.Collect();
     if (!generator_.HasMeasured() && MeasuredDone() == generator_.measured()) {
       Time last;
       for (const auto& recorder : recorders_) last = std::max(last, recorder->last_measured_done());
       end_ = std::min(end_, std::max(end, last + network_.close_delay()));
     }
-    if (deadlocked_ || !collector_.writable() || !series_.writable() ||
-        (options_.stop != nullptr && options_.stop->load()))
-      end_ = end;
+    const bool writable =
+        collector_.writable() && series_.writable() && (tracer_ == nullptr || tracer_->writable());
+    if (deadlocked_ || !writable || (options_.stop != nullptr && options_.stop->load())) end_ = end;
     constexpr uint64_t kWindowsPerLook = 64;
     if (options_.progress && ++closed_ % kWindowsPerLook == 0) Report();
   }
@@ -156,7 +163,8 @@ class Director final : public Conductor {
  private:
   // When something must be done between windows.
   Time NextStop() const {
-    return std::min({links_due_, deadlock_due_, series_.Next(), network_.NextChange()});
+    const Time traced = tracer_ == nullptr ? kNever : tracer_->Next();
+    return std::min({links_due_, deadlock_due_, series_.Next(), traced, network_.NextChange()});
   }
 
   // The run goes on to the end of this window.
@@ -173,6 +181,7 @@ class Director final : public Conductor {
     network_.host(spec.dst).ExpectFlow(spec);
     network_.host(spec.src).StartFlow(spec);
     series_.OnStart(spec);
+    if (tracer_ != nullptr) tracer_->OnStart(spec);
     if (spec.start >= experiment_.timeline.links_from &&
         spec.start < experiment_.timeline.links_until) {
       result_.payload_offered += spec.size;
@@ -255,6 +264,7 @@ class Director final : public Conductor {
   std::vector<std::unique_ptr<FlowRecorder>>& recorders_;
   Collector& collector_;
   Series& series_;
+  Tracer* const tracer_;  // Null if there is none.
   SimulationResult& result_;
 
   Time links_due_;  // When links are looked at next.
@@ -408,21 +418,31 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   }
   network.SetLogs(logs);
   FlowGenerator generator(experiment, classes);
-  Collector collector(recorders, write_flows, result);
+  std::optional<Tracer> tracing;
+  if (options.trace != nullptr) tracing.emplace(*options.trace, experiment, network, write_series);
+  Tracer* const tracer = tracing ? &*tracing : nullptr;
+  Collector collector(recorders, write_flows, tracer, result);
   collector.Write(FlowsHeader());
   Series series(experiment, network, write_series);
-  Director director(experiment, options, network, generator, recorders, collector, series, result);
+  Director director(experiment, options, network, generator, recorders, collector, series, tracer,
+                    result);
   result.build_seconds = SecondsSince(building);
 
   const Clock::time_point running = Clock::now();
   result.end = network.engine().Run(director);
-  const auto writable = [&] { return collector.writable() && series.writable(); };
+  const auto writable = [&] {
+    return collector.writable() && series.writable() && (!tracing || tracing->writable());
+  };
   result.stopped = !writable() || (options.stop != nullptr && options.stop->load());
   if (result.stopped) return result;
   network.CheckConservation();
   director.Finish(result.end);
   LogTheRest(network, *recorders.front());
   collector.Collect();
+  if (tracing) {
+    tracing->Finish(result.end);
+    result.trace_warnings = tracing->warnings();
+  }
   result.run_seconds = SecondsSince(running);
 
   Merge(recorders, result);

@@ -17,6 +17,7 @@
 #include "experiment/flow_recorder.h"
 #include "experiment/network.h"
 #include "experiment/series.h"
+#include "experiment/tracer.h"
 
 namespace heddle {
 
@@ -35,6 +36,8 @@ struct SimulationOptions {
   NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest;
   // Called now and then, between windows; may be empty.
   std::function<void(const Progress&)> progress;
+  // What to write down of packets; null: nothing. Needs a writer of series.
+  const TraceSettings* trace = nullptr;
   // Set from outside to stop the run; may be null.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -96,6 +99,7 @@ struct SimulationResult {
   int64_t policy_state_bytes = 0;
   int64_t late_packets = 0;                     // That arrived when their flow had been closed.
   std::vector<ResequencingStats> resequencing;  // By host; empty if there is none.
+  std::vector<std::string> trace_warnings;      // What is missing from the trace.
 
   // What it took.
   double build_seconds = 0;

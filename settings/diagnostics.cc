@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <tuple>
 
 namespace heddle {
@@ -121,7 +122,10 @@ const std::string* Nearest(std::string_view name, const std::vector<std::string>
 
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
   const std::string* nearest = Nearest(name, known);
-  const std::string all = fmt::format("{}", fmt::join(known, ", "));
+  constexpr size_t kMost = 64;  // The links of a network may be thousands.
+  const std::span<const std::string> listed(known.data(), std::min(known.size(), kMost));
+  std::string all = fmt::format("{}", fmt::join(listed, ", "));
+  if (known.size() > kMost) all += fmt::format(" and {} more", known.size() - kMost);
   if (nearest == nullptr) return fmt::format("; expected one of: {}", all);
   return fmt::format("; did you mean \"{}\"? (known: {})", *nearest, all);
 }

@@ -63,6 +63,40 @@ Range<T> Between(T least, T most) {
   return {.at_least = least, .at_most = most};
 }
 
+// What a scalar may be, for those who must say so without reading one.
+struct ScalarShape {
+  enum class Type { kDuration, kRate, kSize, kInteger, kNumber, kBoolean, kText, kPattern, kWord };
+  Type type = Type::kWord;
+  std::string pattern = {};                    // kPattern: a regular expression (ECMA 262).
+  std::vector<std::string> words = {};         // kWord: one of these; others: or one of these.
+  std::optional<double> above = std::nullopt;  // Bounds of kInteger and kNumber.
+  std::optional<double> at_least = std::nullopt;
+  std::optional<double> at_most = std::nullopt;
+};
+
+// Like TypeName, for each type that can be read.
+inline ScalarShape ShapeOf(const Duration&) { return {.type = ScalarShape::Type::kDuration}; }
+inline ScalarShape ShapeOf(const BitRate&) { return {.type = ScalarShape::Type::kRate}; }
+inline ScalarShape ShapeOf(const Bytes&) { return {.type = ScalarShape::Type::kSize}; }
+inline ScalarShape ShapeOf(const int64_t&) { return {.type = ScalarShape::Type::kInteger}; }
+inline ScalarShape ShapeOf(const double&) { return {.type = ScalarShape::Type::kNumber}; }
+inline ScalarShape ShapeOf(const bool&) { return {.type = ScalarShape::Type::kBoolean}; }
+inline ScalarShape ShapeOf(const std::string&) { return {.type = ScalarShape::Type::kText}; }
+
+template <class T>
+ScalarShape ShapeOf(const T& value, const Range<T>& range) {
+  ScalarShape shape = ShapeOf(value);
+  if constexpr (std::is_arithmetic_v<T>) {
+    const auto bound = [](const std::optional<T>& limit) {
+      return limit ? std::optional<double>(static_cast<double>(*limit)) : std::nullopt;
+    };
+    shape.above = bound(range.above);
+    shape.at_least = bound(range.at_least);
+    shape.at_most = bound(range.at_most);
+  }
+  return shape;
+}
+
 constexpr std::string_view TypeName(const Duration&) { return "duration"; }
 constexpr std::string_view TypeName(const BitRate&) { return "rate"; }
 constexpr std::string_view TypeName(const Bytes&) { return "size"; }
@@ -118,13 +152,14 @@ class Fields {
     const auto parse = [range](std::string_view text, T& read) {
       return ParseInRange(text, read, range);
     };
-    AddOr(word, name, value, fmt::format("{}{}", TypeName(T{}), range.Text()), parse, meaning);
+    AddOr(word, name, value, fmt::format("{}{}", TypeName(T{}), range.Text()), ShapeOf(T{}, range),
+          parse, meaning);
   }
   template <class T>
   void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
              std::string_view meaning) {
     const auto parse = [](std::string_view text, T& read) { return ParseQuantity(text, read); };
-    AddOr(word, name, value, std::string(TypeName(T{})), parse, meaning);
+    AddOr(word, name, value, std::string(TypeName(T{})), ShapeOf(T{}), parse, meaning);
   }
 
   // One of several words.
@@ -136,6 +171,7 @@ class Fields {
     std::string type;
     for (const std::string& word : words) type += (type.empty() ? "" : " | ") + word;
     Scalar scalar{type, nullptr, nullptr};
+    scalar.shape.words = words;
     scalar.parse = [words, choices, &value](std::string_view text) -> ParseError {
       for (const auto& [word, meant] : choices) {
         if (word != text) continue;
@@ -203,6 +239,7 @@ class Fields {
     std::function<ParseError(std::string_view)> parse;
     std::function<std::string()> text;
     bool is_text = false;  // Any text, which may look like something else.
+    ScalarShape shape = {};
   };
   struct Block {
     std::function<void(Fields&)> declare;
@@ -231,8 +268,11 @@ class Fields {
 
   template <class T, class Parse>
   void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
-             const std::string& type, const Parse& parse, std::string_view meaning) {
+             const std::string& type, ScalarShape shape, const Parse& parse,
+             std::string_view meaning) {
     Scalar scalar{fmt::format("{}, or {}", type, word), nullptr, nullptr};
+    scalar.shape = std::move(shape);
+    scalar.shape.words = {std::string(word)};
     scalar.parse = [word = std::string(word), &value, parse](std::string_view text) -> ParseError {
       if (text == word) {
         value.reset();
@@ -253,7 +293,8 @@ class Fields {
   static Scalar ScalarOf(T& value, const Range<T>& range) {
     return {fmt::format("{}{}", TypeName(value), range.Text()),
             [&value, range](std::string_view text) { return ParseInRange(text, value, range); },
-            [&value] { return FormatQuantity(value); }, std::same_as<T, std::string>};
+            [&value] { return FormatQuantity(value); }, std::same_as<T, std::string>,
+            ShapeOf(value, range)};
   }
 
   template <class S>

@@ -33,6 +33,10 @@ std::string FormatQuantity(QueueSize value);
 constexpr std::string_view TypeName(const QueueSize&) {
   return "size, N packets as Npkts, or unlimited";
 }
+inline ScalarShape ShapeOf(const QueueSize&) {
+  return {.type = ScalarShape::Type::kPattern,
+          .pattern = "^(unlimited|[0-9]+pkts|[0-9]+(\\.[0-9]+)?(B|KB|KiB|MB|MiB|GB|GiB|TB))$"};
+}
 
 struct PortRule {
   enum class Mark { kAuto, kStep, kRed };

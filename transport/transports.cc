@@ -67,6 +67,11 @@ class TcpModel : public WithResequencing {
     WithResequencing::Declare(fields);
   }
   PacketSizes sizes() const override { return SizesOf(settings_); }
+  WireFormat wire_format() const override {
+    return {.protocol = WireFormat::Protocol::kTcp,
+            .sizes = sizes(),
+            .timestamps = settings_.timestamps};
+  }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override {
     return {static_cast<uint8_t>(settings_.priority),
@@ -97,6 +102,11 @@ class RoceModel final : public WithResequencing {
     PacketSizes sizes = SizesOf(settings_);
     if (wants_telemetry()) sizes.data_overhead += kTelemetryHeader;
     return sizes;
+  }
+  WireFormat wire_format() const override {
+    return {.protocol = WireFormat::Protocol::kRoceV2,
+            .sizes = sizes(),
+            .ack_every = settings_.is_irn() ? 1 : settings_.ack_interval};
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override {

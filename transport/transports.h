@@ -13,6 +13,7 @@
 #include "settings/fields.h"
 #include "settings/kinds.h"
 #include "transport/packet_sizes.h"
+#include "transport/wire_format.h"
 
 namespace heddle {
 
@@ -44,6 +45,7 @@ class TransportModel {
   virtual void Declare(Fields& fields) = 0;
 
   virtual PacketSizes sizes() const = 0;
+  virtual WireFormat wire_format() const = 0;
 
   // The largest flow that it can carry, in bytes.
   virtual int64_t max_flow_size() const = 0;

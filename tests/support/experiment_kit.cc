@@ -96,10 +96,14 @@ std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& se
 }
 
 FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan::Ports ports) {
-  FinishedRun run;
   SimulationOptions options;
   options.threads = threads;
   options.ports = ports;
+  return RunExperiment(experiment, options);
+}
+
+FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions& options) {
+  FinishedRun run;
   const auto write_flows = [&](std::string_view text) {
     run.files.flows += text;
     return true;

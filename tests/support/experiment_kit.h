@@ -57,6 +57,7 @@ struct FinishedRun {
 };
 FinishedRun RunExperiment(const Experiment& experiment, int threads = 1,
                           NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest);
+FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions& options);
 
 // A network of `leaves` leaves with `hosts_per_leaf` hosts each, as workloads see it.
 Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate = 100_Gbps,

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts that let shells complete commands, options, names and files.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command_table.h"
+
+namespace heddle {
+
+std::string BashCompletion(const std::vector<CommandInfo>& commands);
+std::string ZshCompletion(const std::vector<CommandInfo>& commands);
+std::string FishCompletion(const std::vector<CommandInfo>& commands);
+
+}  // namespace heddle

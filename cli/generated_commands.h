@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands that print what other programs read of heddle: editors, shells and man.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace heddle {
+
+// heddle schema, completion and, hidden, man. Call it when `app` has all other commands.
+void AddGeneratedCommands(CLI::App& app, std::function<int()>& command);
+
+}  // namespace heddle

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/trace_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/tracer.h"
+#include "settings/quantity.h"
+
+namespace heddle {
+namespace {
+
+// As they were typed.
+struct TraceOptions {
+  std::vector<std::string> flows;
+  std::vector<std::string> links;
+  std::string from;
+  std::string to;
+  std::string every = "1us";
+  int64_t packets = TraceSettings().limit;
+  int64_t snaplen = TraceSettings().snaplen;
+  std::vector<std::string> formats = {"pcap", "perfetto"};
+};
+
+std::optional<FlowId> ParseFlow(std::string_view text) {
+  FlowId id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+// "7" or "3-5".
+std::optional<FlowRange> ParseRange(std::string_view text) {
+  const size_t dash = text.find('-');
+  const std::optional<FlowId> first = ParseFlow(text.substr(0, dash));
+  const std::optional<FlowId> last =
+      dash == std::string_view::npos ? first : ParseFlow(text.substr(dash + 1));
+  if (!first || !last || *last < *first) return std::nullopt;
+  return FlowRange{*first, *last};
+}
+
+// What is wrong with `text`, if anything; empty text leaves `value` as it is.
+std::optional<std::string> ReadTime(std::string_view option, const std::string& text,
+                                    Duration& value) {
+  if (text.empty()) return std::nullopt;
+  if (ParseError error = ParseQuantity(text, value)) return fmt::format("{}: {}", option, *error);
+  if (value < Duration{0}) return fmt::format("{}: must not be negative", option);
+  return std::nullopt;
+}
+
+std::optional<std::string> Read(const TraceOptions& options, TraceSettings& settings) {
+  for (const std::string& text : options.flows) {
+    const std::optional<FlowRange> range = ParseRange(text);
+    if (!range) {
+      return fmt::format("--flow: \"{}\" is no flow; write 7, or 3-5, as in flows.csv", text);
+    }
+    settings.flows.push_back(*range);
+  }
+  settings.links = options.links;
+  Duration from{0};
+  Duration to = kNever - Time{};
+  if (auto problem = ReadTime("--from", options.from, from)) return problem;
+  if (auto problem = ReadTime("--to", options.to, to)) return problem;
+  if (auto problem = ReadTime("--every", options.every, settings.every)) return problem;
+  if (settings.every < 1_ns) return "--every: must be at least 1ns";
+  settings.from = Time{} + from;
+  settings.to = Time{} + to;
+  settings.limit = options.packets;
+  settings.snaplen = static_cast<uint32_t>(options.snaplen);
+  const auto asked = [&](std::string_view format) {
+    return std::ranges::find(options.formats, format) != options.formats.end();
+  };
+  settings.pcap = asked("pcap");
+  settings.timeline = asked("perfetto");
+  return std::nullopt;
+}
+
+CLI::Option* AddList(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                     const std::string& meaning) {
+  return command.add_option(name, values, meaning)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->take_all();
+}
+
+void AddOptions(CLI::App& trace, TraceOptions& options) {
+  AddList(trace, "--flow", options.flows,
+          "Packets of these flows, as flows.csv numbers them; repeatable")
+      ->type_name("N|N-N,...");
+  AddList(trace, "--link", options.links,
+          "Packets on these links, such as leaf0-spine1, both ways; repeatable")
+      ->type_name("NAME,...");
+  trace.add_option("--from", options.from, "Packets that arrive from here on")->type_name("TIME");
+  trace.add_option("--to", options.to, "Packets that arrive before here")->type_name("TIME");
+  trace
+      .add_option("--packets", options.packets,
+                  "Packets at most, and events of trace.json; more are cut off, and said so")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max() / 2))
+      ->capture_default_str();
+  AddList(trace, "--format", options.formats, "What to write: pcap, perfetto")
+      ->check(CLI::IsMember({"pcap", "perfetto"}))
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  trace
+      .add_option("--snaplen", options.snaplen,
+                  "Bytes kept of a frame; headers take less than 128. Of RoCE keep all")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{64}, int64_t{TraceSettings().snaplen}))
+      ->capture_default_str();
+  trace.add_option("--every", options.every, "How often trace.json looks at queues")
+      ->type_name("TIME")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+CLI::App* AddTraceCommand(CLI::App& app, RunArguments& arguments, std::function<int()>& command) {
+  CLI::App* trace = app.add_subcommand(
+      "trace", "Run one experiment and write down its packets, for Wireshark and Perfetto");
+  const auto options = std::make_shared<TraceOptions>();
+  AddOptions(*trace, *options);
+  trace->callback([&arguments, &command, options] {
+    command = [&arguments, options] {
+      arguments.trace.emplace();
+      const std::optional<std::string> problem = Read(*options, *arguments.trace);
+      if (!problem) return Run(arguments);
+      std::fprintf(stderr, "heddle: %s\n", problem->c_str());
+      return kExitBadInput;
+    };
+  });
+  return trace;
+}
+
+}  // namespace heddle

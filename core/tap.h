@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at the packets that arrive at a node, before the node does.
+//
+// What a node will handle in a window lies on its wires when the window opens. So a tap need not be
+// called for each packet: a node with a tap is replaced, in the list of those that run, by one that
+// first walks the wires and then lets the node run. Nodes without a tap run the same instructions
+// as if there were none.
+
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/node.h"
+#include "core/packet.h"
+
+namespace heddle {
+
+class Tap {
+ public:
+  virtual ~Tap() = default;
+
+  // `packet`, which is as it was sent, arrives at the in-port known to the tap as `point`. Called
+  // on the thread that runs the node; in the order of arrival at each point, but not across points.
+  virtual void OnArrival(uint32_t point, const Packet& packet) = 0;
+};
+
+class TappedNode final : public Node {
+ public:
+  // Both must outlive it.
+  TappedNode(Node& node, Tap& tap) : node_(node), tap_(tap) {}
+
+  // While building.
+  void Watch(PortIndex in_port, uint32_t point) { watched_.push_back({in_port, point}); }
+
+  Node& node() { return node_; }
+
+  void Run(const Window& window) override {
+    for (const auto& [in_port, point] : watched_) {
+      node_.wire_head(in_port).ForEachBefore(
+          window.end, [&](const Packet& packet) { tap_.OnArrival(point, packet); });
+    }
+    node_.Run(window);
+  }
+  Time Due() const override { return node_.Due(); }
+  void OnLetter(const Letter& letter) override { node_.OnLetter(letter); }
+  void Prefetch(Time end) const override { node_.Prefetch(end); }
+
+ private:
+  struct Watched {
+    PortIndex in_port;
+    uint32_t point;
+  };
+
+  Node& node_;
+  Tap& tap_;
+  std::vector<Watched> watched_;
+};
+
+}  // namespace heddle

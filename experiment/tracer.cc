@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/tracer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "experiment/flow_recorder.h"
+#include "settings/diagnostics.h"
+#include "settings/quantity.h"
+#include "trace/pcap.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kPiece = size_t{1} << 16;  // What is written to a file at once.
+constexpr uint16_t kDiscardPort = 9;        // RFC 863; where datagrams in the background go.
+
+CaptureFilter FilterOf(const TraceSettings& settings) {
+  // Pauses are of links, so they are noted where links are chosen, and where all is.
+  return {.flows = settings.flows,
+          .pauses = settings.flows.empty() || !settings.links.empty(),
+          .from = settings.from,
+          .to = settings.to};
+}
+
+}  // namespace
+
+std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph) {
+  if (settings.flows.empty() && settings.links.empty() && settings.from == Time{} &&
+      settings.to == kNever) {
+    return "a trace of everything is too much; choose flows (--flow 0,3-5), links (--link "
+           "leaf0-spine1) or a span of time (--from 1ms --to 1.1ms)";
+  }
+  if (settings.from >= settings.to) return "--from must be before --to";
+  std::vector<std::string> names;
+  for (const Graph::Link& link : graph.links) names.push_back(link.name);
+  for (const std::string& link : settings.links) {
+    if (std::ranges::find(names, link) != names.end()) continue;
+    return fmt::format("--link: no link is called \"{}\"{}", link, Suggestion(link, names));
+  }
+  return std::nullopt;
+}
+
+Tracer::Tracer(const TraceSettings& settings, const Experiment& experiment, Network& network,
+               const SeriesWriter& write)
+    : settings_(settings),
+      experiment_(experiment),
+      network_(network),
+      write_(write),
+      capture_(FilterOf(settings)),
+      frames_(experiment.settings.transport.settings->wire_format()),
+      timeline_(settings.limit) {
+  WatchLinks();
+  if (settings.timeline) next_ = std::max(settings.from, Time{} + settings.every);
+}
+
+bool Tracer::Chosen(const Graph::Link& link) const {
+  return settings_.links.empty() ||
+         std::ranges::find(settings_.links, link.name) != settings_.links.end();
+}
+
+LinkEnd Tracer::EndOf(uint32_t vertex, uint32_t link) const {
+  const Graph& graph = network_.graph();
+  const std::vector<Adjacency::Port>& ports = network_.routing().adjacency().Of(vertex);
+  const auto port = std::ranges::find(ports, link, &Adjacency::Port::link);
+  const bool is_host = graph.IsHost(vertex);
+  return {.is_host = is_host,
+          .id = static_cast<uint16_t>(is_host ? vertex : vertex - graph.hosts),
+          .port = static_cast<PortIndex>(port - ports.begin())};
+}
+
+// In the order of nodes, as Capture wants them.
+void Tracer::WatchLinks() {
+  const Graph& graph = network_.graph();
+  for (uint32_t vertex = 0; vertex < graph.vertices(); ++vertex) {
+    const std::vector<Adjacency::Port>& ports = network_.routing().adjacency().Of(vertex);
+    for (PortIndex port = 0; port < ports.size(); ++port) {
+      const uint32_t index = ports[port].link;
+      const Graph::Link& link = graph.links[index];
+      if (!Chosen(link)) continue;
+      const uint32_t incoming = 2 * index + (link.a == vertex ? 1 : 0);
+      const uint32_t outgoing = incoming ^ 1u;
+      points_[incoming] = {link.name, EndOf(ports[port].peer, index), EndOf(vertex, index)};
+      capture_.Watch(network_.engine(), network_.NodeOf(vertex), port, incoming);
+      if (settings_.pcap && !settings_.links.empty()) {
+        files_.try_emplace(
+            index, File{.name = link.name + ".pcap", .text = PcapHeader(settings_.snaplen)});
+      }
+      if (graph.IsHost(vertex)) continue;  // A host's NIC pulls, so it has no queue.
+      queues_.push_back({&network_.egresses()[network_.EgressOf(vertex, port)], outgoing});
+    }
+  }
+}
+
+// --- Flows ---
+
+void Tracer::OnStart(const FlowSpec& spec) {
+  if (!capture_.filter().ChoosesFlow(spec.id)) return;
+  flows_.emplace(spec.id, spec);
+  running_.insert(spec.id);
+}
+
+void Tracer::OnEnd(FlowId flow, Time done) {
+  if (done == kNever || running_.erase(flow) == 0) return;
+  const FlowSpec& spec = flows_.at(flow);
+  const bool seen = spec.start < settings_.to && done >= settings_.from;
+  if (seen && settings_.timeline) timeline_.AddFlow(spec, done);
+}
+
+const FlowSpec* Tracer::FlowOf(const Packet& packet) {
+  if (packet.kind == PacketKind::kDatagram) {
+    datagram_.sport = experiment_.background[~packet.flow].sport;
+    datagram_.dport = kDiscardPort;
+    return &datagram_;
+  }
+  const auto found = flows_.find(packet.flow);
+  return found == flows_.end() ? nullptr : &found->second;
+}
+
+// --- Packets ---
+
+void Tracer::Close() {
+  capture_.Take([this](uint32_t point, const Packet& packet) { OnArrival(point, packet); });
+}
+
+void Tracer::OnArrival(uint32_t point, const Packet& packet) {
+  if (cut_ != kNever) return;
+  if (packet.kind == PacketKind::kPause) OnPause(point, packet);
+  if (settings_.pcap) Record(point, packet);
+}
+
+void Tracer::Record(uint32_t point, const Packet& packet) {
+  if (packets_ == settings_.limit) {
+    cut_ = packet.arrival;
+    return capture_.Stop();
+  }
+  ++packets_;
+  const Point& where = points_.at(point);
+  File& file = files_[point / 2];
+  if (file.name.empty()) {
+    file.name = where.link + ".pcap";
+    file.text = PcapHeader(settings_.snaplen);
+  }
+  if (file.packets++ == 0) file.first = packet.arrival;
+  file.last = packet.arrival;
+  AppendPcapRecord(file.text, packet.arrival,
+                   frames_.Make(packet, FlowOf(packet), where.from, where.to), settings_.snaplen);
+  if (file.text.size() >= kPiece) Flush(file);
+}
+
+void Tracer::Flush(File& file) {
+  Write(file.name, file.text);
+  file.text.clear();
+}
+
+void Tracer::Write(std::string_view file, std::string_view text) {
+  writable_ = writable_ && write_(file, text);
+}
+
+// --- Pauses, as their frames say ---
+
+// What comes to one end pauses what that end sends.
+void Tracer::OnPause(uint32_t point, const Packet& frame) {
+  const uint32_t paused = point ^ 1u;
+  for (uint8_t cls = 0; cls < kClasses; ++cls) {
+    if ((frame.pause.classes >> cls & 1) == 0) continue;
+    if (frame.pause.stop) {
+      pauses_.try_emplace({paused, cls}, frame.arrival);
+    } else {
+      EndPause(paused, cls, frame.arrival);
+    }
+  }
+}
+
+void Tracer::EndPause(uint32_t point, uint8_t cls, Time now) {
+  const auto open = pauses_.find({point, cls});
+  if (open == pauses_.end()) return;
+  timeline_.AddPause(point, cls, open->second, now);
+  pauses_.erase(open);
+}
+
+// --- Queues ---
+
+void Tracer::Take(Time now) {
+  for (Queue& queue : queues_) {
+    const int64_t bytes = BytesAt(*queue.egress, now);
+    if (bytes != std::exchange(queue.bytes, bytes)) timeline_.AddQueue(queue.point, now, bytes);
+  }
+  next_ = now + settings_.every;
+  if (next_ >= settings_.to || !timeline_.whole()) next_ = kNever;
+}
+
+int64_t Tracer::BytesAt(const Network::Egress& egress, Time now) {
+  Switch& s = *network_.switches()[egress.vertex - network_.hosts()];
+  if (s.queued() == nullptr) return egress.fifo->QueueAt(now).bytes;
+  QueuedPort& queued = (*s.queued())[egress.port];
+  int64_t bytes = queued.QueueAt(0, now).bytes;
+  for (size_t cls = 1; cls < kClasses; ++cls) {
+    if ((queued.classes() >> cls & 1) != 0) bytes += queued.QueueAt(cls, now).bytes;
+  }
+  return bytes;
+}
+
+// --- The end ---
+
+std::string Tracer::NameOf(uint32_t point) const {
+  const Graph& graph = network_.graph();
+  const Graph::Link& link = graph.links[point / 2];
+  return fmt::format("{} at {}", link.name, graph.NameOf(point % 2 == 0 ? link.a : link.b));
+}
+
+void Tracer::Finish(Time end) {
+  Close();
+  for (auto& [link, file] : files_) Flush(file);
+  if (settings_.pcap) Write("trace.csv", Index());
+  if (!settings_.timeline) return;
+  const Time last = std::min(end, settings_.to);
+  while (!pauses_.empty()) {
+    const auto [point, cls] = pauses_.begin()->first;
+    EndPause(point, cls, last);
+  }
+  for (const FlowId flow : running_) {
+    const FlowSpec& spec = flows_.at(flow);
+    if (spec.start < last) timeline_.AddFlow(spec, kNever);
+  }
+  timeline_.Write(
+      end, [this](uint32_t point) { return NameOf(point); },
+      [this](std::string_view text) {
+        Write("trace.json", text);
+        return writable_;
+      });
+}
+
+// What each pcap holds.
+std::string Tracer::Index() const {
+  std::string csv = "link,file,packets,first_ns,last_ns\n";
+  for (const auto& [link, file] : files_) {
+    fmt::format_to(std::back_inserter(csv), "{},{},{},", network_.graph().links[link].name,
+                   file.name, file.packets);
+    if (file.packets > 0) AppendExact(csv, file.first.ps, 3);
+    csv += ',';
+    if (file.packets > 0) AppendExact(csv, file.last.ps, 3);
+    csv += '\n';
+  }
+  return csv;
+}
+
+std::vector<std::string> Tracer::warnings() const {
+  std::vector<std::string> warnings;
+  if (cut_ != kNever) {
+    warnings.push_back(fmt::format(
+        "the pcaps end at {}, after {} packets; choose fewer flows or links or a shorter "
+        "time, or raise --packets",
+        FormatQuantity(cut_ - Time{}), settings_.limit));
+  }
+  if (!timeline_.whole()) {
+    warnings.push_back(
+        fmt::format("trace.json lacks events beyond the first {}; choose fewer flows or links or a "
+                    "shorter time, or raise --packets",
+                    settings_.limit));
+  }
+  return warnings;
+}
+
+}  // namespace heddle

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes down what a run does packet by packet: a pcap for each link, and a timeline of flows,
+// queues and pauses. It only looks, so results are those of a run without it.
+
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/units.h"
+#include "experiment/experiment.h"
+#include "experiment/network.h"
+#include "experiment/series.h"
+#include "trace/capture.h"
+#include "trace/event_trace.h"
+#include "trace/frames.h"
+
+namespace heddle {
+
+struct TraceSettings {
+  std::vector<FlowRange> flows = {};    // Empty: all.
+  std::vector<std::string> links = {};  // By name; empty: all.
+  Time from = {};
+  Time to = kNever;
+  int64_t limit = 100'000;  // Of packets in the pcaps, and of events in the timeline.
+  bool pcap = true;
+  bool timeline = true;
+  uint32_t snaplen = 262'144;  // Bytes kept of a frame.
+  Duration every = 1_us;       // Between two looks at the queues.
+};
+
+// What is wrong with `settings` for this network; nothing if all is well.
+std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph);
+
+class Tracer {
+ public:
+  // All of these must outlive it. Before the run; `settings` have no problem.
+  Tracer(const TraceSettings& settings, const Experiment& experiment, Network& network,
+         const SeriesWriter& write);
+
+  // When it looks at the queues next, which it does between windows; and to do so.
+  Time Next() const { return next_; }
+  void Take(Time now);
+
+  // A flow will start at spec.start; and has come whole at `done`, kNever: it has not, or it is not
+  // known yet.
+  void OnStart(const FlowSpec& spec);
+  void OnEnd(FlowId flow, Time done);
+
+  // A window has ended: writes down what arrived in it.
+  void Close();
+
+  // The run ends at `end`.
+  void Finish(Time end);
+
+  bool writable() const { return writable_; }
+  // What the limit has cut off, for the user.
+  std::vector<std::string> warnings() const;
+
+ private:
+  // What arrives at one end of a link: point 2 * link of what b receives, the next of what a does.
+  struct Point {
+    std::string link;
+    LinkEnd from;
+    LinkEnd to;
+  };
+  // The pcap of a link.
+  struct File {
+    std::string name;
+    std::string text;  // Not written yet.
+    int64_t packets = 0;
+    Time first{};
+    Time last{};
+  };
+  // A port of a switch, as a queue.
+  struct Queue {
+    const Network::Egress* egress;
+    uint32_t point;  // Of what it sends.
+    int64_t bytes = 0;
+  };
+
+  bool Chosen(const Graph::Link& link) const;
+  LinkEnd EndOf(uint32_t vertex, uint32_t link) const;
+  void WatchLinks();
+  void AddPcap(const std::string& link);
+  int64_t BytesAt(const Network::Egress& egress, Time now);
+  void OnArrival(uint32_t point, const Packet& packet);
+  void Record(uint32_t point, const Packet& packet);
+  const FlowSpec* FlowOf(const Packet& packet);
+  void OnPause(uint32_t point, const Packet& frame);
+  void EndPause(uint32_t point, uint8_t cls, Time now);
+  std::string NameOf(uint32_t point) const;
+  void Flush(File& file);
+  void Write(std::string_view file, std::string_view text);
+  std::string Index() const;
+
+  const TraceSettings& settings_;
+  const Experiment& experiment_;
+  Network& network_;
+  const SeriesWriter& write_;
+  bool writable_ = true;
+
+  Capture capture_;
+  FrameMaker frames_;
+  std::map<uint32_t, Point> points_;
+  absl::flat_hash_map<FlowId, FlowSpec> flows_;  // Chosen ones.
+  FlowSpec datagram_;                            // Addresses and ports of the one at hand.
+  std::map<uint32_t, File> files_;               // By link, those that have packets or were named.
+  int64_t packets_ = 0;
+  Time cut_ = kNever;  // The first packet that was one too many.
+
+  EventTrace timeline_;
+  Time next_ = kNever;
+  std::vector<Queue> queues_;
+  std::map<std::pair<uint32_t, uint8_t>, Time> pauses_;  // Since when, by point and class.
+  std::set<FlowId> running_;                             // Chosen flows that have not ended.
+};
+
+}  // namespace heddle

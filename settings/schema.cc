@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+using Type = ScalarShape::Type;
+
+// JSON, put together from text that is JSON already.
+using Members = std::vector<std::pair<std::string, std::string>>;
+
+std::string Object(const Members& members) {
+  std::string json;
+  for (const auto& [key, value] : members) {
+    json += fmt::format("{}{}:{}", json.empty() ? "" : ",", QuoteJson(key), value);
+  }
+  return "{" + json + "}";
+}
+
+std::string Array(const std::vector<std::string>& items) {
+  return fmt::format("[{}]", fmt::join(items, ","));
+}
+
+std::string Strings(const std::vector<std::string>& texts) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) items.push_back(QuoteJson(text));
+  return Array(items);
+}
+
+// Line by line, for people and for diffs.
+std::string Indented(std::string_view json) {
+  std::string out;
+  size_t depth = 0;
+  bool quoted = false;
+  const auto line = [&] { out += "\n" + std::string(2 * depth, ' '); };
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted) {
+      out += c;
+      if (c == '\\') out += json[++i];
+      quoted = c != '"';
+      continue;
+    }
+    quoted = c == '"';
+    const bool opens = c == '{' || c == '[';
+    const bool closes = c == '}' || c == ']';
+    const bool is_empty = closes && (json[i - 1] == '{' || json[i - 1] == '[');
+    if (closes) --depth;
+    if (closes && !is_empty) line();
+    out += c;
+    if (opens) ++depth;
+    const bool stays_empty = opens && (json[i + 1] == '}' || json[i + 1] == ']');
+    if ((opens && !stays_empty) || c == ',') line();
+    if (c == ':') out += ' ';
+  }
+  return out + "\n";
+}
+
+// --- Scalars ---
+
+// A decimal number with a unit: what settings/quantity.h reads.
+std::string WithUnit(std::string_view units) {
+  return Object({{"type", "\"string\""},
+                 {"pattern", QuoteJson(fmt::format("^-?[0-9]+(\\.[0-9]+)?({})$", units))}});
+}
+
+// A number, or one in quotes. Bounds are of the former.
+std::string Numeric(std::string_view type, std::string_view pattern, const ScalarShape& shape) {
+  Members members = {{"type", QuoteJson(type)}};
+  const auto add = [&](const char* key, const std::optional<double>& bound) {
+    if (bound) members.emplace_back(key, fmt::format("{}", *bound));
+  };
+  add("exclusiveMinimum", shape.above);
+  add("minimum", shape.at_least);
+  add("maximum", shape.at_most);
+  return Object({{"anyOf", Array({Object(members), Object({{"type", "\"string\""},
+                                                           {"pattern", QuoteJson(pattern)}})})}});
+}
+
+constexpr std::string_view kInteger = "^-?(0|[1-9][0-9]*)$";
+constexpr std::string_view kDecimal = "-?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?";
+
+std::string Quantity(const ScalarShape& shape) {
+  switch (shape.type) {
+    case Type::kDuration:
+      return WithUnit("ps|ns|us|ms|s");
+    case Type::kRate:
+      return WithUnit("bps|Kbps|Mbps|Gbps|Tbps");
+    case Type::kSize:
+      return WithUnit("B|KB|KiB|MB|MiB|GB|GiB|TB");
+    case Type::kInteger:
+      return Numeric("integer", kInteger, shape);
+    case Type::kNumber:
+      return Numeric("number", fmt::format("^{0}(/{0})?$", kDecimal), shape);
+    case Type::kBoolean:
+      return "{\"enum\":[true,false,\"true\",\"false\"]}";
+    case Type::kPattern:
+      return Object({{"type", "\"string\""}, {"pattern", QuoteJson(shape.pattern)}});
+    case Type::kText:
+      return "{\"type\":[\"string\",\"number\",\"boolean\"]}";
+    case Type::kWord:
+      break;
+  }
+  return "false";
+}
+
+// How YAML may read a word that is not quoted.
+void AddForms(const std::string& word, std::vector<std::string>& forms) {
+  forms.push_back(QuoteJson(word));
+  const bool is_number = !word.empty() && word.size() < 10 &&
+                         word.find_first_not_of("0123456789") == std::string::npos;
+  if (word == "true" || word == "false" || is_number) forms.push_back(word);
+}
+
+std::string OfScalar(const ScalarShape& shape) {
+  std::vector<std::string> forms;
+  for (const std::string& word : shape.words) AddForms(word, forms);
+  const std::string words = Object({{"enum", Array(forms)}});
+  if (shape.type == Type::kWord) return words;
+  if (shape.words.empty()) return Quantity(shape);
+  return Object({{"anyOf", Array({Quantity(shape), words})}});
+}
+
+// A default as it would be typed.
+std::string Typed(const ScalarShape& shape, const std::string& text) {
+  const bool is_word = std::ranges::find(shape.words, text) != shape.words.end();
+  const bool is_plain =
+      shape.type == Type::kInteger || shape.type == Type::kNumber || shape.type == Type::kBoolean;
+  return is_plain && !is_word ? text : QuoteJson(text);
+}
+
+// `schema`, an object, with more members at its front.
+std::string With(const Members& members, const std::string& schema) {
+  const std::string front = Object(members);
+  if (schema == "{}") return front;
+  return front.substr(0, front.size() - 1) + (members.empty() ? "" : ",") + schema.substr(1);
+}
+
+// --- Maps ---
+
+// Schemas of kinds, by the name under which they are referred to.
+using Definitions = std::map<std::string, std::string>;
+
+class SchemaWriter final : public Fields {
+ public:
+  explicit SchemaWriter(Definitions& definitions) : definitions_(definitions) {}
+
+  Members& properties() { return properties_; }
+  const std::vector<std::string>& required() const { return required_; }
+
+ protected:
+  void OnScalar(std::string_view name, const Scalar& scalar, Presence presence,
+                std::string_view meaning) override {
+    Members notes = {{"description", Described(meaning, scalar.type)}};
+    const std::string preset = presence == Presence::kRequired ? "" : scalar.text();
+    if (!preset.empty()) notes.emplace_back("default", Typed(scalar.shape, preset));
+    Add(name, presence, With(notes, OfScalar(scalar.shape)));
+  }
+
+  void OnScalars(std::string_view name, size_t count, const std::function<void(size_t)>& resize,
+                 const std::function<Scalar(size_t)>& at, Presence presence,
+                 std::string_view meaning, const std::string& type) override {
+    Members notes = {{"description", Described(meaning, type)}, {"type", "\"array\""}};
+    std::vector<std::string> preset;
+    for (size_t i = 0; i < count; ++i) preset.push_back(Typed(at(i).shape, at(i).text()));
+    if (presence == Presence::kOptional) notes.emplace_back("default", Array(preset));
+    resize(1);  // An element to describe; the settings are nobody's.
+    notes.emplace_back("items", OfScalar(at(0).shape));
+    Add(name, presence, Object(notes));
+  }
+
+  void OnBlock(std::string_view name, const Block& block, Presence presence,
+               std::string_view meaning) override {
+    const Members notes = {{"description", QuoteJson(meaning)}};
+    Add(name, presence, With(notes, OfBlock(block)));
+  }
+
+  void OnBlocks(std::string_view name, size_t /*count*/, const std::function<void(size_t)>& resize,
+                const std::function<Block(size_t)>& at, Presence presence,
+                std::string_view meaning) override {
+    resize(1);
+    Add(name, presence,
+        Object({{"description", QuoteJson(meaning)},
+                {"type", "\"array\""},
+                {"items", OfBlock(at(0))}}));
+  }
+
+ private:
+  static std::string Described(std::string_view meaning, std::string_view type) {
+    return QuoteJson(fmt::format("{} ({})", meaning, type));
+  }
+
+  void Add(std::string_view name, Presence presence, const std::string& schema) {
+    properties_.emplace_back(name, schema);
+    if (presence == Presence::kRequired) required_.emplace_back(name);
+  }
+
+  std::string OfBlock(const Block& block) {
+    if (block.kinds != nullptr) return OfKinds(block);
+    return MapOf(block, {}, {});
+  }
+
+  // Of one kind, or of none.
+  std::string MapOf(const Block& block, const Members& kind, const Members& required) {
+    SchemaWriter inner(definitions_);
+    inner.properties_ = kind;
+    block.declare(inner);
+    Members members = {{"type", "\"object\""},
+                       {"properties", Object(inner.properties_)},
+                       {"additionalProperties", "false"}};
+    members.insert(members.end(), required.begin(), required.end());
+    return Object(members);
+  }
+
+  // A name alone is short for a map with nothing else.
+  std::string OfKinds(const Block& block) {
+    std::vector<std::string> forms = {Object({{"enum", Strings(block.kinds->Names())}})};
+    for (const std::string& kind : block.kinds->Names()) {
+      std::string name = fmt::format("{}.{}", block.kinds->noun(), kind);
+      std::ranges::replace(name, ' ', '_');
+      if (definitions_.try_emplace(name).second) {
+        block.choose(kind);
+        definitions_[name] = MapOf(block, {{"kind", Object({{"const", QuoteJson(kind)}})}},
+                                   {{"required", "[\"kind\"]"}});
+      }
+      forms.push_back(Object({{"$ref", QuoteJson("#/definitions/" + name)}}));
+    }
+    return Object({{"oneOf", Array(forms)}});
+  }
+
+  Definitions& definitions_;
+  Members properties_;
+  std::vector<std::string> required_;
+};
+
+// `key` is there, or a sweep has it or something inside it.
+std::string RequiredOrSwept(const std::string& key, const std::string& sweep) {
+  const std::string other = Object(
+      {{"propertyNames",
+        Object({{"not", Object({{"pattern", QuoteJson(fmt::format("^{}($|[.\\[])", key))}})}})}});
+  const std::string swept = Object({{"required", Strings({sweep})},
+                                    {"properties", Object({{sweep, Object({{"not", other}})}})}});
+  return Object({{"anyOf", Array({Object({{"required", Strings({key})}}), swept})}});
+}
+
+}  // namespace
+
+std::string SchemaOf(std::string_view title, const std::function<void(Fields&)>& declare,
+                     const ExtraKey& sweep) {
+  Definitions definitions;
+  SchemaWriter writer(definitions);
+  declare(writer);
+  writer.properties().emplace_back(sweep.name, sweep.schema);
+  std::vector<std::string> required;
+  for (const std::string& key : writer.required()) {
+    required.push_back(RequiredOrSwept(key, sweep.name));
+  }
+  return Indented(Object({{"$schema", "\"http://json-schema.org/draft-07/schema#\""},
+                          {"title", QuoteJson(title)},
+                          {"type", "\"object\""},
+                          {"properties", Object(writer.properties())},
+                          {"additionalProperties", "false"},
+                          {"allOf", Array(required)},
+                          {"definitions", Object({definitions.begin(), definitions.end()})}}));
+}
+
+}  // namespace heddle

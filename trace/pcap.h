@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capture file with nanosecond time stamps: the pcap format of libpcap (IETF
+// draft-ietf-opsawg-pcap), which Wireshark and tcpdump read.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/units.h"
+
+namespace heddle {
+
+// More than any frame.
+inline constexpr uint32_t kWholeFrame = 262'144;
+
+// What the file begins with; `snaplen` is the most that is kept of a frame.
+std::string PcapHeader(uint32_t snaplen);
+
+// Appends `frame`, of which the first `snaplen` bytes are kept. The simulation starts at the epoch;
+// fractions of a nanosecond are cut off.
+void AppendPcapRecord(std::string& out, Time at, std::string_view frame, uint32_t snaplen);
+
+}  // namespace heddle

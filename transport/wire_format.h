@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a transport's packets look like on the wire, for those who write them down.
+
+#pragma once
+
+#include <cstdint>
+
+#include "transport/packet_sizes.h"
+
+namespace heddle {
+
+struct WireFormat {
+  enum class Protocol { kTcp, kRoceV2 };
+
+  Protocol protocol = Protocol::kTcp;
+  PacketSizes sizes;
+  bool timestamps = false;  // TCP: RFC 7323's option.
+  int64_t ack_every = 1;    // RoCE: of so many packets one asks for an ACK.
+};
+
+}  // namespace heddle
