@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which axis of a sweep becomes what: the lines of a figure, its abscissa, or a choice between
+figures."""
+
+import re
+from dataclasses import dataclass
+
+# Powers of the base unit: seconds, bytes, bits per second.
+_UNITS = {
+    "": 1, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1,
+    "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
+    "TB": 1e12,
+    "bps": 1, "Kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12,
+}
+_QUANTITY = re.compile(r"([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)(?:/([0-9.]+))?([A-Za-z]*)", re.ASCII)
+
+
+def quantity(text):
+    """The number that a setting stands for, in base units; None if it is none."""
+    match = _QUANTITY.fullmatch(text)
+    if not match or match[3] not in _UNITS:
+        return None
+    try:
+        return float(match[1]) / float(match[2] or 1) * _UNITS[match[3]]
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Numbers of axes. Those that say nothing new, as they change together with others, are in
+    none."""
+
+    series: int | None
+    main: int | None
+    slices: tuple
+
+
+def choose(axes, combinations):
+    columns = [[c.choices[i] for c in combinations] for i in range(len(axes))]
+    numeric = [i for i, values in enumerate(columns)
+               if len(set(values)) > 1 and all(quantity(v) is not None for v in values)]
+    series = _series(axes, columns, numeric)
+    main = _main(axes, columns, [i for i in numeric if i != series])
+    chosen = [i for i in (series, main) if i is not None]
+    slices = []
+    for i, values in enumerate(columns):
+        if i in chosen or any(_follows(values, columns[j]) for j in chosen + slices):
+            continue
+        slices.append(i)
+    return Layout(series, main, tuple(slices))
+
+
+def _series(axes, columns, numeric):
+    if "lb" in axes:
+        return axes.index("lb")
+    others = [i for i, values in enumerate(columns) if i not in numeric and len(set(values)) > 1]
+    return others[0] if others else None
+
+
+def _main(axes, columns, candidates):
+    """The load; else the axis with the most values."""
+    loads = [i for i in candidates if axes[i].endswith(".load")]
+    if loads:
+        return loads[0]
+    return max(candidates, key=lambda i: len(set(columns[i])), default=None)
+
+
+def _follows(values, others):
+    """Whether each of `others` comes with one value only; so does a constant with anything."""
+    return len(set(zip(others, values))) == len(set(others))

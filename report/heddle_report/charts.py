@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each figure shows, whoever draws it: page.js with Plotly, paper.py with matplotlib."""
+
+import math
+from dataclasses import dataclass, field
+
+from . import axes, results, shown
+
+STATISTICS = (("avg", "mean"), ("p50", "median"), ("p99", "p99"))
+
+# docs/metrics.md has all sets of classes.
+_SIZES = {
+    ("smlxl", "S"): "up to 10 KB", ("smlxl", "M"): "up to 100 KB", ("smlxl", "L"): "up to 1 MB",
+    ("smlxl", "XL"): "above 1 MB",
+    ("sml", "S"): "up to 100 KB", ("sml", "M"): "up to 1 MB", ("sml", "L"): "above 1 MB",
+}
+
+
+@dataclass
+class Line:
+    name: str
+    style: int  # See style.of().
+    y: list
+    ci: list = field(default_factory=list)  # Half widths; empty if there are none.
+    x: list = field(default_factory=list)   # Empty: the chart's.
+
+
+@dataclass
+class Panel:
+    title: str
+    y_title: str
+    lines: list = field(default_factory=list)
+    heat: list = field(default_factory=list)  # Rows of shares, for kind "heat".
+    rows: list = field(default_factory=list)  # Their names.
+
+
+@dataclass
+class Chart:
+    id: str
+    title: str
+    caption: str
+    kind: str  # "lines", "bars", "steps" (a line without markers) or "heat".
+    panels: list
+    columns: int
+    x_title: str = ""
+    x: list = field(default_factory=list)
+    x_names: list = field(default_factory=list)  # Of x, if they are settings or names.
+    x_log: bool = False
+    y_log: bool = False
+    choice: str = ""  # The values of the other axes that it is for.
+
+
+def class_name(key):
+    if key[0] == "all":
+        return "all flows"
+    return f"{key[1]}, {_SIZES[key]}" if key in _SIZES else key[1]
+
+
+def _any_flows(read, key):
+    return any(c.classes[key].mean("n") > 0 for c in read.combinations if key in c.classes)
+
+
+class Sweep:
+    """The results, laid out for drawing."""
+
+    def __init__(self, read):
+        self.results = read
+        self.layout = axes.choose(read.axes, read.combinations)
+        self.classes = [key for key in read.classes() if _any_flows(read, key)]
+        self.series = list(dict.fromkeys(map(self.series_of, read.combinations)))
+        self.choices = list(dict.fromkeys(map(self.choice_of, read.combinations)))
+        seeds = sorted({c.seeds for c in read.combinations})
+        self.seeds_text = (f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else
+                           f"{seeds[0]} seeds" if seeds[0] > 1 else "one seed")
+        self.has_intervals = seeds[-1] > 1
+
+    def series_of(self, at):
+        """Of a combination or a point."""
+        if self.layout.series is not None:
+            return at.choices[self.layout.series]
+        return shown.balancer_of(self.results.points[0].folder)
+
+    def choice_of(self, at):
+        return ", ".join(f"{self.results.axes[i]}={at.choices[i]}" for i in self.layout.slices)
+
+    def x_of(self, at):
+        return None if self.layout.main is None else at.choices[self.layout.main]
+
+    def mean_text(self):
+        if not self.has_intervals:
+            return "One seed, so no confidence intervals."
+        mark = "Bands" if self.layout.main is not None else "Whiskers"
+        return (f"Means over {self.seeds_text}; percentiles are means of the runs' percentiles. "
+                f"{mark}: 95 % confidence intervals (Student's t).")
+
+    def charts(self):
+        """Lists of charts, one for each choice of the other axes, alike but for their numbers."""
+        of_choice = {choice: [] for choice in self.choices}
+        for combination in self.results.combinations:
+            of_choice[self.choice_of(combination)].append(combination)
+        return [self._charts_of(choice, of_choice[choice]) for choice in self.choices]
+
+    def _charts_of(self, choice, combinations):
+        charts = [self._by_class(choice, combinations, *what) for what in (
+            ("slowdown", "Slowdown", "slowdown", "slowdown",
+             "Flow completion time over what the flow would take alone on the idle network."),
+            ("fct", "Flow completion time", "fct_us", "FCT (µs)",
+             "From a flow's start until its receiver has all its bytes."))]
+        return charts + [self._costs(choice, combinations)]
+
+    def _over(self, combinations, panels, **rest):
+        """Lines over the main axis."""
+        names = self._main_values(combinations)
+        x = [axes.quantity(name) for name in names]
+        # A tenfold range is what people sweep by factors.
+        return Chart(kind="lines", panels=panels, x=x, x_names=names,
+                     x_title=self.results.axes[self.layout.main],
+                     x_log=x[0] > 0 and x[-1] / x[0] >= 10, **rest)
+
+    def _main_values(self, combinations):
+        return sorted({self.x_of(c) for c in combinations}, key=axes.quantity)
+
+    def _lines(self, combinations, cells):
+        """A line for each series that has any value. `cells` are what one goes through: pairs of a
+        value of the main axis and a function from a combination to mean and half width."""
+        at = {(self.series_of(c), self.x_of(c)): c for c in combinations}
+        lines = []
+        for style, series in enumerate(self.series):
+            pairs = [value(at[series, x]) if (series, x) in at else (results.NAN, results.NAN)
+                     for x, value in cells]
+            if any(not math.isnan(y) for y, _ in pairs):
+                lines.append(Line(series, style, [y for y, _ in pairs],
+                                  [ci for _, ci in pairs] if self.has_intervals else []))
+        return lines
+
+    def _by_class(self, choice, combinations, id_, title, metric, axis, about):
+        made = self._grid if self.layout.main is not None else self._groups
+        chart = made(combinations, metric, axis, id=id_, title=f"{title} by size of flow",
+                     caption=f"{about} {self.mean_text()}", choice=choice, y_log=metric == "fct_us")
+        if any(math.isinf(y) for panel in chart.panels for line in panel.lines for y in line.y):
+            chart.caption += " Gaps: unfinished flows make the value infinite."
+        return chart
+
+    def _grid(self, combinations, metric, axis, **rest):
+        """A row for each statistic, a column for each class."""
+        panels = []
+        for prefix, name in STATISTICS:
+            for key in self.classes:
+                value = of_metric(f"{prefix}_{metric}", key)
+                cells = [(x, value) for x in self._main_values(combinations)]
+                panels.append(Panel(class_name(key) if not panels or prefix == "avg" else "",
+                                    f"{name} {axis}", self._lines(combinations, cells)))
+        return self._over(combinations, panels, columns=len(self.classes), **rest)
+
+    def _groups(self, combinations, metric, axis, **rest):
+        """A panel for each statistic, in it a group of bars for each class."""
+        panels = [Panel("", f"{name} {axis}", self._lines(combinations, [
+            (None, of_metric(f"{prefix}_{metric}", key)) for key in self.classes]))
+            for prefix, name in STATISTICS]
+        return Chart(kind="bars", panels=panels, columns=3,
+                     x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
+
+    def _costs(self, choice, combinations):
+        """What is counted of the whole run, and so is the same in each class."""
+        key = self.classes[0]
+        wanted = [
+            ("reordered packets (%)", of_metric("reordered_ratio", key, 100)),
+            ("needless retransmissions (%)", per_sent("run_retransmissions_spurious", key)),
+            ("retransmissions after loss (%)", per_sent("run_retransmissions_loss", key)),
+            ("timeouts", of_metric("run_timeouts", key)),
+            ("dropped packets", of_metric("run_dropped", key)),
+            ("congestion marks", of_metric("run_ecn_marked", key)),
+            ("pause frames", of_metric("run_pause_frames", key)),
+        ]
+        happened = [(name, value) for name, value in wanted
+                    if any(value(c)[0] > 0 for c in self.results.combinations)]
+        bars = self.layout.main is None
+        at = [None] if bars else self._main_values(combinations)
+        panels = [Panel("", name, self._lines(combinations, [(x, value) for x in at]))
+                  for name, value in happened or wanted[:1]]
+        rest = {
+            "id": "costs", "columns": min(3, len(panels)), "choice": choice,
+            "title": "Reordering, retransmissions, losses and marks",
+            "caption": "Of measured flows, in percent of data packets received or sent (the "
+                       "interval is that of the count); drops, marks and pause frames of all "
+                       "flows. What never happened is left out. " + self.mean_text()}
+        if bars:
+            return Chart(kind="bars", panels=panels, x_names=[""], **rest)
+        return self._over(combinations, panels, **rest)
+
+
+NOTHING = (results.NAN, results.NAN)
+
+
+def of_metric(metric, key, scale=1):
+    """From a combination to the mean and half width of a metric of the class `key`."""
+    def value(combination):
+        values = combination.classes.get(key)
+        return (scale * values.mean(metric), scale * values.width(metric)) if values else NOTHING
+    return value
+
+
+def per_sent(metric, key):
+    """In percent of data packets sent; the interval is that of the numerator."""
+    def share(combination):
+        values = combination.classes.get(key)
+        sent = values.mean("run_data_packets_sent") if values else 0
+        if not sent > 0:
+            return NOTHING
+        return 100 * values.mean(metric) / sent, 100 * values.width(metric) / sent
+    return share

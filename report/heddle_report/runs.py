@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts of single runs: distributions, links, and what was recorded over time."""
+
+from dataclasses import dataclass
+
+from . import results, shown
+from .charts import Chart, Line, Panel, class_name
+
+
+def charts(sweep):
+    """Of the runs that shown.points() chooses."""
+    chosen = shown.points(sweep)
+    where = _where(sweep, chosen)
+    made = _distributions(sweep, chosen, where)
+    made += _links(chosen, where)
+    made += [chart for of in OVER_TIME if (chart := _over_time(of, chosen, where))]
+    heat = _links_over_time(chosen, where)
+    return made + ([heat] if heat else [])
+
+
+def _where(sweep, chosen):
+    if not sweep.results.axes:
+        return f"Of the run with seed {chosen[0][2].seed}."
+    said = [f"seed {chosen[0][2].seed}"]
+    if sweep.layout.main is not None:
+        said.insert(0, f"{sweep.results.axes[sweep.layout.main]}={sweep.x_of(chosen[0][2])}")
+    if sweep.choices[0]:
+        said.insert(0, sweep.choices[0])
+    text = f"Of single runs, with {', '.join(said)}."
+    if len(sweep.series) > len(chosen):
+        text += f" The first {len(chosen)} of {len(sweep.series)} are shown."
+    return text
+
+
+def _distributions(sweep, chosen, where):
+    flows = [(style, name, results.read_flows(point.folder)) for style, name, point in chosen]
+    thinned = any(s.thinned for _, _, samples in flows for s in samples.values())
+    unfinished = sum(samples["all"].unfinished for _, _, samples in flows)
+    notes = where
+    if thinned:
+        notes += f" Of each run {results.FlowSample.LIMIT} flows a class at most, evenly chosen."
+    if unfinished:
+        notes += " Curves that end below 1 have unfinished flows."
+    made = []
+    for id_, title, metric, x_title in (
+            ("cdf-slowdown", "Distribution of slowdown", "slowdown", "slowdown"),
+            ("cdf-fct", "Distribution of flow completion times", "fct_us", "FCT (µs)")):
+        panels = []
+        for key in sweep.classes:
+            panel = Panel(class_name(key), "share of flows")
+            for style, name, samples in flows:
+                if key[1] in samples:
+                    xs, shares = shown.distribution(samples[key[1]].sorted(metric))
+                    panel.lines.append(Line(name, style, shares, x=xs))
+            panels.append(panel)
+        made.append(Chart(id_, title, notes, "steps", panels, columns=min(3, len(panels)),
+                          x_title=x_title, x_log=True))
+    return made
+
+
+def _links(chosen, where):
+    """The links between switches, one column for each run."""
+    of_runs = [shown.fabric_links(point.folder) for _, _, point in chosen]
+    links = [[f"{link.node} → {link.peer}" for link in run] for run in of_runs]
+    if not links[0] or any(names != links[0] for names in links):
+        return []  # Another fabric for each: nothing to compare link by link.
+    rows = shown.thinned(list(range(len(links[0]))), shown.MOST_LINKS)
+    note = "" if len(rows) == len(links[0]) else (
+        f" {len(rows)} of {len(links[0])} links are shown, evenly chosen; links.csv has all.")
+    panels = []
+    for tier in dict.fromkeys(link.tier for link in of_runs[0]):
+        of_tier = [i for i in rows if of_runs[0][i].tier == tier]
+        if of_tier:
+            panels.append(Panel(tier.replace("_", " "), "", rows=[links[0][i] for i in of_tier],
+                                heat=[[run[i].util for run in of_runs] for i in of_tier]))
+    return [Chart("links", "Utilisation of links between switches",
+                  f"Share of the measured time in which a link transmits. {where}{note}", "heat",
+                  panels, columns=min(2, len(panels)),
+                  x_names=[name for _, name, _ in chosen])]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A file over time and how it is shown."""
+
+    id: str
+    title: str
+    file: str
+    keys: tuple
+    value: str
+    setting: str  # Of measure.record: how often.
+    how: str      # Within a bin: "max", "sum" or "mean".
+    y_title: str
+    scale: float
+    name: str     # Of a line, from its keys.
+
+
+OVER_TIME = (
+    Recorded("queues", "Queues over time", "series_queue.csv", ("node", "port", "class"), "bytes",
+             "queues", "max", "queue (KB)", 1e-3, "{} port {} class {}"),
+    Recorded("buffers", "Switch memory over time", "series_buffer.csv", ("node",), "used_bytes",
+             "buffers", "max", "used (KB)", 1e-3, "{}"),
+    Recorded("marks", "Congestion marks over time", "series_marks.csv", ("node", "port"), "marked",
+             "marks", "sum", "packets marked", 1, "{} port {}"),
+    Recorded("pauses", "Paused links over time", "pfc_rate.csv", ("layer",), "paused_links_timeavg",
+             "pauses", "mean", "links paused at once", 1, "{}"),
+    Recorded("paused-paths", "Paused paths over time", "paused_paths.csv", (), "paused_paths",
+             "pauses", "max", "paths paused", 1, "paths"),
+    Recorded("rates", "Sending rates over time", "series_flow.csv", ("flow_id",), "rate_bps",
+             "flows", "max", "rate (Gbps)", 1e-9, "flow {}"),
+    Recorded("windows", "Congestion windows over time", "series_flow.csv", ("flow_id",),
+             "cwnd_bytes", "flows", "max", "window (KB)", 1e-3, "flow {}"),
+)
+
+
+def _read(of, chosen):
+    """The runs that recorded it: name, times in us, and values by key."""
+    runs = []
+    for _, name, point in chosen:
+        step = shown.recording_step_ns(point.folder, of.setting)
+        bins = shown.bins_of(point.folder, of.file, of.keys, of.value, step, of.how) if step else None
+        if bins and bins.bins:
+            runs.append((name, bins.times_us(), bins.means() if of.how == "mean" else bins.bins,
+                         bins.left_out))
+    return runs
+
+
+def _over_time(of, chosen, where):
+    runs = _read(of, chosen)
+    keys = shown.largest([values for _, _, values, _ in runs])
+    if not keys:
+        return None
+    panels = []
+    for name, times, values, _ in runs:
+        panels.append(Panel(name, of.y_title, [
+            Line(of.name.format(*key), style, [of.scale * v for v in values[key]], x=times)
+            for style, key in enumerate(keys) if key in values]))
+    every = runs[0][1][0]
+    in_bin = {"max": "The most", "sum": "The sum", "mean": "The mean"}[of.how]
+    of_all = max(len(values) for _, _, values, _ in runs)
+    few = f", of the {len(keys)} of {of_all} with the highest peaks" if of_all > len(keys) else ""
+    bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were looked at."
+               if any(left_out for *_, left_out in runs) else "")
+    return Chart(of.id, of.title, f"{in_bin} in each {every:g} µs{few}. {where}{bounded}", "steps",
+                 panels, columns=min(2, len(panels)), x_title="time (µs)")
+
+
+def _links_over_time(chosen, where):
+    of = Recorded("links-over-time", "Utilisation of switches' ports over time", "series_link.csv",
+                  ("node", "port"), "util", "links", "mean", "", 1, "{} port {}")
+    # Hosts' ports would outnumber those between switches.
+    runs = [(name, times, {key: v for key, v in values.items() if not key[0].startswith("host")})
+            for name, times, values, _ in _read(of, chosen)]
+    keys = shown.largest([values for _, _, values in runs], shown.MOST_LINKS)
+    if not keys:
+        return None
+    keys.sort(key=lambda key: (key[0], int(key[1])))
+    panels = []
+    for name, times, values in runs:
+        nothing = [0] * len(times)
+        panels.append(Panel(name, "", heat=[values.get(key, nothing) for key in keys],
+                            rows=[of.name.format(*key) for key in keys]))
+    times = runs[0][1]
+    few = f" The {len(keys)} with the highest peaks." if len(keys) == shown.MOST_LINKS else ""
+    return Chart(of.id, of.title,
+                 f"Share of each {times[0]:g} µs spent transmitting.{few} {where}", "heat", panels,
+                 columns=min(2, len(panels)), x=times, x_title="time (µs)")

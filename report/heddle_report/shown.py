@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one run looks like from inside. A sweep may have thousands, so one is shown of each line of
+the figures: that at the end of the main axis, with the first of the seeds."""
+
+import math
+
+from . import results
+from .axes import quantity
+
+MOST_SERIES = 12   # Whose runs are looked into.
+MOST_LINES = 8     # In a figure over time.
+MOST_LINKS = 64    # Rows of a heat map.
+
+
+def balancer_of(folder):
+    run = results.read_yaml(folder / "run.yaml")
+    lb = run.get("lb", "") if isinstance(run, dict) else ""
+    return lb.get("kind", "") if isinstance(lb, dict) else str(lb)
+
+
+def points(sweep):
+    """A point for each series, with the first choice of the other axes."""
+    chosen = {}
+    for point in sweep.results.points:
+        if sweep.choice_of(point) != sweep.choices[0]:
+            continue
+        series = sweep.series_of(point)
+        best = chosen.get(series)
+        if best is None or _x(sweep, point) > _x(sweep, best):
+            chosen[series] = point
+    known = [(style, name, chosen[name]) for style, name in enumerate(sweep.series)
+             if name in chosen]
+    return known[:MOST_SERIES]
+
+
+def _x(sweep, point):
+    return 0 if sweep.layout.main is None else quantity(sweep.x_of(point))
+
+
+def counters(chosen):
+    """What load balancers counted, summed over their nodes: names, and rows of values."""
+    of_series = [(name, results.read_json(point.folder / "summary.json").get("load_balancer", {}))
+                 for _, name, point in chosen]
+    names = sorted({name for _, counts in of_series for name in counts})
+    return names, [[name] + [counts.get(counter) for counter in names]
+                   for name, counts in of_series]
+
+
+# The shares at which a distribution is drawn: evenly, and ever finer towards the tail.
+_SHARES = sorted({i / 100 for i in range(100)} |
+                 {1 - 10 ** (-2 - i / 10) for i in range(21)} | {1.0})
+
+
+def distribution(values):
+    """Values and the shares of flows that are at most so large; infinite ones are not drawn, so the
+    curve ends below 1."""
+    shares, xs = [], []
+    for share in _SHARES:
+        at = min(len(values) - 1, int(share * len(values)))
+        if at < 0 or math.isinf(values[at]) or (xs and xs[-1] == values[at]):
+            continue
+        xs.append(values[at])
+        shares.append((at + 1) / len(values))
+    return xs, shares
+
+
+def fabric_links(folder):
+    """Links between switches, one for each of several in parallel."""
+    return [link for link in results.read_links(folder)
+            if link.tier != "host_up" and not link.peer.startswith("host")]
+
+
+def thinned(rows, most):
+    """At most so many of `rows`, evenly chosen."""
+    if len(rows) <= most:
+        return rows
+    return [rows[i * len(rows) // most] for i in range(most)]
+
+
+def bins_of(folder, name, keys, value, step, how):
+    """A file of measurements over time as TimeBins, None if there is none."""
+    path = folder / name
+    if not path.exists():
+        return None
+    end_ns = results.read_json(folder / "summary.json")["end_ps"] / 1e3
+    bins = results.TimeBins(end_ns, step)
+    for time, cell, *key in results.columns_of(path, "time_ns", value, *keys):
+        if cell:
+            bins.add(tuple(key), float(time), float(cell), how)
+    return bins
+
+
+def recording_step_ns(folder, what):
+    """What measure.record says, such as "10us"; None if it is not recorded."""
+    run = results.read_yaml(folder / "run.yaml")
+    record = run.get("measure", {}).get("record", {})
+    text = record.get("flows", {}).get("every", "") if what == "flows" else record.get(what, "")
+    seconds = quantity(text) if isinstance(text, str) else None
+    return round(seconds * 1e12) / 1e3 if seconds else None
+
+
+def largest(of_series, most=MOST_LINES):
+    """The keys with the highest peaks in any of the runs, the highest first."""
+    peaks = {}
+    for bins in of_series:
+        for key, values in bins.items():
+            peaks[key] = max(peaks.get(key, 0), max(values))
+    return sorted(peaks, key=lambda key: (-peaks[key], key))[:most]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment in words, from the run.yaml of its first point and the axes of the sweep."""
+
+from . import results
+
+# What is said of each part, in this order, as far as it is there.
+_PARTS = {
+    "topology": ("kind", "leaves", "spines", "hosts_per_leaf", "links_per_pair", "k", "hosts",
+                 "host_link", "fabric_link", "edge_link", "core_link"),
+    "transport": ("kind", "recovery", "cc", "min_rto", "mtu", "resequencing"),
+    "measure": ("warm_up", "unfinished", "percentiles"),
+}
+
+
+def experiment(sweep):
+    """Pairs of a heading and a text, neither of them escaped."""
+    run = results.read_yaml(sweep.results.points[0].folder / "run.yaml")
+    if not isinstance(run, dict):
+        raise results.BadInput(f"{sweep.results.points[0].folder}/run.yaml: is no experiment")
+    swept = _swept(sweep)
+    said = [("Fabric", _fabric(run)), ("Transport", _settings(run, "transport")),
+            ("Load balancers", ", ".join(sweep.series) if "lb" in swept else _plain(run.get("lb"))),
+            ("Workload", "; ".join(map(_workload, run.get("workload", []))))]
+    if run.get("background"):
+        said.append(("Background", "; ".join(map(_plain, run["background"]))))
+    if run.get("schedule"):
+        said.append(("Changes", "; ".join(_plain(entry) for entry in run["schedule"])))
+    said += [("Swept", f"{key}: {', '.join(values)}") for key, values in swept.items()]
+    said.append(("Seeds", _seeds(sweep)))
+    said.append(("Measured", _settings(run, "measure")))
+    said.append(("Points", _points(sweep.results)))
+    said.append(("Made by", provenance(sweep.results)))
+    return [(heading, text) for heading, text in said if text]
+
+
+def provenance(read):
+    summary = results.read_json(read.points[0].folder / "summary.json")
+    commit = f" ({summary['commit']})" if summary.get("commit") else ""
+    return f"Heddle {summary.get('version', '')}{commit}, experiment {read.digest}"
+
+
+def changed(run):
+    """Links and switches that the schedule names."""
+    named = set()
+    for entry in run.get("schedule") or []:
+        for key in ("links", "switches"):
+            named.update(_list(entry.get(key)))
+    return named
+
+
+def asymmetric(run):
+    """Those that the topology says are other than the rest; spines and cores by their names."""
+    named = set()
+    for entry in run.get("topology", {}).get("asymmetry") or []:
+        named.update(_list(entry.get("links")))
+        named.update(f"spine{i}" for i in _list(entry.get("spines")))
+        named.update(f"core{i}" for i in _list(entry.get("cores")))
+    return named
+
+
+def _list(value):
+    return [value] if isinstance(value, str) else list(value or [])
+
+
+def _swept(sweep):
+    columns = zip(*(c.choices for c in sweep.results.combinations))
+    return {axis: list(dict.fromkeys(values)) for axis, values in zip(sweep.results.axes, columns)}
+
+
+def _seeds(sweep):
+    seeds = list(dict.fromkeys(point.seed for point in sweep.results.points))
+    return ", ".join(seeds[:10]) + (f" and {len(seeds) - 10} more" if len(seeds) > 10 else "")
+
+
+def _points(read):
+    if not read.absent:
+        return f"{read.planned}, all complete" if read.planned > 1 else "1, complete"
+    return f"{read.planned}, of which {len(read.absent)} are not complete: listed below"
+
+
+def _plain(value):
+    """A setting on one line, without what is left at nothing."""
+    if isinstance(value, dict):
+        told = [f"{key.replace('_', ' ')} {_plain(v)}" for key, v in value.items()
+                if key != "kind" and v not in ([], "", "none", "auto", "off", "false", "0")]
+        kind = [value["kind"]] if "kind" in value else []
+        return ", ".join(kind + told)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return "" if value is None else str(value)
+
+
+def _settings(run, part):
+    settings = run.get(part, {})
+    if not isinstance(settings, dict):
+        return _plain(settings)
+    return _plain({key: settings[key] for key in _PARTS[part] if key in settings})
+
+
+def _fabric(run):
+    text = _settings(run, "topology")
+    asymmetry = run.get("topology", {}).get("asymmetry")
+    if asymmetry:
+        text += "; except " + "; ".join(
+            _plain({key: v for key, v in entry.items() if v not in ("unchanged", "both")})
+            for entry in asymmetry)
+    return text
+
+
+def _workload(entry):
+    return _plain({key: value for key, value in entry.items() if key not in (
+        "interpolation", "measured", "load_headers", "overload", "start")})
