@@ -39,7 +39,7 @@ class Chart:
     id: str
     title: str
     caption: str
-    kind: str  # "lines", "bars", "steps" (a line without markers) or "heat".
+    kind: str  # "lines", "bars", "curves" (lines without markers) or "heat".
     panels: list
     columns: int
     x_title: str = ""

@@ -10,7 +10,7 @@ from .charts import Chart, Line, Panel, class_name
 def charts(sweep):
     """Of the runs that shown.points() chooses."""
     chosen = shown.points(sweep)
-    where = _where(sweep, chosen)
+    where = where_of(sweep, chosen)
     made = _distributions(sweep, chosen, where)
     made += _links(chosen, where)
     made += [chart for of in OVER_TIME if (chart := _over_time(of, chosen, where))]
@@ -18,7 +18,7 @@ def charts(sweep):
     return made + ([heat] if heat else [])
 
 
-def _where(sweep, chosen):
+def where_of(sweep, chosen):
     if not sweep.results.axes:
         return f"Of the run with seed {chosen[0][2].seed}."
     said = [f"seed {chosen[0][2].seed}"]
@@ -53,7 +53,7 @@ def _distributions(sweep, chosen, where):
                     xs, shares = shown.distribution(samples[key[1]].sorted(metric))
                     panel.lines.append(Line(name, style, shares, x=xs))
             panels.append(panel)
-        made.append(Chart(id_, title, notes, "steps", panels, columns=min(3, len(panels)),
+        made.append(Chart(id_, title, notes, "curves", panels, columns=min(3, len(panels)),
                           x_title=x_title, x_log=True))
     return made
 
@@ -141,7 +141,7 @@ def _over_time(of, chosen, where):
     few = f", of the {len(keys)} of {of_all} with the highest peaks" if of_all > len(keys) else ""
     bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were looked at."
                if any(left_out for *_, left_out in runs) else "")
-    return Chart(of.id, of.title, f"{in_bin} in each {every:g} µs{few}. {where}{bounded}", "steps",
+    return Chart(of.id, of.title, f"{in_bin} in each {every:g} µs{few}. {where}{bounded}", "curves",
                  panels, columns=min(2, len(panels)), x_title="time (µs)")
 
 

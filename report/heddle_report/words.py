@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiment in words, from the run.yaml of its first point and the axes of the sweep."""
 
+import re
+
 from . import results
+
+_NOTHING = ([], {}, "", "none", "auto", "off", "false", "0", "unset", "unchanged", "both")
 
 # What is said of each part, in this order, as far as it is there.
 _PARTS = {
     "topology": ("kind", "leaves", "spines", "hosts_per_leaf", "links_per_pair", "k", "hosts",
                  "host_link", "fabric_link", "edge_link", "core_link"),
-    "transport": ("kind", "recovery", "cc", "min_rto", "mtu", "resequencing"),
+    "transport": ("kind", "recovery", "cc", "min_rto", "mtu"),
     "measure": ("warm_up", "unfinished", "percentiles"),
 }
 
@@ -18,13 +22,15 @@ def experiment(sweep):
     if not isinstance(run, dict):
         raise results.BadInput(f"{sweep.results.points[0].folder}/run.yaml: is no experiment")
     swept = _swept(sweep)
+    for key, values in swept.items():
+        _put(run, key, "swept" if len(values) > 1 else values[0])
     said = [("Fabric", _fabric(run)), ("Transport", _settings(run, "transport")),
             ("Load balancers", ", ".join(sweep.series) if "lb" in swept else _plain(run.get("lb"))),
             ("Workload", "; ".join(map(_workload, run.get("workload", []))))]
     if run.get("background"):
         said.append(("Background", "; ".join(map(_plain, run["background"]))))
     if run.get("schedule"):
-        said.append(("Changes", "; ".join(_plain(entry) for entry in run["schedule"])))
+        said.append(("Changes", "; ".join(map(_plain, run["schedule"]))))
     said += [("Swept", f"{key}: {', '.join(values)}") for key, values in swept.items()]
     said.append(("Seeds", _seeds(sweep)))
     said.append(("Measured", _settings(run, "measure")))
@@ -58,6 +64,18 @@ def asymmetric(run):
     return named
 
 
+def _put(run, key, text):
+    """Sets what a key such as workload[0].load names, if it is there."""
+    steps = [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", key)]
+    for step in steps[:-1]:
+        try:
+            run = run[step]
+        except (KeyError, IndexError, TypeError):
+            return
+    if isinstance(run, dict) or (isinstance(run, list) and steps[-1] in range(len(run))):
+        run[steps[-1]] = text
+
+
 def _list(value):
     return [value] if isinstance(value, str) else list(value or [])
 
@@ -81,13 +99,17 @@ def _points(read):
 def _plain(value):
     """A setting on one line, without what is left at nothing."""
     if isinstance(value, dict):
-        told = [f"{key.replace('_', ' ')} {_plain(v)}" for key, v in value.items()
-                if key != "kind" and v not in ([], "", "none", "auto", "off", "false", "0")]
+        told = [f"{key.replace('_', ' ')} {_inner(v)}" for key, v in value.items()
+                if key != "kind" and v not in _NOTHING]
         kind = [value["kind"]] if "kind" in value else []
         return ", ".join(kind + told)
     if isinstance(value, list):
-        return "[" + ", ".join(map(_plain, value)) + "]"
+        return ", ".join(map(_inner, value))
     return "" if value is None else str(value)
+
+
+def _inner(value):
+    return f"({_plain(value)})" if isinstance(value, (dict, list)) and len(value) > 1 else _plain(value)
 
 
 def _settings(run, part):
@@ -101,12 +123,10 @@ def _fabric(run):
     text = _settings(run, "topology")
     asymmetry = run.get("topology", {}).get("asymmetry")
     if asymmetry:
-        text += "; except " + "; ".join(
-            _plain({key: v for key, v in entry.items() if v not in ("unchanged", "both")})
-            for entry in asymmetry)
+        text += "; except " + "; ".join(map(_plain, asymmetry))
     return text
 
 
 def _workload(entry):
     return _plain({key: value for key, value in entry.items() if key not in (
-        "interpolation", "measured", "load_headers", "overload", "start")})
+        "interpolation", "measured", "load_headers", "overload", "start", "jitter")})

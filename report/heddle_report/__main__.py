@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python3 -m heddle_report FOLDER ...: what `heddle report` runs."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+DONE, FAILED, BAD_INPUT = 0, 1, 2  # As heddle's own; see docs/experiments.md.
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="heddle report")
+    parser.add_argument("folder")
+    parser.add_argument("--out")
+    parser.add_argument("--figures")
+    parser.add_argument("--format", default="pdf")
+    parser.add_argument("--quiet", action="store_true")
+    given = parser.parse_args(arguments)
+    try:
+        return _report(given)
+    except ModuleNotFoundError as error:
+        return _fail(FAILED, f"{sys.executable} has no module {error.name}; install "
+                             f"{_package(error.name)}, or set HEDDLE_PYTHON to a python3 that has it")
+    except OSError as error:
+        return _fail(FAILED, f"{error.filename}: {error.strerror}")
+
+
+def _report(given):
+    from . import charts, page, results
+    try:
+        sweep = charts.Sweep(results.read(given.folder))
+        out = Path(given.out or Path(given.folder) / "report.html")
+        write_whole(out, page.html(sweep).encode())
+        _say(given, f"{out}: {len(sweep.results.points)} of {sweep.results.planned} points")
+        if given.figures:
+            from . import paper
+            for name in paper.write(sweep, Path(given.figures), given.format.split(",")):
+                _say(given, name)
+    except results.BadInput as error:
+        return _fail(BAD_INPUT, str(error))
+    return DONE
+
+
+def write_whole(path, content):
+    """There complete or not at all."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(content)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _say(given, text):
+    if not given.quiet:
+        print(text)
+
+
+def _package(module):
+    names = {"yaml": ("python3-yaml", "pyyaml")}
+    debian, pypi = names.get(module, (f"python3-{module}", module))
+    return f"{debian} (Debian, Ubuntu) or {pypi} (pip)"
+
+
+def _fail(code, text):
+    print(f"heddle: {text}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws the charts of the page, sorts and saves its tables. What is drawn is in #data; charts.py says
+// what its fields mean.
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const root = document.documentElement;
+
+function cssColour(name) {
+  return getComputedStyle(root).getPropertyValue(name).trim();
+}
+
+// Names come from experiments; Plotly takes "<" for the beginning of a tag.
+function literal(text) {
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+function styleOf(number) {
+  const style = data.styles[number % data.styles.length];
+  return {...style, colour: root.dataset.theme === "dark" ? style.dark : style.light};
+}
+
+function translucent(hex, alpha) {
+  const channel = (at) => parseInt(hex.slice(at, at + 2), 16);
+  return `rgba(${channel(1)}, ${channel(3)}, ${channel(5)}, ${alpha})`;
+}
+
+// Where a panel of a grid lies, in shares of the plot.
+function domains(chart, rows) {
+  const gapX = chart.columns > 1 ? (chart.kind === "heat" ? 0.16 : 0.055) : 0;
+  const gapY = rows > 1 ? 56 / (rows * 200) : 0;
+  const width = (1 - gapX * (chart.columns - 1)) / chart.columns;
+  const height = (1 - gapY * (rows - 1)) / rows;
+  return (i) => {
+    const column = i % chart.columns, row = Math.floor(i / chart.columns);
+    const left = column * (width + gapX), top = 1 - row * (height + gapY);
+    return {x: [left, left + width], y: [Math.max(0, top - height), top]};
+  };
+}
+
+function ticks(chart) {
+  if (chart.kind !== "lines") return {};
+  const every = Math.ceil(chart.x.length / 8);
+  const chosen = chart.x.map((_, i) => i).filter((i) => i % every === 0);
+  return {tickvals: chosen.map((i) => chart.x[i]), ticktext: chosen.map((i) => literal(chart.x_names[i]))};
+}
+
+// Polygons around the means, one for each run of points that have an interval.
+function bandOf(xs, line, isLog) {
+  const positive = line.y.filter((y) => y !== null && y > 0);
+  const floor = isLog ? Math.min(...positive) / 10 : -Infinity;
+  const x = [], y = [];
+  let run = [];
+  const close = () => {
+    if (run.length > 1) {
+      const upper = run.map((i) => line.y[i] + line.ci[i]);
+      const lower = run.map((i) => Math.max(floor, line.y[i] - line.ci[i]));
+      x.push(...run.map((i) => xs[i]), ...run.map((i) => xs[i]).reverse(), null);
+      y.push(...upper, ...lower.reverse(), null);
+    }
+    run = [];
+  };
+  line.y.forEach((mean, i) => (mean === null || line.ci[i] == null ? close() : run.push(i)));
+  close();
+  return {x, y};
+}
+
+function lineTraces(chart, line, shared) {
+  const style = styleOf(line.style);
+  const xs = line.x.length ? line.x : chart.x;
+  const traces = [];
+  if (line.ci.length) {
+    traces.push({...shared, ...bandOf(xs, line, chart.y_log), type: "scatter", mode: "lines",
+                 fill: "toself", fillcolor: translucent(style.colour, 0.16), line: {width: 0},
+                 hoverinfo: "skip", showlegend: false});
+  }
+  const interval = line.ci.length ? " ± %{customdata}" : "";
+  traces.push({...shared, type: "scatter", x: xs, y: line.y, customdata: line.ci,
+               mode: chart.kind === "lines" ? "lines+markers" : "lines",
+               line: {color: style.colour, dash: style.dash, width: chart.kind === "lines" ? 2 : 1.7},
+               marker: {symbol: style.marker, size: 8, color: style.colour},
+               hovertemplate: `%{y:.4g}${interval}<extra>%{fullData.name}</extra>`});
+  return traces;
+}
+
+function barTrace(chart, line, shared) {
+  const style = styleOf(line.style);
+  return {...shared, type: "bar", x: chart.x_names.map(literal), y: line.y, offsetgroup: String(line.style),
+          marker: {color: style.colour, pattern: {shape: style.hatch, fgcolor: cssColour("--ground"), solidity: 0.25}},
+          error_y: {type: "data", array: line.ci, visible: line.ci.length > 0, color: cssColour("--ink")},
+          hovertemplate: "%{y:.4g}<extra>%{fullData.name}</extra>"};
+}
+
+function heatTrace(chart, panel, shared) {
+  const columns = chart.x_names.length ? chart.x_names.map(literal) : chart.x;
+  return {...shared, type: "heatmap", x: columns, y: panel.rows.map(literal), z: panel.heat,
+          coloraxis: "coloraxis", hovertemplate: "%{y}, %{x}: %{z:.1%}<extra></extra>"};
+}
+
+function tracesOf(chart) {
+  const inLegend = new Set();
+  return chart.panels.flatMap((panel, i) => {
+    const axes = {xaxis: `x${i + 1}`, yaxis: `y${i + 1}`};
+    if (chart.kind === "heat") return [heatTrace(chart, panel, axes)];
+    return panel.lines.flatMap((line) => {
+      const shared = {...axes, name: literal(line.name), legendgroup: String(line.style),
+                      showlegend: !inLegend.has(line.style)};
+      inLegend.add(line.style);
+      return chart.kind === "bars" ? [barTrace(chart, line, shared)] : lineTraces(chart, line, shared);
+    });
+  });
+}
+
+function heightOf(chart, rows) {
+  if (chart.kind !== "heat") return rows * (chart.columns === 1 || rows === 1 ? 290 : 225);
+  const inRow = (row) => chart.panels.slice(row * chart.columns, (row + 1) * chart.columns);
+  const most = Math.max(...[...Array(rows).keys()].map((r) => Math.max(...inRow(r).map((p) => p.rows.length))));
+  return rows * Math.max(120, 15 * most + 60);
+}
+
+function layoutOf(chart) {
+  const ink = cssColour("--ink"), grid = cssColour("--line");
+  const rows = Math.ceil(chart.panels.length / chart.columns);
+  const place = domains(chart, rows);
+  const lines = {gridcolor: grid, linecolor: grid, zerolinecolor: grid, automargin: true};
+  const layout = {
+    height: heightOf(chart, rows) + 110, margin: {l: 64, r: 20, t: 66, b: 56},
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: ink, size: 12.5},
+    legend: {orientation: "h", x: 0, y: 1, yanchor: "bottom", yref: "paper", tracegroupgap: 0},
+    hovermode: chart.kind === "heat" ? "closest" : "x unified", barmode: "group", annotations: [],
+    hoverlabel: {bgcolor: cssColour("--panel"), font: {color: ink}},
+  };
+  // Above the titles of the first row, whatever the height.
+  layout.legend.y = 1 + 26 / heightOf(chart, rows);
+  if (chart.kind === "heat") {
+    layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, colorbar: {tickformat: ".0%", thickness: 14, len: 1}};
+  }
+  chart.panels.forEach((panel, i) => {
+    const {x, y} = place(i);
+    const column = i % chart.columns;
+    const isLast = i + chart.columns >= chart.panels.length;
+    const alike = column > 0 && chart.panels[i - 1].y_title === panel.y_title;
+    layout[`xaxis${i + 1}`] = {...lines, ...ticks(chart), domain: x, anchor: `y${i + 1}`,
+      type: chart.x_log ? "log" : chart.kind === "bars" || chart.x_names.length && chart.kind === "heat" ? "category" : "linear",
+      title: {text: isLast ? literal(chart.x_title) : "", standoff: 8}, showline: true};
+    layout[`yaxis${i + 1}`] = {...lines, domain: y, anchor: `x${i + 1}`, showline: true,
+      type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
+      title: {text: alike ? "" : literal(panel.y_title), standoff: 6},
+      rangemode: chart.kind === "curves" || chart.id === "costs" ? "tozero" : "normal"};
+    if (chart.x_log) layout[`xaxis${i + 1}`].exponentformat = "none";
+    if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], {exponentformat: "none", dtick: "D2"});
+    if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
+    if (panel.title) {
+      layout.annotations.push({text: `<b>${literal(panel.title)}</b>`, showarrow: false, xref: "paper", yref: "paper",
+        x: (x[0] + x[1]) / 2, y: y[1], xanchor: "center", yanchor: "bottom", font: {size: 12.5}});
+    }
+  });
+  return layout;
+}
+
+function draw(chart) {
+  const config = {displaylogo: false, responsive: true,
+                  toImageButtonOptions: {format: "svg", filename: chart.id}};
+  const element = document.getElementById(`chart-${chart.id}`);
+  document.getElementById(`caption-${chart.id}`).textContent = `${chart.caption} ${data.made}.`;
+  return Plotly.react(element, tracesOf(chart), layoutOf(chart), config);
+}
+
+let choice = 0;
+
+function drawAll() {
+  return Promise.all([...data.choices[choice].charts, ...data.runs].map(draw));
+}
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  document.getElementById("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  return drawAll();
+}
+
+// ---- Tables
+
+const ROWS_AT_FIRST = 50, ROWS_MORE = 1000;
+
+function compare(a, b) {
+  if (a === b) return 0;
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", {numeric: true});
+}
+
+function cellText(value) {
+  if (value === null) return "";
+  if (typeof value !== "number") return value;
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
+}
+
+function csvOf(table, rows) {
+  const cell = (value) => {
+    const text = value === null ? "" : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  };
+  return [table.columns, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}
+
+function save(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], {type: "text/csv"}));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function showTable(table) {
+  const section = document.getElementById(`table-${table.id}`);
+  const find = (selector) => section.querySelector(selector);
+  const state = {column: -1, direction: 1, shown: ROWS_AT_FIRST, filter: ""};
+  const headers = table.columns.map((name, i) => {
+    const header = document.createElement("th");
+    const button = document.createElement("button");
+    button.textContent = name;
+    button.addEventListener("click", () => {
+      state.direction = state.column === i ? -state.direction : 1;
+      state.column = i;
+      show();
+    });
+    header.append(button);
+    return header;
+  });
+  find("thead tr").append(...headers);
+
+  function chosenRows() {
+    const wanted = state.filter.toLowerCase();
+    const rows = table.rows.filter((row) => !wanted || row.some((v) => String(v).toLowerCase().includes(wanted)));
+    if (state.column < 0) return rows;
+    const at = state.column;
+    // What has no value stays last, whichever way.
+    return rows.sort((a, b) => (a[at] === null) - (b[at] === null) || state.direction * compare(a[at], b[at]));
+  }
+
+  function show() {
+    headers.forEach((header, i) => header.setAttribute("aria-sort",
+      i !== state.column ? "none" : state.direction > 0 ? "ascending" : "descending"));
+    const rows = chosenRows();
+    find("tbody").replaceChildren(...rows.slice(0, state.shown).map((row) => {
+      const line = document.createElement("tr");
+      line.append(...row.map((value) => {
+        const cell = document.createElement("td");
+        cell.textContent = cellText(value);
+        if (typeof value === "number") cell.className = "number";
+        return cell;
+      }));
+      return line;
+    }));
+    const hidden = Math.max(0, rows.length - state.shown);
+    find(".more").hidden = hidden === 0;
+    find(".more").textContent = `${hidden} more`;
+    find(".count").textContent = `${rows.length} rows`;
+  }
+
+  find(".more").addEventListener("click", () => { state.shown += ROWS_MORE; show(); });
+  find(".filter").addEventListener("input", (event) => { state.filter = event.target.value; show(); });
+  find(".save").addEventListener("click", () => save(`${table.id}.csv`, csvOf(table, chosenRows())));
+  show();
+}
+
+// ---- Start
+
+data.tables.forEach(showTable);
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
+document.getElementById("theme").addEventListener("click",
+  () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
+const chooser = document.getElementById("choice");
+if (chooser) {
+  chooser.addEventListener("change", () => { choice = chooser.selectedIndex; drawAll(); });
+}
+let themeBeforePrint;
+addEventListener("beforeprint", () => { themeBeforePrint = root.dataset.theme; setTheme("light"); });
+addEventListener("afterprint", () => setTheme(themeBeforePrint));
+// Tests wait for this.
+setTheme(dark.matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results as one HTML page, which needs nothing but itself."""
+
+import dataclasses
+import json
+import math
+from html import escape
+from pathlib import Path
+from string import Template
+
+from . import charts, fabric, results, runs, shown, style, words
+
+HERE = Path(__file__).parent
+# What a browser still handles with ease.
+MOST_CHOICES = 200
+MOST_ROWS = 50_000
+MOST_ABSENT = 1_000
+
+
+def html(sweep):
+    """The page. It needs plotly, for the library that draws in the browser."""
+    from plotly.offline import get_plotlyjs
+
+    read = sweep.results
+    data, notes = _data(sweep)
+    first = read.points[0].folder
+    sections = [_fabric(first), *_chart_sections(sweep, data, notes), *map(_table, data["tables"])]
+    sections = [section for section in sections if section]
+    made = words.provenance(read)
+    page = Template((HERE / "page.html").read_text(encoding="utf-8"))
+    return page.substitute(
+        title=escape(read.name), made=escape(made), css=_asset("page.css"), js=_asset("page.js"),
+        plotly=_script(get_plotlyjs()), data=_json(data), warning=_warning(read),
+        words="".join(f"<dt>{escape(h)}</dt><dd>{escape(t)}</dd>"
+                      for h, t in words.experiment(sweep)),
+        run=escape(results.read_text(first / "run.yaml")), document=_document(read),
+        nav="".join(f'<a href="#{id_}">{escape(title)}</a>' for id_, title, _ in sections),
+        body="\n".join(_section(*section) for section in sections))
+
+
+def _asset(name):
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _script(text):
+    """Nothing within a script may look like its end."""
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _json(value):
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return (text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+            .replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def short(value):
+    """Numbers as far as they can be seen or are certain; none for what JSON has no word for."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: short(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [short(v) for v in value]
+    return value
+
+
+def _data(sweep):
+    """What page.js draws, and what must be said of what it does not."""
+    notes = ""
+    made = sweep.charts()
+    if len(made) > MOST_CHOICES:
+        notes = (f"Charts for the first {MOST_CHOICES} of {len(made)} combinations of the other "
+                 "axes; means.csv has all.")
+    styles = [style.of(i) for i in range(len(style.MARKERS) * len(style.LIGHT))]
+    return short({
+        "made": words.provenance(sweep.results),
+        "styles": [{**s, "marker": s["marker"][0], "dash": s["dash"][0], "hatch": s["hatch"][0]}
+                   for s in styles],
+        "heat": [[i / (len(style.HEAT) - 1), colour] for i, colour in enumerate(style.HEAT)],
+        "choices": [{"name": of_choice[0].choice, "charts": list(map(dataclasses.asdict, of_choice))}
+                    for of_choice in made[:MOST_CHOICES]],
+        "runs": list(map(dataclasses.asdict, runs.charts(sweep))),
+        "tables": _tables(sweep),
+    }), notes
+
+
+def _tables(sweep):
+    tables = [_results_table(sweep)]
+    names, rows = shown.counters(shown.points(sweep))
+    if names:
+        tables.append({"id": "counters", "title": "What load balancers counted",
+                       "caption": "Over the whole run, summed over switches and hosts. "
+                                  + runs.where_of(sweep, shown.points(sweep)), "columns": ["load balancer"] + names,
+                       "rows": rows})
+    absent = sweep.results.absent
+    if absent:
+        more = f" The first {MOST_ABSENT} of {len(absent)}." if len(absent) > MOST_ABSENT else ""
+        tables.append({"id": "absent", "title": "Points without complete results",
+                       "caption": "Incomplete ones count in the charts, the others do not." + more,
+                       "columns": ["point", "state", "why"],
+                       "rows": [[a.label, a.state, a.message] for a in absent[:MOST_ABSENT]]})
+    return tables
+
+
+_SHOWN = (("n", "flows"), ("unfinished", "unfinished"), ("avg_slowdown", "mean slowdown"),
+          ("p99_slowdown", "p99 slowdown"), ("avg_fct_us", "mean FCT (µs)"),
+          ("p99_fct_us", "p99 FCT (µs)"), ("run_carried_host", "carried load"))
+
+
+def _results_table(sweep):
+    read = sweep.results
+    columns = list(read.axes) or ["load balancer"]
+    columns += ["class", "seeds"]
+    for metric, title in _SHOWN:
+        columns.append(title)
+        if _has_width(sweep, metric):
+            columns.append(f"± {title}")
+    columns.append("reordered (%)")
+    rows = []
+    for combination in read.combinations:
+        start = list(combination.choices) if read.axes else sweep.series
+        for key in sweep.classes:
+            values = combination.classes.get(key)
+            if values:
+                rows.append(start + [charts.class_name(key), combination.seeds]
+                            + _cells(sweep, values))
+    more = (f" The first {MOST_ROWS} of {len(rows)} rows; means.csv has all."
+            if len(rows) > MOST_ROWS else "")
+    return {"id": "results", "title": "Results", "columns": columns, "rows": rows[:MOST_ROWS],
+            "caption": sweep.mean_text().split(" Bands")[0].split(" Whiskers")[0]
+                       + (" ±: 95 % confidence interval." if sweep.has_intervals else "") + more}
+
+
+def _has_width(sweep, metric):
+    return sweep.has_intervals and metric.split("_")[0] in ("avg", "p99")
+
+
+def _cells(sweep, values):
+    cells = []
+    for metric, _ in _SHOWN:
+        mean = values.mean(metric)
+        cells.append("inf" if math.isinf(mean) else mean)
+        if _has_width(sweep, metric):
+            cells.append(values.width(metric))
+    return cells + [100 * values.mean("reordered_ratio")]
+
+
+def _warning(read):
+    if not read.absent:
+        return ""
+    states = {}
+    for absent in read.absent:
+        states[absent.state] = states.get(absent.state, 0) + 1
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
+    return (f'<p class="warning">Of {read.planned} points, {escape(counts)}: '
+            '<a href="#absent">which, and why</a>.</p>')
+
+
+def _document(read):
+    if not read.document:
+        return ""
+    return ("<details><summary>The sweep (sweep.yaml)</summary>"
+            f"<pre>{escape(read.document)}</pre></details>")
+
+
+def _fabric(folder):
+    run = results.read_yaml(folder / "run.yaml")
+    drawn = fabric.Fabric(results.read_links(folder), words.changed(run), words.asymmetric(run))
+    slow, changed = drawn.marks()
+    key = '<span class="key"></span> slower or longer than others of its kind. ' if slow else ""
+    key += '<span class="key changed"></span> changed while the run goes on. ' if changed else ""
+    return ("fabric", "The fabric", f'{drawn.svg()}<p class="caption">{key}'
+            f"{escape(drawn.notes())} Of the first point; point at anything for its name.</p>")
+
+
+def _chart_sections(sweep, data, notes):
+    sections = []
+    chooser = ""
+    if len(data["choices"]) > 1:
+        options = "".join(f"<option>{escape(c['name'])}</option>" for c in data["choices"])
+        chooser = (f'<p class="choice"><label>Charts for <select id="choice">{options}</select>'
+                   f"</label> {escape(notes)}</p>")
+    for chart in data["choices"][0]["charts"] + data["runs"]:
+        sections.append((chart["id"], chart["title"],
+                         f'{chooser}<div class="chart" id="chart-{chart["id"]}"></div>'
+                         f'<p class="caption" id="caption-{chart["id"]}"></p>'))
+        chooser = ""
+    return sections
+
+
+def _table(table):
+    id_ = table["id"]
+    return (id_, table["title"],
+            f'<p class="caption">{escape(table["caption"])}</p><div id="table-{id_}">'
+            '<div class="tools"><input class="filter" placeholder="Filter" aria-label="Filter">'
+            '<button class="save" type="button">Save as CSV</button>'
+            '<span class="count note"></span></div><div class="scroll"><table><thead><tr></tr>'
+            '</thead><tbody></tbody></table></div>'
+            '<button class="more" type="button" hidden></button></div>')
+
+
+def _section(id_, title, body):
+    return f'<section id="{id_}"><h2>{escape(title)}</h2>{body}</section>'
