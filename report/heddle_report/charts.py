@@ -39,7 +39,7 @@ class Chart:
     id: str
     title: str
     caption: str
-    kind: str  # "lines", "bars", "curves" (lines without markers) or "heat".
+    kind: str  # "lines", "bars", "dots" (in groups, as bars are), "curves" (no markers) or "heat".
     panels: list
     columns: int
     x_title: str = ""
@@ -157,7 +157,7 @@ class Sweep:
         panels = [Panel("", f"{name} {axis}", self._lines(combinations, [
             (None, of_metric(f"{prefix}_{metric}", key)) for key in self.classes]))
             for prefix, name in STATISTICS]
-        return Chart(kind="bars", panels=panels, columns=3,
+        return Chart(kind="dots" if rest["y_log"] else "bars", panels=panels, columns=3,
                      x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
 
     def _costs(self, choice, combinations):

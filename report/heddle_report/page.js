@@ -25,9 +25,14 @@ function translucent(hex, alpha) {
   return `rgba(${channel(1)}, ${channel(3)}, ${channel(5)}, ${alpha})`;
 }
 
+// Whether panels beside each other show the same thing, whose name the leftmost bears.
+function hasOneScale(chart) {
+  return chart.panels.every((panel, i) => i % chart.columns === 0 || panel.y_title === chart.panels[i - 1].y_title);
+}
+
 // Where a panel of a grid lies, in shares of the plot.
 function domains(chart, rows) {
-  const gapX = chart.columns > 1 ? (chart.kind === "heat" ? 0.16 : 0.055) : 0;
+  const gapX = chart.columns > 1 ? (chart.kind === "heat" ? 0.16 : hasOneScale(chart) ? 0.05 : 0.085) : 0;
   const gapY = rows > 1 ? 56 / (rows * 200) : 0;
   const width = (1 - gapX * (chart.columns - 1)) / chart.columns;
   const height = (1 - gapY * (rows - 1)) / rows;
@@ -38,7 +43,32 @@ function domains(chart, rows) {
   };
 }
 
-function ticks(chart) {
+// Round numbers, more of them to a decade where there is less than one.
+function logTicks(values, isNarrow = false) {
+  const positive = values.filter((value) => value !== null && value > 0);
+  if (!positive.length) return {};
+  const low = Math.min(...positive) * 0.95, high = Math.max(...positive) * 1.05;
+  const decades = Math.log10(high / low);
+  const steps = decades > (isNarrow ? 2 : 3) ? [1] : isNarrow && decades > 1 ? [1, 3] : decades > 1 ? [1, 2, 5] : decades > 0.5 ? [1, 1.5, 2, 3, 5, 7] :
+    [1, 1.1, 1.2, 1.3, 1.5, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9];
+  const tickvals = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
+    tickvals.push(...steps.map((step) => Number((step * 10 ** power).toPrecision(3))));
+  }
+  const inside = tickvals.filter((value) => value >= low && value <= high);
+  return {tickvals: inside, ticktext: inside.map((v) => (v >= 1e6 || v < 1e-3 ? v.toExponential() : String(v)))};
+}
+
+// All that is drawn of a line.
+function rangeOf(line) {
+  return line.y.flatMap((y, i) => (y === null ? [] : line.ci[i] == null ? [y] : [y, y + line.ci[i], y - line.ci[i]]));
+}
+
+function xTicks(chart, panel) {
+  if (chart.kind === "curves" && chart.x_log) return logTicks(panel.lines.flatMap((line) => line.x), chart.columns > 3);
+  if (chart.kind === "dots") {
+    return {tickvals: chart.x_names.map((_, i) => i), ticktext: chart.x_names.map(literal), range: [-0.5, chart.x_names.length - 0.5]};
+  }
   if (chart.kind !== "lines") return {};
   const every = Math.ceil(chart.x.length / 8);
   const chosen = chart.x.map((_, i) => i).filter((i) => i % every === 0);
@@ -86,9 +116,20 @@ function lineTraces(chart, line, shared) {
 function barTrace(chart, line, shared) {
   const style = styleOf(line.style);
   return {...shared, type: "bar", x: chart.x_names.map(literal), y: line.y, offsetgroup: String(line.style),
-          marker: {color: style.colour, pattern: {shape: style.hatch, fgcolor: cssColour("--ground"), solidity: 0.25}},
+          marker: {color: style.colour, pattern: {shape: style.hatch, bgcolor: style.colour, fgcolor: cssColour("--ground"), solidity: 0.2}},
           error_y: {type: "data", array: line.ci, visible: line.ci.length > 0, color: cssColour("--ink")},
           hovertemplate: "%{y:.4g}<extra>%{fullData.name}</extra>"};
+}
+
+// On a logarithmic axis bars would have no foot: points beside each other, about their class.
+function dotTrace(chart, line, shared, count) {
+  const style = styleOf(line.style);
+  const aside = 0.7 * ((line.style % count + 0.5) / count - 0.5);
+  return {...shared, type: "scatter", mode: "markers", x: line.y.map((_, i) => i + aside), y: line.y,
+          customdata: chart.x_names.map(literal),
+          marker: {symbol: style.marker, size: 9, color: style.colour},
+          error_y: {type: "data", array: line.ci, visible: line.ci.length > 0, color: style.colour},
+          hovertemplate: "%{customdata}: %{y:.4g}<extra>%{fullData.name}</extra>"};
 }
 
 function heatTrace(chart, panel, shared) {
@@ -106,7 +147,9 @@ function tracesOf(chart) {
       const shared = {...axes, name: literal(line.name), legendgroup: String(line.style),
                       showlegend: !inLegend.has(line.style)};
       inLegend.add(line.style);
-      return chart.kind === "bars" ? [barTrace(chart, line, shared)] : lineTraces(chart, line, shared);
+      if (chart.kind === "bars") return [barTrace(chart, line, shared)];
+      if (chart.kind === "dots") return [dotTrace(chart, line, shared, panel.lines.length)];
+      return lineTraces(chart, line, shared);
     });
   });
 }
@@ -127,28 +170,28 @@ function layoutOf(chart) {
     height: heightOf(chart, rows) + 110, margin: {l: 64, r: 20, t: 66, b: 56},
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: ink, size: 12.5},
     legend: {orientation: "h", x: 0, y: 1, yanchor: "bottom", yref: "paper", tracegroupgap: 0},
-    hovermode: chart.kind === "heat" ? "closest" : "x unified", barmode: "group", annotations: [],
+    hovermode: ["heat", "dots"].includes(chart.kind) ? "closest" : "x unified", barmode: "group", annotations: [],
+    modebar: {bgcolor: "rgba(0,0,0,0)", color: cssColour("--faint"), activecolor: ink},
     hoverlabel: {bgcolor: cssColour("--panel"), font: {color: ink}},
   };
   // Above the titles of the first row, whatever the height.
   layout.legend.y = 1 + 26 / heightOf(chart, rows);
   if (chart.kind === "heat") {
-    layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, colorbar: {tickformat: ".0%", thickness: 14, len: 1}};
+    layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, reversescale: root.dataset.theme === "dark", colorbar: {tickformat: ".0%", thickness: 14, len: 1}};
   }
   chart.panels.forEach((panel, i) => {
     const {x, y} = place(i);
     const column = i % chart.columns;
     const isLast = i + chart.columns >= chart.panels.length;
     const alike = column > 0 && chart.panels[i - 1].y_title === panel.y_title;
-    layout[`xaxis${i + 1}`] = {...lines, ...ticks(chart), domain: x, anchor: `y${i + 1}`,
+    layout[`xaxis${i + 1}`] = {...lines, ...xTicks(chart, panel), domain: x, anchor: `y${i + 1}`,
       type: chart.x_log ? "log" : chart.kind === "bars" || chart.x_names.length && chart.kind === "heat" ? "category" : "linear",
       title: {text: isLast ? literal(chart.x_title) : "", standoff: 8}, showline: true};
     layout[`yaxis${i + 1}`] = {...lines, domain: y, anchor: `x${i + 1}`, showline: true,
       type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
       title: {text: alike ? "" : literal(panel.y_title), standoff: 6},
       rangemode: chart.kind === "curves" || chart.id === "costs" ? "tozero" : "normal"};
-    if (chart.x_log) layout[`xaxis${i + 1}`].exponentformat = "none";
-    if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], {exponentformat: "none", dtick: "D2"});
+    if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)));
     if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
     if (panel.title) {
       layout.annotations.push({text: `<b>${literal(panel.title)}</b>`, showarrow: false, xref: "paper", yref: "paper",

@@ -34,7 +34,7 @@ def html(sweep):
         words="".join(f"<dt>{escape(h)}</dt><dd>{escape(t)}</dd>"
                       for h, t in words.experiment(sweep)),
         run=escape(results.read_text(first / "run.yaml")), document=_document(read),
-        nav="".join(f'<a href="#{id_}">{escape(title)}</a>' for id_, title, _ in sections),
+        nav=" ".join(f'<a href="#{id_}">{escape(title)}</a>' for id_, title, _ in sections),
         body="\n".join(_section(*section) for section in sections))
 
 

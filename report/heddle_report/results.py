@@ -312,11 +312,13 @@ class TimeBins:
 
     MOST_KEYS = 20_000
 
-    def __init__(self, end_ns, step_ns, count=240):
+    def __init__(self, end_ns, step_ns, without=0.0, count=240):
+        """`without` stands where nothing was added."""
         samples = max(1, math.ceil(end_ns / step_ns))
         self._per_bin = max(1, math.ceil(samples / count))
         self._step_ns = step_ns
         self.count = math.ceil(samples / self._per_bin)
+        self._without = array("d", [without])
         self.bins = {}
         self.left_out = 0  # Rows of keys beyond the bound.
 
@@ -326,10 +328,13 @@ class TimeBins:
             if len(self.bins) >= self.MOST_KEYS:
                 self.left_out += 1
                 return
-            values = self.bins[key] = array("d", bytes(8 * self.count))
+            values = self.bins[key] = self._without * self.count
         sample = max(0, math.ceil(time_ns / self._step_ns) - 1)
         at = min(self.count - 1, sample // self._per_bin)
-        values[at] = max(values[at], value) if how == "max" else values[at] + value
+        if how != "max":
+            values[at] += value
+        elif not values[at] >= value:  # Also if there is none yet.
+            values[at] = value
 
     def means(self):
         """Of what was added, by key; bins whose samples were left out hold zeros."""

@@ -53,7 +53,7 @@ def _distributions(sweep, chosen, where):
                     xs, shares = shown.distribution(samples[key[1]].sorted(metric))
                     panel.lines.append(Line(name, style, shares, x=xs))
             panels.append(panel)
-        made.append(Chart(id_, title, notes, "curves", panels, columns=min(3, len(panels)),
+        made.append(Chart(id_, title, notes, "curves", panels, columns=len(panels) if len(panels) < 6 else 3,
                           x_title=x_title, x_log=True))
     return made
 
@@ -93,6 +93,7 @@ class Recorded:
     y_title: str
     scale: float
     name: str     # Of a line, from its keys.
+    without: float = 0  # Where there are no rows.
 
 
 OVER_TIME = (
@@ -107,9 +108,9 @@ OVER_TIME = (
     Recorded("paused-paths", "Paused paths over time", "paused_paths.csv", (), "paused_paths",
              "pauses", "max", "paths paused", 1, "paths"),
     Recorded("rates", "Sending rates over time", "series_flow.csv", ("flow_id",), "rate_bps",
-             "flows", "max", "rate (Gbps)", 1e-9, "flow {}"),
+             "flows", "max", "rate (Gbps)", 1e-9, "flow {}", results.NAN),
     Recorded("windows", "Congestion windows over time", "series_flow.csv", ("flow_id",),
-             "cwnd_bytes", "flows", "max", "window (KB)", 1e-3, "flow {}"),
+             "cwnd_bytes", "flows", "max", "window (KB)", 1e-3, "flow {}", results.NAN),
 )
 
 
@@ -118,7 +119,8 @@ def _read(of, chosen):
     runs = []
     for _, name, point in chosen:
         step = shown.recording_step_ns(point.folder, of.setting)
-        bins = shown.bins_of(point.folder, of.file, of.keys, of.value, step, of.how) if step else None
+        bins = shown.bins_of(point.folder, of.file, of.keys, of.value, step, of.how,
+                             of.without) if step else None
         if bins and bins.bins:
             runs.append((name, bins.times_us(), bins.means() if of.how == "mean" else bins.bins,
                          bins.left_out))

@@ -77,13 +77,13 @@ def thinned(rows, most):
     return [rows[i * len(rows) // most] for i in range(most)]
 
 
-def bins_of(folder, name, keys, value, step, how):
+def bins_of(folder, name, keys, value, step, how, without):
     """A file of measurements over time as TimeBins, None if there is none."""
     path = folder / name
     if not path.exists():
         return None
     end_ns = results.read_json(folder / "summary.json")["end_ps"] / 1e3
-    bins = results.TimeBins(end_ns, step)
+    bins = results.TimeBins(end_ns, step, without)
     for time, cell, *key in results.columns_of(path, "time_ns", value, *keys):
         if cell:
             bins.add(tuple(key), float(time), float(cell), how)
@@ -104,5 +104,5 @@ def largest(of_series, most=MOST_LINES):
     peaks = {}
     for bins in of_series:
         for key, values in bins.items():
-            peaks[key] = max(peaks.get(key, 0), max(values))
+            peaks[key] = max(peaks.get(key, 0), *(v for v in values if not math.isnan(v)))
     return sorted(peaks, key=lambda key: (-peaks[key], key))[:most]

@@ -9,8 +9,6 @@ _NOTHING = ([], {}, "", "none", "auto", "off", "false", "0", "unset", "unchanged
 
 # What is said of each part, in this order, as far as it is there.
 _PARTS = {
-    "topology": ("kind", "leaves", "spines", "hosts_per_leaf", "links_per_pair", "k", "hosts",
-                 "host_link", "fabric_link", "edge_link", "core_link"),
     "transport": ("kind", "recovery", "cc", "min_rto", "mtu"),
     "measure": ("warm_up", "unfinished", "percentiles"),
 }
@@ -55,9 +53,12 @@ def changed(run):
 
 
 def asymmetric(run):
-    """Those that the topology says are other than the rest; spines and cores by their names."""
+    """Spines, cores and links to which the topology gives another delay, by their names; rates are
+    in links.csv."""
     named = set()
     for entry in run.get("topology", {}).get("asymmetry") or []:
+        if entry.get("delay", "unchanged") == "unchanged":
+            continue
         named.update(_list(entry.get("links")))
         named.update(f"spine{i}" for i in _list(entry.get("spines")))
         named.update(f"core{i}" for i in _list(entry.get("cores")))
@@ -120,13 +121,54 @@ def _settings(run, part):
 
 
 def _fabric(run):
-    text = _settings(run, "topology")
-    asymmetry = run.get("topology", {}).get("asymmetry")
-    if asymmetry:
-        text += "; except " + "; ".join(map(_plain, asymmetry))
+    topology = run.get("topology", {})
+    text = _SHAPES.get(topology.get("kind"), _other_shape)(topology)
+    if topology.get("asymmetry"):
+        text += "; except " + "; ".join(map(_plain, topology["asymmetry"]))
     return text
 
 
+def _leaf_spine(topology):
+    leaves, spines, each = (topology.get(k, "?") for k in ("leaves", "spines", "hosts_per_leaf"))
+    parallel = topology.get("links_per_pair", "1")
+    twice = f", {parallel} links between each two" if parallel != "1" else ""
+    return (f"leaf-spine of {leaves} leaves with {each} hosts each and {spines} spines{twice}; "
+            + _links(topology))
+
+
+def _fat_tree(topology):
+    return f"fat-tree, k = {topology.get('k', '?')}; " + _links(topology)
+
+
+def _other_shape(topology):
+    return f"{topology.get('kind', '')} topology"
+
+
+_SHAPES = {"leaf_spine": _leaf_spine, "fat_tree": _fat_tree}
+
+
+def _links(topology):
+    return "; ".join(f"{key.replace('_', ' ')}s of {link.get('rate')}, {link.get('delay')}"
+                     for key, link in topology.items()
+                     if key.endswith("_link") and isinstance(link, dict))
+
+
 def _workload(entry):
-    return _plain({key: value for key, value in entry.items() if key not in (
-        "interpolation", "measured", "load_headers", "overload", "start", "jitter")})
+    if entry.get("kind") == "poisson":
+        return _poisson(entry)
+    return _plain({key: value for key, value in entry.items() if key not in _MINOR})
+
+
+_MINOR = ("interpolation", "measured", "load_headers", "overload", "start", "jitter")
+
+
+def _poisson(entry):
+    of = {"host": "the hosts' links", "fabric": "the links between switches"}.get(
+        entry.get("load_ref"), "")
+    load = "a swept load" if entry.get("load") == "swept" else f"load {entry.get('load')}"
+    length = "".join(f", {entry[key]}{unit}" for key, unit in (("flows", " flows"), ("duration", ""))
+                     if entry.get(key) not in (None, "none"))
+    sizes = entry.get("sizes")
+    return (f"Poisson arrivals at {load} of {of}{length}, sizes "
+            f"{'as listed in run.yaml' if isinstance(sizes, (dict, list)) else sizes}, "
+            f"pairs {_plain(entry.get('pairs'))}")

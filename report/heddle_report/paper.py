@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charts as figures for a paper: as wide as a page, legible in grey, the same bytes each time."""
+
+import math
+import re
+
+import matplotlib
+
+matplotlib.use("Agg")  # No display is needed.
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.colors import LinearSegmentedColormap  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
+
+from . import results, runs, style, words  # noqa: E402
+
+FORMATS = ("pdf", "svg", "png")
+MOST_CHOICES = 12  # Drawn; each takes seconds.
+WIDTH = 7.0        # Inches: two columns of most proceedings.
+
+_STYLE = {
+    "font.family": "sans-serif", "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8,
+    "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 8, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.5,
+    "axes.axisbelow": True, "hatch.linewidth": 0.5, "pdf.fonttype": 42,  # Type 3 is refused by some.
+    "svg.hashsalt": "heddle", "svg.fonttype": "path",
+}
+
+
+def write(sweep, folder, formats):
+    """Writes all figures; yields the name of each file. Lists what it left out in the last."""
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise results.BadInput(f"--format: {unknown[0]}; expected some of {', '.join(FORMATS)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    captions = []
+    made = words.provenance(sweep.results)
+    choices = sweep.charts()
+    for i, chart in enumerate([c for charts in choices[:MOST_CHOICES] for c in charts]
+                              + runs.charts(sweep)):
+        name = chart.id + (f"-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', chart.choice)}" if chart.choice else "")
+        with matplotlib.rc_context(_STYLE):
+            figure = draw(chart)
+            for kind in formats:
+                _save(figure, folder / f"{name}.{kind}", kind, made)
+                yield f"{folder / name}.{kind}"
+            pyplot.close(figure)
+        where = f" For {chart.choice}." if chart.choice else ""
+        captions.append(f"{name}\n  {chart.title}. {chart.caption}{where} {made}.\n")
+    if len(choices) > MOST_CHOICES:
+        captions.append(f"Of {len(choices)} combinations of the other axes, the first "
+                        f"{MOST_CHOICES} are drawn.\n")
+    (folder / "captions.txt").write_text("\n".join(captions), encoding="utf-8")
+    yield str(folder / "captions.txt")
+
+
+def _save(figure, path, kind, made):
+    # Without dates, so that the same results give the same bytes.
+    metadata = {"pdf": {"CreationDate": None, "Creator": made}, "svg": {"Date": None, "Creator": made},
+                "png": {"Software": made}}[kind]
+    figure.savefig(path, metadata=metadata, dpi=300, bbox_inches="tight", pad_inches=0.03)
+
+
+def literal(text):
+    """Names come from experiments; a dollar would begin a formula."""
+    return str(text).replace("$", r"\$")
+
+
+def draw(chart):
+    rows = math.ceil(len(chart.panels) / chart.columns)
+    figure, grid = pyplot.subplots(rows, chart.columns, squeeze=False, layout="constrained",
+                                   figsize=(WIDTH, _height(chart, rows)))
+    for i, axes in enumerate(grid.flat):
+        if i >= len(chart.panels):
+            axes.set_axis_off()
+            continue
+        panel = chart.panels[i]
+        _DRAW[chart.kind](axes, chart, panel)
+        if panel.title:
+            axes.set_title(literal(panel.title))
+        if i % chart.columns == 0 or chart.panels[i - 1].y_title != panel.y_title:
+            axes.set_ylabel(literal(panel.y_title))
+        if i + chart.columns >= len(chart.panels):
+            axes.set_xlabel(literal(chart.x_title))
+    if chart.kind == "heat":
+        _colour_bar(figure, grid)
+    else:
+        _legend(figure, grid)
+    return figure
+
+
+def _height(chart, rows):
+    if chart.kind == "heat":
+        return rows * max(1.4, 0.11 * max(len(panel.rows) for panel in chart.panels) + 0.5)
+    each = {1: 2.4, 2: 2.0, 3: 1.8}.get(chart.columns, 1.5)
+    return rows * each + 0.4
+
+
+def _legend(figure, grid):
+    lines = {}
+    for axes in grid.flat:
+        for handle, name in zip(*axes.get_legend_handles_labels()):
+            lines.setdefault(name, handle)
+    if lines:
+        figure.legend(lines.values(), lines.keys(), loc="outside upper left" if _has_outside() else
+                      "lower left", bbox_to_anchor=None if _has_outside() else (0, 1),
+                      ncols=min(len(lines), 5), frameon=False)
+
+
+def _has_outside():
+    """From matplotlib 3.7 on, legends can be given room of their own."""
+    return tuple(map(int, matplotlib.__version__.split(".")[:2])) >= (3, 7)
+
+
+def _look(line):
+    s = style.of(line.style)
+    return {"color": s["light"], "linestyle": s["dash"][1], "label": literal(line.name)}
+
+
+def _lines(axes, chart, panel):
+    for line in panel.lines:
+        y = [v if math.isfinite(v) else math.nan for v in line.y]
+        look = _look(line)
+        axes.plot(chart.x, y, marker=style.of(line.style)["marker"][1], markersize=4, linewidth=1.2,
+                  **look)
+        if line.ci:
+            axes.fill_between(chart.x, [a - b for a, b in zip(y, line.ci)],
+                              [a + b for a, b in zip(y, line.ci)], color=look["color"], alpha=0.15,
+                              linewidth=0)
+    _log_scales(axes, chart)
+    every = math.ceil(len(chart.x) / (4 if chart.columns > 3 else 8))
+    axes.set_xticks(chart.x[::every], list(map(literal, chart.x_names[::every])))
+    axes.xaxis.set_minor_locator(NullLocator())
+    if chart.y_log:
+        lowest = [v for line in panel.lines for v in line.y if math.isfinite(v) and v > 0]
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], min(lowest, default=1) / 2))
+
+
+def _curves(axes, chart, panel):
+    for line in panel.lines:
+        axes.plot(line.x, line.y, linewidth=1, **_look(line))
+    _log_scales(axes, chart)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.01)
+
+
+def _bars(axes, chart, panel):
+    count = max(1, len(panel.lines))
+    for i, line in enumerate(panel.lines):
+        s = style.of(line.style)
+        at = [x + 0.8 * ((i + 0.5) / count - 0.5) for x in range(len(line.y))]
+        axes.bar(at, line.y, width=0.8 / count, color=s["light"], edgecolor="white", linewidth=0.3,
+                 hatch=s["hatch"][1], label=literal(line.name), yerr=line.ci or None,
+                 error_kw={"elinewidth": 0.7, "capsize": 1.5})
+    _name_groups(axes, chart)
+
+
+def _dots(axes, chart, panel):
+    count = max(1, len(panel.lines))
+    for i, line in enumerate(panel.lines):
+        s = style.of(line.style)
+        at = [x + 0.7 * ((i + 0.5) / count - 0.5) for x in range(len(line.y))]
+        axes.errorbar(at, line.y, yerr=line.ci or None, linestyle="none", color=s["light"],
+                      marker=s["marker"][1], markersize=4, capsize=1.5, label=literal(line.name))
+    _log_scales(axes, chart)
+    _name_groups(axes, chart)
+
+
+def _name_groups(axes, chart):
+    axes.set_xticks(range(len(chart.x_names)), list(map(literal, chart.x_names)))
+    axes.grid(False, axis="x")
+
+
+def _log_scales(axes, chart):
+    for log, set_scale, axis in ((chart.x_log, axes.set_xscale, axes.xaxis),
+                                 (chart.y_log, axes.set_yscale, axes.yaxis)):
+        if not log:
+            continue
+        set_scale("log")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _decades(axis) < 2.5 else (1,)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _decades(axis):
+    low, high = axis.get_view_interval()
+    return math.log10(high / low) if low > 0 else math.inf
+
+
+_MAP = LinearSegmentedColormap.from_list("heddle", style.HEAT)
+
+
+def _heat(axes, chart, panel):
+    extent = None
+    if chart.x:
+        extent = (chart.x[0] - (chart.x[1] - chart.x[0] if len(chart.x) > 1 else 1), chart.x[-1],
+                  len(panel.rows) - 0.5, -0.5)
+    axes.imshow(panel.heat, cmap=_MAP, vmin=0, vmax=1, aspect="auto", interpolation="none",
+                extent=extent)
+    axes.grid(False)
+    size = 5 if len(panel.rows) > 24 else 6
+    axes.set_yticks(range(len(panel.rows)), list(map(literal, panel.rows)), fontsize=size)
+    if chart.x_names:
+        axes.set_xticks(range(len(chart.x_names)), list(map(literal, chart.x_names)))
+
+
+def _colour_bar(figure, grid):
+    drawn = [axes.images[0] for axes in grid.flat if axes.images]
+    figure.colorbar(drawn[0], ax=grid, format=lambda share, _: f"{100 * share:g} %", shrink=0.9,
+                    pad=0.01)
+
+
+_DRAW = {"lines": _lines, "curves": _curves, "bars": _bars, "dots": _dots, "heat": _heat}
