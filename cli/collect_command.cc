@@ -15,20 +15,19 @@
 #include "sweep/collect.h"
 
 namespace heddle {
-namespace {
 
-int CollectFolder(const std::string& out, bool with_stale, bool quiet) {
+CollectOutcome CollectFolder(const std::string& out, bool with_stale, bool quiet) {
   const SweepFolder folder{std::filesystem::path(out)};
   std::string error;
   const std::optional<Plan> plan = folder.ReadPlan(error);
   if (!plan) {
     fmt::print(stderr, "heddle: {}\n", error);
-    return kExitBadInput;
+    return {kExitBadInput, false};
   }
   const Collected collected = Collect(folder, *plan, with_stale);
   if (!collected.error.empty()) {
     fmt::print(stderr, "heddle: {}\n", collected.error);
-    return kExitFailed;
+    return {kExitFailed, false};
   }
   std::map<PointState, size_t> counts;
   for (const PointState state : collected.states) ++counts[state];
@@ -45,10 +44,9 @@ int CollectFolder(const std::string& out, bool with_stale, bool quiet) {
                                  with_stale ? "" : ", and left out; --with-stale takes them")
                    : std::string(", and left out"));
   }
-  return counts[PointState::kDone] == plan->points.size() ? kExitDone : kExitFailed;
+  const bool all = counts[PointState::kDone] == plan->points.size();
+  return {all ? kExitDone : kExitFailed, true};
 }
-
-}  // namespace
 
 void AddCollectCommand(CLI::App& app, std::function<int()>& command) {
   struct Arguments {
@@ -67,7 +65,7 @@ void AddCollectCommand(CLI::App& app, std::function<int()>& command) {
   collect->add_flag("-q,--quiet", arguments->quiet, "Say nothing if all is well");
   collect->callback([&command, arguments] {
     command = [arguments] {
-      return CollectFolder(arguments->folder, arguments->with_stale, arguments->quiet);
+      return CollectFolder(arguments->folder, arguments->with_stale, arguments->quiet).exit_code;
     };
   });
 }

@@ -5,8 +5,17 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 namespace heddle {
+
+struct CollectOutcome {
+  int exit_code;
+  bool has_tables;  // Also if points are missing, which makes the exit code kExitFailed.
+};
+
+// Collects the sweep in the folder `out`; says on stderr what is missing.
+CollectOutcome CollectFolder(const std::string& out, bool with_stale, bool quiet);
 
 // Each adds its command to `app`; if it is given, `command` becomes what does it.
 void AddCollectCommand(CLI::App& app, std::function<int()>& command);

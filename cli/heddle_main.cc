@@ -20,6 +20,7 @@
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
 #include "cli/plugins.h"
+#include "cli/report_command.h"
 #include "cli/sweep_command.h"
 #include "cli/trace_command.h"
 #include "settings/diagnostics.h"
@@ -123,6 +124,7 @@ int Main(int argc, char** argv) {
   AddSweepCommand(app, plugins, command);
   AddCollectCommand(app, command);
   AddCompareCommand(app, command);
+  AddReportCommand(app, command);
   AddModelCommand(app, command);
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);

@@ -22,6 +22,8 @@ def main(arguments=None):
     except ModuleNotFoundError as error:
         return _fail(FAILED, f"{sys.executable} has no module {error.name}; install "
                              f"{_package(error.name)}, or set HEDDLE_PYTHON to a python3 that has it")
+    except KeyboardInterrupt:
+        return 130
     except OSError as error:
         return _fail(FAILED, f"{error.filename}: {error.strerror}")
 

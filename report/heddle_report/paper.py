@@ -177,7 +177,8 @@ def _log_scales(axes, chart):
         if not log:
             continue
         set_scale("log")
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _decades(axis) < 2.5 else (1,)))
+        room = 1 if axis is axes.xaxis and chart.columns > 3 else 2.5  # In decades.
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _decades(axis) < room else (1,)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
 
@@ -201,7 +202,17 @@ def _heat(axes, chart, panel):
     size = 5 if len(panel.rows) > 24 else 6
     axes.set_yticks(range(len(panel.rows)), list(map(literal, panel.rows)), fontsize=size)
     if chart.x_names:
-        axes.set_xticks(range(len(chart.x_names)), list(map(literal, chart.x_names)))
+        _name_columns(axes, chart)
+
+
+def _name_columns(axes, chart):
+    """Aslant where names would run into each other."""
+    axes.set_xticks(range(len(chart.x_names)), list(map(literal, chart.x_names)))
+    room = 60 / chart.columns / len(chart.x_names)  # In letters.
+    if max(map(len, chart.x_names)) > room:
+        axes.tick_params(axis="x", rotation=25)
+        for label in axes.get_xticklabels():
+            label.set_horizontalalignment("right")
 
 
 def _colour_bar(figure, grid):

@@ -134,7 +134,7 @@ def _over_time(of, chosen, where):
         return None
     panels = []
     for name, times, values, _ in runs:
-        panels.append(Panel(name, of.y_title, [
+        panels.append(Panel(name if len(chosen) > 1 else "", of.y_title, [
             Line(of.name.format(*key), style, [of.scale * v for v in values[key]], x=times)
             for style, key in enumerate(keys) if key in values]))
     every = runs[0][1][0]
@@ -160,7 +160,7 @@ def _links_over_time(chosen, where):
     panels = []
     for name, times, values in runs:
         nothing = [0] * len(times)
-        panels.append(Panel(name, "", heat=[values.get(key, nothing) for key in keys],
+        panels.append(Panel(name if len(chosen) > 1 else "", "", heat=[values.get(key, nothing) for key in keys],
                             rows=[of.name.format(*key) for key in keys]))
     times = runs[0][1]
     few = f" The {len(keys)} with the highest peaks." if len(keys) == shown.MOST_LINKS else ""

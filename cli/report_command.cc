@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/report_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/collect_command.h"
+#include "cli/commands.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::string folder;
+  std::string out;
+  std::string figures;
+  std::vector<std::string> formats = {"pdf"};
+  bool with_stale = false;
+  bool quiet = false;
+};
+
+int Fail(int exit_code, std::string_view message) {
+  fmt::print(stderr, "heddle: {}\n", message);
+  return exit_code;
+}
+
+// Runs a program and waits; its exit code, 128 and the signal if it was killed, 127 if there is no
+// such program.
+int RunProgram(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t process = 0;
+  if (posix_spawnp(&process, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return 127;
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return 127;
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// Where the Python package is: beside the source tree that this program was built in, or where it
+// was installed.
+std::optional<fs::path> PackageFolder() {
+  std::vector<fs::path> candidates;
+  if (const char* given = std::getenv("HEDDLE_REPORT")) {
+    candidates = {given};
+  } else {
+    std::error_code error;
+    const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+    candidates = {here.parent_path() / "share/heddle/report",
+                  here.parent_path().parent_path() / "report"};
+  }
+  for (const fs::path& candidate : candidates) {
+    std::error_code error;
+    if (fs::exists(candidate / "heddle_report/__main__.py", error)) return candidate;
+  }
+  return std::nullopt;
+}
+
+// Modules, and the packages that have them in Debian and in the Python index.
+struct Needed {
+  const char* module;
+  const char* debian;
+  const char* pypi;
+};
+
+std::vector<Needed> NeededFor(const ReportArguments& arguments) {
+  std::vector<Needed> needed = {{"yaml", "python3-yaml", "pyyaml"},
+                                {"plotly", "python3-plotly", "plotly"}};
+  if (!arguments.figures.empty()) {
+    needed.push_back({"matplotlib", "python3-matplotlib", "matplotlib"});
+  }
+  return needed;
+}
+
+// The first python3 that has all modules. The one in the path may be a user's own, without those
+// that the distribution has installed.
+std::optional<std::string> FindPython(const std::vector<Needed>& needed) {
+  std::vector<std::string> candidates = {"python3", "/usr/bin/python3"};
+  if (const char* given = std::getenv("HEDDLE_PYTHON")) candidates = {given};
+  for (const std::string& python : candidates) {
+    // -I: nothing that lies in this folder is taken for a module.
+    std::vector<std::string> words = {
+        python, "-I", "-c",
+        "import importlib.util as u, sys; "
+        "sys.exit(any(u.find_spec(m) is None for m in sys.argv[1:]))"};
+    for (const Needed& one : needed) words.emplace_back(one.module);
+    if (RunProgram(words) == 0) return python;
+  }
+  return std::nullopt;
+}
+
+std::string WhatToInstall(const std::vector<Needed>& needed) {
+  std::vector<std::string> debian;
+  std::vector<std::string> pypi;
+  for (const Needed& one : needed) {
+    debian.emplace_back(one.debian);
+    pypi.emplace_back(one.pypi);
+  }
+  return fmt::format(
+      "no python3 has what a report needs; install {} (Debian, Ubuntu), or \"pip install {}\" and "
+      "name that python3 in HEDDLE_PYTHON",
+      fmt::join(debian, " "), fmt::join(pypi, " "));
+}
+
+std::vector<std::string> CommandLine(const ReportArguments& arguments, const std::string& python,
+                                     const fs::path& package) {
+  // -B: no compiled files beside the package. The first entry of the path would be this folder.
+  std::vector<std::string> words = {
+      python, "-B", "-c",
+      "import sys; sys.path[0] = sys.argv.pop(1); "
+      "from heddle_report.__main__ import main; sys.exit(main(sys.argv[1:]))",
+      package.string()};
+  if (!arguments.out.empty()) words.push_back("--out=" + arguments.out);
+  if (!arguments.figures.empty()) {
+    words.push_back("--figures=" + arguments.figures);
+    words.push_back(fmt::format("--format={}", fmt::join(arguments.formats, ",")));
+  }
+  if (arguments.quiet) words.emplace_back("--quiet");
+  words.emplace_back("--");
+  words.push_back(arguments.folder);
+  return words;
+}
+
+int Report(const ReportArguments& arguments) {
+  const fs::path folder = arguments.folder;
+  std::error_code error;
+  const bool is_sweep = fs::exists(folder / "plan.csv", error);
+  if (!is_sweep && !fs::exists(folder / "run.yaml", error)) {
+    return Fail(kExitBadInput,
+                fmt::format("{}: has neither the plan.csv of a sweep nor the run.yaml of a run",
+                            arguments.folder));
+  }
+  const auto package = PackageFolder();
+  if (!package) {
+    return Fail(kExitFailed,
+                "heddle's folder report/ is neither where it was built nor where it is installed; "
+                "set HEDDLE_REPORT to it");
+  }
+  const std::vector<Needed> needed = NeededFor(arguments);
+  const auto python = FindPython(needed);
+  if (!python) return Fail(kExitFailed, WhatToInstall(needed));
+  CollectOutcome outcome{kExitDone, true};
+  if (is_sweep) {
+    outcome = CollectFolder(arguments.folder, arguments.with_stale, /*quiet=*/true);
+    if (!outcome.has_tables) return outcome.exit_code;
+  }
+  const int exit_code = RunProgram(CommandLine(arguments, *python, *package));
+  return exit_code == kExitDone ? outcome.exit_code : exit_code;
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& app, std::function<int()>& command) {
+  const auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* report = app.add_subcommand(
+      "report", "Show the results of a sweep or a run as one page, and as figures for a paper");
+  report->add_option("folder", arguments->folder, "Folder of the sweep, or of a run")
+      ->required()
+      ->type_name("DIR");
+  report->add_option("-o,--out", arguments->out, "The page (default: report.html in the folder)")
+      ->type_name("FILE");
+  report->add_option("--figures", arguments->figures, "Also figures for a paper, in this folder")
+      ->type_name("DIR");
+  report->add_option("--format", arguments->formats, "Of figures: pdf, svg, png, or several")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"pdf", "svg", "png"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  report->add_flag("--with-stale", arguments->with_stale,
+                   "Also results of other versions of Heddle");
+  report->add_flag("-q,--quiet", arguments->quiet, "Say nothing if all is well");
+  report->callback([&command, arguments] { command = [arguments] { return Report(*arguments); }; });
+}
+
+}  // namespace heddle
