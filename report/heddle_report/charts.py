@@ -8,6 +8,9 @@ from . import axes, results, shown
 
 STATISTICS = (("avg", "mean"), ("p50", "median"), ("p99", "p99"))
 
+# Lines have markers, curves and steps have none; dots are in groups as bars are.
+KINDS = ("lines", "bars", "dots", "curves", "steps", "heat")
+
 # docs/metrics.md has all sets of classes.
 _SIZES = {
     ("smlxl", "S"): "up to 10 KB", ("smlxl", "M"): "up to 100 KB", ("smlxl", "L"): "up to 1 MB",
@@ -32,6 +35,7 @@ class Panel:
     lines: list = field(default_factory=list)
     heat: list = field(default_factory=list)  # Rows of shares, for kind "heat".
     rows: list = field(default_factory=list)  # Their names.
+    x: list = field(default_factory=list)     # Ends of their intervals; empty: the chart's names.
 
 
 @dataclass
@@ -39,7 +43,7 @@ class Chart:
     id: str
     title: str
     caption: str
-    kind: str  # "lines", "bars", "dots" (in groups, as bars are), "curves" (no markers) or "heat".
+    kind: str  # One of KINDS.
     panels: list
     columns: int
     x_title: str = ""
@@ -91,7 +95,7 @@ class Sweep:
             return "One seed, so no confidence intervals."
         mark = "Bands" if self.layout.main is not None else "Whiskers"
         return (f"Means over {self.seeds_text}; percentiles are means of the runs' percentiles. "
-                f"{mark}: 95 % confidence intervals (Student's t).")
+                f"{mark}: 95 % confidence intervals (Student's t), cut off at 0.")
 
     def charts(self):
         """Lists of charts, one for each choice of the other axes, alike but for their numbers."""

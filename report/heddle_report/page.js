@@ -61,11 +61,11 @@ function logTicks(values, isNarrow = false) {
 
 // All that is drawn of a line.
 function rangeOf(line) {
-  return line.y.flatMap((y, i) => (y === null ? [] : line.ci[i] == null ? [y] : [y, y + line.ci[i], y - line.ci[i]]));
+  return line.y.flatMap((y, i) => (y === null ? [] : line.ci[i] == null ? [y] : [y, y + line.ci[i], Math.max(0, y - line.ci[i])]));
 }
 
 function xTicks(chart, panel) {
-  if (chart.kind === "curves" && chart.x_log) return logTicks(panel.lines.flatMap((line) => line.x), chart.columns > 3);
+  if (chart.kind === "steps") return logTicks(panel.lines.flatMap((line) => line.x), chart.columns > 3);
   if (chart.kind === "dots") {
     return {tickvals: chart.x_names.map((_, i) => i), ticktext: chart.x_names.map(literal), range: [-0.5, chart.x_names.length - 0.5]};
   }
@@ -75,10 +75,11 @@ function xTicks(chart, panel) {
   return {tickvals: chosen.map((i) => chart.x[i]), ticktext: chosen.map((i) => literal(chart.x_names[i]))};
 }
 
-// Polygons around the means, one for each run of points that have an interval.
+// Polygons around the means, one for each run of points that have an interval. Nothing here can be
+// negative, so they are cut off at 0.
 function bandOf(xs, line, isLog) {
   const positive = line.y.filter((y) => y !== null && y > 0);
-  const floor = isLog ? Math.min(...positive) / 10 : -Infinity;
+  const floor = isLog ? Math.min(...positive) / 10 : 0;
   const x = [], y = [];
   let run = [];
   const close = () => {
@@ -107,7 +108,8 @@ function lineTraces(chart, line, shared) {
   const interval = line.ci.length ? " ± %{customdata}" : "";
   traces.push({...shared, type: "scatter", x: xs, y: line.y, customdata: line.ci,
                mode: chart.kind === "lines" ? "lines+markers" : "lines",
-               line: {color: style.colour, dash: style.dash, width: chart.kind === "lines" ? 2 : 1.7},
+               line: {color: style.colour, dash: style.dash, width: chart.kind === "lines" ? 2 : 1.7,
+                      shape: chart.kind === "steps" ? "hv" : "linear"},
                marker: {symbol: style.marker, size: 8, color: style.colour},
                hovertemplate: `%{y:.4g}${interval}<extra>%{fullData.name}</extra>`});
   return traces;
@@ -133,7 +135,7 @@ function dotTrace(chart, line, shared, count) {
 }
 
 function heatTrace(chart, panel, shared) {
-  const columns = chart.x_names.length ? chart.x_names.map(literal) : chart.x;
+  const columns = panel.x.length ? panel.x : chart.x_names.map(literal);
   return {...shared, type: "heatmap", x: columns, y: panel.rows.map(literal), z: panel.heat,
           coloraxis: "coloraxis", hovertemplate: "%{y}, %{x}: %{z:.1%}<extra></extra>"};
 }
@@ -190,7 +192,7 @@ function layoutOf(chart) {
     layout[`yaxis${i + 1}`] = {...lines, domain: y, anchor: `x${i + 1}`, showline: true,
       type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
       title: {text: alike ? "" : literal(panel.y_title), standoff: 6},
-      rangemode: chart.kind === "curves" || chart.id === "costs" ? "tozero" : "normal"};
+      rangemode: ["curves", "steps"].includes(chart.kind) || chart.id === "costs" ? "tozero" : "normal"};
     if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)));
     if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
     if (panel.title) {

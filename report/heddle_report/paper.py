@@ -124,7 +124,7 @@ def _lines(axes, chart, panel):
         axes.plot(chart.x, y, marker=style.of(line.style)["marker"][1], markersize=4, linewidth=1.2,
                   **look)
         if line.ci:
-            axes.fill_between(chart.x, [a - b for a, b in zip(y, line.ci)],
+            axes.fill_between(chart.x, [max(0, a - b) for a, b in zip(y, line.ci)],
                               [a + b for a, b in zip(y, line.ci)], color=look["color"], alpha=0.15,
                               linewidth=0)
     _log_scales(axes, chart)
@@ -138,7 +138,8 @@ def _lines(axes, chart, panel):
 
 def _curves(axes, chart, panel):
     for line in panel.lines:
-        axes.plot(line.x, line.y, linewidth=1, **_look(line))
+        axes.plot(line.x, line.y, linewidth=1, **_look(line),
+                  drawstyle="steps-post" if chart.kind == "steps" else "default")
     _log_scales(axes, chart)
     axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
@@ -193,9 +194,8 @@ _MAP = LinearSegmentedColormap.from_list("heddle", style.HEAT)
 
 def _heat(axes, chart, panel):
     extent = None
-    if chart.x:
-        extent = (chart.x[0] - (chart.x[1] - chart.x[0] if len(chart.x) > 1 else 1), chart.x[-1],
-                  len(panel.rows) - 0.5, -0.5)
+    if panel.x:  # The first interval begins at 0.
+        extent = (0, panel.x[-1], len(panel.rows) - 0.5, -0.5)
     axes.imshow(panel.heat, cmap=_MAP, vmin=0, vmax=1, aspect="auto", interpolation="none",
                 extent=extent)
     axes.grid(False)
@@ -221,4 +221,4 @@ def _colour_bar(figure, grid):
                     pad=0.01)
 
 
-_DRAW = {"lines": _lines, "curves": _curves, "bars": _bars, "dots": _dots, "heat": _heat}
+_DRAW = {"lines": _lines, "curves": _curves, "steps": _curves, "bars": _bars, "dots": _dots, "heat": _heat}

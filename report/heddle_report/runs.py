@@ -53,7 +53,7 @@ def _distributions(sweep, chosen, where):
                     xs, shares = shown.distribution(samples[key[1]].sorted(metric))
                     panel.lines.append(Line(name, style, shares, x=xs))
             panels.append(panel)
-        made.append(Chart(id_, title, notes, "curves", panels, columns=len(panels) if len(panels) < 6 else 3,
+        made.append(Chart(id_, title, notes, "steps", panels, columns=len(panels) if len(panels) < 6 else 3,
                           x_title=x_title, x_log=True))
     return made
 
@@ -137,13 +137,12 @@ def _over_time(of, chosen, where):
         panels.append(Panel(name if len(chosen) > 1 else "", of.y_title, [
             Line(of.name.format(*key), style, [of.scale * v for v in values[key]], x=times)
             for style, key in enumerate(keys) if key in values]))
-    every = runs[0][1][0]
     in_bin = {"max": "The most", "sum": "The sum", "mean": "The mean"}[of.how]
     of_all = max(len(values) for _, _, values, _ in runs)
     few = f", of the {len(keys)} of {of_all} with the highest peaks" if of_all > len(keys) else ""
     bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were looked at."
                if any(left_out for *_, left_out in runs) else "")
-    return Chart(of.id, of.title, f"{in_bin} in each {every:g} µs{few}. {where}{bounded}", "curves",
+    return Chart(of.id, of.title, f"{in_bin} in {_each(runs)}{few}. {where}{bounded}", "curves",
                  panels, columns=min(2, len(panels)), x_title="time (µs)")
 
 
@@ -161,9 +160,14 @@ def _links_over_time(chosen, where):
     for name, times, values in runs:
         nothing = [0] * len(times)
         panels.append(Panel(name if len(chosen) > 1 else "", "", heat=[values.get(key, nothing) for key in keys],
-                            rows=[of.name.format(*key) for key in keys]))
-    times = runs[0][1]
+                            x=times, rows=[of.name.format(*key) for key in keys]))
     few = f" The {len(keys)} with the highest peaks." if len(keys) == shown.MOST_LINKS else ""
     return Chart(of.id, of.title,
-                 f"Share of each {times[0]:g} µs spent transmitting.{few} {where}", "heat", panels,
-                 columns=min(2, len(panels)), x=times, x_title="time (µs)")
+                 f"Share of {_each(runs)} spent transmitting.{few} {where}", "heat", panels,
+                 columns=min(2, len(panels)), x_title="time (µs)")
+
+
+def _each(runs):
+    """How long the intervals are of which a point is drawn: runs that last longer have longer ones."""
+    lengths = sorted({f"{times[0]:g}" for _, times, *_ in runs}, key=float)
+    return f"each {lengths[0]} µs" if len(lengths) == 1 else f"each {lengths[0]} to {lengths[-1]} µs"

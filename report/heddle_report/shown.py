@@ -2,6 +2,7 @@
 """What one run looks like from inside. A sweep may have thousands, so one is shown of each line of
 the figures: that at the end of the main axis, with the first of the seeds."""
 
+import bisect
 import math
 
 from . import results
@@ -52,7 +53,7 @@ _SHARES = sorted({i / 100 for i in range(100)} |
 
 
 def distribution(values):
-    """Values and the shares of flows that are at most so large; infinite ones are not drawn, so the
+    """Of sorted values some, and the shares of flows that are at most so large; infinite ones are not drawn, so the
     curve ends below 1."""
     shares, xs = [], []
     for share in _SHARES:
@@ -60,7 +61,7 @@ def distribution(values):
         if at < 0 or math.isinf(values[at]) or (xs and xs[-1] == values[at]):
             continue
         xs.append(values[at])
-        shares.append((at + 1) / len(values))
+        shares.append(bisect.bisect_right(values, values[at]) / len(values))
     return xs, shares
 
 

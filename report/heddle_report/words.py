@@ -28,7 +28,7 @@ def experiment(sweep):
     if run.get("background"):
         said.append(("Background", "; ".join(map(_plain, run["background"]))))
     if run.get("schedule"):
-        said.append(("Changes", "; ".join(map(_plain, run["schedule"]))))
+        said.append(("Changes", "; ".join(map(_change, run["schedule"]))))
     said += [("Swept", f"{key}: {', '.join(values)}") for key, values in swept.items()]
     said.append(("Seeds", _seeds(sweep)))
     said.append(("Measured", _settings(run, "measure")))
@@ -111,6 +111,15 @@ def _plain(value):
 
 def _inner(value):
     return f"({_plain(value)})" if isinstance(value, (dict, list)) and len(value) > 1 else _plain(value)
+
+
+# What run.yaml says of entries that have none.
+_NO_BLACKHOLE = {"from": [], "to": [], "share_of_pairs": "1", "hash_from": "0", "hash_to": "1",
+                 "links": [], "until": "forever"}
+
+
+def _change(entry):
+    return _plain({key: value for key, value in entry.items() if value != _NO_BLACKHOLE})
 
 
 def _settings(run, part):

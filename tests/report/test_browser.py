@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: heddle runs a sweep and reports it, Chromium opens the page, and
+everything that a person would look at or click is looked at or clicked.
+
+HEDDLE_SCREENSHOTS=DIR keeps pictures of the pages, for people."""
+
+import csv
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import folders
+from test_page import ODD, has, report
+
+HEDDLE = os.environ.get("HEDDLE_BINARY", "")
+DRIVER = shutil.which("chromedriver")
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+
+SWEEP = """\
+name: browsed
+topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, port: {buffer: unlimited, pfc: {classes: [3]}},
+  asymmetry: [{spines: [1], rate: 1Gbps}]}
+transport: rocev2
+workload: [{kind: poisson, sizes: small, load: 0.4, flows: 200}]
+schedule: [{at: 1ms, links: [leaf0-spine0], rate: 5Gbps}]
+measure:
+  record: {queues: 10us, links: 50us, buffers: 50us, marks: 50us, pauses: 50us, paths: true, flows: {ids: [0, 1], every: 20us}}
+sweep: {lb: [ecmp, rps], "workload[0].load": [0.2, 0.4], transport.nack: [per_gap, timer], seeds: 2}
+"""
+
+# How many of its panels have something in them.
+DRAWN = """
+return [...document.querySelectorAll('.chart')].map((chart) => [chart.id,
+  [...chart.querySelectorAll('.plot, .heatmaplayer')].filter(
+    (layer) => layer.querySelector('path, image')).length])
+"""
+
+
+@unittest.skipUnless(DRIVER and BROWSER and has("selenium"),
+                     "needs chromium, chromium-driver and python3-selenium")
+@unittest.skipUnless(has("plotly"), "plotly is not installed")
+class BrowserTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = Path(temporary.name)
+        cls.browser = cls.start()
+        cls.addClassCleanup(cls.browser.quit)
+
+    @classmethod
+    def start(cls):
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+        options = webdriver.ChromeOptions()
+        options.binary_location = BROWSER
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                         "--disable-dev-shm-usage", "--window-size=1320,1000",
+                         f"--user-data-dir={cls.folder / 'profile'}"):
+            options.add_argument(argument)
+        options.add_experimental_option("prefs", {"download.default_directory": str(cls.folder)})
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        return webdriver.Chrome(service=Service(DRIVER), options=options)
+
+    def open(self, page, scheme="light"):
+        self.browser.get_log("browser")
+        self.browser.get_log("performance")
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.browser.get(page.as_uri())
+        self.until_not("return document.documentElement.dataset.drawn", None)
+
+    def js(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + 60
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, f"{what}: {self.browser.get_log('browser')}")
+            time.sleep(0.1)
+
+    def until_not(self, script, before):
+        self.wait(lambda: self.js(script) != before, script)
+
+    def find(self, selector):
+        return self.browser.find_element("css selector", selector)
+
+    def column(self, table, number):
+        return self.js("return [...document.querySelectorAll(arguments[0])].map((c) => c.textContent)",
+                       f"#table-{table} tbody tr td:nth-child({number})")
+
+    def keep_picture(self, name):
+        where = os.environ.get("HEDDLE_SCREENSHOTS")
+        if where:
+            height = self.js("return document.documentElement.scrollHeight")
+            self.browser.set_window_size(1320, height + 150)
+            self.browser.save_screenshot(str(Path(where) / f"{name}.png"))
+            self.browser.set_window_size(1320, 1000)
+
+    def assert_no_complaints(self):
+        self.assertEqual(self.browser.get_log("browser"), [])
+
+    @property
+    def real(self):
+        """The page of a sweep that heddle has run; made once."""
+        page = self.folder / "browsed/report.html"
+        if not page.exists():
+            if not HEDDLE:
+                self.skipTest("HEDDLE_BINARY does not say which heddle to run")
+            (self.folder / "browsed.yaml").write_text(SWEEP)
+            for command in (["sweep", "browsed.yaml", "-q", "-o", "browsed"], ["report", "browsed"]):
+                result = subprocess.run([HEDDLE, *command], cwd=self.folder, capture_output=True,
+                                        text=True, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
+        return page
+
+    def test_every_chart_is_drawn_without_a_complaint_light_and_dark(self):
+        for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 28)")):
+            self.open(self.real, scheme)
+            self.assert_no_complaints()
+            drawn = dict(self.js(DRAWN))
+            for chart in ("slowdown", "fct", "costs", "cdf-slowdown", "cdf-fct", "links", "queues",
+                          "buffers", "rates", "links-over-time"):
+                self.assertGreater(drawn.pop(f"chart-{chart}", 0), 0, chart)
+            self.assertTrue(all(drawn.values()), drawn)  # Those that depend on what happened.
+            self.assertEqual(self.js("return getComputedStyle(document.body).backgroundColor"), ground)
+            self.keep_picture(f"page-{scheme}")
+
+    def test_nothing_is_fetched(self):
+        self.open(self.real)
+        sent = [entry["message"] for entry in self.browser.get_log("performance")
+                if '"Network.requestWillBeSent"' in entry["message"]]
+        self.assertEqual([m for m in sent if '"url":"http' in m], [])
+
+    def test_the_button_changes_the_theme_and_the_charts_with_it(self):
+        self.open(self.real)
+        colour = "return document.querySelector('#chart-slowdown .xtick text').style.fill"
+        before = self.js(colour)
+        self.find("#theme").click()
+        self.until_not(colour, before)
+        self.assertEqual(self.js("return document.documentElement.dataset.theme"), "dark")
+
+    def test_the_choice_of_the_other_axes_changes_what_is_drawn(self):
+        self.open(self.real)
+        self.assertEqual(self.js("return [...document.querySelectorAll('#choice option')].map((o) => o.value)"),
+                         ["transport.nack=per_gap", "transport.nack=timer"])
+        marks = "return JSON.stringify(document.getElementById('chart-fct').data.map((t) => t.y))"
+        before = self.js(marks)
+        self.js("const c = document.getElementById('choice'); c.selectedIndex = 1;"
+                "c.dispatchEvent(new Event('change'))")
+        self.until_not(marks, before)
+
+    def test_a_click_sorts_by_number_and_the_next_the_other_way(self):
+        self.open(self.real)
+        self.js("document.querySelector('#table-results').scrollIntoView()")
+        number = self.js("return [...document.querySelectorAll('#table-results th')].findIndex("
+                         "(h) => h.textContent === 'mean FCT (µs)')") + 1
+        before = self.column("results", number)
+        header = self.find(f"#table-results th:nth-child({number}) button")
+        header.click()
+        ascending = list(map(float, self.column("results", number)))
+        self.assertEqual(ascending, sorted(map(float, before)))
+        self.assertNotEqual(ascending, list(map(float, before)))
+        header.click()
+        self.assertEqual(list(map(float, self.column("results", number))), ascending[::-1])
+        self.assertEqual(self.js("return arguments[0].parentElement.ariaSort", header), "descending")
+
+    def test_what_is_saved_is_what_is_shown(self):
+        self.open(self.real)
+        self.js("document.querySelector('#table-results').scrollIntoView()")
+        self.find("#table-results .filter").send_keys("ecmp")
+        self.find("#table-results .save").click()
+        saved = self.folder / "results.csv"
+        self.wait(saved.exists, "the saved table")
+        with open(saved, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["lb"] for row in rows], self.column("results", 1))
+        self.assertEqual({row["lb"] for row in rows}, {"ecmp"})
+
+    def test_odd_names_are_shown_as_they_are_and_run_nothing(self):
+        rows = [(lb, load) for lb in ("ecmp", ODD) for load in ("0.3", "0.5")]
+        folder = folders.write_sweep(self.folder / "odd", ("lb", "workload[0].load"), rows)
+        self.assertEqual(report(folder).returncode, 0)
+        self.open(folder / "report.html")
+        self.assert_no_complaints()
+        self.assertEqual(self.js("return document.images.length"), 0)
+        legend = self.js("return [...document.querySelectorAll('#chart-slowdown .legendtext')].map("
+                         "(t) => t.textContent)")
+        self.assertEqual(legend, ["ecmp", ODD])
+        self.assertIn(ODD, self.column("results", 1))
+
+
+if __name__ == "__main__":
+    unittest.main()

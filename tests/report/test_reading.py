@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read, from files whose numbers are known."""
+
+import json
+import math
+import tempfile
+import unittest
+from pathlib import Path
+
+import folders
+from heddle_report import axes, charts, fabric, results, shown, style, words
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name) / "out"
+
+
+class QuantityTest(unittest.TestCase):
+    def test_is_what_the_setting_means(self):
+        for text, number in (("0.3", 0.3), ("1/16", 0.0625), ("50us", 5e-5), ("4KiB", 4096),
+                             ("40Gbps", 4e10), ("1e3", 1000), ("0B", 0)):
+            self.assertAlmostEqual(axes.quantity(text), number, delta=1e-12 * number, msg=text)
+
+    def test_is_none_of_names(self):
+        for text in ("ecmp", "50 us", "us", "1/0", "1.2.3", "letflow.gap=50us", "", "off", "10m"):
+            self.assertIsNone(axes.quantity(text), text)
+
+
+class LayoutTest(unittest.TestCase):
+    def choose(self, names, rows):
+        return axes.choose(names, [results.Combination(tuple(row)) for row in rows])
+
+    def test_load_is_the_abscissa_and_balancers_are_lines(self):
+        rows = [(k, lb, load) for k in ("4", "6", "8") for lb in ("ecmp", "rps")
+                for load in ("0.3", "0.5")]
+        self.assertEqual(self.choose(["topology.k", "lb", "workload[0].load"], rows),
+                         axes.Layout(series=1, main=2, slices=(0,)))
+
+    def test_without_a_load_the_longest_axis_of_numbers(self):
+        rows = [(g, s, t) for g in ("1us", "2us") for s in ("1KB", "2KB", "4KB")
+                for t in ("tcp", "dctcp")]
+        self.assertEqual(self.choose(["gap", "size", "transport"], rows),
+                         axes.Layout(series=2, main=1, slices=(0,)))
+
+    def test_axes_that_change_together_are_one(self):
+        rows = [("4", "1", "0.3"), ("2", "2", "0.3"), ("4", "1", "0.5"), ("2", "2", "0.5")]
+        self.assertEqual(
+            self.choose(["topology.spines", "topology.links_per_pair", "w.load"], rows),
+            axes.Layout(series=None, main=2, slices=(0,)))
+
+    def test_numbers_mixed_with_words_are_a_choice(self):
+        rows = [("ecmp", "off"), ("ecmp", "10us"), ("rps", "off"), ("rps", "10us")]
+        self.assertEqual(self.choose(["lb", "timeout"], rows),
+                         axes.Layout(series=0, main=None, slices=(1,)))
+
+
+class SweepTest(Folder):
+    AXES = ("lb", "workload[0].load")
+    ROWS = [(lb, load) for lb in ("ecmp", "rps") for load in ("0.5", "0.3")]
+
+    def read(self, **how):
+        folders.write_sweep(self.folder, self.AXES, self.ROWS, **how)
+        return charts.Sweep(results.read(self.folder))
+
+    def test_lines_go_up_the_axis_with_their_intervals(self):
+        chart = self.read().charts()[0][0]
+        self.assertEqual((chart.kind, chart.x, chart.x_names), ("lines", [0.3, 0.5], ["0.3", "0.5"]))
+        self.assertEqual([(line.name, line.style, line.y, line.ci) for line in chart.panels[0].lines],
+                         [("ecmp", 0, [2, 1], [0.5, 0.5]), ("rps", 1, [4, 3], [0.5, 0.5])])
+        self.assertIn("Means over 2 seeds", chart.caption)
+
+    def test_infinite_values_are_gaps_and_said_to_be(self):
+        chart = self.read(value=lambda i, _: math.inf if i == 1 else 2).charts()[0][0]
+        self.assertEqual(chart.panels[0].lines[0].y, [math.inf, 2])
+        self.assertIn("Gaps: unfinished flows", chart.caption)
+
+    def test_combinations_that_were_left_out_are_gaps(self):
+        folders.write_sweep(self.folder, self.AXES, self.ROWS[:3])
+        lines = charts.Sweep(results.read(self.folder)).charts()[0][0].panels[0].lines
+        self.assertEqual(lines[1].y[1], 3)
+        self.assertTrue(math.isnan(lines[1].y[0]))
+
+    def test_classes_without_flows_are_not_drawn(self):
+        sweep = self.read(value=lambda i, metric: 0 if metric == "n" else 1)
+        self.assertEqual(sweep.classes, [])
+
+    def test_shares_are_of_packets_sent(self):
+        values = {"run_data_packets_sent": 200, "run_retransmissions_spurious": 4,
+                  "reordered_ratio": 0.25}
+        chart = self.read(value=lambda i, metric: values.get(metric, 0 if metric != "n" else 1),
+                          width=1).charts()[0][2]
+        found = {panel.y_title: panel.lines[0] for panel in chart.panels}
+        self.assertEqual(set(found), {"reordered packets (%)", "needless retransmissions (%)"})
+        self.assertEqual(found["needless retransmissions (%)"].y, [2, 2])
+        self.assertEqual(found["needless retransmissions (%)"].ci, [0.5, 0.5])
+        self.assertEqual(found["reordered packets (%)"].y, [25, 25])
+
+    def test_every_point_without_results_is_listed_with_its_reason(self):
+        folders.write_sweep(self.folder, self.AXES, self.ROWS, without=(1, 2, 5))
+        (self.folder / "points/p0_2.failed").write_text(
+            json.dumps({"status": "exit code 3", "message": "broken"}))
+        (self.folder / "points/p2_2").mkdir()
+        absent = results.read(self.folder).absent
+        self.assertEqual([(a.label, a.state) for a in absent],
+                         [("ecmp,0.5,seed=2", "failed"), ("ecmp,0.3,seed=1", "missing"),
+                          ("rps,0.5,seed=2", "left out")])
+        self.assertEqual(absent[0].message, "exit code 3: broken")
+
+    def test_the_run_shown_is_at_the_end_of_the_axis_with_the_first_seed(self):
+        sweep = self.read(without=(0,))
+        self.assertEqual([(style, name, point.id) for style, name, point in shown.points(sweep)],
+                         [(0, "ecmp", "p0_2"), (1, "rps", "p2_1")])
+
+    def test_the_digest_is_of_all_points(self):
+        digest = self.read().results.digest
+        other = self.folder.with_name("other")
+        folders.write_sweep(other, self.AXES, self.ROWS[:3])
+        self.assertNotEqual(results.read(other).digest, digest)
+
+
+class RunTest(Folder):
+    def read(self, **summary):
+        folders.write_run(self.folder, **summary)
+        return charts.Sweep(results.read(self.folder))
+
+    def test_is_a_sweep_of_one_point(self):
+        sweep = self.read()
+        self.assertEqual(sweep.series, ["ecmp"])
+        slowdown, fct, costs = sweep.charts()[0]
+        self.assertEqual((slowdown.kind, slowdown.x_names), ("bars", ["all flows", "S"]))
+        self.assertEqual(slowdown.panels[2].lines[0].y, [4, 4])
+        self.assertEqual(fct.kind, "dots")  # Bars have no foot on a logarithmic axis.
+        self.assertEqual({p.y_title: p.lines[0].y[0] for p in costs.panels},
+                         {"reordered packets (%)": 25, "needless retransmissions (%)": 2,
+                          "retransmissions after loss (%)": 0.5, "dropped packets": 5,
+                          "congestion marks": 7})
+        self.assertIn("no confidence intervals", slowdown.caption)
+
+    def test_an_incomplete_one_says_so(self):
+        self.assertEqual([a.state for a in self.read(complete=False).results.absent],
+                         ["incomplete"])
+
+    def test_settings_stay_the_text_they_are(self):
+        self.read()
+        run = results.read_yaml(self.folder / "run.yaml")
+        self.assertEqual(run["measure"]["record"]["links"], "off")
+
+    def test_is_told_in_words(self):
+        said = dict(words.experiment(self.read()))
+        self.assertEqual(said["Fabric"], "leaf-spine of 2 leaves with 1 hosts each and 2 spines; ")
+        self.assertEqual(said["Workload"], "Poisson arrivals at load 0.5 of the hosts' links, "
+                         "3 flows, sizes small, pairs any")
+
+
+class WordsTest(unittest.TestCase):
+    def test_what_is_left_at_nothing_is_not_told(self):
+        entry = {"at": "1ms", "links": ["leaf0-spine0"], "switches": [], "random_links": "0",
+                 "state": "unchanged", "rate": "5Gbps", "blackhole": dict(words._NO_BLACKHOLE)}
+        self.assertEqual(words._change(entry), "at 1ms, links leaf0-spine0, rate 5Gbps")
+        entry["blackhole"]["from"] = ["0", "1"]
+        self.assertIn("blackhole (from (0, 1), share of pairs 1", words._change(entry))
+
+    def test_what_is_swept_is_not_told_as_if_it_were_fixed(self):
+        run = {"workload": [{"load": "0.5"}], "lb": "ecmp"}
+        for key in ("workload[0].load", "lb", "workload[7].load", "nothing.there.at.all"):
+            words._put(run, key, "swept")
+        self.assertEqual(run, {"workload": [{"load": "swept"}], "lb": "swept"})
+
+
+class BadInputTest(Folder):
+    def refuses(self, pattern):
+        with self.assertRaisesRegex(results.BadInput, pattern):
+            charts.Sweep(results.read(self.folder))
+
+    def test_neither_sweep_nor_run(self):
+        self.folder.mkdir()
+        self.refuses("neither the plan.csv of a sweep nor the run.yaml of a run")
+
+    def test_missing_columns_and_short_rows_are_named(self):
+        folders.write_run(self.folder)
+        (self.folder / "reorder.csv").write_text("scope,class,ratio\n")
+        self.refuses("reorder.csv:1: has no column late_p99_ns")
+        (self.folder / "reorder.csv").write_text("scope,class,ratio,late_p99_ns\nall,all,1\n")
+        self.refuses("reorder.csv:2: 3 cells; expected 4")
+
+    def test_damaged_json(self):
+        folders.write_run(self.folder)
+        (self.folder / "summary.json").write_text("{")
+        self.refuses("summary.json: ")
+
+
+class FlowSampleTest(Folder):
+    def test_unfinished_flows_are_infinite_and_unmeasured_ones_are_none(self):
+        folders.write_run(self.folder)
+        samples = results.read_flows(self.folder)
+        self.assertEqual(samples["all"].sorted("slowdown"), [1, 3, math.inf])
+        self.assertEqual(samples["S"].sorted("fct_us"), [1, 3, math.inf])
+        self.assertEqual(samples["all"].unfinished, 1)
+
+    def test_is_bounded_and_even(self):
+        sample = results.FlowSample()
+        sample.LIMIT = 64
+        for i in range(1000):
+            sample.add(i, 0)
+        kept = sample.sorted("fct_us")
+        self.assertTrue(sample.thinned)
+        self.assertEqual(kept, list(range(0, 1000, 16)))
+
+    def test_the_distribution_is_that_of_the_values(self):
+        xs, shares = shown.distribution([1, 2, 3, 4])
+        self.assertEqual((xs, shares), ([1, 2, 3, 4], [0.25, 0.5, 0.75, 1]))
+
+    def test_the_curve_ends_below_one_if_flows_are_unfinished(self):
+        xs, shares = shown.distribution([1, 2, 3, math.inf])
+        self.assertEqual((xs[-1], shares[-1]), (3, 0.75))
+
+    def test_of_equal_values_the_curve_rises_at_once(self):
+        xs, shares = shown.distribution([1, 1, 1, 2])
+        self.assertEqual((xs, shares), ([1, 2], [0.75, 1]))
+
+    def test_nothing_is_no_curve(self):
+        self.assertEqual(shown.distribution([]), ([], []))
+
+
+class TimeBinsTest(unittest.TestCase):
+    def test_intervals_are_named_by_their_ends(self):
+        bins = results.TimeBins(end_ns=40, step_ns=10, count=2)
+        for time, value in ((10, 1), (20, 2), (30, 4), (40, 8)):
+            bins.add("key", time, value, "sum")
+        self.assertEqual(list(bins.bins["key"]), [3, 12])
+        self.assertEqual(bins.times_us(), [0.02, 0.04])
+        self.assertEqual(bins.means(), {"key": [1.5, 6]})
+
+    def test_rows_left_out_are_zeros_or_nothing(self):
+        for without in (0.0, math.nan):
+            bins = results.TimeBins(end_ns=30, step_ns=10, without=without)
+            bins.add("key", 20, -1, "max")
+            first, at, last = bins.bins["key"]
+            self.assertEqual(at, max(-1, 0) if without == 0 else -1)
+            self.assertTrue(first == last == 0 or (math.isnan(first) and math.isnan(last)))
+
+    def test_keys_are_bounded(self):
+        bins = results.TimeBins(end_ns=10, step_ns=10)
+        bins.MOST_KEYS = 2
+        for key in "abc":
+            bins.add(key, 10, 1, "max")
+        self.assertEqual((sorted(bins.bins), bins.left_out), (["a", "b"], 1))
+
+
+class FabricTest(unittest.TestCase):
+    LINKS = [results.Link(*link, 0.5) for link in folders.LINKS]
+
+    def test_marks_what_is_slower_than_others_of_its_kind(self):
+        drawn = fabric.Fabric(self.LINKS)
+        self.assertTrue(drawn.is_slow("leaf0", "spine1"))
+        self.assertFalse(drawn.is_slow("leaf0", "spine0"))
+        self.assertFalse(drawn.is_slow("host0", "leaf0"))
+        self.assertEqual(drawn.svg().count('class="slow"'), 2)
+
+    def test_marks_what_the_schedule_names_however_it_is_written(self):
+        run = {"schedule": [{"links": ["spine0-leaf1"]}, {"switches": "spine1"}]}
+        drawn = fabric.Fabric(self.LINKS, words.changed(run))
+        self.assertEqual([drawn.changes("leaf1", "spine0"), drawn.changes("leaf0", "spine0"),
+                          drawn.changes("leaf0", "spine1")], [True, False, True])
+
+    def test_large_fabrics_are_abbreviated_and_say_so(self):
+        links = [results.Link(f"leaf{i}", f"spine{j}", "leaf_up", 1e9, 0) for i in range(100)
+                 for j in range(3)] + [
+                 results.Link(f"spine{j}", f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)
+                 for j in range(3)]
+        drawn = fabric.Fabric(links)
+        self.assertIn("16 of 100 switches of tier 1 are drawn", drawn.notes())
+        self.assertEqual(drawn.svg().count("<rect"), 16 + 3)
+
+
+class StyleTest(unittest.TestCase):
+    def test_lines_differ_in_print_too(self):
+        looks = [(s["marker"], s["dash"]) for s in map(style.of, range(40))]
+        self.assertEqual(len(set(looks)), len(looks))
+        for i in range(8):
+            self.assertEqual(len({style.of(j)["light"] for j in range(i, i + 8)}), 8)
+
+    def test_the_heat_map_gets_darker_all_the_way(self):
+        def lightness(colour):  # Rec. 709 luma.
+            r, g, b = (int(colour[i:i + 2], 16) for i in (1, 3, 5))
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b
+        values = list(map(lightness, style.HEAT))
+        self.assertEqual(values, sorted(values, reverse=True))
+
+
+if __name__ == "__main__":
+    unittest.main()
