@@ -97,10 +97,10 @@ std::optional<std::string> FindPython(const std::vector<Needed>& needed) {
   if (const char* given = std::getenv("HEDDLE_PYTHON")) candidates = {given};
   for (const std::string& python : candidates) {
     // -I: nothing that lies in this folder is taken for a module.
-    std::vector<std::string> words = {
-        python, "-I", "-c",
-        "import importlib.util as u, sys; "
-        "sys.exit(any(u.find_spec(m) is None for m in sys.argv[1:]))"};
+    std::vector<std::string> words = {python, "-I", "-c",
+                                      "import importlib.util as u, sys; "
+                                      "sys.exit(sys.version_info < (3, 10) or any(u.find_spec(m) "
+                                      "is None for m in sys.argv[1:]))"};
     for (const Needed& one : needed) words.emplace_back(one.module);
     if (RunProgram(words) == 0) return python;
   }

@@ -75,8 +75,9 @@ TEST(DocsTest, EveryCommandWorks) {
 #ifndef NDEBUG
   GTEST_SKIP() << "The commands take minutes in a slow build; the release build runs them.";
 #endif
-  // These two, and what they need, are run from a fresh clone by .ci/run.
-  const std::vector<std::string> run_by_ci = {"make run", "make test", "scripts/bench"};
+  // These, and what they need, are run from a fresh clone by .ci/run.
+  const std::vector<std::string> run_by_ci = {"make run", "make test", "scripts/bench",
+                                              "scripts/setup report"};
   const Clone clone;
   int commands = 0;
   for (const Block& block : BlocksOfAllPages()) {
@@ -89,6 +90,8 @@ TEST(DocsTest, EveryCommandWorks) {
       ASSERT_THAT(program, testing::AnyOf("heddle", "cmake", "installed/bin/heddle",
                                           "mine/build/my_heddle"));
       const CommandResult result = clone.Run(line);
+      // Python's libraries are optional; .ci/run has them.
+      if (result.err.find("no python3 has what a report needs") != std::string::npos) continue;
       EXPECT_EQ(result.exit_code, 0) << result.err;
       ++commands;
     }
@@ -131,7 +134,7 @@ TEST(DocsTest, EveryLinkBetweenPagesLeadsSomewhere) {
   for (const auto& page :
        {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/clusters.md",
         "docs/experiments.md", "docs/metrics.md", "docs/models.md", "docs/policies.md",
-        "docs/traces.md", "docs/validation.md", "docs/writing-a-policy.md"}) {
+        "docs/report.md", "docs/traces.md", "docs/validation.md", "docs/writing-a-policy.md"}) {
     const fs::path file = fs::path(HEDDLE_SOURCE_DIR) / page;
     const std::string text = ReadFile(file);
     for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// heddle report as a user types it. What the page and the figures hold is tested in tests/report.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/support/command.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kSweep =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+    "workload: [{kind: poisson, sizes: small, load: 0.4, flows: 40}]\n"
+    "sweep: {lb: [ecmp, rps], seeds: 2}\n";
+
+class ReportTest : public testing::Test {
+ protected:
+  CommandResult Run(const std::string& command) {
+    return RunCommand("heddle() { '" + std::string(HEDDLE_BINARY) + "' \"$@\"; }\n" + command,
+                      folder_.path());
+  }
+  void MakeSweep() {
+    folder_.Write("s.yaml", kSweep);
+    ASSERT_EQ(Run("heddle sweep s.yaml -q -o out").exit_code, 0);
+  }
+  // A python3 that takes itself to have everything, and writes down what it is asked to do.
+  void MakePython(const std::string& then = "exit 0") {
+    folder_.Write("python", "#!/bin/sh\n[ \"$1\" = -I ] && exit 0\nprintf '%s\\n' \"$@\" >asked\n" +
+                                then + "\n");
+    ASSERT_EQ(Run("chmod +x python").exit_code, 0);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ReportTest, MakesThePageOfASweepThatWasNotCollected) {
+  MakeSweep();
+  const CommandResult result = Run("heddle report out");
+  if (result.err.find("no python3 has what a report needs") != std::string::npos) {
+    GTEST_SKIP() << result.err;
+  }
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "out/report.html: 4 of 4 points\n");
+  EXPECT_THAT(ReadFile(folder_ / "out/report.html"),
+              AllOf(StartsWith("<!doctype html>"), EndsWith("</html>\n")));
+}
+
+TEST_F(ReportTest, AFolderWithoutResultsIsBadInputBeforeAnythingElseIsLookedFor) {
+  const CommandResult result = Run("HEDDLE_PYTHON=none heddle report .");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err,
+            "heddle: .: has neither the plan.csv of a sweep nor the run.yaml of a run\n");
+}
+
+TEST_F(ReportTest, SaysWhatToInstall) {
+  folder_.Write("run.yaml", "");
+  const CommandResult page = Run("HEDDLE_PYTHON=/bin/false heddle report .");
+  EXPECT_EQ(page.exit_code, 1);
+  EXPECT_THAT(page.err, AllOf(HasSubstr("install python3-yaml python3-plotly (Debian, Ubuntu)"),
+                              HasSubstr("\"pip install pyyaml plotly\"")));
+  const CommandResult figures = Run("HEDDLE_PYTHON=/nowhere/python3 heddle report . --figures f");
+  EXPECT_EQ(figures.exit_code, 1);
+  EXPECT_THAT(figures.err, HasSubstr("python3-yaml python3-plotly python3-matplotlib"));
+}
+
+TEST_F(ReportTest, SaysWhereThePackageShouldBe) {
+  folder_.Write("run.yaml", "");
+  const CommandResult result = Run("HEDDLE_REPORT=/nowhere heddle report .");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("set HEDDLE_REPORT"));
+}
+
+TEST_F(ReportTest, PassesOnWhatItWasAsked) {
+  folder_.Write("run.yaml", "");
+  MakePython();
+  const std::string command =
+      "HEDDLE_PYTHON=./python heddle report . -o 'a page.html' --figures f --format svg,png -q";
+  EXPECT_EQ(Run(command).exit_code, 0);
+  EXPECT_THAT(
+      ReadFile(folder_ / "asked"),
+      EndsWith("/report\n--out=a page.html\n--figures=f\n--format=svg,png\n--quiet\n--\n.\n"));
+  EXPECT_EQ(Run("heddle report . --format gif").exit_code, 2);
+}
+
+TEST_F(ReportTest, WhatGoesWrongWithinGoesWrong) {
+  folder_.Write("run.yaml", "");
+  MakePython("exit 2");
+  EXPECT_EQ(Run("HEDDLE_PYTHON=./python heddle report .").exit_code, 2);
+  MakePython("kill -9 $$");
+  EXPECT_EQ(Run("HEDDLE_PYTHON=./python heddle report .").exit_code, 128 + 9);
+}
+
+TEST_F(ReportTest, CollectsAnewAndSaysWhatIsMissing) {
+  MakeSweep();
+  MakePython();
+  ASSERT_EQ(Run("heddle collect out -q && rm -r \"$(ls -d out/points/* | head -1)\"").exit_code, 0);
+  const std::string before = ReadFile(folder_ / "out/points.csv");
+  const CommandResult result = Run("HEDDLE_PYTHON=./python heddle report out");
+  EXPECT_EQ(result.exit_code, 1);  // As heddle collect, although there is a page.
+  EXPECT_EQ(result.err, "heddle: 1 points are missing, and left out\n");
+  EXPECT_LT(ReadFile(folder_ / "out/points.csv").size(), before.size());
+  EXPECT_TRUE(fs::exists(folder_ / "asked"));
+}
+
+}  // namespace
+}  // namespace heddle
