@@ -204,7 +204,9 @@ function layoutOf(chart) {
 }
 
 function draw(chart) {
+  // None of the buttons that newer versions add for their maker's cloud.
   const config = {displaylogo: false, responsive: true,
+                  modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
                   toImageButtonOptions: {format: "svg", filename: chart.id}};
   const element = document.getElementById(`chart-${chart.id}`);
   document.getElementById(`caption-${chart.id}`).textContent = `${chart.caption} ${data.made}.`;

@@ -32,11 +32,10 @@ measure:
 sweep: {lb: [ecmp, rps], "workload[0].load": [0.2, 0.4], transport.nack: [per_gap, timer], seeds: 2}
 """
 
-# How many of its panels have something in them.
+# How many lines, markers, bars and heat maps each chart has, in Plotly of whatever version.
 DRAWN = """
-return [...document.querySelectorAll('.chart')].map((chart) => [chart.id,
-  [...chart.querySelectorAll('.plot, .heatmaplayer')].filter(
-    (layer) => layer.querySelector('path, image')).length])
+return [...document.querySelectorAll('.chart')].map((chart) => [chart.id, chart.querySelectorAll(
+  '.js-line, .points path, .heatmaplayer path, .heatmaplayer image').length])
 """
 
 
