@@ -104,12 +104,7 @@ class Fabric:
 
     def _hosts(self, at, leaves, y):
         """Below each switch those of its hosts that have it as their first."""
-        of_leaf = {}
-        for host in self.of_tier(0):
-            peers = sorted((b if a == host else a for a, b in self.rates if host in (a, b)),
-                           key=_natural) if len(self.tier) < 2000 else []
-            for peer in peers[:1]:
-                of_leaf.setdefault(peer, []).append(host)
+        of_leaf = self._hosts_by_leaf()
         parts = []
         for leaf in leaves:
             hosts = of_leaf.get(leaf, [])
@@ -121,6 +116,17 @@ class Fabric:
                              f'<text x="{x:.1f}" y="{y + 76}">{len(hosts)}</text>'
                              f'<text x="{x:.1f}" y="{y + 91}">hosts</text>')
         return parts
+
+    def _hosts_by_leaf(self):
+        peers = {}
+        for a, b in self.rates:
+            for host, peer in ((a, b), (b, a)):
+                if self.tier[host] == 0:
+                    peers.setdefault(host, []).append(peer)
+        of_leaf = {}
+        for host in sorted(peers, key=_natural):
+            of_leaf.setdefault(min(peers[host], key=_natural), []).append(host)
+        return of_leaf
 
     def _each_host(self, hosts, leaf, x, y, width):
         parts = []

@@ -193,8 +193,14 @@ function layoutOf(chart) {
       type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
       title: {text: alike ? "" : literal(panel.y_title), standoff: 6},
       rangemode: ["curves", "steps"].includes(chart.kind) || chart.id === "costs" ? "tozero" : "normal"};
+    if (chart.kind === "steps") layout[`yaxis${i + 1}`].range = [0, 1.03];  // Of all flows.
     if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)));
     if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
+    if (chart.kind !== "heat" && !panel.lines.some((line) => line.y.some((value) => value !== null))) {
+      layout[`yaxis${i + 1}`].showticklabels = false;
+      layout.annotations.push({text: "no finite values", showarrow: false, xref: "paper", yref: "paper",
+        x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2, font: {color: cssColour("--faint")}});
+    }
     if (panel.title) {
       layout.annotations.push({text: `<b>${literal(panel.title)}</b>`, showarrow: false, xref: "paper", yref: "paper",
         x: (x[0] + x[1]) / 2, y: y[1], xanchor: "center", yanchor: "bottom", font: {size: 12.5}});

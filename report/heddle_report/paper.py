@@ -76,6 +76,10 @@ def draw(chart):
             continue
         panel = chart.panels[i]
         _DRAW[chart.kind](axes, chart, panel)
+        if chart.kind != "heat" and not any(math.isfinite(v) for line in panel.lines for v in line.y):
+            axes.text(0.5, 0.5, "no finite values", transform=axes.transAxes, ha="center", color="gray")
+            axes.set_yticks([])
+            axes.yaxis.set_minor_locator(NullLocator())
         if panel.title:
             axes.set_title(literal(panel.title))
         if i % chart.columns == 0 or chart.panels[i - 1].y_title != panel.y_title:
@@ -141,7 +145,10 @@ def _curves(axes, chart, panel):
         axes.plot(line.x, line.y, linewidth=1, **_look(line),
                   drawstyle="steps-post" if chart.kind == "steps" else "default")
     _log_scales(axes, chart)
-    axes.set_ylim(bottom=0)
+    if chart.kind == "steps":
+        axes.set_ylim(0, 1.03)  # Shares of all flows.
+    else:
+        axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
 
 
@@ -169,6 +176,7 @@ def _dots(axes, chart, panel):
 
 def _name_groups(axes, chart):
     axes.set_xticks(range(len(chart.x_names)), list(map(literal, chart.x_names)))
+    axes.set_xlim(-0.6, len(chart.x_names) - 0.4)
     axes.grid(False, axis="x")
 
 

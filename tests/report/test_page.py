@@ -178,6 +178,10 @@ class FiguresTest(Folder):
         folders.write_run(self.folder)
         self.assertEqual(self.figures("a", seed="1"), self.figures("b", seed="2"))
 
+    def test_where_nothing_is_finite_it_says_so(self):
+        self.sweep(value=lambda i, metric: 1 if metric == "n" else math.inf, width=math.nan)
+        self.assertIn(b"no finite values", self.figures("a")["fct-k=4.svg"])
+
     def test_dollars_begin_no_formula(self):
         self.sweep()
         drawn = b"".join(c for n, c in self.figures("a").items() if n.endswith("svg"))
