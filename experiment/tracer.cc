@@ -117,6 +117,7 @@ const FlowSpec* Tracer::FlowOf(const Packet& packet) {
     datagram_.dport = kDiscardPort;
     return &datagram_;
   }
+  if (packet.kind >= PacketKind::kControl) return nullptr;
   const auto found = flows_.find(packet.flow);
   if (found == flows_.end()) return nullptr;
   found->second.seen = true;

@@ -57,6 +57,28 @@ workload: [{kind: incast, fan_in: 6, bytes_each: 200KB}]
 measure: {warm_up: 0ps}
 )";
 
+// Links that fail, come back, slow down and damage packets while packets are on them.
+constexpr const char* kFailing = R"(
+topology:
+  kind: leaf_spine
+  leaves: 2
+  spines: 2
+  hosts_per_leaf: 4
+  host_link: {rate: 10Gbps, delay: 1us}
+  fabric_link: {rate: 10Gbps, delay: 1us}
+  port: {buffer: 60KB, ecn_above: 15KB}
+transport: {kind: dctcp, min_rto: 200us}
+lb: rps
+workload: [{kind: permutation, size: 200KB, cross_rack: true}]
+schedule:
+  - {at: 20us, links: [leaf0-spine1], state: down}
+  - {at: 60us, links: [leaf0-spine1], state: up}
+  - {at: 30us, links: [leaf1-spine0], rate: 5Gbps}
+  - {at: 10us, links: [leaf0-spine0], loss: 0.02}
+background: [{from: [0], to: [5], rate: 1Gbps, stop: 100us}]
+measure: {warm_up: 0ps}
+)";
+
 struct Traced {
   FinishedRun run;
   std::map<std::string, std::string, std::less<>> files;
@@ -139,7 +161,7 @@ TEST(TracerTest, SeesEachPacketOfAFlowAtBothEnds) {
 }
 
 TEST(TracerTest, ChangesNoResult) {
-  for (const char* yaml : {kTcp, kLossless}) {
+  for (const char* yaml : {kTcp, kLossless, kFailing}) {
     const Experiment experiment = ExperimentFrom(yaml);
     Traced traced = Trace(experiment, AllTime());
     traced.run.files.series.clear();
@@ -148,7 +170,7 @@ TEST(TracerTest, ChangesNoResult) {
 }
 
 TEST(TracerTest, HasTheSameBytesForAnyNumberOfThreads) {
-  for (const char* yaml : {kTcp, kLossless}) {
+  for (const char* yaml : {kTcp, kLossless, kFailing}) {
     const Experiment experiment = ExperimentFrom(yaml);
     const Traced one = Trace(experiment, AllTime(), 1);
     EXPECT_GT(one.files.at("trace.json").size(), 1'000u);
@@ -156,6 +178,17 @@ TEST(TracerTest, HasTheSameBytesForAnyNumberOfThreads) {
       EXPECT_EQ(Trace(experiment, AllTime(), threads).files, one.files);
     }
   }
+}
+
+// Neither do the ports that do the work change it.
+TEST(TracerTest, HasTheSamePacketsForAnyPorts) {
+  const Experiment experiment = ExperimentFrom(kFailing);
+  const TraceSettings settings = AllTime();
+  SimulationOptions options;
+  options.trace = &settings;
+  const FinishedRun cheapest = RunExperiment(experiment, options);
+  options.ports = NetworkPlan::Ports::kEager;
+  EXPECT_EQ(RunExperiment(experiment, options).files, cheapest.files);
 }
 
 TEST(TracerTest, FramesOfALinkAreInTheOrderOfTime) {
