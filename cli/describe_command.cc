@@ -88,7 +88,18 @@ int DescribeName(const std::string& name) {
     PrintFields([&](Fields& fields) { settings.Declare(fields); });
     fmt::print(
         "\n  sweep\n      type     map from settings to lists of values\n"
-        "      meaning  One run for each combination, as in sweep: {{lb: [ecmp, rps]}}.\n");
+        "      meaning  One run for each combination, as in sweep: {{lb: [ecmp, rps]}}. A range is "
+        "a "
+        "list too: {{from: 0.1, to: 0.9, step: 0.1}}, or {{from: 10us, to: 1ms, points: 5, scale: "
+        "log}}.\n"
+        "\n  sweep.together\n      type     list of maps from settings to lists of values\n"
+        "      meaning  Settings that take their next values together.\n"
+        "\n  sweep.exclude\n      type     list of maps from settings to values\n"
+        "      meaning  Combinations that are left out: those that fit all of a map.\n"
+        "\n  sweep.seeds\n      type     integer >= 1 <= 10000\n"
+        "      meaning  So many seeds for each combination, from `seed` on.\n"
+        "\n  relative_to\n      type     text\n      default  (the file's folder)\n"
+        "      meaning  Where relative paths in this file start.\n");
     return kExitDone;
   }
   for (const Family& family : Families()) {

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "cli/bench_command.h"
+#include "cli/collect_command.h"
 #include "cli/commands.h"
 #include "cli/generated_commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
 #include "cli/plugins.h"
+#include "cli/sweep_command.h"
 #include "cli/trace_command.h"
 #include "settings/diagnostics.h"
 
@@ -120,16 +122,19 @@ int Main(int argc, char** argv) {
   describe->add_option("name", name, "What heddle list names, or \"experiment\"")->required();
   describe->callback([&] { command = [&] { return DescribeName(name); }; });
 
+  std::vector<std::string> plugins;
+  AddSweepCommand(app, plugins, command);
+  AddCollectCommand(app, command);
+  AddCompareCommand(app, command);
   AddModelCommand(app, command);
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);
 
   AddGeneratedCommands(app, command);
 
-  std::vector<std::string> plugins;
-  for (CLI::App* with :
-       {run, trace, check, list, describe, app.get_subcommand("bench")->get_subcommand("lb"),
-        app.get_subcommand("schema"), app.get_subcommand("completion")}) {
+  for (CLI::App* with : {run, trace, check, list, describe, app.get_subcommand("sweep"),
+                         app.get_subcommand("bench")->get_subcommand("lb"),
+                         app.get_subcommand("schema"), app.get_subcommand("completion")}) {
     AddPluginOption(*with, plugins);
   }
 

@@ -68,7 +68,7 @@ const std::string_view kPolicyTestTemplate = R"(#include <gtest/gtest.h>
 namespace heddle {
 namespace {
 
-// What holds for every load balancer is tested by every_policy_test.cc. Here is what it promises.
+// What holds for every load balancer is tested by tests/conformance. Here is what it promises.
 TEST(@Name@Test, UsesEveryNextHop) {
   LbSwitch leaf("@name@");
   std::set<PortIndex> used;
@@ -99,6 +99,10 @@ find_package(heddle REQUIRED)
 # For `heddle run --plugin @name@.so`.
 heddle_add_plugin(@name@ @name@.cc)
 
+# `ctest --test-dir build` checks what must hold for every load balancer.
+enable_testing()
+heddle_test_plugin(@name@)
+
 # A program of its own, with the same commands as heddle.
 add_executable(my_heddle main.cc @name@.cc)
 target_link_libraries(my_heddle PRIVATE heddle::heddle)
@@ -119,6 +123,7 @@ A load balancer for Heddle, as a plug-in for `heddle` and in a program of its ow
 
     cmake -S . -B build -DCMAKE_PREFIX_PATH=/where/heddle/is/installed
     cmake --build build
+    ctest --test-dir build
     heddle run experiment.yaml --plugin build/@name@.so
     build/my_heddle run experiment.yaml --force
 

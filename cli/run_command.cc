@@ -1,45 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <csignal>
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
-#include "experiment/experiment.h"
+#include "cli/stop_signals.h"
+#include "cli/sweep_command.h"
+#include "cli/text.h"
+#include "experiment/experiment_file.h"
 #include "experiment/run.h"
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
 
 namespace heddle {
 namespace {
-
-std::atomic<bool> stop_requested{false};
-std::atomic<int> stop_signal{0};
-
-// The first signal ends the run between two windows, the second the program.
-extern "C" void OnSignal(int signal) {
-  if (stop_requested.exchange(true)) std::_Exit(128 + signal);
-  stop_signal = signal;
-}
-
-void InstallSignalHandlers() {
-  struct sigaction action = {};
-  action.sa_handler = OnSignal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGHUP, &action, nullptr);
-  // A file that grows too large is an error to report, not a reason to die.
-  std::signal(SIGXFSZ, SIG_IGN);
-}
 
 // One line on the terminal that is written over.
 class ProgressLine {
@@ -82,78 +64,67 @@ struct Job {
   std::filesystem::path folder;
 };
 
-// Everything that is to be run; empty if anything is wrong with any of it.
-std::vector<Job> LoadJobs(const RunArguments& arguments, Diagnostics& diagnostics) {
-  std::vector<Job> jobs;
-  std::set<std::filesystem::path> folders;
-  for (const std::string& file : arguments.files) {
-    for (Experiment& experiment :
-         LoadExperiments(file, {arguments.sets, arguments.seed}, diagnostics)) {
-      std::filesystem::path folder = arguments.out;
-      if (arguments.out.empty()) {
-        folder = std::filesystem::path("results") / experiment.settings.name;
-        if (arguments.trace) folder += ".trace";
-      }
-      if (!arguments.out.empty() && arguments.files.size() > 1) folder /= experiment.settings.name;
-      if (!experiment.label.empty()) folder /= experiment.label;
-      if (!folders.insert(folder.lexically_normal()).second) {
-        diagnostics.Error(
-            {file, 0, 0}, "",
-            fmt::format("two experiments would write to {}; give them names", folder.string()));
-      }
-      jobs.push_back({std::move(experiment), std::move(folder)});
-    }
+std::vector<ExperimentFile> ReadFiles(const RunArguments& arguments, Diagnostics& diagnostics) {
+  std::vector<ExperimentFile> files;
+  for (const std::string& path : arguments.files) {
+    auto file = ExperimentFile::Read(path, {arguments.sets, arguments.seed}, diagnostics);
+    if (file) files.push_back(std::move(*file));
   }
-  if (!diagnostics.ok()) jobs.clear();
+  return files;
+}
+
+std::filesystem::path FolderOf(const ExperimentFile& file, const RunArguments& arguments) {
+  if (arguments.out.empty()) {
+    return std::filesystem::path("results") / (file.name() + (arguments.trace ? ".trace" : ""));
+  }
+  if (arguments.files.size() == 1) return arguments.out;
+  return std::filesystem::path(arguments.out) / file.name();
+}
+
+void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
+                         Diagnostics& diagnostics) {
+  std::set<std::filesystem::path> folders;
+  for (const ExperimentFile& file : files) {
+    const std::filesystem::path folder = FolderOf(file, arguments);
+    if (folders.insert(folder.lexically_normal()).second) continue;
+    diagnostics.Error(
+        {file.source(), 0, 0}, "",
+        fmt::format("two experiments would write to {}; give them names", folder.string()));
+  }
+}
+
+// The experiments of files without a sweep.
+std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
+                          Diagnostics& diagnostics) {
+  std::vector<Job> jobs;
+  for (const ExperimentFile& file : files) {
+    if (!file.is_sweep()) jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
+  }
   return jobs;
-}
-
-// What keeps `jobs` from being traced, if anything.
-std::optional<std::string> ProblemWithTrace(const std::vector<Job>& jobs,
-                                            const TraceSettings& trace) {
-  if (jobs.size() == 1) return ProblemWith(trace, jobs.front().experiment.graph);
-  const std::string& label = jobs.front().experiment.label;
-  return fmt::format("a trace is of one run, and these are {}{}", jobs.size(),
-                     label.empty() ? "" : "; choose one with --set, such as --set lb=ecmp");
-}
-
-// Points of a sweep whose results are there already are not run again.
-void SkipFinished(std::vector<Job>& jobs) {
-  const size_t skipped = std::erase_if(jobs, [](const Job& job) {
-    return !job.experiment.label.empty() && HoldsResultsOf(job.experiment, job.folder);
-  });
-  if (skipped == 0) return;
-  fmt::print(stderr, "heddle: {} runs of the sweep are complete; --force would repeat them\n",
-             skipped);
-}
-
-bool IsTerminal() {
-  const char* term = std::getenv("TERM");
-  return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
 }
 
 // Runs them one after the other, as far as they go; a row in `table` for each that is complete.
 int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
             std::vector<TableRow>& table) {
-  std::set<std::string> warned;  // The points of a sweep share most warnings.
+  std::set<std::string> warned;  // Several may have the same warnings.
   int exit_code = kExitDone;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const Job& job = jobs[i];
-    const std::string& label =
-        job.experiment.label.empty() ? job.experiment.settings.name : job.experiment.label;
+    const std::string& label = job.experiment.settings.name;
     ProgressLine line(!arguments.quiet && IsTerminal(), i + 1, jobs.size(), label);
     SimulationOptions options;
     options.threads = arguments.threads;
     options.progress = [&](const Progress& progress) { line.Show(progress); };
-    options.stop = &stop_requested;
+    options.stop = &StopRequested();
     if (arguments.trace) options.trace = &*arguments.trace;
     const RunOutcome outcome = RunToFolder(job.experiment, options, job.folder, arguments.force);
     line.Clear();
     if (outcome.status == RunOutcome::Status::kStopped) {
       fmt::print(stderr, "heddle: stopped; {} of {} runs are complete\n", i, jobs.size());
-      return 128 + stop_signal;
+      return StoppedExitCode();
     }
-    if (outcome.status == RunOutcome::Status::kFailed) {
+    if (outcome.status == RunOutcome::Status::kFailed ||
+        outcome.status == RunOutcome::Status::kBusy) {
       fmt::print(stderr, "heddle: {}\n", outcome.error);
       return kExitFailed;
     }
@@ -172,22 +143,7 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
   return exit_code;
 }
 
-}  // namespace
-
-int Run(const RunArguments& arguments) {
-  Diagnostics diagnostics;
-  std::vector<Job> jobs = LoadJobs(arguments, diagnostics);
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    return kExitBadInput;
-  }
-  if (arguments.trace) {
-    if (const auto problem = ProblemWithTrace(jobs, *arguments.trace)) {
-      fmt::print(stderr, "heddle: {}\n", *problem);
-      return kExitBadInput;
-    }
-  }
-  if (!arguments.force && !arguments.trace) SkipFinished(jobs);
+int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
   // Before anything is simulated for nothing.
   for (const Job& job : jobs) {
     RunFolder folder(job.folder);
@@ -196,7 +152,7 @@ int Run(const RunArguments& arguments) {
     return std::filesystem::exists(job.folder) ? kExitBadInput : kExitFailed;
   }
   if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
-  InstallSignalHandlers();
+  CountStopSignals(/*patience=*/1);
   std::vector<TableRow> table;
   const int exit_code = RunJobs(jobs, arguments, table);
   if (!arguments.quiet && !table.empty()) {
@@ -205,6 +161,70 @@ int Run(const RunArguments& arguments) {
     fmt::print("{}Results: {}\n", FormatTable(table), where.string());
   }
   return exit_code;
+}
+
+// As `heddle sweep` does it.
+int RunSweep(const ExperimentFile& file, const RunArguments& arguments) {
+  SweepArguments sweep;
+  sweep.out = FolderOf(file, arguments).string();
+  sweep.threads = arguments.threads;
+  sweep.force = arguments.force;
+  sweep.quiet = arguments.quiet;
+  return Sweep(file, sweep);
+}
+
+int BadInput(const std::string& problem) {
+  fmt::print(stderr, "heddle: {}\n", problem);
+  return kExitBadInput;
+}
+
+// The one point of the one file.
+int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
+              Diagnostics& diagnostics) {
+  std::vector<Job> jobs;
+  if (diagnostics.ok()) {
+    if (files.size() > 1) return BadInput("a trace is of one run; name one file");
+    if (const size_t points = files.front().size(); points > 1) {
+      return BadInput(
+          fmt::format("a trace is of one run, and this is a sweep of {}; choose one with --set, "
+                      "such as --set lb=ecmp",
+                      points));
+    }
+    jobs.push_back({files.front().Load(0, diagnostics), FolderOf(files.front(), arguments)});
+  }
+  if (!diagnostics.ok()) {
+    fmt::print(stderr, "{}", diagnostics.Report());
+    return kExitBadInput;
+  }
+  const std::optional<std::string> problem =
+      ProblemWith(*arguments.trace, jobs.front().experiment.graph);
+  return problem ? BadInput(*problem) : RunAllJobs(jobs, arguments);
+}
+
+}  // namespace
+
+int Run(const RunArguments& arguments) {
+  Diagnostics diagnostics;
+  const std::vector<ExperimentFile> files = ReadFiles(arguments, diagnostics);
+  RefuseSharedFolders(files, arguments, diagnostics);
+  if (arguments.trace) return RunTraced(files, arguments, diagnostics);
+  const std::vector<Job> jobs = LoadJobs(files, arguments, diagnostics);
+  for (const ExperimentFile& file : files) {
+    // A single sweep is checked when it is planned.
+    if (file.is_sweep() && (files.size() > 1 || !diagnostics.ok())) file.Check(diagnostics);
+  }
+  if (!diagnostics.ok()) {
+    fmt::print(stderr, "{}", diagnostics.Report());
+    return kExitBadInput;
+  }
+  // Sweeps first: their points run in copies of this process, which has no threads yet.
+  int exit_code = kExitDone;
+  for (const ExperimentFile& file : files) {
+    if (file.is_sweep()) exit_code = std::max(exit_code, RunSweep(file, arguments));
+    if (StopRequested()) return exit_code;
+  }
+  if (jobs.empty()) return exit_code;
+  return std::max(exit_code, RunAllJobs(jobs, arguments));
 }
 
 }  // namespace heddle

@@ -6,3 +6,12 @@ function(heddle_add_plugin name)
   target_link_libraries(${name} PRIVATE heddle::plugin)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so")
 endfunction()
+
+# heddle_test_plugin(NAME): what must hold for every load balancer, as a test of those in that plug-in.
+function(heddle_test_plugin name)
+  if(NOT TARGET heddle::conformance)
+    message(FATAL_ERROR "heddle_test_plugin needs a Heddle that was built with its tests (BUILD_TESTING)")
+  endif()
+  add_test(NAME ${name}_conformance
+           COMMAND $<TARGET_FILE:heddle::conformance> --plugin $<TARGET_FILE:${name}> --gtest_brief=1)
+endfunction()

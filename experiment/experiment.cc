@@ -5,122 +5,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
-#include "experiment/complete.h"
+#include "core/check.h"
+#include "experiment/experiment_file.h"
 #include "experiment/version.h"
-#include "settings/patch.h"
-#include "settings/reader.h"
+#include "settings/digest.h"
 #include "settings/writer.h"
-#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
 
-constexpr size_t kMaxPoints = 100'000;
-constexpr size_t kMaxNameLength = 200;
-
 const Range<Duration> kIntervals = {.at_least = 1_ns, .at_most = 1000_s};
-
-// --- Sweeps ---
-
-// One combination of what a sweep's axes offer.
-struct Point {
-  Value document;
-  std::vector<std::pair<std::string, std::string>> axes;
-};
-
-// "ecmp", "letflow.gap=100us", "0.6": a value as part of a label.
-std::string LabelOf(const Value& value) {
-  if (value.kind == Value::Kind::kScalar) return value.text;
-  std::string label;
-  for (const Value& item : value.items) label += (label.empty() ? "" : "+") + LabelOf(item);
-  for (const Value::Entry& entry : value.entries) {
-    const std::string part =
-        entry.key == "kind" ? entry.value.text : entry.key + "=" + LabelOf(entry.value);
-    label += (label.empty() ? "" : ".") + part;
-  }
-  return label;
-}
-
-// Replaces `points` by their combinations with the values of `axis`.
-void Combine(const Value::Entry& axis, std::vector<Point>& points, Diagnostics& diagnostics) {
-  const std::string path = "sweep." + axis.key;
-  if (axis.value.kind != Value::Kind::kList || axis.value.items.empty()) {
-    return diagnostics.Error(axis.value.place, path, "expected a list of values, at least one");
-  }
-  if (points.size() * axis.value.items.size() > kMaxPoints) {
-    return diagnostics.Error(axis.value.place, path,
-                             fmt::format("makes more than {} experiments", kMaxPoints));
-  }
-  std::vector<Point> combined;
-  for (const Point& point : points) {
-    for (const Value& value : axis.value.items) {
-      Point next = point;
-      Patch(next.document, axis.key, value, diagnostics);
-      next.axes.emplace_back(axis.key, LabelOf(value));
-      combined.push_back(std::move(next));
-      if (!diagnostics.ok()) return;
-    }
-  }
-  points = std::move(combined);
-}
-
-// What is set on the command line is not swept any more.
-void Override(Value& document, std::string_view path, const Place& place,
-              Diagnostics& diagnostics) {
-  Value* sweep = document.Find("sweep");
-  if (sweep == nullptr) return;
-  for (const Value::Entry& axis : sweep->entries) {
-    if (path.size() <= axis.key.size() || !path.starts_with(axis.key)) continue;
-    if (path[axis.key.size()] != '.' && path[axis.key.size()] != '[') continue;
-    diagnostics.Error(place, path,
-                      fmt::format("has no effect, as sweep.{0} replaces all of {0}; set sweep.{0}, "
-                                  "or {0} as a whole",
-                                  axis.key));
-  }
-  std::erase_if(sweep->entries, [&](const Value::Entry& axis) { return axis.key == path; });
-}
-
-std::vector<Point> ExpandSweep(Value document, Diagnostics& diagnostics) {
-  std::vector<Point> points(1);
-  Value sweep;
-  std::erase_if(document.entries, [&](Value::Entry& entry) {
-    if (entry.key != "sweep") return false;
-    sweep = std::move(entry.value);
-    return true;
-  });
-  points.front().document = std::move(document);
-  if (sweep.kind != Value::Kind::kMap && sweep.kind != Value::Kind::kNull) {
-    diagnostics.Error(sweep.place, "sweep", "expected a map from settings to lists of values");
-  }
-  for (const Value::Entry& axis : sweep.entries) Combine(axis, points, diagnostics);
-  return points;
-}
-
-// A name that a folder can have.
-std::string FolderName(const std::string& label) {
-  std::string name;
-  for (const char c : label.substr(0, kMaxNameLength)) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || std::strchr("._=+-,[]", c);
-    name += plain ? c : '_';
-  }
-  return name.starts_with('.') ? "_" + name : name;
-}
-
-// Short where the last part of the key says enough.
-std::string LabelOf(const std::vector<std::pair<std::string, std::string>>& axes) {
-  std::string label;
-  for (const auto& [key, value] : axes) {
-    const std::string last = key.substr(key.find_last_of('.') + 1);
-    label += fmt::format("{}{}={}", label.empty() ? "" : ",", last, value);
-  }
-  return FolderName(label);
-}
 
 }  // namespace
 
@@ -235,32 +132,24 @@ SizeClasses Experiment::size_classes() const {
   return SizeClasses(std::move(sets));
 }
 
+std::string Experiment::Id() const {
+  const std::string resolved = Resolved();
+  const size_t name = resolved.find('\n') + 1;
+  HEDDLE_CHECK(resolved.compare(name, 5, "name:") == 0, "no name in {}", resolved.substr(0, 200));
+  std::string identity = resolved.substr(resolved.find('\n', name) + 1);
+  for (const auto& [path, digest] : files) identity += fmt::format("{} {:016x}\n", path, digest);
+  return fmt::format("{:016x}", Digest(identity));
+}
+
 namespace {
 
-std::vector<Experiment> LoadFromDocument(Value document, const std::string& folder,
-                                         const LoadOptions& options, Diagnostics& diagnostics) {
-  for (const std::string& set : options.sets) {
-    PatchFromArgument(document, set, diagnostics);
-    Override(document, set.substr(0, set.find('=')), {"--set " + set, 0, 0}, diagnostics);
-  }
-  if (options.seed) {
-    Override(document, "seed", {"--seed", 0, 0}, diagnostics);
-    Patch(document, "seed", Value::Scalar(fmt::format("{}", *options.seed), {"--seed", 0, 0}),
-          diagnostics);
-  }
-  // Points without a mistake are kept only if there is none anywhere.
+// All of them, so that all mistakes are reported at once.
+std::vector<Experiment> LoadAll(const std::optional<ExperimentFile>& file,
+                                Diagnostics& diagnostics) {
   std::vector<Experiment> experiments;
-  for (Point& point : ExpandSweep(std::move(document), diagnostics)) {
-    if (!diagnostics.ok()) experiments.clear();
-    Experiment& experiment = experiments.emplace_back();
-    experiment.label = LabelOf(point.axes);
-    experiment.axes = point.axes;
-    Diagnostics problems;
-    ReadSettings(
-        point.document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems);
-    if (point.document.kind == Value::Kind::kMap) Complete(experiment, folder, problems);
-    experiment.warnings = problems.warnings();
-    diagnostics.Take(problems);
+  for (size_t i = 0; file && i < file->size(); ++i) {
+    if (!diagnostics.ok()) experiments.clear();  // They are of no use any more.
+    experiments.push_back(file->Load(i, diagnostics));
   }
   if (!diagnostics.ok()) return {};
   return experiments;
@@ -272,22 +161,12 @@ std::vector<Experiment> LoadExperimentsFromText(const std::string& text, const s
                                                 const std::string& folder,
                                                 const LoadOptions& options,
                                                 Diagnostics& diagnostics) {
-  std::optional<Value> document = ParseYaml(text, source, diagnostics);
-  if (!document) return {};
-  return LoadFromDocument(std::move(*document), folder, options, diagnostics);
+  return LoadAll(ExperimentFile::FromText(text, source, folder, options, diagnostics), diagnostics);
 }
 
 std::vector<Experiment> LoadExperiments(const std::string& path, const LoadOptions& options,
                                         Diagnostics& diagnostics) {
-  std::optional<Value> document = ReadYamlFile(path, diagnostics);
-  if (!document) return {};
-  const std::filesystem::path file(path);
-  std::vector<Experiment> experiments =
-      LoadFromDocument(std::move(*document), file.parent_path().string(), options, diagnostics);
-  for (Experiment& experiment : experiments) {
-    if (experiment.settings.name.empty()) experiment.settings.name = file.stem().string();
-  }
-  return experiments;
+  return LoadAll(ExperimentFile::Read(path, options, diagnostics), diagnostics);
 }
 
 }  // namespace heddle

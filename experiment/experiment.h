@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,9 +112,14 @@ struct Experiment {
   Bytes bdp;              // base_rtt times the slowest host link.
   double mean_links = 0;  // Crossed between hosts of different leaves.
   std::vector<std::string> warnings;
+  std::map<std::string, uint64_t> files;  // Digests of the files that it was read from, by path.
 
   // The document that repeats this run.
   std::string Resolved() const;
+
+  // Names everything that determines the result, the version of Heddle aside: experiments with one
+  // id have the same result, whatever they are called.
+  std::string Id() const;
 
   SizeClasses size_classes() const;
 };

@@ -2,17 +2,40 @@
 
 #include "experiment/experiment_schema.h"
 
+#include <fmt/format.h>
+
+#include <string_view>
+
 #include "experiment/experiment.h"
 #include "settings/schema.h"
 
 namespace heddle {
 namespace {
 
-// From settings to lists of their values.
+// The values of a setting: a list, or a range (settings/progression.h).
+constexpr std::string_view kAxis = R"({"anyOf": [
+  {"type": "array", "minItems": 1},
+  {"type": "object", "required": ["from", "to"], "additionalProperties": false,
+   "properties": {"from": {"type": ["number", "string"]}, "to": {"type": ["number", "string"]},
+                  "step": {"type": ["number", "string"]}, "points": {"type": ["integer", "string"]},
+                  "scale": {"enum": ["linear", "log"]}}}]})";
+
+// What the reader of sweeps takes (experiment/points.h).
 ExtraKey SweepKey() {
-  return {"sweep",
-          R"({"description":"One run for each combination, as in sweep: {lb: [ecmp, rps]}.",)"
-          R"("type":["object","null"],"additionalProperties":{"type":"array","minItems":1}})"};
+  return {.name = "sweep",
+          .schema = fmt::format(R"({{
+    "description": "One run for each combination, as in sweep: {{lb: [ecmp, rps]}}.",
+    "type": ["object", "null"],
+    "properties": {{
+      "together": {{"description": "Settings that change together.", "type": "array",
+                   "items": {{"type": "object", "additionalProperties": {0}}}}},
+      "exclude": {{"description": "Combinations that are left out.", "type": "array",
+                  "items": {{"type": "object", "minProperties": 1}}}},
+      "seeds": {{"description": "So many seeds of each, from the experiment's on.",
+                "type": ["integer", "string"]}}}},
+    "additionalProperties": {0}}})",
+                                kAxis),
+          .brings_any = "together"};
 }
 
 }  // namespace

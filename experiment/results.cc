@@ -15,6 +15,7 @@
 #include <ranges>
 
 #include "experiment/version.h"
+#include "settings/digest.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -118,13 +119,6 @@ std::string Indent(const std::string& json) {
   return text;
 }
 
-// FNV-1a of the resolved experiment: names it in summary.json.
-std::string HashOf(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
-}
-
 std::string LoadJson(const Experiment& experiment, const SimulationResult& result) {
   JsonObject load;
   double host_load = 0;
@@ -177,6 +171,13 @@ std::string CountsJson(const SimulationResult& result) {
   }
   counts.Integer("ecn_marked", result.packets.marked);
   counts.Integer("watchdog_triggers", result.packets.storms);
+  PauseTotals pauses;
+  for (const LinkUse& link : result.links) {
+    pauses.pauses += link.pauses.pauses;
+    pauses.paused.ps += link.pauses.paused.ps;
+  }
+  counts.Integer("pause_frames", pauses.pauses);
+  counts.Integer("paused_ps", pauses.paused.ps);
   counts.Integer("late_packets", result.late_packets);
   return counts.Done();
 }
@@ -405,7 +406,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   JsonObject json;
   json.Text("name", experiment.settings.name);
   json.Text("label", experiment.label);
-  json.Text("experiment_hash", HashOf(experiment.Resolved()));
+  json.Text("experiment_hash", fmt::format("{:016x}", Digest(experiment.Resolved())));
   json.Integer("seed", experiment.settings.seed);
   json.Text("version", Version());
   json.Text("commit", Commit());

@@ -8,15 +8,13 @@
 
 #include "core/check.h"
 #include "experiment/run_folder.h"
-#include "experiment/version.h"
-#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
 
 RunOutcome Failed(const RunFolder& folder) {
   RunOutcome outcome;
-  outcome.status = RunOutcome::Status::kFailed;
+  outcome.status = folder.busy() ? RunOutcome::Status::kBusy : RunOutcome::Status::kFailed;
   outcome.error = folder.error();
   return outcome;
 }
@@ -56,20 +54,6 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
                       summary, result);
   if (!IsComplete(experiment, result)) outcome.status = RunOutcome::Status::kIncomplete;
   return outcome;
-}
-
-bool HoldsResultsOf(const Experiment& experiment, const std::filesystem::path& path) {
-  constexpr size_t kMaxBytes = size_t{1} << 26;
-  std::string ignored;
-  const auto resolved = ReadTextFile((path / "run.yaml").string(), kMaxBytes, ignored);
-  if (!resolved || *resolved != experiment.Resolved()) return false;
-  Diagnostics diagnostics;
-  const auto summary = ReadYamlFile((path / "summary.json").string(), diagnostics);
-  if (!summary) return false;
-  const Value* complete = summary->Find("complete");
-  const Value* commit = summary->Find("commit");
-  return complete != nullptr && complete->text == "true" && commit != nullptr &&
-         commit->text == Commit();
 }
 
 }  // namespace heddle

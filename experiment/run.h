@@ -18,6 +18,7 @@ struct RunOutcome {
     kDone,
     kIncomplete,  // The results are there, but measured flows are unfinished.
     kStopped,     // By the user; there are no results.
+    kBusy,        // Another process is writing these results; `error` says so.
     kFailed,      // There are no results; `error` says why.
   };
   Status status = Status::kDone;
@@ -29,8 +30,5 @@ struct RunOutcome {
 // Simulates `experiment` and writes its results to `folder`, replacing what is there if `replace`.
 RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& options,
                        const std::filesystem::path& folder, bool replace);
-
-// Whether `folder` holds complete results of just this experiment, by this version of Heddle.
-bool HoldsResultsOf(const Experiment& experiment, const std::filesystem::path& folder);
 
 }  // namespace heddle

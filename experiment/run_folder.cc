@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,10 +23,21 @@ namespace fs = std::filesystem;
 // A trace has a file for each link; processes may have 1024 files open, or fewer.
 constexpr size_t kMaxStreams = 128;
 
+// What a process that must stop at once takes away: the folder aside, and its lock.
+struct OpenFolder {
+  fs::path aside;
+  fs::path lock;
+};
+
 std::mutex open_mutex;
-std::vector<fs::path>& OpenFolders() {
-  static std::vector<fs::path> folders;
+std::vector<OpenFolder>& OpenFolders() {
+  static std::vector<OpenFolder> folders;
   return folders;
+}
+
+void Forget(const fs::path& aside) {
+  const std::lock_guard guard(open_mutex);
+  std::erase_if(OpenFolders(), [&](const OpenFolder& folder) { return folder.aside == aside; });
 }
 
 fs::path WithoutSlash(const fs::path& path) {
@@ -40,11 +52,25 @@ bool HoldsResults(const fs::path& path) {
          (fs::is_empty(path, error) || fs::exists(path / "summary.json", error));
 }
 
+// Beside `path` and hidden.
+fs::path Beside(const fs::path& path, const char* ending) {
+  return path.parent_path() / fmt::format(".{}.{}", path.filename().string(), ending);
+}
+
+// Whether the file that is open is still the one with that name.
+bool IsNamed(int file, const fs::path& path) {
+  struct stat open = {};
+  struct stat named = {};
+  return fstat(file, &open) == 0 && stat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 }  // namespace
 
 RunFolder::RunFolder(fs::path path)
     : path_(WithoutSlash(path)),
-      aside_(path_.parent_path() / fmt::format(".{}.partial", path_.filename().string())) {}
+      aside_(Beside(path_, "partial")),
+      lock_path_(Beside(path_, "lock")) {}
 
 RunFolder::~RunFolder() {
   for (const File& file : files_) {
@@ -53,10 +79,9 @@ RunFolder::~RunFolder() {
   if (open_) {
     std::error_code ignored;
     fs::remove_all(aside_, ignored);
-    const std::lock_guard guard(open_mutex);
-    std::erase(OpenFolders(), aside_);
+    Forget(aside_);
   }
-  if (lock_ >= 0) close(lock_);
+  if (lock_ >= 0) Unlock();
 }
 
 bool RunFolder::Fail(const std::string& what) {
@@ -64,14 +89,38 @@ bool RunFolder::Fail(const std::string& what) {
   return false;
 }
 
-// The lock goes with the process, however it ends; a folder that nobody holds is left over.
+// The lock goes with the process, however it ends; what nobody holds is left over. It is on a file,
+// opened for writing: network file systems have no other locks that reach other machines.
 bool RunFolder::Lock() {
-  lock_ = open(aside_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ < 0) return Fail(fmt::format("{}: {}", aside_.string(), std::strerror(errno)));
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    return Fail(fmt::format("{}: another process is writing these results", path_.string()));
+  for (;;) {
+    const int file = open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) return Fail(fmt::format("{}: {}", lock_path_.string(), std::strerror(errno)));
+    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+      busy_ = errno == EWOULDBLOCK;
+      const std::string why =
+          busy_ ? "another process is writing these results"
+                : fmt::format("cannot be locked against others: {}", std::strerror(errno));
+      close(file);
+      return Fail(fmt::format("{}: {}", path_.string(), why));
+    }
+    lock_ = file;
+    if (IsNamed(file, lock_path_)) return true;
+    close(std::exchange(lock_,
+                        -1));  // Whoever held it has just taken it away: there may be a new one.
   }
-  return true;
+}
+
+void RunFolder::Unlock() {
+  unlink(lock_path_.c_str());
+  close(std::exchange(lock_, -1));
+}
+
+bool RunFolder::IsBeingWritten(const fs::path& path) {
+  const int file = open(Beside(WithoutSlash(path), "lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(file);
+  return held;
 }
 
 bool RunFolder::Open(bool replace) {
@@ -86,16 +135,16 @@ bool RunFolder::Open(bool replace) {
   }
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
   if (error) return Fail(fmt::format("{}: {}", path_.parent_path().string(), error.message()));
+  if (!Lock()) return false;
   fs::create_directory(aside_, error);
   if (error) return Fail(fmt::format("{}: {}", aside_.string(), error.message()));
-  if (!Lock()) return false;
   for (const fs::directory_entry& left_over : fs::directory_iterator(aside_, error)) {
     fs::remove_all(left_over.path(), error);
   }
   if (error) return Fail(fmt::format("{}: {}", aside_.string(), error.message()));
   open_ = true;
   const std::lock_guard guard(open_mutex);
-  OpenFolders().push_back(aside_);
+  OpenFolders().push_back({aside_, lock_path_});
   return true;
 }
 
@@ -165,8 +214,7 @@ bool RunFolder::Commit() {
   fs::rename(aside_, path_, error);
   if (error) return Fail(fmt::format("{}: {}", path_.string(), error.message()));
   open_ = false;
-  const std::lock_guard guard(open_mutex);
-  std::erase(OpenFolders(), aside_);
+  Forget(aside_);
   return true;
 }
 
@@ -186,7 +234,10 @@ bool RunFolder::Replace() {
 
 void RunFolder::RemoveAll() {
   std::error_code ignored;
-  for (const fs::path& folder : OpenFolders()) fs::remove_all(folder, ignored);
+  for (const OpenFolder& folder : OpenFolders()) {
+    fs::remove_all(folder.aside, ignored);
+    fs::remove(folder.lock, ignored);
+  }
 }
 
 }  // namespace heddle

@@ -23,8 +23,8 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   // Makes the folder aside. False, and what is wrong in error(), if it cannot be, if another
-  // process is writing there, if there are results already and `replace` is false, or if there is
-  // something else.
+  // process is writing there (then busy() is true), if there are results already and `replace` is
+  // false, or if there is something else.
   bool Open(bool replace);
 
   // Writes one file. False, and what is wrong in error(), if it could not be written to the last
@@ -42,6 +42,10 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
   const std::string& error() const { return error_; }
+  bool busy() const { return busy_; }
+
+  // Whether a process is writing results for `path`.
+  static bool IsBeingWritten(const std::filesystem::path& path);
 
   // For a program that must stop at once: removes every folder that is being written.
   static void RemoveAll();
@@ -57,12 +61,15 @@ class RunFolder {
   bool MakeRoom();
   bool Close(File& file);
   bool Lock();
+  void Unlock();
   bool Replace();
 
   const std::filesystem::path path_;
   const std::filesystem::path aside_;
+  const std::filesystem::path lock_path_;
   std::string error_;
-  int lock_ = -1;
+  bool busy_ = false;
+  int lock_ = -1;            // Held if it is not -1.
   std::vector<File> files_;  // Being written.
   size_t streams_ = 0;       // Of them, open.
   size_t oldest_ = 0;        // Whose stream is closed next.

@@ -113,7 +113,7 @@ class alignas(64) FifoPort {
   Duration QueueingDelay(Time now) const {
     return busy_until_ > now ? busy_until_ - now : Duration{0};
   }
-  Bytes Unsent(Time now) const { return SentIn(QueueingDelay(now)); }
+  Bytes Unsent(Time now) const { return busy_until_ > now ? SentIn(busy_until_ - now) : Bytes{0}; }
 
   // The queue at `now` in the unit of `buffer`, the packet being sent counted whole.
   int64_t Backlog(Time now) {

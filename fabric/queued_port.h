@@ -116,6 +116,13 @@ class alignas(64) QueuedPort {
   // left, as it occupies the wire.
   Duration QueueingDelay(Time now) const;
   Bytes Unsent(Time now) const { return out_->SentIn(QueueingDelay(now)); }
+  // What goes before a packet of class `cls` enqueued now if lower classes go first: what is with
+  // the transmitter, as it occupies the wire, and what waits of classes up to its own, as buffered.
+  Bytes UnsentUpTo(size_t cls, Time now) const {
+    Bytes bytes = out_->Unsent(now);
+    for (size_t c = 1; c <= cls; ++c) bytes += Bytes{WaitingBytes(c)};
+    return bytes;
+  }
 
   // Empties all queues: the link is down. Tells of every packet, with its input.
   template <class Lost>

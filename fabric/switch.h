@@ -186,6 +186,9 @@ inline Bytes SwitchView::Unsent(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).Unsent(self_.now_)
                        : self_.ports_[port].Unsent(self_.now_);
 }
+inline Bytes SwitchView::UnsentBefore(PortIndex port, uint8_t priority) const {
+  return self_.queued_ ? self_.QueueNow(port).UnsentUpTo(priority, self_.now_) : Unsent(port);
+}
 inline Bytes SwitchView::WireBytes(const Packet& packet) const {
   return Bytes{self_.ports_[0].WireBytesOf(packet)};
 }

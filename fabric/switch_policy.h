@@ -79,6 +79,8 @@ class SwitchView {
   // rest of the packet on the wire, counted as they occupy the wire.
   Duration QueueingDelay(PortIndex port) const;
   Bytes Unsent(PortIndex port) const;
+  // Of these, what goes before a packet of class `priority` if lower classes go first.
+  Bytes UnsentBefore(PortIndex port, uint8_t priority) const;
 
   // What `packet` occupies of the wire: its bytes as buffered, preamble and gap.
   Bytes WireBytes(const Packet& packet) const;

@@ -42,7 +42,7 @@ class Aac final : public MeasuredLeaf {
     return bytes;
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_}, {"adjustments", adjustments_}, {"probes", probes_}};
+    return {{"adjustments", adjustments_}, {"probes", probes_}};
   }
 
  private:
@@ -72,7 +72,6 @@ class Aac final : public MeasuredLeaf {
       Adjust(subset, leaf, live, view.now());
       subset.version = candidates.version;
     }
-    ++decisions_;
     if (subset.probe_is_due) return Probe(subset, live);
     return subset.used[rng_.Below(static_cast<uint32_t>(subset.used.size()))];
   }
@@ -113,7 +112,6 @@ class Aac final : public MeasuredLeaf {
   const double hysteresis_;
   Rng rng_;
   std::vector<Subset> subsets_;  // By leaf.
-  int64_t decisions_ = 0;
   int64_t adjustments_ = 0;
   int64_t probes_ = 0;
 };

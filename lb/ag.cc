@@ -48,7 +48,7 @@ class Ag final : public MeasuredLeaf {
     return memory_bytes() + flows_.memory_bytes() + known_.size() * sizeof(Known);
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
+    return {{"cells", cells_},
             {"reroutes", reroutes_},
             {"table_entries", static_cast<int64_t>(flows_.used())},
             {"table_evictions", flows_.evictions()}};
@@ -75,7 +75,7 @@ class Ag final : public MeasuredLeaf {
       const uint16_t before = flow.path;
       flow.path = Choose(leaf, live, view.now());
       flow.left = static_cast<uint16_t>(GranularityTo(leaf, live, view.now()));
-      ++decisions_;
+      ++cells_;
       reroutes_ += before != kNoPath && before != flow.path ? 1 : 0;
     }
     --flow.left;
@@ -107,7 +107,7 @@ class Ag final : public MeasuredLeaf {
   Rng rng_;
   AgedFlowTable<Flow> flows_;
   std::vector<Known> known_;  // By leaf.
-  int64_t decisions_ = 0;
+  int64_t cells_ = 0;
   int64_t reroutes_ = 0;
 };
 

@@ -86,7 +86,8 @@ class BestNexthop final : public SwitchPolicy {
     }
     keys_ = settings_.key == Key::kHost ? view.hosts() : view.leaves();
     known_.resize(keys_ * view.ports());
-    best_.assign(keys_, kNoPort);
+    towards_.resize(keys_);
+    chooses_ = view.tier() == 0 || settings_.apply_at == ApplyAt::kAll;
     if (!settings_.probes || view.tier() > 0 || view.Uplinks().empty()) return;
     CollectSources(view);
     const double share = rng_.Uniform();  // Not all leaves at once.
@@ -105,9 +106,7 @@ class BestNexthop final : public SwitchPolicy {
     }
     carried_ = fields;
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (settings_.apply_at == ApplyAt::kEdge && view.tier() > 0) {
-      return Decision::Forward(ByHash(packet, candidates));
-    }
+    if (!chooses_) return Decision::Forward(ByHash(packet, candidates));
     return Decision::Forward(Choose(view, packet, candidates));
   }
 
@@ -139,11 +138,12 @@ class BestNexthop final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flows_.memory_bytes() + known_.size() * sizeof(Known) + ports_.size() * sizeof(Port);
+    const size_t learnt = known_.size() * sizeof(Known) + ports_.size() * sizeof(Port) +
+                          towards_.size() * sizeof(Towards);
+    return chooses_ ? flows_.memory_bytes() + learnt : learnt;
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
-            {"flowlets", flowlets_},
+    return {{"flowlets", flowlets_},
             {"reroutes", reroutes_},
             {"probes", probes_},
             {"probe_bytes", probes_ * kProbeBytes},
@@ -165,8 +165,15 @@ class BestNexthop final : public SwitchPolicy {
   };
   // Of the way to a host, or leaf, through a port.
   struct Known {
-    IntFields fields;
+    double congestion = 0;
     Time at{-kNever.ps};
+  };
+
+  // A host, or leaf, that packets go to.
+  struct Towards {
+    Time heard{-kNever.ps};    // When anything was collected, through any port.
+    uint32_t version = 0;      // Of the candidates.
+    PortIndex best = kNoPort;  // Chosen last.
   };
 
   size_t KeyOf(const SwitchView& view, HostId host) const {
@@ -206,14 +213,17 @@ class BestNexthop final : public SwitchPolicy {
     if (settings_.direction == Direction::kTowardSource) {
       fields = IntFields::Merge(fields, LocalOf(view, in_port));
     }
-    if (fields.is_set()) KnownOf(KeyOf(view, packet.src), in_port) = {fields, view.now()};
+    if (fields.is_set()) {
+      const size_t key = KeyOf(view, packet.src);
+      KnownOf(key, in_port) = {CongestionOf(fields, ports_[in_port]->range), view.now()};
+      towards_[key].heard = view.now();
+    }
     return fields;
   }
 
   PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const auto found = flows_.Touch(packet, view.now());
     Flow& flow = found.state;
-    ++decisions_;
     const bool lives = std::ranges::binary_search(candidates.ports, flow.port);
     if (found.is_new || !lives || view.now() - flow.last > times_.gap) {
       const PortIndex port = Best(view, packet, candidates);
@@ -228,16 +238,27 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Best(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const size_t key = KeyOf(view, packet.dst);
     const Time now = view.now();
-    const auto is_known = [&](PortIndex port) { return IsFresh(KnownOf(key, port), now); };
-    if (std::ranges::none_of(candidates.ports, is_known)) return ByHash(packet, candidates);
-    best_[key] = LeastOf(candidates.ports, best_[key], rng_, [&](PortIndex port) {
+    NoteVersion(view, key, candidates);
+    Towards& towards = towards_[key];
+    if (now - towards.heard > times_.stale) return ByHash(packet, candidates);
+    bool any_is_fresh = false;
+    const PortIndex best = LeastOf(candidates.ports, towards.best, rng_, [&](PortIndex port) {
       const Known& known = KnownOf(key, port);
-      return IsFresh(known, now) ? CongestionOf(known.fields, ports_[port]->range) : 0.0;
+      const bool is_fresh = now - known.at <= times_.stale;
+      any_is_fresh |= is_fresh;
+      return is_fresh ? known.congestion : 0.0;
     });
-    return best_[key];
+    return any_is_fresh ? towards.best = best : ByHash(packet, candidates);
   }
 
-  bool IsFresh(const Known& known, Time now) const { return now - known.at <= times_.stale; }
+  // What was known of an uplink that had failed means nothing when it is back.
+  void NoteVersion(const SwitchView& view, size_t key, const Candidates& candidates) {
+    if (towards_[key].version == candidates.version) return;
+    towards_[key].version = candidates.version;
+    for (const PortIndex port : view.Uplinks()) {
+      if (!std::ranges::binary_search(candidates.ports, port)) KnownOf(key, port) = Known{};
+    }
+  }
 
   // --- Probes: packets from a host of this leaf that go everywhere ---
 
@@ -248,6 +269,7 @@ class BestNexthop final : public SwitchPolicy {
         sources_.push_back(static_cast<HostId>(host));
       }
     }
+    if (sources_.empty()) return;
     back_to_ = sources_.back();
     if (settings_.key == Key::kLeaf) sources_.resize(1);
   }
@@ -292,13 +314,13 @@ class BestNexthop final : public SwitchPolicy {
   Rng rng_;
   AgedFlowTable<Flow> flows_;
   std::vector<std::unique_ptr<Port>> ports_;
+  bool chooses_ = false;  // Here, or it hashes.
   size_t keys_ = 0;
-  std::vector<Known> known_;     // By key, then port.
-  std::vector<PortIndex> best_;  // By key: chosen last.
-  std::vector<HostId> sources_;  // Of probes.
-  HostId back_to_ = 0;           // One of this leaf.
-  IntFields carried_;            // By the packet that is being forwarded.
-  int64_t decisions_ = 0;
+  std::vector<Known> known_;      // By key, then port.
+  std::vector<Towards> towards_;  // By key.
+  std::vector<HostId> sources_;   // Of probes.
+  HostId back_to_ = 0;            // One of this leaf.
+  IntFields carried_;             // By the packet that is being forwarded.
   int64_t flowlets_ = 0;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;

@@ -75,9 +75,9 @@ class BurstBalancer final : public SwitchPolicy {
     }
     // A port that is gone is none: the flow is hashed until its next burst.
     if (!std::ranges::binary_search(candidates.ports, bucket.port)) bucket.port = kNoPort;
-    if (now - bucket.last > settings_.gap && bucket.votes > settings_.votes_above) {
-      Pin(bucket, packet, candidates);
-    }
+    // Others may have voted down a flow that has a port; that must not bind it to the port.
+    const bool may_move = bucket.port != kNoPort || bucket.votes > settings_.votes_above;
+    if (now - bucket.last > settings_.gap && may_move) Pin(bucket, packet, candidates);
     bucket.votes = static_cast<uint16_t>(std::min(bucket.votes + 1, 0xffff));
     bucket.last = now;
     return bucket.port;
@@ -136,7 +136,7 @@ class BurstBalancerBalancer final : public LoadBalancer {
     fields.Add("expiry", settings_.expiry, {.above = Duration{0}, .at_most = 1000_s},
                "Silence after which a bucket is free; 20ms in the paper's switch.");
     fields.Add("votes_above", settings_.votes_above, Between<int64_t>(0, 65'535),
-               "A flow takes another port only if it has more votes; 30 in the paper's switch.");
+               "A flow is given a port only if it has more votes; 30 in the paper's switch.");
     fields.Choice("draw", settings_.draw, {{"random", Draw::kRandom}, {"rehash", Draw::kRehash}},
                   "random: any port; rehash: as in the authors' ns-2 code, the flow's own by ECMP "
                   "first, then a hash of it.");

@@ -6,22 +6,29 @@
 //
 // The paper's ASIC has four bits for the number of an uplink and three for a reading; here an
 // uplink's number may take eight.
+//
+// With three tiers an uplink is not a path. `mode: path` names whole paths instead of uplinks,
+// which switches above follow, and compares a few random ones for each flowlet.
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
 #include "lb/dre.h"
 #include "lb/ecmp_hash.h"
 #include "lb/flowlets.h"
+#include "lb/follow_path.h"
+#include "lb/leaf_paths.h"
 #include "lb/load_balancer.h"
 #include "lb/ties.h"
 
 namespace heddle {
 namespace {
 
-enum class Mode { kTwoTier, kPod };
+enum class Mode { kTwoTier, kPod, kPath };
 
 struct CongaSettings {
   FlowletSettings flowlets;
@@ -29,12 +36,13 @@ struct CongaSettings {
   int64_t bits = 3;
   Duration age = 10_ms;
   Mode mode = Mode::kTwoTier;
+  int64_t samples = 4;
 };
 
 constexpr uint8_t kNoTag = 255;
 
 struct CongaHeader {
-  uint8_t tag;           // LBTag: the source leaf's uplink.
+  uint8_t tag;           // LBTag: the source leaf's uplink, or path.
   uint8_t congestion;    // CE: the largest reading so far.
   uint8_t feedback_tag;  // FB_LBTag: an uplink of the leaf that this packet goes to, kNoTag: none.
   uint8_t feedback_metric;  // FB_Metric: what packets that came by it had collected.
@@ -42,48 +50,56 @@ struct CongaHeader {
 
 class Conga final : public SwitchPolicy {
  public:
-  Conga(const CongaSettings& settings, uint64_t salt, Rng rng)
-      : settings_(settings), salt_(salt), rng_(rng), flowlets_(SlotsOf(settings)) {}
+  // `above`: of paths, see PathsAbove.
+  Conga(const CongaSettings& settings, size_t above, uint64_t salt, Rng rng)
+      : settings_(settings),
+        above_(settings.mode == Mode::kPath ? above : 1),
+        salt_(salt),
+        rng_(rng),
+        flowlets_(SlotsOf(settings)) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
 
   void Attach(SwitchView& view) override {
-    estimators_.assign(view.ports(), Dre(settings_.dre));
+    links_.assign(view.ports(), Link{Dre(settings_.dre)});
     is_leaf_ = view.tier() == 0;
     if (!is_leaf_) return;
     flowlets_ = Flowlets(settings_.flowlets);
     tag_of_port_.assign(view.ports(), kNoTag);
     const std::span<const PortIndex> uplinks = view.Uplinks();
     for (size_t u = 0; u < uplinks.size(); ++u) tag_of_port_[uplinks[u]] = static_cast<uint8_t>(u);
-    to_leaf_.assign(view.leaves(), std::vector<ToLeaf>(uplinks.size()));
+    paths_.Attach(view, above_);
+    sampled_.reserve(paths_.count());
+    to_leaf_.assign(view.leaves(), std::vector<ToLeaf>(paths_.count()));
     from_leaf_.resize(view.leaves());
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    if (is_leaf_ && !view.FacesHost(in_port) && view.IsAttached(packet.dst)) {
-      Learn(view, packet);
+    stamp_ = std::nullopt;
+    const bool ends = is_leaf_ && view.IsAttached(packet.dst);
+    if (ends && !view.FacesHost(in_port)) Learn(view, packet);
+    if (settings_.mode == Mode::kPath && !ends) {
+      return Decision::Forward(OnPath(view, packet, candidates));
     }
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (!is_leaf_) {
-      const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
-      return Decision::Forward(candidates.ports[choice]);
-    }
-    return Decision::Forward(PortFor(view, packet, candidates));
+    return Decision::Forward(is_leaf_ ? PortFor(view, packet, candidates)
+                                      : ByHash(packet, candidates));
   }
 
   // A source leaf writes the header; feedback rides on any packet.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!is_leaf_ || tag_of_port_[port] == kNoTag || !view.IsAttached(packet.src)) return;
     CongaHeader header{tag_of_port_[port], 0, kNoTag, 0};
+    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
+    if (path && packet.path == kNoPath) packet.path = *path;  // Else it is pinned to its own.
     from_leaf_[view.LeafOf(packet.dst)].TakeNext(header);
     packet.SetScheme(header);
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (view.FacesHost(port)) return;
-    Dre& estimator = estimators_[port];
-    estimator.Add(static_cast<double>(view.WireBytes(packet).count), view.now());
+    links_[port].estimator.Add(static_cast<double>(view.WireBytes(packet).count), view.now());
     CongaHeader header = packet.Scheme<CongaHeader>();
     header.congestion = std::max(header.congestion, static_cast<uint8_t>(Reading(view, port)));
     packet.SetScheme(header);
@@ -91,7 +107,7 @@ class Conga final : public SwitchPolicy {
 
   // As in the ASIC: a reading is a byte, with the time of its last update four more.
   size_t StateBytes() const override {
-    size_t bytes = estimators_.size() * sizeof(Dre) + flowlets_.memory_bytes();
+    size_t bytes = links_.size() * sizeof(Link) + flowlets_.memory_bytes();
     for (const auto& uplinks : to_leaf_) bytes += uplinks.size() * 5;
     return bytes + from_leaf_.size() * FromLeaf::kTags * 2;
   }
@@ -100,6 +116,12 @@ class Conga final : public SwitchPolicy {
   }
 
  private:
+  struct Link {
+    Dre estimator;
+    BitRate rate{0};
+    double full = 0;  // What the estimator tends to at that rate, which changes on schedule only.
+  };
+
   // Congestion-To-Leaf: of one uplink, towards one leaf.
   struct ToLeaf {
     uint8_t metric = 0;
@@ -151,16 +173,22 @@ class Conga final : public SwitchPolicy {
   }
 
   uint32_t Reading(const SwitchView& view, PortIndex port) {
-    const double full = Dre::FullBytes(view.Rate(port), settings_.dre);
-    return Dre::Quantise(estimators_[port].Read(view.now()), full,
-                         static_cast<int>(settings_.bits));
+    Link& link = links_[port];
+    const double sent = link.estimator.Read(view.now());
+    if (sent == 0) return 0;
+    if (link.rate != view.Rate(port)) {
+      link.rate = view.Rate(port);
+      link.full = Dre::FullBytes(link.rate, settings_.dre);
+    }
+    return Dre::Quantise(sent, link.full, static_cast<int>(settings_.bits));
   }
 
   // At the destination leaf.
   void Learn(const SwitchView& view, const Packet& packet) {
     const CongaHeader header = packet.Scheme<CongaHeader>();
     const uint16_t source = view.LeafOf(packet.src);
-    from_leaf_[source].Note(header.tag, header.congestion);
+    const uint16_t tag = settings_.mode == Mode::kPath ? packet.path : header.tag;
+    if (tag < kNoTag) from_leaf_[source].Note(static_cast<uint8_t>(tag), header.congestion);
     if (header.feedback_tag >= to_leaf_[source].size()) return;
     to_leaf_[source][header.feedback_tag] = {header.feedback_metric, view.now()};
     ++feedback_count_;
@@ -169,6 +197,7 @@ class Conga final : public SwitchPolicy {
   // What has not been heard of for the age decays to 0 within another one, so that an unused path
   // is tried again.
   uint32_t Aged(const ToLeaf& entry, Time now) const {
+    if (entry.metric == 0) return 0;
     const Duration silence = now - entry.updated;
     if (silence <= settings_.age) return entry.metric;
     const int64_t steps =
@@ -192,15 +221,63 @@ class Conga final : public SwitchPolicy {
     return slot.port;
   }
 
+  // --- mode: path ---
+
+  PortIndex OnPath(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    if (is_leaf_ && view.IsAttached(packet.src) && !paths_.Live(candidates).empty()) {
+      stamp_ = PathFor(view, packet, candidates);
+      return paths_.UplinkOf(*stamp_);
+    }
+    return OnItsPath(view, packet, candidates).value_or(ByHash(packet, candidates));
+  }
+
+  // Slots hold paths instead of ports. The path that a flow has is always compared, or it would
+  // move to one that is no better.
+  uint16_t PathFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    Flowlets::Slot& slot = flowlets_.Of(packet);
+    const uint16_t before = slot.port;
+    const bool lives = paths_.Lives(before, candidates);
+    if (flowlets_.HasEnded(slot, view.now()) || !lives) {
+      ++flowlet_count_;
+      Sample(candidates);
+      if (lives && std::ranges::find(sampled_, before) == sampled_.end()) {
+        sampled_.push_back(before);
+      }
+      const std::vector<ToLeaf>& remote = to_leaf_[view.LeafOf(packet.dst)];
+      slot.port = LeastOf(sampled_, before, rng_, [&](uint16_t path) {
+        return std::max(Reading(view, paths_.UplinkOf(path)), Aged(remote[path], view.now()));
+      });
+      reroutes_ += before != kNoPort && before != slot.port ? 1 : 0;
+    }
+    slot.last = view.now();
+    return slot.port;
+  }
+
+  // Distinct ones: one that came twice would be drawn more often among equals.
+  void Sample(const Candidates& candidates) {
+    sampled_ = paths_.Live(candidates);
+    const size_t n = std::min(sampled_.size(), static_cast<size_t>(settings_.samples));
+    rng_.MoveToFront(sampled_, n);
+    sampled_.resize(n);
+  }
+
+  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
+    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
+  }
+
   const CongaSettings settings_;
+  const size_t above_;
   const uint64_t salt_;
   Rng rng_;
   bool is_leaf_ = false;
-  std::vector<Dre> estimators_;               // By port.
+  std::vector<Link> links_;                   // By port.
   std::vector<uint8_t> tag_of_port_;          // kNoTag: no uplink.
-  std::vector<std::vector<ToLeaf>> to_leaf_;  // By leaf, then uplink.
+  LeafPaths paths_;                           // Of two tiers: the uplinks.
+  std::vector<std::vector<ToLeaf>> to_leaf_;  // By leaf, then path.
   std::vector<FromLeaf> from_leaf_;           // By leaf.
   Flowlets flowlets_;
+  std::vector<uint16_t> sampled_;  // Paths of one decision.
+  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
   int64_t flowlet_count_ = 0;
   int64_t reroutes_ = 0;
   int64_t feedback_count_ = 0;
@@ -215,9 +292,14 @@ class CongaBalancer final : public LoadBalancer {
     fields.Add(
         "age", settings_.age, {.at_least = 1_us, .at_most = 100_s},
         "A metric that has not been heard of for this long decays to 0, over as long again.");
-    fields.Choice("mode", settings_.mode, {{"two_tier", Mode::kTwoTier}, {"pod", Mode::kPod}},
-                  "two_tier: as published; pod: an extension to three tiers, in which leaves "
-                  "choose by the worst of whatever paths the tiers above hash their flows to.");
+    fields.Choice(
+        "mode", settings_.mode,
+        {{"two_tier", Mode::kTwoTier}, {"pod", Mode::kPod}, {"path", Mode::kPath}},
+        "two_tier: as published; pod: an extension to three tiers, in which leaves choose by the "
+        "worst of whatever paths the tiers above hash their flows to; path: another one, in which "
+        "leaves name whole paths and learn of each.");
+    fields.Add("samples", settings_.samples, Between<int64_t>(1, 254),
+               "path: random paths that are compared for a flowlet, besides the one it has.");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view path,
@@ -225,19 +307,26 @@ class CongaBalancer final : public LoadBalancer {
     if (fabric.tiers > 2 && settings_.mode == Mode::kTwoTier) {
       diagnostics.ErrorAt(path,
                           "conga is defined for two tiers of switches, and this network has more; "
-                          "set mode: pod for an extension of it");
+                          "set mode: pod or mode: path for extensions of it");
     }
-    if (fabric.most_uplinks >= kNoTag) {
-      diagnostics.ErrorAt(path, "conga numbers the uplinks of a leaf with 8 bits; at most 254");
+    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
+    const bool names_paths = settings_.mode == Mode::kPath;
+    if (fabric.most_uplinks * (names_paths ? above_ : 1) >= kNoTag) {
+      diagnostics.ErrorAt(path, names_paths
+                                    ? "conga numbers the paths of a leaf with 8 bits; at most 254"
+                                    : "conga numbers the uplinks of a leaf with 8 bits; at most "
+                                      "254");
     }
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Conga>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "conga", id));
+    return std::make_unique<Conga>(settings_, above_, EcmpSalt(id, seed),
+                                   Rng::Stream(seed, "conga", id));
   }
 
  private:
   CongaSettings settings_;
+  size_t above_ = 1;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<CongaBalancer>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ConWeave's leaves write into packets for each other (Song et al., SIGCOMM 2023, section
-// 3.4), with 8 bits of epoch for the paper's two.
+// What ConWeave's leaves write into packets for each other (Song et al., SIGCOMM 2023), with 8
+// bits of epoch for the paper's two.
 
 #pragma once
 

@@ -46,7 +46,7 @@ class Dre {
 
   // In the unit of what is added. A decay that is due now has been made.
   double Read(Time now) {
-    Decay(now);
+    if (register_ != 0) Decay(now);
     return register_;
   }
 

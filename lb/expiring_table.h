@@ -24,14 +24,15 @@ template <class State>
 class ExpiringTable {
  public:
   explicit ExpiringTable(size_t capacity)
-      : capacity_(capacity), entries_(capacity), index_(std::bit_ceil(2 * capacity), kNone) {
-    free_.reserve(capacity);
-  }
+      : capacity_(capacity), entries_(capacity), index_(std::bit_ceil(2 * capacity)) {}
 
-  // Null if `key` is not there. Leaves no trace.
-  State* Find(uint64_t key) {
-    const uint32_t e = index_[PlaceOf(key)];
-    return e == kNone ? nullptr : &entries_[e].state;
+  // Null if `key` is not there, or has not been touched at or after `since`. Leaves no trace.
+  State* Find(uint64_t key, Time since = {-kNever.ps}) {
+    const uint32_t e = index_[PlaceOf(key)].entry;
+    return e == kNone || entries_[e].last < since ? nullptr : &entries_[e].state;
+  }
+  const State* Find(uint64_t key, Time since = {-kNever.ps}) const {
+    return const_cast<ExpiringTable*>(this)->Find(key, since);
   }
 
   // The state of `key`, heard of now; State{} if it is new. `gone(key, state)` is told of what has
@@ -42,13 +43,14 @@ class ExpiringTable {
   };
   template <class Gone>
   Touched Touch(uint64_t key, Time now, const Gone& gone) {
-    uint32_t e = index_[PlaceOf(key)];
+    uint32_t e = index_[PlaceOf(key)].entry;
     const bool is_new = e == kNone;
     if (is_new) {
-      e = TakeEntry(gone);
-      entries_[e].key = key;
-      entries_[e].state = State{};
-      index_[PlaceOf(key)] = e;
+      if (size_ == capacity_) {
+        ++evictions_;
+        End(oldest_, gone);
+      }
+      e = TakeEntry(key);
     } else {
       Unlink(e);
     }
@@ -59,7 +61,7 @@ class ExpiringTable {
 
   // False if it was not there.
   bool Erase(uint64_t key) {
-    const uint32_t e = index_[PlaceOf(key)];
+    const uint32_t e = index_[PlaceOf(key)].entry;
     if (e == kNone) return false;
     Remove(e);
     return true;
@@ -68,11 +70,7 @@ class ExpiringTable {
   // Ends what has not been touched at or after `since`.
   template <class Gone>
   void ExpireBefore(Time since, const Gone& gone) {
-    while (oldest_ != kNone && entries_[oldest_].last < since) {
-      const uint32_t e = oldest_;
-      Remove(e);
-      gone(entries_[e].key, entries_[e].state);
-    }
+    while (oldest_ != kNone && entries_[oldest_].last < since) End(oldest_, gone);
   }
 
   // The longest silent first. `visit(key, state)` must not touch or erase anything.
@@ -96,15 +94,18 @@ class ExpiringTable {
   // When the one that has been silent longest was touched; kNever if there is none.
   Time oldest() const { return oldest_ == kNone ? kNever : entries_[oldest_].last; }
 
-  size_t size() const { return entries_.size() - free_.size(); }
+  size_t size() const { return size_; }
+  // The most that there have been at once.
+  size_t most() const { return entries_.size(); }
+  // Those that had to make room.
   int64_t evictions() const { return evictions_; }
-  size_t memory_bytes() const {
-    return capacity_ * (sizeof(Entry) + sizeof(uint32_t)) + index_.size() * sizeof(uint32_t);
-  }
+  size_t capacity() const { return capacity_; }
+  size_t memory_bytes() const { return capacity_ * sizeof(Entry) + index_.size() * sizeof(Place); }
 
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
+  // Entries are a list, by when they were touched last; those that nobody uses are another one.
   struct Entry {
     uint64_t key = 0;
     Time last;
@@ -112,34 +113,44 @@ class ExpiringTable {
     uint32_t newer = kNone;
     State state = {};
   };
+  // In the index; with the hash there is seldom need to look at a key that is another.
+  struct Place {
+    uint32_t entry = kNone;
+    uint32_t hash = 0;
+  };
 
-  template <class Gone>
-  uint32_t TakeEntry(const Gone& gone) {
-    if (free_.empty() && entries_.size() == capacity_) {
-      const uint32_t e = oldest_;
-      Remove(e);
-      ++evictions_;
-      gone(entries_[e].key, entries_[e].state);
+  uint32_t TakeEntry(uint64_t key) {
+    uint32_t e = free_;
+    if (e == kNone) {
+      e = static_cast<uint32_t>(entries_.size());
+      entries_.Add();
+    } else {
+      free_ = entries_[e].newer;
+      entries_[e].state = State{};
     }
-    if (!free_.empty()) {
-      const uint32_t e = free_.back();
-      free_.pop_back();
-      return e;
-    }
-    entries_.Add();
-    return static_cast<uint32_t>(entries_.size() - 1);
+    entries_[e].key = key;
+    index_[PlaceOf(key)] = {e, HashOf(key)};
+    ++size_;
+    return e;
   }
 
   void Remove(uint32_t e) {
     Unlink(e);
     CloseHole(PlaceOf(entries_[e].key));
-    free_.push_back(e);
+    entries_[e].newer = free_;
+    free_ = e;
+    --size_;
+  }
+  template <class Gone>
+  void End(uint32_t e, const Gone& gone) {
+    Remove(e);
+    gone(entries_[e].key, entries_[e].state);
   }
 
   void Unlink(uint32_t e) {
-    const Entry& entry = entries_[e];
-    (entry.older == kNone ? oldest_ : entries_[entry.older].newer) = entry.newer;
-    (entry.newer == kNone ? newest_ : entries_[entry.newer].older) = entry.older;
+    const Entry& its = entries_[e];
+    (its.older == kNone ? oldest_ : entries_[its.older].newer) = its.newer;
+    (its.newer == kNone ? newest_ : entries_[its.newer].older) = its.older;
   }
   void LinkNewest(uint32_t e) {
     entries_[e].older = newest_;
@@ -151,32 +162,37 @@ class ExpiringTable {
   // --- Open addressing with linear probing; at most half of the index is taken ---
 
   size_t mask() const { return index_.size() - 1; }
-  size_t Home(uint64_t key) const { return static_cast<size_t>(Mix64(key)) & mask(); }
+  static uint32_t HashOf(uint64_t key) { return static_cast<uint32_t>(Mix64(key)); }
 
   // Where in the index the key is, or would be.
   size_t PlaceOf(uint64_t key) const {
-    size_t i = Home(key);
-    while (index_[i] != kNone && entries_[index_[i]].key != key) i = (i + 1) & mask();
+    const uint32_t hash = HashOf(key);
+    size_t i = hash & mask();
+    while (index_[i].entry != kNone &&
+           (index_[i].hash != hash || entries_[index_[i].entry].key != key)) {
+      i = (i + 1) & mask();
+    }
     return i;
   }
 
   // Pulls back what probing would no longer find across the hole.
   void CloseHole(size_t hole) {
-    for (size_t i = (hole + 1) & mask(); index_[i] != kNone; i = (i + 1) & mask()) {
-      const size_t distance = (i - Home(entries_[index_[i]].key)) & mask();
+    for (size_t i = (hole + 1) & mask(); index_[i].entry != kNone; i = (i + 1) & mask()) {
+      const size_t distance = (i - index_[i].hash) & mask();
       if (distance < ((i - hole) & mask())) continue;
       index_[hole] = index_[i];
       hole = i;
     }
-    index_[hole] = kNone;
+    index_[hole].entry = kNone;
   }
 
   const size_t capacity_;
   FixedVector<Entry> entries_;
-  std::vector<uint32_t> free_;   // Entries that nobody uses.
-  std::vector<uint32_t> index_;  // From the hash of a key to its entry.
+  std::vector<Place> index_;  // From the hash of a key to its entry.
   uint32_t oldest_ = kNone;
   uint32_t newest_ = kNone;
+  uint32_t free_ = kNone;
+  size_t size_ = 0;
   int64_t evictions_ = 0;
 };
 

@@ -106,7 +106,8 @@ class Flb final : public SwitchPolicy {
       return Decision::Consume();
     }
     if (arrives) ReadHeader(view, packet);
-    if (candidates.ports.size() == 1 || packet.kind == PacketKind::kControl) {
+    const bool begins = view.FacesHost(in_port) && packet.kind != PacketKind::kControl;
+    if (!begins || candidates.ports.size() == 1) {
       return Decision::Forward(ByHash(packet, candidates));
     }
     return Decision::Forward(Choose(view, packet, candidates));
@@ -114,7 +115,7 @@ class Flb final : public SwitchPolicy {
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!isolation_ || packet.kind == PacketKind::kControl) return;
-    if (!view.FacesHost(port)) WriteHeader(view, packet, port);
+    if (!view.FacesHost(port) && view.IsAttached(packet.src)) WriteHeader(view, packet, port);
     if (fixed_.settings.isolates && IsData(packet)) Enter(view, packet, port);
   }
 
@@ -143,8 +144,7 @@ class Flb final : public SwitchPolicy {
   }
   std::vector<Counter> Counters() const override {
     if (!isolation_) return {};
-    return {{"decisions", decisions_},
-            {"reroutes", reroutes_},
+    return {{"reroutes", reroutes_},
             {"forced_evictions", forced_evictions_},
             {"episodes", episodes_},
             {"cnms_sent", cnms_sent_},
@@ -214,8 +214,7 @@ class Flb final : public SwitchPolicy {
     Flow& flow = found.state;
     const bool is_new = found.is_new || !std::ranges::binary_search(candidates.ports, flow.port);
     const PortIndex port = Place(packet, leaf, flow, is_new, now, candidates.ports);
-    ++decisions_;
-    if (!is_new && port != flow.port) ++reroutes_;
+    if (!found.is_new && port != flow.port) ++reroutes_;
     flow = {port, now};
     return port;
   }
@@ -248,14 +247,14 @@ class Flb final : public SwitchPolicy {
   }
 
   // Quicker than `from` by less than the packet before is ahead; if it must leave, also slower.
-  // Delays are known to a nanosecond.
+  // Each of the two delays may be off by up to a nanosecond, as stamps are whole ones.
   std::optional<PortIndex> QuickestNotOvertaking(uint16_t leaf, PortIndex from, Duration ahead,
                                                  bool must_leave, std::span<const PortIndex> free) {
     fit_.clear();
     const Duration mine = DelayOf(PathTo(leaf, from));
     for (const PortIndex port : free) {
       const Duration gain = mine - DelayOf(PathTo(leaf, port));
-      if ((gain > 0_ps || must_leave) && gain + 1_ns < ahead) fit_.push_back(port);
+      if ((gain > 0_ps || must_leave) && gain + 2_ns <= ahead) fit_.push_back(port);
     }
     if (fit_.empty()) return std::nullopt;
     return LeastOf(std::span<const PortIndex>(fit_), from, rng_,
@@ -324,7 +323,8 @@ class Flb final : public SwitchPolicy {
     if (header.news != 0) {
       Learn(view, leaf, static_cast<uint8_t>((header.news & 0xff) - 1), header.news >> 8);
     }
-    if (header.stamp == 0 || packet.taken >= fixed_.most_uplinks) return;
+    // Where a link has just failed a packet may come by a detour, which is no path of its leaf.
+    if (header.stamp == 0 || packet.hops != 2 || packet.taken >= fixed_.most_uplinks) return;
     const uint32_t now = NanosecondsOf(view.now()) << 1 | 1;
     News& news = news_[leaf * fixed_.most_uplinks + packet.taken];
     if (!news.waits) ++waiting_news_;
@@ -476,7 +476,6 @@ class Flb final : public SwitchPolicy {
   bool is_armed_ = false;
   std::vector<PortIndex> free_;  // Scratch.
   std::vector<PortIndex> fit_;   // Scratch.
-  int64_t decisions_ = 0;
   int64_t reroutes_ = 0;
   int64_t forced_evictions_ = 0;
   int64_t episodes_ = 0;

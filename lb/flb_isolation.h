@@ -54,12 +54,12 @@ class FlbIsolation {
   // It congests nothing any more.
   void Remove(uint64_t flow) { flows_.Erase(flow); }
 
-  // From time to time: forgets flows that have been silent since `since`, and lets uplinks go that
-  // are not needed.
+  // From time to time: forgets flows that have been silent since `since`, lets uplinks go that are
+  // not needed, and replaces those that have failed.
   void Review(Time since, std::span<const PortIndex> uplinks, Rng& rng) {
     flows_.ExpireBefore(since, [](uint64_t, const Flow&) {});
     for (size_t scope = 0; scope < scopes_.size(); ++scope) {
-      if (scopes_[scope].count > 0) Shrink(scope, uplinks, rng);
+      if (scopes_[scope].count > 0) Adapt(scope, uplinks, rng);
     }
   }
 
@@ -112,17 +112,20 @@ class FlbIsolation {
   }
 
   void Grow(size_t scope, std::span<const PortIndex> uplinks, Rng& rng) {
-    const size_t needed = Needed(Count(scope), uplinks.size());
+    GrowTo(scope, Needed(Count(scope), uplinks.size()), uplinks, rng);
+  }
+  void GrowTo(size_t scope, size_t needed, std::span<const PortIndex> uplinks, Rng& rng) {
     while (scopes_[scope].count < needed) {
       const int most = Extreme(scope, uplinks, false, std::ranges::greater());
       Set(scope, Draw(scope, uplinks, false, most, rng), true);
     }
   }
 
-  void Shrink(size_t scope, std::span<const PortIndex> uplinks, Rng& rng) {
+  void Adapt(size_t scope, std::span<const PortIndex> uplinks, Rng& rng) {
     const double share = Count(scope);
     const size_t needed = share == 0 ? 0 : Needed(share, uplinks.size());
     DropDead(scope, uplinks);
+    GrowTo(scope, needed, uplinks, rng);
     while (scopes_[scope].count > needed) {
       const int least = Extreme(scope, uplinks, true, std::ranges::less());
       Set(scope, Draw(scope, uplinks, true, least, rng), false);

@@ -80,7 +80,9 @@ class FlowBenderHost final : public HostPolicy {
     const uint32_t values = static_cast<uint32_t>(settings_.values);
     const uint32_t step = settings_.change == Change::kNext ? 1 : 1 + rng_.Below(values - 1);
     state.value = static_cast<uint16_t>((state.value + step) % values);
-    state.congested_rounds = 0;
+    // What was counted is about the path that it leaves.
+    state.congested_rounds = state.acks = state.marked = 0;
+    state.round_ends = 0;
     ++reroutes_;
   }
 

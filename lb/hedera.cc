@@ -4,7 +4,8 @@
 // were not in its way, and puts those that have no place yet on the first path on all of whose
 // links there is room for that (global first fit). Leaves then send them there.
 //
-// The controller knows links as the network was built, and of those from a leaf whether they live.
+// The controller knows the rates of links as the network was built, and which next hops routing has
+// towards each leaf; flows on a path that is gone it places anew.
 // It puts whole paths into the packets of a flow, where the paper has rules at two tiers of
 // switches. What it learns takes no time, as it acts between windows; the paper's takes a fraction
 // of its period of five seconds.
@@ -51,13 +52,15 @@ class HederaSwitch final : public SwitchPolicy {
   uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
 
   void Attach(SwitchView& view) override {
+    view_ = &view;
     tier_ = view.tier();
+    first_host_.resize(view.leaves());
     for (const PortIndex uplink : view.Uplinks()) rates_.push_back(view.Rate(uplink).bps);
-    lives_.assign(rates_.size(), true);
     for (size_t h = 0; h < view.hosts(); ++h) {
       const HostId host = static_cast<HostId>(h);
       const Candidates candidates = view.CandidatesTo(host);
       leaf_of_host_.push_back(view.LeafOf(host));
+      if (!first_host_[view.LeafOf(host)]) first_host_[view.LeafOf(host)] = host;
       if (candidates.ports.empty()) continue;
       const bool is_below = !std::ranges::binary_search(view.Uplinks(), candidates.ports.front());
       if (is_below) leaves_below_.push_back(view.LeafOf(host));
@@ -72,7 +75,6 @@ class HederaSwitch final : public SwitchPolicy {
                     const Candidates& candidates) override {
     stamp_ = std::nullopt;
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (tier_ == 0) NoteLive(view, candidates);
     if (tier_ == 0 && packet.kind == PacketKind::kData) stamp_ = Account(view, packet);
     Packet as_placed = packet;
     if (stamp_) as_placed.path = *stamp_;
@@ -85,7 +87,8 @@ class HederaSwitch final : public SwitchPolicy {
   }
 
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
-    if (stamp_) packet.path = *std::exchange(stamp_, std::nullopt);
+    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
+    if (path && packet.path == kNoPath) packet.path = *path;  // Else it is pinned to its own.
   }
 
   size_t StateBytes() const override { return sizeof(salt_) + flows_.memory_bytes(); }
@@ -100,7 +103,11 @@ class HederaSwitch final : public SwitchPolicy {
 
   int tier() const { return tier_; }
   const std::vector<int64_t>& rates() const { return rates_; }  // Of the uplinks.
-  bool Lives(size_t uplink) const { return lives_[uplink]; }
+  // Whether an uplink is a next hop towards a leaf.
+  bool Lives(uint16_t leaf, size_t uplink) const {
+    const Candidates candidates = view_->CandidatesTo(*first_host_[leaf]);
+    return std::ranges::binary_search(candidates.ports, view_->Uplinks()[uplink]);
+  }
   int64_t host_bps() const { return host_bps_; }
   const std::vector<uint16_t>& leaf_of_host() const { return leaf_of_host_; }
   const std::vector<uint16_t>& leaves_below() const { return leaves_below_; }
@@ -133,25 +140,15 @@ class HederaSwitch final : public SwitchPolicy {
     return flow.path;
   }
 
-  // An uplink that is no candidate towards somewhere has failed, or leads to what has.
-  void NoteLive(const SwitchView& view, const Candidates& candidates) {
-    if (version_ == candidates.version) return;
-    version_ = candidates.version;
-    const std::span<const PortIndex> uplinks = view.Uplinks();
-    for (size_t u = 0; u < uplinks.size(); ++u) {
-      lives_[u] = std::ranges::binary_search(candidates.ports, uplinks[u]);
-    }
-  }
-
   const Duration period_;
   const uint64_t salt_;
+  const SwitchView* view_ = nullptr;  // Of the switch that this policy belongs to.
   int tier_ = 0;
   int64_t host_bps_ = 0;
   std::vector<int64_t> rates_;
-  std::vector<bool> lives_;  // By uplink.
   std::vector<uint16_t> leaf_of_host_;
+  std::vector<std::optional<HostId>> first_host_;  // By leaf.
   std::vector<uint16_t> leaves_below_;
-  uint32_t version_ = 0;
   ExpiringTable<HederaFlow> flows_;
   std::optional<uint16_t> stamp_;  // Of the packet that is being forwarded.
   size_t most_flows_ = 0;
@@ -176,12 +173,22 @@ class HederaLinks {
     return is_short || aggs_.empty() ? uplinks : uplinks * aggs_.begin()->second->rates().size();
   }
 
-  // Whether `bps` more fit on all links of a path, which are then reserved.
-  bool Reserve(uint16_t src, uint16_t dst, uint16_t path, double bps) {
+  // Whether routing has the path, at each switch that chooses.
+  bool Lives(uint16_t src, uint16_t dst, uint16_t path) const {
     const size_t uplinks = leaves_.at(src)->rates().size();
     const size_t u = path % uplinks;
-    if (u >= leaves_.at(dst)->rates().size() || !leaves_.at(src)->Lives(u)) return false;
-    if (!Fits(src, dst, path, bps)) return false;
+    if (!leaves_.at(src)->Lives(dst, u)) return false;
+    const auto agg = aggs_.find({PodOf(src), u});
+    if (PodOf(src) == PodOf(dst) || agg == aggs_.end()) return true;
+    const size_t v = path / uplinks;
+    return v < agg->second->rates().size() && agg->second->Lives(dst, v);
+  }
+
+  // Whether `bps` more fit on all links of a path, which are then reserved.
+  bool Reserve(uint16_t src, uint16_t dst, uint16_t path, double bps) {
+    const size_t u = path % leaves_.at(src)->rates().size();
+    if (u >= leaves_.at(dst)->rates().size()) return false;
+    if (!Lives(src, dst, path) || !Fits(src, dst, path, bps)) return false;
     ForEachLink(src, dst, path, [&](const Key& link) { reserved_[link] += bps; });
     return true;
   }
@@ -278,12 +285,7 @@ class HederaController final : public Controller {
     CollectLarge();
     EstimateDemands(demands_);
     links_->Clear();
-    for (size_t i = 0; i < large_.size(); ++i) {
-      const Large& its = large_[i];
-      if (its.flow->path != kNoPath) {
-        links_->Occupy(its.src_leaf, its.dst_leaf, its.flow->path, BpsOf(i));
-      }
-    }
+    for (size_t i = 0; i < large_.size(); ++i) Keep(large_[i], BpsOf(i));
     for (size_t i = 0; i < large_.size(); ++i) {
       if (large_[i].flow->path == kNoPath) Place(large_[i], BpsOf(i));
     }
@@ -320,6 +322,17 @@ class HederaController final : public Controller {
   // A demand is a share of a host's link.
   double BpsOf(size_t i) const {
     return demands_[i].demand * static_cast<double>(large_[i].at->host_bps());
+  }
+
+  // A flow stays where it is, unless that has failed.
+  void Keep(const Large& its, double bps) {
+    uint16_t& path = its.flow->path;
+    if (path == kNoPath) return;
+    if (links_->Lives(its.src_leaf, its.dst_leaf, path)) {
+      links_->Occupy(its.src_leaf, its.dst_leaf, path, bps);
+    } else {
+      path = kNoPath;
+    }
   }
 
   void Place(const Large& its, double bps) {

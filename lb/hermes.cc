@@ -5,9 +5,11 @@
 // enough for that to pay. Switches follow the path that the packet names.
 //
 // The rules are the paper's (its algorithms 1 and 2); its thresholds are for 10 Gbps, so by default
-// they follow from this fabric's idle round trip and marking threshold.
+// they follow from this fabric's idle round trip and marking threshold. The authors' public ns-3
+// code differs from the paper; settings that the paper does not have make the rules like its.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -24,7 +26,17 @@
 namespace heddle {
 namespace {
 
+enum class Delay { kRoundTrip, kOneWay };
+
 struct HermesSettings {
+  Delay delay = Delay::kRoundTrip;
+  bool use_ecn = true;
+  Duration level{0};
+  double move = 1;
+  Duration try_every{0};
+  std::optional<Duration> idle_moves;
+  bool probe_best = true;
+  bool failures = true;
   double ecn_high = 0.4;
   std::optional<Duration> rtt_low;
   std::optional<Duration> rtt_high;
@@ -59,6 +71,7 @@ class SentRate {
     at_ = now;
   }
   double Bps(Time now, Duration tau) const { return Decayed(now, tau) * 8 / Seconds(tau); }
+  Time last() const { return at_; }
 
  private:
   // In steps of a 64th of tau: exp() of the C library is not the same everywhere.
@@ -97,6 +110,7 @@ struct HermesHeader {
   uint16_t path;
   Kind kind;
   bool marked;
+  uint32_t delay_ns;  // On the way there.
 };
 
 enum class PathType { kGood, kGray, kCongested, kFailed };
@@ -117,7 +131,7 @@ class HermesHost final : public HostPolicy {
     }
     if (first[view.LeafOf(id_)] != id_ || view.leaves() < 2) return;
     first_hosts_ = std::move(first);  // This host sends its rack's probes.
-    best_.assign(view.leaves(), kNoPath);
+    probed_.assign(view.leaves(), Probed{kNoPath, kNoPath, kNoPath});
     const double phase = rng_.Uniform() * static_cast<double>(rules_.probe_interval.ps);
     view.SetTimer(view.now() + Duration{static_cast<int64_t>(phase)}, 0);
   }
@@ -145,8 +159,9 @@ class HermesHost final : public HostPolicy {
     packet.path = path;
   }
 
-  void OnSendAck(HostView& /*view*/, const Packet& data, Packet& ack) override {
-    ack.SetScheme(HermesHeader{data.path, HermesHeader::kEcho, data.Has(Packet::kCe)});
+  void OnSendAck(HostView& view, const Packet& data, Packet& ack) override {
+    ack.SetScheme(HermesHeader{data.path, HermesHeader::kEcho, data.Has(Packet::kCe),
+                               NanosecondsSince(data.sent, view.now())});
   }
 
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& news) override {
@@ -157,7 +172,7 @@ class HermesHost final : public HostPolicy {
   }
 
   void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {
-    if (sign != LossSign::kTimeout) return;
+    if (sign != LossSign::kTimeout || !rules_.failures) return;
     FlowState& state = flow.State<FlowState>();
     state.timed_out = true;
     if (state.path == kNoPath) return;
@@ -188,6 +203,7 @@ class HermesHost final : public HostPolicy {
     }
     header.kind = HermesHeader::kReply;
     header.marked = packet.Has(Packet::kCe);
+    header.delay_ns = NanosecondsSince(packet.sent, view.now());
     Packet reply = ProbeTo(packet.src, packet.sent);
     reply.tuple_hash = packet.tuple_hash;
     reply.SetScheme(header);
@@ -196,13 +212,14 @@ class HermesHost final : public HostPolicy {
 
   // --- For the controller: what hosts of one rack tell each other ---
 
+  uint32_t version() const { return version_; }  // Of the paths that rows are about.
   size_t rows() const { return rows_.size(); }
   std::vector<PathState>& row(size_t leaf) { return rows_[leaf]; }
-  static void Copy(const PathState& from, PathState& to) {
+  static void Copy(const PathState& from, Time failed_until, PathState& to) {
     to.rtt_ps = from.rtt_ps;
     to.ecn = from.ecn;
     to.updated = from.updated;
-    to.failed_until = from.failed_until;
+    to.failed_until = failed_until;
   }
 
   size_t StateBytes() const override {
@@ -218,7 +235,8 @@ class HermesHost final : public HostPolicy {
   }
 
  private:
-  using Row = std::vector<PathState>;  // By path id.
+  using Row = std::vector<PathState>;      // By path id.
+  using Probed = std::array<uint16_t, 3>;  // Paths; kNoPath: fewer.
 
   static constexpr int64_t kProbeBytes = 64;
   static constexpr size_t kMostTimeouts = 4096;
@@ -228,6 +246,7 @@ class HermesHost final : public HostPolicy {
     bool timed_out = false;
     uint32_t sent_since_move = 0;  // Bytes, as far as they fit.
     SentRate rate;
+    Time tried{-kNever.ps};  // To move.
   };
   struct Timeouts {
     int64_t count = 0;
@@ -239,6 +258,10 @@ class HermesHost final : public HostPolicy {
     std::span<const PathChoice> paths;
     Row& row;
   };
+
+  static uint32_t NanosecondsSince(Time sent, Time now) {
+    return static_cast<uint32_t>(std::min<int64_t>((now - sent).ps / 1'000, 0xffff'ffff));
+  }
 
   Row& RowTo(const HostView& view, HostId dst) {
     Row& row = rows_[view.LeafOf(dst)];
@@ -267,7 +290,8 @@ class HermesHost final : public HostPolicy {
   void Learn(Time now, Row& row, const HermesHeader& echo, Duration rtt) {
     if (echo.path >= row.size()) return;
     PathState& path = row[echo.path];
-    const double sample = static_cast<double>(rtt.ps);
+    const double sample =
+        rules_.delay == Delay::kOneWay ? echo.delay_ns * 1e3 : static_cast<double>(rtt.ps);
     path.rtt_ps =
         path.rtt_ps == 0 ? sample : path.rtt_ps + rules_.rtt_gain * (sample - path.rtt_ps);
     path.ecn += rules_.ecn_gain * ((echo.marked ? 1.0 : 0.0) - path.ecn);
@@ -288,7 +312,7 @@ class HermesHost final : public HostPolicy {
 
   void EndEpoch(Time now, PathState& path) {
     const double lost = rules_.retransmitted * static_cast<double>(path.packets);
-    if (path.retransmitted > lost && !IsCongested(path)) {
+    if (rules_.failures && path.retransmitted > lost && !IsCongested(path)) {
       failed_paths_ += now < path.failed_until ? 0 : 1;
       path.failed_until = now + rules_.failed_for;
     }
@@ -318,7 +342,7 @@ class HermesHost final : public HostPolicy {
            now - found->second.last < rules_.failed_for;
   }
 
-  uint16_t Choose(const Choice& choice, const FlowState& state) {
+  uint16_t Choose(const Choice& choice, FlowState& state) {
     const bool is_live =
         std::ranges::find(choice.paths, state.path, &PathChoice::id) != choice.paths.end();
     const PathType type = is_live ? TypeOf(choice, state.path) : PathType::kFailed;
@@ -344,9 +368,13 @@ class HermesHost final : public HostPolicy {
     return path != kNoPath ? path : AnyOf(choice, [](uint16_t) { return true; });
   }
 
-  bool MayMove(Time now, const FlowState& state) const {
-    return state.sent_since_move > static_cast<uint64_t>(rules_.sent_above.count) &&
-           state.rate.Bps(now, rules_.rate_tau) < rules_.rate_below * nic_bps_;
+  bool MayMove(Time now, FlowState& state) {
+    const bool pays = state.sent_since_move > static_cast<uint64_t>(rules_.sent_above.count) &&
+                      state.rate.Bps(now, rules_.rate_tau) < rules_.rate_below * nic_bps_;
+    const bool was_idle = rules_.idle_moves && now - state.rate.last() > *rules_.idle_moves;
+    if ((!pays && !was_idle) || now - state.tried < rules_.try_every) return false;
+    state.tried = now;
+    return rules_.move >= 1 || rng_.Uniform() < rules_.move;
   }
 
   bool IsBetter(const PathState& other, const PathState& current) const {
@@ -363,13 +391,17 @@ class HermesHost final : public HostPolicy {
     }
   }
 
-  // Of the paths that fit, the one on which this host sends least; kNoPath if none fits.
+  // Of the paths that fit, or of their lowest level of delay, the one on which this host sends
+  // least; kNoPath if none fits.
   template <class Fits>
   uint16_t LeastSent(const Choice& choice, const Fits& fits) {
     Collect(choice, fits);
     if (candidates_.empty()) return kNoPath;
     return LeastOf(candidates_, kNoPort, rng_, [&](uint16_t id) {
-      return choice.row[id].sent.Bps(choice.view.now(), rules_.rate_tau);
+      const PathState& path = choice.row[id];
+      const double level = static_cast<double>(rules_.level.ps);
+      return std::pair(level > 0 ? static_cast<int64_t>(path.rtt_ps / level) : 0,
+                       path.sent.Bps(choice.view.now(), rules_.rate_tau));
     });
   }
 
@@ -387,28 +419,35 @@ class HermesHost final : public HostPolicy {
     const std::span<const PathChoice> paths = view.PathsTo(to);
     if (paths.empty()) return;
     const Row& row = RowTo(view, to);
+    const uint16_t best = rules_.probe_best ? BestOf(probed_[leaf], paths, row) : kNoPath;
     const uint32_t n = static_cast<uint32_t>(paths.size());
     const uint32_t first = rng_.Below(n);
     const uint32_t second = n == 1 ? first : (first + 1 + rng_.Below(n - 1)) % n;
-    const uint16_t a = paths[first].id;
-    const uint16_t b = paths[second].id;
-    const uint16_t best = best_[leaf];
-    SendProbe(view, to, a);
-    if (b != a) SendProbe(view, to, b);
-    const bool is_live = std::ranges::find(paths, best, &PathChoice::id) != paths.end();
-    if (is_live && best != a && best != b) SendProbe(view, to, best);
-    for (const uint16_t path : {a, b}) {
-      if (row[path].rtt_ps == 0) continue;
-      const bool none = !is_live || best_[leaf] == kNoPath || row[best_[leaf]].rtt_ps == 0;
-      if (none || row[path].rtt_ps < row[best_[leaf]].rtt_ps) best_[leaf] = path;
+    Probed now{paths[first].id, kNoPath, kNoPath};
+    if (second != first) now[1] = paths[second].id;
+    if (best != now[0] && best != now[1]) now[2] = best;
+    for (const uint16_t path : now) {
+      if (path != kNoPath) SendProbe(view, to, path);
     }
+    probed_[leaf] = now;
+  }
+
+  // Of the live ones that have been measured; kNoPath: there is none.
+  static uint16_t BestOf(const Probed& probed, std::span<const PathChoice> paths, const Row& row) {
+    uint16_t best = kNoPath;
+    for (const uint16_t path : probed) {
+      const bool is_live = std::ranges::find(paths, path, &PathChoice::id) != paths.end();
+      if (!is_live || row[path].rtt_ps == 0) continue;
+      if (best == kNoPath || row[path].rtt_ps < row[best].rtt_ps) best = path;
+    }
+    return best;
   }
 
   void SendProbe(HostView& view, HostId to, uint16_t path) {
     Packet probe = ProbeTo(to, view.now());
     probe.path = path;
     probe.Set(Packet::kEct);
-    probe.SetScheme(HermesHeader{path, HermesHeader::kProbe, false});
+    probe.SetScheme(HermesHeader{path, HermesHeader::kProbe, false, 0});
     if (view.SendProbe(probe)) ++probes_;
   }
 
@@ -432,7 +471,7 @@ class HermesHost final : public HostPolicy {
   // Timeouts in a row, by destination and path, with nothing acknowledged since.
   std::map<std::pair<HostId, uint16_t>, Timeouts> timeouts_;
   std::vector<HostId> first_hosts_;  // By leaf; empty at hosts that send no probes.
-  std::vector<uint16_t> best_;       // By leaf: the path that probes found best.
+  std::vector<Probed> probed_;       // By leaf: in the last round.
   std::vector<uint16_t> candidates_;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;
@@ -453,25 +492,40 @@ class RackTables final : public Controller {
   Time Next() const override { return next_; }
   void Act(Time /*now*/) override {
     for (const std::vector<HermesHost*>& rack : racks_) {
-      for (size_t leaf = 0; leaf < rack.front()->rows(); ++leaf) Share(rack, leaf);
+      FindCurrent(rack);
+      for (size_t leaf = 0; leaf < rack.front()->rows(); ++leaf) Share(leaf);
     }
     next_ += interval_;
   }
 
  private:
-  // The latest of each path goes to all who keep a table of that leaf.
-  static void Share(const std::vector<HermesHost*>& rack, size_t leaf) {
+  // Hosts that have not looked at their paths since routes changed have nothing to tell: what they
+  // know of is gone.
+  void FindCurrent(const std::vector<HermesHost*>& rack) {
+    uint32_t newest = 0;
+    for (const HermesHost* host : rack) newest = std::max(newest, host->version());
+    current_.clear();
+    for (HermesHost* host : rack) {
+      if (host->version() == newest) current_.push_back(host);
+    }
+  }
+
+  // The latest of each path goes to all who keep a table of that leaf; that it has failed, which
+  // only the host knows that lost the packets, is not undone by fresher delays of others.
+  void Share(size_t leaf) const {
     size_t paths = 0;
-    for (HermesHost* host : rack) paths = std::max(paths, host->row(leaf).size());
+    for (HermesHost* host : current_) paths = std::max(paths, host->row(leaf).size());
     for (size_t p = 0; p < paths; ++p) {
       const PathState* latest = nullptr;
-      for (HermesHost* host : rack) {
+      Time failed_until{-1};
+      for (HermesHost* host : current_) {
         if (p >= host->row(leaf).size()) continue;
         const PathState& path = host->row(leaf)[p];
         if (latest == nullptr || path.updated > latest->updated) latest = &path;
+        failed_until = std::max(failed_until, path.failed_until);
       }
-      for (HermesHost* host : rack) {
-        if (p < host->row(leaf).size()) HermesHost::Copy(*latest, host->row(leaf)[p]);
+      for (HermesHost* host : current_) {
+        if (p < host->row(leaf).size()) HermesHost::Copy(*latest, failed_until, host->row(leaf)[p]);
       }
     }
   }
@@ -479,6 +533,7 @@ class RackTables final : public Controller {
   const Duration interval_;
   Time next_ = Time{} + interval_;
   std::vector<std::vector<HermesHost*>> racks_;
+  std::vector<HermesHost*> current_;  // Of the rack that is being looked at.
 };
 
 class HermesBalancer final : public LoadBalancer {
@@ -524,6 +579,7 @@ class HermesBalancer final : public LoadBalancer {
     fields.Add("ecn_gain", s.ecn_gain, shares, "Weight of a packet in the share of marked ones.");
     fields.Add("rtt_gain", s.rtt_gain, shares, "Weight of a sample in the round trip.");
     fields.Add("rate_tau", s.rate_tau, delays, "Time constant of the rates of flows and paths.");
+    DeclareBeyondPaper(fields);
   }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
@@ -544,13 +600,37 @@ class HermesBalancer final : public LoadBalancer {
   }
 
  private:
+  void DeclareBeyondPaper(Fields& fields) {
+    HermesSettings& s = rules_;
+    fields.Choice("delay", s.delay,
+                  {{"round_trip", Delay::kRoundTrip}, {"one_way", Delay::kOneWay}},
+                  "What is measured of a path, and compared with rtt_low, rtt_high and rtt_better: "
+                  "round trips, as published; or one way, as in the authors' ns-3 code.");
+    fields.Add("use_ecn", s.use_ecn, "Judge paths by marks as well; not in that code.");
+    fields.Add("level", s.level, {.at_least = Duration{0}, .at_most = 1_s},
+               "Of paths to choose from those of the least delay count, in steps of this; 10us in "
+               "that code. 0ps: all.");
+    fields.Add("move", s.move, {.at_least = 0.0, .at_most = 1.0},
+               "Probability that a flow that may leave a congested path tries to; 0.5 there.");
+    fields.Add("try_every", s.try_every, {.at_least = Duration{0}, .at_most = 10_s},
+               "The least time between two tries of a flow; 100us there.");
+    fields.AddOr("none", "idle_moves", s.idle_moves, {.above = Duration{0}, .at_most = 1000_s},
+                 "After such a silence a flow may leave a congested path however little it has "
+                 "sent; 5ms there. none: it may not.");
+    fields.Add("probe_best", s.probe_best,
+               "Probe the path that was best in the last round again; not in that code.");
+    fields.Add("failures", s.failures, "Notice paths that have failed; off in that code.");
+  }
+
   void Resolve(const FabricShape& fabric) {
     // Where nothing is marked: 65 packets of 1500 bytes, as DCTCP marks at 10 Gbps.
-    rules_.has_ecn = fabric.marking_delay > Duration{0};
-    const Duration hop = rules_.has_ecn ? fabric.marking_delay
-                                        : SerializationDelay(Bytes{97'500}, fabric.fabric_rate);
-    rules_.low = rules_.rtt_low.value_or(fabric.base_rtt + hop / 4);
-    rules_.high = rules_.rtt_high.value_or(fabric.base_rtt + hop * 3 / 2);
+    const bool marks = fabric.marking_delay > Duration{0};
+    rules_.has_ecn = marks && rules_.use_ecn;
+    const Duration hop =
+        marks ? fabric.marking_delay : SerializationDelay(Bytes{97'500}, fabric.fabric_rate);
+    const Duration idle = rules_.delay == Delay::kOneWay ? fabric.base_rtt / 2 : fabric.base_rtt;
+    rules_.low = rules_.rtt_low.value_or(idle + hop / 4);
+    rules_.high = rules_.rtt_high.value_or(idle + hop * 3 / 2);
     rules_.better = rules_.rtt_better.value_or(hop);
   }
 

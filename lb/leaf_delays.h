@@ -14,9 +14,9 @@
 
 namespace heddle {
 
-// In packets between leaves. Clocks agree.
+// In packets between leaves. One that no leaf has stamped is all zeros.
 struct LeafDelayHeader {
-  uint32_t sent_ns = 0;     // When it was queued at its first leaf, modulo 4.3 s.
+  uint32_t sent_ns = 0;     // When it was queued at its first leaf, modulo 4.3 s; 0: not stamped.
   uint16_t path = 0xffff;   // Of the leaf that it goes to, whose delay it tells; 0xffff: of none.
   uint16_t delay_16ns = 0;  // Up to a millisecond; longer ones are that.
 };
@@ -33,13 +33,16 @@ class LeafDelays {
         from_(leaves * paths),
         next_(leaves) {}
 
-  // A packet comes from `leaf`, which sent it over `path` of its own.
+  // A packet comes from `leaf`, which sent it over `path` of its own. Times are of the clock of the
+  // leaf that looks at it, which need not agree with those of others.
   void Arrive(const LeafDelayHeader& header, uint16_t leaf, uint16_t path, Time now) {
+    if (header.sent_ns == 0) return;
     if (header.path < paths_) {
       to_[leaf * paths_ + header.path] = {16'000_ps * header.delay_16ns, now};
     }
     if (path >= paths_) return;
-    const uint32_t ns = static_cast<uint32_t>(now.ps / 1'000) - header.sent_ns;
+    // Below zero if the other clock is ahead.
+    const int32_t ns = static_cast<int32_t>(NanosecondsOf(now) - header.sent_ns);
     From& from = from_[leaf * paths_ + path];
     const Duration delay = 1'000_ps * int64_t{ns};
     from.least = from.is_known ? std::min(from.least, delay) : delay;
@@ -49,7 +52,7 @@ class LeafDelays {
 
   // The header of a packet that is sent to `leaf` now.
   LeafDelayHeader Depart(uint16_t leaf, Time now) {
-    LeafDelayHeader header{.sent_ns = static_cast<uint32_t>(now.ps / 1'000)};
+    LeafDelayHeader header{.sent_ns = std::max(NanosecondsOf(now), uint32_t{1})};
     From* const of_leaf = &from_[leaf * paths_];
     for (size_t i = 0; i < paths_; ++i) {
       const size_t path = (next_[leaf] + i) % paths_;
@@ -58,10 +61,15 @@ class LeafDelays {
       next_[leaf] = path + 1;
       header.path = static_cast<uint16_t>(path);
       header.delay_16ns =
-          static_cast<uint16_t>(std::min<int64_t>(of_leaf[path].delay.ps / 16'000, 0xffff));
+          static_cast<uint16_t>(std::clamp<int64_t>(of_leaf[path].delay.ps / 16'000, 0, 0xffff));
       break;
     }
     return header;
+  }
+
+  // Routes have changed: a path may be longer now, and the least delay is learnt anew.
+  void ForgetLeast() {
+    for (From& from : from_) from.is_known = false;
   }
 
   Duration Of(uint16_t leaf, uint16_t path, Time now) const {
@@ -74,6 +82,8 @@ class LeafDelays {
   }
 
  private:
+  static uint32_t NanosecondsOf(Time at) { return static_cast<uint32_t>(at.ps / 1'000); }
+
   struct To {
     Duration delay{0};
     Time at{-kNever.ps};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Least queue: each packet takes the port that has least to send, a random one if several do. Known
-// as join-the-shortest-queue, or as adaptive routing.
+// as join-the-shortest-queue, or as adaptive routing. How long a paused port makes a packet wait
+// its queue does not tell, so such ports come last.
 
 #include <cstdint>
+#include <tuple>
 
 #include "core/random.h"
+#include "lb/ecmp_hash.h"
 #include "lb/load_balancer.h"
 #include "lb/port_load.h"
 #include "lb/ties.h"
@@ -12,32 +15,59 @@
 namespace heddle {
 namespace {
 
+struct LqSettings {
+  LoadMetric metric = LoadMetric::kBytes;
+  bool per_class = false;
+  Bytes hash_below{0};
+};
+
 class Lq final : public SwitchPolicy {
  public:
-  Lq(LoadMetric metric, Rng rng) : metric_(metric), rng_(rng) {}
+  Lq(const LqSettings& settings, uint64_t salt, Rng rng)
+      : settings_(settings), salt_(salt), rng_(rng) {}
 
-  Decision OnPacket(SwitchView& view, const Packet& /*packet*/, PortIndex /*in_port*/,
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_,
-                                     [&](PortIndex port) { return LoadOf(view, port, metric_); }));
+    if (packet.bytes < settings_.hash_below.count) {
+      const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
+      return Decision::Forward(candidates.ports[choice]);
+    }
+    return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_, [&](PortIndex port) {
+      return std::tuple(view.IsPaused(port, packet.priority), LoadFor(view, packet, port));
+    }));
   }
 
-  size_t StateBytes() const override { return sizeof(rng_); }
+  size_t StateBytes() const override { return sizeof(salt_) + sizeof(rng_); }
 
  private:
-  const LoadMetric metric_;
+  int64_t LoadFor(const SwitchView& view, const Packet& packet, PortIndex port) const {
+    if (!settings_.per_class) return LoadOf(view, port, settings_.metric);
+    const Bytes before = view.UnsentBefore(port, packet.priority);
+    return settings_.metric == LoadMetric::kBytes ? before.count
+                                                  : SerializationDelay(before, view.Rate(port)).ps;
+  }
+
+  const LqSettings settings_;
+  const uint64_t salt_;
   Rng rng_;
 };
 
 class LqBalancer final : public LoadBalancer {
  public:
-  void Declare(Fields& fields) override { DeclareMetric(fields, metric_); }
+  void Declare(Fields& fields) override {
+    DeclareMetric(fields, settings_.metric);
+    fields.Add("per_class", settings_.per_class,
+               "Count only packets of the packet's own class and of those before it.");
+    fields.Add("hash_below", settings_.hash_below, {.at_least = Bytes{0}, .at_most = 64_KB},
+               "Packets of fewer bytes, such as ACKs, take the path of their hash; uet-htsim has "
+               "100B.");
+  }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Lq>(metric_, Rng::Stream(seed, "lq", id));
+    return std::make_unique<Lq>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "lq", id));
   }
 
  private:
-  LoadMetric metric_ = LoadMetric::kBytes;
+  LqSettings settings_;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<LqBalancer>(

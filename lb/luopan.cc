@@ -83,13 +83,15 @@ class Luopan final : public SwitchPolicy {
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kControl) return AddQueue(view, packet, port);
-    if (stamp_) packet.path = *std::exchange(stamp_, std::nullopt);
+    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
+    if (path && packet.path == kNoPath) packet.path = *path;  // Else it is pinned to its own.
   }
 
   void OnTimer(SwitchView& view, uint32_t /*id*/) override {
     ++round_;
-    for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
-      if (leaves_[leaf].is_active) StartRound(view, leaves_[leaf]);
+    for (Leaf& leaf : leaves_) {
+      if (!std::exchange(leaf.is_heard, false)) leaf.best = kNoPath;
+      if (std::exchange(leaf.is_active, false)) StartRound(view, leaf);
     }
     view.SetTimer(view.now() + settings_.probe_every, 0);
   }
@@ -98,7 +100,7 @@ class Luopan final : public SwitchPolicy {
     return sizeof(salt_) + flows_.memory_bytes() + leaves_.size() * sizeof(Leaf);
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
+    return {{"cells", cells_},
             {"reroutes", reroutes_},
             {"probes", probes_},
             {"probe_bytes", probes_ * kProbeBytes},
@@ -132,7 +134,7 @@ class Luopan final : public SwitchPolicy {
       const uint16_t before = flow.path;
       flow.path = paths_.Lives(leaf.best, candidates) ? leaf.best : AnyOf(candidates);
       flow.left = settings_.cell.count;
-      ++decisions_;
+      ++cells_;
       reroutes_ += before != kNoPath && before != flow.path ? 1 : 0;
     }
     flow.left -= packet.bytes;
@@ -147,8 +149,6 @@ class Luopan final : public SwitchPolicy {
   // --- Probes ---
 
   void StartRound(SwitchView& view, Leaf& leaf) {
-    if (!std::exchange(leaf.is_heard, false)) leaf.best = kNoPath;
-    leaf.is_active = false;
     const Candidates candidates = view.CandidatesTo(*leaf.host);
     if (paths_.Live(candidates).empty()) return;
     // Distinct ones: the i-th is drawn from those that are left.
@@ -218,7 +218,7 @@ class Luopan final : public SwitchPolicy {
   std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
   std::vector<uint16_t> sampled_;
   uint8_t round_ = 0;
-  int64_t decisions_ = 0;
+  int64_t cells_ = 0;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;
 };

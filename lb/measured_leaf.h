@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/random.h"
 #include "lb/follow_path.h"
 #include "lb/leaf_delays.h"
 #include "lb/leaf_paths.h"
@@ -23,6 +24,7 @@ struct MeasuredLeafSettings {
   std::optional<Duration> refresh;
   Duration stale = 1_ms;
   DelayMeaning meaning = DelayMeaning::kQueueing;
+  Duration clock_spread{0};
 
   void Declare(Fields& fields) {
     fields.AddOr("auto", "refresh", refresh, {.at_least = 1_ns, .at_most = 10_s},
@@ -34,13 +36,19 @@ struct MeasuredLeafSettings {
                   {{"queueing", DelayMeaning::kQueueing}, {"whole", DelayMeaning::kWhole}},
                   "queueing: what is above the least ever measured on a path, which needs no "
                   "synchronised clocks; whole: all of it, which shows longer paths too.");
+    fields.Add("clock_spread", clock_spread, {.at_least = Duration{0}, .at_most = 1_s},
+               "Each leaf's clock is ahead of the right time by a random part of this.");
   }
 };
 
 class MeasuredLeaf : public SwitchPolicy {
  public:
   MeasuredLeaf(const MeasuredLeafSettings& settings, size_t above, uint64_t salt)
-      : settings_(settings), above_(above), salt_(salt), delays_(0, 0, false, settings.stale) {}
+      : settings_(settings),
+        above_(above),
+        salt_(salt),
+        clock_ahead_(AheadOf(settings.clock_spread, salt)),
+        delays_(0, 0, false, settings.stale) {}
 
   uint32_t hooks() const final { return kEveryPacket | kEnqueue; }
 
@@ -56,9 +64,11 @@ class MeasuredLeaf : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) final {
     stamp_ = std::nullopt;
+    if (version_ != candidates.version) delays_.ForgetLeast();
+    version_ = candidates.version;
     if (is_leaf_ && view.IsAttached(packet.dst) && !view.FacesHost(in_port)) {
       delays_.Arrive(packet.Scheme<LeafDelayHeader>(), view.LeafOf(packet.src), packet.path,
-                     view.now());
+                     view.now() + clock_ahead_);
     }
     if (is_leaf_ && view.IsAttached(packet.src) && !view.IsAttached(packet.dst) &&
         !paths_.Live(candidates).empty()) {
@@ -72,10 +82,13 @@ class MeasuredLeaf : public SwitchPolicy {
     return Decision::Forward(candidates.ports[choice]);
   }
 
+  // All that begins here is stamped. What has a path already keeps it: pinned datagrams, and ACKs
+  // that go back the way of their data.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) final {
-    if (!stamp_) return;
-    packet.path = *std::exchange(stamp_, std::nullopt);
-    packet.SetScheme(delays_.Depart(view.LeafOf(packet.dst), view.now()));
+    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
+    if (!is_leaf_ || !view.IsAttached(packet.src) || view.IsAttached(packet.dst)) return;
+    if (path && packet.path == kNoPath) packet.path = *path;
+    packet.SetScheme(delays_.Depart(view.LeafOf(packet.dst), view.now() + clock_ahead_));
   }
 
  protected:
@@ -89,17 +102,26 @@ class MeasuredLeaf : public SwitchPolicy {
   bool is_leaf() const { return is_leaf_; }
   LeafPaths& paths() { return paths_; }
   Duration DelayOf(uint16_t leaf, uint16_t path, Time now) const {
-    return delays_.Of(leaf, path, now);
+    return delays_.Of(leaf, path, now + clock_ahead_);
   }
   size_t memory_bytes() const { return sizeof(salt_) + delays_.memory_bytes(); }
 
  private:
+  // In whole nanoseconds, as stamps are: then clocks alone change nothing that is above the least.
+  static Duration AheadOf(Duration spread, uint64_t salt) {
+    const int64_t ns = spread.ps / 1'000;
+    return 1'000_ps *
+           static_cast<int64_t>(Rng::Stream(salt, "clock", 0).Uniform() * static_cast<double>(ns));
+  }
+
   const MeasuredLeafSettings settings_;
   const size_t above_;
   const uint64_t salt_;
+  const Duration clock_ahead_;
   bool is_leaf_ = false;
   LeafPaths paths_;
   LeafDelays delays_;
+  uint32_t version_ = 0;           // Of the routes that delays are about.
   std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
 };
 

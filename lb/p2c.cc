@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The better of two random ports for each packet: DRILL's sampling without its memory.
+// The better of two random ports for each packet: DRILL's sampling without its memory. A paused one
+// is the worse.
 
 #include <cstdint>
+#include <tuple>
 
 #include "core/random.h"
 #include "lb/load_balancer.h"
@@ -14,7 +16,7 @@ class TwoChoices final : public SwitchPolicy {
  public:
   TwoChoices(LoadMetric metric, Rng rng) : metric_(metric), rng_(rng) {}
 
-  Decision OnPacket(SwitchView& view, const Packet& /*packet*/, PortIndex /*in_port*/,
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     const uint32_t n = static_cast<uint32_t>(candidates.ports.size());
     if (n == 1) return Decision::Forward(candidates.ports.front());
@@ -22,7 +24,10 @@ class TwoChoices final : public SwitchPolicy {
     const uint32_t second = (first + 1 + rng_.Below(n - 1)) % n;  // Another one.
     const PortIndex a = candidates.ports[first];
     const PortIndex b = candidates.ports[second];
-    return Decision::Forward(LoadOf(view, b, metric_) < LoadOf(view, a, metric_) ? b : a);
+    const auto cost = [&](PortIndex port) {
+      return std::tuple(view.IsPaused(port, packet.priority), LoadOf(view, port, metric_));
+    };
+    return Decision::Forward(cost(b) < cost(a) ? b : a);
   }
 
   size_t StateBytes() const override { return sizeof(rng_); }

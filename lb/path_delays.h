@@ -41,9 +41,14 @@ class PathDelays {
   // The path has failed: what comes after it starts anew.
   void Forget(size_t path) {
     paths_[path] = {paths_[path].idle, paths_[path].idle, 0_ps, Time{-kNever.ps}};
+    const bool is_an_end = fastest_ && (fastest_->first == path || slowest_->first == path);
+    if (is_an_end) fastest_ = slowest_ = std::nullopt;
   }
 
   Duration Of(size_t path) const { return paths_[path].delay; }
+
+  // Whether it has been measured lately.
+  bool IsFresh(size_t path, Time now) const { return IsFresh(paths_[path], now); }
 
   // How much more than the least ever measured.
   Duration Queueing(size_t path) const {

@@ -125,7 +125,7 @@ class PdlbHost final : public HostPolicy {
 
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     State& state = flow.State<State>();
-    if (view.PathsTo(flow.dst).empty()) return;
+    if (view.LeafOf(flow.dst) == view.LeafOf(view.id())) return;
     state.estimator = &EstimatorOf(view, flow.dst);
     state.cell = static_cast<uint16_t>(rng_.Next());
     // Odd, so that a flow's cells have different numbers until all have been used.
@@ -214,9 +214,9 @@ class PdlbHost final : public HostPolicy {
   struct State {
     Estimator* estimator;  // Null if there is nothing to choose.
     uint32_t version;      // Of the paths when `path` was chosen.
+    uint32_t sent;         // Packets of the cell.
     uint16_t cell;
     uint16_t stride;
-    uint16_t sent;  // Packets of the cell.
     uint16_t path;
   };
 
@@ -316,7 +316,7 @@ class PdlbHost final : public HostPolicy {
     return BestPdlbGranularity(given, settings_.form, sizes_);
   }
 
-  // As many as there are paths, each a cell of its own.
+  // As many as there are paths, each a cell of its own, in the queues of data.
   void Probe(HostView& view, const Estimator& estimator) {
     Packet probe;
     probe.kind = PacketKind::kControl;
@@ -330,7 +330,7 @@ class PdlbHost final : public HostPolicy {
     const uint64_t first = rng_.Next();
     for (size_t i = 0; i < paths; ++i) {
       probe.entropy = static_cast<uint16_t>(first + i);
-      SendProbe(view, probe);
+      if (view.SendProbe(probe)) Count(probe);
     }
   }
 
@@ -344,11 +344,11 @@ class PdlbHost final : public HostPolicy {
     echo.sent = probe.sent;
     echo.path = probe.taken;
     echo.SetScheme(ProbeHeader{NanosecondsSince(probe.sent, view.now()), true});
-    SendProbe(view, echo);
+    view.SendControl(echo);  // As ACKs go.
+    Count(echo);
   }
 
-  void SendProbe(HostView& view, const Packet& packet) {
-    view.SendControl(packet);
+  void Count(const Packet& packet) {
     ++probes_;
     probe_bytes_ += packet.bytes;
   }
@@ -424,7 +424,8 @@ class PdlbBalancer final : public LoadBalancer {
     fields.Choice(
         "collect", settings_.collect,
         {{"piggyback", Collect::kPiggyback}, {"probes", Collect::kProbes}},
-        "piggyback: every ACK is a sample; probes: the host sends a probe of 64 bytes for "
+        "piggyback: every ACK is a sample; probes: the host sends a probe of 64 bytes, with data, "
+        "for "
         "each path in each period, which the destination echoes, and nothing else counts.");
   }
 

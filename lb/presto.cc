@@ -48,11 +48,15 @@ class PrestoHost final : public HostPolicy {
     }
     state.bytes += bytes;
     packet.path = (*state.order)[state.next];
+    reroutes_ += flow.bytes_sent > 0 && packet.path != state.path ? 1 : 0;
+    state.path = packet.path;
     packet.SetScheme(state.cell);
   }
 
   size_t StateBytes() const override { return sizeof(rng_) + orders_.memory_bytes(); }
-  std::vector<Counter> Counters() const override { return {{"cells", cells_}}; }
+  std::vector<Counter> Counters() const override {
+    return {{"reroutes", reroutes_}, {"cells", cells_}};
+  }
 
  private:
   struct State {
@@ -61,6 +65,7 @@ class PrestoHost final : public HostPolicy {
     uint32_t next;     // Of `order`: what that cell takes.
     uint32_t version;  // Of the paths that `order` was made from.
     uint32_t cell;
+    uint16_t path;  // Of its latest packet.
   };
 
   void Route(HostView& view, const HostFlow& flow, State& state) {
@@ -73,6 +78,7 @@ class PrestoHost final : public HostPolicy {
   Rng rng_;
   PathOrders orders_;
   int64_t cells_ = 0;
+  int64_t reroutes_ = 0;
 };
 
 class PrestoBalancer final : public LoadBalancer {

@@ -57,11 +57,11 @@ struct ProteusHeader {
   uint16_t entered;     // The port that it waits at now: in units of 16 ns, modulo 1 ms.
   uint16_t waited;      // At ports before.
   uint8_t utilisation;  // The greatest so far.
-  uint8_t told_path;    // Of the leaf that it goes to: what came over it. 255: none.
+  uint8_t told_path;    // Of the leaf that it goes to, and 1: what came over it. 0: none.
   uint8_t told_waited;  // In units of 1 us.
   uint8_t told_utilisation;
 };
-constexpr uint8_t kNoPathTold = 255;
+constexpr size_t kMostPaths = 254;
 
 struct ProteusNotice {
   uint16_t path;
@@ -109,8 +109,10 @@ class Proteus final : public SwitchPolicy {
     if (view.IsPaused(port, packet.priority)) paused_at_[port] = view.now();
     if (packet.kind == PacketKind::kControl) return;
     ProteusHeader header = packet.Scheme<ProteusHeader>();
-    if (stamp_) {
-      packet.path = *std::exchange(stamp_, std::nullopt);
+    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
+    if (is_leaf_ && view.IsAttached(packet.src) && !view.IsAttached(packet.dst)) {
+      // What is pinned to a path, or answers a packet on one, keeps that.
+      if (path && packet.path == kNoPath) packet.path = *path;
       header = NewsFor(view.LeafOf(packet.dst));
     }
     header.entered = Ticks(view.now());
@@ -144,7 +146,7 @@ class Proteus final : public SwitchPolicy {
            from_.size() * sizeof(From) + kMostNotices * sizeof(Packet);
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
+    return {{"placed", placed_},
             {"reroutes", reroutes_},
             {"probes", notices_sent_},
             {"probe_bytes", notices_sent_ * kNoticeBytes},
@@ -188,8 +190,8 @@ class Proteus final : public SwitchPolicy {
       const uint16_t us = std::min<uint16_t>(header.waited / 10, 255);
       from_[leaf + packet.path] = {static_cast<uint8_t>(us), header.utilisation, true};
     }
-    if (header.told_path >= paths_.count()) return;
-    Known& known = to_[leaf + header.told_path];
+    if (header.told_path == 0 || header.told_path > paths_.count()) return;
+    Known& known = to_[leaf + header.told_path - 1];
     known.at = view.now();
     known.waited_us = header.told_waited;
     known.utilisation = header.told_utilisation;
@@ -197,7 +199,7 @@ class Proteus final : public SwitchPolicy {
 
   // In turn, of those that packets have come over since.
   ProteusHeader NewsFor(uint16_t leaf) {
-    ProteusHeader header{0, 0, 0, kNoPathTold, 0, 0};
+    ProteusHeader header{};
     const size_t n = paths_.count();
     for (size_t i = 0; i < n; ++i) {
       const size_t path = (next_[leaf] + i) % n;
@@ -205,7 +207,7 @@ class Proteus final : public SwitchPolicy {
       if (!from.is_due) continue;
       from.is_due = false;
       next_[leaf] = path + 1;
-      header.told_path = static_cast<uint8_t>(path);
+      header.told_path = static_cast<uint8_t>(path + 1);
       header.told_waited = from.waited_us;
       header.told_utilisation = from.utilisation;
       break;
@@ -220,7 +222,7 @@ class Proteus final : public SwitchPolicy {
     if (paths_.Lives(flow.path, candidates)) return flow.path;
     flow.path = AnyOfTheBest(view.now(), view.LeafOf(packet.dst), candidates);
     flow.moved = view.now();
-    ++decisions_;
+    ++placed_;
     return flow.path;
   }
 
@@ -306,7 +308,7 @@ class Proteus final : public SwitchPolicy {
   AgedFlowTable<Flow> flows_;
   std::vector<Packet> notices_;
   std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
-  int64_t decisions_ = 0;
+  int64_t placed_ = 0;
   int64_t reroutes_ = 0;
   int64_t notices_sent_ = 0;
   int64_t notices_taken_ = 0;
@@ -347,7 +349,7 @@ class ProteusBalancer final : public LoadBalancer {
     rules_.notice = rules_.notice_above.value_or(queue);
     rules_.hold = rules_.heavy_for.value_or(fabric.base_rtt);
     rules_.above = PathsAbove(fabric.tiers, fabric.most_uplinks);
-    if (fabric.most_uplinks * rules_.above >= kNoPathTold) {
+    if (fabric.most_uplinks * rules_.above > kMostPaths) {
       diagnostics.ErrorAt(path, "proteus numbers the paths of a leaf with 8 bits; at most 254");
     }
   }

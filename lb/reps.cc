@@ -77,7 +77,7 @@ class RepsHost final : public HostPolicy {
   void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
     RepsFlow& state = flow.State<RepsFlow>();
     packet.entropy = Next(state, view.now());
-    ++decisions_;
+    ++sent_;
   }
 
   // The ACK of a packet goes its own way, but not always the same.
@@ -111,10 +111,7 @@ class RepsHost final : public HostPolicy {
 
   size_t StateBytes() const override { return sizeof(rng_); }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
-            {"recycled", recycled_},
-            {"drawn", decisions_ - recycled_},
-            {"freezes", freezes_}};
+    return {{"recycled", recycled_}, {"drawn", sent_ - recycled_}, {"freezes", freezes_}};
   }
 
  private:
@@ -167,7 +164,7 @@ class RepsHost final : public HostPolicy {
   const RepsRules rules_;
   const uint8_t size_;  // Of the buffer.
   Rng rng_;
-  int64_t decisions_ = 0;
+  int64_t sent_ = 0;
   int64_t recycled_ = 0;
   int64_t freezes_ = 0;
 };

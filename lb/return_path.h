@@ -47,6 +47,13 @@ class ReturnPaths final : public AroundSwitchPolicy {
     return Decision::Forward(PortFor(view, packet, candidates));
   }
 
+  // A scheme that writes paths into packets means the one that it would have chosen.
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    const uint16_t path = packet.path;
+    AroundSwitchPolicy::OnEnqueue(view, packet, port);
+    if (GoesBack(packet.kind)) packet.path = path;
+  }
+
  private:
   PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const size_t n = candidates.ports.size();

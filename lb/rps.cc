@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random packet spraying (Dixit et al., INFOCOM 2013): every packet, data or ACK, takes a random
 // path.
+//
+// Flows that have lost paths to a failure put more onto the others than flows that have not, and
+// the queues become unequal. For that the paper proposes selective RED (S-RED): packets of such
+// flows are marked where they enter the fabric, and switches drop marked ones at random, as RED
+// does (Floyd, Jacobson 1993), others only when a buffer is full. Its constants are ours.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/random.h"
 #include "lb/load_balancer.h"
@@ -13,33 +22,89 @@ namespace {
 
 enum class Weights { kEqual, kRate, kCapacity };
 
+struct RpsSettings {
+  Weights weights = Weights::kEqual;
+  bool selective_red = false;
+  Bytes red_from = 30_KB;
+  Bytes red_to = 90_KB;
+  double red_drop = 0.1;
+};
+
+// Weight of an arrival in the average of its queue: RED's.
+constexpr double kRedGain = 0.002;
+
 class Rps final : public SwitchPolicy {
  public:
-  Rps(Weights weights, Rng rng) : weights_(weights), rng_(rng) {}
+  Rps(const RpsSettings& settings, Rng rng) : settings_(settings), rng_(rng) {}
 
   uint32_t hooks() const override {
-    return weights_ == Weights::kCapacity ? uint32_t{kNextHops} : 0;
+    if (settings_.selective_red) return kNextHops | kEveryPacket | kEnqueue;
+    return settings_.weights == Weights::kCapacity ? uint32_t{kNextHops} : 0;
+  }
+
+  void Attach(SwitchView& view) override {
+    if (!settings_.selective_red) return;
+    queues_.resize(view.ports());
+    leaves_.resize(view.leaves());
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    const std::span<const PortIndex> ports = candidates.ports;
-    if (weights_ == Weights::kEqual) {
-      return Decision::Forward(ports[rng_.Below(static_cast<uint32_t>(ports.size()))]);
+    const PortIndex port =
+        candidates.ports.size() == 1 ? candidates.ports.front() : Draw(view, packet, candidates);
+    if (!settings_.selective_red || packet.kind != PacketKind::kData) {
+      return Decision::Forward(port);
     }
-    if (weights_ == Weights::kRate) {
-      return Decision::Forward(Draw(ports, [&](size_t i) { return view.Rate(ports[i]).bps; }));
-    }
-    const std::span<const NextHop> hops = view.NextHopsTo(packet.dst);
-    return Decision::Forward(Draw(ports, [&](size_t i) { return hops[i].capacity; }));
+    is_marked_ = Begins(view, packet) ? HasLostPaths(view, packet.dst, candidates)
+                                      : packet.Scheme<Mark>().has_lost_paths;
+    if (!Drops(view, port)) return Decision::Forward(port);
+    ++drops_;
+    return Decision::Discard();
   }
 
-  size_t StateBytes() const override { return sizeof(rng_); }
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) override {
+    if (packet.kind == PacketKind::kData && Begins(view, packet))
+      packet.SetScheme(Mark{is_marked_});
+  }
+
+  size_t StateBytes() const override {
+    return sizeof(rng_) + queues_.size() * sizeof(double) + leaves_.size() * sizeof(Leaf);
+  }
+  std::vector<Counter> Counters() const override {
+    if (!settings_.selective_red) return {};
+    return {{"red_drops", drops_}};
+  }
 
  private:
+  struct Mark {
+    bool has_lost_paths;
+  };
+  // What routing has of the way to another leaf.
+  struct Leaf {
+    uint32_t version = 0;  // Of the candidates.
+    int64_t most = 0;      // Bits per second, ever.
+    bool has_lost_paths = false;
+  };
+
+  static bool Begins(const SwitchView& view, const Packet& packet) {
+    return view.IsAttached(packet.src) && !view.IsAttached(packet.dst);
+  }
+
+  PortIndex Draw(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    const std::span<const PortIndex> ports = candidates.ports;
+    if (settings_.weights == Weights::kEqual) {
+      return ports[rng_.Below(static_cast<uint32_t>(ports.size()))];
+    }
+    if (settings_.weights == Weights::kRate) {
+      return DrawBy(ports, [&](size_t i) { return view.Rate(ports[i]).bps; });
+    }
+    const std::span<const NextHop> hops = view.NextHopsTo(packet.dst);
+    return DrawBy(ports, [&](size_t i) { return hops[i].capacity; });
+  }
+
   // With probabilities in proportion to `weight`.
   template <class Weight>
-  PortIndex Draw(std::span<const PortIndex> ports, const Weight& weight) {
+  PortIndex DrawBy(std::span<const PortIndex> ports, const Weight& weight) {
     int64_t total = 0;
     for (size_t i = 0; i < ports.size(); ++i) total += weight(i);
     int64_t draw = static_cast<int64_t>(rng_.Uniform() * static_cast<double>(total));
@@ -50,26 +115,71 @@ class Rps final : public SwitchPolicy {
     return ports.back();
   }
 
-  const Weights weights_;
+  // --- Selective RED ---
+
+  bool HasLostPaths(const SwitchView& view, HostId dst, const Candidates& candidates) {
+    Leaf& leaf = leaves_[view.LeafOf(dst)];
+    if (leaf.version == candidates.version) return leaf.has_lost_paths;
+    leaf.version = candidates.version;
+    int64_t capacity = 0;
+    for (const NextHop& hop : view.NextHopsTo(dst)) capacity += hop.capacity;
+    leaf.most = std::max(leaf.most, capacity);
+    leaf.has_lost_paths = capacity < leaf.most;
+    return leaf.has_lost_paths;
+  }
+
+  // Whether RED drops the packet that would join the queue of `port` now, if it is marked.
+  bool Drops(const SwitchView& view, PortIndex port) {
+    double& average = queues_[port];
+    average += kRedGain * (static_cast<double>(view.Unsent(port).count) - average);
+    if (!is_marked_) return false;
+    const double from = static_cast<double>(settings_.red_from.count);
+    const double to = static_cast<double>(settings_.red_to.count);
+    if (average < from) return false;
+    return average >= to || rng_.Uniform() < settings_.red_drop * (average - from) / (to - from);
+  }
+
+  const RpsSettings settings_;
   Rng rng_;
+  std::vector<double> queues_;  // By port: averages, in bytes.
+  std::vector<Leaf> leaves_;
+  bool is_marked_ = false;  // The data packet that is being forwarded.
+  int64_t drops_ = 0;
 };
 
 class RpsBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
+    RpsSettings& s = settings_;
     fields.Choice(
-        "weights", weights_,
+        "weights", s.weights,
         {{"equal", Weights::kEqual}, {"rate", Weights::kRate}, {"capacity", Weights::kCapacity}},
         "equal: every port is as likely, as published; rate: in proportion to the rate of "
         "the switch's own ports; capacity: to that of the paths behind them, as in WCMP.");
+    fields.Add("selective_red", s.selective_red,
+               "Drop data of flows that have lost paths at random, the more the longer the queue "
+               "is on average (the paper's S-RED).");
+    fields.Add("red_from", s.red_from, {.at_least = Bytes{0}, .at_most = Bytes{1'000'000'000}},
+               "Average queue above which it begins to.");
+    fields.Add("red_to", s.red_to, {.at_least = 1_B, .at_most = Bytes{1'000'000'000}},
+               "Average queue above which it drops all of them.");
+    fields.Add("red_drop", s.red_drop, {.at_least = 0.0, .at_most = 1.0},
+               "Share that it drops just below that.");
+  }
+
+  void Prepare(const FabricShape& /*fabric*/, std::string_view path,
+               Diagnostics& diagnostics) override {
+    if (settings_.red_from < settings_.red_to) return;
+    diagnostics.ErrorAt(std::string(path) + ".red_from",
+                        "not less than red_to; with 30KB and 90KB dropping begins gently");
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Rps>(weights_, Rng::Stream(seed, "rps", id));
+    return std::make_unique<Rps>(settings_, Rng::Stream(seed, "rps", id));
   }
 
  private:
-  Weights weights_ = Weights::kEqual;
+  RpsSettings settings_;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<RpsBalancer>(

@@ -37,7 +37,7 @@ class SwitchAr final : public SwitchPolicy {
       const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
       return Decision::Forward(candidates.ports[choice]);
     }
-    ++decisions_;
+    ++sprayed_;
     return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_, [&](PortIndex port) {
       return view.IsPaused(port, packet.priority) ? PortBands::kWorst + 1
                                                   : bands_.QueueBand(view, port);
@@ -45,14 +45,14 @@ class SwitchAr final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override { return sizeof(salt_) + bands_.memory_bytes(); }
-  std::vector<Counter> Counters() const override { return {{"decisions", decisions_}}; }
+  std::vector<Counter> Counters() const override { return {{"sprayed", sprayed_}}; }
 
  private:
   const Bytes smallest_;
   const uint64_t salt_;
   PortBands bands_;
   Rng rng_;
-  int64_t decisions_ = 0;
+  int64_t sprayed_ = 0;
 };
 
 class SwitchArBalancer final : public LoadBalancer {

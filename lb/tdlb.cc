@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -70,13 +71,12 @@ class Tdlb final : public SwitchPolicy {
 
   void Attach(SwitchView& view) override {
     leaves_ = view.leaves();
-    hosts_.assign(leaves_, std::nullopt);
+    if (view.tier() > 0 || view.Uplinks().empty()) return;
     for (size_t host = view.hosts(); host-- > 0;) {
-      const HostId id = static_cast<HostId>(host);
-      hosts_[view.LeafOf(id)] = id;
-      if (view.tier() == 0 && view.IsAttached(id)) self_ = view.LeafOf(id);
+      if (!view.IsAttached(static_cast<HostId>(host))) continue;
+      own_host_ = static_cast<HostId>(host);
+      is_leaf_ = true;
     }
-    is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
     if (!is_leaf_) return;
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(std::make_unique<Monitor>(static_cast<size_t>(settings_.queue_flows)));
@@ -128,6 +128,7 @@ class Tdlb final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
+    if (!is_leaf_) return sizeof(salt_);
     size_t bytes = flows_.memory_bytes() + congested_.memory_bytes() +
                    marks_.size() * (sizeof(uint32_t) + sizeof(Duration) * 4);
     for (const auto& monitor : queues_) bytes += monitor->flows.memory_bytes();
@@ -135,8 +136,7 @@ class Tdlb final : public SwitchPolicy {
   }
   std::vector<Counter> Counters() const override {
     if (!is_leaf_) return {{"probes", probes_}, {"probe_bytes", probes_ * kControlBytes}};
-    return {{"decisions", decisions_},
-            {"reroutes", reroutes_},
+    return {{"reroutes", reroutes_},
             {"flowlets", flowlets_},
             {"episodes", episodes_},
             {"cns_sent", notices_sent_},
@@ -212,8 +212,7 @@ class Tdlb final : public SwitchPolicy {
     const PortIndex before = flow.port;
     flow.port = Place(view, packet, flow, is_placed, leaf, candidates);
     flow.last = view.now();
-    ++decisions_;
-    if (is_placed && flow.port != before) ++reroutes_;
+    if (!found.is_new && flow.port != before) ++reroutes_;
     return flow.port;
   }
 
@@ -232,7 +231,8 @@ class Tdlb final : public SwitchPolicy {
     return Fastest(view, leaf, flow.port, candidates);
   }
 
-  // Of the paths that are not marked, if there are any.
+  // Of the paths that are not marked, if there are any, and that probes have come over lately: they
+  // may be lost where routing does not know of a failure yet.
   PortIndex Fastest(const SwitchView& view, uint16_t leaf, PortIndex previous,
                     const Candidates& candidates) {
     unmarked_.clear();
@@ -241,8 +241,10 @@ class Tdlb final : public SwitchPolicy {
     }
     const std::span<const PortIndex> among =
         unmarked_.empty() ? candidates.ports : std::span<const PortIndex>(unmarked_);
-    return LeastOf(among, previous, rng_,
-                   [&](PortIndex port) { return delays_[leaf].Of(PathOf(view, port)); });
+    return LeastOf(among, previous, rng_, [&](PortIndex port) {
+      const size_t path = PathOf(view, port);
+      return std::pair(!delays_[leaf].IsFresh(path, view.now()), delays_[leaf].Of(path));
+    });
   }
 
   void NoteVersion(SwitchView& view, uint16_t leaf, const Candidates& candidates) {
@@ -254,12 +256,23 @@ class Tdlb final : public SwitchPolicy {
     }
   }
 
-  void Congest(SwitchView& view, uint64_t key, uint16_t leaf, PortIndex port) {
+  // The flow's path is marked: the one it has now, which may be another than that its packets in
+  // the queue have taken, or than when it was notified of before.
+  void Congest(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t leaf, uint16_t path) {
+    const PortIndex port = PortNow(view, key, tuple_hash, path);
     const auto touched = congested_.Touch(
         key, view.now(), [this](uint64_t, const Congested& flow) { Unmark(flow); });
-    if (!touched.is_new) return;
+    if (!touched.is_new) Unmark(touched.state);
     touched.state = {leaf, port};
     ++MarksAt(leaf, port);
+  }
+  PortIndex PortNow(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t path) {
+    Packet as_data;
+    as_data.flow = QueueFlows::FlowOf(key);
+    as_data.src = QueueFlows::SourceOf(key);
+    as_data.tuple_hash = tuple_hash;
+    const Flow* flow = flows_.Find(as_data, view.now());
+    return flow == nullptr ? view.UplinkOf(path) : flow->port;
   }
   void Unmark(const Congested& flow) { --MarksAt(flow.leaf, flow.port); }
   void Clear(uint64_t key) {
@@ -316,7 +329,7 @@ class Tdlb final : public SwitchPolicy {
             TdlbControl::Kind kind) {
     if (!view.FacesHost(port)) {  // It begins here.
       if (kind == TdlbControl::kCleared) return Clear(key);
-      return Congest(view, key, view.LeafOf(flow.dst), port);
+      return Congest(view, key, flow.tuple_hash, view.LeafOf(flow.dst), flow.path);
     }
     ++notices_sent_;
     Packet packet;
@@ -335,6 +348,7 @@ class Tdlb final : public SwitchPolicy {
     const PortIndex back = view.UplinkOf(path);
     packet.kind = PacketKind::kControl;
     packet.bytes = kControlBytes;
+    ++probes_;
     view.SendControl(packet, std::ranges::binary_search(candidates.ports, back)
                                  ? back
                                  : ByHash(packet, candidates));
@@ -345,23 +359,26 @@ class Tdlb final : public SwitchPolicy {
   Decision OnControl(SwitchView& view, const Packet& packet, PortIndex in_port,
                      const Candidates& candidates) {
     const TdlbControl control = packet.Scheme<TdlbControl>();
-    if (control.kind == TdlbControl::kProbe && !is_leaf_) {
-      Replicate(view, packet);
+    if (control.kind == TdlbControl::kProbe) {
+      if (is_leaf_) {
+        OnProbe(view, packet, in_port);
+      } else {
+        Replicate(view, packet, in_port);
+      }
       return Decision::Consume();
     }
     if (!is_leaf_ || !view.IsAttached(packet.dst)) {
       return Decision::Forward(ByHash(packet, candidates));
     }
-    Handle(view, packet, control, in_port);
+    Handle(view, packet, control);
     return Decision::Consume();
   }
 
-  void Handle(SwitchView& view, const Packet& packet, const TdlbControl& control,
-              PortIndex in_port) {
+  void Handle(SwitchView& view, const Packet& packet, const TdlbControl& control) {
     const uint16_t leaf = view.LeafOf(packet.src);
     switch (control.kind) {
       case TdlbControl::kProbe:
-        return OnProbe(view, packet, leaf, in_port);
+        return;
       case TdlbControl::kEcho:
         if (control.path < view.Uplinks().size()) {
           delays_[leaf].Learn(control.path, 1'000_ps * control.delay_ns, view.now());
@@ -372,62 +389,51 @@ class Tdlb final : public SwitchPolicy {
         return Clear(KeyOf(packet.flow, packet.dst));
       case TdlbControl::kCongested:
         ++notices_taken_;
-        return Congest(view, KeyOf(packet.flow, packet.dst), leaf, PortNow(view, packet, control));
+        return Congest(view, KeyOf(packet.flow, packet.dst), packet.tuple_hash, leaf, control.path);
     }
-  }
-
-  // The flow's port, which may be another than that its packets in the queue had taken.
-  PortIndex PortNow(SwitchView& view, const Packet& notice, const TdlbControl& control) {
-    Packet as_data;
-    as_data.flow = notice.flow;
-    as_data.src = notice.dst;
-    as_data.tuple_hash = notice.tuple_hash;
-    const Flow* flow = flows_.Find(as_data, view.now());
-    return flow == nullptr ? view.UplinkOf(control.path) : flow->port;
   }
 
   void SendProbes(SwitchView& view) {
     Packet probe;
     probe.kind = PacketKind::kControl;
     probe.bytes = kControlBytes;
-    probe.src = *hosts_[self_];
+    probe.src = own_host_;
     probe.sent = view.now();
     probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
-    // Whoever it names: spines send it to all leaves.
-    const size_t other = self_ == 0 ? 1 : 0;
-    if (other >= leaves_) return;
-    probe.dst = *hosts_[other];
+    // It is for all other leaves. Where there is no route back to this one, nobody could tell it of
+    // what a probe has measured.
+    probe.dst = probe.src;
     for (const PortIndex port : view.Uplinks()) {
       view.SendAsData(probe, port);
       ++probes_;
     }
   }
 
-  void Replicate(SwitchView& view, const Packet& probe) {
-    for (size_t leaf = 0; leaf < leaves_; ++leaf) {
-      if (!hosts_[leaf] || leaf == view.LeafOf(probe.src)) continue;
-      const Candidates candidates = view.CandidatesTo(*hosts_[leaf]);
-      if (candidates.ports.empty()) continue;
-      Packet copy = probe;
-      copy.dst = *hosts_[leaf];
-      view.SendAsData(copy, candidates.ports.front());
+  // To all other leaves that are linked to this spine. What has not come straight from its leaf is
+  // on no path that data takes.
+  void Replicate(SwitchView& view, const Packet& probe, PortIndex in_port) {
+    if (probe.hops != 1) return;
+    for (size_t p = 0; p < view.ports(); ++p) {
+      const PortIndex port = static_cast<PortIndex>(p);
+      if (port == in_port || view.FacesHost(port)) continue;
+      view.SendAsData(probe, port);
       ++probes_;
     }
   }
 
-  void OnProbe(SwitchView& view, const Packet& probe, uint16_t leaf, PortIndex in_port) {
+  void OnProbe(SwitchView& view, const Packet& probe, PortIndex in_port) {
+    const uint16_t leaf = view.LeafOf(probe.src);
     const Duration delay = view.now() - probe.sent;
     if (settings_.probe == ProbeMode::kHula) {
       return delays_[leaf].Learn(PathOf(view, in_port), delay, view.now());
     }
     Packet echo;
-    echo.src = probe.dst;
+    echo.src = own_host_;
     echo.dst = probe.src;
     echo.tuple_hash = static_cast<uint32_t>(Mix64(probe.taken));
     echo.SetScheme(
         TdlbControl{TdlbControl::kEcho, 0, probe.taken, static_cast<uint32_t>(delay.ps / 1'000)});
     Send(view, echo, probe.taken);
-    ++probes_;
   }
 
   const TdlbSettings settings_;
@@ -438,20 +444,18 @@ class Tdlb final : public SwitchPolicy {
   ExpiringTable<Congested> congested_;  // Flows that begin here, by id and host.
   bool is_leaf_ = false;
   size_t leaves_ = 0;
-  uint16_t self_ = 0;                         // This leaf.
-  std::vector<std::optional<HostId>> hosts_;  // The first of each leaf.
+  HostId own_host_ = 0;  // The first of this leaf.
   std::vector<std::unique_ptr<Monitor>> queues_;
   std::vector<PathDelays> delays_;   // By leaf.
   std::vector<uint32_t> marks_;      // Congested flows, by port, then leaf.
   std::vector<uint32_t> versions_;   // Of the candidates, by leaf.
   std::vector<PortIndex> unmarked_;  // Scratch.
-  int64_t decisions_ = 0;
   int64_t reroutes_ = 0;
   int64_t flowlets_ = 0;
   int64_t episodes_ = 0;
   int64_t notices_sent_ = 0;
   int64_t notices_taken_ = 0;
-  int64_t probes_ = 0;
+  int64_t probes_ = 0;  // And all else that it has sent.
 };
 
 class TdlbBalancer final : public LoadBalancer {

@@ -17,31 +17,35 @@ inline constexpr PortIndex kNoPort = std::numeric_limits<PortIndex>::max();
 
 // The port of the least cost. Of several it is `previous` if that is among them, so that a flow
 // does not move for nothing, else one drawn at random: the first would be the same at all switches.
-// `cost` may be asked twice about a port, and answers the same.
+// `cost` is asked about each port once, but for very many ties, and answers the same.
 template <class Cost>
 PortIndex LeastOf(std::span<const PortIndex> ports, PortIndex previous, Rng& rng, Cost&& cost) {
+  constexpr uint32_t kKept = 128;
+  PortIndex kept[kKept];  // The first of those that tie. Left uninitialised.
+  kept[0] = ports.front();
   auto least = cost(ports.front());
-  uint32_t tied = 0;
-  bool previous_is_tied = false;
-  PortIndex best = ports.front();
-  for (const PortIndex port : ports) {
+  uint32_t ties = 1;
+  bool previous_ties = ports.front() == previous;
+  for (const PortIndex port : ports.subspan(1)) {
     const auto its = cost(port);
+    if (least < its) continue;
     if (its < least) {
       least = its;
-      tied = 0;
-      previous_is_tied = false;
+      ties = 0;
+      previous_ties = false;
     }
-    if (its != least) continue;
-    if (tied++ == 0) best = port;
-    previous_is_tied = previous_is_tied || port == previous;
+    if (ties < kKept) kept[ties] = port;
+    ++ties;
+    previous_ties = previous_ties || port == previous;
   }
-  if (previous_is_tied) return previous;
-  if (tied == 1) return best;
-  uint32_t skip = rng.Below(tied);
+  if (previous_ties) return previous;
+  if (ties == 1) return kept[0];
+  uint32_t drawn = rng.Below(ties);
+  if (drawn < kKept) return kept[drawn];
   for (const PortIndex port : ports) {
-    if (cost(port) == least && skip-- == 0) return port;
+    if (!(least < cost(port)) && drawn-- == 0) return port;
   }
-  return best;
+  return kept[0];  // Never: as many ports tie as did before.
 }
 
 }  // namespace heddle

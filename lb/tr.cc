@@ -53,16 +53,19 @@ class Tr final : public SwitchPolicy {
   uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
 
   void Attach(SwitchView& view) override {
+    ports_ = view.ports();
     leaves_ = view.leaves();
-    onward_.resize(view.ports() * leaves_);
+    is_leaf_ = view.tier() == 0;
+    versions_.assign(leaves_, 0);
+    onward_.resize(ports_ * leaves_);
     short_flows_.assign(view.ports(), 0);
     costs_.resize(view.ports());
-    fit_.reserve(view.ports());
+    fit_.resize(view.ports());
     for (size_t port = 0; port < view.ports(); ++port) {
       for (size_t leaf = 0; leaf < leaves_; ++leaf) {
         const auto way = view.WayTo(static_cast<PortIndex>(port), static_cast<uint16_t>(leaf));
         if (!way) continue;
-        Onward& onward = onward_[port * leaves_ + leaf];
+        Onward& onward = Beyond(static_cast<PortIndex>(port), static_cast<uint16_t>(leaf));
         onward.propagation = way->propagation;
         onward.ps_per_byte = 8e12 / static_cast<double>(way->last_rate.bps);
         onward.buffer = settings_.buffer.value_or(way->last_buffer);
@@ -86,12 +89,13 @@ class Tr final : public SwitchPolicy {
   }
 
   size_t StateBytes() const override {
-    return flows_.memory_bytes() + present_.memory_bytes() + onward_.size() * sizeof(Onward) +
-           short_flows_.size() * sizeof(int32_t);
+    const size_t onward = onward_.size() * sizeof(Onward);
+    if (!is_leaf_) return onward;
+    return flows_.memory_bytes() + present_.memory_bytes() + onward +
+           short_flows_.size() * sizeof(int32_t) + versions_.size() * sizeof(uint32_t);
   }
   std::vector<Counter> Counters() const override {
-    return {{"decisions", decisions_},
-            {"reroutes", reroutes_},
+    return {{"reroutes", reroutes_},
             {"s_empty", nothing_fits_},
             {"codes_read", codes_read_},
             {"short_flows", static_cast<int64_t>(present_.size())},
@@ -113,14 +117,15 @@ class Tr final : public SwitchPolicy {
     Duration propagation;
     double ps_per_byte = 0;  // Of the link from the spine to the leaf.
     Bytes buffer;            // Of its port.
-    int64_t queue = 0;       // Bytes at that port, as told last.
-    Time told;
-    Time free;  // When the packets of this leaf alone will have left it.
+    int64_t queue = 0;       // Bytes at that port, as told last,
+    Duration wait{0};        // how long it takes to send them,
+    Time told;               // and when that was.
+    Time free;               // When the packets of this leaf alone will have left it.
   };
 
   struct Present {};
 
-  Onward& Beyond(PortIndex port, uint16_t leaf) { return onward_[port * leaves_ + leaf]; }
+  Onward& Beyond(PortIndex port, uint16_t leaf) { return onward_[leaf * ports_ + port]; }
 
   static uint64_t PresenceOf(const Packet& packet, PortIndex port) {
     return uint64_t{packet.flow} << 32 | uint64_t{packet.src} << 16 | port;
@@ -130,19 +135,21 @@ class Tr final : public SwitchPolicy {
     return candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
   }
 
-  // A spine notes its queue in the opposite direction. A leaf reads what the spine has noted.
+  // A spine notes its queue in the opposite direction. A leaf reads what the spine has noted. Where
+  // a link has just failed an ACK may come by a detour, which tells of no path that data takes.
   void LookAtAck(SwitchView& view, const Packet& ack, PortIndex in_port) {
+    if (ack.hops != (is_leaf_ ? 2 : 1)) return;
     const uint16_t from = view.LeafOf(ack.src);
-    if (view.FacesHost(in_port)) return;
     Onward& onward = Beyond(in_port, from);
     const int bits = static_cast<int>(settings_.bits);
-    if (view.tier() > 0) {
+    if (!is_leaf_) {
       code_ = {EncodeQueue(view.Unsent(in_port), onward.buffer, bits), true};
       return;
     }
     const TrHeader header = ack.Scheme<TrHeader>();
     if (!header.is_set) return;
     onward.queue = DecodeQueue(header.code, onward.buffer, bits).count;
+    onward.wait = TimeFor(onward.queue, onward);
     onward.told = view.now();
     ++codes_read_;
   }
@@ -150,19 +157,32 @@ class Tr final : public SwitchPolicy {
   PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const Time now = view.now();
     const uint16_t leaf = view.LeafOf(packet.dst);
+    NoteVersion(leaf, candidates);
     present_.ExpireBefore(now - idle_, [this](uint64_t key, Present) { Leave(key); });
     Flow& flow = flows_.Touch(packet, now).state;
     CountBytes(flow, packet);
-    for (const PortIndex port : candidates.ports) costs_[port] = Predict(view, packet, port, leaf);
+    PredictAll(view, packet, candidates.ports, leaf);
     const std::span<const PortIndex> fit = Fitting(flow, candidates.ports);
     const PortIndex port = flow.is_long ? LeastBusy(fit, flow.port) : Earliest(fit, flow.port);
-    ++decisions_;
     if (flow.port != kNoPort && port != flow.port) ++reroutes_;
     flow.arrival = std::max(flow.arrival, costs_[port]);
     flow.port = port;
     if (!flow.is_long) BePresent(packet, port, now);
     if (settings_.telemetry == Source::kOwnClock) Occupy(view, packet, port, leaf);
     return port;
+  }
+
+  // What was known of an uplink that had failed means nothing when it is back.
+  void NoteVersion(uint16_t leaf, const Candidates& candidates) {
+    if (versions_[leaf] == candidates.version) return;
+    versions_[leaf] = candidates.version;
+    for (size_t port = 0; port < short_flows_.size(); ++port) {
+      if (std::ranges::binary_search(candidates.ports, port)) continue;
+      Onward& onward = Beyond(static_cast<PortIndex>(port), leaf);
+      onward.queue = 0;
+      onward.wait = 0_ps;
+      onward.free = Time{};
+    }
   }
 
   // A flow that turns out to be long is no short flow anywhere any more.
@@ -184,29 +204,40 @@ class Tr final : public SwitchPolicy {
   void Leave(uint64_t key) { --short_flows_[key & 0xffff]; }
 
   // TR eq. (1): when the packet arrives at `leaf`.
-  Time Predict(SwitchView& view, const Packet& packet, PortIndex port, uint16_t leaf) {
-    const Onward& onward = Beyond(port, leaf);
-    const Bytes size = view.WireBytes(packet);
-    const bool own = settings_.own_serialization;
-    const Time leaves = view.now() + view.QueueingDelay(port) +
-                        (own ? SerializationDelay(size, view.Rate(port)) : 0_ps);
-    const Duration sending = TimeFor(own ? size.count : 0, onward);
+  void PredictAll(SwitchView& view, const Packet& packet, std::span<const PortIndex> ports,
+                  uint16_t leaf) {
+    const Bytes size = settings_.own_serialization ? view.WireBytes(packet) : 0_B;
+    Duration sending{0};  // By the rate of the last port: most are alike, and this is a division.
+    BitRate rate{0};
+    for (const PortIndex port : ports) {
+      const BitRate its = view.Rate(port);
+      if (its != rate) sending = SerializationDelay(size, its);
+      rate = its;
+      costs_[port] = Predict(view.now() + view.QueueingDelay(port) + sending, size, view.now(),
+                             Beyond(port, leaf));
+    }
+  }
+
+  // It `leaves` this switch then.
+  Time Predict(Time leaves, Bytes size, Time now, const Onward& onward) const {
+    const Duration sending = TimeFor(size.count, onward);
     // Where on the way the wait is does not matter to a prediction by codes. The leaf's own clock
     // compares with the packets that it has sent there, which come as far behind as this one.
     if (settings_.telemetry == Source::kOwnClock) {
       return std::max(leaves + onward.propagation, onward.free) + sending;
     }
-    return leaves + onward.propagation + TimeFor(QueueOf(onward, view.now()), onward) + sending;
+    return leaves + onward.propagation + WaitAt(onward, now) + sending;
   }
 
   static Duration TimeFor(int64_t bytes, const Onward& onward) {
     return {static_cast<int64_t>(static_cast<double>(bytes) * onward.ps_per_byte)};
   }
 
-  int64_t QueueOf(const Onward& onward, Time now) const {
-    if (!settings_.decays) return onward.queue;
+  Duration WaitAt(const Onward& onward, Time now) const {
+    if (!settings_.decays) return onward.wait;
     const double drained = static_cast<double>((now - onward.told).ps) / onward.ps_per_byte;
-    return std::max<int64_t>(0, onward.queue - static_cast<int64_t>(std::min(drained, 1e15)));
+    const int64_t gone = static_cast<int64_t>(std::min(drained, 1e15));
+    return TimeFor(std::max<int64_t>(0, onward.queue - gone), onward);
   }
 
   // `port` will send this packet on; what follows waits for it there.
@@ -221,11 +252,12 @@ class Tr final : public SwitchPolicy {
   // Over which the packet does not overtake the one before. Arrivals at the same instant over two
   // ports could be in either order.
   std::span<const PortIndex> Fitting(const Flow& flow, std::span<const PortIndex> ports) {
-    fit_.clear();
+    size_t fit = 0;
     for (const PortIndex port : ports) {
-      if (costs_[port] > flow.arrival || port == flow.port) fit_.push_back(port);
+      fit_[fit] = port;
+      fit += (costs_[port] > flow.arrival) | (port == flow.port);
     }
-    if (!fit_.empty()) return fit_;
+    if (fit > 0) return {fit_.data(), fit};
     ++nothing_fits_;  // Its port has failed.
     return ports;
   }
@@ -244,12 +276,14 @@ class Tr final : public SwitchPolicy {
   AgedFlowTable<Flow> flows_;
   ExpiringTable<Present> present_;    // Short flows, by flow and port.
   std::vector<int32_t> short_flows_;  // By port.
+  size_t ports_ = 0;
   size_t leaves_ = 0;
-  std::vector<Onward> onward_;  // By port, then leaf.
-  TrHeader code_;               // For the ACK that is being forwarded.
-  std::vector<Time> costs_;     // Scratch, by port.
-  std::vector<PortIndex> fit_;  // Scratch.
-  int64_t decisions_ = 0;
+  bool is_leaf_ = false;
+  std::vector<uint32_t> versions_;  // Of the candidates, by leaf.
+  std::vector<Onward> onward_;      // By leaf, then port.
+  TrHeader code_;                   // For the ACK that is being forwarded.
+  std::vector<Time> costs_;         // Scratch, by port.
+  std::vector<PortIndex> fit_;      // Scratch.
   int64_t reroutes_ = 0;
   int64_t nothing_fits_ = 0;
   int64_t codes_read_ = 0;

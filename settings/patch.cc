@@ -109,6 +109,21 @@ void Patch(Value& document, std::string_view path, const Value& value, Diagnosti
   *target = value;
 }
 
+const Value* FindPath(const Value& document, std::string_view path) {
+  const std::optional<std::vector<Step>> steps = ParsePath(path);
+  if (!steps) return nullptr;
+  const Value* value = &document;
+  for (const Step& step : *steps) {
+    if (!step.key.empty()) {
+      value = value->Find(step.key);
+    } else {
+      value = step.index < value->items.size() ? &value->items[step.index] : nullptr;
+    }
+    if (value == nullptr) return nullptr;
+  }
+  return value;
+}
+
 namespace {
 
 void SetSource(Value& value, const std::string& source) {
@@ -122,16 +137,22 @@ void SetSource(Value& value, const std::string& source) {
 
 }  // namespace
 
-void PatchFromArgument(Value& document, const std::string& argument, Diagnostics& diagnostics) {
+std::optional<Value> ValueOfArgument(const std::string& argument, Diagnostics& diagnostics) {
   const size_t equals = argument.find('=');
   const std::string source = "--set " + argument;
   if (equals == std::string::npos || equals == 0) {
-    return diagnostics.Error({source, 0, 0}, "", "expected path.to.key=value");
+    diagnostics.Error({source, 0, 0}, "", "expected path.to.key=value");
+    return std::nullopt;
   }
   std::optional<Value> value = ParseYaml(argument.substr(equals + 1), source, diagnostics);
+  if (value) SetSource(*value, source);
+  return value;
+}
+
+void PatchFromArgument(Value& document, const std::string& argument, Diagnostics& diagnostics) {
+  const std::optional<Value> value = ValueOfArgument(argument, diagnostics);
   if (!value) return;
-  SetSource(*value, source);
-  Patch(document, std::string_view(argument).substr(0, equals), *value, diagnostics);
+  Patch(document, std::string_view(argument).substr(0, argument.find('=')), *value, diagnostics);
 }
 
 }  // namespace heddle

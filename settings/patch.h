@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,13 @@ namespace heddle {
 // way. An element of a list must exist, or be the one after the last.
 void Patch(Value& document, std::string_view path, const Value& value, Diagnostics& diagnostics);
 
+// What is at `path`; nullptr if there is nothing.
+const Value* FindPath(const Value& document, std::string_view path);
+
 // "path=value" with a value in YAML, as on the command line.
 void PatchFromArgument(Value& document, const std::string& argument, Diagnostics& diagnostics);
+
+// Its value alone; nothing if there is an error in `diagnostics`.
+std::optional<Value> ValueOfArgument(const std::string& argument, Diagnostics& diagnostics);
 
 }  // namespace heddle

@@ -139,6 +139,60 @@ std::string WriteYaml(const std::function<void(Fields&)>& declare) {
   return out;
 }
 
+namespace {
+
+constexpr size_t kWidth = 100;
+
+// In one line; brackets would end a plain word there.
+std::string FlowText(const Value& value) {
+  std::string text;
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return "null";
+    case Value::Kind::kScalar:
+      return QuoteYaml(value.text);
+    case Value::Kind::kList:
+      for (const Value& item : value.items) text += (text.empty() ? "" : ", ") + FlowText(item);
+      return "[" + text + "]";
+    case Value::Kind::kMap:
+      for (const Value::Entry& entry : value.entries) {
+        text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", QuoteYaml(entry.key),
+                            FlowText(entry.value));
+      }
+      return "{" + text + "}";
+  }
+  return text;
+}
+
+// Over several lines where one would be long.
+void AppendYaml(const Value& value, size_t indent, std::string& out) {
+  const std::string flow = FlowText(value);
+  if (flow.size() + indent <= kWidth || (value.items.empty() && value.entries.empty())) {
+    out += " " + flow + "\n";
+    return;
+  }
+  out += "\n";
+  for (const Value& item : value.items) {
+    fmt::format_to(std::back_inserter(out), "{:{}}-", "", indent + 2);
+    AppendYaml(item, indent + 2, out);
+  }
+  for (const Value::Entry& entry : value.entries) {
+    fmt::format_to(std::back_inserter(out), "{:{}}{}:", "", indent + 2, QuoteYaml(entry.key));
+    AppendYaml(entry.value, indent + 2, out);
+  }
+}
+
+}  // namespace
+
+std::string WriteYaml(const Value& document) {
+  std::string out;
+  for (const Value::Entry& entry : document.entries) {
+    out += QuoteYaml(entry.key) + ":";
+    AppendYaml(entry.value, 0, out);
+  }
+  return out;
+}
+
 std::vector<FieldInfo> DescribeFields(const std::function<void(Fields&)>& declare) {
   std::vector<FieldInfo> rows;
   Describer describer(rows, "");

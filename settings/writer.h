@@ -8,11 +8,15 @@
 #include <vector>
 
 #include "settings/fields.h"
+#include "settings/value.h"
 
 namespace heddle {
 
 // Everything that `declare` declares, defaults included, as YAML.
 std::string WriteYaml(const std::function<void(Fields&)>& declare);
+
+// A document that reads back as `document`.
+std::string WriteYaml(const Value& document);
 
 struct FieldInfo {
   std::string path;  // With [] for the elements of lists.

@@ -16,6 +16,8 @@
 #include <sstream>
 #include <vector>
 
+#include "settings/files_read.h"
+
 namespace heddle {
 namespace {
 
@@ -183,6 +185,13 @@ int LineIndentedWithTab(const std::string& text) {
   return 0;
 }
 
+// What may be meant: `{workload[0].load: 1}` has a list where YAML expects the end of the map.
+std::string_view HintOn(std::string_view message) {
+  return message == "end of map flow not found"
+             ? "; within { }, keys with brackets need quotes, as in {\"workload[0].load\": 0.5}"
+             : "";
+}
+
 }  // namespace
 
 std::optional<Value> ParseYaml(const std::string& text, const std::string& source,
@@ -206,7 +215,7 @@ std::optional<Value> ParseYaml(const std::string& text, const std::string& sourc
       diagnostics.Error({source, line, 1}, "", "not valid YAML: indented with a tab; use spaces");
       return std::nullopt;
     }
-    diagnostics.Error(place, "", fmt::format("not valid YAML: {}", error.msg));
+    diagnostics.Error(place, "", fmt::format("not valid YAML: {}{}", error.msg, HintOn(error.msg)));
     return std::nullopt;
   }
 }
@@ -247,6 +256,7 @@ std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
     message = fmt::format("is larger than {} bytes", limit);
     return std::nullopt;
   }
+  FilesRead::Note(path, text);
   return text;
 }
 

@@ -6,6 +6,9 @@
 
 #include <cstdint>
 
+#include "core/units.h"
+#include "settings/fields.h"
+
 namespace heddle {
 
 // Sizes of packets under a framing, all in bytes.
@@ -15,11 +18,27 @@ struct PacketSizes {
   int64_t min_packet;       // As buffered: short packets are padded to this.
   int64_t ack;              // As buffered.
   int64_t wire_overhead;    // On the wire beyond what is buffered: preamble and inter-frame gap.
-  int64_t link_header = 0;  // Of data_overhead, what is around the IP packet: Ethernet's.
+  int64_t link_header = 0;  // Of data_overhead, what is around the IP packet, such as Ethernet's.
 
   int64_t DataPacket(int64_t payload) const {
     return payload + data_overhead < min_packet ? min_packet : payload + data_overhead;
   }
+
+  // With a load balancer's header around each packet of data.
+  PacketSizes With(Bytes lb_header) const {
+    PacketSizes sizes = *this;
+    sizes.data_overhead += lb_header.count;
+    sizes.link_header += lb_header.count;
+    return sizes;
+  }
 };
+
+inline void DeclareLbHeader(Fields& fields, Bytes& lb_header) {
+  fields.Add(
+      "lb_header", lb_header, {.at_least = Bytes{0}, .at_most = Bytes{256}},
+      "Beyond the framing, on each packet of data and each datagram, from host to host: what "
+      "the load balancer's header takes, such as 12B of telemetry, 20B of IP in IP or 50B of "
+      "VXLAN.");
+}
 
 }  // namespace heddle

@@ -35,6 +35,7 @@ void RoceSettings::Declare(Fields& fields) {
   fields.AddOr("auto", "mtu", mtu, Between<int64_t>(256, 9000),
                "Payload of a full packet in bytes. auto: 1024 (rocev2), 1000 (ns3_rdma), 1460 "
                "(ip1500).");
+  DeclareLbHeader(fields, lb_header);
   fields.Choice("recovery", recovery, {{"gbn", Recovery::kGoBackN}, {"irn", Recovery::kIrn}},
                 "gbn: go-back-N, as commodity NICs do; irn: selective repeat with a window of one "
                 "bandwidth-delay product (Mittal et al., SIGCOMM 2018).");
@@ -96,7 +97,7 @@ PacketSizes SizesOf(const RoceSettings& settings) {
       sizes.min_packet = sizes.wire_overhead = sizes.link_header = 0;
       break;
   }
-  return sizes;
+  return sizes.With(settings.lb_header);
 }
 
 }  // namespace heddle

@@ -21,6 +21,7 @@ struct RoceSettings {
 
   Framing framing = Framing::kRoceV2;
   std::optional<int64_t> mtu;  // Payload of a full packet; not set: that of the framing.
+  Bytes lb_header{0};
   Recovery recovery = Recovery::kGoBackN;
 
   // Go-back-N.

@@ -69,6 +69,7 @@ void TcpSettings::Declare(Fields& fields) {
   fields.Add("mtu", mtu, Between<int64_t>(256, 9000), "IP packet size in bytes.");
   fields.Add("timestamps", timestamps,
              "Carry the timestamp option: 12 bytes less payload per packet (RFC 7323).");
+  DeclareLbHeader(fields, lb_header);
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.AddOr("data", "control_priority", control_priority, Between<int64_t>(0, 7),
                "Priority class of ACKs and of the handshake; data: the same as data packets, with "
@@ -110,7 +111,7 @@ PacketSizes SizesOf(const TcpSettings& settings) {
     sizes.wire_overhead = kPreambleAndGap;
     sizes.link_header = kEthernetHeader;
   }
-  return sizes;
+  return sizes.With(settings.lb_header);
 }
 
 }  // namespace heddle

@@ -47,6 +47,7 @@ struct TcpSettings {
   Framing framing = Framing::kEth;
   int64_t mtu = 1500;
   bool timestamps = false;
+  Bytes lb_header{0};
   int64_t priority = 1;
   std::optional<int64_t> control_priority;  // Not set: as data.
 

@@ -55,7 +55,7 @@ TEST(CommandLineTest, WithoutACommandHelpsOnStderr) {
 TEST(CommandLineTest, HelpsOnStdoutWhenAsked) {
   for (const std::string command :
        {"", "run ", "check ", "list ", "describe ", "model ", "model pdlb ", "model tr ",
-        "new-policy ", "bench ", "bench lb "}) {
+        "new-policy ", "bench ", "bench lb ", "sweep ", "sweep status ", "collect ", "compare "}) {
     const CommandResult result = Heddle(command + "--help");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, HasSubstr("Usage: heddle " + command));
@@ -72,7 +72,9 @@ TEST(CommandLineTest, TellsItsVersion) {
 TEST(CommandLineTest, WrongUsageIsExitCode2) {
   for (const std::string wrong :
        {"--bogus", "run", "run --bogus x.yaml", "describe", "describe a b", "list x", "check",
-        "run x.yaml -j 0", "run x.yaml -j many", "run x.yaml --seed -1", "run x.yaml --out"}) {
+        "run x.yaml -j 0", "sweep", "sweep status", "sweep x.yaml --submit",
+        "sweep x.yaml --only 1 --shard 1/2", "sweep x.yaml --jobs 0", "collect", "compare a",
+        "run x.yaml -j many", "run x.yaml --seed -1", "run x.yaml --out"}) {
     const CommandResult result = Heddle(wrong);
     EXPECT_EQ(result.exit_code, 2) << wrong;
     EXPECT_EQ(result.out, "") << wrong;
@@ -304,30 +306,15 @@ TEST_F(RunTest, ForcesNothingAwayThatIsNoResult) {
   EXPECT_EQ(ReadFile(folder_ / "work/thesis.tex"), "years");
 }
 
-TEST_F(RunTest, SweepsIntoAFolderForEachPoint) {
-  folder_.Write("sweep.yaml",
-                kSmall + "sweep: {lb: [ecmp, {kind: letflow, gap: 50us}], seed: [1, 2]}\n");
+TEST_F(RunTest, RunsASweepAsHeddleSweepDoes) {
+  folder_.Write("sweep.yaml", kSmall + "sweep: {lb: [ecmp, {kind: letflow, gap: 50us}]}\n");
   const CommandResult result = Run("sweep.yaml -o out");
   EXPECT_EQ(result.exit_code, 0);
-  const auto files = ReadResults(folder_ / "out");
-  EXPECT_EQ(files.size(), 4u * 6u);
-  EXPECT_TRUE(files.contains("lb=letflow.gap=50us,seed=2/flows.csv"));
-  EXPECT_THAT(result.out, HasSubstr("\nlb=letflow.gap=50us,seed=1 "));
-  // What is complete is not run again; what is not there, or of another experiment, is.
-  std::filesystem::remove_all(folder_ / "out/lb=ecmp,seed=2");
-  const CommandResult again = Run("sweep.yaml -o out");
-  EXPECT_EQ(again.exit_code, 0);
-  EXPECT_THAT(again.err, HasSubstr("3 runs of the sweep are complete"));
-  EXPECT_THAT(again.out, HasSubstr("\nlb=ecmp,seed=2 "));
-  EXPECT_THAT(again.out, Not(HasSubstr("\nlb=ecmp,seed=1 ")));
-  EXPECT_EQ(ReadResults(folder_ / "out"), files);
-  const CommandResult changed = Run("sweep.yaml -o out --set measure.classes=[all]");
-  EXPECT_EQ(changed.exit_code, 2);
-  EXPECT_THAT(changed.err, HasSubstr("exists"));
-  // A point of a sweep runs alone from its run.yaml.
-  ASSERT_EQ(Run("'out/lb=letflow.gap=50us,seed=2/run.yaml' -o alone").exit_code, 0);
-  EXPECT_EQ(ReadResults(folder_ / "alone"),
-            ReadResults(folder_ / "out/lb=letflow.gap=50us,seed=2"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nlb=ecmp "), HasSubstr("\nlb=letflow.gap=50us "),
+                                HasSubstr("Results: out\n")));
+  const CommandResult again = RunCommand(kHeddle + " sweep sweep.yaml -o out", folder_.path());
+  EXPECT_THAT(again.err, HasSubstr("2 of 2 points are there already"));
+  EXPECT_EQ(again.out, result.out);
 }
 
 TEST_F(RunTest, RunsSeveralFiles) {

@@ -329,8 +329,12 @@ TEST_F(ExperimentSchemaTest, WhatIsRequiredMayComeFromASweep) {
       "{" + rest + R"(, "sweep": {"lb.gap": ["1us"]}})",
       "{" + rest + R"(, "sweep": {"lbs": [1]}})",
       "{" + rest + R"(, "lb": "ecmp", "sweep": {"seed": []}})",
+      "{" + rest + R"(, "sweep": {"together": [{"lb": ["ecmp", "rps"], "seed": [1, 2]}]}})",
+      "{" + rest + R"(, "lb": "ecmp", "sweep": {"seed": {"from": 1, "to": 9, "step": 2}}})",
+      "{" + rest + R"(, "lb": "ecmp", "sweep": {"seed": {"from": 1, "until": 9, "step": 2}}})",
   });
-  EXPECT_THAT(judged, testing::ElementsAre(true, false, true, true, false, false));
+  EXPECT_THAT(judged,
+              testing::ElementsAre(true, false, true, true, false, false, true, true, false));
 }
 
 }  // namespace

@@ -415,15 +415,20 @@ TEST(ResultsTest, LbHasTheStateAndTheCountersOfEachSwitch) {
 
 // Five packets of a flow and their ACKs, each with a choice at the leaf that it leaves, none at the
 // spine.
-TEST(ResultsTest, LbHasTheDecisionsAlsoOfSchemesThatCountNothing) {
-  const CsvTable lb(
-      RunExperiment(ExperimentFrom("topology: {kind: leaf_spine, leaves: 2, spines: 2, "
-                                   "hosts_per_leaf: 1}\nlb: rps\nworkload: [{kind: incast, "
-                                   "fan_in: 1, bytes_each: 7300B, receiver: 0}]\n"))
-          .files.lb);
-  const auto decisions_of = [&](const std::string& node) { return LbRowsOf(lb, node).at(1); };
-  EXPECT_EQ(decisions_of("leaf1"), "decisions=5");
-  EXPECT_EQ(decisions_of("spine0"), "decisions=0");
+TEST(ResultsTest, LbHasTheSameDecisionsForEverySchemeThatSendsNothing) {
+  for (const char* const kind : {"rps", "tr", "letflow", "switch_ar", "reps"}) {
+    const CsvTable lb(
+        RunExperiment(ExperimentFrom(std::string("topology: {kind: leaf_spine, leaves: 2, spines: "
+                                                 "2, hosts_per_leaf: 1}\nworkload: [{kind: incast, "
+                                                 "fan_in: 1, bytes_each: 7300B, receiver: 0}]\n"
+                                                 "lb: ") +
+                                     kind))
+            .files.lb);
+    const auto decisions_of = [&](const std::string& node) { return LbRowsOf(lb, node).at(1); };
+    EXPECT_EQ(decisions_of("leaf0"), "decisions=5") << kind;
+    EXPECT_EQ(decisions_of("leaf1"), "decisions=5") << kind;
+    EXPECT_EQ(decisions_of("spine0"), "decisions=0") << kind;
+  }
 }
 
 TEST(ResultsTest, LbHasHostsOnlyIfTheyHaveCountedSomething) {

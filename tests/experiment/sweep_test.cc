@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiment/experiment_file.h"
+#include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
 namespace heddle {
@@ -113,6 +115,161 @@ TEST(SweepTest, RefusesWhatIsNotAMapOfLists) {
               HasSubstr("test.yaml:4:20: lb.kind: no load balancer is called \"letflw\"; did you "
                         "mean \"letflow\"?"));
   EXPECT_THAT(SweepErrors("sweep: {sed: [1, 2]}\n"), HasSubstr("sed: unknown key; did you mean"));
+}
+
+TEST(SweepTest, RangesAreAxesToo) {
+  EXPECT_THAT(Labels(Load("sweep:\n  workload[0].load: {from: 0.1, to: 0.4, step: 0.1}\n")),
+              ElementsAre("load=0.1", "load=0.2", "load=0.3", "load=0.4"));
+  EXPECT_THAT(SweepErrors("sweep:\n  seed: {from: 1, to: 4, step: 2}\n"),
+              HasSubstr("test.yaml:5:32: sweep.seed.step: does not lead to 4; the last value would "
+                        "be 3"));
+}
+
+TEST(SweepTest, MovesSomeKeysTogether) {
+  const auto experiments = Load(
+      "sweep:\n  lb: [ecmp, rps]\n  together:\n"
+      "    - {topology.spines: [4, 8], \"workload[0].load\": {from: 0.3, to: 0.6, step: 0.3}}\n"
+      "  ack_path: [ecmp]\n");
+  EXPECT_THAT(Labels(experiments), ElementsAre("lb=ecmp,spines=4,load=0.3,ack_path=ecmp",
+                                               "lb=ecmp,spines=8,load=0.6,ack_path=ecmp",
+                                               "lb=rps,spines=4,load=0.3,ack_path=ecmp",
+                                               "lb=rps,spines=8,load=0.6,ack_path=ecmp"));
+  ASSERT_EQ(experiments.size(), 4u);
+  EXPECT_NEAR(experiments[1].forecasts.front().host_load, 0.6, 1e-12);
+  EXPECT_EQ(experiments[1].graph.switches.size(), 2u + 8u);
+}
+
+TEST(SweepTest, SaysWhatIsWrongWithKeysThatMoveTogether) {
+  EXPECT_THAT(
+      SweepErrors("sweep: {together: [{seed: [1, 2], transport.iw: [1, 2, 3]}]}\n"),
+      HasSubstr("test.yaml:4:49: sweep.together[0].transport.iw: has 3 values, but seed has "
+                "2; they change together"));
+  EXPECT_THAT(SweepErrors("sweep: {together: {seed: [1]}}\n"),
+              HasSubstr("test.yaml:4:19: sweep.together: expected a list of maps"));
+  EXPECT_THAT(SweepErrors("sweep: {together: [seed]}\n"),
+              HasSubstr("sweep.together[0]: expected a map"));
+  EXPECT_THAT(SweepErrors("sweep: {seed: [1, 2], together: [{seed: [3]}]}\n"),
+              HasSubstr("sweep.together[0]: seed is swept twice"));
+}
+
+TEST(SweepTest, LeavesOutWhatIsExcluded) {
+  EXPECT_THAT(Labels(Load("sweep:\n  lb: [ecmp, {kind: letflow, gap: 1ms}, rps]\n"
+                          "  workload[0].load: [0.3, 0.5]\n"
+                          "  exclude:\n"
+                          "    - lb: [ecmp, letflow]\n"
+                          "      workload[0].load: 0.50\n")),
+              ElementsAre("lb=ecmp,load=0.3", "lb=letflow.gap=1ms,load=0.3", "lb=rps,load=0.3",
+                          "lb=rps,load=0.5"));
+  EXPECT_THAT(Labels(Load("sweep: {lb: [{kind: letflow, gap: 1ms}, {kind: letflow, gap: 2ms}], "
+                          "exclude: [{lb: {gap: 2ms}}]}\n")),
+              ElementsAre("lb=letflow.gap=1ms"));
+}
+
+TEST(SweepTest, SaysWhichExclusionMeansNothing) {
+  const std::string sweep = "sweep: {lb: [ecmp, rps], seed: [1, 2], exclude: ";
+  EXPECT_THAT(SweepErrors(sweep + "[{lb: rpss}]}\n"),
+              HasSubstr("test.yaml:4:55: sweep.exclude[0].lb: the sweep has no \"rpss\"; did you "
+                        "mean \"rps\"?"));
+  EXPECT_THAT(SweepErrors(sweep + "[{sed: 1}]}\n"),
+              HasSubstr("test.yaml:4:51: sweep.exclude[0]: \"sed\" is not swept; did you mean "
+                        "\"seed\"?"));
+  EXPECT_THAT(SweepErrors(sweep + "[{lb: [ecmp, rps]}]}\n"), HasSubstr("leaves no combination"));
+  EXPECT_THAT(SweepErrors(sweep + "{lb: rps}}\n"), HasSubstr("expected a list of maps"));
+  EXPECT_THAT(SweepErrors(sweep + "[{}]}\n"), HasSubstr("expected a map from settings"));
+}
+
+TEST(SweepTest, ExclusionsHoldForWhatTheCommandLineFixes) {
+  const std::string sweep =
+      "sweep: {lb: [ecmp, rps], seed: [1, 2], exclude: [{lb: rps, seed: 2}]}\n";
+  EXPECT_THAT(Labels(Load(sweep, {"lb=rps"})), ElementsAre("seed=1"));
+  EXPECT_THAT(Labels(Load(sweep, {"lb=presto"})), ElementsAre("seed=1", "seed=2"));
+}
+
+TEST(SweepTest, CountsSeedsFromThatOfTheExperimentAndLast) {
+  EXPECT_THAT(Labels(Load("seed: 5\nsweep: {seeds: 2, lb: [ecmp, rps]}\n")),
+              ElementsAre("lb=ecmp,seed=5", "lb=ecmp,seed=6", "lb=rps,seed=5", "lb=rps,seed=6"));
+  EXPECT_THAT(Labels(Load("sweep: {seeds: 2}\n", {}, 7)), ElementsAre("seed=7", "seed=8"));
+  EXPECT_THAT(Labels(Load("sweep: {seeds: 2}\n", {"sweep.seeds=3"})),
+              ElementsAre("seed=1", "seed=2", "seed=3"));
+  EXPECT_THAT(SweepErrors("sweep: {seeds: none}\n"), HasSubstr("\"none\" is not a whole number"));
+  EXPECT_THAT(SweepErrors("sweep: {seeds: 0}\n"), HasSubstr("from 1 to 10000"));
+  EXPECT_THAT(SweepErrors("sweep: {seeds: 2, seed: [1]}\n"), HasSubstr("seed is swept twice"));
+}
+
+TEST(SweepTest, SetsAxesWhoseKeysArePaths) {
+  EXPECT_THAT(
+      Labels(Load("sweep:\n  workload[0].load: [0.2, 0.3]\n", {"sweep.workload[0].load=[0.5]"})),
+      ElementsAre("load=0.5"));
+}
+
+TEST(SweepTest, RefusesTheSameValueTwice) {
+  EXPECT_THAT(SweepErrors("sweep: {lb: [ecmp, rps, ecmp]}\n"),
+              HasSubstr("test.yaml:4:25: sweep.lb: ecmp occurs twice"));
+}
+
+TEST(SweepTest, SaysThatKeysWithBracketsNeedQuotesWithinBraces) {
+  EXPECT_THAT(SweepErrors("sweep: {workload[0].load: [0.1]}\n"), HasSubstr("need quotes, as in"));
+}
+
+// --- Documents and names ---
+
+ExperimentFile FileOf(const std::string& text, const std::string& folder = ".") {
+  Diagnostics diagnostics;
+  auto file = ExperimentFile::FromText(text, "test.yaml", folder, {}, diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  return std::move(*file);
+}
+
+std::vector<std::string> IdsOf(const ExperimentFile& file) {
+  std::vector<std::string> ids;
+  Diagnostics diagnostics;
+  for (size_t i = 0; i < file.size(); ++i) ids.push_back(file.Load(i, diagnostics).Id());
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  return ids;
+}
+
+const std::string kTopology =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n";
+
+TEST(ExperimentFileTest, ItsTextGivesTheSamePointsWhereverItLies) {
+  const TemporaryFolder folder;
+  folder.Write("flows.csv", "src,dst,size_bytes,start_ps\n0,5,1000,0\n");
+  const ExperimentFile file =
+      FileOf(kTopology +
+                 "workload: [{kind: flows, file: flows.csv}]\ntransport: dctcp\n"
+                 "sweep:\n  lb: [ecmp, {kind: letflow, gap: 50us}]\n"
+                 "  transport.min_rto: {from: 5ms, to: 10ms, step: 5ms}\n"
+                 "  together: [{\"topology.port.buffer\": [1MB, 250pkts], measure.classes: [[all], "
+                 "[sml]]}]\n"
+                 "  exclude: [{lb: ecmp, transport.min_rto: 10ms}]\n  seeds: 2\n",
+             folder.path().string());
+  EXPECT_EQ(file.size(), 12u);
+  const ExperimentFile elsewhere = FileOf(file.Text(), "/tmp");
+  EXPECT_EQ(IdsOf(file), IdsOf(elsewhere));
+  EXPECT_EQ(elsewhere.Text(), file.Text());
+}
+
+TEST(ExperimentFileTest, AnIdIsThatOfWhatDeterminesTheResult) {
+  const std::string base = kTopology + "workload: [{kind: permutation, size: 1KB}]\n";
+  const auto id = IdsOf(FileOf(base + "lb: ecmp\n"));
+  // Not its name, what leads to it, or what is written out.
+  EXPECT_EQ(IdsOf(FileOf(base + "lb: ecmp\nname: other\n")), id);
+  EXPECT_EQ(IdsOf(FileOf(base + "sweep: {lb: [ecmp]}\n")), id);
+  EXPECT_EQ(IdsOf(FileOf(base + "lb: {kind: ecmp}\nseed: 1\n")), id);
+  // But everything else.
+  EXPECT_NE(IdsOf(FileOf(base + "lb: rps\n")), id);
+  EXPECT_NE(IdsOf(FileOf(base + "lb: ecmp\nseed: 2\n")), id);
+  EXPECT_NE(IdsOf(FileOf(base + "lb: ecmp\nmeasure: {t_max: 3s}\n")), id);
+}
+
+TEST(ExperimentFileTest, AnIdDependsOnWhatIsInTheFilesItReads) {
+  const TemporaryFolder folder;
+  const std::string text = kTopology + "lb: ecmp\nworkload: [{kind: flows, file: flows.csv}]\n";
+  folder.Write("flows.csv", "src,dst,size_bytes,start_ps\n0,5,1000,0\n");
+  const auto before = IdsOf(FileOf(text, folder.path().string()));
+  EXPECT_EQ(IdsOf(FileOf(text, folder.path().string())), before);
+  folder.Write("flows.csv", "src,dst,size_bytes,start_ps\n0,5,2000,0\n");
+  EXPECT_NE(IdsOf(FileOf(text, folder.path().string())), before);
 }
 
 TEST(SweepTest, RefusesMoreCombinationsThanAnyoneCanRun) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lb/dre.h"
@@ -157,6 +158,55 @@ TEST_F(BestNexthopLeafTest, LeavesAFailedPortAtOnce) {
   EXPECT_EQ(Send(1, Time{} + 2_us), 1);
 }
 
+TEST_F(BestNexthopLeafTest, APortThatComesBackIsUnknown) {
+  LearnAll({50, 10, 20, 30}, {});
+  const std::vector<PortIndex> live = {1, 2, 3};
+  ASSERT_EQ(Send(1, Time{} + 1_us, live), 1);
+  EXPECT_EQ(Send(2, Time{} + 2_us), 0);
+}
+
+// What a leaf adds of its own ports: so many packets are sent at once over each, then host 1 is
+// heard of over each, and a flow to it begins.
+PortIndex ChosenAfter(const std::string& ranges, const std::vector<int>& packets, Duration wait) {
+  LbSwitch leaf("{kind: best_nexthop, probes: false, " + ranges + "}");
+  leaf.At({}, [&](SwitchView& view, SwitchPolicy&) {
+    for (size_t port = 0; port < packets.size(); ++port) {
+      for (int i = 0; i < packets[port]; ++i) {
+        view.SendControl(LbPacket(1), static_cast<PortIndex>(port));
+      }
+    }
+  });
+  leaf.At(Time{} + wait, [](SwitchView& view, SwitchPolicy& policy) {
+    Packet from = LbPacket(7);
+    from.src = 1;
+    from.dst = 0;
+    const PortIndex down = 4;
+    for (PortIndex port = 0; port < 4; ++port)
+      policy.OnPacket(view, from, port, {1, 1, {&down, 1}});
+  });
+  return leaf.PortFor(LbPacket(8), Time{} + wait);
+}
+
+TEST(BestNexthopTest, CountsThePacketsThatWaitAtItsPorts) {
+  const std::string queue = "queue_range: 10, latency_range: 1000s, utilisation_range: 1e12";
+  EXPECT_EQ(ChosenAfter(queue, {4, 2, 3, 5}, 1_ps), 1);
+  EXPECT_EQ(ChosenAfter(queue, {4, 5, 3, 2}, 1_ps), 3);
+}
+
+TEST(BestNexthopTest, CountsHowLongTheLastPacketWaited) {
+  const std::string latency = "queue_range: 1000000, latency_range: 1us, utilisation_range: 1e12";
+  EXPECT_EQ(ChosenAfter(latency, {4, 3, 2, 5}, 100_us), 2);
+  EXPECT_EQ(ChosenAfter(latency, {2, 3, 4, 5}, 100_us), 0);
+}
+
+TEST(BestNexthopTest, CountsThePacketsThatHaveLeft) {
+  const std::string utilisation =
+      "queue_range: 1000000, latency_range: 1000s, utilisation_range: 10";
+  EXPECT_EQ(ChosenAfter(utilisation, {2, 4, 3, 5}, 100_us), 0);
+  EXPECT_EQ(ChosenAfter(utilisation, {4, 2, 3, 5}, 100_us), 1);
+  EXPECT_EQ(ChosenAfter(utilisation, {5, 4, 2, 3}, 100_us), 2);
+}
+
 class BestNexthopStaleTest : public BestNexthopLeafTest {
  protected:
   BestNexthopStaleTest()
@@ -173,6 +223,41 @@ TEST_F(BestNexthopStaleTest, OldValuesCountAsNothing) {
   }
   EXPECT_EQ(Send(2, Time{} + 100_ms), 1);
   EXPECT_EQ(Send(3, Time{} + 100_ms + 1_ps), 0);  // After two gaps.
+}
+
+class BestNexthopRangesTest : public BestNexthopLeafTest {
+ protected:
+  BestNexthopRangesTest() : BestNexthopLeafTest("{kind: best_nexthop, probes: false}") {}
+};
+
+// Of 100 Gbps and 375 KB: 30 us, 250 packets, and what leaves in 500 us, twice: 8333 packets. Port
+// 0 has half of the first.
+TEST_F(BestNexthopRangesTest, AreThoseOfThePort) {
+  const std::vector<std::pair<IntFields, PortIndex>> cases = {
+      {IntFields(0_s, 124, 0), 1},   {IntFields(0_s, 126, 0), 0}, {IntFields(0_s, 0, 4'000), 1},
+      {IntFields(0_s, 0, 4'400), 0}, {IntFields(14_us, 0, 0), 1}, {IntFields(16_us, 0, 0), 0}};
+  FlowId flow = 0;
+  for (const auto& [fields, better] : cases) {
+    const Time at = Time{} + 1_us * ++flow;
+    for (PortIndex port = 2; port < 4; ++port) Learn(port, IntFields(1_s, 60'000, 1e6), at);
+    Learn(0, IntFields(15_us, 0, 0), at);
+    Learn(1, fields, at);
+    EXPECT_EQ(Send(flow, at), better) << flow;
+  }
+}
+
+// 100 packets wait for 12 us before its own.
+TEST(BestNexthopTest, AGapCountsFromWhenThePacketBeforeLeaves) {
+  LbSwitch leaf("{kind: best_nexthop, probes: false, gap: 10us}");
+  const PortIndex port = leaf.PortFor(LbPacket(7));
+  leaf.At(Time{} + 1_us, [&](SwitchView& view, SwitchPolicy&) {
+    for (int i = 0; i < 100; ++i) view.SendControl(LbPacket(1, 1'436), port);
+  });
+  leaf.PortFor(LbPacket(7), Time{} + 2_us);
+  leaf.PortFor(LbPacket(7), Time{} + 22_us);
+  EXPECT_EQ(leaf.Count("flowlets"), 1);
+  leaf.PortFor(LbPacket(7), Time{} + 33_us);
+  EXPECT_EQ(leaf.Count("flowlets"), 2);
 }
 
 TEST(BestNexthopTest, ForgetsNoFlowWithinItsGap) {

@@ -92,6 +92,16 @@ TEST(BurstBalancerTest, SmallFlowsNeedVotesToMove) {
   EXPECT_EQ(leaf.Count("flowlets"), 1);
 }
 
+TEST(BurstBalancerTest, AFlowWithAPortMovesHoweverFewVotesItHas) {
+  LbSwitch leaf(With("buckets: 1, votes_above: 30"));
+  for (int i = 0; i < 40; ++i) leaf.PortFor(LbPacket(1), Time{});
+  leaf.PortFor(LbPacket(1), Time{} + 1_ms);
+  EXPECT_EQ(leaf.Count("flowlets"), 1);
+  for (int i = 0; i < 100; ++i) leaf.PortFor(LbPacket(2), Time{} + 1_ms);
+  leaf.PortFor(LbPacket(1), Time{} + 2_ms);
+  EXPECT_EQ(leaf.Count("flowlets"), 2);
+}
+
 TEST(BurstBalancerTest, APortThatIsGoneIsLeftAndNotComeBackTo) {
   LbSwitch leaf(With("buckets: 1000000"));
   Time at;

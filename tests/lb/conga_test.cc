@@ -161,6 +161,57 @@ TEST(CongaTest, FeedbackTakesTurnsAndPrefersWhatHasChanged) {
   EXPECT_EQ(next(), 12);
 }
 
+// Paper and hardware know no more of a port that is back than what its last packets told.
+TEST(CongaTest, AnUplinkThatIsBackHasTheMetricThatItHad) {
+  const auto flows_there = [](Time at) {
+    LbSwitch leaf("conga");
+    Hear(leaf, Time{} + 1_us, {0, 0, 2, 7});
+    const std::vector<PortIndex> without = {0, 1, 3};
+    leaf.PortFor(LbPacket(7), Time{} + 2_us, without);
+    return NewFlows(leaf, at, 100)[2];
+  };
+  EXPECT_EQ(flows_there(Time{} + 9_ms), 0);
+  EXPECT_GT(flows_there(Time{} + 30_ms), 0);
+}
+
+TEST(CongaTest, OfNamedPathsItTakesTheLeastCongestedOfASampleAndItsOwn) {
+  LbSwitch leaf("{kind: conga, mode: path, samples: 3}");
+  const auto hear = [&](Time at, uint8_t path, uint8_t metric) {
+    Hear(leaf, at, {0, 0, path, metric});
+  };
+  for (const uint8_t path : {uint8_t{0}, uint8_t{1}, uint8_t{3}}) hear(Time{} + 1_us, path, 5);
+  // Three of four are drawn: path 2 in three of four cases.
+  const std::vector<int64_t> counts = NewFlows(leaf, Time{} + 2_us, 4'000);
+  EXPECT_NEAR(static_cast<double>(counts[2]), 3'000, ThreeSigma(4'000, 0.75));
+  // A flow that is on path 2 is not moved to one that is no better.
+  Time at = Time{} + 1_ms;
+  while (leaf.PortFor(LbPacket(7), at) != 2) at += 501_us;
+  for (int flowlet = 0; flowlet < 10; ++flowlet) {
+    at += 501_us;
+    ASSERT_EQ(leaf.PortFor(LbPacket(7), at), 2);
+  }
+}
+
+// A packet says by its path which one its congestion is of.
+TEST(CongaTest, WithNamedPathsFeedbackIsOfPaths) {
+  LbSwitch leaf("{kind: conga, mode: path}");
+  Packet packet = LbPacket(9);
+  packet.src = 1;
+  packet.dst = 0;
+  packet.path = 3;
+  packet.SetScheme(Header{0, 6, kNone, 0});
+  leaf.At(Time{}, [&](SwitchView& view, SwitchPolicy& policy) {
+    policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
+    packet.path = kNoPath;  // Of none: an ACK that was sent elsewhere.
+    policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
+  });
+  for (int i = 0; i < 3; ++i) {
+    const Header header = Stamp(leaf, Time{} + 1_us, 0);
+    EXPECT_EQ(header.feedback_tag, 3);
+    EXPECT_EQ(header.feedback_metric, 6);
+  }
+}
+
 TEST(CongaTest, RefusesThreeTiersUnlessAskedForTheExtension) {
   const auto errors = [](const std::string& lb) {
     return ErrorsOf("topology: {kind: fat_tree, k: 4}\nlb: " + lb +
@@ -169,10 +220,28 @@ TEST(CongaTest, RefusesThreeTiersUnlessAskedForTheExtension) {
   EXPECT_EQ(errors("{kind: conga, mode: pod}"), "");
   EXPECT_NE(errors("conga").find("test.yaml:2:5: lb: conga is defined for two tiers"),
             std::string::npos);
-  const FinishedRun run = RunExperiment(
-      ExperimentFrom("topology: {kind: fat_tree, k: 4}\nlb: {kind: conga, mode: pod}\n"
-                     "workload: [{kind: permutation, size: 100KB}]\n"));
-  EXPECT_EQ(run.result.unfinished, 0);
+  EXPECT_EQ(errors("{kind: conga, mode: path}"), "");
+  for (const std::string mode : {"pod", "path"}) {
+    const FinishedRun run = RunExperiment(
+        ExperimentFrom("topology: {kind: fat_tree, k: 4}\nlb: {kind: conga, mode: " + mode +
+                       "}\nworkload: [{kind: permutation, size: 100KB}]\n"));
+    EXPECT_EQ(run.result.unfinished, 0);
+  }
+}
+
+// A link from an aggregation to a core is slow. Those who name paths leave it alone; where the
+// aggregation hashes, whoever comes by it meets it half of the time.
+TEST(CongaTest, WithNamedPathsFlowsAvoidASlowLinkToACore) {
+  const auto end = [](const std::string& mode) {
+    return RunExperiment(
+               ExperimentFrom("topology: {kind: fat_tree, k: 4, asymmetry: [{links: [agg0-core0], "
+                              "rate: 500Mbps}]}\nlb: {kind: conga, gap: 50us, mode: " +
+                              mode +
+                              "}\nworkload: [{kind: poisson, sizes: websearch, load: 0.2, flows: "
+                              "200}]\n"))
+        .result.end;
+  };
+  EXPECT_LT(end("path"), end("pod"));
 }
 
 // --- In a network ---

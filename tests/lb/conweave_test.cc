@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fabric/around_policy.h"
 #include "lb/conweave_header.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
 namespace heddle {
@@ -181,7 +185,84 @@ TEST_F(ConWeaveSinkTest, PacketsOfOldEpochsPass) {
   EXPECT_EQ(Controls(), 0);
 }
 
+// --- A flow whose replies never come ---
+
+// Each 10 us after a TAIL comes the CLEAR; then the next request has 16 us.
+TEST_F(ConWeaveSourceTest, ReroutesAreAsFarApartAsTheDrainAndAReply) {
+  std::vector<Time> tails;
+  uint8_t epoch = 0;
+  for (Time at = Time{} + 1_us; at < Time{} + 5_ms; at += 1_us) {
+    const Sent sent = Send(at);
+    if (sent.Has(ConWeaveHeader::kTail)) tails.push_back(at);
+    if (sent.Has(ConWeaveHeader::kTail)) epoch = sent.header.epoch;
+    if (tails.empty() || at != tails.back() + 10_us) continue;
+    Hear(at, {ConWeaveControl::kClear, epoch, 0});
+  }
+  ASSERT_GT(tails.size(), 100u);
+  for (size_t i = 1; i < tails.size(); ++i) ASSERT_GE(tails[i] - tails[i - 1], 26_us);
+}
+
 // --- In networks ---
+
+// Of what passes the spines.
+struct Passed {
+  int64_t tails = 0;
+  int64_t clears = 0;
+};
+
+// A spine under ConWeave that loses every TAIL.
+class LosesTails final : public AroundSwitchPolicy {
+ public:
+  LosesTails(std::unique_ptr<SwitchPolicy> scheme, Passed& passed)
+      : AroundSwitchPolicy(std::move(scheme)), passed_(passed) {}
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (packet.kind == PacketKind::kControl) {
+      const ConWeaveControl control = packet.Scheme<ConWeaveControl>();
+      passed_.clears += control.kind == ConWeaveControl::kClear ? 1 : 0;
+    }
+    if (packet.kind == PacketKind::kData &&
+        (packet.Scheme<ConWeaveHeader>().flags & ConWeaveHeader::kTail) != 0) {
+      ++passed_.tails;
+      return Decision::Discard();
+    }
+    return AroundSwitchPolicy::OnPacket(view, packet, in_port, candidates);
+  }
+
+ private:
+  Passed& passed_;
+};
+
+// What is held goes on when the TAIL should have come; the flow is cleared once, and moves on.
+TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
+  Passed passed;
+  const Chosen<LoadBalancer> conweave = BalancerFrom("conweave");
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 20Gbps, delay: 1us}, asymmetry: [{links: [leaf1-spine1], rate: "
+               "5Gbps}]}"),
+           .transport = "{kind: dctcp, min_rto: 5ms}",
+           .port = "{buffer: 1MB, ecn_above: 97500B}",
+           .switch_policy = [&](SwitchId id) {
+             std::unique_ptr<SwitchPolicy> its = conweave.settings->ForSwitch(id, 1);
+             if (id >= 2) its = std::make_unique<LosesTails>(std::move(its), passed);
+             return its;
+           }});
+  for (HostId h = 0; h < 8; ++h) lab.AddFlow(h, static_cast<HostId>(8 + h), 5'000'000);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  EXPECT_GT(passed.tails, 10);
+  int64_t lost = 0;
+  for (const auto& its : lab.network().switches()) {
+    for (const auto& counter : its->policy().Counters()) {
+      lost += counter.name == "tails_lost" ? counter.value : 0;
+    }
+  }
+  EXPECT_GT(lost, 10);
+  EXPECT_LE(lost, passed.tails);
+  EXPECT_EQ(passed.clears, lost);
+}
 
 const std::string kUnequal =
     "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: {rate: "

@@ -77,7 +77,7 @@ TEST(DrillTest, EnginesRememberApart) {
   EXPECT_EQ(ports.size(), 4u);
 }
 
-// The paper's point (section 3.2): queues stay balanced to within packets.
+// The paper's point: queues stay balanced to within packets.
 TEST(DrillTest, KeepsQueuesFarMoreEqualThanSprayingAndHashing) {
   const LbSwitch::Shape shape{.uplinks = std::vector<BitRate>(8, 10_Gbps)};
   const QueueStats drill = DriveQueues("drill", shape, 0.8, 40'000);

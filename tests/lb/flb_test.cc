@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lb/flb_header.h"
@@ -13,6 +15,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/watched_policy.h"
 #include "transport/roce_sender.h"
 
 namespace heddle {
@@ -68,6 +71,16 @@ TEST_F(FlbIsolationTest, TakesTheUplinkWithTheMostOfThem) {
   EXPECT_EQ(Isolated(), (Ports{1, 2}));
 }
 
+// The number may shrink while an incast ends: then each needs more.
+TEST_F(FlbIsolationTest, TheLatestNumberOfFlowsCounts) {
+  Add(4, 31);
+  ASSERT_EQ(Isolated().size(), 1u);
+  for (FlowId flow = 0; flow < 4; ++flow) {
+    isolation_.Add(flow, 0, 2, 0, uplinks_, Time{} + 100_us, rng_);
+  }
+  EXPECT_EQ(Isolated().size(), 2u);
+}
+
 TEST_F(FlbIsolationTest, AllItsFlowsAreOnIsolatedUplinks) {
   Add(20, 15, 0);
   Add(20, 15, 3);
@@ -100,13 +113,18 @@ TEST_F(FlbIsolationTest, ForgetsFlowsThatAreSilent) {
   EXPECT_TRUE(isolation_.is_idle());
 }
 
-TEST_F(FlbIsolationTest, AFailedUplinkIsIsolatedNoMore) {
+TEST_F(FlbIsolationTest, AnotherUplinkReplacesOneThatHasFailed) {
   Add(3, 15, 1);
   ASSERT_EQ(Isolated(), Ports{1});
   isolation_.Review(Time{}, Ports{0, 2, 3}, rng_);
-  EXPECT_FALSE(isolation_.IsIsolated(0, 1));
+  const Ports now = Isolated();
+  ASSERT_EQ(now.size(), 1u);
+  EXPECT_NE(now.front(), 1);
+  for (FlowId flow = 0; flow < 3; ++flow) {
+    EXPECT_EQ(isolation_.Find(flow, Time{} + 1_ms)->port, now.front());
+  }
   isolation_.Add(9, 0, 15, 2, Ports{0, 2, 3}, Time{} + 1_ms, rng_);
-  EXPECT_EQ(Isolated().size(), 1u);
+  EXPECT_EQ(Isolated(), now);
 }
 
 // --- One leaf ---
@@ -183,6 +201,15 @@ TEST_F(FlbLeafTest, AQuickerPathIsTakenExactlyAtTheGapThatLetsIt) {
   EXPECT_EQ(leaf_.Count("reroutes"), 1);
 }
 
+// Of delays of 20,000.999 and 10,000.001 ns stamps may tell as 20,000 and 10,001: a packet that
+// leaves 10,000.5 ns after the one before would overtake it by half a nanosecond.
+TEST_F(FlbLeafTest, WhatStampsDoNotTellIsLeftOfTheGap) {
+  StartOnPort0(1);
+  Delays({20'000_ns, 10'001_ns, 40_us, 40_us});
+  EXPECT_EQ(Send(1, Time{} + 10'000'500_ps), 0);
+  EXPECT_EQ(Send(1, Time{} + 10'000'500_ps + 10'001_ns), 1);  // Then it would not.
+}
+
 TEST_F(FlbLeafTest, AmongEqualPathsNobodyMoves) {
   Delays({20_us, 20_us, 20_us, 20_us});
   const PortIndex port = Send(1, {});
@@ -222,6 +249,7 @@ TEST_F(FlbLeafTest, AFlowWhoseUplinkFailsIsNewAndThePathComesBackUnmeasured) {
   StartOnPort0(1);
   Delays({1_us, 20_us, 10_us, 30_us});
   EXPECT_EQ(Send(1, Time{} + 1_ns, Ports{1, 2, 3}), 2);
+  EXPECT_EQ(leaf_.Count("reroutes"), 1);
   // The bench knows nothing of its uplinks, so an unmeasured delay is 0: the best.
   EXPECT_EQ(Send(2, Time{} + 1_us), 0);
 }
@@ -369,31 +397,129 @@ TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
 }
 
+// A base round trip of 16 us at 10 Gbps, which is what a policy alone believes of its fabric. Two
+// senders fill the queue with 5 KB each microsecond.
+TEST(FlbNetworkTest, NotifiesFromTheBytesOfARoundTripOn) {
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 40Gbps, delay: 500ns}, "
+               "fabric_link: {rate: 100Gbps, delay: 500ns}}"),
+           .transport = "{kind: rocev2, cc: none}",
+           .balancer = "{kind: flb}"});
+  for (HostId src = 0; src < 2; ++src) lab.AddFlow(src, 2, 100'000);
+  constexpr PortIndex kToHost2 = 0;
+  constexpr size_t kDataClass = 3;
+  int64_t queue = -1;
+  lab.SampleEvery(100_ns, [&](Time now) {
+    Switch& last = *lab.network().switches()[1];
+    for (const auto& [name, value] : last.policy().Counters()) {
+      if (name != "episodes" || value == 0 || queue >= 0) continue;
+      queue = (*last.queued())[kToHost2].QueueAt(kDataClass, now).bytes;
+    }
+  });
+  lab.Run();
+  // Less the gaps between frames; with the sent part of one, and up to 100 ns later.
+  EXPECT_GE(queue, 19'000);
+  EXPECT_LE(queue, 24'000);
+}
+
 TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
   Incast incast("{kind: flb, isolate_above: 15KB}", 1);
   incast.lab.Run();
   EXPECT_EQ(incast.Sum("cnms_sent"), 0);
 }
 
-// Data stamps the way there, ACKs bring the delay back; where nothing returns, packets of its own
-// do.
-TEST(FlbNetworkTest, MeasuresDelaysOnDataAndBringsThemBack) {
-  Lab lab({.graph = LeafSpineFrom(
-               "{leaves: 2, spines: 4, hosts_per_leaf: 4, fabric_link: {rate: 10Gbps, delay: 1us},"
-               " asymmetry: [{spines: [0, 1, 2], delay: 20us}]}"),
+// Short flows, or what is in the background, from leaf 0 to leaf 1. After 1 ms the links of spine
+// 0, over which the way was shortest when the fabric was built, get slower. What of the bytes sent
+// from 1.5 ms to 3 ms went over it.
+double ShareOverSpine0(const std::vector<UdpSource>& background) {
+  const Graph graph = LeafSpineFrom(
+      "{leaves: 2, spines: 3, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "
+      "fabric_link: {rate: 10Gbps, delay: 5us}, asymmetry: [{spines: [0], delay: 1us}]}");
+  std::vector<LinkEvent> events;
+  for (uint32_t link = 0; link < graph.links.size(); ++link) {
+    if (!graph.links[link].name.ends_with("spine0")) continue;
+    events.push_back({.at = Time{} + 1_ms, .link = link, .up = {}, .rate = {}, .delay = 30_us});
+  }
+  EXPECT_EQ(events.size(), 2u);
+  Lab lab({.graph = graph,
            .transport = "{kind: dctcp}",
-           .balancer = "flb"});
-  for (HostId h = 0; h < 4; ++h) {
-    for (int i = 0; i < 10; ++i) lab.AddFlow(h, static_cast<HostId>(4 + h), 100'000);
+           .balancer = "flb",
+           .background = background,
+           .events = std::move(events)});
+  for (int i = 0; i < 150 && background.empty(); ++i) {
+    lab.AddFlow(static_cast<HostId>(i % 4), static_cast<HostId>(4 + i % 4), 10'000,
+                Time{} + 20_us * i);
   }
+  lab.AddFlow(4, 5, 1'000, Time{} + 3'100_us);  // Keeps the lab going.
+  std::array<int64_t, 3> before = {};
+  std::array<int64_t, 3> after = {};
+  lab.SampleEvery(1'500_us, [&](Time) {
+    std::swap(before, after);
+    for (SwitchId spine = 0; spine < 3; ++spine) {
+      FifoPort& up =
+          lab.PortTo(lab.SwitchVertex(0), lab.SwitchVertex(static_cast<SwitchId>(2 + spine)));
+      after[spine] = up.Committed().wire_bytes;
+    }
+  });
+  lab.Run(Time{} + 3'050_us);
+  int64_t all = 0;
+  for (size_t spine = 0; spine < 3; ++spine) all += after[spine] - before[spine];
+  EXPECT_GT(all, 15'000);
+  return static_cast<double>(after[0] - before[0]) / static_cast<double>(all);
+}
+
+TEST(FlbNetworkTest, AcksBringMeasuredDelaysBack) { EXPECT_LT(ShareOverSpine0({}), 0.01); }
+
+// Between leaves a full packet takes 2 x (1.2304 + 5) us. The base round trip is 16 us here, so a
+// path is measured each 32 us.
+TEST(FlbNetworkTest, ADelayIsMeasuredTwiceInFourRoundTripsAndIsThatOfThePacket) {
+  std::array<std::vector<Time>, 2> stamped;  // By spine.
+  std::vector<uint32_t> told_ns;
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
+    const FlbHeader header = packet.Scheme<FlbHeader>();
+    if (view.tier() > 0) {
+      if (packet.kind != PacketKind::kData || header.stamp == 0) return;
+      stamped[view.id() - 2u].push_back(view.now());
+    } else if (packet.kind == PacketKind::kAck && !view.FacesHost(in_port) && header.news != 0) {
+      told_ns.push_back(header.news >> 8);
+    }
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 10Gbps, delay: 5us}}"),
+           .transport = "{kind: tcp, iw: 1000}",
+           .switch_policy = Watched("flb", look)});
+  lab.AddFlow(0, 1, 1'000'000);
   lab.Run();
-  int64_t reordered = 0;
-  int64_t quick = 0;
-  for (const FlowRecord& record : lab.records()) {
-    reordered += record.receiver.reordered_net;
-    quick += record.receiver.paths_used;
+  for (const std::vector<Time>& times : stamped) {
+    for (size_t i = 1; i < times.size(); ++i) {
+      EXPECT_GE(times[i] - times[i - 1], 32_us);
+      EXPECT_LT(times[i] - times[i - 1], 32_us + 1'231_ns);
+    }
   }
-  EXPECT_GT(quick, 40);  // Some have moved.
+  ASSERT_GT(stamped[0].size() + stamped[1].size(), 20u);
+  EXPECT_GE(told_ns.size() + 1, stamped[0].size() + stamped[1].size());
+  for (const uint32_t ns : told_ns) EXPECT_NEAR(ns, 12'460.8, 1);
+}
+
+// Of datagrams that nobody answers: leaves tell each other by packets of their own.
+TEST(FlbNetworkTest, WhereNothingReturnsLeavesTellOfDelaysThemselves) {
+  const UdpSource source = {.id = 0,
+                            .entry = 0,
+                            .src = 0,
+                            .dst = 4,
+                            .sport = 5'000,
+                            .path = kNoPath,
+                            .priority = 1,
+                            .payload = 1'472_B,
+                            .packet = 1'518_B,
+                            .wire = 1'538_B,
+                            .rate = 100_Mbps,
+                            .pattern = {},
+                            .start = Time{},
+                            .stop = Time{} + 4_ms,
+                            .rng = Rng::Stream(1, "load", 0)};
+  EXPECT_LT(ShareOverSpine0({source}), 0.01);
 }
 
 // --- With rate control ---

@@ -28,6 +28,14 @@ class Sender {
     return value_;
   }
   uint16_t Value() { return Send(); }
+  // A window of 100 packets with a timeout in its midst; only ACKs before it echo marks.
+  void RoundWithTimeout() {
+    for (int i = 0; i < 100; ++i) Send();
+    for (int i = 0; i < 100; ++i) {
+      if (i == 50) TimeOut();
+      Acknowledge(++acked_, i < 50);
+    }
+  }
   void TimeOut() {
     host_.At(Time{}, [&](HostView& view, HostPolicy& policy) {
       policy.OnLoss(view, flow_, LossSign::kTimeout);
@@ -86,6 +94,13 @@ TEST(FlowBenderTest, ATimeoutMovesAtOnce) {
   EXPECT_EQ(sender.Value(), 1);
   for (int i = 0; i < 7; ++i) sender.TimeOut();
   EXPECT_EQ(sender.Value(), 0);  // Of eight.
+}
+
+TEST(FlowBenderTest, MarksBeforeATimeoutDoNotMoveTheFlowOnceMore) {
+  Sender sender("flowbender");
+  sender.RoundWithTimeout();
+  for (int round = 0; round < 3; ++round) sender.Round(0);
+  EXPECT_EQ(sender.Moves(), 1);
 }
 
 TEST(FlowBenderTest, ARandomValueIsAlwaysAnotherOne) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lb/hedera_demand.h"
+#include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 
 namespace heddle {
@@ -30,7 +31,7 @@ TEST(HederaTest, FlowsToOneHostShareItsLink) {
   ExpectDemands({{0, 9}, {1, 9}, {2, 9}}, {1.0 / 3, 1.0 / 3, 1.0 / 3});
 }
 
-// The paper's example (figure 4), of four hosts that send to each other.
+// The paper's example of four hosts that send to each other.
 TEST(HederaTest, EstimatesAsInThePapersExample) {
   ExpectDemands(
       {{0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 0}, {1, 2}, {2, 0}, {2, 3}, {3, 1}, {3, 1}},
@@ -98,6 +99,26 @@ TEST(HederaTest, KnowsTheLinksOfAFatTree) {
     placed += Elephants(graph, "{kind: hedera, period: 1ms}", 8, 10'000'000, seed).last;
   }
   EXPECT_LT(placed, hashed * 3 / 4);
+}
+
+// A flow each way takes the first path, the other two the second. When spine 0 loses leaf 0, the
+// first two are placed once more.
+TEST(HederaTest, FlowsOnAPathThatFailsArePlacedAnew) {
+  const auto placed = [](const std::string& schedule) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 2, host_link: {rate: "
+        "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}\n"
+        "lb: {kind: hedera, period: 1ms}\ntransport: {kind: dctcp, min_rto: 1ms}\n"
+        "workload: [{kind: permutation, size: 20MB, cross_rack: true}]\n" +
+        schedule));
+    EXPECT_EQ(run.result.unfinished, 0);
+    for (const auto& [name, value] : run.result.policy_counters) {
+      if (name == "reroutes") return value;
+    }
+    return int64_t{-1};
+  };
+  EXPECT_EQ(placed(""), 4);
+  EXPECT_EQ(placed("schedule: [{at: 5ms, links: [leaf0-spine0], state: down}]\n"), 6);
 }
 
 TEST(HederaTest, MiceAreHashed) {

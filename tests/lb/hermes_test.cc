@@ -7,10 +7,12 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/lb_statistics.h"
 
 namespace heddle {
 namespace {
@@ -20,14 +22,17 @@ struct Header {
   uint16_t path;
   uint8_t kind;
   bool marked;
+  uint32_t delay_ns = 0;
 };
 constexpr uint8_t kEcho = 1;
+constexpr uint8_t kReply = 3;
 
 class Sender {
  public:
-  explicit Sender(const std::string& settings, size_t paths = 3)
-      : table_(PathsOfWeights(std::vector<uint16_t>(paths, 1))), host_(settings, table_) {
+  explicit Sender(const std::string& settings, size_t paths = 3, HostId id = 0)
+      : table_(PathsOfWeights(std::vector<uint16_t>(paths, 1))), host_(settings, table_, id) {
     flow = host_.Start(1);
+    host_.At({}, [&](HostView&, HostPolicy& its) { hermes = &its; });
   }
 
   // Many ACKs of packets that took `path`.
@@ -41,6 +46,11 @@ class Sender {
         policy.OnAck(view, flow, ack, {acked, 0, rtt, false});
       });
     }
+  }
+  void Tell(const Packet& ack) {
+    host_.At(now, [&](HostView& view, HostPolicy& policy) {
+      policy.OnAck(view, flow, ack, {1'460, 0, 20_us, false});
+    });
   }
   void Good(uint16_t path) { Hear(path, 20_us, false); }
   void Congested(uint16_t path) { Hear(path, 200_us, true); }
@@ -70,6 +80,7 @@ class Sender {
 
   Time now = Time{} + 1_ms;
   HostFlow flow;
+  HostPolicy* hermes = nullptr;
 
  private:
   const PathTable table_;
@@ -208,6 +219,156 @@ TEST(HermesTest, RetransmissionsWithoutCongestionAreAFailure) {
   few.Path();
   few.Send(1'990, 10_us, 150);  // Below 1%.
   EXPECT_EQ(few.Count("failed_paths"), 0);
+}
+
+// Hosts 0 and 2 are on one leaf. Only the one whose packets are lost on path 0 can tell.
+TEST(HermesTest, FresherDelaysOfOthersDoNotUndoAFailure) {
+  Sender loses(kHermes, 2);
+  Sender measures(kHermes, 2, /*id=*/2);
+  loses.Good(0);
+  loses.Path();
+  loses.Send(1'500, 10_us, 50);
+  ASSERT_EQ(loses.Count("failed_paths"), 1);
+  measures.now = loses.now;
+  measures.Good(0);
+  const std::vector<HostPolicy*> hosts = {loses.hermes, measures.hermes};
+  const std::vector<SwitchId> leaves = {0, 0};
+  const auto rack = BalancerFrom(kHermes).settings->ForFabric({{}, hosts, leaves}, 1);
+  rack->Act(rack->Next());
+  for (Sender* sender : {&loses, &measures}) {
+    sender->Restart();
+    EXPECT_EQ(sender->Path(), 1);
+  }
+}
+
+TEST(HermesTest, ProbesTheBestOfTheRoundBeforeAgain) {
+  const size_t paths = 64;  // So many that it is hardly drawn by itself.
+  const PathTable table = PathsOfWeights(std::vector<uint16_t>(paths, 1));
+  LbHost host("{kind: hermes, probe_interval: 500us}", table);
+  const auto probes_until = [&](Time at) {
+    host.At(at, [](HostView&, HostPolicy&) {});
+    return host.Count("probes");
+  };
+  EXPECT_EQ(probes_until(Time{} + 500_us), 2);
+  EXPECT_EQ(probes_until(Time{} + 1000_us), 4);  // No replies: nothing is best.
+  Packet reply;
+  reply.kind = PacketKind::kControl;
+  reply.src = 1;
+  for (uint16_t path = 0; path < paths; ++path) {
+    reply.SetScheme(Header{path, kReply, false});
+    host.At(Time{} + 1001_us,
+            [&](HostView& view, HostPolicy& policy) { policy.OnControl(view, reply); });
+  }
+  EXPECT_EQ(probes_until(Time{} + 1500_us), 7);
+  EXPECT_EQ(probes_until(Time{} + 2000_us), 10);
+}
+
+// --- As in the authors' ns-3 code ---
+
+std::string With(const std::string& settings) {
+  return "{kind: hermes, probe_interval: 10s, " + settings + "}";
+}
+
+// On its own a host believes in 8 us one way: fast is below 27.5 us.
+TEST(HermesNs3Test, OneWayDelaysAreThoseThatReceiversTell) {
+  Sender sender(With("delay: one_way"));
+  const auto hear = [&](uint16_t path, uint32_t ns) {
+    Packet ack = LbPacket(1);
+    ack.kind = PacketKind::kAck;
+    ack.sent = sender.now - 1_ms;
+    ack.SetScheme(Header{path, kEcho, false, ns});
+    sender.Tell(ack);
+  };
+  hear(0, 28'000);
+  hear(1, 27'000);
+  hear(2, 28'000);
+  EXPECT_EQ(sender.Path(), 1);
+}
+
+TEST(HermesNs3Test, ReceiversMeasureThem) {
+  const PathTable table = PathsOfWeights({1, 1});
+  LbHost host("hermes", table);
+  Packet data = LbPacket(1);
+  data.path = 1;
+  data.sent = Time{} + 10_us;
+  Packet ack = LbPacket(1);
+  host.At(Time{} + 52_us,
+          [&](HostView& view, HostPolicy& policy) { policy.OnSendAck(view, data, ack); });
+  EXPECT_EQ(ack.Scheme<Header>().delay_ns, 42'000u);
+}
+
+TEST(HermesNs3Test, WithoutEcnMarksDoNotCount) {
+  Sender sender(With("use_ecn: false"));
+  sender.Hear(0, 20_us, true);
+  EXPECT_EQ(sender.Path(), 0);
+  sender.Hear(0, 200_us, false);
+  sender.Good(1);
+  EXPECT_EQ(sender.Send(2 * kS, 10_us).back(), 1);
+}
+
+TEST(HermesNs3Test, OfGoodPathsThoseOfTheLowestLevelCount) {
+  Sender sender(With("level: 10us"));
+  sender.Hear(0, 22_us, false);
+  sender.Hear(1, 19_us, false);
+  sender.Hear(2, 25_us, false);
+  std::set<uint16_t> used;
+  for (int flow = 0; flow < 20; ++flow) {
+    sender.Restart();
+    used.insert(sender.Path());
+  }
+  EXPECT_EQ(used, std::set<uint16_t>{1});
+}
+
+// Of 1000 flows that may move each tries once within the time.
+TEST(HermesNs3Test, AFlowTriesNowAndThenAndMovesByTheThrowOfACoin) {
+  int moved = 0;
+  Sender sender(With("move: 0.5, try_every: 10s, sent_above: 0B"), 2);
+  for (int flow = 0; flow < 1'000; ++flow) {
+    sender.Good(0);
+    sender.Congested(1);
+    sender.Restart();
+    ASSERT_EQ(sender.Path(), 0);
+    sender.Congested(0);
+    sender.Good(1);
+    moved += sender.Send(20, 10_us).back() == 1 ? 1 : 0;
+  }
+  EXPECT_NEAR(moved, 500, ThreeSigma(1'000, 0.5));
+}
+
+TEST(HermesNs3Test, AfterASilenceAFlowMayMoveHoweverLittleItHasSent) {
+  for (const auto& [silence, path] :
+       {std::pair(5_ms, uint16_t{0}), std::pair(5_ms + 1_ps, uint16_t{1})}) {
+    Sender sender(With("idle_moves: 5ms"), 2);
+    sender.Good(0);
+    ASSERT_EQ(sender.Path(), 0);
+    sender.Congested(0);
+    sender.Good(1);
+    EXPECT_EQ(sender.Path(), 0);
+    EXPECT_EQ(sender.Send(1, silence).front(), path);
+  }
+}
+
+TEST(HermesNs3Test, FailuresMayGoUnnoticed) {
+  Sender sender(With("failures: false"), 2);
+  sender.Good(0);
+  for (int timeout = 0; timeout < 5; ++timeout) {
+    ASSERT_EQ(sender.Path(), 0);
+    sender.TimeOut();
+  }
+  sender.Send(1'500, 10_us, 50);
+  EXPECT_EQ(sender.Count("failed_paths"), 0);
+}
+
+TEST(HermesNs3Test, ProbesMayBeOfRandomPathsOnly) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom("topology: {kind: leaf_spine, leaves: 2, spines: 8, hosts_per_leaf: 2}\n"
+                     "lb: {kind: hermes, probe_best: false}\n"
+                     "workload: [{kind: permutation, size: 10MB, cross_rack: true}]\n"));
+  const double rounds = Seconds(run.result.end - Time{}) / 500e-6;
+  for (const auto& [name, value] : run.result.policy_counters) {
+    if (name != "probes") continue;
+    EXPECT_NEAR(static_cast<double>(value), 2 * 2 * rounds, 4);
+  }
 }
 
 // --- In a network ---

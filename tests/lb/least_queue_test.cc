@@ -52,6 +52,18 @@ TEST(LeastQueueTest, DelayWeighsPortsByTheirRate) {
   EXPECT_NEAR(ratio, 2, 0.1);
 }
 
+TEST(LeastQueueTest, SmallPacketsMayBeHashed) {
+  LbSwitch leaf("{kind: lq, hash_below: 100B}");
+  LbSwitch ecmp("ecmp");
+  std::set<PortIndex> large;
+  for (const uint32_t tuple : RandomTuples(4, 100)) {
+    const Packet small = LbPacket(tuple, 59);
+    EXPECT_EQ(leaf.PortFor(small), ecmp.PortFor(small));
+    large.insert(leaf.PortFor(LbPacket(7, 60)));
+  }
+  EXPECT_EQ(large.size(), 4u);
+}
+
 TEST(LeastQueueTest, TwoChoicesAreOfTwoDifferentPorts) {
   // With two ports both are looked at, so the longer queue is never taken.
   LbSwitch leaf("p2c", {.uplinks = {100_Gbps, 100_Gbps}});

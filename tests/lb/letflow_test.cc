@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
@@ -158,6 +159,33 @@ TEST(LetFlowAgeBitTest, IsWhatSweepsOfTheTableWouldDo) {
     leaf.PortFor(LbPacket(7), now);
     ASSERT_EQ(leaf.Count("flowlets"), flowlets) << now.ps;
   }
+}
+
+// --- In a network ---
+
+// Of what eight long flows send, the share over a spine with a fifth of the other's rate further
+// on: a sixth of the capacity.
+double ShareOfSlowSpine(const std::string& gap) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "
+      "10Gbps, delay: 1us}, fabric_link: {rate: 40Gbps, delay: 1us}, asymmetry: [{links: "
+      "[leaf1-spine1], rate: 8Gbps}]}\ntransport: {kind: dctcp}\n"
+      "workload: [{kind: permutation, size: 20MB, cross_rack: true}]\nlb: {kind: letflow, gap: " +
+      gap + "}\n"));
+  const CsvTable links(run.files.links);
+  double bytes[2] = {};
+  for (size_t row = 0; row < links.rows.size(); ++row) {
+    if (links.At(row, "node") != "leaf0") continue;
+    if (links.At(row, "peer") == "spine0") bytes[0] += links.Real(row, "payload_bytes");
+    if (links.At(row, "peer") == "spine1") bytes[1] += links.Real(row, "payload_bytes");
+  }
+  return bytes[1] / (bytes[0] + bytes[1]);
+}
+
+// Slow paths stretch silences, so flowlets end there more often than elsewhere.
+TEST(LetFlowTest, LongFlowsLeaveAPathThatIsSlowFurtherOn) {
+  EXPECT_GT(ShareOfSlowSpine("1s"), 0.3);  // Nothing ever moves.
+  EXPECT_LT(ShareOfSlowSpine("50us"), 0.25);
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/random.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
@@ -65,6 +67,37 @@ TEST(LuopanTest, RepliesOfAnOldRoundAndABestWithoutThemCountNoMore) {
   NewFlow(leaf, Time{} + 205_us);
   std::set<PortIndex> used;  // No reply in the second round: anything.
   for (int i = 0; i < 100; ++i) used.insert(NewFlow(leaf, Time{} + 305_us));
+  EXPECT_EQ(used.size(), 4u);
+}
+
+// With all paths sampled it knows what an oracle knew when the round began, and does as that would.
+TEST(LuopanTest, WithAllPathsSampledItIsAnOracleThatIsARoundOld) {
+  LbSwitch leaf(kAll);
+  Rng rng = Rng::Stream(1, "queues", 0);
+  NewFlow(leaf, Time{});
+  for (int round = 1; round <= 200; ++round) {
+    const Time at = Time{} + 100_us * round + 1_us;
+    std::vector<uint16_t> order = {0, 1, 2, 3};
+    rng.MoveToFront(order, order.size());
+    std::vector<uint32_t> queues;
+    for (int path = 0; path < 4; ++path) queues.push_back(rng.Below(1'000'000));
+    for (const uint16_t path : order) {
+      Hear(leaf, at, static_cast<uint8_t>(round), path, queues[path]);
+    }
+    const PortIndex oracle =
+        static_cast<PortIndex>(std::ranges::min_element(queues) - queues.begin());
+    for (int flow = 0; flow < 5; ++flow) {
+      ASSERT_EQ(NewFlow(leaf, at + 10_us * flow), oracle) << round;
+    }
+  }
+}
+
+TEST(LuopanTest, WhatWasBestBeforeALongSilenceCountsNoMore) {
+  LbSwitch leaf(kAll);
+  NewFlow(leaf, Time{});
+  Hear(leaf, Time{} + 101_us, 1, 3, 0);
+  std::set<PortIndex> used;
+  for (int i = 0; i < 100; ++i) used.insert(NewFlow(leaf, Time{} + 10_ms));
   EXPECT_EQ(used.size(), 4u);
 }
 

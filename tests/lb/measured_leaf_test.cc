@@ -34,10 +34,33 @@ TEST(LeafDelaysTest, TellOfEachPathInTurnOnceForWhatHasCome) {
 
 TEST(LeafDelaysTest, QueueingIsWhatIsAboveTheLeast) {
   LeafDelays delays(2, 2, /*queueing=*/true, 1_ms);
-  delays.Arrive({.sent_ns = 0}, 1, 0, Time{} + 16_us);
+  delays.Arrive({.sent_ns = 1'000}, 1, 0, Time{} + 16_us);
   EXPECT_EQ(delays.Depart(1, Time{}).delay_16ns, 0);
-  delays.Arrive({.sent_ns = 0}, 1, 0, Time{} + 48_us);
+  delays.Arrive({.sent_ns = 1'000}, 1, 0, Time{} + 48_us);
   EXPECT_EQ(delays.Depart(1, Time{}).delay_16ns, 2'000);
+  delays.ForgetLeast();  // The path has become longer.
+  delays.Arrive({.sent_ns = 1'000}, 1, 0, Time{} + 48_us);
+  EXPECT_EQ(delays.Depart(1, Time{}).delay_16ns, 0);
+}
+
+// As pinned datagrams once were, and packets of hosts that are on no leaf are.
+TEST(LeafDelaysTest, PacketsWithoutAStampTellNothing) {
+  LeafDelays delays(2, 2, /*queueing=*/false, 1_ms);
+  delays.Arrive({.sent_ns = 1, .path = 0, .delay_16ns = 2'000}, 1, 0xffff, Time{} + 1_us);
+  delays.Arrive(LeafDelayHeader{}, 1, 1, Time{} + 2_us);
+  delays.Arrive({.sent_ns = 0, .path = 0, .delay_16ns = 0}, 1, 1, Time{} + 2_us);
+  EXPECT_EQ(delays.Of(1, 0, Time{} + 3_us), 32_us);
+  EXPECT_EQ(delays.Depart(1, Time{} + 3_us).path, 0xffff);
+}
+
+// The other clock is 100 us ahead, or behind.
+TEST(LeafDelaysTest, QueueingDoesNotDependOnClocks) {
+  for (const uint32_t sent_ns : {300'000u, 100'000u}) {
+    LeafDelays delays(2, 2, /*queueing=*/true, 1_ms);
+    delays.Arrive({.sent_ns = sent_ns}, 1, 0, Time{} + 210_us);
+    delays.Arrive({.sent_ns = sent_ns}, 1, 0, Time{} + 242_us);
+    EXPECT_EQ(delays.Depart(1, Time{} + 250_us).delay_16ns, 2'000) << sent_ns;
+  }
 }
 
 TEST(LeafDelaysTest, StampsWrapAndOldNewsCountAsNothing) {
@@ -60,11 +83,27 @@ void Hear(LbSwitch& leaf, Time at, uint16_t path, Duration delay) {
   Packet packet = LbPacket(9);
   packet.src = 1;
   packet.dst = 0;
-  packet.SetScheme(
-      LeafDelayHeader{.path = path, .delay_16ns = static_cast<uint16_t>(delay.ps / 16'000)});
+  packet.SetScheme(LeafDelayHeader{
+      .sent_ns = 1, .path = path, .delay_16ns = static_cast<uint16_t>(delay.ps / 16'000)});
   leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
     policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
   });
+}
+
+// A packet that was dropped has left its stamp behind; what comes next has a path of its own.
+TEST(MeasuredLeafTest, APinnedDatagramKeepsItsPathAndIsStamped) {
+  LbSwitch leaf("ag");
+  Packet pinned = LbPacket(8);
+  pinned.kind = PacketKind::kDatagram;
+  pinned.path = 3;
+  leaf.At(Time{} + 5_us, [&](SwitchView& view, SwitchPolicy& policy) {
+    for (PortIndex port = 3; port == 3;) {  // Another than its own.
+      port = policy.OnPacket(view, LbPacket(7), 4, view.CandidatesTo(1)).port;
+    }
+    policy.OnEnqueue(view, pinned, 3);
+  });
+  EXPECT_EQ(pinned.path, 3);
+  EXPECT_EQ(pinned.Scheme<LeafDelayHeader>().sent_ns, 5'000u);
 }
 
 // How often packets of one flow, 1000 ns apart, change their port.
@@ -89,11 +128,11 @@ TEST(AgTest, GranularityIsWhatAFastPathSendsInTheDifference) {
   LbSwitch leaf("{kind: ag, most: 1000, stale: 1s}");
   Hear(leaf, Time{} + 1_us, 2, 120_us);
   Changes(leaf, Time{} + 2_us, 103 * 40);
-  EXPECT_EQ(leaf.Count("decisions"), 40);
+  EXPECT_EQ(leaf.Count("cells"), 40);
   LbSwitch clamped("{kind: ag, stale: 1s}");
   Hear(clamped, Time{} + 1_us, 2, 120_us);
   Changes(clamped, Time{} + 2_us, 45 * 40);
-  EXPECT_EQ(clamped.Count("decisions"), 40);
+  EXPECT_EQ(clamped.Count("cells"), 40);
 }
 
 TEST(AgTest, AFlowLeavesAPathThatIsGone) {
@@ -180,6 +219,19 @@ int64_t Reordered(const std::string& lb) {
     packets += flows.Integer(row, "reordered_net");
   }
   return packets;
+}
+
+TEST(MeasuredLeafTest, ClocksThatDisagreeChangeNothing) {
+  const auto flows = [](const std::string& lb) {
+    return RunExperiment(ExperimentFrom("topology: {kind: leaf_spine, leaves: 2, spines: 4, "
+                                        "hosts_per_leaf: 4}\nworkload: [{kind: poisson, sizes: "
+                                        "small, load: 0.4, flows: 200}]\nlb: " +
+                                        lb + "\n"))
+        .files.flows;
+  };
+  for (const std::string kind : {"ag", "aac"}) {
+    EXPECT_TRUE(flows("{kind: " + kind + ", clock_spread: 1ms}") == flows(kind)) << kind;
+  }
 }
 
 TEST(MeasuredLeafTest, UnequalPathsReorderLessThanUnderSpraying) {

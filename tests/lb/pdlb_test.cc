@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lb/pdlb_estimator.h"
@@ -94,6 +95,25 @@ TEST(PdlbTest, ACellIsSoManyPacketsAndItsNumberIsItsOwn) {
     EXPECT_EQ(packets.size(), static_cast<size_t>((1'000 + size - 1) / size));
     EXPECT_EQ(host.Count("cells"), static_cast<int64_t>(packets.size()) - 1);
   }
+}
+
+TEST(PdlbTest, ACellMayBeVeryLarge) {
+  const PathTable paths = EightPaths();
+  LbHost host("{kind: pdlb, granularity: 70000}", paths);
+  HostFlow flow = host.Start(kRemote);
+  const uint16_t first = host.Send(flow).entropy;
+  for (int i = 1; i < 70'000; ++i) ASSERT_EQ(host.Send(flow).entropy, first);
+  EXPECT_NE(host.Send(flow).entropy, first);
+}
+
+TEST(PdlbTest, AFlowThatBeginsWhileNoPathLivesIsCutToo) {
+  PathTable paths = PathsOfWeights({});
+  LbHost host("{kind: pdlb, granularity: 5}", paths);
+  HostFlow flow = host.Start(kRemote);
+  paths.Set(0, 1, {{0, 1}, {1, 1}});
+  std::set<uint16_t> cells;
+  for (int i = 0; i < 20; ++i) cells.insert(host.Send(flow).entropy);
+  EXPECT_EQ(cells.size(), 4u);
 }
 
 TEST(PdlbTest, NoCellUsesTwoPaths) {
@@ -337,6 +357,31 @@ TEST(PdlbNetworkTest, ProbesFindSlowPathsToo) {
   EXPECT_EQ(before, 1);
   // Which of the paths four probes take is random.
   EXPECT_LE(grown, Time{} + 7_ms);
+}
+
+// A probe ahead of all queues would not see those that data meets; its echo goes as ACKs go.
+TEST(PdlbNetworkTest, ProbesWaitWithDataAndEchoesGoAsAcksDo) {
+  class Watcher final : public SwitchPolicy {
+   public:
+    explicit Watcher(std::set<std::pair<HostId, uint8_t>>* seen) : seen_(seen) {}
+    Decision OnPacket(SwitchView&, const Packet& packet, PortIndex, const Candidates& c) override {
+      if (packet.kind == PacketKind::kControl) seen_->insert({packet.src, packet.priority});
+      return Decision::Forward(c.ports.front());
+    }
+    size_t StateBytes() const override { return 0; }
+
+   private:
+    std::set<std::pair<HostId, uint8_t>>* seen_;
+  };
+  std::set<std::pair<HostId, uint8_t>> seen;
+  const Chosen<LoadBalancer> pdlb = BalancerFrom("{kind: pdlb, collect: probes}");
+  Lab lab({.graph = LeafSpineFrom(kFourPaths),
+           .transport = "{kind: dctcp, control_priority: 0}",
+           .switch_policy = [&](SwitchId) { return std::make_unique<Watcher>(&seen); },
+           .host_policy = [&](HostId h) { return pdlb.settings->ForHost(h, 1); }});
+  lab.AddFlow(0, 2, 1'000'000);
+  lab.Run();
+  EXPECT_EQ(seen, (std::set<std::pair<HostId, uint8_t>>{{0, 1}, {2, 0}}));
 }
 
 TEST(PdlbNetworkTest, AcksReturnOverThePathOfTheirData) {

@@ -49,6 +49,15 @@ TEST(PrestoTest, AMegabyteIsSixteenCellsAndThePathChangesAtEachNeverInside) {
     }
   }
   EXPECT_EQ(host.Count("cells"), 15);  // Changes.
+  EXPECT_EQ(host.Count("reroutes"), 15);
+}
+
+TEST(PrestoTest, WhereThereIsOnePathCellsRerouteNothing) {
+  const PathTable paths = PathsOfWeights({1});
+  LbHost host("presto", paths);
+  CellsOf(host, 1'000'000);
+  EXPECT_EQ(host.Count("cells"), 15);
+  EXPECT_EQ(host.Count("reroutes"), 0);
 }
 
 TEST(PrestoTest, ACellHoldsExactlyItsSize) {

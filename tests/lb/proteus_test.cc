@@ -19,7 +19,7 @@ struct Header {
   uint16_t entered;
   uint16_t waited;
   uint8_t utilisation;
-  uint8_t told_path;
+  uint8_t told_path;  // And 1.
   uint8_t told_waited;
   uint8_t told_utilisation;
 };
@@ -34,7 +34,7 @@ class ProteusTest : public testing::Test {
     packet.src = 1;
     packet.dst = 0;
     packet.path = 0;
-    packet.SetScheme(Header{0, 0, 0, path, waited_us, utilisation});
+    packet.SetScheme(Header{0, 0, 0, static_cast<uint8_t>(path + 1), waited_us, utilisation});
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
     });
@@ -127,6 +127,36 @@ TEST(ProteusInNetworksTest, NoticesOfPausesMoveFlows) {
   EXPECT_GT(notices, 0);
   EXPECT_GT(reroutes, 0);
   EXPECT_LE(reroutes, notices);
+}
+
+// The link down from spine 1 is slow: it pauses its inputs nearly all of the time.
+TEST(ProteusInNetworksTest, NewFlowsAvoidASpineThatPausesAllTheTime) {
+  const auto run = [](const std::string& lb) {
+    return RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: {rate: "
+        "10Gbps, delay: 1us}, fabric_link: {rate: 20Gbps, delay: 1us}, asymmetry: [{links: "
+        "[leaf1-spine1], rate: 1Gbps}], port: {memory: {model: dt, size: 2MB}, pfc: {classes: "
+        "[3]}}}\ntransport: {kind: rocev2, rto: 5ms}\n"
+        "workload: [{kind: poisson, sizes: websearch, load: 0.25, flows: 80}]\nlb: " +
+        lb + "\n"));
+  };
+  const auto share = [](const FinishedRun& its) {
+    const CsvTable links(its.files.links);
+    double all = 0;
+    double slow = 0;
+    for (size_t row = 0; row < links.rows.size(); ++row) {
+      if (links.At(row, "node") != "leaf0" || links.At(row, "tier") == "host_down") continue;
+      const double bytes = links.Real(row, "payload_bytes");
+      all += bytes;
+      slow += links.At(row, "peer") == "spine1" ? bytes : 0;
+    }
+    return slow / all;
+  };
+  const FinishedRun ecmp = run("ecmp");
+  const FinishedRun proteus = run("proteus");
+  EXPECT_EQ(proteus.result.unfinished, 0);
+  EXPECT_LT(share(proteus), share(ecmp) / 2);
+  EXPECT_LT(proteus.result.end, ecmp.result.end);
 }
 
 }  // namespace

@@ -101,6 +101,34 @@ TEST_P(ReturnPathTest, EcmpIsThatOfTheLoadBalancerOfTheName) {
             WaysOf(*GetParam(), AckPath::kPolicy, "dctcp", "ecmp"));
 }
 
+// A leaf that names paths would have sent the ACK elsewhere.
+TEST(ReturnPathsTest, APathThatAnAckDoesNotTakeIsNotWrittenIntoIt) {
+  const Fabric& fabric = kFatTree;
+  for (const AckPath way : {AckPath::kEcmp, AckPath::kSpray}) {
+    for (const char* scheme : {"ag", "luopan"}) {
+      std::vector<uint16_t> written;
+      struct Reader final : HostPolicy {
+        explicit Reader(std::vector<uint16_t>* its) : paths(its) {}
+        uint32_t hooks() const override { return kAck; }
+        void OnAck(HostView&, HostFlow&, const Packet& ack, const AckNews&) override {
+          paths->push_back(ack.path);
+        }
+        size_t StateBytes() const override { return 0; }
+        std::vector<uint16_t>* const paths;
+      };
+      const Chosen<LoadBalancer> balancer = BalancerFrom(scheme);
+      Lab lab({.graph = GraphFrom(fabric.yaml),
+               .transport = "dctcp",
+               .switch_policy = [&](SwitchId id) { return balancer.settings->ForSwitch(id, 1); },
+               .host_policy = [&](HostId) { return std::make_unique<Reader>(&written); },
+               .ack_path = way});
+      lab.AddFlow(0, 8, 60'000);
+      lab.Run();
+      EXPECT_EQ(std::set<uint16_t>(written.begin(), written.end()), std::set<uint16_t>{kNoPath});
+    }
+  }
+}
+
 // --- One switch ---
 
 // Sends everything through the last port, and asks for every packet or not.

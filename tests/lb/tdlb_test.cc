@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lb/ecmp_hash.h"
 #include "lb/path_delays.h"
 #include "lb/tdlb_control.h"
 #include "tests/support/experiment_kit.h"
@@ -88,6 +90,19 @@ TEST(PathDelaysTest, AFailedPathStartsAnew) {
   delays.Forget(0);
   EXPECT_EQ(delays.Of(0), 10_us);
   EXPECT_EQ(delays.Queueing(0), 0_us);
+}
+
+TEST(PathDelaysTest, AFailedPathIsNeitherTheFastestNorTheSlowest) {
+  PathDelays delays = Delays(PathDelays::Memory::kFastestAndSlowest);
+  delays.Learn(0, 40_us, kNow);
+  delays.Learn(1, 50_us, kNow);
+  delays.Learn(2, 400_us, kNow);
+  delays.Forget(1);
+  EXPECT_EQ(delays.Timeout(kNow), 360_us);
+  delays.Forget(2);
+  delays.Learn(0, 40_us, kNow);
+  delays.Learn(1, 55_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 15_us);
 }
 
 // --- One leaf ---
@@ -206,6 +221,82 @@ TEST_F(TdlbLeafTest, FlowletsOnAFailedPathArePlacedAtOnce) {
   const PortIndex port = Send(flow, kNow + 1_ps, live);
   EXPECT_NE(port, 2);
   EXPECT_EQ(Send(flow, kNow + 2_ps, live), port);
+  EXPECT_EQ(leaf_.Count("reroutes"), 1);
+}
+
+TEST_F(TdlbLeafTest, AMarkFollowsItsFlowOffAFailedPath) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  Congest(flows[0], kNow);
+  const std::vector<PortIndex> live = {0, 1};
+  const PortIndex port = Send(flows[0], kNow + 1_us, live);
+  Congest(flows[0], kNow + 2_us);
+  // Its path is marked now, and the one that has come back is not.
+  Learn({40_us, 44_us, 42_us}, kNow + 3_us);
+  const FlowId other = FlowsOn(port == 0 ? 1 : 0, 1, kNow + 3_us).front();
+  EXPECT_NE(Send(other, kNow + 500_us), port);
+  for (FlowId flow = 1'000; flow < 1'050; ++flow) ASSERT_NE(Send(flow, kNow + 500_us), port);
+  EXPECT_EQ(Send(flows[1], kNow + 500_us), 2);
+  Clear(flows[0], kNow + 600_us);
+  EXPECT_EQ(FlowsOn(port, 1, kNow + 600_us).size(), 1u);
+}
+
+class TdlbDefaultTest : public TdlbLeafTest {
+ protected:
+  TdlbDefaultTest() : TdlbLeafTest("tdlb") {}
+};
+
+TEST_F(TdlbDefaultTest, DelaysCountForFiveProbes) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow + 470_us);
+  Congest(flows[0], kNow + 470_us);
+  EXPECT_EQ(Send(flows[1], kNow + 490_us), 2);  // Less than their spread.
+  EXPECT_NE(Send(flows[1], kNow + 510_us), 2);  // 500 us have passed.
+}
+
+class TdlbHulaTest : public TdlbLeafTest {
+ protected:
+  TdlbHulaTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, probe: hula}") {}
+
+  // From leaf 1, `delay` ago.
+  void Probe(PortIndex port, Duration delay, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet probe;
+      probe.kind = PacketKind::kControl;
+      probe.bytes = 64;
+      probe.src = probe.dst = 1;
+      probe.sent = at - delay;
+      probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
+      const auto kind = policy.OnPacket(view, probe, port, view.CandidatesTo(1)).kind;
+      EXPECT_EQ(kind, Decision::Kind::kConsume);
+    });
+  }
+};
+
+TEST_F(TdlbHulaTest, AsPublishedADelayIsUsedWhereItWasMeasured) {
+  Probe(0, 40_us, kNow);
+  Probe(1, 44_us, kNow);
+  Probe(2, 70_us, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  Congest(flows[0], kNow);
+  EXPECT_EQ(Send(flows[1], kNow + 30_us), 2);
+  EXPECT_EQ(Send(flows[1], kNow + 60_us + 1_ps), 0);
+}
+
+class TdlbStaleTest : public TdlbLeafTest {
+ protected:
+  TdlbStaleTest() : TdlbLeafTest("{kind: tdlb, stale: 500us}") {}
+};
+
+// Its probes may be lost where routing does not know yet that a link has failed.
+TEST_F(TdlbStaleTest, APathThatIsNotHeardOfIsTheLastChoice) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  for (const uint16_t path : {uint16_t{1}, uint16_t{2}}) {
+    Control({TdlbControl::kEcho, 0, path, 50'000}, 0, kNow + 550_us);
+  }
+  Congest(flows[0], kNow + 550_us);
+  EXPECT_EQ(Send(flows[1], kNow + 560_us), 1);
 }
 
 class TdlbAlwaysTest : public TdlbLeafTest {
@@ -222,13 +313,16 @@ TEST_F(TdlbAlwaysTest, AsPublishedEveryFlowletMayMove) {
 
 // --- In a network ---
 
+int64_t CountOf(Lab& lab, size_t node, std::string_view counter) {
+  for (const auto& [name, value] : lab.network().switches()[node]->policy().Counters()) {
+    if (name == counter) return value;
+  }
+  return 0;
+}
+
 int64_t Sum(Lab& lab, std::string_view counter) {
   int64_t sum = 0;
-  for (const auto& node : lab.network().switches()) {
-    for (const auto& [name, value] : node->policy().Counters()) {
-      if (name == counter) sum += value;
-    }
-  }
+  for (size_t s = 0; s < lab.network().switches().size(); ++s) sum += CountOf(lab, s, counter);
   return sum;
 }
 
@@ -274,6 +368,55 @@ TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
   EXPECT_EQ(Sum(*above, "congested_flows"), 0);
 }
 
+TEST(TdlbNetworkTest, AFlowIsInnocentAgainAtHalfTheQueue) {
+  const auto lab = IncastLab(
+      "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB}", 16, 100'000);
+  constexpr PortIndex kToLastHost = 15;
+  int64_t most = 0;
+  int64_t queue = -1;
+  lab->SampleEvery(100_ns, [&](Time now) {
+    const int64_t congested = CountOf(*lab, 0, "congested_flows");
+    most = std::max(most, congested);
+    if (most < 16 || congested > 0 || queue >= 0) return;
+    queue = (*lab->network().switches()[1]->queued())[kToLastHost].QueueAt(1, now).bytes;
+  });
+  lab->Run();
+  EXPECT_EQ(most, 16);
+  // 10 Gbps drain 1.25 KB each microsecond, and the news takes three to come.
+  EXPECT_LE(queue, 50'000);
+  EXPECT_GT(queue, 42'000);
+}
+
+// There is no path to choose between them.
+TEST(TdlbNetworkTest, FlowsOfOneLeafAreNotToldOf) {
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8}"),
+           .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
+           .balancer = "{kind: tdlb, congested_above: 30KB}"});
+  for (HostId src = 1; src < 8; ++src) lab.AddFlow(src, 0, 200'000);
+  lab.Run();
+  EXPECT_EQ(Sum(lab, "episodes"), 1);  // The queue is long,
+  EXPECT_EQ(Sum(lab, "cns_sent"), 0);  // but nobody could do anything.
+  EXPECT_EQ(Sum(lab, "congested_flows"), 0);
+}
+
+// Eight hosts of 10 Gbps over two uplinks of 10 Gbps: the queues are where flows begin.
+std::pair<int64_t, int64_t> CongestedAtUplinks(const std::string& detect_at) {
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "
+                                  "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
+           .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
+           .balancer = "{kind: tdlb, congested_above: 30KB, detect_at: " + detect_at + "}"});
+  for (HostId src = 0; src < 8; ++src) lab.AddFlow(src, static_cast<HostId>(8 + src), 500'000);
+  int64_t most = 0;
+  lab.SampleEvery(10_us, [&](Time) { most = std::max(most, CountOf(lab, 0, "congested_flows")); });
+  lab.Run();
+  return {most, Sum(lab, "cns_sent")};
+}
+
+TEST(TdlbNetworkTest, QueuesOfUplinksCountUnlessOnlyTheLastHopDoes) {
+  EXPECT_EQ(CongestedAtUplinks("leaf_all"), (std::pair<int64_t, int64_t>{8, 0}));
+  EXPECT_EQ(CongestedAtUplinks("last_hop"), (std::pair<int64_t, int64_t>{0, 0}));
+}
+
 TEST(TdlbNetworkTest, ProbesMeasureEveryPathAndCostBytes) {
   const auto lab = IncastLab("{kind: tdlb, probe_every: 50us}", 1, 1'000'000);
   lab->Run();
@@ -281,6 +424,82 @@ TEST(TdlbNetworkTest, ProbesMeasureEveryPathAndCostBytes) {
   const double rounds = Seconds(lab->end() - Time{}) / 50e-6;
   EXPECT_NEAR(static_cast<double>(Sum(*lab, "probes")), 2 * 24 * rounds, 2 * 24 * 2);
   EXPECT_EQ(Sum(*lab, "probe_bytes"), 64 * Sum(*lab, "probes"));
+}
+
+// To the leaf that a spine has lost there is a detour over others, which probes must not take.
+TEST(TdlbNetworkTest, ProbesGoToTheLeavesThatASpineStillHasAndNoOther) {
+  const Graph graph = LeafSpineFrom("{leaves: 3, spines: 2, hosts_per_leaf: 1}");
+  std::vector<LinkEvent> events;
+  for (uint32_t link = 0; link < graph.links.size(); ++link) {
+    if (graph.links[link].name != "leaf1-spine0") continue;
+    events.push_back({.at = Time{} + 1_ns, .link = link, .up = false, .rate = {}, .delay = {}});
+  }
+  ASSERT_EQ(events.size(), 1u);
+  Lab lab({.graph = graph, .balancer = "tdlb", .events = std::move(events)});
+  lab.AddFlow(0, 2, 1'000'000);
+  lab.Run();
+  // Of leaves what they send and what they echo, of spines copies for two ports.
+  const double rounds = Seconds(lab.end() - Time{}) / 100e-6;
+  const std::vector<double> expected = {2 + 3, 2 + 2, 2 + 3, 2 * 2, 3 * 2};
+  for (size_t s = 0; s < expected.size(); ++s) {
+    EXPECT_NEAR(static_cast<double>(CountOf(lab, s, "probes")), expected[s] * rounds, expected[s])
+        << s;
+  }
+}
+
+// A source port with which packets between these hosts take the first of two uplinks of leaf 0.
+uint16_t PortToFirstSpine(HostId src, HostId dst, uint16_t dport) {
+  Packet packet;
+  for (uint16_t sport = 1'024;; ++sport) {
+    packet.tuple_hash = TupleHash(src, dst, sport, dport);
+    if (MapToRange(EcmpHash(packet, EcmpSalt(0, /*seed=*/1)), 2) == 0) return sport;
+  }
+}
+
+// Of two paths one carries four flows to one host, and datagrams to another, one each 123 us. What
+// of both went over the second path: reroutes, and bytes of the flows.
+std::pair<int64_t, int64_t> Moved(const std::string& congested_above) {
+  constexpr HostId kOther = 4;
+  constexpr uint16_t kDiscard = 9;
+  const UdpSource innocent = {.id = 0,
+                              .entry = 0,
+                              .src = kOther,
+                              .dst = 15,
+                              .sport = PortToFirstSpine(kOther, 15, kDiscard),
+                              .path = kNoPath,
+                              .priority = 1,
+                              .payload = 1'472_B,
+                              .packet = 1'518_B,
+                              .wire = 1'538_B,
+                              .rate = 100_Mbps,
+                              .pattern = {},
+                              .start = Time{},
+                              .stop = Time{} + 10_ms,
+                              .rng = Rng::Stream(1, "innocent", 0)};
+  Lab lab(
+      {.graph = LeafSpineFrom(
+           "{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: 10Gbps, delay: 1us}, "
+           "fabric_link: {rate: 100Gbps, delay: 1us}}"),
+       .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
+       .balancer = "{kind: tdlb, detect_at: last_hop, congested_above: " + congested_above + "}",
+       .background = {innocent}});
+  for (HostId src = 0; src < 4; ++src) {
+    FlowSpec flow;
+    flow.src = src;
+    flow.dst = 8;
+    flow.dport = 80;
+    flow.sport = PortToFirstSpine(src, 8, flow.dport);
+    flow.size = 1'000'000;
+    lab.AddFlow(flow);
+  }
+  lab.Run();
+  const FifoPort& second = lab.PortTo(lab.SwitchVertex(0), lab.SwitchVertex(3));
+  return {Sum(lab, "reroutes"), second.Committed().payload_bytes};
+}
+
+TEST(TdlbNetworkTest, TheInnocentLeaveAPathOfCongestedFlowsWhichStay) {
+  EXPECT_EQ(Moved("100KB"), (std::pair<int64_t, int64_t>{1, 0}));
+  EXPECT_EQ(Moved("10MB"), (std::pair<int64_t, int64_t>{0, 0}));  // No queue is so long.
 }
 
 TEST(TdlbNetworkTest, OnAnIdleSymmetricNetworkNobodyMoves) {

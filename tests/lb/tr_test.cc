@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lb/tr_code.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/watched_policy.h"
 
 namespace heddle {
 namespace {
@@ -54,12 +57,13 @@ class TrLeafTest : public testing::Test {
     });
   }
   // An ACK says that so many times 3000 bytes wait at the spine.
-  void Tell(PortIndex port, uint8_t code, Time at = {}) {
+  void Tell(PortIndex port, uint8_t code, Time at = {}, uint8_t hops = 2) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet ack;
       ack.kind = PacketKind::kAck;
       ack.src = 1;
       ack.dst = 0;
+      ack.hops = hops;
       ack.SetScheme(TrHeader{code, true});
       const PortIndex down = static_cast<PortIndex>(leaf_.uplinks().size());
       policy.OnPacket(view, ack, port, {1, 1, {&down, 1}});
@@ -107,11 +111,37 @@ TEST_F(TrLeafTest, ThePortBeforeFitsWhateverIsToldSince) {
   EXPECT_EQ(leaf_.Count("s_empty"), 0);
 }
 
+// What is told of its port may shrink; the packets that are ahead there don't come earlier for it.
+TEST_F(TrLeafTest, AnEarlierPredictionIsNotForgottenForALaterOne) {
+  Tell(kA, 10);
+  Tell(kB, 10);
+  const PortIndex before = Send(1, {}, {kA, kB});  // 290 us.
+  Tell(kA, 0);
+  Tell(kB, 0);
+  ASSERT_EQ(Send(1, Time{} + 1_us, {kA, kB}), before);  // 51 us.
+  Queue(before, 5, Time{} + 2_us);
+  EXPECT_EQ(Send(1, Time{} + 20_us, {kA, kB}), before);  // 112 us; the other: 70 us.
+}
+
 TEST_F(TrLeafTest, IfItHasFailedAndNothingFitsTheEarliestWill) {
   Tell(kA, 10);
   ASSERT_EQ(Send(1, {}, {kA, kC}), kC);  // 100 us; A takes 290.
   EXPECT_NE(Send(1, Time{} + 1_us, {kB, kD}), kC);
   EXPECT_EQ(leaf_.Count("s_empty"), 1);
+}
+
+TEST_F(TrLeafTest, APortThatComesBackIsIdle) {
+  Tell(kA, 10);
+  EXPECT_EQ(Send(1, {}, {kA, kC}), kC);
+  EXPECT_EQ(Send(2, Time{} + 1_us, {kB, kC}), kB);
+  EXPECT_EQ(Send(3, Time{} + 2_us, {kA, kC}), kA);
+}
+
+// Over a leaf and another spine.
+TEST_F(TrLeafTest, AnAckThatTookADetourTellsNothing) {
+  Tell(kA, 10, {}, 4);
+  EXPECT_EQ(leaf_.Count("codes_read"), 0);
+  EXPECT_EQ(Send(1, {}, {kA, kC}), kA);
 }
 
 TEST_F(TrLeafTest, AFlowThatPausedLongerThanPathsDifferIsFree) {
@@ -122,7 +152,6 @@ TEST_F(TrLeafTest, AFlowThatPausedLongerThanPathsDifferIsFree) {
 
 TEST_F(TrLeafTest, AsksNothingOfAPacketWithoutAChoice) {
   EXPECT_EQ(Send(1, {}, std::vector<PortIndex>{kC}), kC);
-  EXPECT_EQ(leaf_.Count("decisions"), 0);
   EXPECT_EQ(leaf_.Count("table_entries"), 0);
 }
 
@@ -273,6 +302,40 @@ TEST(TrNetworkTest, SpinesTellOfTheirQueuesInAcks) {
     if (name == "codes_read") read = value;
   }
   EXPECT_GT(read, 8 * 600);  // Every ACK tells.
+}
+
+// Two leaves send to the third, so that spines queue. Each ACK tells the leaf where its flow begins
+// what data on the opposite way had before it when the ACK came to the spine.
+TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
+  std::map<std::pair<FlowId, int64_t>, uint8_t> noted;
+  int64_t read = 0;
+  int64_t of_queues = 0;
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
+    if (packet.kind != PacketKind::kAck) return;
+    const std::pair<FlowId, int64_t> id = {packet.flow, packet.sent.ps};
+    if (view.tier() > 0) {
+      noted[id] = EncodeQueue(view.Unsent(in_port), 375_KB, 5);
+    } else if (!view.FacesHost(in_port)) {
+      const TrHeader header = packet.Scheme<TrHeader>();
+      ASSERT_TRUE(header.is_set);
+      ASSERT_EQ(header.code, noted.at(id));
+      ++read;
+      of_queues += header.code > 0 ? 1 : 0;
+    }
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 3, spines: 2, hosts_per_leaf: 6, host_link: {rate: 1Gbps, delay: 5us}, "
+               "fabric_link: {rate: 1Gbps, delay: 25us}}"),
+           .transport = "{kind: tcp, iw: 50}",
+           .port = "{buffer: 375KB, ecn_above: unlimited}",
+           .switch_policy = Watched("{kind: tr, buffer: 375KB}", look)});
+  for (HostId src = 0; src < 12; ++src) {
+    lab.AddFlow(src, static_cast<HostId>(12 + src % 6), 150'000);
+  }
+  lab.Run(Time{} + 1_s);
+  EXPECT_TRUE(lab.finished());
+  EXPECT_GT(read, 1'000);
+  EXPECT_GT(of_queues, 100);
 }
 
 TEST(TrNetworkTest, IsForTwoTiers) {

@@ -12,6 +12,7 @@
 #include "experiment/results.h"
 #include "settings/reader.h"
 #include "settings/yaml.h"
+#include "sweep/csv.h"
 
 namespace heddle {
 namespace {
@@ -47,9 +48,9 @@ Chosen<Workload> Read(const std::string& yaml, const Stage& stage, Diagnostics& 
 CsvTable::CsvTable(std::string_view text) {
   if (!text.ends_with('\n')) throw std::runtime_error("a CSV file ends with a line end");
   std::vector<std::string> lines = SplitAt(text.substr(0, text.size() - 1), '\n');
-  header = SplitAt(lines.front(), ',');
+  header = SplitCsvLine(lines.front());
   for (size_t i = 1; i < lines.size(); ++i) {
-    rows.push_back(SplitAt(lines[i], ','));
+    rows.push_back(SplitCsvLine(lines[i]));
     if (rows.back().size() != header.size()) {
       throw std::runtime_error("not as many cells as columns: " + lines[i]);
     }

@@ -91,6 +91,10 @@ TEST(RoceSizesTest, AreThoseOfTheFraming) {
   EXPECT_EQ(ns3.DataPacket(1'000) + ns3.wire_overhead, 1'048);
   EXPECT_EQ(ns3.ack + ns3.wire_overhead, 60);
   EXPECT_EQ(sizes("{kind: rocev2, framing: ip1500}").DataPacket(1'460), 1'500);
+  const PacketSizes longer = sizes("{kind: rocev2, lb_header: 50B}");
+  EXPECT_EQ(longer.mss, 1'024);
+  EXPECT_EQ(longer.DataPacket(1'024), 1'136);
+  EXPECT_EQ(longer.ack, real.ack);
 }
 
 TEST(RocePriorityTest, IsThatOfTheClassOfEachPacket) {

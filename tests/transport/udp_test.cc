@@ -53,6 +53,7 @@ TEST(DatagramBytesTest, CountIpUdpAndTheTransportsFraming) {
   EXPECT_EQ(bytes("{kind: rocev2}", 1'000), 1'046);
   EXPECT_EQ(bytes("{kind: rocev2, framing: ns3_rdma}", 1'000), 1'042);
   EXPECT_EQ(bytes("{kind: rocev2, framing: ip1500}", 1'000), 1'028);
+  EXPECT_EQ(bytes("{kind: dctcp, lb_header: 12B}", 1'472), 1'530);
 }
 
 TEST(UdpTest, LeavesWhenItsClockSaysAndArrivesWhenTheLinksSay) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "experiment/results.h"
-#include "lb/load_balancer.h"
+#include "tests/conformance/tested_policies.h"
 #include "tests/support/experiment_kit.h"
 #include "topo/graph.h"
 
@@ -68,7 +68,7 @@ std::string NameOf(const testing::TestParamInfo<Case>& test) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
-                         testing::Combine(testing::ValuesIn(LoadBalancers().Names()),
+                         testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kFatTree),
                                           testing::Values(kDctcp, kLossless)),
                          &NameOf);
@@ -147,7 +147,7 @@ Alone RunAlone(const Fabric& fabric, const std::string& lb) {
 }
 
 class EveryPolicyAloneTest : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, EveryPolicyAloneTest, testing::ValuesIn(LoadBalancers().Names()),
+INSTANTIATE_TEST_SUITE_P(All, EveryPolicyAloneTest, testing::ValuesIn(TestedPolicies()),
                          [](const auto& name) { return name.param; });
 
 TEST_P(EveryPolicyAloneTest, ALoneFlowIsNoSlowerThanUnderEcmp) {
@@ -159,52 +159,6 @@ TEST_P(EveryPolicyAloneTest, ALoneFlowIsNoSlowerThanUnderEcmp) {
     const double tolerance = alone.probes > 0 ? 1.02 : 1;
     EXPECT_LE(fct, tolerance * static_cast<double>(RunAlone(fabric, "ecmp").fct_ps)) << fabric.name;
   }
-}
-
-// --- Refusals ---
-
-class Picky final : public LoadBalancer {
- public:
-  void Declare(Fields& fields) override { fields.Add("ports", ports_, "Is never right."); }
-  void Prepare(const FabricShape& fabric, std::string_view path,
-               Diagnostics& diagnostics) override {
-    if (fabric.tiers > 2) {
-      diagnostics.ErrorAt(path, "picky is for two tiers; use lb: ecmp");
-    }
-    shape = fabric;
-  }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId, uint64_t) const override { return nullptr; }
-
-  static inline FabricShape shape;
-
- private:
-  bool ports_ = false;
-};
-
-TEST(LoadBalancerTest, CanRefuseAFabricAndSayWhatWouldDo) {
-  LoadBalancers().Add<Picky>({"picky", "Is for two tiers.", ""});
-  EXPECT_EQ(ErrorsOf(Yaml(kLeafSpine, kDctcp, "picky", kFlows)), "");
-  EXPECT_EQ(ErrorsOf(Yaml(kFatTree, kDctcp, "picky", kFlows)),
-            "test.yaml:3:5: lb: picky is for two tiers; use lb: ecmp\n1 error\n");
-}
-
-TEST(LoadBalancerTest, IsToldOfTheFabric) {
-  LoadBalancers().Add<Picky>({"picky", "Is for two tiers.", ""});
-  EXPECT_EQ(ErrorsOf("topology: {kind: leaf_spine, leaves: 3, spines: 5, hosts_per_leaf: 2, "
-                     "host_link: {rate: 25Gbps, delay: 1us}, fabric_link: {rate: 40Gbps, delay: "
-                     "2us}, asymmetry: [{spines: [1], rate: 10Gbps}]}\nlb: picky\n" +
-                     kFlows),
-            "");
-  const FabricShape& shape = Picky::shape;
-  EXPECT_EQ(shape.tiers, 2);
-  EXPECT_EQ(shape.leaves, 3u);
-  EXPECT_EQ(shape.most_uplinks, 5u);
-  EXPECT_EQ(shape.host_rate, 25_Gbps);
-  EXPECT_EQ(shape.fabric_rate, 10_Gbps);
-  EXPECT_EQ(shape.marking_delay, 78_us);  // 97.5 KB at 10 Gbps; less at 40.
-  EXPECT_FALSE(shape.is_lossless);
-  EXPECT_GT(shape.base_rtt, 12_us);  // Propagation alone.
-  EXPECT_LT(shape.base_rtt, 16_us);
 }
 
 }  // namespace

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/collect_command.h"
+#include "cli/commands.h"
+#include "sweep/compare.h"
+#include "sweep/csv.h"
+
+namespace heddle {
+namespace {
+
+struct CompareArguments {
+  std::vector<std::string> words;  // A folder and two values, or two folders.
+  std::string axis = "lb";
+  std::vector<std::string> metrics = {"avg_slowdown", "p99_slowdown",    "avg_fct_us",
+                                      "p99_fct_us",   "reordered_ratio", "goodput_gbps"};
+  std::string size_class = "all/all";
+  bool csv = false;
+};
+
+// What is compared, with names for people.
+struct Sides {
+  std::vector<std::string> axes;  // But for the one that is compared.
+  std::string a;
+  std::string b;
+  ComparedSide side_a;
+  ComparedSide side_b;
+};
+
+std::optional<Sides> WithinOne(const CompareArguments& arguments, std::string& error) {
+  const SweepFolder folder{std::filesystem::path(arguments.words[0])};
+  const std::optional<Plan> plan = folder.ReadPlan(error);
+  if (!plan) return std::nullopt;
+  Sides sides{.axes = plan->axes, .a = "", .b = "", .side_a = {}, .side_b = {}};
+  sides.a = FindValue(*plan, arguments.axis, arguments.words[1], error);
+  if (error.empty()) sides.b = FindValue(*plan, arguments.axis, arguments.words[2], error);
+  if (!error.empty()) return std::nullopt;
+  std::erase(sides.axes, arguments.axis);
+  sides.side_a = SideOf(folder, *plan, arguments.axis, sides.a);
+  sides.side_b = SideOf(folder, *plan, arguments.axis, sides.b);
+  return sides;
+}
+
+std::optional<Sides> BetweenTwo(const CompareArguments& arguments, std::string& error) {
+  const SweepFolder a{std::filesystem::path(arguments.words[0])};
+  const SweepFolder b{std::filesystem::path(arguments.words[1])};
+  const std::optional<Plan> plan_a = a.ReadPlan(error);
+  const std::optional<Plan> plan_b = plan_a ? b.ReadPlan(error) : std::nullopt;
+  if (!plan_b) return std::nullopt;
+  if (plan_a->axes != plan_b->axes) {
+    error = fmt::format("the sweeps have different axes: {}; {}", fmt::join(plan_a->axes, ", "),
+                        fmt::join(plan_b->axes, ", "));
+    return std::nullopt;
+  }
+  return Sides{.axes = plan_a->axes,
+               .a = arguments.words[0],
+               .b = arguments.words[1],
+               .side_a = SideOf(a, *plan_a, "", ""),
+               .side_b = SideOf(b, *plan_b, "", "")};
+}
+
+double Percent(const ComparedMetric& metric) {
+  return 100 * metric.difference.mean() / metric.a.mean();
+}
+
+// Four digits for the terminal; nothing where there is no number.
+std::string Short(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";
+}
+
+std::string Exact(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
+
+void PrintTable(const Sides& sides, const std::vector<Comparison>& comparisons) {
+  fmt::print("A: {}\nB: {}\n", sides.a, sides.b);
+  for (const Comparison& comparison : comparisons) {
+    std::string choices;
+    for (size_t i = 0; i < sides.axes.size(); ++i) {
+      choices +=
+          fmt::format("{}{}={}", choices.empty() ? "" : ", ", sides.axes[i], comparison.choices[i]);
+    }
+    fmt::print("\n{}{}{:24} {:>10} {:>10} {:>11} {:>23} {:>8} {:>6}  {}\n", choices,
+               choices.empty() ? "" : "\n", "", "A", "B", "B - A", "95 % interval", "%", "seeds",
+               "B is");
+    for (const ComparedMetric& metric : comparison.metrics) {
+      const double half_width = metric.difference.half_width();
+      const double mean = metric.difference.mean();
+      const std::string interval =
+          std::isnan(half_width)
+              ? "-"
+              : fmt::format("{} to {}", Short(mean - half_width), Short(mean + half_width));
+      fmt::print("{:24} {:>10} {:>10} {:>11} {:>23} {:>8} {:>6}  {}\n", metric.metric,
+                 Short(metric.a.mean()), Short(metric.b.mean()), Short(mean), interval,
+                 std::isfinite(Percent(metric)) ? fmt::format("{:+.1f}", Percent(metric)) : "-",
+                 metric.difference.count(), NameOf(Judge(metric.metric, metric.difference)));
+    }
+  }
+}
+
+void PrintCsv(const Sides& sides, const std::vector<Comparison>& comparisons,
+              const CompareOptions& options) {
+  for (const std::string& axis : sides.axes) fmt::print("{},", CsvCell(axis));
+  fmt::print("class_set,class,metric,a,b,a_mean,b_mean,difference,ci95,percent,seeds,verdict\n");
+  for (const Comparison& comparison : comparisons) {
+    for (const ComparedMetric& metric : comparison.metrics) {
+      for (const std::string& choice : comparison.choices) fmt::print("{},", CsvCell(choice));
+      fmt::print("{},{},{},{},{},{},{},{},{},{},{},{}\n", options.class_set, options.size_class,
+                 metric.metric, CsvCell(sides.a), CsvCell(sides.b), Exact(metric.a.mean()),
+                 Exact(metric.b.mean()), Exact(metric.difference.mean()),
+                 Exact(metric.difference.half_width()), Exact(Percent(metric)),
+                 metric.difference.count(), NameOf(Judge(metric.metric, metric.difference)));
+    }
+  }
+}
+
+// Seeds decide what can be said.
+void WarnOfFewSeeds(const std::vector<Comparison>& comparisons) {
+  for (const Comparison& comparison : comparisons) {
+    for (const ComparedMetric& metric : comparison.metrics) {
+      if (metric.difference.count() >= 2) continue;
+      fmt::print(stderr,
+                 "heddle: an interval needs at least two seeds that both sides have finished; add "
+                 "\"seeds: 10\" to the sweep\n");
+      return;
+    }
+  }
+}
+
+int Compare(const CompareArguments& arguments) {
+  std::string error;
+  const auto sides =
+      arguments.words.size() == 3 ? WithinOne(arguments, error) : BetweenTwo(arguments, error);
+  CompareOptions options{.metrics = arguments.metrics};
+  const size_t slash = arguments.size_class.find('/');
+  options.class_set = arguments.size_class.substr(0, slash);
+  if (slash != std::string::npos) options.size_class = arguments.size_class.substr(slash + 1);
+  std::vector<Comparison> comparisons;
+  if (sides) comparisons = Compare(sides->side_a, sides->side_b, options, error);
+  if (!error.empty()) {
+    fmt::print(stderr, "heddle: {}\n", error);
+    return kExitBadInput;
+  }
+  if (comparisons.empty()) {
+    fmt::print(stderr, "heddle: A and B have no finished points in common\n");
+    return kExitFailed;
+  }
+  arguments.csv ? PrintCsv(*sides, comparisons, options) : PrintTable(*sides, comparisons);
+  WarnOfFewSeeds(comparisons);
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddCompareCommand(CLI::App& app, std::function<int()>& command) {
+  CLI::App* compare = app.add_subcommand(
+      "compare", "Compare two values of a sweep's axis, or two sweeps, seed by seed");
+  const auto arguments = std::make_shared<CompareArguments>();
+  compare
+      ->add_option("what", arguments->words,
+                   "Folder of a sweep and two values, A and B; or two folders")
+      ->required()
+      ->expected(2, 3)
+      ->type_name("DIR A B");
+  compare->add_option("--axis", arguments->axis, "The axis that the values are of")
+      ->capture_default_str();
+  compare->add_option("--metric", arguments->metrics, "Columns of points.csv; repeatable")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all()
+      ->capture_default_str();
+  compare->add_option("--class", arguments->size_class, "Class set and class, as in smlxl/S")
+      ->capture_default_str();
+  compare->add_flag("--csv", arguments->csv, "Print CSV");
+  compare->callback(
+      [&command, arguments] { command = [arguments] { return Compare(*arguments); }; });
+}
+
+}  // namespace heddle

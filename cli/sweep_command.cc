@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/sweep_command.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string_view>
+
+#include "cli/commands.h"
+#include "cli/stop_signals.h"
+#include "cli/text.h"
+#include "experiment/version.h"
+#include "settings/digest.h"
+#include "sweep/cost.h"
+#include "sweep/plan.h"
+#include "sweep/result_row.h"
+#include "sweep/runner.h"
+#include "sweep/selection.h"
+#include "sweep/sweep_folder.h"
+#include "sweep/whole_file.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxTableRows = 50;
+
+int Fail(int exit_code, std::string_view message) {
+  fmt::print(stderr, "heddle: {}\n", message);
+  return exit_code;
+}
+
+// A task of Slurm may see all cores of its node and own but some of them.
+int UsableCores() {
+  const char* of_task = std::getenv("SLURM_CPUS_PER_TASK");
+  if (of_task != nullptr && std::atoi(of_task) > 0) return std::atoi(of_task);
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
+  return CPU_COUNT(&cores);
+}
+
+int JobsOf(const SweepArguments& arguments) {
+  return arguments.jobs > 0 ? arguments.jobs : std::max(1, UsableCores() / arguments.threads);
+}
+
+// "slurm" is the part of this task in its array.
+std::optional<std::string> ShardText(const std::string& shard, std::string& error) {
+  if (shard != "slurm") return shard;
+  std::array<long, 3> numbers{};
+  size_t i = 0;
+  for (const char* name : {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr) {
+      error = fmt::format("{} is not set: this is no task of a job array", name);
+      return std::nullopt;
+    }
+    numbers[i++] = std::atol(value);
+  }
+  return fmt::format("{}/{}", numbers[0] - numbers[1] + 1, numbers[2] - numbers[1] + 1);
+}
+
+std::optional<std::vector<size_t>> Select(const SweepArguments& arguments, size_t count,
+                                          std::string& error) {
+  if (!arguments.only.empty()) return ParseNumbers(arguments.only, count, error);
+  if (!arguments.shard.empty()) {
+    const auto shard = ShardText(arguments.shard, error);
+    return shard ? ParseShard(*shard, count, error) : std::nullopt;
+  }
+  std::vector<size_t> all(count);
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
+}
+
+bool IsPart(const SweepArguments& arguments) {
+  return !arguments.only.empty() || !arguments.shard.empty();
+}
+
+// The plan that is there, if it is that of `file` as far as `selected` shows: tasks of a large
+// sweep need not look at all its points.
+std::optional<Plan> PlanThere(const ExperimentFile& file, const SweepFolder& folder,
+                              const std::vector<size_t>& selected) {
+  std::string ignored;
+  std::optional<Plan> plan = folder.ReadPlan(ignored);
+  if (!plan || plan->points.size() != file.size()) return std::nullopt;
+  Diagnostics diagnostics;
+  for (const size_t point : selected) {
+    if (PlanPoint(file, point, diagnostics) != plan->points[point]) return std::nullopt;
+  }
+  return plan;
+}
+
+// A part of a sweep does not replace the plan of the whole.
+std::string WritePlan(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
+                      bool is_part) {
+  std::string error = folder.Make();
+  if (!error.empty()) return error;
+  std::string ignored;
+  const std::optional<Plan> there = folder.ReadPlan(ignored);
+  if (there == plan) return "";
+  if (there && is_part) {
+    fmt::print(stderr,
+               "heddle: {} has the plan of another sweep, which status and collect go by; run the "
+               "whole sweep, or its --slurm, to replace it\n",
+               folder.path().string());
+    return "";
+  }
+  return folder.WritePlan(file, plan);
+}
+
+std::vector<PointReport> InspectAll(const SweepFolder& folder, const Plan& plan) {
+  std::vector<PointReport> reports;
+  for (const PlannedPoint& point : plan.points) reports.push_back(folder.Inspect(point.id));
+  return reports;
+}
+
+bool IsToRun(PointState state, const SweepArguments& arguments) {
+  switch (state) {
+    case PointState::kMissing:
+    case PointState::kRunning:
+      return true;
+    case PointState::kFailed:
+      return arguments.retry_failed || arguments.force;
+    case PointState::kStale:
+      return arguments.replace_stale || arguments.force;
+    case PointState::kDone:
+    case PointState::kIncomplete:
+      break;
+  }
+  return arguments.force;
+}
+
+// "3 done, 1 failed".
+std::string CountsText(const std::vector<PointReport>& reports, const std::vector<size_t>& points) {
+  std::map<PointState, size_t> counts;
+  for (const size_t point : points) ++counts[reports[point].state];
+  std::string text;
+  for (const auto& [state, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, NameOf(state));
+  }
+  return text;
+}
+
+// Those that are no good as they are.
+void PrintFailures(const Plan& plan, const std::vector<PointReport>& reports,
+                   const std::vector<size_t>& points) {
+  for (const size_t point : points) {
+    const PointReport& report = reports[point];
+    const std::string start = fmt::format("  {} {}", point + 1, plan.points[point].label);
+    if (report.state == PointState::kFailed) {
+      const std::string message =
+          report.message.substr(0, report.message.find_last_not_of('\n') + 1);
+      fmt::print(stderr, "{}: failed with {}{}{}\n", start, report.status,
+                 message.empty() ? "" : ": ", message);
+    } else if (report.state == PointState::kIncomplete) {
+      fmt::print(stderr,
+                 "{}: measured flows are unfinished, or have not started, at the end of the run\n",
+                 start);
+    }
+  }
+  const auto stale = std::ranges::find_if(
+      points, [&](size_t point) { return reports[point].state == PointState::kStale; });
+  if (stale == points.end()) return;
+  fmt::print(stderr,
+             "  Stale results are of another version of Heddle, such as {}; --replace-stale runs "
+             "their points again\n",
+             reports[*stale].version);
+}
+
+// --- --dry-run and status ---
+
+void PrintList(const Plan& plan, const std::vector<PointReport>& reports,
+               const std::vector<size_t>& points, const CostModel& cost) {
+  fmt::print("{:>7}  {:16}  {:10}  {:>20}  {:>8}  {}\n", "point", "id", "state", "time", "memory",
+             "");
+  for (const size_t i : points) {
+    const PlannedPoint& point = plan.points[i];
+    const PointReport& report = reports[i];
+    const bool has_result = report.run_seconds > 0;
+    fmt::print(
+        "{:>7}  {:16}  {:10}  {:>20}  {:>8}  {}\n", i + 1, point.id, NameOf(report.state),
+        has_result ? fmt::format("{:.1f} s", report.run_seconds) : AboutTime(cost.Seconds(point)),
+        AboutBytes(has_result ? report.memory_bytes : cost.MemoryBytes(point)), point.label);
+  }
+}
+
+void PrintTotals(const Plan& plan, const std::vector<PointReport>& reports,
+                 const std::vector<size_t>& points, const CostModel& cost, int jobs) {
+  double seconds = 0;
+  double memory = 0;
+  for (const size_t i : points) {
+    const PointState state = reports[i].state;
+    if (state != PointState::kMissing && state != PointState::kRunning) continue;
+    seconds += cost.Seconds(plan.points[i]);
+    memory = std::max(memory, cost.MemoryBytes(plan.points[i]));
+  }
+  fmt::print("{} points: {}\n", points.size(), CountsText(reports, points));
+  if (seconds == 0) return;
+  fmt::print("To do: {} of one core, {} with {} at once, {} each at most; {}\n", AboutTime(seconds),
+             AboutTime(seconds / jobs), jobs, AboutBytes(memory),
+             cost.measured > 0 ? fmt::format("going by {} finished points", cost.measured)
+                               : std::string("expected from packets, at 60 ns a packet and link"));
+}
+
+// --- Slurm ---
+
+// What a task runs, but for its points. It goes by a document of its own, which nobody changes
+// while it waits.
+std::optional<std::string> TaskCommand(const ExperimentFile& file, const SweepFolder& folder,
+                                       const SweepArguments& arguments, std::string& error) {
+  const std::string text = file.Text();
+  const fs::path document = folder.path() / "slurm" / fmt::format("{:016x}.yaml", Digest(text));
+  std::error_code failed;
+  fs::create_directories(document.parent_path(), failed);
+  error = failed ? fmt::format("{}: {}", document.parent_path().string(), failed.message())
+                 : WriteWholeFile(document, text);
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  if (error.empty() && failed) error = fmt::format("/proc/self/exe: {}", failed.message());
+  if (!error.empty()) return std::nullopt;
+  std::vector<std::string> words = {program.string(),
+                                    "sweep",
+                                    fs::absolute(document).string(),
+                                    "--out",
+                                    fs::absolute(folder.path()).string(),
+                                    "--quiet",
+                                    "--jobs",
+                                    fmt::format("{}", arguments.slurm_settings.jobs),
+                                    "--threads",
+                                    fmt::format("{}", arguments.threads)};
+  if (arguments.retry_failed) words.emplace_back("--retry-failed");
+  if (arguments.replace_stale) words.emplace_back("--replace-stale");
+  for (const std::string& plugin : *arguments.plugins) {
+    words.insert(words.end(), {"--plugin", fs::absolute(plugin).string()});
+  }
+  std::string command;
+  for (const std::string& word : words) command += (command.empty() ? "" : " ") + QuoteShell(word);
+  return command;
+}
+
+int SubmitScript(const std::string& script) {
+  std::fflush(stdout);
+  std::FILE* sbatch = popen("sbatch", "w");
+  if (sbatch == nullptr) return Fail(kExitFailed, "sbatch cannot be started");
+  const bool written = std::fwrite(script.data(), 1, script.size(), sbatch) == script.size();
+  const int status = pclose(sbatch);
+  if (written && status == 0) return kExitDone;
+  return Fail(kExitFailed, "sbatch did not take the job; nothing was submitted");
+}
+
+int PrintOrSubmit(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
+                  const std::vector<size_t>& points, const CostModel& cost,
+                  const SweepArguments& arguments) {
+  if (points.empty()) return Fail(kExitDone, "no point is missing; there is nothing to submit");
+  SlurmSettings settings = arguments.slurm_settings;
+  settings.task_seconds = arguments.task_minutes * 60;
+  settings.threads = arguments.threads;
+  std::string error;
+  const auto command = TaskCommand(file, folder, arguments, error);
+  if (!command) return Fail(kExitFailed, error);
+  const std::string script =
+      WriteSlurmScript({.name = file.name(),
+                        .program = *command,
+                        .log_path = (fs::absolute(folder.path()) / "slurm" / "%A_%a.log").string()},
+                       plan, PackTasks(plan, points, cost, settings), cost, settings);
+  if (arguments.submit) return SubmitScript(script);
+  fmt::print("{}", script);
+  return kExitDone;
+}
+
+// --- Running ---
+
+// One line on the terminal that is written over.
+class SweepLine {
+ public:
+  explicit SweepLine(bool enabled) : enabled_(enabled) {}
+  ~SweepLine() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+
+  void Show(const RunnerProgress& progress) {
+    if (!enabled_) return;
+    std::string left = "?";
+    if (progress.share > 0.002) {
+      left = AboutTime(progress.seconds * (1 - progress.share) / progress.share);
+    }
+    const std::string failed =
+        progress.failed > 0 ? fmt::format(", {} failed", progress.failed) : "";
+    fmt::print(stderr, "\r{} of {} points done{}, {} running, {:.0f} % of the work, {} left\033[K",
+               progress.done, progress.all, failed, progress.running.size(), 100 * progress.share,
+               left);
+    std::fflush(stderr);
+    shown_ = true;
+  }
+
+ private:
+  const bool enabled_;
+  bool shown_ = false;
+};
+
+// Of points that have results.
+void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<size_t>& points) {
+  std::vector<TableRow> rows;
+  if (points.size() <= kMaxTableRows) {
+    for (const size_t point : points) {
+      auto row = ReadTableRow(folder.PointPath(plan.points[point].id), plan.points[point].label);
+      if (row) rows.push_back(std::move(*row));
+    }
+  }
+  fmt::print("{}Results: {}\n", FormatTable(rows), folder.path().string());
+}
+
+void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vector<size_t>& points) {
+  std::map<std::string, size_t> warned;  // The points of a sweep share most warnings.
+  for (const size_t point : points) {
+    for (const std::string& warning : ReadWarnings(folder.PointPath(plan.points[point].id))) {
+      if (warned[warning]++ > 0) continue;
+      fmt::print(stderr, "{}: warning: {}\n", plan.points[point].label, warning);
+    }
+  }
+}
+
+int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
+            std::vector<PointReport>& reports, const std::vector<size_t>& selected,
+            const std::vector<size_t>& to_run, const SweepArguments& arguments) {
+  if (to_run.size() < selected.size() && !arguments.quiet) {
+    fmt::print(stderr, "heddle: {} of {} points are there already\n",
+               selected.size() - to_run.size(), selected.size());
+  }
+  if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
+  CountStopSignals(/*patience=*/2);
+  SweepLine line(!arguments.quiet && IsTerminal());
+  std::vector<size_t> ended;
+  RunnerOptions options;
+  options.jobs = JobsOf(arguments);
+  options.threads = arguments.threads;
+  options.replace = arguments.force || arguments.replace_stale;
+  options.stops = &StopSignals();
+  options.progress = [&](const RunnerProgress& progress) { line.Show(progress); };
+  options.ended = [&](size_t point, const PointReport& report) {
+    reports[point] = report;
+    ended.push_back(point);
+  };
+  const std::string error = RunPoints(file, plan, to_run, folder, options);
+  if (!error.empty()) return Fail(kExitFailed, error);
+  std::ranges::sort(ended);
+  if (!arguments.quiet) PrintWarnings(folder, plan, ended);
+  if (StopRequested()) {
+    fmt::print(stderr, "heddle: stopped; {}\n", CountsText(reports, selected));
+    return StoppedExitCode();
+  }
+  return kExitDone;
+}
+
+int Report(const SweepFolder& folder, const Plan& plan, const std::vector<PointReport>& reports,
+           const std::vector<size_t>& selected, bool quiet) {
+  const bool all_done = std::ranges::all_of(
+      selected, [&](size_t point) { return reports[point].state == PointState::kDone; });
+  if (!all_done) {
+    fmt::print(stderr, "heddle: {} points: {}\n", selected.size(), CountsText(reports, selected));
+    PrintFailures(plan, reports, selected);
+  }
+  if (!quiet) PrintTable(folder, plan, selected);
+  return all_done ? kExitDone : kExitFailed;
+}
+
+int Status(const std::string& out) {
+  const SweepFolder folder{fs::path(out)};
+  std::string error;
+  const std::optional<Plan> plan = folder.ReadPlan(error);
+  if (!plan) return Fail(kExitBadInput, error);
+  const std::vector<PointReport> reports = InspectAll(folder, *plan);
+  std::vector<size_t> all(plan->points.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  const CostModel cost = CostModelOf(*plan, reports);
+  PrintList(*plan, reports, all, cost);
+  PrintTotals(*plan, reports, all, cost, 1);
+  PrintFailures(*plan, reports, all);
+  return kExitDone;
+}
+
+int SweepFile(const SweepArguments& arguments) {
+  Diagnostics diagnostics;
+  const auto file =
+      ExperimentFile::Read(arguments.file, {arguments.sets, arguments.seed}, diagnostics);
+  if (diagnostics.ok()) return Sweep(*file, arguments);
+  if (file) file->Check(diagnostics);
+  fmt::print(stderr, "{}", diagnostics.Report());
+  return kExitBadInput;
+}
+
+}  // namespace
+
+int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
+  const SweepFolder folder(arguments.out.empty() ? fs::path("results") / file.name()
+                                                 : fs::path(arguments.out));
+  std::string error;
+  const auto selected = Select(arguments, file.size(), error);
+  if (!selected) return Fail(kExitBadInput, error);
+  Diagnostics diagnostics;
+  std::optional<Plan> plan;
+  if (IsPart(arguments)) plan = PlanThere(file, folder, *selected);
+  if (!plan) plan = MakePlan(file, diagnostics);
+  if (!diagnostics.ok()) {
+    fmt::print(stderr, "{}", diagnostics.Report());
+    return kExitBadInput;
+  }
+  std::vector<PointReport> reports(plan->points.size());
+  for (const size_t point : *selected) reports[point] = folder.Inspect(plan->points[point].id);
+  const CostModel cost = CostModelOf(*plan, reports);
+  if (arguments.dry_run) {
+    PrintList(*plan, reports, *selected, cost);
+    PrintTotals(*plan, reports, *selected, cost, JobsOf(arguments));
+    return kExitDone;
+  }
+  error = WritePlan(file, folder, *plan, IsPart(arguments));
+  if (!error.empty()) return Fail(kExitFailed, error);
+  std::vector<size_t> to_run;
+  std::ranges::copy_if(*selected, std::back_inserter(to_run),
+                       [&](size_t point) { return IsToRun(reports[point].state, arguments); });
+  if (arguments.slurm) return PrintOrSubmit(file, folder, *plan, to_run, cost, arguments);
+  const int exit_code = RunHere(file, folder, *plan, reports, *selected, to_run, arguments);
+  if (exit_code != kExitDone) return exit_code;
+  return Report(folder, *plan, reports, *selected, arguments.quiet);
+}
+
+void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
+                     std::function<int()>& command) {
+  CLI::App* sweep = app.add_subcommand("sweep", "Run every point of a sweep, here or on a cluster");
+  const auto arguments = std::make_shared<SweepArguments>();
+  arguments->plugins = &plugins;
+  SweepArguments& a = *arguments;
+  CLI::Option* file =
+      sweep->add_option("file", a.file, "Experiment with a sweep (YAML)")->type_name("FILE");
+  sweep->add_option("--set", a.sets, "Override a setting, as in lb.gap=100us; repeatable")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  sweep->add_option("--seed", a.seed, "Override the seed")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  sweep->add_option("-o,--out", a.out, "Folder of the sweep (default: results/ and its name)")
+      ->type_name("DIR");
+  sweep->add_option("--jobs", a.jobs, "Points at once (default: one for each core)")
+      ->check(CLI::Range(1, 4096));
+  sweep->add_option("-j,--threads", a.threads, "Threads of each")
+      ->envname("HEDDLE_THREADS")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  CLI::Option* only =
+      sweep->add_option("--only", a.only, "Some points by number, as in 3,7-9")->type_name("LIST");
+  sweep->add_option("--shard", a.shard, "The I-th of N parts; slurm: this task's in its array")
+      ->type_name("I/N")
+      ->excludes(only);
+  CLI::Option* dry_run =
+      sweep->add_flag("--dry-run", a.dry_run, "List the points and what they will take");
+  sweep->add_flag("--retry-failed", a.retry_failed, "Also points that have failed");
+  sweep->add_flag("--replace-stale", a.replace_stale, "Also points of another version of Heddle");
+  sweep->add_flag("--force", a.force, "All points, whatever is there");
+  sweep->add_flag("-q,--quiet", a.quiet, "No progress, no table");
+  CLI::Option* slurm =
+      sweep->add_flag("--slurm", a.slurm, "Print a job array for what is to do")->excludes(dry_run);
+  sweep->add_flag("--submit", a.submit, "Hand it to sbatch instead")->needs(slurm);
+  sweep->add_option("--task-minutes", a.task_minutes, "What a task of it should take")
+      ->needs(slurm)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sweep->add_option("--max-tasks", a.slurm_settings.max_tasks, "The most tasks of it")
+      ->needs(slurm)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sweep
+      ->add_option("--sbatch", a.slurm_settings.options,
+                   "An option for sbatch, as in --sbatch=--partition=long; repeatable")
+      ->needs(slurm)
+      ->type_name("OPTION")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  const auto out = std::make_shared<std::string>();
+  CLI::App* status = sweep->add_subcommand("status", "Say how far a sweep has come");
+  status->add_option("folder", *out, "Folder of the sweep")->required()->type_name("DIR");
+  status->callback([&command, out] { command = [out] { return Status(*out); }; });
+  sweep->callback([&command, arguments, sweep, file] {
+    if (!sweep->get_subcommands().empty()) return;
+    if (file->count() == 0) throw CLI::RequiredError("file");
+    if (arguments->slurm && arguments->jobs > 0) arguments->slurm_settings.jobs = arguments->jobs;
+    command = [arguments] { return SweepFile(*arguments); };
+  });
+}
+
+}  // namespace heddle

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// heddle sweep: the points of a file, here or on a cluster.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment_file.h"
+#include "sweep/slurm.h"
+
+namespace heddle {
+
+struct SweepArguments {
+  std::string file;
+  std::vector<std::string> sets;
+  std::optional<uint64_t> seed;
+  std::string out;
+  int threads = 1;
+  int jobs = 0;  // 0: as many as there are cores for.
+  std::string only;
+  std::string shard;
+  bool dry_run = false;
+  bool retry_failed = false;
+  bool replace_stale = false;
+  bool force = false;
+  bool quiet = false;
+  bool slurm = false;
+  bool submit = false;
+  double task_minutes = 30;
+  SlurmSettings slurm_settings;
+  const std::vector<std::string>* plugins = nullptr;  // That have been loaded.
+};
+
+// Runs, lists or submits the points of `file`, which has no mistakes as a document.
+int Sweep(const ExperimentFile& file, const SweepArguments& arguments);
+
+// Adds the command to `app`; if it is given, `command` becomes what does it. `plugins` is filled
+// in by then.
+void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
+                     std::function<int()>& command);
+
+}  // namespace heddle

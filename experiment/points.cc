@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "settings/patch.h"
+#include "settings/progression.h"
+#include "settings/quantity.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kMaxPoints = 100'000;
+constexpr int64_t kMaxSeeds = 10'000;
+
+// A value in one line: as part of a label, and in points.csv.
+std::string LabelOf(const Value& value) {
+  if (value.kind == Value::Kind::kScalar) return value.text;
+  std::string label;
+  for (const Value& item : value.items) label += (label.empty() ? "" : "+") + LabelOf(item);
+  for (const Value::Entry& entry : value.entries) {
+    const std::string part =
+        entry.key == "kind" ? entry.value.text : entry.key + "=" + LabelOf(entry.value);
+    label += (label.empty() ? "" : ".") + part;
+  }
+  return label;
+}
+
+// Whether `value` is what an exclusion means by `pattern`: the same, one of a list, or a map with
+// at least what the pattern says. `letflow` is short for {kind: letflow}, as everywhere.
+bool Matches(const Value& pattern, const Value& value) {
+  if (pattern.kind == Value::Kind::kScalar && value.kind == Value::Kind::kMap) {
+    const Value* kind = value.Find("kind");
+    return LabelOf(value) == pattern.text || (kind != nullptr && Matches(pattern, *kind));
+  }
+  if (pattern.kind == Value::Kind::kMap) {
+    return std::ranges::all_of(pattern.entries, [&](const Value::Entry& entry) {
+      if (value.kind == Value::Kind::kScalar) {
+        return entry.key == "kind" && Matches(entry.value, value);
+      }
+      const Value* part = value.Find(entry.key);
+      return part != nullptr && Matches(entry.value, *part);
+    });
+  }
+  if (pattern.kind == Value::Kind::kList && value.kind != Value::Kind::kList) {
+    return std::ranges::any_of(pattern.items,
+                               [&](const Value& item) { return Matches(item, value); });
+  }
+  if (LabelOf(pattern) == LabelOf(value)) return true;
+  double a = 0;  // 0.90 means 0.9.
+  double b = 0;
+  return !ParseQuantity(pattern.text, a) && !ParseQuantity(value.text, b) && a == b;
+}
+
+// The values of one key: listed, or a range.
+std::vector<Value> ValuesOf(const Value& value, const std::string& path, Diagnostics& diagnostics) {
+  if (value.kind == Value::Kind::kMap) return Progression(value, path, diagnostics);
+  if (value.kind != Value::Kind::kList || value.items.empty()) {
+    diagnostics.Error(value.place, path,
+                      "expected a list of values, at least one, or a range such as "
+                      "{from: 0.1, to: 0.9, step: 0.1}");
+    return {};
+  }
+  std::set<std::string> labels;
+  for (const Value& item : value.items) {
+    if (labels.insert(LabelOf(item)).second) continue;
+    diagnostics.Error(item.place, path, fmt::format("{} occurs twice", LabelOf(item)));
+  }
+  return value.items;
+}
+
+}  // namespace
+
+Points::Points(const Value& document, const std::set<std::string>& fixed,
+               Diagnostics& all_diagnostics)
+    : document_(document) {
+  Diagnostics diagnostics;  // Of the sweep.
+  std::erase_if(document_.entries, [](const Value::Entry& entry) { return entry.key == "sweep"; });
+  const Value* sweep = document.Find("sweep");
+  const Value none;
+  if (sweep == nullptr) sweep = &none;
+  if (sweep->kind != Value::Kind::kMap && sweep->kind != Value::Kind::kNull) {
+    diagnostics.Error(sweep->place, "sweep", "expected a map from settings to lists of values");
+  }
+  for (const Value::Entry& entry : sweep->entries) Read(entry, diagnostics);
+  if (const Value* seeds = sweep->Find("seeds")) ReadSeeds(*seeds, diagnostics);
+  if (!diagnostics.ok()) combinations_ = 0;
+  for (size_t i = 0; i < combinations_; ++i) kept_.push_back(static_cast<uint32_t>(i));
+  if (const Value* rules = sweep->Find("exclude")) Exclude(*rules, fixed, diagnostics);
+  all_diagnostics.Take(diagnostics);
+}
+
+// Seeds come last, wherever they stand: points that are to be averaged lie side by side.
+void Points::Read(const Value::Entry& entry, Diagnostics& diagnostics) {
+  const std::string path = "sweep." + entry.key;
+  if (entry.key == "exclude" || entry.key == "seeds") return;
+  if (entry.key == "together") return ReadTogether(entry.value, diagnostics);
+  Value map;
+  map.kind = Value::Kind::kMap;
+  map.entries.push_back(entry);
+  Add(AxisFrom(map, "sweep", diagnostics), entry.value.place, path, diagnostics);
+}
+
+void Points::ReadTogether(const Value& list, Diagnostics& diagnostics) {
+  const std::string path = "sweep.together";
+  if (list.kind != Value::Kind::kList) {
+    return diagnostics.Error(list.place, path,
+                             "expected a list of maps from settings to lists of values");
+  }
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    const Value& map = list.items[i];
+    const std::string item = fmt::format("{}[{}]", path, i);
+    if (map.kind != Value::Kind::kMap) {
+      diagnostics.Error(map.place, item, "expected a map from settings to lists of values");
+    } else if (!map.entries.empty()) {  // All of it may have been set on the command line.
+      Add(AxisFrom(map, item, diagnostics), map.place, item, diagnostics);
+    }
+  }
+}
+
+void Points::ReadSeeds(const Value& count, Diagnostics& diagnostics) {
+  const std::string path = "sweep.seeds";
+  int64_t seeds = 0;
+  int64_t first = 1;
+  if (ParseQuantity(count.text, seeds) || seeds < 1 || seeds > kMaxSeeds) {
+    return diagnostics.Error(count.place, path,
+                             fmt::format("{} is not a whole number from 1 to {}: how many seeds, "
+                                         "from the experiment's `seed` on",
+                                         Describe(count), kMaxSeeds));
+  }
+  // If it is not a number the reader of settings will say so.
+  if (const Value* seed = document_.Find("seed")) (void)ParseQuantity(seed->text, first);
+  Axis axis{{"seed"}, {}};
+  for (int64_t i = 0; i < seeds; ++i) {
+    axis.steps.push_back({Value::Scalar(fmt::format("{}", first + i), count.place)});
+  }
+  Add(std::move(axis), count.place, path, diagnostics);
+}
+
+Points::Axis Points::AxisFrom(const Value& map, const std::string& path,
+                              Diagnostics& diagnostics) const {
+  Axis axis;
+  for (const Value::Entry& entry : map.entries) {
+    const std::string key_path = path + "." + entry.key;
+    const std::vector<Value> values = ValuesOf(entry.value, key_path, diagnostics);
+    if (axis.keys.empty()) axis.steps.resize(values.size());
+    if (values.size() != axis.steps.size() && diagnostics.ok()) {
+      diagnostics.Error(entry.value.place, key_path,
+                        fmt::format("has {} values, but {} has {}; they change together",
+                                    values.size(), axis.keys.front(), axis.steps.size()));
+    }
+    axis.keys.push_back(entry.key);
+    for (size_t i = 0; i < std::min(values.size(), axis.steps.size()); ++i) {
+      axis.steps[i].push_back(values[i]);
+    }
+  }
+  return axis;
+}
+
+void Points::Add(Axis axis, const Place& place, const std::string& path, Diagnostics& diagnostics) {
+  if (!diagnostics.ok()) return;
+  const std::vector<std::string> known = Axes();
+  for (const std::string& key : axis.keys) {
+    if (std::ranges::find(known, key) == known.end()) continue;
+    return diagnostics.Error(place, path, fmt::format("{} is swept twice; remove one", key));
+  }
+  if (combinations_ * axis.steps.size() > kMaxPoints) {
+    return diagnostics.Error(place, path,
+                             fmt::format("makes more than {} experiments", kMaxPoints));
+  }
+  combinations_ *= axis.steps.size();
+  axes_.push_back(std::move(axis));
+}
+
+void Points::Exclude(const Value& rules, const std::set<std::string>& fixed,
+                     Diagnostics& diagnostics) {
+  const std::string path = "sweep.exclude";
+  if (rules.kind != Value::Kind::kList) {
+    return diagnostics.Error(rules.place, path, "expected a list of maps from settings to values");
+  }
+  for (size_t i = 0; i < rules.items.size(); ++i) {
+    const Value& rule = rules.items[i];
+    if (!CheckRule(rule, fmt::format("{}[{}]", path, i), fixed, diagnostics)) continue;
+    std::erase_if(kept_, [&](uint32_t combination) { return Fits(rule, combination); });
+  }
+  if (kept_.empty() && diagnostics.ok()) {
+    diagnostics.Error(rules.place, path, "leaves no combination");
+  }
+}
+
+bool Points::CheckRule(const Value& rule, const std::string& path,
+                       const std::set<std::string>& fixed, Diagnostics& diagnostics) const {
+  if (rule.kind != Value::Kind::kMap || rule.entries.empty()) {
+    diagnostics.Error(rule.place, path, "expected a map from settings to values");
+    return false;
+  }
+  const std::vector<std::string> axes = Axes();
+  for (const Value::Entry& entry : rule.entries) {
+    std::vector<std::string> labels;
+    if (fixed.contains(entry.key)) continue;
+    if (std::ranges::find(axes, entry.key) == axes.end()) {
+      diagnostics.Error(
+          entry.key_place, path,
+          fmt::format("\"{}\" is not swept{}", entry.key, Suggestion(entry.key, axes)));
+      return false;
+    }
+    if (Offers(entry.key, entry.value, labels)) continue;
+    diagnostics.Error(entry.value.place, path + "." + entry.key,
+                      fmt::format("the sweep has no {}{}", Describe(entry.value),
+                                  Suggestion(LabelOf(entry.value), labels)));
+    return false;
+  }
+  return diagnostics.ok();
+}
+
+bool Points::Offers(const std::string& key, const Value& pattern,
+                    std::vector<std::string>& labels) const {
+  for (const Axis& axis : axes_) {
+    const auto found = std::ranges::find(axis.keys, key);
+    if (found == axis.keys.end()) continue;
+    for (const std::vector<Value>& step : axis.steps) {
+      const Value& value = step[static_cast<size_t>(found - axis.keys.begin())];
+      if (Matches(pattern, value)) return true;
+      labels.push_back(LabelOf(value));
+    }
+  }
+  return false;
+}
+
+// A key that the command line has fixed has one value, that of the document.
+bool Points::Fits(const Value& rule, size_t combination) const {
+  return std::ranges::all_of(rule.entries, [&](const Value::Entry& entry) {
+    const Value* value = ChoiceOf(entry.key, combination);
+    return value != nullptr && Matches(entry.value, *value);
+  });
+}
+
+template <class Visit>
+void Points::ForEachChoice(size_t combination, const Visit& visit) const {
+  size_t stride = combinations_;
+  for (const Axis& axis : axes_) {
+    stride /= axis.steps.size();
+    const std::vector<Value>& step = axis.steps[combination / stride % axis.steps.size()];
+    for (size_t k = 0; k < axis.keys.size(); ++k) visit(axis.keys[k], step[k]);
+  }
+}
+
+const Value* Points::ChoiceOf(const std::string& key, size_t combination) const {
+  const Value* choice = FindPath(document_, key);
+  ForEachChoice(combination, [&](const std::string& axis, const Value& value) {
+    if (axis == key) choice = &value;
+  });
+  return choice;
+}
+
+std::vector<std::string> Points::Axes() const {
+  std::vector<std::string> keys;
+  for (const Axis& axis : axes_) keys.insert(keys.end(), axis.keys.begin(), axis.keys.end());
+  return keys;
+}
+
+Value Points::DocumentOf(size_t point, Diagnostics& diagnostics) const {
+  Value document = document_;
+  ForEachChoice(kept_[point], [&](const std::string& key, const Value& value) {
+    if (diagnostics.ok()) Patch(document, key, value, diagnostics);
+  });
+  return document;
+}
+
+std::vector<std::pair<std::string, std::string>> Points::ChoicesOf(size_t point) const {
+  std::vector<std::pair<std::string, std::string>> choices;
+  ForEachChoice(kept_[point], [&](const std::string& key, const Value& value) {
+    choices.emplace_back(key, LabelOf(value));
+  });
+  return choices;
+}
+
+}  // namespace heddle

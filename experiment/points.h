@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The points of a document's `sweep`: what its axes offer, in all combinations but those excluded.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "settings/diagnostics.h"
+#include "settings/value.h"
+
+namespace heddle {
+
+class Points {
+ public:
+  // Reads the key `sweep` of `document`; what the other keys say holds for all points. Without a
+  // sweep there is one point, with a mistake in it there may be none. Keys in `fixed` were given on
+  // the command line, which may have taken them out of the sweep.
+  Points(const Value& document, const std::set<std::string>& fixed, Diagnostics& diagnostics);
+
+  size_t size() const { return kept_.size(); }
+
+  // Keys, in the order written.
+  std::vector<std::string> Axes() const;
+
+  // The experiment of a point, without a sweep.
+  Value DocumentOf(size_t point, Diagnostics& diagnostics) const;
+
+  // The value of each axis there, as text: "ecmp", "letflow.gap=100us", "0.6".
+  std::vector<std::pair<std::string, std::string>> ChoicesOf(size_t point) const;
+
+ private:
+  // Keys that take their next values together, and their values, by step and key.
+  struct Axis {
+    std::vector<std::string> keys;
+    std::vector<std::vector<Value>> steps;
+  };
+
+  void Read(const Value::Entry& entry, Diagnostics& diagnostics);
+  void ReadTogether(const Value& list, Diagnostics& diagnostics);
+  void ReadSeeds(const Value& count, Diagnostics& diagnostics);
+  Axis AxisFrom(const Value& map, const std::string& path, Diagnostics& diagnostics) const;
+  void Add(Axis axis, const Place& place, const std::string& path, Diagnostics& diagnostics);
+  void Exclude(const Value& rules, const std::set<std::string>& fixed, Diagnostics& diagnostics);
+  bool CheckRule(const Value& rule, const std::string& path, const std::set<std::string>& fixed,
+                 Diagnostics& diagnostics) const;
+  bool Fits(const Value& rule, size_t combination) const;
+  bool Offers(const std::string& key, const Value& pattern, std::vector<std::string>& labels) const;
+  const Value* ChoiceOf(const std::string& key, size_t combination) const;
+  template <class Visit>
+  void ForEachChoice(size_t combination, const Visit& visit) const;
+
+  Value document_;  // Without its sweep.
+  std::vector<Axis> axes_;
+  size_t combinations_ = 1;
+  std::vector<uint32_t> kept_;  // Combinations, the last axis fastest, by point.
+};
+
+}  // namespace heddle

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace heddle {
+
+// FNV-1a with 64 bits. It names texts; it does not protect against those who want two to collide.
+constexpr uint64_t Digest(std::string_view text) {
+  uint64_t digest = 0xcbf29ce484222325;
+  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return digest;
+}
+
+}  // namespace heddle

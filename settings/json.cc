@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "settings/json.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstddef>
+
+namespace heddle {
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+class JsonReader {
+ public:
+  explicit JsonReader(std::string_view text) : rest_(text) {}
+
+  std::optional<FlatJson> Read() {
+    if (!ReadValue("", 0)) return std::nullopt;
+    SkipSpace();
+    if (!rest_.empty()) return std::nullopt;
+    return std::move(flat_);
+  }
+
+ private:
+  void SkipSpace() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
+  }
+
+  bool Take(char c) {
+    SkipSpace();
+    if (!rest_.starts_with(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  bool ReadValue(const std::string& path, int depth) {
+    if (depth > kMaxDepth) return false;
+    if (Take('{')) return ReadObject(path, depth);
+    if (Take('[')) return ReadList(path, depth);
+    if (Take('"')) return ReadString(flat_[path]);
+    return ReadWord(flat_[path]);
+  }
+
+  bool ReadObject(const std::string& path, int depth) {
+    if (Take('}')) return true;
+    do {
+      std::string key;
+      if (!Take('"') || !ReadString(key) || !Take(':')) return false;
+      if (!ReadValue(path.empty() ? key : path + "." + key, depth + 1)) return false;
+    } while (Take(','));
+    return Take('}');
+  }
+
+  bool ReadList(const std::string& path, int depth) {
+    if (Take(']')) return true;
+    size_t i = 0;
+    do {
+      if (!ReadValue(fmt::format("{}[{}]", path, i++), depth + 1)) return false;
+    } while (Take(','));
+    return Take(']');
+  }
+
+  // Behind the first quote. Of \u escapes only those that QuoteJson writes, below 0x20.
+  bool ReadString(std::string& string) {
+    while (!rest_.empty()) {
+      char c = rest_.front();
+      rest_.remove_prefix(1);
+      if (c == '"') return true;
+      if (c == '\\' && !ReadEscape(c)) return false;
+      string += c;
+    }
+    return false;
+  }
+
+  bool ReadEscape(char& c) {
+    if (rest_.empty()) return false;
+    c = rest_.front();
+    rest_.remove_prefix(1);
+    if (c != 'u') return c == '"' || c == '\\';
+    if (rest_.size() < 4) return false;
+    unsigned code = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + 4, code, 16);
+    if (error != std::errc() || end != rest_.data() + 4 || code >= 0x20) return false;
+    rest_.remove_prefix(4);
+    c = static_cast<char>(code);
+    return true;
+  }
+
+  bool ReadWord(std::string& word) {
+    SkipSpace();
+    const size_t length = std::min(rest_.find_first_of(",]} \t\r\n"), rest_.size());
+    word = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    if (word == "null") return word.clear(), true;
+    return word == "true" || word == "false" || IsNumber(word);
+  }
+
+  static bool IsNumber(const std::string& word) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    return !word.empty() && error == std::errc() && end == word.data() + word.size();
+  }
+
+  std::string_view rest_;
+  FlatJson flat_;
+};
+
+}  // namespace
+
+std::optional<FlatJson> ParseJson(std::string_view text) { return JsonReader(text).Read(); }
+
+}  // namespace heddle

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "sweep/run_results.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "settings/yaml.h"
+#include "sweep/csv.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 26;
+
+std::optional<ResultTable> ReadTable(const std::filesystem::path& path) {
+  std::string ignored;
+  const auto text = ReadTextFile(path.string(), kMaxBytes, ignored);
+  if (!text) return std::nullopt;
+  CsvLines lines(*text);
+  const auto header = lines.Next();
+  if (!header) return std::nullopt;
+  ResultTable table{SplitCsvLine(*header), {}};
+  while (const auto line = lines.Next()) {
+    table.rows.push_back(SplitCsvLine(*line));
+    if (table.rows.back().size() != table.header.size()) return std::nullopt;
+  }
+  return table;
+}
+
+}  // namespace
+
+std::optional<size_t> ResultTable::Column(std::string_view name) const {
+  const auto found = std::ranges::find(header, name);
+  if (found == header.end()) return std::nullopt;
+  return static_cast<size_t>(found - header.begin());
+}
+
+std::optional<RunResults> ReadRunResults(const std::filesystem::path& run) {
+  std::string ignored;
+  const auto text = ReadTextFile((run / "summary.json").string(), kMaxBytes, ignored);
+  auto json = text ? ParseJson(*text) : std::nullopt;
+  auto summary = ReadTable(run / "summary.csv");
+  auto reorder = ReadTable(run / "reorder.csv");
+  if (!json || !summary || !reorder) return std::nullopt;
+  return RunResults{std::move(*json), std::move(*summary), std::move(*reorder)};
+}
+
+std::string FindText(const FlatJson& json, std::string_view path) {
+  const auto found = json.find(path);
+  return found == json.end() ? "" : found->second;
+}
+
+double FindNumber(const FlatJson& json, std::string_view path) {
+  const std::string text = FindText(json, path);
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+int64_t SumOf(const FlatJson& json, std::string_view start) {
+  int64_t sum = 0;
+  for (auto at = json.lower_bound(start); at != json.end() && at->first.starts_with(start); ++at) {
+    int64_t value = 0;
+    std::from_chars(at->second.data(), at->second.data() + at->second.size(), value);
+    sum += value;
+  }
+  return sum;
+}
+
+}  // namespace heddle

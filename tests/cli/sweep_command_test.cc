@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+// heddle sweep, collect and compare as a user types them; and whatever may befall a sweep: none of
+// it may lose or change a result.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/command.h"
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kHeddle = HEDDLE_BINARY;
+
+// Twelve points of a few milliseconds.
+const std::string kSweep =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+    "workload: [{kind: poisson, sizes: small, load: 0.4, flows: 60}]\n"
+    "sweep:\n  lb: [ecmp, {kind: letflow, gap: 50us}]\n  workload[0].load: [0.3, 0.5]\n  seeds: "
+    "3\n";
+
+// Of hours.
+const std::string kLong =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+    "workload: [{kind: poisson, sizes: small, load: 0.5, duration: 100s}]\n"
+    "measure: {t_max: 200s}\nsweep: {lb: [ecmp, rps]}\n";
+
+class SweepCommandTest : public testing::Test {
+ protected:
+  SweepCommandTest() {
+    folder_.Write("s.yaml", kSweep);
+    folder_.Write("long.yaml", kLong);
+  }
+
+  CommandResult Run(const std::string& command) {
+    return RunCommand("heddle() { '" + kHeddle + "' \"$@\"; }\n" + command, folder_.path());
+  }
+  // Everything in the sweep's folder but what says what runs took. What a killed process has left
+  // of a single file does not count, what it has left of a point does.
+  std::map<std::string, std::string> Results(const std::string& out) {
+    auto files = ReadResults(folder_ / out);
+    std::erase_if(files, [](const auto& file) { return file.first.starts_with('.'); });
+    return files;
+  }
+  // What a sweep that nothing befell leaves behind.
+  const std::map<std::string, std::string>& Expected() {
+    if (expected_.empty()) {
+      EXPECT_EQ(Run("heddle sweep s.yaml -q -o expected").exit_code, 0);
+      expected_ = Results("expected");
+    }
+    return expected_;
+  }
+  std::string PointId(size_t point) {
+    return CsvTable(ReadFile(folder_ / "expected/plan.csv")).At(point, "id");
+  }
+
+  TemporaryFolder folder_;
+  std::map<std::string, std::string> expected_;
+};
+
+TEST_F(SweepCommandTest, RunsEveryPoint) {
+  const CommandResult result = Run("heddle sweep s.yaml");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nlb=letflow.gap=50us,load=0.5,seed=3 "),
+                                HasSubstr("\nResults: results/s\n")));
+  const CsvTable plan(ReadFile(folder_ / "results/s/plan.csv"));
+  ASSERT_EQ(plan.rows.size(), 12u);
+  EXPECT_EQ(plan.At(11, "lb"), "letflow.gap=50us");
+  EXPECT_EQ(plan.At(11, "workload[0].load"), "0.5");
+  EXPECT_EQ(plan.At(11, "seed"), "3");
+  for (const auto& row : plan.rows) {
+    EXPECT_TRUE(fs::exists(folder_ / "results/s/points" / row[1] / "flows.csv"));
+  }
+}
+
+TEST_F(SweepCommandTest, ResultsAreTheSameHoweverPointsAreSpreadOverProcesses) {
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o one --jobs 1").exit_code, 0);
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o four --jobs 4").exit_code, 0);
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o threads --jobs 2 --threads 2").exit_code, 0);
+  for (const char* shard : {"3/3", "1/3", "2/3"}) {
+    EXPECT_EQ(Run(fmt::format("heddle sweep s.yaml -q -o shards --shard {}", shard)).exit_code, 0);
+  }
+  ASSERT_EQ(
+      Run("for i in 9-12 1,3,5 2-8; do heddle sweep s.yaml -q -o only --only $i; done").exit_code,
+      0);
+  for (const char* out : {"one", "four", "threads", "shards", "only"}) {
+    EXPECT_EQ(Run(fmt::format("heddle collect {}", out)).exit_code, 0);
+  }
+  for (const char* out : {"four", "threads", "shards", "only"}) {
+    EXPECT_EQ(Results(out), Results("one")) << out;
+  }
+}
+
+TEST_F(SweepCommandTest, APointRunsAloneFromItsRunYaml) {
+  const std::string id = (Expected(), PointId(4));
+  ASSERT_EQ(Run("heddle run expected/points/" + id + "/run.yaml -q -o alone").exit_code, 0);
+  EXPECT_EQ(Results("alone"), Results("expected/points/" + id));
+}
+
+TEST_F(SweepCommandTest, RunsOnlyWhatIsNotThere) {
+  Expected();
+  const auto written = fs::last_write_time(folder_ / "expected/points" / PointId(0) / "run.yaml");
+  fs::remove_all(folder_ / "expected/points" / PointId(5));
+  const CommandResult result = Run("heddle sweep s.yaml -o expected");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("11 of 12 points are there already"));
+  EXPECT_EQ(Results("expected"), expected_);
+  EXPECT_EQ(fs::last_write_time(folder_ / "expected/points" / PointId(0) / "run.yaml"), written);
+  // A longer axis adds points, and the others stay.
+  const CommandResult more =
+      Run("heddle sweep s.yaml -o expected --set 'sweep.workload[0].load=[0.3, 0.4, 0.5]'");
+  EXPECT_EQ(more.exit_code, 0);
+  EXPECT_THAT(more.err, HasSubstr("12 of 18 points are there already"));
+  EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/plan.csv")).rows.size(), 18u);
+}
+
+TEST_F(SweepCommandTest, ListsWithoutWriting) {
+  const CommandResult result = Run("heddle sweep s.yaml --dry-run --only 2-3");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out,
+              AllOf(ContainsRegex("\n +2  [0-9a-f]+  missing .*load=0.3,seed=2\n"),
+                    HasSubstr("2 points: 2 missing\n"), HasSubstr("expected from packets")));
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
+  Expected();
+  const CommandResult there = Run("heddle sweep s.yaml --dry-run -o expected --set sweep.seeds=4");
+  EXPECT_THAT(there.out, AllOf(HasSubstr("16 points: 4 missing, 12 done"),
+                               HasSubstr("going by 12 finished points")));
+}
+
+TEST_F(SweepCommandTest, ItsFolderIsASweepFileToo) {
+  Expected();
+  const CommandResult result = Run("cd / && heddle sweep " + (folder_ / "expected").string() +
+                                   "/sweep.yaml -o " + (folder_ / "expected").string());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("12 of 12 points are there already"));
+}
+
+TEST_F(SweepCommandTest, RefusesMistakesInAnyPointBeforeItRunsOne) {
+  const CommandResult result =
+      Run("heddle sweep s.yaml --set 'sweep.lb=[ecmp, letflw]' --set topology.spine=3");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("did you mean \"letflow\""),
+                                HasSubstr("topology.spine: unknown key"), HasSubstr("2 errors")));
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
+  EXPECT_EQ(Run("heddle sweep s.yaml --only 13").exit_code, 2);
+  EXPECT_EQ(Run("heddle sweep s.yaml --shard 3/2").exit_code, 2);
+  EXPECT_THAT(
+      Run("heddle sweep s.yaml --set 'sweep.lb=[letflow, {kind: letflow, gap: 500us}]'").err,
+      HasSubstr("points 1 (lb=letflow,load=0.3,seed=1) and 7"));
+  EXPECT_THAT(Run("heddle sweep status nowhere").err, HasSubstr("no sweep has been started here"));
+  EXPECT_EQ(Run("heddle collect nowhere").exit_code, 2);
+}
+
+// Another version's results are neither used nor thrown away unasked.
+TEST_F(SweepCommandTest, DoesNotMixVersions) {
+  Expected();
+  const fs::path summary = folder_ / "expected/points" / PointId(2) / "summary.json";
+  ASSERT_EQ(
+      Run("sed -i 's/\"version\": \".*\"/\"version\": \"0.0.9\"/' " + summary.string()).exit_code,
+      0);
+  const CommandResult result = Run("heddle sweep s.yaml -q -o expected");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("12 points: 11 done, 1 stale"), HasSubstr("0.0.9")));
+  EXPECT_THAT(Run("heddle sweep status expected").out, ContainsRegex("\n +3  [0-9a-f]+  stale "));
+  const CommandResult collected = Run("heddle collect expected");
+  EXPECT_EQ(collected.exit_code, 1);
+  EXPECT_THAT(collected.out, HasSubstr("11 of 12 points"));
+  EXPECT_THAT(Run("heddle collect expected --with-stale").out, HasSubstr("12 of 12 points"));
+  EXPECT_EQ(Run("heddle sweep s.yaml -q -o expected --replace-stale").exit_code, 0);
+  EXPECT_THAT(ReadFile(summary), Not(HasSubstr("0.0.9")));
+}
+
+TEST_F(SweepCommandTest, UnfinishedFlowsAreReportedAndNotRunAgain) {
+  const std::string command = "heddle sweep s.yaml -q -o out --set measure.t_max=300us";
+  const CommandResult result = Run(command);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("measured flows are unfinished"));
+  EXPECT_EQ(Run(command).exit_code, 1);
+  EXPECT_THAT(Run("heddle collect out").out, HasSubstr("12 of 12 points"));
+  EXPECT_EQ(CsvTable(ReadFile(folder_ / "out/points.csv")).At(0, "complete"), "0");
+}
+
+// --- What may befall it ---
+
+TEST_F(SweepCommandTest, KilledAtAnyTimeItGoesOn) {
+  Expected();
+  for (int i = 0; i < 12; ++i) {
+    Run(
+        fmt::format("'{}' sweep s.yaml -q -o killed --jobs 3 & pid=$!; sleep 0.0{}; kill -9 $pid; "
+                    "wait $pid",
+                    kHeddle, 1 + i * 7 % 9));
+    const std::string check = fmt::format("heddle sweep s.yaml --dry-run -o killed");
+    EXPECT_THAT(Run(check).out, Not(HasSubstr("failed")));
+  }
+  EXPECT_EQ(Run("heddle sweep s.yaml -q -o killed").exit_code, 0);
+  EXPECT_EQ(Results("killed"), expected_);
+}
+
+TEST_F(SweepCommandTest, ItsChildrenDieWithIt) {
+  const CommandResult result = Run(
+      "'" + kHeddle +
+      "' sweep long.yaml -q -o out --jobs 2 & pid=$!\n"
+      "while [ $(ls -d out/points/.*.partial 2>/dev/null | wc -l) -lt 2 ]; do sleep 0.01; done\n"
+      "children=$(cat /proc/$pid/task/$pid/children); kill -9 $pid; wait $pid; sleep 0.2\n"
+      "for child in $children; do\n"
+      "  grep -q '^State:.[RSD]' /proc/$child/status 2>/dev/null && echo alive; done; true");
+  EXPECT_EQ(result.out, "");
+}
+
+// A child that is killed is tried once more, and what is killed again has failed.
+TEST_F(SweepCommandTest, AKilledPointIsTriedOnceMoreAndThenHasFailed) {
+  const std::string kill_child =
+      "while ! [ -e out/points/.*.partial/flows.csv ]; do sleep 0.01; done\n"
+      "child=$(cat /proc/$pid/task/$pid/children); kill -9 $child\n"
+      "while kill -0 $child 2>/dev/null; do sleep 0.01; done\n";
+  const CommandResult result =
+      Run("'" + kHeddle + "' sweep long.yaml -q -o out --only 1 & pid=$!\n" + kill_child +
+          kill_child + "wait $pid");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("1 lb=ecmp: failed with signal 9 (Killed): killed twice"));
+  // It is not tried again unless asked for.
+  EXPECT_EQ(Run("heddle sweep long.yaml -q -o out --only 1").exit_code, 1);
+  EXPECT_THAT(Run("heddle sweep status out").out, AllOf(HasSubstr("failed"), HasSubstr("missing")));
+}
+
+TEST_F(SweepCommandTest, StopsCleanlyWhenAsked) {
+  for (const auto& [signal, code] : {std::pair{"INT", 130}, {"TERM", 143}, {"USR1", 143}}) {
+    const CommandResult result = Run(
+        fmt::format("'{}' sweep long.yaml -q -o out & pid=$!\n"
+                    "while ! ls out/points/.*.partial/flows.csv >/dev/null 2>&1; do sleep 0.01; "
+                    "done\nkill -{} $pid; wait $pid",
+                    kHeddle, signal));
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("stopped; 2 missing"));
+    EXPECT_TRUE(fs::is_empty(folder_ / "out/points"));
+  }
+}
+
+TEST_F(SweepCommandTest, SeveralMayWorkInOneFolder) {
+  Expected();
+  const CommandResult result =
+      Run("for i in 1 2 3; do heddle sweep s.yaml -q -o shared --jobs 2 & done; wait; "
+          "heddle sweep s.yaml -o shared");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("12 of 12 points are there already"), Not(HasSubstr("failed"))));
+  EXPECT_EQ(Results("shared"), expected_);
+}
+
+TEST_F(SweepCommandTest, WaitsForAPointThatAnotherIsAt) {
+  const CommandResult result =
+      Run("'" + kHeddle +
+          "' sweep long.yaml -q -o out --only 2 & pid=$!\n"
+          "while ! ls out/points/.*.partial/flows.csv >/dev/null 2>&1; do sleep 0.01; done\n"
+          "heddle sweep status out | grep -o 'running.*lb=rps'\n"
+          "'" +
+          kHeddle +
+          "' sweep long.yaml -q -o out --only 2 & second=$!\n"
+          "sleep 0.7; kill $second; wait $second; echo $?; kill $pid; wait $pid; echo $?");
+  EXPECT_THAT(result.out, ContainsRegex("running.*lb=rps\n143\n143\n"));
+}
+
+TEST_F(SweepCommandTest, WhatDoesNotFitTheDiskHasFailedAndRunsLater) {
+  Expected();
+  const CommandResult full =
+      Run("(ulimit -f 6; heddle sweep s.yaml -q -o small --set 'sweep.lb=[ecmp]')");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("File too large"));
+  EXPECT_EQ(Run("heddle sweep s.yaml -q -o small --retry-failed").exit_code, 0);
+  EXPECT_EQ(Results("small"), expected_);
+}
+
+TEST_F(SweepCommandTest, AFullDiskLosesNothing) {
+  Expected();
+  fs::create_directory(folder_ / "disk");
+  const std::string disk = (folder_ / "disk").string();
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=300k") != 0) {
+    GTEST_SKIP() << "a small disk cannot be mounted here";
+  }
+  const CommandResult full = Run("heddle sweep s.yaml -q -o disk/out");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("No space left on device"));
+  EXPECT_EQ(mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, "size=30m"), 0);
+  const CommandResult more = Run("heddle sweep s.yaml -q -o disk/out --retry-failed");
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(Results("disk/out"), expected_);
+  umount(disk.c_str());
+}
+
+TEST_F(SweepCommandTest, APointThatFailsHarmsNoOther) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
+#endif
+  const CommandResult result = Run(
+      "ulimit -v 70000; heddle sweep s.yaml -q -o out --set sweep='{topology.hosts_per_leaf: [4, "
+      "4000]}' --set lb=ecmp --set 'workload=[{kind: permutation, size: 1KB}]'");
+  EXPECT_THAT(result.err, HasSubstr("2 points: 1 done, 1 failed"));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("out of memory"));
+}
+
+// --- heddle collect and compare ---
+
+TEST_F(SweepCommandTest, CollectsATidyTable) {
+  Expected();
+  const CommandResult result = Run("heddle collect expected");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "12 of 12 points: expected/points.csv, expected/means.csv\n");
+  const CsvTable points(ReadFile(folder_ / "expected/points.csv"));
+  ASSERT_EQ(points.rows.size(), 12u * 5u);  // all; S, M, L, XL.
+  EXPECT_EQ(points.header[0], "lb");
+  EXPECT_EQ(points.header[1], "workload[0].load");
+  EXPECT_EQ(points.header[2], "seed");
+  // A row says what the run's own files say.
+  const size_t row = 7 * 5;  // Point 8, all flows.
+  EXPECT_EQ(points.At(row, "lb"), "letflow.gap=50us");
+  EXPECT_EQ(points.At(row, "seed"), "2");
+  const fs::path run = folder_ / "expected/points" / points.At(row, "point");
+  const CsvTable summary(ReadFile(run / "summary.csv"));
+  const CsvTable reorder(ReadFile(run / "reorder.csv"));
+  for (const char* column : {"n", "avg_fct_us", "p99_slowdown", "goodput_gbps"}) {
+    EXPECT_EQ(points.At(row, column), summary.At(0, column));
+  }
+  EXPECT_EQ(points.At(row, "reordered_ratio"), reorder.At(0, "ratio"));
+  EXPECT_EQ(points.At(row, "run_data_packets_received"), points.At(row, "n_pkts"));
+  // Means are those of the three seeds.
+  const CsvTable means(ReadFile(folder_ / "expected/means.csv"));
+  ASSERT_EQ(means.rows.size(), 4u * 5u);
+  EXPECT_EQ(means.At(5, "workload[0].load"), "0.5");
+  double sum = 0;
+  for (size_t seed = 0; seed < 3; ++seed) sum += points.Real((3 + seed) * 5, "p99_fct_us");
+  EXPECT_NEAR(means.Real(5, "p99_fct_us"), sum / 3, 1e-9 * sum);
+  EXPECT_EQ(means.At(5, "p99_fct_us_n"), "3");
+  EXPECT_GT(means.Real(5, "p99_fct_us_ci95"), 0);
+}
+
+TEST_F(SweepCommandTest, ComparesSeedBySeed) {
+  Expected();
+  const CommandResult result =
+      Run("heddle compare expected ecmp letflow --metric avg_fct_us --csv");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const CsvTable table(result.out);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.At(1, "workload[0].load"), "0.5");
+  EXPECT_EQ(table.At(1, "seeds"), "3");
+  EXPECT_EQ(table.At(1, "b"), "letflow.gap=50us");
+  EXPECT_NEAR(table.Real(1, "difference"), table.Real(1, "b_mean") - table.Real(1, "a_mean"), 1e-9);
+  EXPECT_THAT(Run("heddle compare expected ecmp letflow").out,
+              AllOf(HasSubstr("A: ecmp\nB: letflow.gap=50us\n"), HasSubstr("workload[0].load=0.3"),
+                    HasSubstr("95 % interval"), HasSubstr("p99_slowdown")));
+  EXPECT_THAT(Run("heddle compare expected 0.3 0.5 --axis 'workload[0].load'").out,
+              HasSubstr("\nlb=ecmp\n"));
+  // A sweep does not differ from itself.
+  EXPECT_THAT(Run("heddle compare expected expected --metric avg_fct_us").out, HasSubstr("tie"));
+}
+
+TEST_F(SweepCommandTest, SaysWhatCannotBeCompared) {
+  Expected();
+  for (const auto& [wrong, message] :
+       {std::pair{"expected ecmp letlow", "lb has no value \"letlow\""},
+        {"expected ecmp letflow --axis load", "no axis is called \"load\""},
+        {"expected ecmp letflow --metric p99", "no metric is called \"p99\""},
+        {"expected ecmp letflow --class smlxl/Q", "no class is called \"smlxl/Q\""}}) {
+    const CommandResult result = Run(std::string("heddle compare ") + wrong);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr(message));
+  }
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o one --set sweep.seeds=1").exit_code, 0);
+  EXPECT_THAT(Run("heddle compare one ecmp letflow").err, HasSubstr("at least two seeds"));
+}
+
+// --- Slurm ---
+
+TEST_F(SweepCommandTest, WritesAJobArrayForWhatIsMissing) {
+  Expected();
+  fs::remove_all(folder_ / "expected/points" / PointId(1));
+  fs::remove_all(folder_ / "expected/points" / PointId(6));
+  fs::remove_all(folder_ / "expected/points" / PointId(7));
+  const CommandResult result =
+      Run("heddle sweep s.yaml -o expected --slurm --task-minutes 0.000001 --max-tasks 2 "
+          "--sbatch=--partition=long --threads 2");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("#SBATCH --array=0-1\n"), HasSubstr("#SBATCH --partition=long\n"),
+                    HasSubstr("#SBATCH --cpus-per-task=2\n"), HasSubstr("(\n  2,7\n  8\n)")));
+  // A shell runs a task of it, wherever it starts.
+  folder_.Write("task.sh", result.out);
+  EXPECT_EQ(Run("bash -n task.sh").exit_code, 0);
+  for (const char* task : {"0", "1"}) {
+    const CommandResult done =
+        Run(fmt::format("t=$PWD/task.sh; cd / && SLURM_ARRAY_TASK_ID={} bash $t", task));
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+  }
+  fs::remove_all(folder_ / "expected/slurm");
+  EXPECT_EQ(Results("expected"), expected_);
+  EXPECT_THAT(Run("heddle sweep s.yaml -o expected --slurm").err, HasSubstr("nothing to submit"));
+}
+
+TEST_F(SweepCommandTest, FindsItsPartInAJobArray) {
+  const std::string array = "SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_MAX=7 SLURM_CPUS_PER_TASK=1 ";
+  for (const char* task : {"5", "6", "7"}) {
+    const CommandResult result =
+        Run(array + fmt::format("SLURM_ARRAY_TASK_ID={} '{}' sweep s.yaml -q -o out --shard slurm",
+                                task, kHeddle));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  EXPECT_EQ(Results("out"), Expected());
+  EXPECT_EQ(Run("heddle sweep s.yaml --shard slurm").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace heddle

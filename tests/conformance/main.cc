@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold for every load balancer, as a program, which is installed for those of plug-ins:
+//   conformance_test [--plugin FILE.so]... [options of GoogleTest]
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/plugins.h"
+#include "lb/load_balancer.h"
+#include "tests/conformance/tested_policies.h"
+
+namespace heddle {
+namespace {
+
+std::vector<std::string> tested;
+
+// Takes `--plugin FILE` out of the arguments. What is wrong with one of them.
+std::optional<std::string> LoadPlugins(std::vector<char*>& arguments) {
+  for (auto at = arguments.begin(); at != arguments.end();) {
+    if (std::string_view(*at) != "--plugin") {
+      ++at;
+      continue;
+    }
+    if (at + 1 == arguments.end()) return "--plugin is followed by the file of a plug-in";
+    if (const std::optional<std::string> error = LoadPlugin(*(at + 1))) {
+      return fmt::format("{}: {}", *(at + 1), *error);
+    }
+    at = arguments.erase(at, at + 2);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const std::vector<std::string>& TestedPolicies() { return tested; }
+
+}  // namespace heddle
+
+int main(int argc, char** argv) {
+  using heddle::tested;
+  const std::vector<std::string> built_in = heddle::LoadBalancers().Names();
+  std::vector<char*> arguments(argv, argv + argc);
+  if (const std::optional<std::string> error = heddle::LoadPlugins(arguments)) {
+    fmt::print(stderr, "{}\n", *error);
+    return 2;
+  }
+  const std::vector<std::string> names = heddle::LoadBalancers().Names();
+  std::ranges::set_difference(names, built_in, std::back_inserter(tested));
+  if (tested.empty()) tested = built_in;
+
+  int left = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  testing::InitGoogleTest(&left, arguments.data());
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A load balancer's policies in a lab, with a test that looks at every packet before they do.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "fabric/around_policy.h"
+#include "fabric/switch.h"
+#include "tests/support/lb_bench.h"
+
+namespace heddle {
+
+using PacketWatcher = std::function<void(SwitchView&, const Packet&, PortIndex in_port)>;
+
+class WatchedPolicy final : public AroundSwitchPolicy {
+ public:
+  WatchedPolicy(std::unique_ptr<SwitchPolicy> scheme, PacketWatcher watcher)
+      : AroundSwitchPolicy(std::move(scheme)), watcher_(std::move(watcher)) {}
+
+  uint32_t hooks() const override { return AroundSwitchPolicy::hooks() | kEveryPacket; }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    watcher_(view, packet, in_port);
+    if (candidates.ports.size() == 1 && !asks_always()) {
+      return Decision::Forward(candidates.ports.front());
+    }
+    return AroundSwitchPolicy::OnPacket(view, packet, in_port, candidates);
+  }
+
+ private:
+  const PacketWatcher watcher_;
+};
+
+// For Lab::Plan::switch_policy.
+inline std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Watched(const std::string& balancer,
+                                                                      PacketWatcher watcher) {
+  const auto chosen = std::make_shared<Chosen<LoadBalancer>>(BalancerFrom(balancer));
+  return [chosen, watcher](SwitchId id) {
+    return std::make_unique<WatchedPolicy>(chosen->settings->ForSwitch(id, /*seed=*/1), watcher);
+  };
+}
+
+}  // namespace heddle
