@@ -196,6 +196,14 @@ TEST_F(SweepCommandTest, UnfinishedFlowsAreReportedAndNotRunAgain) {
   EXPECT_EQ(CsvTable(ReadFile(folder_ / "out/points.csv")).At(0, "complete"), "0");
 }
 
+TEST_F(SweepCommandTest, ShowsProgressOfTheWholeOnATerminal) {
+  if (RunCommand("command -v script").exit_code != 0) GTEST_SKIP() << "no program `script`";
+  const CommandResult result =
+      Run("TERM=xterm timeout 2 script -qec '" + kHeddle + " sweep long.yaml -o out' /dev/null");
+  EXPECT_THAT(result.out,
+              ContainsRegex("\r0 of 2 points done, [12] running, [0-9]+ % of the work"));
+}
+
 // --- What may befall it ---
 
 TEST_F(SweepCommandTest, KilledAtAnyTimeItGoesOn) {
