@@ -234,9 +234,8 @@ TEST_F(SweepCommandTest, ItsChildrenDieWithIt) {
 // A child that is killed is tried once more, and what is killed again has failed.
 TEST_F(SweepCommandTest, AKilledPointIsTriedOnceMoreAndThenHasFailed) {
   const std::string kill_child =
-      "while ! [ -e out/points/.*.partial/flows.csv ]; do sleep 0.01; done\n"
-      "child=$(cat /proc/$pid/task/$pid/children); kill -9 $child\n"
-      "while kill -0 $child 2>/dev/null; do sleep 0.01; done\n";
+      "child=; while [ -z \"$child\" ]; do sleep 0.01; child=$(cat /proc/$pid/task/$pid/children); "
+      "done\nkill -9 $child\nwhile kill -0 $child 2>/dev/null; do sleep 0.01; done\n";
   const CommandResult result =
       Run("'" + kHeddle + "' sweep long.yaml -q -o out --only 1 & pid=$!\n" + kill_child +
           kill_child + "wait $pid");
