@@ -163,5 +163,22 @@ TEST(RunFolderTest, RemovesAllThatIsBeingWritten) {
   EXPECT_EQ(EntriesOf(place.path()), 0u);
 }
 
+// More than a process may have open; traces have a file for each link.
+TEST(RunFolderTest, WritesManyFilesPieceByPiece) {
+  const TemporaryFolder place;
+  RunFolder folder(place / "results");
+  ASSERT_TRUE(folder.Open(false));
+  constexpr int kFiles = 2'000;
+  const auto name = [](int i) { return "file" + std::to_string(i); };
+  for (const char* piece : {"one ", "two"}) {
+    for (int i = 0; i < kFiles; ++i) ASSERT_TRUE(folder.Append(name(i), piece)) << folder.error();
+  }
+  ASSERT_TRUE(folder.Finish());
+  ASSERT_TRUE(folder.Commit());
+  for (const int i : {0, 127, 128, kFiles - 1}) {
+    EXPECT_EQ(ReadFile(place / "results" / name(i)), "one two");
+  }
+}
+
 }  // namespace
 }  // namespace heddle
