@@ -17,8 +17,8 @@ constexpr std::string_view kAxis = R"({"anyOf": [
   {"type": "array", "minItems": 1},
   {"type": "object", "required": ["from", "to"], "additionalProperties": false,
    "properties": {"from": {"type": ["number", "string"]}, "to": {"type": ["number", "string"]},
-                  "step": {"type": ["number", "string"]}, "points": {"type": ["integer", "string"]},
-                  "scale": {"enum": ["linear", "log"]}}}]})";
+                  "step": {"type": ["number", "string"]},
+                  "points": {"type": ["integer", "string"], "minimum": 2}, "scale": {"enum": ["linear", "log"]}}}]})";
 
 // What the reader of sweeps takes (experiment/points.h).
 ExtraKey SweepKey() {
@@ -32,7 +32,7 @@ ExtraKey SweepKey() {
       "exclude": {{"description": "Combinations that are left out.", "type": "array",
                   "items": {{"type": "object", "minProperties": 1}}}},
       "seeds": {{"description": "So many seeds of each, from the experiment's on.",
-                "type": ["integer", "string"]}}}},
+                "type": ["integer", "string"], "minimum": 1}}}},
     "additionalProperties": {0}}})",
                                 kAxis),
           .brings_any = "together"};

@@ -131,8 +131,7 @@ TEST(DocsTest, EveryLinkBetweenPagesLeadsSomewhere) {
   for (const auto& page :
        {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/clusters.md",
         "docs/experiments.md", "docs/metrics.md", "docs/models.md", "docs/policies.md",
-        "docs/traces.md",
-        "docs/validation.md", "docs/writing-a-policy.md"}) {
+        "docs/traces.md", "docs/validation.md", "docs/writing-a-policy.md"}) {
     const fs::path file = fs::path(HEDDLE_SOURCE_DIR) / page;
     const std::string text = ReadFile(file);
     for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {

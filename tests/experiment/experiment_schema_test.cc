@@ -337,5 +337,23 @@ TEST_F(ExperimentSchemaTest, WhatIsRequiredMayComeFromASweep) {
               testing::ElementsAre(true, false, true, true, false, false, true, true, false));
 }
 
+TEST_F(ExperimentSchemaTest, AxesAreListsOrRangesAndMayMoveTogether) {
+  const std::string rest =
+      R"({"topology": {"kind": "fat_tree"}, "workload": ["poisson"], "lb": "ecmp", "sweep": )";
+  const std::vector<bool> judged = Judged({
+      rest + R"({"workload[0].load": {"from": 0.1, "to": 0.5, "step": 0.1}, "seeds": 3}})",
+      rest + R"({"lb.gap": {"from": "1us", "to": "1ms", "points": 4, "scale": "log"}}})",
+      rest + R"({"together": [{"seed": [1, 2], "lb": ["ecmp", "rps"]}]}})",
+      rest + R"({"lb": ["ecmp", "rps"], "seed": [1, 2], "exclude": [{"lb": "rps", "seed": 2}]}})",
+      rest + R"({"workload[0].load": {"from": 0.1, "step": 0.1}}})",
+      rest + R"({"lb.gap": {"from": "1us", "to": "1ms", "points": 4, "scale": "cubic"}}})",
+      rest + R"({"lb.gap": {"from": "1us", "to": "1ms", "pionts": 4}}})",
+      rest + R"({"seeds": 0}})",
+      rest + R"({"together": {"seed": [1, 2]}}})",
+  });
+  EXPECT_THAT(judged,
+              testing::ElementsAre(true, true, true, true, false, false, false, false, false));
+}
+
 }  // namespace
 }  // namespace heddle

@@ -117,6 +117,31 @@ TEST(RunFolderTest, IsHeldByOneRunAtATime) {
   EXPECT_EQ(ReadFile(place / "run" / "a"), "first");
 }
 
+TEST(RunFolderTest, TellsOthersThatItIsBeingWritten) {
+  const TemporaryFolder place;
+  EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
+  {
+    RunFolder folder(place / "run");
+    ASSERT_TRUE(folder.Open(false));
+    EXPECT_TRUE(RunFolder::IsBeingWritten(place / "run"));
+    RunFolder second(place / "run");
+    EXPECT_FALSE(second.Open(false));
+    EXPECT_TRUE(second.busy());
+    EXPECT_FALSE(folder.busy());
+  }
+  EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
+  EXPECT_EQ(EntriesOf(place.path()), 0u);
+}
+
+// A lock file that a killed process has left is nobody's.
+TEST(RunFolderTest, TakesOverALockThatNobodyHolds) {
+  const TemporaryFolder place;
+  place.Write(".run.lock", "");
+  EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
+  RunFolder folder(place / "run");
+  ASSERT_TRUE(folder.Open(false) && folder.Write("x", "") && folder.Commit()) << folder.error();
+}
+
 TEST(RunFolderTest, SaysWhyItCannotBeWritten) {
   const TemporaryFolder place;
   place.Write("file", "");
