@@ -106,7 +106,7 @@ TEST_F(TraceTest, SaysWhatIsWrong) {
   EXPECT_THAT(Refused("--from 2ms --to 1ms").err, HasSubstr("--from must be before --to"));
   EXPECT_THAT(Refused("--flow 0 --format png").err, HasSubstr("--format"));
   EXPECT_THAT(Refused("--flow 0 --set 'sweep.seed=[1,2]'").err,
-              HasSubstr("a trace is of one run, and these are 2"));
+              HasSubstr("a trace is of one run, and this is a sweep"));
 }
 
 TEST_F(TraceTest, WarnsOfWhatIsCutOff) {
