@@ -78,8 +78,11 @@ bool LoadPlugins(const std::vector<std::string>& plugins) {
 bool NamesCommand(const CLI::App& app, std::string_view word) {
   if (word.starts_with('-')) return true;
   std::vector<std::string> known;
-  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
-  if (std::ranges::find(known, word) != known.end()) return true;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == word) return true;
+    const bool hidden = command->get_group().empty();
+    if (!hidden) known.push_back(command->get_name());
+  }
   std::fprintf(stderr, "heddle: no %s is called \"%s\"%s\n",
                app.get_name() == "model" ? "model" : "command", std::string(word).c_str(),
                Suggestion(word, known).c_str());

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "cmake/plugin_abi.h"
+#include "experiment/experiment_file.h"
 #include "lb/load_balancer.h"
+#include "settings/digest.h"
 
 namespace heddle {
 namespace {
@@ -76,7 +78,8 @@ std::string_view ElfSection(std::string_view file, std::string_view name) {
 
 std::optional<std::string> LoadPlugin(const std::string& path) {
   if (auto mismatch = MismatchOf(path)) return mismatch;
-  const size_t before = LoadBalancers().Names().size();
+  const std::vector<std::string> before = LoadBalancers().Names();
+  const uint64_t digest = Digest(Contents(path).value_or(""));
   // A name without a slash would be looked for among the system's libraries.
   const std::string file = std::filesystem::absolute(path).string();
   // Never closed: its load balancers are used to the end.
@@ -85,7 +88,10 @@ std::optional<std::string> LoadPlugin(const std::string& path) {
     return fmt::format("another load balancer is called \"{}\" already",
                        LoadBalancers().duplicates().front());
   }
-  if (LoadBalancers().Names().size() == before) return "registers no load balancer";
+  if (LoadBalancers().Names().size() == before.size()) return "registers no load balancer";
+  for (const std::string& name : LoadBalancers().Names()) {
+    if (!std::ranges::binary_search(before, name)) NotePluginKind(name, digest);
+  }
   return std::nullopt;
 }
 

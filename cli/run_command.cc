@@ -93,27 +93,14 @@ void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArgu
   }
 }
 
-// The experiments of files without a sweep; to be traced, also of those with one, of one point.
+// The experiments of files without a sweep.
 std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
                           Diagnostics& diagnostics) {
   std::vector<Job> jobs;
   for (const ExperimentFile& file : files) {
-    if (!file.is_sweep() || arguments.trace) {
-      jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
-    }
+    if (!file.is_sweep()) jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
   }
   return jobs;
-}
-
-// What keeps `files` from being traced, if anything.
-std::optional<std::string> ProblemWithTrace(const std::vector<ExperimentFile>& files,
-                                            const std::vector<Job>& jobs,
-                                            const TraceSettings& trace) {
-  size_t runs = 0;
-  for (const ExperimentFile& file : files) runs += file.size();
-  if (runs == 1) return ProblemWith(trace, jobs.front().experiment.graph);
-  return fmt::format("a trace is of one run, and these are {}{}", runs,
-                     files.size() > 1 ? "" : "; choose one with --set, such as --set lb=ecmp");
 }
 
 // Runs them one after the other, as far as they go; a row in `table` for each that is complete.
@@ -186,12 +173,41 @@ int RunSweep(const ExperimentFile& file, const RunArguments& arguments) {
   return Sweep(file, sweep);
 }
 
+int BadInput(const std::string& problem) {
+  fmt::print(stderr, "heddle: {}\n", problem);
+  return kExitBadInput;
+}
+
+// The one point of the one file.
+int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
+              Diagnostics& diagnostics) {
+  std::vector<Job> jobs;
+  if (diagnostics.ok()) {
+    if (files.size() > 1) return BadInput("a trace is of one run; name one file");
+    if (const size_t points = files.front().size(); points > 1) {
+      return BadInput(
+          fmt::format("a trace is of one run, and this is a sweep of {}; choose one with --set, "
+                      "such as --set lb=ecmp",
+                      points));
+    }
+    jobs.push_back({files.front().Load(0, diagnostics), FolderOf(files.front(), arguments)});
+  }
+  if (!diagnostics.ok()) {
+    fmt::print(stderr, "{}", diagnostics.Report());
+    return kExitBadInput;
+  }
+  const std::optional<std::string> problem =
+      ProblemWith(*arguments.trace, jobs.front().experiment.graph);
+  return problem ? BadInput(*problem) : RunAllJobs(jobs, arguments);
+}
+
 }  // namespace
 
 int Run(const RunArguments& arguments) {
   Diagnostics diagnostics;
   const std::vector<ExperimentFile> files = ReadFiles(arguments, diagnostics);
   RefuseSharedFolders(files, arguments, diagnostics);
+  if (arguments.trace) return RunTraced(files, arguments, diagnostics);
   const std::vector<Job> jobs = LoadJobs(files, arguments, diagnostics);
   for (const ExperimentFile& file : files) {
     // A single sweep is checked when it is planned.
@@ -200,13 +216,6 @@ int Run(const RunArguments& arguments) {
   if (!diagnostics.ok()) {
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
-  }
-  if (arguments.trace) {
-    if (const auto problem = ProblemWithTrace(files, jobs, *arguments.trace)) {
-      fmt::print(stderr, "heddle: {}\n", *problem);
-      return kExitBadInput;
-    }
-    return RunAllJobs(jobs, arguments);
   }
   // Sweeps first: their points run in copies of this process, which has no threads yet.
   int exit_code = kExitDone;

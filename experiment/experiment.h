@@ -112,7 +112,7 @@ struct Experiment {
   Bytes bdp;              // base_rtt times the slowest host link.
   double mean_links = 0;  // Crossed between hosts of different leaves.
   std::vector<std::string> warnings;
-  std::map<std::string, uint64_t> files;  // Digests of the files that it was read from, by path.
+  std::map<std::string, uint64_t> files;  // Digests of what it was read from and needs, by path.
 
   // The document that repeats this run.
   std::string Resolved() const;

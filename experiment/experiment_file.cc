@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "experiment/complete.h"
@@ -23,6 +24,12 @@ constexpr size_t kMaxLabelLength = 200;
 
 // Where relative paths start, if not where the file is: in documents that have been put elsewhere.
 constexpr const char* kRelativeTo = "relative_to";
+
+// Of load balancers by kind.
+std::map<std::string, uint64_t>& PluginDigests() {
+  static std::map<std::string, uint64_t> digests;
+  return digests;
+}
 
 // A word that a file name and a terminal can have.
 std::string PlainText(const std::string& text) {
@@ -121,6 +128,8 @@ std::optional<std::string> TakeText(Value& document, const std::string& key,
 
 }  // namespace
 
+void NotePluginKind(const std::string& kind, uint64_t digest) { PluginDigests()[kind] = digest; }
+
 ExperimentFile::ExperimentFile(Value document, std::string folder, std::string name,
                                const std::set<std::string>& fixed, Diagnostics& diagnostics)
     : document_(std::move(document)),
@@ -172,6 +181,8 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   if (experiment.settings.name.empty()) experiment.settings.name = name_;
   experiment.warnings = problems.warnings();
   experiment.files = files.digests();
+  const auto plugin = PluginDigests().find(experiment.settings.lb.kind);
+  if (plugin != PluginDigests().end()) experiment.files.emplace("(plug-in)", plugin->second);
   diagnostics.Take(problems);
   return experiment;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,10 @@
 #include "settings/value.h"
 
 namespace heddle {
+
+// Says that the load balancer `kind` is from a plug-in with these contents: results of another
+// build of it are other results.
+void NotePluginKind(const std::string& kind, uint64_t digest);
 
 class ExperimentFile {
  public:

@@ -2,7 +2,9 @@
 
 #include "experiment/experiment_schema.h"
 
-#include <string>
+#include <fmt/format.h>
+
+#include <string_view>
 
 #include "experiment/experiment.h"
 #include "settings/schema.h"
@@ -10,25 +12,30 @@
 namespace heddle {
 namespace {
 
-// From settings to lists of their values, or to ranges (experiment/points.h,
-// settings/progression.h).
+// The values of a setting: a list, or a range (settings/progression.h).
+constexpr std::string_view kAxis = R"({"anyOf": [
+  {"type": "array", "minItems": 1},
+  {"type": "object", "required": ["from", "to"], "additionalProperties": false,
+   "properties": {"from": {"type": ["number", "string"]}, "to": {"type": ["number", "string"]},
+                  "step": {"type": ["number", "string"]},
+                  "points": {"type": ["integer", "string"], "minimum": 2}, "scale": {"enum": ["linear", "log"]}}}]})";
+
+// What the reader of sweeps takes (experiment/points.h).
 ExtraKey SweepKey() {
-  const std::string axis =
-      R"({"anyOf":[{"type":"array","minItems":1},{"type":"object","required":["from","to"],)"
-      R"("properties":{"from":{"type":["number","string"]},"to":{"type":["number","string"]},)"
-      R"("step":{"type":["number","string"]},"points":{"type":"integer","minimum":2},)"
-      R"("scale":{"enum":["linear","log"]}},"additionalProperties":false}]})";
-  return {"sweep",
-          R"({"description":"One run for each combination, as in sweep: {lb: [ecmp, rps]}.",)"
-          R"("type":["object","null"],"properties":{)"
-          R"("seeds":{"description":"How many seeds, from the experiment's on.",)"
-          R"("type":"integer","minimum":1},)"
-          R"("together":{"description":"Settings that take their next values together.",)"
-          R"("type":"array","items":{"type":"object","additionalProperties":)" +
-              axis +
-              R"(}},"exclude":{"description":"Combinations to leave out.",)"
-              R"("type":"array","items":{"type":"object"}}},"additionalProperties":)" +
-              axis + "}"};
+  return {.name = "sweep",
+          .schema = fmt::format(R"({{
+    "description": "One run for each combination, as in sweep: {{lb: [ecmp, rps]}}.",
+    "type": ["object", "null"],
+    "properties": {{
+      "together": {{"description": "Settings that change together.", "type": "array",
+                   "items": {{"type": "object", "additionalProperties": {0}}}}},
+      "exclude": {{"description": "Combinations that are left out.", "type": "array",
+                  "items": {{"type": "object", "minProperties": 1}}}},
+      "seeds": {{"description": "So many seeds of each, from the experiment's on.",
+                "type": ["integer", "string"], "minimum": 1}}}},
+    "additionalProperties": {0}}})",
+                                kAxis),
+          .brings_any = "together"};
 }
 
 }  // namespace

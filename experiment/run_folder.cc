@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -52,7 +53,7 @@ bool HoldsResults(const fs::path& path) {
 }
 
 // Beside `path` and hidden.
-fs::path Beside(const fs::path& path, const char* ending) {
+fs::path Beside(const fs::path& path, std::string_view ending) {
   return path.parent_path() / fmt::format(".{}.{}", path.filename().string(), ending);
 }
 
@@ -96,17 +97,25 @@ bool RunFolder::Lock() {
     if (file < 0) return Fail(fmt::format("{}: {}", lock_path_.string(), std::strerror(errno)));
     if (flock(file, LOCK_EX | LOCK_NB) != 0) {
       busy_ = errno == EWOULDBLOCK;
-      const std::string why =
-          busy_ ? "another process is writing these results"
-                : fmt::format("cannot be locked against others: {}", std::strerror(errno));
       close(file);
-      return Fail(fmt::format("{}: {}", path_.string(), why));
+      if (busy_) return Fail(path_.string() + ": another process is writing these results");
+      DoWithoutLock();
+      return true;
     }
     lock_ = file;
     if (IsNamed(file, lock_path_)) return true;
     close(std::exchange(lock_,
                         -1));  // Whoever held it has just taken it away: there may be a new one.
   }
+}
+
+// Some cluster file systems have no locks. Two processes may then make the same results, but each
+// in a folder of its own, so neither spoils the other's.
+void RunFolder::DoWithoutLock() {
+  unlink(lock_path_.c_str());
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  aside_ = Beside(path_, fmt::format("{}-{}.partial", host.data(), getpid()));
 }
 
 void RunFolder::Unlock() {

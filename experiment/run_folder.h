@@ -61,11 +61,12 @@ class RunFolder {
   bool MakeRoom();
   bool Close(File& file);
   bool Lock();
+  void DoWithoutLock();
   void Unlock();
   bool Replace();
 
   const std::filesystem::path path_;
-  const std::filesystem::path aside_;
+  std::filesystem::path aside_;
   const std::filesystem::path lock_path_;
   std::string error_;
   bool busy_ = false;

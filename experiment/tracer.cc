@@ -76,6 +76,7 @@ LinkEnd Tracer::EndOf(uint32_t vertex, uint32_t link) const {
 // In the order of nodes, as Capture wants them.
 void Tracer::WatchLinks() {
   const Graph& graph = network_.graph();
+  links_seen_.resize(graph.links.size());
   for (uint32_t vertex = 0; vertex < graph.vertices(); ++vertex) {
     const std::vector<Adjacency::Port>& ports = network_.routing().adjacency().Of(vertex);
     for (PortIndex port = 0; port < ports.size(); ++port) {
@@ -100,15 +101,14 @@ void Tracer::WatchLinks() {
 
 void Tracer::OnStart(const FlowSpec& spec) {
   if (!capture_.filter().ChoosesFlow(spec.id)) return;
-  flows_.emplace(spec.id, spec);
+  flows_.emplace(spec.id, Flow{spec});
   running_.insert(spec.id);
 }
 
 void Tracer::OnEnd(FlowId flow, Time done) {
   if (done == kNever || running_.erase(flow) == 0) return;
-  const FlowSpec& spec = flows_.at(flow);
-  const bool seen = spec.start < settings_.to && done >= settings_.from;
-  if (seen && settings_.timeline) timeline_.AddFlow(spec, done);
+  const Flow& ended = flows_.at(flow);
+  if (ended.seen) timeline_.AddFlow(ended.spec, done);
 }
 
 const FlowSpec* Tracer::FlowOf(const Packet& packet) {
@@ -117,8 +117,11 @@ const FlowSpec* Tracer::FlowOf(const Packet& packet) {
     datagram_.dport = kDiscardPort;
     return &datagram_;
   }
+  if (packet.kind >= PacketKind::kControl) return nullptr;
   const auto found = flows_.find(packet.flow);
-  return found == flows_.end() ? nullptr : &found->second;
+  if (found == flows_.end()) return nullptr;
+  found->second.seen = true;
+  return &found->second.spec;
 }
 
 // --- Packets ---
@@ -129,16 +132,19 @@ void Tracer::Close() {
 
 void Tracer::OnArrival(uint32_t point, const Packet& packet) {
   if (cut_ != kNever) return;
-  if (packet.kind == PacketKind::kPause) OnPause(point, packet);
-  if (settings_.pcap) Record(point, packet);
-}
-
-void Tracer::Record(uint32_t point, const Packet& packet) {
-  if (packets_ == settings_.limit) {
+  if (settings_.pcap && packets_ == settings_.limit) {
     cut_ = packet.arrival;
+    next_ = kNever;
     return capture_.Stop();
   }
   ++packets_;
+  links_seen_[point / 2] = true;
+  if (packet.kind == PacketKind::kPause) OnPause(point, packet);
+  const FlowSpec* flow = FlowOf(packet);
+  if (settings_.pcap) Record(point, packet, flow);
+}
+
+void Tracer::Record(uint32_t point, const Packet& packet, const FlowSpec* flow) {
   const Point& where = points_.at(point);
   File& file = files_[point / 2];
   if (file.name.empty()) {
@@ -147,8 +153,8 @@ void Tracer::Record(uint32_t point, const Packet& packet) {
   }
   if (file.packets++ == 0) file.first = packet.arrival;
   file.last = packet.arrival;
-  AppendPcapRecord(file.text, packet.arrival,
-                   frames_.Make(packet, FlowOf(packet), where.from, where.to), settings_.snaplen);
+  AppendPcapRecord(file.text, packet.arrival, frames_.Make(packet, flow, where.from, where.to),
+                   settings_.snaplen);
   if (file.text.size() >= kPiece) Flush(file);
 }
 
@@ -185,8 +191,14 @@ void Tracer::EndPause(uint32_t point, uint8_t cls, Time now) {
 
 // --- Queues ---
 
+// Where flows are chosen and links are not, what is of interest is where they go.
+bool Tracer::Shows(const Queue& queue) const {
+  return settings_.flows.empty() || !settings_.links.empty() || links_seen_[queue.point / 2];
+}
+
 void Tracer::Take(Time now) {
   for (Queue& queue : queues_) {
+    if (!Shows(queue)) continue;
     const int64_t bytes = BytesAt(*queue.egress, now);
     if (bytes != std::exchange(queue.bytes, bytes)) timeline_.AddQueue(queue.point, now, bytes);
   }
@@ -218,14 +230,14 @@ void Tracer::Finish(Time end) {
   for (auto& [link, file] : files_) Flush(file);
   if (settings_.pcap) Write("trace.csv", Index());
   if (!settings_.timeline) return;
-  const Time last = std::min(end, settings_.to);
+  const Time last = std::min({end, settings_.to, cut_});
   while (!pauses_.empty()) {
     const auto [point, cls] = pauses_.begin()->first;
     EndPause(point, cls, last);
   }
   for (const FlowId flow : running_) {
-    const FlowSpec& spec = flows_.at(flow);
-    if (spec.start < last) timeline_.AddFlow(spec, kNever);
+    const Flow& unfinished = flows_.at(flow);
+    if (unfinished.seen) timeline_.AddFlow(unfinished.spec, kNever);
   }
   timeline_.Write(
       end, [this](uint32_t point) { return NameOf(point); },

@@ -80,6 +80,10 @@ class Tracer {
     Time first{};
     Time last{};
   };
+  struct Flow {
+    FlowSpec spec;
+    bool seen = false;  // Packets of it have been noted.
+  };
   // A port of a switch, as a queue.
   struct Queue {
     const Network::Egress* egress;
@@ -88,12 +92,12 @@ class Tracer {
   };
 
   bool Chosen(const Graph::Link& link) const;
+  bool Shows(const Queue& queue) const;
   LinkEnd EndOf(uint32_t vertex, uint32_t link) const;
   void WatchLinks();
-  void AddPcap(const std::string& link);
   int64_t BytesAt(const Network::Egress& egress, Time now);
   void OnArrival(uint32_t point, const Packet& packet);
-  void Record(uint32_t point, const Packet& packet);
+  void Record(uint32_t point, const Packet& packet, const FlowSpec* flow);
   const FlowSpec* FlowOf(const Packet& packet);
   void OnPause(uint32_t point, const Packet& frame);
   void EndPause(uint32_t point, uint8_t cls, Time now);
@@ -111,15 +115,16 @@ class Tracer {
   Capture capture_;
   FrameMaker frames_;
   std::map<uint32_t, Point> points_;
-  absl::flat_hash_map<FlowId, FlowSpec> flows_;  // Chosen ones.
-  FlowSpec datagram_;                            // Addresses and ports of the one at hand.
-  std::map<uint32_t, File> files_;               // By link, those that have packets or were named.
+  absl::flat_hash_map<FlowId, Flow> flows_;  // Chosen ones.
+  FlowSpec datagram_;                        // Addresses and ports of the one at hand.
+  std::map<uint32_t, File> files_;           // By link, those that have packets or were named.
   int64_t packets_ = 0;
-  Time cut_ = kNever;  // The first packet that was one too many.
+  Time cut_ = kNever;  // When there was one too many: the trace ends here.
 
   EventTrace timeline_;
   Time next_ = kNever;
   std::vector<Queue> queues_;
+  std::vector<bool> links_seen_;                         // On which packets have been noted.
   std::map<std::pair<uint32_t, uint8_t>, Time> pauses_;  // Since when, by point and class.
   std::set<FlowId> running_;                             // Chosen flows that have not ended.
 };

@@ -310,12 +310,10 @@ class CongaBalancer final : public LoadBalancer {
                           "set mode: pod or mode: path for extensions of it");
     }
     above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
-    const bool names_paths = settings_.mode == Mode::kPath;
-    if (fabric.most_uplinks * (names_paths ? above_ : 1) >= kNoTag) {
-      diagnostics.ErrorAt(path, names_paths
-                                    ? "conga numbers the paths of a leaf with 8 bits; at most 254"
-                                    : "conga numbers the uplinks of a leaf with 8 bits; at most "
-                                      "254");
+    if (fabric.most_uplinks * (settings_.mode == Mode::kPath ? above_ : 1) >= kNoTag) {
+      diagnostics.ErrorAt(path,
+                          "conga numbers the uplinks of a leaf, or its paths with mode: path, with "
+                          "8 bits; at most 254");
     }
   }
 

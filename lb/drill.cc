@@ -15,6 +15,7 @@
 #include "lb/load_balancer.h"
 #include "lb/port_load.h"
 #include "lb/ties.h"
+#include "lb/unseen_bytes.h"
 
 namespace heddle {
 namespace {
@@ -24,6 +25,7 @@ struct DrillSettings {
   int64_t m = 1;
   int64_t engines = 1;
   LoadMetric metric = LoadMetric::kBytes;
+  Duration visible_after{0};
   bool components = true;
 };
 
@@ -32,11 +34,15 @@ class Drill final : public SwitchPolicy {
   Drill(const DrillSettings& settings, uint64_t salt, Rng rng)
       : settings_(settings), salt_(salt), rng_(rng) {}
 
-  uint32_t hooks() const override { return settings_.components ? uint32_t{kNextHops} : 0; }
+  uint32_t hooks() const override {
+    return (settings_.components ? uint32_t{kNextHops} : 0) |
+           (settings_.visible_after > Duration{0} ? uint32_t{kEnqueue} : 0);
+  }
 
   void Attach(SwitchView& view) override {
     group_of_leaf_.resize(view.leaves());
     uplinks_ = view.Uplinks().size();
+    unseen_.assign(view.ports(), UnseenBytes(settings_.visible_after));
     sampled_.reserve(view.ports() + static_cast<size_t>(settings_.m));
   }
 
@@ -48,6 +54,10 @@ class Drill final : public SwitchPolicy {
     Component& component = ComponentOf(packet, groups_[group]);
     const size_t engine = in_port % static_cast<size_t>(settings_.engines);
     return Decision::Forward(Choose(view, component, engine));
+  }
+
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    unseen_[port].Add(view.WireBytes(packet).count, view.now());
   }
 
   // The remembered ports of each engine, and the components of one group, as if it were the only
@@ -141,7 +151,7 @@ class Drill final : public SwitchPolicy {
   void Look(const SwitchView& view, Component& component, std::span<const PortIndex> memory) {
     sampled_.clear();
     const auto look_at = [&](PortIndex port) {
-      sampled_.push_back({LoadOf(view, port, settings_.metric), sampled_.size(), port});
+      sampled_.push_back({VisibleLoadOf(view, port), sampled_.size(), port});
     };
     for (const PortIndex port : memory) {
       if (port != kNoPort) look_at(port);
@@ -156,11 +166,21 @@ class Drill final : public SwitchPolicy {
     }
   }
 
+  // Queues are FIFO, so what is not visible yet is the last to leave.
+  int64_t VisibleLoadOf(const SwitchView& view, PortIndex port) {
+    if (settings_.visible_after == Duration{0}) return LoadOf(view, port, settings_.metric);
+    const int64_t unseen = unseen_[port].At(view.now());
+    const Bytes visible{std::max<int64_t>(0, view.Unsent(port).count - unseen)};
+    return settings_.metric == LoadMetric::kBytes ? visible.count
+                                                  : SerializationDelay(visible, view.Rate(port)).ps;
+  }
+
   const DrillSettings settings_;
   const uint64_t salt_;
   Rng rng_;
   size_t uplinks_ = 0;
-  uint32_t version_ = 0;  // Of the routes that groups were made from.
+  std::vector<UnseenBytes> unseen_;  // By port.
+  uint32_t version_ = 0;             // Of the routes that groups were made from.
   std::vector<uint32_t> group_of_leaf_;
   std::vector<Group> groups_;
   std::vector<Sample> sampled_;  // Of one decision.
@@ -175,6 +195,9 @@ class DrillBalancer final : public LoadBalancer {
                "Forwarding engines of a switch, each with a memory of its own; inputs take them in "
                "turn.");
     DeclareMetric(fields, settings_.metric);
+    fields.Add("visible_after", settings_.visible_after, {.at_least = Duration{0}, .at_most = 1_s},
+               "How long after it was queued a packet counts: hardware counts those that have been "
+               "written to the queue. 0ps: at once.");
     fields.Add("components", settings_.components,
                "Hash flows to components of next hops whose paths are alike, link by link, in "
                "proportion to their capacity; false: spread all packets over all next hops.");

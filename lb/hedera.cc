@@ -2,13 +2,13 @@
 // Hedera (Al-Fares et al., NSDI 2010). Flows are hashed. Every period a controller takes those that
 // have sent at more than a tenth of a host's link, estimates what each would send if the network
 // were not in its way, and puts those that have no place yet on the first path on all of whose
-// links there is room for that (global first fit). Leaves then send them there.
+// links there is room for that (global first fit), or gives each destination a path by simulated
+// annealing. Leaves then send them there.
 //
 // The controller knows the rates of links as the network was built, and which next hops routing has
-// towards each leaf; flows on a path that is gone it places anew.
-// It puts whole paths into the packets of a flow, where the paper has rules at two tiers of
-// switches. What it learns takes no time, as it acts between windows; the paper's takes a fraction
-// of its period of five seconds.
+// towards each leaf; flows on a path that is gone it places anew. It puts whole paths into the
+// packets of a flow, where the paper has rules at two tiers of switches. What it learns takes no
+// time, as it acts between windows; the paper's takes a fraction of its period of five seconds.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,15 +20,20 @@
 #include <utility>
 #include <vector>
 
+#include "core/random.h"
 #include "lb/expiring_table.h"
 #include "lb/follow_path.h"
+#include "lb/hedera_annealing.h"
 #include "lb/hedera_demand.h"
 #include "lb/load_balancer.h"
 
 namespace heddle {
 namespace {
 
+enum class Scheduler { kFirstFit, kAnnealing };
+
 struct HederaSettings {
+  Scheduler scheduler = Scheduler::kFirstFit;
   Duration period = 50_ms;
   double large_above = 0.1;
   int64_t table_entries = 65'536;
@@ -168,16 +173,25 @@ class HederaLinks {
   bool Knows(uint16_t leaf) const { return leaves_.contains(leaf); }
 
   size_t PathsBetween(uint16_t src, uint16_t dst) const {
-    const size_t uplinks = leaves_.at(src)->rates().size();
-    const bool is_short = PodOf(src) == PodOf(dst);
-    return is_short || aggs_.empty() ? uplinks : uplinks * aggs_.begin()->second->rates().size();
+    return PodOf(src) == PodOf(dst) ? leaves_.at(src)->rates().size() : PathsFrom(src);
+  }
+  // To other pods.
+  size_t PathsFrom(uint16_t leaf) const {
+    const size_t uplinks = leaves_.at(leaf)->rates().size();
+    return aggs_.empty() ? uplinks : uplinks * aggs_.begin()->second->rates().size();
+  }
+
+  // The first leaf of its pod.
+  size_t PodOf(uint16_t leaf) const {
+    const auto pod = pod_of_.find(leaf);
+    return pod == pod_of_.end() ? leaf : pod->second;
   }
 
   // Whether routing has the path, at each switch that chooses.
   bool Lives(uint16_t src, uint16_t dst, uint16_t path) const {
     const size_t uplinks = leaves_.at(src)->rates().size();
     const size_t u = path % uplinks;
-    if (!leaves_.at(src)->Lives(dst, u)) return false;
+    if (u >= leaves_.at(dst)->rates().size() || !leaves_.at(src)->Lives(dst, u)) return false;
     const auto agg = aggs_.find({PodOf(src), u});
     if (PodOf(src) == PodOf(dst) || agg == aggs_.end()) return true;
     const size_t v = path / uplinks;
@@ -186,8 +200,6 @@ class HederaLinks {
 
   // Whether `bps` more fit on all links of a path, which are then reserved.
   bool Reserve(uint16_t src, uint16_t dst, uint16_t path, double bps) {
-    const size_t u = path % leaves_.at(src)->rates().size();
-    if (u >= leaves_.at(dst)->rates().size()) return false;
     if (!Lives(src, dst, path) || !Fits(src, dst, path, bps)) return false;
     ForEachLink(src, dst, path, [&](const Key& link) { reserved_[link] += bps; });
     return true;
@@ -195,6 +207,17 @@ class HederaLinks {
   // What already sends there, whether it fits or not.
   void Occupy(uint16_t src, uint16_t dst, uint16_t path, double bps) {
     ForEachLink(src, dst, path, [&](const Key& link) { reserved_[link] += bps; });
+  }
+  // The same with `bps` of either sign. Returns how much more, or less, the links of the path lack.
+  double Shift(uint16_t src, uint16_t dst, uint16_t path, double bps) {
+    double change = 0;
+    ForEachLink(src, dst, path, [&](const Key& link) {
+      double& reserved = reserved_[link];
+      const double capacity = CapacityOf(link);
+      change += std::max(0.0, reserved + bps - capacity) - std::max(0.0, reserved - capacity);
+      reserved += bps;
+    });
+    return change;
   }
   void Clear() { reserved_.clear(); }
 
@@ -219,12 +242,6 @@ class HederaLinks {
     for (const uint16_t leaf : its.leaves_below()) pod_of_[leaf] = first;
     // Aggregation switches of a pod are its leaves' uplinks, in order.
     if (!its.rates().empty()) aggs_[{first, aggs_in_[first]++}] = &its;
-  }
-
-  // The first leaf of its pod.
-  size_t PodOf(uint16_t leaf) const {
-    const auto pod = pod_of_.find(leaf);
-    return pod == pod_of_.end() ? leaf : pod->second;
   }
 
   template <class Visit>
@@ -270,8 +287,11 @@ class HederaLinks {
 
 class HederaController final : public Controller {
  public:
-  HederaController(const HederaSettings& settings, const FabricView& fabric)
-      : period_(settings.period), large_above_(settings.large_above) {
+  HederaController(const HederaSettings& settings, const FabricView& fabric, Rng rng)
+      : scheduler_(settings.scheduler),
+        period_(settings.period),
+        large_above_(settings.large_above),
+        annealing_(rng) {
     for (SwitchPolicy* its : fabric.switches) {
       switches_.push_back(static_cast<HederaSwitch*>(its));
     }
@@ -281,13 +301,14 @@ class HederaController final : public Controller {
 
   void Act(Time now) override {
     // Policies know their switch only when the run has begun.
-    if (!links_) links_.emplace(switches_);
+    if (!links_) Start();
     CollectLarge();
     EstimateDemands(demands_);
     links_->Clear();
-    for (size_t i = 0; i < large_.size(); ++i) Keep(large_[i], BpsOf(i));
-    for (size_t i = 0; i < large_.size(); ++i) {
-      if (large_[i].flow->path == kNoPath) Place(large_[i], BpsOf(i));
+    if (scheduler_ == Scheduler::kFirstFit) {
+      FitFirst();
+    } else if (!large_.empty()) {
+      Anneal();
     }
     for (HederaSwitch* its : switches_) its->StartPeriod(now);
     next_ += period_;
@@ -300,6 +321,20 @@ class HederaController final : public Controller {
     uint16_t src_leaf;
     uint16_t dst_leaf;
   };
+
+  void Start() {
+    links_.emplace(switches_);
+    std::map<size_t, std::vector<HostId>> pods;
+    const std::vector<uint16_t>& leaf_of_host = switches_.front()->leaf_of_host();
+    for (size_t host = 0; host < leaf_of_host.size(); ++host) {
+      if (!links_->Knows(leaf_of_host[host])) continue;
+      pods[links_->PodOf(leaf_of_host[host])].push_back(static_cast<HostId>(host));
+    }
+    for (const auto& [pod, hosts] : pods) {
+      const size_t paths = links_->PathsFrom(leaf_of_host[hosts.front()]);
+      if (paths > 0) annealing_.AddPod(hosts, paths);
+    }
+  }
 
   void CollectLarge() {
     large_.clear();
@@ -324,6 +359,15 @@ class HederaController final : public Controller {
     return demands_[i].demand * static_cast<double>(large_[i].at->host_bps());
   }
 
+  // --- Global first fit ---
+
+  void FitFirst() {
+    for (size_t i = 0; i < large_.size(); ++i) Keep(large_[i], BpsOf(i));
+    for (size_t i = 0; i < large_.size(); ++i) {
+      if (large_[i].flow->path == kNoPath) Place(large_[i], BpsOf(i));
+    }
+  }
+
   // A flow stays where it is, unless that has failed.
   void Keep(const Large& its, double bps) {
     uint16_t& path = its.flow->path;
@@ -346,6 +390,53 @@ class HederaController final : public Controller {
     }
   }
 
+  // --- Simulated annealing ---
+
+  void Anneal() {
+    flows_to_.clear();
+    for (size_t i = 0; i < large_.size(); ++i) flows_to_[demands_[i].dst].push_back(i);
+    annealing_.ForEach([&](HostId host, uint16_t path) { ShiftAll(host, path, 1); });
+    annealing_.Search([&](HostId host, uint16_t from, uint16_t to) {
+      return ShiftAll(host, from, -1) + ShiftAll(host, to, 1);
+    });
+    annealing_.ForEach([&](HostId host, uint16_t path) {
+      const auto flows = flows_to_.find(host);
+      if (flows == flows_to_.end()) return;
+      for (const size_t i : flows->second) Assign(large_[i], path);
+    });
+  }
+
+  // Puts all large flows to a host on a path, or takes them off. Returns what links then lack more,
+  // as a share of a host's link; a path that has failed lacks everything.
+  double ShiftAll(HostId host, uint16_t path, int sign) {
+    const auto flows = flows_to_.find(host);
+    if (flows == flows_to_.end()) return 0;
+    double change = 0;
+    for (const size_t i : flows->second) {
+      const Large& its = large_[i];
+      const uint16_t id = PathFor(its, path);
+      const double bps = sign * BpsOf(i);
+      const double lacks = links_->Lives(its.src_leaf, its.dst_leaf, id)
+                               ? links_->Shift(its.src_leaf, its.dst_leaf, id, bps)
+                               : bps;
+      change += lacks / static_cast<double>(its.at->host_bps());
+    }
+    return change;
+  }
+
+  // Within a pod only the lower digit of a path counts.
+  uint16_t PathFor(const Large& its, uint16_t path) const {
+    return static_cast<uint16_t>(path % links_->PathsBetween(its.src_leaf, its.dst_leaf));
+  }
+
+  void Assign(const Large& its, uint16_t path) const {
+    const uint16_t id = PathFor(its, path);
+    const uint16_t before = its.flow->path;
+    its.flow->path = links_->Lives(its.src_leaf, its.dst_leaf, id) ? id : kNoPath;
+    if (its.flow->path != before) its.at->CountPlaced();
+  }
+
+  const Scheduler scheduler_;
   const Duration period_;
   const double large_above_;
   Time next_ = Time{} + period_;
@@ -353,11 +444,17 @@ class HederaController final : public Controller {
   std::optional<HederaLinks> links_;
   std::vector<Large> large_;  // In the order of leaves, then of when flows sent last.
   std::vector<FlowDemand> demands_;
+  HederaAnnealing annealing_;
+  std::map<HostId, std::vector<size_t>> flows_to_;  // Of `large_`.
 };
 
 class HederaBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
+    fields.Choice("scheduler", settings_.scheduler,
+                  {{"first_fit", Scheduler::kFirstFit}, {"annealing", Scheduler::kAnnealing}},
+                  "first_fit: a large flow takes the first path with room for it, and stays; "
+                  "annealing: every period each destination is given a path.");
     fields.Add("period", settings_.period, {.at_least = 10_us, .at_most = 1000_s},
                "How often the controller acts; 5s in the paper, whose flows last as long.");
     fields.Add("large_above", settings_.large_above, {.at_least = 0.0, .at_most = 1.0},
@@ -379,9 +476,8 @@ class HederaBalancer final : public LoadBalancer {
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<HederaSwitch>(settings_, EcmpSalt(id, seed));
   }
-  std::unique_ptr<Controller> ForFabric(const FabricView& fabric,
-                                        uint64_t /*seed*/) const override {
-    return std::make_unique<HederaController>(settings_, fabric);
+  std::unique_ptr<Controller> ForFabric(const FabricView& fabric, uint64_t seed) const override {
+    return std::make_unique<HederaController>(settings_, fabric, Rng::Stream(seed, "hedera", 0));
   }
 
  private:

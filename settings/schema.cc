@@ -52,6 +52,7 @@ std::string Indented(std::string_view json) {
       quoted = c != '"';
       continue;
     }
+    if (c == ' ' || c == '\n') continue;
     quoted = c == '"';
     const bool opens = c == '{' || c == '[';
     const bool closes = c == '}' || c == ']';
@@ -245,12 +246,13 @@ class SchemaWriter final : public Fields {
 };
 
 // `key` is there, or a sweep has it or something inside it.
-std::string RequiredOrSwept(const std::string& key, const std::string& sweep) {
-  const std::string other = Object(
-      {{"propertyNames",
-        Object({{"not", Object({{"pattern", QuoteJson(fmt::format("^{}($|[.\\[])", key))}})}})}});
-  const std::string swept = Object({{"required", Strings({sweep})},
-                                    {"properties", Object({{sweep, Object({{"not", other}})}})}});
+std::string RequiredOrSwept(const std::string& key, const ExtraKey& sweep) {
+  const std::string pattern = fmt::format("^({}($|[.\\[])|{}$)", key, sweep.brings_any);
+  const std::string no_other =
+      Object({{"propertyNames", Object({{"not", Object({{"pattern", QuoteJson(pattern)}})}})}});
+  const std::string swept =
+      Object({{"required", Strings({sweep.name})},
+              {"properties", Object({{sweep.name, Object({{"not", no_other}})}})}});
   return Object({{"anyOf", Array({Object({{"required", Strings({key})}}), swept})}});
 }
 
@@ -264,7 +266,7 @@ std::string SchemaOf(std::string_view title, const std::function<void(Fields&)>&
   writer.properties().emplace_back(sweep.name, sweep.schema);
   std::vector<std::string> required;
   for (const std::string& key : writer.required()) {
-    required.push_back(RequiredOrSwept(key, sweep.name));
+    required.push_back(RequiredOrSwept(key, sweep));
   }
   return Indented(Object({{"$schema", "\"http://json-schema.org/draft-07/schema#\""},
                           {"title", QuoteJson(title)},

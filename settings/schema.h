@@ -18,6 +18,7 @@ namespace heddle {
 struct ExtraKey {
   std::string name;
   std::string schema;
+  std::string brings_any = "";  // With this key in it, it may bring whatever is required.
 };
 
 // Of a document with what `declare` declares and `sweep` besides. What is required may come from a

@@ -244,7 +244,7 @@ std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
     return std::nullopt;
   }
   std::string text;
-  std::vector<char> chunk(1 << 20);
+  std::vector<char> chunk(1 << 16);
   while (text.size() <= limit && file.read(chunk.data(), std::ssize(chunk)).gcount() > 0) {
     text.append(chunk.data(), static_cast<size_t>(file.gcount()));
   }

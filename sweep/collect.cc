@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sweep/csv.h"
 #include "sweep/means.h"
 #include "sweep/point_rows.h"
@@ -63,7 +65,12 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale) 
     means.Add(point, *rows);
   }
   if (collected.taken == 0) {
-    collected.error = fmt::format("{}: no point has results yet", folder.path().string());
+    const auto stale = std::ranges::count(collected.states, PointState::kStale);
+    collected.error = fmt::format("{}: no point has results yet{}", folder.path().string(),
+                                  stale == 0 ? ""
+                                             : fmt::format(", but {} have those of another version "
+                                                           "of Heddle; --with-stale takes them",
+                                                           stale));
   } else if (!points.Commit()) {
     collected.error = points.error();
   } else {

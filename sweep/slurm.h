@@ -13,11 +13,11 @@
 namespace heddle {
 
 struct SlurmSettings {
-  double task_seconds = 1800;        // That a task should take; short points share one.
-  size_t max_tasks = 1000;           // Slurm's MaxArraySize is 1001 by default.
-  int jobs = 1;                      // Points at once in a task,
-  int threads = 1;                   // each with so many threads.
-  std::vector<std::string> options;  // Further lines for sbatch, such as "--partition=long".
+  double task_seconds = 1800;             // That a task should take; short points share one.
+  size_t max_tasks = 1000;                // Slurm's MaxArraySize is 1001 by default.
+  int jobs = 1;                           // Points at once in a task,
+  int threads = 1;                        // each with so many threads.
+  std::vector<std::string> options = {};  // Further lines for sbatch, such as "--partition=long".
 };
 
 // The points of each task, in order, so that tasks take about as long.

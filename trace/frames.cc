@@ -231,7 +231,7 @@ void FrameMaker::AddTcpOptions(const Packet& packet, const FlowSpec& flow,
     AppendBig(options, sent);
     AppendBig(options, packet.kind == PacketKind::kAck ? sent : uint32_t{0});
   }
-  if (packet.kind != PacketKind::kAck) return;
+  if (packet.kind != PacketKind::kAck || !format_.sack) return;
   const auto& blocks = packet.ack.sack;
   const auto count = static_cast<size_t>(
       std::ranges::count_if(blocks, [](const SackBlock& block) { return block.length > 0; }));

@@ -70,7 +70,8 @@ class TcpModel : public WithResequencing {
   WireFormat wire_format() const override {
     return {.protocol = WireFormat::Protocol::kTcp,
             .sizes = sizes(),
-            .timestamps = settings_.timestamps};
+            .timestamps = settings_.timestamps,
+            .sack = settings_.recovery == TcpSettings::Recovery::kSack};
   }
   int64_t max_flow_size() const override { return LargestFlow(sizes()); }
   Classes classes() const override {

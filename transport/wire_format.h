@@ -15,6 +15,7 @@ struct WireFormat {
   Protocol protocol = Protocol::kTcp;
   PacketSizes sizes;
   bool timestamps = false;  // TCP: RFC 7323's option.
+  bool sack = true;         // TCP: whether the sender asks for blocks (RFC 2018).
   int64_t ack_every = 1;    // RoCE: of so many packets one asks for an ACK.
 };
 

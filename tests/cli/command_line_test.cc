@@ -85,8 +85,9 @@ TEST(CommandLineTest, WrongUsageIsExitCode2) {
 TEST(CommandLineTest, SuggestsTheCommandThatWasMeant) {
   const CommandResult result = Heddle("lst");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err,
-              HasSubstr("no command is called \"lst\"; did you mean \"list\"? (known: run, check"));
+  EXPECT_THAT(
+      result.err,
+      HasSubstr("no command is called \"lst\"; did you mean \"list\"? (known: run, trace, check"));
 }
 
 // The names that `heddle list` prints: the first word of indented lines.

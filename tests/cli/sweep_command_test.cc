@@ -196,6 +196,14 @@ TEST_F(SweepCommandTest, UnfinishedFlowsAreReportedAndNotRunAgain) {
   EXPECT_EQ(CsvTable(ReadFile(folder_ / "out/points.csv")).At(0, "complete"), "0");
 }
 
+TEST_F(SweepCommandTest, ShowsProgressOfTheWholeOnATerminal) {
+  if (RunCommand("command -v script").exit_code != 0) GTEST_SKIP() << "no program `script`";
+  const CommandResult result =
+      Run("TERM=xterm timeout 2 script -qec '" + kHeddle + " sweep long.yaml -o out' /dev/null");
+  EXPECT_THAT(result.out,
+              ContainsRegex("\r0 of 2 points done, [12] running, [0-9]+ % of the work"));
+}
+
 // --- What may befall it ---
 
 TEST_F(SweepCommandTest, KilledAtAnyTimeItGoesOn) {
@@ -226,9 +234,8 @@ TEST_F(SweepCommandTest, ItsChildrenDieWithIt) {
 // A child that is killed is tried once more, and what is killed again has failed.
 TEST_F(SweepCommandTest, AKilledPointIsTriedOnceMoreAndThenHasFailed) {
   const std::string kill_child =
-      "while ! [ -e out/points/.*.partial/flows.csv ]; do sleep 0.01; done\n"
-      "child=$(cat /proc/$pid/task/$pid/children); kill -9 $child\n"
-      "while kill -0 $child 2>/dev/null; do sleep 0.01; done\n";
+      "child=; while [ -z \"$child\" ]; do sleep 0.01; child=$(cat /proc/$pid/task/$pid/children); "
+      "done\nkill -9 $child\nwhile kill -0 $child 2>/dev/null; do sleep 0.01; done\n";
   const CommandResult result =
       Run("'" + kHeddle + "' sweep long.yaml -q -o out --only 1 & pid=$!\n" + kill_child +
           kill_child + "wait $pid");
@@ -303,16 +310,51 @@ TEST_F(SweepCommandTest, AFullDiskLosesNothing) {
   umount(disk.c_str());
 }
 
-TEST_F(SweepCommandTest, APointThatFailsHarmsNoOther) {
+TEST_F(SweepCommandTest, APointWithoutEnoughMemoryHarmsNoOther) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need more address space than any limit leaves";
 #endif
   const CommandResult result = Run(
-      "ulimit -v 70000; heddle sweep s.yaml -q -o out --set sweep='{topology.hosts_per_leaf: [4, "
-      "4000]}' --set lb=ecmp --set 'workload=[{kind: permutation, size: 1KB}]'");
-  EXPECT_THAT(result.err, HasSubstr("2 points: 1 done, 1 failed"));
+      "ulimit -v 120000; heddle sweep s.yaml -q -o out --set sweep='{topology.hosts_per_leaf: [4, "
+      "8000]}' --set lb=ecmp --set 'workload=[{kind: permutation, size: 1KB}]'");
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("out of memory"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("2 points: 1 done, 1 failed"),
+                                HasSubstr("2 hosts_per_leaf=8000: failed with exit code 1: out of "
+                                          "memory")));
+}
+
+TEST_F(SweepCommandTest, APointThatCrashesHarmsNoOther) {
+  const std::string command =
+      "heddle sweep s.yaml -q -o out --set 'sweep={lb: [ecmp, crashing, breaking, rps]}' "
+      "--plugin " HEDDLE_PLUGINS "failing.so";
+  const CommandResult result = Run("ulimit -c 0; " + command);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("4 points: 2 done, 2 failed"),
+                    HasSubstr("  2 lb=crashing: failed with signal 6 (Aborted)"),
+                    HasSubstr("  3 lb=breaking: failed with exit code 3: heddle: broken invariant: "
+                              "this one always breaks")));
+  // Nor is it tried again unasked: collect has the others.
+  EXPECT_EQ(Run(command).exit_code, 1);
+  EXPECT_THAT(Run("heddle collect out").out, HasSubstr("2 of 4 points"));
+}
+
+// Results of one build of a plug-in are none of another's.
+TEST_F(SweepCommandTest, APluginIsPartOfWhatAPointIs) {
+  const auto ids = [&](const std::string& plugin) {
+    return Run("heddle sweep s.yaml --dry-run --set 'sweep={lb: [rps, my_spray]}' --plugin " +
+               plugin)
+        .out;
+  };
+  const std::string built = std::string(HEDDLE_PLUGINS) + "my_spray.so";
+  fs::copy(built, folder_ / "copy.so");
+  EXPECT_THAT(ids(built), HasSubstr("lb=my_spray"));
+  EXPECT_EQ(ids("copy.so"), ids(built));
+  ASSERT_EQ(Run("echo >>copy.so").exit_code, 0);
+  const std::string changed = ids("copy.so");
+  EXPECT_NE(changed, ids(built));
+  EXPECT_EQ(changed.substr(0, changed.find("lb=rps")),
+            ids(built).substr(0, changed.find("lb=rps")));
 }
 
 // --- heddle collect and compare ---

@@ -329,8 +329,12 @@ TEST_F(ExperimentSchemaTest, WhatIsRequiredMayComeFromASweep) {
       "{" + rest + R"(, "sweep": {"lb.gap": ["1us"]}})",
       "{" + rest + R"(, "sweep": {"lbs": [1]}})",
       "{" + rest + R"(, "lb": "ecmp", "sweep": {"seed": []}})",
+      "{" + rest + R"(, "sweep": {"together": [{"lb": ["ecmp", "rps"], "seed": [1, 2]}]}})",
+      "{" + rest + R"(, "lb": "ecmp", "sweep": {"seed": {"from": 1, "to": 9, "step": 2}}})",
+      "{" + rest + R"(, "lb": "ecmp", "sweep": {"seed": {"from": 1, "until": 9, "step": 2}}})",
   });
-  EXPECT_THAT(judged, testing::ElementsAre(true, false, true, true, false, false));
+  EXPECT_THAT(judged,
+              testing::ElementsAre(true, false, true, true, false, false, true, true, false));
 }
 
 TEST_F(ExperimentSchemaTest, AxesAreListsOrRangesAndMayMoveTogether) {
@@ -344,11 +348,9 @@ TEST_F(ExperimentSchemaTest, AxesAreListsOrRangesAndMayMoveTogether) {
       rest + R"({"workload[0].load": {"from": 0.1, "step": 0.1}}})",
       rest + R"({"lb.gap": {"from": "1us", "to": "1ms", "points": 4, "scale": "cubic"}}})",
       rest + R"({"lb.gap": {"from": "1us", "to": "1ms", "pionts": 4}}})",
-      rest + R"({"seeds": 0}})",
       rest + R"({"together": {"seed": [1, 2]}}})",
   });
-  EXPECT_THAT(judged,
-              testing::ElementsAre(true, true, true, true, false, false, false, false, false));
+  EXPECT_THAT(judged, testing::ElementsAre(true, true, true, true, false, false, false, false));
 }
 
 }  // namespace

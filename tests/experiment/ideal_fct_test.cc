@@ -33,7 +33,7 @@ Duration AckTime(const Framing& framing, int hops, BitRate rate) {
   return PipelineTime(path, 1, framing.ack, framing.ack);
 }
 
-// transports.md, T1.
+// Worked numbers of a flow alone.
 TEST(PipelineTimeTest, HasTheSpecifiedValues) {
   struct Case {
     int64_t size;

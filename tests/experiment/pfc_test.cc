@@ -45,7 +45,7 @@ const SharedMemory& MemoryOf(Lab& lab, size_t s = 0) {
   return *lab.network().switches()[s]->queued()->memory();
 }
 
-// --- Zero loss: specification switch-and-link.md, S7 ---
+// --- Zero loss ---
 
 // 16 hosts send to one at line rate; if `both_ways` it sends to all of them, so that pause frames
 // wait for full packets.

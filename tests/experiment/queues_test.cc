@@ -70,7 +70,7 @@ TEST(ClassesTest, ServedLateOrAsEventsTheyGiveTheSameBytes) {
 
 // Two hosts send to each other at full rate over three switches. From switch to switch a packet of
 // class 0 takes the link's delay, its own transmission and that of the packet in front of it, at
-// most (specification S12).
+// most.
 TEST(ClassesTest, ControlIsNotHeldUpByData) {
   std::map<std::tuple<FlowId, uint32_t, int>, Time> seen;  // By flow, sequence number, switch.
   std::vector<Rule> rules;

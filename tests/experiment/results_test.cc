@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a run, against each other and against what the specification says they hold.
+// The tables of a run, against each other and against what the documentation says they hold.
 
 #include "experiment/results.h"
 
@@ -370,7 +370,7 @@ TEST(SummaryJsonTest, CountsQueriesThatNobodyAnsweredInTime) {
   EXPECT_EQ(run.result.queries.front().incomplete, 2);
 }
 
-// transports.md, T8, and W9: 20 senders of 10 packets each behind one switch.
+// 20 senders of 10 packets each behind one switch.
 TEST(QueryTest, CompletesWhenTheLastPacketOfAnIncastArrives) {
   const Experiment experiment = ExperimentFrom(
       "topology:\n  kind: leaf_spine\n  leaves: 1\n  spines: 1\n  hosts_per_leaf: 21\n"

@@ -117,6 +117,31 @@ TEST(RunFolderTest, IsHeldByOneRunAtATime) {
   EXPECT_EQ(ReadFile(place / "run" / "a"), "first");
 }
 
+TEST(RunFolderTest, TellsOthersThatItIsBeingWritten) {
+  const TemporaryFolder place;
+  EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
+  {
+    RunFolder folder(place / "run");
+    ASSERT_TRUE(folder.Open(false));
+    EXPECT_TRUE(RunFolder::IsBeingWritten(place / "run"));
+    RunFolder second(place / "run");
+    EXPECT_FALSE(second.Open(false));
+    EXPECT_TRUE(second.busy());
+    EXPECT_FALSE(folder.busy());
+  }
+  EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
+  EXPECT_EQ(EntriesOf(place.path()), 0u);
+}
+
+// A lock file that a killed process has left is nobody's.
+TEST(RunFolderTest, TakesOverALockThatNobodyHolds) {
+  const TemporaryFolder place;
+  place.Write(".run.lock", "");
+  EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
+  RunFolder folder(place / "run");
+  ASSERT_TRUE(folder.Open(false) && folder.Write("x", "") && folder.Commit()) << folder.error();
+}
+
 TEST(RunFolderTest, SaysWhyItCannotBeWritten) {
   const TemporaryFolder place;
   place.Write("file", "");
@@ -136,6 +161,23 @@ TEST(RunFolderTest, RemovesAllThatIsBeingWritten) {
   ASSERT_TRUE(one.Open(false) && two.Open(false) && one.Write("a", "1"));
   RunFolder::RemoveAll();
   EXPECT_EQ(EntriesOf(place.path()), 0u);
+}
+
+// More than are open at a time; traces have a file for each link.
+TEST(RunFolderTest, WritesManyFilesPieceByPiece) {
+  const TemporaryFolder place;
+  RunFolder folder(place / "results");
+  ASSERT_TRUE(folder.Open(false));
+  constexpr int kFiles = 300;
+  const auto name = [](int i) { return "file" + std::to_string(i); };
+  for (const char* piece : {"one ", "two"}) {
+    for (int i = 0; i < kFiles; ++i) ASSERT_TRUE(folder.Append(name(i), piece)) << folder.error();
+  }
+  ASSERT_TRUE(folder.Finish());
+  ASSERT_TRUE(folder.Commit());
+  for (const int i : {0, 127, 128, kFiles - 1}) {
+    EXPECT_EQ(ReadFile(place / "results" / name(i)), "one two");
+  }
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST(FifoPortTest, MarksWithoutABufferLimitAndDropsWithoutAThreshold) {
                      rng);
 }
 
-// --- Exact arithmetic (specification S1) ---
+// --- Exact arithmetic ---
 
 PortBench::Offer FrameAt(Time at) { return {at, DataOf(1'518)}; }
 
@@ -220,7 +220,7 @@ TEST(FifoPortTest, NumbersHopsAndTheWayTaken) {
   EXPECT_EQ(bench.received()[0].hops, 4);
 }
 
-// --- Waiting (specification S2) ---
+// --- Waiting ---
 
 TEST(FifoPortTest, KeepsPoissonArrivalsWaitingAsAnMd1Queue) {
   constexpr int kPackets = 400'000;

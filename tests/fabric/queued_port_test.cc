@@ -407,7 +407,7 @@ TEST(QueuedPortTest, RoundRobinSharesByPackets) {
   for (size_t i = 0; i < 300; ++i) EXPECT_EQ(late.received()[i].priority, 1 + i % 3);
 }
 
-// --- Marking between two lengths (specification S6) ---
+// --- Marking between two lengths ---
 
 // A queue that is held at `length` bytes, the next packet coming as one leaves; the share marked.
 double ShareMarkedAt(int64_t length, bool at_dequeue) {
@@ -445,7 +445,7 @@ TEST(QueuedPortTest, MarksBetweenTheThresholdsWithAProbabilityThatGrows) {
   }
 }
 
-// --- Class 0 (specification S12) ---
+// --- Class 0 ---
 
 // Two peers send at full rate to one port, and now and then a control packet. It waits for the
 // packet being sent at most, 1250 bytes, and is never dropped.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RFC 4737 by its definitions, looking at all arrivals every time (specification M3).
+// RFC 4737 by its definitions, looking at all arrivals every time.
 
 #include "fabric/reordering.h"
 

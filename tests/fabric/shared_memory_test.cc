@@ -273,7 +273,7 @@ TEST(SharedMemoryTest, SwitchesAdmitReleasePauseAndResumeAsIfEverythingWereAnEve
   EXPECT_GT(drops, 1'000);
 }
 
-// --- The dynamic threshold (specification S5) ---
+// --- The dynamic threshold ---
 
 constexpr int64_t kFrame = 1'500;
 constexpr int64_t kMemory = 9'000'000;

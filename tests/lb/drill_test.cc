@@ -56,6 +56,24 @@ TEST(DrillTest, WhatIsRememberedCountsWithTheQueueItHasNow) {
   EXPECT_NE(leaf.PortFor(LbPacket(7)), first);
 }
 
+// Ten packets have been put into the queue of port 0 at 0; it takes 12 us to send them.
+TEST(DrillTest, APacketMayCountOnlySomeTimeAfterItWasQueued) {
+  for (const std::string metric : {"bytes", "delay"}) {
+    LbSwitch leaf("{kind: drill, d: 4, m: 0, visible_after: 2us, metric: " + metric + "}",
+                  {.uplinks = std::vector<BitRate>(4, 10_Gbps)});
+    leaf.At(Time{}, [](SwitchView& view, SwitchPolicy&) {
+      for (int i = 0; i < 10; ++i) view.SendControl(LbPacket(1), 0);
+    });
+    const auto of_400 = [&](Time at) {
+      int64_t there = 0;
+      for (int i = 0; i < 400; ++i) there += leaf.PortFor(LbPacket(7), at) == 0 ? 1 : 0;
+      return static_cast<double>(there);
+    };
+    EXPECT_NEAR(of_400(Time{} + 2_us - 1_ps), 100, ThreeSigma(400, 0.25)) << metric;
+    EXPECT_EQ(of_400(Time{} + 2_us), 0) << metric;
+  }
+}
+
 TEST(DrillTest, RemembersNoPortThatHasFailed) {
   LbSwitch leaf("{kind: drill, d: 1}");
   const PortIndex first = leaf.PortFor(LbPacket(7));

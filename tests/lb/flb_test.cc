@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -395,6 +397,38 @@ TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
   EXPECT_GE(incast.Sum("cnms_sent"), 62);
   EXPECT_LE(incast.Sum("isolated_flows"), 0);
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
+}
+
+// As flows come to an incast one by one, those before are told of more of them, once in a round
+// trip of 16 us at most, unless they are released in between.
+TEST(FlbNetworkTest, TellsAgainWhenTheNumberOfFlowsHasChanged) {
+  std::map<FlowId, std::vector<std::pair<Time, uint16_t>>> told;  // Of how many; 0: released.
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
+    if (view.tier() == 0 || packet.kind != PacketKind::kControl) return;
+    const FlbControl control = packet.Scheme<FlbControl>();
+    if (control.kind == FlbControl::kDelay) return;
+    told[packet.flow].push_back({view.now(), control.flows});
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 6, host_link: {rate: 10Gbps, delay: 500ns}, "
+               "fabric_link: {rate: 100Gbps, delay: 500ns}}"),
+           .transport = "{kind: rocev2, cc: none}",
+           .switch_policy = Watched("flb", look)});
+  for (HostId src = 0; src < 6; ++src) lab.AddFlow(src, 6, 500'000, Time{} + 30_us * src);
+  lab.Run();
+  ASSERT_EQ(told.size(), 6u);
+  std::set<uint16_t> of_the_first;
+  for (const auto& [at, flows] : told[0]) of_the_first.insert(flows);
+  EXPECT_EQ(of_the_first, (std::set<uint16_t>{0, 2, 3, 4, 5, 6}));
+  for (const auto& [flow, notices] : told) {
+    EXPECT_EQ(notices.back().second, 0);
+    for (size_t i = 1; i < notices.size(); ++i) {
+      if (notices[i].second == 0 || notices[i - 1].second == 0) continue;
+      EXPECT_NE(notices[i].second, notices[i - 1].second);
+      // Notices may take different spines, which are alike.
+      EXPECT_GE(notices[i].first - notices[i - 1].first, 16_us - 10_ns);
+    }
+  }
 }
 
 // A base round trip of 16 us at 10 Gbps, which is what a policy alone believes of its fabric. Two

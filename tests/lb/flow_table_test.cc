@@ -127,9 +127,10 @@ TEST(AgedFlowTableTest, HashedEntriesAreSharedByTheFlowsThatCollide) {
 }
 
 TEST(AgedFlowTableTest, SaysHowMuchMemoryItIs) {
-  // Per entry: key, time, two links, state; and two places in the index.
-  EXPECT_EQ(Small(65'536, 1_s).memory_bytes(), 65'536u * (8 + 8 + 8 + 8 + 2 * 4));
-  EXPECT_EQ(AgedFlowTable<int64_t>({.bits = 10, .age = 1_s}).memory_bytes(), 1'024u * 32);
+  // Per entry: key, time, two links, state; and two places in the index, each with a hash.
+  EXPECT_EQ(Small(65'536, 1_s).memory_bytes(), 65'536u * (8 + 8 + 8 + 8 + 2 * (4 + 4)));
+  // Entries that flows share have a time and a state.
+  EXPECT_EQ(AgedFlowTable<int64_t>({.bits = 10, .age = 1_s}).memory_bytes(), 1'024u * (8 + 8));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/random.h"
+#include "lb/hedera_annealing.h"
 #include "lb/hedera_demand.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
@@ -43,6 +45,41 @@ TEST(HederaTest, WhatADestinationCannotTakeGoesToOtherFlowsOfTheSource) {
   ExpectDemands({{0, 9}, {1, 9}, {2, 9}, {0, 8}}, {1.0 / 3, 1.0 / 3, 1.0 / 3, 2.0 / 3});
 }
 
+// --- Annealing ---
+
+// Eight hosts, eight paths, and a price for each host on each path. Hosts h and path (3 h) mod 8
+// cost nothing, all else a half: one of 40,320 states has no energy.
+TEST(HederaAnnealingTest, FindsTheStateOfTheLeastEnergy) {
+  const auto price = [](HostId host, uint16_t path) { return path == 3 * host % 8 ? 0 : 0.5; };
+  HederaAnnealing annealing(Rng::Stream(1, "hedera", 0));
+  annealing.AddPod(std::vector<HostId>{0, 1, 2, 3, 4, 5, 6, 7}, 8);
+  const auto energy = [&] {
+    double sum = 0;
+    annealing.ForEach([&](HostId host, uint16_t path) { sum += price(host, path); });
+    return sum;
+  };
+  double before = energy();
+  EXPECT_EQ(before, 3);  // 0 and 4 are right to begin with.
+  for (int period = 0; period < 3; ++period) {
+    annealing.Search([&](HostId host, uint16_t from, uint16_t to) {
+      return price(host, to) - price(host, from);
+    });
+    EXPECT_LE(energy(), before);  // Never worse than what it began with.
+    before = energy();
+  }
+  EXPECT_EQ(before, 0);
+}
+
+TEST(HederaAnnealingTest, ReachesPathsThatNoHostBeganWith) {
+  HederaAnnealing annealing(Rng::Stream(1, "hedera", 0));
+  annealing.AddPod(std::vector<HostId>{5}, 4);
+  annealing.Search([](HostId host, uint16_t from, uint16_t to) {
+    EXPECT_EQ(host, 5);
+    return (to == 3 ? 0.0 : 1.0) - (from == 3 ? 0.0 : 1.0);
+  });
+  annealing.ForEach([](HostId, uint16_t path) { EXPECT_EQ(path, 3); });
+}
+
 // --- In a network ---
 
 struct Outcome {
@@ -74,6 +111,8 @@ Outcome Elephants(const Graph& graph, const std::string& balancer, HostId half, 
   return outcome;
 }
 
+const std::string kAnnealing = "{kind: hedera, period: 1ms, scheduler: annealing}";
+
 // 20 MB at 10 Gbps last for 17 ms. Two on one link would need twice as long; put apart after the
 // first millisecond they don't.
 TEST(HederaTest, ElephantsOnOneLinkAreSeparatedAfterAPeriod) {
@@ -86,6 +125,7 @@ TEST(HederaTest, ElephantsOnOneLinkAreSeparatedAfterAPeriod) {
     const Outcome outcome = Elephants(graph, "{kind: hedera, period: 1ms}", 4, 20'000'000, seed);
     EXPECT_LT(outcome.last, 22_ms) << seed;
     EXPECT_EQ(outcome.placed, 4) << seed;
+    EXPECT_LT(Elephants(graph, kAnnealing, 4, 20'000'000, seed).last, 22_ms) << seed;
   }
   EXPECT_GT(collided, 0);
 }
@@ -94,31 +134,38 @@ TEST(HederaTest, KnowsTheLinksOfAFatTree) {
   const Graph graph = GraphFrom("{kind: fat_tree, k: 4, host_link: {rate: 10Gbps, delay: 1us}}");
   Duration hashed{0};
   Duration placed{0};
+  Duration annealed{0};
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     hashed += Elephants(graph, "ecmp", 8, 10'000'000, seed).last;
     placed += Elephants(graph, "{kind: hedera, period: 1ms}", 8, 10'000'000, seed).last;
+    annealed += Elephants(graph, kAnnealing, 8, 10'000'000, seed).last;
   }
   EXPECT_LT(placed, hashed * 3 / 4);
+  EXPECT_LT(annealed, hashed * 3 / 4);
 }
 
 // A flow each way takes the first path, the other two the second. When spine 0 loses leaf 0, the
 // first two are placed once more.
 TEST(HederaTest, FlowsOnAPathThatFailsArePlacedAnew) {
-  const auto placed = [](const std::string& schedule) {
+  const auto placed = [](const std::string& schedule, const std::string& lb) {
     const FinishedRun run = RunExperiment(ExperimentFrom(
         "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 2, host_link: {rate: "
         "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}\n"
-        "lb: {kind: hedera, period: 1ms}\ntransport: {kind: dctcp, min_rto: 1ms}\n"
+        "transport: {kind: dctcp, min_rto: 1ms}\n"
         "workload: [{kind: permutation, size: 20MB, cross_rack: true}]\n" +
-        schedule));
+        schedule + "lb: " + lb + "\n"));
     EXPECT_EQ(run.result.unfinished, 0);
     for (const auto& [name, value] : run.result.policy_counters) {
       if (name == "reroutes") return value;
     }
     return int64_t{-1};
   };
-  EXPECT_EQ(placed(""), 4);
-  EXPECT_EQ(placed("schedule: [{at: 5ms, links: [leaf0-spine0], state: down}]\n"), 6);
+  const std::string failure = "schedule: [{at: 5ms, links: [leaf0-spine0], state: down}]\n";
+  const std::string first_fit = "{kind: hedera, period: 1ms}";
+  EXPECT_EQ(placed("", first_fit), 4);
+  EXPECT_EQ(placed(failure, first_fit), 6);
+  EXPECT_EQ(placed("", kAnnealing), 4);
+  EXPECT_GE(placed(failure, kAnnealing), 5);
 }
 
 TEST(HederaTest, MiceAreHashed) {

@@ -60,6 +60,14 @@ TEST(PdlbEstimatorTest, TwiceTheAverageNeedsEverSlowerPaths) {
   }
 }
 
+// The least asymmetry that the paper tests: half of the paths, slower by half.
+TEST(PdlbEstimatorTest, FindsThatHalfOfThePathsAreSlow) {
+  const std::vector<uint32_t> samples = {100'000, 150'000, 100'000, 150'000, 100'000, 150'000};
+  const PathContrast found = ContrastOf(samples, SlowRule::kAboveLeast, 1.4);
+  EXPECT_DOUBLE_EQ(found.slow_share, 0.5);
+  EXPECT_DOUBLE_EQ(found.slowness, 1.5);
+}
+
 TEST(PdlbEstimatorTest, AQueueCommonToAllPathsMakesNoneSlow) {
   const std::vector<uint32_t> even(20, 900'000);
   EXPECT_EQ(ContrastOf(even, SlowRule::kAboveLeast, 1.4).slow_share, 0);

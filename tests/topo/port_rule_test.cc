@@ -13,7 +13,7 @@ PortSettings PortAt(BitRate rate, const std::string& rule = "{}") {
   return PortRuleFrom(rule).SwitchPort({rate, 1_us}, 20_B);
 }
 
-// Specification transports.md, section 2.4.
+// Marking thresholds of ports by their rates, as the DCTCP guideline has them.
 TEST(PortRuleTest, MarksByDefaultFromTheThresholdOfTheRate) {
   const std::pair<int64_t, int64_t> kinds[] = {
       {100, 30'000},        {1'000, 30'000},     {10'000, 97'500},   {25'000, 97'500},

@@ -55,7 +55,7 @@ class Plan {
   const QueuePlan plan_;
 };
 
-// --- Headroom (specification 7.3) ---
+// --- Headroom ---
 
 TEST(HeadroomTest, IsWhatTheLinkMayDeliverUntilThePauseTakesEffect) {
   struct Row {

@@ -182,6 +182,14 @@ TEST(FramesTest, AnAckNamesBytesAndBlocks) {
   EXPECT_TRUE(TransportSumHolds(frame));
 }
 
+TEST(FramesTest, NewRenoHasNoBlocks) {
+  FrameMaker maker = MakerOf("{kind: tcp, recovery: newreno}");
+  const FlowSpec flow = Flow();
+  Packet ack = Answer(PacketKind::kAck, 2, 64);
+  ack.ack.sack[0] = {.start = 3, .length = 2};
+  EXPECT_EQ(Big(maker.Make(ack, &flow, kLeaf, kHost), 46, 1), 0x50u);
+}
+
 TEST(FramesTest, AnAckOfTheWholeFlowEndsAtItsSize) {
   FrameMaker maker = MakerOf("{kind: tcp}");
   const FlowSpec flow = Flow();

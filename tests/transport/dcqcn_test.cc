@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DCQCN's rates, step by step (specification T9, T10), and what becomes of them in a network.
+// DCQCN's rates, step by step, and what becomes of them in a network.
 
 #include "transport/dcqcn.h"
 

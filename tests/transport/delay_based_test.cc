@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TIMELY and Swift: single steps (specification T12b), and flows that share a port.
+// TIMELY and Swift: single steps, and flows that share a port.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of threads shows in nothing (specification T14).
+// The number of threads shows in nothing.
 
 #include <gtest/gtest.h>
 

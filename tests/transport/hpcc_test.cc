@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HPCC: single steps (specification T12b), what switches tell, and flows that share a port.
+// HPCC: single steps, what switches tell, and flows that share a port.
 
 #include "transport/hpcc.h"
 

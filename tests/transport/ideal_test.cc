@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flow that nothing holds back: the simulation must agree with the store-and-forward pipeline to
-// the picosecond (specification T1, T2).
+// the picosecond.
 
 #include <gtest/gtest.h>
 

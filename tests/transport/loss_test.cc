@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a flow does about packets that are lost or overtaken, to the picosecond where the
-// specification gives numbers (T3, T4, M4, M5).
+// What a flow does about packets that are lost or overtaken, to the picosecond where
+// there are worked numbers.
 
 #include <gtest/gtest.h>
 
@@ -177,7 +177,7 @@ TEST(LimitedTransmitTest, SendsAtMostTwoSegmentsBeyondTheWindow) {
 
 // --- Reordering ---
 
-// The worked case of specification section 1.7, its window in the network rather than in the host.
+// The worked case, its window in the network rather than in the host.
 FlowRecord Overtaken(int64_t m, const std::string& recovery) {
   Lab lab({.graph = SlowSecondLink(),
            .transport = "{kind: tcp, iw: 40, max_cwnd: 40, recovery: " + recovery + "}",

@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// --- RoCE: specification T11, over 4 links of 100 Gbps and 1 us, 2000 packets of 1048 bytes ---
+// --- RoCE over 4 links of 100 Gbps and 1 us, 2000 packets of 1048 bytes ---
 
 constexpr Duration kPacketTime = 83'840_ps;
 constexpr Duration kBase = 171'931'520_ps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoCEv2 queue pairs: when they send, and what they do about packets that are lost or overtaken, to
-// the picosecond where the specification gives numbers (T1, T11, T12).
+// the picosecond where there are worked numbers.
 
 #include "transport/roce_sender.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long flows and bursts: queues, shares and rates against what theory says (specification T5 to
-// T8).
+// Long flows and bursts: queues, shares and rates against what theory says.
 
 #include <gtest/gtest.h>
 
@@ -86,7 +85,7 @@ struct DctcpCase {
   HostId flows;
   int k;
   double amplitude;  // Of the queue, in packets.
-  double alpha;      // As simulated for the specification.
+  double alpha;      // As simulated by an independent program.
   Duration until;
 };
 

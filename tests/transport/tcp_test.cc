@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corners of TCP (specification sections 0.6, 1.2, 1.9 to 1.11, 2.3): what exactly is sent,
-// and what is said about it.
+// The corners of TCP: what exactly is sent, and what is said about it.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -103,7 +103,7 @@ TEST(PoissonTest, OffersTheLoadOnHostLinks) {
   EXPECT_LT(flows.back().start, Time{} + 5_ms);
 }
 
-// The worked example of workloads.md, section 3.1.
+// A worked example.
 TEST(PoissonTest, ForecastsTheWorkedExample) {
   const auto poisson = WorkloadFrom("{kind: poisson, sizes: websearch, load: 0.5, duration: 1s}",
                                     StageOf(8, 16, 100_Gbps, 1600_Gbps));

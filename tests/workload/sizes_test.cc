@@ -59,7 +59,7 @@ std::string CdfError(const std::string& text) {
   return error;
 }
 
-// W1; specification, sections 2.2, 2.3 and 2.5.
+// Worked numbers of the distributions.
 TEST(SizeTablesTest, HaveTheSpecifiedMeansToTheByte) {
   const std::map<std::string, double> means = {{"alistorage", 40'870},
                                                {"cachefollower", 712'574},
