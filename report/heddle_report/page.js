@@ -50,7 +50,8 @@ function logTicks(values, isNarrow = false) {
   const low = Math.min(...positive) * 0.95, high = Math.max(...positive) * 1.05;
   const decades = Math.log10(high / low);
   const steps = decades > (isNarrow ? 2 : 3) ? [1] : isNarrow && decades > 1 ? [1, 3] : decades > 1 ? [1, 2, 5] : decades > 0.5 ? [1, 1.5, 2, 3, 5, 7] :
-    [1, 1.1, 1.2, 1.3, 1.5, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9];
+    decades > 0.25 ? [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] :
+    [1, 1.1, 1.2, 1.3, 1.5, 1.7, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9];
   const tickvals = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
     tickvals.push(...steps.map((step) => Number((step * 10 ** power).toPrecision(3))));
@@ -169,6 +170,7 @@ function layoutOf(chart) {
   const place = domains(chart, rows);
   const lines = {gridcolor: grid, linecolor: grid, zerolinecolor: grid, automargin: true};
   const layout = {
+    ...(isPrinting ? {width: 700} : {}),  // A page's, whatever the window's.
     height: heightOf(chart, rows) + 110, margin: {l: 64, r: 20, t: 66, b: 56},
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: ink, size: 12.5},
     legend: {orientation: "h", x: 0, y: 1, yanchor: "bottom", yref: "paper", tracegroupgap: 0},
@@ -220,6 +222,7 @@ function draw(chart) {
 }
 
 let choice = 0;
+let isPrinting = false;
 
 function drawAll() {
   return Promise.all([...data.choices[choice].charts, ...data.runs].map(draw));
@@ -329,7 +332,14 @@ if (chooser) {
   chooser.addEventListener("change", () => { choice = chooser.selectedIndex; drawAll(); });
 }
 let themeBeforePrint;
-addEventListener("beforeprint", () => { themeBeforePrint = root.dataset.theme; setTheme("light"); });
-addEventListener("afterprint", () => setTheme(themeBeforePrint));
+addEventListener("beforeprint", () => {
+  themeBeforePrint = root.dataset.theme;
+  isPrinting = true;
+  setTheme("light");
+});
+addEventListener("afterprint", () => {
+  isPrinting = false;
+  setTheme(themeBeforePrint);
+});
 // Tests wait for this.
 setTheme(dark.matches ? "dark" : "light").then(() => { root.dataset.drawn = "true"; });

@@ -19,17 +19,24 @@ def charts(sweep):
 
 
 def where_of(sweep, chosen):
+    points = [point for _, _, point in chosen]
+    seeds = _any_of(point.seed for point in points)
     if not sweep.results.axes:
-        return f"Of the run with seed {chosen[0][2].seed}."
-    said = [f"seed {chosen[0][2].seed}"]
+        return f"Of the run with seed {seeds}."
+    said = [f"seed {seeds}"]
     if sweep.layout.main is not None:
-        said.insert(0, f"{sweep.results.axes[sweep.layout.main]}={sweep.x_of(chosen[0][2])}")
+        ends = _any_of(map(sweep.x_of, points))  # Not the same if points are missing.
+        said.insert(0, f"{sweep.results.axes[sweep.layout.main]}={ends}")
     if sweep.choices[0]:
         said.insert(0, sweep.choices[0])
     text = f"Of single runs, with {', '.join(said)}."
     if len(sweep.series) > len(chosen):
         text += f" The first {len(chosen)} of {len(sweep.series)} are shown."
     return text
+
+
+def _any_of(values):
+    return " or ".join(dict.fromkeys(values))
 
 
 def _distributions(sweep, chosen, where):

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import folders
-from heddle_report import axes, charts, fabric, results, shown, style, words
+from heddle_report import axes, charts, fabric, results, runs, shown, style, words
 
 
 class Folder(unittest.TestCase):
@@ -113,6 +113,11 @@ class SweepTest(Folder):
         sweep = self.read(without=(0,))
         self.assertEqual([(style, name, point.id) for style, name, point in shown.points(sweep)],
                          [(0, "ecmp", "p0_2"), (1, "rps", "p2_1")])
+
+    def test_the_runs_shown_are_named_even_if_they_differ(self):
+        sweep = self.read(without=(0, 1))  # All of ecmp at load 0.5.
+        self.assertEqual(runs.where_of(sweep, shown.points(sweep)),
+                         "Of single runs, with workload[0].load=0.3 or 0.5, seed 1.")
 
     def test_the_digest_is_of_all_points(self):
         digest = self.read().results.digest
