@@ -106,7 +106,7 @@ class BestNexthop final : public SwitchPolicy {
     }
     carried_ = fields;
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (!chooses_) return Decision::Forward(ByHash(packet, candidates));
+    if (!chooses_) return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     return Decision::Forward(Choose(view, packet, candidates));
   }
 
@@ -180,9 +180,6 @@ class BestNexthop final : public SwitchPolicy {
     return settings_.key == Key::kHost ? host : view.LeafOf(host);
   }
   Known& KnownOf(size_t key, PortIndex port) { return known_[key * ports_.size() + port]; }
-  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
-  }
 
   // What a port can reach, unless it is set; a buffer without a limit has no range.
   IntRange RangeOf(SwitchView& view, PortIndex port) const {
@@ -240,7 +237,7 @@ class BestNexthop final : public SwitchPolicy {
     const Time now = view.now();
     NoteVersion(view, key, candidates);
     Towards& towards = towards_[key];
-    if (now - towards.heard > times_.stale) return ByHash(packet, candidates);
+    if (now - towards.heard > times_.stale) return EcmpPort(packet, salt_, candidates.ports);
     bool any_is_fresh = false;
     const PortIndex best = LeastOf(candidates.ports, towards.best, rng_, [&](PortIndex port) {
       const Known& known = KnownOf(key, port);
@@ -248,7 +245,7 @@ class BestNexthop final : public SwitchPolicy {
       any_is_fresh |= is_fresh;
       return is_fresh ? known.congestion : 0.0;
     });
-    return any_is_fresh ? towards.best = best : ByHash(packet, candidates);
+    return any_is_fresh ? towards.best = best : EcmpPort(packet, salt_, candidates.ports);
   }
 
   // What was known of an uplink that had failed means nothing when it is back.

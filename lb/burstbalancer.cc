@@ -42,7 +42,7 @@ class BurstBalancer final : public SwitchPolicy {
                     const Candidates& candidates) override {
     const PortIndex pinned = PinOf(packet, view.now(), candidates);
     if (std::ranges::binary_search(candidates.ports, pinned)) return Decision::Forward(pinned);
-    return Decision::Forward(Hashed(packet, candidates));
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   // As in hardware: 2 bytes of fingerprint, votes and port each, and 4 of time.
@@ -93,7 +93,8 @@ class BurstBalancer final : public SwitchPolicy {
   }
 
   void Pin(Bucket& bucket, const Packet& packet, const Candidates& candidates) {
-    const PortIndex before = bucket.port == kNoPort ? Hashed(packet, candidates) : bucket.port;
+    const PortIndex before =
+        bucket.port == kNoPort ? EcmpPort(packet, salt_, candidates.ports) : bucket.port;
     bucket.port = settings_.draw == Draw::kRandom ? AtRandom(candidates)
                                                   : Rehashed(bucket, packet, candidates);
     ++flowlets_;
@@ -106,12 +107,9 @@ class BurstBalancer final : public SwitchPolicy {
   // ECMP's port for the first burst, then that of the hash of the hash, and so on.
   PortIndex Rehashed(Bucket& bucket, const Packet& packet, const Candidates& candidates) const {
     const uint32_t draws = bucket.draws++;
-    if (draws == 0) return Hashed(packet, candidates);
+    if (draws == 0) return EcmpPort(packet, salt_, candidates.ports);
     const uint64_t hash = Mix64(EcmpHash(packet, salt_) ^ uint64_t{draws} << 32);
     return candidates.ports[MapToRange(static_cast<uint32_t>(hash >> 32), candidates.ports.size())];
-  }
-  PortIndex Hashed(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
   }
 
   // So that flows of one bucket are not those of one port.

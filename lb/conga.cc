@@ -84,7 +84,7 @@ class Conga final : public SwitchPolicy {
     }
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     return Decision::Forward(is_leaf_ ? PortFor(view, packet, candidates)
-                                      : ByHash(packet, candidates));
+                                      : EcmpPort(packet, salt_, candidates.ports));
   }
 
   // A source leaf writes the header; feedback rides on any packet.
@@ -228,7 +228,7 @@ class Conga final : public SwitchPolicy {
       stamp_ = PathFor(view, packet, candidates);
       return paths_.UplinkOf(*stamp_);
     }
-    return OnItsPath(view, packet, candidates).value_or(ByHash(packet, candidates));
+    return OnItsPath(view, packet, candidates).value_or(EcmpPort(packet, salt_, candidates.ports));
   }
 
   // Slots hold paths instead of ports. The path that a flow has is always compared, or it would
@@ -259,10 +259,6 @@ class Conga final : public SwitchPolicy {
     const size_t n = std::min(sampled_.size(), static_cast<size_t>(settings_.samples));
     rng_.MoveToFront(sampled_, n);
     sampled_.resize(n);
-  }
-
-  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
   }
 
   const CongaSettings settings_;

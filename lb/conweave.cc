@@ -102,7 +102,7 @@ class ConWeave final : public SwitchPolicy {
         return Decision::Forward(*uplink);
       }
     }
-    return Decision::Forward(ByHash(packet, candidates));
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
@@ -169,17 +169,12 @@ class ConWeave final : public SwitchPolicy {
     ConWeaveHeader header;
   };
 
-  static uint64_t KeyOf(FlowId flow, HostId src) { return uint64_t{flow} << 16 | src; }
-  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
-  }
-
   // --- Where flows begin ---
 
   PortIndex Dispatch(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const auto gone = [](uint64_t, const Source&) {};
     sources_.ExpireBefore(view.now() - rules_.table_age, gone);
-    Source& flow = sources_.Touch(KeyOf(packet.flow, packet.src), view.now(), gone).state;
+    Source& flow = sources_.Touch(FlowKey(packet), view.now(), gone).state;
     most_entries_ = std::max(most_entries_, sources_.size());
     const uint16_t leaf = view.LeafOf(packet.dst);
     ConWeaveHeader header{.flags = ConWeaveHeader::kStamped, .sent = ConWeaveTicks(view.now())};
@@ -254,7 +249,7 @@ class ConWeave final : public SwitchPolicy {
           view.now() + rules_.busy_for;
       return;
     }
-    Source* flow = sources_.Find(KeyOf(packet.flow, packet.dst));
+    Source* flow = sources_.Find(FlowKey(packet.flow, packet.dst));
     if (flow == nullptr || control.epoch != flow->epoch) return;
     const bool is_clear = control.kind == ConWeaveControl::kClear;
     if (is_clear != flow->is_rerouted) return;
@@ -270,7 +265,7 @@ class ConWeave final : public SwitchPolicy {
       if (sink.queue != kNoQueue) Flush(view, sink.queue);
     };
     sinks_.ExpireBefore(view.now() - rules_.table_age, gone);
-    const uint64_t key = KeyOf(packet.flow, packet.src);
+    const uint64_t key = FlowKey(packet);
     const auto [sink, is_new] = sinks_.Touch(key, view.now(), gone);
     if (packet.Has(Packet::kCe)) Notify(view, packet);
     if (is_new) sink.epoch = header.epoch;
@@ -361,7 +356,7 @@ class ConWeave final : public SwitchPolicy {
     packet.src = data.dst;
     packet.dst = data.src;
     packet.SetScheme(control);
-    view.SendControl(packet, ByHash(packet, candidates));
+    view.SendControl(packet, EcmpPort(packet, salt_, candidates.ports));
     ++controls_;
   }
 

@@ -26,7 +26,7 @@ class EcmpAr final : public SwitchPolicy {
                     const Candidates& candidates) override {
     const auto band = [&](PortIndex port) { return bands_.QueueBand(view, port); };
     const std::span<const PortIndex> ports = candidates.ports;
-    const PortIndex hashed = ports[MapToRange(EcmpHash(packet, salt_), ports.size())];
+    const PortIndex hashed = EcmpPort(packet, salt_, ports);
     if (band(hashed) < PortBands::kWorst || rng_.Uniform() >= move_) {
       return Decision::Forward(hashed);
     }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/packet.h"
 #include "core/random.h"
@@ -21,6 +22,11 @@ inline uint32_t EcmpHash(const Packet& packet, uint64_t salt) {
 // A hash to one of `n`, each as likely, up to n / 2^32.
 inline size_t MapToRange(uint32_t hash, size_t n) {
   return static_cast<size_t>((uint64_t{hash} * n) >> 32);
+}
+
+// The port that ECMP gives the packet.
+inline PortIndex EcmpPort(const Packet& packet, uint64_t salt, std::span<const PortIndex> ports) {
+  return ports[MapToRange(EcmpHash(packet, salt), ports.size())];
 }
 
 // The salt of one switch.

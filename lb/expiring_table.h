@@ -15,10 +15,16 @@
 #include <vector>
 
 #include "core/fixed_vector.h"
+#include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
 
 namespace heddle {
+
+// A key for one direction of a flow: flow ids are unique, and the two directions differ in the host
+// that sends.
+inline uint64_t FlowKey(FlowId flow, HostId src) { return uint64_t{flow} << 16 | src; }
+inline uint64_t FlowKey(const Packet& packet) { return FlowKey(packet.flow, packet.src); }
 
 template <class State>
 class ExpiringTable {

@@ -55,8 +55,7 @@ class Flare final : public SwitchPolicy {
                     const Candidates& candidates) override {
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (view.tier() > 0) {
-      const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
-      return Decision::Forward(candidates.ports[choice]);
+      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }
     Tokens& tokens = towards_[view.LeafOf(packet.dst)];
     BringUpToDate(tokens, view.now(), candidates.version);

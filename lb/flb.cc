@@ -96,7 +96,7 @@ class Flb final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    if (!isolation_) return Decision::Forward(ByHash(packet, candidates));
+    if (!isolation_) return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     const bool arrives = !view.FacesHost(in_port) && view.IsAttached(packet.dst);
     if (arrives && packet.kind == PacketKind::kControl) {
       OnControl(view, packet);
@@ -108,7 +108,7 @@ class Flb final : public SwitchPolicy {
     if (arrives) ReadHeader(view, packet);
     const bool begins = view.FacesHost(in_port) && packet.kind != PacketKind::kControl;
     if (!begins || candidates.ports.size() == 1) {
-      return Decision::Forward(ByHash(packet, candidates));
+      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }
     return Decision::Forward(Choose(view, packet, candidates));
   }
@@ -184,10 +184,6 @@ class Flb final : public SwitchPolicy {
   }
   static uint32_t NanosecondsOf(Time at) { return static_cast<uint32_t>(at.ps / 1'000); }
 
-  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
-  }
-
   Path& PathTo(uint16_t leaf, PortIndex port) { return paths_[port * leaves_ + leaf]; }
   size_t ScopeOf(uint16_t leaf) const {
     return fixed_.settings.scope == IsolationScope::kPath ? leaf : 0;
@@ -222,7 +218,7 @@ class Flb final : public SwitchPolicy {
   PortIndex Place(const Packet& packet, uint16_t leaf, const Flow& flow, bool is_new, Time now,
                   std::span<const PortIndex> ports) {
     const size_t scope = ScopeOf(leaf);
-    if (FlbIsolation::Flow* its = isolation_->Find(QueueFlows::KeyOf(packet), now)) {
+    if (FlbIsolation::Flow* its = isolation_->Find(FlowKey(packet), now)) {
       if (!std::ranges::binary_search(ports, its->port)) {
         its->port = isolation_->AnyOf(scope, ports, rng_);
       }
@@ -365,7 +361,7 @@ class Flb final : public SwitchPolicy {
     if (!queue.is_congested) return Begin(view, queue, port);
     const bool has_news =
         flow.told != queue.distinct() && view.now() - flow.told_at >= fixed_.base_rtt;
-    if (!flow.is_notified || has_news) Notify(view, queue, QueueFlows::KeyOf(packet), flow, port);
+    if (!flow.is_notified || has_news) Notify(view, queue, FlowKey(packet), flow, port);
   }
 
   void Begin(SwitchView& view, QueueFlows& queue, PortIndex port) {
@@ -416,7 +412,7 @@ class Flb final : public SwitchPolicy {
     packet.kind = PacketKind::kControl;
     packet.bytes = kControlBytes;
     ++controls_sent_;
-    view.SendControl(packet, lives ? back : ByHash(packet, candidates));
+    view.SendControl(packet, lives ? back : EcmpPort(packet, salt_, candidates.ports));
   }
 
   // --- Isolation: where flows begin ---
@@ -428,7 +424,7 @@ class Flb final : public SwitchPolicy {
       return Learn(view, leaf, header.path, header.delay_ns);
     }
     ++cnms_taken_;
-    const uint64_t key = uint64_t{packet.flow} << 16 | packet.dst;
+    const uint64_t key = FlowKey(packet.flow, packet.dst);
     if (header.kind == FlbControl::kReleased) {
       isolation_->Remove(key);
     } else {

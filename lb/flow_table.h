@@ -56,13 +56,13 @@ class AgedFlowTable {
   Found Touch(const Packet& packet, Time now) {
     if (is_shared()) return TouchShared(shared_[SlotOf(packet)], now);
     own_.ExpireBefore(now - age_, [](uint64_t, const State&) {});
-    const auto touched = own_.Touch(KeyOf(packet), now, [](uint64_t, const State&) {});
+    const auto touched = own_.Touch(FlowKey(packet), now, [](uint64_t, const State&) {});
     return {touched.state, touched.is_new};
   }
 
   // The same without a trace: null if the flow is not known.
   const State* Find(const Packet& packet, Time now) const {
-    if (!is_shared()) return own_.Find(KeyOf(packet), now - age_);
+    if (!is_shared()) return own_.Find(FlowKey(packet), now - age_);
     const Shared& entry = shared_[SlotOf(packet)];
     return entry.last < now - age_ ? nullptr : &entry.state;
   }
@@ -82,8 +82,6 @@ class AgedFlowTable {
     State state = {};
   };
 
-  // Flow ids are unique; the two directions of a flow differ in their source.
-  static uint64_t KeyOf(const Packet& packet) { return uint64_t{packet.flow} << 16 | packet.src; }
   size_t SlotOf(const Packet& packet) const {
     return static_cast<size_t>(Mix64(packet.tuple_hash) & (shared_.size() - 1));
   }

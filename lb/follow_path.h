@@ -31,8 +31,7 @@ class FollowPath final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
-    return Decision::Forward(candidates.ports[choice]);
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   size_t StateBytes() const override { return sizeof(salt_); }

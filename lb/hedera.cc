@@ -87,8 +87,7 @@ class HederaSwitch final : public SwitchPolicy {
       return Decision::Forward(*uplink);
     }
     stamp_ = std::nullopt;  // That path has failed here.
-    const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
-    return Decision::Forward(candidates.ports[choice]);
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
@@ -133,8 +132,8 @@ class HederaSwitch final : public SwitchPolicy {
   // Of flows that have a choice. Returns the path that it has been put on.
   std::optional<uint16_t> Account(const SwitchView& view, const Packet& packet) {
     if (!view.IsAttached(packet.src)) return std::nullopt;
-    const uint64_t key = uint64_t{packet.flow} << 16 | packet.src;
-    const auto [flow, is_new] = flows_.Touch(key, view.now(), [](uint64_t, const HederaFlow&) {});
+    const auto [flow, is_new] =
+        flows_.Touch(FlowKey(packet), view.now(), [](uint64_t, const HederaFlow&) {});
     if (is_new) {
       flow.src = packet.src;
       flow.dst = packet.dst;

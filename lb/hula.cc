@@ -139,7 +139,7 @@ class Hula final : public SwitchPolicy {
                     const Candidates& candidates) const {
     const PortIndex best = best_[view.LeafOf(packet.dst)].port;
     if (std::ranges::binary_search(candidates.ports, best)) return best;
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
+    return EcmpPort(packet, salt_, candidates.ports);
   }
 
   // --- Probes ---

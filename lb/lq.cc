@@ -29,8 +29,7 @@ class Lq final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     if (packet.bytes < settings_.hash_below.count) {
-      const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
-      return Decision::Forward(candidates.ports[choice]);
+      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }
     return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_, [&](PortIndex port) {
       return std::tuple(view.IsPaused(port, packet.priority), LoadFor(view, packet, port));

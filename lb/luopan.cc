@@ -78,7 +78,7 @@ class Luopan final : public SwitchPolicy {
       return Decision::Forward(paths_.UplinkOf(*stamp_));
     }
     if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    return Decision::Forward(ByHash(packet, candidates));
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -121,10 +121,6 @@ class Luopan final : public SwitchPolicy {
     uint16_t best = kNoPath;     // kNoPath: nothing is known.
     uint32_t queue = 0;          // Of the best.
   };
-
-  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
-  }
 
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Leaf& leaf = leaves_[view.LeafOf(packet.dst)];
@@ -194,7 +190,8 @@ class Luopan final : public SwitchPolicy {
     reply.hops = 0;
     reply.SetScheme(header);
     const Candidates candidates = view.CandidatesTo(reply.dst);
-    if (!candidates.ports.empty()) view.SendControl(reply, ByHash(reply, candidates));
+    if (!candidates.ports.empty())
+      view.SendControl(reply, EcmpPort(reply, salt_, candidates.ports));
   }
 
   // The best is that of the replies of a round.

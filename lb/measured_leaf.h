@@ -78,8 +78,7 @@ class MeasuredLeaf : public SwitchPolicy {
     }
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
-    return Decision::Forward(candidates.ports[choice]);
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   // All that begins here is stamped. What has a path already keeps it: pinned datagrams, and ACKs

@@ -102,7 +102,7 @@ class Proteus final : public SwitchPolicy {
     }
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    return Decision::Forward(ByHash(packet, candidates));
+    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -177,9 +177,6 @@ class Proteus final : public SwitchPolicy {
   };
 
   static uint16_t Ticks(Time at) { return static_cast<uint16_t>(at.ps / 16'000); }
-  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
-  }
 
   // --- What leaves tell each other ---
 
@@ -264,7 +261,8 @@ class Proteus final : public SwitchPolicy {
     ++notices_sent_;
     if (view.IsAttached(data.src)) return OnNotice(view, notice);
     const Candidates candidates = view.CandidatesTo(data.src);
-    if (!candidates.ports.empty()) view.SendControl(notice, ByHash(notice, candidates));
+    if (!candidates.ports.empty())
+      view.SendControl(notice, EcmpPort(notice, salt_, candidates.ports));
   }
 
   void OnNotice(SwitchView& view, const Packet& notice) {

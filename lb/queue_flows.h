@@ -27,12 +27,11 @@ class QueueFlows {
 
   explicit QueueFlows(size_t flows) : flows_(flows) {}
 
-  static uint64_t KeyOf(const Packet& packet) { return uint64_t{packet.flow} << 16 | packet.src; }
   static FlowId FlowOf(uint64_t key) { return static_cast<FlowId>(key >> 16); }
   static HostId SourceOf(uint64_t key) { return static_cast<HostId>(key & 0xffff); }
 
   Flow& Enter(const Packet& packet, Time now) {
-    const auto touched = flows_.Touch(KeyOf(packet), now, [this](uint64_t, const Flow& flow) {
+    const auto touched = flows_.Touch(FlowKey(packet), now, [this](uint64_t, const Flow& flow) {
       if (flow.packets > 0) --distinct_;
     });
     if (touched.state.packets++ == 0) ++distinct_;
@@ -44,11 +43,11 @@ class QueueFlows {
   }
 
   void Leave(const Packet& packet) {
-    Flow* flow = flows_.Find(KeyOf(packet));
+    Flow* flow = flows_.Find(FlowKey(packet));
     if (flow == nullptr || flow->packets == 0) return;
     if (--flow->packets > 0) return;
     --distinct_;
-    if (!flow->is_notified) flows_.Erase(KeyOf(packet));
+    if (!flow->is_notified) flows_.Erase(FlowKey(packet));
   }
 
   // Flows with packets in the queue; packets that were lost with a link are not seen to leave.

@@ -61,7 +61,7 @@ class ReturnPaths final : public AroundSwitchPolicy {
     if (way_ == AckPath::kSymmetric) {
       if (const auto uplink = OnItsPath(view, packet, candidates)) return *uplink;
     }
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), n)];
+    return EcmpPort(packet, salt_, candidates.ports);
   }
 
   const AckPath way_;

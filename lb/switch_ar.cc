@@ -34,8 +34,7 @@ class SwitchAr final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     if (packet.kind != PacketKind::kData || packet.bytes < smallest_.count) {
-      const size_t choice = MapToRange(EcmpHash(packet, salt_), candidates.ports.size());
-      return Decision::Forward(candidates.ports[choice]);
+      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }
     ++sprayed_;
     return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_, [&](PortIndex port) {

@@ -98,7 +98,7 @@ class Tdlb final : public SwitchPolicy {
     if (packet.kind == PacketKind::kControl) return OnControl(view, packet, in_port, candidates);
     const bool is_data = packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
     if (!is_leaf_ || !is_data || candidates.ports.size() == 1 || !view.FacesHost(in_port)) {
-      return Decision::Forward(ByHash(packet, candidates));
+      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }
     return Decision::Forward(Choose(view, packet, candidates));
   }
@@ -166,11 +166,6 @@ class Tdlb final : public SwitchPolicy {
     Duration one_packet;
   };
 
-  static uint64_t KeyOf(FlowId flow, HostId src) { return uint64_t{flow} << 16 | src; }
-
-  PortIndex ByHash(const Packet& packet, const Candidates& candidates) const {
-    return candidates.ports[MapToRange(EcmpHash(packet, salt_), candidates.ports.size())];
-  }
   Duration Within(Duration period) {
     return {static_cast<int64_t>(rng_.Uniform() * static_cast<double>(period.ps))};
   }
@@ -218,11 +213,11 @@ class Tdlb final : public SwitchPolicy {
 
   PortIndex Place(SwitchView& view, const Packet& packet, const Flow& flow, bool is_placed,
                   uint16_t leaf, const Candidates& candidates) {
-    if (congested_.Find(KeyOf(packet.flow, packet.src)) != nullptr) {
-      return is_placed ? flow.port : ByHash(packet, candidates);
+    if (congested_.Find(FlowKey(packet)) != nullptr) {
+      return is_placed ? flow.port : EcmpPort(packet, salt_, candidates.ports);
     }
     if (!is_placed) {
-      const PortIndex port = ByHash(packet, candidates);
+      const PortIndex port = EcmpPort(packet, salt_, candidates.ports);
       return MarksAt(leaf, port) > 0 ? Fastest(view, leaf, kNoPort, candidates) : port;
     }
     const bool may_move = settings_.reroute == Reroute::kAlways || MarksAt(leaf, flow.port) > 0;
@@ -351,7 +346,7 @@ class Tdlb final : public SwitchPolicy {
     ++probes_;
     view.SendControl(packet, std::ranges::binary_search(candidates.ports, back)
                                  ? back
-                                 : ByHash(packet, candidates));
+                                 : EcmpPort(packet, salt_, candidates.ports));
   }
 
   // --- Control packets ---
@@ -368,7 +363,7 @@ class Tdlb final : public SwitchPolicy {
       return Decision::Consume();
     }
     if (!is_leaf_ || !view.IsAttached(packet.dst)) {
-      return Decision::Forward(ByHash(packet, candidates));
+      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }
     Handle(view, packet, control);
     return Decision::Consume();
@@ -386,10 +381,11 @@ class Tdlb final : public SwitchPolicy {
         return;
       case TdlbControl::kCleared:
         ++notices_taken_;
-        return Clear(KeyOf(packet.flow, packet.dst));
+        return Clear(FlowKey(packet.flow, packet.dst));
       case TdlbControl::kCongested:
         ++notices_taken_;
-        return Congest(view, KeyOf(packet.flow, packet.dst), packet.tuple_hash, leaf, control.path);
+        return Congest(view, FlowKey(packet.flow, packet.dst), packet.tuple_hash, leaf,
+                       control.path);
     }
   }
 

@@ -31,7 +31,7 @@ class Wcmp final : public SwitchPolicy {
                     const Candidates& candidates) override {
     Group& group = groups_[view.LeafOf(packet.dst)];
     if (group.version != candidates.version) Fill(view, packet.dst, candidates, group);
-    return Decision::Forward(group.ports[MapToRange(EcmpHash(packet, salt_), group.ports.size())]);
+    return Decision::Forward(EcmpPort(packet, salt_, group.ports));
   }
 
   // A group has its entries; they are two bytes each.

@@ -193,14 +193,7 @@ double ShareOfSlowSpine(const std::string& lb) {
       lb +
       "\nworkload: [{kind: poisson, sizes: websearch, load: 0.25, flows: 1000}]\n"
       "transport: {kind: dctcp}\n"));
-  const CsvTable links(run.files.links);
-  double bytes[2] = {};
-  for (size_t row = 0; row < links.rows.size(); ++row) {
-    if (links.At(row, "node") != "leaf0") continue;
-    if (links.At(row, "peer") == "spine0") bytes[0] += links.Real(row, "payload_bytes");
-    if (links.At(row, "peer") == "spine1") bytes[1] += links.Real(row, "payload_bytes");
-  }
-  return bytes[1] / (bytes[0] + bytes[1]);
+  return ShareOfUplink(run, "leaf0", "spine1");
 }
 
 TEST(CloveTest, ASlowPathSettlesAtItsShareOfTheCapacity) {

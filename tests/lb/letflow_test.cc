@@ -172,14 +172,7 @@ double ShareOfSlowSpine(const std::string& gap) {
       "[leaf1-spine1], rate: 8Gbps}]}\ntransport: {kind: dctcp}\n"
       "workload: [{kind: permutation, size: 20MB, cross_rack: true}]\nlb: {kind: letflow, gap: " +
       gap + "}\n"));
-  const CsvTable links(run.files.links);
-  double bytes[2] = {};
-  for (size_t row = 0; row < links.rows.size(); ++row) {
-    if (links.At(row, "node") != "leaf0") continue;
-    if (links.At(row, "peer") == "spine0") bytes[0] += links.Real(row, "payload_bytes");
-    if (links.At(row, "peer") == "spine1") bytes[1] += links.Real(row, "payload_bytes");
-  }
-  return bytes[1] / (bytes[0] + bytes[1]);
+  return ShareOfUplink(run, "leaf0", "spine1");
 }
 
 // Slow paths stretch silences, so flowlets end there more often than elsewhere.

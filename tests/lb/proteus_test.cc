@@ -140,18 +140,7 @@ TEST(ProteusInNetworksTest, NewFlowsAvoidASpineThatPausesAllTheTime) {
         "workload: [{kind: poisson, sizes: websearch, load: 0.25, flows: 80}]\nlb: " +
         lb + "\n"));
   };
-  const auto share = [](const FinishedRun& its) {
-    const CsvTable links(its.files.links);
-    double all = 0;
-    double slow = 0;
-    for (size_t row = 0; row < links.rows.size(); ++row) {
-      if (links.At(row, "node") != "leaf0" || links.At(row, "tier") == "host_down") continue;
-      const double bytes = links.Real(row, "payload_bytes");
-      all += bytes;
-      slow += links.At(row, "peer") == "spine1" ? bytes : 0;
-    }
-    return slow / all;
-  };
+  const auto share = [](const FinishedRun& its) { return ShareOfUplink(its, "leaf0", "spine1"); };
   const FinishedRun ecmp = run("ecmp");
   const FinishedRun proteus = run("proteus");
   EXPECT_EQ(proteus.result.unfinished, 0);

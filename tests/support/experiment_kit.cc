@@ -95,6 +95,19 @@ std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& se
   return diagnostics.ok() ? "" : diagnostics.Report();
 }
 
+double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_view spine) {
+  const CsvTable links(run.files.links);
+  double all = 0;
+  double its = 0;
+  for (size_t row = 0; row < links.rows.size(); ++row) {
+    if (links.At(row, "node") != leaf || links.At(row, "tier") != "leaf_up") continue;
+    const double bytes = links.Real(row, "payload_bytes");
+    all += bytes;
+    if (links.At(row, "peer") == spine) its += bytes;
+  }
+  return its / all;
+}
+
 FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan::Ports ports) {
   SimulationOptions options;
   options.threads = threads;

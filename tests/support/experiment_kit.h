@@ -55,6 +55,9 @@ struct FinishedRun {
   RunFiles files;
   SimulationResult result;
 };
+// Of the payload that a leaf has sent up, the share that went to one spine.
+double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_view spine);
+
 FinishedRun RunExperiment(const Experiment& experiment, int threads = 1,
                           NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest);
 FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions& options);
