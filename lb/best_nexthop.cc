@@ -147,6 +147,7 @@ class BestNexthop final : public SwitchPolicy {
             {"reroutes", reroutes_},
             {"probes", probes_},
             {"probe_bytes", probes_ * kProbeBytes},
+            {"stale", stale_},
             {"table_entries", static_cast<int64_t>(flows_.used())},
             {"table_evictions", flows_.evictions()}};
   }
@@ -237,7 +238,7 @@ class BestNexthop final : public SwitchPolicy {
     const Time now = view.now();
     NoteVersion(view, key, candidates);
     Towards& towards = towards_[key];
-    if (now - towards.heard > times_.stale) return EcmpPort(packet, salt_, candidates.ports);
+    if (now - towards.heard > times_.stale) return Unknowing(packet, candidates);
     bool any_is_fresh = false;
     const PortIndex best = LeastOf(candidates.ports, towards.best, rng_, [&](PortIndex port) {
       const Known& known = KnownOf(key, port);
@@ -245,7 +246,12 @@ class BestNexthop final : public SwitchPolicy {
       any_is_fresh |= is_fresh;
       return is_fresh ? known.congestion : 0.0;
     });
-    return any_is_fresh ? towards.best = best : EcmpPort(packet, salt_, candidates.ports);
+    return any_is_fresh ? towards.best = best : Unknowing(packet, candidates);
+  }
+
+  PortIndex Unknowing(const Packet& packet, const Candidates& candidates) {
+    ++stale_;
+    return EcmpPort(packet, salt_, candidates.ports);
   }
 
   // What was known of an uplink that had failed means nothing when it is back.
@@ -321,6 +327,7 @@ class BestNexthop final : public SwitchPolicy {
   int64_t flowlets_ = 0;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;
+  int64_t stale_ = 0;
 };
 
 class BestNexthopBalancer final : public LoadBalancer {

@@ -4,7 +4,6 @@
 // its queue does not tell, so such ports come last.
 
 #include <cstdint>
-#include <tuple>
 
 #include "core/random.h"
 #include "lb/ecmp_hash.h"
@@ -32,7 +31,7 @@ class Lq final : public SwitchPolicy {
       return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }
     return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_, [&](PortIndex port) {
-      return std::tuple(view.IsPaused(port, packet.priority), LoadFor(view, packet, port));
+      return PausedLast(view, packet, port, LoadFor(view, packet, port));
     }));
   }
 

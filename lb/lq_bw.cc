@@ -3,11 +3,11 @@
 // by queue, then by how busy it has been (uet-htsim).
 
 #include <cstdint>
-#include <tuple>
 
 #include "core/random.h"
 #include "lb/load_balancer.h"
 #include "lb/port_bands.h"
+#include "lb/port_load.h"
 #include "lb/ties.h"
 
 namespace heddle {
@@ -22,8 +22,8 @@ class LqBw final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     return Decision::Forward(LeastOf(candidates.ports, kNoPort, rng_, [&](PortIndex port) {
-      return std::tuple(view.IsPaused(port, packet.priority), bands_.QueueBand(view, port),
-                        bands_.UseBand(view, port));
+      return PausedLast(view, packet, port,
+                        int64_t{bands_.QueueBand(view, port)} << 2 | bands_.UseBand(view, port));
     }));
   }
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {

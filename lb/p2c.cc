@@ -3,7 +3,6 @@
 // is the worse.
 
 #include <cstdint>
-#include <tuple>
 
 #include "core/random.h"
 #include "lb/load_balancer.h"
@@ -25,7 +24,7 @@ class TwoChoices final : public SwitchPolicy {
     const PortIndex a = candidates.ports[first];
     const PortIndex b = candidates.ports[second];
     const auto cost = [&](PortIndex port) {
-      return std::tuple(view.IsPaused(port, packet.priority), LoadOf(view, port, metric_));
+      return PausedLast(view, packet, port, LoadOf(view, port, metric_));
     };
     return Decision::Forward(cost(b) < cost(a) ? b : a);
   }

@@ -25,4 +25,11 @@ inline int64_t LoadOf(const SwitchView& view, PortIndex port, LoadMetric metric)
   return metric == LoadMetric::kBytes ? view.Unsent(port).count : view.QueueingDelay(port).ps;
 }
 
+// `cost`, which is not negative, for a port that is not paused; a paused one, which makes a packet
+// wait for nobody knows how long, comes after all of those. One number, since pairs compare slowly.
+inline int64_t PausedLast(const SwitchView& view, const Packet& packet, PortIndex port,
+                          int64_t cost) {
+  return cost | int64_t{view.IsPaused(port, packet.priority)} << 62;
+}
+
 }  // namespace heddle

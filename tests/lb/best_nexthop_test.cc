@@ -141,6 +141,7 @@ TEST_F(BestNexthopLeafTest, WithoutInformationItHashes) {
     used.insert(leaf_.PortFor(packet));
   }
   EXPECT_EQ(used.size(), 4u);
+  EXPECT_EQ(leaf_.Count("stale"), 100);
 }
 
 TEST_F(BestNexthopLeafTest, APortThatNothingIsKnownOfIsIdle) {
