@@ -27,6 +27,7 @@
 #include "lb/flb_header.h"
 #include "lb/flb_isolation.h"
 #include "lb/flow_table.h"
+#include "lb/leaf_clock.h"
 #include "lb/load_balancer.h"
 #include "lb/queue_flows.h"
 #include "lb/ties.h"
@@ -48,6 +49,7 @@ struct FlbSettings {
   IsolationScope scope = IsolationScope::kUplink;
   bool isolates = true;
   bool rate_control = false;
+  Duration clock_spread{0};
   int64_t queue_flows = 512;
   FlowTableSettings flows = {.age = 1_ms};
 };
@@ -69,7 +71,11 @@ constexpr uint32_t kReview = 0;  // The only timer.
 class Flb final : public SwitchPolicy {
  public:
   Flb(const FlbConstants& constants, uint64_t salt, Rng rng)
-      : fixed_(constants), salt_(salt), rng_(rng), flows_(constants.settings.flows) {}
+      : fixed_(constants),
+        salt_(salt),
+        rng_(rng),
+        clock_ahead_(ClockAhead(constants.settings.clock_spread, salt)),
+        flows_(constants.settings.flows) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
 
@@ -165,13 +171,13 @@ class Flb final : public SwitchPolicy {
   // From here to a leaf, over one uplink.
   struct Path {
     Duration delay;
-    Duration least;  // Measured so far; 0: nothing.
+    Duration least{kNever.ps};  // Measured so far; at first nothing.
     Duration idle;
     Time stamp_from;  // When its next packet is stamped.
   };
   // A delay that was measured here and waits to be told to the leaf at the other end.
   struct News {
-    uint32_t delay_ns = 0;
+    int32_t delay_ns = 0;
     bool waits = false;
     Time since;
   };
@@ -182,7 +188,10 @@ class Flb final : public SwitchPolicy {
   static bool IsData(const Packet& packet) {
     return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
   }
-  static uint32_t NanosecondsOf(Time at) { return static_cast<uint32_t>(at.ps / 1'000); }
+  // The time as this leaf's clock has it, as stamps tell it.
+  uint32_t Stamp(Time now) const {
+    return static_cast<uint32_t>((now + clock_ahead_).ps / 1'000) << 1 | 1;
+  }
 
   Path& PathTo(uint16_t leaf, PortIndex port) { return paths_[port * leaves_ + leaf]; }
   size_t ScopeOf(uint16_t leaf) const {
@@ -239,7 +248,7 @@ class Flb final : public SwitchPolicy {
 
   Duration DelayOf(const Path& path) const {
     if (fixed_.settings.compare == Compare::kRaw) return path.delay;
-    return path.least == 0_ps ? 0_ps : path.delay - path.least;
+    return path.least.ps == kNever.ps ? 0_ps : path.delay - path.least;
   }
 
   // Quicker than `from` by less than the packet before is ahead; if it must leave, also slower.
@@ -292,7 +301,7 @@ class Flb final : public SwitchPolicy {
     Path& path = PathTo(leaf, port);
     FlbHeader header;
     if (IsData(packet) && path.stamp_from <= view.now()) {
-      header.stamp = NanosecondsOf(view.now()) << 1 | 1;
+      header.stamp = Stamp(view.now());
       path.stamp_from = view.now() + fixed_.stamp_every;
     }
     if (waiting_news_ > 0) header.news = TakeNews(leaf);
@@ -305,8 +314,9 @@ class Flb final : public SwitchPolicy {
       if (!news.waits) continue;
       news.waits = false;
       --waiting_news_;
-      constexpr uint32_t kLongest = (1 << 24) - 1;  // 16.8 ms.
-      return std::min(news.delay_ns, kLongest) << 8 | static_cast<uint32_t>(path + 1);
+      constexpr int32_t kLongest = (1 << 23) - 1;  // 8.4 ms.
+      const int32_t told = std::clamp(news.delay_ns, -kLongest, kLongest);
+      return static_cast<uint32_t>(told) << 8 | static_cast<uint32_t>(path + 1);
     }
     return 0;
   }
@@ -317,22 +327,23 @@ class Flb final : public SwitchPolicy {
     host_of_leaf_[leaf] = packet.src;
     own_host_ = packet.dst;
     if (header.news != 0) {
-      Learn(view, leaf, static_cast<uint8_t>((header.news & 0xff) - 1), header.news >> 8);
+      Learn(view, leaf, static_cast<uint8_t>((header.news & 0xff) - 1),
+            static_cast<int32_t>(header.news) >> 8);
     }
     // Where a link has just failed a packet may come by a detour, which is no path of its leaf.
     if (header.stamp == 0 || packet.hops != 2 || packet.taken >= fixed_.most_uplinks) return;
-    const uint32_t now = NanosecondsOf(view.now()) << 1 | 1;
     News& news = news_[leaf * fixed_.most_uplinks + packet.taken];
     if (!news.waits) ++waiting_news_;
-    news = {(now - header.stamp) >> 1, true, view.now()};
+    // Below zero if the other clock is ahead.
+    news = {static_cast<int32_t>(Stamp(view.now()) - header.stamp) / 2, true, view.now()};
     Arm(view);
   }
 
-  void Learn(SwitchView& view, uint16_t leaf, uint8_t path, uint32_t delay_ns) {
+  void Learn(SwitchView& view, uint16_t leaf, uint8_t path, int32_t delay_ns) {
     if (path >= view.Uplinks().size()) return;
     Path& its = PathTo(leaf, view.UplinkOf(path));
-    its.delay = 1'000_ps * delay_ns;
-    its.least = its.least == 0_ps ? its.delay : std::min(its.least, its.delay);
+    its.delay = 1'000_ps * int64_t{delay_ns};
+    its.least = std::min(its.least, its.delay);
   }
 
   // What nobody has carried back within a round trip.
@@ -458,6 +469,7 @@ class Flb final : public SwitchPolicy {
   const FlbConstants fixed_;
   const uint64_t salt_;
   Rng rng_;
+  const Duration clock_ahead_;
   AgedFlowTable<Flow> flows_;
   size_t leaves_ = 0;
   std::optional<FlbIsolation> isolation_;            // Nothing: this is no leaf, and only forwards.
@@ -569,6 +581,7 @@ class FlbBalancer final : public LoadBalancer {
                   {{"uplink", IsolationScope::kUplink}, {"path", IsolationScope::kPath}},
                   "For whom an uplink is isolated. uplink: for all; path: for flows to the same "
                   "leaf.");
+    DeclareClockSpread(fields, settings_.clock_spread);
     fields.Add("queue_flows", settings_.queue_flows, Between<int64_t>(1, 1 << 16),
                "Flows that a port keeps apart in its queue.");
     settings_.flows.Declare(fields);

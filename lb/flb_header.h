@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// In data and ACKs. Times in nanoseconds.
+// In data and ACKs. Times in nanoseconds, by the clocks of leaves: delays may be below zero.
 struct FlbHeader {
   uint32_t stamp = 0;  // Twice the time it was queued at its first leaf, plus 1; 0: none.
   uint32_t news = 0;   // A delay the other way, times 256, plus the path from 1; 0: none.
@@ -19,7 +19,7 @@ struct FlbControl {
   Kind kind;
   uint8_t path;    // kDelay: of the leaf that is told.
   uint16_t flows;  // kCongested: n.
-  uint32_t delay_ns;
+  int32_t delay_ns;
 };
 
 }  // namespace heddle

@@ -12,6 +12,7 @@
 
 #include "core/random.h"
 #include "lb/follow_path.h"
+#include "lb/leaf_clock.h"
 #include "lb/leaf_delays.h"
 #include "lb/leaf_paths.h"
 #include "settings/fields.h"
@@ -36,8 +37,7 @@ struct MeasuredLeafSettings {
                   {{"queueing", DelayMeaning::kQueueing}, {"whole", DelayMeaning::kWhole}},
                   "queueing: what is above the least ever measured on a path, which needs no "
                   "synchronised clocks; whole: all of it, which shows longer paths too.");
-    fields.Add("clock_spread", clock_spread, {.at_least = Duration{0}, .at_most = 1_s},
-               "Each leaf's clock is ahead of the right time by a random part of this.");
+    DeclareClockSpread(fields, clock_spread);
   }
 };
 
@@ -47,7 +47,7 @@ class MeasuredLeaf : public SwitchPolicy {
       : settings_(settings),
         above_(above),
         salt_(salt),
-        clock_ahead_(AheadOf(settings.clock_spread, salt)),
+        clock_ahead_(ClockAhead(settings.clock_spread, salt)),
         delays_(0, 0, false, settings.stale) {}
 
   uint32_t hooks() const final { return kEveryPacket | kEnqueue; }
@@ -106,13 +106,6 @@ class MeasuredLeaf : public SwitchPolicy {
   size_t memory_bytes() const { return sizeof(salt_) + delays_.memory_bytes(); }
 
  private:
-  // In whole nanoseconds, as stamps are: then clocks alone change nothing that is above the least.
-  static Duration AheadOf(Duration spread, uint64_t salt) {
-    const int64_t ns = spread.ps / 1'000;
-    return 1'000_ps *
-           static_cast<int64_t>(Rng::Stream(salt, "clock", 0).Uniform() * static_cast<double>(ns));
-  }
-
   const MeasuredLeafSettings settings_;
   const size_t above_;
   const uint64_t salt_;

@@ -24,6 +24,7 @@
 #include "lb/ecmp_hash.h"
 #include "lb/expiring_table.h"
 #include "lb/flow_table.h"
+#include "lb/leaf_clock.h"
 #include "lb/load_balancer.h"
 #include "lb/path_delays.h"
 #include "lb/queue_flows.h"
@@ -48,6 +49,7 @@ struct TdlbSettings {
   Duration probe_every = 100_us;
   std::optional<Duration> stale;
   Duration notification_age = 1_ms;
+  Duration clock_spread{0};
   int64_t queue_flows = 512;
   FlowTableSettings flows = {.age = 5_ms};
 };
@@ -64,6 +66,7 @@ class Tdlb final : public SwitchPolicy {
         base_rtt_(base_rtt),
         salt_(salt),
         rng_(rng),
+        clock_ahead_(ClockAhead(settings.clock_spread, salt)),
         flows_(settings.flows),
         congested_(static_cast<size_t>(settings.flows.entries)) {}
 
@@ -376,7 +379,7 @@ class Tdlb final : public SwitchPolicy {
         return;
       case TdlbControl::kEcho:
         if (control.path < view.Uplinks().size()) {
-          delays_[leaf].Learn(control.path, 1'000_ps * control.delay_ns, view.now());
+          delays_[leaf].Learn(control.path, 1'000_ps * int64_t{control.delay_ns}, view.now());
         }
         return;
       case TdlbControl::kCleared:
@@ -394,7 +397,7 @@ class Tdlb final : public SwitchPolicy {
     probe.kind = PacketKind::kControl;
     probe.bytes = kControlBytes;
     probe.src = own_host_;
-    probe.sent = view.now();
+    probe.sent = view.now() + clock_ahead_;
     probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
     // It is for all other leaves. Where there is no route back to this one, nobody could tell it of
     // what a probe has measured.
@@ -417,9 +420,14 @@ class Tdlb final : public SwitchPolicy {
     }
   }
 
+  // Rounded down below zero too, so that clocks change no difference of delays.
+  static int32_t WholeNanoseconds(Duration delay) {
+    return static_cast<int32_t>((delay.ps - (delay.ps < 0 ? 999 : 0)) / 1'000);
+  }
+
   void OnProbe(SwitchView& view, const Packet& probe, PortIndex in_port) {
     const uint16_t leaf = view.LeafOf(probe.src);
-    const Duration delay = view.now() - probe.sent;
+    const Duration delay = view.now() + clock_ahead_ - probe.sent;  // By two clocks.
     if (settings_.probe == ProbeMode::kHula) {
       return delays_[leaf].Learn(PathOf(view, in_port), delay, view.now());
     }
@@ -427,8 +435,7 @@ class Tdlb final : public SwitchPolicy {
     echo.src = own_host_;
     echo.dst = probe.src;
     echo.tuple_hash = static_cast<uint32_t>(Mix64(probe.taken));
-    echo.SetScheme(
-        TdlbControl{TdlbControl::kEcho, 0, probe.taken, static_cast<uint32_t>(delay.ps / 1'000)});
+    echo.SetScheme(TdlbControl{TdlbControl::kEcho, 0, probe.taken, WholeNanoseconds(delay)});
     Send(view, echo, probe.taken);
   }
 
@@ -436,6 +443,7 @@ class Tdlb final : public SwitchPolicy {
   const Duration base_rtt_;
   const uint64_t salt_;
   Rng rng_;
+  const Duration clock_ahead_;
   AgedFlowTable<Flow> flows_;
   ExpiringTable<Congested> congested_;  // Flows that begin here, by id and host.
   bool is_leaf_ = false;
@@ -513,6 +521,7 @@ class TdlbBalancer final : public LoadBalancer {
         "then one packet.");
     fields.AddOr("auto", "stale", settings_.stale, {.at_least = 1_ns, .at_most = 1000_s},
                  "Older delays make no timeout. auto: 5 times probe_every.");
+    DeclareClockSpread(fields, settings_.clock_spread);
   }
 
   TdlbSettings settings_;

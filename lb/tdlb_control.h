@@ -16,8 +16,8 @@ struct TdlbControl {
   };
   Kind kind;
   uint8_t unused;
-  uint16_t path;  // That the probe, or the flow's packet, has taken.
-  uint32_t delay_ns;
+  uint16_t path;     // That the probe, or the flow's packet, has taken.
+  int32_t delay_ns;  // By the clocks of two leaves: it may be below zero.
 };
 
 }  // namespace heddle

@@ -152,7 +152,7 @@ class FlbLeafTest : public testing::Test {
   void Delays(const std::vector<Duration>& delays, Time at = {}) {
     for (size_t path = 0; path < delays.size(); ++path) {
       Control({FlbControl::kDelay, static_cast<uint8_t>(path), 0,
-               static_cast<uint32_t>(delays[path].ps / 1'000)},
+               static_cast<int32_t>(delays[path].ps / 1'000)},
               0, at);
     }
   }

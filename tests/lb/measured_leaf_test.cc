@@ -229,9 +229,12 @@ TEST(MeasuredLeafTest, ClocksThatDisagreeChangeNothing) {
                                         lb + "\n"))
         .files.flows;
   };
-  for (const std::string kind : {"ag", "aac"}) {
-    EXPECT_TRUE(flows("{kind: " + kind + ", clock_spread: 1ms}") == flows(kind)) << kind;
+  for (const std::string lb : {"kind: ag", "kind: aac", "kind: tdlb", "kind: tdlb, probe: hula",
+                               "kind: flb, compare: queueing"}) {
+    EXPECT_TRUE(flows("{" + lb + ", clock_spread: 1ms}") == flows("{" + lb + "}")) << lb;
   }
+  // It compares what it has measured with what it takes paths for that it knows nothing of.
+  EXPECT_FALSE(flows("{kind: flb, clock_spread: 1ms}") == flows("flb"));
 }
 
 TEST(MeasuredLeafTest, UnequalPathsReorderLessThanUnderSpraying) {
