@@ -82,7 +82,9 @@ void Engine::Insert(TappedNode& tapped) {
   tapped.shard_ = node.shard_;
   tapped.group_ = node.group_;
   tapped.index_in_group_ = node.index_in_group_;
-  tapped.shard_->groups_[node.group_]->nodes[node.index_in_group_] = &tapped;
+  Node*& place = tapped.shard_->groups_[node.group_]->nodes[node.index_in_group_];
+  tapped.RunInstead(*place);
+  place = &tapped;
 }
 
 Time Engine::Run(Conductor& conductor) {

@@ -76,7 +76,8 @@ class Engine {
   // when everything has been added.
   void Place(int threads);
 
-  // After Place(): `tapped` runs in place of its node. It must outlive the engine.
+  // After Place(): `tapped` runs in place of its node, or of what runs in its place already. It
+  // must outlive the engine.
   void Insert(TappedNode& tapped);
 
   // --- Running ---

@@ -72,8 +72,8 @@ struct alignas(64) Packet {
   union {
     struct {
       uint32_t tx_id;    // Numbers every transmission of the flow, retransmissions included.
-      uint32_t payload;  // Bytes of the flow in this segment, or of the datagram.
-      uint32_t unused;
+      uint16_t payload;  // Bytes of the flow in this segment, or of the datagram.
+      std::array<uint16_t, 3> waited;  // If it is measured; see Waited().
     } data;
     struct {
       std::array<SackBlock, 3> sack;  // The most recently changed block first (RFC 2018).
@@ -93,6 +93,18 @@ struct alignas(64) Packet {
 
   bool Has(Flag flag) const { return (flags & flag) != 0; }
   void Set(Flag flag) { flags |= flag; }
+
+  // DATA, if it is measured: how long it has waited in the queues of switches. Counted in 48 bits:
+  // a sum of up to 281 s is right, whatever it passes on the way.
+  Duration Waited() const {
+    const auto [low, middle, high] = data.waited;
+    return {int64_t{high} << 32 | int64_t{middle} << 16 | low};
+  }
+  void AddWaited(Duration more) {
+    const int64_t sum = Waited().ps + more.ps;
+    data.waited = {static_cast<uint16_t>(sum), static_cast<uint16_t>(sum >> 16),
+                   static_cast<uint16_t>(sum >> 32)};
+  }
 
   // The balancer's header as a type of its own.
   template <class T>

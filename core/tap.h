@@ -28,19 +28,22 @@ class Tap {
 class TappedNode final : public Node {
  public:
   // Both must outlive it.
-  TappedNode(Node& node, Tap& tap) : node_(node), tap_(tap) {}
+  TappedNode(Node& node, Tap& tap) : node_(node), inner_(&node), tap_(tap) {}
 
   // While building.
   void Watch(PortIndex in_port, uint32_t point) { watched_.push_back({in_port, point}); }
 
   Node& node() { return node_; }
 
+  // Another tap on the same node has its turn after this one.
+  void RunInstead(Node& inner) { inner_ = &inner; }
+
   void Run(const Window& window) override {
     for (const auto& [in_port, point] : watched_) {
       node_.wire_head(in_port).ForEachBefore(
           window.end, [&](const Packet& packet) { tap_.OnArrival(point, packet); });
     }
-    node_.Run(window);
+    inner_->Run(window);
   }
   Time Due() const override { return node_.Due(); }
   void OnLetter(const Letter& letter) override { node_.OnLetter(letter); }
@@ -53,6 +56,7 @@ class TappedNode final : public Node {
   };
 
   Node& node_;
+  Node* inner_;  // What runs when the wires have been walked: the node, or another tap on it.
   Tap& tap_;
   std::vector<Watched> watched_;
 };

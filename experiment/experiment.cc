@@ -46,6 +46,11 @@ void MeasureSettings::Declare(Fields& fields) {
                  {"hpcc", PercentileMethod::kHpcc}},
                 "linear: interpolated, as numpy does; nearest: a sample, rank rounded up; hpcc: a "
                 "sample, rank rounded down.");
+  fields.Add("queueing", queueing,
+             "queueing.csv: how long data packets wait in the queues of switches.");
+  fields.Add("link_classes", link_classes,
+             "link_classes.csv: how much of what each port of each switch sends is of flows of "
+             "which size.");
   fields.Section("record", record, "What is recorded over time, in files of its own.");
   fields.Require(!classes.empty(), "classes", "name at least one class set");
 }
@@ -72,6 +77,11 @@ void RecordSettings::Declare(Fields& fields) {
   fields.AddOr("off", "marks", marks, kIntervals,
                "series_marks.csv and series_cnp.csv: packets that each port marks, and congestion "
                "notifications that come to each host, in each interval.");
+  fields.AddOr("off", "dupacks", dupacks, kIntervals,
+               "series_dupack.csv: data packets sent, and entries into fast retransmit by their "
+               "cause, in each interval.");
+  fields.AddOr("off", "lb", lb, kIntervals,
+               "series_lb.csv: what load balancers tell of their state at each multiple of this.");
   fields.Section("flows", flows,
                  "series_flow.csv: windows, rates and progress of flows that are being sent.");
   fields.AddOr("off", "pauses", pauses, kIntervals,

@@ -41,6 +41,8 @@ struct RecordSettings {
   std::optional<Duration> links;
   std::optional<Duration> buffers;
   std::optional<Duration> marks;
+  std::optional<Duration> dupacks;
+  std::optional<Duration> lb;
   std::optional<Duration> pauses;
   bool paths = false;
   Flows flows;
@@ -58,6 +60,8 @@ struct MeasureSettings {
   Unfinished unfinished = Unfinished::kError;
   std::vector<std::string> classes = {"all", "smlxl"};
   PercentileMethod percentiles = PercentileMethod::kLinear;
+  bool queueing = false;
+  bool link_classes = false;
   RecordSettings record;
 
   void Declare(Fields& fields);

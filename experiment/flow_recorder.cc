@@ -15,8 +15,8 @@ std::string_view FlowsHeader() {
   return "flow_id,src,dst,sport,dport,class,transport,size_bytes,start_ps,rx_done_ps,tx_done_ps,"
          "fct_rx_ns,fct_tx_ns,ideal_rx_ns,ideal_tx_ns,slowdown,hops,pkts,pkts_sent,retx,"
          "retx_spurious,retx_loss,rto,fast_retx,dupack3_reorder,nack,cnp,ecn_marked,reordered_net,"
-         "reordered_seq,max_extent,max_degree,ooo_max_bytes,pause_blocked_ns,paths_used,job,iter,"
-         "step,measured,finished\n";
+         "reordered_seq,max_extent,max_degree,ooo_max_bytes,pause_blocked_ns,paths_used,"
+         "path_switches,job,iter,step,measured,finished\n";
 }
 
 void AppendExact(std::string& out, int64_t ps, int digits) {
@@ -40,6 +40,7 @@ void ClassCounters::Add(const FlowRecord& record) {
   retransmissions_spurious += record.sender.retransmissions_spurious;
   retransmissions_loss += record.sender.retransmissions_loss;
   timeouts += record.sender.timeouts;
+  path_switches += record.receiver.path_switches;
 }
 
 void ClassCounters::Merge(const ClassCounters& other) {
@@ -52,6 +53,7 @@ void ClassCounters::Merge(const ClassCounters& other) {
   retransmissions_spurious += other.retransmissions_spurious;
   retransmissions_loss += other.retransmissions_loss;
   timeouts += other.timeouts;
+  path_switches += other.path_switches;
 }
 
 FlowRecorder::FlowRecorder(const Context& context)
@@ -113,13 +115,13 @@ void FlowRecorder::Add(const FlowRecord& record) {
                  sender.cnps, receiver.ce_marked, receiver.reordered_net, receiver.reordered_seq,
                  receiver.max_extent, receiver.max_degree, receiver.max_out_of_order_bytes);
   AppendExact(text_, sender.pause_blocked.ps, 3);
-  fmt::format_to(out, FMT_COMPILE(",{},{},0,0,{},{}\n"), receiver.paths_used, spec.job,
-                 spec.measured ? 1 : 0, finished ? 1 : 0);
+  fmt::format_to(out, FMT_COMPILE(",{},{},{},0,0,{},{}\n"), receiver.paths_used,
+                 receiver.path_switches, spec.job, spec.measured ? 1 : 0, finished ? 1 : 0);
   rows_.push_back({.tx_done = sender.done,
                    .id = spec.id,
                    .text_begin = static_cast<uint32_t>(begin),
                    .text_end = static_cast<uint32_t>(text_.size()),
-                   .sample = {spec.size, finished ? fct_rx.ps : kNever.ps, slowdown},
+                   .sample = {spec.size, finished ? fct_rx.ps : kNever.ps, slowdown, spec.start.ps},
                    .job = spec.job,
                    .workload = spec.workload,
                    .measured = spec.measured,

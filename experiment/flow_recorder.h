@@ -22,6 +22,7 @@ struct FlowSample {
   int64_t size;
   int64_t fct_ps;  // kNever.ps: unfinished.
   double slowdown;
+  int64_t start_ps;
 };
 
 // Of measured flows, per atom of the size classes.
@@ -35,6 +36,7 @@ struct ClassCounters {
   int64_t retransmissions_spurious = 0;
   int64_t retransmissions_loss = 0;
   int64_t timeouts = 0;
+  int64_t path_switches = 0;
 
   void Add(const FlowRecord& record);
   void Merge(const ClassCounters& other);
@@ -48,12 +50,25 @@ class FlowRecorder final : public FlowLog {
     const Routing* routing;
     PacketSizes sizes;
     std::string transport;
+    bool keeps_fast_retransmits = false;
   };
   explicit FlowRecorder(const Context& context);
 
   void SenderDone(const FlowSpec& spec, Time done) override;
   void Add(const FlowRecord& record) override;
   ReorderingStats& Reordering(uint16_t size_class) override { return reordering_[size_class]; }
+
+  void FastRetransmit(Time at, bool dropped) override {
+    if (context_.keeps_fast_retransmits) fast_retransmits_.push_back({at, dropped});
+  }
+
+  // Of the flows of this thread, in no particular order; those for a segment that was dropped, and
+  // others.
+  struct FastRetransmitAt {
+    Time at;
+    bool dropped;
+  };
+  const std::vector<FastRetransmitAt>& fast_retransmits() const { return fast_retransmits_; }
 
   // A row in flows.csv, with its key: by the sender's end, then by id.
   struct Row {
@@ -86,6 +101,7 @@ class FlowRecorder final : public FlowLog {
   std::string text_;
   std::vector<ClassCounters> counters_;      // By atom of the size classes.
   std::vector<ReorderingStats> reordering_;  // Likewise.
+  std::vector<FastRetransmitAt> fast_retransmits_;
   int64_t measured_done_ = 0;
   int64_t done_ = 0;
   Time last_measured_done_;

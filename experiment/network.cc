@@ -130,6 +130,7 @@ void Network::MakeNodes() {
     if (pins) policy = std::make_unique<FollowPins>(std::move(policy));
     faults_.push_back(nullptr);
     if (faulty[graph.hosts + s]) policy = WithFaults(id, std::move(policy));
+    if (plan_.around) policy = plan_.around(std::move(policy));
     switches_.push_back(
         std::make_unique<Switch>(id, graph.switches[s].tier, ports, std::move(policy)));
     engine_.Add(*switches_.back(), id);

@@ -35,6 +35,8 @@ struct NetworkPlan {
   const PortRule* port;
   const TransportModel* transport;
   std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy;
+  // What stands around the policy of each switch, to look on; may be empty.
+  std::function<std::unique_ptr<SwitchPolicy>(std::unique_ptr<SwitchPolicy>)> around = {};
   // Empty, or may return null.
   std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;

@@ -66,6 +66,9 @@ ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult
   std::vector<double> fct;
   std::vector<double> slowdown;
   double goodput = 0;
+  int64_t bytes = 0;
+  int64_t first_ps = kNever.ps;
+  int64_t last_ps = 0;
   for (const FlowSample& sample : result.samples) {
     if (set.IndexOf(sample.size) != index) continue;
     ++summary.flows;
@@ -79,10 +82,16 @@ ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult
     fct.push_back(static_cast<double>(sample.fct_ps) * 1e-6);
     slowdown.push_back(sample.slowdown);
     goodput += static_cast<double>(sample.size) * 8000 / static_cast<double>(sample.fct_ps);
+    bytes += sample.size;
+    first_ps = std::min(first_ps, sample.start_ps);
+    last_ps = std::max(last_ps, sample.start_ps + sample.fct_ps);
   }
   const double n = static_cast<double>(fct.size());
   const int64_t finished = summary.flows - summary.unfinished;
   summary.goodput_gbps = finished == 0 ? 0 : goodput / static_cast<double>(finished);
+  summary.throughput_gbps =
+      finished == 0 ? 0
+                    : static_cast<double>(bytes) * 8000 / static_cast<double>(last_ps - first_ps);
   summary.low_n = n * (1 - kPercentiles.back()) < 10 - 1e-9;
   summary.fct_us = Describe(std::move(fct), measure.percentiles);
   summary.slowdown = Describe(std::move(slowdown), measure.percentiles);
@@ -271,13 +280,14 @@ std::string SummaryCsv(const std::vector<ClassSummary>& summary) {
   std::string csv =
       "class_set,class,n,unfinished,avg_fct_us,p50_fct_us,p95_fct_us,p99_fct_us,p999_fct_us,"
       "max_fct_us,avg_slowdown,p50_slowdown,p95_slowdown,p99_slowdown,p999_slowdown,max_slowdown,"
-      "goodput_gbps,low_n\n";
+      "goodput_gbps,throughput_gbps,low_n\n";
   for (const ClassSummary& row : summary) {
     csv += fmt::format("{},{},{},{}", row.set, row.label, row.flows, row.unfinished);
     for (const double value : row.fct_us) csv += "," + Number(value);
     for (const double value : row.slowdown) csv += "," + Number(value);
     const bool any = row.flows > row.unfinished;
-    csv += fmt::format(",{},{}\n", any ? Number(row.goodput_gbps) : "", row.low_n ? 1 : 0);
+    csv += fmt::format(",{},{},{}\n", any ? Number(row.goodput_gbps) : "",
+                       any ? Number(row.throughput_gbps) : "", row.low_n ? 1 : 0);
   }
   return csv;
 }
@@ -285,7 +295,8 @@ std::string SummaryCsv(const std::vector<ClassSummary>& summary) {
 std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result) {
   std::string csv =
       "scope,class,n_pkts,reordered,ratio,deg1,deg2,deg3plus,extent_p50,extent_p99,extent_max,"
-      "late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious\n";
+      "late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious,pkts_sent,retx,behind_p99,"
+      "behind_max,path_switches\n";
   const SizeClasses classes = experiment.size_classes();
   for (const ClassSet& set : classes.sets()) {
     for (size_t c = 0; c < set.labels.size(); ++c) {
@@ -303,8 +314,60 @@ std::string ReorderCsv(const Experiment& experiment, const SimulationResult& res
                          reordering.extent.Percentile(0.5), reordering.extent.Percentile(0.99),
                          reordering.extent.max());
       AppendExact(csv, reordering.late_ps.Percentile(0.99), 3);
-      csv += fmt::format(",{},{},{}\n", counters.flows_with_reordering,
-                         counters.fast_retransmits_reorder, counters.retransmissions_spurious);
+      csv += fmt::format(",{},{},{},{},{},{},{},{}\n", counters.flows_with_reordering,
+                         counters.fast_retransmits_reorder, counters.retransmissions_spurious,
+                         counters.packets_sent, counters.retransmissions,
+                         reordering.behind.Percentile(0.99), reordering.behind.max(),
+                         counters.path_switches);
+    }
+  }
+  return csv;
+}
+
+std::string QueueingCsv(const Experiment& experiment, const SimulationResult& result) {
+  if (result.queueing.empty()) return "";
+  std::string csv = "scope,class,n_pkts,mean_ns,p99_ns,max_ns\n";
+  const SizeClasses classes = experiment.size_classes();
+  for (const ClassSet& set : classes.sets()) {
+    for (size_t c = 0; c < set.labels.size(); ++c) {
+      Histogram waited_ps;
+      for (size_t atom = 0; atom < classes.atoms(); ++atom) {
+        if (classes.ClassOf(set, atom) == c) waited_ps.Merge(result.queueing[atom]);
+      }
+      csv += fmt::format("{},{},{},", set.name, set.labels[c], waited_ps.count());
+      if (waited_ps.count() == 0) {
+        csv += ",,\n";
+        continue;
+      }
+      csv += Number(waited_ps.mean() * 1e-3) + ',';
+      AppendExact(csv, waited_ps.Percentile(0.99), 3);
+      csv += ',';
+      AppendExact(csv, waited_ps.max(), 3);
+      csv += '\n';
+    }
+  }
+  return csv;
+}
+
+std::string LinkClassesCsv(const Experiment& experiment, const SimulationResult& result) {
+  if (!experiment.settings.measure.link_classes) return "";
+  const Graph& graph = experiment.graph;
+  const SizeClasses classes = experiment.size_classes();
+  std::string csv = "link_id,node,port,peer,tier,scope,class,payload_bytes\n";
+  for (size_t id = 0; id < result.links.size(); ++id) {
+    const LinkUse& link = result.links[id];
+    if (link.payload_by_class.empty()) continue;
+    const std::string start =
+        fmt::format("{},{},{},{},{}", id, graph.NameOf(link.vertex), link.port,
+                    graph.NameOf(link.peer), TierName(graph, link.vertex, link.peer));
+    for (const ClassSet& set : classes.sets()) {
+      std::vector<int64_t> bytes(set.labels.size(), 0);
+      for (size_t atom = 0; atom < classes.atoms(); ++atom) {
+        bytes[classes.ClassOf(set, atom)] += link.payload_by_class[atom];
+      }
+      for (size_t c = 0; c < bytes.size(); ++c) {
+        csv += fmt::format("{},{},{},{}\n", start, set.name, set.labels[c], bytes[c]);
+      }
     }
   }
   return csv;

@@ -23,7 +23,9 @@ struct ClassSummary {
   std::vector<double> fct_us;
   std::vector<double> slowdown;
   double goodput_gbps = 0;  // The mean of the flows' own.
-  bool low_n = false;       // Some percentile rests on fewer than 10 flows above it.
+  double throughput_gbps =
+      0;               // Of all that finished together, from the first start to the last end.
+  bool low_n = false;  // Some percentile rests on fewer than 10 flows above it.
 };
 
 std::vector<ClassSummary> Summarise(const Experiment& experiment, const SimulationResult& result);
@@ -31,6 +33,9 @@ std::vector<ClassSummary> Summarise(const Experiment& experiment, const Simulati
 std::string SummaryCsv(const std::vector<ClassSummary>& summary);
 std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result);
 std::string LinksCsv(const Experiment& experiment, const SimulationResult& result);
+// Empty if they are not asked for.
+std::string QueueingCsv(const Experiment& experiment, const SimulationResult& result);
+std::string LinkClassesCsv(const Experiment& experiment, const SimulationResult& result);
 std::string LbCsv(const Experiment& experiment, const SimulationResult& result);
 std::string UdpCsv(const SimulationResult& result);
 // Empty if packets are not put in order.

@@ -45,6 +45,9 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
       folder.Write("reorder.csv", ReorderCsv(experiment, result)) &&
       folder.Write("links.csv", LinksCsv(experiment, result)) &&
       folder.Write("lb.csv", LbCsv(experiment, result)) &&
+      (result.queueing.empty() || folder.Write("queueing.csv", QueueingCsv(experiment, result))) &&
+      (!experiment.settings.measure.link_classes ||
+       folder.Write("link_classes.csv", LinkClassesCsv(experiment, result))) &&
       (result.background.empty() || folder.Write("udp.csv", UdpCsv(result))) &&
       (result.resequencing.empty() || folder.Write("resequencing.csv", ResequencingCsv(result))) &&
       folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)) &&

@@ -268,6 +268,81 @@ class FlowSeries final : public Series::Recording {
   std::vector<Flow> alive_;  // Chosen ones that have not ended, by id.
 };
 
+// Whether a fast retransmit was due to a loss is known later, so the rows wait for the end.
+class DupackSeries final : public Series::Recording {
+ public:
+  DupackSeries(Duration every, const SeriesWriter& write, Network& network,
+               std::span<const std::unique_ptr<FlowRecorder>> recorders)
+      : Recording(every, write), every_(every), network_(network), recorders_(recorders) {
+    AddTable("series_dupack.csv", "time_ns,data_pkts,dupack3_reorder,dupack3_loss\n");
+  }
+
+ private:
+  struct Interval {
+    Time end;
+    int64_t sent;
+    int64_t reorder = 0;
+    int64_t loss = 0;
+  };
+
+  void Record(Time /*from*/, Time now) override {
+    int64_t sent = 0;
+    for (size_t h = 0; h < network_.hosts(); ++h) sent += network_.host(h).data_sent();
+    intervals_.push_back({now, sent - std::exchange(sent_, sent)});
+  }
+
+  void RecordRest(Time from, Time end) override {
+    Record(from, end);
+    for (const std::unique_ptr<FlowRecorder>& recorder : recorders_) {
+      for (const auto& [at, dropped] : recorder->fast_retransmits()) {
+        Interval& interval = intervals_[static_cast<size_t>((at - Time{}) / every_)];
+        ++(dropped ? interval.loss : interval.reorder);
+      }
+    }
+    for (const Interval& interval : intervals_) {
+      if (interval.sent == 0 && interval.reorder == 0 && interval.loss == 0) continue;
+      fmt::format_to(table().StartRow(interval.end), FMT_COMPILE(",{},{},{}\n"), interval.sent,
+                     interval.reorder, interval.loss);
+    }
+  }
+
+  const Duration every_;
+  Network& network_;
+  const std::span<const std::unique_ptr<FlowRecorder>> recorders_;
+  std::vector<Interval> intervals_;
+  int64_t sent_ = 0;  // Until the last time.
+};
+
+class LbSeries final : public Series::Recording {
+ public:
+  LbSeries(Duration every, const SeriesWriter& write, Network& network)
+      : Recording(every, write), network_(network) {
+    AddTable("series_lb.csv", "time_ns,node,gauge,value\n");
+  }
+
+ private:
+  void Record(Time /*from*/, Time now) override {
+    const Graph& graph = network_.graph();
+    for (size_t h = 0; h < network_.hosts(); ++h) {
+      Host& host = network_.host(h);
+      if (host.has_policy()) AddRows(graph.NameOf(static_cast<uint32_t>(h)), host.policy(), now);
+    }
+    for (const std::unique_ptr<Switch>& s : network_.switches()) {
+      AddRows(graph.switches[s->id()].name, s->policy(), now);
+    }
+  }
+
+  template <class Policy>
+  void AddRows(const std::string& node, const Policy& policy, Time now) {
+    for (const Gauge& gauge : policy.Gauges(now)) {
+      fmt::format_to(table().StartRow(now), FMT_COMPILE(",{},{},{}\n"), node, gauge.name,
+                     gauge.value);
+    }
+  }
+
+  Network& network_;
+};
+
 class PauseSeries final : public Series::Recording {
  public:
   PauseSeries(Duration every, bool paths, const SeriesWriter& write, Network& network)
@@ -440,7 +515,8 @@ class PauseSeries final : public Series::Recording {
 
 }  // namespace
 
-Series::Series(const Experiment& experiment, Network& network, const SeriesWriter& write)
+Series::Series(const Experiment& experiment, Network& network,
+               std::span<const std::unique_ptr<FlowRecorder>> recorders, const SeriesWriter& write)
     : write_([this, &write](std::string_view file, std::string_view text) {
         return writable_ = writable_ && write(file, text);
       }) {
@@ -453,6 +529,10 @@ Series::Series(const Experiment& experiment, Network& network, const SeriesWrite
   if (asked.links) add(std::make_unique<LinkSeries>(*asked.links, write_, network));
   if (asked.buffers) add(std::make_unique<BufferSeries>(*asked.buffers, write_, network));
   if (asked.marks) add(std::make_unique<MarkSeries>(*asked.marks, write_, network));
+  if (asked.dupacks) {
+    add(std::make_unique<DupackSeries>(*asked.dupacks, write_, network, recorders));
+  }
+  if (asked.lb) add(std::make_unique<LbSeries>(*asked.lb, write_, network));
   if (asked.flows.on()) add(std::make_unique<FlowSeries>(asked.flows, write_, network));
   if (asked.pauses) {
     add(std::make_unique<PauseSeries>(*asked.pauses, asked.paths, write_, network));

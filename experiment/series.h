@@ -7,11 +7,13 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/units.h"
 #include "experiment/experiment.h"
+#include "experiment/flow_recorder.h"
 #include "experiment/network.h"
 
 namespace heddle {
@@ -21,8 +23,10 @@ using SeriesWriter = std::function<bool(std::string_view file, std::string_view 
 
 class Series {
  public:
-  // All of these must outlive it; `write` may be empty if nothing is asked for.
-  Series(const Experiment& experiment, Network& network, const SeriesWriter& write);
+  // All of these must outlive it; `write` may be empty if nothing is asked for. The recorders hold
+  // what is known of flows when Finish() is called.
+  Series(const Experiment& experiment, Network& network,
+         std::span<const std::unique_ptr<FlowRecorder>> recorders, const SeriesWriter& write);
   ~Series();
   Series(const Series&) = delete;
   Series& operator=(const Series&) = delete;

@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "experiment/deadlock.h"
 #include "experiment/flow_generator.h"
+#include "experiment/packet_meter.h"
 
 namespace heddle {
 namespace {
@@ -91,7 +92,8 @@ class Director final : public Conductor {
  public:
   Director(const Experiment& experiment, const SimulationOptions& options, Network& network,
            FlowGenerator& generator, std::vector<std::unique_ptr<FlowRecorder>>& recorders,
-           Collector& collector, Series& series, Tracer* tracer, SimulationResult& result)
+           Collector& collector, Series& series, Tracer* tracer, PacketMeter* meter,
+           SimulationResult& result)
       : experiment_(experiment),
         options_(options),
         network_(network),
@@ -100,6 +102,7 @@ class Director final : public Conductor {
         collector_(collector),
         series_(series),
         tracer_(tracer),
+        meter_(meter),
         result_(result),
         links_due_(experiment.timeline.links_from),
         pfc_(experiment.settings.topology.settings->port.pfc),
@@ -182,6 +185,7 @@ class Director final : public Conductor {
     network_.host(spec.src).StartFlow(spec);
     series_.OnStart(spec);
     if (tracer_ != nullptr) tracer_->OnStart(spec);
+    if (meter_ != nullptr) meter_->OnStart(spec);
     if (spec.start >= experiment_.timeline.links_from &&
         spec.start < experiment_.timeline.links_until) {
       result_.payload_offered += spec.size;
@@ -218,6 +222,7 @@ class Director final : public Conductor {
   void SnapshotLinks(Time now) {
     std::vector<FifoPort::Counters> sent;
     std::vector<PauseTotals> pauses;
+    std::vector<int64_t> payload = SizesSent();
     for (const Network::Egress& egress : network_.egresses()) {
       sent.push_back(egress.fifo->SentBy(now));
       pauses.push_back(network_.PausesOf(egress, now));
@@ -225,6 +230,7 @@ class Director final : public Conductor {
     if (!std::exchange(links_started_, true)) {
       links_before_ = std::move(sent);
       pauses_before_ = std::move(pauses);
+      payload_before_ = std::move(payload);
       result_.payload_carried = -PayloadReceived();
       AddBackground(-1);
       result_.links_from = now;
@@ -240,7 +246,23 @@ class Director final : public Conductor {
     for (size_t i = 0; i < sent.size(); ++i) {
       const Network::Egress& egress = network_.egresses()[i];
       result_.links.push_back(
-          {egress.vertex, egress.port, egress.peer, egress.rate, sent[i], pauses[i]});
+          {egress.vertex, egress.port, egress.peer, egress.rate, sent[i], pauses[i], {}});
+    }
+    SplitBySize(payload);
+  }
+
+  std::vector<int64_t> SizesSent() const {
+    const bool asked = experiment_.settings.measure.link_classes;
+    return asked ? meter_->PayloadByClass() : std::vector<int64_t>();
+  }
+
+  // The egresses of switches come last, in the order in which the meter counts.
+  void SplitBySize(const std::vector<int64_t>& payload) {
+    if (payload.empty()) return;
+    const size_t atoms = experiment_.size_classes().atoms();
+    const size_t first = result_.links.size() - payload.size() / atoms;
+    for (size_t i = 0; i < payload.size(); ++i) {
+      result_.links[first + i / atoms].payload_by_class.push_back(payload[i] - payload_before_[i]);
     }
   }
 
@@ -264,7 +286,8 @@ class Director final : public Conductor {
   std::vector<std::unique_ptr<FlowRecorder>>& recorders_;
   Collector& collector_;
   Series& series_;
-  Tracer* const tracer_;  // Null if there is none.
+  Tracer* const tracer_;      // Null if there is none,
+  PacketMeter* const meter_;  // likewise.
   SimulationResult& result_;
 
   Time links_due_;  // When links are looked at next.
@@ -273,6 +296,7 @@ class Director final : public Conductor {
   bool deadlocked_ = false;
   std::vector<FifoPort::Counters> links_before_;
   std::vector<PauseTotals> pauses_before_;
+  std::vector<int64_t> payload_before_;
   bool links_started_ = false;
   bool links_ended_ = false;
 
@@ -284,15 +308,21 @@ class Director final : public Conductor {
   const Clock::time_point started_ = Clock::now();
 };
 
-NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& options) {
+NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& options,
+                   PacketMeter* meter) {
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
+  std::function<std::unique_ptr<SwitchPolicy>(std::unique_ptr<SwitchPolicy>)> around;
+  if (meter != nullptr) {
+    around = [meter](auto scheme) { return meter->Around(std::move(scheme)); };
+  }
   return {
       .graph = &experiment.graph,
       .port = &settings.topology.settings->port,
       .transport = settings.transport.settings.get(),
       .switch_policy = [lb, seed](SwitchId id) { return lb->ForSwitch(id, seed); },
+      .around = around,
       .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
       .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
       .background = experiment.background,
@@ -405,7 +435,15 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   SimulationResult result;
   const Clock::time_point building = Clock::now();
   const SizeClasses classes = experiment.size_classes();
-  Network network(PlanOf(experiment, options));
+  const MeasureSettings& measure = experiment.settings.measure;
+  const PacketMeter::Asked asked{measure.queueing, measure.link_classes};
+  std::optional<PacketMeter> metering;
+  if (asked.any()) metering.emplace(asked, classes);
+  PacketMeter* const meter = metering ? &*metering : nullptr;
+  std::optional<DeliveryTaps> deliveries;
+  Network network(PlanOf(experiment, options, meter));
+  if (meter != nullptr) meter->Watch(network);
+  if (options.fingerprint) deliveries.emplace(network);
   std::vector<std::unique_ptr<FlowRecorder>> recorders;
   std::vector<FlowLog*> logs;
   for (int i = 0; i < network.engine().threads(); ++i) {
@@ -413,7 +451,8 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
         FlowRecorder::Context{.classes = &classes,
                               .routing = &network.routing(),
                               .sizes = experiment.settings.transport.settings->sizes(),
-                              .transport = experiment.settings.transport.kind}));
+                              .transport = experiment.settings.transport.kind,
+                              .keeps_fast_retransmits = measure.record.dupacks.has_value()}));
     logs.push_back(recorders.back().get());
   }
   network.SetLogs(logs);
@@ -423,9 +462,9 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   Tracer* const tracer = tracing ? &*tracing : nullptr;
   Collector collector(recorders, write_flows, tracer, result);
   collector.Write(FlowsHeader());
-  Series series(experiment, network, write_series);
+  Series series(experiment, network, recorders, write_series);
   Director director(experiment, options, network, generator, recorders, collector, series, tracer,
-                    result);
+                    meter, result);
   result.build_seconds = SecondsSince(building);
 
   const Clock::time_point running = Clock::now();
@@ -436,9 +475,9 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   result.stopped = !writable() || (options.stop != nullptr && options.stop->load());
   if (result.stopped) return result;
   network.CheckConservation();
-  director.Finish(result.end);
   LogTheRest(network, *recorders.front());
   collector.Collect();
+  director.Finish(result.end);
   if (tracing) {
     tracing->Finish(result.end);
     result.trace_warnings = tracing->warnings();
@@ -449,6 +488,8 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   CollectQueries(experiment, collector, generator, result);
   CollectPolicies(network, result);
   result.background = network.CollectBackground();
+  if (asked.queueing) result.queueing = meter->Queueing();
+  if (deliveries) result.fingerprint = deliveries->Sum();
   result.stopped = !writable();
   result.packets = network.CountPackets();
   for (size_t h = 0; h < network.hosts(); ++h) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/delivery_tap.h"
 #include "experiment/experiment.h"
 #include "experiment/flow_recorder.h"
 #include "experiment/network.h"
@@ -38,6 +39,7 @@ struct SimulationOptions {
   std::function<void(const Progress&)> progress;
   // What to write down of packets; null: nothing. Needs a writer of series.
   const TraceSettings* trace = nullptr;
+  bool fingerprint = false;  // Sum up all deliveries in one number.
   // Set from outside to stop the run; may be null.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -50,6 +52,7 @@ struct LinkUse {
   BitRate rate;
   FifoPort::Counters sent;
   PauseTotals pauses;
+  std::vector<int64_t> payload_by_class;  // By atom; of switches, if it is asked for.
 };
 
 // A query: many flows that answer it together.
@@ -86,6 +89,7 @@ struct SimulationResult {
   std::vector<FlowSample> samples;      // Of measured flows, in the order of flows.csv.
   std::vector<ClassCounters> counters;  // By atom of the size classes.
   std::vector<ReorderingStats> reordering;  // Likewise.
+  std::vector<Histogram> queueing;  // In ps, of measured flows, likewise; empty if not asked for.
   std::vector<LinkUse> links;
   Time links_from;
   Time links_until;
@@ -100,6 +104,9 @@ struct SimulationResult {
   int64_t late_packets = 0;                     // That arrived when their flow had been closed.
   std::vector<ResequencingStats> resequencing;  // By host; empty if there is none.
   std::vector<std::string> trace_warnings;      // What is missing from the trace.
+
+  // What arrived at hosts, if it is asked for.
+  Fingerprint fingerprint;
 
   // What it took.
   double build_seconds = 0;

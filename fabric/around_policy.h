@@ -39,6 +39,7 @@ class AroundSwitchPolicy : public SwitchPolicy {
 
   size_t StateBytes() const override { return scheme_->StateBytes(); }
   std::vector<Counter> Counters() const override { return scheme_->Counters(); }
+  std::vector<Gauge> Gauges(Time now) const override { return scheme_->Gauges(now); }
 
  protected:
   SwitchPolicy& scheme() { return *scheme_; }
@@ -86,6 +87,9 @@ class AroundHostPolicy : public HostPolicy {
   size_t StateBytes() const override { return scheme_ ? scheme_->StateBytes() : 0; }
   std::vector<Counter> Counters() const override {
     return scheme_ ? scheme_->Counters() : std::vector<Counter>();
+  }
+  std::vector<Gauge> Gauges(Time now) const override {
+    return scheme_ ? scheme_->Gauges(now) : std::vector<Gauge>();
   }
 
  protected:

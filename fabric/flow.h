@@ -62,7 +62,8 @@ struct ReceiverRecord {
   int32_t max_extent = 0;
   int32_t max_degree = 0;
   int32_t paths_used = 0;
-  int32_t hops = 0;  // Links crossed by the first data packet.
+  int32_t path_switches = 0;  // Those that came another way than the one before; late ones aside.
+  int32_t hops = 0;           // Links crossed by the first data packet.
 };
 
 struct FlowRecord {
@@ -81,6 +82,10 @@ class FlowLog {
 
   // All is known of a flow.
   virtual void Add(const FlowRecord& record) = 0;
+
+  // A sender entered fast retransmit at `at`, for a segment that had been dropped or had not. Told
+  // when that has become known, which is not in the order of time.
+  virtual void FastRetransmit(Time at, bool dropped) = 0;
 
   // Where the reordered packets of flows of this size class are counted.
   virtual ReorderingStats& Reordering(uint16_t size_class) = 0;

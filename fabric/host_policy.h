@@ -16,6 +16,7 @@
 
 #include "core/packet.h"
 #include "core/units.h"
+#include "fabric/gauge.h"
 
 namespace heddle {
 
@@ -152,6 +153,10 @@ class HostPolicy {
     int64_t value;
   };
   virtual std::vector<Counter> Counters() const { return {}; }
+
+  // What it shows of its state at `now`, always the same names in the same order, but for what has
+  // not come into being yet.
+  virtual std::vector<Gauge> Gauges(Time /*now*/) const { return {}; }
 };
 
 }  // namespace heddle

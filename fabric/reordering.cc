@@ -103,6 +103,7 @@ void ReorderingStats::Merge(const ReorderingStats& other) {
   degree3_plus += other.degree3_plus;
   extent.Merge(other.extent);
   late_ps.Merge(other.late_ps);
+  behind.Merge(other.behind);
 }
 
 }  // namespace heddle

@@ -79,6 +79,8 @@ struct ReorderingStats {
   int64_t degree3_plus = 0;  // Three duplicate ACKs, for a receiver that acknowledges every packet.
   Histogram extent;
   Histogram late_ps;
+  // By sequence number, as the transport sees them: how far one lay behind the highest before it.
+  Histogram behind;
 
   void Add(const Reordered& packet);
   void Merge(const ReorderingStats& other);

@@ -18,6 +18,7 @@
 #include "core/random.h"
 #include "core/units.h"
 #include "fabric/fabric_map.h"
+#include "fabric/gauge.h"
 #include "fabric/shared_memory.h"
 
 namespace heddle {
@@ -175,6 +176,10 @@ class SwitchPolicy {
     int64_t value;
   };
   virtual std::vector<Counter> Counters() const { return {}; }
+
+  // What it shows of its state at `now`, always the same names in the same order, but for what has
+  // not come into being yet.
+  virtual std::vector<Gauge> Gauges(Time /*now*/) const { return {}; }
 };
 
 }  // namespace heddle

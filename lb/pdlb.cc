@@ -10,6 +10,8 @@
 // least of its window (the published rule, twice the mean, cannot find several slow paths of few);
 // the model's window is a path's bandwidth-delay product and the queue that DCTCP leaves standing.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -100,7 +102,9 @@ struct Estimator {
   DelayWindow window;
   HostId dst = 0;  // Of the flow that started last: stands for all.
   int64_t granularity = 1;
-  int64_t flows = 0;  // Being sent.
+  PathContrast contrast;  // At the last evaluation,
+  int64_t paths = 0;      // with so many paths; 0: there was none.
+  int64_t flows = 0;      // Being sent.
   bool armed = false;
   Time last_sample;
 };
@@ -210,6 +214,22 @@ class PdlbHost final : public HostPolicy {
             {"probe_bytes", probe_bytes_}};
   }
 
+  // By the number of the leaf, or host, that they are about.
+  std::vector<Gauge> Gauges(Time /*now*/) const override {
+    std::vector<Gauge> gauges;
+    for (const auto& [key, estimator] : estimators_) {
+      const PathContrast& contrast = estimator->contrast;
+      const double paths = static_cast<double>(estimator->paths);
+      gauges.push_back(
+          {fmt::format("granularity[{}]", key), static_cast<double>(estimator->granularity)});
+      if (estimator->paths == 0) continue;
+      gauges.push_back({fmt::format("slow_share[{}]", key), contrast.slow_share});
+      gauges.push_back({fmt::format("slow_paths[{}]", key), contrast.slow_share * paths});
+      gauges.push_back({fmt::format("slowness[{}]", key), contrast.slowness});
+    }
+    return gauges;
+  }
+
  private:
   struct State {
     Estimator* estimator;  // Null if there is nothing to choose.
@@ -268,6 +288,7 @@ class PdlbHost final : public HostPolicy {
     if (now - estimator.last_sample <= settings_.stale) return;
     estimator.window.Clear();
     estimator.granularity = Initial();
+    estimator.paths = 0;
   }
 
   void Evaluate(HostView& view, Estimator& estimator) {
@@ -283,6 +304,8 @@ class PdlbHost final : public HostPolicy {
     ++evaluations_;
     changes_ += best == estimator.granularity ? 0 : 1;
     estimator.granularity = best;
+    estimator.contrast = contrast;
+    estimator.paths = paths;
   }
 
   // The model is asked in steps of 1 % of paths, 0.1 of slowness and 5 us of delay (below 50 us,

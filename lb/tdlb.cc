@@ -10,6 +10,8 @@
 // innocent leave only paths that are marked (`always`: the published algorithm); the echo makes a
 // delay known where it is used, in the direction it was measured in (`probe: hula` as published).
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +83,7 @@ class Tdlb final : public SwitchPolicy {
       is_leaf_ = true;
     }
     if (!is_leaf_) return;
+    own_leaf_ = view.LeafOf(own_host_);
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(std::make_unique<Monitor>(static_cast<size_t>(settings_.queue_flows)));
       SetThresholds(view, static_cast<PortIndex>(port));
@@ -149,6 +152,17 @@ class Tdlb final : public SwitchPolicy {
             {"probe_bytes", probes_ * kControlBytes},
             {"table_entries", static_cast<int64_t>(flows_.used())},
             {"table_evictions", flows_.evictions() + congested_.evictions()}};
+  }
+
+  // The pause after which a flow to a leaf may change its path.
+  std::vector<Gauge> Gauges(Time now) const override {
+    std::vector<Gauge> gauges;
+    for (size_t leaf = 0; leaf < delays_.size(); ++leaf) {
+      if (leaf == own_leaf_) continue;
+      const double timeout_ps = static_cast<double>(delays_[leaf].Timeout(now).ps);
+      gauges.push_back({fmt::format("timeout_ns[{}]", leaf), timeout_ps * 1e-3});
+    }
+    return gauges;
   }
 
  private:
@@ -449,6 +463,7 @@ class Tdlb final : public SwitchPolicy {
   bool is_leaf_ = false;
   size_t leaves_ = 0;
   HostId own_host_ = 0;  // The first of this leaf.
+  uint16_t own_leaf_ = 0;
   std::vector<std::unique_ptr<Monitor>> queues_;
   std::vector<PathDelays> delays_;   // By leaf.
   std::vector<uint32_t> marks_;      // Congested flows, by port, then leaf.

@@ -36,6 +36,10 @@ constexpr RunColumn kRunColumns[] = {
     {"run_end_ps", "end_ps"},
 };
 
+// Of queueing.csv. They are there in any case, as points of one sweep may measure it and others
+// not.
+constexpr const char* kQueueingColumns[] = {"mean_ns", "p99_ns", "max_ns"};
+
 constexpr size_t kNames = 2;  // The first columns of both tables: class set and class.
 
 std::vector<std::string> RunCells(const FlatJson& json) {
@@ -54,15 +58,25 @@ std::vector<std::string> ColumnsOf(const RunResults& results) {
     const std::string& name = results.reorder.header[i];
     columns.push_back(name == "ratio" ? "reordered_ratio" : name);
   }
+  for (const char* column : kQueueingColumns) columns.push_back(fmt::format("queueing_{}", column));
   for (const RunColumn& column : kRunColumns) columns.emplace_back(column.name);
   return columns;
+}
+
+std::vector<std::string> QueueingCells(const ResultTable& queueing, size_t row) {
+  std::vector<std::string> cells;
+  for (const char* name : kQueueingColumns) {
+    const auto column = queueing.Column(name);
+    cells.push_back(column && row < queueing.rows.size() ? queueing.rows[row][*column] : "");
+  }
+  return cells;
 }
 
 }  // namespace
 
 std::optional<PointRows> ReadPointRows(const std::filesystem::path& run) {
   const auto results = ReadRunResults(run);
-  // Both tables have the same classes in the same order.
+  // All tables have the same classes in the same order.
   if (!results || results->summary.rows.size() != results->reorder.rows.size()) return std::nullopt;
   if (results->summary.header.size() < kNames || results->reorder.header.size() < kNames) {
     return std::nullopt;
@@ -77,6 +91,8 @@ std::optional<PointRows> ReadPointRows(const std::filesystem::path& run) {
     if (summary[0] != reorder[0] || summary[1] != reorder[1]) return std::nullopt;
     PointRows::Row row{summary[0], summary[1], {summary.begin() + kNames, summary.end()}};
     row.cells.insert(row.cells.end(), reorder.begin() + kNames, reorder.end());
+    const std::vector<std::string> queueing = QueueingCells(results->queueing, i);
+    row.cells.insert(row.cells.end(), queueing.begin(), queueing.end());
     row.cells.insert(row.cells.end(), of_run.begin(), of_run.end());
     point.rows.push_back(std::move(row));
   }

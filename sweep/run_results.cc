@@ -42,8 +42,11 @@ std::optional<RunResults> ReadRunResults(const std::filesystem::path& run) {
   auto json = text ? ParseJson(*text) : std::nullopt;
   auto summary = ReadTable(run / "summary.csv");
   auto reorder = ReadTable(run / "reorder.csv");
-  if (!json || !summary || !reorder) return std::nullopt;
-  return RunResults{std::move(*json), std::move(*summary), std::move(*reorder)};
+  const std::filesystem::path measured = run / "queueing.csv";
+  auto queueing = std::filesystem::exists(measured) ? ReadTable(measured) : ResultTable{};
+  if (!json || !summary || !reorder || !queueing) return std::nullopt;
+  return RunResults{std::move(*json), std::move(*summary), std::move(*reorder),
+                    std::move(*queueing)};
 }
 
 std::string FindText(const FlatJson& json, std::string_view path) {

@@ -26,6 +26,7 @@ struct RunResults {
   FlatJson summary_json;
   ResultTable summary;
   ResultTable reorder;
+  ResultTable queueing;  // Empty if it was not measured.
 };
 
 // Nothing if some of it is not there.

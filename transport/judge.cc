@@ -21,7 +21,7 @@ void RetransmissionJudge::OnDrop(const DropNotice& notice) {
   }
 }
 
-void RetransmissionJudge::Settle(Time known, SenderRecord& record) {
+void RetransmissionJudge::Settle(Time known, SenderRecord& record, FlowLog& log) {
   auto dropped_before = [this](const Case& c) {
     const auto drop = std::ranges::lower_bound(drops_, c.tx_id, {}, &Drop::tx_id);
     return drop != drops_.end() && drop->tx_id == c.tx_id && drop->at < c.at;
@@ -32,6 +32,7 @@ void RetransmissionJudge::Settle(Time known, SenderRecord& record) {
     const bool lost = dropped_before(c);
     if (c.fast_retransmit) {
       record.fast_retransmits_reorder += lost ? 0 : 1;
+      log.FastRetransmit(c.at, lost);
     } else {
       ++(lost ? record.retransmissions_loss : record.retransmissions_spurious);
     }

@@ -31,8 +31,9 @@ class RetransmissionJudge {
   // Whether it is worth calling Settle before the flow ends.
   bool HasMany() const { return cases_.size() >= many_; }
 
-  // Decides the cases before `known`, up to when all drops are known, into `record`.
-  void Settle(Time known, SenderRecord& record);
+  // Decides the cases before `known`, up to when all drops are known, into `record`; tells `log` of
+  // those of duplicate ACKs.
+  void Settle(Time known, SenderRecord& record, FlowLog& log);
 
   size_t memory_bytes() const {
     return cases_.capacity() * sizeof(Case) + drops_.capacity() * sizeof(Drop);

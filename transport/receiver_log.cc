@@ -11,6 +11,7 @@ void ReceiverLog::Open(const FlowSpec& spec, Host& host) {
   host_ = &host;
   record_ = FlowRecord{spec, SenderRecord{}, ReceiverRecord{}};
   highest_ = 0;
+  path_ = kNone;
   std::ranges::fill(paths_seen_, 0);
   tracker_.Reset();
 }
@@ -19,8 +20,8 @@ void ReceiverLog::Observe(const Packet& data) {
   ReceiverRecord& record = record_.receiver;
   if (record.packets++ == 0) record.hops = data.hops + 1;  // Switches passed, and one.
   record.ce_marked += data.Has(Packet::kCe) ? 1 : 0;
-  NotePath(data.taken);
   const std::optional<Reordered> reordered = tracker_.OnArrival(data.data.tx_id, host_->now());
+  if (data.taken != path_) NotePath(data.taken, reordered.has_value());
   if (!reordered) return;
   ++record.reordered_net;
   record.max_extent = std::max(record.max_extent, static_cast<int32_t>(reordered->extent));
@@ -28,7 +29,17 @@ void ReceiverLog::Observe(const Packet& data) {
   host_->log().Reordering(record_.spec.size_class).Add(*reordered);
 }
 
-void ReceiverLog::NotePath(uint16_t path) {
+void ReceiverLog::NoteBehind(uint32_t segment) {
+  ++record_.receiver.reordered_seq;
+  host_->log().Reordering(record_.spec.size_class).behind.Add(highest_ - 1 - segment);
+}
+
+// A late packet left before the one that came last, so it is no return to its path.
+void ReceiverLog::NotePath(uint16_t path, bool late) {
+  if (!late) {
+    record_.receiver.path_switches += path_ == kNone ? 0 : 1;
+    path_ = path;
+  }
   const size_t word = path / 64;
   if (word >= paths_seen_.size()) paths_seen_.resize(word + 1);
   const uint64_t bit = uint64_t{1} << path % 64;

@@ -25,11 +25,8 @@ class ReceiverLog {
 
   // It carries a segment that has not arrived before.
   void OnFirstArrival(uint32_t segment) {
-    if (segment < highest_) {
-      ++record_.receiver.reordered_seq;
-    } else {
-      highest_ = segment + 1;
-    }
+    if (segment < highest_) return NoteBehind(segment);
+    highest_ = segment + 1;
   }
 
   // Bytes of the flow have been taken in, for the first time.
@@ -47,9 +44,13 @@ class ReceiverLog {
   size_t memory_bytes() const { return tracker_.memory_bytes(); }
 
  private:
-  void NotePath(uint16_t path);
+  void NoteBehind(uint32_t segment);
+  void NotePath(uint16_t path, bool late);
+
+  static constexpr uint32_t kNone = ~0u;
 
   uint32_t highest_ = 0;              // One past the highest segment seen.
+  uint32_t path_ = kNone;             // Of the last packet that no later one had overtaken.
   std::vector<uint64_t> paths_seen_;  // Bit p of all words: a packet came over path p.
   ReorderingTracker tracker_;
   Host* host_ = nullptr;

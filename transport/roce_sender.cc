@@ -112,7 +112,9 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
     uint32_t& copy = copies_[number - una_];
     ++record_.retransmissions;
     judge_.OnRetransmission(copy, now);
-    if (judge_.HasMany()) judge_.Settle(now - shared_->close_delay / 2, record_);
+    if (judge_.HasMany()) {
+      judge_.Settle(now - shared_->close_delay / 2, record_, host_->log());
+    }
     copy = tx_id;
     packet.Set(Packet::kRetransmission);
   } else {
@@ -131,7 +133,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
   packet.dst = flow_.dst;
   packet.bytes = static_cast<uint16_t>(shared_->sizes.DataPacket(payload));
   packet.data.tx_id = tx_id;
-  packet.data.payload = static_cast<uint32_t>(payload);
+  packet.data.payload = static_cast<uint16_t>(payload);
   if (shared_->telemetry) host_->LeavingTelemetry().Clear();
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   flow_.bytes_sent += payload;
@@ -331,7 +333,7 @@ FlowState RoceSender::state() const {
 
 const SenderRecord& RoceSender::Settle(Time known) {
   record_.packets_sent = tx_id_;
-  judge_.Settle(known, record_);
+  judge_.Settle(known, record_, host_->log());
   return record_;
 }
 

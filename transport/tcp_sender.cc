@@ -147,7 +147,9 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
   if (again) {
     ++record_.retransmissions;
     judge_.OnRetransmission(board_.At(segment).tx_id, now);
-    if (judge_.HasMany()) judge_.Settle(now - shared_->close_delay / 2, record_);
+    if (judge_.HasMany()) {
+      judge_.Settle(now - shared_->close_delay / 2, record_, host_->log());
+    }
     board_.Resend(segment, now, tx_id);
     packet.Set(Packet::kRetransmission);
   } else {
@@ -171,7 +173,7 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
   packet.dst = flow_.dst;
   packet.bytes = static_cast<uint16_t>(shared_->sizes.DataPacket(payload));
   packet.data.tx_id = tx_id;
-  packet.data.payload = static_cast<uint32_t>(payload);
+  packet.data.payload = static_cast<uint16_t>(payload);
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   flow_.bytes_sent += payload;
 }
@@ -509,7 +511,7 @@ FlowState TcpSender::state() const {
 
 const SenderRecord& TcpSender::Settle(Time known) {
   record_.packets_sent = tx_id_;
-  judge_.Settle(known, record_);
+  judge_.Settle(known, record_, host_->log());
   return record_;
 }
 

@@ -58,7 +58,7 @@ Endpoint::Pulled Udp::Pull(uint32_t slot, Packet& packet) {
   packet.dst = source.dst;
   packet.bytes = static_cast<uint16_t>(source.packet.count);
   packet.path = source.path;
-  packet.data.payload = static_cast<uint32_t>(source.payload.count);
+  packet.data.payload = static_cast<uint16_t>(source.payload.count);
   wire_sent_ += source.wire.count;
   return {.sent = true, .more = --sender.waiting > 0};
 }

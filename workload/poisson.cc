@@ -7,119 +7,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "core/due_tree.h"
-#include "workload/derangement.h"
 
 namespace heddle {
-namespace {
-
-// The hosts on each leaf.
-std::vector<std::vector<HostId>> HostsByLeaf(const Stage& stage) {
-  std::vector<std::vector<HostId>> hosts(stage.leaves);
-  for (size_t h = 0; h < stage.hosts; ++h) {
-    hosts[stage.leaf_of_host[h]].push_back(static_cast<HostId>(h));
-  }
-  return hosts;
-}
-
-}  // namespace
-
-// Who may send, and to whom.
-class Poisson::Partners {
- public:
-  Partners(Pairs pairs, const Stage& stage) : pairs_(pairs), stage_(stage) {
-    const std::vector<std::vector<HostId>> by_leaf = HostsByLeaf(stage);
-    for (const std::vector<HostId>& hosts : by_leaf) {
-      first_on_leaf_.push_back(in_leaf_order_.size());
-      in_leaf_order_.insert(in_leaf_order_.end(), hosts.begin(), hosts.end());
-    }
-    first_on_leaf_.push_back(in_leaf_order_.size());
-    if (pairs == Pairs::kPermutation) destinations_ = Derangement(stage, false);
-  }
-
-  bool Sends(size_t host) const {
-    return pairs_ != Pairs::kClientServer || stage_.leaf_of_host[host] >= ClientLeaves();
-  }
-
-  HostId Draw(size_t src, Rng& rng) const {
-    switch (pairs_) {
-      case Pairs::kPermutation:
-        return destinations_[src];
-      case Pairs::kClientServer:
-        return in_leaf_order_[rng.Below(static_cast<uint32_t>(first_on_leaf_[ClientLeaves()]))];
-      case Pairs::kInterRack: {
-        const size_t leaf = stage_.leaf_of_host[src];
-        const size_t here = first_on_leaf_[leaf + 1] - first_on_leaf_[leaf];
-        size_t drawn = rng.Below(static_cast<uint32_t>(stage_.hosts - here));
-        if (drawn >= first_on_leaf_[leaf]) drawn += here;
-        return in_leaf_order_[drawn];
-      }
-      case Pairs::kAny:
-        break;
-    }
-    const uint32_t drawn = rng.Below(static_cast<uint32_t>(stage_.hosts - 1));
-    return static_cast<HostId>(drawn + (drawn >= src ? 1 : 0));
-  }
-
-  // What each host receives if each of those that send sends `from[h]`.
-  std::vector<double> Received(const std::vector<double>& from) const {
-    std::vector<double> to(stage_.hosts, 0);
-    double total = 0;
-    std::vector<double> of_leaf(stage_.leaves, 0);
-    for (size_t h = 0; h < stage_.hosts; ++h) {
-      total += from[h];
-      of_leaf[stage_.leaf_of_host[h]] += from[h] / OthersOutside(h);
-    }
-    double outside = 0;  // Of all leaves, to each host that is not theirs.
-    for (const double share : of_leaf) outside += share;
-    for (size_t h = 0; h < stage_.hosts; ++h) {
-      const size_t leaf = stage_.leaf_of_host[h];
-      switch (pairs_) {
-        case Pairs::kPermutation:
-          to[destinations_[h]] += from[h];
-          break;
-        case Pairs::kClientServer:
-          if (!Sends(h)) to[h] = total / static_cast<double>(first_on_leaf_[ClientLeaves()]);
-          break;
-        case Pairs::kInterRack:
-          to[h] = outside - of_leaf[leaf];
-          break;
-        case Pairs::kAny:
-          to[h] = (total - from[h]) / static_cast<double>(stage_.hosts - 1);
-          break;
-      }
-    }
-    return to;
-  }
-
-  // The share of `src`'s flows that leave its rack.
-  double Leaving(size_t src) const {
-    const size_t leaf = stage_.leaf_of_host[src];
-    if (pairs_ == Pairs::kPermutation) {
-      return stage_.leaf_of_host[destinations_[src]] == leaf ? 0 : 1;
-    }
-    if (pairs_ != Pairs::kAny) return 1;
-    const double others = static_cast<double>(first_on_leaf_[leaf + 1] - first_on_leaf_[leaf] - 1);
-    return 1 - others / static_cast<double>(stage_.hosts - 1);
-  }
-
- private:
-  // Hosts on other leaves than `h`, at least 1.
-  double OthersOutside(size_t h) const {
-    const size_t leaf = stage_.leaf_of_host[h];
-    const size_t here = first_on_leaf_[leaf + 1] - first_on_leaf_[leaf];
-    return static_cast<double>(std::max<size_t>(stage_.hosts - here, 1));
-  }
-  size_t ClientLeaves() const { return stage_.leaves / 2; }
-
-  const Pairs pairs_;
-  const Stage& stage_;
-  std::vector<HostId> in_leaf_order_;
-  std::vector<size_t> first_on_leaf_;  // Into in_leaf_order_, and its size.
-  std::vector<HostId> destinations_;
-};
-
 class Poisson::Source final : public FlowSource {
  public:
   explicit Source(const Poisson& settings)
@@ -191,9 +83,10 @@ void Poisson::Declare(Fields& fields) {
                "Larger flows are cut to this; the mean that the load is computed from follows.");
   fields.Add("load", load_, {.above = 0.0, .at_most = 10.0},
              "Offered load, as a share of the capacity that load_ref names.", Fields::kRequired);
-  fields.Choice("load_ref", load_of_, {{"host", LoadOf::kHost}, {"fabric", LoadOf::kFabric}},
-                "host: of the links from the hosts that send; fabric: of all links from leaves to "
-                "other switches, by the flows that leave their leaf.");
+  fields.Choice(
+      "load_ref", load_of_, {{"host", LoadOf::kHost}, {"fabric", LoadOf::kFabric}},
+      "host: of the links from the hosts that send; fabric: of all links from their leaves "
+      "to other switches, by the flows that leave their leaf.");
   fields.Add("load_headers", headers_, "Count headers in the load, not payload alone.");
   fields.Add("overload", overload_,
              "Accept a load of more than 1 on the hosts' links or the leaves' uplinks.");
@@ -202,9 +95,16 @@ void Poisson::Declare(Fields& fields) {
       {{"any", Pairs::kAny},
        {"inter_rack", Pairs::kInterRack},
        {"client_server", Pairs::kClientServer},
-       {"permutation", Pairs::kPermutation}},
+       {"permutation", Pairs::kPermutation},
+       {"random_halves", Pairs::kRandomHalves}},
       "Destinations: any other host; one on another leaf; hosts of the second half of the "
-      "leaves to those of the first; or always the same, by a random permutation.");
+      "leaves to those of the first; always the same, by a random permutation; or a half of "
+      "all hosts, drawn by the seed, to the other half.");
+  fields.List("from", from_, AtLeast<int64_t>(0),
+              "The hosts that send, instead of pairs; none named: all.");
+  fields.List("to", to_, AtLeast<int64_t>(0),
+              "The hosts that they send to, each as likely as the others, and none to itself; "
+              "none named: all.");
   fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s},
              "When it begins; each host's first flow comes one gap later.");
   fields.AddOr(
@@ -213,6 +113,8 @@ void Poisson::Declare(Fields& fields) {
   fields.AddOr("none", "flows", flows_, Between<int64_t>(1, 4'000'000'000),
                "How many flows start, on all hosts together.");
   DeclareCommon(fields);
+  fields.Require((from_.empty() && to_.empty()) || pairs_ == Pairs::kAny, "pairs",
+                 "from and to say who sends to whom; leave out either them or pairs");
   fields.Require(duration_ || flows_, "duration", "set duration, flows or both: it must end");
 }
 
@@ -242,11 +144,74 @@ void Poisson::Prepare(const Stage& stage, std::string_view path, Diagnostics& di
     return diagnostics.ErrorAt(fmt::format("{}.pairs", path),
                                "needs at least two leaves that have hosts");
   }
-  PrepareRates(path, diagnostics);
+  if (stage.hosts < 2) {
+    return diagnostics.ErrorAt(fmt::format("{}.pairs", path), "needs at least two hosts");
+  }
+  if (FindPartners(path, diagnostics)) PrepareRates(path, diagnostics);
+}
+
+// Whether there are any for each host that sends.
+bool Poisson::FindPartners(std::string_view path, Diagnostics& diagnostics) {
+  if (from_.empty() && to_.empty()) {
+    partners_ = std::make_shared<Partners>(pairs_, stage_);
+    return true;
+  }
+  const auto from = HostsOf("from", from_, path, diagnostics);
+  const auto to = HostsOf("to", to_, path, diagnostics);
+  if (!from || !to) return false;
+  partners_ = std::make_shared<Partners>(*from, *to, stage_);
+  for (size_t i = 0; i < from->size(); ++i) {
+    if (partners_->Choices((*from)[i]) > 0) continue;
+    const std::string key = from_.empty() ? "to" : fmt::format("from[{}]", i);
+    diagnostics.ErrorAt(
+        fmt::format("{}.{}", path, key),
+        fmt::format("host {} has none to send to but itself; add another to \"to\"", (*from)[i]));
+    return false;
+  }
+  return true;
+}
+
+// All hosts if none is named; nothing if one does not exist or comes twice.
+std::optional<std::vector<HostId>> Poisson::HostsOf(std::string_view key,
+                                                    const std::vector<int64_t>& named,
+                                                    std::string_view path,
+                                                    Diagnostics& diagnostics) const {
+  std::vector<HostId> hosts(named.begin(), named.end());
+  if (named.empty()) {
+    hosts.resize(stage_.hosts);
+    std::iota(hosts.begin(), hosts.end(), HostId{0});
+  }
+  std::vector<bool> seen(stage_.hosts, false);
+  for (size_t i = 0; i < named.size(); ++i) {
+    const size_t host = static_cast<size_t>(named[i]);
+    const bool exists = host < stage_.hosts;
+    if (exists && !seen[host]) {
+      seen[host] = true;
+      continue;
+    }
+    diagnostics.ErrorAt(fmt::format("{}.{}[{}]", path, key, i),
+                        exists ? fmt::format("host {} is named twice", host)
+                               : fmt::format("there is no host {}; there are {}, numbered from 0",
+                                             host, stage_.hosts));
+    return std::nullopt;
+  }
+  return hosts;
+}
+
+// Bits per second of the links from leaves with hosts that send to other switches.
+double Poisson::SendersUplinks() const {
+  std::vector<bool> sends(stage_.leaves, false);
+  for (size_t h = 0; h < stage_.hosts; ++h) {
+    if (partners_->Sends(h)) sends[stage_.leaf_of_host[h]] = true;
+  }
+  double bps = 0;
+  for (size_t l = 0; l < stage_.leaves; ++l) {
+    if (sends[l]) bps += static_cast<double>(stage_.uplink_bps[l]);
+  }
+  return bps;
 }
 
 void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
-  partners_ = std::make_shared<Partners>(pairs_, stage_);
   packets_ = sizes_->MeanPackets(stage_.mss);
   host_bps_ = 0;
   double leaving_bps = 0;
@@ -257,12 +222,7 @@ void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
     leaving_bps += bps * partners_->Leaving(h);
   }
   leaving_ = leaving_bps / host_bps_;
-  // client_server uses the uplinks of the sending half only.
-  const size_t first_leaf = pairs_ == Pairs::kClientServer ? stage_.leaves / 2 : 0;
-  uplink_bps_ = 0;
-  for (size_t l = first_leaf; l < stage_.leaves; ++l) {
-    uplink_bps_ += static_cast<double>(stage_.uplink_bps[l]);
-  }
+  uplink_bps_ = SendersUplinks();
   if (load_of_ == LoadOf::kFabric && leaving_ == 0) {
     return diagnostics.ErrorAt(fmt::format("{}.load_ref", path), "no flow crosses the fabric");
   }

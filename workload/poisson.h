@@ -9,17 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "workload/partners.h"
 #include "workload/sizes.h"
 #include "workload/workload.h"
 
 namespace heddle {
-
-enum class Pairs {
-  kAny,           // Any other host.
-  kInterRack,     // Any host on another leaf.
-  kClientServer,  // Hosts on the second half of the leaves send to hosts on the first half.
-  kPermutation,   // Each host has one destination, drawn once.
-};
 
 class Poisson final : public Workload {
  public:
@@ -32,9 +26,13 @@ class Poisson final : public Workload {
   std::unique_ptr<FlowSource> Open() const override;
 
  private:
-  class Partners;
   class Source;
 
+  bool FindPartners(std::string_view path, Diagnostics& diagnostics);
+  std::optional<std::vector<HostId>> HostsOf(std::string_view key,
+                                             const std::vector<int64_t>& named,
+                                             std::string_view path, Diagnostics& diagnostics) const;
+  double SendersUplinks() const;
   void PrepareRates(std::string_view path, Diagnostics& diagnostics);
 
   std::string sizes_text_ = "websearch";
@@ -45,6 +43,8 @@ class Poisson final : public Workload {
   bool headers_ = false;
   bool overload_ = false;
   Pairs pairs_ = Pairs::kAny;
+  std::vector<int64_t> from_;
+  std::vector<int64_t> to_;
   Duration start_{0};
   std::optional<Duration> duration_;
   std::optional<int64_t> flows_;

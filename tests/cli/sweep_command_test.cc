@@ -392,6 +392,23 @@ TEST_F(SweepCommandTest, CollectsATidyTable) {
   EXPECT_GT(means.Real(5, "p99_fct_us_ci95"), 0);
 }
 
+TEST_F(SweepCommandTest, CollectsWhatOnlySomePointsMeasure) {
+  ASSERT_EQ(
+      Run("heddle sweep s.yaml -q -o q --set 'sweep={lb: [ecmp], measure.queueing: [true, false]}'")
+          .exit_code,
+      0);
+  ASSERT_EQ(Run("heddle collect q").exit_code, 0);
+  const CsvTable points(ReadFile(folder_ / "q/points.csv"));
+  ASSERT_EQ(points.rows.size(), 2u * 5u);
+  const CsvTable queueing(ReadFile(folder_ / "q/points" / points.At(0, "point") / "queueing.csv"));
+  for (size_t row = 0; row < 5; ++row) {
+    EXPECT_EQ(points.At(row, "queueing_mean_ns"), queueing.At(row, "mean_ns"));
+    EXPECT_EQ(points.At(row, "queueing_max_ns"), queueing.At(row, "max_ns"));
+    EXPECT_EQ(points.At(5 + row, "queueing_mean_ns"), "");
+  }
+  EXPECT_GT(points.Real(0, "queueing_mean_ns"), 0);
+}
+
 TEST_F(SweepCommandTest, ComparesSeedBySeed) {
   Expected();
   const CommandResult result =

@@ -12,7 +12,9 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <utility>
 
+#include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
 namespace heddle {
@@ -48,18 +50,19 @@ TEST(ResultsTest, HaveTheSpecifiedColumns) {
             "fct_rx_ns,fct_tx_ns,ideal_rx_ns,ideal_tx_ns,slowdown,hops,pkts,pkts_sent,retx,"
             "retx_spurious,retx_loss,rto,fast_retx,dupack3_reorder,nack,cnp,ecn_marked,"
             "reordered_net,reordered_seq,max_extent,max_degree,ooo_max_bytes,pause_blocked_ns,"
-            "paths_used,job,iter,step,measured,finished");
+            "paths_used,path_switches,job,iter,step,measured,finished");
   EXPECT_EQ(Header(files.summary),
             "class_set,class,n,unfinished,avg_fct_us,p50_fct_us,p95_fct_us,p99_fct_us,p999_fct_us,"
             "max_fct_us,avg_slowdown,p50_slowdown,p95_slowdown,p99_slowdown,p999_slowdown,"
-            "max_slowdown,goodput_gbps,low_n");
+            "max_slowdown,goodput_gbps,throughput_gbps,low_n");
   EXPECT_EQ(Header(files.links),
             "link_id,node,port,peer,tier,rate_bps,wire_bytes,payload_bytes,pkts,busy_ps,util,"
             "paused_ps,blocked_ps,pause_rx,resume_rx,pause_tx,resume_tx");
   EXPECT_EQ(Header(files.lb), "node,policy,counter,value");
   EXPECT_EQ(Header(files.reorder),
             "scope,class,n_pkts,reordered,ratio,deg1,deg2,deg3plus,extent_p50,extent_p99,"
-            "extent_max,late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious");
+            "extent_max,late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious,pkts_sent,"
+            "retx,behind_p99,behind_max,path_switches");
 }
 
 // Whether `size` is in a class, from its definition.
@@ -88,6 +91,9 @@ void ExpectSummaryFollowsFromFlows(const RunFiles& files, bool unfinished_count)
     std::vector<double> fct;
     std::vector<double> slowdown;
     double goodput = 0;
+    double bytes = 0;
+    double first_ns = kInfinity;
+    double last_ns = 0;
     int64_t n = 0;
     int64_t finished = 0;
     for (size_t f = 0; f < flows.rows.size(); ++f) {
@@ -102,6 +108,9 @@ void ExpectSummaryFollowsFromFlows(const RunFiles& files, bool unfinished_count)
         fct.push_back(ps / 1e6);
         slowdown.push_back(flows.Real(f, "fct_rx_ns") / flows.Real(f, "ideal_rx_ns"));
         goodput += static_cast<double>(size) * 8 / (ps / 1e3);
+        bytes += static_cast<double>(size);
+        first_ns = std::min(first_ns, flows.Real(f, "start_ps") / 1e3);
+        last_ns = std::max(last_ns, flows.Real(f, "rx_done_ps") / 1e3);
       } else if (unfinished_count) {
         fct.push_back(kInfinity);
         slowdown.push_back(kInfinity);
@@ -117,6 +126,7 @@ void ExpectSummaryFollowsFromFlows(const RunFiles& files, bool unfinished_count)
     }
     if (finished > 0) {
       EXPECT_NEAR(summary.Real(s, "goodput_gbps"), goodput / static_cast<double>(finished), 1e-9);
+      EXPECT_NEAR(summary.Real(s, "throughput_gbps"), bytes * 8 / (last_ns - first_ns), 1e-6);
     }
     for (auto& [name, values] :
          std::map<std::string, std::vector<double>*>{{"fct_us", &fct}, {"slowdown", &slowdown}}) {
@@ -165,6 +175,15 @@ TEST(SummaryTest, CountsUnfinishedFlowsAsInfinitelySlowUnlessTheyAreDropped) {
   }
 }
 
+// A file of one flow from host 0 to host 1.
+std::string OneFlow(int64_t size) {
+  static const TemporaryFolder folder;
+  return folder
+      .Write(fmt::format("{}.csv", size),
+             fmt::format("src,dst,size_bytes,start_ps\n0,1,{},0\n", size))
+      .string();
+}
+
 void ExpectReorderFollowsFromFlows(const RunFiles& files, int64_t dropped) {
   const CsvTable flows(files.flows);
   const CsvTable reorder(files.reorder);
@@ -175,6 +194,9 @@ void ExpectReorderFollowsFromFlows(const RunFiles& files, int64_t dropped) {
       const int64_t size = flows.Integer(f, "size_bytes");
       if (!InClass(reorder.At(r, "scope"), reorder.At(r, "class"), size)) continue;
       sums["sent"] += flows.Integer(f, "pkts_sent");
+      sums["pkts_sent"] += flows.Integer(f, "pkts_sent");
+      sums["retx"] += flows.Integer(f, "retx");
+      sums["path_switches"] += flows.Integer(f, "path_switches");
       sums["reordered"] += flows.Integer(f, "reordered_net");
       sums["flows_with_reordering"] += flows.Integer(f, "reordered_net") > 0 ? 1 : 0;
       sums["dupack3_reorder"] += flows.Integer(f, "dupack3_reorder");
@@ -183,7 +205,8 @@ void ExpectReorderFollowsFromFlows(const RunFiles& files, int64_t dropped) {
       sums["extent_max"] = std::max(sums["extent_max"], flows.Integer(f, "max_extent"));
     }
     for (const std::string column :
-         {"reordered", "flows_with_reordering", "dupack3_reorder", "retx_spurious", "extent_max"}) {
+         {"reordered", "flows_with_reordering", "dupack3_reorder", "retx_spurious", "extent_max",
+          "pkts_sent", "retx", "path_switches"}) {
       EXPECT_EQ(reorder.Integer(r, column), sums[column]) << r << " " << column;
     }
     // The rest come right behind a packet sent before them.
@@ -210,6 +233,41 @@ TEST(ReorderTest, FollowsFromFlows) {
     if (lb == "rps") {
       EXPECT_GT(CsvTable(run.files.reorder).Integer(0, "reordered"), 0);
     }
+  }
+}
+
+// Ten packets over two paths by turns, one of which takes 3.5 packets longer. If it has the odd
+// ones, they come as 0 2 4 1 6 3 8 5 7 9: three are 3 behind, and one is 1. If it has the even
+// ones, 0, 2, 4 and 6 are 3 behind, and 8 is 1.
+TEST(ReorderTest, CountsHowFarPacketsLieBehind) {
+  // 1538 bytes at 10 Gbps: 1230.4 ns. Both links of a path are slower by half of 3.5 of these.
+  const FinishedRun run = RunExperiment(ExperimentFrom(fmt::format(
+      "topology: {{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {{rate: "
+      "10Gbps, delay: 1us}}, fabric_link: {{rate: 10Gbps, delay: 1us}}, asymmetry: [{{spines: [1], "
+      "delay: 3153200ps}}]}}\ntransport: {{kind: tcp, iw: 10, dupthresh: inf}}\nlb: drb\n"
+      "workload: [{{kind: flows, file: {}}}]\n",
+      OneFlow(14'600))));
+  const CsvTable flows(run.files.flows);
+  const CsvTable reorder(run.files.reorder);
+  const int64_t behind = flows.Integer(0, "reordered_seq");
+  EXPECT_TRUE(behind == 4 || behind == 5) << behind;
+  EXPECT_EQ(flows.Integer(0, "path_switches"), 5 - behind);
+  EXPECT_EQ(flows.Integer(0, "paths_used"), 2);
+  EXPECT_EQ(reorder.Integer(0, "behind_p99"), 3);
+  EXPECT_EQ(reorder.Integer(0, "behind_max"), 3);
+}
+
+// In order, every packet by another path than the one before; or all by one.
+TEST(FlowsTest, CountChangesOfPath) {
+  for (const auto& [lb, switches] : {std::pair{"drb", 9}, {"ecmp", 0}, {"letflow", 0}}) {
+    SCOPED_TRACE(lb);
+    const FinishedRun run = RunExperiment(ExperimentFrom(fmt::format(
+        "topology: {{kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 1}}\nlb: {}\n"
+        "workload: [{{kind: flows, file: {}}}]\n",
+        lb, OneFlow(14'600))));
+    const CsvTable flows(run.files.flows);
+    EXPECT_EQ(flows.Integer(0, "reordered_net"), 0);
+    EXPECT_EQ(flows.Integer(0, "path_switches"), switches);
   }
 }
 

@@ -83,16 +83,105 @@ TEST(SeriesTest, WritesNothingUnlessAskedAndChangesNothing) {
       RunStar({.port = kPfc,
                .flows = kTwoToOne,
                .record = "queues: 777ns, links: 1us, buffers: 3us, marks: 5us, pauses: 7us, paths: "
-                         "true, flows: {size_at_least: 1B, every: 1us}"});
+                         "true, dupacks: 1us, lb: 1us, flows: {size_at_least: 1B, every: 1us}"});
   EXPECT_EQ(recorded.files.flows, plain.files.flows);
   EXPECT_EQ(recorded.files.links, plain.files.links);
   EXPECT_EQ(recorded.result.end, plain.result.end);
   std::vector<std::string> names;
   for (const auto& [name, text] : recorded.files.series) names.push_back(name);
-  EXPECT_THAT(names,
-              ElementsAre("path_pauses.csv", "pause_intervals.csv", "paused_paths.csv",
-                          "pfc_rate.csv", "series_buffer.csv", "series_cnp.csv", "series_flow.csv",
-                          "series_link.csv", "series_marks.csv", "series_queue.csv"));
+  EXPECT_THAT(names, ElementsAre("path_pauses.csv", "pause_intervals.csv", "paused_paths.csv",
+                                 "pfc_rate.csv", "series_buffer.csv", "series_cnp.csv",
+                                 "series_dupack.csv", "series_flow.csv", "series_lb.csv",
+                                 "series_link.csv", "series_marks.csv", "series_queue.csv"));
+}
+
+// --- Duplicate ACKs ---
+
+// 8 hosts, packets that overtake and packets that are lost.
+FinishedRun RunWithDupacks(const std::string& lb, int threads = 1) {
+  return RunExperiment(
+      ExperimentFrom(fmt::format(
+          "topology: {{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, asymmetry: "
+          "[{{spines: [1], rate: 5Gbps}}], port: {{buffer: 20KB, ecn_above: 15KB}}}}\n"
+          "transport: {{kind: dctcp, min_rto: 1ms}}\nlb: {}\nworkload: [{{kind: poisson, sizes: "
+          "small, load: 0.5, flows: 300}}]\nmeasure: {{warm_up: 0ps, record: {{dupacks: 50us}}}}\n",
+          lb)),
+      threads);
+}
+
+TEST(DupackSeriesTest, AddsUpToWhatFlowsCount) {
+  for (const std::string lb : {"ecmp", "rps"}) {
+    SCOPED_TRACE(lb);
+    const FinishedRun run = RunWithDupacks(lb);
+    const CsvTable flows(run.files.flows);
+    const CsvTable series(run.files.series.at("series_dupack.csv"));
+    EXPECT_EQ(Sum(series, "data_pkts"), Sum(flows, "pkts_sent"));
+    EXPECT_EQ(Sum(series, "dupack3_reorder"), Sum(flows, "dupack3_reorder"));
+    EXPECT_EQ(Sum(series, "dupack3_reorder") + Sum(series, "dupack3_loss"),
+              Sum(flows, "fast_retx"));
+    EXPECT_GT(Sum(series, "dupack3_loss"), 0);
+    EXPECT_EQ(Sum(series, "dupack3_reorder") > 0, lb == "rps");
+    EXPECT_EQ(RunWithDupacks(lb, 2).files.series, run.files.series);
+  }
+}
+
+// --- The state of load balancers ---
+
+FinishedRun RunWithGauges(const std::string& lb, const std::string& more = "") {
+  return RunExperiment(ExperimentFrom(fmt::format(
+      "topology: {{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, asymmetry: "
+      "[{{spines: [1], delay: 11us}}]}}\nlb: {}\nworkload: [{{kind: permutation, size: 2MB, "
+      "cross_rack: true}}]\nmeasure: {{record: {{lb: 100us}}}}\n{}",
+      lb, more)));
+}
+
+// The last value of a gauge.
+double LastOf(const CsvTable& series, std::string_view node, std::string_view gauge) {
+  double last = -1;
+  for (size_t row = 0; row < series.rows.size(); ++row) {
+    if (series.At(row, "node") == node && series.At(row, "gauge") == gauge) {
+      last = series.Real(row, "value");
+    }
+  }
+  return last;
+}
+
+// Two links of 11 us instead of 1 us: probes take 20 us longer.
+TEST(LbSeriesTest, ShowsTheTimeoutOfTdlb) {
+  const FinishedRun run = RunWithGauges("tdlb");
+  const CsvTable series(run.files.series.at("series_lb.csv"));
+  EXPECT_EQ(series.At(0, "time_ns"), "100000");
+  EXPECT_EQ(series.At(0, "node"), "leaf0");
+  EXPECT_EQ(series.At(0, "gauge"), "timeout_ns[1]");
+  EXPECT_NEAR(LastOf(series, "leaf1", "timeout_ns[0]"), 20'000, 5'000);
+  for (size_t row = 0; row < series.rows.size(); ++row) {
+    EXPECT_NE(series.At(row, "node").substr(0, 5), "spine");
+  }
+}
+
+TEST(LbSeriesTest, ShowsWhatPdlbMeasuresAndDoes) {
+  const CsvTable adaptive(
+      RunWithGauges("{kind: pdlb, period: 100us}").files.series.at("series_lb.csv"));
+  const double share = LastOf(adaptive, "host0", "slow_share[1]");
+  EXPECT_GT(share, 0);
+  EXPECT_LT(share, 1);
+  EXPECT_NEAR(LastOf(adaptive, "host0", "slow_paths[1]"), 2 * share, 1e-12);
+  EXPECT_GT(LastOf(adaptive, "host0", "slowness[1]"), 1);
+  EXPECT_GE(LastOf(adaptive, "host0", "granularity[1]"), 1);
+  EXPECT_EQ(LastOf(adaptive, "host0", "granularity[0]"), -1);  // Its own leaf.
+  const CsvTable fixed(
+      RunWithGauges("{kind: pdlb, granularity: 5}").files.series.at("series_lb.csv"));
+  for (size_t row = 0; row < fixed.rows.size(); ++row) EXPECT_EQ(fixed.Real(row, "value"), 5);
+  EXPECT_GT(fixed.rows.size(), 0u);
+}
+
+// Also behind what stands around the scheme; and nothing of a scheme that shows nothing.
+TEST(LbSeriesTest, AsksTheSchemeItself) {
+  const FinishedRun plain = RunWithGauges("tdlb");
+  const FinishedRun around =
+      RunWithGauges("tdlb", "schedule: [{at: 0ps, switches: [leaf0, spine0], drop: 0}]\n");
+  EXPECT_EQ(around.files.series, plain.files.series);
+  EXPECT_EQ(RunWithGauges("ecmp").files.series.at("series_lb.csv"), "time_ns,node,gauge,value\n");
 }
 
 // --- Queues and memory ---

@@ -73,7 +73,7 @@ class TrLeafTest : public testing::Test {
                  uint32_t payload = 1'000) {
     Packet packet = LbPacket(flow, 1'000);
     packet.flow = flow;
-    packet.data.payload = payload;
+    packet.data.payload = static_cast<uint16_t>(payload);
     return leaf_.PortFor(packet, at, live);
   }
   PortIndex Send(FlowId flow, Time at = {}, uint32_t payload = 1'000) {

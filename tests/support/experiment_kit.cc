@@ -129,6 +129,8 @@ FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions&
   run.files.summary = SummaryCsv(Summarise(experiment, run.result));
   run.files.reorder = ReorderCsv(experiment, run.result);
   run.files.links = LinksCsv(experiment, run.result);
+  run.files.queueing = QueueingCsv(experiment, run.result);
+  run.files.link_classes = LinkClassesCsv(experiment, run.result);
   run.files.lb = LbCsv(experiment, run.result);
   run.files.udp = UdpCsv(run.result);
   run.files.resequencing = ResequencingCsv(run.result);

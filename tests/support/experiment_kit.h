@@ -46,6 +46,8 @@ struct RunFiles {
   std::string links;
   std::string lb;
   std::string udp;
+  std::string queueing;  // Empty if they were not asked for.
+  std::string link_classes;
   std::string resequencing;                                // Empty if there is none.
   std::map<std::string, std::string, std::less<>> series;  // By the name of the file.
 

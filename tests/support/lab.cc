@@ -117,6 +117,7 @@ class Lab::Log final : public FlowLog {
     last_done = std::max(last_done, done);
   }
   void Add(const FlowRecord& record) override { records.push_back(record); }
+  void FastRetransmit(Time /*at*/, bool /*dropped*/) override {}
   ReorderingStats& Reordering(uint16_t /*size_class*/) override { return reordering; }
 
   size_t senders_done = 0;

@@ -47,7 +47,7 @@ Packet LbPacket(uint32_t tuple_hash, uint32_t payload) {
   packet.tuple_hash = tuple_hash;
   packet.dst = 1;
   packet.bytes = static_cast<uint16_t>(payload + 40);
-  packet.data.payload = payload;
+  packet.data.payload = static_cast<uint16_t>(payload);
   return packet;
 }
 

@@ -76,7 +76,7 @@ Packet Data(uint32_t seq, uint32_t payload, uint16_t bytes) {
   packet.bytes = bytes;
   packet.priority = 1;
   packet.Set(Packet::kEct);
-  packet.data.payload = payload;
+  packet.data.payload = static_cast<uint16_t>(payload);
   return packet;
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "core/random.h"
 #include "tests/support/printers.h"
@@ -252,12 +254,26 @@ TEST(RttTest, KeepsTheTimeoutWithinItsLimits) {
 
 // --- RetransmissionJudge ---
 
+// Keeps what it is told of fast retransmits.
+class JudgeLog final : public FlowLog {
+ public:
+  void SenderDone(const FlowSpec& /*spec*/, Time /*done*/) override {}
+  void Add(const FlowRecord& /*record*/) override {}
+  void FastRetransmit(Time at, bool dropped) override { told.emplace_back(at, dropped); }
+  ReorderingStats& Reordering(uint16_t /*size_class*/) override { return reordering; }
+
+  std::vector<std::pair<Time, bool>> told;
+  ReorderingStats reordering;
+};
+
 TEST(JudgeTest, AgreesWithLookingAtEveryDrop) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Rng rng = Rng::Stream(seed, "judge", 0);
     RetransmissionJudge judge;
     std::map<uint32_t, Time> drops;
     SenderRecord expected;
+    JudgeLog log;
+    std::vector<std::pair<Time, bool>> fast_retransmits;
     for (uint32_t tx = 0; tx < 200; ++tx) {
       if (rng.Below(2) == 0) drops[tx] = Time{rng.Below(1'000)};
     }
@@ -269,6 +285,7 @@ TEST(JudgeTest, AgreesWithLookingAtEveryDrop) {
       if (rng.Below(3) == 0) {
         judge.OnFastRetransmit(tx, now);
         expected.fast_retransmits_reorder += lost ? 0 : 1;
+        fast_retransmits.emplace_back(now, lost);
       } else {
         judge.OnRetransmission(tx, now);
         ++(lost ? expected.retransmissions_loss : expected.retransmissions_spurious);
@@ -279,14 +296,15 @@ TEST(JudgeTest, AgreesWithLookingAtEveryDrop) {
       if (at < Time{500}) judge.OnDrop({0, tx, at});
     }
     SenderRecord record;
-    judge.Settle(Time{500}, record);
+    judge.Settle(Time{500}, record, log);
     for (const auto& [tx, at] : drops) {
       if (at >= Time{500}) judge.OnDrop({0, tx, at});
     }
-    judge.Settle(kNever, record);
+    judge.Settle(kNever, record, log);
     EXPECT_EQ(record.retransmissions_loss, expected.retransmissions_loss);
     EXPECT_EQ(record.retransmissions_spurious, expected.retransmissions_spurious);
     EXPECT_EQ(record.fast_retransmits_reorder, expected.fast_retransmits_reorder);
+    EXPECT_EQ(log.told, fast_retransmits);
   }
 }
 
@@ -295,7 +313,8 @@ TEST(JudgeTest, TakesADropOfTheSameInstantForLater) {
   judge.OnRetransmission(3, Time{10});
   judge.OnDrop({0, 3, Time{10}});
   SenderRecord record;
-  judge.Settle(kNever, record);
+  JudgeLog log;
+  judge.Settle(kNever, record, log);
   EXPECT_EQ(record.retransmissions_spurious, 1);
 }
 
@@ -305,9 +324,10 @@ TEST(JudgeTest, KnowsDropsOfCopiesThatHaveBeenJudgedBefore) {
   judge.OnRetransmission(3, Time{10});
   judge.OnDrop({0, 3, Time{5}});
   SenderRecord record;
-  judge.Settle(kNever, record);
+  JudgeLog log;
+  judge.Settle(kNever, record, log);
   judge.OnFastRetransmit(3, Time{20});
-  judge.Settle(kNever, record);
+  judge.Settle(kNever, record, log);
   EXPECT_EQ(record.retransmissions_loss, 1);
   EXPECT_EQ(record.fast_retransmits_reorder, 0);
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "tests/support/experiment_kit.h"
 
@@ -118,7 +119,8 @@ TEST(PoissonTest, ForecastsTheWorkedExample) {
 TEST(PoissonTest, FabricLoadIsThatOfTheUplinks) {
   // 4:1 oversubscribed.
   const Stage stage = StageOf(4, 8, 100_Gbps, 200_Gbps);
-  for (const std::string pairs : {"any", "inter_rack", "permutation", "client_server"}) {
+  for (const std::string pairs :
+       {"any", "inter_rack", "permutation", "client_server", "random_halves"}) {
     SCOPED_TRACE(pairs);
     const auto poisson = WorkloadFrom(
         fmt::format("{{kind: poisson, sizes: fixed:20KB, load: 0.8, load_ref: fabric, pairs: {}, "
@@ -234,6 +236,173 @@ TEST(PoissonTest, PicksDestinationsAsAsked) {
   }
   EXPECT_EQ(met.size(), 12u);
   EXPECT_EQ(receivers.size(), 12u);
+}
+
+std::set<HostId> SendersOf(const std::vector<FlowRequest>& flows) {
+  std::set<HostId> hosts;
+  for (const FlowRequest& flow : flows) hosts.insert(flow.src);
+  return hosts;
+}
+
+std::set<HostId> ReceiversOf(const std::vector<FlowRequest>& flows) {
+  std::set<HostId> hosts;
+  for (const FlowRequest& flow : flows) hosts.insert(flow.dst);
+  return hosts;
+}
+
+TEST(PoissonTest, DrawsSendersAndReceiversFromLists) {
+  const auto poisson = WorkloadFrom(
+      "{kind: poisson, sizes: fixed:10KB, load: 0.4, flows: 30000, from: [9, 0, 4], to: [4, 10, "
+      "9]}",
+      StageOf(3, 4));
+  std::map<std::pair<HostId, HostId>, double> met;
+  for (const FlowRequest& flow : FlowsOf(*poisson.settings)) ++met[{flow.src, flow.dst}];
+  // Host 0 has three to choose from, hosts 4 and 9 two each: a third of the flows over as many.
+  ASSERT_EQ(met.size(), 7u);
+  for (const auto& [pair, flows] : met) {
+    const double expected = pair.first == 0 ? 30'000.0 / 9 : 30'000.0 / 6;
+    EXPECT_NEAR(flows, expected, 4 * std::sqrt(expected)) << pair.first << " " << pair.second;
+    EXPECT_NE(pair.first, pair.second);
+  }
+}
+
+TEST(PoissonTest, OneListLeavesTheOtherSideToAllHosts) {
+  const Stage stage = StageOf(2, 3);
+  const auto flows_of = [&](const std::string& lists) {
+    return FlowsOf(*WorkloadFrom("{kind: poisson, sizes: small, load: 0.1, overload: true, flows: "
+                                 "2000, " +
+                                     lists + "}",
+                                 stage)
+                        .settings);
+  };
+  const std::vector<FlowRequest> from_one = flows_of("from: [2]");
+  EXPECT_EQ(SendersOf(from_one), std::set<HostId>({2}));
+  EXPECT_EQ(ReceiversOf(from_one), std::set<HostId>({0, 1, 3, 4, 5}));
+  const std::vector<FlowRequest> to_two = flows_of("to: [2, 5]");
+  EXPECT_EQ(SendersOf(to_two).size(), 6u);
+  EXPECT_EQ(ReceiversOf(to_two), std::set<HostId>({2, 5}));
+}
+
+// Lists that name every host ask for what is asked for without them.
+TEST(PoissonTest, ListsOfAllHostsChangeNothing) {
+  const Stage stage = StageOf(2, 2);
+  const std::string yaml = "{kind: poisson, sizes: small, load: 0.4, flows: 500";
+  const auto flows = [&](const std::string& more) {
+    std::vector<std::tuple<Time, HostId, HostId, int64_t>> all;
+    for (const FlowRequest& flow : FlowsOf(*WorkloadFrom(yaml + more, stage).settings)) {
+      all.emplace_back(flow.start, flow.src, flow.dst, flow.size);
+    }
+    return all;
+  };
+  EXPECT_EQ(flows("}"), flows(", from: [0, 1, 2, 3], to: [0, 1, 2, 3]}"));
+}
+
+// Ten hosts on leaf 0 send to ten on leaf 1: 10 of 20 links, and the uplinks of one leaf of two.
+TEST(PoissonTest, LoadOfListsIsThatOfTheirSendersLinks) {
+  const Stage stage = StageOf(2, 10, 10_Gbps, 80_Gbps);
+  const std::string lists =
+      "from: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], to: [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]";
+  const auto expect = [&](const std::string& load) {
+    return WorkloadFrom("{kind: poisson, sizes: fixed:10KB, duration: 1s, " + load + lists + "}",
+                        stage)
+        .settings->Expect();
+  };
+  const Forecast of_hosts = expect("load: 0.5, load_ref: host, ");
+  EXPECT_NEAR(of_hosts.flows, 0.5 * 10 * 10e9 / 80e3, 1e-6);
+  EXPECT_NEAR(of_hosts.host_load, 0.5, 1e-12);
+  EXPECT_NEAR(of_hosts.fabric_load, 0.5 * 100 / 80, 1e-12);
+  EXPECT_EQ(of_hosts.crossing, 1);
+  const Forecast of_fabric = expect("load: 0.5, load_ref: fabric, ");
+  EXPECT_NEAR(of_fabric.flows, 0.5 * 80e9 / 80e3, 1e-6);
+  EXPECT_NEAR(of_fabric.fabric_load, 0.5, 1e-12);
+  for (size_t h = 0; h < 20; ++h) {
+    EXPECT_NEAR(of_fabric.from_host_bps[h], h < 10 ? 4e9 : 0, 1) << h;
+    EXPECT_NEAR(of_fabric.to_host_bps[h], h < 10 ? 0 : 4e9, 1) << h;
+  }
+}
+
+TEST(PoissonTest, ForecastsWhatEachHostReceives) {
+  const Stage stage = StageOf(3, 3);
+  for (const std::string pairs :
+       {"pairs: any", "pairs: inter_rack", "pairs: client_server", "pairs: permutation",
+        "pairs: random_halves", "from: [1, 2, 3, 7], to: [2, 8, 1]"}) {
+    SCOPED_TRACE(pairs);
+    const auto poisson = WorkloadFrom(
+        "{kind: poisson, sizes: fixed:10KB, load: 0.5, duration: 20ms, " + pairs + "}", stage);
+    std::vector<double> received(9, 0);
+    for (const FlowRequest& flow : FlowsOf(*poisson.settings)) received[flow.dst] += 10'000;
+    const Forecast forecast = poisson.settings->Expect();
+    for (size_t h = 0; h < 9; ++h) {
+      const double expected = forecast.to_host_bps[h] / 8 * 20e-3;
+      EXPECT_NEAR(received[h], expected, 4 * std::sqrt(expected * 10'000)) << h;
+    }
+  }
+}
+
+TEST(PoissonTest, HalvesAreDrawnBySeed) {
+  Stage stage = StageOf(3, 3);
+  std::set<std::set<HostId>> halves;
+  for (stage.seed = 1; stage.seed <= 20; ++stage.seed) {
+    const std::vector<FlowRequest> flows =
+        FlowsOf(*WorkloadFrom("{kind: poisson, sizes: small, load: 0.4, flows: 1000, pairs: "
+                              "random_halves}",
+                              stage)
+                     .settings);
+    const std::set<HostId> senders = SendersOf(flows);
+    const std::set<HostId> receivers = ReceiversOf(flows);
+    EXPECT_EQ(senders.size(), 4u);
+    EXPECT_EQ(receivers.size(), 5u);
+    for (const HostId host : senders) EXPECT_FALSE(receivers.contains(host)) << host;
+    halves.insert(senders);
+  }
+  EXPECT_GT(halves.size(), 15u);  // Of 126.
+}
+
+TEST(PoissonTest, RefusesListsThatCannotBeMeant) {
+  const Stage stage = StageOf(2, 2);
+  const auto errors = [&](const std::string& lists) {
+    return WorkloadErrors("{kind: poisson, sizes: small, load: 0.1, flows: 9, " + lists + "}",
+                          stage);
+  };
+  EXPECT_THAT(errors("from: [0], pairs: inter_rack"),
+              HasSubstr("workload.pairs: from and to say who sends to whom"));
+  EXPECT_THAT(errors("to: [0, 4]"), HasSubstr("workload.to[1]: there is no host 4; there are 4"));
+  EXPECT_THAT(errors("from: [65536]"), HasSubstr("workload.from[0]: there is no host 65536"));
+  EXPECT_THAT(errors("from: [1, 0, 1]"), HasSubstr("workload.from[2]: host 1 is named twice"));
+  EXPECT_THAT(errors("from: [0, 3], to: [3]"), HasSubstr("workload.from[1]: host 3 has none"));
+  EXPECT_THAT(errors("to: [2]"), HasSubstr("workload.to: host 2 has none"));
+  EXPECT_EQ(errors("from: [0, 1], to: [3]"), "");
+}
+
+// A process for each leaf, whose flows come from any of its hosts, is what the hosts' own
+// processes make together: gaps are exponential, and who sends next does not depend on who did.
+TEST(PoissonTest, HostsOfALeafMakeOnePoissonProcess) {
+  const auto poisson = WorkloadFrom(
+      "{kind: poisson, sizes: fixed:10KB, load: 0.5, flows: 200000, from: [0, 1, 2, 3], to: [4, 5, "
+      "6, 7]}",
+      StageOf(2, 4, 10_Gbps));
+  std::vector<double> gaps;
+  std::array<std::array<double, 4>, 4> next{};
+  FlowRequest last;
+  for (const FlowRequest& flow : FlowsOf(*poisson.settings)) {
+    gaps.push_back(Seconds(flow.start - last.start));
+    ++next[last.src][flow.src];
+    last = flow;
+  }
+  const double n = static_cast<double>(gaps.size());
+  const double mean = 80e3 / (0.5 * 40e9);
+  EXPECT_NEAR(std::accumulate(gaps.begin(), gaps.end(), 0.0) / n, mean, 4 * mean / std::sqrt(n));
+  // P(gap > k mean) = exp(-k).
+  for (const double k : {0.5, 1.0, 2.0, 4.0}) {
+    const double share =
+        static_cast<double>(std::ranges::count_if(gaps, [&](double g) { return g > k * mean; })) /
+        n;
+    const double p = std::exp(-k);
+    EXPECT_NEAR(share, p, 4 * std::sqrt(p * (1 - p) / n)) << k;
+  }
+  for (const auto& row : next) {
+    for (const double count : row) EXPECT_NEAR(count, n / 16, 4 * std::sqrt(n / 16));
+  }
 }
 
 TEST(PoissonTest, RefusesMoreLoadThanThereIsCapacityUnlessToldTo) {

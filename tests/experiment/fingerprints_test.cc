@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small experiments over all load balancers and transports, each summed up in one number: which
+// packet came to which host when. tests/fingerprints.csv holds what they were. A change that moves
+// one of them changes results: it explains itself in CHANGELOG.md, and is accepted by
+// scripts/accept-fingerprints.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "experiment/delivery_tap.h"
+#include "lb/load_balancer.h"
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+const std::string kFile = std::string(HEDDLE_SOURCE_DIR) + "/tests/fingerprints.csv";
+constexpr const char* kHeader = "experiment,deliveries,hash\n";
+
+struct Case {
+  std::string name;
+  std::string lb = "ecmp";
+  std::string transport = "{kind: dctcp, min_rto: 1ms}";
+  std::string port = "{buffer: 40KB, ecn_above: 20KB}";
+  std::string more = "";
+};
+
+const std::string kPfc = "{buffer: 100KB, pfc: {classes: [3]}}";
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const std::string& lb : LoadBalancers().Names()) cases.push_back({"lb " + lb, lb});
+  const auto add = [&](const std::string& name, const std::string& transport,
+                       const std::string& port = "{buffer: 40KB, ecn_above: 20KB}") {
+    cases.push_back({name, "rps", transport, port});
+  };
+  add("tcp sack", "{kind: tcp, recovery: sack, min_rto: 1ms}");
+  add("tcp newreno", "{kind: tcp, recovery: newreno, min_rto: 1ms}");
+  add("dctcp newreno", "{kind: dctcp, recovery: newreno, min_rto: 1ms}");
+  add("dctcp resequencing", "{kind: dctcp, min_rto: 1ms, resequencing: timeout}");
+  for (const std::string cc : {"none", "dcqcn", "timely", "swift", "hpcc"}) {
+    add("rocev2 gbn pfc " + cc, fmt::format("{{kind: rocev2, cc: {}}}", cc), kPfc);
+    add("rocev2 irn " + cc, fmt::format("{{kind: rocev2, recovery: irn, cc: {}}}", cc));
+  }
+  add("control first", "{kind: dctcp, min_rto: 1ms, control_priority: 0}",
+      "{buffer: 40KB, ecn_above: 20KB, mark_at: dequeue}");
+  add("shared memory", "{kind: dctcp, min_rto: 1ms}",
+      "{buffer: unlimited, ecn_above: 20KB, memory: {model: dt, size: 100KB}}");
+  cases.push_back({.name = "failures",
+                   .lb = "letflow",
+                   .more = "schedule: [{at: 100us, links: [leaf0-spine0], state: down}, {at: "
+                           "300us, links: [leaf0-spine0], state: up}, {at: 50us, links: "
+                           "[leaf1-spine2], rate: 2Gbps}, {at: 0ps, random_links: 1, loss: 0.01}]\n"
+                           "routing: {convergence: 50us}\n"});
+  cases.push_back({.name = "background",
+                   .lb = "drill",
+                   .more = "background: [{hosts: 0.5, load: 0.2, pattern: onoff, stop: 500us}]\n"});
+  return cases;
+}
+
+// Before other tests add load balancers of their own.
+const std::vector<Case>& AllCases() {
+  static const std::vector<Case> cases = Cases();
+  return cases;
+}
+
+std::string YamlOf(const Case& c) {
+  return fmt::format(
+      "seed: 7\ntopology: {{kind: leaf_spine, leaves: 3, spines: 3, hosts_per_leaf: 2, host_link: "
+      "{{rate: 10Gbps, delay: 500ns}}, asymmetry: [{{spines: [2], rate: 5Gbps}}], port: {}}}\n"
+      "transport: {}\nlb: {}\nworkload:\n"
+      "  - {{kind: poisson, sizes: small, load: 0.5, flows: 60}}\n"
+      "  - {{kind: permutation, size: 80KB, cross_rack: true, start: 100us}}\n"
+      "  - {{kind: incast, fan_in: 4, bytes_each: 30KB, queries: 2, period: 200us}}\n"
+      "measure: {{warm_up: 0ps, t_max: 100ms}}\n{}",
+      c.port, c.transport, c.lb, c.more);
+}
+
+std::string RowOf(const Case& c) {
+  SimulationOptions options;
+  options.fingerprint = true;
+  const Fingerprint print = RunExperiment(ExperimentFrom(YamlOf(c)), options).result.fingerprint;
+  return fmt::format("{},{},{:016x}", c.name, print.deliveries, print.hash);
+}
+
+std::map<std::string, std::string> RecordedRows() {
+  std::map<std::string, std::string> rows;
+  std::ifstream file(kFile);
+  for (std::string line; std::getline(file, line);) rows[line.substr(0, line.find(','))] = line;
+  return rows;
+}
+
+TEST(FingerprintsTest, AreThoseOnRecord) {
+  const bool accept = std::getenv("HEDDLE_ACCEPT_FINGERPRINTS") != nullptr;
+  std::map<std::string, std::string> recorded = RecordedRows();
+  recorded.erase("experiment");
+  std::string all = kHeader;
+  std::string changed;
+  for (const Case& c : AllCases()) {
+    const std::string row = RowOf(c);
+    all += row + "\n";
+    const auto before = recorded.find(c.name);
+    if (before == recorded.end()) {
+      changed += fmt::format("  new: {}\n", row);
+    } else if (before->second != row) {
+      changed += fmt::format("  was: {}\n  now: {}\n", before->second, row);
+    }
+    recorded.erase(c.name);
+  }
+  for (const auto& [name, row] : recorded) changed += fmt::format("  gone: {}\n", row);
+  if (accept) {
+    std::ofstream(kFile) << all;
+    return;
+  }
+  EXPECT_EQ(changed, "")
+      << "Results have changed. If that is meant, say why in CHANGELOG.md and run "
+         "scripts/accept-fingerprints BUILD_FOLDER.";
+}
+
+class FingerprintTest : public testing::TestWithParam<size_t> {};
+
+// One that depended on the threads, or on which ports do the work, would be no record.
+TEST_P(FingerprintTest, DependsOnWhatIsSimulatedAlone) {
+  const std::string yaml = YamlOf(AllCases()[GetParam()]);
+  const Experiment experiment = ExperimentFrom(yaml);
+  SimulationOptions options;
+  options.fingerprint = true;
+  const Fingerprint one = RunExperiment(experiment, options).result.fingerprint;
+  EXPECT_GT(one.deliveries, 1'500);
+  options.threads = 3;
+  EXPECT_EQ(RunExperiment(experiment, options).result.fingerprint, one);
+  options.ports = NetworkPlan::Ports::kEager;
+  EXPECT_EQ(RunExperiment(experiment, options).result.fingerprint, one);
+  EXPECT_FALSE(RunExperiment(ExperimentFrom(yaml, {"seed=8"}), options).result.fingerprint == one);
+}
+
+// Some of them; other tests compare threads and ports for all.
+INSTANTIATE_TEST_SUITE_P(Some, FingerprintTest,
+                         testing::Range(size_t{0}, AllCases().size(), size_t{6}));
+
+}  // namespace
+}  // namespace heddle
