@@ -37,6 +37,9 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   command.add_option("--seed", arguments.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
+  command.add_option("--scale", arguments.scale, "A scale that the files name")
+      ->type_name("NAME")
+      ->capture_default_str();
 }
 
 void AddRunOptions(CLI::App& command, RunArguments& arguments) {
