@@ -19,6 +19,7 @@
 #include "cli/generated_commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
+#include "cli/papers_command.h"
 #include "cli/plugins.h"
 #include "cli/sweep_command.h"
 #include "cli/trace_command.h"
@@ -129,6 +130,7 @@ int Main(int argc, char** argv) {
   AddSweepCommand(app, plugins, command);
   AddCollectCommand(app, command);
   AddCompareCommand(app, command);
+  AddPapersCommand(app, plugins, command);
   AddModelCommand(app, command);
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);
@@ -137,6 +139,9 @@ int Main(int argc, char** argv) {
 
   for (CLI::App* with : {run, trace, check, list, describe, app.get_subcommand("sweep"),
                          app.get_subcommand("bench")->get_subcommand("lb"),
+                         app.get_subcommand("papers")->get_subcommand("list"),
+                         app.get_subcommand("papers")->get_subcommand("run"),
+                         app.get_subcommand("papers")->get_subcommand("claims"),
                          app.get_subcommand("schema"), app.get_subcommand("completion")}) {
     AddPluginOption(*with, plugins);
   }
@@ -146,7 +151,7 @@ int Main(int argc, char** argv) {
     return kExitBadInput;
   }
   if (!NamesCommand(app, argv[1])) return kExitBadInput;
-  for (const char* parent : {"model", "bench"}) {
+  for (const char* parent : {"model", "bench", "papers"}) {
     if (argc < 3 || argv[1] != std::string_view(parent)) continue;
     if (!NamesCommand(*app.get_subcommand(parent), argv[2])) return kExitBadInput;
   }
