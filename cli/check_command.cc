@@ -70,7 +70,7 @@ int Check(const RunArguments& arguments) {
   Diagnostics diagnostics;
   for (const std::string& file : arguments.files) {
     for (const Experiment& experiment :
-         LoadExperiments(file, {arguments.sets, arguments.seed}, diagnostics)) {
+         LoadExperiments(file, {arguments.sets, arguments.seed, arguments.scale}, diagnostics)) {
       Print(file, experiment);
       for (const std::string& warning : experiment.warnings) {
         fmt::print(stderr, "warning: {}\n", warning);

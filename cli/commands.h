@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/experiment.h"
 #include "experiment/tracer.h"
 
 namespace heddle {
@@ -20,6 +21,7 @@ struct RunArguments {
   std::vector<std::string> files;
   std::vector<std::string> sets;
   std::optional<uint64_t> seed;
+  std::string scale = std::string(kFullScale);
   int threads = 1;
   std::string out;
   bool quiet = false;

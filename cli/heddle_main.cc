@@ -19,6 +19,7 @@
 #include "cli/generated_commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
+#include "cli/papers_command.h"
 #include "cli/plugins.h"
 #include "cli/report_command.h"
 #include "cli/sweep_command.h"
@@ -38,6 +39,9 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   command.add_option("--seed", arguments.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
+  command.add_option("--scale", arguments.scale, "A scale that the files name")
+      ->type_name("NAME")
+      ->capture_default_str();
 }
 
 void AddRunOptions(CLI::App& command, RunArguments& arguments) {
@@ -128,6 +132,7 @@ int Main(int argc, char** argv) {
   AddCollectCommand(app, command);
   AddCompareCommand(app, command);
   AddReportCommand(app, command);
+  AddPapersCommand(app, plugins, command);
   AddModelCommand(app, command);
   AddNewPolicyCommand(app, command);
   AddBenchCommand(app, command);
@@ -136,6 +141,9 @@ int Main(int argc, char** argv) {
 
   for (CLI::App* with : {run, trace, check, list, describe, app.get_subcommand("sweep"),
                          app.get_subcommand("bench")->get_subcommand("lb"),
+                         app.get_subcommand("papers")->get_subcommand("list"),
+                         app.get_subcommand("papers")->get_subcommand("run"),
+                         app.get_subcommand("papers")->get_subcommand("claims"),
                          app.get_subcommand("schema"), app.get_subcommand("completion")}) {
     AddPluginOption(*with, plugins);
   }
@@ -145,7 +153,7 @@ int Main(int argc, char** argv) {
     return kExitBadInput;
   }
   if (!NamesCommand(app, argv[1])) return kExitBadInput;
-  for (const char* parent : {"model", "bench"}) {
+  for (const char* parent : {"model", "bench", "papers"}) {
     if (argc < 3 || argv[1] != std::string_view(parent)) continue;
     if (!NamesCommand(*app.get_subcommand(parent), argv[2])) return kExitBadInput;
   }

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,14 +13,12 @@
 #include "cli/commands.h"
 #include "models/pdlb_fct.h"
 #include "models/tr_fct.h"
+#include "papers/model_inputs.h"
 #include "settings/fields.h"
 #include "settings/quantity.h"
 
 namespace heddle {
 namespace {
-
-constexpr int64_t kMss = 1'460;
-constexpr int64_t kPacketOnTheWire = 1'500;
 
 template <class T>
 T ParseOption(const std::string& name, const std::string& text, const Range<T>& range) {
@@ -68,38 +64,18 @@ void AddQuantities(CLI::App& app, const std::string& name, std::vector<T>& value
 
 // --- PDLB ---
 
-struct PdlbArguments {
-  int64_t packets = 10'000;
-  int64_t paths = 8;
-  double slow = 2;
-  double ratio = 3;
-  Duration delay = 100_us;
-  BitRate rate = 1_Gbps;
-  int64_t queue = 20;  // DCTCP's K at 1 Gbps.
-  int64_t flows = 1;
-  std::string form = "corrected";
+struct PdlbArguments : PdlbInputs {
+  std::string form_name = "corrected";
 };
 
-// Flows beyond the number of paths share them; the model knows no other flows.
-BitRate ShareOf(const PdlbArguments& arguments) {
-  return {arguments.rate.bps * arguments.paths / std::max(arguments.paths, arguments.flows)};
-}
-
-int PrintPdlb(const PdlbArguments& arguments) {
+int PrintPdlb(PdlbArguments arguments) {
   if (arguments.slow > static_cast<double>(arguments.paths)) {
     fmt::print(stderr, "heddle: --slow: {} slow paths of {}\n", arguments.slow, arguments.paths);
     return kExitBadInput;
   }
-  const PdlbCase given = {
-      .packets = static_cast<double>(arguments.packets),
-      .paths = static_cast<int>(arguments.paths),
-      .slow_share = arguments.slow / static_cast<double>(arguments.paths),
-      .slowness = arguments.ratio,
-      .delay = arguments.delay,
-      .rate = ShareOf(arguments),
-      .max_window = std::max(1.0, PdlbMaxWindow(arguments.rate, arguments.delay,
-                                                static_cast<double>(arguments.queue)))};
-  const PdlbForm form = arguments.form == "literal" ? PdlbForm::kLiteral : PdlbForm::kCorrected;
+  const PdlbCase given = arguments.Case();
+  const PdlbForm form =
+      arguments.form_name == "literal" ? PdlbForm::kLiteral : PdlbForm::kCorrected;
   const std::vector<int> all = AllPdlbGranularities();
   const int best = BestPdlbGranularity(given, form, all);
   fmt::print("granularity,mean_window,mean_cells,fct_ms,best\n");
@@ -131,7 +107,7 @@ void AddPdlb(CLI::App& models, std::function<int()>& command) {
               "Packets that may wait on a path, beyond its bandwidth-delay product");
   AddQuantity(*app, "--flows", arguments->flows, Between<int64_t>(1, 1'000'000),
               "Flows that share the paths");
-  app->add_option("--form", arguments->form, "corrected, or literal: as the paper prints it")
+  app->add_option("--form", arguments->form_name, "corrected, or literal: as the paper prints it")
       ->check(CLI::IsMember({"corrected", "literal"}))
       ->capture_default_str();
   app->callback([&command, arguments] { command = [arguments] { return PrintPdlb(*arguments); }; });
@@ -139,44 +115,34 @@ void AddPdlb(CLI::App& models, std::function<int()>& command) {
 
 // --- TR ---
 
-struct TrArguments {
-  int64_t good = 5;
-  int64_t bad = 5;
-  int64_t buffer = 250;
-  BitRate rate = 1_Gbps;
-  Duration delay = 200_us;
-  int64_t dupthresh = 3;
-  std::vector<int64_t> flows = {20};
+struct TrArguments : TrInputs {
+  std::vector<int64_t> all_flows = {20};
   std::vector<Bytes> sizes = {100_KB, 200_KB, 350_KB};
   std::vector<double> ratios = {1.5, 2.5, 3.5};
 };
 
-void PrintTrRow(const TrArguments& arguments, int64_t flows, Bytes size, double ratio) {
-  const TrCase given = {
-      .flows = static_cast<double>(flows),
-      .packets = static_cast<int>((size.count + kMss - 1) / kMss),
-      .good_paths = static_cast<int>(arguments.good),
-      .bad_paths = static_cast<int>(arguments.bad),
-      .buffer = static_cast<double>(arguments.buffer),
-      .packet_time = SerializationDelay(Bytes{kPacketOnTheWire}, arguments.rate),
-      .good_delay = arguments.delay,
-      .bad_delay = {std::llround(static_cast<double>(arguments.delay.ps) * ratio)},
-      .duplicate_acks = static_cast<int>(arguments.dupthresh)};
-  const TrPrediction found = PredictTr(given);
-  fmt::print("{},{},{},{:.6f},{:.4f},{:.4f},{:.6f},{:.6f},{:.6f}\n", flows, size.count, ratio,
-             found.disorder, found.window, Microseconds(found.round), Seconds(found.f_rps) * 1e3,
-             Seconds(found.f_tr) * 1e3, Seconds(found.f_tr_consistent) * 1e3);
+void PrintTrRow(const TrInputs& inputs) {
+  const TrPrediction found = PredictTr(inputs.Case());
+  fmt::print("{},{},{},{:.6f},{:.4f},{:.4f},{:.6f},{:.6f},{:.6f}\n", inputs.flows,
+             inputs.size.count, inputs.ratio, found.disorder, found.window,
+             Microseconds(found.round), Seconds(found.f_rps) * 1e3, Seconds(found.f_tr) * 1e3,
+             Seconds(found.f_tr_consistent) * 1e3);
 }
 
-int PrintTr(const TrArguments& arguments) {
+int PrintTr(TrArguments arguments) {
   if (arguments.good + arguments.bad == 0) {
     fmt::print(stderr, "heddle: --good, --bad: there is no path\n");
     return kExitBadInput;
   }
   fmt::print("flows,size_bytes,ratio,p_fr,window,round_us,f_rps_ms,f_tr_ms,f_tr_consistent_ms\n");
-  for (const int64_t flows : arguments.flows) {
+  for (const int64_t flows : arguments.all_flows) {
     for (const Bytes size : arguments.sizes) {
-      for (const double ratio : arguments.ratios) PrintTrRow(arguments, flows, size, ratio);
+      for (const double ratio : arguments.ratios) {
+        arguments.flows = flows;
+        arguments.size = size;
+        arguments.ratio = ratio;
+        PrintTrRow(arguments);
+      }
     }
   }
   return kExitDone;
@@ -197,7 +163,7 @@ void AddTr(CLI::App& models, std::function<int()>& command) {
               "Round trip of fast paths");
   AddQuantity(*app, "--dupthresh", arguments->dupthresh, Between<int64_t>(1, 100'000),
               "Packets that overtake another until it is taken for lost");
-  AddQuantities(*app, "--flows", arguments->flows, Between<int64_t>(1, 1'000'000'000),
+  AddQuantities(*app, "--flows", arguments->all_flows, Between<int64_t>(1, 1'000'000'000),
                 "Numbers of flows that share the paths");
   AddQuantities(*app, "--sizes", arguments->sizes, {.at_least = 1_B, .at_most = 1'000_MB},
                 "Sizes of flows");

@@ -67,7 +67,8 @@ struct Job {
 std::vector<ExperimentFile> ReadFiles(const RunArguments& arguments, Diagnostics& diagnostics) {
   std::vector<ExperimentFile> files;
   for (const std::string& path : arguments.files) {
-    auto file = ExperimentFile::Read(path, {arguments.sets, arguments.seed}, diagnostics);
+    auto file =
+        ExperimentFile::Read(path, {arguments.sets, arguments.seed, arguments.scale}, diagnostics);
     if (file) files.push_back(std::move(*file));
   }
   return files;

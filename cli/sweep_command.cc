@@ -282,7 +282,8 @@ int PrintOrSubmit(const ExperimentFile& file, const SweepFolder& folder, const P
 // One line on the terminal that is written over.
 class SweepLine {
  public:
-  explicit SweepLine(bool enabled) : enabled_(enabled) {}
+  SweepLine(bool enabled, const std::string& title)
+      : enabled_(enabled), start_(title.empty() ? "" : title + ": ") {}
   ~SweepLine() {
     if (shown_) fmt::print(stderr, "\r\033[K");
   }
@@ -295,15 +296,17 @@ class SweepLine {
     }
     const std::string failed =
         progress.failed > 0 ? fmt::format(", {} failed", progress.failed) : "";
-    fmt::print(stderr, "\r{} of {} points done{}, {} running, {:.0f} % of the work, {} left\033[K",
-               progress.done, progress.all, failed, progress.running.size(), 100 * progress.share,
-               left);
+    fmt::print(stderr,
+               "\r{}{} of {} points done{}, {} running, {:.0f} % of the work, {} left\033[K",
+               start_, progress.done, progress.all, failed, progress.running.size(),
+               100 * progress.share, left);
     std::fflush(stderr);
     shown_ = true;
   }
 
  private:
   const bool enabled_;
+  const std::string start_;
   bool shown_ = false;
 };
 
@@ -332,13 +335,15 @@ void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vecto
 int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
             std::vector<PointReport>& reports, const std::vector<size_t>& selected,
             const std::vector<size_t>& to_run, const SweepArguments& arguments) {
-  if (to_run.size() < selected.size() && !arguments.quiet) {
+  if (to_run.size() < selected.size() && !arguments.quiet && arguments.title.empty()) {
     fmt::print(stderr, "heddle: {} of {} points are there already\n",
                selected.size() - to_run.size(), selected.size());
   }
-  if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
+  if (IsDebugBuild() && !to_run.empty()) {
+    fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
+  }
   CountStopSignals(/*patience=*/2);
-  SweepLine line(!arguments.quiet && IsTerminal());
+  SweepLine line(!arguments.quiet && IsTerminal(), arguments.title);
   std::vector<size_t> ended;
   RunnerOptions options;
   options.jobs = JobsOf(arguments);
@@ -362,14 +367,16 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
 }
 
 int Report(const SweepFolder& folder, const Plan& plan, const std::vector<PointReport>& reports,
-           const std::vector<size_t>& selected, bool quiet) {
+           const std::vector<size_t>& selected, const SweepArguments& arguments) {
   const bool all_done = std::ranges::all_of(
       selected, [&](size_t point) { return reports[point].state == PointState::kDone; });
   if (!all_done) {
-    fmt::print(stderr, "heddle: {} points: {}\n", selected.size(), CountsText(reports, selected));
+    const std::string start = arguments.title.empty() ? "heddle" : arguments.title;
+    fmt::print(stderr, "{}: {} points: {}\n", start, selected.size(),
+               CountsText(reports, selected));
     PrintFailures(plan, reports, selected);
   }
-  if (!quiet) PrintTable(folder, plan, selected);
+  if (!arguments.quiet && arguments.title.empty()) PrintTable(folder, plan, selected);
   return all_done ? kExitDone : kExitFailed;
 }
 
@@ -390,8 +397,8 @@ int Status(const std::string& out) {
 
 int SweepFile(const SweepArguments& arguments) {
   Diagnostics diagnostics;
-  const auto file =
-      ExperimentFile::Read(arguments.file, {arguments.sets, arguments.seed}, diagnostics);
+  const auto file = ExperimentFile::Read(
+      arguments.file, {arguments.sets, arguments.seed, arguments.scale}, diagnostics);
   if (diagnostics.ok()) return Sweep(*file, arguments);
   if (file) file->Check(diagnostics);
   fmt::print(stderr, "{}", diagnostics.Report());
@@ -430,7 +437,7 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
   if (arguments.slurm) return PrintOrSubmit(file, folder, *plan, to_run, cost, arguments);
   const int exit_code = RunHere(file, folder, *plan, reports, *selected, to_run, arguments);
   if (exit_code != kExitDone) return exit_code;
-  return Report(folder, *plan, reports, *selected, arguments.quiet);
+  return Report(folder, *plan, reports, *selected, arguments);
 }
 
 void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
@@ -449,6 +456,9 @@ void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
   sweep->add_option("--seed", a.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
+  sweep->add_option("--scale", a.scale, "A scale that the file names")
+      ->type_name("NAME")
+      ->capture_default_str();
   sweep->add_option("-o,--out", a.out, "Folder of the sweep (default: results/ and its name)")
       ->type_name("DIR");
   sweep->add_option("--jobs", a.jobs, "Points at once (default: one for each core)")

@@ -19,6 +19,7 @@ struct SweepArguments {
   std::string file;
   std::vector<std::string> sets;
   std::optional<uint64_t> seed;
+  std::string scale = std::string(kFullScale);
   std::string out;
   int threads = 1;
   int jobs = 0;  // 0: as many as there are cores for.
@@ -29,6 +30,7 @@ struct SweepArguments {
   bool replace_stale = false;
   bool force = false;
   bool quiet = false;
+  std::string title;  // Of one sweep among many, whose tables nobody asked for.
   bool slurm = false;
   bool submit = false;
   double task_minutes = 30;

@@ -128,9 +128,13 @@ struct Experiment {
   SizeClasses size_classes() const;
 };
 
+// A document's own scale, which is that of a paper rather than of a laptop.
+inline constexpr std::string_view kFullScale = "full";
+
 struct LoadOptions {
   std::vector<std::string> sets;  // "path=value"
   std::optional<uint64_t> seed;
+  std::string scale = std::string(kFullScale);  // Or one that the document's `scales` names.
 };
 
 // Reads the experiment in the file `path`, with its sweep: one experiment for each combination.

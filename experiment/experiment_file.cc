@@ -79,29 +79,88 @@ void Override(Value& document, const std::string& path, const Place& place,
   }
 }
 
-// The keys of axes are paths themselves: sweep.workload[0].load is one of them.
-bool SetAxis(Value& document, const std::string& argument, Diagnostics& diagnostics) {
-  const std::string path = argument.substr(0, argument.find('='));
-  Value* sweep = document.Find("sweep");
-  if (sweep == nullptr || !path.starts_with("sweep.")) return false;
-  for (Value::Entry& axis : sweep->entries) {
-    if ("sweep." + axis.key != path) continue;
-    const auto value = ValueOfArgument(argument, diagnostics);
-    if (value) axis.value = *value;
-    return true;
+// The keys of axes are paths themselves: sweep.workload[0].load is one of them, and so is
+// sweep.together[0].workload[0].load. The key, if there is such an axis.
+std::optional<std::string> SetAxis(Value& document, std::string_view path, const Value& value) {
+  const std::vector<Value*> maps = AxisMapsOf(document);
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const std::string start = i == 0 ? "sweep." : fmt::format("sweep.together[{}].", i - 1);
+    for (Value::Entry& axis : maps[i]->entries) {
+      if (start + axis.key != path) continue;
+      axis.value = value;
+      return axis.key;
+    }
   }
-  return false;
+  return std::nullopt;
+}
+
+// What has been taken out of the sweep, or changed there, goes into `fixed`.
+void Set(Value& document, const std::string& path, const Value& value, const Place& place,
+         std::set<std::string>& fixed, Diagnostics& diagnostics) {
+  if (const auto axis = SetAxis(document, path, value)) {
+    fixed.insert(*axis);
+    return;
+  }
+  Patch(document, path, value, diagnostics);
+  Override(document, path, place, diagnostics);
+  fixed.insert(path);
+}
+
+std::optional<Value> Take(Value& document, std::string_view key) {
+  const Value* found = document.Find(key);
+  if (found == nullptr) return std::nullopt;
+  std::optional<Value> taken = *found;
+  std::erase_if(document.entries, [&](const Value::Entry& entry) { return entry.key == key; });
+  return taken;
+}
+
+// Nothing else looks at the scales that are not asked for.
+bool AreScales(const Value& scales, Diagnostics& diagnostics) {
+  constexpr std::string_view kExpected =
+      "expected a map from names to settings, such as {small: {workload[0].flows: 100}}";
+  const auto is_map = [&](const Value& value, const std::string& path) {
+    if (value.kind != Value::Kind::kMap) diagnostics.Error(value.place, path, kExpected);
+    return value.kind == Value::Kind::kMap;
+  };
+  bool sound = is_map(scales, "scales");
+  for (const Value::Entry& scale : scales.entries) {
+    sound &= is_map(scale.value, "scales." + scale.key);
+    if (scale.key != kFullScale) continue;
+    diagnostics.Error(scale.key_place, "scales.full",
+                      "is the file as it stands; name it otherwise");
+    sound = false;
+  }
+  return sound;
+}
+
+void ApplyScale(Value& document, const std::string& name, std::set<std::string>& fixed,
+                Diagnostics& diagnostics) {
+  const std::optional<Value> scales = Take(document, "scales");
+  if (scales && !AreScales(*scales, diagnostics)) return;
+  if (name == kFullScale) return;
+  const Value* scale = scales ? scales->Find(name) : nullptr;
+  if (scale == nullptr) {
+    std::vector<std::string> known = {std::string(kFullScale)};
+    for (const Value::Entry& entry : scales ? scales->entries : std::vector<Value::Entry>{}) {
+      known.push_back(entry.key);
+    }
+    return diagnostics.Error(
+        document.place, "scales",
+        fmt::format("there is no scale \"{}\"{}", name, Suggestion(name, known)));
+  }
+  for (const Value::Entry& entry : scale->entries) {
+    Set(document, entry.key, entry.value, entry.key_place, fixed, diagnostics);
+  }
 }
 
 std::set<std::string> ApplyOptions(Value& document, const LoadOptions& options,
                                    Diagnostics& diagnostics) {
   std::set<std::string> fixed;
+  ApplyScale(document, options.scale, fixed, diagnostics);
   for (const std::string& set : options.sets) {
-    if (SetAxis(document, set, diagnostics)) continue;
-    const std::string path = set.substr(0, set.find('='));
-    PatchFromArgument(document, set, diagnostics);
-    Override(document, path, {"--set " + set, 0, 0}, diagnostics);
-    fixed.insert(path);
+    const auto value = ValueOfArgument(set, diagnostics);
+    if (!value) continue;
+    Set(document, set.substr(0, set.find('=')), *value, {"--set " + set, 0, 0}, fixed, diagnostics);
   }
   if (options.seed) {
     Override(document, "seed", {"--seed", 0, 0}, diagnostics);
@@ -114,16 +173,12 @@ std::set<std::string> ApplyOptions(Value& document, const LoadOptions& options,
 
 std::optional<std::string> TakeText(Value& document, const std::string& key,
                                     Diagnostics& diagnostics) {
-  std::optional<std::string> text;
-  std::erase_if(document.entries, [&](const Value::Entry& entry) {
-    if (entry.key != key) return false;
-    if (entry.value.kind != Value::Kind::kScalar) {
-      diagnostics.Error(entry.value.place, key, "expected the path of a folder");
-    }
-    text = entry.value.text;
-    return true;
-  });
-  return text;
+  const std::optional<Value> taken = Take(document, key);
+  if (!taken) return std::nullopt;
+  if (taken->kind != Value::Kind::kScalar) {
+    diagnostics.Error(taken->place, key, "expected the path of a folder");
+  }
+  return taken->text;
 }
 
 }  // namespace
@@ -193,6 +248,9 @@ void ExperimentFile::Check(Diagnostics& diagnostics) const {
 
 std::string ExperimentFile::Text() const {
   Value document = document_;
+  Value* sweep = document.Find("sweep");
+  Value* exclude = sweep == nullptr ? nullptr : sweep->Find("exclude");
+  if (exclude != nullptr) *exclude = points_.exclusions();
   Diagnostics ignored;
   Patch(document, "name", Value::Scalar(name_, {}), ignored);
   Patch(document, kRelativeTo, Value::Scalar(AbsolutePath(folder_, "."), {}), ignored);

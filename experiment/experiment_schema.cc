@@ -38,12 +38,20 @@ ExtraKey SweepKey() {
           .brings_any = "together"};
 }
 
+// See ExperimentFile.
+ExtraKey ScalesKey() {
+  return {.name = "scales", .schema = R"({
+    "description": "Changes by name, as in {small: {\"workload[0].flows\": 100}}, for --scale small.",
+    "type": "object", "propertyNames": {"not": {"const": "full"}},
+    "additionalProperties": {"type": "object"}})"};
+}
+
 }  // namespace
 
 std::string ExperimentSchema() {
   ExperimentSettings settings;
-  return SchemaOf(
-      "A Heddle experiment", [&](Fields& fields) { settings.Declare(fields); }, SweepKey());
+  return SchemaOf("A Heddle experiment", [&](Fields& fields) { settings.Declare(fields); },
+                  SweepKey(), {ScalesKey()});
 }
 
 }  // namespace heddle

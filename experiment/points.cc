@@ -17,45 +17,6 @@ namespace {
 constexpr size_t kMaxPoints = 100'000;
 constexpr int64_t kMaxSeeds = 10'000;
 
-// A value in one line: as part of a label, and in points.csv.
-std::string LabelOf(const Value& value) {
-  if (value.kind == Value::Kind::kScalar) return value.text;
-  std::string label;
-  for (const Value& item : value.items) label += (label.empty() ? "" : "+") + LabelOf(item);
-  for (const Value::Entry& entry : value.entries) {
-    const std::string part =
-        entry.key == "kind" ? entry.value.text : entry.key + "=" + LabelOf(entry.value);
-    label += (label.empty() ? "" : ".") + part;
-  }
-  return label;
-}
-
-// Whether `value` is what an exclusion means by `pattern`: the same, one of a list, or a map with
-// at least what the pattern says. `letflow` is short for {kind: letflow}, as everywhere.
-bool Matches(const Value& pattern, const Value& value) {
-  if (pattern.kind == Value::Kind::kScalar && value.kind == Value::Kind::kMap) {
-    const Value* kind = value.Find("kind");
-    return LabelOf(value) == pattern.text || (kind != nullptr && Matches(pattern, *kind));
-  }
-  if (pattern.kind == Value::Kind::kMap) {
-    return std::ranges::all_of(pattern.entries, [&](const Value::Entry& entry) {
-      if (value.kind == Value::Kind::kScalar) {
-        return entry.key == "kind" && Matches(entry.value, value);
-      }
-      const Value* part = value.Find(entry.key);
-      return part != nullptr && Matches(entry.value, *part);
-    });
-  }
-  if (pattern.kind == Value::Kind::kList && value.kind != Value::Kind::kList) {
-    return std::ranges::any_of(pattern.items,
-                               [&](const Value& item) { return Matches(item, value); });
-  }
-  if (LabelOf(pattern) == LabelOf(value)) return true;
-  double a = 0;  // 0.90 means 0.9.
-  double b = 0;
-  return !ParseQuantity(pattern.text, a) && !ParseQuantity(value.text, b) && a == b;
-}
-
 // The values of one key: listed, or a range.
 std::vector<Value> ValuesOf(const Value& value, const std::string& path, Diagnostics& diagnostics) {
   if (value.kind == Value::Kind::kMap) return Progression(value, path, diagnostics);
@@ -67,13 +28,49 @@ std::vector<Value> ValuesOf(const Value& value, const std::string& path, Diagnos
   }
   std::set<std::string> labels;
   for (const Value& item : value.items) {
-    if (labels.insert(LabelOf(item)).second) continue;
-    diagnostics.Error(item.place, path, fmt::format("{} occurs twice", LabelOf(item)));
+    if (labels.insert(ChoiceLabel(item)).second) continue;
+    diagnostics.Error(item.place, path, fmt::format("{} occurs twice", ChoiceLabel(item)));
   }
   return value.items;
 }
 
 }  // namespace
+
+std::string ChoiceLabel(const Value& value) {
+  if (value.kind == Value::Kind::kScalar) return value.text;
+  std::string label;
+  for (const Value& item : value.items) label += (label.empty() ? "" : "+") + ChoiceLabel(item);
+  for (const Value::Entry& entry : value.entries) {
+    const std::string part =
+        entry.key == "kind" ? entry.value.text : entry.key + "=" + ChoiceLabel(entry.value);
+    label += (label.empty() ? "" : ".") + part;
+  }
+  return label;
+}
+
+bool MatchesChoice(const Value& pattern, const Value& value) {
+  if (pattern.kind == Value::Kind::kScalar && value.kind == Value::Kind::kMap) {
+    const Value* kind = value.Find("kind");
+    return ChoiceLabel(value) == pattern.text || (kind != nullptr && MatchesChoice(pattern, *kind));
+  }
+  if (pattern.kind == Value::Kind::kMap) {
+    return std::ranges::all_of(pattern.entries, [&](const Value::Entry& entry) {
+      if (value.kind == Value::Kind::kScalar) {
+        return entry.key == "kind" && MatchesChoice(entry.value, value);
+      }
+      const Value* part = value.Find(entry.key);
+      return part != nullptr && MatchesChoice(entry.value, *part);
+    });
+  }
+  if (pattern.kind == Value::Kind::kList && value.kind != Value::Kind::kList) {
+    return std::ranges::any_of(pattern.items,
+                               [&](const Value& item) { return MatchesChoice(item, value); });
+  }
+  if (ChoiceLabel(pattern) == ChoiceLabel(value)) return true;
+  double a = 0;  // 0.90 means 0.9.
+  double b = 0;
+  return !ParseQuantity(pattern.text, a) && !ParseQuantity(value.text, b) && a == b;
+}
 
 Points::Points(const Value& document, const std::set<std::string>& fixed,
                Diagnostics& all_diagnostics)
@@ -179,6 +176,7 @@ void Points::Add(Axis axis, const Place& place, const std::string& path, Diagnos
 void Points::Exclude(const Value& rules, const std::set<std::string>& fixed,
                      Diagnostics& diagnostics) {
   const std::string path = "sweep.exclude";
+  exclusions_.kind = Value::Kind::kList;
   if (rules.kind != Value::Kind::kList) {
     return diagnostics.Error(rules.place, path, "expected a list of maps from settings to values");
   }
@@ -186,6 +184,7 @@ void Points::Exclude(const Value& rules, const std::set<std::string>& fixed,
     const Value& rule = rules.items[i];
     if (!CheckRule(rule, fmt::format("{}[{}]", path, i), fixed, diagnostics)) continue;
     std::erase_if(kept_, [&](uint32_t combination) { return Fits(rule, combination); });
+    NoteRule(rule);
   }
   if (kept_.empty() && diagnostics.ok()) {
     diagnostics.Error(rules.place, path, "leaves no combination");
@@ -211,7 +210,7 @@ bool Points::CheckRule(const Value& rule, const std::string& path,
     if (Offers(entry.key, entry.value, labels)) continue;
     diagnostics.Error(entry.value.place, path + "." + entry.key,
                       fmt::format("the sweep has no {}{}", Describe(entry.value),
-                                  Suggestion(LabelOf(entry.value), labels)));
+                                  Suggestion(ChoiceLabel(entry.value), labels)));
     return false;
   }
   return diagnostics.ok();
@@ -224,8 +223,8 @@ bool Points::Offers(const std::string& key, const Value& pattern,
     if (found == axis.keys.end()) continue;
     for (const std::vector<Value>& step : axis.steps) {
       const Value& value = step[static_cast<size_t>(found - axis.keys.begin())];
-      if (Matches(pattern, value)) return true;
-      labels.push_back(LabelOf(value));
+      if (MatchesChoice(pattern, value)) return true;
+      labels.push_back(ChoiceLabel(value));
     }
   }
   return false;
@@ -234,9 +233,27 @@ bool Points::Offers(const std::string& key, const Value& pattern,
 // A key that the command line has fixed has one value, that of the document.
 bool Points::Fits(const Value& rule, size_t combination) const {
   return std::ranges::all_of(rule.entries, [&](const Value::Entry& entry) {
-    const Value* value = ChoiceOf(entry.key, combination);
-    return value != nullptr && Matches(entry.value, *value);
+    const Value* value = ChoiceAt(entry.key, combination);
+    return value != nullptr && MatchesChoice(entry.value, *value);
   });
+}
+
+void Points::NoteRule(const Value& rule) {
+  const std::vector<std::string> axes = Axes();
+  Value kept = rule;
+  kept.entries.clear();
+  for (const Value::Entry& entry : rule.entries) {
+    std::vector<std::string> ignored;
+    const bool is_axis = std::ranges::find(axes, entry.key) != axes.end();
+    if (is_axis && Offers(entry.key, entry.value, ignored)) {
+      kept.entries.push_back(entry);
+      continue;
+    }
+    const Value* fixed = FindPath(document_, entry.key);
+    const bool always = !is_axis && fixed != nullptr && MatchesChoice(entry.value, *fixed);
+    if (!always) return;  // Never.
+  }
+  if (!kept.entries.empty()) exclusions_.items.push_back(kept);
 }
 
 template <class Visit>
@@ -249,7 +266,7 @@ void Points::ForEachChoice(size_t combination, const Visit& visit) const {
   }
 }
 
-const Value* Points::ChoiceOf(const std::string& key, size_t combination) const {
+const Value* Points::ChoiceAt(const std::string& key, size_t combination) const {
   const Value* choice = FindPath(document_, key);
   ForEachChoice(combination, [&](const std::string& axis, const Value& value) {
     if (axis == key) choice = &value;
@@ -263,6 +280,13 @@ std::vector<std::string> Points::Axes() const {
   return keys;
 }
 
+std::vector<std::string> Points::MovingWith(const std::string& key) const {
+  for (const Axis& axis : axes_) {
+    if (std::ranges::find(axis.keys, key) != axis.keys.end()) return axis.keys;
+  }
+  return {};
+}
+
 Value Points::DocumentOf(size_t point, Diagnostics& diagnostics) const {
   Value document = document_;
   ForEachChoice(kept_[point], [&](const std::string& key, const Value& value) {
@@ -274,7 +298,7 @@ Value Points::DocumentOf(size_t point, Diagnostics& diagnostics) const {
 std::vector<std::pair<std::string, std::string>> Points::ChoicesOf(size_t point) const {
   std::vector<std::pair<std::string, std::string>> choices;
   ForEachChoice(kept_[point], [&](const std::string& key, const Value& value) {
-    choices.emplace_back(key, LabelOf(value));
+    choices.emplace_back(key, ChoiceLabel(value));
   });
   return choices;
 }

@@ -15,17 +15,36 @@
 
 namespace heddle {
 
+// A value in one line, as in labels and in points.csv: "letflow.gap=100us".
+std::string ChoiceLabel(const Value& value);
+
+// Whether `value` is what an exclusion means by `pattern`: the same, one of a list, or a map with
+// at least what the pattern says. `letflow` is short for {kind: letflow}, as everywhere.
+bool MatchesChoice(const Value& pattern, const Value& value);
+
 class Points {
  public:
   // Reads the key `sweep` of `document`; what the other keys say holds for all points. Without a
   // sweep there is one point, with a mistake in it there may be none. Keys in `fixed` were given on
-  // the command line, which may have taken them out of the sweep.
+  // the command line or by a scale, which may have taken them out of the sweep, or values of
+  // theirs.
   Points(const Value& document, const std::set<std::string>& fixed, Diagnostics& diagnostics);
 
   size_t size() const { return kept_.size(); }
 
   // Keys, in the order written.
   std::vector<std::string> Axes() const;
+
+  // The rules of `exclude`, as a list, without what means nothing since keys have been fixed.
+  const Value& exclusions() const { return exclusions_; }
+
+  // The keys that change together with `key`, it among them; none if it is not swept.
+  std::vector<std::string> MovingWith(const std::string& key) const;
+
+  // What `key` is at a point, whether it is swept or not; nullptr if it is not given.
+  const Value* ChoiceOf(size_t point, const std::string& key) const {
+    return ChoiceAt(key, kept_[point]);
+  }
 
   // The experiment of a point, without a sweep.
   Value DocumentOf(size_t point, Diagnostics& diagnostics) const;
@@ -49,12 +68,14 @@ class Points {
   bool CheckRule(const Value& rule, const std::string& path, const std::set<std::string>& fixed,
                  Diagnostics& diagnostics) const;
   bool Fits(const Value& rule, size_t combination) const;
+  void NoteRule(const Value& rule);
   bool Offers(const std::string& key, const Value& pattern, std::vector<std::string>& labels) const;
-  const Value* ChoiceOf(const std::string& key, size_t combination) const;
+  const Value* ChoiceAt(const std::string& key, size_t combination) const;
   template <class Visit>
   void ForEachChoice(size_t combination, const Visit& visit) const;
 
   Value document_;  // Without its sweep.
+  Value exclusions_;
   std::vector<Axis> axes_;
   size_t combinations_ = 1;
   std::vector<uint32_t> kept_;  // Combinations, the last axis fastest, by point.

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstddef>
+
+#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
@@ -110,5 +113,56 @@ class JsonReader {
 }  // namespace
 
 std::optional<FlatJson> ParseJson(std::string_view text) { return JsonReader(text).Read(); }
+
+std::string JsonObject(const JsonMembers& members) {
+  std::string json;
+  for (const auto& [key, value] : members) {
+    json += fmt::format("{}{}:{}", json.empty() ? "" : ",", QuoteJson(key), value);
+  }
+  return "{" + json + "}";
+}
+
+std::string JsonArray(const std::vector<std::string>& items) {
+  return fmt::format("[{}]", fmt::join(items, ","));
+}
+
+std::string JsonStrings(const std::vector<std::string>& texts) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) items.push_back(QuoteJson(text));
+  return JsonArray(items);
+}
+
+std::string JsonNumber(double number) {
+  return std::isfinite(number) ? fmt::format("{}", number) : "null";
+}
+
+std::string IndentJson(std::string_view json) {
+  std::string out;
+  size_t depth = 0;
+  bool quoted = false;
+  const auto line = [&] { out += "\n" + std::string(2 * depth, ' '); };
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted) {
+      out += c;
+      if (c == '\\') out += json[++i];
+      quoted = c != '"';
+      continue;
+    }
+    if (c == ' ' || c == '\n') continue;
+    quoted = c == '"';
+    const bool opens = c == '{' || c == '[';
+    const bool closes = c == '}' || c == ']';
+    const bool is_empty = closes && (json[i - 1] == '{' || json[i - 1] == '[');
+    if (closes) --depth;
+    if (closes && !is_empty) line();
+    out += c;
+    if (opens) ++depth;
+    const bool stays_empty = opens && (json[i + 1] == '}' || json[i + 1] == ']');
+    if ((opens && !stays_empty) || c == ',') line();
+    if (c == ':') out += ' ';
+  }
+  return out + "\n";
+}
 
 }  // namespace heddle

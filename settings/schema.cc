@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "settings/json.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -17,76 +18,26 @@ namespace {
 
 using Type = ScalarShape::Type;
 
-// JSON, put together from text that is JSON already.
-using Members = std::vector<std::pair<std::string, std::string>>;
-
-std::string Object(const Members& members) {
-  std::string json;
-  for (const auto& [key, value] : members) {
-    json += fmt::format("{}{}:{}", json.empty() ? "" : ",", QuoteJson(key), value);
-  }
-  return "{" + json + "}";
-}
-
-std::string Array(const std::vector<std::string>& items) {
-  return fmt::format("[{}]", fmt::join(items, ","));
-}
-
-std::string Strings(const std::vector<std::string>& texts) {
-  std::vector<std::string> items;
-  for (const std::string& text : texts) items.push_back(QuoteJson(text));
-  return Array(items);
-}
-
-// Line by line, for people and for diffs.
-std::string Indented(std::string_view json) {
-  std::string out;
-  size_t depth = 0;
-  bool quoted = false;
-  const auto line = [&] { out += "\n" + std::string(2 * depth, ' '); };
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (quoted) {
-      out += c;
-      if (c == '\\') out += json[++i];
-      quoted = c != '"';
-      continue;
-    }
-    if (c == ' ' || c == '\n') continue;
-    quoted = c == '"';
-    const bool opens = c == '{' || c == '[';
-    const bool closes = c == '}' || c == ']';
-    const bool is_empty = closes && (json[i - 1] == '{' || json[i - 1] == '[');
-    if (closes) --depth;
-    if (closes && !is_empty) line();
-    out += c;
-    if (opens) ++depth;
-    const bool stays_empty = opens && (json[i + 1] == '}' || json[i + 1] == ']');
-    if ((opens && !stays_empty) || c == ',') line();
-    if (c == ':') out += ' ';
-  }
-  return out + "\n";
-}
-
 // --- Scalars ---
 
 // A decimal number with a unit: what settings/quantity.h reads.
 std::string WithUnit(std::string_view units) {
-  return Object({{"type", "\"string\""},
-                 {"pattern", QuoteJson(fmt::format("^-?[0-9]+(\\.[0-9]+)?({})$", units))}});
+  return JsonObject({{"type", "\"string\""},
+                     {"pattern", QuoteJson(fmt::format("^-?[0-9]+(\\.[0-9]+)?({})$", units))}});
 }
 
 // A number, or one in quotes. Bounds are of the former.
 std::string Numeric(std::string_view type, std::string_view pattern, const ScalarShape& shape) {
-  Members members = {{"type", QuoteJson(type)}};
+  JsonMembers members = {{"type", QuoteJson(type)}};
   const auto add = [&](const char* key, const std::optional<double>& bound) {
     if (bound) members.emplace_back(key, fmt::format("{}", *bound));
   };
   add("exclusiveMinimum", shape.above);
   add("minimum", shape.at_least);
   add("maximum", shape.at_most);
-  return Object({{"anyOf", Array({Object(members), Object({{"type", "\"string\""},
-                                                           {"pattern", QuoteJson(pattern)}})})}});
+  return JsonObject(
+      {{"anyOf", JsonArray({JsonObject(members), JsonObject({{"type", "\"string\""},
+                                                             {"pattern", QuoteJson(pattern)}})})}});
 }
 
 constexpr std::string_view kInteger = "^-?(0|[1-9][0-9]*)$";
@@ -107,7 +58,7 @@ std::string Quantity(const ScalarShape& shape) {
     case Type::kBoolean:
       return "{\"enum\":[true,false,\"true\",\"false\"]}";
     case Type::kPattern:
-      return Object({{"type", "\"string\""}, {"pattern", QuoteJson(shape.pattern)}});
+      return JsonObject({{"type", "\"string\""}, {"pattern", QuoteJson(shape.pattern)}});
     case Type::kText:
       return "{\"type\":[\"string\",\"number\",\"boolean\"]}";
     case Type::kWord:
@@ -127,10 +78,10 @@ void AddForms(const std::string& word, std::vector<std::string>& forms) {
 std::string OfScalar(const ScalarShape& shape) {
   std::vector<std::string> forms;
   for (const std::string& word : shape.words) AddForms(word, forms);
-  const std::string words = Object({{"enum", Array(forms)}});
+  const std::string words = JsonObject({{"enum", JsonArray(forms)}});
   if (shape.type == Type::kWord) return words;
   if (shape.words.empty()) return Quantity(shape);
-  return Object({{"anyOf", Array({Quantity(shape), words})}});
+  return JsonObject({{"anyOf", JsonArray({Quantity(shape), words})}});
 }
 
 // A default as it would be typed.
@@ -142,8 +93,8 @@ std::string Typed(const ScalarShape& shape, const std::string& text) {
 }
 
 // `schema`, an object, with more members at its front.
-std::string With(const Members& members, const std::string& schema) {
-  const std::string front = Object(members);
+std::string With(const JsonMembers& members, const std::string& schema) {
+  const std::string front = JsonObject(members);
   if (schema == "{}") return front;
   return front.substr(0, front.size() - 1) + (members.empty() ? "" : ",") + schema.substr(1);
 }
@@ -157,13 +108,13 @@ class SchemaWriter final : public Fields {
  public:
   explicit SchemaWriter(Definitions& definitions) : definitions_(definitions) {}
 
-  Members& properties() { return properties_; }
+  JsonMembers& properties() { return properties_; }
   const std::vector<std::string>& required() const { return required_; }
 
  protected:
   void OnScalar(std::string_view name, const Scalar& scalar, Presence presence,
                 std::string_view meaning) override {
-    Members notes = {{"description", Described(meaning, scalar.type)}};
+    JsonMembers notes = {{"description", Described(meaning, scalar.type)}};
     const std::string preset = presence == Presence::kRequired ? "" : scalar.text();
     if (!preset.empty()) notes.emplace_back("default", Typed(scalar.shape, preset));
     Add(name, presence, With(notes, OfScalar(scalar.shape)));
@@ -172,18 +123,18 @@ class SchemaWriter final : public Fields {
   void OnScalars(std::string_view name, size_t count, const std::function<void(size_t)>& resize,
                  const std::function<Scalar(size_t)>& at, Presence presence,
                  std::string_view meaning, const std::string& type) override {
-    Members notes = {{"description", Described(meaning, type)}, {"type", "\"array\""}};
+    JsonMembers notes = {{"description", Described(meaning, type)}, {"type", "\"array\""}};
     std::vector<std::string> preset;
     for (size_t i = 0; i < count; ++i) preset.push_back(Typed(at(i).shape, at(i).text()));
-    if (presence == Presence::kOptional) notes.emplace_back("default", Array(preset));
+    if (presence == Presence::kOptional) notes.emplace_back("default", JsonArray(preset));
     resize(1);  // An element to describe; the settings are nobody's.
     notes.emplace_back("items", OfScalar(at(0).shape));
-    Add(name, presence, Object(notes));
+    Add(name, presence, JsonObject(notes));
   }
 
   void OnBlock(std::string_view name, const Block& block, Presence presence,
                std::string_view meaning) override {
-    const Members notes = {{"description", QuoteJson(meaning)}};
+    const JsonMembers notes = {{"description", QuoteJson(meaning)}};
     Add(name, presence, With(notes, OfBlock(block)));
   }
 
@@ -192,9 +143,9 @@ class SchemaWriter final : public Fields {
                 std::string_view meaning) override {
     resize(1);
     Add(name, presence,
-        Object({{"description", QuoteJson(meaning)},
-                {"type", "\"array\""},
-                {"items", OfBlock(at(0))}}));
+        JsonObject({{"description", QuoteJson(meaning)},
+                    {"type", "\"array\""},
+                    {"items", OfBlock(at(0))}}));
   }
 
  private:
@@ -213,68 +164,71 @@ class SchemaWriter final : public Fields {
   }
 
   // Of one kind, or of none.
-  std::string MapOf(const Block& block, const Members& kind, const Members& required) {
+  std::string MapOf(const Block& block, const JsonMembers& kind, const JsonMembers& required) {
     SchemaWriter inner(definitions_);
     inner.properties_ = kind;
     block.declare(inner);
-    Members members = {{"type", "\"object\""},
-                       {"properties", Object(inner.properties_)},
-                       {"additionalProperties", "false"}};
+    JsonMembers members = {{"type", "\"object\""},
+                           {"properties", JsonObject(inner.properties_)},
+                           {"additionalProperties", "false"}};
     members.insert(members.end(), required.begin(), required.end());
-    return Object(members);
+    return JsonObject(members);
   }
 
   // A name alone is short for a map with nothing else.
   std::string OfKinds(const Block& block) {
-    std::vector<std::string> forms = {Object({{"enum", Strings(block.kinds->Names())}})};
+    std::vector<std::string> forms = {JsonObject({{"enum", JsonStrings(block.kinds->Names())}})};
     for (const std::string& kind : block.kinds->Names()) {
       std::string name = fmt::format("{}.{}", block.kinds->noun(), kind);
       std::ranges::replace(name, ' ', '_');
       if (definitions_.try_emplace(name).second) {
         block.choose(kind);
-        definitions_[name] = MapOf(block, {{"kind", Object({{"const", QuoteJson(kind)}})}},
+        definitions_[name] = MapOf(block, {{"kind", JsonObject({{"const", QuoteJson(kind)}})}},
                                    {{"required", "[\"kind\"]"}});
       }
-      forms.push_back(Object({{"$ref", QuoteJson("#/definitions/" + name)}}));
+      forms.push_back(JsonObject({{"$ref", QuoteJson("#/definitions/" + name)}}));
     }
-    return Object({{"oneOf", Array(forms)}});
+    return JsonObject({{"oneOf", JsonArray(forms)}});
   }
 
   Definitions& definitions_;
-  Members properties_;
+  JsonMembers properties_;
   std::vector<std::string> required_;
 };
 
 // `key` is there, or a sweep has it or something inside it.
 std::string RequiredOrSwept(const std::string& key, const ExtraKey& sweep) {
   const std::string pattern = fmt::format("^({}($|[.\\[])|{}$)", key, sweep.brings_any);
-  const std::string no_other =
-      Object({{"propertyNames", Object({{"not", Object({{"pattern", QuoteJson(pattern)}})}})}});
+  const std::string no_other = JsonObject(
+      {{"propertyNames", JsonObject({{"not", JsonObject({{"pattern", QuoteJson(pattern)}})}})}});
   const std::string swept =
-      Object({{"required", Strings({sweep.name})},
-              {"properties", Object({{sweep.name, Object({{"not", no_other}})}})}});
-  return Object({{"anyOf", Array({Object({{"required", Strings({key})}}), swept})}});
+      JsonObject({{"required", JsonStrings({sweep.name})},
+                  {"properties", JsonObject({{sweep.name, JsonObject({{"not", no_other}})}})}});
+  return JsonObject(
+      {{"anyOf", JsonArray({JsonObject({{"required", JsonStrings({key})}}), swept})}});
 }
 
 }  // namespace
 
 std::string SchemaOf(std::string_view title, const std::function<void(Fields&)>& declare,
-                     const ExtraKey& sweep) {
+                     const ExtraKey& sweep, const std::vector<ExtraKey>& others) {
   Definitions definitions;
   SchemaWriter writer(definitions);
   declare(writer);
   writer.properties().emplace_back(sweep.name, sweep.schema);
+  for (const ExtraKey& other : others) writer.properties().emplace_back(other.name, other.schema);
   std::vector<std::string> required;
   for (const std::string& key : writer.required()) {
     required.push_back(RequiredOrSwept(key, sweep));
   }
-  return Indented(Object({{"$schema", "\"http://json-schema.org/draft-07/schema#\""},
-                          {"title", QuoteJson(title)},
-                          {"type", "\"object\""},
-                          {"properties", Object(writer.properties())},
-                          {"additionalProperties", "false"},
-                          {"allOf", Array(required)},
-                          {"definitions", Object({definitions.begin(), definitions.end()})}}));
+  return IndentJson(
+      JsonObject({{"$schema", "\"http://json-schema.org/draft-07/schema#\""},
+                  {"title", QuoteJson(title)},
+                  {"type", "\"object\""},
+                  {"properties", JsonObject(writer.properties())},
+                  {"additionalProperties", "false"},
+                  {"allOf", JsonArray(required)},
+                  {"definitions", JsonObject({definitions.begin(), definitions.end()})}}));
 }
 
 }  // namespace heddle

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "settings/fields.h"
 
@@ -21,9 +22,9 @@ struct ExtraKey {
   std::string brings_any = "";  // With this key in it, it may bring whatever is required.
 };
 
-// Of a document with what `declare` declares and `sweep` besides. What is required may come from a
-// sweep.
+// Of a document with what `declare` declares, and `sweep` and `others` besides. What is required
+// may come from a sweep.
 std::string SchemaOf(std::string_view title, const std::function<void(Fields&)>& declare,
-                     const ExtraKey& sweep);
+                     const ExtraKey& sweep, const std::vector<ExtraKey>& others = {});
 
 }  // namespace heddle

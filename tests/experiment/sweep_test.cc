@@ -279,5 +279,107 @@ TEST(SweepTest, RefusesMoreCombinationsThanAnyoneCanRun) {
               HasSubstr("makes more than 100000 experiments"));
 }
 
+// --- Scales ---
+
+std::vector<Experiment> LoadScaled(const std::string& text, const std::string& scale,
+                                   const std::vector<std::string>& sets = {}) {
+  Diagnostics diagnostics;
+  auto experiments = LoadExperimentsFromText(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+      "lb: ecmp\n"
+      "workload: [{kind: poisson, sizes: small, load: 0.4, flows: 50}]\n" +
+          text,
+      "test.yaml", ".", {sets, std::nullopt, scale}, diagnostics);
+  EXPECT_EQ(diagnostics.Report(), "0 errors\n");
+  return experiments;
+}
+
+std::string ScaleErrors(const std::string& text, const std::string& scale) {
+  Diagnostics diagnostics;
+  LoadExperimentsFromText(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+      "workload: [{kind: permutation, size: 1KB}]\nlb: ecmp\n" +
+          text,
+      "test.yaml", ".", {{}, std::nullopt, scale}, diagnostics);
+  return diagnostics.Report();
+}
+
+constexpr const char* kScaled =
+    "sweep:\n  lb: [ecmp, rps]\n  workload[0].load: [0.1, 0.5, 0.7]\n"
+    "  exclude: [{lb: rps, \"workload[0].load\": 0.7}]\n"
+    "scales:\n  ci: {\"workload[0].flows\": 7, \"sweep.workload[0].load\": [0.1, 0.5], "
+    "sweep.seeds: "
+    "2}\n  one: {lb: letflow, \"workload[0].load\": 0.2}\n";
+
+TEST(ScaleTest, SetsWhatItSaysAndNothingUnlessAskedFor) {
+  EXPECT_THAT(Labels(LoadScaled(kScaled, "full")),
+              ElementsAre("lb=ecmp,load=0.1", "lb=ecmp,load=0.5", "lb=ecmp,load=0.7",
+                          "lb=rps,load=0.1", "lb=rps,load=0.5"));
+  // The value that the exclusion names is gone.
+  const auto scaled = LoadScaled(kScaled, "ci");
+  EXPECT_EQ(scaled.size(), 2u * 2 * 2);
+  EXPECT_EQ(scaled.back().label, "lb=rps,load=0.5,seed=2");
+  EXPECT_THAT(scaled.back().Resolved(), HasSubstr("flows: 7\n"));
+  EXPECT_THAT(Labels(LoadScaled(kScaled, "one")), ElementsAre(""));
+}
+
+TEST(ScaleTest, TheCommandLineGoesLast) {
+  EXPECT_THAT(Labels(LoadScaled(kScaled, "ci", {"sweep.seeds=1", "lb=presto"})),
+              ElementsAre("load=0.1,seed=1", "load=0.5,seed=1"));
+  EXPECT_EQ(LoadScaled(kScaled, "one", {"lb=presto"}).front().settings.lb.kind, "presto");
+}
+
+TEST(ScaleTest, ChangesAxesThatMoveTogether) {
+  const std::string text =
+      "sweep: {together: [{topology.spines: [2, 4, 8], \"workload[0].load\": [0.3, 0.4, 0.5]}]}\n"
+      "scales: {ci: {\"sweep.together[0].topology.spines\": [2, 4], "
+      "\"sweep.together[0].workload[0].load\": [0.3, 0.4]}}\n";
+  EXPECT_THAT(Labels(LoadScaled(text, "ci")),
+              ElementsAre("spines=2,load=0.3", "spines=4,load=0.4"));
+}
+
+TEST(ScaleTest, IsNotPartOfWhatItGives) {
+  Diagnostics diagnostics;
+  const auto file = ExperimentFile::FromText(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+      "lb: ecmp\nworkload: [{kind: poisson, sizes: small, load: 0.4, flows: 50}]\n" +
+          std::string(kScaled),
+      "x.yaml", ".", {{}, std::nullopt, "ci"}, diagnostics);
+  ASSERT_TRUE(file.has_value());
+  const auto again = ExperimentFile::FromText(file->Text(), "y.yaml", ".", {}, diagnostics);
+  EXPECT_EQ(diagnostics.Report(), "0 errors\n");
+  ASSERT_EQ(again->size(), 8u);
+  // Nor do exclusions speak of what was fixed.
+  const auto fixed = ExperimentFile::FromText(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+      "workload: [{kind: permutation, size: 1KB}]\nlb: ecmp\n"
+      "sweep: {lb: [ecmp, rps], seed: [1, 2], exclude: [{lb: rps, seed: 2}, {lb: ecmp, seed: "
+      "1}]}\n",
+      "x.yaml", ".", {{"lb=rps"}, std::nullopt}, diagnostics);
+  const auto fixed_again = ExperimentFile::FromText(fixed->Text(), "y.yaml", ".", {}, diagnostics);
+  EXPECT_EQ(diagnostics.Report(), "0 errors\n");
+  EXPECT_EQ(fixed_again->size(), 1u);
+  EXPECT_EQ(again->Load(5, diagnostics).Id(), file->Load(5, diagnostics).Id());
+}
+
+TEST(ScaleTest, SaysWhatIsWrong) {
+  EXPECT_THAT(
+      ScaleErrors("scales: {ci: {seed: 2}, small: {seed: 3}}\n", "smal"),
+      HasSubstr("scales: there is no scale \"smal\"; did you mean \"small\"? (known: full, ci, "
+                "small)"));
+  EXPECT_THAT(ScaleErrors("", "ci"), HasSubstr("there is no scale \"ci\"; expected one of: full"));
+  EXPECT_THAT(ScaleErrors("scales: [ci]\n", "full"),
+              HasSubstr("test.yaml:4:9: scales: expected a map from names to settings"));
+  EXPECT_THAT(ScaleErrors("scales: {ci: 3}\n", "full"),
+              HasSubstr("test.yaml:4:14: scales.ci: expected a map"));
+  EXPECT_THAT(ScaleErrors("scales: {full: {seed: 3}}\n", "full"),
+              HasSubstr("test.yaml:4:10: scales.full: is the file as it stands"));
+  EXPECT_THAT(ScaleErrors("scales: {ci: {sede: 3}}\n", "ci"),
+              HasSubstr("sede: unknown key; did you mean \"seed\"?"));
+  EXPECT_THAT(ScaleErrors("scales: {ci: {seed: x}}\n", "ci"), HasSubstr("test.yaml:4:21: seed:"));
+  EXPECT_THAT(ScaleErrors("sweep: {lb: [letflow]}\nscales: {ci: {lb.gap: 1us}}\n", "ci"),
+              HasSubstr("test.yaml:5:15: lb.gap: has no effect"));
+}
+
 }  // namespace
 }  // namespace heddle

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/papers_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/shared_files.h"
+#include "cli/stop_signals.h"
+#include "cli/sweep_command.h"
+#include "cli/text.h"
+#include "experiment/estimate.h"
+#include "papers/bench_run.h"
+#include "papers/experiment_points.h"
+#include "papers/judged_paper.h"
+#include "papers/papers_output.h"
+#include "settings/yaml.h"
+#include "sweep/whole_file.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PapersArguments {
+  std::vector<std::string> names;  // "pdlb", "pdlb-fig7"; none: all.
+  std::string configs;
+  std::string scale = std::string(kFullScale);
+  std::string out = "results/papers";
+  SweepArguments sweep;  // For each experiment.
+  bool markdown = false;
+  bool csv = false;
+  bool with_stale = false;
+  std::string check;
+
+  fs::path folder() const { return fs::path(out) / scale; }
+};
+
+// A paper, and which of its experiments are meant.
+struct ChosenPaper {
+  Paper paper;
+  std::set<std::string> experiments;
+};
+
+int BadInput(std::string_view message) {
+  fmt::print(stderr, "heddle: {}\n", message);
+  return kExitBadInput;
+}
+
+int Failed(std::string_view message) {
+  fmt::print(stderr, "heddle: {}\n", message);
+  return kExitFailed;
+}
+
+int Report(const Diagnostics& diagnostics) {
+  fmt::print(stderr, "{}", diagnostics.Report());
+  return kExitBadInput;
+}
+
+// --- Which papers ---
+
+// The papers in `folder` that are asked for, as far as they can be read.
+std::vector<Paper> ReadPapers(const fs::path& folder, const std::vector<std::string>& names,
+                              Diagnostics& diagnostics) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (fs::exists(entry.path() / "claims.yaml")) folders.push_back(entry.path());
+  }
+  if (error) diagnostics.Error({folder.string(), 0, 0}, "", error.message());
+  std::ranges::sort(folders);
+  const auto is_asked_for = [&](const std::string& id) {
+    return names.empty() || std::ranges::any_of(names, [&](const std::string& name) {
+             return name == id || name.starts_with(id + "-");
+           });
+  };
+  std::vector<Paper> papers;
+  for (const fs::path& of_paper : folders) {
+    if (!is_asked_for(of_paper.filename().string())) continue;
+    if (auto paper = ReadPaper(of_paper, diagnostics)) papers.push_back(std::move(*paper));
+  }
+  return papers;
+}
+
+// What `name` means: all of a paper, or one experiment of it. False if it means nothing.
+bool Choose(const std::string& name, std::vector<ChosenPaper>& papers) {
+  bool found = false;
+  for (ChosenPaper& chosen : papers) {
+    for (const PaperExperiment& experiment : chosen.paper.experiments) {
+      if (name != chosen.paper.id && name != chosen.paper.id + "-" + experiment.id) continue;
+      chosen.experiments.insert(experiment.id);
+      found = true;
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> KnownNames(const std::vector<ChosenPaper>& papers) {
+  std::vector<std::string> names;
+  for (const ChosenPaper& chosen : papers) {
+    names.push_back(chosen.paper.id);
+    for (const PaperExperiment& experiment : chosen.paper.experiments) {
+      names.push_back(chosen.paper.id + "-" + experiment.id);
+    }
+  }
+  return names;
+}
+
+// All is checked before anything is done. Nothing, and the exit code in `exit_code`, if there is
+// something wrong.
+std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& arguments,
+                                                     int& exit_code) {
+  const auto shared = arguments.configs.empty() ? FindShared("configs/papers")
+                                                : std::optional<fs::path>(arguments.configs);
+  if (!shared) {
+    exit_code =
+        BadInput("there are no papers beside this program; name their folder with --configs");
+    return std::nullopt;
+  }
+  Diagnostics diagnostics;
+  std::vector<ChosenPaper> papers;
+  for (Paper& paper : ReadPapers(*shared, arguments.names, diagnostics)) {
+    if (diagnostics.ok()) CheckPaper(paper, diagnostics);
+    papers.push_back({std::move(paper), {}});
+  }
+  if (!diagnostics.ok()) {
+    exit_code = Report(diagnostics);
+    return std::nullopt;
+  }
+  std::vector<std::string> names = arguments.names;
+  if (names.empty()) {
+    for (const ChosenPaper& chosen : papers) names.push_back(chosen.paper.id);
+  }
+  for (const std::string& name : names) {
+    if (Choose(name, papers)) continue;
+    PapersArguments all = arguments;
+    all.names.clear();
+    std::vector<ChosenPaper> known;
+    for (Paper& paper : ReadPapers(*shared, {}, diagnostics))
+      known.push_back({std::move(paper), {}});
+    exit_code = BadInput(fmt::format("no paper or experiment is called \"{}\"{}", name,
+                                     Suggestion(name, KnownNames(known))));
+    return std::nullopt;
+  }
+  return papers;
+}
+
+// --- heddle papers list ---
+
+// Of one core. Points that differ in their seed alone take as long.
+double SecondsOf(const ExperimentFile& file, Diagnostics& diagnostics) {
+  std::map<std::vector<std::string>, double> seconds;  // By choices but the seed.
+  double sum = 0;
+  for (size_t i = 0; i < file.size(); ++i) {
+    std::vector<std::string> choices;
+    for (const auto& [axis, label] : file.points().ChoicesOf(i)) {
+      if (axis != "seed") choices.push_back(label);
+    }
+    const auto [entry, is_new] = seconds.try_emplace(choices, 0);
+    if (is_new) entry->second = PlanPoint(file, i, diagnostics).hops * kSecondsPerHop;
+    sum += entry->second;
+  }
+  return sum;
+}
+
+// "96 points, about 3 min".
+std::string CostText(const PaperExperiment& experiment, const std::string& scale, double& seconds,
+                     Diagnostics& diagnostics) {
+  if (experiment.bench) return "a benchmark of this machine";
+  if (!experiment.from.empty()) return fmt::format("from {}", fmt::join(experiment.from, ", "));
+  LoadOptions options;
+  options.scale = scale;
+  const auto file = ExperimentFile::Read(experiment.file.string(), options, diagnostics);
+  if (!file || !diagnostics.ok()) return "";
+  const double of_this = SecondsOf(*file, diagnostics);
+  seconds += of_this;
+  return fmt::format("{} points, {}", file->size(), AboutTime(of_this));
+}
+
+int ListPapers(const PapersArguments& arguments) {
+  int exit_code = kExitDone;
+  const auto papers = ChosenPapers(arguments, exit_code);
+  if (!papers) return exit_code;
+  for (const ChosenPaper& chosen : *papers) {
+    Diagnostics diagnostics;
+    double seconds = 0;
+    std::set<fs::path> counted;  // Experiments of one file run once.
+    std::string lines;
+    for (const PaperExperiment& experiment : chosen.paper.experiments) {
+      if (!chosen.experiments.contains(experiment.id)) continue;
+      const bool again = !experiment.file.empty() && !counted.insert(experiment.file).second;
+      const std::string cost = again ? fmt::format("as {}", experiment.file.filename().string())
+                                     : CostText(experiment, arguments.scale, seconds, diagnostics);
+      lines += fmt::format("  {:20} {:3} claims  {:28} {}\n", chosen.paper.id + "-" + experiment.id,
+                           experiment.claims.size(), cost, experiment.about);
+    }
+    if (!diagnostics.ok()) return Report(diagnostics);
+    fmt::print("{}: {}\n{}  scale {}: {} of one core\n\n", chosen.paper.name, chosen.paper.title,
+               lines, arguments.scale, AboutTime(seconds));
+  }
+  return kExitDone;
+}
+
+// --- heddle papers run ---
+
+struct PaperJob {
+  const Paper* paper;
+  const PaperExperiment* experiment;
+};
+
+// What has points of its own, once for each file.
+std::vector<PaperJob> JobsOf(const std::vector<ChosenPaper>& papers) {
+  std::vector<PaperJob> jobs;
+  std::set<std::pair<std::string, fs::path>> known;
+  const auto add = [&](const Paper& paper, const PaperExperiment& experiment) {
+    const fs::path folder = FolderOf(paper, experiment, "").path();
+    if (known.emplace(paper.id, folder).second) jobs.push_back({&paper, &experiment});
+  };
+  for (const ChosenPaper& chosen : papers) {
+    for (const PaperExperiment& experiment : chosen.paper.experiments) {
+      if (!chosen.experiments.contains(experiment.id)) continue;
+      if (experiment.from.empty()) add(chosen.paper, experiment);
+      for (const std::string& id : experiment.from) add(chosen.paper, *chosen.paper.Find(id));
+    }
+  }
+  return jobs;
+}
+
+int RunBenchJob(const PaperJob& job, const ExperimentPoints& points, const std::string& title,
+                const PapersArguments& arguments) {
+  const bool shows = !arguments.sweep.quiet && IsTerminal();
+  BenchRunOptions options;
+  options.replace = arguments.sweep.force || arguments.sweep.replace_stale;
+  options.stop = [] { return StopRequested().load(); };
+  options.progress = [&](size_t done, size_t all) {
+    if (!shows) return;
+    fmt::print(stderr, "\r{}: {} of {} measured\033[K", title, done, all);
+    std::fflush(stderr);
+  };
+  CountStopSignals(/*patience=*/2);
+  const std::string error = RunBench(points, options);
+  if (shows) fmt::print(stderr, "\r\033[K");
+  if (!error.empty()) {
+    return Failed(fmt::format("{}-{}: {}", job.paper->id, job.experiment->id, error));
+  }
+  return StopRequested() ? StoppedExitCode() : kExitDone;
+}
+
+// The experiments of all jobs, without mistakes; empty if there are some.
+std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const std::string& scale,
+                                    Diagnostics& diagnostics) {
+  std::vector<ExperimentFile> files;
+  for (const PaperJob& job : jobs) {
+    if (job.experiment->bench) {
+      CheckBench(*job.experiment, diagnostics);
+      continue;
+    }
+    LoadOptions options;
+    options.scale = scale;
+    auto file = ExperimentFile::Read(job.experiment->file.string(), options, diagnostics);
+    if (file) files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+int RunPapers(const PapersArguments& arguments) {
+  int exit_code = kExitDone;
+  const auto papers = ChosenPapers(arguments, exit_code);
+  if (!papers) return exit_code;
+  const std::vector<PaperJob> jobs = JobsOf(*papers);
+  Diagnostics diagnostics;
+  const std::vector<ExperimentFile> files = FilesOf(jobs, arguments.scale, diagnostics);
+  if (!diagnostics.ok()) return Report(diagnostics);
+  auto file = files.begin();
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const PaperJob& job = jobs[i];
+    const std::string title =
+        fmt::format("[{}/{}] {}-{}", i + 1, jobs.size(), job.paper->id, job.experiment->id);
+    int code = kExitDone;
+    if (job.experiment->bench) {
+      const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.scale,
+                                                 arguments.folder(), diagnostics);
+      code = RunBenchJob(job, *points, title, arguments);
+    } else {
+      SweepArguments sweep = arguments.sweep;
+      sweep.out = FolderOf(*job.paper, *job.experiment, arguments.folder()).path().string();
+      sweep.title = title;
+      code = Sweep(*file++, sweep);
+    }
+    if (StopRequested()) return code;
+    exit_code = std::max(exit_code, code);
+  }
+  if (!arguments.sweep.quiet && !arguments.sweep.dry_run) {
+    fmt::print("Results: {}\n", arguments.folder().string());
+  }
+  return exit_code;
+}
+
+// --- heddle papers claims ---
+
+std::string WriteOutputs(const std::vector<JudgedPaper>& judged, const PapersArguments& arguments) {
+  std::error_code failed;
+  fs::create_directories(arguments.folder(), failed);
+  if (failed) return fmt::format("{}: {}", arguments.folder().string(), failed.message());
+  std::string error = WriteWholeFile(arguments.folder() / "claims.csv", ClaimsCsv(judged));
+  if (error.empty()) {
+    error = WriteWholeFile(arguments.folder() / "papers.json", PapersJson(judged, arguments.scale));
+  }
+  return error;
+}
+
+// Claims of experiments that were not asked for are nobody's concern.
+bool IsAskedFor(const std::string& claim, const std::vector<ChosenPaper>& papers) {
+  return std::ranges::any_of(papers, [&](const ChosenPaper& chosen) {
+    const bool is_whole = chosen.experiments.size() == chosen.paper.experiments.size();
+    if (is_whole) return claim.starts_with(chosen.paper.id + "-");
+    return std::ranges::any_of(chosen.experiments, [&](const std::string& experiment) {
+      return claim.starts_with(fmt::format("{}-{}.", chosen.paper.id, experiment));
+    });
+  });
+}
+
+int CompareVerdicts(const Verdicts& before, const Verdicts& now,
+                    const std::vector<ChosenPaper>& papers) {
+  size_t differences = 0;
+  const auto say = [&](const std::string& claim, std::string_view was, std::string_view is) {
+    fmt::print("{}: was {}, is {}\n", claim, was, is);
+    ++differences;
+  };
+  for (const auto& [claim, verdict] : now) {
+    const auto earlier = before.find(claim);
+    if (earlier == before.end()) {
+      say(claim, "not there", verdict);
+    } else if (earlier->second != verdict) {
+      say(claim, earlier->second, verdict);
+    }
+  }
+  for (const auto& [claim, verdict] : before) {
+    if (!now.contains(claim) && IsAskedFor(claim, papers)) say(claim, verdict, "not there");
+  }
+  fmt::print("{} of {} verdicts differ\n", differences, now.size());
+  return differences == 0 ? kExitDone : kExitFailed;
+}
+
+std::optional<Verdicts> VerdictsBefore(const std::string& file) {
+  constexpr size_t kMaxBytes = size_t{1} << 26;
+  std::string error;
+  const auto text = ReadTextFile(file, kMaxBytes, error);
+  auto verdicts = text ? ParseVerdicts(*text) : std::nullopt;
+  if (!verdicts) {
+    BadInput(text ? fmt::format("{}: is not a claims.csv of heddle papers claims", file) : error);
+  }
+  return verdicts;
+}
+
+int JudgePapers(const PapersArguments& arguments) {
+  int exit_code = kExitDone;
+  const auto papers = ChosenPapers(arguments, exit_code);
+  if (!papers) return exit_code;
+  std::optional<Verdicts> before;
+  if (!arguments.check.empty()) {
+    before = VerdictsBefore(arguments.check);
+    if (!before) return kExitBadInput;
+  }
+  Diagnostics diagnostics;
+  std::vector<JudgedPaper> judged;
+  for (const ChosenPaper& chosen : *papers) {
+    judged.push_back(JudgePaper(chosen.paper, chosen.experiments,
+                                {arguments.scale, arguments.folder(), arguments.with_stale},
+                                diagnostics));
+  }
+  if (before) {
+    if (!diagnostics.ok()) return Report(diagnostics);
+    return CompareVerdicts(*before, VerdictsOf(judged), *papers);
+  }
+  fmt::print("{}", arguments.csv        ? ClaimsCsv(judged)
+                   : arguments.markdown ? ClaimsMarkdown(judged)
+                                        : ClaimsText(judged));
+  // Files of claims half of which could not be read would be taken for more than they are.
+  if (!diagnostics.ok()) return Report(diagnostics);
+  const std::string error = WriteOutputs(judged, arguments);
+  return error.empty() ? kExitDone : Failed(error);
+}
+
+// --- Options ---
+
+void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
+  app.add_option("names", arguments.names,
+                 "Papers, as in pdlb, or experiments, as in pdlb-fig7 (default: all)");
+  app.add_option("--scale", arguments.scale, "A scale that the experiments name, such as ci")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--configs", arguments.configs,
+                 "Folder of the papers (default: what comes with the program)")
+      ->type_name("DIR")
+      ->envname("HEDDLE_PAPERS");
+}
+
+void AddOutOption(CLI::App& app, PapersArguments& arguments) {
+  app.add_option("-o,--out", arguments.out, "Folder of the results of all scales")
+      ->type_name("DIR")
+      ->capture_default_str();
+}
+
+void AddRunOptions(CLI::App& app, SweepArguments& sweep) {
+  app.add_option("--jobs", sweep.jobs, "Points at once (default: one for each core)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("-j,--threads", sweep.threads, "Threads of each")
+      ->envname("HEDDLE_THREADS")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--retry-failed", sweep.retry_failed, "Also points that have failed");
+  app.add_flag("--replace-stale", sweep.replace_stale, "Also points of another version of Heddle");
+  app.add_flag("--force", sweep.force, "All points, whatever is there");
+  app.add_flag("-q,--quiet", sweep.quiet, "No progress");
+}
+
+}  // namespace
+
+void AddPapersCommand(CLI::App& app, const std::vector<std::string>& plugins,
+                      std::function<int()>& command) {
+  CLI::App* papers =
+      app.add_subcommand("papers", "Run the experiments of papers, and judge their claims");
+  papers->require_subcommand(1);
+  const auto add = [&](const char* name, const char* meaning, int (*run)(const PapersArguments&)) {
+    CLI::App* added = papers->add_subcommand(name, meaning);
+    const auto arguments = std::make_shared<PapersArguments>();
+    arguments->sweep.plugins = &plugins;
+    AddCommonOptions(*added, *arguments);
+    added->callback(
+        [&command, arguments, run] { command = [arguments, run] { return run(*arguments); }; });
+    return std::pair(added, arguments);
+  };
+  add("list", "List papers, their experiments and what these take", ListPapers);
+  const auto [run, run_arguments] = add("run", "Run their experiments, each a sweep", RunPapers);
+  AddOutOption(*run, *run_arguments);
+  AddRunOptions(*run, run_arguments->sweep);
+  const auto [claims, claims_arguments] =
+      add("claims", "Judge their claims by the results that are there", JudgePapers);
+  AddOutOption(*claims, *claims_arguments);
+  CLI::Option* markdown =
+      claims->add_flag("--markdown", claims_arguments->markdown, "Print tables in Markdown");
+  claims->add_flag("--csv", claims_arguments->csv, "Print CSV")->excludes(markdown);
+  claims->add_flag("--with-stale", claims_arguments->with_stale,
+                   "Also by results of other versions of Heddle");
+  claims
+      ->add_option("--check", claims_arguments->check,
+                   "Compare verdicts with those in FILE, a claims.csv of before")
+      ->type_name("FILE");
+}
+
+}  // namespace heddle

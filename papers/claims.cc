@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "papers/claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "papers/map_reader.h"
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+const std::vector<std::string> kKinds = {"none", "trend",   "ordering", "number",
+                                         "zero", "nonzero", "model"};
+const std::vector<std::string> kShapes = {"up", "down", "flat", "down_up", "up_down"};
+const std::vector<std::string> kQuantities = {"improvement", "gain", "ratio", "difference",
+                                              "value"};
+const std::vector<std::string> kAmong = {"each", "max", "min", "mean"};
+const std::vector<std::string> kFigureKinds = {"lines", "bars", "time"};
+
+template <class Enum>
+Enum NumberOf(const std::vector<std::string>& words, const std::string& word) {
+  return static_cast<Enum>(std::ranges::find(words, word) - words.begin());
+}
+
+Selection SelectionOf(const Value::Entry& entry) { return {entry}; }
+
+// --- A part of a claim ---
+
+class PartReader {
+ public:
+  PartReader(const Value& value, const std::string& path, const Metrics& metrics,
+             Diagnostics& diagnostics)
+      : value_(value),
+        map_(value, path, diagnostics),
+        metrics_(metrics),
+        diagnostics_(diagnostics) {}
+
+  // Keys of the claim around it, which are read elsewhere.
+  ClaimPart Read(const std::vector<std::string>& others) {
+    for (const std::string& key : others) map_.Find(key);
+    part_.place = value_.place;
+    part_.path = map_.path();
+    map_.Require("kind", fmt::format("{}", fmt::join(kKinds, " | ")));
+    const auto kind = map_.Word("kind", kKinds);
+    if (!kind) return part_;
+    part_.kind = NumberOf<ClaimKind>(kKinds, *kind);
+    ReadKind();
+    map_.RefuseOthers();
+    return part_;
+  }
+
+ private:
+  void ReadKind() {
+    if (part_.kind == ClaimKind::kNone) {
+      part_.because = map_.RequireText("because", "why it cannot be judged");
+      map_.Find("metric");
+      return;
+    }
+    part_.metric = MetricAt("metric", metrics_);
+    part_.at = map_.Entries("at");
+    if (part_.kind == ClaimKind::kTrend) ReadTrend();
+    if (part_.kind == ClaimKind::kOrdering) ReadOrdering();
+    if (part_.kind == ClaimKind::kNumber) ReadNumber();
+    if (part_.kind == ClaimKind::kModel) ReadModel();
+  }
+
+  std::string MetricAt(const std::string& key, const Metrics& metrics) {
+    const std::string name = map_.RequireText(key, "the name of a metric");
+    if (name.empty() || metrics.contains(name)) return name;
+    std::vector<std::string> known;
+    for (const auto& [metric, unused] : metrics) known.push_back(metric);
+    map_.Error(key, fmt::format("no metric is called \"{}\"{}", name, Suggestion(name, known)));
+    return name;
+  }
+
+  void ReadAlong() { part_.along = map_.RequireText("along", "an axis of the sweep"); }
+
+  void ReadTrend() {
+    ReadAlong();
+    map_.Require("goes", fmt::format("{}", fmt::join(kShapes, " | ")));
+    if (const auto word = map_.Word("goes", kShapes)) part_.goes = NumberOf<Shape>(kShapes, *word);
+    if (part_.goes == Shape::kFlat) part_.flat = map_.Number("within").value_or(part_.flat);
+    if (map_.Has("of") || map_.Has("than_metric") || map_.Has("than_experiment")) ReadQuantity();
+  }
+
+  // --- Sides ---
+
+  void ReadOther() {
+    if (map_.Has("than_metric")) part_.than_metric = MetricAt("than_metric", metrics_);
+    part_.than_experiment = map_.Text("than_experiment").value_or("");
+  }
+
+  bool HasOther() const { return !part_.than_metric.empty() || !part_.than_experiment.empty(); }
+
+  void AddAxis(const std::string& axis) {
+    if (std::ranges::find(part_.axes, axis) == part_.axes.end()) part_.axes.push_back(axis);
+  }
+
+  // A pattern of the axis that is compared, or a map from axes to patterns.
+  Side SideOf(const Value& value) {
+    if (value.kind == Value::Kind::kScalar && value.text == "all") return {};
+    if (value.kind == Value::Kind::kMap && value.Find("kind") == nullptr) {
+      for (const Value::Entry& entry : value.entries) AddAxis(entry.key);
+      return value.entries;
+    }
+    AddAxis(axis_);
+    return SelectionOf({axis_, value.place, value});
+  }
+
+  std::vector<Side> SidesOf(const Value& value) {
+    std::vector<Side> sides;
+    for (const Value& item : ItemsOf(value)) sides.push_back(SideOf(item));
+    return sides;
+  }
+
+  // `first` and `second` are keys.
+  void ReadSides(const std::string& first, const std::string& second) {
+    axis_ = map_.Text("axis").value_or("lb");
+    ReadOther();
+    const Value* of = map_.Find(first);
+    part_.firsts = of == nullptr ? std::vector<Side>{Side{}} : SidesOf(*of);
+    const Value* over = map_.Find(second);
+    if (over == nullptr) {
+      if (!HasOther()) {
+        map_.Error("", fmt::format("{} is missing; expected: a value of the axis {}, several, or "
+                                   "others; or than_metric or than_experiment",
+                                   second, axis_));
+      }
+      part_.axes.clear();
+      return;
+    }
+    part_.against_others = over->kind == Value::Kind::kScalar && over->text == "others";
+    if (!part_.against_others) part_.seconds = SidesOf(*over);
+    if (const Value* except = map_.Find("except")) part_.except = SidesOf(*except);
+  }
+
+  void ReadOrdering() {
+    part_.or_equal = map_.Flag("or_equal").value_or(false);
+    if (const Value* ascending = map_.Find("ascending")) {
+      axis_ = map_.Text("axis").value_or("lb");
+      part_.firsts = SidesOf(*ascending);
+      part_.neighbours = true;
+      if (part_.firsts.size() < 2) map_.Error("ascending", "expected a list of at least two");
+      return;
+    }
+    part_.factor = map_.Number("factor").value_or(1);
+    const auto is = map_.Word("is", {"higher", "lower"});  // Every point, than itself elsewhere.
+    part_.higher = is ? *is == "higher" : map_.Has("higher");
+    if (map_.Has("is") + map_.Has("higher") + map_.Has("lower") != 1) {
+      map_.Error("",
+                 "expected one of: higher, lower, ascending; or is, with than_metric or "
+                 "than_experiment");
+    }
+    ReadSides(part_.higher ? "higher" : "lower", "than");
+  }
+
+  // --- Numbers ---
+
+  void ReadQuantity() {
+    const auto word = map_.Word("quantity", kQuantities);
+    const bool compares = map_.Has("of") || map_.Has("than_metric") || map_.Has("than_experiment");
+    part_.quantity = word       ? NumberOf<Quantity>(kQuantities, *word)
+                     : compares ? Quantity::kImprovement
+                                : Quantity::kValue;
+    if (compares != (part_.quantity != Quantity::kValue)) {
+      map_.Error("quantity", compares ? "a value is of one side; remove `of`"
+                                      : "needs two sides: of and over, or than_metric");
+    }
+    if (compares) ReadSides("of", "over");
+  }
+
+  void ReadNumber() {
+    ReadQuantity();
+    if (const auto word = map_.Word("take", kAmong)) part_.take = NumberOf<Among>(kAmong, *word);
+    part_.target.at_most = map_.Number("at_most");
+    part_.target.at_least = map_.Number("at_least");
+    const bool bounded = part_.target.at_most || part_.target.at_least;
+    if (bounded == map_.Has("value")) {
+      map_.Error("", "expected one of: value; at_most or at_least, or both");
+    }
+    // Of an improvement percentage points, of a ratio or value a share of it.
+    part_.target.absolute =
+        part_.quantity == Quantity::kImprovement || part_.quantity == Quantity::kGain;
+    part_.target.within = map_.Number("within").value_or(part_.target.within);
+    if (const Value* value = map_.Find("value")) ReadValue(*value);
+  }
+
+  void ReadValue(const Value& value) {
+    if (value.kind != Value::Kind::kList) {
+      part_.target.value = heddle::NumberOf(value, map_.PathOf("value"), diagnostics_);
+      return;
+    }
+    if (value.items.size() != 2) {
+      return map_.Error("value", "expected a number, or the smallest and the greatest of several");
+    }
+    part_.take = Among::kRange;
+    part_.high_target = part_.target;
+    part_.target.value = heddle::NumberOf(value.items[0], map_.PathOf("value"), diagnostics_);
+    part_.high_target.value = heddle::NumberOf(value.items[1], map_.PathOf("value"), diagnostics_);
+  }
+
+  void ReadModel() {
+    ReadAlong();
+    part_.than_metric = MetricAt("than_metric", metrics_);
+    part_.correlation_above = map_.Number("correlation_above").value_or(part_.correlation_above);
+    part_.interior_minimum = map_.Flag("interior_minimum").value_or(false);
+  }
+
+  const Value& value_;
+  MapReader map_;
+  const Metrics& metrics_;
+  Diagnostics& diagnostics_;
+  std::string axis_;
+  ClaimPart part_;
+};
+
+// --- A paper ---
+
+class PaperReader {
+ public:
+  PaperReader(const Value& document, std::filesystem::path folder, Diagnostics& diagnostics)
+      : map_(document, "", diagnostics), folder_(std::move(folder)), diagnostics_(diagnostics) {}
+
+  Paper Read() {
+    paper_.id = folder_.filename().string();
+    paper_.name = map_.RequireText("paper", "its short name");
+    paper_.title = map_.RequireText("title", "its full citation");
+    metrics_ = ReadMetrics(map_.Entries("metrics"), "metrics", {}, diagnostics_);
+    names_ = Names(map_);
+    map_.Require("experiments", "a map from names, such as fig7, to experiments");
+    for (const Value::Entry& entry : map_.Entries("experiments")) ReadOwnMetrics(entry);
+    for (const Value::Entry& entry : map_.Entries("experiments")) {
+      paper_.experiments.push_back(ReadExperiment(entry));
+    }
+    map_.RefuseOthers();
+    CheckReferences();
+    return std::move(paper_);
+  }
+
+ private:
+  std::map<std::string, std::string> Names(MapReader& map) {
+    std::map<std::string, std::string> names;
+    for (const Value::Entry& entry : map.Entries("names")) {
+      const std::string path = map.PathOf("names") + "." + entry.key;
+      names[entry.key] = TextOf(entry.value, path, diagnostics_).value_or("");
+    }
+    return names;
+  }
+
+  // Before all else, as experiments may use those of others.
+  void ReadOwnMetrics(const Value::Entry& entry) {
+    const Value* metrics = entry.value.Find("metrics");
+    if (metrics == nullptr || metrics->kind != Value::Kind::kMap) return;
+    const std::string path = fmt::format("experiments.{}.metrics", entry.key);
+    diagnostics_.Note(path, metrics->place);
+    own_metrics_[entry.key] = ReadMetrics(metrics->entries, path, metrics_, diagnostics_);
+  }
+
+  // Its own, those of experiments that its points are from, and those of the paper.
+  Metrics MetricsOf(const PaperExperiment& experiment) {
+    Metrics metrics = own_metrics_[experiment.id];
+    for (const std::string& name : experiment.from) {
+      for (const auto& [metric, definition] : own_metrics_[name]) {
+        const auto [known, is_new] = metrics.emplace(metric, definition);
+        if (is_new || own_metrics_[experiment.id].contains(metric)) continue;
+        diagnostics_.ErrorAt(experiment.path + ".from",
+                             fmt::format("several of them define the metric {}; define it here, or "
+                                         "at the top",
+                                         metric));
+      }
+    }
+    metrics.insert(metrics_.begin(), metrics_.end());
+    return metrics;
+  }
+
+  PaperExperiment ReadExperiment(const Value::Entry& entry) {
+    PaperExperiment experiment;
+    MapReader map(entry.value, "experiments." + entry.key, diagnostics_);
+    experiment.place = entry.key_place;
+    experiment.path = map.path();
+    experiment.id = entry.key;
+    experiment.about = map.RequireText("about", "what it asks, in one line");
+    for (const Value::Entry& choice : map.Entries("choices")) {
+      const auto text =
+          TextOf(choice.value, map.PathOf("choices") + "." + choice.key, diagnostics_);
+      experiment.choices.emplace_back(choice.key, text.value_or(""));
+    }
+    experiment.names = Names(map);
+    experiment.names.insert(names_.begin(), names_.end());
+    map.Entries("metrics");
+    ReadPoints(map, experiment);
+    experiment.metrics = MetricsOf(experiment);
+    for (const Value::Entry& figure : map.Entries("figures")) {
+      experiment.figures.push_back(ReadFigure(figure, map.PathOf("figures"), experiment.metrics));
+    }
+    for (const Value::Entry& claim : map.Entries("claims")) {
+      experiment.claims.push_back(ReadClaim(claim, map.PathOf("claims"), experiment.metrics));
+    }
+    map.RefuseOthers();
+    return experiment;
+  }
+
+  void ReadPoints(MapReader& map, PaperExperiment& experiment) {
+    const auto file = map.Text("file");
+    experiment.from = map.Texts("from");
+    if (const Value* bench = map.Find("bench")) experiment.bench = ReadBench(*bench, map);
+    if (map.Has("file") + map.Has("from") + map.Has("bench") > 1) {
+      map.Error("", "expected one of: file, from, bench");
+    }
+    if (!experiment.from.empty() || experiment.bench) return;
+    experiment.file = folder_ / file.value_or(experiment.id + ".yaml");
+    std::error_code ignored;
+    if (std::filesystem::exists(experiment.file, ignored)) return;
+    const std::string message =
+        fmt::format("there is no {}; an experiment without a file has `from` or `bench`",
+                    experiment.file.string());
+    if (file) return map.Error("file", message);
+    diagnostics_.Error(experiment.place, experiment.path, message);
+  }
+
+  BenchPlan ReadBench(const Value& value, const MapReader& around) {
+    BenchPlan plan;
+    MapReader map(value, around.PathOf("bench"), diagnostics_);
+    map.Require("policies", "a list of load balancers");
+    plan.policies = map.Texts("policies");
+    const auto numbers = [&](const std::string& key, std::vector<int64_t>& into) {
+      if (!map.Has(key)) return (void)map.Find(key);
+      into.clear();
+      for (const std::string& text : map.Texts(key)) {
+        int64_t number = 0;
+        const ParseError error = ParseInRange(text, number, AtLeast<int64_t>(1));
+        if (error) map.Error(key, *error);
+        into.push_back(number);
+      }
+    };
+    numbers("candidates", plan.candidates);
+    numbers("flows", plan.flows);
+    plan.repeats = map.Whole("repeats", 1).value_or(plan.repeats);
+    map.RefuseOthers();
+    return plan;
+  }
+
+  void CheckMetric(const std::string& name, const std::string& path, const Metrics& metrics) {
+    if (metrics.contains(name)) return;
+    std::vector<std::string> known;
+    for (const auto& [metric, unused] : metrics) known.push_back(metric);
+    diagnostics_.ErrorAt(
+        path, fmt::format("no metric is called \"{}\"{}", name, Suggestion(name, known)));
+  }
+
+  Figure ReadFigure(const Value::Entry& entry, const std::string& path, const Metrics& metrics) {
+    Figure figure;
+    MapReader map(entry.value, path + "." + entry.key, diagnostics_);
+    figure.place = entry.key_place;
+    figure.path = map.path();
+    figure.id = entry.key;
+    if (const auto word = map.Word("kind", kFigureKinds)) {
+      figure.kind = NumberOf<FigureKind>(kFigureKinds, *word);
+    }
+    figure.title = map.Text("title").value_or("");
+    map.Require("metric", "the name of a metric, or of several");
+    figure.metrics = map.Texts("metric");
+    for (const std::string& metric : figure.metrics) {
+      CheckMetric(metric, map.PathOf("metric"), metrics);
+    }
+    figure.x = map.Text("x").value_or("");
+    if (figure.kind == FigureKind::kLines && figure.x.empty()) {
+      map.Error("", "x is missing; expected: an axis of the sweep");
+    }
+    figure.x_label = map.Text("x_label").value_or(figure.x);
+    if (const Value* values = map.Find("x_values")) {
+      for (const Value& item : ItemsOf(*values)) {
+        const auto number = heddle::NumberOf(item, map.PathOf("x_values"), diagnostics_);
+        figure.x_values.push_back(number.value_or(0));
+      }
+    }
+    figure.x_scale = map.Number("x_scale").value_or(1);
+    figure.lines = map.Texts("lines");
+    if (!map.Has("lines")) figure.lines = {"lb"};
+    figure.at = map.Entries("at");
+    if (const Value* normal = map.Find("normalise_to")) {
+      figure.normalise_to = NormalOf(*normal, figure.lines);
+    }
+    map.RefuseOthers();
+    return figure;
+  }
+
+  // A value of the lines' axis, or of the axes that it names.
+  static Selection NormalOf(const Value& value, const std::vector<std::string>& lines) {
+    const bool is_value = value.kind != Value::Kind::kMap || value.Find("kind") != nullptr;
+    if (!is_value) return value.entries;
+    return {{lines.empty() ? "lb" : lines.front(), value.place, value}};
+  }
+
+  Claim ReadClaim(const Value::Entry& entry, const std::string& path, const Metrics& metrics) {
+    Claim claim;
+    MapReader map(entry.value, path + "." + entry.key, diagnostics_);
+    claim.id = entry.key;
+    claim.says = map.RequireText("says", "what the paper says, in our words");
+    claim.depends_on = map.Text("depends_on").value_or("");
+    const auto read = [&](const Value& part, const std::string& part_path,
+                          const std::vector<std::string>& others) {
+      PartReader reader(part, part_path, metrics, diagnostics_);
+      claim.parts.push_back(reader.Read(others));
+    };
+    const Value* all = map.Find("all");
+    if (all == nullptr) {
+      if (entry.value.kind == Value::Kind::kMap) {
+        read(entry.value, map.path(), {"says", "depends_on"});
+      }
+      return claim;
+    }
+    const std::vector<Value> parts = ItemsOf(*all);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      read(parts[i], fmt::format("{}[{}]", map.PathOf("all"), i), {});
+    }
+    if (parts.empty()) map.Error("all", "expected a list of parts");
+    map.RefuseOthers();
+    return claim;
+  }
+
+  // Experiments may speak of others that come later.
+  void CheckReferences() {
+    for (const PaperExperiment& experiment : paper_.experiments) {
+      for (const std::string& name : experiment.from) {
+        const PaperExperiment* other = CheckExperiment(name, experiment.path + ".from");
+        if (other != nullptr && !other->from.empty()) {
+          diagnostics_.ErrorAt(experiment.path + ".from",
+                               fmt::format("{} has no points of its own", name));
+        }
+      }
+      for (const Claim& claim : experiment.claims) {
+        for (const ClaimPart& part : claim.parts) CheckOther(part);
+      }
+    }
+  }
+
+  void CheckOther(const ClaimPart& part) {
+    if (part.than_experiment.empty()) return;
+    const auto* other = CheckExperiment(part.than_experiment, part.path + ".than_experiment");
+    const std::string& metric = part.than_metric.empty() ? part.metric : part.than_metric;
+    if (other != nullptr) CheckMetric(metric, part.path + ".than_experiment", other->metrics);
+  }
+
+  const PaperExperiment* CheckExperiment(const std::string& name, const std::string& path) {
+    const PaperExperiment* found = paper_.Find(name);
+    if (found != nullptr) return found;
+    std::vector<std::string> known;
+    for (const PaperExperiment& experiment : paper_.experiments) known.push_back(experiment.id);
+    diagnostics_.ErrorAt(
+        path, fmt::format("no experiment is called \"{}\"{}", name, Suggestion(name, known)));
+    return nullptr;
+  }
+
+  MapReader map_;
+  const std::filesystem::path folder_;
+  Diagnostics& diagnostics_;
+  Metrics metrics_;
+  std::map<std::string, Metrics> own_metrics_;  // By experiment.
+  std::map<std::string, std::string> names_;
+  Paper paper_;
+};
+
+}  // namespace
+
+const PaperExperiment* Paper::Find(const std::string& experiment) const {
+  const auto found = std::ranges::find(experiments, experiment, &PaperExperiment::id);
+  return found == experiments.end() ? nullptr : &*found;
+}
+
+std::optional<Paper> ReadPaper(const std::filesystem::path& folder, Diagnostics& diagnostics) {
+  const auto document = ReadYamlFile((folder / "claims.yaml").string(), diagnostics);
+  if (!document) return std::nullopt;
+  return PaperReader(*document, folder, diagnostics).Read();
+}
+
+}  // namespace heddle

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the figures of a paper show here: lines of means over seeds, with intervals.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "papers/claims.h"
+#include "papers/paper_results.h"
+#include "papers/statistics.h"
+#include "settings/diagnostics.h"
+
+namespace heddle {
+
+struct DrawnPoint {
+  double x = 0;
+  std::string x_text;  // As the axis has it; empty for times.
+  BySeed values;
+};
+
+struct DrawnLine {
+  std::string name;
+  std::string metric;
+  std::vector<DrawnPoint> points;  // By x.
+};
+
+struct DrawnFigure {
+  const Figure* figure;
+  std::string label;  // Of the first metric.
+  std::string unit;
+  bool x_is_number = true;  // Else ranks.
+  std::vector<DrawnLine> lines;
+};
+
+// Points without results are left out. The metrics of figures that are not over time have been
+// read.
+DrawnFigure Draw(const Figure& figure, const PaperExperiment& experiment,
+                 const PaperResults& results, Diagnostics& diagnostics);
+
+}  // namespace heddle

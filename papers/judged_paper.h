@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A paper with its results: claims judged and figures drawn.
+
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "papers/claims.h"
+#include "papers/draw.h"
+#include "papers/judge.h"
+#include "settings/diagnostics.h"
+
+namespace heddle {
+
+struct JudgedExperiment {
+  const PaperExperiment* experiment = nullptr;
+  size_t points = 0;
+  size_t results = 0;               // Points that have one,
+  size_t stale = 0;                 // and points whose result is of another version of Heddle.
+  std::vector<JudgedClaim> claims;  // As in the experiment.
+  std::vector<DrawnFigure> figures;
+};
+
+struct JudgedPaper {
+  const Paper* paper;
+  std::vector<JudgedExperiment> experiments;
+};
+
+struct JudgeOptions {
+  std::string scale;
+  std::filesystem::path out;  // Of that scale.
+  bool with_stale = false;
+};
+
+// The experiments in `chosen`. What is wrong with the paper or its experiments, or cannot be read
+// from results, is in `diagnostics`; claims that this concerns cannot be judged.
+JudgedPaper JudgePaper(const Paper& paper, const std::set<std::string>& chosen,
+                       const JudgeOptions& options, Diagnostics& diagnostics);
+
+// Whether claims and figures speak of axes, and values of them, that their experiments have.
+void CheckPaper(const Paper& paper, Diagnostics& diagnostics);
+
+// "pdlb-fig7.C1"
+std::string FullId(const Paper& paper, const PaperExperiment& experiment, const Claim& claim);
+
+}  // namespace heddle

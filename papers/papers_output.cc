@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "papers/papers_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <sstream>
+
+#include "experiment/version.h"
+#include "settings/json.h"
+#include "settings/yaml.h"
+#include "sweep/csv.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kTextWidth = 100;
+constexpr std::string_view kCsvHeader =
+    "claim,verdict,agreeing,of,says,expected,measured,reason,depends_on";
+
+using Visit =
+    std::function<void(const Paper&, const JudgedExperiment&, const Claim&, const JudgedClaim&)>;
+
+void ForEachClaim(const std::vector<JudgedPaper>& papers, const Visit& visit) {
+  for (const JudgedPaper& paper : papers) {
+    for (const JudgedExperiment& experiment : paper.experiments) {
+      for (size_t i = 0; i < experiment.claims.size(); ++i) {
+        visit(*paper.paper, experiment, experiment.experiment->claims[i], experiment.claims[i]);
+      }
+    }
+  }
+}
+
+// "reproduced (5 of 6)"
+std::string VerdictText(const JudgedClaim& judged) {
+  const std::string verdict(NameOf(judged.verdict));
+  if (judged.all() < 2) return verdict;
+  return fmt::format("{} ({} of {})", verdict, judged.agreeing(), judged.all());
+}
+
+// Words in lines of at most kTextWidth, the first behind `head`.
+std::string Wrapped(const std::string& head, const std::string& text) {
+  if (text.empty()) return "";
+  const std::string indent(head.size(), ' ');
+  std::string out;
+  std::string line = head;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (line.size() + 1 + word.size() > kTextWidth && line.size() > indent.size()) {
+      out += line + "\n";
+      line = indent;
+    }
+    line += " " + word;
+  }
+  return out + line + "\n";
+}
+
+std::string ChoicesText(const PaperExperiment& experiment) {
+  std::string text;
+  for (const auto& [name, choice] : experiment.choices) {
+    text += Wrapped(fmt::format("    {}:", name), choice);
+  }
+  return text;
+}
+
+std::string TotalsText(const std::vector<JudgedPaper>& papers) {
+  std::map<ClaimVerdict, size_t> counts;
+  size_t all = 0;
+  ForEachClaim(papers,
+               [&](const Paper&, const JudgedExperiment&, const Claim&, const JudgedClaim& judged) {
+                 ++counts[judged.verdict];
+                 ++all;
+               });
+  std::string text = fmt::format("{} claims", all);
+  for (const auto& [verdict, count] : counts) {
+    text += fmt::format("{} {} {}", &verdict == &counts.begin()->first ? ":" : ",", count,
+                        NameOf(verdict));
+  }
+  return text + "\n";
+}
+
+std::string PointsText(const JudgedExperiment& experiment) {
+  std::string text =
+      fmt::format("{} of {} points have results", experiment.results, experiment.points);
+  if (experiment.stale > 0) {
+    text += fmt::format(", {} are of another version of Heddle", experiment.stale);
+  }
+  return text;
+}
+
+// In a cell of a Markdown table.
+std::string Cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+// --- JSON ---
+
+std::string_view WordOf(Outcome outcome) {
+  static constexpr std::array<std::string_view, 5> kWords = {"for", "in direction", "undecided",
+                                                             "against", "unknown"};
+  return kWords[static_cast<size_t>(outcome)];
+}
+
+std::string JsonOf(const JudgedCell& cell) {
+  return JsonObject({{"where", QuoteJson(cell.where)},
+                     {"outcome", QuoteJson(WordOf(cell.finding.outcome))},
+                     {"mean", JsonNumber(cell.finding.mean)},
+                     {"ci95", JsonNumber(cell.finding.half_width)},
+                     {"relative", JsonNumber(cell.relative)},
+                     {"seeds", fmt::format("{}", cell.finding.seeds)}});
+}
+
+std::string JsonOf(const JudgedPart& part) {
+  std::vector<std::string> cells;
+  for (const JudgedCell& cell : part.cells) cells.push_back(JsonOf(cell));
+  return JsonObject({{"verdict", QuoteJson(NameOf(part.verdict))},
+                     {"expected", QuoteJson(part.expected)},
+                     {"measured", QuoteJson(part.measured)},
+                     {"reason", QuoteJson(part.reason)},
+                     {"cells", JsonArray(cells)}});
+}
+
+std::string JsonOf(const std::string& full_id, const Claim& claim, const JudgedClaim& judged) {
+  std::vector<std::string> parts;
+  for (const JudgedPart& part : judged.parts) parts.push_back(JsonOf(part));
+  return JsonObject({{"id", QuoteJson(full_id)},
+                     {"says", QuoteJson(claim.says)},
+                     {"verdict", QuoteJson(NameOf(judged.verdict))},
+                     {"agreeing", fmt::format("{}", judged.agreeing())},
+                     {"of", fmt::format("{}", judged.all())},
+                     {"expected", QuoteJson(judged.Expected())},
+                     {"measured", QuoteJson(judged.Measured())},
+                     {"reason", QuoteJson(judged.Reason())},
+                     {"depends_on", QuoteJson(claim.depends_on)},
+                     {"parts", JsonArray(parts)}});
+}
+
+std::string JsonOf(const DrawnLine& line) {
+  std::array<std::vector<std::string>, 5> columns;
+  for (const DrawnPoint& point : line.points) {
+    const Replications over = Over(point.values);
+    columns[0].push_back(JsonNumber(point.x));
+    columns[1].push_back(QuoteJson(point.x_text));
+    columns[2].push_back(JsonNumber(over.mean()));
+    columns[3].push_back(JsonNumber(over.half_width()));
+    columns[4].push_back(fmt::format("{}", over.count()));
+  }
+  return JsonObject({{"name", QuoteJson(line.name)},
+                     {"metric", QuoteJson(line.metric)},
+                     {"x", JsonArray(columns[0])},
+                     {"x_text", JsonArray(columns[1])},
+                     {"mean", JsonArray(columns[2])},
+                     {"ci95", JsonArray(columns[3])},
+                     {"n", JsonArray(columns[4])}});
+}
+
+std::string JsonOf(const DrawnFigure& drawn) {
+  static constexpr std::array<std::string_view, 3> kKinds = {"lines", "bars", "time"};
+  const Figure& figure = *drawn.figure;
+  std::vector<std::string> lines;
+  for (const DrawnLine& line : drawn.lines) lines.push_back(JsonOf(line));
+  return JsonObject({{"id", QuoteJson(figure.id)},
+                     {"kind", QuoteJson(kKinds[static_cast<size_t>(figure.kind)])},
+                     {"title", QuoteJson(figure.title)},
+                     {"label", QuoteJson(drawn.label)},
+                     {"unit", QuoteJson(drawn.unit)},
+                     {"x", QuoteJson(figure.x)},
+                     {"x_label", QuoteJson(figure.x_label)},
+                     {"x_is_number", drawn.x_is_number ? "true" : "false"},
+                     {"normalised", figure.normalise_to ? "true" : "false"},
+                     {"lines", JsonArray(lines)}});
+}
+
+std::string JsonOf(const Paper& paper, const JudgedExperiment& judged) {
+  const PaperExperiment& experiment = *judged.experiment;
+  JsonMembers choices;
+  for (const auto& [name, choice] : experiment.choices) {
+    choices.emplace_back(name, QuoteJson(choice));
+  }
+  std::vector<std::string> claims;
+  for (size_t i = 0; i < judged.claims.size(); ++i) {
+    const Claim& claim = experiment.claims[i];
+    claims.push_back(JsonOf(FullId(paper, experiment, claim), claim, judged.claims[i]));
+  }
+  std::vector<std::string> figures;
+  for (const DrawnFigure& figure : judged.figures) figures.push_back(JsonOf(figure));
+  return JsonObject({{"id", QuoteJson(experiment.id)},
+                     {"about", QuoteJson(experiment.about)},
+                     {"choices", JsonObject(choices)},
+                     {"points", fmt::format("{}", judged.points)},
+                     {"results", fmt::format("{}", judged.results)},
+                     {"figures", JsonArray(figures)},
+                     {"claims", JsonArray(claims)}});
+}
+
+}  // namespace
+
+std::string ClaimsText(const std::vector<JudgedPaper>& papers) {
+  std::string text;
+  for (const JudgedPaper& paper : papers) {
+    text += Wrapped(paper.paper->name + ":", paper.paper->title);
+    for (const JudgedExperiment& judged : paper.experiments) {
+      const PaperExperiment& experiment = *judged.experiment;
+      text += fmt::format("\n{}-{}: {}\n", paper.paper->id, experiment.id, experiment.about);
+      text += fmt::format("  {}\n", PointsText(judged));
+      if (!experiment.choices.empty()) text += "  Chosen here:\n" + ChoicesText(experiment);
+      for (size_t i = 0; i < judged.claims.size(); ++i) {
+        const Claim& claim = experiment.claims[i];
+        const JudgedClaim& of = judged.claims[i];
+        text += fmt::format("  {}: {}\n", claim.id, VerdictText(of));
+        text += Wrapped("      says     ", claim.says);
+        text += Wrapped("      judged by", of.Expected());
+        text += Wrapped("      measured ", of.Measured());
+        text += Wrapped("      because  ", of.Reason());
+        text += Wrapped("      depends  ", claim.depends_on);
+      }
+    }
+    text += "\n";
+  }
+  return text + TotalsText(papers);
+}
+
+std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
+  std::string text;
+  for (const JudgedPaper& paper : papers) {
+    text += fmt::format("## {}\n\n{}\n\n", paper.paper->name, paper.paper->title);
+    for (const JudgedExperiment& judged : paper.experiments) {
+      const PaperExperiment& experiment = *judged.experiment;
+      text += fmt::format("### {}-{}\n\n{} {}.\n\n", paper.paper->id, experiment.id,
+                          experiment.about, PointsText(judged));
+      for (const auto& [name, choice] : experiment.choices) {
+        text += fmt::format("- {}: {}\n", name, Cell(choice));
+      }
+      if (!experiment.choices.empty()) text += "\n";
+      if (judged.claims.empty()) continue;
+      text +=
+          "| claim | the paper says | measured | verdict | depends on |\n|---|---|---|---|---|\n";
+      for (size_t i = 0; i < judged.claims.size(); ++i) {
+        const JudgedClaim& of = judged.claims[i];
+        const std::string measured = of.Measured();
+        text += fmt::format("| {} | {} | {} | {} | {} |\n", experiment.claims[i].id,
+                            Cell(experiment.claims[i].says),
+                            Cell(measured.empty() ? of.Reason() : measured), VerdictText(of),
+                            Cell(experiment.claims[i].depends_on));
+      }
+      text += "\n";
+    }
+  }
+  return text + TotalsText(papers);
+}
+
+std::string ClaimsCsv(const std::vector<JudgedPaper>& papers) {
+  std::string csv = fmt::format("{}\n", kCsvHeader);
+  ForEachClaim(papers, [&](const Paper& paper, const JudgedExperiment& experiment,
+                           const Claim& claim, const JudgedClaim& judged) {
+    csv += fmt::format("{},{},{},{},{},{},{},{},{}\n",
+                       CsvCell(FullId(paper, *experiment.experiment, claim)),
+                       NameOf(judged.verdict), judged.agreeing(), judged.all(), CsvCell(claim.says),
+                       CsvCell(judged.Expected()), CsvCell(judged.Measured()),
+                       CsvCell(judged.Reason()), CsvCell(claim.depends_on));
+  });
+  return csv;
+}
+
+std::string PapersJson(const std::vector<JudgedPaper>& papers, std::string_view scale) {
+  std::vector<std::string> all;
+  for (const JudgedPaper& judged : papers) {
+    std::vector<std::string> experiments;
+    for (const JudgedExperiment& experiment : judged.experiments) {
+      experiments.push_back(JsonOf(*judged.paper, experiment));
+    }
+    all.push_back(JsonObject({{"id", QuoteJson(judged.paper->id)},
+                              {"name", QuoteJson(judged.paper->name)},
+                              {"title", QuoteJson(judged.paper->title)},
+                              {"experiments", JsonArray(experiments)}}));
+  }
+  return IndentJson(JsonObject({{"version", QuoteJson(Version())},
+                                {"commit", QuoteJson(Commit())},
+                                {"scale", QuoteJson(scale)},
+                                {"papers", JsonArray(all)}}));
+}
+
+std::optional<Verdicts> ParseVerdicts(std::string_view csv) {
+  CsvLines lines(csv);
+  const auto header = lines.Next();
+  if (!header || *header != kCsvHeader) return std::nullopt;
+  const size_t columns = SplitCsvLine(kCsvHeader).size();
+  Verdicts verdicts;
+  while (const auto line = lines.Next()) {
+    const std::vector<std::string> cells = SplitCsvLine(*line);
+    if (cells.size() != columns) return std::nullopt;
+    verdicts[cells[0]] = cells[1];
+  }
+  return verdicts;
+}
+
+Verdicts VerdictsOf(const std::vector<JudgedPaper>& papers) {
+  Verdicts verdicts;
+  ForEachClaim(papers, [&](const Paper& paper, const JudgedExperiment& experiment,
+                           const Claim& claim, const JudgedClaim& judged) {
+    verdicts[FullId(paper, *experiment.experiment, claim)] = NameOf(judged.verdict);
+  });
+  return verdicts;
+}
+
+}  // namespace heddle
