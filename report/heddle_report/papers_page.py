@@ -160,7 +160,7 @@ def _part(part, is_one_of_several):
 def _cells(part):
     agreeing = sum(cell.outcome == "for" for cell in part.cells)
     rows = "".join(f"<tr><td>{_lines(cell.where) or 'all'}</td><td class=\"number\">{_measured(cell)}"
-                   f'</td><td class="number">{cell.seeds}</td><td>{escape(cell.outcome)}</td></tr>'
+                   f'</td><td class="number">{cell.seeds or ""}</td><td>{escape(cell.outcome)}</td></tr>'
                    for cell in part.cells)
     return (f"<details><summary>{agreeing} of {len(part.cells)} agree</summary><table><thead><tr>"
             '<th scope="col">where</th><th scope="col">mean, 95 %</th><th scope="col">seeds</th>'
