@@ -84,9 +84,9 @@ def _summary_row(name, claims, experiments, target):
 
 
 def _count(count, verdict, target):
-    shown = (f'<a href="#{escape(target)}" data-only="{escape(verdict)}" title="Show these only">{count}</a>'
-             if count else "–")
-    return f'<td class="number">{shown}</td>'
+    link = (f'<a href="#{escape(target)}" data-only="{escape(verdict)}" title="Show these only">'
+            f"{count}</a>")
+    return f'<td class="number">{link if count else "–"}</td>'
 
 
 def _filters():
@@ -102,8 +102,8 @@ def _filters():
 # ---- Papers
 
 def _paper(paper, charts):
-    contents = "".join(f'<a href="#{escape(f"{paper.id}-{experiment.id}")}">{escape(experiment.id)}</a> '
-                       for experiment in paper.experiments)
+    contents = " ".join(f'<a href="#{escape(f"{paper.id}-{e.id}")}">{escape(e.id)}</a>'
+                        for e in paper.experiments)
     return (f'<section class="paper" id="{escape(paper.id)}"><h2>{escape(paper.name)}</h2>'
             f'<p class="caption">{escape(paper.title)}</p><nav>{contents}</nav>'
             + "".join(_experiment(f"{paper.id}-{e.id}", e, charts) for e in paper.experiments)
@@ -128,7 +128,7 @@ def _figures(experiment, charts):
         f'<figure><figcaption>{escape(chart.title)}</figcaption><div class="chart" '
         f'id="chart-{chart.id}"></div><p class="caption" id="caption-{chart.id}"></p></figure>'
         for chart in charts)
-    empty = ", ".join(reproduction.title_of(figure) for figure in experiment.figures
+    empty = ", ".join(reproduction.title_of(experiment, figure) for figure in experiment.figures
                       if not reproduction.has_values(figure))
     return drawn + (_note(f"No results for: {escape(empty)}.") if empty else "")
 

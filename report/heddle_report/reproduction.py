@@ -187,7 +187,7 @@ def figures(found):
         styles = Styles()
         for experiment in paper.experiments:
             yield paper, experiment, [
-                chart(f"{paper.id}-{experiment.id}-{figure.id}", figure, styles)
+                chart(paper, experiment, figure, styles)
                 for figure in experiment.figures if has_values(figure)]
 
 
@@ -195,11 +195,13 @@ def has_values(figure):
     return any(not math.isnan(y) for line in figure.lines for y in line.mean)
 
 
-def chart(id_, figure, styles):
+def chart(paper, experiment, figure, styles):
     kind = _kind(figure)
+    id_ = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{paper.id}-{experiment.id}-{figure.id}")
     drawn = charts.Chart(
-        id=re.sub(r"[^A-Za-z0-9._-]+", "_", id_), title=title_of(figure), caption=_caption(figure),
-        kind=kind, columns=1, panels=[charts.Panel("", _y_title(figure))], x_title=figure.x_label)
+        id=id_, title=title_of(experiment, figure), caption=_caption(figure), kind=kind, columns=1,
+        panels=[charts.Panel("", _y_title(figure))],
+        x_title=figure.x_label or ("time" if kind == "curves" else ""))
     names = {} if kind == "curves" else _x_names(figure)
     drawn.x_names = list(names.values())
     unit = 1
@@ -214,17 +216,22 @@ def chart(id_, figure, styles):
     return drawn
 
 
-def title_of(figure):
-    """Such as "Figure 7a", "Figure 8, pauses"."""
+def title_of(experiment, figure):
+    """Such as "Figure 7a", "Figure 8, pauses", "Table 1". A figure without a number of its own has
+    that of its experiment."""
     number, rest = re.match(r"([0-9]*)(.*)", figure.id).groups()
-    name = f"Figure {number}{', ' if number and len(rest) > 1 else ''}{rest}"
+    number = number or re.search(r"[0-9]*$", experiment.id)[0]
+    what = "Table" if experiment.id.startswith("tab") else "Figure"
+    name = f"{what} {number}{', ' if number and len(rest) > 1 else ''}{rest}"
     return f"{name}: {figure.title}" if figure.title else name
 
 
 def _kind(figure):
     if figure.kind == "time":
         return "curves"
-    return "bars" if figure.kind == "bars" or not figure.x else "lines"
+    # One point is no line, and has no band.
+    is_point = len({x for line in figure.lines for x in line.x}) < 2
+    return "bars" if figure.kind == "bars" or is_point else "lines"
 
 
 def unit_name(unit):
@@ -248,7 +255,7 @@ def _caption(figure):
         many = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else seeds[0]
         told = f"Means over {many} seeds. {mark}: 95 % confidence intervals (Student's t)."
     if figure.normalised:
-        told += " Normalised: each run's value by that of the line at 1, with the same seed."
+        told += " Normalised: each run's value by that of the one that is 1 here, with the same seed."
     return told
 
 

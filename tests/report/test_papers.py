@@ -12,8 +12,11 @@ from heddle_report import papers_page, reproduction, results, style
 from test_page import ODD, Folder, Tags, has, report
 
 
-def chart(**how):
-    return reproduction.chart("id", reproduction._of(reproduction.Figure, figure(**how), "figure"),
+def chart(of="fig7", **how):
+    """The only one of an experiment."""
+    made = reproduction._of(reproduction.Paper, paper(experiments=[
+        experiment(of, figures=[figure(**how)])]), "paper")
+    return reproduction.chart(made, made.experiments[0], made.experiments[0].figures[0],
                               reproduction.Styles())
 
 
@@ -61,9 +64,11 @@ class ReadingTest(Folder):
 
 class ChartTest(unittest.TestCase):
     def test_titles_of_figures(self):
-        self.assertEqual([chart(id_=id_, title=title).title for id_, title in (
-            ("7a", ""), ("8pauses", ""), ("6", "the model"), ("left", ""))],
-            ["Figure 7a", "Figure 8, pauses", "Figure 6: the model", "Figure left"])
+        self.assertEqual([chart(of, id_=id_, title=title).title for of, id_, title in (
+            ("fig7", "7a", ""), ("websearch", "8pauses", ""), ("fig3", "6", "the model"),
+            ("fig11", "b", ""), ("table1", "1", ""), ("micro", "left", ""))],
+            ["Figure 7a", "Figure 8, pauses", "Figure 6: the model", "Figure 11b", "Table 1",
+             "Figure left"])
 
     def test_axes_have_units(self):
         self.assertEqual(chart().panels[0].y_title, "AFCT (µs)")
@@ -71,7 +76,7 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(chart(unit="").panels[0].y_title, "AFCT")
         normalised = chart(unit="", normalised=True)
         self.assertEqual(normalised.panels[0].y_title, "AFCT, normalised")
-        self.assertIn("by that of the line at 1", normalised.caption)
+        self.assertIn("by that of the one that is 1 here", normalised.caption)
 
     def test_several_metrics_share_a_unit_alone(self):
         lines = [line("a", (1, 2)), line("b", (1, 2), metric="p99")]
@@ -106,11 +111,17 @@ class ChartTest(unittest.TestCase):
         drawn = chart(x="", x_label="", lines=[line("a", [1], x=[0], x_text=[""])])
         self.assertEqual((drawn.kind, drawn.x_names), ("bars", [""]))
 
+    def test_lines_of_one_point_are_bars_so_that_intervals_show(self):
+        drawn = chart(lines=[line("a", [1], [0.8], ["0.8"]), line("b", [2], [0.8], ["0.8"])])
+        self.assertEqual((drawn.kind, drawn.x_names), ("bars", ["0.8"]))
+        self.assertEqual(drawn.panels[0].lines[1].ci, [0.5])
+
     def test_over_time_each_line_has_its_own_times(self):
         lines = [line("a", (1, 2), x=(0, 0.5), x_text=("", "")),
                  line("b", (3, 4, 5), x=(0, 1, 2), x_text=("", "", ""))]
         drawn = chart(kind="time", x="", lines=lines)
-        self.assertEqual(drawn.kind, "curves")
+        self.assertEqual((drawn.kind, drawn.x_title), ("curves", "slow paths"))
+        self.assertEqual(chart(kind="time", x="", x_label="", lines=lines).x_title, "time")
         self.assertEqual([of.x for of in drawn.panels[0].lines], [[0, 0.5], [0, 1, 2]])
 
     def test_one_seed_has_no_intervals(self):
