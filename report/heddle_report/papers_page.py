@@ -119,8 +119,11 @@ def _experiment(id_, experiment, charts):
             + (f'<p class="warning">{points}</p>' if missing else _note(points))
             + (f"<h4>What the paper leaves open, and was chosen here</h4>{choices}"
                if experiment.choices else "")
-            + f'<div class="beside"><div>{_figures(experiment, charts[id_])}</div>'
-            + f"{_claims(experiment)}</div></article>")
+            + _beside(_figures(experiment, charts[id_]), _claims(experiment)) + "</article>")
+
+
+def _beside(figures, claims):
+    return f'<div class="beside"><div>{figures}</div>{claims}</div>' if figures else claims
 
 
 def _figures(experiment, charts):
