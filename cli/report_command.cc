@@ -142,11 +142,12 @@ std::vector<std::string> CommandLine(const ReportArguments& arguments, const std
 int Report(const ReportArguments& arguments) {
   const fs::path folder = arguments.folder;
   std::error_code error;
-  const bool is_sweep = fs::exists(folder / "plan.csv", error);
-  if (!is_sweep && !fs::exists(folder / "run.yaml", error)) {
-    return Fail(kExitBadInput,
-                fmt::format("{}: has neither the plan.csv of a sweep nor the run.yaml of a run",
-                            arguments.folder));
+  const bool is_papers = fs::exists(folder / "papers.json", error);
+  const bool is_sweep = !is_papers && fs::exists(folder / "plan.csv", error);
+  if (!is_papers && !is_sweep && !fs::exists(folder / "run.yaml", error)) {
+    return Fail(kExitBadInput, fmt::format("{}: has neither the plan.csv of a sweep, nor the "
+                                           "run.yaml of a run, nor the papers.json of papers",
+                                           arguments.folder));
   }
   const auto package = PackageFolder();
   if (!package) {
@@ -171,8 +172,9 @@ int Report(const ReportArguments& arguments) {
 void AddReportCommand(CLI::App& app, std::function<int()>& command) {
   const auto arguments = std::make_shared<ReportArguments>();
   CLI::App* report = app.add_subcommand(
-      "report", "Show the results of a sweep or a run as one page, and as figures for a paper");
-  report->add_option("folder", arguments->folder, "Folder of the sweep, or of a run")
+      "report",
+      "Show the results of a sweep, a run or papers as one page, and as figures for a paper");
+  report->add_option("folder", arguments->folder, "Folder of the sweep, of a run, or of papers")
       ->required()
       ->type_name("DIR");
   report->add_option("-o,--out", arguments->out, "The page (default: report.html in the folder)")

@@ -29,19 +29,44 @@ def main(arguments=None):
 
 
 def _report(given):
-    from . import charts, page, results
+    from . import reproduction, results
+    folder = Path(given.folder)
     try:
-        sweep = charts.Sweep(results.read(given.folder))
-        out = Path(given.out or Path(given.folder) / "report.html")
-        write_whole(out, page.html(sweep).encode())
-        _say(given, f"{out}: {len(sweep.results.points)} of {sweep.results.planned} points")
-        if given.figures:
-            from . import paper
-            for name in paper.write(sweep, Path(given.figures), given.format.split(",")):
-                _say(given, name)
+        return (_papers if (folder / reproduction.FILE).exists() else _sweep)(given, folder)
     except results.BadInput as error:
         return _fail(BAD_INPUT, str(error))
+
+
+def _sweep(given, folder):
+    from . import charts, page, results
+    sweep = charts.Sweep(results.read(folder))
+    _write(given, page.html(sweep), f"{len(sweep.results.points)} of {sweep.results.planned} points")
+    if given.figures:
+        from . import paper
+        _write_figures(given, *paper.of_sweep(sweep))
     return DONE
+
+
+def _papers(given, folder):
+    from . import papers_page, reproduction
+    found = reproduction.read(folder)
+    _write(given, papers_page.html(found), f"{len(found.claims())} claims")
+    if given.figures:
+        from . import paper
+        _write_figures(given, *paper.of_papers(found))
+    return DONE
+
+
+def _write(given, page, told):
+    out = Path(given.out or Path(given.folder) / "report.html")
+    write_whole(out, page.encode())
+    _say(given, f"{out}: {told}")
+
+
+def _write_figures(given, drawn, made, note):
+    from . import paper
+    for name in paper.write(drawn, made, note, Path(given.figures), given.format.split(",")):
+        _say(given, name)
 
 
 def write_whole(path, content):

@@ -48,10 +48,15 @@ class Chart:
     columns: int
     x_title: str = ""
     x: list = field(default_factory=list)
-    x_names: list = field(default_factory=list)  # Of x, if they are settings or names.
+    x_names: list = field(default_factory=list)  # Of x; without it, they are the abscissa.
     x_log: bool = False
     y_log: bool = False
     choice: str = ""  # The values of the other axes that it is for.
+
+
+def is_wide(x):
+    """A tenfold range is what people sweep by factors."""
+    return x[0] > 0 and x[-1] / x[0] >= 10
 
 
 def class_name(key):
@@ -116,10 +121,8 @@ class Sweep:
         """Lines over the main axis."""
         names = self._main_values(combinations)
         x = [axes.quantity(name) for name in names]
-        # A tenfold range is what people sweep by factors.
-        return Chart(kind="lines", panels=panels, x=x, x_names=names,
-                     x_title=self.results.axes[self.layout.main],
-                     x_log=x[0] > 0 and x[-1] / x[0] >= 10, **rest)
+        return Chart(kind="lines", panels=panels, x=x, x_names=names, x_log=is_wide(x),
+                     x_title=self.results.axes[self.layout.main], **rest)
 
     def _main_values(self, combinations):
         return sorted({self.x_of(c) for c in combinations}, key=axes.quantity)

@@ -12,7 +12,7 @@ function cssColour(name) {
 
 // Names come from experiments; Plotly takes "<" for the beginning of a tag.
 function literal(text) {
-  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\n/g, "<br>");
 }
 
 function styleOf(number) {
@@ -65,22 +65,26 @@ function rangeOf(line) {
   return line.y.flatMap((y, i) => (y === null ? [] : line.ci[i] == null ? [y] : [y, y + line.ci[i], Math.max(0, y - line.ci[i])]));
 }
 
+function isOfNames(chart) {
+  return ["bars", "lines", "heat"].includes(chart.kind) && !chart.x.length && chart.x_names.length > 0;
+}
+
 function xTicks(chart, panel) {
   if (chart.kind === "steps") return logTicks(panel.lines.flatMap((line) => line.x), chart.columns > 3);
   if (chart.kind === "dots") {
     return {tickvals: chart.x_names.map((_, i) => i), ticktext: chart.x_names.map(literal), range: [-0.5, chart.x_names.length - 0.5]};
   }
-  if (chart.kind !== "lines") return {};
+  if (chart.kind !== "lines" || isOfNames(chart)) return {};
   const every = Math.ceil(chart.x.length / 8);
   const chosen = chart.x.map((_, i) => i).filter((i) => i % every === 0);
   return {tickvals: chosen.map((i) => chart.x[i]), ticktext: chosen.map((i) => literal(chart.x_names[i]))};
 }
 
-// Polygons around the means, one for each run of points that have an interval. Nothing here can be
-// negative, so they are cut off at 0.
+// Polygons around the means, one for each run of points that have an interval. Of what is never
+// negative they are cut off at 0.
 function bandOf(xs, line, isLog) {
   const positive = line.y.filter((y) => y !== null && y > 0);
-  const floor = isLog ? Math.min(...positive) / 10 : 0;
+  const floor = isLog ? Math.min(...positive) / 10 : line.y.some((y) => y < 0) ? -Infinity : 0;
   const x = [], y = [];
   let run = [];
   const close = () => {
@@ -99,7 +103,7 @@ function bandOf(xs, line, isLog) {
 
 function lineTraces(chart, line, shared) {
   const style = styleOf(line.style);
-  const xs = line.x.length ? line.x : chart.x;
+  const xs = isOfNames(chart) ? chart.x_names.map(literal) : line.x.length ? line.x : chart.x;
   const traces = [];
   if (line.ci.length) {
     traces.push({...shared, ...bandOf(xs, line, chart.y_log), type: "scatter", mode: "lines",
@@ -189,7 +193,7 @@ function layoutOf(chart) {
     const isLast = i + chart.columns >= chart.panels.length;
     const alike = column > 0 && chart.panels[i - 1].y_title === panel.y_title;
     layout[`xaxis${i + 1}`] = {...lines, ...xTicks(chart, panel), domain: x, anchor: `y${i + 1}`,
-      type: chart.x_log ? "log" : chart.kind === "bars" || chart.x_names.length && chart.kind === "heat" ? "category" : "linear",
+      type: chart.x_log ? "log" : isOfNames(chart) ? "category" : "linear",
       title: {text: isLast ? literal(chart.x_title) : "", standoff: 8}, showline: true};
     layout[`yaxis${i + 1}`] = {...lines, domain: y, anchor: `x${i + 1}`, showline: true,
       type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
@@ -217,15 +221,18 @@ function draw(chart) {
                   modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
                   toImageButtonOptions: {format: "svg", filename: chart.id}};
   const element = document.getElementById(`chart-${chart.id}`);
-  document.getElementById(`caption-${chart.id}`).textContent = `${chart.caption} ${data.made}.`;
+  document.getElementById(`caption-${chart.id}`).textContent = chart.caption + (data.made && ` ${data.made}.`);
   return Plotly.react(element, tracesOf(chart), layoutOf(chart), config);
 }
 
 let choice = 0;
 let isPrinting = false;
+// Where there are very many charts, those that have come into sight are drawn, and in print all.
+const seen = new Set();
 
 function drawAll() {
-  return Promise.all([...data.choices[choice].charts, ...data.runs].map(draw));
+  const isWanted = (chart) => !data.as_seen || isPrinting || seen.has(chart);
+  return Promise.all([...data.choices[choice].charts, ...data.runs].filter(isWanted).map(draw));
 }
 
 function setTheme(theme) {
@@ -266,6 +273,21 @@ function save(name, text) {
   URL.revokeObjectURL(link.href);
 }
 
+function cellOf(table, value, column) {
+  const cell = document.createElement("td");
+  cell.textContent = cellText(value);
+  if (typeof value === "number") cell.className = "number";
+  if (column === table.badges || column === table.links) {
+    const inner = document.createElement(column === table.badges ? "span" : "a");
+    inner.textContent = cell.textContent;
+    if (column === table.badges) Object.assign(inner, {className: "badge"}).dataset.verdict = value;
+    else inner.href = `#${encodeURIComponent(value)}`;
+    cell.replaceChildren(inner);
+  }
+  return cell;
+}
+
+// Returns what shows it anew.
 function showTable(table) {
   const section = document.getElementById(`table-${table.id}`);
   const find = (selector) => section.querySelector(selector);
@@ -286,7 +308,8 @@ function showTable(table) {
 
   function chosenRows() {
     const wanted = state.filter.toLowerCase();
-    const rows = table.rows.filter((row) => !wanted || row.some((v) => String(v).toLowerCase().includes(wanted)));
+    const passing = table.passes ? table.rows.filter(table.passes) : table.rows;
+    const rows = passing.filter((row) => !wanted || row.some((v) => String(v).toLowerCase().includes(wanted)));
     if (state.column < 0) return rows;
     const at = state.column;
     // What has no value stays last, whichever way.
@@ -299,12 +322,7 @@ function showTable(table) {
     const rows = chosenRows();
     find("tbody").replaceChildren(...rows.slice(0, state.shown).map((row) => {
       const line = document.createElement("tr");
-      line.append(...row.map((value) => {
-        const cell = document.createElement("td");
-        cell.textContent = cellText(value);
-        if (typeof value === "number") cell.className = "number";
-        return cell;
-      }));
+      line.append(...row.map((value, i) => cellOf(table, value, i)));
       return line;
     }));
     const hidden = Math.max(0, rows.length - state.shown);
@@ -317,11 +335,12 @@ function showTable(table) {
   find(".filter").addEventListener("input", (event) => { state.filter = event.target.value; show(); });
   find(".save").addEventListener("click", () => save(`${table.id}.csv`, csvOf(table, chosenRows())));
   show();
+  return show;
 }
 
 // ---- Start
 
-data.tables.forEach(showTable);
+const showTables = new Map(data.tables.map((table) => [table.id, showTable(table)]));
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));

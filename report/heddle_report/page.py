@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 from html import escape
+from itertools import starmap
 from pathlib import Path
 from string import Template
 
@@ -18,28 +19,40 @@ MOST_ABSENT = 1_000
 
 
 def html(sweep):
-    """The page. It needs plotly, for the library that draws in the browser."""
-    from plotly.offline import get_plotlyjs
-
+    """The page of a sweep or a run."""
     read = sweep.results
     data, notes = _data(sweep)
     first = read.points[0].folder
-    sections = [_fabric(first), *_chart_sections(sweep, data, notes), *map(_table, data["tables"])]
-    sections = [section for section in sections if section]
-    made = words.provenance(read)
+    sections = [_fabric(first), *_chart_sections(sweep, data, notes), *map(table, data["tables"])]
+    return fill(
+        title=read.name, made=words.provenance(read), data=data, warning=_warning(read),
+        intro=_experiment(sweep, first), nav=[(id_, title) for id_, title, _ in sections],
+        body="\n".join(starmap(section, sections)))
+
+
+def fill(title, made, data, nav, intro, body, warning="", assets=()):
+    """The page around `intro` and `body`, with more `assets` than every page has. It needs plotly,
+    for the library that draws in the browser."""
+    from plotly.offline import get_plotlyjs
+
     page = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return page.substitute(
-        title=escape(read.name), made=escape(made), css=_asset("page.css"), js=_asset("page.js"),
-        plotly=_script(get_plotlyjs()), data=_json(data), warning=_warning(read),
-        words="".join(f"<dt>{escape(h)}</dt><dd>{escape(t)}</dd>"
-                      for h, t in words.experiment(sweep)),
-        run=escape(results.read_text(first / "run.yaml")), document=_document(read),
-        nav=" ".join(f'<a href="#{id_}">{escape(title)}</a>' for id_, title, _ in sections),
-        body="\n".join(_section(*section) for section in sections))
+        title=escape(title), made=escape(made), css=_assets("css", assets), js=_assets("js", assets),
+        plotly=_script(get_plotlyjs()), data=_json(short(data)), warning=warning, intro=intro,
+        nav=" ".join(f'<a href="#{escape(id_)}">{escape(text)}</a>' for id_, text in nav), body=body)
 
 
-def _asset(name):
-    return (HERE / name).read_text(encoding="utf-8")
+def _assets(kind, more):
+    return "".join((HERE / f"{name}.{kind}").read_text(encoding="utf-8")
+                   for name in ("page", *more))
+
+
+def _experiment(sweep, first):
+    told = "".join(f"<dt>{escape(h)}</dt><dd>{escape(t)}</dd>" for h, t in words.experiment(sweep))
+    run = escape(results.read_text(first / "run.yaml"))
+    return section("experiment", "The experiment",
+                   f"<dl>{told}</dl><details><summary>Everything that is set in the first point "
+                   f"(run.yaml)</summary><pre>{run}</pre></details>{_document(sweep.results)}")
 
 
 def _script(text):
@@ -71,17 +84,21 @@ def _data(sweep):
     if len(made) > MOST_CHOICES:
         notes = (f"Charts for the first {MOST_CHOICES} of {len(made)} combinations of the other "
                  "axes; means.csv has all.")
-    styles = [style.of(i) for i in range(len(style.MARKERS) * len(style.LIGHT))]
-    return short({
+    return {
         "made": words.provenance(sweep.results),
-        "styles": [{**s, "marker": s["marker"][0], "dash": s["dash"][0], "hatch": s["hatch"][0]}
-                   for s in styles],
+        "styles": styles(),
         "heat": [[i / (len(style.HEAT) - 1), colour] for i, colour in enumerate(style.HEAT)],
         "choices": [{"name": of_choice[0].choice, "charts": list(map(dataclasses.asdict, of_choice))}
                     for of_choice in made[:MOST_CHOICES]],
         "runs": list(map(dataclasses.asdict, runs.charts(sweep))),
         "tables": _tables(sweep),
-    }), notes
+    }, notes
+
+
+def styles():
+    """Those of style.of(), as Plotly calls them."""
+    return [{**s, "marker": s["marker"][0], "dash": s["dash"][0], "hatch": s["hatch"][0]}
+            for s in (style.of(i) for i in range(len(style.MARKERS) * len(style.LIGHT)))]
 
 
 def _tables(sweep):
@@ -188,10 +205,10 @@ def _chart_sections(sweep, data, notes):
     return sections
 
 
-def _table(table):
-    id_ = table["id"]
-    return (id_, table["title"],
-            f'<p class="caption">{escape(table["caption"])}</p><div id="table-{id_}">'
+def table(of):
+    id_ = of["id"]
+    return (id_, of["title"],
+            f'<p class="caption">{escape(of["caption"])}</p><div id="table-{id_}">'
             '<div class="tools"><input class="filter" placeholder="Filter" aria-label="Filter">'
             '<button class="save" type="button">Save as CSV</button>'
             '<span class="count note"></span></div><div class="scroll"><table><thead><tr></tr>'
@@ -199,5 +216,5 @@ def _table(table):
             '<button class="more" type="button" hidden></button></div>')
 
 
-def _section(id_, title, body):
-    return f'<section id="{id_}"><h2>{escape(title)}</h2>{body}</section>'
+def section(id_, title, body):
+    return f'<section id="{escape(id_)}"><h2>{escape(title)}</h2>{body}</section>'

@@ -12,7 +12,7 @@ from matplotlib import pyplot  # noqa: E402
 from matplotlib.colors import LinearSegmentedColormap  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
-from . import results, runs, style, words  # noqa: E402
+from . import reproduction, results, runs, style, words  # noqa: E402
 
 FORMATS = ("pdf", "svg", "png")
 MOST_CHOICES = 12  # Drawn; each takes seconds.
@@ -27,30 +27,44 @@ _STYLE = {
 }
 
 
-def write(sweep, folder, formats):
-    """Writes all figures; yields the name of each file. Lists what it left out in the last."""
+def of_sweep(sweep):
+    """What write() takes: charts with their names and what they are for, who made them, and what is
+    left out."""
+    choices = sweep.charts()
+    drawn = [(_name(chart), f"For {chart.choice}." if chart.choice else "", chart)
+             for chart in [c for of in choices[:MOST_CHOICES] for c in of] + runs.charts(sweep)]
+    note = (f"Of {len(choices)} combinations of the other axes, the first {MOST_CHOICES} are drawn.\n"
+            if len(choices) > MOST_CHOICES else "")
+    return drawn, words.provenance(sweep.results), note
+
+
+def of_papers(found):
+    drawn = [(chart.id, f"{paper.name}, {experiment.about}.", chart)
+             for paper, experiment, of in reproduction.figures(found) for chart in of]
+    return drawn, found.made(), ""
+
+
+def _name(chart):
+    return chart.id + (f"-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', chart.choice)}" if chart.choice else "")
+
+
+def write(drawn, made, note, folder, formats):
+    """Writes all figures; yields the name of each file. The last has captions, and the note."""
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
         raise results.BadInput(f"--format: {unknown[0]}; expected some of {', '.join(FORMATS)}")
     folder.mkdir(parents=True, exist_ok=True)
     captions = []
-    made = words.provenance(sweep.results)
-    choices = sweep.charts()
-    for i, chart in enumerate([c for charts in choices[:MOST_CHOICES] for c in charts]
-                              + runs.charts(sweep)):
-        name = chart.id + (f"-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', chart.choice)}" if chart.choice else "")
+    for name, where, chart in drawn:
         with matplotlib.rc_context(_STYLE):
             figure = draw(chart)
             for kind in formats:
                 _save(figure, folder / f"{name}.{kind}", kind, made)
                 yield f"{folder / name}.{kind}"
             pyplot.close(figure)
-        where = f" For {chart.choice}." if chart.choice else ""
-        captions.append(f"{name}\n  {chart.title}. {chart.caption}{where} {made}.\n")
-    if len(choices) > MOST_CHOICES:
-        captions.append(f"Of {len(choices)} combinations of the other axes, the first "
-                        f"{MOST_CHOICES} are drawn.\n")
-    (folder / "captions.txt").write_text("\n".join(captions), encoding="utf-8")
+        told = " ".join(filter(None, (f"{chart.title}.", chart.caption, where, f"{made}.")))
+        captions.append(f"{name}\n  {told}\n")
+    (folder / "captions.txt").write_text("\n".join(captions + [note] * bool(note)), encoding="utf-8")
     yield str(folder / "captions.txt")
 
 
@@ -122,32 +136,45 @@ def _look(line):
 
 
 def _lines(axes, chart, panel):
+    abscissa = chart.x or range(len(chart.x_names))
     for line in panel.lines:
-        y = [v if math.isfinite(v) else math.nan for v in line.y]
-        look = _look(line)
-        axes.plot(chart.x, y, marker=style.of(line.style)["marker"][1], markersize=4, linewidth=1.2,
-                  **look)
-        if line.ci:
-            axes.fill_between(chart.x, [max(0, a - b) for a, b in zip(y, line.ci)],
-                              [a + b for a, b in zip(y, line.ci)], color=look["color"], alpha=0.15,
-                              linewidth=0)
+        xs = line.x if line.x and chart.x else abscissa
+        axes.plot(xs, _finite(line), marker=style.of(line.style)["marker"][1], markersize=4,
+                  linewidth=1.2, **_look(line))
+        _band(axes, xs, line)
     _log_scales(axes, chart)
-    every = math.ceil(len(chart.x) / (4 if chart.columns > 3 else 8))
-    axes.set_xticks(chart.x[::every], list(map(literal, chart.x_names[::every])))
+    every = math.ceil(len(abscissa) / (4 if chart.columns > 3 else 8))
+    axes.set_xticks(abscissa[::every], list(map(literal, chart.x_names[::every])))
     axes.xaxis.set_minor_locator(NullLocator())
     if chart.y_log:
         lowest = [v for line in panel.lines for v in line.y if math.isfinite(v) and v > 0]
         axes.set_ylim(bottom=max(axes.get_ylim()[0], min(lowest, default=1) / 2))
 
 
+def _finite(line):
+    return [v if math.isfinite(v) else math.nan for v in line.y]
+
+
+def _band(axes, xs, line):
+    """Of what is never negative it is cut off at 0."""
+    if not line.ci:
+        return
+    y = _finite(line)
+    floor = -math.inf if any(v < 0 for v in y) else 0
+    axes.fill_between(xs, [max(floor, a - b) for a, b in zip(y, line.ci)],
+                      [a + b for a, b in zip(y, line.ci)], color=_look(line)["color"], alpha=0.15,
+                      linewidth=0)
+
+
 def _curves(axes, chart, panel):
     for line in panel.lines:
         axes.plot(line.x, line.y, linewidth=1, **_look(line),
                   drawstyle="steps-post" if chart.kind == "steps" else "default")
+        _band(axes, line.x, line)
     _log_scales(axes, chart)
     if chart.kind == "steps":
         axes.set_ylim(0, 1.03)  # Shares of all flows.
-    else:
+    elif all(v >= 0 for line in panel.lines for v in _finite(line) if not math.isnan(v)):
         axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
 

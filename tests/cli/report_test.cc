@@ -59,7 +59,8 @@ TEST_F(ReportTest, AFolderWithoutResultsIsBadInputBeforeAnythingElseIsLookedFor)
   const CommandResult result = Run("HEDDLE_PYTHON=none heddle report .");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(result.err,
-            "heddle: .: has neither the plan.csv of a sweep nor the run.yaml of a run\n");
+            "heddle: .: has neither the plan.csv of a sweep, nor the run.yaml of a run, nor the "
+            "papers.json of papers\n");
 }
 
 TEST_F(ReportTest, SaysWhatToInstall) {

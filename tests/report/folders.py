@@ -86,3 +86,45 @@ def write_sweep(folder, axes, combinations, seeds=2, value=lambda i, metric: i +
         if i in (names if names is not None else range(len(combinations))):
             write_run(folder / "points" / id_)
     return folder
+
+
+# ---- papers.json, as heddle papers claims writes it
+
+def claim(id_, verdict="reproduced", says="it is faster", **more):
+    cells = [{"where": "load=0.5: pdlb, ecmp", "outcome": "for", "mean": -2.0, "ci95": 0.5,
+              "relative": -0.25, "seeds": 3}]
+    part = {"verdict": verdict, "expected": "afct: pdlb < ecmp", "measured": "-25 % +- 6.2 %",
+            "reason": "", "cells": cells}
+    return {"id": id_, "says": says, "verdict": verdict, "agreeing": 1, "of": 1,
+            "expected": part["expected"], "measured": part["measured"], "reason": "",
+            "depends_on": "", "parts": [part], **more}
+
+
+def line(name, mean, x=(1, 2), x_text=("1", "2"), ci95=None, n=3, metric="afct"):
+    return {"name": name, "metric": metric, "x": list(x), "x_text": list(x_text), "mean": list(mean),
+            "ci95": list(ci95 or [0.5] * len(mean)), "n": [n] * len(mean)}
+
+
+def figure(id_="7a", lines=(), **more):
+    return {"id": id_, "kind": "lines", "title": "", "label": "AFCT", "unit": "us", "x": "k",
+            "x_label": "slow paths", "x_is_number": True, "normalised": False,
+            "lines": list(lines or [line("ecmp", (4, 8)), line("pdlb", (3, 5))]), **more}
+
+
+def experiment(id_="fig7", claims=(), figures=None, **more):
+    return {"id": id_, "about": "schemes by slow paths", "choices": {"load": "0.5; none is given"},
+            "points": 12, "results": 12, "figures": [figure()] if figures is None else figures,
+            "claims": list(claims), **more}
+
+
+def paper(id_="pdlb", experiments=(), name="PDLB"):
+    return {"id": id_, "name": name, "title": f"Somebody et al., {name}, 2023",
+            "experiments": list(experiments)}
+
+
+def write_papers(folder, papers):
+    folder = Path(folder)
+    folder.mkdir(parents=True)
+    (folder / "papers.json").write_text(json.dumps(
+        {"version": "0.1.0", "commit": "abc", "scale": "ci", "papers": papers}), encoding="utf-8")
+    return folder

@@ -42,7 +42,9 @@ return [...document.querySelectorAll('.chart')].map((chart) => [chart.id, chart.
 @unittest.skipUnless(DRIVER and BROWSER and has("selenium"),
                      "needs chromium, chromium-driver and python3-selenium")
 @unittest.skipUnless(has("plotly"), "plotly is not installed")
-class BrowserTest(unittest.TestCase):
+class Browsing(unittest.TestCase):
+    """A browser, and what tests do with it."""
+
     @classmethod
     def setUpClass(cls):
         temporary = tempfile.TemporaryDirectory()
@@ -103,6 +105,8 @@ class BrowserTest(unittest.TestCase):
     def assert_no_complaints(self):
         self.assertEqual(self.browser.get_log("browser"), [])
 
+
+class BrowserTest(Browsing):
     @property
     def real(self):
         """The page of a sweep that heddle has run; made once."""
@@ -191,6 +195,104 @@ class BrowserTest(unittest.TestCase):
                          "(t) => t.textContent)")
         self.assertEqual(legend, ["ecmp", ODD])
         self.assertIn(ODD, self.column("results", 1))
+
+
+VERDICTS = ("reproduced", "same direction", "tie", "contradicted", "can't be judged")
+
+
+class PapersTest(Browsing):
+    """The page of two papers: five claims in two experiments, and one in a third."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        figures = [
+            folders.figure(), folders.figure("7b", kind="bars", x_is_number=False),
+            folders.figure("7c", x_is_number=False, lines=[folders.line("rps", (1, 2), x_text=("", "few"))]),
+            folders.figure("8", kind="time", x="", lines=[
+                folders.line("rps", (1, 3, 2), x=(0, 0.5, 1), x_text=("", "", ""))])]
+        first = [folders.claim(f"pdlb-fig7.C{i}", verdict) for i, verdict in enumerate(VERDICTS[:4], 1)]
+        papers = [
+            folders.paper(experiments=[
+                folders.experiment(claims=first, figures=figures),
+                folders.experiment("fig9", [folders.claim("pdlb-fig9.C1", VERDICTS[4], ODD)])]),
+            folders.paper("tr", [folders.experiment(claims=[folders.claim("tr-fig7.C1")])], "TR")]
+        cls.page = folders.write_papers(cls.folder / "papers", papers) / "report.html"
+        assert report(cls.page.parent).returncode == 0
+
+    def shown(self, selector):
+        return self.js("return [...document.querySelectorAll(arguments[0])].filter("
+                       "(e) => e.checkVisibility()).map((e) => e.id)", selector)
+
+    def claims(self):
+        self.assertEqual(self.shown(".claims > tbody > tr"), self.column("claims", 1))
+        return self.column("claims", 1)
+
+    def test_figures_are_drawn_as_they_come_into_sight_without_a_complaint_light_and_dark(self):
+        for scheme in ("light", "dark"):
+            self.open(self.page, scheme)
+            for id_ in self.js("return [...document.querySelectorAll('.chart')].map((c) => c.id)"):
+                self.js("document.getElementById(arguments[0]).scrollIntoView()", id_)
+                self.wait(lambda: dict(self.js(DRAWN))[id_] > 0, id_)
+            self.assert_no_complaints()
+            self.keep_picture(f"papers-{scheme}")
+
+    def test_all_is_drawn_for_print(self):
+        self.open(self.page)
+        self.js("dispatchEvent(new Event('beforeprint'))")
+        self.wait(lambda: all(count for _, count in self.js(DRAWN)), "drawing")
+        self.js("dispatchEvent(new Event('afterprint'))")
+        self.assert_no_complaints()
+
+    def test_verdicts_can_be_told_apart_without_colour(self):
+        self.open(self.page)
+        signs = self.js("return [...document.querySelectorAll('#filters .badge')].map("
+                        "(b) => getComputedStyle(b, '::before').content + b.textContent)")
+        self.assertEqual(len({sign[1] for sign in signs}), len(VERDICTS))
+        self.assertTrue(all(word in sign for word, sign in zip(VERDICTS, signs)), signs)
+
+    def test_verdicts_filter_claims_experiments_and_the_table(self):
+        self.open(self.page)
+        everything = self.claims()
+        self.assertEqual(len(everything), 6)
+        self.find("#filters [data-verdict=contradicted]").click()
+        self.assertEqual(self.claims(), ["pdlb-fig7.C4"])
+        self.assertEqual(self.shown("article"), ["pdlb-fig7"])
+        self.find("#filters [data-verdict=reproduced]").click()
+        self.assertEqual(self.claims(), ["pdlb-fig7.C1", "pdlb-fig7.C4", "tr-fig7.C1"])
+        self.assertEqual(self.find("#filters .count").text, "3 of 6 claims")
+        self.find("#filters .reset").click()
+        self.assertEqual(self.claims(), everything)
+        self.assertEqual(self.shown("article"), ["pdlb-fig7", "pdlb-fig9", "tr-fig7"])
+
+    def test_words_filter_by_claim_and_paper(self):
+        self.open(self.page)
+        self.find("#filters input").send_keys("FASTER tr-")
+        self.assertEqual(self.claims(), ["tr-fig7.C1"])
+        self.assertEqual(self.shown("section.paper"), ["tr"])
+
+    def test_counts_lead_to_what_they_count(self):
+        self.open(self.page)
+        self.find("#summary [href='#pdlb'][data-only=tie]").click()
+        self.assertEqual(self.claims(), ["pdlb-fig7.C3"])
+        self.js("location.hash = '#tr-fig7'")  # Hidden, until it is asked for.
+        self.wait(lambda: "tr-fig7" in self.shown("article"), "what the link leads to")
+
+    def test_the_table_sorts_and_saves_what_is_shown(self):
+        self.open(self.page)
+        self.find("#filters [data-verdict=reproduced]").click()
+        self.js("document.querySelector('#table-claims').scrollIntoView()")
+        header = self.find("#table-claims th:nth-child(1) button")
+        header.click()
+        header.click()
+        self.assertEqual(self.column("claims", 1), ["tr-fig7.C1", "pdlb-fig7.C1"])
+        self.find("#table-claims .save").click()
+        saved = self.folder / "claims.csv"
+        self.wait(saved.exists, "the saved table")
+        with open(saved, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(row["claim"], row["verdict"]) for row in rows],
+                         [("tr-fig7.C1", "reproduced"), ("pdlb-fig7.C1", "reproduced")])
 
 
 if __name__ == "__main__":

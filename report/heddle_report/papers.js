@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters the claims of papers by verdict and words, and draws figures when they come into sight.
+
+const filters = document.getElementById("filters");
+const toggles = [...filters.querySelectorAll("[data-verdict]")];
+const wanted = filters.querySelector("input");
+const claims = data.tables.find((table) => table.id === "claims");
+
+// By its id, all that is said of a claim, its paper and experiment.
+const textOf = new Map(claims.rows.map((row) => {
+  const line = document.getElementById(row[0]);
+  const heads = [line.closest("section").querySelector("h2"), line.closest("article").querySelector("h3")];
+  return [row[0], [...row, ...heads.map((head) => head.textContent)].join(" ").toLowerCase()];
+}));
+
+function filterClaims() {
+  const verdicts = toggles.filter((toggle) => toggle.ariaPressed === "true").map((toggle) => toggle.dataset.verdict);
+  const words = wanted.value.toLowerCase().split(" ");
+  claims.passes = ([id, verdict]) => (!verdicts.length || verdicts.includes(verdict)) &&
+    words.every((word) => textOf.get(id).includes(word));
+  const passing = new Set(claims.rows.filter(claims.passes).map((row) => row[0]));
+  for (const row of document.querySelectorAll(".claims > tbody > tr")) row.hidden = !passing.has(row.id);
+  const isAll = passing.size === claims.rows.length;
+  // Those without claims are shown with all only.
+  for (const part of document.querySelectorAll("article, section.paper")) {
+    part.hidden = !isAll && !part.querySelector(".claims > tbody > tr:not([hidden])");
+  }
+  filters.querySelector(".count").textContent = `${passing.size} of ${claims.rows.length} claims`;
+  showTables.get("claims")();
+}
+
+function showOnly(verdicts, words = "") {
+  for (const toggle of toggles) toggle.ariaPressed = String(verdicts.includes(toggle.dataset.verdict));
+  wanted.value = words;
+  filterClaims();
+}
+
+for (const toggle of toggles) {
+  toggle.addEventListener("click", () => {
+    toggle.ariaPressed = String(toggle.ariaPressed !== "true");
+    filterClaims();
+  });
+}
+wanted.addEventListener("input", filterClaims);
+filters.querySelector(".reset").addEventListener("click", () => showOnly([]));
+for (const count of document.querySelectorAll("[data-only]")) {
+  count.addEventListener("click", () => showOnly([count.dataset.only]));
+}
+// What a link leads to is shown, whatever the filter.
+addEventListener("hashchange", () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target || target.checkVisibility()) return;
+  showOnly([]);
+  target.scrollIntoView();
+});
+filterClaims();
+
+const chartOf = new Map(data.choices[0].charts.map((chart) => [`chart-${chart.id}`, chart]));
+const sight = new IntersectionObserver((entries) => {
+  for (const entry of entries.filter((one) => one.isIntersecting)) {
+    sight.unobserve(entry.target);
+    seen.add(chartOf.get(entry.target.id));
+    draw(chartOf.get(entry.target.id));
+  }
+}, {rootMargin: "800px"});
+for (const id of chartOf.keys()) sight.observe(document.getElementById(id));
