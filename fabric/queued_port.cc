@@ -6,8 +6,8 @@ namespace heddle {
 
 QueuedPort::QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng, uint32_t id)
     : out_(&out), settings_(settings), rng_(rng), id_(id) {
-  for (size_t cls = 1; cls < kClasses; ++cls) {
-    if ((settings.classes >> cls & 1) == 0) continue;
+  for (size_t cls = settings.queues_control ? 0 : 1; cls < kClasses; ++cls) {
+    if (cls != 0 && (settings.classes >> cls & 1) == 0) continue;
     index_of_[cls] = static_cast<uint8_t>(queues_.size());
     queues_.emplace_back();
   }
@@ -29,13 +29,16 @@ void QueuedPort::SetPaused(uint8_t mask, bool paused, Time now) {
   if (!wanted && Wants()) wants_since_ = now;
 }
 
-// Of class 0 nothing waits here: what the transmitter has and no other class sent is of it.
+// Of class 0 is what the transmitter has and no other class sent.
 QueueLength QueuedPort::QueueAt(size_t cls, Time now) {
   const bool serves = in_service_.end > now;
   if (cls == 0) {
     QueueLength queue = out_->QueueAt(now);
-    if (serves) queue = {queue.bytes - in_service_.bytes, queue.packets - 1};
-    return queue;
+    if (serves && in_service_.cls != 0) {
+      queue = {queue.bytes - in_service_.bytes, queue.packets - 1};
+    }
+    if (!settings_.queues_control) return queue;
+    return {queue.bytes + WaitingBytes(0), queue.packets + static_cast<int64_t>(waiting(0))};
   }
   const QueueLength queue{WaitingBytes(cls), static_cast<int64_t>(waiting(cls))};
   if (!serves || in_service_.cls != cls) return queue;
@@ -44,7 +47,7 @@ QueueLength QueuedPort::QueueAt(size_t cls, Time now) {
 
 int64_t QueuedPort::WaitingBytes(size_t cls) const {
   const ClassQueue& queue = QueueOf(cls);
-  if (!out_->counts_packets()) return queue.size;
+  if (cls != 0 && !out_->counts_packets()) return queue.size;
   int64_t bytes = 0;
   for (size_t i = 0; i < queue.packets.size(); ++i) bytes += queue.packets[i].bytes;
   return bytes;

@@ -8,7 +8,8 @@
 // that concerns the port until then has been told.
 //
 // Class 0 goes before all others and is never paused: the departure of its packets is known when
-// they come, as at a FIFO port, so they go to the transmitter at once and wait in no queue.
+// they come, as at a FIFO port, so they go to the transmitter at once and wait in no queue. Unless
+// pause frames may have to overtake them (PFC): then those that find the transmitter busy wait too.
 
 #pragma once
 
@@ -39,7 +40,8 @@ enum class Scheduler : uint8_t {
 struct QueueSettings {
   uint8_t classes = 1;  // That may come; bit mask.
   Scheduler scheduler = Scheduler::kRoundRobin;
-  bool telemetry = false;  // Data packets are told of the port.
+  bool telemetry = false;       // Data packets are told of the port.
+  bool queues_control = false;  // Class 0 has a queue.
   Marking marking;
   std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes of a turn, by class.
 };
@@ -64,8 +66,13 @@ class alignas(64) QueuedPort {
   // paused.
   Time NextService() const { return Wants() ? std::max(out_->busy_until(), wants_since_) : kNever; }
 
-  // Appends `packet`, of a class other than 0, which came in at `in`; marks it if it is marked at
-  // enqueue. `telemetry` came with it; null: none did. Returns it as it lies in its queue.
+  // Whether a packet of class 0 that comes now goes to the transmitter, not into a queue.
+  bool SendsControlAtOnce(Time now) const {
+    return !settings_.queues_control || (out_->busy_until() <= now && (backlogged_ & 1) == 0);
+  }
+
+  // Appends `packet`, of a class that has a queue, which came in at `in`; marks it if it is marked
+  // at enqueue. `telemetry` came with it; null: none did. Returns it as it lies in its queue.
   Packet& Enqueue(const Packet& packet, const Telemetry* telemetry, uint16_t path_part,
                   PortIndex in, Time now);
 
@@ -120,7 +127,8 @@ class alignas(64) QueuedPort {
   // the transmitter, as it occupies the wire, and what waits of classes up to its own, as buffered.
   Bytes UnsentUpTo(size_t cls, Time now) const {
     Bytes bytes = out_->Unsent(now);
-    for (size_t c = 1; c <= cls; ++c) bytes += Bytes{WaitingBytes(c)};
+    for (size_t c = settings_.queues_control ? 0 : 1; c <= cls; ++c)
+      bytes += Bytes{WaitingBytes(c)};
     return bytes;
   }
 
@@ -152,6 +160,12 @@ class alignas(64) QueuedPort {
   }
 
   bool Wants() const { return (backlogged_ & ~paused_) != 0; }
+  // What a packet counts of the port's queue, which class 0 is no part of.
+  int64_t SizeIn(size_t cls, const Packet& packet) const { return cls == 0 ? 0 : SizeOf(packet); }
+  bool MarksAt(bool dequeue, size_t cls, int64_t length) {
+    return settings_.marking.at_dequeue == dequeue && cls != 0 &&
+           settings_.marking.Marks(length, rng_);
+  }
   int64_t Sending(Time now) const { return in_service_.end > now ? in_service_.size : 0; }
   ClassQueue& QueueOf(size_t cls) { return queues_[index_of_[cls]]; }
   const ClassQueue& QueueOf(size_t cls) const { return queues_[index_of_[cls]]; }
@@ -187,11 +201,11 @@ class alignas(64) QueuedPort {
                                                           uint16_t path_part, PortIndex in,
                                                           Time now) {
   const size_t cls = packet.priority;
-  HEDDLE_CHECK((settings_.classes >> cls & 1) != 0, "a packet of class {}, which is not in use",
-               cls);
+  HEDDLE_CHECK(cls == 0 || (settings_.classes >> cls & 1) != 0,
+               "a packet of class {}, which is not in use", cls);
   if (!Wants()) wants_since_ = now;
   ClassQueue& queue = QueueOf(cls);
-  const int64_t size = SizeOf(packet);
+  const int64_t size = SizeIn(cls, packet);
   queue.packets.push_back(packet);
   if (settings_.telemetry) queue.telemetry.push_back(telemetry ? *telemetry : Telemetry());
   queue.size += size;
@@ -203,9 +217,7 @@ class alignas(64) QueuedPort {
   SetInput(queued, in);
   queued.hops = static_cast<uint8_t>(packet.hops + 1);
   queued.taken = static_cast<uint16_t>(packet.taken + path_part);
-  if (!settings_.marking.at_dequeue && settings_.marking.Marks(Length(cls, now), rng_)) {
-    out_->Mark(queued);
-  }
+  if (MarksAt(false, cls, Length(cls, now))) out_->Mark(queued);
   return queued;
 }
 
@@ -215,7 +227,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   ClassQueue& queue = QueueOf(cls);
   Packet& slot = out_->Slot();
   slot = queue.packets.front();
-  const int64_t size = SizeOf(slot);
+  const int64_t size = SizeIn(cls, slot);
   in_service_ = {
       .size = size, .bytes = slot.bytes, .in = InputOf(slot), .cls = static_cast<uint8_t>(cls)};
   queue.packets.pop_front();
@@ -225,9 +237,9 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   --waiting_;
   waiting_wire_bytes_ -= out_->WireBytesOf(slot);
   if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
-  if (settings_.marking.at_dequeue && settings_.marking.Marks(queue.size, rng_)) out_->Mark(slot);
+  if (MarksAt(true, cls, queue.size)) out_->Mark(slot);
   // As if it had been handed over when the port last had a choice: an unbroken busy period is one.
-  out_->Transmit(slot, size, wants_since_, window);
+  out_->Transmit(slot, SizeOf(slot), wants_since_, window);
   if (settings_.telemetry) SendTelemetry(queue, slot, start);
   in_service_.end = out_->busy_until();
   wants_since_ = start;
@@ -260,6 +272,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
 
 inline size_t QueuedPort::Pick() {
   const unsigned eligible = backlogged_ & ~paused_;
+  if ((eligible & 1) != 0) return 0;
   switch (settings_.scheduler) {
     case Scheduler::kStrict:
       return static_cast<size_t>(std::countr_zero(eligible));

@@ -78,7 +78,11 @@ class QueuedPorts {
                    // what lies in queues.
   };
 
-  // Admits a copy of a packet of a class other than 0; or says why not.
+  // Whether a packet of class 0 goes to SendControl(), not to Accept().
+  bool SendsControlAtOnce(PortIndex out, Time now) const {
+    return ports_[out].SendsControlAtOnce(now);
+  }
+  // Admits a copy of a packet; or says why not.
   std::optional<DropReason> Accept(const Offer& offer, Time now, const Window& window);
   // The packet accepted last, as it lies in its queue.
   Packet& accepted() { return *accepted_; }

@@ -127,7 +127,7 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
       .in = in_port,
       .out = port,
       .is_last = may_pass_ && arrived && !arrivals_.AnyUntil(now_) && timers_.Next() > now_};
-  if (packet.priority == 0) return ForwardControl(offer);
+  if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_)) return ForwardControl(offer);
   const auto refused = queued_->Accept(offer, now_, *window_);
   if (refused) [[unlikely]] {
     if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, port);

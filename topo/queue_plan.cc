@@ -129,6 +129,7 @@ QueueSettings QueuePlan::QueuesAt(const Channel& channel) const {
   QueueSettings queues{.classes = traffic_.classes,
                        .scheduler = rule_.scheduler,
                        .telemetry = traffic_.telemetry,
+                       .queues_control = rule_.pfc.on(),
                        .marking = rule_.MarkingAt(channel, traffic_.wants_red)};
   queues.quantum.fill(traffic_.sizes.packet);
   for (size_t cls = 0; cls < rule_.quanta.size(); ++cls) {
