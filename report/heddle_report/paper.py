@@ -122,7 +122,12 @@ def _legend(figure, grid):
     if lines:
         figure.legend(lines.values(), lines.keys(), loc="outside upper left" if _has_outside() else
                       "lower left", bbox_to_anchor=None if _has_outside() else (0, 1),
-                      ncols=min(len(lines), 5), frameon=False)
+                      ncols=_legend_columns(lines), frameon=False)
+
+
+def _legend_columns(names):
+    """As many as are no wider than the figure: some 110 letters, of which a line's sample takes 8."""
+    return max(1, min(len(names), 5, 110 // (max(map(len, names)) + 8)))
 
 
 def _has_outside():

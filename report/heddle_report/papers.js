@@ -13,8 +13,16 @@ const textOf = new Map(claims.rows.map((row) => {
   return [row[0], [...row, ...heads.map((head) => head.textContent)].join(" ").toLowerCase()];
 }));
 
+function isOn(toggle) {
+  return toggle.getAttribute("aria-pressed") === "true";
+}
+
+function turn(toggle, isOnThen) {
+  toggle.setAttribute("aria-pressed", String(isOnThen));
+}
+
 function filterClaims() {
-  const verdicts = toggles.filter((toggle) => toggle.ariaPressed === "true").map((toggle) => toggle.dataset.verdict);
+  const verdicts = toggles.filter(isOn).map((toggle) => toggle.dataset.verdict);
   const words = wanted.value.toLowerCase().split(" ");
   claims.passes = ([id, verdict]) => (!verdicts.length || verdicts.includes(verdict)) &&
     words.every((word) => textOf.get(id).includes(word));
@@ -29,15 +37,15 @@ function filterClaims() {
   showTables.get("claims")();
 }
 
-function showOnly(verdicts, words = "") {
-  for (const toggle of toggles) toggle.ariaPressed = String(verdicts.includes(toggle.dataset.verdict));
-  wanted.value = words;
+function showOnly(verdicts) {
+  for (const toggle of toggles) turn(toggle, verdicts.includes(toggle.dataset.verdict));
+  wanted.value = "";
   filterClaims();
 }
 
 for (const toggle of toggles) {
   toggle.addEventListener("click", () => {
-    toggle.ariaPressed = String(toggle.ariaPressed !== "true");
+    turn(toggle, !isOn(toggle));
     filterClaims();
   });
 }

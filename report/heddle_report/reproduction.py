@@ -209,7 +209,7 @@ def chart(paper, experiment, figure, styles):
         unit = _unit_of(names)
         drawn.x = [x / unit for x in names]
         drawn.x_log = charts.is_wide(drawn.x)
-    is_aligned = kind == "bars" or not figure.x_is_number
+    is_aligned = kind != "curves" and not drawn.x
     numbers = styles.of([line.name for line in figure.lines])
     drawn.panels[0].lines = [_line(line, number, list(names) if is_aligned else line.x, unit)
                              for line, number in zip(figure.lines, numbers)]
@@ -282,7 +282,8 @@ def _unit_of(names):
     """By what to divide the numbers so that the last of them is as its name says: that of "100us"
     is 100."""
     x, name = list(names.items())[-1]
-    return x / float(re.match(r"[-+.0-9]+(e[-+]?[0-9]+)?", name)[0]) if x else 1
+    written = re.fullmatch(r"([-+]?[.0-9]+(?:e[-+]?[0-9]+)?)[A-Za-z]*", name)
+    return x / float(written[1]) if x and written else 1
 
 
 def _line(line, number, xs, unit):

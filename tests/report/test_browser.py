@@ -237,6 +237,14 @@ class PapersTest(Browsing):
             self.assert_no_complaints()
             self.keep_picture(f"papers-{scheme}")
 
+    def test_the_theme_changes_what_has_been_drawn(self):
+        self.open(self.page)
+        colour = "return document.querySelector('#chart-pdlb-fig7-7a .xtick text')?.style.fill"
+        self.until_not(colour, None)
+        before = self.js(colour)
+        self.find("#theme").click()
+        self.until_not(colour, before)
+
     def test_all_is_drawn_for_print(self):
         self.open(self.page)
         self.js("dispatchEvent(new Event('beforeprint'))")

@@ -88,6 +88,10 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(drawn.x_names, ["25us", "100us"])
         self.assertEqual(drawn.panels[0].lines[0].x, [25, 100])
 
+    def test_fractions_stay_what_they_are(self):
+        drawn = chart(lines=[line("a", (1, 2), x=(1 / 32, 1 / 16), x_text=("1/32", "1/16"))])
+        self.assertEqual((drawn.x, drawn.x_names), ([1 / 32, 1 / 16], ["1/32", "1/16"]))
+
     def test_numbers_of_the_paper_go_before_the_settings_they_stand_for(self):
         drawn = chart(lines=[line("a", (1, 2), x=(1.5, 3), x_text=("delay=25us", "delay=50us"))])
         self.assertEqual((drawn.x, drawn.x_names), ([1.5, 3], ["1.5", "3"]))
