@@ -462,7 +462,9 @@ class PartJudge {
   std::string OtherText() const {
     std::string text = part_.against_others ? "others" : SidesText(part_.seconds);
     if (!part_.than_metric.empty()) text += (text.empty() ? "" : ", ") + part_.than_metric;
-    if (!part_.than_experiment.empty()) text += " in " + part_.than_experiment;
+    if (!part_.than_experiment.empty()) {
+      text += (text.empty() ? "in " : " in ") + part_.than_experiment;
+    }
     return text;
   }
 
@@ -527,7 +529,9 @@ class PartJudge {
 
   std::string Measure(const JudgedCell& cell) const {
     const Finding& finding = cell.finding;
-    const bool is_share = std::isfinite(cell.relative) && finding.mean != 0;
+    // Of what is next to nothing percentages say nothing.
+    const bool is_share =
+        std::isfinite(cell.relative) && std::abs(cell.relative) < 10 && finding.mean != 0;
     if (!is_share) return WithInterval(finding.mean, finding.half_width);
     const double scale = std::abs(cell.relative / finding.mean);
     const std::string interval =
@@ -547,6 +551,7 @@ class PartJudge {
       const std::string& where = judged_.cells.front().where;
       return Measure(*least) + (where.empty() ? "" : fmt::format(" ({})", where));
     }
+    if (Measure(*least) == Measure(*most)) return Measure(*least) + " everywhere";
     return fmt::format("{} ({}) to {} ({})", Measure(*least), least->where, Measure(*most),
                        most->where);
   }

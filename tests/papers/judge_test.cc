@@ -84,7 +84,7 @@ class JudgeTest : public testing::Test {
                       experiment + more);
     Diagnostics diagnostics;
     paper_ = ReadPaper(folder_ / "toy", diagnostics);
-    if (diagnostics.ok()) CheckPaper(*paper_, diagnostics);
+    if (diagnostics.ok()) CheckPaper(*paper_, {"e"}, diagnostics);
     EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
     const JudgedPaper judged =
         JudgePaper(*paper_, {"e"}, {"full", folder_ / "out", false}, diagnostics);
