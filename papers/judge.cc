@@ -300,6 +300,8 @@ class PartJudge {
       if (part_.or_equal && finding.outcome == Outcome::kUndecided) {
         finding.outcome = Outcome::kFor;
       }
+      // Shown is the first side by the second, whichever was to be higher.
+      if (!part_.higher) finding.mean = -finding.mean;
       const double relative = finding.mean / std::abs(Over(cell.references).mean());
       Add(cell, std::move(finding), relative);
     }
@@ -559,7 +561,6 @@ class PartJudge {
   // Where the claim does not hold.
   std::string Exceptions() const {
     std::string text;
-    size_t named = 0;
     for (const Outcome outcome : {Outcome::kAgainst, Outcome::kUndecided, Outcome::kInDirection}) {
       const size_t count = judged_.CountOf(outcome);
       if (count == 0 || count == judged_.cells.size()) continue;
@@ -568,10 +569,12 @@ class PartJudge {
           {Outcome::kUndecided, "undecided"},
           {Outcome::kInDirection, "less than claimed"}};
       text += fmt::format("; {} {}:", count, kWords.at(outcome));
+      size_t named = 0;
       for (const JudgedCell& cell : judged_.cells) {
         if (cell.finding.outcome != outcome || named >= kMostNamed) continue;
         text += fmt::format("{} {} ({})", named++ > 0 ? "," : "", cell.where, Measure(cell));
       }
+      if (count > kMostNamed) text += " and others";
     }
     return text;
   }
