@@ -129,7 +129,6 @@ std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& argu
   Diagnostics diagnostics;
   std::vector<ChosenPaper> papers;
   for (Paper& paper : ReadPapers(*shared, arguments.names, diagnostics)) {
-    if (diagnostics.ok()) CheckPaper(paper, diagnostics);
     papers.push_back({std::move(paper), {}});
   }
   if (!diagnostics.ok()) {
@@ -142,8 +141,6 @@ std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& argu
   }
   for (const std::string& name : names) {
     if (Choose(name, papers)) continue;
-    PapersArguments all = arguments;
-    all.names.clear();
     std::vector<ChosenPaper> known;
     for (Paper& paper : ReadPapers(*shared, {}, diagnostics))
       known.push_back({std::move(paper), {}});
@@ -151,7 +148,12 @@ std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& argu
                                      Suggestion(name, KnownNames(known))));
     return std::nullopt;
   }
-  return papers;
+  for (const ChosenPaper& chosen : papers) {
+    CheckPaper(chosen.paper, chosen.experiments, diagnostics);
+  }
+  if (diagnostics.ok()) return papers;
+  exit_code = Report(diagnostics);
+  return std::nullopt;
 }
 
 // --- heddle papers list ---

@@ -300,6 +300,8 @@ class PartJudge {
       if (part_.or_equal && finding.outcome == Outcome::kUndecided) {
         finding.outcome = Outcome::kFor;
       }
+      // Shown is the first side by the second, whichever was to be higher.
+      if (!part_.higher) finding.mean = -finding.mean;
       const double relative = finding.mean / std::abs(Over(cell.references).mean());
       Add(cell, std::move(finding), relative);
     }
@@ -462,7 +464,9 @@ class PartJudge {
   std::string OtherText() const {
     std::string text = part_.against_others ? "others" : SidesText(part_.seconds);
     if (!part_.than_metric.empty()) text += (text.empty() ? "" : ", ") + part_.than_metric;
-    if (!part_.than_experiment.empty()) text += " in " + part_.than_experiment;
+    if (!part_.than_experiment.empty()) {
+      text += (text.empty() ? "in " : " in ") + part_.than_experiment;
+    }
     return text;
   }
 
@@ -527,7 +531,9 @@ class PartJudge {
 
   std::string Measure(const JudgedCell& cell) const {
     const Finding& finding = cell.finding;
-    const bool is_share = std::isfinite(cell.relative) && finding.mean != 0;
+    // Of what is next to nothing percentages say nothing.
+    const bool is_share =
+        std::isfinite(cell.relative) && std::abs(cell.relative) < 10 && finding.mean != 0;
     if (!is_share) return WithInterval(finding.mean, finding.half_width);
     const double scale = std::abs(cell.relative / finding.mean);
     const std::string interval =
@@ -547,6 +553,7 @@ class PartJudge {
       const std::string& where = judged_.cells.front().where;
       return Measure(*least) + (where.empty() ? "" : fmt::format(" ({})", where));
     }
+    if (Measure(*least) == Measure(*most)) return Measure(*least) + " everywhere";
     return fmt::format("{} ({}) to {} ({})", Measure(*least), least->where, Measure(*most),
                        most->where);
   }
@@ -554,7 +561,6 @@ class PartJudge {
   // Where the claim does not hold.
   std::string Exceptions() const {
     std::string text;
-    size_t named = 0;
     for (const Outcome outcome : {Outcome::kAgainst, Outcome::kUndecided, Outcome::kInDirection}) {
       const size_t count = judged_.CountOf(outcome);
       if (count == 0 || count == judged_.cells.size()) continue;
@@ -563,10 +569,12 @@ class PartJudge {
           {Outcome::kUndecided, "undecided"},
           {Outcome::kInDirection, "less than claimed"}};
       text += fmt::format("; {} {}:", count, kWords.at(outcome));
+      size_t named = 0;
       for (const JudgedCell& cell : judged_.cells) {
         if (cell.finding.outcome != outcome || named >= kMostNamed) continue;
         text += fmt::format("{} {} ({})", named++ > 0 ? "," : "", cell.where, Measure(cell));
       }
+      if (count > kMostNamed) text += " and others";
     }
     return text;
   }

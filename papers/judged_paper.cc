@@ -20,14 +20,10 @@ class PaperChecker {
   PaperChecker(const Paper& paper, Diagnostics& diagnostics)
       : paper_(paper), diagnostics_(diagnostics) {}
 
-  void Check() {
+  void Check(const std::set<std::string>& chosen) {
     for (const PaperExperiment& experiment : paper_.experiments) {
-      if (!experiment.from.empty()) continue;
-      if (auto axes = AxesOf(experiment, diagnostics_)) {
-        axes_.emplace(experiment.id, std::move(*axes));
-      }
+      if (chosen.contains(experiment.id)) CheckExperiment(experiment);
     }
-    for (const PaperExperiment& experiment : paper_.experiments) CheckExperiment(experiment);
   }
 
  private:
@@ -54,12 +50,14 @@ class PaperChecker {
     }
   }
 
-  std::vector<const Points*> PointsOfExperiment() const {
+  std::vector<const Points*> PointsOfExperiment() {
     std::vector<std::string> names = experiment_->from;
     if (names.empty()) names.push_back(experiment_->id);
     std::vector<const Points*> all;
     for (const std::string& name : names) {
-      if (const auto axes = axes_.find(name); axes != axes_.end()) all.push_back(&axes->second);
+      const auto [axes, is_new] = axes_.try_emplace(name);
+      if (is_new) axes->second = AxesOf(*paper_.Find(name), diagnostics_);
+      if (axes->second) all.push_back(&*axes->second);
     }
     return all;
   }
@@ -111,7 +109,7 @@ class PaperChecker {
   const Paper& paper_;
   Diagnostics& diagnostics_;
   const PaperExperiment* experiment_ = nullptr;
-  std::map<std::string, Points> axes_;  // By experiment.
+  std::map<std::string, std::optional<Points>> axes_;  // By experiment; none if it cannot be read.
 };
 
 // --- Judgement ---
@@ -225,8 +223,8 @@ JudgedPaper JudgePaper(const Paper& paper, const std::set<std::string>& chosen,
   return judged;
 }
 
-void CheckPaper(const Paper& paper, Diagnostics& diagnostics) {
-  PaperChecker(paper, diagnostics).Check();
+void CheckPaper(const Paper& paper, const std::set<std::string>& chosen, Diagnostics& diagnostics) {
+  PaperChecker(paper, diagnostics).Check(chosen);
 }
 
 std::string FullId(const Paper& paper, const PaperExperiment& experiment, const Claim& claim) {

@@ -40,8 +40,9 @@ struct JudgeOptions {
 JudgedPaper JudgePaper(const Paper& paper, const std::set<std::string>& chosen,
                        const JudgeOptions& options, Diagnostics& diagnostics);
 
-// Whether claims and figures speak of axes, and values of them, that their experiments have.
-void CheckPaper(const Paper& paper, Diagnostics& diagnostics);
+// Whether claims and figures of the experiments in `chosen` speak of axes, and values of them, that
+// these have.
+void CheckPaper(const Paper& paper, const std::set<std::string>& chosen, Diagnostics& diagnostics);
 
 // "pdlb-fig7.C1"
 std::string FullId(const Paper& paper, const PaperExperiment& experiment, const Claim& claim);

@@ -146,7 +146,7 @@ TEST_F(PapersCommandTest, RunsAndJudges) {
     EXPECT_EQ(csv.At(i, "verdict"), expected.at(csv.At(i, "claim"))) << csv.At(i, "measured");
   }
   EXPECT_THAT(ReadFile(folder_ / "results/papers/ci/papers.json"),
-              AllOf(HasSubstr("\"x\": [\n                20,\n                60\n"),
+              AllOf(HasSubstr("\"x\": [\n                    20,\n                    60\n"),
                     HasSubstr("\"id\": \"toy-fig1.C6\"")));
   const CommandResult markdown = Run("heddle papers claims toy-fig1 --scale ci --markdown");
   EXPECT_THAT(markdown.out, HasSubstr("| C5 | Who knows. | nobody does | can't be judged |  |\n"));
@@ -196,12 +196,12 @@ TEST_F(PapersCommandTest, WhatHasNotRunCannotBeJudged) {
 
 TEST_F(PapersCommandTest, SaysWhatIsWrongBeforeAnythingRuns) {
   EXPECT_THAT(Errors("kind: zero", "kind: zer"),
-              AllOf(HasSubstr("papers/toy/claims.yaml:15:44: experiments.fig1.claims.C1.kind: "),
+              AllOf(HasSubstr("papers/toy/claims.yaml:15:47: experiments.fig1.claims.C1.kind: "),
                     HasSubstr("did you mean \"zero\"?")));
   EXPECT_THAT(Errors("metric: ooo, at: {lb: ecmp}", "metric: oo, at: {lb: ecmp}"),
               HasSubstr("no metric is called \"oo\"; did you mean \"ooo\"?"));
   EXPECT_THAT(Errors("at: {lb: ecmp}", "at: {lb: ecm}"),
-              HasSubstr("claims.yaml:15:76: experiments.fig1.claims.C1.at: lb has no \"ecm\"; did "
+              HasSubstr("claims.yaml:15:75: experiments.fig1.claims.C1.at: lb has no \"ecm\"; did "
                         "you mean \"ecmp\"?"));
   EXPECT_THAT(Errors("at: {lb: ecmp}", "at: {lbs: ecmp}"), HasSubstr("\"lbs\" is not swept"));
   EXPECT_THAT(Errors("goes: flat", "goes: sideways"), HasSubstr("\"sideways\" is not known"));
@@ -210,8 +210,9 @@ TEST_F(PapersCommandTest, SaysWhatIsWrongBeforeAnythingRuns) {
               HasSubstr("no experiment is called \"fig3\""));
   EXPECT_THAT(Errors("file: fig1.yaml", "file: fig9.yaml"),
               HasSubstr("there is no papers/toy/fig9"));
-  EXPECT_THAT(Errors("policies: [ecmp,", "policies: [ecm,", "heddle papers run --scale ci"),
-              HasSubstr("no load balancer is called \"ecm\""));
+  EXPECT_THAT(Errors("letflow], candidates", "letflo, letflow], candidates",
+                     "heddle papers run --scale ci"),
+              HasSubstr("no load balancer is called \"letflo\"; did you mean \"letflow\"?"));
   EXPECT_FALSE(fs::exists(folder_ / "results"));
 }
 

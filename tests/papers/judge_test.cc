@@ -84,7 +84,7 @@ class JudgeTest : public testing::Test {
                       experiment + more);
     Diagnostics diagnostics;
     paper_ = ReadPaper(folder_ / "toy", diagnostics);
-    if (diagnostics.ok()) CheckPaper(*paper_, diagnostics);
+    if (diagnostics.ok()) CheckPaper(*paper_, {"e"}, diagnostics);
     EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
     const JudgedPaper judged =
         JudgePaper(*paper_, {"e"}, {"full", folder_ / "out", false}, diagnostics);
@@ -123,6 +123,10 @@ TEST_F(JudgeTest, Orderings) {
   EXPECT_EQ(verdict("lower: rps, than: [ecmp]"), "contradicted");
   EXPECT_EQ(verdict("higher: ecmp, than: others"), "contradicted");
   EXPECT_EQ(verdict("higher: ecmp, than: others, except: [rps]"), "reproduced");
+  EXPECT_THAT(
+      One("kind: ordering, metric: v, lower: ecmp, than: [rps], at: {\"workload[0].load\": 0.2}")
+          .Measured(),
+      testing::StartsWith("-48.5 % +- "));  // 21.2 by 41.2.
   EXPECT_EQ(verdict("ascending: [letflow, ecmp, rps]"), "reproduced");
   EXPECT_EQ(verdict("ascending: [letflow, rps, ecmp]"), "contradicted");
   EXPECT_EQ(verdict("higher: rps, than: [ecmp], factor: 1.5"), "reproduced");
