@@ -378,6 +378,8 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
                     .marking_delay = MarkingDelay(rule, transport, graph),
                     .is_lossless = !rule.pfc.classes.empty()};
   shape.limits_rates = transport.limits_rates();
+  const PacketSizes sizes = transport.sizes();
+  shape.packet = Bytes{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
   shape.pause_above = rule.pfc.xoff.value_or(shape.pause_above);
   shape.switch_memory = rule.memory.size.value_or(shape.switch_memory);
   for (size_t h = 0; h < graph.hosts; ++h) {

@@ -62,10 +62,11 @@ struct FlbConstants {
   int64_t isolate_above;  // K
   int64_t release_below;
   size_t most_uplinks;
+  Bytes packet;  // A full one, on the wire.
 };
 
+constexpr Duration kUnsure = 2_ns;  // Of a difference of measured delays.
 constexpr uint16_t kControlBytes = 64;
-constexpr int64_t kMtu = 1'500;
 constexpr uint32_t kReview = 0;  // The only timer.
 
 class Flb final : public SwitchPolicy {
@@ -204,8 +205,8 @@ class Flb final : public SwitchPolicy {
     const std::optional<Way> way = view.WayTo(port, leaf);
     path = Path{};
     if (!way) return;
-    path.idle = way->propagation + SerializationDelay(Bytes{kMtu}, view.Rate(port)) +
-                SerializationDelay(Bytes{kMtu}, way->last_rate);
+    path.idle = way->propagation + SerializationDelay(fixed_.packet, view.Rate(port)) +
+                SerializationDelay(fixed_.packet, way->last_rate);
     path.delay = path.idle;
   }
 
@@ -252,14 +253,15 @@ class Flb final : public SwitchPolicy {
   }
 
   // Quicker than `from` by less than the packet before is ahead; if it must leave, also slower.
-  // Each of the two delays may be off by up to a nanosecond, as stamps are whole ones.
+  // Each of the two delays may be off by up to a nanosecond, as stamps are whole ones: a difference
+  // of two may be none.
   std::optional<PortIndex> QuickestNotOvertaking(uint16_t leaf, PortIndex from, Duration ahead,
                                                  bool must_leave, std::span<const PortIndex> free) {
     fit_.clear();
     const Duration mine = DelayOf(PathTo(leaf, from));
     for (const PortIndex port : free) {
       const Duration gain = mine - DelayOf(PathTo(leaf, port));
-      if ((gain > 0_ps || must_leave) && gain + 2_ns <= ahead) fit_.push_back(port);
+      if ((gain > kUnsure || must_leave) && gain + kUnsure <= ahead) fit_.push_back(port);
     }
     if (fit_.empty()) return std::nullopt;
     return LeastOf(std::span<const PortIndex>(fit_), from, rng_,
@@ -618,7 +620,8 @@ class FlbBalancer final : public LoadBalancer {
         .stamp_every = settings_.stamp_every.value_or(2 * shape_.base_rtt),
         .isolate_above = above,
         .release_below = settings_.release_below.value_or(Bytes{above}).count,
-        .most_uplinks = std::max<size_t>(shape_.most_uplinks, 1)};
+        .most_uplinks = std::max<size_t>(shape_.most_uplinks, 1),
+        .packet = shape_.packet};
     return std::make_unique<Flb>(constants, EcmpSalt(id, seed), Rng::Stream(seed, "flb", id));
   }
 

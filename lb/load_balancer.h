@@ -35,6 +35,7 @@ struct FabricShape {
   Bytes pause_above{256'000};  // when an input holds more, if that is fixed; else a usual value.
   bool limits_rates = true;    // The transport can hold flows to a rate.
   Bytes switch_memory{9'000'000};  // Of all ports together, if they share it.
+  Bytes packet{1'524};             // A full one of data, as it occupies a wire.
 };
 
 class LoadBalancer {
