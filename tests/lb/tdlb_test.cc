@@ -129,7 +129,7 @@ class TdlbLeafTest : public testing::Test {
   void Learn(const std::vector<Duration>& delays, Time at) {
     for (size_t path = 0; path < delays.size(); ++path) {
       Control({TdlbControl::kEcho, 0, static_cast<uint16_t>(path),
-               static_cast<uint32_t>(delays[path].ps / 1'000)},
+               static_cast<int32_t>(delays[path].ps / 1'000)},
               0, at);
     }
   }

@@ -70,13 +70,13 @@ class TrLeafTest : public testing::Test {
     });
   }
   PortIndex Send(FlowId flow, Time at, const std::vector<PortIndex>& live,
-                 uint32_t payload = 1'000) {
+                 uint16_t payload = 1'000) {
     Packet packet = LbPacket(flow, 1'000);
     packet.flow = flow;
-    packet.data.payload = static_cast<uint16_t>(payload);
+    packet.data.payload = payload;
     return leaf_.PortFor(packet, at, live);
   }
-  PortIndex Send(FlowId flow, Time at = {}, uint32_t payload = 1'000) {
+  PortIndex Send(FlowId flow, Time at = {}, uint16_t payload = 1'000) {
     return Send(flow, at, {leaf_.uplinks().begin(), leaf_.uplinks().end()}, payload);
   }
 
@@ -174,15 +174,16 @@ TEST_F(TrOwnSerializationTest, ASmallPacketDoesNotOvertakeALargeOne) {
 
 class TrLongFlowTest : public TrLeafTest {
  protected:
-  TrLongFlowTest() : TrLeafTest({10_us, 30_us, 20_us}) {}
+  TrLongFlowTest()
+      : TrLeafTest({10_us, 30_us, 20_us}, ", own_serialization: false, long_above: 30KB") {}
 };
 
 TEST_F(TrLongFlowTest, ALongFlowTakesThePortOfFewestShortFlows) {
-  EXPECT_EQ(Send(1, {}, 200'000), kA);  // No short flows: the earliest.
+  EXPECT_EQ(Send(1, {}, 40'000), kA);  // No short flows: the earliest.
   EXPECT_EQ(Send(2), kA);
   EXPECT_EQ(Send(3), kA);
   EXPECT_EQ(leaf_.Count("short_flows"), 2);
-  EXPECT_EQ(Send(4, {}, 200'000), kC);  // Two at A, none at B or C, of which C is earlier.
+  EXPECT_EQ(Send(4, {}, 40'000), kC);  // Two at A, none at B or C, of which C is earlier.
 }
 
 TEST_F(TrLongFlowTest, AShortFlowCountsAtEveryPortUntilItIsSilent) {
@@ -191,7 +192,7 @@ TEST_F(TrLongFlowTest, AShortFlowCountsAtEveryPortUntilItIsSilent) {
   Queue(kA, 5, Time{} + 1_us);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(Send(1, Time{} + 10_us), kC);
   EXPECT_EQ(leaf_.Count("short_flows"), 2);
-  Send(9, Time{} + 101_us, 200'000);  // A long one: only to let time pass.
+  Send(9, Time{} + 101_us, 40'000);  // A long one: only to let time pass.
   EXPECT_EQ(leaf_.Count("short_flows"), 2);
   Send(9, Time{} + 101_us + 1_ps, 1'000);
   EXPECT_EQ(leaf_.Count("short_flows"), 1);
@@ -200,11 +201,11 @@ TEST_F(TrLongFlowTest, AShortFlowCountsAtEveryPortUntilItIsSilent) {
 }
 
 TEST_F(TrLongFlowTest, AFlowThatGrowsLongCountsNowhereAtOnce) {
-  Send(1, {}, 50'000);
+  Send(1, {}, 15'000);
   Queue(kA, 5);
-  Send(1, Time{}, 50'000);
+  Send(1, Time{}, 15'000);
   EXPECT_EQ(leaf_.Count("short_flows"), 2);
-  Send(1, Time{}, 1);  // 100,001 bytes.
+  Send(1, Time{}, 1);  // 30,001 bytes.
   EXPECT_EQ(leaf_.Count("short_flows"), 0);
 }
 
