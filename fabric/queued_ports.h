@@ -216,7 +216,7 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Offer& offer, const Q
   if (memory_) {
     return memory_->Admit(offer.in, offer.out, packet.priority, packet.bytes, queued, size);
   }
-  if (queued + size > buffers_[offer.out]) return DropReason::kTail;
+  if (packet.priority != 0 && queued + size > buffers_[offer.out]) return DropReason::kTail;
   return std::nullopt;
 }
 

@@ -75,7 +75,7 @@ class LatePort final : public Conductor {
     void Take(const Packet& packet, Time now, const Window& window) {
       if (packet.kind == PacketKind::kPause) {
         queued.SetPaused(packet.pause.classes, packet.pause.stop, now);
-      } else if (packet.priority == 0) {
+      } else if (packet.priority == 0 && queued.SendsControlAtOnce(now)) {
         out.Send(packet, 0, now, window);
       } else {
         queued.Enqueue(packet, nullptr, 0, 0, now);
@@ -232,9 +232,10 @@ TEST(QueuedPortTest, ServedLateBehavesAsIfEverythingWereAnEvent) {
       SCOPED_TRACE(Text(variant, seed));
       Rng rng = Rng::Stream(seed, "test", 0);
       const uint8_t classes = seed % 3 == 0 ? 0b10 : seed % 3 == 1 ? 0b1011 : 0b11111111;
+      QueueSettings queues = Queues(classes, variant.scheduler, StepOf(variant));
+      queues.queues_control = seed % 4 < 2;
       ExpectAsWithEvents(
-          Port(variant.rate, variant.on_grid ? 0_B : 20_B, variant.count_packets),
-          Queues(classes, variant.scheduler, StepOf(variant)),
+          Port(variant.rate, variant.on_grid ? 0_B : 20_B, variant.count_packets), queues,
           {.classes = classes,
            .pausable = static_cast<uint8_t>(seed % 2 == 0 ? 0 : classes & 0b11111110),
            .on_grid = variant.on_grid,

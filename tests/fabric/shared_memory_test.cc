@@ -218,6 +218,7 @@ SwitchPlan RandomPlan(Model model, Rng& rng) {
   plan.queueing.pause = {.response = rng.Below(2) == 0 ? Duration{0} : 200_ns,
                          .scan_all = rng.Below(2) == 0};
   plan.queues = {.classes = 0b1111, .scheduler = Scheduler::kRoundRobin, .marking = {}};
+  plan.queues.queues_control = rng.Below(4) != 0;
   for (size_t p = 0; p < 3; ++p) {
     plan.ports.push_back({.rate = p == 2 ? 7_Gbps : 10_Gbps, .delay = 1_us, .wire_overhead = 20_B});
   }

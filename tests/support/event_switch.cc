@@ -23,11 +23,24 @@ void SortOffers(std::vector<Offer>& offers) {
 void EventPort::Enqueue(const Packet& packet, PortIndex in, Time now) {
   const size_t cls = packet.priority;
   const bool sends = sending_ && end() > now;
-  if (cls == 0 && !sends && queues_[0].empty()) rested_ = true;
+  if (cls == 0 && !sends && queues_[0].empty()) rested_ = begun_ = true;
+  if (packet.kind == PacketKind::kPause && rule_.queues_control) {
+    const bool is_first = queues_[0].empty() || queues_[0].front().packet.kind != packet.kind;
+    if (!sends && is_first) rested_ = true;  // Before all that waits.
+    return Overtake({packet, in});
+  }
   queues_[cls].push_back({packet, in});
   ++queues_[cls].back().packet.hops;
   if (cls == 0 || rule_.marking.at_dequeue || !packet.Has(Packet::kEct)) return;
   if (Length(cls) > rule_.marking.above) queues_[cls].back().packet.Set(Packet::kCe);
+}
+
+// Goes behind what has begun to leave at this instant, and behind other such frames.
+void EventPort::Overtake(Queued frame) {
+  std::deque<Queued>& queue = queues_[0];
+  auto place = queue.begin() + (begun_ && !queue.empty() ? 1 : 0);
+  while (place != queue.end() && place->packet.kind == PacketKind::kPause) ++place;
+  ++queue.insert(place, frame)->packet.hops;
 }
 
 void EventPort::SetPaused(uint8_t classes, bool stop, Time now) {
@@ -47,6 +60,7 @@ void EventPort::Serve(Time now) {
   if (sending_) return;
   const std::optional<size_t> cls = Pick();
   if (!cls) return;
+  begun_ = false;
   Queued next = queues_[*cls].front();
   queues_[*cls].pop_front();
   const bool marks = *cls != 0 && rule_.marking.at_dequeue && next.packet.Has(Packet::kEct);

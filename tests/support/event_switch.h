@@ -39,7 +39,8 @@ struct Offer {
 // By time, then in-port, otherwise as they are.
 void SortOffers(std::vector<Offer>& offers);
 
-// One egress port: class 0 first, the others as the scheduler says; marks by a step.
+// One egress port: class 0 first, pause frames before others of it if it queues, the others as the
+// scheduler says; marks by a step.
 class EventPort {
  public:
   struct Queued {
@@ -77,6 +78,7 @@ class EventPort {
   Duration Wait(Time now) const;
 
  private:
+  void Overtake(Queued frame);
   bool CanSendData() const;
   std::optional<size_t> Pick();
   std::optional<size_t> PickInTurn() const;
@@ -97,6 +99,8 @@ class EventPort {
   // A busy period sends its n-th bit at the exact time, rounded up. It ends when the port has
   // nothing to send, and before a packet of class 0 that finds it at rest.
   bool rested_ = true;
+  bool begun_ =
+      false;  // The first packet of class 0 found the port idle, so that nothing goes before.
   Time busy_since_;
   int64_t bits_ = 0;
 };
