@@ -46,12 +46,18 @@ ExtraKey ScalesKey() {
     "additionalProperties": {"type": "object"}})"};
 }
 
+ExtraKey RelativeToKey() {
+  return {.name = "relative_to", .schema = R"({
+    "description": "Folder where relative paths in this file start, if not its own.",
+    "type": "string"})"};
+}
+
 }  // namespace
 
 std::string ExperimentSchema() {
   ExperimentSettings settings;
   return SchemaOf("A Heddle experiment", [&](Fields& fields) { settings.Declare(fields); },
-                  SweepKey(), {ScalesKey()});
+                  SweepKey(), {ScalesKey(), RelativeToKey()});
 }
 
 }  // namespace heddle

@@ -63,22 +63,28 @@ constexpr uint16_t kProbeBytes = 64;
 // 2^n KB in packets of 1460 bytes, n = 0 ... 6.
 constexpr std::array<int, 7> kPowersOfTwo = {1, 2, 3, 6, 11, 22, 44};
 
-// The answers of the model, for delays as coarse as what they are made from. Two inputs that share
-// a slot replace each other.
+// What the model is asked: delays are as coarse as what they are made from, see BestFor().
+struct ModelQuestion {
+  int64_t slow_percent = -1;
+  int64_t slowness_tenths = 0;
+  int64_t paths = 0;
+  int64_t delay_ps = 0;
+  int64_t rate_bps = 0;
+  int64_t queue = 0;    // Packets that DCTCP leaves waiting.
+  int64_t packets = 0;  // Of the flow.
+  PdlbForm form = PdlbForm::kCorrected;
+  Sizes sizes = Sizes::kAll;
+
+  friend bool operator==(const ModelQuestion&, const ModelQuestion&) = default;
+};
+
+// Answers of the model. It takes tens of microseconds, and hosts ask the same over and over; the
+// memory only saves time: an answer depends on the question alone. Two questions that share a slot
+// replace each other.
 class ModelMemory {
  public:
-  struct Question {
-    int64_t slow_percent = -1;
-    int64_t slowness_tenths = 0;
-    int64_t paths = 0;
-    int64_t delay_ps = 0;
-    int64_t rate_bps = 0;
-
-    friend bool operator==(const Question&, const Question&) = default;
-  };
-
   template <class Model>
-  int Ask(const Question& question, const Model& model) {
+  int Ask(const ModelQuestion& question, const Model& model) {
     uint64_t hash = 0;
     for (const int64_t part : {question.slow_percent, question.slowness_tenths, question.paths,
                                question.delay_ps, question.rate_bps}) {
@@ -91,11 +97,17 @@ class ModelMemory {
 
  private:
   struct Entry {
-    Question question;
+    ModelQuestion question;
     int answer = 0;
   };
-  std::array<Entry, 128> entries_;
+  std::vector<Entry> entries_ = std::vector<Entry>(32'768);
 };
+
+// Of all hosts that a thread simulates.
+ModelMemory& Answers() {
+  thread_local ModelMemory answers;
+  return answers;
+}
 
 // What is known of the paths to one leaf, or host.
 struct Estimator {
@@ -197,8 +209,7 @@ class PdlbHost final : public HostPolicy {
   }
 
   size_t StateBytes() const override {
-    return sizeof(answers_) +
-           estimators_.size() * (sizeof(Estimator) + DelayWindow::kSamples * sizeof(uint32_t));
+    return estimators_.size() * (sizeof(Estimator) + DelayWindow::kSamples * sizeof(uint32_t));
   }
   std::vector<Counter> Counters() const override {
     int64_t largest = 0;
@@ -310,36 +321,37 @@ class PdlbHost final : public HostPolicy {
 
   // The model is asked in steps of 1 % of paths, 0.1 of slowness and 5 us of delay (below 50 us,
   // 0.5 us), so that it need not be asked each time.
-  int64_t BestFor(const PathContrast& contrast, int64_t paths, BitRate rate) {
+  int64_t BestFor(const PathContrast& contrast, int64_t paths, BitRate rate) const {
     const int64_t step = contrast.fast_ns < 50e3 ? 500'000 : 5'000'000;  // Picoseconds.
-    const ModelMemory::Question question = {
+    const double steps = contrast.fast_ns * 1e3 / static_cast<double>(step);
+    const ModelQuestion question = {
         .slow_percent = std::llround(contrast.slow_share * 100),
         .slowness_tenths = std::llround(contrast.slowness * 10),
         .paths = paths,
-        .delay_ps =
-            std::max<int64_t>(std::llround(contrast.fast_ns * 1e3 / static_cast<double>(step)), 1) *
-            step,
-        .rate_bps = rate.bps};
-    return answers_.Ask(question, [&] { return AskModel(question); });
+        .delay_ps = std::max<int64_t>(std::llround(steps), 1) * step,
+        .rate_bps = rate.bps,
+        .queue = settings_.model_queue.value_or(DefaultMarkingThreshold(rate).count / kPacket),
+        .packets = settings_.model_packets,
+        .form = settings_.form,
+        .sizes = settings_.sizes};
+    return Answers().Ask(question, [&] { return AskModel(question); });
   }
 
-  int AskModel(const ModelMemory::Question& question) const {
+  int AskModel(const ModelQuestion& question) const {
     const BitRate rate{question.rate_bps};
-    const int64_t queue =
-        settings_.model_queue.value_or(DefaultMarkingThreshold(rate).count / kPacket);
     const Duration delay{question.delay_ps};
-    const PdlbCase given = {
-        .packets = static_cast<double>(settings_.model_packets),
-        .paths = static_cast<int>(question.paths),
-        .slow_share = static_cast<double>(question.slow_percent) / 100,
-        .slowness = static_cast<double>(question.slowness_tenths) / 10,
-        .delay = delay,
-        .rate = rate,
-        .max_window = std::max(1.0, PdlbMaxWindow(rate, delay, static_cast<double>(queue)))};
-    return BestPdlbGranularity(given, settings_.form, sizes_);
+    const double queue = static_cast<double>(question.queue);
+    const PdlbCase given = {.packets = static_cast<double>(question.packets),
+                            .paths = static_cast<int>(question.paths),
+                            .slow_share = static_cast<double>(question.slow_percent) / 100,
+                            .slowness = static_cast<double>(question.slowness_tenths) / 10,
+                            .delay = delay,
+                            .rate = rate,
+                            .max_window = std::max(1.0, PdlbMaxWindow(rate, delay, queue))};
+    return BestPdlbGranularity(given, question.form, sizes_);
   }
 
-  // As many as there are paths, each a cell of its own, in the queues of data.
+  // One on each path, in the queues of data.
   void Probe(HostView& view, const Estimator& estimator) {
     Packet probe;
     probe.kind = PacketKind::kControl;
@@ -349,10 +361,8 @@ class PdlbHost final : public HostPolicy {
     probe.tuple_hash = TupleHash(view.id(), estimator.dst, 0, 0);
     probe.sent = view.now();
     probe.SetScheme(ProbeHeader{});
-    const size_t paths = view.PathsTo(estimator.dst).size();
-    const uint64_t first = rng_.Next();
-    for (size_t i = 0; i < paths; ++i) {
-      probe.entropy = static_cast<uint16_t>(first + i);
+    for (const PathChoice& path : view.PathsTo(estimator.dst)) {
+      probe.path = path.id;
       if (view.SendProbe(probe)) Count(probe);
     }
   }
@@ -381,7 +391,6 @@ class PdlbHost final : public HostPolicy {
   const Duration phase_;
   std::vector<int> sizes_;  // Of cells, among which the model chooses.
   std::map<uint16_t, std::unique_ptr<Estimator>> estimators_;
-  ModelMemory answers_;
   size_t turn_ = 0;
   int64_t cells_ = 0;
   int64_t evaluations_ = 0;
@@ -447,9 +456,8 @@ class PdlbBalancer final : public LoadBalancer {
     fields.Choice(
         "collect", settings_.collect,
         {{"piggyback", Collect::kPiggyback}, {"probes", Collect::kProbes}},
-        "piggyback: every ACK is a sample; probes: the host sends a probe of 64 bytes, with data, "
-        "for "
-        "each path in each period, which the destination echoes, and nothing else counts.");
+        "piggyback: every ACK is a sample; probes: in each period the host sends a probe of 64 "
+        "bytes over each path, as data goes, which the destination echoes; nothing else counts.");
   }
 
   void DeclareModel(Fields& fields) {

@@ -363,8 +363,43 @@ TEST(PdlbNetworkTest, ProbesFindSlowPathsToo) {
   const Time grown = GrowsAt("{kind: pdlb, collect: probes, min_samples: 4}",
                              TwoSpinesGetSlower(LeafSpineFrom(kFourPaths)), &before);
   EXPECT_EQ(before, 1);
-  // Which of the paths four probes take is random.
-  EXPECT_LE(grown, Time{} + 7_ms);
+  EXPECT_LE(grown, Time{} + 5_ms + 160_us + 3 * 100_us);  // A probe waits for the period's end.
+}
+
+TEST(PdlbNetworkTest, ProbesOfEachPeriodTakeEachPathOnce) {
+  class Watcher final : public SwitchPolicy {
+   public:
+    Watcher(std::unique_ptr<SwitchPolicy> policy, std::vector<int>* probes)
+        : policy_(std::move(policy)), probes_(probes) {}
+    Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                      const Candidates& c) override {
+      const Decision decision = policy_->OnPacket(view, packet, in_port, c);
+      const bool leaves = packet.kind == PacketKind::kControl && packet.src == 0;
+      if (leaves && view.FacesHost(in_port)) ++probes_->at(decision.port);
+      return decision;
+    }
+    size_t StateBytes() const override { return policy_->StateBytes(); }
+
+   private:
+    std::unique_ptr<SwitchPolicy> policy_;
+    std::vector<int>* probes_;
+  };
+  const Graph graph = LeafSpineFrom(kFourPaths);
+  std::vector<int> probes(16);
+  const Chosen<LoadBalancer> pdlb = BalancerFrom("{kind: pdlb, collect: probes}");
+  Lab lab({.graph = graph,
+           .transport = "dctcp",
+           .switch_policy =
+               [&](SwitchId s) {
+                 return std::make_unique<Watcher>(pdlb.settings->ForSwitch(s, 1), &probes);
+               },
+           .host_policy = [&](HostId h) { return pdlb.settings->ForHost(h, 1); }});
+  lab.AddFlow(0, 2, 5'000'000);
+  lab.Run();
+  std::erase(probes, 0);
+  ASSERT_EQ(probes.size(), 4u);
+  EXPECT_GT(probes.front(), 3);
+  EXPECT_EQ(std::ranges::count(probes, probes.front()), 4);
 }
 
 // A probe ahead of all queues would not see those that data meets; its echo goes as ACKs go.
