@@ -20,6 +20,7 @@
 #include "cli/text.h"
 #include "experiment/estimate.h"
 #include "papers/bench_run.h"
+#include "papers/costs.h"
 #include "papers/experiment_points.h"
 #include "papers/judged_paper.h"
 #include "papers/papers_output.h"
@@ -393,6 +394,28 @@ int JudgePapers(const PapersArguments& arguments) {
   return error.empty() ? kExitDone : Failed(error);
 }
 
+// --- heddle papers costs ---
+
+int PrintCosts(const PapersArguments& arguments) {
+  int exit_code = kExitDone;
+  const auto papers = ChosenPapers(arguments, exit_code);
+  if (!papers) return exit_code;
+  Diagnostics diagnostics;
+  std::vector<ExperimentCosts> costs;
+  for (const PaperJob& job : JobsOf(*papers)) {
+    if (job.experiment->bench) continue;  // Times itself.
+    const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.scale,
+                                               arguments.folder(), diagnostics);
+    if (!points) return Report(diagnostics);
+    std::string error;
+    costs.push_back(CostsOf(fmt::format("{}-{}", job.paper->id, job.experiment->id), *points,
+                            arguments.with_stale, error));
+    if (!error.empty()) return Failed(error);
+  }
+  fmt::print("{}", CostsText(costs, arguments.markdown));
+  return kExitDone;
+}
+
 // --- Options ---
 
 void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
@@ -411,6 +434,10 @@ void AddOutOption(CLI::App& app, PapersArguments& arguments) {
   app.add_option("-o,--out", arguments.out, "Folder of the results of all scales")
       ->type_name("DIR")
       ->capture_default_str();
+}
+
+void AddStaleOption(CLI::App& app, PapersArguments& arguments) {
+  app.add_flag("--with-stale", arguments.with_stale, "Also results of other versions of Heddle");
 }
 
 void AddRunOptions(CLI::App& app, SweepArguments& sweep) {
@@ -449,15 +476,19 @@ void AddPapersCommand(CLI::App& app, const std::vector<std::string>& plugins,
   const auto [claims, claims_arguments] =
       add("claims", "Judge their claims by the results that are there", JudgePapers);
   AddOutOption(*claims, *claims_arguments);
+  AddStaleOption(*claims, *claims_arguments);
   CLI::Option* markdown =
       claims->add_flag("--markdown", claims_arguments->markdown, "Print tables in Markdown");
   claims->add_flag("--csv", claims_arguments->csv, "Print CSV")->excludes(markdown);
-  claims->add_flag("--with-stale", claims_arguments->with_stale,
-                   "Also by results of other versions of Heddle");
   claims
       ->add_option("--check", claims_arguments->check,
                    "Compare verdicts with those in FILE, a claims.csv of before")
       ->type_name("FILE");
+  const auto [costs, costs_arguments] =
+      add("costs", "Say what the results that are there have cost to simulate", PrintCosts);
+  AddOutOption(*costs, *costs_arguments);
+  AddStaleOption(*costs, *costs_arguments);
+  costs->add_flag("--markdown", costs_arguments->markdown, "Print a table in Markdown");
 }
 
 }  // namespace heddle

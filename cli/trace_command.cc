@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "experiment/tracer.h"
+#include "settings/number_text.h"
 #include "settings/quantity.h"
 
 namespace heddle {
@@ -33,19 +33,12 @@ struct TraceOptions {
   std::vector<std::string> formats = {"pcap", "perfetto"};
 };
 
-std::optional<FlowId> ParseFlow(std::string_view text) {
-  FlowId id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return id;
-}
-
 // "7" or "3-5".
 std::optional<FlowRange> ParseRange(std::string_view text) {
   const size_t dash = text.find('-');
-  const std::optional<FlowId> first = ParseFlow(text.substr(0, dash));
+  const std::optional<FlowId> first = NumberFrom<FlowId>(text.substr(0, dash));
   const std::optional<FlowId> last =
-      dash == std::string_view::npos ? first : ParseFlow(text.substr(dash + 1));
+      dash == std::string_view::npos ? first : NumberFrom<FlowId>(text.substr(dash + 1));
   if (!first || !last || *last < *first) return std::nullopt;
   return FlowRange{*first, *last};
 }

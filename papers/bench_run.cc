@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
 #include "settings/json.h"
+#include "settings/number_text.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -38,12 +38,6 @@ std::string Summary() {
       {{"version", QuoteJson(Version())}, {"commit", QuoteJson(Commit())}, {"complete", "true"}}));
 }
 
-size_t NumberOf(const std::string& text) {
-  size_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 class Bench {
  public:
   explicit Bench(const ExperimentPoints& points) : points_(points), recorded_(RecordLeaf()) {}
@@ -52,8 +46,9 @@ class Bench {
   std::string Run(const PlannedPoint& point) {
     // By axis: load balancer, candidates, flows.
     const std::string& balancer = point.choices[0];
-    const size_t candidates = NumberOf(point.choices[1]);
-    const std::vector<RecordedPacket>& packets = PacketsOf(NumberOf(point.choices[2]));
+    const size_t candidates = NumberFrom<size_t>(point.choices[1]).value_or(0);
+    const std::vector<RecordedPacket>& packets =
+        PacketsOf(NumberFrom<size_t>(point.choices[2]).value_or(0));
     const auto measure = [&](const std::string& name) {
       return MeasureDecisions({.balancer = name, .candidates = candidates}, packets);
     };

@@ -5,25 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
 
 #include "papers/model_metric.h"
+#include "settings/number_text.h"
 
 namespace heddle {
 namespace {
 
 using Rows = std::vector<size_t>;
-
-std::optional<double> ParseNumber(std::string_view cell) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  if (cell.empty() || error != std::errc() || end != cell.data() + cell.size()) return std::nullopt;
-  return number;
-}
 
 // The table of a metric, with the columns that it names.
 class Source {
@@ -99,7 +92,7 @@ class Source {
 
   std::optional<double> Number(size_t row, size_t column) const {
     const std::string_view cell = table_->At(row, column);
-    if (const auto number = ParseNumber(cell)) return number;
+    if (const auto number = NumberFrom<double>(cell)) return number;
     return Fail(fmt::format("row {}: {} is \"{}\", which is no number", row + 1,
                             table_->header[column], cell));
   }
@@ -191,7 +184,7 @@ std::optional<double> PointReader::ReadJson(const Metric& metric, std::string& e
   for (auto at = json->lower_bound(start); at != json->end() && at->first.starts_with(start);
        ++at) {
     if (!is_prefix && at->first != start) continue;
-    if (const auto number = ParseNumber(at->second)) values.push_back(*number);
+    if (const auto number = NumberFrom<double>(at->second)) values.push_back(*number);
   }
   if (metric.take == Take::kCount) return static_cast<double>(values.size());
   if (values.empty() && metric.empty) return metric.empty;

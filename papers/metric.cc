@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 
 #include "papers/map_reader.h"
 #include "papers/model_metric.h"
+#include "settings/number_text.h"
 
 namespace heddle {
 namespace {
@@ -18,18 +18,11 @@ namespace {
 const std::vector<std::string> kTakes = {"value", "sum", "mean", "min", "max",
                                          "std",   "p50", "p95",  "p99", "count"};
 
-std::optional<double> AsNumber(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // 1 is 1.0.
 bool AreSame(std::string_view a, std::string_view b) {
   if (a == b) return true;
-  const auto number = AsNumber(a);
-  return number && number == AsNumber(b);
+  const auto number = NumberFrom<double>(a);
+  return number && number == NumberFrom<double>(b);
 }
 
 class Reader {
@@ -194,7 +187,7 @@ bool Condition::Holds(std::string_view cell) const {
   if (!values.empty() && std::ranges::none_of(values, is_cell)) return false;
   if (std::ranges::any_of(not_any, is_cell)) return false;
   if (!above && !up_to) return true;
-  const auto number = AsNumber(cell);
+  const auto number = NumberFrom<double>(cell);
   return number && (!above || *number > *above) && (!up_to || *number <= *up_to);
 }
 

@@ -23,6 +23,11 @@ std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::s
   return text;
 }
 
+bool HasResult(PointState state, bool with_stale) {
+  return state == PointState::kDone || state == PointState::kIncomplete ||
+         (state == PointState::kStale && with_stale);
+}
+
 PaperResults::PaperResults(std::vector<const ExperimentPoints*> experiments,
                            bool has_experiment_axis, bool with_stale)
     : experiments_(std::move(experiments)), with_stale_(with_stale) {
@@ -46,11 +51,6 @@ PaperResults::PaperResults(std::vector<const ExperimentPoints*> experiments,
       if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
     }
   }
-}
-
-bool PaperResults::HasResult(const Point& point) const {
-  return point.state == PointState::kDone || point.state == PointState::kIncomplete ||
-         (point.state == PointState::kStale && with_stale_);
 }
 
 size_t PaperResults::CountResults() const {

@@ -28,6 +28,9 @@ using AxisLabels = std::vector<std::pair<std::string, std::string>>;
 std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::string>& names);
 std::string ShownName(const std::string& label, const std::map<std::string, std::string>& names);
 
+// Results of other versions of Heddle count if `with_stale`.
+bool HasResult(PointState state, bool with_stale);
+
 // A point's value of a metric.
 struct Reading {
   std::optional<double> value;
@@ -52,7 +55,7 @@ class PaperResults {
 
   const std::vector<Point>& points() const { return points_; }
   size_t CountResults() const;
-  bool HasResult(const Point& point) const;
+  bool HasResult(const Point& point) const { return heddle::HasResult(point.state, with_stale_); }
 
   // Evaluates the metrics named; each is read once. What is wrong with one is an error too.
   void Read(const Metrics& metrics, const std::vector<std::string>& names,

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "settings/number_text.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -97,13 +98,7 @@ class JsonReader {
     word = rest_.substr(0, length);
     rest_.remove_prefix(length);
     if (word == "null") return word.clear(), true;
-    return word == "true" || word == "false" || IsNumber(word);
-  }
-
-  static bool IsNumber(const std::string& word) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    return !word.empty() && error == std::errc() && end == word.data() + word.size();
+    return word == "true" || word == "false" || NumberFrom<double>(word);
   }
 
   std::string_view rest_;

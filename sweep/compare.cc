@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "settings/diagnostics.h"
+#include "settings/number_text.h"
 #include "sweep/point_rows.h"
 
 namespace heddle {
@@ -69,9 +69,7 @@ std::vector<double> MetricsOf(const std::filesystem::path& run, const CompareOpt
       return {};
     }
     const std::string& cell = row->cells[static_cast<size_t>(column - rows->columns.begin())];
-    double value = std::nan("");
-    std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    values.push_back(value);
+    values.push_back(NumberFrom<double>(cell).value_or(std::nan("")));
   }
   return values;
 }

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 
+#include "settings/number_text.h"
 #include "sweep/csv.h"
 
 namespace heddle {
@@ -50,10 +50,7 @@ void Means::Add(const PlannedPoint& point, const PointRows& rows) {
   for (const PointRows::Row& row : rows.rows) {
     ClassMeans& means = ClassOf(group, row);
     for (size_t i = 0; i < row.cells.size(); ++i) {
-      const std::string& cell = row.cells[i];
-      double value = 0;
-      const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-      if (error == std::errc()) means.columns[i].Add(value);
+      if (const auto value = NumberFrom<double>(row.cells[i])) means.columns[i].Add(*value);
     }
   }
 }

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 
 #include "experiment/estimate.h"
+#include "settings/number_text.h"
 #include "sweep/csv.h"
 
 namespace heddle {
@@ -22,11 +22,6 @@ std::vector<std::string> AxesOf(const ExperimentFile& file) {
   std::vector<std::string> axes = file.points().Axes();
   std::erase(axes, "seed");
   return axes;
-}
-
-bool ReadNumber(const std::string& text, double& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
@@ -89,9 +84,11 @@ std::optional<Plan> ParsePlan(std::string_view csv) {
     const std::vector<std::string> cells = SplitCsvLine(*line);
     if (cells.size() != columns.size()) return std::nullopt;
     PlannedPoint point{cells[1], cells[2], cells[3], {cells.begin() + kFixedColumns, cells.end()}};
-    if (!ReadNumber(cells[4], point.hops) || !ReadNumber(cells[5], point.memory_bytes)) {
-      return std::nullopt;
-    }
+    const auto hops = NumberFrom<double>(cells[4]);
+    const auto memory = NumberFrom<double>(cells[5]);
+    if (!hops || !memory) return std::nullopt;
+    point.hops = *hops;
+    point.memory_bytes = *memory;
     plan.points.push_back(std::move(point));
   }
   return plan;

@@ -5,20 +5,16 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "settings/number_text.h"
 #include "settings/yaml.h"
 #include "sweep/run_results.h"
 
 namespace heddle {
 namespace {
 
-double Real(const std::string& text) {
-  double number = std::nan("");
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
+double Real(const std::string& text) { return NumberFrom<double>(text).value_or(std::nan("")); }
 
 double Share(const FlatJson& json, std::string_view part, std::string_view whole) {
   const double of = FindNumber(json, whole);

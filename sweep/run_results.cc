@@ -3,8 +3,8 @@
 #include "sweep/run_results.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "settings/number_text.h"
 #include "settings/yaml.h"
 #include "sweep/csv.h"
 
@@ -55,18 +55,13 @@ std::string FindText(const FlatJson& json, std::string_view path) {
 }
 
 double FindNumber(const FlatJson& json, std::string_view path) {
-  const std::string text = FindText(json, path);
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return NumberFrom<double>(FindText(json, path)).value_or(0);
 }
 
 int64_t SumOf(const FlatJson& json, std::string_view start) {
   int64_t sum = 0;
   for (auto at = json.lower_bound(start); at != json.end() && at->first.starts_with(start); ++at) {
-    int64_t value = 0;
-    std::from_chars(at->second.data(), at->second.data() + at->second.size(), value);
-    sum += value;
+    sum += NumberFrom<int64_t>(at->second).value_or(0);
   }
   return sum;
 }

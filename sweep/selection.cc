@@ -5,28 +5,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "core/random.h"
+#include "settings/number_text.h"
 
 namespace heddle {
 namespace {
 
-std::optional<size_t> ReadNumber(std::string_view text) {
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // "7-9" or "3".
 std::optional<std::pair<size_t, size_t>> ReadSpan(std::string_view text) {
   const size_t dash = text.find('-');
-  const auto first = ReadNumber(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : ReadNumber(text.substr(dash + 1));
+  const auto first = NumberFrom<size_t>(text.substr(0, dash));
+  const auto last =
+      dash == std::string_view::npos ? first : NumberFrom<size_t>(text.substr(dash + 1));
   if (!first || !last) return std::nullopt;
   return std::pair(*first, *last);
 }
@@ -66,9 +60,9 @@ std::string NumbersText(const std::vector<size_t>& points) {
 std::optional<std::vector<size_t>> ParseShard(std::string_view text, size_t count,
                                               std::string& error) {
   const size_t slash = text.find('/');
-  const auto shard = ReadNumber(text.substr(0, slash));
+  const auto shard = NumberFrom<size_t>(text.substr(0, slash));
   const auto shards =
-      slash == std::string_view::npos ? std::nullopt : ReadNumber(text.substr(slash + 1));
+      slash == std::string_view::npos ? std::nullopt : NumberFrom<size_t>(text.substr(slash + 1));
   if (!shard || !shards || *shard < 1 || *shard > *shards) {
     error = fmt::format("\"{}\" is not a part such as 1/4, 2/4, 3/4 or 4/4", text);
     return std::nullopt;
