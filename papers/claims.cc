@@ -371,7 +371,7 @@ class PaperReader {
     if (figure.kind == FigureKind::kLines && figure.x.empty()) {
       map.Error("", "x is missing; expected: an axis of the sweep");
     }
-    figure.x_label = map.Text("x_label").value_or(figure.x);
+    figure.x_label = map.Text("x_label").value_or(LastPart(figure.x));
     if (const Value* values = map.Find("x_values")) {
       for (const Value& item : ItemsOf(*values)) {
         const auto number = heddle::NumberOf(item, map.PathOf("x_values"), diagnostics_);
@@ -471,6 +471,8 @@ const PaperExperiment* Paper::Find(const std::string& experiment) const {
   const auto found = std::ranges::find(experiments, experiment, &PaperExperiment::id);
   return found == experiments.end() ? nullptr : &*found;
 }
+
+std::string LastPart(const std::string& axis) { return axis.substr(axis.find_last_of('.') + 1); }
 
 std::optional<Paper> ReadPaper(const std::filesystem::path& folder, Diagnostics& diagnostics) {
   const auto document = ReadYamlFile((folder / "claims.yaml").string(), diagnostics);

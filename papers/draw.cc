@@ -15,17 +15,14 @@
 namespace heddle {
 namespace {
 
-bool Contains(const std::vector<std::string>& list, const std::string& item) {
-  return std::ranges::find(list, item) != list.end();
-}
-
 class Drawer {
  public:
   Drawer(const Figure& figure, const PaperExperiment& experiment, const PaperResults& results,
          Diagnostics& diagnostics)
       : figure_(figure), experiment_(experiment), results_(results), diagnostics_(diagnostics) {
     const Metric& metric = *experiment.metrics.at(figure.metrics.front());
-    drawn_ = {&figure, metric.label, figure.normalise_to ? "" : metric.unit, true, {}};
+    drawn_ = {&figure,      metric.label, figure.normalise_to ? "" : metric.unit,
+              NormalText(), true,         {}};
     for (size_t i = 0; i < results.points().size(); ++i) {
       if (results.Picks(figure.at, i)) points_.push_back(i);
     }
@@ -36,7 +33,9 @@ class Drawer {
 
   DrawnFigure Draw() {
     for (const std::string& metric : figure_.metrics) {
+      const size_t first = drawn_.lines.size();
       for (const auto& [choices, points] : LinesOf()) DrawLine(metric, choices, points);
+      if (!experiment_.metrics.at(metric)->model.empty()) MergeFrom(first);
     }
     return std::move(drawn_);
   }
@@ -115,7 +114,7 @@ class Drawer {
       const std::string shown = ShownName(label, experiment_.names);
       const bool is_line = Contains(figure_.lines, axis);
       name += name.empty() ? "" : ", ";
-      name += is_line ? shown : axis.substr(axis.find_last_of('.') + 1) + "=" + shown;
+      name += is_line ? shown : LastPart(axis) + "=" + shown;
     }
     const std::string& label = experiment_.metrics.at(metric)->label;
     if (name.empty()) return label;
@@ -131,6 +130,27 @@ class Drawer {
     }
     std::ranges::stable_sort(line.points, {}, &DrawnPoint::x);
     drawn_.lines.push_back(std::move(line));
+  }
+
+  // A model does not depend on what only simulations have, such as the balancer.
+  void MergeFrom(size_t first) {
+    const auto begin = drawn_.lines.begin() + static_cast<std::ptrdiff_t>(first);
+    const bool are_same = std::all_of(begin, drawn_.lines.end(), [&](const DrawnLine& line) {
+      return line.points == begin->points;
+    });
+    if (!are_same || drawn_.lines.size() < first + 2) return;
+    drawn_.lines.resize(first + 1);
+    drawn_.lines.back().name = experiment_.metrics.at(drawn_.lines.back().metric)->label;
+  }
+
+  // "LetFlow"
+  std::string NormalText() const {
+    if (!figure_.normalise_to) return "";
+    std::vector<std::string> names;
+    for (const Value::Entry& entry : *figure_.normalise_to) {
+      names.push_back(ShownName(ChoiceLabel(entry.value), experiment_.names));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
   }
 
   static DrawnPoint& PointAt(DrawnLine& line, double x, const std::string& text) {
@@ -155,7 +175,8 @@ class Drawer {
     const double x = index < numbers_.size() ? numbers_[index] * figure_.x_scale : 0;
     const std::optional<double> normal = NormalOf(metric, point);
     if (!normal) return;
-    PointAt(line, x, label).values[results_.points()[point].seed] = *reading.value / *normal;
+    PointAt(line, x, ShownName(label, experiment_.names)).values[results_.points()[point].seed] =
+        *reading.value / *normal;
   }
 
   // What the point is divided by: the value of the same seed on the line that is 1.

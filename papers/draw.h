@@ -15,8 +15,10 @@ namespace heddle {
 
 struct DrawnPoint {
   double x = 0;
-  std::string x_text;  // As the axis has it; empty for times.
+  std::string x_text;  // As the axis has it, or `names`; empty for times.
   BySeed values;
+
+  friend bool operator==(const DrawnPoint&, const DrawnPoint&) = default;
 };
 
 struct DrawnLine {
@@ -29,7 +31,8 @@ struct DrawnFigure {
   const Figure* figure;
   std::string label;  // Of the first metric.
   std::string unit;
-  bool x_is_number = true;  // Else ranks.
+  std::string normalised_to;  // Whose values are 1; empty if nothing is normalised.
+  bool x_is_number = true;    // Else ranks.
   std::vector<DrawnLine> lines;
 };
 

@@ -17,8 +17,8 @@ std::string ShownName(const std::string& label, const std::map<std::string, std:
 std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::string>& names) {
   std::string text;
   for (const auto& [axis, label] : choices) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ",
-                        axis.substr(axis.find_last_of('.') + 1), ShownName(label, names));
+    text +=
+        fmt::format("{}{}={}", text.empty() ? "" : ", ", LastPart(axis), ShownName(label, names));
   }
   return text;
 }

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -23,6 +24,10 @@ inline constexpr std::string_view kExperimentAxis = "experiment";
 
 // One value of each of some axes.
 using AxisLabels = std::vector<std::pair<std::string, std::string>>;
+
+inline bool Contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::ranges::find(list, item) != list.end();
+}
 
 // "lb=ecmp, load=0.5", shown as `names` say.
 std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::string>& names);

@@ -174,7 +174,7 @@ std::string JsonOf(const DrawnFigure& drawn) {
                      {"x", QuoteJson(figure.x)},
                      {"x_label", QuoteJson(figure.x_label)},
                      {"x_is_number", drawn.x_is_number ? "true" : "false"},
-                     {"normalised", figure.normalise_to ? "true" : "false"},
+                     {"normalised_to", QuoteJson(drawn.normalised_to)},
                      {"lines", JsonArray(lines)}});
 }
 
@@ -195,6 +195,7 @@ std::string JsonOf(const Paper& paper, const JudgedExperiment& judged) {
                      {"about", QuoteJson(experiment.about)},
                      {"choices", JsonObject(choices)},
                      {"points", fmt::format("{}", judged.points)},
+                     {"stale", fmt::format("{}", judged.stale)},
                      {"results", fmt::format("{}", judged.results)},
                      {"figures", JsonArray(figures)},
                      {"claims", JsonArray(claims)}});

@@ -79,7 +79,7 @@ class Figure:
     x: str
     x_label: str
     x_is_number: bool  # Else ranks.
-    normalised: bool
+    normalised_to: str  # Whose values are 1; empty if nothing is normalised.
     lines: list[Line]
 
 
@@ -90,6 +90,7 @@ class Experiment:
     choices: dict[str, str]
     points: int
     results: int
+    stale: int  # Points with a result of another version of Heddle.
     figures: list[Figure]
     claims: list[Claim]
 
@@ -243,7 +244,7 @@ def _y_title(figure):
     if len({line.metric for line in figure.lines}) > 1:
         return unit  # What it is of, the names of the lines say.
     named = f"{figure.label} ({unit})" if unit else figure.label
-    return "\n".join(textwrap.wrap(f"{named}, normalised" if figure.normalised else named, 36))
+    return "\n".join(textwrap.wrap(f"{named}, by that of {figure.normalised_to}" if figure.normalised_to else named, 36))
 
 
 def _caption(figure):
@@ -254,8 +255,8 @@ def _caption(figure):
         mark = "Whiskers" if _kind(figure) == "bars" else "Bands"
         many = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else seeds[0]
         told = f"Means over {many} seeds. {mark}: 95 % confidence intervals (Student's t)."
-    if figure.normalised:
-        told += " Normalised: each run's value by that of the one that is 1 here, with the same seed."
+    if figure.normalised_to:
+        told += f" Each run's value by that of {figure.normalised_to} with the same seed."
     return told
 
 

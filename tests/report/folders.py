@@ -107,13 +107,13 @@ def line(name, mean, x=(1, 2), x_text=("1", "2"), ci95=None, n=3, metric="afct")
 
 def figure(id_="7a", lines=(), **more):
     return {"id": id_, "kind": "lines", "title": "", "label": "AFCT", "unit": "us", "x": "k",
-            "x_label": "slow paths", "x_is_number": True, "normalised": False,
+            "x_label": "slow paths", "x_is_number": True, "normalised_to": "",
             "lines": list(lines or [line("ecmp", (4, 8)), line("pdlb", (3, 5))]), **more}
 
 
 def experiment(id_="fig7", claims=(), figures=None, **more):
     return {"id": id_, "about": "schemes by slow paths", "choices": {"load": "0.5; none is given"},
-            "points": 12, "results": 12, "figures": [figure()] if figures is None else figures,
+            "points": 12, "results": 12, "stale": 0, "figures": [figure()] if figures is None else figures,
             "claims": list(claims), **more}
 
 

@@ -74,9 +74,9 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(chart().panels[0].y_title, "AFCT (µs)")
         self.assertEqual(chart().x_title, "slow paths")
         self.assertEqual(chart(unit="").panels[0].y_title, "AFCT")
-        normalised = chart(unit="", normalised=True)
-        self.assertEqual(normalised.panels[0].y_title, "AFCT, normalised")
-        self.assertIn("by that of the one that is 1 here", normalised.caption)
+        normalised = chart(unit="", normalised_to="LetFlow")
+        self.assertEqual(normalised.panels[0].y_title, "AFCT, by that of LetFlow")
+        self.assertIn("by that of LetFlow with the same seed", normalised.caption)
 
     def test_several_metrics_share_a_unit_alone(self):
         lines = [line("a", (1, 2)), line("b", (1, 2), metric="p99")]
