@@ -66,11 +66,26 @@ void PaperResults::Read(const Metrics& metrics, const std::vector<std::string>& 
   }
   // Point by point, so that one run's files are in memory at a time.
   if (unread.empty()) return;
-  for (size_t i = 0; i < points_.size(); ++i) ReadPoint(metrics, unread, i, diagnostics);
+  for (size_t i = 0; i < points_.size(); ++i) ReadPoint(metrics, unread, i);
+  for (const std::string& name : unread) ReportUnreadable(name, *metrics.at(name), diagnostics);
+}
+
+// A metric that has a value somewhere is not mistaken; claims that need it elsewhere say so.
+void PaperResults::ReportUnreadable(const std::string& name, const Metric& metric,
+                                    Diagnostics& diagnostics) const {
+  std::string error;
+  for (const Reading& reading : readings_.at(name)) {
+    if (reading.value) return;
+    if (error.empty()) error = reading.error;
+  }
+  // Experiments may share a metric.
+  if (!error.empty() && diagnostics.IsSound(metric.path)) {
+    diagnostics.Error(metric.place, metric.path, error);
+  }
 }
 
 void PaperResults::ReadPoint(const Metrics& metrics, const std::vector<std::string>& names,
-                             size_t point, Diagnostics& diagnostics) {
+                             size_t point) {
   const Point& at = points_[point];
   Diagnostics ignored;
   const Value document = at.of->points().DocumentOf(at.index, ignored);
@@ -82,10 +97,6 @@ void PaperResults::ReadPoint(const Metrics& metrics, const std::vector<std::stri
     reading.has_result = HasResult(at) || !metric.model.empty();
     if (!reading.has_result) continue;
     reading.value = reader.Read(metric, reading.error);
-    // What is wrong at one point is mostly wrong at all.
-    if (!reading.error.empty() && diagnostics.IsSound(metric.path)) {
-      diagnostics.Error(metric.place, metric.path, reading.error);
-    }
   }
 }
 

@@ -62,7 +62,7 @@ class PaperResults {
   size_t CountResults() const;
   bool HasResult(const Point& point) const { return heddle::HasResult(point.state, with_stale_); }
 
-  // Evaluates the metrics named; each is read once. What is wrong with one is an error too.
+  // Evaluates the metrics named; each is read once. One that has no value anywhere is an error.
   void Read(const Metrics& metrics, const std::vector<std::string>& names,
             Diagnostics& diagnostics);
   // By point; the metric has been read.
@@ -87,8 +87,9 @@ class PaperResults {
  private:
   const Value* ChoiceOf(const Point& point, const std::string& axis) const;
   bool PicksValue(const Value& pattern, const std::string& axis, size_t point) const;
-  void ReadPoint(const Metrics& metrics, const std::vector<std::string>& names, size_t point,
-                 Diagnostics& diagnostics);
+  void ReadPoint(const Metrics& metrics, const std::vector<std::string>& names, size_t point);
+  void ReportUnreadable(const std::string& name, const Metric& metric,
+                        Diagnostics& diagnostics) const;
 
   std::vector<const ExperimentPoints*> experiments_;
   bool with_stale_;

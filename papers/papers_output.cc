@@ -66,14 +66,36 @@ std::string ChoicesText(const PaperExperiment& experiment) {
   return text;
 }
 
+using VerdictCounts = std::map<ClaimVerdict, size_t>;
+
+// By paper, each with all its verdicts.
+std::vector<std::pair<std::string, VerdictCounts>> CountsOf(
+    const std::vector<JudgedPaper>& papers) {
+  std::vector<std::pair<std::string, VerdictCounts>> counts;
+  for (const JudgedPaper& paper : papers) counts.emplace_back(paper.paper->name, VerdictCounts());
+  ForEachClaim(papers, [&](const Paper& paper, const JudgedExperiment&, const Claim&,
+                           const JudgedClaim& judged) {
+    ++std::ranges::find(counts, paper.name, &std::pair<std::string, VerdictCounts>::first)
+          ->second[judged.verdict];
+  });
+  return counts;
+}
+
+VerdictCounts TotalsOf(const std::vector<JudgedPaper>& papers, size_t& all) {
+  VerdictCounts totals;
+  all = 0;
+  for (const auto& [paper, counts] : CountsOf(papers)) {
+    for (const auto& [verdict, count] : counts) {
+      totals[verdict] += count;
+      all += count;
+    }
+  }
+  return totals;
+}
+
 std::string TotalsText(const std::vector<JudgedPaper>& papers) {
-  std::map<ClaimVerdict, size_t> counts;
   size_t all = 0;
-  ForEachClaim(papers,
-               [&](const Paper&, const JudgedExperiment&, const Claim&, const JudgedClaim& judged) {
-                 ++counts[judged.verdict];
-                 ++all;
-               });
+  const VerdictCounts counts = TotalsOf(papers, all);
   std::string text = fmt::format("{} claims", all);
   for (const auto& [verdict, count] : counts) {
     text += fmt::format("{} {} {}", &verdict == &counts.begin()->first ? ":" : ",", count,
@@ -89,6 +111,33 @@ std::string PointsText(const JudgedExperiment& experiment) {
     text += fmt::format(", {} are of another version of Heddle", experiment.stale);
   }
   return text;
+}
+
+// A row for each paper, and one for all.
+std::string TotalsMarkdown(const std::vector<JudgedPaper>& papers) {
+  static constexpr std::array kVerdicts = {ClaimVerdict::kReproduced, ClaimVerdict::kSameDirection,
+                                           ClaimVerdict::kTie, ClaimVerdict::kContradicted,
+                                           ClaimVerdict::kUnjudged};
+  std::string text = "| paper |";
+  std::string line = "|---|";
+  for (const ClaimVerdict verdict : kVerdicts) {
+    text += fmt::format(" {} |", NameOf(verdict));
+    line += "---:|";
+  }
+  text += "\n" + line + "\n";
+  const auto add = [&](const std::string& name, const VerdictCounts& counts) {
+    text += fmt::format("| {} |", name);
+    for (const ClaimVerdict verdict : kVerdicts) {
+      const auto count = counts.find(verdict);
+      text += fmt::format(" {} |", count == counts.end() ? 0 : count->second);
+    }
+    text += "\n";
+  };
+  for (const auto& [paper, counts] : CountsOf(papers)) add(paper, counts);
+  size_t all = 0;
+  const VerdictCounts totals = TotalsOf(papers, all);
+  if (papers.size() > 1) add(fmt::format("all {} claims", all), totals);
+  return text + "\n";
 }
 
 // In a cell of a Markdown table.
@@ -229,7 +278,7 @@ std::string ClaimsText(const std::vector<JudgedPaper>& papers) {
 }
 
 std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
-  std::string text;
+  std::string text = TotalsMarkdown(papers);
   for (const JudgedPaper& paper : papers) {
     text += fmt::format("## {}\n\n{}\n\n", paper.paper->name, paper.paper->title);
     for (const JudgedExperiment& judged : paper.experiments) {
@@ -254,7 +303,7 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
       text += "\n";
     }
   }
-  return text + TotalsText(papers);
+  return text;
 }
 
 std::string ClaimsCsv(const std::vector<JudgedPaper>& papers) {
