@@ -2,7 +2,6 @@
 """python3 -m heddle_report FOLDER ...: what `heddle report` runs."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -25,7 +24,8 @@ def main(arguments=None):
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        return _fail(FAILED, f"{error.filename}: {error.strerror}")
+        where = "" if error.filename is None else f"{error.filename}: "
+        return _fail(FAILED, f"{where}{error.strerror or error}")
 
 
 def _report(given):
@@ -58,6 +58,7 @@ def _papers(given, folder):
 
 
 def _write(given, page, told):
+    from .files import write_whole
     out = Path(given.out or Path(given.folder) / "report.html")
     write_whole(out, page.encode())
     _say(given, f"{out}: {told}")
@@ -67,16 +68,6 @@ def _write_figures(given, drawn, made, note):
     from . import paper
     for name in paper.write(drawn, made, note, Path(given.figures), given.format.split(",")):
         _say(given, name)
-
-
-def write_whole(path, content):
-    """There complete or not at all."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(content)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _say(given, text):

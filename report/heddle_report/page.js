@@ -80,17 +80,27 @@ function xTicks(chart, panel) {
   return {tickvals: chosen.map((i) => chart.x[i]), ticktext: chosen.map((i) => literal(chart.x_names[i]))};
 }
 
-// Polygons around the means, one for each run of points that have an interval. Of what is never
-// negative they are cut off at 0.
+// Half an interval, downwards: of what is never negative it is cut off at 0.
+function belowOf(line) {
+  const canBeNegative = line.y.some((y) => y !== null && y < 0);
+  return line.y.map((y, i) => (canBeNegative || y === null || line.ci[i] == null ? line.ci[i] : Math.min(line.ci[i], y)));
+}
+
+function whiskersOf(line, colour) {
+  return {type: "data", symmetric: false, array: line.ci, arrayminus: belowOf(line), visible: line.ci.length > 0, color: colour};
+}
+
+// Polygons around the means, one for each run of points that have an interval.
 function bandOf(xs, line, isLog) {
   const positive = line.y.filter((y) => y !== null && y > 0);
-  const floor = isLog ? Math.min(...positive) / 10 : line.y.some((y) => y < 0) ? -Infinity : 0;
+  const floor = isLog ? Math.min(...positive) / 10 : -Infinity;
+  const below = belowOf(line);
   const x = [], y = [];
   let run = [];
   const close = () => {
     if (run.length > 1) {
       const upper = run.map((i) => line.y[i] + line.ci[i]);
-      const lower = run.map((i) => Math.max(floor, line.y[i] - line.ci[i]));
+      const lower = run.map((i) => Math.max(floor, line.y[i] - below[i]));
       x.push(...run.map((i) => xs[i]), ...run.map((i) => xs[i]).reverse(), null);
       y.push(...upper, ...lower.reverse(), null);
     }
@@ -124,7 +134,7 @@ function barTrace(chart, line, shared) {
   const style = styleOf(line.style);
   return {...shared, type: "bar", x: chart.x_names.map(literal), y: line.y, offsetgroup: String(line.style),
           marker: {color: style.colour, pattern: {shape: style.hatch, bgcolor: style.colour, fgcolor: cssColour("--ground"), solidity: 0.2}},
-          error_y: {type: "data", array: line.ci, visible: line.ci.length > 0, color: cssColour("--ink")},
+          error_y: whiskersOf(line, cssColour("--ink")),
           hovertemplate: "%{y:.4g}<extra>%{fullData.name}</extra>"};
 }
 
@@ -135,7 +145,7 @@ function dotTrace(chart, line, shared, count) {
   return {...shared, type: "scatter", mode: "markers", x: line.y.map((_, i) => i + aside), y: line.y,
           customdata: chart.x_names.map(literal),
           marker: {symbol: style.marker, size: 9, color: style.colour},
-          error_y: {type: "data", array: line.ci, visible: line.ci.length > 0, color: style.colour},
+          error_y: whiskersOf(line, style.colour),
           hovertemplate: "%{customdata}: %{y:.4g}<extra>%{fullData.name}</extra>"};
 }
 

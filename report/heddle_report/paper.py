@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charts as figures for a paper: as wide as a page, legible in grey, the same bytes each time."""
 
+import io
 import math
 import re
 
@@ -13,6 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
 from . import reproduction, results, runs, style, words  # noqa: E402
+from .files import write_whole  # noqa: E402
 
 FORMATS = ("pdf", "svg", "png")
 MOST_CHOICES = 12  # Drawn; each takes seconds.
@@ -59,20 +61,22 @@ def write(drawn, made, note, folder, formats):
         with matplotlib.rc_context(_STYLE):
             figure = draw(chart)
             for kind in formats:
-                _save(figure, folder / f"{name}.{kind}", kind, made)
+                write_whole(folder / f"{name}.{kind}", _bytes_of(figure, kind, made))
                 yield f"{folder / name}.{kind}"
             pyplot.close(figure)
         told = " ".join(filter(None, (f"{chart.title}.", chart.caption, where, f"{made}.")))
         captions.append(f"{name}\n  {told}\n")
-    (folder / "captions.txt").write_text("\n".join(captions + [note] * bool(note)), encoding="utf-8")
+    write_whole(folder / "captions.txt", "\n".join(captions + [note] * bool(note)).encode())
     yield str(folder / "captions.txt")
 
 
-def _save(figure, path, kind, made):
+def _bytes_of(figure, kind, made):
     # Without dates, so that the same results give the same bytes.
     metadata = {"pdf": {"CreationDate": None, "Creator": made}, "svg": {"Date": None, "Creator": made},
                 "png": {"Software": made}}[kind]
-    figure.savefig(path, metadata=metadata, dpi=300, bbox_inches="tight", pad_inches=0.03)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=kind, metadata=metadata, dpi=300, bbox_inches="tight", pad_inches=0.03)
+    return drawn.getvalue()
 
 
 def literal(text):
@@ -160,15 +164,21 @@ def _finite(line):
     return [v if math.isfinite(v) else math.nan for v in line.y]
 
 
+def _whiskers(line):
+    """Down and up. Of what is never negative they are cut off at 0."""
+    if not line.ci:
+        return None
+    floor = -math.inf if any(v < 0 for v in line.y) else 0
+    return [[min(ci, y - floor) for y, ci in zip(line.y, line.ci)], line.ci]
+
+
 def _band(axes, xs, line):
-    """Of what is never negative it is cut off at 0."""
     if not line.ci:
         return
+    down, up = _whiskers(line)
     y = _finite(line)
-    floor = -math.inf if any(v < 0 for v in y) else 0
-    axes.fill_between(xs, [max(floor, a - b) for a, b in zip(y, line.ci)],
-                      [a + b for a, b in zip(y, line.ci)], color=_look(line)["color"], alpha=0.15,
-                      linewidth=0)
+    axes.fill_between(xs, [a - b for a, b in zip(y, down)], [a + b for a, b in zip(y, up)],
+                      color=_look(line)["color"], alpha=0.15, linewidth=0)
 
 
 def _curves(axes, chart, panel):
@@ -190,7 +200,7 @@ def _bars(axes, chart, panel):
         s = style.of(line.style)
         at = [x + 0.8 * ((i + 0.5) / count - 0.5) for x in range(len(line.y))]
         axes.bar(at, line.y, width=0.8 / count, color=s["light"], edgecolor="white", linewidth=0.3,
-                 hatch=s["hatch"][1], label=literal(line.name), yerr=line.ci or None,
+                 hatch=s["hatch"][1], label=literal(line.name), yerr=_whiskers(line),
                  error_kw={"elinewidth": 0.7, "capsize": 1.5})
     _name_groups(axes, chart)
 
@@ -200,7 +210,7 @@ def _dots(axes, chart, panel):
     for i, line in enumerate(panel.lines):
         s = style.of(line.style)
         at = [x + 0.7 * ((i + 0.5) / count - 0.5) for x in range(len(line.y))]
-        axes.errorbar(at, line.y, yerr=line.ci or None, linestyle="none", color=s["light"],
+        axes.errorbar(at, line.y, yerr=_whiskers(line), linestyle="none", color=s["light"],
                       marker=s["marker"][1], markersize=4, capsize=1.5, label=literal(line.name))
     _log_scales(axes, chart)
     _name_groups(axes, chart)

@@ -133,6 +133,16 @@ class BrowserTest(Browsing):
             self.assertEqual(self.js("return getComputedStyle(document.body).backgroundColor"), ground)
             self.keep_picture(f"page-{scheme}")
 
+    def test_whiskers_of_bars_end_at_zero(self):
+        folder = folders.write_sweep(self.folder / "bars", ("lb",), [("ecmp",), ("rps",)], width=5,
+                                     value=lambda i, metric: 2)
+        self.assertEqual(report(folder).returncode, 0)
+        self.open(folder / "report.html")
+        bar = self.js("return document.getElementById('chart-slowdown').data[0].error_y")
+        self.assertEqual((bar["array"][0], bar["arrayminus"][0]), (5, 2))
+        self.assertGreaterEqual(self.js(
+            "return document.getElementById('chart-slowdown')._fullLayout.yaxis.range[0]"), 0)
+
     def test_nothing_is_fetched(self):
         self.open(self.real)
         sent = [entry["message"] for entry in self.browser.get_log("performance")

@@ -25,11 +25,18 @@ def has(module):
     return importlib.util.find_spec(module) is not None
 
 
-def report(folder, *arguments, seed="0"):
-    """As heddle runs it. `seed` is that of Python's hashes, on which nothing may depend."""
+def report(folder, *arguments, seed="0", before=None):
+    """As heddle runs it. `seed` is that of Python's hashes, on which nothing may depend; `before` is called in
+    its process."""
     return subprocess.run(
         [sys.executable, "-B", "-m", "heddle_report", str(folder), *map(str, arguments)],
-        env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=False)
+        env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=False,
+        preexec_fn=before)
+
+
+def no_large_files():
+    """As if the disk were full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
 class Tags(HTMLParser):
@@ -124,6 +131,13 @@ class PageTest(Folder):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"^heddle: .*nowhere.*: No such file or directory\n$")
 
+    def test_a_full_disk_leaves_nothing_and_is_named(self):
+        self.sweep()
+        page_file = self.folder / "page.html"
+        result = report(self.folder, "--out", page_file, before=no_large_files)
+        self.assertEqual((result.returncode, result.stderr), (1, f"heddle: {page_file}: File too large\n"))
+        self.assertEqual(list(self.folder.glob("*page*")), [])
+
     def test_ten_thousand_points_take_seconds_and_bounded_memory(self):
         rows = [(lb, f"{load / 100}", f"{gap}us", f"{k}") for lb in "abcdefgh"
                 for load in range(10, 60, 2) for gap in range(10) for k in range(5)]
@@ -181,6 +195,24 @@ class FiguresTest(Folder):
     def test_where_nothing_is_finite_it_says_so(self):
         self.sweep(value=lambda i, metric: 1 if metric == "n" else math.inf, width=math.nan)
         self.assertIn(b"no finite values", self.figures("a")["fct-k=4.svg"])
+
+    def test_a_full_disk_leaves_whole_figures_only(self):
+        self.sweep()
+        from heddle_report import paper
+        drawn, made, note = paper.of_sweep(charts.Sweep(results.read(self.folder)))
+        whole = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, whole[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, whole)
+        with self.assertRaisesRegex(OSError, "File too large: '.*slowdown.*png'"):
+            list(paper.write(drawn, made, note, self.folder / "f", ["png"]))
+        self.assertEqual(list((self.folder / "f").iterdir()), [])
+
+    def test_whiskers_end_at_zero(self):
+        from heddle_report import paper
+        line = charts.Line("a", 0, [1, 5], ci=[3, 2])
+        self.assertEqual(paper._whiskers(line), [[1, 2], [3, 2]])
+        self.assertEqual(paper._whiskers(charts.Line("b", 0, [-1, 5], ci=[3, 2])), [[3, 2], [3, 2]])
+        self.assertIsNone(paper._whiskers(charts.Line("c", 0, [1])))
 
     def test_dollars_begin_no_formula(self):
         self.sweep()
