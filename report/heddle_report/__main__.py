@@ -14,6 +14,7 @@ def main(arguments=None):
     parser.add_argument("--out")
     parser.add_argument("--figures")
     parser.add_argument("--format", default="pdf")
+    parser.add_argument("--tables")  # Where points.csv and means.csv are, if not in the folder.
     parser.add_argument("--quiet", action="store_true")
     given = parser.parse_args(arguments)
     try:
@@ -39,7 +40,7 @@ def _report(given):
 
 def _sweep(given, folder):
     from . import charts, page, results
-    sweep = charts.Sweep(results.read(folder))
+    sweep = charts.Sweep(results.read(folder, given.tables))
     _write(given, page.html(sweep), f"{len(sweep.results.points)} of {sweep.results.planned} points")
     if given.figures:
         from . import paper

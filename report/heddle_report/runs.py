@@ -26,7 +26,7 @@ def where_of(sweep, chosen):
     said = [f"seed {seeds}"]
     if sweep.layout.main is not None:
         ends = _any_of(map(sweep.x_of, points))  # Not the same if points are missing.
-        said.insert(0, f"{sweep.results.axes[sweep.layout.main]}={ends}")
+        said.insert(0, f"{sweep.names[sweep.layout.main]}={ends}")
     if sweep.choices[0]:
         said.insert(0, sweep.choices[0])
     text = f"Of single runs, with {', '.join(said)}."

@@ -160,7 +160,7 @@ class BrowserTest(Browsing):
     def test_the_choice_of_the_other_axes_changes_what_is_drawn(self):
         self.open(self.real)
         self.assertEqual(self.js("return [...document.querySelectorAll('#choice option')].map((o) => o.value)"),
-                         ["transport.nack=per_gap", "transport.nack=timer"])
+                         ["nack=per_gap", "nack=timer"])
         marks = "return JSON.stringify(document.getElementById('chart-fct').data.map((t) => t.y))"
         before = self.js(marks)
         self.js("const c = document.getElementById('choice'); c.selectedIndex = 1;"
