@@ -8,8 +8,9 @@ from . import axes, results, shown
 
 STATISTICS = (("avg", "mean"), ("p50", "median"), ("p99", "p99"))
 
-# Lines have markers, curves and steps have none; dots are in groups as bars are.
-KINDS = ("lines", "bars", "dots", "curves", "steps", "heat")
+# Lines have markers, curves and steps have none; dots are in groups as bars are. A note has a caption
+# and no panels.
+KINDS = ("lines", "bars", "dots", "curves", "steps", "heat", "note")
 
 # docs/metrics.md has all sets of classes.
 _SIZES = {
@@ -51,7 +52,15 @@ class Chart:
     x_names: list = field(default_factory=list)  # Of x; without it, they are the abscissa.
     x_log: bool = False
     y_log: bool = False
+    z_title: str = ""  # What the colours of a heat map stand for.
     choice: str = ""  # The values of the other axes that it is for.
+
+    def shares_x(self):
+        """Over time, what happens at once is at one place in all panels."""
+        return self.kind == "curves" or (self.kind == "heat" and any(panel.x for panel in self.panels))
+
+    def shares_y(self):
+        return self.kind == "curves"
 
 
 def is_wide(x):

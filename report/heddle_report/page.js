@@ -195,7 +195,8 @@ function layoutOf(chart) {
   // Above the titles of the first row, whatever the height.
   layout.legend.y = 1 + 26 / heightOf(chart, rows);
   if (chart.kind === "heat") {
-    layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, reversescale: root.dataset.theme === "dark", colorbar: {tickformat: ".0%", thickness: 14, len: 1}};
+    layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, reversescale: root.dataset.theme === "dark",
+      colorbar: {tickformat: ".0%", thickness: 14, len: 1, title: {text: literal(chart.z_title), side: "top"}}};
   }
   chart.panels.forEach((panel, i) => {
     const {x, y} = place(i);
@@ -209,6 +210,8 @@ function layoutOf(chart) {
       type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
       title: {text: alike ? "" : literal(panel.y_title), standoff: 6},
       rangemode: ["curves", "steps"].includes(chart.kind) || chart.id === "costs" ? "tozero" : "normal"};
+    if (i > 0 && chart.shares_x) layout[`xaxis${i + 1}`].matches = "x";
+    if (i > 0 && chart.shares_y) layout[`yaxis${i + 1}`].matches = "y";
     if (chart.kind === "steps") layout[`yaxis${i + 1}`].range = [0, 1.03];  // Of all flows.
     if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)));
     if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
@@ -232,6 +235,7 @@ function draw(chart) {
                   toImageButtonOptions: {format: "svg", filename: chart.id}};
   const element = document.getElementById(`chart-${chart.id}`);
   document.getElementById(`caption-${chart.id}`).textContent = chart.caption + (data.made && ` ${data.made}.`);
+  if (!chart.panels.length) return null;
   return Plotly.react(element, tracesOf(chart), layoutOf(chart), config);
 }
 

@@ -2,6 +2,7 @@
 """The charts as figures for a paper: as wide as a page, legible in grey, the same bytes each time."""
 
 import io
+import itertools
 import math
 import re
 
@@ -34,7 +35,8 @@ def of_sweep(sweep):
     left out."""
     choices = sweep.charts()
     drawn = [(_name(chart), f"For {chart.choice}." if chart.choice else "", chart)
-             for chart in [c for of in choices[:MOST_CHOICES] for c in of] + runs.charts(sweep)]
+             for chart in [c for of in choices[:MOST_CHOICES] for c in of] + runs.charts(sweep)
+             if chart.panels]
     note = (f"Of {len(choices)} combinations of the other axes, the first {MOST_CHOICES} are drawn.\n"
             if len(choices) > MOST_CHOICES else "")
     return drawn, words.provenance(sweep.results), note
@@ -47,7 +49,16 @@ def of_papers(found):
 
 
 def _name(chart):
-    return chart.id + (f"-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', chart.choice)}" if chart.choice else "")
+    return f"{chart.id}-{chart.choice}" if chart.choice else chart.id
+
+
+def _file_names(names):
+    """Of what every tool takes for a name, in LaTeX too: a dot would begin the ending."""
+    taken = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")
+        numbered = (f"{plain}-{i}" if i > 1 else plain for i in itertools.count(1))
+        yield next(n for n in numbered if n not in taken and not taken.add(n))
 
 
 def write(drawn, made, note, folder, formats):
@@ -57,7 +68,8 @@ def write(drawn, made, note, folder, formats):
         raise results.BadInput(f"--format: {unknown[0]}; expected some of {', '.join(FORMATS)}")
     folder.mkdir(parents=True, exist_ok=True)
     captions = []
-    for name, where, chart in drawn:
+    names = _file_names(name for name, _, _ in drawn)
+    for name, (_, where, chart) in zip(names, drawn):
         with matplotlib.rc_context(_STYLE):
             figure = draw(chart)
             for kind in formats:
@@ -87,7 +99,8 @@ def literal(text):
 def draw(chart):
     rows = math.ceil(len(chart.panels) / chart.columns)
     figure, grid = pyplot.subplots(rows, chart.columns, squeeze=False, layout="constrained",
-                                   figsize=(WIDTH, _height(chart, rows)))
+                                   figsize=(WIDTH, _height(chart, rows)), sharex=chart.shares_x(),
+                                   sharey=chart.shares_y())
     for i, axes in enumerate(grid.flat):
         if i >= len(chart.panels):
             axes.set_axis_off()
@@ -96,19 +109,29 @@ def draw(chart):
         _DRAW[chart.kind](axes, chart, panel)
         if chart.kind != "heat" and not any(math.isfinite(v) for line in panel.lines for v in line.y):
             axes.text(0.5, 0.5, "no finite values", transform=axes.transAxes, ha="center", color="gray")
-            axes.set_yticks([])
-            axes.yaxis.set_minor_locator(NullLocator())
+            axes.tick_params(axis="y", which="both", left=False, labelleft=False)
+            axes.grid(False)
         if panel.title:
             axes.set_title(literal(panel.title))
         if i % chart.columns == 0 or chart.panels[i - 1].y_title != panel.y_title:
             axes.set_ylabel(literal(panel.y_title))
         if i + chart.columns >= len(chart.panels):
             axes.set_xlabel(literal(chart.x_title))
+            axes.tick_params(axis="x", labelbottom=True)  # Also above a panel that is missing.
+    if chart.kind == "curves":
+        _begin_at_zero(chart, grid)
     if chart.kind == "heat":
-        _colour_bar(figure, grid)
+        _colour_bar(figure, grid, chart.z_title)
     else:
         _legend(figure, grid)
     return figure
+
+
+def _begin_at_zero(chart, grid):
+    """Once all is drawn: panels that share an axis would keep the range of the first."""
+    if all(v >= 0 for panel in chart.panels for line in panel.lines for v in _finite(line) if not math.isnan(v)):
+        for axes in grid.flat:
+            axes.set_ylim(bottom=0)
 
 
 def _height(chart, rows):
@@ -189,8 +212,6 @@ def _curves(axes, chart, panel):
     _log_scales(axes, chart)
     if chart.kind == "steps":
         axes.set_ylim(0, 1.03)  # Shares of all flows.
-    elif all(v >= 0 for line in panel.lines for v in _finite(line) if not math.isnan(v)):
-        axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
 
 
@@ -248,6 +269,8 @@ def _heat(axes, chart, panel):
         extent = (0, panel.x[-1], len(panel.rows) - 0.5, -0.5)
     axes.imshow(panel.heat, cmap=_MAP, vmin=0, vmax=1, aspect="auto", interpolation="none",
                 extent=extent)
+    if panel.x:  # Of all panels: an image narrows what it shares to its own.
+        axes.set_xlim(0, max(of.x[-1] for of in chart.panels))
     axes.grid(False)
     size = 5 if len(panel.rows) > 24 else 6
     axes.set_yticks(range(len(panel.rows)), list(map(literal, panel.rows)), fontsize=size)
@@ -265,10 +288,10 @@ def _name_columns(axes, chart):
             label.set_horizontalalignment("right")
 
 
-def _colour_bar(figure, grid):
+def _colour_bar(figure, grid, title):
     drawn = [axes.images[0] for axes in grid.flat if axes.images]
     figure.colorbar(drawn[0], ax=grid, format=lambda share, _: f"{100 * share:g} %", shrink=0.9,
-                    pad=0.01)
+                    pad=0.01, label=literal(title))
 
 
 _DRAW = {"lines": _lines, "curves": _curves, "steps": _curves, "bars": _bars, "dots": _dots, "heat": _heat}

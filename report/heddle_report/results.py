@@ -299,6 +299,7 @@ def read_flows(folder):
 @dataclass(frozen=True)
 class Link:
     node: str
+    port: str
     peer: str
     tier: str
     rate_bps: float
@@ -306,9 +307,9 @@ class Link:
 
 
 def read_links(folder):
-    names = ("node", "peer", "tier", "rate_bps", "util")
-    return [Link(node, peer, tier, number(rate), number(util))
-            for node, peer, tier, rate, util in columns_of(Path(folder) / "links.csv", *names)]
+    names = ("node", "port", "peer", "tier", "rate_bps", "util")
+    return [Link(node, port, peer, tier, number(rate), number(util))
+            for node, port, peer, tier, rate, util in columns_of(Path(folder) / "links.csv", *names)]
 
 
 class TimeBins:

@@ -143,6 +143,13 @@ class BrowserTest(Browsing):
         self.assertGreaterEqual(self.js(
             "return document.getElementById('chart-slowdown')._fullLayout.yaxis.range[0]"), 0)
 
+    def test_panels_over_time_share_their_axes(self):
+        self.open(self.real)
+        for axis in ("xaxis", "yaxis"):
+            ranges = self.js("const l = document.getElementById('chart-queues')._fullLayout;"
+                             f"return [l.{axis}.range, l.{axis}2.range]")
+            self.assertEqual(ranges[0], ranges[1])
+
     def test_nothing_is_fetched(self):
         self.open(self.real)
         sent = [entry["message"] for entry in self.browser.get_log("performance")

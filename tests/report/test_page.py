@@ -188,13 +188,20 @@ class FiguresTest(Folder):
         self.assertIn("Means over 2 seeds", captions)
         self.assertIn("Heddle 0.1.0 (abc), experiment", captions)
 
+    def test_files_have_plain_names(self):
+        self.sweep()
+        self.assertRegex(" ".join(self.figures("a")), r"^([A-Za-z0-9_-]+\.[a-z]+ ?)+$")
+        from heddle_report import paper
+        self.assertEqual(list(paper._file_names(["a-x=0.5", "a-x=0 5", "a-x_0_5-2", "b"])),
+                         ["a-x_0_5", "a-x_0_5-2", "a-x_0_5-2-2", "b"])
+
     def test_the_same_results_give_the_same_bytes(self):
         folders.write_run(self.folder)
         self.assertEqual(self.figures("a", seed="1"), self.figures("b", seed="2"))
 
     def test_where_nothing_is_finite_it_says_so(self):
         self.sweep(value=lambda i, metric: 1 if metric == "n" else math.inf, width=math.nan)
-        self.assertIn(b"no finite values", self.figures("a")["fct-k=4.svg"])
+        self.assertIn(b"no finite values", self.figures("a")["fct-k_4.svg"])
 
     def test_a_full_disk_leaves_whole_figures_only(self):
         self.sweep()
@@ -213,6 +220,22 @@ class FiguresTest(Folder):
         self.assertEqual(paper._whiskers(line), [[1, 2], [3, 2]])
         self.assertEqual(paper._whiskers(charts.Line("b", 0, [-1, 5], ci=[3, 2])), [[3, 2], [3, 2]])
         self.assertIsNone(paper._whiskers(charts.Line("c", 0, [1])))
+
+    def test_panels_over_time_share_axes_that_hold_all(self):
+        from heddle_report import paper
+        curves = charts.Chart("c", "", "", "curves", [charts.Panel("", "y", [charts.Line("a", 0, [0, y], x=[0, y])])
+                                                      for y in (5, 90, 3)], 2)
+        heat = charts.Chart("h", "", "", "heat", [charts.Panel("", "", heat=[[0.5, 1]], rows=["r"], x=[end / 2, end])
+                                                  for end in (5, 90, 3)], 2)
+        for chart in (curves, heat):
+            ends = {axes.get_xlim()[1] for axes in paper.draw(chart).axes[:3]}
+            self.assertEqual(len(ends), 1)
+            self.assertGreaterEqual(ends.pop(), 90)
+        tops = {axes.get_ylim() for axes in paper.draw(curves).axes[:3]}
+        self.assertEqual(len(tops), 1)
+        bottom, top = tops.pop()
+        self.assertEqual(bottom, 0)
+        self.assertGreaterEqual(top, 90)
 
     def test_dollars_begin_no_formula(self):
         self.sweep()

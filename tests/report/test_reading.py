@@ -343,13 +343,61 @@ class FabricTest(unittest.TestCase):
                           drawn.changes("leaf0", "spine1")], [True, False, True])
 
     def test_large_fabrics_are_abbreviated_and_say_so(self):
-        links = [results.Link(f"leaf{i}", f"spine{j}", "leaf_up", 1e9, 0) for i in range(100)
+        links = [results.Link(f"leaf{i}", str(j), f"spine{j}", "leaf_up", 1e9, 0) for i in range(100)
                  for j in range(3)] + [
-                 results.Link(f"spine{j}", f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)
+                 results.Link(f"spine{j}", str(i), f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)
                  for j in range(3)]
         drawn = fabric.Fabric(links)
         self.assertIn("16 of 100 switches of tier 1 are drawn", drawn.notes())
         self.assertEqual(drawn.svg().count("<rect"), 16 + 3)
+
+
+    def test_lines_say_for_how_many_links_they_stand(self):
+        self.assertNotIn("×</text>", fabric.Fabric(self.LINKS).svg())
+        twice = [results.Link("leaf0", str(9 + i), "spine0", "leaf_up", 40e9, 0.5) for i in range(2)]
+        self.assertEqual(fabric.Fabric(self.LINKS + twice).svg().count("3 ×</text>"), 1)
+
+    def test_links_in_parallel_are_numbered(self):
+        names = shown.link_names([results.Link("leaf0", port, peer, "leaf_up", 1, 0)
+                                  for port, peer in (("2", "spine0"), ("3", "spine0"), ("4", "spine1"))])
+        self.assertEqual(names, {("leaf0", "2"): "leaf0 → spine0 #1", ("leaf0", "3"): "leaf0 → spine0 #2",
+                                 ("leaf0", "4"): "leaf0 → spine1"})
+
+
+class OverTimeTest(Folder):
+    RECORDING = folders.RUN_YAML.replace("queues: 10us", "queues: 10us, pauses: 10us, marks: 10us")
+
+    def chart(self, name, header, rows, id_):
+        folders.write_run(self.folder, run_yaml=self.RECORDING)
+        folders.write_csv(self.folder / name, header, rows)
+        found = {chart.id: chart for chart in runs.charts(charts.Sweep(results.read(self.folder)))}
+        return found.get(id_)
+
+    def queues(self, classes):
+        return self.chart("series_queue.csv", ("time_ns", "node", "port", "class", "bytes"),
+                          [(10_000, "leaf0", 2, name, 5000 + int(name)) for name in classes]
+                          + [(20_000, "leaf0", 7, classes[0], 1)], "queues")
+
+    def test_queues_are_named_as_links_are(self):
+        chart = self.queues("3")
+        self.assertEqual([line.name for line in chart.panels[0].lines], ["leaf0 → spine1", "leaf0 port 7, class 3"])
+        self.assertIn("named by the link that they send on", chart.caption)
+        self.assertTrue(chart.shares_x() and chart.shares_y())
+
+    def test_classes_are_named_if_there_are_several(self):
+        self.assertEqual([line.name for line in self.queues("13").panels[0].lines][:2],
+                         ["leaf0 → spine1, class 3", "leaf0 → spine1, class 1"])
+
+    def test_what_never_happened_is_one_sentence(self):
+        chart = self.chart("pfc_rate.csv", ("time_ns", "layer", "paused_links_timeavg"),
+                           [(10_000, "host_up", 0), (10_000, "leaf_up", 0)], "pauses")
+        self.assertEqual((chart.kind, chart.panels), ("note", []))
+        self.assertTrue(chart.caption.startswith("No link was paused. Of the run with seed 1"))
+        self.setUp()
+        self.assertIsNone(self.chart("paused_paths.csv", ("time_ns", "paused_paths"), [(10_000, 0)], "paused-paths"))
+        self.setUp()
+        empty = self.chart("series_marks.csv", ("time_ns", "node", "port", "marked"), [], "marks")
+        self.assertTrue(empty.caption.startswith("No packet was marked."))
 
 
 class StyleTest(unittest.TestCase):
