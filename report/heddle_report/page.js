@@ -15,6 +15,13 @@ function literal(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\n/g, "<br>");
 }
 
+// In two lines if it is longer than a panel is high.
+function folded(title) {
+  const words = title.split(" ");
+  const half = words.findIndex((_, i) => 2 * words.slice(0, i + 1).join(" ").length >= title.length) + 1;
+  return title.length <= 24 ? title : `${words.slice(0, half).join(" ")}\n${words.slice(half).join(" ")}`.trim();
+}
+
 function styleOf(number) {
   const style = data.styles[number % data.styles.length];
   return {...style, colour: root.dataset.theme === "dark" ? style.dark : style.light};
@@ -208,7 +215,7 @@ function layoutOf(chart) {
       title: {text: isLast ? literal(chart.x_title) : "", standoff: 8}, showline: true};
     layout[`yaxis${i + 1}`] = {...lines, domain: y, anchor: `x${i + 1}`, showline: true,
       type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
-      title: {text: alike ? "" : literal(panel.y_title), standoff: 6},
+      title: {text: alike ? "" : literal(folded(panel.y_title)), standoff: 6},
       rangemode: ["curves", "steps"].includes(chart.kind) || chart.id === "costs" ? "tozero" : "normal"};
     if (i > 0 && chart.shares_x) layout[`xaxis${i + 1}`].matches = "x";
     if (i > 0 && chart.shares_y) layout[`yaxis${i + 1}`].matches = "y";
