@@ -16,7 +16,8 @@
 
 namespace heddle {
 
-CollectOutcome CollectFolder(const std::string& out, bool with_stale, bool quiet) {
+CollectOutcome CollectFolder(const std::string& out, const std::string& into, bool with_stale,
+                             bool quiet) {
   const SweepFolder folder{std::filesystem::path(out)};
   std::string error;
   const std::optional<Plan> plan = folder.ReadPlan(error);
@@ -24,7 +25,7 @@ CollectOutcome CollectFolder(const std::string& out, bool with_stale, bool quiet
     fmt::print(stderr, "heddle: {}\n", error);
     return {kExitBadInput, false};
   }
-  const Collected collected = Collect(folder, *plan, with_stale);
+  const Collected collected = Collect(folder, *plan, with_stale, into);
   if (!collected.error.empty()) {
     fmt::print(stderr, "heddle: {}\n", collected.error);
     return {kExitFailed, false};
@@ -33,7 +34,7 @@ CollectOutcome CollectFolder(const std::string& out, bool with_stale, bool quiet
   for (const PointState state : collected.states) ++counts[state];
   if (!quiet) {
     fmt::print("{} of {} points: {}/points.csv, {}/means.csv\n", collected.taken,
-               plan->points.size(), out, out);
+               plan->points.size(), into, into);
   }
   for (const auto& [state, count] : counts) {
     if (state == PointState::kDone) continue;
@@ -65,7 +66,9 @@ void AddCollectCommand(CLI::App& app, std::function<int()>& command) {
   collect->add_flag("-q,--quiet", arguments->quiet, "Say nothing if all is well");
   collect->callback([&command, arguments] {
     command = [arguments] {
-      return CollectFolder(arguments->folder, arguments->with_stale, arguments->quiet).exit_code;
+      return CollectFolder(arguments->folder, arguments->folder, arguments->with_stale,
+                           arguments->quiet)
+          .exit_code;
     };
   });
 }

@@ -14,8 +14,10 @@ struct CollectOutcome {
   bool has_tables;  // Also if points are missing, which makes the exit code kExitFailed.
 };
 
-// Collects the sweep in the folder `out`; says on stderr what is missing.
-CollectOutcome CollectFolder(const std::string& out, bool with_stale, bool quiet);
+// Collects the sweep in the folder `out` into tables in the folder `into`; says on stderr what is
+// missing.
+CollectOutcome CollectFolder(const std::string& out, const std::string& into, bool with_stale,
+                             bool quiet);
 
 // Each adds its command to `app`; if it is given, `command` becomes what does it.
 void AddCollectCommand(CLI::App& app, std::function<int()>& command);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,18 +41,58 @@ int Fail(int exit_code, std::string_view message) {
   return exit_code;
 }
 
+// Away again with this object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code error;
+    std::string path = (fs::temp_directory_path(error) / "heddle-report-XXXXXX").string();
+    if (mkdtemp(path.data()) != nullptr) path_ = path;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }  // Empty if there is none.
+
+ private:
+  std::string path_;
+};
+
+// The status of the program when it has ended; -1 if there is no such program.
+int SpawnAndWait(const std::vector<char*>& argv) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  posix_spawnattr_setsigdefault(&attributes, &interrupt);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  pid_t process = 0;
+  const int spawned = posix_spawnp(&process, argv[0], nullptr, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  if (spawned != 0) return -1;
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return status;
+}
+
 // Runs a program and waits; its exit code, 128 and the signal if it was killed, 127 if there is no
 // such program.
 int RunProgram(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  pid_t process = 0;
-  if (posix_spawnp(&process, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return 127;
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return 127;
-  }
+  // As system() does it: Ctrl-C ends the program, and what is left to do here is done.
+  const auto interrupt = std::signal(SIGINT, SIG_IGN);
+  const int status = SpawnAndWait(argv);
+  std::signal(SIGINT, interrupt);
+  if (status < 0) return 127;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -121,7 +162,7 @@ std::string WhatToInstall(const std::vector<Needed>& needed) {
 }
 
 std::vector<std::string> CommandLine(const ReportArguments& arguments, const std::string& python,
-                                     const fs::path& package) {
+                                     const fs::path& package, const std::string& tables) {
   // -B: no compiled files beside the package. The first entry of the path would be this folder.
   std::vector<std::string> words = {
       python, "-B", "-c",
@@ -133,6 +174,7 @@ std::vector<std::string> CommandLine(const ReportArguments& arguments, const std
     words.push_back("--figures=" + arguments.figures);
     words.push_back(fmt::format("--format={}", fmt::join(arguments.formats, ",")));
   }
+  if (!tables.empty()) words.push_back("--tables=" + tables);
   if (arguments.quiet) words.emplace_back("--quiet");
   words.emplace_back("--");
   words.push_back(arguments.folder);
@@ -159,11 +201,19 @@ int Report(const ReportArguments& arguments) {
   const auto python = FindPython(needed);
   if (!python) return Fail(kExitFailed, WhatToInstall(needed));
   CollectOutcome outcome{kExitDone, true};
+  // Results that somebody else owns can be looked at if the page goes elsewhere.
+  std::optional<TemporaryFolder> aside;
+  if (is_sweep && !arguments.out.empty()) aside.emplace();
+  if (aside && aside->path().empty()) {
+    return Fail(kExitFailed, "there is no folder for temporary files; set TMPDIR to one");
+  }
+  const std::string tables = aside ? aside->path() : "";
   if (is_sweep) {
-    outcome = CollectFolder(arguments.folder, arguments.with_stale, /*quiet=*/true);
+    outcome = CollectFolder(arguments.folder, aside ? tables : arguments.folder,
+                            arguments.with_stale, /*quiet=*/true);
     if (!outcome.has_tables) return outcome.exit_code;
   }
-  const int exit_code = RunProgram(CommandLine(arguments, *python, *package));
+  const int exit_code = RunProgram(CommandLine(arguments, *python, *package, tables));
   return exit_code == kExitDone ? outcome.exit_code : exit_code;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -67,8 +68,9 @@ struct Job {
 std::vector<ExperimentFile> ReadFiles(const RunArguments& arguments, Diagnostics& diagnostics) {
   std::vector<ExperimentFile> files;
   for (const std::string& path : arguments.files) {
-    auto file =
-        ExperimentFile::Read(path, {arguments.sets, arguments.seed, arguments.scale}, diagnostics);
+    const LoadOptions options{arguments.sets, arguments.seed, arguments.scale,
+                              /*one_seed=*/arguments.trace.has_value()};
+    auto file = ExperimentFile::Read(path, options, diagnostics);
     if (file) files.push_back(std::move(*file));
   }
   return files;
@@ -179,26 +181,72 @@ int BadInput(const std::string& problem) {
   return kExitBadInput;
 }
 
+// As --set takes it.
+std::string InOneLine(const Value& value) {
+  std::vector<std::string> parts;
+  for (const Value& item : value.items) parts.push_back(InOneLine(item));
+  for (const Value::Entry& entry : value.entries) {
+    parts.push_back(fmt::format("{}: {}", entry.key, InOneLine(entry.value)));
+  }
+  if (value.kind == Value::Kind::kList) return fmt::format("[{}]", fmt::join(parts, ", "));
+  if (value.kind == Value::Kind::kMap) return fmt::format("{{{}}}", fmt::join(parts, ", "));
+  return value.text;
+}
+
+// What `key` is at any of the points, in their order.
+std::vector<std::string> ValuesOf(const Points& points, const std::string& key) {
+  std::vector<std::string> values;
+  std::set<std::string> known;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const Value* value = points.ChoiceOf(i, key);
+    std::string text = value == nullptr ? "" : InOneLine(*value);
+    if (known.insert(text).second) values.push_back(std::move(text));
+  }
+  return values;
+}
+
+// "--set lb=ecmp (or rps, drill)"; empty if all points have the same.
+std::string ChoiceFor(const Points& points, const std::string& key) {
+  constexpr size_t kMostShown = 8;
+  std::vector<std::string> others = ValuesOf(points, key);
+  if (others.size() < 2) return "";
+  const std::string first = others.front();
+  others.erase(others.begin());
+  if (others.size() > kMostShown) {
+    const std::string more = fmt::format("{} more", others.size() - kMostShown);
+    others.resize(kMostShown);
+    others.push_back(more);
+  }
+  const bool is_plain = first.find_first_of(" {[\"'") == std::string::npos;
+  const std::string option = key == "seed" ? "--seed " + first
+                             : is_plain    ? fmt::format("--set {}={}", key, first)
+                                           : fmt::format("--set '{}={}'", key, first);
+  return fmt::format("{} (or {})", option, fmt::join(others, ", "));
+}
+
+std::string ProblemWithPoints(const Points& points) {
+  std::vector<std::string> choices;
+  for (const std::string& key : points.Axes()) {
+    if (std::string choice = ChoiceFor(points, key); !choice.empty()) choices.push_back(choice);
+  }
+  return fmt::format("a trace is of one run, and this is a sweep of {}; choose one with {}",
+                     points.size(), fmt::join(choices, " "));
+}
+
 // The one point of the one file.
 int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
               Diagnostics& diagnostics) {
   std::vector<Job> jobs;
   if (diagnostics.ok()) {
     if (files.size() > 1) return BadInput("a trace is of one run; name one file");
-    if (const size_t points = files.front().size(); points > 1) {
-      return BadInput(
-          fmt::format("a trace is of one run, and this is a sweep of {}; choose one with --set, "
-                      "such as --set lb=ecmp",
-                      points));
-    }
+    if (files.front().size() > 1) return BadInput(ProblemWithPoints(files.front().points()));
     jobs.push_back({files.front().Load(0, diagnostics), FolderOf(files.front(), arguments)});
   }
   if (!diagnostics.ok()) {
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
   }
-  const std::optional<std::string> problem =
-      ProblemWith(*arguments.trace, jobs.front().experiment.graph);
+  const std::optional<std::string> problem = ProblemWith(*arguments.trace, jobs.front().experiment);
   return problem ? BadInput(*problem) : RunAllJobs(jobs, arguments);
 }
 

@@ -98,8 +98,10 @@ void AddOptions(CLI::App& trace, TraceOptions& options) {
   trace.add_option("--from", options.from, "Packets that arrive from here on")->type_name("TIME");
   trace.add_option("--to", options.to, "Packets that arrive before here")->type_name("TIME");
   trace
-      .add_option("--packets", options.packets,
-                  "Packets at most, and events of trace.json; more are cut off, and said so")
+      .add_option(
+          "--packets", options.packets,
+          "Packets at most, and flows, pauses and values of queues in trace.json; more are cut "
+          "off, and said so")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max() / 2))
       ->capture_default_str();

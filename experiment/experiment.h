@@ -135,6 +135,7 @@ struct LoadOptions {
   std::vector<std::string> sets;  // "path=value"
   std::optional<uint64_t> seed;
   std::string scale = std::string(kFullScale);  // Or one that the document's `scales` names.
+  bool one_seed = false;  // `seed` stands for all that the sweep has, not for the first of them.
 };
 
 // Reads the experiment in the file `path`, with its sweep: one experiment for each combination.

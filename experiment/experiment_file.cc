@@ -167,6 +167,8 @@ std::set<std::string> ApplyOptions(Value& document, const LoadOptions& options,
     Patch(document, "seed", Value::Scalar(fmt::format("{}", *options.seed), {"--seed", 0, 0}),
           diagnostics);
     fixed.insert("seed");
+    Value* sweep = document.Find("sweep");
+    if (options.one_seed && sweep != nullptr) Take(*sweep, "seeds");
   }
   return fixed;
 }

@@ -65,6 +65,7 @@ FlowRecorder::FlowRecorder(const Context& context)
 
 void FlowRecorder::SenderDone(const FlowSpec& spec, Time done) {
   ++done_;
+  if (context_.keeps_senders_done) senders_done_.push_back(spec.id);
   if (!spec.measured) return;
   ++measured_done_;
   last_measured_done_ = std::max(last_measured_done_, done);

@@ -51,6 +51,7 @@ class FlowRecorder final : public FlowLog {
     PacketSizes sizes;
     std::string transport;
     bool keeps_fast_retransmits = false;
+    bool keeps_senders_done = false;
   };
   explicit FlowRecorder(const Context& context);
 
@@ -69,6 +70,10 @@ class FlowRecorder final : public FlowLog {
     bool dropped;
   };
   const std::vector<FastRetransmitAt>& fast_retransmits() const { return fast_retransmits_; }
+
+  // Of flows whose sender is done, those since the last ClearSendersDone(), in no particular order.
+  const std::vector<FlowId>& senders_done() const { return senders_done_; }
+  void ClearSendersDone() { senders_done_.clear(); }
 
   // A row in flows.csv, with its key: by the sender's end, then by id.
   struct Row {
@@ -102,6 +107,7 @@ class FlowRecorder final : public FlowLog {
   std::vector<ClassCounters> counters_;      // By atom of the size classes.
   std::vector<ReorderingStats> reordering_;  // Likewise.
   std::vector<FastRetransmitAt> fast_retransmits_;
+  std::vector<FlowId> senders_done_;
   int64_t measured_done_ = 0;
   int64_t done_ = 0;
   Time last_measured_done_;

@@ -37,6 +37,11 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
     outcome.status = RunOutcome::Status::kStopped;
     return outcome;
   }
+  if (!result.trace_problem.empty()) {
+    outcome.status = RunOutcome::Status::kFailed;
+    outcome.error = result.trace_problem;
+    return outcome;
+  }
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
   outcome.warnings = WarningsOf(experiment, result);
   const bool written =

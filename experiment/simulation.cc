@@ -126,7 +126,7 @@ class Director final : public Conductor {
 
   void Close(Time end) override {
     now_ = end;
-    if (tracer_ != nullptr) tracer_->Close();
+    if (tracer_ != nullptr) CloseTrace();
     collector_.Collect();
     if (!generator_.HasMeasured() && MeasuredDone() == generator_.measured()) {
       Time last;
@@ -189,6 +189,14 @@ class Director final : public Conductor {
     if (spec.start >= experiment_.timeline.links_from &&
         spec.start < experiment_.timeline.links_until) {
       result_.payload_offered += spec.size;
+    }
+  }
+
+  void CloseTrace() {
+    tracer_->Close();
+    for (const std::unique_ptr<FlowRecorder>& recorder : recorders_) {
+      for (const FlowId flow : recorder->senders_done()) tracer_->OnSenderDone(flow);
+      recorder->ClearSendersDone();
     }
   }
 
@@ -452,7 +460,8 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
                               .routing = &network.routing(),
                               .sizes = experiment.settings.transport.settings->sizes(),
                               .transport = experiment.settings.transport.kind,
-                              .keeps_fast_retransmits = measure.record.dupacks.has_value()}));
+                              .keeps_fast_retransmits = measure.record.dupacks.has_value(),
+                              .keeps_senders_done = options.trace != nullptr}));
     logs.push_back(recorders.back().get());
   }
   network.SetLogs(logs);
@@ -480,6 +489,7 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   director.Finish(result.end);
   if (tracing) {
     tracing->Finish(result.end);
+    result.trace_problem = tracing->problem();
     result.trace_warnings = tracing->warnings();
   }
   result.run_seconds = SecondsSince(running);

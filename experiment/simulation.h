@@ -103,7 +103,8 @@ struct SimulationResult {
   int64_t policy_state_bytes = 0;
   int64_t late_packets = 0;                     // That arrived when their flow had been closed.
   std::vector<ResequencingStats> resequencing;  // By host; empty if there is none.
-  std::vector<std::string> trace_warnings;      // What is missing from the trace.
+  std::string trace_problem;                    // Why there is no trace; empty if there is one.
+  std::vector<std::string> trace_warnings;      // What is missing from it.
 
   // What arrived at hosts, if it is asked for.
   Fingerprint fingerprint;

@@ -27,9 +27,25 @@ CaptureFilter FilterOf(const TraceSettings& settings) {
           .to = settings.to};
 }
 
+// The most flows that can start; nothing if that is not known.
+std::optional<int64_t> MostFlows(const Experiment& experiment) {
+  int64_t flows = 0;
+  for (const Forecast& forecast : experiment.forecasts) {
+    if (!forecast.most_flows) return std::nullopt;
+    flows += *forecast.most_flows;
+  }
+  return flows;
+}
+
+std::string FlowsAre(int64_t flows) {
+  return flows == 0 ? "there are no flows" : fmt::format("flows are 0 to {}", flows - 1);
+}
+
 }  // namespace
 
-std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph) {
+std::optional<std::string> ProblemWith(const TraceSettings& settings,
+                                       const Experiment& experiment) {
+  const Graph& graph = experiment.graph;
   if (settings.flows.empty() && settings.links.empty() && settings.from == Time{} &&
       settings.to == kNever) {
     return "a trace of everything is too much; choose flows (--flow 0,3-5), links (--link "
@@ -41,6 +57,11 @@ std::optional<std::string> ProblemWith(const TraceSettings& settings, const Grap
   for (const std::string& link : settings.links) {
     if (std::ranges::find(names, link) != names.end()) continue;
     return fmt::format("--link: no link is called \"{}\"{}", link, Suggestion(link, names));
+  }
+  const std::optional<int64_t> flows = MostFlows(experiment);
+  for (const FlowRange& range : settings.flows) {
+    if (!flows || range.first < *flows) continue;
+    return fmt::format("--flow: there is no flow {}; {}", range.first, FlowsAre(*flows));
   }
   return std::nullopt;
 }
@@ -100,9 +121,15 @@ void Tracer::WatchLinks() {
 // --- Flows ---
 
 void Tracer::OnStart(const FlowSpec& spec) {
+  ++started_;
   if (!capture_.filter().ChoosesFlow(spec.id)) return;
   flows_.emplace(spec.id, Flow{spec});
   running_.insert(spec.id);
+  ++under_way_;
+}
+
+void Tracer::OnSenderDone(FlowId flow) {
+  if (capture_.filter().ChoosesFlow(flow)) --under_way_;
 }
 
 void Tracer::OnEnd(FlowId flow, Time done) {
@@ -197,13 +224,18 @@ bool Tracer::Shows(const Queue& queue) const {
 }
 
 void Tracer::Take(Time now) {
+  if (settings_.flows.empty() || under_way_ > 0) NoteQueues(now);
+  next_ = now + settings_.every;
+  if (next_ >= settings_.to || queues_until_ != kNever) next_ = kNever;
+}
+
+void Tracer::NoteQueues(Time now) {
   for (Queue& queue : queues_) {
     if (!Shows(queue)) continue;
     const int64_t bytes = BytesAt(*queue.egress, now);
     if (bytes != std::exchange(queue.bytes, bytes)) timeline_.AddQueue(queue.point, now, bytes);
   }
-  next_ = now + settings_.every;
-  if (next_ >= settings_.to || !timeline_.whole()) next_ = kNever;
+  if (!timeline_.whole(EventTrace::Group::kQueues)) queues_until_ = now;
 }
 
 int64_t Tracer::BytesAt(const Network::Egress& egress, Time now) {
@@ -226,6 +258,7 @@ std::string Tracer::NameOf(uint32_t point) const {
 }
 
 void Tracer::Finish(Time end) {
+  end_ = end;
   Close();
   for (auto& [link, file] : files_) Flush(file);
   if (settings_.pcap) Write("trace.csv", Index());
@@ -261,19 +294,47 @@ std::string Tracer::Index() const {
   return csv;
 }
 
+std::string Tracer::problem() const {
+  const bool nothing = !settings_.flows.empty() && flows_.empty();
+  return nothing ? fmt::format("--flow: {}, so there is nothing to trace", NotStarted()) : "";
+}
+
+// Of what was asked for, the flows that have not started.
+std::string Tracer::NotStarted() const {
+  for (const FlowRange& range : settings_.flows) {
+    if (range.first < started_) continue;
+    return fmt::format("there is no flow {}; {}", range.first, FlowsAre(started_));
+  }
+  return "";
+}
+
 std::vector<std::string> Tracer::warnings() const {
   std::vector<std::string> warnings;
+  if (std::string absent = NotStarted(); !absent.empty()) {
+    warnings.push_back("--flow: " + absent);
+  } else if (packets_ == 0) {
+    warnings.push_back(fmt::format("the trace is empty: no packet matches; the run ended at {}",
+                                   RoundedQuantity(end_ - Time{})));
+  }
   if (cut_ != kNever) {
     warnings.push_back(fmt::format(
         "the pcaps end at {}, after {} packets; choose fewer flows or links or a shorter "
         "time, or raise --packets",
-        FormatQuantity(cut_ - Time{}), settings_.limit));
+        RoundedQuantity(cut_ - Time{}), settings_.limit));
   }
-  if (!timeline_.whole()) {
-    warnings.push_back(
-        fmt::format("trace.json lacks events beyond the first {}; choose fewer flows or links or a "
-                    "shorter time, or raise --packets",
-                    settings_.limit));
+  if (queues_until_ != kNever) {
+    warnings.push_back(fmt::format(
+        "trace.json shows queues until {} only, {} values of them; choose fewer flows or links or "
+        "a shorter time, or raise --every or --packets",
+        RoundedQuantity(queues_until_ - Time{}), settings_.limit));
+  }
+  for (const auto& [group, name] : {std::pair(EventTrace::Group::kFlows, "flows"),
+                                    std::pair(EventTrace::Group::kPauses, "pauses")}) {
+    if (timeline_.whole(group)) continue;
+    warnings.push_back(fmt::format(
+        "trace.json lacks {} beyond the first {} that ended; choose fewer flows or links or a "
+        "shorter time, or raise --packets",
+        name, settings_.limit));
   }
   return warnings;
 }

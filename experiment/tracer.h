@@ -30,15 +30,16 @@ struct TraceSettings {
   std::vector<std::string> links = {};  // By name; empty: all.
   Time from = {};
   Time to = kNever;
-  int64_t limit = 100'000;  // Of packets in the pcaps, and of events in the timeline.
+  int64_t limit = 100'000;  // Of packets in the pcaps, and of each group in the timeline.
   bool pcap = true;
   bool timeline = true;
   uint32_t snaplen = 262'144;  // Bytes kept of a frame.
   Duration every = 1_us;       // Between two looks at the queues.
 };
 
-// What is wrong with `settings` for this network; nothing if all is well.
-std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph);
+// What is wrong with `settings` for this experiment; nothing if all is well, as far as can be known
+// before it has been run.
+std::optional<std::string> ProblemWith(const TraceSettings& settings, const Experiment& experiment);
 
 class Tracer {
  public:
@@ -55,6 +56,10 @@ class Tracer {
   void OnStart(const FlowSpec& spec);
   void OnEnd(FlowId flow, Time done);
 
+  // All of a flow's bytes have been acknowledged, in the window that ends now. Known long before
+  // OnEnd(), which waits for what may still be on its way.
+  void OnSenderDone(FlowId flow);
+
   // A window has ended: writes down what arrived in it.
   void Close();
 
@@ -62,7 +67,8 @@ class Tracer {
   void Finish(Time end);
 
   bool writable() const { return writable_; }
-  // What the limit has cut off, for the user.
+  // After Finish(): why there is no trace, empty if there is one; and what it lacks, for the user.
+  std::string problem() const;
   std::vector<std::string> warnings() const;
 
  private:
@@ -92,6 +98,8 @@ class Tracer {
   };
 
   bool Chosen(const Graph::Link& link) const;
+  void NoteQueues(Time now);
+  std::string NotStarted() const;
   bool Shows(const Queue& queue) const;
   LinkEnd EndOf(uint32_t vertex, uint32_t link) const;
   void WatchLinks();
@@ -121,7 +129,12 @@ class Tracer {
   int64_t packets_ = 0;
   Time cut_ = kNever;  // When there was one too many: the trace ends here.
 
+  int64_t started_ = 0;    // Flows, chosen or not,
+  int64_t under_way_ = 0;  // and chosen ones whose sender is not done.
+  Time end_;
+
   EventTrace timeline_;
+  Time queues_until_ = kNever;  // When there was no room for more.
   Time next_ = kNever;
   std::vector<Queue> queues_;
   std::vector<bool> links_seen_;                         // On which packets have been noted.

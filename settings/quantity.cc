@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <span>
 
@@ -133,6 +134,15 @@ std::string FormatWithUnit(int64_t value, std::span<const Unit> units) {
   return fmt::format("{}{}", value / best->factor, best->name);
 }
 
+std::string RoundWithUnit(int64_t value, std::span<const Unit> units) {
+  const Unit* best = &units.front();
+  for (const Unit& unit : units) {
+    if (std::abs(value) >= unit.factor) best = &unit;
+  }
+  return fmt::format("{:.5g}{}", static_cast<double>(value) / static_cast<double>(best->factor),
+                     best->name);
+}
+
 ParseError ParseDouble(std::string_view text, double& value) {
   // No exponents without digits, no hexadecimal, no "inf": what a reader of the file would expect.
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -200,6 +210,7 @@ ParseError ParseQuantity(std::string_view text, std::string& value) {
 }
 
 std::string FormatQuantity(Duration value) { return FormatWithUnit(value.ps, kDurations); }
+std::string RoundedQuantity(Duration value) { return RoundWithUnit(value.ps, kDurations); }
 std::string FormatQuantity(BitRate value) { return FormatWithUnit(value.bps, kRates); }
 std::string FormatQuantity(Bytes value) { return FormatWithUnit(value.count, kSizes); }
 std::string FormatQuantity(int64_t value) { return fmt::format("{}", value); }

@@ -34,4 +34,7 @@ std::string FormatQuantity(double value);
 std::string FormatQuantity(bool value);
 std::string FormatQuantity(const std::string& value);
 
+// To five digits, for people: "109.47ms".
+std::string RoundedQuantity(Duration value);
+
 }  // namespace heddle

@@ -43,10 +43,11 @@ bool IsTaken(PointState state, bool with_stale) {
 }  // namespace
 
 // A point at a time, so that memory holds the means alone.
-Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale) {
+Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
+                  const std::filesystem::path& into) {
   Collected collected;
   std::vector<std::string> columns;
-  WholeFile points(folder.path() / "points.csv");
+  WholeFile points(into / "points.csv");
   Means means;
   for (const PlannedPoint& point : plan.points) {
     const PointState state = folder.Inspect(point.id).state;
@@ -74,7 +75,7 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale) 
   } else if (!points.Commit()) {
     collected.error = points.error();
   } else {
-    collected.error = WriteWholeFile(folder.path() / "means.csv", means.Csv(plan));
+    collected.error = WriteWholeFile(into / "means.csv", means.Csv(plan));
   }
   return collected;
 }

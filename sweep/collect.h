@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct Collected {
   std::string error;  // Empty if both files have been written.
 };
 
-// Writes both files into `folder`, each whole or not at all. Results of other versions of Heddle
-// are left out unless `with_stale`.
-Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale);
+// Writes both files into `into`, mostly that of the sweep, each whole or not at all. Results of
+// other versions of Heddle are left out unless `with_stale`.
+Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
+                  const std::filesystem::path& into);
 
 }  // namespace heddle

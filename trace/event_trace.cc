@@ -12,10 +12,9 @@
 namespace heddle {
 namespace {
 
-// The viewer shows each as a group of tracks.
-constexpr int kFlows = 1;
-constexpr int kQueues = 2;
-constexpr int kPauses = 3;
+constexpr int kFlows = static_cast<int>(EventTrace::Group::kFlows);
+constexpr int kQueues = static_cast<int>(EventTrace::Group::kQueues);
+constexpr int kPauses = static_cast<int>(EventTrace::Group::kPauses);
 
 constexpr std::string_view kBegin =
     "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
@@ -33,7 +32,7 @@ std::string Stamp(Time at) {
 }  // namespace
 
 void EventTrace::AddFlow(const FlowSpec& spec, Time end) {
-  if (!HasRoom()) return;
+  if (!HasRoom(Group::kFlows)) return;
   const uint32_t index = static_cast<uint32_t>(flows_.size());
   flows_.push_back({spec, end});
   events_.push_back({spec.start, Kind::kFlowStart, index, 0});
@@ -41,7 +40,7 @@ void EventTrace::AddFlow(const FlowSpec& spec, Time end) {
 }
 
 void EventTrace::AddPause(uint32_t port, uint8_t cls, Time start, Time end) {
-  if (!HasRoom()) return;
+  if (!HasRoom(Group::kPauses)) return;
   events_.push_back({start, Kind::kPauseStart, port, cls});
   events_.push_back({end, Kind::kPauseEnd, port, cls});
 }

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,12 +20,16 @@ namespace heddle {
 
 class EventTrace {
  public:
-  // Events are held until the end, as those of a flow become known late: at most about `limit`.
-  explicit EventTrace(int64_t limit) : limit_(limit) {}
+  // The viewer shows each as a group of tracks of this number.
+  enum class Group : uint8_t { kFlows = 1, kQueues, kPauses };
+
+  // Events are held until the end, as those of a flow become known late. Each group has room for
+  // `limit` of its own: queues change so often that they would crowd out all else.
+  explicit EventTrace(int64_t limit) : left_{limit, limit, limit} {}
 
   // The queue of `port` is `bytes` long from `at` on.
   void AddQueue(uint32_t port, Time at, int64_t bytes) {
-    if (HasRoom()) events_.push_back({at, Kind::kQueue, port, bytes});
+    if (HasRoom(Group::kQueues)) events_.push_back({at, Kind::kQueue, port, bytes});
   }
 
   // `spec` has come whole at `end`; kNever: it has not. Its slice then ends with the run.
@@ -32,8 +38,8 @@ class EventTrace {
   // Class `cls` of `port` is paused from `start` to `end`.
   void AddPause(uint32_t port, uint8_t cls, Time start, Time end);
 
-  // Whether there was room for everything.
-  bool whole() const { return whole_; }
+  // Whether there was room for all of them.
+  bool whole(Group group) const { return left_[IndexOf(group)] >= 0; }
 
   // In pieces. `name`: of a port, without characters that JSON escapes. `end`: that of the run.
   void Write(Time end, const std::function<std::string(uint32_t port)>& name,
@@ -53,18 +59,20 @@ class EventTrace {
     Time end;
   };
 
-  bool HasRoom() {
-    const bool has = static_cast<int64_t>(events_.size()) < limit_;
-    whole_ = whole_ && has;
-    return has;
+  static constexpr size_t IndexOf(Group group) { return static_cast<size_t>(group) - 1; }
+
+  // Takes a place of the group's, if there is one left.
+  bool HasRoom(Group group) {
+    int64_t& left = left_[IndexOf(group)];
+    left = std::max<int64_t>(left - 1, -1);
+    return left >= 0;
   }
   void Append(const Event& event, const std::function<std::string(uint32_t)>& name,
               std::string& text) const;
 
-  const int64_t limit_;
+  std::array<int64_t, 3> left_;  // By group; -1: there was no room for one.
   std::vector<Event> events_;
   std::vector<Flow> flows_;
-  bool whole_ = true;
 };
 
 }  // namespace heddle

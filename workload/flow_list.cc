@@ -186,6 +186,7 @@ Forecast FlowList::Expect() const {
     forecast.first = std::min(forecast.first, request.start);
     forecast.last = std::max(forecast.last, request.start);
   }
+  forecast.most_flows = static_cast<int64_t>(requests_.size());
   forecast.crossing = crossing / std::max(forecast.packets, 1.0);
   return forecast;
 }

@@ -218,6 +218,7 @@ Forecast Incast::Expect() const {
                           ? static_cast<double>(bytes_each_->count)
                           : static_cast<double>(bytes_total_->count) / static_cast<double>(fan_in_);
   forecast.flows = queries * static_cast<double>(fan_in_);
+  if (!load_) forecast.most_flows = static_cast<int64_t>(queries) * fan_in_;
   forecast.bytes = forecast.flows * each;
   forecast.packets = forecast.flows * std::ceil(each / static_cast<double>(stage_.mss));
   forecast.large_flow = static_cast<int64_t>(each);

@@ -31,6 +31,7 @@ void Permutation::Prepare(const Stage& stage, std::string_view path, Diagnostics
 Forecast Permutation::Expect() const {
   Forecast forecast;
   forecast.flows = static_cast<double>(stage_.hosts);
+  forecast.most_flows = static_cast<int64_t>(stage_.hosts);
   forecast.bytes = forecast.flows * static_cast<double>(size_.count);
   forecast.packets =
       forecast.flows * static_cast<double>((size_.count + stage_.mss - 1) / stage_.mss);

@@ -267,6 +267,7 @@ Forecast Poisson::Expect() const {
   const double by_count =
       flows_ ? static_cast<double>(*flows_) : std::numeric_limits<double>::max();
   forecast.flows = std::min(by_time, by_count);
+  forecast.most_flows = flows_;
   forecast.bytes = forecast.flows * sizes_->mean();
   forecast.packets = forecast.flows * packets_;
   forecast.large_flow = sizes_->LargeFlow();

@@ -69,7 +69,8 @@ class FlowSource {
 // What a workload will ask for, as far as it can be told beforehand.
 struct Forecast {
   double flows = 0;
-  double bytes = 0;  // Payload.
+  std::optional<int64_t> most_flows;  // Whatever is drawn; unset: that is not known.
+  double bytes = 0;                   // Payload.
   double packets = 0;
   int64_t large_flow = 0;  // The size that one flow in a hundred exceeds.
   Time first;              // When flows may start,

@@ -2,7 +2,6 @@
 """python3 -m heddle_report FOLDER ...: what `heddle report` runs."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ def main(arguments=None):
     parser.add_argument("--out")
     parser.add_argument("--figures")
     parser.add_argument("--format", default="pdf")
+    parser.add_argument("--tables")  # Where points.csv and means.csv are, if not in the folder.
     parser.add_argument("--quiet", action="store_true")
     given = parser.parse_args(arguments)
     try:
@@ -25,7 +25,8 @@ def main(arguments=None):
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        return _fail(FAILED, f"{error.filename}: {error.strerror}")
+        where = "" if error.filename is None else f"{error.filename}: "
+        return _fail(FAILED, f"{where}{error.strerror or error}")
 
 
 def _report(given):
@@ -39,7 +40,7 @@ def _report(given):
 
 def _sweep(given, folder):
     from . import charts, page, results
-    sweep = charts.Sweep(results.read(folder))
+    sweep = charts.Sweep(results.read(folder, given.tables))
     _write(given, page.html(sweep), f"{len(sweep.results.points)} of {sweep.results.planned} points")
     if given.figures:
         from . import paper
@@ -58,6 +59,7 @@ def _papers(given, folder):
 
 
 def _write(given, page, told):
+    from .files import write_whole
     out = Path(given.out or Path(given.folder) / "report.html")
     write_whole(out, page.encode())
     _say(given, f"{out}: {told}")
@@ -67,16 +69,6 @@ def _write_figures(given, drawn, made, note):
     from . import paper
     for name in paper.write(drawn, made, note, Path(given.figures), given.format.split(",")):
         _say(given, name)
-
-
-def write_whole(path, content):
-    """There complete or not at all."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(content)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _say(given, text):

@@ -34,6 +34,7 @@ class Layout:
     series: int | None
     main: int | None
     slices: tuple
+    followers: tuple = ()  # For each of the slices, the axes that change with it.
 
 
 def choose(axes, combinations):
@@ -48,7 +49,16 @@ def choose(axes, combinations):
         if i in chosen or any(_follows(values, columns[j]) for j in chosen + slices):
             continue
         slices.append(i)
-    return Layout(series, main, tuple(slices))
+    followers = tuple(tuple(j for j, values in enumerate(columns)
+                            if j not in chosen + slices and len(set(values)) > 1
+                            and _follows(values, columns[i])) for i in slices)
+    return Layout(series, main, tuple(slices), followers)
+
+
+def names(axes):
+    """Short ones: the last part of each key, or all of it where that is another's too."""
+    last = [re.split(r"[.\]]+", axis)[-1] or axis for axis in axes]
+    return [name if last.count(name) == 1 else axis for axis, name in zip(axes, last)]
 
 
 def _series(axes, columns, numeric):

@@ -8,8 +8,9 @@ from . import axes, results, shown
 
 STATISTICS = (("avg", "mean"), ("p50", "median"), ("p99", "p99"))
 
-# Lines have markers, curves and steps have none; dots are in groups as bars are.
-KINDS = ("lines", "bars", "dots", "curves", "steps", "heat")
+# Lines have markers, curves and steps have none; dots are in groups as bars are. A note has a caption
+# and no panels.
+KINDS = ("lines", "bars", "dots", "curves", "steps", "heat", "note")
 
 # docs/metrics.md has all sets of classes.
 _SIZES = {
@@ -51,7 +52,15 @@ class Chart:
     x_names: list = field(default_factory=list)  # Of x; without it, they are the abscissa.
     x_log: bool = False
     y_log: bool = False
+    z_title: str = ""  # What the colours of a heat map stand for.
     choice: str = ""  # The values of the other axes that it is for.
+
+    def shares_x(self):
+        """Over time, what happens at once is at one place in all panels."""
+        return self.kind == "curves" or (self.kind == "heat" and any(panel.x for panel in self.panels))
+
+    def shares_y(self):
+        return self.kind == "curves"
 
 
 def is_wide(x):
@@ -75,6 +84,7 @@ class Sweep:
     def __init__(self, read):
         self.results = read
         self.layout = axes.choose(read.axes, read.combinations)
+        self.names = axes.names(read.axes)
         self.classes = [key for key in read.classes() if _any_flows(read, key)]
         self.series = list(dict.fromkeys(map(self.series_of, read.combinations)))
         self.choices = list(dict.fromkeys(map(self.choice_of, read.combinations)))
@@ -90,7 +100,10 @@ class Sweep:
         return shown.balancer_of(self.results.points[0].folder)
 
     def choice_of(self, at):
-        return ", ".join(f"{self.results.axes[i]}={at.choices[i]}" for i in self.layout.slices)
+        """With what changes together with it."""
+        shown_axes = [i for pair in zip(self.layout.slices, self.layout.followers)
+                      for i in (pair[0], *pair[1])]
+        return ", ".join(f"{self.names[i]}={at.choices[i]}" for i in shown_axes)
 
     def x_of(self, at):
         return None if self.layout.main is None else at.choices[self.layout.main]
@@ -122,7 +135,7 @@ class Sweep:
         names = self._main_values(combinations)
         x = [axes.quantity(name) for name in names]
         return Chart(kind="lines", panels=panels, x=x, x_names=names, x_log=is_wide(x),
-                     x_title=self.results.axes[self.layout.main], **rest)
+                     x_title=self.names[self.layout.main], **rest)
 
     def _main_values(self, combinations):
         return sorted({self.x_of(c) for c in combinations}, key=axes.quantity)

@@ -10,6 +10,7 @@ WIDTH = 960
 TIER_HEIGHT = 110
 MOST_SWITCHES = 16  # Of a tier that are drawn.
 MOST_HOSTS = 8      # Of a leaf that are drawn one by one.
+MOST_NUMBERS = 32   # Beside lines.
 
 
 def _natural(name):
@@ -72,6 +73,9 @@ class Fabric:
             count = len(self.of_tier(tier))
             if count > MOST_SWITCHES:
                 said.append(f"{MOST_SWITCHES} of {count} switches of tier {tier} are drawn.")
+        if not self._is_numbered():
+            most = max(self.number.values())
+            said.append(f"Lines stand for up to {most} links in parallel.")
         return " ".join(said)
 
     def marks(self):
@@ -79,8 +83,20 @@ class Fabric:
         ends = [pair for pair in self.rates]
         return (any(self.is_slow(*pair) for pair in ends), any(self.changes(*pair) for pair in ends))
 
+    def _is_numbered(self):
+        """Whether each line that stands for several links can say so."""
+        return sum(count > 1 for count in self.number.values()) <= MOST_NUMBERS
+
+    def _number(self, ends, lower, upper):
+        """How many links a line stands for, near its lower end, where lines lie apart."""
+        if self.number[ends] < 2 or not self._is_numbered():
+            return ""
+        (x1, y1), (x2, y2) = lower, upper
+        return (f'<text class="number" x="{x1 + 0.22 * (x2 - x1):.1f}" y="{y1 + 0.22 * (y2 - y1) + 4:.1f}">'
+                f"{self.number[ends]} ×</text>")
+
     def _lines(self, at):
-        lines = []
+        lines, numbers = [], []
         for (a, b), rate in sorted(self.rates.items(), key=lambda item: list(map(_natural, item[0]))):
             if a not in at or b not in at:
                 continue
@@ -94,7 +110,9 @@ class Fabric:
                 continue
             lines.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1}" x2="{x2:.1f}" y2="{y2}">'
                          f"{title}</line>")
-        return lines
+            lower, upper = sorted((at[a], at[b]), key=lambda end: -end[1])
+            numbers.append(self._number((a, b), lower, upper))
+        return lines + numbers  # On top of the lines.
 
     def _switch(self, name, x, y, width):
         shown = name if len(name) * 7 <= width else re.sub(r"^\D*(?=\d)", "", name)[:max(2, int(width / 7))]

@@ -15,6 +15,13 @@ function literal(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\n/g, "<br>");
 }
 
+// In two lines if it is longer than a panel is high.
+function folded(title) {
+  const words = title.split(" ");
+  const half = words.findIndex((_, i) => 2 * words.slice(0, i + 1).join(" ").length >= title.length) + 1;
+  return title.length <= 24 ? title : `${words.slice(0, half).join(" ")}\n${words.slice(half).join(" ")}`.trim();
+}
+
 function styleOf(number) {
   const style = data.styles[number % data.styles.length];
   return {...style, colour: root.dataset.theme === "dark" ? style.dark : style.light};
@@ -80,17 +87,27 @@ function xTicks(chart, panel) {
   return {tickvals: chosen.map((i) => chart.x[i]), ticktext: chosen.map((i) => literal(chart.x_names[i]))};
 }
 
-// Polygons around the means, one for each run of points that have an interval. Of what is never
-// negative they are cut off at 0.
+// Half an interval, downwards: of what is never negative it is cut off at 0.
+function belowOf(line) {
+  const canBeNegative = line.y.some((y) => y !== null && y < 0);
+  return line.y.map((y, i) => (canBeNegative || y === null || line.ci[i] == null ? line.ci[i] : Math.min(line.ci[i], y)));
+}
+
+function whiskersOf(line, colour) {
+  return {type: "data", symmetric: false, array: line.ci, arrayminus: belowOf(line), visible: line.ci.length > 0, color: colour};
+}
+
+// Polygons around the means, one for each run of points that have an interval.
 function bandOf(xs, line, isLog) {
   const positive = line.y.filter((y) => y !== null && y > 0);
-  const floor = isLog ? Math.min(...positive) / 10 : line.y.some((y) => y < 0) ? -Infinity : 0;
+  const floor = isLog ? Math.min(...positive) / 10 : -Infinity;
+  const below = belowOf(line);
   const x = [], y = [];
   let run = [];
   const close = () => {
     if (run.length > 1) {
       const upper = run.map((i) => line.y[i] + line.ci[i]);
-      const lower = run.map((i) => Math.max(floor, line.y[i] - line.ci[i]));
+      const lower = run.map((i) => Math.max(floor, line.y[i] - below[i]));
       x.push(...run.map((i) => xs[i]), ...run.map((i) => xs[i]).reverse(), null);
       y.push(...upper, ...lower.reverse(), null);
     }
@@ -124,7 +141,7 @@ function barTrace(chart, line, shared) {
   const style = styleOf(line.style);
   return {...shared, type: "bar", x: chart.x_names.map(literal), y: line.y, offsetgroup: String(line.style),
           marker: {color: style.colour, pattern: {shape: style.hatch, bgcolor: style.colour, fgcolor: cssColour("--ground"), solidity: 0.2}},
-          error_y: {type: "data", array: line.ci, visible: line.ci.length > 0, color: cssColour("--ink")},
+          error_y: whiskersOf(line, cssColour("--ink")),
           hovertemplate: "%{y:.4g}<extra>%{fullData.name}</extra>"};
 }
 
@@ -135,7 +152,7 @@ function dotTrace(chart, line, shared, count) {
   return {...shared, type: "scatter", mode: "markers", x: line.y.map((_, i) => i + aside), y: line.y,
           customdata: chart.x_names.map(literal),
           marker: {symbol: style.marker, size: 9, color: style.colour},
-          error_y: {type: "data", array: line.ci, visible: line.ci.length > 0, color: style.colour},
+          error_y: whiskersOf(line, style.colour),
           hovertemplate: "%{customdata}: %{y:.4g}<extra>%{fullData.name}</extra>"};
 }
 
@@ -185,7 +202,8 @@ function layoutOf(chart) {
   // Above the titles of the first row, whatever the height.
   layout.legend.y = 1 + 26 / heightOf(chart, rows);
   if (chart.kind === "heat") {
-    layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, reversescale: root.dataset.theme === "dark", colorbar: {tickformat: ".0%", thickness: 14, len: 1}};
+    layout.coloraxis = {cmin: 0, cmax: 1, colorscale: data.heat, reversescale: root.dataset.theme === "dark",
+      colorbar: {tickformat: ".0%", thickness: 14, len: 1, title: {text: literal(chart.z_title), side: "top"}}};
   }
   chart.panels.forEach((panel, i) => {
     const {x, y} = place(i);
@@ -197,8 +215,10 @@ function layoutOf(chart) {
       title: {text: isLast ? literal(chart.x_title) : "", standoff: 8}, showline: true};
     layout[`yaxis${i + 1}`] = {...lines, domain: y, anchor: `x${i + 1}`, showline: true,
       type: chart.kind === "heat" ? "category" : chart.y_log ? "log" : "linear",
-      title: {text: alike ? "" : literal(panel.y_title), standoff: 6},
+      title: {text: alike ? "" : literal(folded(panel.y_title)), standoff: 6},
       rangemode: ["curves", "steps"].includes(chart.kind) || chart.id === "costs" ? "tozero" : "normal"};
+    if (i > 0 && chart.shares_x) layout[`xaxis${i + 1}`].matches = "x";
+    if (i > 0 && chart.shares_y) layout[`yaxis${i + 1}`].matches = "y";
     if (chart.kind === "steps") layout[`yaxis${i + 1}`].range = [0, 1.03];  // Of all flows.
     if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)));
     if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
@@ -222,6 +242,7 @@ function draw(chart) {
                   toImageButtonOptions: {format: "svg", filename: chart.id}};
   const element = document.getElementById(`chart-${chart.id}`);
   document.getElementById(`caption-${chart.id}`).textContent = chart.caption + (data.made && ` ${data.made}.`);
+  if (!chart.panels.length) return null;
   return Plotly.react(element, tracesOf(chart), layoutOf(chart), config);
 }
 

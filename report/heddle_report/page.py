@@ -88,11 +88,15 @@ def _data(sweep):
         "made": words.provenance(sweep.results),
         "styles": styles(),
         "heat": [[i / (len(style.HEAT) - 1), colour] for i, colour in enumerate(style.HEAT)],
-        "choices": [{"name": of_choice[0].choice, "charts": list(map(dataclasses.asdict, of_choice))}
+        "choices": [{"name": of_choice[0].choice, "charts": list(map(as_data, of_choice))}
                     for of_choice in made[:MOST_CHOICES]],
-        "runs": list(map(dataclasses.asdict, runs.charts(sweep))),
+        "runs": list(map(as_data, runs.charts(sweep))),
         "tables": _tables(sweep),
     }, notes
+
+
+def as_data(chart):
+    return {**dataclasses.asdict(chart), "shares_x": chart.shares_x(), "shares_y": chart.shares_y()}
 
 
 def styles():
@@ -198,9 +202,9 @@ def _chart_sections(sweep, data, notes):
         chooser = (f'<p class="choice"><label>Charts for <select id="choice">{options}</select>'
                    f"</label> {escape(notes)}</p>")
     for chart in data["choices"][0]["charts"] + data["runs"]:
+        drawn = f'<div class="chart" id="chart-{chart["id"]}"></div>' if chart["panels"] else ""
         sections.append((chart["id"], chart["title"],
-                         f'{chooser}<div class="chart" id="chart-{chart["id"]}"></div>'
-                         f'<p class="caption" id="caption-{chart["id"]}"></p>'))
+                         f'{chooser}{drawn}<p class="caption" id="caption-{chart["id"]}"></p>'))
         chooser = ""
     return sections
 

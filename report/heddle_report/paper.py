@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charts as figures for a paper: as wide as a page, legible in grey, the same bytes each time."""
 
+import io
+import itertools
 import math
 import re
 
@@ -13,6 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
 from . import reproduction, results, runs, style, words  # noqa: E402
+from .files import write_whole  # noqa: E402
 
 FORMATS = ("pdf", "svg", "png")
 MOST_CHOICES = 12  # Drawn; each takes seconds.
@@ -32,7 +35,8 @@ def of_sweep(sweep):
     left out."""
     choices = sweep.charts()
     drawn = [(_name(chart), f"For {chart.choice}." if chart.choice else "", chart)
-             for chart in [c for of in choices[:MOST_CHOICES] for c in of] + runs.charts(sweep)]
+             for chart in [c for of in choices[:MOST_CHOICES] for c in of] + runs.charts(sweep)
+             if chart.panels]
     note = (f"Of {len(choices)} combinations of the other axes, the first {MOST_CHOICES} are drawn.\n"
             if len(choices) > MOST_CHOICES else "")
     return drawn, words.provenance(sweep.results), note
@@ -45,7 +49,16 @@ def of_papers(found):
 
 
 def _name(chart):
-    return chart.id + (f"-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', chart.choice)}" if chart.choice else "")
+    return f"{chart.id}-{chart.choice}" if chart.choice else chart.id
+
+
+def _file_names(names):
+    """Of what every tool takes for a name, in LaTeX too: a dot would begin the ending."""
+    taken = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")
+        numbered = (f"{plain}-{i}" if i > 1 else plain for i in itertools.count(1))
+        yield next(n for n in numbered if n not in taken and not taken.add(n))
 
 
 def write(drawn, made, note, folder, formats):
@@ -55,24 +68,27 @@ def write(drawn, made, note, folder, formats):
         raise results.BadInput(f"--format: {unknown[0]}; expected some of {', '.join(FORMATS)}")
     folder.mkdir(parents=True, exist_ok=True)
     captions = []
-    for name, where, chart in drawn:
+    names = _file_names(name for name, _, _ in drawn)
+    for name, (_, where, chart) in zip(names, drawn):
         with matplotlib.rc_context(_STYLE):
             figure = draw(chart)
             for kind in formats:
-                _save(figure, folder / f"{name}.{kind}", kind, made)
+                write_whole(folder / f"{name}.{kind}", _bytes_of(figure, kind, made))
                 yield f"{folder / name}.{kind}"
             pyplot.close(figure)
         told = " ".join(filter(None, (f"{chart.title}.", chart.caption, where, f"{made}.")))
         captions.append(f"{name}\n  {told}\n")
-    (folder / "captions.txt").write_text("\n".join(captions + [note] * bool(note)), encoding="utf-8")
+    write_whole(folder / "captions.txt", "\n".join(captions + [note] * bool(note)).encode())
     yield str(folder / "captions.txt")
 
 
-def _save(figure, path, kind, made):
+def _bytes_of(figure, kind, made):
     # Without dates, so that the same results give the same bytes.
     metadata = {"pdf": {"CreationDate": None, "Creator": made}, "svg": {"Date": None, "Creator": made},
                 "png": {"Software": made}}[kind]
-    figure.savefig(path, metadata=metadata, dpi=300, bbox_inches="tight", pad_inches=0.03)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=kind, metadata=metadata, dpi=300, bbox_inches="tight", pad_inches=0.03)
+    return drawn.getvalue()
 
 
 def literal(text):
@@ -83,7 +99,8 @@ def literal(text):
 def draw(chart):
     rows = math.ceil(len(chart.panels) / chart.columns)
     figure, grid = pyplot.subplots(rows, chart.columns, squeeze=False, layout="constrained",
-                                   figsize=(WIDTH, _height(chart, rows)))
+                                   figsize=(WIDTH, _height(chart, rows)), sharex=chart.shares_x(),
+                                   sharey=chart.shares_y())
     for i, axes in enumerate(grid.flat):
         if i >= len(chart.panels):
             axes.set_axis_off()
@@ -92,19 +109,29 @@ def draw(chart):
         _DRAW[chart.kind](axes, chart, panel)
         if chart.kind != "heat" and not any(math.isfinite(v) for line in panel.lines for v in line.y):
             axes.text(0.5, 0.5, "no finite values", transform=axes.transAxes, ha="center", color="gray")
-            axes.set_yticks([])
-            axes.yaxis.set_minor_locator(NullLocator())
+            axes.tick_params(axis="y", which="both", left=False, labelleft=False)
+            axes.grid(False)
         if panel.title:
             axes.set_title(literal(panel.title))
         if i % chart.columns == 0 or chart.panels[i - 1].y_title != panel.y_title:
             axes.set_ylabel(literal(panel.y_title))
         if i + chart.columns >= len(chart.panels):
             axes.set_xlabel(literal(chart.x_title))
+            axes.tick_params(axis="x", labelbottom=True)  # Also above a panel that is missing.
+    if chart.kind == "curves":
+        _begin_at_zero(chart, grid)
     if chart.kind == "heat":
-        _colour_bar(figure, grid)
+        _colour_bar(figure, grid, chart.z_title)
     else:
         _legend(figure, grid)
     return figure
+
+
+def _begin_at_zero(chart, grid):
+    """Once all is drawn: panels that share an axis would keep the range of the first."""
+    if all(v >= 0 for panel in chart.panels for line in panel.lines for v in _finite(line) if not math.isnan(v)):
+        for axes in grid.flat:
+            axes.set_ylim(bottom=0)
 
 
 def _height(chart, rows):
@@ -160,15 +187,21 @@ def _finite(line):
     return [v if math.isfinite(v) else math.nan for v in line.y]
 
 
+def _whiskers(line):
+    """Down and up. Of what is never negative they are cut off at 0."""
+    if not line.ci:
+        return None
+    floor = -math.inf if any(v < 0 for v in line.y) else 0
+    return [[min(ci, y - floor) for y, ci in zip(line.y, line.ci)], line.ci]
+
+
 def _band(axes, xs, line):
-    """Of what is never negative it is cut off at 0."""
     if not line.ci:
         return
+    down, up = _whiskers(line)
     y = _finite(line)
-    floor = -math.inf if any(v < 0 for v in y) else 0
-    axes.fill_between(xs, [max(floor, a - b) for a, b in zip(y, line.ci)],
-                      [a + b for a, b in zip(y, line.ci)], color=_look(line)["color"], alpha=0.15,
-                      linewidth=0)
+    axes.fill_between(xs, [a - b for a, b in zip(y, down)], [a + b for a, b in zip(y, up)],
+                      color=_look(line)["color"], alpha=0.15, linewidth=0)
 
 
 def _curves(axes, chart, panel):
@@ -179,8 +212,6 @@ def _curves(axes, chart, panel):
     _log_scales(axes, chart)
     if chart.kind == "steps":
         axes.set_ylim(0, 1.03)  # Shares of all flows.
-    elif all(v >= 0 for line in panel.lines for v in _finite(line) if not math.isnan(v)):
-        axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
 
 
@@ -190,7 +221,7 @@ def _bars(axes, chart, panel):
         s = style.of(line.style)
         at = [x + 0.8 * ((i + 0.5) / count - 0.5) for x in range(len(line.y))]
         axes.bar(at, line.y, width=0.8 / count, color=s["light"], edgecolor="white", linewidth=0.3,
-                 hatch=s["hatch"][1], label=literal(line.name), yerr=line.ci or None,
+                 hatch=s["hatch"][1], label=literal(line.name), yerr=_whiskers(line),
                  error_kw={"elinewidth": 0.7, "capsize": 1.5})
     _name_groups(axes, chart)
 
@@ -200,7 +231,7 @@ def _dots(axes, chart, panel):
     for i, line in enumerate(panel.lines):
         s = style.of(line.style)
         at = [x + 0.7 * ((i + 0.5) / count - 0.5) for x in range(len(line.y))]
-        axes.errorbar(at, line.y, yerr=line.ci or None, linestyle="none", color=s["light"],
+        axes.errorbar(at, line.y, yerr=_whiskers(line), linestyle="none", color=s["light"],
                       marker=s["marker"][1], markersize=4, capsize=1.5, label=literal(line.name))
     _log_scales(axes, chart)
     _name_groups(axes, chart)
@@ -238,6 +269,8 @@ def _heat(axes, chart, panel):
         extent = (0, panel.x[-1], len(panel.rows) - 0.5, -0.5)
     axes.imshow(panel.heat, cmap=_MAP, vmin=0, vmax=1, aspect="auto", interpolation="none",
                 extent=extent)
+    if panel.x:  # Of all panels: an image narrows what it shares to its own.
+        axes.set_xlim(0, max(of.x[-1] for of in chart.panels))
     axes.grid(False)
     size = 5 if len(panel.rows) > 24 else 6
     axes.set_yticks(range(len(panel.rows)), list(map(literal, panel.rows)), fontsize=size)
@@ -255,10 +288,10 @@ def _name_columns(axes, chart):
             label.set_horizontalalignment("right")
 
 
-def _colour_bar(figure, grid):
+def _colour_bar(figure, grid, title):
     drawn = [axes.images[0] for axes in grid.flat if axes.images]
     figure.colorbar(drawn[0], ax=grid, format=lambda share, _: f"{100 * share:g} %", shrink=0.9,
-                    pad=0.01)
+                    pad=0.01, label=literal(title))
 
 
 _DRAW = {"lines": _lines, "curves": _curves, "steps": _curves, "bars": _bars, "dots": _dots, "heat": _heat}

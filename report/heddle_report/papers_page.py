@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What papers claim beside what was measured, as one HTML page."""
 
-import dataclasses
 import math
 from html import escape
 
@@ -19,7 +18,7 @@ def html(found):
     claims = _claims_table(found)
     data = {"made": "", "styles": page.styles(), "heat": [], "runs": [], "tables": [claims],
             "as_seen": True,
-            "choices": [{"charts": [dataclasses.asdict(chart) for _, _, of in drawn for chart in of]}]}
+            "choices": [{"charts": [page.as_data(chart) for _, _, of in drawn for chart in of]}]}
     return page.fill(
         title=_title(found), made=found.made(), data=data, assets=("papers",),
         nav=[(paper.id, paper.name) for paper in found.papers] + [("claims", "All claims")],

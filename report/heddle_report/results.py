@@ -136,25 +136,30 @@ def read_json(path):
 
 
 def read_yaml(path):
+    return parse_yaml(read_text(path), path)
+
+
+def parse_yaml(text, path):
     """All scalars stay the text they are: YAML 1.1 would take `off` for false."""
     try:
-        return yaml.load(read_text(path), Loader=yaml.BaseLoader)
+        return yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise BadInput(f"{path}: {error}") from error
 
 
-def read(folder):
+def read(folder, tables=None):
+    """`tables` is where points.csv and means.csv are, if they are not there too."""
     folder = Path(folder)
     if (folder / "plan.csv").exists():
-        return _read_sweep(folder)
+        return _read_sweep(folder, Path(tables or folder))
     if (folder / "run.yaml").exists():
         return _read_run(folder)
     raise BadInput(f"{folder}: has neither the plan.csv of a sweep nor the run.yaml of a run")
 
 
-def _read_sweep(folder):
+def _read_sweep(folder, tables):
     axes, plan = _read_plan(folder)
-    completeness = dict(columns_of(folder / "points.csv", "point", "complete"))
+    completeness = dict(columns_of(tables / "points.csv", "point", "complete"))
     points = [point for point in plan if point.id in completeness]
     if not points:
         raise BadInput(f"{folder}: no point has results yet")
@@ -165,7 +170,7 @@ def _read_sweep(folder):
     return Results(
         name=str(read_json(points[0].folder / "summary.json").get("name", folder.name)),
         digest=hashlib.sha256("\n".join(p.id for p in plan).encode()).hexdigest()[:12],
-        axes=axes, combinations=_read_means(folder / "means.csv", axes), points=points,
+        axes=axes, combinations=_read_means(tables / "means.csv", axes), points=points,
         absent=absent, planned=len(plan), document=document)
 
 
@@ -294,6 +299,7 @@ def read_flows(folder):
 @dataclass(frozen=True)
 class Link:
     node: str
+    port: str
     peer: str
     tier: str
     rate_bps: float
@@ -301,9 +307,9 @@ class Link:
 
 
 def read_links(folder):
-    names = ("node", "peer", "tier", "rate_bps", "util")
-    return [Link(node, peer, tier, number(rate), number(util))
-            for node, peer, tier, rate, util in columns_of(Path(folder) / "links.csv", *names)]
+    names = ("node", "port", "peer", "tier", "rate_bps", "util")
+    return [Link(node, port, peer, tier, number(rate), number(util))
+            for node, port, peer, tier, rate, util in columns_of(Path(folder) / "links.csv", *names)]
 
 
 class TimeBins:

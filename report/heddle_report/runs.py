@@ -7,14 +7,18 @@ from . import results, shown
 from .charts import Chart, Line, Panel, class_name
 
 
+BUSY = "time busy"  # Beside the colours.
+
+
 def charts(sweep):
     """Of the runs that shown.points() chooses."""
     chosen = shown.points(sweep)
     where = where_of(sweep, chosen)
     made = _distributions(sweep, chosen, where)
     made += _links(chosen, where)
-    made += [chart for of in OVER_TIME if (chart := _over_time(of, chosen, where))]
-    heat = _links_over_time(chosen, where)
+    names = _names_of_ports(chosen)
+    made += [chart for of in OVER_TIME if (chart := _over_time(of, chosen, where, names))]
+    heat = _links_over_time(chosen, where, names)
     return made + ([heat] if heat else [])
 
 
@@ -26,7 +30,7 @@ def where_of(sweep, chosen):
     said = [f"seed {seeds}"]
     if sweep.layout.main is not None:
         ends = _any_of(map(sweep.x_of, points))  # Not the same if points are missing.
-        said.insert(0, f"{sweep.results.axes[sweep.layout.main]}={ends}")
+        said.insert(0, f"{sweep.names[sweep.layout.main]}={ends}")
     if sweep.choices[0]:
         said.insert(0, sweep.choices[0])
     text = f"Of single runs, with {', '.join(said)}."
@@ -68,7 +72,8 @@ def _distributions(sweep, chosen, where):
 def _links(chosen, where):
     """The links between switches, one column for each run."""
     of_runs = [shown.fabric_links(point.folder) for _, _, point in chosen]
-    links = [[f"{link.node} → {link.peer}" for link in run] for run in of_runs]
+    links = [[names[link.node, link.port] for link in run]
+             for run, names in ((run, shown.link_names(run)) for run in of_runs)]
     if not links[0] or any(names != links[0] for names in links):
         return []  # Another fabric for each: nothing to compare link by link.
     rows = shown.thinned(list(range(len(links[0]))), shown.MOST_LINKS)
@@ -82,8 +87,14 @@ def _links(chosen, where):
                                 heat=[[run[i].util for run in of_runs] for i in of_tier]))
     return [Chart("links", "Utilisation of links between switches",
                   f"Share of the measured time in which a link transmits. {where}{note}", "heat",
-                  panels, columns=min(2, len(panels)),
+                  panels, columns=min(2, len(panels)), z_title=BUSY,
                   x_names=[name for _, name, _ in chosen])]
+
+
+def _names_of_ports(chosen):
+    """The links that ports send on, if they are the same in all runs."""
+    names = [shown.link_names(results.read_links(point.folder)) for _, _, point in chosen]
+    return names[0] if all(of_run == names[0] for of_run in names) else {}
 
 
 @dataclass(frozen=True)
@@ -101,17 +112,19 @@ class Recorded:
     scale: float
     name: str     # Of a line, from its keys.
     without: float = 0  # Where there are no rows.
+    nothing: str = ""   # What is said if all of it is zero.
 
 
 OVER_TIME = (
     Recorded("queues", "Queues over time", "series_queue.csv", ("node", "port", "class"), "bytes",
-             "queues", "max", "queue (KB)", 1e-3, "{} port {} class {}"),
+             "queues", "max", "queue (KB)", 1e-3, "{} port {}, class {}",
+             nothing="No packet waited in a queue when it was looked at."),
     Recorded("buffers", "Switch memory over time", "series_buffer.csv", ("node",), "used_bytes",
              "buffers", "max", "used (KB)", 1e-3, "{}"),
     Recorded("marks", "Congestion marks over time", "series_marks.csv", ("node", "port"), "marked",
-             "marks", "sum", "packets marked", 1, "{} port {}"),
+             "marks", "sum", "packets marked", 1, "{} port {}", nothing="No packet was marked."),
     Recorded("pauses", "Paused links over time", "pfc_rate.csv", ("layer",), "paused_links_timeavg",
-             "pauses", "mean", "links paused at once", 1, "{}"),
+             "pauses", "mean", "links paused at once", 1, "{}", nothing="No link was paused."),
     Recorded("paused-paths", "Paused paths over time", "paused_paths.csv", (), "paused_paths",
              "pauses", "max", "paths paused", 1, "paths"),
     Recorded("rates", "Sending rates over time", "series_flow.csv", ("flow_id",), "rate_bps",
@@ -122,43 +135,61 @@ OVER_TIME = (
 
 
 def _read(of, chosen):
-    """The runs that recorded it: name, times in us, and values by key."""
+    """The runs that recorded it: name, times in us, and values by key; those of which all is zero may
+    have none."""
     runs = []
     for _, name, point in chosen:
         step = shown.recording_step_ns(point.folder, of.setting)
         bins = shown.bins_of(point.folder, of.file, of.keys, of.value, step, of.how,
                              of.without) if step else None
-        if bins and bins.bins:
+        if bins:
             runs.append((name, bins.times_us(), bins.means() if of.how == "mean" else bins.bins,
                          bins.left_out))
     return runs
 
 
-def _over_time(of, chosen, where):
+def _is_at_port(of):
+    return of.keys[:2] == ("node", "port")
+
+
+def _line_name(of, key, keys, names):
+    """As the heat map of links has it, with the class if there are several."""
+    if not _is_at_port(of) or key[:2] not in names:
+        return of.name.format(*key)
+    classes = [f"class {name}" for name in key[2:]] if len({k[2:] for k in keys}) > 1 else []
+    return ", ".join([names[key[:2]], *classes])
+
+
+def _has_happened(runs):
+    return any(v > 0 for _, _, values, _ in runs for of_key in values.values() for v in of_key)
+
+
+def _over_time(of, chosen, where, names):
     runs = _read(of, chosen)
+    if not _has_happened(runs):
+        return Chart(of.id, of.title, f"{of.nothing} {where}", "note", [], 0) if runs and of.nothing else None
     keys = shown.largest([values for _, _, values, _ in runs])
-    if not keys:
-        return None
     panels = []
     for name, times, values, _ in runs:
         panels.append(Panel(name if len(chosen) > 1 else "", of.y_title, [
-            Line(of.name.format(*key), style, [of.scale * v for v in values[key]], x=times)
+            Line(_line_name(of, key, keys, names), style, [of.scale * v for v in values[key]], x=times)
             for style, key in enumerate(keys) if key in values]))
     in_bin = {"max": "The most", "sum": "The sum", "mean": "The mean"}[of.how]
     of_all = max(len(values) for _, _, values, _ in runs)
     few = f", of the {len(keys)} of {of_all} with the highest peaks" if of_all > len(keys) else ""
     bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were looked at."
                if any(left_out for *_, left_out in runs) else "")
-    return Chart(of.id, of.title, f"{in_bin} in {_each(runs)}{few}. {where}{bounded}", "curves",
+    ports = " Ports are named by the link that they send on." if _is_at_port(of) and names else ""
+    return Chart(of.id, of.title, f"{in_bin} in {_each(runs)}{few}.{ports} {where}{bounded}", "curves",
                  panels, columns=min(2, len(panels)), x_title="time (µs)")
 
 
-def _links_over_time(chosen, where):
+def _links_over_time(chosen, where, names):
     of = Recorded("links-over-time", "Utilisation of switches' ports over time", "series_link.csv",
                   ("node", "port"), "util", "links", "mean", "", 1, "{} port {}")
     # Hosts' ports would outnumber those between switches.
     runs = [(name, times, {key: v for key, v in values.items() if not key[0].startswith("host")})
-            for name, times, values, _ in _read(of, chosen)]
+            for name, times, values, _ in _read(of, chosen) if values]
     keys = shown.largest([values for _, _, values in runs], shown.MOST_LINKS)
     if not keys:
         return None
@@ -167,11 +198,11 @@ def _links_over_time(chosen, where):
     for name, times, values in runs:
         nothing = [0] * len(times)
         panels.append(Panel(name if len(chosen) > 1 else "", "", heat=[values.get(key, nothing) for key in keys],
-                            x=times, rows=[of.name.format(*key) for key in keys]))
+                            x=times, rows=[_line_name(of, key, keys, names) for key in keys]))
     few = f" The {len(keys)} with the highest peaks." if len(keys) == shown.MOST_LINKS else ""
     return Chart(of.id, of.title,
                  f"Share of {_each(runs)} spent transmitting.{few} {where}", "heat", panels,
-                 columns=min(2, len(panels)), x_title="time (µs)")
+                 columns=min(2, len(panels)), x_title="time (µs)", z_title=BUSY)
 
 
 def _each(runs):

@@ -71,6 +71,15 @@ def fabric_links(folder):
             if link.tier != "host_up" and not link.peer.startswith("host")]
 
 
+def link_names(links):
+    """By node and port, in the direction in which the port sends; links in parallel are numbered."""
+    of_pair = {}
+    for link in links:
+        of_pair.setdefault((link.node, link.peer), []).append(link.port)
+    return {(node, port): f"{node} → {peer}" + (f" #{i}" if len(ports) > 1 else "")
+            for (node, peer), ports in of_pair.items() for i, port in enumerate(ports, 1)}
+
+
 def thinned(rows, most):
     """At most so many of `rows`, evenly chosen."""
     if len(rows) <= most:

@@ -3,15 +3,12 @@
 
 import re
 
-from . import results
+from . import axes, results
 
 _NOTHING = ([], {}, "", "none", "auto", "off", "false", "0", "unset", "unchanged", "both")
 
-# What is said of each part, in this order, as far as it is there.
-_PARTS = {
-    "transport": ("kind", "recovery", "cc", "min_rto", "mtu"),
-    "measure": ("warm_up", "unfinished", "percentiles"),
-}
+# What is said of the transport, in this order, as far as it is there.
+_TRANSPORT = ("kind", "recovery", "cc", "min_rto", "mtu")
 
 
 def experiment(sweep):
@@ -22,16 +19,17 @@ def experiment(sweep):
     swept = _swept(sweep)
     for key, values in swept.items():
         _put(run, key, "swept" if len(values) > 1 else values[0])
-    said = [("Fabric", _fabric(run)), ("Transport", _settings(run, "transport")),
+    said = [("Fabric", _fabric(run)), ("Ports", _ports(run)), ("Transport", _transport(run)),
             ("Load balancers", ", ".join(sweep.series) if "lb" in swept else _plain(run.get("lb"))),
             ("Workload", "; ".join(map(_workload, run.get("workload", []))))]
     if run.get("background"):
         said.append(("Background", "; ".join(map(_plain, run["background"]))))
     if run.get("schedule"):
         said.append(("Changes", "; ".join(map(_change, run["schedule"]))))
-    said += [("Swept", f"{key}: {', '.join(values)}") for key, values in swept.items()]
+    said += [("Swept", text) for text in _axes(sweep, swept)]
+    said += [("Left out", text) for text in _exclusions(sweep.results)]
     said.append(("Seeds", _seeds(sweep)))
-    said.append(("Measured", _settings(run, "measure")))
+    said.append(("Measured", _measured(run)))
     said.append(("Points", _points(sweep.results)))
     said.append(("Made by", provenance(sweep.results)))
     return [(heading, text) for heading, text in said if text]
@@ -86,6 +84,46 @@ def _swept(sweep):
     return {axis: list(dict.fromkeys(values)) for axis, values in zip(sweep.results.axes, columns)}
 
 
+def _axes(sweep, swept):
+    """Axes that change together are one."""
+    told = []
+    for keys in _together(sweep.results):
+        told += keys
+        at = [sweep.results.axes.index(key) for key in keys]
+        steps = dict.fromkeys(tuple(c.choices[i] for i in at) for c in sweep.results.combinations)
+        yield (f"{' and '.join(keys)} together: "
+               + ", ".join(" with ".join(step) for step in steps))
+    for key, values in swept.items():
+        if key not in told:
+            yield f"{key}: {', '.join(values)}"
+
+
+def _sweep_of(read):
+    """The sweep as it was written; empty of a run, and of what somebody else has put there."""
+    if not read.document:
+        return {}
+    document = results.parse_yaml(read.document, "sweep.yaml")
+    sweep = document.get("sweep") if isinstance(document, dict) else None
+    return sweep if isinstance(sweep, dict) else {}
+
+
+def _together(read):
+    """Lists of keys, without those that were fixed."""
+    groups = [[key for key in group if key in read.axes] for group in _sweep_of(read).get("together") or []]
+    return [group for group in groups if len(group) > 1]
+
+
+def _exclusions(read):
+    for rule in _sweep_of(read).get("exclude") or []:
+        if isinstance(rule, dict) and rule:
+            first, *rest = (f"{key} {_any_of(value)}" for key, value in rule.items())
+            yield first + (f" with {' and '.join(rest)}" if rest else "")
+
+
+def _any_of(value):
+    return " or ".join(map(_plain, value)) if isinstance(value, list) else _plain(value)
+
+
 def _seeds(sweep):
     seeds = list(dict.fromkeys(point.seed for point in sweep.results.points))
     return ", ".join(seeds[:10]) + (f" and {len(seeds) - 10} more" if len(seeds) > 10 else "")
@@ -122,11 +160,96 @@ def _change(entry):
     return _plain({key: value for key, value in entry.items() if value != _NO_BLACKHOLE})
 
 
-def _settings(run, part):
-    settings = run.get(part, {})
+def _transport(run):
+    settings = run.get("transport", {})
     if not isinstance(settings, dict):
         return _plain(settings)
-    return _plain({key: settings[key] for key in _PARTS[part] if key in settings})
+    return _plain({key: settings[key] for key in _TRANSPORT if key in settings})
+
+
+_UNFINISHED = {"error": "unfinished ones count as infinitely slow, and are an error",
+               "inf": "unfinished ones count as infinitely slow", "drop": "unfinished ones don't count"}
+_PERCENTILES = {"linear": "percentiles are interpolated", "nearest": "percentiles are samples, ranks rounded up",
+                "hpcc": "percentiles are samples, ranks rounded down"}
+
+
+def _measured(run):
+    measure = run.get("measure", {})
+    if not isinstance(measure, dict):
+        return ""
+    warm_up = measure.get("warm_up", "auto")
+    if warm_up == "auto":
+        said = ["flows after a warm-up that follows from the workload"]
+    else:
+        said = ["all flows" if _is_zero(warm_up) else f"flows that start after {warm_up}"]
+    said += [words[measure[key]] for key, words in (("unfinished", _UNFINISHED), ("percentiles", _PERCENTILES))
+             if measure.get(key) in words]
+    return "; ".join(said)
+
+
+def _is_zero(text):
+    return axes.quantity(text) == 0
+
+
+_MEMORY = {"dt": "each queue may hold a multiple of what is free",
+           "hpcc_mmu": "each input may hold a multiple of what is free",
+           "broadcom_mmu": "inputs and lossy queues may hold multiples of what is free"}
+
+
+def _ports(run):
+    port = run.get("topology", {}).get("port")
+    if not isinstance(port, dict):
+        return ""
+    return "; ".join((_buffer(port), _marking(port, run.get("transport")), _pfc(port.get("pfc"))))
+
+
+def _of_size(text):
+    return {"auto": "of the default size", "swept": "of a swept size"}.get(text, f"of {text}")
+
+
+def _buffer(port):
+    memory = port.get("memory") or {}
+    model = memory.get("model", "static") if isinstance(memory, dict) else memory
+    if model != "static":
+        size = memory.get("size", "auto") if isinstance(memory, dict) else "auto"
+        rule = f": {_MEMORY[model]}" if model in _MEMORY else ""
+        return f"memory {_of_size(size)} that a switch's ports share ({model}{rule})"
+    buffer = port.get("buffer", "auto")
+    return "unlimited buffers" if buffer == "unlimited" else f"a buffer {_of_size(buffer)} for each port"
+
+
+def _marking(port, transport):
+    if port.get("marking", "auto") == "swept":
+        return "congestion marks as swept"
+    if _is_red(port, transport):
+        red = port.get("red") if isinstance(port.get("red"), dict) else {}
+        ends = [red.get("min", "auto"), red.get("max", "auto")]
+        return ("congestion marks as RED's, "
+                + ("at the default lengths" if "auto" in ends else f"from {ends[0]} to {ends[1]}"))
+    above = port.get("ecn_above", "auto")
+    return {"auto": "congestion marks above the default threshold", "unlimited": "no congestion marks",
+            "swept": "congestion marks above a swept threshold"}.get(above, f"congestion marks above {above}")
+
+
+def _is_red(port, transport):
+    """By default DCQCN has it, as port.marking says."""
+    if port.get("marking", "auto") != "auto" or not isinstance(transport, dict):
+        return port.get("marking") == "red"
+    control = transport.get("cc")
+    return transport.get("kind") == "rocev2" and (
+        control.get("kind") if isinstance(control, dict) else control) == "dcqcn"
+
+
+def _pfc(pfc):
+    if not isinstance(pfc, dict):
+        return f"PFC as {pfc}" if pfc else "no PFC"
+    classes = _list(pfc.get("classes"))
+    if not classes:
+        return "no PFC"
+    which = "class" if len(classes) == 1 else "classes"
+    xoff = pfc.get("xoff", "auto")
+    at = {"auto": "", "swept": ", pauses above a swept threshold"}.get(xoff, f", pauses above {xoff}")
+    return f"PFC for {which} {', '.join(classes)}{at}"
 
 
 def _fabric(run):
@@ -138,11 +261,15 @@ def _fabric(run):
 
 
 def _leaf_spine(topology):
-    leaves, spines, each = (topology.get(k, "?") for k in ("leaves", "spines", "hosts_per_leaf"))
-    parallel = topology.get("links_per_pair", "1")
-    twice = f", {parallel} links between each two" if parallel != "1" else ""
+    leaves, spines, each, parallel = (
+        _number(topology.get(key, "?")) for key in ("leaves", "spines", "hosts_per_leaf", "links_per_pair"))
+    twice = f", {parallel} links between each two" if parallel not in ("1", "?") else ""
     return (f"leaf-spine of {leaves} leaves with {each} hosts each and {spines} spines{twice}; "
             + _links(topology))
+
+
+def _number(text):
+    return "a swept number of" if text == "swept" else text
 
 
 def _fat_tree(topology):

@@ -101,6 +101,22 @@ TEST_F(ReportTest, WhatGoesWrongWithinGoesWrong) {
   EXPECT_EQ(Run("HEDDLE_PYTHON=./python heddle report .").exit_code, 128 + 9);
 }
 
+// Not even as root, who may write anywhere: what lies there stays as it is.
+TEST_F(ReportTest, WritesNothingIntoResultsIfThePageGoesElsewhere) {
+  MakeSweep();
+  folder_.Write("python",
+                "#!/bin/sh\n[ \"$1\" = -I ] && exit 0\nprintf '%s\\n' \"$@\" >asked\n"
+                "for word; do case $word in --tables=*) ls \"${word#--tables=}\" >tables;; esac; "
+                "done\n");
+  ASSERT_EQ(Run("chmod +x python; ls -A out >before").exit_code, 0);
+  const CommandResult result =
+      Run("mkdir tmp && TMPDIR=$PWD/tmp HEDDLE_PYTHON=./python heddle report out -o page.html");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(ReadFile(folder_ / "tables"), "means.csv\npoints.csv\n");
+  EXPECT_EQ(Run("ls -A out | diff before -").out, "");
+  EXPECT_EQ(Run("ls -A tmp").out, "");
+}
+
 TEST_F(ReportTest, CollectsAnewAndSaysWhatIsMissing) {
   MakeSweep();
   MakePython();

@@ -105,8 +105,38 @@ TEST_F(TraceTest, SaysWhatIsWrong) {
   EXPECT_THAT(Refused("--from 5").err, HasSubstr("--from: \"5\" has no unit"));
   EXPECT_THAT(Refused("--from 2ms --to 1ms").err, HasSubstr("--from must be before --to"));
   EXPECT_THAT(Refused("--flow 0 --format png").err, HasSubstr("--format"));
-  EXPECT_THAT(Refused("--flow 0 --set 'sweep.seed=[1,2]'").err,
-              HasSubstr("a trace is of one run, and this is a sweep"));
+  EXPECT_THAT(Refused("--flow 0,6").err, HasSubstr("there is no flow 6; flows are 0 to 5"));
+}
+
+TEST_F(TraceTest, NamesWhatIsStillToBeChosen) {
+  const std::string sweep =
+      "--flow 0 --set 'sweep.lb=[{kind: letflow, gap: 50us}, rps]' --set 'sweep.seeds=3' ";
+  EXPECT_THAT(Refused(sweep).err,
+              HasSubstr("this is a sweep of 6; choose one with --set 'lb={kind: letflow, gap: "
+                        "50us}' (or rps) --seed 1 (or 2, 3)"));
+  EXPECT_THAT(Refused(sweep + "--seed 2").err, HasSubstr("this is a sweep of 2; choose"));
+}
+
+// Of the seeds that a sweep has, --seed chooses one, which is its first otherwise.
+TEST_F(TraceTest, TakesOneOfTheSeeds) {
+  const fs::path out = Trace(std::string(kFabric) + "sweep: {lb: [ecmp, rps], seeds: 3}\n",
+                             "--set lb=rps --seed 2 --flow 0");
+  const std::string settings = ReadFile(out / "run.yaml");
+  EXPECT_THAT(settings, HasSubstr("seed: 2\n"));
+  EXPECT_THAT(settings, HasSubstr("rps"));
+}
+
+TEST_F(TraceTest, LeavesNothingIfThereIsNothingToTrace) {
+  folder_.Write("traced.yaml",
+                std::string(kFabric) +
+                    "lb: ecmp\nsweep: {workload: [[{kind: poisson, sizes: small, load: 0.2, "
+                    "duration: 100us}]]}\n");
+  const CommandResult result =
+      RunCommand(fmt::format("'{}' trace traced.yaml --out out --flow 9999 -q", HEDDLE_BINARY),
+                 folder_.path());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("there is no flow 9999; flows are 0 to"));
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
 TEST_F(TraceTest, WarnsOfWhatIsCutOff) {

@@ -21,6 +21,7 @@
 namespace heddle {
 namespace {
 
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -269,10 +270,11 @@ TEST(TracerTest, TheLimitIsSaid) {
 
 TEST(TracerTest, TheLimitOfEventsIsSaid) {
   TraceSettings settings = AllTime();
-  settings.limit = 10;
+  settings.limit = 5;
   settings.pcap = false;
   EXPECT_THAT(Trace(ExperimentFrom(kTcp), settings).run.result.trace_warnings,
-              ElementsAre(HasSubstr("trace.json lacks events beyond the first 10")));
+              ElementsAre(ContainsRegex("trace.json shows queues until [0-9.]+us only, 5 values"),
+                          HasSubstr("trace.json lacks flows beyond the first 5")));
 }
 
 TEST(TracerTest, KeepsNoMoreOfAFrameThanAsked) {
@@ -287,12 +289,40 @@ TEST(TracerTest, KeepsNoMoreOfAFrameThanAsked) {
 TEST(TracerTest, RefusesWhatItCannotDo) {
   const Experiment experiment = ExperimentFrom(kTcp);
   const auto problem = [&](const TraceSettings& settings) {
-    return ProblemWith(settings, experiment.graph);
+    return ProblemWith(settings, experiment);
   };
   EXPECT_THAT(problem(TraceSettings()), Optional(HasSubstr("a trace of everything is too much")));
   EXPECT_THAT(problem({.links = {"leaf0-spin1"}}), Optional(HasSubstr("\"leaf0-spine1\"")));
   EXPECT_THAT(problem({.from = Time{5}, .to = Time{5}}), Optional(HasSubstr("before --to")));
   EXPECT_EQ(problem({.links = {"leaf0-spine1"}}), std::nullopt);
+  EXPECT_THAT(problem({.flows = {{7, 7}, {8, 9}}}),
+              Optional(HasSubstr("there is no flow 8; flows are 0 to 7")));
+  EXPECT_EQ(problem({.flows = {{7, 100}}}), std::nullopt);
+}
+
+// How many flows a load over some time makes is known afterwards only.
+TEST(TracerTest, SaysWhichFlowsThereHaveNotBeen) {
+  const Experiment experiment = ExperimentFrom(
+      kTcp, {"workload=[{kind: poisson, sizes: websearch, load: 0.3, duration: 1ms}]"});
+  const auto trace = [&](std::vector<FlowRange> flows) {
+    return Trace(experiment, {.flows = std::move(flows)}).run.result;
+  };
+  EXPECT_EQ(ProblemWith({.flows = {{9999, 9999}}}, experiment), std::nullopt);
+  const SimulationResult nothing = trace({{9999, 9999}});
+  EXPECT_EQ(nothing.trace_problem,
+            fmt::format("--flow: there is no flow 9999; flows are 0 to {}, so there is nothing to "
+                        "trace",
+                        nothing.flows_started - 1));
+  const SimulationResult some = trace({{0, 0}, {9999, 9999}});
+  EXPECT_EQ(some.trace_problem, "");
+  EXPECT_THAT(some.trace_warnings, ElementsAre(HasSubstr("there is no flow 9999")));
+}
+
+TEST(TracerTest, SaysThatNothingMatches) {
+  TraceSettings settings;
+  settings.from = Time{} + 100_s;
+  EXPECT_THAT(Trace(ExperimentFrom(kTcp), settings).run.result.trace_warnings,
+              ElementsAre(HasSubstr("no packet matches; the run ended at")));
 }
 
 // --- The timeline ---
@@ -353,6 +383,45 @@ TEST(TracerTest, SlicesAreOfFlowsThatWereSeen) {
     EXPECT_TRUE(Text(flow, "src") == "host0" || Text(flow, "dst") == "host0");
   }
   EXPECT_EQ(slices, 2);
+}
+
+// The queues of a busy fabric leave room for what was asked for.
+TEST(TracerTest, QueuesCrowdOutNoSlices) {
+  TraceSettings settings = AllTime();
+  settings.limit = 20;
+  settings.pcap = false;
+  for (const auto& [yaml, slices] : {std::pair(kTcp, 8), std::pair(kLossless, 6)}) {
+    int flows = 0;
+    int pauses = 0;
+    for (const Value& event :
+         EventsOf(Trace(ExperimentFrom(yaml), settings).files.at("trace.json"))) {
+      if (Text(event, "ph") != "b") continue;
+      ++(Text(event, "cat") == "flow" ? flows : pauses);
+    }
+    EXPECT_EQ(flows, slices);
+    EXPECT_EQ(pauses > 0, yaml == kLossless);
+  }
+}
+
+// The connection is long over by the time that both ends have forgotten the flow.
+TEST(TracerTest, CountersAreOfTheTimeInWhichAChosenFlowIsUnderWay) {
+  const Experiment experiment =
+      ExperimentFrom(kTcp, {"workload=[{kind: poisson, sizes: websearch, load: 0.6, flows: 100}]"});
+  TraceSettings settings;
+  settings.flows = {{30, 30}};
+  const Traced traced = Trace(experiment, settings);
+  EXPECT_EQ(Trace(experiment, settings, 4).files, traced.files);
+  const CsvTable flows(traced.run.files.flows);
+  const size_t row = flows.Find("flow_id", "30");
+  int counters = 0;
+  for (const Value& event : EventsOf(traced.files.at("trace.json"))) {
+    if (Text(event, "ph") != "C") continue;
+    ++counters;
+    EXPECT_GE(PsOf(event), flows.Integer(row, "start_ps"));
+    EXPECT_LE(PsOf(event), flows.Integer(row, "tx_done_ps") + settings.every.ps);
+  }
+  EXPECT_GT(counters, 5);
+  EXPECT_GT(traced.run.result.end.ps, 2 * flows.Integer(row, "tx_done_ps"));
 }
 
 // The same looks at the same queues, by what measure.record writes.

@@ -24,12 +24,12 @@ measure: {unfinished: inf, record: {queues: 10us, links: off, flows: {every: 20u
 schedule: []
 """
 
-LINKS = [("host0", "leaf0", "host_up", 10e9), ("host1", "leaf1", "host_up", 10e9)] + [
-    (f"leaf{leaf}", f"spine{spine}", "leaf_up", (40e9, 10e9)[spine])
+LINKS = [("host0", 0, "leaf0", "host_up", 10e9), ("host1", 0, "leaf1", "host_up", 10e9)] + [
+    (f"leaf{leaf}", 1 + spine, f"spine{spine}", "leaf_up", (40e9, 10e9)[spine])
     for leaf in (0, 1) for spine in (0, 1)] + [
-    (f"spine{spine}", f"leaf{leaf}", "spine_down", (40e9, 10e9)[spine])
+    (f"spine{spine}", leaf, f"leaf{leaf}", "spine_down", (40e9, 10e9)[spine])
     for leaf in (0, 1) for spine in (0, 1)] + [
-    ("leaf0", "host0", "leaf_down", 10e9), ("leaf1", "host1", "leaf_down", 10e9)]
+    ("leaf0", 0, "host0", "leaf_down", 10e9), ("leaf1", 0, "host1", "leaf_down", 10e9)]
 
 
 def write_csv(path, header, rows):
@@ -56,7 +56,7 @@ def write_run(folder, run_yaml=RUN_YAML, complete=True, **summary):
               [key + (3, 0, 10, 9, 20, 2, 1.5, 4) for key in CLASSES[:2]])
     write_csv(folder / "reorder.csv", ("scope", "class", "ratio", "late_p99_ns"),
               [key + (0.25, 100) for key in CLASSES[:2]])
-    write_csv(folder / "links.csv", ("node", "peer", "tier", "rate_bps", "util"),
+    write_csv(folder / "links.csv", ("node", "port", "peer", "tier", "rate_bps", "util"),
               [link + (0.5,) for link in LINKS])
     write_csv(folder / "flows.csv", ("class", "fct_rx_ns", "slowdown", "measured", "finished"),
               [("S", 1000, 1, 1, 1), ("S", 3000, 3, 1, 1), ("S", "", "", 1, 0), ("S", 9, 9, 0, 1)])

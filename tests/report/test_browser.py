@@ -133,6 +133,23 @@ class BrowserTest(Browsing):
             self.assertEqual(self.js("return getComputedStyle(document.body).backgroundColor"), ground)
             self.keep_picture(f"page-{scheme}")
 
+    def test_whiskers_of_bars_end_at_zero(self):
+        folder = folders.write_sweep(self.folder / "bars", ("lb",), [("ecmp",), ("rps",)], width=5,
+                                     value=lambda i, metric: 2)
+        self.assertEqual(report(folder).returncode, 0)
+        self.open(folder / "report.html")
+        bar = self.js("return document.getElementById('chart-slowdown').data[0].error_y")
+        self.assertEqual((bar["array"][0], bar["arrayminus"][0]), (5, 2))
+        self.assertGreaterEqual(self.js(
+            "return document.getElementById('chart-slowdown')._fullLayout.yaxis.range[0]"), 0)
+
+    def test_panels_over_time_share_their_axes(self):
+        self.open(self.real)
+        for axis in ("xaxis", "yaxis"):
+            ranges = self.js("const l = document.getElementById('chart-queues')._fullLayout;"
+                             f"return [l.{axis}.range, l.{axis}2.range]")
+            self.assertEqual(ranges[0], ranges[1])
+
     def test_nothing_is_fetched(self):
         self.open(self.real)
         sent = [entry["message"] for entry in self.browser.get_log("performance")
@@ -150,7 +167,7 @@ class BrowserTest(Browsing):
     def test_the_choice_of_the_other_axes_changes_what_is_drawn(self):
         self.open(self.real)
         self.assertEqual(self.js("return [...document.querySelectorAll('#choice option')].map((o) => o.value)"),
-                         ["transport.nack=per_gap", "transport.nack=timer"])
+                         ["nack=per_gap", "nack=timer"])
         marks = "return JSON.stringify(document.getElementById('chart-fct').data.map((t) => t.y))"
         before = self.js(marks)
         self.js("const c = document.getElementById('choice'); c.selectedIndex = 1;"

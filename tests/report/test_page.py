@@ -25,11 +25,18 @@ def has(module):
     return importlib.util.find_spec(module) is not None
 
 
-def report(folder, *arguments, seed="0"):
-    """As heddle runs it. `seed` is that of Python's hashes, on which nothing may depend."""
+def report(folder, *arguments, seed="0", before=None):
+    """As heddle runs it. `seed` is that of Python's hashes, on which nothing may depend; `before` is called in
+    its process."""
     return subprocess.run(
         [sys.executable, "-B", "-m", "heddle_report", str(folder), *map(str, arguments)],
-        env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=False)
+        env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=False,
+        preexec_fn=before)
+
+
+def no_large_files():
+    """As if the disk were full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
 class Tags(HTMLParser):
@@ -124,6 +131,13 @@ class PageTest(Folder):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"^heddle: .*nowhere.*: No such file or directory\n$")
 
+    def test_a_full_disk_leaves_nothing_and_is_named(self):
+        self.sweep()
+        page_file = self.folder / "page.html"
+        result = report(self.folder, "--out", page_file, before=no_large_files)
+        self.assertEqual((result.returncode, result.stderr), (1, f"heddle: {page_file}: File too large\n"))
+        self.assertEqual(list(self.folder.glob("*page*")), [])
+
     def test_ten_thousand_points_take_seconds_and_bounded_memory(self):
         rows = [(lb, f"{load / 100}", f"{gap}us", f"{k}") for lb in "abcdefgh"
                 for load in range(10, 60, 2) for gap in range(10) for k in range(5)]
@@ -174,13 +188,54 @@ class FiguresTest(Folder):
         self.assertIn("Means over 2 seeds", captions)
         self.assertIn("Heddle 0.1.0 (abc), experiment", captions)
 
+    def test_files_have_plain_names(self):
+        self.sweep()
+        self.assertRegex(" ".join(self.figures("a")), r"^([A-Za-z0-9_-]+\.[a-z]+ ?)+$")
+        from heddle_report import paper
+        self.assertEqual(list(paper._file_names(["a-x=0.5", "a-x=0 5", "a-x_0_5-2", "b"])),
+                         ["a-x_0_5", "a-x_0_5-2", "a-x_0_5-2-2", "b"])
+
     def test_the_same_results_give_the_same_bytes(self):
         folders.write_run(self.folder)
         self.assertEqual(self.figures("a", seed="1"), self.figures("b", seed="2"))
 
     def test_where_nothing_is_finite_it_says_so(self):
         self.sweep(value=lambda i, metric: 1 if metric == "n" else math.inf, width=math.nan)
-        self.assertIn(b"no finite values", self.figures("a")["fct-k=4.svg"])
+        self.assertIn(b"no finite values", self.figures("a")["fct-k_4.svg"])
+
+    def test_a_full_disk_leaves_whole_figures_only(self):
+        self.sweep()
+        from heddle_report import paper
+        drawn, made, note = paper.of_sweep(charts.Sweep(results.read(self.folder)))
+        whole = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, whole[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, whole)
+        with self.assertRaisesRegex(OSError, "File too large: '.*slowdown.*png'"):
+            list(paper.write(drawn, made, note, self.folder / "f", ["png"]))
+        self.assertEqual(list((self.folder / "f").iterdir()), [])
+
+    def test_whiskers_end_at_zero(self):
+        from heddle_report import paper
+        line = charts.Line("a", 0, [1, 5], ci=[3, 2])
+        self.assertEqual(paper._whiskers(line), [[1, 2], [3, 2]])
+        self.assertEqual(paper._whiskers(charts.Line("b", 0, [-1, 5], ci=[3, 2])), [[3, 2], [3, 2]])
+        self.assertIsNone(paper._whiskers(charts.Line("c", 0, [1])))
+
+    def test_panels_over_time_share_axes_that_hold_all(self):
+        from heddle_report import paper
+        curves = charts.Chart("c", "", "", "curves", [charts.Panel("", "y", [charts.Line("a", 0, [0, y], x=[0, y])])
+                                                      for y in (5, 90, 3)], 2)
+        heat = charts.Chart("h", "", "", "heat", [charts.Panel("", "", heat=[[0.5, 1]], rows=["r"], x=[end / 2, end])
+                                                  for end in (5, 90, 3)], 2)
+        for chart in (curves, heat):
+            ends = {axes.get_xlim()[1] for axes in paper.draw(chart).axes[:3]}
+            self.assertEqual(len(ends), 1)
+            self.assertGreaterEqual(ends.pop(), 90)
+        tops = {axes.get_ylim() for axes in paper.draw(curves).axes[:3]}
+        self.assertEqual(len(tops), 1)
+        bottom, top = tops.pop()
+        self.assertEqual(bottom, 0)
+        self.assertGreaterEqual(top, 90)
 
     def test_dollars_begin_no_formula(self):
         self.sweep()

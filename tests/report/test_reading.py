@@ -37,24 +37,35 @@ class LayoutTest(unittest.TestCase):
         rows = [(k, lb, load) for k in ("4", "6", "8") for lb in ("ecmp", "rps")
                 for load in ("0.3", "0.5")]
         self.assertEqual(self.choose(["topology.k", "lb", "workload[0].load"], rows),
-                         axes.Layout(series=1, main=2, slices=(0,)))
+                         axes.Layout(series=1, main=2, slices=(0,), followers=((),)))
 
     def test_without_a_load_the_longest_axis_of_numbers(self):
         rows = [(g, s, t) for g in ("1us", "2us") for s in ("1KB", "2KB", "4KB")
                 for t in ("tcp", "dctcp")]
         self.assertEqual(self.choose(["gap", "size", "transport"], rows),
-                         axes.Layout(series=2, main=1, slices=(0,)))
+                         axes.Layout(series=2, main=1, slices=(0,), followers=((),)))
 
     def test_axes_that_change_together_are_one(self):
         rows = [("4", "1", "0.3"), ("2", "2", "0.3"), ("4", "1", "0.5"), ("2", "2", "0.5")]
         self.assertEqual(
             self.choose(["topology.spines", "topology.links_per_pair", "w.load"], rows),
-            axes.Layout(series=None, main=2, slices=(0,)))
+            axes.Layout(series=None, main=2, slices=(0,), followers=((1,),)))
+
+    def test_a_choice_names_what_changes_with_it(self):
+        rows = [("4", "1", "0.3"), ("2", "2", "0.3"), ("4", "1", "0.5"), ("2", "2", "0.5")]
+        layout = self.choose(["topology.spines", "topology.links_per_pair", "w.load"], rows)
+        self.assertEqual(layout.followers, ((1,),))
+
+    def test_axes_have_short_names_unless_two_end_alike(self):
+        self.assertEqual(axes.names(["lb", "workload[0].load", "topology.port.memory.size"]),
+                         ["lb", "load", "size"])
+        self.assertEqual(axes.names(["workload[0].load", "workload[1].load", "a[0]"]),
+                         ["workload[0].load", "workload[1].load", "a[0]"])
 
     def test_numbers_mixed_with_words_are_a_choice(self):
         rows = [("ecmp", "off"), ("ecmp", "10us"), ("rps", "off"), ("rps", "10us")]
         self.assertEqual(self.choose(["lb", "timeout"], rows),
-                         axes.Layout(series=0, main=None, slices=(1,)))
+                         axes.Layout(series=0, main=None, slices=(1,), followers=((),)))
 
 
 class SweepTest(Folder):
@@ -117,7 +128,16 @@ class SweepTest(Folder):
     def test_the_runs_shown_are_named_even_if_they_differ(self):
         sweep = self.read(without=(0, 1))  # All of ecmp at load 0.5.
         self.assertEqual(runs.where_of(sweep, shown.points(sweep)),
-                         "Of single runs, with workload[0].load=0.3 or 0.5, seed 1.")
+                         "Of single runs, with load=0.3 or 0.5, seed 1.")
+
+    def test_tables_may_lie_elsewhere(self):
+        before = self.read()
+        tables = self.folder.with_name("tables")
+        tables.mkdir()
+        for name in ("points.csv", "means.csv"):
+            (self.folder / name).rename(tables / name)
+        sweep = charts.Sweep(results.read(self.folder, tables))
+        self.assertEqual(sweep.charts(), before.charts())
 
     def test_the_digest_is_of_all_points(self):
         digest = self.read().results.digest
@@ -160,7 +180,58 @@ class RunTest(Folder):
                          "3 flows, sizes small, pairs any")
 
 
+class SweptWordsTest(Folder):
+    ROWS = [(lb, k, n) for lb in ("ecmp", "rps") for k, n in (("4", "1"), ("2", "2"))]
+
+    def said(self, document):
+        folders.write_sweep(self.folder, ("lb", "topology.spines", "topology.links_per_pair"), self.ROWS)
+        (self.folder / "sweep.yaml").write_text(document)
+        told = words.experiment(charts.Sweep(results.read(self.folder)))
+        return [(heading, text) for heading, text in told if heading in ("Swept", "Left out")]
+
+    def test_what_changes_together_is_one_line_and_what_is_left_out_is_said(self):
+        said = self.said(
+            "sweep: {lb: [ecmp, rps], together: [{topology.spines: [4, 2], topology.links_per_pair: [1, 2], seed: [1]}],"
+            " exclude: [{lb: [rps, drb], topology.spines: 2, topology.links_per_pair: 2}, {lb: {kind: tr, gap: 1us}}]}")
+        self.assertEqual(said, [
+            ("Swept", "topology.spines and topology.links_per_pair together: 4 with 1, 2 with 2"),
+            ("Swept", "lb: ecmp, rps"),
+            ("Left out", "lb rps or drb with topology.spines 2 and topology.links_per_pair 2"),
+            ("Left out", "lb tr, gap 1us")])
+
+    def test_a_document_that_says_nothing_of_it_is_none(self):
+        for document in ("sweep: {}", "[]", "sweep: [1]", ""):
+            self.assertEqual([heading for heading, _ in self.said(document)], ["Swept"] * 3)
+            self.setUp()
+
+
 class WordsTest(unittest.TestCase):
+    def ports(self, transport="dctcp", **port):
+        return words._ports({"topology": {"port": port}, "transport": {"kind": transport, "cc": {"kind": "dcqcn"}}})
+
+    def test_ports_are_told(self):
+        self.assertEqual(self.ports(buffer="1MB", ecn_above="65KB", pfc={"classes": []}),
+                         "a buffer of 1MB for each port; congestion marks above 65KB; no PFC")
+        self.assertEqual(
+            self.ports("rocev2", buffer="auto", memory={"model": "dt", "size": "4MB"},
+                       pfc={"classes": ["3", "4"], "xoff": "20KB"}),
+            "memory of 4MB that a switch's ports share (dt: each queue may hold a multiple of what is free); "
+            "congestion marks as RED's, at the default lengths; PFC for classes 3, 4, pauses above 20KB")
+        self.assertEqual(self.ports(buffer="unlimited", marking="red", red={"min": "5KB", "max": "9KB"}),
+                         "unlimited buffers; congestion marks as RED's, from 5KB to 9KB; no PFC")
+
+    def test_ports_that_are_swept_are_told_to_be(self):
+        self.assertEqual(self.ports(buffer="swept", ecn_above="swept", pfc="swept"),
+                         "a buffer of a swept size for each port; congestion marks above a swept threshold; "
+                         "PFC as swept")
+        self.assertEqual(words._ports({"topology": {"port": "swept"}}), "")
+
+    def test_measuring_is_told_in_sentences(self):
+        self.assertEqual(
+            words._measured({"measure": {"warm_up": "5ms", "unfinished": "drop", "percentiles": "nearest"}}),
+            "flows that start after 5ms; unfinished ones don't count; percentiles are samples, ranks rounded up")
+        self.assertTrue(words._measured({"measure": {"warm_up": "0ps"}}).startswith("all flows"))
+
     def test_what_is_left_at_nothing_is_not_told(self):
         entry = {"at": "1ms", "links": ["leaf0-spine0"], "switches": [], "random_links": "0",
                  "state": "unchanged", "rate": "5Gbps", "blackhole": dict(words._NO_BLACKHOLE)}
@@ -272,13 +343,61 @@ class FabricTest(unittest.TestCase):
                           drawn.changes("leaf0", "spine1")], [True, False, True])
 
     def test_large_fabrics_are_abbreviated_and_say_so(self):
-        links = [results.Link(f"leaf{i}", f"spine{j}", "leaf_up", 1e9, 0) for i in range(100)
+        links = [results.Link(f"leaf{i}", str(j), f"spine{j}", "leaf_up", 1e9, 0) for i in range(100)
                  for j in range(3)] + [
-                 results.Link(f"spine{j}", f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)
+                 results.Link(f"spine{j}", str(i), f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)
                  for j in range(3)]
         drawn = fabric.Fabric(links)
         self.assertIn("16 of 100 switches of tier 1 are drawn", drawn.notes())
         self.assertEqual(drawn.svg().count("<rect"), 16 + 3)
+
+
+    def test_lines_say_for_how_many_links_they_stand(self):
+        self.assertNotIn("×</text>", fabric.Fabric(self.LINKS).svg())
+        twice = [results.Link("leaf0", str(9 + i), "spine0", "leaf_up", 40e9, 0.5) for i in range(2)]
+        self.assertEqual(fabric.Fabric(self.LINKS + twice).svg().count("3 ×</text>"), 1)
+
+    def test_links_in_parallel_are_numbered(self):
+        names = shown.link_names([results.Link("leaf0", port, peer, "leaf_up", 1, 0)
+                                  for port, peer in (("2", "spine0"), ("3", "spine0"), ("4", "spine1"))])
+        self.assertEqual(names, {("leaf0", "2"): "leaf0 → spine0 #1", ("leaf0", "3"): "leaf0 → spine0 #2",
+                                 ("leaf0", "4"): "leaf0 → spine1"})
+
+
+class OverTimeTest(Folder):
+    RECORDING = folders.RUN_YAML.replace("queues: 10us", "queues: 10us, pauses: 10us, marks: 10us")
+
+    def chart(self, name, header, rows, id_):
+        folders.write_run(self.folder, run_yaml=self.RECORDING)
+        folders.write_csv(self.folder / name, header, rows)
+        found = {chart.id: chart for chart in runs.charts(charts.Sweep(results.read(self.folder)))}
+        return found.get(id_)
+
+    def queues(self, classes):
+        return self.chart("series_queue.csv", ("time_ns", "node", "port", "class", "bytes"),
+                          [(10_000, "leaf0", 2, name, 5000 + int(name)) for name in classes]
+                          + [(20_000, "leaf0", 7, classes[0], 1)], "queues")
+
+    def test_queues_are_named_as_links_are(self):
+        chart = self.queues("3")
+        self.assertEqual([line.name for line in chart.panels[0].lines], ["leaf0 → spine1", "leaf0 port 7, class 3"])
+        self.assertIn("named by the link that they send on", chart.caption)
+        self.assertTrue(chart.shares_x() and chart.shares_y())
+
+    def test_classes_are_named_if_there_are_several(self):
+        self.assertEqual([line.name for line in self.queues("13").panels[0].lines][:2],
+                         ["leaf0 → spine1, class 3", "leaf0 → spine1, class 1"])
+
+    def test_what_never_happened_is_one_sentence(self):
+        chart = self.chart("pfc_rate.csv", ("time_ns", "layer", "paused_links_timeavg"),
+                           [(10_000, "host_up", 0), (10_000, "leaf_up", 0)], "pauses")
+        self.assertEqual((chart.kind, chart.panels), ("note", []))
+        self.assertTrue(chart.caption.startswith("No link was paused. Of the run with seed 1"))
+        self.setUp()
+        self.assertIsNone(self.chart("paused_paths.csv", ("time_ns", "paused_paths"), [(10_000, 0)], "paused-paths"))
+        self.setUp()
+        empty = self.chart("series_marks.csv", ("time_ns", "node", "port", "marked"), [], "marks")
+        self.assertTrue(empty.caption.startswith("No packet was marked."))
 
 
 class StyleTest(unittest.TestCase):

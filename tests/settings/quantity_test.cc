@@ -205,6 +205,14 @@ TEST(QuantityTest, DoublesReadBackBitForBit) {
   ExpectReadsBack(std::numeric_limits<double>::denorm_min());
 }
 
+TEST(QuantityTest, IsRoundedForPeople) {
+  EXPECT_EQ(RoundedQuantity(Duration{109'470'429'274}), "109.47ms");
+  EXPECT_EQ(RoundedQuantity(Duration{0}), "0ps");
+  EXPECT_EQ(RoundedQuantity(Duration{999}), "999ps");
+  EXPECT_EQ(RoundedQuantity(1_us), "1us");
+  EXPECT_EQ(RoundedQuantity(100_s), "100s");
+}
+
 TEST(QuantityTest, IsWrittenInTheLargestUnitThatDividesIt) {
   EXPECT_EQ(FormatQuantity(500_us), "500us");
   EXPECT_EQ(FormatQuantity(1'500_ns), "1500ns");
