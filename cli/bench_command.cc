@@ -60,21 +60,14 @@ void PrintTable(const BenchArguments& arguments, size_t candidates, size_t flows
   fmt::print("\n");
 }
 
-std::optional<std::string> UnknownOf(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (!LoadBalancers().Knows(name)) return name;
-  }
-  return std::nullopt;
-}
-
 int BenchLb(BenchArguments arguments) {
-  const std::vector<std::string> known = LoadBalancers().Names();
-  if (const auto unknown = UnknownOf(arguments.balancers)) {
-    fmt::print(stderr, "heddle: no load balancer is called \"{}\"{}\n", *unknown,
-               Suggestion(*unknown, known));
+  Diagnostics diagnostics;
+  for (const std::string& balancer : arguments.balancers) ReadBalancer(balancer, diagnostics);
+  if (!diagnostics.ok()) {
+    fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
   }
-  if (arguments.balancers.empty()) arguments.balancers = known;
+  if (arguments.balancers.empty()) arguments.balancers = LoadBalancers().Names();
   if (IsDebugBuild()) {
     fmt::print(stderr, "heddle: this is a Debug build; its times say nothing\n");
   }
@@ -105,7 +98,9 @@ void AddBenchCommand(CLI::App& app, std::function<int()>& command) {
   bench->require_subcommand(1);
   CLI::App* lb = bench->add_subcommand("lb", "What one decision costs, against random spraying");
   const auto arguments = std::make_shared<BenchArguments>();
-  lb->add_option("names", arguments->balancers, "Load balancers (default: all; minutes)");
+  lb->add_option("names", arguments->balancers,
+                 "Load balancers (default: all; minutes), as an experiment's lb has them: tr or "
+                 "'{kind: tr, table_entries: 131072}'");
   lb->add_option("--candidates", arguments->candidates, "Numbers of next hops to choose among")
       ->delimiter(',')
       ->check(CLI::Range(2, 1'024))

@@ -23,6 +23,9 @@
 #include "fabric/around_policy.h"
 #include "fabric/flow.h"
 #include "fabric/paths.h"
+#include "settings/fields.h"
+#include "settings/reader.h"
+#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
@@ -400,9 +403,22 @@ std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& rec
   return packets;
 }
 
+Chosen<LoadBalancer> ReadBalancer(const std::string& yaml, Diagnostics& diagnostics) {
+  Chosen<LoadBalancer> balancer;
+  const std::optional<Value> document = ParseYaml("lb: " + yaml, yaml, diagnostics);
+  if (!document) return balancer;
+  const auto declare = [&](Fields& fields) {
+    fields.Kind("lb", balancer, LoadBalancers(), "", Fields::kRequired);
+  };
+  ReadSettings(*document, declare, diagnostics);
+  return balancer;
+}
+
 std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
                                              const std::vector<RecordedPacket>& packets) {
-  const Chosen<LoadBalancer> balancer = LoadBalancers().Make(plan.balancer);
+  Diagnostics diagnostics;
+  const Chosen<LoadBalancer> balancer = ReadBalancer(plan.balancer, diagnostics);
+  HEDDLE_CHECK(diagnostics.ok(), "{}", diagnostics.Report());
   if (Refuses(*balancer.settings, plan.candidates)) return std::nullopt;
   DecisionCost cost;
   LoneLeaf asked(*balancer.settings, plan.candidates);

@@ -13,6 +13,8 @@
 #include "core/packet.h"
 #include "core/units.h"
 #include "lb/load_balancer.h"
+#include "settings/diagnostics.h"
+#include "settings/kinds.h"
 
 namespace heddle {
 
@@ -42,8 +44,11 @@ struct DecisionCost {
   std::optional<double> misses;  // Of the last cache, per decision; if the machine tells.
 };
 
+// What `yaml` means as the lb of an experiment: "tr", "{kind: tr, table_entries: 131072}".
+Chosen<LoadBalancer> ReadBalancer(const std::string& yaml, Diagnostics& diagnostics);
+
 struct CostPlan {
-  std::string balancer;  // Registered, with its default settings.
+  std::string balancer;  // As ReadBalancer() reads it, which finds no mistake in it.
   size_t candidates = 4;
   int rounds = 3;  // The least of them counts. One more goes before, to fill tables.
 };
