@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <string>
 
+#include "settings/json.h"
+#include "sweep/run_results.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
@@ -149,11 +151,37 @@ TEST_F(PapersCommandTest, RunsAndJudges) {
               AllOf(HasSubstr("\"x\": [\n                    20,\n                    60\n"),
                     HasSubstr("\"id\": \"toy-fig1.C6\"")));
   const CommandResult markdown = Run("heddle papers claims toy-fig1 --scale ci --markdown");
-  EXPECT_THAT(markdown.out, HasSubstr("| C5 | Who knows. | nobody does | can't be judged |  |\n"));
+  EXPECT_THAT(markdown.out,
+              AllOf(HasSubstr("| Toy | 4 | 0 | 0 | 1 | 1 |\n"),
+                    HasSubstr("| C5 | Who knows. | nobody does | can't be judged |  |\n")));
   // Nothing runs twice.
   const CommandResult again = Run("heddle papers run toy-fig1 --scale ci");
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(again.err, "");
+}
+
+TEST_F(PapersCommandTest, SaysWhatResultsHaveCost) {
+  const CommandResult before = Run("heddle papers costs --scale ci");
+  EXPECT_EQ(before.exit_code, 0) << before.err;
+  EXPECT_THAT(before.out, HasSubstr("toy-fig1    0 of 12"));
+  ASSERT_EQ(Run("heddle papers run toy-fig1 --scale ci -q").exit_code, 0);
+  double hops = 0;
+  double seconds = 0;
+  for (const auto& point : fs::directory_iterator(folder_ / "results/papers/ci/toy/fig1/points")) {
+    if (!fs::exists(point.path() / "summary.json")) continue;
+    const auto summary = ParseJson(ReadFile(point.path() / "summary.json"));
+    ASSERT_TRUE(summary);
+    hops += FindNumber(*summary, "performance.packet_hops");
+    seconds += FindNumber(*summary, "performance.build_seconds") +
+               FindNumber(*summary, "performance.run_seconds");
+  }
+  const CommandResult result = Run("heddle papers costs --scale ci --markdown");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  // Benchmarks time themselves, and experiments of one file run once.
+  EXPECT_THAT(result.out, AllOf(HasSubstr("| toy-fig1 "), Not(HasSubstr("toy-fig2")),
+                                Not(HasSubstr("toy-speed"))));
+  EXPECT_THAT(result.out, HasSubstr(fmt::format(" {:.3g} million | {:>6.0f} |", hops / 1e6,
+                                                seconds * 1e9 / hops)));
 }
 
 TEST_F(PapersCommandTest, ComparesWithVerdictsOfBefore) {
