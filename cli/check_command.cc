@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdio>
+#include <set>
+#include <string>
 
 #include "cli/commands.h"
 #include "cli/text.h"
@@ -67,13 +69,14 @@ void Print(const std::string& file, const Experiment& experiment) {
 }  // namespace
 
 int Check(const RunArguments& arguments) {
+  std::set<std::string> warned;  // The points of a sweep share most warnings.
   Diagnostics diagnostics;
   for (const std::string& file : arguments.files) {
     for (const Experiment& experiment :
          LoadExperiments(file, {arguments.sets, arguments.seed, arguments.scale}, diagnostics)) {
       Print(file, experiment);
       for (const std::string& warning : experiment.warnings) {
-        fmt::print(stderr, "warning: {}\n", warning);
+        if (warned.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
       }
     }
   }

@@ -13,8 +13,63 @@
 
 #include "cli/commands.h"
 #include "sweep/collect.h"
+#include "sweep/slurm.h"
 
 namespace heddle {
+
+namespace {
+
+// What is to be done about points in `state`, the first of which is `path`.
+std::string RemedyFor(PointState state, const std::filesystem::path& path,
+                      const SweepFolder& folder, bool with_stale) {
+  const std::string sweep = QuoteShell((folder.path() / "sweep.yaml").string()) + " --out " +
+                            QuoteShell(folder.path().string());
+  switch (state) {
+    case PointState::kMissing:
+      return fmt::format(", and left out; \"heddle sweep {}\" runs what is missing", sweep);
+    case PointState::kFailed:
+      return fmt::format("; \"heddle sweep {} --retry-failed\" tries again", sweep);
+    case PointState::kDamaged:
+      return fmt::format(
+          ", and left out, as {}: delete that folder and repeat the sweep, or run all with --force",
+          path.string());
+    case PointState::kStale:
+      return fmt::format(": by another version of Heddle{}",
+                         with_stale ? "" : ", and left out; --with-stale of collect takes them");
+    case PointState::kIncomplete:
+      return ": their measured flows are unfinished";
+    case PointState::kRunning:
+    case PointState::kDone:
+      break;
+  }
+  return ", and left out";
+}
+
+std::string CountText(size_t count, PointState state) {
+  const std::string points = count == 1 ? "1 point" : fmt::format("{} points", count);
+  if (state == PointState::kFailed) return points + (count == 1 ? " has failed" : " have failed");
+  return fmt::format("{} {} {}", points, count == 1 ? "is" : "are", NameOf(state));
+}
+
+}  // namespace
+
+bool SayWhatIsNotDone(const std::vector<PointState>& states, const std::vector<std::string>& ids,
+                      const SweepFolder& folder, bool with_stale) {
+  struct Found {
+    size_t count = 0;
+    size_t first = 0;
+  };
+  std::map<PointState, Found> found;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (found[states[i]].count++ == 0) found[states[i]].first = i;
+  }
+  found.erase(PointState::kDone);
+  for (const auto& [state, points] : found) {
+    fmt::print(stderr, "heddle: {}{}\n", CountText(points.count, state),
+               RemedyFor(state, folder.PointPath(ids[points.first]), folder, with_stale));
+  }
+  return found.empty();
+}
 
 CollectOutcome CollectFolder(const std::string& out, const std::string& into, bool with_stale,
                              bool quiet) {
@@ -26,26 +81,18 @@ CollectOutcome CollectFolder(const std::string& out, const std::string& into, bo
     return {kExitBadInput, false};
   }
   const Collected collected = Collect(folder, *plan, with_stale, into);
+  std::vector<std::string> ids;
+  for (const PlannedPoint& point : plan->points) ids.push_back(point.id);
   if (!collected.error.empty()) {
     fmt::print(stderr, "heddle: {}\n", collected.error);
+    SayWhatIsNotDone(collected.states, ids, folder, with_stale);
     return {kExitFailed, false};
   }
-  std::map<PointState, size_t> counts;
-  for (const PointState state : collected.states) ++counts[state];
   if (!quiet) {
     fmt::print("{} of {} points: {}/points.csv, {}/means.csv\n", collected.taken,
                plan->points.size(), into, into);
   }
-  for (const auto& [state, count] : counts) {
-    if (state == PointState::kDone) continue;
-    fmt::print(stderr, "heddle: {} points are {}{}\n", count, NameOf(state),
-               state == PointState::kIncomplete ? ": their measured flows are unfinished"
-               : state == PointState::kStale
-                   ? fmt::format(": by another version of Heddle{}",
-                                 with_stale ? "" : ", and left out; --with-stale takes them")
-                   : std::string(", and left out"));
-  }
-  const bool all = counts[PointState::kDone] == plan->points.size();
+  const bool all = SayWhatIsNotDone(collected.states, ids, folder, with_stale);
   return {all ? kExitDone : kExitFailed, true};
 }
 

@@ -6,6 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
+
+#include "sweep/sweep_folder.h"
 
 namespace heddle {
 
@@ -13,6 +16,11 @@ struct CollectOutcome {
   int exit_code;
   bool has_tables;  // Also if points are missing, which makes the exit code kExitFailed.
 };
+
+// Says on stderr which of these points are not done, a line for each state, and what would change
+// that. `ids` are those of `states`. Whether all are done.
+bool SayWhatIsNotDone(const std::vector<PointState>& states, const std::vector<std::string>& ids,
+                      const SweepFolder& folder, bool with_stale);
 
 // Collects the sweep in the folder `out` into tables in the folder `into`; says on stderr what is
 // missing.

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/collect_command.h"
 #include "cli/commands.h"
 #include "sweep/compare.h"
 #include "sweep/csv.h"
+#include "sweep/setting_differences.h"
 
 namespace heddle {
 namespace {
@@ -29,7 +33,8 @@ struct CompareArguments {
 
 // What is compared, with names for people.
 struct Sides {
-  std::vector<std::string> axes;  // But for the one that is compared.
+  std::vector<SweepFolder> folders;  // One that both are of, or A's and B's.
+  std::vector<std::string> axes;     // But for the one that is compared.
   std::string a;
   std::string b;
   ComparedSide side_a;
@@ -40,7 +45,8 @@ std::optional<Sides> WithinOne(const CompareArguments& arguments, std::string& e
   const SweepFolder folder{std::filesystem::path(arguments.words[0])};
   const std::optional<Plan> plan = folder.ReadPlan(error);
   if (!plan) return std::nullopt;
-  Sides sides{.axes = plan->axes, .a = "", .b = "", .side_a = {}, .side_b = {}};
+  Sides sides{
+      .folders = {folder}, .axes = plan->axes, .a = "", .b = "", .side_a = {}, .side_b = {}};
   sides.a = FindValue(*plan, arguments.axis, arguments.words[1], error);
   if (error.empty()) sides.b = FindValue(*plan, arguments.axis, arguments.words[2], error);
   if (!error.empty()) return std::nullopt;
@@ -61,7 +67,8 @@ std::optional<Sides> BetweenTwo(const CompareArguments& arguments, std::string& 
                         fmt::join(plan_b->axes, ", "));
     return std::nullopt;
   }
-  return Sides{.axes = plan_a->axes,
+  return Sides{.folders = {a, b},
+               .axes = plan_a->axes,
                .a = arguments.words[0],
                .b = arguments.words[1],
                .side_a = SideOf(a, *plan_a, "", ""),
@@ -72,15 +79,32 @@ double Percent(const ComparedMetric& metric) {
   return 100 * metric.difference.mean() / metric.a.mean();
 }
 
-// Four digits for the terminal; nothing where there is no number.
+// Four digits for the terminal, or all before the point if there are more; nothing where there is
+// no number.
 std::string Short(double value) {
-  return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";
+  if (!std::isfinite(value)) return "-";
+  return std::abs(value) < 9999.5 ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
 }
 
 std::string Exact(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
 
-void PrintTable(const Sides& sides, const std::vector<Comparison>& comparisons) {
+// All that differs at a combination that both have; differences of combinations are not these.
+void PrintDifferences(const std::vector<SettingDifference>& differences) {
+  constexpr size_t kMost = 20;
+  if (differences.empty()) fmt::print("Their experiments have the same settings.\n");
+  for (size_t i = 0; i < std::min(differences.size(), kMost); ++i) {
+    const SettingDifference& one = differences[i];
+    fmt::print("{:17}{}: A {}, B {}\n", i == 0 ? "They differ in" : "", one.key, one.a, one.b);
+  }
+  if (differences.size() > kMost) {
+    fmt::print("{:17}and {} more settings\n", "", differences.size() - kMost);
+  }
+}
+
+void PrintTable(const Sides& sides, const std::vector<Comparison>& comparisons,
+                const std::vector<SettingDifference>& differences) {
   fmt::print("A: {}\nB: {}\n", sides.a, sides.b);
+  if (sides.folders.size() == 2) PrintDifferences(differences);
   for (const Comparison& comparison : comparisons) {
     std::string choices;
     for (size_t i = 0; i < sides.axes.size(); ++i) {
@@ -123,20 +147,64 @@ void PrintCsv(const Sides& sides, const std::vector<Comparison>& comparisons,
 
 // Seeds decide what can be said.
 void WarnOfFewSeeds(const std::vector<Comparison>& comparisons) {
-  for (const Comparison& comparison : comparisons) {
-    for (const ComparedMetric& metric : comparison.metrics) {
-      if (metric.difference.count() >= 2) continue;
-      fmt::print(stderr,
-                 "heddle: an interval needs at least two seeds that both sides have finished; add "
-                 "\"seeds: 10\" to the sweep\n");
-      return;
+  const auto lacks_seeds = [](const Comparison& comparison) {
+    return std::ranges::any_of(comparison.metrics, [](const ComparedMetric& metric) {
+      return metric.difference.count() < 2;
+    });
+  };
+  const auto short_one = std::ranges::find_if(comparisons, lacks_seeds);
+  if (short_one == comparisons.end()) return;
+  const bool are_planned = short_one->planned >= 2 && short_one->paired < short_one->planned;
+  fmt::print(stderr,
+             "heddle: an interval needs at least two seeds that both sides have finished; {}\n",
+             are_planned ? "run the points that are not done" : "add \"seeds: 10\" to the sweep");
+}
+
+// Differences are paired by seed, which says something only if a seed means the same flows.
+void WarnOfOtherFlows(const std::vector<SettingDifference>& differences) {
+  std::vector<std::string> keys;
+  for (const SettingDifference& one : differences) {
+    if (DecidesFlows(one.key)) keys.push_back(one.key);
+  }
+  if (keys.empty()) return;
+  fmt::print(stderr,
+             "heddle: warning: A and B meet other flows even at the same seed, as they differ in "
+             "{}: what B - A says may be due to that\n",
+             fmt::join(keys, ", "));
+}
+
+void SayWhatOneSideLacks(const Sides& sides) {
+  const auto say = [](std::string_view one, std::string_view other, size_t count) {
+    if (count == 0) return;
+    fmt::print(stderr, "heddle: {} of {} left out, as {} has no counterpart\n",
+               count == 1 ? "1 combination" : fmt::format("{} combinations", count),
+               count == 1 ? fmt::format("{} is", one) : fmt::format("{} are", one), other);
+  };
+  say("A", "B", CombinationsOnlyIn(sides.side_a, sides.side_b));
+  say("B", "A", CombinationsOnlyIn(sides.side_b, sides.side_a));
+}
+
+// Whether all points that were to be compared are done.
+bool AllAreDone(const Sides& sides) {
+  std::vector<std::vector<PointState>> states(sides.folders.size());
+  std::vector<std::vector<std::string>> ids(sides.folders.size());
+  for (const ComparedSide* side : {&sides.side_a, &sides.side_b}) {
+    const size_t folder = side == &sides.side_a ? 0 : sides.folders.size() - 1;
+    for (const ComparedSide::Point& point : side->points) {
+      states[folder].push_back(point.state);
+      ids[folder].push_back(point.run.filename().string());
     }
   }
+  bool all = true;
+  for (size_t i = 0; i < states.size(); ++i) {
+    all &= SayWhatIsNotDone(states[i], ids[i], sides.folders[i], /*with_stale=*/false);
+  }
+  return all;
 }
 
 int Compare(const CompareArguments& arguments) {
   std::string error;
-  const auto sides =
+  auto sides =
       arguments.words.size() == 3 ? WithinOne(arguments, error) : BetweenTwo(arguments, error);
   CompareOptions options{.metrics = arguments.metrics};
   const size_t slash = arguments.size_class.find('/');
@@ -150,11 +218,17 @@ int Compare(const CompareArguments& arguments) {
   }
   if (comparisons.empty()) {
     fmt::print(stderr, "heddle: A and B have no finished points in common\n");
+    AllAreDone(*sides);
     return kExitFailed;
   }
-  arguments.csv ? PrintCsv(*sides, comparisons, options) : PrintTable(*sides, comparisons);
+  const auto [a, b] = FirstPair(sides->side_a, sides->side_b);
+  const std::vector<SettingDifference> differences = DifferencesOfRuns(a->run, b->run);
+  arguments.csv ? PrintCsv(*sides, comparisons, options)
+                : PrintTable(*sides, comparisons, differences);
+  WarnOfOtherFlows(differences);
+  SayWhatOneSideLacks(*sides);
   WarnOfFewSeeds(comparisons);
-  return kExitDone;
+  return AllAreDone(*sides) ? kExitDone : kExitFailed;
 }
 
 }  // namespace

@@ -146,9 +146,24 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
   return exit_code;
 }
 
+// A point's folder is named by what it is the result of: other results would pass for that.
+bool IsFolderOfAnotherPoint(const Job& job) {
+  std::filesystem::path folder = std::filesystem::absolute(job.folder).lexically_normal();
+  if (folder.filename().empty()) folder = folder.parent_path();  // "points/ID/".
+  const std::filesystem::path points = folder.parent_path();
+  return points.filename() == "points" &&
+         std::filesystem::exists(points.parent_path() / "plan.csv") &&
+         folder.filename() != job.experiment.Id();
+}
+
 int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
   // Before anything is simulated for nothing.
   for (const Job& job : jobs) {
+    if (IsFolderOfAnotherPoint(job)) {
+      fmt::print(stderr, "heddle: {} is for a point of a sweep; name another folder\n",
+                 job.folder.string());
+      return kExitBadInput;
+    }
     RunFolder folder(job.folder);
     if (folder.Open(arguments.force)) continue;
     fmt::print(stderr, "heddle: {}\n", folder.error());

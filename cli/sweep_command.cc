@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 #include "cli/commands.h"
@@ -50,8 +51,10 @@ int UsableCores() {
   return CPU_COUNT(&cores);
 }
 
+int DefaultJobs(int threads) { return std::max(1, UsableCores() / threads); }
+
 int JobsOf(const SweepArguments& arguments) {
-  return arguments.jobs > 0 ? arguments.jobs : std::max(1, UsableCores() / arguments.threads);
+  return arguments.jobs > 0 ? arguments.jobs : DefaultJobs(arguments.threads);
 }
 
 // "slurm" is the part of this task in its array.
@@ -100,6 +103,21 @@ std::optional<Plan> PlanThere(const ExperimentFile& file, const SweepFolder& fol
   return plan;
 }
 
+// Results of points that `plan` does not have stay where they are, but nothing may take what was
+// made of them for what comes of `plan`.
+void LeaveOldPlan(const SweepFolder& folder, const Plan& old, const Plan& plan) {
+  std::set<std::string> gone;
+  for (const PlannedPoint& point : old.points) gone.insert(point.id);
+  for (const PlannedPoint& point : plan.points) gone.erase(point.id);
+  folder.RemoveTables();
+  if (gone.empty()) return;
+  fmt::print(stderr,
+             "heddle: {} had another plan; {} of its {} points {} not in this one, and {} kept in "
+             "points/ all the same; its tables and its report are removed\n",
+             folder.path().string(), gone.size(), old.points.size(),
+             gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "is" : "are");
+}
+
 // A part of a sweep does not replace the plan of the whole.
 std::string WritePlan(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
                       bool is_part) {
@@ -115,6 +133,7 @@ std::string WritePlan(const ExperimentFile& file, const SweepFolder& folder, con
                folder.path().string());
     return "";
   }
+  if (there) LeaveOldPlan(folder, *there, plan);
   return folder.WritePlan(file, plan);
 }
 
@@ -135,6 +154,7 @@ bool IsToRun(PointState state, const SweepArguments& arguments) {
       return arguments.replace_stale || arguments.force;
     case PointState::kDone:
     case PointState::kIncomplete:
+    case PointState::kDamaged:
       break;
   }
   return arguments.force;
@@ -332,12 +352,32 @@ void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vecto
   }
 }
 
+// What is not run, and why.
+void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<size_t>& selected,
+                    const std::vector<size_t>& to_run) {
+  std::map<PointState, size_t> kept;
+  for (const size_t point : selected) ++kept[reports[point].state];
+  for (const size_t point : to_run) --kept[reports[point].state];
+  const size_t failed = kept[PointState::kFailed];
+  const size_t stale = kept[PointState::kStale];
+  const size_t there = selected.size() - to_run.size() - failed - stale;
+  std::string text = fmt::format("{} of {} points are there already", there, selected.size());
+  if (failed > 0) {
+    text += fmt::format("; {} failed before and {} not tried again (--retry-failed)", failed,
+                        failed == 1 ? "is" : "are");
+  }
+  if (stale > 0) {
+    text += fmt::format("; {} {} of another version of Heddle and not run again (--replace-stale)",
+                        stale, stale == 1 ? "is" : "are");
+  }
+  fmt::print(stderr, "heddle: {}\n", text);
+}
+
 int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
             std::vector<PointReport>& reports, const std::vector<size_t>& selected,
             const std::vector<size_t>& to_run, const SweepArguments& arguments) {
   if (to_run.size() < selected.size() && !arguments.quiet && arguments.title.empty()) {
-    fmt::print(stderr, "heddle: {} of {} points are there already\n",
-               selected.size() - to_run.size(), selected.size());
+    SayWhatIsThere(reports, selected, to_run);
   }
   if (IsDebugBuild() && !to_run.empty()) {
     fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
@@ -390,7 +430,7 @@ int Status(const std::string& out) {
   std::iota(all.begin(), all.end(), size_t{0});
   const CostModel cost = CostModelOf(*plan, reports);
   PrintList(*plan, reports, all, cost);
-  PrintTotals(*plan, reports, all, cost, 1);
+  PrintTotals(*plan, reports, all, cost, DefaultJobs(/*threads=*/1));
   PrintFailures(*plan, reports, all);
   return kExitDone;
 }
@@ -428,6 +468,11 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
     PrintList(*plan, reports, *selected, cost);
     PrintTotals(*plan, reports, *selected, cost, JobsOf(arguments));
     return kExitDone;
+  }
+  if (folder.IsRun()) {
+    return Fail(kExitBadInput,
+                fmt::format("{} has the results of a run; name another folder for the sweep",
+                            folder.path().string()));
   }
   error = WritePlan(file, folder, *plan, IsPart(arguments));
   if (!error.empty()) return Fail(kExitFailed, error);

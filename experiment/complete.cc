@@ -230,9 +230,16 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
     if (rule.MarkingAt(channel, transport.wants_red()).needs_queue()) continue;
     const std::string rate = FormatQuantity(channel.rate);
     if (port.buffer != kUnlimited && 2 * port.mark_above > port.buffer) {
-      diagnostics.WarningAt("topology.port.ecn_above",
-                            fmt::format("at {}: K is more than half the buffer", rate));
+      diagnostics.WarningAt(
+          "topology.port.ecn_above",
+          rule.ecn_above
+              ? fmt::format("at {}: K is more than half the buffer", rate)
+              : fmt::format("at {}: K, {}{} unless it is set, is more than half the buffer of {}; "
+                            "set ecn_above, to a quarter of the buffer for example",
+                            rate, port.mark_above, port.count_packets ? " packets" : " bytes",
+                            port.buffer));
     }
+    if (!rule.ecn_above) continue;  // What follows would be said of every fabric with short cables.
     const double rtt_bytes =
         static_cast<double>(channel.rate.bps) / 8 * Seconds(experiment.base_rtt);
     const double mark_bytes =

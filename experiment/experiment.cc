@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "experiment/experiment_file.h"
+#include "experiment/point_problems.h"
 #include "experiment/version.h"
 #include "settings/digest.h"
 #include "settings/writer.h"
@@ -156,12 +157,20 @@ namespace {
 // All of them, so that all mistakes are reported at once.
 std::vector<Experiment> LoadAll(const std::optional<ExperimentFile>& file,
                                 Diagnostics& diagnostics) {
+  if (!file) return {};
   std::vector<Experiment> experiments;
-  for (size_t i = 0; file && i < file->size(); ++i) {
-    if (!diagnostics.ok()) experiments.clear();  // They are of no use any more.
-    experiments.push_back(file->Load(i, diagnostics));
+  PointProblems all(file->points());
+  bool sound = diagnostics.ok();
+  for (size_t i = 0; i < file->size(); ++i) {
+    Diagnostics problems;
+    Experiment experiment = file->Load(i, problems);
+    all.Take(problems, i);
+    diagnostics.TakeWarnings(problems);
+    sound &= problems.ok();
+    if (sound) experiments.push_back(std::move(experiment));
   }
-  if (!diagnostics.ok()) return {};
+  all.Report(diagnostics);
+  if (!sound) return {};
   return experiments;
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "experiment/complete.h"
+#include "experiment/point_problems.h"
 #include "settings/files_read.h"
 #include "settings/patch.h"
 #include "settings/reader.h"
@@ -62,8 +64,16 @@ std::vector<Value*> AxisMapsOf(Value& document) {
   return maps;
 }
 
-// What is set on the command line is not swept any more.
-void Override(Value& document, const std::string& path, const Place& place,
+// What the command line and scales have set.
+struct Changes {
+  // These keys have fewer values than the file says: exclusions may speak of those that are gone.
+  std::set<std::string> fixed;
+  std::map<std::string, Place> set;  // Settings themselves, and where that was said.
+};
+
+// What is set on the command line is not swept any more. Keys that change together are left for
+// SelectRows(), when all that is set is known.
+void Override(Value& document, const std::string& path, const Place& place, Changes& changes,
               Diagnostics& diagnostics) {
   for (Value* axes : AxisMapsOf(document)) {
     for (const Value::Entry& axis : axes->entries) {
@@ -75,7 +85,91 @@ void Override(Value& document, const std::string& path, const Place& place,
                       "or {0} as a whole",
                       axis.key));
     }
-    std::erase_if(axes->entries, [&](const Value::Entry& axis) { return axis.key == path; });
+  }
+  if (Value* sweep = document.Find("sweep")) {
+    std::erase_if(sweep->entries, [&](const Value::Entry& axis) { return axis.key == path; });
+  }
+  changes.fixed.insert(path);
+  changes.set.insert_or_assign(path, place);
+}
+
+// The values of keys that change together, by key. Nothing if they do not fit each other, which
+// Points says.
+std::vector<std::vector<Value>> GroupValues(const Value& group, const std::string& path) {
+  std::vector<std::vector<Value>> values;
+  Diagnostics problems;
+  for (const Value::Entry& axis : group.entries) {
+    values.push_back(AxisValues(axis.value, path + "." + axis.key, problems));
+    if (!problems.ok() || values.back().size() != values.front().size()) return {};
+  }
+  return values;
+}
+
+bool AreTheSame(const Value& a, const Value& b) {
+  return MatchesChoice(a, b) && MatchesChoice(b, a);
+}
+
+// "topology.spines=4 with topology.links_per_pair=1; ...".
+std::string RowsText(const Value& group, const std::vector<std::vector<Value>>& values) {
+  std::string text;
+  for (size_t row = 0; row < values.front().size(); ++row) {
+    for (size_t key = 0; key < values.size(); ++key) {
+      text += fmt::format("{}{}={}",
+                          key > 0   ? " with "
+                          : row > 0 ? "; "
+                                    : "",
+                          group.entries[key].key, ChoiceLabel(values[key][row]));
+    }
+  }
+  return text;
+}
+
+// Of keys that change together, those that have been set choose among their combinations, and the
+// others have the values that go with that. If all of them have been set there is nothing to
+// choose.
+void SelectRows(const Value& document, Value& group, const std::string& path, Changes& changes,
+                Diagnostics& diagnostics) {
+  const auto is_set = [&](const Value::Entry& axis) { return changes.set.contains(axis.key); };
+  if (std::ranges::none_of(group.entries, is_set)) return;
+  if (std::ranges::all_of(group.entries, is_set)) return group.entries.clear();
+  const std::vector<std::vector<Value>> values = GroupValues(group, path);
+  if (values.empty()) return;
+  std::vector<size_t> rows;
+  for (size_t row = 0; row < values.front().size(); ++row) {
+    bool fits = true;
+    for (size_t key = 0; key < values.size(); ++key) {
+      const Value* set =
+          is_set(group.entries[key]) ? FindPath(document, group.entries[key].key) : nullptr;
+      fits &= set == nullptr || AreTheSame(*set, values[key][row]);
+    }
+    if (fits) rows.push_back(row);
+  }
+  if (rows.empty()) {
+    const std::string& key = std::ranges::find_if(group.entries, is_set)->key;
+    return diagnostics.Error(
+        changes.set.at(key), key,
+        fmt::format("is no combination of {}, whose keys change together; it has {}; set one of "
+                    "these, or all of its keys",
+                    path, RowsText(group, values)));
+  }
+  for (size_t key = 0; key < values.size(); ++key) {
+    Value& left = group.entries[key].value;
+    left.kind = Value::Kind::kList;
+    left.entries.clear();
+    left.items.clear();
+    for (const size_t row : rows) left.items.push_back(values[key][row]);
+    changes.fixed.insert(group.entries[key].key);
+  }
+  std::erase_if(group.entries, is_set);
+}
+
+void SelectAllRows(Value& document, Changes& changes, Diagnostics& diagnostics) {
+  Value* sweep = document.Find("sweep");
+  Value* together = sweep == nullptr ? nullptr : sweep->Find("together");
+  if (together == nullptr) return;
+  for (size_t i = 0; i < together->items.size(); ++i) {
+    SelectRows(document, together->items[i], fmt::format("sweep.together[{}]", i), changes,
+               diagnostics);
   }
 }
 
@@ -94,16 +188,14 @@ std::optional<std::string> SetAxis(Value& document, std::string_view path, const
   return std::nullopt;
 }
 
-// What has been taken out of the sweep, or changed there, goes into `fixed`.
 void Set(Value& document, const std::string& path, const Value& value, const Place& place,
-         std::set<std::string>& fixed, Diagnostics& diagnostics) {
+         Changes& changes, Diagnostics& diagnostics) {
   if (const auto axis = SetAxis(document, path, value)) {
-    fixed.insert(*axis);
+    changes.fixed.insert(*axis);
     return;
   }
   Patch(document, path, value, diagnostics);
-  Override(document, path, place, diagnostics);
-  fixed.insert(path);
+  Override(document, path, place, changes, diagnostics);
 }
 
 std::optional<Value> Take(Value& document, std::string_view key) {
@@ -133,7 +225,7 @@ bool AreScales(const Value& scales, Diagnostics& diagnostics) {
   return sound;
 }
 
-void ApplyScale(Value& document, const std::string& name, std::set<std::string>& fixed,
+void ApplyScale(Value& document, const std::string& name, Changes& changes,
                 Diagnostics& diagnostics) {
   const std::optional<Value> scales = Take(document, "scales");
   if (scales && !AreScales(*scales, diagnostics)) return;
@@ -149,28 +241,43 @@ void ApplyScale(Value& document, const std::string& name, std::set<std::string>&
         fmt::format("there is no scale \"{}\"{}", name, Suggestion(name, known)));
   }
   for (const Value::Entry& entry : scale->entries) {
-    Set(document, entry.key, entry.value, entry.key_place, fixed, diagnostics);
+    Set(document, entry.key, entry.value, entry.key_place, changes, diagnostics);
   }
 }
 
 std::set<std::string> ApplyOptions(Value& document, const LoadOptions& options,
                                    Diagnostics& diagnostics) {
-  std::set<std::string> fixed;
-  ApplyScale(document, options.scale, fixed, diagnostics);
+  Changes changes;
+  ApplyScale(document, options.scale, changes, diagnostics);
   for (const std::string& set : options.sets) {
     const auto value = ValueOfArgument(set, diagnostics);
     if (!value) continue;
-    Set(document, set.substr(0, set.find('=')), *value, {"--set " + set, 0, 0}, fixed, diagnostics);
+    Set(document, set.substr(0, set.find('=')), *value, {"--set " + set, 0, 0}, changes,
+        diagnostics);
   }
   if (options.seed) {
-    Override(document, "seed", {"--seed", 0, 0}, diagnostics);
-    Patch(document, "seed", Value::Scalar(fmt::format("{}", *options.seed), {"--seed", 0, 0}),
-          diagnostics);
-    fixed.insert("seed");
+    const Place place{"--seed", 0, 0};
+    Set(document, "seed", Value::Scalar(fmt::format("{}", *options.seed), place), place, changes,
+        diagnostics);
     Value* sweep = document.Find("sweep");
     if (options.one_seed && sweep != nullptr) Take(*sweep, "seeds");
   }
-  return fixed;
+  SelectAllRows(document, changes, diagnostics);
+  return changes.fixed;
+}
+
+// Settings that any experiment may have.
+const std::vector<std::string>& TopLevelKeys() {
+  static const std::vector<std::string> known = [] {
+    ExperimentSettings settings;
+    std::vector<std::string> keys;
+    for (const FieldInfo& field : DescribeFields([&](Fields& f) { settings.Declare(f); })) {
+      const std::string key = field.path.substr(0, field.path.find_first_of(".["));
+      if (keys.empty() || keys.back() != key) keys.push_back(key);
+    }
+    return keys;
+  }();
+  return known;
 }
 
 std::optional<std::string> TakeText(Value& document, const std::string& key,
@@ -192,7 +299,7 @@ ExperimentFile::ExperimentFile(Value document, std::string folder, std::string n
     : document_(std::move(document)),
       folder_(std::move(folder)),
       name_(std::move(name)),
-      points_(document_, fixed, diagnostics) {}
+      points_(document_, fixed, diagnostics, TopLevelKeys()) {}
 
 ExperimentFile ExperimentFile::Make(Value document, const std::string& folder,
                                     const std::string& name, const LoadOptions& options,
@@ -232,8 +339,8 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   Diagnostics problems;
   const FilesRead files;
   const Value document = points_.DocumentOf(point, problems);
-  ReadSettings(
-      document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems);
+  ReadSettings(document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems,
+               {"sweep", "scales"});
   if (document.kind == Value::Kind::kMap) Complete(experiment, folder_, problems);
   if (experiment.settings.name.empty()) experiment.settings.name = name_;
   experiment.warnings = problems.warnings();
@@ -245,7 +352,13 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
 }
 
 void ExperimentFile::Check(Diagnostics& diagnostics) const {
-  for (size_t i = 0; i < size(); ++i) Load(i, diagnostics);
+  PointProblems all(points_);
+  for (size_t i = 0; i < size(); ++i) {
+    Diagnostics problems;
+    Load(i, problems);
+    all.Take(problems, i);
+  }
+  all.Report(diagnostics);
 }
 
 std::string ExperimentFile::Text() const {

@@ -17,8 +17,10 @@ namespace {
 constexpr size_t kMaxPoints = 100'000;
 constexpr int64_t kMaxSeeds = 10'000;
 
-// The values of one key: listed, or a range.
-std::vector<Value> ValuesOf(const Value& value, const std::string& path, Diagnostics& diagnostics) {
+}  // namespace
+
+std::vector<Value> AxisValues(const Value& value, const std::string& path,
+                              Diagnostics& diagnostics) {
   if (value.kind == Value::Kind::kMap) return Progression(value, path, diagnostics);
   if (value.kind != Value::Kind::kList || value.items.empty()) {
     diagnostics.Error(value.place, path,
@@ -33,8 +35,6 @@ std::vector<Value> ValuesOf(const Value& value, const std::string& path, Diagnos
   }
   return value.items;
 }
-
-}  // namespace
 
 std::string ChoiceLabel(const Value& value) {
   if (value.kind == Value::Kind::kScalar) return value.text;
@@ -73,8 +73,8 @@ bool MatchesChoice(const Value& pattern, const Value& value) {
 }
 
 Points::Points(const Value& document, const std::set<std::string>& fixed,
-               Diagnostics& all_diagnostics)
-    : document_(document) {
+               Diagnostics& all_diagnostics, const std::vector<std::string>& top_level)
+    : document_(document), top_level_(top_level) {
   Diagnostics diagnostics;  // Of the sweep.
   std::erase_if(document_.entries, [](const Value::Entry& entry) { return entry.key == "sweep"; });
   const Value* sweep = document.Find("sweep");
@@ -96,10 +96,25 @@ void Points::Read(const Value::Entry& entry, Diagnostics& diagnostics) {
   const std::string path = "sweep." + entry.key;
   if (entry.key == "exclude" || entry.key == "seeds") return;
   if (entry.key == "together") return ReadTogether(entry.value, diagnostics);
+  if (!IsSetting(entry, diagnostics)) return;
   Value map;
   map.kind = Value::Kind::kMap;
   map.entries.push_back(entry);
   Add(AxisFrom(map, "sweep", diagnostics), entry.value.place, path, diagnostics);
+}
+
+// What cannot be an axis whatever its values are. Its maps, if it has any, were meant as axes.
+bool Points::IsSetting(const Value::Entry& entry, Diagnostics& diagnostics) {
+  std::vector<std::string> known = top_level_;
+  const std::string top = entry.key.substr(0, entry.key.find_first_of(".["));
+  if (known.empty() || std::ranges::find(known, top) != known.end()) return true;
+  known.insert(known.end(), {"together", "exclude", "seeds"});
+  diagnostics.Error(entry.key_place, "sweep." + entry.key, "unknown key" + Suggestion(top, known));
+  unread_.insert(entry.key);
+  for (const Value& map : entry.value.items) {
+    for (const Value::Entry& axis : map.entries) unread_.insert(axis.key);
+  }
+  return false;
 }
 
 void Points::ReadTogether(const Value& list, Diagnostics& diagnostics) {
@@ -131,7 +146,7 @@ void Points::ReadSeeds(const Value& count, Diagnostics& diagnostics) {
   }
   // If it is not a number the reader of settings will say so.
   if (const Value* seed = document_.Find("seed")) (void)ParseQuantity(seed->text, first);
-  Axis axis{{"seed"}, {}};
+  Axis axis{{"seed"}, {}, {count.place}};
   for (int64_t i = 0; i < seeds; ++i) {
     axis.steps.push_back({Value::Scalar(fmt::format("{}", first + i), count.place)});
   }
@@ -143,7 +158,7 @@ Points::Axis Points::AxisFrom(const Value& map, const std::string& path,
   Axis axis;
   for (const Value::Entry& entry : map.entries) {
     const std::string key_path = path + "." + entry.key;
-    const std::vector<Value> values = ValuesOf(entry.value, key_path, diagnostics);
+    const std::vector<Value> values = AxisValues(entry.value, key_path, diagnostics);
     if (axis.keys.empty()) axis.steps.resize(values.size());
     if (values.size() != axis.steps.size() && diagnostics.ok()) {
       diagnostics.Error(entry.value.place, key_path,
@@ -151,6 +166,7 @@ Points::Axis Points::AxisFrom(const Value& map, const std::string& path,
                                     values.size(), axis.keys.front(), axis.steps.size()));
     }
     axis.keys.push_back(entry.key);
+    axis.places.push_back(entry.key_place);
     for (size_t i = 0; i < std::min(values.size(), axis.steps.size()); ++i) {
       axis.steps[i].push_back(values[i]);
     }
@@ -159,6 +175,7 @@ Points::Axis Points::AxisFrom(const Value& map, const std::string& path,
 }
 
 void Points::Add(Axis axis, const Place& place, const std::string& path, Diagnostics& diagnostics) {
+  unread_.insert(axis.keys.begin(), axis.keys.end());
   if (!diagnostics.ok()) return;
   const std::vector<std::string> known = Axes();
   for (const std::string& key : axis.keys) {
@@ -170,6 +187,7 @@ void Points::Add(Axis axis, const Place& place, const std::string& path, Diagnos
                              fmt::format("makes more than {} experiments", kMaxPoints));
   }
   combinations_ *= axis.steps.size();
+  for (const std::string& key : axis.keys) unread_.erase(key);
   axes_.push_back(std::move(axis));
 }
 
@@ -200,7 +218,7 @@ bool Points::CheckRule(const Value& rule, const std::string& path,
   const std::vector<std::string> axes = Axes();
   for (const Value::Entry& entry : rule.entries) {
     std::vector<std::string> labels;
-    if (fixed.contains(entry.key)) continue;
+    if (fixed.contains(entry.key) || unread_.contains(entry.key)) continue;
     if (std::ranges::find(axes, entry.key) == axes.end()) {
       diagnostics.Error(
           entry.key_place, path,
@@ -262,13 +280,13 @@ void Points::ForEachChoice(size_t combination, const Visit& visit) const {
   for (const Axis& axis : axes_) {
     stride /= axis.steps.size();
     const std::vector<Value>& step = axis.steps[combination / stride % axis.steps.size()];
-    for (size_t k = 0; k < axis.keys.size(); ++k) visit(axis.keys[k], step[k]);
+    for (size_t k = 0; k < axis.keys.size(); ++k) visit(axis.keys[k], step[k], axis.places[k]);
   }
 }
 
 const Value* Points::ChoiceAt(const std::string& key, size_t combination) const {
   const Value* choice = FindPath(document_, key);
-  ForEachChoice(combination, [&](const std::string& axis, const Value& value) {
+  ForEachChoice(combination, [&](const std::string& axis, const Value& value, const Place&) {
     if (axis == key) choice = &value;
   });
   return choice;
@@ -289,15 +307,15 @@ std::vector<std::string> Points::MovingWith(const std::string& key) const {
 
 Value Points::DocumentOf(size_t point, Diagnostics& diagnostics) const {
   Value document = document_;
-  ForEachChoice(kept_[point], [&](const std::string& key, const Value& value) {
-    if (diagnostics.ok()) Patch(document, key, value, diagnostics);
+  ForEachChoice(kept_[point], [&](const std::string& key, const Value& value, const Place& place) {
+    if (diagnostics.ok()) Patch(document, key, value, place, diagnostics);
   });
   return document;
 }
 
 std::vector<std::pair<std::string, std::string>> Points::ChoicesOf(size_t point) const {
   std::vector<std::pair<std::string, std::string>> choices;
-  ForEachChoice(kept_[point], [&](const std::string& key, const Value& value) {
+  ForEachChoice(kept_[point], [&](const std::string& key, const Value& value, const Place&) {
     choices.emplace_back(key, ChoiceLabel(value));
   });
   return choices;

@@ -15,6 +15,10 @@
 
 namespace heddle {
 
+// What an axis says: a list, or a range; `path` is where it says so. Empty if there is an error.
+std::vector<Value> AxisValues(const Value& value, const std::string& path,
+                              Diagnostics& diagnostics);
+
 // A value in one line, as in labels and in points.csv: "letflow.gap=100us".
 std::string ChoiceLabel(const Value& value);
 
@@ -27,8 +31,9 @@ class Points {
   // Reads the key `sweep` of `document`; what the other keys say holds for all points. Without a
   // sweep there is one point, with a mistake in it there may be none. Keys in `fixed` were given on
   // the command line or by a scale, which may have taken them out of the sweep, or values of
-  // theirs.
-  Points(const Value& document, const std::set<std::string>& fixed, Diagnostics& diagnostics);
+  // theirs. Axes are of the keys `top_level` of the document, or of any if there are none.
+  Points(const Value& document, const std::set<std::string>& fixed, Diagnostics& diagnostics,
+         const std::vector<std::string>& top_level = {});
 
   size_t size() const { return kept_.size(); }
 
@@ -57,9 +62,11 @@ class Points {
   struct Axis {
     std::vector<std::string> keys;
     std::vector<std::vector<Value>> steps;
+    std::vector<Place> places{};  // Of keys.
   };
 
   void Read(const Value::Entry& entry, Diagnostics& diagnostics);
+  bool IsSetting(const Value::Entry& entry, Diagnostics& diagnostics);
   void ReadTogether(const Value& list, Diagnostics& diagnostics);
   void ReadSeeds(const Value& count, Diagnostics& diagnostics);
   Axis AxisFrom(const Value& map, const std::string& path, Diagnostics& diagnostics) const;
@@ -75,8 +82,10 @@ class Points {
   void ForEachChoice(size_t combination, const Visit& visit) const;
 
   Value document_;  // Without its sweep.
+  std::vector<std::string> top_level_;
   Value exclusions_;
   std::vector<Axis> axes_;
+  std::set<std::string> unread_;  // Keys of axes with mistakes in them, of which enough is said.
   size_t combinations_ = 1;
   std::vector<uint32_t> kept_;  // Combinations, the last axis fastest, by point.
 };

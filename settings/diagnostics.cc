@@ -79,10 +79,16 @@ bool Diagnostics::IsSound(std::string_view path) const {
 }
 
 void Diagnostics::Take(const Diagnostics& other) {
-  for (const Problem& problem : other.errors_) {
-    const bool known = std::ranges::find(errors_, problem.line, &Problem::line) != errors_.end();
-    if (!known) errors_.push_back(problem);
-  }
+  for (const Problem& problem : other.errors_) Take(problem);
+  TakeWarnings(other);
+}
+
+void Diagnostics::Take(const Problem& error) {
+  const bool known = std::ranges::find(errors_, error.line, &Problem::line) != errors_.end();
+  if (!known) errors_.push_back(error);
+}
+
+void Diagnostics::TakeWarnings(const Diagnostics& other) {
   for (const std::string& line : other.warnings_) {
     if (std::ranges::find(warnings_, line) == warnings_.end()) warnings_.push_back(line);
   }

@@ -21,6 +21,12 @@ struct Place {
 
 class Diagnostics {
  public:
+  struct Problem {
+    Place place;
+    std::string path;
+    std::string line;  // All of it, as it is printed.
+  };
+
   // `path` is that of the setting, as in workload[0].load; empty for the document as a whole.
   void Error(const Place& place, std::string_view path, std::string_view message);
   void Warning(const Place& place, std::string_view path, std::string_view message);
@@ -39,17 +45,15 @@ class Diagnostics {
 
   // Adds what is new in `other`.
   void Take(const Diagnostics& other);
+  void TakeWarnings(const Diagnostics& other);
+  void Take(const Problem& error);
+
+  const std::vector<Problem>& problems() const { return errors_; }  // Errors, as they were found.
 
   // All errors, a line each, and how many there are.
   std::string Report() const;
 
  private:
-  struct Problem {
-    Place place;
-    std::string path;
-    std::string line;
-  };
-
   const Place& PlaceOf(std::string_view path) const;
 
   std::vector<Problem> errors_;

@@ -82,23 +82,27 @@ Value* Descend(Value& value, const Step& step, const Place& place) {
 }  // namespace
 
 void Patch(Value& document, std::string_view path, const Value& value, Diagnostics& diagnostics) {
+  Patch(document, path, value, value.place, diagnostics);
+}
+
+void Patch(Value& document, std::string_view path, const Value& value, const Place& place,
+           Diagnostics& diagnostics) {
   const std::optional<std::vector<Step>> steps = ParsePath(path);
   if (!steps) {
-    return diagnostics.Error(value.place, path,
+    return diagnostics.Error(place, path,
                              "is not the path of a setting, such as topology.leaves or "
                              "workload[0].load");
   }
   Value* target = &document;
   for (const Step& step : *steps) {
-    Value* next = Descend(*target, step, value.place);
+    Value* next = Descend(*target, step, place);
     if (next == nullptr && !step.key.empty()) {
       return diagnostics.Error(
-          value.place, path,
-          fmt::format("\"{}\" cannot be set within {}", step.key, Describe(*target)));
+          place, path, fmt::format("\"{}\" cannot be set within {}", step.key, Describe(*target)));
     }
     if (next == nullptr) {
       return diagnostics.Error(
-          value.place, path,
+          place, path,
           target->kind == Value::Kind::kList
               ? fmt::format("there is no element {}; the list has {}", step.index,
                             target->items.size())

@@ -14,7 +14,10 @@ namespace heddle {
 
 // Puts `value` at `path` ("workload[0].load"), in place of what is there, making the maps on the
 // way. An element of a list must exist, or be the one after the last.
+// Errors are at the place of `value`, and so are keys that are new, or at `place`.
 void Patch(Value& document, std::string_view path, const Value& value, Diagnostics& diagnostics);
+void Patch(Value& document, std::string_view path, const Value& value, const Place& place,
+           Diagnostics& diagnostics);
 
 // What is at `path`; nullptr if there is nothing.
 const Value* FindPath(const Value& document, std::string_view path);

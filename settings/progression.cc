@@ -30,6 +30,21 @@ struct Amount {
   std::string unit;
 };
 
+// Moves the point of `amount` as the exponent in `text` says, as in "e-4"; false if it is none.
+bool MovePoint(Amount& amount, std::string_view text) {
+  if (text.size() < 2 || (text.front() != 'e' && text.front() != 'E')) return false;
+  const bool plus = text[1] == '+';
+  text.remove_prefix(plus ? 2 : 1);
+  if (plus && text.starts_with('-')) return false;
+  int exponent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exponent);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  if (std::abs(exponent) > kMaxDigits) return false;
+  amount.scale -= exponent;
+  for (; amount.scale < 0; ++amount.scale) amount.digits *= 10;
+  return amount.scale <= kMaxDigits;
+}
+
 std::optional<Amount> ReadAmount(std::string_view text) {
   Amount amount;
   const bool negative = text.starts_with('-');
@@ -49,8 +64,9 @@ std::optional<Amount> ReadAmount(std::string_view text) {
   }
   if (digits == 0) return std::nullopt;
   if (negative) amount.digits = -amount.digits;
+  if (MovePoint(amount, text.substr(i))) return amount;
   amount.unit = text.substr(i);
-  // "1e-3" and "1/16" are numbers too, but not of this kind.
+  // "1/16" is a number too, but not of this kind.
   if (amount.unit.find_first_of("/0123456789") != std::string::npos) return std::nullopt;
   return amount;
 }

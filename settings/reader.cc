@@ -21,6 +21,8 @@ class Reader final : public Fields {
     diagnostics_.Note(path_, map.place);
   }
 
+  void AlsoKnow(const std::vector<std::string>& keys) { elsewhere_ = keys; }
+
   // Reads all of `block`, which is one of several kinds if it has kinds.
   void Read(const Block& block) {
     if (block.kinds != nullptr && !ChooseKind(block)) return;
@@ -137,9 +139,11 @@ class Reader final : public Fields {
   }
 
   void ReportUnknownKeys() {
+    std::vector<std::string> known = declared_;
+    known.insert(known.end(), elsewhere_.begin(), elsewhere_.end());
     for (const Value::Entry& entry : map_.entries) {
       if (std::ranges::find(declared_, entry.key) != declared_.end()) continue;
-      Fail(entry.key_place, PathOf(entry.key), "unknown key" + Suggestion(entry.key, declared_));
+      Fail(entry.key_place, PathOf(entry.key), "unknown key" + Suggestion(entry.key, known));
     }
   }
 
@@ -155,6 +159,7 @@ class Reader final : public Fields {
   const std::string path_;
   Diagnostics& diagnostics_;
   std::vector<std::string> declared_;
+  std::vector<std::string> elsewhere_;
   std::vector<std::pair<std::string, std::string>> broken_rules_;  // Paths and messages.
   bool failed_ = false;  // At the settings of this map itself.
 };
@@ -162,13 +167,15 @@ class Reader final : public Fields {
 }  // namespace
 
 void ReadSettings(const Value& document, const std::function<void(Fields&)>& declare,
-                  Diagnostics& diagnostics) {
+                  Diagnostics& diagnostics, const std::vector<std::string>& elsewhere) {
   if (document.kind != Value::Kind::kMap) {
     diagnostics.Error(document.place, "",
                       fmt::format("{} where a map of settings is expected", Describe(document)));
     return;
   }
-  Reader(document, "", diagnostics).Read({declare, nullptr, nullptr, nullptr});
+  Reader reader(document, "", diagnostics);
+  reader.AlsoKnow(elsewhere);
+  reader.Read({declare, nullptr, nullptr, nullptr});
 }
 
 }  // namespace heddle

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
@@ -12,7 +14,8 @@
 namespace heddle {
 
 // Reads the map `document` into what `declare` declares. Places are noted in `diagnostics`.
+// `elsewhere` are keys of it that somebody else reads, and who misspells one is to be told of.
 void ReadSettings(const Value& document, const std::function<void(Fields&)>& declare,
-                  Diagnostics& diagnostics);
+                  Diagnostics& diagnostics, const std::vector<std::string>& elsewhere = {});
 
 }  // namespace heddle

@@ -50,14 +50,16 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
   WholeFile points(into / "points.csv");
   Means means;
   for (const PlannedPoint& point : plan.points) {
-    const PointState state = folder.Inspect(point.id).state;
-    collected.states.push_back(state);
+    PointState& state = collected.states.emplace_back(folder.Inspect(point.id).state);
     if (!IsTaken(state, with_stale)) continue;
     const auto rows = ReadPointRows(folder.PointPath(point.id));
-    if (!rows || (collected.taken > 0 && rows->columns != columns)) {
-      collected.error = fmt::format(
-          "{}: {}", folder.PointPath(point.id).string(),
-          rows ? "has other columns than the points before it" : "its results cannot be read");
+    if (!rows) {
+      state = PointState::kDamaged;
+      continue;
+    }
+    if (collected.taken > 0 && rows->columns != columns) {
+      collected.error = fmt::format("{}: has other columns than the points before it",
+                                    folder.PointPath(point.id).string());
       return collected;
     }
     columns = rows->columns;
@@ -66,12 +68,8 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
     means.Add(point, *rows);
   }
   if (collected.taken == 0) {
-    const auto stale = std::ranges::count(collected.states, PointState::kStale);
-    collected.error = fmt::format("{}: no point has results yet{}", folder.path().string(),
-                                  stale == 0 ? ""
-                                             : fmt::format(", but {} have those of another version "
-                                                           "of Heddle; --with-stale takes them",
-                                                           stale));
+    collected.error =
+        fmt::format("{}: no point has results yet that can be taken", folder.path().string());
   } else if (!points.Commit()) {
     collected.error = points.error();
   } else {

@@ -3,12 +3,14 @@
 #include "sweep/compare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "settings/diagnostics.h"
@@ -32,32 +34,45 @@ bool NamesOne(std::string_view metric, const std::array<std::string_view, N>& pa
 
 using Key = std::pair<std::vector<std::string>, std::string>;  // Choices and seed.
 
-std::map<Key, const ComparedSide::Point*> IndexOf(const ComparedSide& side) {
-  std::map<Key, const ComparedSide::Point*> index;
-  for (const ComparedSide::Point& point : side.points) {
-    index.emplace(Key(point.choices, point.seed), &point);
-  }
+// `Point` is const or not, as `side` is.
+template <class Point, class Side>
+std::map<Key, Point*> IndexOf(Side& side) {
+  std::map<Key, Point*> index;
+  for (Point& point : side.points) index.emplace(Key(point.choices, point.seed), &point);
   return index;
 }
 
-// The metrics of a point; a cell without a number is not a number. Empty with an `error`.
-std::vector<double> MetricsOf(const std::filesystem::path& run, const CompareOptions& options,
+bool HasResults(const ComparedSide::Point& point) {
+  return point.state == PointState::kDone || point.state == PointState::kIncomplete;
+}
+
+std::string NoSuchClass(const PointRows& rows, const CompareOptions& options) {
+  std::vector<std::string> known;
+  for (const PointRows::Row& row : rows.rows) known.push_back(row.class_set + "/" + row.size_class);
+  const std::string name = options.class_set + "/" + options.size_class;
+  // A class without its set, as in "XL".
+  const auto meant = std::ranges::find(rows.rows, options.class_set, &PointRows::Row::size_class);
+  if (options.size_class == "all" && meant != rows.rows.end()) {
+    return fmt::format("\"{0}\" is no class set; did you mean \"{1}/{0}\"? (known: {2})",
+                       options.class_set, meant->class_set, fmt::join(known, ", "));
+  }
+  return fmt::format("no class is called \"{}\"{}", name, Suggestion(name, known));
+}
+
+// The metrics of a point; a cell without a number is not a number. Empty with an `error`, or if the
+// point is damaged.
+std::vector<double> MetricsOf(ComparedSide::Point& point, const CompareOptions& options,
                               std::string& error) {
-  const auto rows = ReadPointRows(run);
+  const auto rows = ReadPointRows(point.run);
   if (!rows) {
-    error = fmt::format("{}: its results cannot be read", run.string());
+    point.state = PointState::kDamaged;
     return {};
   }
   const auto row = std::ranges::find_if(rows->rows, [&](const PointRows::Row& candidate) {
     return candidate.class_set == options.class_set && candidate.size_class == options.size_class;
   });
   if (row == rows->rows.end()) {
-    std::vector<std::string> known;
-    for (const auto& candidate : rows->rows) {
-      known.push_back(candidate.class_set + "/" + candidate.size_class);
-    }
-    const std::string name = options.class_set + "/" + options.size_class;
-    error = fmt::format("no class is called \"{}\"{}", name, Suggestion(name, known));
+    error = NoSuchClass(*rows, options);
     return {};
   }
   std::vector<double> values;
@@ -78,7 +93,7 @@ Comparison& ComparisonOf(std::vector<Comparison>& comparisons,
                          const std::vector<std::string>& choices, const CompareOptions& options) {
   const auto found = std::ranges::find(comparisons, choices, &Comparison::choices);
   if (found != comparisons.end()) return *found;
-  comparisons.push_back({choices, {}});
+  comparisons.push_back({.choices = choices, .metrics = {}});
   for (const std::string& metric : options.metrics) {
     comparisons.back().metrics.push_back({metric, {}, {}, {}});
   }
@@ -103,17 +118,21 @@ Verdict Judge(std::string_view metric, const Replications& difference) {
   return Verdict::kDifferent;
 }
 
-std::vector<Comparison> Compare(const ComparedSide& a, const ComparedSide& b,
-                                const CompareOptions& options, std::string& error) {
+std::vector<Comparison> Compare(ComparedSide& a, ComparedSide& b, const CompareOptions& options,
+                                std::string& error) {
   std::vector<Comparison> comparisons;
-  const auto counterparts = IndexOf(b);
-  for (const ComparedSide::Point& point : a.points) {
+  const auto counterparts = IndexOf<ComparedSide::Point>(b);
+  for (ComparedSide::Point& point : a.points) {
     const auto counterpart = counterparts.find(Key(point.choices, point.seed));
     if (counterpart == counterparts.end()) continue;
-    const std::vector<double> of_a = MetricsOf(point.run, options, error);
-    const std::vector<double> of_b = MetricsOf(counterpart->second->run, options, error);
-    if (!error.empty()) return {};
     Comparison& comparison = ComparisonOf(comparisons, point.choices, options);
+    ++comparison.planned;
+    if (!HasResults(point) || !HasResults(*counterpart->second)) continue;
+    const std::vector<double> of_a = MetricsOf(point, options, error);
+    const std::vector<double> of_b = MetricsOf(*counterpart->second, options, error);
+    if (!error.empty()) return {};
+    if (!HasResults(point) || !HasResults(*counterpart->second)) continue;  // Damaged.
+    ++comparison.paired;
     for (size_t i = 0; i < of_a.size(); ++i) {
       if (std::isnan(of_a[i]) || std::isnan(of_b[i])) continue;
       comparison.metrics[i].a.Add(of_a[i]);
@@ -121,7 +140,26 @@ std::vector<Comparison> Compare(const ComparedSide& a, const ComparedSide& b,
       comparison.metrics[i].difference.Add(of_b[i] - of_a[i]);
     }
   }
+  std::erase_if(comparisons, [](const Comparison& comparison) { return comparison.paired == 0; });
   return comparisons;
+}
+
+std::pair<const ComparedSide::Point*, const ComparedSide::Point*> FirstPair(const ComparedSide& a,
+                                                                            const ComparedSide& b) {
+  const auto counterparts = IndexOf<const ComparedSide::Point>(b);
+  for (const ComparedSide::Point& point : a.points) {
+    const auto counterpart = counterparts.find(Key(point.choices, point.seed));
+    if (counterpart == counterparts.end()) continue;
+    if (HasResults(point) && HasResults(*counterpart->second)) return {&point, counterpart->second};
+  }
+  return {nullptr, nullptr};
+}
+
+size_t CombinationsOnlyIn(const ComparedSide& side, const ComparedSide& other) {
+  std::set<std::vector<std::string>> only;
+  for (const ComparedSide::Point& point : side.points) only.insert(point.choices);
+  for (const ComparedSide::Point& point : other.points) only.erase(point.choices);
+  return only.size();
 }
 
 ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_view axis,
@@ -130,10 +168,8 @@ ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_vie
   ComparedSide side;
   for (const PlannedPoint& point : plan.points) {
     if (!axis.empty() && point.choices[index] != value) continue;
-    const PointState state = folder.Inspect(point.id).state;
-    if (state != PointState::kDone && state != PointState::kIncomplete) continue;
-    ComparedSide::Point& added =
-        side.points.emplace_back(point.choices, point.seed, folder.PointPath(point.id));
+    ComparedSide::Point& added = side.points.emplace_back(
+        point.choices, point.seed, folder.PointPath(point.id), folder.Inspect(point.id).state);
     if (!axis.empty()) added.choices.erase(added.choices.begin() + static_cast<ptrdiff_t>(index));
   }
   return side;

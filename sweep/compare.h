@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sweep/confidence.h"
@@ -33,6 +34,8 @@ struct ComparedMetric {
 struct Comparison {
   std::vector<std::string> choices;  // By axis, that which is compared left out.
   std::vector<ComparedMetric> metrics;
+  size_t planned = 0;  // Seeds that both sides plan.
+  size_t paired = 0;   // Those that both have finished.
 };
 
 // One side: points of a sweep, each with what it has in common with its counterpart.
@@ -41,6 +44,7 @@ struct ComparedSide {
     std::vector<std::string> choices;
     std::string seed;
     std::filesystem::path run;
+    PointState state = PointState::kDone;
   };
   std::vector<Point> points;
 };
@@ -51,12 +55,19 @@ struct CompareOptions {
   std::string size_class = "all";
 };
 
-// Combinations in the order of side A. What is wrong in `error`, empty if nothing is.
-std::vector<Comparison> Compare(const ComparedSide& a, const ComparedSide& b,
-                                const CompareOptions& options, std::string& error);
+// Combinations that both sides have finished at some seed, in the order of side A. What is wrong in
+// `error`, empty if nothing is. A point whose results cannot be read becomes a damaged one.
+std::vector<Comparison> Compare(ComparedSide& a, ComparedSide& b, const CompareOptions& options,
+                                std::string& error);
 
-// The points of `plan` that have `value` on the axis `axis`; all of them if there is no axis. Only
-// those with results that are not stale.
+// The first points that both sides have finished, null if there are none.
+std::pair<const ComparedSide::Point*, const ComparedSide::Point*> FirstPair(const ComparedSide& a,
+                                                                            const ComparedSide& b);
+
+// Combinations that `side` plans and `other` does not, as exclusions and other axes have it.
+size_t CombinationsOnlyIn(const ComparedSide& side, const ComparedSide& other);
+
+// The points of `plan` that have `value` on the axis `axis`; all of them if there is no axis.
 ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_view axis,
                     std::string_view value);
 

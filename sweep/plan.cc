@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "experiment/estimate.h"
+#include "experiment/point_problems.h"
 #include "settings/number_text.h"
 #include "sweep/csv.h"
 
@@ -45,11 +46,15 @@ PlannedPoint PlanPoint(const ExperimentFile& file, size_t point, Diagnostics& di
 
 Plan MakePlan(const ExperimentFile& file, Diagnostics& diagnostics) {
   Plan plan{AxesOf(file), {}};
+  PointProblems all(file.points());
   std::map<std::string, size_t> points;  // By id.
   for (size_t i = 0; i < file.size(); ++i) {
-    plan.points.push_back(PlanPoint(file, i, diagnostics));
+    Diagnostics problems;
+    plan.points.push_back(PlanPoint(file, i, problems));
+    all.Take(problems, i);
+    diagnostics.TakeWarnings(problems);
     const PlannedPoint& point = plan.points.back();
-    if (!diagnostics.ok()) continue;
+    if (!problems.ok()) continue;
     const auto [same, is_new] = points.emplace(point.id, i);
     if (is_new) continue;
     diagnostics.Error(
@@ -57,6 +62,7 @@ Plan MakePlan(const ExperimentFile& file, Diagnostics& diagnostics) {
         fmt::format("points {} ({}) and {} ({}) are the same experiment; remove one",
                     same->second + 1, plan.points[same->second].label, i + 1, point.label));
   }
+  all.Report(diagnostics);
   return plan;
 }
 

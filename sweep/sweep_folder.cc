@@ -50,8 +50,8 @@ PointReport ReportOn(const FlatJson& summary) {
 }  // namespace
 
 std::string_view NameOf(PointState state) {
-  static constexpr std::array<std::string_view, 6> kNames = {"missing",    "running", "done",
-                                                             "incomplete", "failed",  "stale"};
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "missing", "running", "done", "incomplete", "failed", "stale", "damaged"};
   return kNames[static_cast<size_t>(state)];
 }
 
@@ -87,13 +87,28 @@ void SweepFolder::RemoveFailure(const std::string& id) const {
   fs::remove(FailurePath(id), ignored);
 }
 
+bool SweepFolder::IsRun() const {
+  std::error_code ignored;
+  return fs::exists(path_ / "run.yaml", ignored);
+}
+
+void SweepFolder::RemoveTables() const {
+  for (const char* name : {"points.csv", "means.csv", "report.html"}) {
+    std::error_code ignored;
+    fs::remove(path_ / name, ignored);
+  }
+}
+
 std::optional<Plan> SweepFolder::ReadPlan(std::string& error) const {
   const fs::path path = path_ / "plan.csv";
   const auto text = ReadTextFile(path.string(), kMaxBytes, error);
   std::optional<Plan> plan = text ? ParsePlan(*text) : std::nullopt;
   if (plan) return plan;
-  error = fmt::format("{}: {}", path.string(),
-                      text ? "is not the plan of a sweep" : "no sweep has been started here");
+  std::error_code ignored;
+  error = !fs::exists(path_, ignored)
+              ? fmt::format("{}: there is no such folder", path_.string())
+              : fmt::format("{}: {}", path.string(),
+                            text ? "is not the plan of a sweep" : "no sweep has been started here");
   return std::nullopt;
 }
 

@@ -28,7 +28,8 @@ enum class PointState {
   kDone,
   kIncomplete,  // Done, but measured flows are unfinished.
   kFailed,
-  kStale,  // The result of another version of Heddle.
+  kStale,    // The result of another version of Heddle.
+  kDamaged,  // Its tables cannot be read; only who reads them finds that.
 };
 std::string_view NameOf(PointState state);
 
@@ -56,6 +57,11 @@ class SweepFolder {
   std::string WriteFailure(const PlannedPoint& point, const std::string& status,
                            const std::string& message) const;
   void RemoveFailure(const std::string& id) const;
+
+  // Whether it is the folder of a single run, a point of a sweep for example.
+  bool IsRun() const;
+  // Removes what has been made of the points of another plan.
+  void RemoveTables() const;
 
   // Nothing, and why not in `error`, if it cannot be read.
   std::optional<Plan> ReadPlan(std::string& error) const;

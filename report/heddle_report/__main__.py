@@ -34,6 +34,8 @@ def _report(given):
     folder = Path(given.folder)
     try:
         return (_papers if (folder / reproduction.FILE).exists() else _sweep)(given, folder)
+    except results.Damaged as error:
+        return _fail(FAILED, str(error))
     except results.BadInput as error:
         return _fail(BAD_INPUT, str(error))
 

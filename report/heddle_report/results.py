@@ -29,6 +29,10 @@ class BadInput(Exception):
     """A folder that is no results, or not such as Heddle writes."""
 
 
+class Damaged(BadInput):
+    """Results of which a file is missing, or is not what was written."""
+
+
 class Values:
     """The metrics of a class: means over seeds and the half widths of their 95 % intervals."""
 
@@ -104,7 +108,7 @@ def rows_of(path):
         with open(path, newline="", encoding="utf-8", errors="replace") as file:
             yield from csv.reader(file)
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
+        raise Damaged(f"{path}: {error.strerror}") from error
 
 
 def columns_of(path, *names):
@@ -113,11 +117,11 @@ def columns_of(path, *names):
     header = next(rows, [])
     for name in names:
         if name not in header:
-            raise BadInput(f"{path}:1: has no column {name}; was it written by this Heddle?")
+            raise Damaged(f"{path}:1: has no column {name}; was it written by this Heddle?")
     at = [header.index(name) for name in names]
     for line, row in enumerate(rows, 2):
         if len(row) != len(header):
-            raise BadInput(f"{path}:{line}: {len(row)} cells; expected {len(header)}")
+            raise Damaged(f"{path}:{line}: {len(row)} cells; expected {len(header)}")
         yield tuple(row[i] for i in at)
 
 
@@ -125,14 +129,14 @@ def read_text(path):
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
+        raise Damaged(f"{path}: {error.strerror}") from error
 
 
 def read_json(path):
     try:
         return json.loads(read_text(path))
     except ValueError as error:
-        raise BadInput(f"{path}: {error}") from error
+        raise Damaged(f"{path}: {error}") from error
 
 
 def read_yaml(path):
@@ -144,7 +148,7 @@ def parse_yaml(text, path):
     try:
         return yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
-        raise BadInput(f"{path}: {error}") from error
+        raise Damaged(f"{path}: {error}") from error
 
 
 def read(folder, tables=None):
@@ -221,7 +225,7 @@ def _read_run(folder):
         known = {**dict(zip(of_class, map(number, row[2:]))), **reordering.get(key, {}), **whole}
         combination.classes[key] = Values((known.get(m, NAN) for m in METRICS), [NAN] * len(METRICS))
     if not combination.classes:
-        raise BadInput(f"{folder / 'summary.csv'}: has no classes")
+        raise Damaged(f"{folder / 'summary.csv'}: has no classes")
     label = str(summary.get("label") or summary.get("name", folder.name))
     point = Point(folder.name, label, str(summary.get("seed", "")), (), folder)
     complete = summary.get("complete", True)

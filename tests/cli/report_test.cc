@@ -124,7 +124,9 @@ TEST_F(ReportTest, CollectsAnewAndSaysWhatIsMissing) {
   const std::string before = ReadFile(folder_ / "out/points.csv");
   const CommandResult result = Run("HEDDLE_PYTHON=./python heddle report out");
   EXPECT_EQ(result.exit_code, 1);  // As heddle collect, although there is a page.
-  EXPECT_EQ(result.err, "heddle: 1 points are missing, and left out\n");
+  EXPECT_EQ(result.err,
+            "heddle: 1 point is missing, and left out; \"heddle sweep out/sweep.yaml --out out\" "
+            "runs what is missing\n");
   EXPECT_LT(ReadFile(folder_ / "out/points.csv").size(), before.size());
   EXPECT_TRUE(fs::exists(folder_ / "asked"));
 }

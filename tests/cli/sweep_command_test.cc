@@ -130,6 +130,53 @@ TEST_F(SweepCommandTest, RunsOnlyWhatIsNotThere) {
   EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/plan.csv")).rows.size(), 18u);
 }
 
+TEST_F(SweepCommandTest, RefusesAFolderOfARun) {
+  Expected();
+  const std::string point = "expected/points/" + PointId(0);
+  for (const char* command : {"sweep", "run"}) {
+    const CommandResult result = Run(fmt::format("heddle {} s.yaml --out {}", command, point));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr(point + " has the results of a run; name another folder"));
+  }
+  // Nor may another run's results pass for a point's.
+  folder_.Write("run.yaml", kSweep.substr(0, kSweep.find("sweep:")) + "lb: rps\n");
+  const CommandResult run = Run("heddle run run.yaml --force --out " + point);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr(point + " is for a point of a sweep"));
+  EXPECT_EQ(Run("heddle run " + point + "/run.yaml -q --force --out " + point).exit_code, 0);
+  EXPECT_EQ(Results("expected"), expected_);
+}
+
+// Points of a sweep that came before may be of use again. Tables of them would pass for this one's.
+TEST_F(SweepCommandTest, KeepsTheResultsOfAnotherPlanButNotItsTables) {
+  Expected();
+  ASSERT_EQ(Run("heddle collect expected && touch expected/report.html").exit_code, 0);
+  const CommandResult other = Run("heddle sweep s.yaml -q -o expected --set 'sweep.lb=[rps]'");
+  EXPECT_EQ(other.exit_code, 0);
+  EXPECT_THAT(other.err,
+              HasSubstr("heddle: expected had another plan; 12 of its 12 points are not in this "
+                        "one, and are kept in points/ all the same; its tables and its report are "
+                        "removed\n"));
+  for (const char* name : {"points.csv", "means.csv", "report.html"}) {
+    EXPECT_FALSE(fs::exists(folder_ / "expected" / name)) << name;
+  }
+  // One that has all the old points as well has nothing to say.
+  EXPECT_THAT(Run("heddle sweep s.yaml -q -o expected --set 'sweep.lb=[rps, presto]'").err,
+              Not(HasSubstr("another plan")));
+  EXPECT_THAT(Run("heddle sweep s.yaml -o expected").err, HasSubstr("12 of 12 points are there"));
+}
+
+TEST_F(SweepCommandTest, CheckGivesAWarningOfManyPointsOnce) {
+  const CommandResult result =
+      Run("heddle check s.yaml --set topology.port.ecn_above=400KB --set "
+          "topology.port.buffer=600KB");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err.find("warning: "), 0u);
+  EXPECT_THAT(result.err, HasSubstr("K is more than half the buffer"));
+  const size_t first = result.err.find("more than half");
+  EXPECT_EQ(result.err.find("more than half", first + 1), std::string::npos) << result.err;
+}
+
 TEST_F(SweepCommandTest, ListsWithoutWriting) {
   const CommandResult result = Run("heddle sweep s.yaml --dry-run --only 2-3");
   EXPECT_EQ(result.exit_code, 0);
@@ -163,7 +210,8 @@ TEST_F(SweepCommandTest, RefusesMistakesInAnyPointBeforeItRunsOne) {
   EXPECT_THAT(
       Run("heddle sweep s.yaml --set 'sweep.lb=[letflow, {kind: letflow, gap: 500us}]'").err,
       HasSubstr("points 1 (lb=letflow,load=0.3,seed=1) and 7"));
-  EXPECT_THAT(Run("heddle sweep status nowhere").err, HasSubstr("no sweep has been started here"));
+  EXPECT_THAT(Run("heddle sweep status nowhere").err, HasSubstr("there is no such folder"));
+  EXPECT_THAT(Run("heddle sweep status .").err, HasSubstr("no sweep has been started here"));
   EXPECT_EQ(Run("heddle collect nowhere").exit_code, 2);
 }
 
@@ -335,8 +383,17 @@ TEST_F(SweepCommandTest, APointThatCrashesHarmsNoOther) {
                     HasSubstr("  3 lb=breaking: failed with exit code 3: heddle: broken invariant: "
                               "this one always breaks")));
   // Nor is it tried again unasked: collect has the others.
-  EXPECT_EQ(Run(command).exit_code, 1);
-  EXPECT_THAT(Run("heddle collect out").out, HasSubstr("2 of 4 points"));
+  const CommandResult again =
+      Run("heddle sweep s.yaml -o out --set 'sweep={lb: [ecmp, crashing, "
+          "breaking, rps]}' --plugin " HEDDLE_PLUGINS "failing.so");
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("2 of 4 points are there already; 2 failed before and are not "
+                                   "tried again (--retry-failed)\n"));
+  const CommandResult collected = Run("heddle collect out");
+  EXPECT_THAT(collected.out, HasSubstr("2 of 4 points"));
+  EXPECT_THAT(
+      collected.err,
+      HasSubstr("2 points have failed; \"heddle sweep out/sweep.yaml --out out --retry-failed\""));
 }
 
 // Results of one build of a plug-in are none of another's.
@@ -429,13 +486,67 @@ TEST_F(SweepCommandTest, ComparesSeedBySeed) {
   EXPECT_THAT(Run("heddle compare expected expected --metric avg_fct_us").out, HasSubstr("tie"));
 }
 
+TEST_F(SweepCommandTest, ComparesWhatIsThereAndSaysWhatIsNot) {
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o half --shard 1/2").exit_code, 0);
+  const CommandResult half = Run("heddle compare half ecmp letflow");
+  EXPECT_EQ(half.exit_code, 1);
+  EXPECT_THAT(half.err, AllOf(HasSubstr("6 points are missing, and left out; \"heddle sweep "
+                                        "half/sweep.yaml --out half\" runs what is missing"),
+                              Not(HasSubstr("add \"seeds"))));
+  // A combination that only one side has is left out by design.
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o some --set 'sweep.exclude=[{lb: ecmp, "
+                "\"workload[0].load\": 0.5}]'")
+                .exit_code,
+            0);
+  const CommandResult some = Run("heddle compare some ecmp letflow");
+  EXPECT_EQ(some.exit_code, 0);
+  EXPECT_EQ(some.err, "heddle: 1 combination of B is left out, as A has no counterpart\n");
+}
+
+TEST_F(SweepCommandTest, SaysInWhatTwoSweepsDiffer) {
+  Expected();
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o iw --set 'transport={kind: dctcp, iw: 4}'").exit_code,
+            0);
+  const CommandResult iw = Run("heddle compare expected iw");
+  EXPECT_EQ(iw.exit_code, 0);
+  EXPECT_THAT(iw.out, HasSubstr("\nThey differ in   transport.iw: A 10, B 4\n"));
+  EXPECT_EQ(iw.err, "");
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o more --set workload[0].flows=90").exit_code, 0);
+  const CommandResult more = Run("heddle compare expected more");
+  EXPECT_EQ(more.exit_code, 0);
+  EXPECT_THAT(more.out, HasSubstr("\nThey differ in   workload[0].flows: A 60, B 90\n"));
+  EXPECT_THAT(more.err, HasSubstr("meet other flows even at the same seed, as they differ in "
+                                  "workload[0].flows"));
+  EXPECT_THAT(Run("heddle compare expected expected").out, HasSubstr("have the same settings"));
+}
+
+// A disk that was full or a hand that slipped.
+TEST_F(SweepCommandTest, LeavesOutADamagedPointAndSaysWhatRepairsIt) {
+  Expected();
+  const std::string damaged = "expected/points/" + PointId(3);
+  folder_.Write(damaged + "/summary.csv", "");
+  const CommandResult collected = Run("heddle collect expected");
+  EXPECT_EQ(collected.exit_code, 1);
+  EXPECT_THAT(collected.out, HasSubstr("11 of 12 points"));
+  EXPECT_EQ(collected.err, "heddle: 1 point is damaged, and left out, as " + damaged +
+                               ": delete that folder and repeat the sweep, or run all with "
+                               "--force\n");
+  EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/points.csv")).rows.size(), 11u * 5u);
+  const CommandResult compared = Run("heddle compare expected ecmp letflow");
+  EXPECT_EQ(compared.exit_code, 1);
+  EXPECT_THAT(compared.err, HasSubstr("1 point is damaged"));
+  ASSERT_EQ(Run("rm -r " + damaged + " && heddle sweep s.yaml -q -o expected").exit_code, 0);
+  EXPECT_EQ(Run("heddle collect expected").exit_code, 0);
+}
+
 TEST_F(SweepCommandTest, SaysWhatCannotBeCompared) {
   Expected();
   for (const auto& [wrong, message] :
        {std::pair{"expected ecmp letlow", "lb has no value \"letlow\""},
         {"expected ecmp letflow --axis load", "no axis is called \"load\""},
         {"expected ecmp letflow --metric p99", "no metric is called \"p99\""},
-        {"expected ecmp letflow --class smlxl/Q", "no class is called \"smlxl/Q\""}}) {
+        {"expected ecmp letflow --class smlxl/Q", "no class is called \"smlxl/Q\""},
+        {"expected ecmp letflow --class XL", "did you mean \"smlxl/XL\"?"}}) {
     const CommandResult result = Run(std::string("heddle compare ") + wrong);
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(result.out, "");

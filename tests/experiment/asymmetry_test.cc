@@ -105,5 +105,14 @@ TEST(PortWarningTest, LooksAtEveryRateThatASwitchSendsAt) {
               testing::HasSubstr("at 3Gbps: K is more than 4 times the base bandwidth-delay"));
 }
 
+// Hosts at 10 Gbps behind short cables: K is 97.5KB, several times the bandwidth-delay product.
+TEST(PortWarningTest, TakesADefaultForGrantedUnlessTheBufferIsTooSmallForIt) {
+  EXPECT_THAT(With("[]").warnings, testing::IsEmpty());
+  EXPECT_THAT(
+      testing::PrintToString(With("[]", "  port: {buffer: 100KB}\n").warnings),
+      testing::HasSubstr("at 10Gbps: K, 97500 bytes unless it is set, is more than half the "
+                         "buffer of 100000; set ecn_above"));
+}
+
 }  // namespace
 }  // namespace heddle

@@ -10,8 +10,10 @@
 namespace heddle {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<Experiment> Load(const std::string& sweep, const std::vector<std::string>& sets = {},
                              std::optional<uint64_t> seed = std::nullopt) {
@@ -185,6 +187,43 @@ TEST(SweepTest, ExclusionsHoldForWhatTheCommandLineFixes) {
   EXPECT_THAT(Labels(Load(sweep, {"lb=presto"})), ElementsAre("seed=1", "seed=2"));
 }
 
+constexpr const char* kGroup =
+    "sweep:\n  lb: [ecmp, rps]\n  together:\n"
+    "    - {topology.spines: [4, 2], topology.links_per_pair: [1, 2]}\n"
+    "  exclude: [{lb: rps, topology.spines: 2}]\n";
+
+TEST(SweepTest, WhatIsSetOfKeysThatChangeTogetherChoosesTheOthers) {
+  EXPECT_THAT(Labels(Load(kGroup)),
+              ElementsAre("lb=ecmp,spines=4,links_per_pair=1", "lb=ecmp,spines=2,links_per_pair=2",
+                          "lb=rps,spines=4,links_per_pair=1"));
+  const auto four = Load(kGroup, {"topology.spines=4"});
+  EXPECT_THAT(Labels(four), ElementsAre("lb=ecmp,links_per_pair=1", "lb=rps,links_per_pair=1"));
+  EXPECT_EQ(four.front().graph.switches.size(), 2u + 4u);
+  // The exclusion holds, whichever of the two keys is set.
+  EXPECT_THAT(Labels(Load(kGroup, {"topology.spines=2"})), ElementsAre("lb=ecmp,links_per_pair=2"));
+  EXPECT_THAT(Labels(Load(kGroup, {"topology.links_per_pair=2"})), ElementsAre("lb=ecmp,spines=2"));
+  EXPECT_THAT(Labels(Load(kGroup, {"topology.links_per_pair=1"})),
+              ElementsAre("lb=ecmp,spines=4", "lb=rps,spines=4"));
+  EXPECT_THAT(Labels(Load("sweep: {together: [{seed: [1, 2], measure.t_max: [3s, 4s]}]}\n", {}, 2)),
+              ElementsAre("t_max=4s"));
+  // With all of them set there is nothing left to choose.
+  EXPECT_THAT(Labels(Load(kGroup, {"topology.spines=8", "topology.links_per_pair=1"})),
+              ElementsAre("lb=ecmp", "lb=rps"));
+}
+
+TEST(SweepTest, SaysWhatKeysThatChangeTogetherHave) {
+  EXPECT_THAT(SweepErrors(kGroup, {"topology.spines=3"}),
+              HasSubstr("--set topology.spines=3: topology.spines: is no combination of "
+                        "sweep.together[0], whose keys change together; it has topology.spines=4 "
+                        "with topology.links_per_pair=1; topology.spines=2 with "
+                        "topology.links_per_pair=2; set one of these, or all of its keys"));
+  // letflow alone is not the letflow of the group.
+  EXPECT_THAT(SweepErrors("sweep: {together: [{lb: [{kind: letflow, gap: 1ms}, rps], seed: [1, "
+                          "2]}]}\n",
+                          {"lb=letflow"}),
+              HasSubstr("lb=letflow.gap=1ms with seed=1"));
+}
+
 TEST(SweepTest, CountsSeedsFromThatOfTheExperimentAndLast) {
   EXPECT_THAT(Labels(Load("seed: 5\nsweep: {seeds: 2, lb: [ecmp, rps]}\n")),
               ElementsAre("lb=ecmp,seed=5", "lb=ecmp,seed=6", "lb=rps,seed=5", "lb=rps,seed=6"));
@@ -209,6 +248,51 @@ TEST(SweepTest, RefusesTheSameValueTwice) {
 
 TEST(SweepTest, SaysThatKeysWithBracketsNeedQuotesWithinBraces) {
   EXPECT_THAT(SweepErrors("sweep: {workload[0].load: [0.1]}\n"), HasSubstr("need quotes, as in"));
+}
+
+TEST(SweepTest, SaysWhereACombinationIsAMistake) {
+  const std::string spines =
+      "sweep: {lb: [ecmp, rps], seed: [1, 2], topology.spines: [4, 2], topology.asymmetry: [[], "
+      "[{spines: [3], rate: 1Gbps}]]}\n";
+  EXPECT_THAT(SweepErrors(spines),
+              AllOf(HasSubstr("there is no spine 3; there are 2, numbered from 0; in all points "
+                              "with topology.spines=2, topology.asymmetry=spines=3.rate=1Gbps; "
+                              "sweep.exclude leaves points out\n"),
+                    HasSubstr("\n1 error\n")));
+  // A key that only some load balancers have: once for each of the others.
+  EXPECT_THAT(SweepErrors("sweep: {lb: [ecmp, letflow, rps], lb.gap: [1us, 2us]}\n"),
+              AllOf(HasSubstr("test.yaml:4:35: lb.gap: unknown key"),
+                    HasSubstr("; in all points with lb=ecmp; "),
+                    HasSubstr("; in all points with lb=rps; "), HasSubstr("\n2 errors\n")));
+  // What is wrong whatever it is combined with says enough.
+  EXPECT_THAT(SweepErrors("sweep: {lb: [ecmp, letflw], seed: [1, 2]}\n"),
+              AllOf(Not(HasSubstr("points")), HasSubstr("\n1 error\n")));
+  EXPECT_THAT(SweepErrors("transport: dctpc\nsweep: {lb: [ecmp, rps]}\n"),
+              AllOf(Not(HasSubstr("points")), HasSubstr("\n1 error\n")));
+}
+
+TEST(SweepTest, SaysWhatIsWrongWithAnAxisOnce) {
+  EXPECT_THAT(SweepErrors("sweep: {exlude: [{lb: rps}], lb: [ecmp, rps]}\n"),
+              AllOf(HasSubstr("test.yaml:4:9: sweep.exlude: unknown key; did you mean "
+                              "\"exclude\"?"),
+                    HasSubstr("\n1 error\n")));
+  EXPECT_THAT(SweepErrors("sweep: {togeter: [{seed: [1, 2]}], exclude: [{seed: 1}]}\n"),
+              AllOf(HasSubstr("did you mean \"together\"?"), HasSubstr("\n1 error\n")));
+  EXPECT_THAT(
+      SweepErrors("sweep: {foo.bar: [1, 2, 3]}\n"),
+      AllOf(HasSubstr("test.yaml:4:9: sweep.foo.bar: unknown key"), HasSubstr("\n1 error\n")));
+  EXPECT_THAT(SweepErrors("sweep: {lb.foo: [1, 2, 3]}\n"),
+              AllOf(HasSubstr("test.yaml:4:9: lb.foo: unknown key"), HasSubstr("\n1 error\n")));
+  EXPECT_THAT(SweepErrors("sweep: {seed: {from: 1, to: 2, step: 0}, lb: [ecmp, rps], exclude: "
+                          "[{seed: 1, lb: rps}]}\n"),
+              AllOf(HasSubstr("must be larger than zero"), HasSubstr("\n1 error\n")));
+  EXPECT_THAT(SweepErrors("swep: {lb: [ecmp, rps]}\n"), HasSubstr("did you mean \"sweep\"?"));
+}
+
+TEST(SweepTest, RangesMayHaveExponents) {
+  EXPECT_THAT(Labels(Load("sweep:\n  workload[0].load: {from: 1e-4, to: 1E-2, points: 3, scale: "
+                          "log}\n")),
+              ElementsAre("load=0.0001", "load=0.001", "load=0.01"));
 }
 
 // --- Documents and names ---

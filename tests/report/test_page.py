@@ -121,7 +121,7 @@ class PageTest(Folder):
         self.sweep()
         (self.folder / "points/p0_1/links.csv").unlink()
         result = report(self.folder)
-        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"^heddle: .*links.csv: No such file or directory\n$")
         self.assertEqual(list(self.folder.glob("*report*")), [])
 

@@ -41,6 +41,17 @@ TEST(ProgressionTest, StepsAreExactInDecimal) {
   EXPECT_THAT(Values("{from: 2, to: 8, step: 2}"), ElementsAre("2", "4", "6", "8"));
 }
 
+TEST(ProgressionTest, NumbersMayHaveExponents) {
+  EXPECT_THAT(Values("{from: 1e-4, to: 1e-2, points: 3, scale: log}"),
+              ElementsAre("0.0001", "0.001", "0.01"));
+  EXPECT_THAT(Values("{from: 0, to: 2E+3, step: 1.0e3}"), ElementsAre("0", "1000", "2000"));
+  EXPECT_THAT(Values("{from: -25e-1, to: 2.5, step: 2.5}"), ElementsAre("-2.5", "0", "2.5"));
+  EXPECT_THAT(ErrorsIn("{from: 1e-13, to: 1, points: 3}"), HasSubstr("is not a decimal number"));
+  EXPECT_THAT(ErrorsIn("{from: 1e13, to: 2e13, points: 3}"), HasSubstr("is not a decimal number"));
+  EXPECT_THAT(ErrorsIn("{from: 1e, to: 2, points: 3}"), HasSubstr("need units of one kind"));
+  EXPECT_THAT(ErrorsIn("{from: 1e+-1, to: 2, points: 3}"), HasSubstr("is not a decimal number"));
+}
+
 TEST(ProgressionTest, KeepsUnitsAndConvertsThemIfTheyDiffer) {
   EXPECT_THAT(Values("{from: 10us, to: 100us, points: 4}"),
               ElementsAre("10us", "40us", "70us", "100us"));

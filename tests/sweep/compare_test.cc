@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "settings/yaml.h"
 #include "sweep/means.h"
+#include "sweep/setting_differences.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
@@ -19,7 +21,9 @@ namespace heddle {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -48,8 +52,9 @@ class CompareTest : public testing::Test {
   }
   ComparedMetric Compared(const std::vector<double>& a, const std::vector<double>& b) {
     std::string error;
-    const auto comparisons =
-        Compare(Side("a", a), Side("b", b), {.metrics = {"avg_fct_us"}}, error);
+    ComparedSide side_a = Side("a", a);
+    ComparedSide side_b = Side("b", b);
+    const auto comparisons = Compare(side_a, side_b, {.metrics = {"avg_fct_us"}}, error);
     EXPECT_EQ(error, "");
     EXPECT_THAT(comparisons, SizeIs(1));
     return comparisons.front().metrics.front();
@@ -98,6 +103,68 @@ TEST_F(CompareTest, UnfinishedFlowsLeaveNoVerdict) {
   const ComparedMetric metric = Compared({10, 20, 30}, {9, kInfinity, 28});
   EXPECT_EQ(metric.b.mean(), kInfinity);
   EXPECT_EQ(Judge("avg_fct_us", metric.difference), Verdict::kUnknown);
+}
+
+TEST_F(CompareTest, LeavesOutWhatIsNotDoneOrDamaged) {
+  ComparedSide a = Side("a", {10, 20, 30});
+  ComparedSide b = Side("b", {11, 22, 33});
+  a.points[0].state = PointState::kMissing;
+  folder_.Write("b2/summary.csv", "");
+  EXPECT_EQ(FirstPair(a, b).first, &a.points[1]);
+  std::string error;
+  const auto comparisons = Compare(a, b, {.metrics = {"avg_fct_us"}}, error);
+  EXPECT_EQ(error, "");
+  ASSERT_THAT(comparisons, SizeIs(1));
+  EXPECT_EQ(comparisons.front().planned, 3u);
+  EXPECT_EQ(comparisons.front().paired, 1u);
+  EXPECT_DOUBLE_EQ(comparisons.front().metrics.front().difference.mean(), 3);
+  EXPECT_EQ(b.points[1].state, PointState::kDamaged);
+  EXPECT_EQ(FirstPair(a, b).first, &a.points[2]);
+  a.points[2].state = PointState::kFailed;
+  EXPECT_THAT(Compare(a, b, {.metrics = {"avg_fct_us"}}, error), SizeIs(0));
+  EXPECT_EQ(FirstPair(a, b).first, nullptr);
+}
+
+TEST_F(CompareTest, CountsCombinationsThatOneSideLacks) {
+  ComparedSide a = Side("a", {10, 20});
+  ComparedSide b = Side("b", {11, 22});
+  EXPECT_EQ(CombinationsOnlyIn(a, b), 0u);
+  a.points[0].choices = a.points[1].choices = {"0.7"};  // At both seeds: one combination.
+  EXPECT_EQ(CombinationsOnlyIn(a, b), 1u);
+  EXPECT_EQ(CombinationsOnlyIn(b, a), 1u);
+}
+
+// --- Differences of settings ---
+
+std::vector<std::string> Differences(const std::string& a, const std::string& b) {
+  Diagnostics diagnostics;
+  const auto of_a = ParseYaml(a, "a", diagnostics);
+  const auto of_b = ParseYaml(b, "b", diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  std::vector<std::string> lines;
+  for (const SettingDifference& one : DifferencesOf(*of_a, *of_b)) {
+    lines.push_back(fmt::format("{}: {} {}", one.key, one.a, one.b));
+  }
+  return lines;
+}
+
+TEST(SettingDifferencesTest, AreByPathAtAnyDepth) {
+  EXPECT_THAT(Differences("{a: 1, b: {c: 2, d: [1, 2]}}", "{b: {d: [1, 2], c: 2}, a: 1}"),
+              IsEmpty());
+  EXPECT_THAT(Differences("{a: 1, b: {c: 2, d: [1, {e: x}]}}", "{a: 3, b: {c: 2, d: [1, {e: y}]}}"),
+              ElementsAre("a: 1 3", "b.d[1].e: x y"));
+  EXPECT_THAT(Differences("{a: {b: 1, c: 2}}", "{a: {c: 2, d: [3, 4]}, e: 5}"),
+              ElementsAre("a.b: 1 -", "a.d[0]: - 3", "a.d[1]: - 4", "e: - 5"));
+  EXPECT_THAT(Differences("{a: {b: 1}}", "{a: x}"), ElementsAre("a: b=1 x"));
+}
+
+TEST(SettingDifferencesTest, FlowsComeOfTheirWorkloadAndTheirHosts) {
+  for (const char* key : {"workload[0].load", "seed", "topology.leaves", "topology.kind"}) {
+    EXPECT_TRUE(DecidesFlows(key)) << key;
+  }
+  for (const char* key : {"lb.kind", "transport.min_rto", "topology.port.ecn_above", "seeds"}) {
+    EXPECT_FALSE(DecidesFlows(key)) << key;
+  }
 }
 
 // --- Means ---
