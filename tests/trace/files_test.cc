@@ -60,15 +60,18 @@ TEST(EventTraceTest, AnUnfinishedFlowEndsWithTheRun) {
   trace.AddFlow(FlowSpec(), kNever);
   EXPECT_THAT(Written(trace, Time{} + 9_us),
               HasSubstr(R"("ts":9.000000,"args":{"finished":false})"));
-  EXPECT_TRUE(trace.whole());
+  EXPECT_TRUE(trace.whole(EventTrace::Group::kFlows));
 }
 
-TEST(EventTraceTest, SaysWhenItIsFull) {
+TEST(EventTraceTest, SaysWhatHasHadNoRoomWhichOthersDoNotTake) {
   EventTrace trace(2);
   for (int i = 0; i < 2; ++i) trace.AddQueue(0, Time{} + 1_us * i, i);
-  EXPECT_TRUE(trace.whole());
+  EXPECT_TRUE(trace.whole(EventTrace::Group::kQueues));
   trace.AddQueue(0, Time{} + 5_us, 5);
-  EXPECT_FALSE(trace.whole());
+  EXPECT_FALSE(trace.whole(EventTrace::Group::kQueues));
+  trace.AddFlow(FlowSpec(), kNever);
+  EXPECT_TRUE(trace.whole(EventTrace::Group::kFlows));
+  EXPECT_THAT(Written(trace, Time{} + 9_us), HasSubstr(R"("name":"flow 0")"));
 }
 
 }  // namespace
