@@ -405,12 +405,16 @@ std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& rec
 
 Chosen<LoadBalancer> ReadBalancer(const std::string& yaml, Diagnostics& diagnostics) {
   Chosen<LoadBalancer> balancer;
-  const std::optional<Value> document = ParseYaml("lb: " + yaml, yaml, diagnostics);
-  if (!document) return balancer;
+  const std::optional<Value> value = ParseYaml(yaml, yaml, diagnostics);
+  if (!value) return balancer;
+  Value document;
+  document.kind = Value::Kind::kMap;
+  document.place = value->place;
+  document.entries.push_back({"lb", value->place, *value});
   const auto declare = [&](Fields& fields) {
     fields.Kind("lb", balancer, LoadBalancers(), "", Fields::kRequired);
   };
-  ReadSettings(*document, declare, diagnostics);
+  ReadSettings(document, declare, diagnostics);
   return balancer;
 }
 

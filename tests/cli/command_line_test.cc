@@ -185,17 +185,18 @@ TEST(ModelTest, RefusesWhatMakesNoSense) {
 
 TEST(BenchTest, ComparesWithRandomSprayingInTheSameRun) {
   const CommandResult result = Heddle(
-      "bench lb rps ecmp presto '{kind: letflow, table_entries: 500}' --candidates 4 "
+      "bench lb rps ecmp presto '{kind: letflow, gap: 50us}' --candidates 4 "
       "--flows 1000 --rounds 1");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("4 candidates, 1000 live flows\n"));
   EXPECT_THAT(result.out, ContainsRegex("\nrps +[0-9.]+ +1\\.00 +[0-9.]+ +1\\.00 +- "));
   EXPECT_THAT(result.out, ContainsRegex("\npresto +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ "));
-  EXPECT_THAT(result.out, HasSubstr("\n{kind: letflow, table_entries: 500} "));
+  EXPECT_THAT(result.out, HasSubstr("\n{kind: letflow, gap: 50us} "));
 }
 
 TEST(BenchTest, RefusesWhatIsNotThere) {
   EXPECT_THAT(Heddle("bench lb lteflow").err, HasSubstr("\"lteflow\"; did you mean \"letflow\"?"));
+  EXPECT_THAT(Heddle("bench lb '{kind: letflow, gaps: 1us}'").err, HasSubstr(":1:17: lb.gaps: "));
   for (const std::string wrong : {"bench", "bench lbs", "bench lb lteflow", "bench lb --flows 0",
                                   "bench lb '{kind: letflow, gaps: 1us}'"}) {
     EXPECT_EQ(Heddle(wrong).exit_code, 2) << wrong;
