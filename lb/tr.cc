@@ -98,6 +98,8 @@ class Tr final : public SwitchPolicy {
     return {{"reroutes", reroutes_},
             {"s_empty", nothing_fits_},
             {"codes_read", codes_read_},
+            {"told_decisions", told_decisions_},
+            {"telemetry_age_ns", told_age_.ps / 1'000},
             {"short_flows", static_cast<int64_t>(present_.size())},
             {"table_entries", static_cast<int64_t>(flows_.used())},
             {"table_evictions", flows_.evictions() + present_.evictions()}};
@@ -119,7 +121,7 @@ class Tr final : public SwitchPolicy {
     Bytes buffer;            // Of its port.
     int64_t queue = 0;       // Bytes at that port, as told last,
     Duration wait{0};        // how long it takes to send them,
-    Time told;               // and when that was.
+    Time told{-kNever.ps};   // and when that was.
     Time free;               // When the packets of this leaf alone will have left it.
   };
 
@@ -168,7 +170,11 @@ class Tr final : public SwitchPolicy {
     flow.arrival = std::max(flow.arrival, costs_[port]);
     flow.port = port;
     if (!flow.is_long) BePresent(packet, port, now);
-    if (settings_.telemetry == Source::kOwnClock) Occupy(view, packet, port, leaf);
+    if (settings_.telemetry == Source::kOwnClock) {
+      Occupy(view, packet, port, leaf);
+    } else {
+      NoteAge(Beyond(port, leaf), now);
+    }
     return port;
   }
 
@@ -181,6 +187,7 @@ class Tr final : public SwitchPolicy {
       Onward& onward = Beyond(static_cast<PortIndex>(port), leaf);
       onward.queue = 0;
       onward.wait = 0_ps;
+      onward.told = {-kNever.ps};
       onward.free = Time{};
     }
   }
@@ -234,10 +241,17 @@ class Tr final : public SwitchPolicy {
   }
 
   Duration WaitAt(const Onward& onward, Time now) const {
-    if (!settings_.decays) return onward.wait;
+    if (!settings_.decays || onward.queue == 0) return onward.wait;
     const double drained = static_cast<double>((now - onward.told).ps) / onward.ps_per_byte;
     const int64_t gone = static_cast<int64_t>(std::min(drained, 1e15));
     return TimeFor(std::max<int64_t>(0, onward.queue - gone), onward);
+  }
+
+  // How old what is known beyond the chosen port is, if anything is.
+  void NoteAge(const Onward& onward, Time now) {
+    if (onward.told == Time{-kNever.ps}) return;
+    told_age_ += now - onward.told;
+    ++told_decisions_;
   }
 
   // `port` will send this packet on; what follows waits for it there.
@@ -287,6 +301,8 @@ class Tr final : public SwitchPolicy {
   int64_t reroutes_ = 0;
   int64_t nothing_fits_ = 0;
   int64_t codes_read_ = 0;
+  Duration told_age_{0};  // In sum, of so many decisions.
+  int64_t told_decisions_ = 0;
 };
 
 class TrBalancer final : public LoadBalancer {

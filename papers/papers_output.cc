@@ -283,8 +283,8 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
     text += fmt::format("## {}\n\n{}\n\n", paper.paper->name, paper.paper->title);
     for (const JudgedExperiment& judged : paper.experiments) {
       const PaperExperiment& experiment = *judged.experiment;
-      text += fmt::format("### {}-{}\n\n{} {}.\n\n", paper.paper->id, experiment.id,
-                          experiment.about, PointsText(judged));
+      text += fmt::format("### {}-{}\n\n{}\n\n{} of {} points have results.\n\n", paper.paper->id,
+                          experiment.id, experiment.about, judged.results, judged.points);
       for (const auto& [name, choice] : experiment.choices) {
         text += fmt::format("- {}: {}\n", name, Cell(choice));
       }

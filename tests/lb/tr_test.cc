@@ -137,6 +137,17 @@ TEST_F(TrLeafTest, APortThatComesBackIsIdle) {
   EXPECT_EQ(Send(3, Time{} + 2_us, {kA, kC}), kA);
 }
 
+TEST_F(TrLeafTest, SaysHowOldNewsAre) {
+  EXPECT_EQ(leaf_.Count("telemetry_age_ns"), 0);
+  Send(1, Time{} + 1_us, {kA});      // Alone: there is nothing to decide.
+  Send(1, Time{} + 2_us, {kA, kC});  // Nothing has been told.
+  Tell(kA, 0, Time{} + 10_us);
+  Send(2, Time{} + 12_us, {kA, kC});
+  Send(3, Time{} + 20_us, {kA, kC});
+  EXPECT_EQ(leaf_.Count("told_decisions"), 2);
+  EXPECT_EQ(leaf_.Count("telemetry_age_ns"), 2'000 + 10'000);
+}
+
 // Over a leaf and another spine.
 TEST_F(TrLeafTest, AnAckThatTookADetourTellsNothing) {
   Tell(kA, 10, {}, 4);
