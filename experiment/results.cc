@@ -217,6 +217,7 @@ std::string PerformanceJson(const SimulationResult& result) {
   performance.Integer("threads", result.threads);
   performance.Real("build_seconds", result.build_seconds);
   performance.Real("run_seconds", result.run_seconds);
+  performance.Real("cpu_seconds", result.cpu_seconds);
   performance.Integer("packet_hops", result.packets.hops);
   const double hops = static_cast<double>(result.packets.hops);
   performance.Real("packet_hops_per_second", hops / result.run_seconds);

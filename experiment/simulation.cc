@@ -2,6 +2,8 @@
 
 #include "experiment/simulation.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -21,6 +23,13 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// That all threads of this program have worked, whatever else the machine did meanwhile.
+double CpuSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 // What the recorders have seen, in the order of flows.csv.
@@ -442,6 +451,7 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
                           const SeriesWriter& write_series) {
   SimulationResult result;
   const Clock::time_point building = Clock::now();
+  const double cpu_before = CpuSeconds();
   const SizeClasses classes = experiment.size_classes();
   const MeasureSettings& measure = experiment.settings.measure;
   const PacketMeter::Asked asked{measure.queueing, measure.link_classes};
@@ -493,6 +503,7 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
     result.trace_warnings = tracing->warnings();
   }
   result.run_seconds = SecondsSince(running);
+  result.cpu_seconds = CpuSeconds() - cpu_before;
 
   Merge(recorders, result);
   CollectQueries(experiment, collector, generator, result);

@@ -112,6 +112,7 @@ struct SimulationResult {
   // What it took.
   double build_seconds = 0;
   double run_seconds = 0;
+  double cpu_seconds = 0;  // Of the whole program meanwhile.
   int threads = 1;
   uint64_t windows = 0;
   int64_t node_bytes = 0;  // Memory of all nodes at the end,

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kColumns = 7;
 using Row = std::array<std::string, kColumns>;
 
-const Row kHeader = {"experiment",  "points", "core time", "longest run",
+const Row kHeader = {"experiment",  "points", "CPU time", "longest run",
                      "packet-hops", "ns/hop", "memory"};
 
 // "2 h 05 min", "3 min 20 s", "12.5 s"
@@ -41,7 +41,7 @@ Row RowOf(const ExperimentCosts& costs) {
   if (costs.results == 0) return {costs.experiment, points, "", "", "", "", ""};
   return {costs.experiment,
           points,
-          TimeText(costs.core_seconds),
+          TimeText(costs.cpu_seconds),
           TimeText(costs.longest_seconds),
           HopsText(costs.packet_hops),
           fmt::format("{:.0f}", costs.NanosecondsPerHop()),
@@ -54,7 +54,7 @@ ExperimentCosts SumOf(const std::vector<ExperimentCosts>& all) {
   for (const ExperimentCosts& costs : all) {
     sum.points += costs.points;
     sum.results += costs.results;
-    sum.core_seconds += costs.core_seconds;
+    sum.cpu_seconds += costs.cpu_seconds;
     sum.packet_hops += costs.packet_hops;
     sum.most_memory = std::max(sum.most_memory, costs.most_memory);
     sum.longest_seconds = std::max(sum.longest_seconds, costs.longest_seconds);
@@ -89,7 +89,7 @@ ExperimentCosts CostsOf(const std::string& name, const ExperimentPoints& points,
     const auto number = [&](std::string_view path) { return FindNumber(*summary, path); };
     const double wall = number("performance.build_seconds") + number("performance.run_seconds");
     ++costs.results;
-    costs.core_seconds += wall * number("performance.threads");
+    costs.cpu_seconds += number("performance.cpu_seconds");
     costs.longest_seconds = std::max(costs.longest_seconds, wall);
     costs.packet_hops += number("performance.packet_hops");
     costs.most_memory =
