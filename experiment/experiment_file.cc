@@ -77,8 +77,7 @@ void Override(Value& document, const std::string& path, const Place& place, Chan
               Diagnostics& diagnostics) {
   for (Value* axes : AxisMapsOf(document)) {
     for (const Value::Entry& axis : axes->entries) {
-      if (path.size() <= axis.key.size() || !path.starts_with(axis.key)) continue;
-      if (path[axis.key.size()] != '.' && path[axis.key.size()] != '[') continue;
+      if (path == axis.key || !IsWithin(path, axis.key)) continue;
       diagnostics.Error(
           place, path,
           fmt::format("has no effect, as sweep.{0} replaces all of {0}; set sweep.{0}, "

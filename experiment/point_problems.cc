@@ -7,16 +7,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "settings/patch.h"
+
 namespace heddle {
 namespace {
 
 // Each takes a look at all points; who reads the first of so many knows where to look.
 constexpr size_t kMostExplained = 64;
-
-bool IsWithin(const std::string& path, const std::string& key) {
-  return path.starts_with(key) &&
-         (path.size() == key.size() || path[key.size()] == '.' || path[key.size()] == '[');
-}
 
 std::string ChoicesText(const std::vector<std::pair<std::string, std::string>>& choices) {
   std::string text;

@@ -472,8 +472,6 @@ const PaperExperiment* Paper::Find(const std::string& experiment) const {
   return found == experiments.end() ? nullptr : &*found;
 }
 
-std::string LastPart(const std::string& axis) { return axis.substr(axis.find_last_of('.') + 1); }
-
 std::optional<Paper> ReadPaper(const std::filesystem::path& folder, Diagnostics& diagnostics) {
   const auto document = ReadYamlFile((folder / "claims.yaml").string(), diagnostics);
   if (!document) return std::nullopt;

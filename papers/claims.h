@@ -128,9 +128,6 @@ struct Paper {
   const PaperExperiment* Find(const std::string& experiment) const;
 };
 
-// "load" of "workload[0].load": how an axis is called where there is little room.
-std::string LastPart(const std::string& axis);
-
 // The claims.yaml in `folder`. Nothing if there is no telling what it says.
 std::optional<Paper> ReadPaper(const std::filesystem::path& folder, Diagnostics& diagnostics);
 

@@ -75,7 +75,7 @@ class Reader {
     MapReader map(value, path, diagnostics_);
     metric->place = value.place;
     metric->path = path;
-    metric->label = map.Text("label").value_or(path.substr(path.find_last_of('.') + 1));
+    metric->label = map.Text("label").value_or(LastPart(path));
     metric->unit = map.Text("unit").value_or("");
     ReadSource(map, *metric);
     metric->plus = Terms(map, "plus");
@@ -181,6 +181,8 @@ class Reader {
 };
 
 }  // namespace
+
+std::string LastPart(const std::string& path) { return path.substr(path.find_last_of('.') + 1); }
 
 bool Condition::Holds(std::string_view cell) const {
   const auto is_cell = [&](const std::string& value) { return AreSame(value, cell); };

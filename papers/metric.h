@@ -65,6 +65,9 @@ struct Metric {
   double scale = 1;
 };
 
+// "load" of "workload[0].load": how a path is called where there is little room.
+std::string LastPart(const std::string& path);
+
 using Metrics = std::map<std::string, std::shared_ptr<const Metric>>;
 
 // The metrics of the map `entries`, which may refer to each other and to `known` ones.

@@ -23,11 +23,6 @@ std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::s
   return text;
 }
 
-bool HasResult(PointState state, bool with_stale) {
-  return state == PointState::kDone || state == PointState::kIncomplete ||
-         (state == PointState::kStale && with_stale);
-}
-
 PaperResults::PaperResults(std::vector<const ExperimentPoints*> experiments,
                            bool has_experiment_axis, bool with_stale)
     : experiments_(std::move(experiments)), with_stale_(with_stale) {

@@ -33,9 +33,6 @@ inline bool Contains(const std::vector<std::string>& list, const std::string& it
 std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::string>& names);
 std::string ShownName(const std::string& label, const std::map<std::string, std::string>& names);
 
-// Results of other versions of Heddle count if `with_stale`.
-bool HasResult(PointState state, bool with_stale);
-
 // A point's value of a metric.
 struct Reading {
   std::optional<double> value;

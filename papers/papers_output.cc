@@ -81,22 +81,23 @@ std::vector<std::pair<std::string, VerdictCounts>> CountsOf(
   return counts;
 }
 
-VerdictCounts TotalsOf(const std::vector<JudgedPaper>& papers, size_t& all) {
+VerdictCounts TotalsOf(const std::vector<JudgedPaper>& papers) {
   VerdictCounts totals;
-  all = 0;
   for (const auto& [paper, counts] : CountsOf(papers)) {
-    for (const auto& [verdict, count] : counts) {
-      totals[verdict] += count;
-      all += count;
-    }
+    for (const auto& [verdict, count] : counts) totals[verdict] += count;
   }
   return totals;
 }
 
+size_t SumOf(const VerdictCounts& counts) {
+  size_t sum = 0;
+  for (const auto& [verdict, count] : counts) sum += count;
+  return sum;
+}
+
 std::string TotalsText(const std::vector<JudgedPaper>& papers) {
-  size_t all = 0;
-  const VerdictCounts counts = TotalsOf(papers, all);
-  std::string text = fmt::format("{} claims", all);
+  const VerdictCounts counts = TotalsOf(papers);
+  std::string text = fmt::format("{} claims", SumOf(counts));
   for (const auto& [verdict, count] : counts) {
     text += fmt::format("{} {} {}", &verdict == &counts.begin()->first ? ":" : ",", count,
                         NameOf(verdict));
@@ -134,9 +135,8 @@ std::string TotalsMarkdown(const std::vector<JudgedPaper>& papers) {
     text += "\n";
   };
   for (const auto& [paper, counts] : CountsOf(papers)) add(paper, counts);
-  size_t all = 0;
-  const VerdictCounts totals = TotalsOf(papers, all);
-  if (papers.size() > 1) add(fmt::format("all {} claims", all), totals);
+  const VerdictCounts totals = TotalsOf(papers);
+  if (papers.size() > 1) add(fmt::format("all {} claims", SumOf(totals)), totals);
   return text + "\n";
 }
 

@@ -9,6 +9,8 @@
 #include <span>
 #include <tuple>
 
+#include "settings/patch.h"
+
 namespace heddle {
 namespace {
 
@@ -71,11 +73,8 @@ const Place& Diagnostics::PlaceOf(std::string_view path) const {
 }
 
 bool Diagnostics::IsSound(std::string_view path) const {
-  return std::ranges::none_of(errors_, [&](const Problem& problem) {
-    const std::string& error = problem.path;
-    if (!error.starts_with(path)) return false;
-    return error.size() == path.size() || error[path.size()] == '.' || error[path.size()] == '[';
-  });
+  return std::ranges::none_of(errors_,
+                              [&](const Problem& problem) { return IsWithin(problem.path, path); });
 }
 
 void Diagnostics::Take(const Diagnostics& other) {

@@ -113,6 +113,11 @@ void Patch(Value& document, std::string_view path, const Value& value, const Pla
   *target = value;
 }
 
+bool IsWithin(std::string_view path, std::string_view key) {
+  if (!path.starts_with(key)) return false;
+  return path.size() == key.size() || path[key.size()] == '.' || path[key.size()] == '[';
+}
+
 const Value* FindPath(const Value& document, std::string_view path) {
   const std::optional<std::vector<Step>> steps = ParsePath(path);
   if (!steps) return nullptr;

@@ -19,6 +19,10 @@ void Patch(Value& document, std::string_view path, const Value& value, Diagnosti
 void Patch(Value& document, std::string_view path, const Value& value, const Place& place,
            Diagnostics& diagnostics);
 
+// Whether `path` is `key` or lies in it: topology.port.pfc and topology[0] in topology, topologies
+// not.
+bool IsWithin(std::string_view path, std::string_view key);
+
 // What is at `path`; nullptr if there is nothing.
 const Value* FindPath(const Value& document, std::string_view path);
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "settings/number_text.h"
 #include "settings/quantity.h"
 
 namespace heddle {
@@ -36,11 +37,9 @@ bool MovePoint(Amount& amount, std::string_view text) {
   const bool plus = text[1] == '+';
   text.remove_prefix(plus ? 2 : 1);
   if (plus && text.starts_with('-')) return false;
-  int exponent = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exponent);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  if (std::abs(exponent) > kMaxDigits) return false;
-  amount.scale -= exponent;
+  const auto exponent = NumberFrom<int>(text);
+  if (!exponent || std::abs(*exponent) > kMaxDigits) return false;
+  amount.scale -= *exponent;
   for (; amount.scale < 0; ++amount.scale) amount.digits *= 10;
   return amount.scale <= kMaxDigits;
 }

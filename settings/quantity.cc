@@ -11,6 +11,8 @@
 #include <limits>
 #include <span>
 
+#include "settings/number_text.h"
+
 namespace heddle {
 namespace {
 
@@ -145,11 +147,9 @@ std::string RoundWithUnit(int64_t value, std::span<const Unit> units) {
 
 ParseError ParseDouble(std::string_view text, double& value) {
   // No exponents without digits, no hexadecimal, no "inf": what a reader of the file would expect.
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() ||
-      !std::isfinite(value)) {
-    return fmt::format("\"{}\" is not a number", text);
-  }
+  const auto number = NumberFrom<double>(text);
+  if (!number || !std::isfinite(*number)) return fmt::format("\"{}\" is not a number", text);
+  value = *number;
   return std::nullopt;
 }
 

@@ -35,11 +35,6 @@ std::string Lines(const PlannedPoint& point, const PointRows& rows) {
   return lines;
 }
 
-bool IsTaken(PointState state, bool with_stale) {
-  return state == PointState::kDone || state == PointState::kIncomplete ||
-         (state == PointState::kStale && with_stale);
-}
-
 }  // namespace
 
 // A point at a time, so that memory holds the means alone.
@@ -51,7 +46,7 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
   Means means;
   for (const PlannedPoint& point : plan.points) {
     PointState& state = collected.states.emplace_back(folder.Inspect(point.id).state);
-    if (!IsTaken(state, with_stale)) continue;
+    if (!HasResult(state, with_stale)) continue;
     const auto rows = ReadPointRows(folder.PointPath(point.id));
     if (!rows) {
       state = PointState::kDamaged;

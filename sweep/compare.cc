@@ -43,7 +43,7 @@ std::map<Key, Point*> IndexOf(Side& side) {
 }
 
 bool HasResults(const ComparedSide::Point& point) {
-  return point.state == PointState::kDone || point.state == PointState::kIncomplete;
+  return HasResult(point.state, /*with_stale=*/false);
 }
 
 std::string NoSuchClass(const PointRows& rows, const CompareOptions& options) {

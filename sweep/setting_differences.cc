@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "experiment/points.h"
+#include "settings/patch.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -75,12 +76,8 @@ std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
 
 // Of the topology, what switches do with packets draws nothing.
 bool DecidesFlows(std::string_view key) {
-  const auto is_within = [key](std::string_view map) {
-    return key.starts_with(map) &&
-           (key.size() == map.size() || key[map.size()] == '.' || key[map.size()] == '[');
-  };
-  return is_within("seed") || is_within("workload") ||
-         (is_within("topology") && !is_within("topology.port"));
+  return IsWithin(key, "seed") || IsWithin(key, "workload") ||
+         (IsWithin(key, "topology") && !IsWithin(key, "topology.port"));
 }
 
 }  // namespace heddle

@@ -55,6 +55,11 @@ std::string_view NameOf(PointState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
+bool HasResult(PointState state, bool with_stale) {
+  return state == PointState::kDone || state == PointState::kIncomplete ||
+         (state == PointState::kStale && with_stale);
+}
+
 fs::path SweepFolder::FailurePath(const std::string& id) const {
   return path_ / "points" / (id + ".failed");
 }

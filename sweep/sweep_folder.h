@@ -32,6 +32,8 @@ enum class PointState {
   kDamaged,  // Its tables cannot be read; only who reads them finds that.
 };
 std::string_view NameOf(PointState state);
+// Whether there are results to take; those of other versions of Heddle count if `with_stale`.
+bool HasResult(PointState state, bool with_stale);
 
 struct PointReport {
   PointState state = PointState::kMissing;
