@@ -16,10 +16,10 @@ struct ExperimentCosts {
   std::string experiment;  // "pdlb-fig7"
   size_t points = 0;
   size_t results = 0;          // Points that have one; the rest is about these.
-  double cpu_seconds = 0;      // Wall time by threads: building and running.
+  double cpu_seconds = 0;      // Of all threads: building and running.
   double packet_hops = 0;      // Packets by links that they went over.
   int64_t most_memory = 0;     // Bytes, of the one run that took most.
-  double longest_seconds = 0;  // Of one run.
+  double longest_seconds = 0;  // CPU time of the one run that took most.
 
   double NanosecondsPerHop() const { return packet_hops > 0 ? cpu_seconds * 1e9 / packet_hops : 0; }
 };

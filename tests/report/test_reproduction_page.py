@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How scripts/reproduction joins what a page says with new results."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "reproduction"
+loader = importlib.machinery.SourceFileLoader("reproduction_script", str(SCRIPT))
+page = importlib.util.module_from_spec(importlib.util.spec_from_loader("reproduction_script", loader))
+loader.exec_module(page)
+
+COSTS = """\
+| experiment | points | CPU time | longest run | packet-hops | ns/hop | memory |
+|---|---:|---:|---:|---:|---:|---:|
+"""
+CLAIMS = """\
+| claim | the paper says | measured | verdict | depends on |
+|---|---|---|---|---|
+"""
+
+
+def costs(*rows):
+    return COSTS + "".join(f"| {row} |\n" for row in rows)
+
+
+def section(name, done, *verdicts):
+    rows = "".join(f"| C{i + 1} | a \\| b of {name} | {done} | {verdict} |  |\n"
+                   for i, verdict in enumerate(verdicts))
+    return f"### {name}\n\nAbout it.\n\n{done} of 9 points have results.\n\n" + (CLAIMS + rows + "\n" if rows else "")
+
+
+class CostsTest(unittest.TestCase):
+    def test_keeps_the_row_of_more_results_and_sums(self):
+        old = costs("a | 9 | 2 min 10 s | 1.5 s | 1.2 billion | 1 | 90 MB", "b | 2 of 9 | 30 s | 20 s | 10 million | 1 | 8 MB")
+        new = costs("a | 0 of 9 |  |  |  |  | ", "b | 9 | 1 h 00 min | 400 s | 3.79 billion | 2 | 7 MB",
+                    "c | 0 of 2 |  |  |  |  | ", "all | 9 of 20 | 1 | 1 | 1 | 1 | 1")
+        rows = [page.cells(line) for line in page.merged_costs(old, new).splitlines()[2:]]
+        self.assertEqual(rows[0], ["a", "9", "2 min 10 s", "1.5 s", "1.2 billion", "1", "90 MB"])
+        self.assertEqual(rows[1][1:3], ["9", "1 h 00 min"])
+        self.assertEqual(rows[2][1], "0 of 2")
+        self.assertEqual(rows[3], ["all", "18 of 20", "1 h 02 min", "6 min 40 s", "4.99 billion", "747", "90 MB"])
+
+    def test_of_as_many_results_the_new_ones_count(self):
+        merged = page.merged_costs(costs("a | 9 | 1 s | 1 s | 1 million | 1 | 1 MB"),
+                                   costs("a | 9 | 2 s | 1 s | 1 million | 2 | 1 MB"))
+        self.assertIn("| a | 9 | 2 s |", merged)
+        self.assertIn("| all | 9 | 2 s |", merged)
+
+
+class ClaimsTest(unittest.TestCase):
+    def merge(self, old, new):
+        return page.merged_claims("## P\n\nTitle\n\n" + old, "## P\n\nTitle\n\n" + new, "abc")
+
+    def test_says_which_commit_new_results_are_of(self):
+        merged = self.merge("", section("x", 9, "tie") + section("y", 0, "can't be judged"))
+        self.assertIn("9 of 9 points have results, at commit abc.", merged)
+        self.assertIn("0 of 9 points have results.", merged)
+
+    def test_keeps_what_is_not_there_any_more(self):
+        old = section("x", 9, "tie").replace("results.", "results, at commit 123.")
+        self.assertEqual(self.merge(old, section("x", 0, "can't be judged")), "## P\n\nTitle\n\n" + old)
+
+    def test_replaces_as_many_results(self):
+        merged = self.merge(section("x", 9, "tie"), section("x", 9, "reproduced (2 of 2)"))
+        self.assertIn("| 9 | reproduced (2 of 2) |", merged)
+        self.assertNotIn("tie", merged)
+
+    def test_of_unfinished_experiments_takes_what_could_be_judged(self):
+        merged = self.merge(section("x", 3, "can't be judged", "tie", "can't be judged"),
+                            section("x", 4, "contradicted", "can't be judged", "can't be judged"))
+        self.assertEqual([page.verdict(text) for text in page.claims(merged).values()],
+                         ["contradicted", "tie", "can't be judged"])
+        self.assertIn("4 of 9 points have results, at commit abc.", merged)
+
+    def test_forgets_experiments_that_are_no_more(self):
+        self.assertNotIn("### y", self.merge(section("x", 9, "tie") + section("y", 9, "tie"), section("x", 9, "tie")))
+
+    def test_counts_verdicts_by_paper(self):
+        text = ("## P\n\n" + section("x", 9, "tie", "reproduced", "reproduced (1 of 2)") + "## Q\n\n" +
+                section("y", 0, "can't be judged") + section("z", 9))
+        self.assertEqual([page.cells(line) for line in page.totals(text).splitlines()[2:]],
+                         [["P", "2", "0", "1", "0", "0"], ["Q", "0", "0", "0", "0", "1"],
+                          ["all 4 claims", "2", "0", "1", "0", "1"]])
+
+
+class PageTest(unittest.TestCase):
+    def test_joined_with_itself_stays(self):
+        below = page.PAGE.read_text().partition(page.MARK)[2]
+        sections = "".join(page.parts(below)[1:])
+        self.assertEqual(page.merged_claims(sections, sections, "abc"), sections)
+        self.assertIn(page.totals(sections), below)
+
+
+if __name__ == "__main__":
+    unittest.main()
