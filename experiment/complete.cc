@@ -385,6 +385,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
                     .marking_delay = MarkingDelay(rule, transport, graph),
                     .is_lossless = !rule.pfc.classes.empty()};
   shape.limits_rates = transport.limits_rates();
+  shape.echoes_marks = transport.echoes_marks();
   const PacketSizes sizes = transport.sizes();
   shape.packet = Bytes{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
   shape.pause_above = rule.pfc.xoff.value_or(shape.pause_above);

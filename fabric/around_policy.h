@@ -79,6 +79,7 @@ class AroundHostPolicy : public HostPolicy {
   void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {
     scheme_->OnLoss(view, flow, sign);
   }
+  bool HidesEcho(HostView& view, HostFlow& flow) override { return scheme_->HidesEcho(view, flow); }
   void OnControl(HostView& view, const Packet& packet) override {
     if (scheme_) scheme_->OnControl(view, packet);
   }

@@ -113,6 +113,7 @@ class HostPolicy {
     kData = 8,
     kAck = 16,
     kLoss = 32,
+    kEcho = 64,  // HidesEcho
   };
 
   virtual ~HostPolicy() = default;
@@ -140,6 +141,11 @@ class HostPolicy {
   virtual void OnAck(HostView& /*view*/, HostFlow& /*flow*/, const Packet& /*ack*/,
                      const AckNews& /*news*/) {}
   virtual void OnLoss(HostView& /*view*/, HostFlow& /*flow*/, LossSign /*sign*/) {}
+
+  // Whether congestion control shall not hear that an ACK echoes a mark (TCP), as where a
+  // hypervisor stands between network and guest. Asked of each that acknowledges something new,
+  // before OnAck.
+  virtual bool HidesEcho(HostView& /*view*/, HostFlow& /*flow*/) { return false; }
 
   // A packet of kind kControl, addressed to this host.
   virtual void OnControl(HostView& /*view*/, const Packet& /*packet*/) {}

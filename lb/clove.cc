@@ -7,7 +7,8 @@
 //
 // The paper finds out by traceroute which source ports lead over which paths, and by an
 // encapsulation's header tells the switches nothing; here paths are named, and switches follow. Its
-// hypervisor hides marks from its guests until all paths have them; here the transport sees them.
+// hypervisor hides marks from its guests until all paths have them, which alters what congestion
+// control does; here that is an option.
 
 #include <algorithm>
 #include <cstddef>
@@ -36,6 +37,7 @@ struct CloveSettings {
   std::optional<Duration> relay_every;
   double cut = 1.0 / 3;
   std::optional<Duration> recent;
+  bool mask_ecn = false;
   Duration stale = 10_ms;
   DreSettings dre;
 };
@@ -48,6 +50,7 @@ struct CloveRules {
   Duration relay_every{};
   double cut = 0;
   Duration recent{};
+  bool mask_ecn = false;
   Duration stale{};
 };
 
@@ -61,7 +64,9 @@ class CloveHost final : public HostPolicy {
  public:
   CloveHost(const CloveRules& rules, Rng rng) : rules_(rules), rng_(rng) {}
 
-  uint32_t hooks() const override { return kFlows | kSend | kSendAck | kData | kAck; }
+  uint32_t hooks() const override {
+    return kFlows | kSend | kSendAck | kData | kAck | (rules_.mask_ecn ? uint32_t{kEcho} : 0);
+  }
 
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     FlowState& state = flow.State<FlowState>();
@@ -115,6 +120,13 @@ class CloveHost final : public HostPolicy {
     if (rules_.kind == CloveKind::kEcn) Cut(to, *path, view.now());
   }
 
+  // As long as there is a path without congestion to move to, the guest need not slow down.
+  bool HidesEcho(HostView& view, HostFlow& flow) override {
+    const bool hides = CountFree(*flow.State<FlowState>().to, view.now()) > 0;
+    hidden_ += hides ? 1 : 0;
+    return hides;
+  }
+
   size_t StateBytes() const override {
     size_t bytes = sizeof(rng_);
     for (const auto& [host, to] : to_) bytes += to.paths.size() * sizeof(Path);
@@ -122,7 +134,10 @@ class CloveHost final : public HostPolicy {
     return bytes;
   }
   std::vector<Counter> Counters() const override {
-    return {{"flowlets", flowlets_}, {"reroutes", reroutes_}, {"feedback", relays_}};
+    std::vector<Counter> counters = {
+        {"flowlets", flowlets_}, {"reroutes", reroutes_}, {"feedback", relays_}};
+    if (rules_.mask_ecn) counters.push_back({"hidden_echoes", hidden_});
+    return counters;
   }
 
  private:
@@ -196,16 +211,20 @@ class CloveHost final : public HostPolicy {
     return to.paths.back().id;
   }
 
+  bool IsFree(const Path& path, Time now) const { return now - path.heard > rules_.recent; }
+  int64_t CountFree(const Destination& to, Time now) const {
+    return std::ranges::count_if(to.paths, [&](const Path& path) { return IsFree(path, now); });
+  }
+
   // What is taken off goes to the paths that are not known to be congested; if there is none,
   // nothing is.
   void Cut(Destination& to, Path& congested, Time now) {
-    const auto is_free = [&](const Path& path) { return now - path.heard > rules_.recent; };
-    const auto free = std::ranges::count_if(to.paths, is_free);
+    const int64_t free = CountFree(to, now);
     if (free == 0) return;
     const double taken = rules_.cut * congested.weight;
     congested.weight -= taken;
     for (Path& path : to.paths) {
-      if (is_free(path)) path.weight += taken / static_cast<double>(free);
+      if (IsFree(path, now)) path.weight += taken / static_cast<double>(free);
     }
   }
 
@@ -247,6 +266,7 @@ class CloveHost final : public HostPolicy {
   int64_t flowlets_ = 0;
   int64_t reroutes_ = 0;
   int64_t relays_ = 0;
+  int64_t hidden_ = 0;
 };
 
 // Follows paths, and stamps data with what the links between switches carry.
@@ -303,6 +323,9 @@ class CloveBalancer : public LoadBalancer {
       fields.AddOr("auto", "recent", settings_.recent, delays,
                    "For how long after a note a path counts as congested and gets nothing from "
                    "others. auto: the longest idle round trip.");
+      fields.Add("mask_ecn", settings_.mask_ecn,
+                 "Congestion control does not hear of marks as long as some path to the host is "
+                 "not congested.");
     } else {
       fields.Add("stale", settings_.stale, {.above = Duration{0}, .at_most = 1000_s},
                  "A path that has not been heard of for longer counts as idle.");
@@ -310,13 +333,18 @@ class CloveBalancer : public LoadBalancer {
     }
   }
 
-  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
-               Diagnostics& /*diagnostics*/) override {
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
+    if (settings_.mask_ecn && !fabric.echoes_marks) {
+      diagnostics.ErrorAt(std::string(path) + ".mask_ecn",
+                          "needs a transport whose ACKs echo marks; use transport: dctcp");
+    }
     rules_.gap = settings_.gap.value_or(fabric.base_rtt + fabric.marking_delay);
     rules_.paths = static_cast<size_t>(settings_.paths);
     rules_.relay_every = settings_.relay_every.value_or(fabric.base_rtt / 2);
     rules_.cut = settings_.cut;
     rules_.recent = settings_.recent.value_or(fabric.base_rtt);
+    rules_.mask_ecn = settings_.mask_ecn;
     rules_.stale = settings_.stale;
   }
 

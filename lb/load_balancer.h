@@ -34,6 +34,7 @@ struct FabricShape {
   bool is_lossless = false;        // Classes of data are paused, IEEE 802.1Qbb,
   Bytes pause_above{256'000};  // when an input holds more, if that is fixed; else a usual value.
   bool limits_rates = true;    // The transport can hold flows to a rate.
+  bool echoes_marks = true;    // Its ACKs tell congestion control of marks.
   Bytes switch_memory{9'000'000};  // Of all ports together, if they share it.
   Bytes packet{1'524};             // A full one of data, as it occupies a wire.
 };

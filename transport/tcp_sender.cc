@@ -264,6 +264,12 @@ bool TcpSender::IsWindowLimited(double flight) const {
   return window_.cwnd < window_.ssthresh && window_.cwnd < 2 * flight;
 }
 
+// Whether an ACK echoes a mark, as far as congestion control may know.
+bool TcpSender::HearsEcho(const Packet& ack) {
+  if (!ack.Has(Packet::kEce)) return false;
+  return !host_->Wants(HostPolicy::kEcho) || !host_->policy().HidesEcho(host_->view(), flow_);
+}
+
 void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const Time now = host_->now();
   const uint32_t first = board_.first();
@@ -282,7 +288,7 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   const Acknowledgement news{.bytes = PayloadUpTo(ack.seq) - PayloadUpTo(first),
                              .una = ack.seq,
                              .nxt = nxt_,
-                             .ecn_echo = ack.Has(Packet::kEce),
+                             .ecn_echo = HearsEcho(ack),
                              .in_recovery = in_recovery_,
                              .window_limited = IsWindowLimited(flight)};
   const bool reduced = shared_->control->OnAck(window_, news);

@@ -100,6 +100,7 @@ class TcpSender {
   void SendSyn();
 
   bool IsWindowLimited(double flight) const;
+  bool HearsEcho(const Packet& ack);
   void Advance(const Packet& ack, uint32_t newly_sacked);
   void OnDuplicateAck(const Packet& ack, uint32_t newly_sacked);
   void TellPolicy(const Packet& ack, int64_t newly_acked, uint32_t newly_sacked, Duration rtt);

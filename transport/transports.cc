@@ -78,6 +78,9 @@ class TcpModel : public WithResequencing {
     return {static_cast<uint8_t>(settings_.priority),
             static_cast<uint8_t>(settings_.control_priority.value_or(settings_.priority))};
   }
+  bool echoes_marks() const override {
+    return settings_.is_dctcp || settings_.ecn != TcpSettings::Ecn::kOff;
+  }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
     return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, close_delay), model());

@@ -69,6 +69,9 @@ class TransportModel {
   // Whether a load balancer can hold its flows to a rate.
   virtual bool limits_rates() const { return false; }
 
+  // Whether its ACKs tell congestion control of marks.
+  virtual bool echoes_marks() const { return false; }
+
   virtual bool needs_bandwidth_delay() const { return false; }
 
   // `close_delay`: from the end of a flow's sender to the end of its receiver. `bandwidth_delay`

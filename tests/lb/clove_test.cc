@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clove: weights that marks lower, and utilisations that packets bring home.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/random.h"
@@ -40,6 +42,16 @@ class Sender {
       policy.OnAck(view, flow_, ack, {1'460, 0, 20_us, false});
     });
   }
+
+  bool Hides() {
+    bool hides = false;
+    host_.At(now, [&](HostView& view, HostPolicy& policy) {
+      ASSERT_TRUE(policy.hooks() & HostPolicy::kEcho);
+      hides = policy.HidesEcho(view, flow_);
+    });
+    return hides;
+  }
+  int64_t Count(std::string_view counter) const { return host_.Count(counter); }
 
   // The paths of flowlets of one packet, counted.
   std::vector<int64_t> Flowlets(int count) {
@@ -138,6 +150,20 @@ TEST(CloveTest, AfterManyNotesWeightsAreThoseOfTheRuleAndSumToOne) {
   EXPECT_LT(ChiSquare(sender.Flowlets(9'000), weights), kChiSquare99[3]);
 }
 
+TEST(CloveTest, HidesMarksUntilAllPathsHaveThem) {
+  Sender sender("{kind: clove_ecn, gap: 50us, recent: 100us, mask_ecn: true}");
+  for (uint16_t path = 0; path < 4; ++path) {
+    EXPECT_TRUE(sender.Hides()) << path;
+    sender.Hear(path);
+  }
+  EXPECT_FALSE(sender.Hides());
+  sender.now += 100_us;
+  EXPECT_FALSE(sender.Hides());
+  sender.now += 1_ps;  // All are free again.
+  EXPECT_TRUE(sender.Hides());
+  EXPECT_EQ(sender.Count("hidden_echoes"), 5);
+}
+
 TEST(CloveTest, UsesAtMostSoManyPaths) {
   Sender sender("{kind: clove_ecn, gap: 50us, paths: 2}");
   EXPECT_EQ(Used(sender.Flowlets(200)), 2);
@@ -200,6 +226,26 @@ TEST(CloveTest, ASlowPathSettlesAtItsShareOfTheCapacity) {
   EXPECT_NEAR(ShareOfSlowSpine("ecmp"), 0.5, 0.1);
   EXPECT_NEAR(ShareOfSlowSpine("{kind: clove_ecn, gap: 30us}"), 0.25, 0.06);
   EXPECT_NEAR(ShareOfSlowSpine("{kind: clove_int, gap: 30us}"), 0.25, 0.06);
+}
+
+// The link of a host that many send to is congested whatever their paths; each knows of marks on
+// the one path that its flow takes.
+TEST(CloveTest, HiddenMarksLetQueuesGrow) {
+  const auto mean_wait = [](const std::string& lb) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4}\nlb: " + lb +
+        "\nworkload: [{kind: incast, fan_in: 4, bytes_each: 500KB, queries: 3, period: 5ms}]\n"
+        "transport: {kind: dctcp}\nmeasure: {queueing: true}\n"));
+    return CsvTable(run.files.queueing).Real(0, "mean_ns");
+  };
+  EXPECT_GT(mean_wait("{kind: clove_ecn, mask_ecn: true}"), 1.5 * mean_wait("clove_ecn"));
+}
+
+TEST(CloveTest, HidesMarksOnlyWhereAcksEchoThem) {
+  EXPECT_THAT(ErrorsOf("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+                       "transport: {kind: rocev2}\nlb: {kind: clove_ecn, mask_ecn: true}\n"
+                       "workload: [{kind: permutation, size: 1MB}]\n"),
+              testing::HasSubstr("lb.mask_ecn: needs a transport whose ACKs echo marks"));
 }
 
 }  // namespace

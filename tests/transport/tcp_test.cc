@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
@@ -232,6 +236,58 @@ TEST(Rfc3168Test, EchoesUntilTheWindowIsReducedAndSaysSo) {
     EXPECT_EQ(s.packet.Has(Packet::kEce), segment >= 4 && segment < cwr) << segment;
   }
   EXPECT_EQ(flow.record().sender.retransmissions, 0);
+}
+
+// --- Marks that a load balancer hides ---
+
+struct Echoes {
+  std::optional<bool> hide;  // Nothing: has no say.
+  int asked = 0;
+  int cwr = 0;
+  Duration fct{};
+};
+
+// One mark in a window that grows: seen, it halves the window, and the flow takes longer.
+void RunMarked(Echoes& echoes, const std::vector<uint32_t>& marked) {
+  struct Policy final : HostPolicy {
+    explicit Policy(Echoes& e) : echoes(e) {}
+    uint32_t hooks() const override { return kEcho; }
+    bool HidesEcho(HostView&, HostFlow&) override {
+      ++echoes.asked;
+      return *echoes.hide;
+    }
+    size_t StateBytes() const override { return 0; }
+    Echoes& echoes;
+  };
+  std::vector<Rule> rules;
+  for (const uint32_t segment : marked) rules.push_back(MarkAt(0, Data(0, segment)));
+  rules.push_back(WatchAt(0, AllData(0), [&](const SwitchView&, const Packet& packet) {
+    echoes.cwr += packet.Has(Packet::kCwr) ? 1 : 0;
+  }));
+  Lab::Plan plan{.graph = Line({{10_Gbps, 1_us}, {10_Gbps, 100_us}, {10_Gbps, 1_us}}),
+                 .transport = "{kind: tcp, ecn: rfc3168, iw: 10}",
+                 .switch_policy = Scripted(rules)};
+  if (echoes.hide) plan.host_policy = [&](HostId) { return std::make_unique<Policy>(echoes); };
+  Lab lab(std::move(plan));
+  lab.AddFlow(0, 1, 730'000);
+  lab.Run();
+  echoes.fct = FctRx(lab.Record(0));
+}
+
+TEST(HiddenEchoTest, IsAsIfThereWereNoMark) {
+  Echoes unmarked, seen, shown{.hide = false}, hidden{.hide = true};
+  RunMarked(unmarked, {});
+  RunMarked(seen, {4});
+  RunMarked(shown, {4});
+  RunMarked(hidden, {4});
+  EXPECT_EQ(unmarked.cwr, 0);
+  EXPECT_EQ(seen.cwr, 1);
+  EXPECT_GT(seen.fct, unmarked.fct);
+  EXPECT_EQ(shown.cwr, 1);
+  EXPECT_EQ(shown.fct, seen.fct);
+  EXPECT_EQ(hidden.cwr, 0);
+  EXPECT_EQ(hidden.fct, unmarked.fct);
+  EXPECT_GT(hidden.asked, shown.asked);  // The receiver repeats its echo until it is answered.
 }
 
 // --- Round-trip times (Karn) ---
