@@ -34,6 +34,7 @@ class ExpiringTable {
 
   // Null if `key` is not there, or has not been touched at or after `since`. Leaves no trace.
   State* Find(uint64_t key, Time since = {-kNever.ps}) {
+    if (size_ == 0) return nullptr;
     const uint32_t e = index_[PlaceOf(key)].entry;
     return e == kNone || entries_[e].last < since ? nullptr : &entries_[e].state;
   }
@@ -150,7 +151,16 @@ class ExpiringTable {
   template <class Gone>
   void End(uint32_t e, const Gone& gone) {
     Remove(e);
+    PrefetchOldest();
     gone(entries_[e].key, entries_[e].state);
+  }
+
+  // What removing the next two will need: a table that is full ends one with each that is new.
+  void PrefetchOldest() const {
+    if (oldest_ == kNone) return;
+    const Entry& next = entries_[oldest_];
+    __builtin_prefetch(&index_[HashOf(next.key) & mask()]);
+    if (next.newer != kNone) __builtin_prefetch(&entries_[next.newer]);
   }
 
   void Unlink(uint32_t e) {
