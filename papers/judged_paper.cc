@@ -129,6 +129,7 @@ class Judge {
     }
     judged.points = results->points().size();
     judged.results = results->CountResults();
+    judged.versions = results->Versions();
     judged.stale = static_cast<size_t>(
         std::ranges::count(results->points(), PointState::kStale, &PaperResults::Point::state));
     results->Read(experiment.metrics, NamesOf(experiment), diagnostics_);

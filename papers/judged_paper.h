@@ -20,6 +20,7 @@ struct JudgedExperiment {
   size_t points = 0;
   size_t results = 0;               // Points that have one,
   size_t stale = 0;                 // and points whose result is of another version of Heddle.
+  std::set<std::string> versions;   // Of the results that count.
   std::vector<JudgedClaim> claims;  // As in the experiment.
   std::vector<DrawnFigure> figures;
 };

@@ -30,7 +30,8 @@ PaperResults::PaperResults(std::vector<const ExperimentPoints*> experiments,
     experiment_names_.emplace(of->experiment(), Value::Scalar(of->experiment(), {}));
     for (size_t i = 0; i < of->plan().points.size(); ++i) {
       const PlannedPoint& planned = of->plan().points[i];
-      Point point{of, i, {}, planned.seed, of->folder().Inspect(planned.id).state};
+      PointReport report = of->folder().Inspect(planned.id);
+      Point point{of, i, {}, planned.seed, report.state, std::move(report.version)};
       if (has_experiment_axis) {
         point.choices.emplace_back(std::string(kExperimentAxis), of->experiment());
       }
@@ -51,6 +52,14 @@ PaperResults::PaperResults(std::vector<const ExperimentPoints*> experiments,
 size_t PaperResults::CountResults() const {
   return static_cast<size_t>(
       std::ranges::count_if(points_, [&](const Point& point) { return HasResult(point); }));
+}
+
+std::set<std::string> PaperResults::Versions() const {
+  std::set<std::string> versions;
+  for (const Point& point : points_) {
+    if (HasResult(point)) versions.insert(point.version);
+  }
+  return versions;
 }
 
 void PaperResults::Read(const Metrics& metrics, const std::vector<std::string>& names,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ class PaperResults {
     AxisLabels choices;  // All axes but the seed.
     std::string seed;
     PointState state;
+    std::string version;  // Of Heddle, that its result is of.
   };
 
   // Of all points of `experiments`, which live as long; results of other versions of Heddle count
@@ -57,6 +59,8 @@ class PaperResults {
 
   const std::vector<Point>& points() const { return points_; }
   size_t CountResults() const;
+  // Of Heddle, that results are of.
+  std::set<std::string> Versions() const;
   bool HasResult(const Point& point) const { return heddle::HasResult(point.state, with_stale_); }
 
   // Evaluates the metrics named; each is read once. One that has no value anywhere is an error.

@@ -3,6 +3,7 @@
 #include "papers/papers_output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -283,8 +284,12 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
     text += fmt::format("## {}\n\n{}\n\n", paper.paper->name, paper.paper->title);
     for (const JudgedExperiment& judged : paper.experiments) {
       const PaperExperiment& experiment = *judged.experiment;
-      text += fmt::format("### {}-{}\n\n{}\n\n{} of {} points have results.\n\n", paper.paper->id,
+      text += fmt::format("### {}-{}\n\n{}\n\n{} of {} points have results", paper.paper->id,
                           experiment.id, experiment.about, judged.results, judged.points);
+      if (!judged.versions.empty()) {
+        text += fmt::format(", of Heddle {}", fmt::join(judged.versions, ", "));
+      }
+      text += ".\n\n";
       for (const auto& [name, choice] : experiment.choices) {
         text += fmt::format("- {}: {}\n", name, Cell(choice));
       }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "experiment/version.h"
 #include "settings/json.h"
 #include "sweep/run_results.h"
 #include "tests/support/command.h"
@@ -151,9 +152,11 @@ TEST_F(PapersCommandTest, RunsAndJudges) {
               AllOf(HasSubstr("\"x\": [\n                    20,\n                    60\n"),
                     HasSubstr("\"id\": \"toy-fig1.C6\"")));
   const CommandResult markdown = Run("heddle papers claims toy-fig1 --scale ci --markdown");
-  EXPECT_THAT(markdown.out,
-              AllOf(HasSubstr("| Toy | 4 | 0 | 0 | 1 | 1 |\n"),
-                    HasSubstr("| C5 | Who knows. | nobody does | can't be judged |  |\n")));
+  EXPECT_THAT(
+      markdown.out,
+      AllOf(HasSubstr("| Toy | 4 | 0 | 0 | 1 | 1 |\n"),
+            HasSubstr(fmt::format("\n12 of 12 points have results, of Heddle {} (", Version())),
+            HasSubstr("| C5 | Who knows. | nobody does | can't be judged |  |\n")));
   // Nothing runs twice.
   const CommandResult again = Run("heddle papers run toy-fig1 --scale ci");
   EXPECT_EQ(again.exit_code, 0) << again.err;

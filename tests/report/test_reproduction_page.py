@@ -25,10 +25,10 @@ def costs(*rows):
     return COSTS + "".join(f"| {row} |\n" for row in rows)
 
 
-def section(name, done, *verdicts):
+def section(name, done, *verdicts, version=1):
     rows = "".join(f"| C{i + 1} | a \\| b of {name} | {done} | {verdict} |  |\n"
                    for i, verdict in enumerate(verdicts))
-    return f"### {name}\n\nAbout it.\n\n{done} of 9 points have results.\n\n" + (CLAIMS + rows + "\n" if rows else "")
+    return f"### {name}\n\nAbout it.\n\n{done} of 9 points have results, of Heddle {version}.\n\n" + (CLAIMS + rows + "\n" if rows else "")
 
 
 class CostsTest(unittest.TestCase):
@@ -51,15 +51,10 @@ class CostsTest(unittest.TestCase):
 
 class ClaimsTest(unittest.TestCase):
     def merge(self, old, new):
-        return page.merged_claims("## P\n\nTitle\n\n" + old, "## P\n\nTitle\n\n" + new, "abc")
-
-    def test_says_which_commit_new_results_are_of(self):
-        merged = self.merge("", section("x", 9, "tie") + section("y", 0, "can't be judged"))
-        self.assertIn("9 of 9 points have results, at commit abc.", merged)
-        self.assertIn("0 of 9 points have results.", merged)
+        return page.merged_claims("## P\n\nTitle\n\n" + old, "## P\n\nTitle\n\n" + new)
 
     def test_keeps_what_is_not_there_any_more(self):
-        old = section("x", 9, "tie").replace("results.", "results, at commit 123.")
+        old = section("x", 9, "tie")
         self.assertEqual(self.merge(old, section("x", 0, "can't be judged")), "## P\n\nTitle\n\n" + old)
 
     def test_replaces_as_many_results(self):
@@ -69,10 +64,10 @@ class ClaimsTest(unittest.TestCase):
 
     def test_of_unfinished_experiments_takes_what_could_be_judged(self):
         merged = self.merge(section("x", 3, "can't be judged", "tie", "can't be judged"),
-                            section("x", 4, "contradicted", "can't be judged", "can't be judged"))
+                            section("x", 4, "contradicted", "can't be judged", "can't be judged", version=2))
         self.assertEqual([page.verdict(text) for text in page.claims(merged).values()],
                          ["contradicted", "tie", "can't be judged"])
-        self.assertIn("4 of 9 points have results, at commit abc.", merged)
+        self.assertIn("4 of 9 points have results, of Heddle 2.", merged)
 
     def test_forgets_experiments_that_are_no_more(self):
         self.assertNotIn("### y", self.merge(section("x", 9, "tie") + section("y", 9, "tie"), section("x", 9, "tie")))
@@ -89,7 +84,7 @@ class PageTest(unittest.TestCase):
     def test_joined_with_itself_stays(self):
         below = page.PAGE.read_text().partition(page.MARK)[2]
         sections = "".join(page.parts(below)[1:])
-        self.assertEqual(page.merged_claims(sections, sections, "abc"), sections)
+        self.assertEqual(page.merged_claims(sections, sections), sections)
         self.assertIn(page.totals(sections), below)
 
 
