@@ -252,7 +252,7 @@ class LoneHost {
   }
 
   bool sends() const { return (prompter_->hooks() & HostPolicy::kSend) != 0; }
-  size_t state_bytes() const { return prompter_->StateBytes(); }
+  size_t state_bytes() const { return prompter_->StateBytes() + prompter_->FlowBytes() * started_; }
 
   // Nanoseconds for what the policy does to `packets`, all at the time of the first.
   double Send(std::span<const RecordedPacket> packets, Time start) {
@@ -302,6 +302,7 @@ class LoneHost {
     flow.dst = packet.dst;
     flow.tuple_hash = packet.tuple_hash;
     flow.size = 1'000'000'000;
+    ++started_;
     if (policy.hooks() & HostPolicy::kFlows) policy.OnFlowStart(view, flow);
   }
 
@@ -314,6 +315,7 @@ class LoneHost {
   PathTable paths_;
   Sink sink_;
   std::vector<HostFlow> flows_;
+  size_t started_ = 0;
 };
 
 // Calls `visit` with one visit's packets after the other, and when the recording began: it goes

@@ -394,13 +394,11 @@ std::string LinksCsv(const Experiment& experiment, const SimulationResult& resul
   return csv;
 }
 
-// Hosts are many, so those that have counted nothing are left out, and zeros of the others.
+// Hosts are many, so zeros of theirs are left out.
 std::string LbCsv(const Experiment& experiment, const SimulationResult& result) {
   std::string csv = "node,policy,counter,value\n";
-  const auto counts = [](const auto& counter) { return counter.second != 0; };
   for (const PolicyReport& report : result.policies) {
     const bool is_host = experiment.graph.IsHost(report.vertex);
-    if (is_host && std::ranges::none_of(report.counters, counts)) continue;
     const std::string start =
         fmt::format("{},{}", experiment.graph.NameOf(report.vertex), experiment.settings.lb.kind);
     csv += fmt::format("{},state_bytes,{}\n", start, report.state_bytes);

@@ -420,6 +420,13 @@ PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
   return report;
 }
 
+PolicyReport ReportOf(uint32_t vertex, Host& from) {
+  PolicyReport report = ReportOf(vertex, from.policy());
+  report.state_bytes +=
+      static_cast<int64_t>(from.policy().FlowBytes() * from.transport().most_flows());
+  return report;
+}
+
 // A decision is a packet that had a choice, whatever the scheme makes of it: so schemes compare.
 PolicyReport ReportOf(uint32_t vertex, Switch& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
@@ -430,7 +437,7 @@ PolicyReport ReportOf(uint32_t vertex, Switch& from) {
 void CollectPolicies(Network& network, SimulationResult& result) {
   for (size_t h = 0; h < network.hosts(); ++h) {
     if (!network.host(h).has_policy()) continue;
-    result.policies.push_back(ReportOf(static_cast<uint32_t>(h), network.host(h).policy()));
+    result.policies.push_back(ReportOf(static_cast<uint32_t>(h), network.host(h)));
   }
   for (const std::unique_ptr<Switch>& s : network.switches()) {
     const uint32_t vertex = static_cast<uint32_t>(network.hosts()) + s->id();

@@ -86,6 +86,7 @@ class AroundHostPolicy : public HostPolicy {
   void OnTimer(HostView& view, uint32_t id) override { scheme_->OnTimer(view, id); }
 
   size_t StateBytes() const override { return scheme_ ? scheme_->StateBytes() : 0; }
+  size_t FlowBytes() const override { return scheme_ ? scheme_->FlowBytes() : 0; }
   std::vector<Counter> Counters() const override {
     return scheme_ ? scheme_->Counters() : std::vector<Counter>();
   }

@@ -151,8 +151,9 @@ class HostPolicy {
   virtual void OnControl(HostView& /*view*/, const Packet& /*packet*/) {}
   virtual void OnTimer(HostView& /*view*/, uint32_t /*id*/) {}
 
-  // Bytes of state on this host now.
+  // Bytes of state on this host now, but for what flows keep in HostFlow::state: so many each.
   virtual size_t StateBytes() const = 0;
+  virtual size_t FlowBytes() const { return 0; }
 
   struct Counter {
     std::string_view name;

@@ -87,6 +87,9 @@ class Transport : public Endpoint {
   // Congestion notifications that have come, as packets or in ACKs, for flows sent from here.
   virtual int64_t cnps() const { return 0; }
 
+  // The most flows that have been sent from here at once.
+  virtual size_t most_flows() const = 0;
+
   // At the end of the run: what is known of flows that have not been logged.
   virtual void CollectUnfinishedSenders(std::vector<FlowRecord>& records) = 0;
   virtual void CollectUnfinishedReceivers(std::vector<FlowRecord>& records) = 0;

@@ -42,7 +42,7 @@ class Aac final : public MeasuredLeaf {
     return bytes;
   }
   std::vector<Counter> Counters() const override {
-    return {{"adjustments", adjustments_}, {"probes", probes_}};
+    return {{"adjustments", adjustments_}, {"trials", trials_}};
   }
 
  private:
@@ -101,7 +101,7 @@ class Aac final : public MeasuredLeaf {
       const uint16_t path = live[(subset.next_probe + i) % live.size()];
       if (subset.is_used[path]) continue;
       subset.next_probe = static_cast<uint16_t>((subset.next_probe + i + 1) % live.size());
-      ++probes_;
+      ++trials_;
       return path;
     }
     return subset.used.front();
@@ -113,7 +113,7 @@ class Aac final : public MeasuredLeaf {
   Rng rng_;
   std::vector<Subset> subsets_;  // By leaf.
   int64_t adjustments_ = 0;
-  int64_t probes_ = 0;
+  int64_t trials_ = 0;
 };
 
 class AacBalancer final : public LoadBalancer {

@@ -48,7 +48,11 @@ class BurstBalancer final : public SwitchPolicy {
   // As in hardware: 2 bytes of fingerprint, votes and port each, and 4 of time.
   size_t StateBytes() const override { return buckets_.size() * 10; }
   std::vector<Counter> Counters() const override {
-    return {{"flowlets", flowlets_}, {"reroutes", reroutes_}, {"replaced", replaced_}};
+    const auto is_used = [](const Bucket& bucket) { return bucket.last >= Time{}; };
+    return {{"flowlets", flowlets_},
+            {"reroutes", reroutes_},
+            {"replaced", replaced_},
+            {"table_entries", std::ranges::count_if(buckets_, is_used)}};
   }
 
  private:

@@ -133,6 +133,7 @@ class CloveHost final : public HostPolicy {
     for (const auto& [host, from] : from_) bytes += from.size() * sizeof(News);
     return bytes;
   }
+  size_t FlowBytes() const override { return sizeof(FlowState); }
   std::vector<Counter> Counters() const override {
     std::vector<Counter> counters = {
         {"flowlets", flowlets_}, {"reroutes", reroutes_}, {"feedback", relays_}};

@@ -72,6 +72,7 @@ class Conga final : public SwitchPolicy {
     sampled_.reserve(paths_.count());
     to_leaf_.assign(view.leaves(), std::vector<ToLeaf>(paths_.count()));
     from_leaf_.resize(view.leaves());
+    for (FromLeaf& from : from_leaf_) from.by_tag.reserve(kNoTag);
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
@@ -109,10 +110,15 @@ class Conga final : public SwitchPolicy {
   size_t StateBytes() const override {
     size_t bytes = links_.size() * sizeof(Link) + flowlets_.memory_bytes();
     for (const auto& uplinks : to_leaf_) bytes += uplinks.size() * 5;
-    return bytes + from_leaf_.size() * FromLeaf::kTags * 2;
+    for (const FromLeaf& from : from_leaf_)
+      bytes += std::max(from.by_tag.size(), FromLeaf::kTags) * 2;
+    return bytes;
   }
   std::vector<Counter> Counters() const override {
-    return {{"flowlets", flowlet_count_}, {"reroutes", reroutes_}, {"feedback", feedback_count_}};
+    return {{"flowlets", flowlet_count_},
+            {"reroutes", reroutes_},
+            {"feedback", feedback_count_},
+            {"table_entries", flowlets_.used()}};
   }
 
  private:

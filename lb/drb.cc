@@ -42,6 +42,7 @@ class DrbHost final : public HostPolicy {
   size_t StateBytes() const override {
     return sizeof(rng_) + pairs_.size() * 2 * sizeof(uint16_t) + orders_.memory_bytes();
   }
+  size_t FlowBytes() const override { return sizeof(Pair*); }
 
  private:
   // Turns of data and of what goes back are apart: alternating, all data would take the even ones.

@@ -72,7 +72,8 @@ class Flare final : public SwitchPolicy {
     return bytes;
   }
   std::vector<Counter> Counters() const override {
-    return {{"flowlets", flowlet_count_}, {"reroutes", reroutes_}};
+    return {
+        {"flowlets", flowlet_count_}, {"reroutes", reroutes_}, {"table_entries", flowlets_.used()}};
   }
 
  private:

@@ -55,6 +55,7 @@ class FlowBenderHost final : public HostPolicy {
   }
 
   size_t StateBytes() const override { return sizeof(rng_); }
+  size_t FlowBytes() const override { return sizeof(FlowState); }
   std::vector<Counter> Counters() const override { return {{"reroutes", reroutes_}}; }
 
  private:

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -59,6 +60,10 @@ class Flowlets {
     return now.ps / gap_.ps - FloorOfGaps(slot.last) >= 2;
   }
 
+  // Slots that have ever been used.
+  int64_t used() const {
+    return std::ranges::count_if(slots_, [](const Slot& slot) { return slot.last >= Time{}; });
+  }
   size_t memory_bytes() const { return slots_.size() * sizeof(Slot); }
 
  private:

@@ -227,6 +227,7 @@ class HermesHost final : public HostPolicy {
     for (const Row& row : rows_) bytes += row.size() * sizeof(PathState);
     return bytes;
   }
+  size_t FlowBytes() const override { return sizeof(FlowState); }
   std::vector<Counter> Counters() const override {
     return {{"reroutes", reroutes_},
             {"probes", probes_},

@@ -111,7 +111,8 @@ class Hula final : public SwitchPolicy {
     return {{"flowlets", flowlet_count_},
             {"reroutes", reroutes_},
             {"probes", probes_},
-            {"probe_bytes", probes_ * kProbeBytes}};
+            {"probe_bytes", probes_ * kProbeBytes},
+            {"table_entries", flowlets_.used()}};
   }
 
  private:

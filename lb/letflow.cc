@@ -36,7 +36,7 @@ class LetFlow final : public SwitchPolicy {
 
   size_t StateBytes() const override { return flowlets_.memory_bytes(); }
   std::vector<Counter> Counters() const override {
-    return {{"flowlets", count_}, {"reroutes", reroutes_}};
+    return {{"flowlets", count_}, {"reroutes", reroutes_}, {"table_entries", flowlets_.used()}};
   }
 
  private:

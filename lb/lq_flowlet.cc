@@ -47,7 +47,7 @@ class LqFlowlet final : public SwitchPolicy {
 
   size_t StateBytes() const override { return bands_.memory_bytes() + flowlets_.memory_bytes(); }
   std::vector<Counter> Counters() const override {
-    return {{"flowlets", count_}, {"reroutes", reroutes_}};
+    return {{"flowlets", count_}, {"reroutes", reroutes_}, {"table_entries", flowlets_.used()}};
   }
 
  private:

@@ -211,6 +211,7 @@ class PdlbHost final : public HostPolicy {
   size_t StateBytes() const override {
     return estimators_.size() * (sizeof(Estimator) + DelayWindow::kSamples * sizeof(uint32_t));
   }
+  size_t FlowBytes() const override { return sizeof(State); }
   std::vector<Counter> Counters() const override {
     int64_t largest = 0;
     for (const auto& [key, estimator] : estimators_) {

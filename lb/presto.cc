@@ -54,6 +54,7 @@ class PrestoHost final : public HostPolicy {
   }
 
   size_t StateBytes() const override { return sizeof(rng_) + orders_.memory_bytes(); }
+  size_t FlowBytes() const override { return sizeof(State); }
   std::vector<Counter> Counters() const override {
     return {{"reroutes", reroutes_}, {"cells", cells_}};
   }

@@ -110,6 +110,7 @@ class RepsHost final : public HostPolicy {
   }
 
   size_t StateBytes() const override { return sizeof(rng_); }
+  size_t FlowBytes() const override { return sizeof(RepsFlow); }
   std::vector<Counter> Counters() const override {
     return {{"recycled", recycled_}, {"drawn", sent_ - recycled_}, {"freezes", freezes_}};
   }

@@ -152,6 +152,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
     return resequencer_->Stats(end);
   }
 
+  size_t most_flows() const final { return senders_.slots.size(); }
+
   size_t memory_bytes() const override {
     return sizeof(*this) + senders_.memory_bytes() + receivers_.memory_bytes() +
            hold_timers_.capacity() * sizeof(LazyTimer) +

@@ -462,8 +462,10 @@ TEST(ResultsTest, LbHasTheStateAndTheCountersOfEachSwitch) {
   }
   EXPECT_GT(LbRowsOf(lb, "leaf0").size(), 1u);
   EXPECT_EQ(LbRowsOf(lb, "leaf0").front(), "state_bytes=160");
-  EXPECT_EQ(LbRowsOf(lb, "spine0"), (std::vector<std::string>{"state_bytes=160", "decisions=0",
-                                                              "flowlets=0", "reroutes=0"}));
+  EXPECT_EQ(LbRowsOf(lb, "leaf0").back(), "table_entries=10");
+  EXPECT_EQ(LbRowsOf(lb, "spine0"),
+            (std::vector<std::string>{"state_bytes=160", "decisions=0", "flowlets=0", "reroutes=0",
+                                      "table_entries=0"}));
   // summary.json has the sums.
   EXPECT_EQ(state, run.result.policy_state_bytes);
   ASSERT_FALSE(run.result.policy_counters.empty());
@@ -489,16 +491,22 @@ TEST(ResultsTest, LbHasTheSameDecisionsForEverySchemeThatSendsNothing) {
   }
 }
 
-TEST(ResultsTest, LbHasHostsOnlyIfTheyHaveCountedSomething) {
-  const auto rows_of_host = [](const std::string& size) {
+TEST(ResultsTest, LbHasTheStateOfHostsAndWhatTheyHaveCounted) {
+  const auto rows_of_host = [](const std::string& lb, const std::string& workload) {
     const std::string yaml =
         "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
-        "workload: [{kind: permutation, size: " +
-        size + "}]\nlb: presto\n";
+        "workload: [" +
+        workload + "]\nlb: " + lb + "\n";
     return LbRowsOf(CsvTable(RunExperiment(ExperimentFrom(yaml)).files.lb), "host1");
   };
-  EXPECT_EQ(rows_of_host("10KB"), std::vector<std::string>());
-  EXPECT_EQ(rows_of_host("1MB").back(), "cells=15");  // 16 cells have 15 boundaries.
+  const std::string small = "{kind: permutation, size: 10KB}";
+  EXPECT_EQ(rows_of_host("presto", small).size(), 1u);
+  EXPECT_EQ(rows_of_host("presto", "{kind: permutation, size: 1MB}").back(),
+            "cells=15");  // 16 cells have 15 boundaries.
+  // A generator of random numbers, and 24 bytes of each flow.
+  EXPECT_EQ(rows_of_host("flowbender", small), std::vector<std::string>{"state_bytes=56"});
+  EXPECT_EQ(rows_of_host("flowbender", small + ", " + small),
+            std::vector<std::string>{"state_bytes=80"});
 }
 
 }  // namespace

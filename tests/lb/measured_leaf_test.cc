@@ -167,7 +167,7 @@ std::vector<int64_t> Spread(LbSwitch& leaf, Time from, int packets) {
 TEST(AacTest, OnAnIdleFabricItIsRandomSpraying) {
   LbSwitch leaf("aac");
   EXPECT_LT(ChiSquare(Spread(leaf, Time{}, 8'000), {1, 1, 1, 1}), kChiSquare99[3]);
-  EXPECT_EQ(leaf.Count("probes"), 0);
+  EXPECT_EQ(leaf.Count("trials"), 0);
 }
 
 // In 800 us there are 25 periods of 32 us.
@@ -175,7 +175,7 @@ TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
   LbSwitch leaf("{kind: aac, stale: 1s}");
   Hear(leaf, Time{} + 1_us, 2, 200_us);
   const std::vector<int64_t> counts = Spread(leaf, Time{} + 2_us, 8'000);
-  EXPECT_EQ(counts[2], leaf.Count("probes"));
+  EXPECT_EQ(counts[2], leaf.Count("trials"));
   EXPECT_NEAR(static_cast<double>(counts[2]), 25, 1);
   EXPECT_LT(ChiSquare({counts[0], counts[1], counts[3]}, {1, 1, 1}), kChiSquare99[2]);
 }
@@ -183,9 +183,9 @@ TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
 TEST(AacTest, PathsComeAndGoWithHysteresis) {
   LbSwitch leaf("{kind: aac, spread: 10us, refresh: 1us, stale: 1s}");
   const auto uses_2 = [&](Time at) {
-    const int64_t probes = leaf.Count("probes");
+    const int64_t probes = leaf.Count("trials");
     const int64_t count = Spread(leaf, at, 200)[2];
-    return count > leaf.Count("probes") - probes;
+    return count > leaf.Count("trials") - probes;
   };
   Hear(leaf, Time{} + 1_us, 2, 10'800_ns);
   EXPECT_TRUE(uses_2(Time{} + 10_us));
