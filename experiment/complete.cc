@@ -208,6 +208,16 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
                       "juggler");
 }
 
+// What one then measures is the transport.
+void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  if (!settings.lb.settings->reorders() || !settings.transport.settings->needs_order()) return;
+  diagnostics.WarningAt(
+      "lb", fmt::format("under {} packets of a flow overtake each other, and each that does makes "
+                        "go-back-N send up to a window again; set transport.resequencing, or "
+                        "transport.recovery: irn",
+                        settings.lb.kind));
+}
+
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const TransportModel& transport = *experiment.settings.transport.settings;
@@ -453,6 +463,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
       static_cast<int64_t>(Seconds(experiment.base_rtt) * static_cast<double>(slowest.bps) / 8)};
   experiment.timeline = TimelineOf(experiment);
   CheckPorts(experiment, diagnostics);
+  CheckOrder(settings, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }
 

@@ -126,6 +126,7 @@ class AacBalancer final : public LoadBalancer {
     fields.Add("hysteresis", settings_.hysteresis, {.at_least = 0.0, .at_most = 1.0},
                "By this share of it more for paths that are used, and less for others.");
   }
+  bool reorders() const override { return true; }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {

@@ -122,6 +122,7 @@ class AgBalancer final : public LoadBalancer {
                   "Which path a flow takes then: any, or that of the least delay.");
     settings_.flows.Declare(fields);
   }
+  bool reorders() const override { return true; }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {

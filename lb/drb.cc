@@ -98,6 +98,7 @@ class DrbBalancer final : public LoadBalancer {
                   "equal: every path has its turn, as published; capacity: as often as its slowest "
                   "link allows.");
   }
+  bool reorders() const override { return true; }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));

@@ -26,6 +26,7 @@ struct DrillSettings {
   int64_t engines = 1;
   LoadMetric metric = LoadMetric::kBytes;
   Duration visible_after{0};
+  bool per_class = false;
   bool components = true;
 };
 
@@ -53,7 +54,7 @@ class Drill final : public SwitchPolicy {
     if (group == kUnknown) group = FindGroup(view, packet.dst, candidates);
     Component& component = ComponentOf(packet, groups_[group]);
     const size_t engine = in_port % static_cast<size_t>(settings_.engines);
-    return Decision::Forward(Choose(view, component, engine));
+    return Decision::Forward(Choose(view, packet.priority, component, engine));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -138,20 +139,21 @@ class Drill final : public SwitchPolicy {
     return group.components.back();
   }
 
-  PortIndex Choose(const SwitchView& view, Component& component, size_t engine) {
+  PortIndex Choose(const SwitchView& view, uint8_t priority, Component& component, size_t engine) {
     const size_t m = static_cast<size_t>(settings_.m);
     const std::span<PortIndex> memory(component.memory.data() + engine * m, m);
-    Look(view, component, memory);
+    Look(view, priority, component, memory);
     std::ranges::sort(sampled_);
     for (size_t i = 0; i < m; ++i) memory[i] = i < sampled_.size() ? sampled_[i].port : kNoPort;
     return sampled_.front().port;
   }
 
   // The remembered ports, with the load that they have now, before d that are drawn at random.
-  void Look(const SwitchView& view, Component& component, std::span<const PortIndex> memory) {
+  void Look(const SwitchView& view, uint8_t priority, Component& component,
+            std::span<const PortIndex> memory) {
     sampled_.clear();
     const auto look_at = [&](PortIndex port) {
-      sampled_.push_back({VisibleLoadOf(view, port), sampled_.size(), port});
+      sampled_.push_back({VisibleLoadOf(view, port, priority), sampled_.size(), port});
     };
     for (const PortIndex port : memory) {
       if (port != kNoPort) look_at(port);
@@ -167,7 +169,8 @@ class Drill final : public SwitchPolicy {
   }
 
   // Queues are FIFO, so what is not visible yet is the last to leave.
-  int64_t VisibleLoadOf(const SwitchView& view, PortIndex port) {
+  int64_t VisibleLoadOf(const SwitchView& view, PortIndex port, uint8_t priority) {
+    if (settings_.per_class) return LoadBefore(view, port, priority, settings_.metric);
     if (settings_.visible_after == Duration{0}) return LoadOf(view, port, settings_.metric);
     const int64_t unseen = unseen_[port].At(view.now());
     const Bytes visible{std::max<int64_t>(0, view.Unsent(port).count - unseen)};
@@ -198,10 +201,15 @@ class DrillBalancer final : public LoadBalancer {
     fields.Add("visible_after", settings_.visible_after, {.at_least = Duration{0}, .at_most = 1_s},
                "How long after it was queued a packet counts: hardware counts those that have been "
                "written to the queue. 0ps: at once.");
+    DeclarePerClass(fields, settings_.per_class);
+    fields.Require(
+        !settings_.per_class || settings_.visible_after == Duration{0}, "per_class",
+        "what is not visible yet is known of a port as a whole; leave visible_after out");
     fields.Add("components", settings_.components,
                "Hash flows to components of next hops whose paths are alike, link by link, in "
                "proportion to their capacity; false: spread all packets over all next hops.");
   }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Drill>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "drill", id));
   }

@@ -52,6 +52,7 @@ class EcmpArBalancer final : public LoadBalancer {
     fields.Add("move", move_, {.at_least = 0.0, .at_most = 1.0},
                "Probability that a packet leaves a port in the worst band.");
   }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<EcmpAr>(bands_, move_, EcmpSalt(id, seed),
                                     Rng::Stream(seed, "ecmp_ar", id));

@@ -51,6 +51,9 @@ class LoadBalancer {
   virtual void Prepare(const FabricShape& /*fabric*/, std::string_view /*path*/,
                        Diagnostics& /*diagnostics*/) {}
 
+  // Whether packets of one flow overtake each other as a rule, and not only where it changes paths.
+  virtual bool reorders() const { return false; }
+
   // The policy of one switch. All randomness comes from streams of `seed` and the switch's id.
   virtual std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const = 0;
 

@@ -39,10 +39,8 @@ class Lq final : public SwitchPolicy {
 
  private:
   int64_t LoadFor(const SwitchView& view, const Packet& packet, PortIndex port) const {
-    if (!settings_.per_class) return LoadOf(view, port, settings_.metric);
-    const Bytes before = view.UnsentBefore(port, packet.priority);
-    return settings_.metric == LoadMetric::kBytes ? before.count
-                                                  : SerializationDelay(before, view.Rate(port)).ps;
+    return settings_.per_class ? LoadBefore(view, port, packet.priority, settings_.metric)
+                               : LoadOf(view, port, settings_.metric);
   }
 
   const LqSettings settings_;
@@ -54,12 +52,12 @@ class LqBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     DeclareMetric(fields, settings_.metric);
-    fields.Add("per_class", settings_.per_class,
-               "Count only packets of the packet's own class and of those before it.");
+    DeclarePerClass(fields, settings_.per_class);
     fields.Add("hash_below", settings_.hash_below, {.at_least = Bytes{0}, .at_most = 64_KB},
                "Packets of fewer bytes, such as ACKs, take the path of their hash; uet-htsim has "
                "100B.");
   }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Lq>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "lq", id));
   }

@@ -39,6 +39,7 @@ class LqBw final : public SwitchPolicy {
 class LqBwBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override { settings_.Declare(fields); }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<LqBw>(settings_, Rng::Stream(seed, "lq_bw", id));
   }

@@ -39,6 +39,7 @@ class TwoChoices final : public SwitchPolicy {
 class TwoChoicesBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override { DeclareMetric(fields, metric_); }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<TwoChoices>(metric_, Rng::Stream(seed, "p2c", id));
   }

@@ -408,6 +408,7 @@ class PdlbBalancer final : public LoadBalancer {
     DeclareMeasurement(fields);
     DeclareModel(fields);
   }
+  bool reorders() const override { return true; }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));

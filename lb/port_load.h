@@ -25,6 +25,20 @@ inline int64_t LoadOf(const SwitchView& view, PortIndex port, LoadMetric metric)
   return metric == LoadMetric::kBytes ? view.Unsent(port).count : view.QueueingDelay(port).ps;
 }
 
+// The same of what goes before a packet of `priority` alone: its class and those that are
+// preferred.
+inline int64_t LoadBefore(const SwitchView& view, PortIndex port, uint8_t priority,
+                          LoadMetric metric) {
+  const Bytes before = view.UnsentBefore(port, priority);
+  return metric == LoadMetric::kBytes ? before.count
+                                      : SerializationDelay(before, view.Rate(port)).ps;
+}
+
+inline void DeclarePerClass(Fields& fields, bool& per_class) {
+  fields.Add("per_class", per_class,
+             "Count only packets of the packet's own class and of those before it.");
+}
+
 // `cost`, which is not negative, for a port that is not paused; a paused one, which makes a packet
 // wait for nobody knows how long, comes after all of those. One number, since pairs compare slowly.
 inline int64_t PausedLast(const SwitchView& view, const Packet& packet, PortIndex port,

@@ -92,6 +92,7 @@ class PrestoBalancer final : public LoadBalancer {
                   "capacity: paths take turns in proportion to their slowest link, as the paper's "
                   "controller arranges; equal: one cell each.");
   }
+  bool reorders() const override { return true; }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));

@@ -188,6 +188,7 @@ class RepsBalancer final : public LoadBalancer {
                "A timeout is a failure if no round trip since the last one was longer than this "
                "many idle ones.");
   }
+  bool reorders() const override { return true; }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {

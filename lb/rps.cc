@@ -166,6 +166,7 @@ class RpsBalancer final : public LoadBalancer {
     fields.Add("red_drop", s.red_drop, {.at_least = 0.0, .at_most = 1.0},
                "Share that it drops just below that.");
   }
+  bool reorders() const override { return true; }
 
   void Prepare(const FabricShape& /*fabric*/, std::string_view path,
                Diagnostics& diagnostics) override {

@@ -46,6 +46,7 @@ class RrDstBalancer final : public LoadBalancer {
     fields.Add("small", small_, {.at_least = Bytes{0}, .at_most = 64_KB},
                "Packets of fewer bytes take turns of their own.");
   }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<RrDst>(small_, Rng::Stream(seed, "rr_dst", id));
   }

@@ -42,6 +42,7 @@ class RrPktBalancer final : public LoadBalancer {
     fields.Add("reshuffle", reshuffle_, Between<int64_t>(0, 1'000'000),
                "Rounds after which the order is drawn anew; 0: never.");
   }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<RrPkt>(reshuffle_, Rng::Stream(seed, "rr_pkt", id));
   }

@@ -61,6 +61,7 @@ class SwitchArBalancer final : public LoadBalancer {
     fields.Add("smallest", settings_.smallest, {.at_least = Bytes{0}, .at_most = Bytes{65'535}},
                "Smaller data packets are hashed, as if their sender had not marked them.");
   }
+  bool reorders() const override { return true; }
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<SwitchAr>(settings_, EcmpSalt(id, seed),
                                       Rng::Stream(seed, "switch_ar", id));

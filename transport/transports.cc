@@ -120,6 +120,7 @@ class RoceModel final : public WithResequencing {
   bool wants_red() const override { return control_.kind == "dcqcn"; }
   bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
   bool limits_rates() const override { return true; }
+  bool needs_order() const override { return !settings_.is_irn() && resequencing() == "off"; }
   bool needs_bandwidth_delay() const override {
     return (settings_.uses_bdp() && !settings_.bdp) ||
            control_.settings->base_rtt() != BaseRtt::kNone;

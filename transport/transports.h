@@ -69,6 +69,9 @@ class TransportModel {
   // Whether a load balancer can hold its flows to a rate.
   virtual bool limits_rates() const { return false; }
 
+  // Whether a packet that comes early costs it what it has sent since: go-back-N.
+  virtual bool needs_order() const { return false; }
+
   // Whether its ACKs tell congestion control of marks.
   virtual bool echoes_marks() const { return false; }
 

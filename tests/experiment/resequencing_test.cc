@@ -208,5 +208,23 @@ INSTANTIATE_TEST_SUITE_P(
         "{kind: rocev2, rto: 500us, resequencing: {kind: timeout, host_bytes: 30KB}}",
         "{kind: rocev2, recovery: irn, resequencing: {kind: juggler, ofo_timeout: 50us}}"));
 
+TEST(OrderTest, WhatReordersOnGoBackNIsWarnedOf) {
+  const auto warnings = [](const std::string& lb, const std::string& transport) {
+    return testing::PrintToString(
+        ExperimentFrom("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, "
+                       "port: {pfc: {}, buffer: 200KB, ecn_above: 20KB}}\n"
+                       "workload: [{kind: permutation, size: 1MB}]\ntransport: " +
+                       transport + "\nlb: " + lb + "\n")
+            .warnings);
+  };
+  const auto warns = testing::HasSubstr("makes go-back-N send up to a window again");
+  EXPECT_THAT(warnings("rps", "{kind: rocev2}"), warns);
+  EXPECT_THAT(warnings("ecmp", "{kind: rocev2}"), testing::Not(warns));
+  EXPECT_THAT(warnings("rps", "{kind: rocev2, recovery: irn}"), testing::Not(warns));
+  EXPECT_THAT(warnings("rps", "{kind: rocev2, resequencing: {kind: timeout, timeout: 1ms}}"),
+              testing::Not(warns));
+  EXPECT_THAT(warnings("rps", "{kind: dctcp}"), testing::Not(warns));
+}
+
 }  // namespace
 }  // namespace heddle
