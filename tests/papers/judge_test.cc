@@ -357,6 +357,9 @@ TEST(AxisNumbersTest, AreWhatLabelsSay) {
   EXPECT_THAT(AxisNumbers({"50us", "1ms"}, ranks), ElementsAre(5e7, 1e9));
   EXPECT_THAT(AxisNumbers({"pdlb.granularity=8", "pdlb.granularity=44"}, ranks),
               ElementsAre(8, 44));
+  EXPECT_THAT(AxisNumbers({"", "delay=9us.spines=1", "delay=9us.spines=4"}, ranks),
+              ElementsAre(0, 1, 4));
+  EXPECT_FALSE(ranks);
   EXPECT_THAT(AxisNumbers({"10Gbps", "2KB"}, ranks), ElementsAre(1, 2));
   EXPECT_TRUE(ranks);
   EXPECT_THAT(AxisNumbers({"ecmp", "rps"}, ranks), ElementsAre(1, 2));
