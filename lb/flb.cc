@@ -157,7 +157,7 @@ class Flb final : public SwitchPolicy {
             {"cnms_sent", cnms_sent_},
             {"cnms_taken", cnms_taken_},
             {"isolated_flows", static_cast<int64_t>(isolation_->size())},
-            {"isolated_ports", static_cast<int64_t>(isolation_->isolated_ports(0))},
+            {"isolated_ports", static_cast<int64_t>(isolation_->isolated_ports())},
             {"probes", controls_sent_},
             {"probe_bytes", controls_sent_ * kControlBytes},
             {"table_entries", static_cast<int64_t>(flows_.used())},

@@ -77,6 +77,12 @@ class FlbIsolation {
 
   size_t size() const { return flows_.size(); }
   size_t isolated_ports(size_t scope) const { return scopes_[scope].count; }
+  // Of all scopes.
+  size_t isolated_ports() const {
+    size_t ports = 0;
+    for (const Scope& scope : scopes_) ports += scope.count;
+    return ports;
+  }
   bool is_idle() const {
     return flows_.size() == 0 &&
            std::ranges::all_of(scopes_, [](const Scope& scope) { return scope.count == 0; });

@@ -39,6 +39,11 @@ std::vector<double> AxisNumbers(const std::vector<std::string>& labels, bool& ar
   are_ranks = false;
   for (const std::string& label : labels) {
     ranks.push_back(static_cast<double>(ranks.size() + 1));
+    // An empty list, as of slow paths: none, in whatever unit the others have.
+    if (label.empty()) {
+      numbers.push_back(0);
+      continue;
+    }
     const auto number = NumberIn(label);
     are_ranks |= !number || (unit && *unit != number->unit);
     if (!number) continue;

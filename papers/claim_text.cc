@@ -132,7 +132,11 @@ std::string Extremes(const JudgedPart& judged) {
   const auto key = [](const JudgedCell& cell) {
     return std::isfinite(cell.relative) ? cell.relative : cell.finding.mean;
   };
-  const auto [least, most] = std::ranges::minmax_element(judged.cells, {}, key);
+  // Those without a number have no place in an order.
+  std::vector<JudgedCell> cells = judged.cells;
+  std::erase_if(cells, [&](const JudgedCell& cell) { return std::isnan(key(cell)); });
+  if (cells.empty()) return "no number";
+  const auto [least, most] = std::ranges::minmax_element(cells, {}, key);
   if (judged.cells.size() == 1) {
     const std::string& where = judged.cells.front().where;
     return Measure(*least) + (where.empty() ? "" : fmt::format(" ({})", where));

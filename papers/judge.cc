@@ -188,15 +188,25 @@ class PartJudge {
       Add(cell, JudgeNumber(cell.values, part_.quantity, part_.target));
     }
     if (part_.take == Among::kEach) return;
-    const auto by_mean = [](const JudgedCell& cell) { return cell.finding.mean; };
-    const auto least = std::ranges::min_element(judged_.cells, {}, by_mean);
-    const auto most = std::ranges::max_element(judged_.cells, {}, by_mean);
+    // What is not a number has no place in an order.
+    std::vector<size_t> ordered;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (!std::isnan(judged_.cells[i].finding.mean)) ordered.push_back(i);
+    }
+    left_out_ = cells.size() - ordered.size();
+    if (ordered.empty()) {
+      judged_.cells.resize(1);
+      judged_.verdict = Combine(Findings());
+      return;
+    }
+    const auto by_mean = [&](size_t i) { return judged_.cells[i].finding.mean; };
+    const size_t least = *std::ranges::min_element(ordered, {}, by_mean);
+    const size_t most = *std::ranges::max_element(ordered, {}, by_mean);
     std::vector<JudgedCell> chosen;
-    if (part_.take != Among::kMax) chosen.push_back(*least);
-    if (part_.take != Among::kMin) chosen.push_back(*most);
+    if (part_.take != Among::kMax) chosen.push_back(judged_.cells[least]);
+    if (part_.take != Among::kMin) chosen.push_back(judged_.cells[most]);
     if (part_.take == Among::kRange) {
-      const ClaimCell& greatest = cells[static_cast<size_t>(most - judged_.cells.begin())];
-      chosen.back().finding = JudgeNumber(greatest.values, part_.quantity, part_.high_target);
+      chosen.back().finding = JudgeNumber(cells[most].values, part_.quantity, part_.high_target);
     }
     judged_.cells = chosen;
     judged_.verdict = Combine(Findings());
@@ -259,6 +269,10 @@ class PartJudge {
   void Explain() {
     if (judged_.cells.empty()) return;
     judged_.measured = MeasuredText(judged_);
+    if (left_out_ > 0) {
+      judged_.measured +=
+          fmt::format("; {} left out, where nothing is divided by nothing", left_out_);
+    }
     if (part_.kind == ClaimKind::kModel) {
       judged_.measured =
           fmt::format("rank correlation {}; simulated by predicted {} to {}", judged_.measured,
@@ -276,6 +290,7 @@ class PartJudge {
   const PaperResults& results_;
   const PaperResults& other_;
   JudgedPart judged_;
+  size_t left_out_ = 0;  // Comparisons without a number, from which an extreme cannot be chosen.
   double least_ratio_ = std::numeric_limits<double>::infinity();
   double greatest_ratio_ = 0;
 };

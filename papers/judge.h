@@ -50,8 +50,8 @@ using OtherResults = std::function<const PaperResults&(const std::string& experi
 JudgedClaim JudgeClaim(const Claim& claim, const PaperExperiment& experiment,
                        const PaperResults& results, const OtherResults& others);
 
-// The numbers behind labels of an axis: "0.5", "100us", "8" of "pdlb.granularity=8"; their ranks if
-// one of them has none, or they are of different kinds.
+// The numbers behind labels of an axis: "0.5", "100us", "8" of "pdlb.granularity=8", 0 of an empty
+// one; their ranks if one of them has none, or they are of different kinds.
 std::vector<double> AxisNumbers(const std::vector<std::string>& labels, bool& are_ranks);
 
 // The metrics that a claim needs of its own experiment, and of others.

@@ -71,10 +71,16 @@ BySeed RelativeChanges(const std::vector<double>& x, const std::vector<BySeed>& 
 Finding JudgeFlat(const std::vector<double>& x, const std::vector<BySeed>& y, double flat) {
   Finding finding = Measured(RelativeChanges(x, y));
   if (!finding.reason.empty()) return finding;
-  if (std::abs(finding.mean) <= flat) {
+  if (finding.seeds < 2) {
+    finding.reason = kOneSeed;
+    return finding;
+  }
+  // The whole interval has to be within: of few and scattered seeds any mean may be near zero.
+  const double size = std::abs(finding.mean);
+  if (size + finding.half_width <= flat) {
     finding.outcome = Outcome::kFor;
   } else {
-    const bool may_be = std::abs(finding.mean) - finding.half_width <= flat;
+    const bool may_be = size - finding.half_width <= flat;
     finding.outcome = may_be ? Outcome::kUndecided : Outcome::kAgainst;
   }
   return finding;

@@ -13,6 +13,7 @@
 #include "lb/int_fields.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/watched_policy.h"
 
 namespace heddle {
 namespace {
@@ -269,36 +270,99 @@ TEST(BestNexthopTest, ForgetsNoFlowWithinItsGap) {
   EXPECT_EQ(leaf.Count("flowlets"), 1);
 }
 
-// --- In a network: 8 of 10 Gbps of datagrams from leaf 0 to leaf 1 over spine 1 ---
+// Datagrams of 1518 bytes at a constant rate, over a path or as routes lead.
+UdpSource Datagrams(uint32_t id, HostId src, HostId dst, BitRate rate, uint16_t path = kNoPath) {
+  return {.id = id,
+          .entry = id,
+          .src = src,
+          .dst = dst,
+          .sport = 5'000,
+          .path = path,
+          .priority = 1,
+          .payload = 1'472_B,
+          .packet = 1'518_B,
+          .wire = 1'538_B,
+          .rate = rate,
+          .pattern = {},
+          .start = Time{},
+          .stop = Time{} + 1_s,
+          .rng = Rng::Stream(1, "load", id)};
+}
+
+// --- In a chain of five switches, with a host each ---
+
+// Of the links between the first four, one after the other: packets that leave in a millisecond, in
+// the direction whose queues a packet tells of. Returns what a packet from one end to the other
+// brings to the second, third, fourth and fifth switch, of utilisation.
+std::vector<double> BroughtBy(const std::string& direction, const std::vector<int64_t>& packets) {
+  constexpr uint32_t kSwitches = 5;
+  Graph chain{.hosts = kSwitches, .switches = {}, .links = {}};
+  const auto link = [&](uint32_t a, uint32_t b) {
+    const Channel channel{10_Gbps, 1_us};
+    chain.links.push_back({a, b, channel, channel, std::to_string(a) + "-" + std::to_string(b)});
+  };
+  for (uint32_t s = 0; s < kSwitches; ++s) {
+    chain.switches.push_back({"s" + std::to_string(s), static_cast<int>(s)});
+    link(s, kSwitches + s);
+    if (s > 0) link(kSwitches + s - 1, kSwitches + s);
+  }
+  std::vector<UdpSource> load;
+  for (HostId link_from = 0; link_from < packets.size(); ++link_from) {
+    const HostId next = static_cast<HostId>(link_from + 1);
+    const BitRate rate{packets[link_from] * 1'538 * 8 * 1'000};
+    const bool forward = direction == "forward";
+    load.push_back(forward ? Datagrams(link_from, link_from, next, rate)
+                           : Datagrams(link_from, next, link_from, rate));
+  }
+  std::vector<double> brought;
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
+    if (packet.kind != PacketKind::kData || view.IsAttached(packet.src)) return;
+    brought.push_back(packet.Scheme<IntFields>().utilisation());
+  };
+  Lab lab({.graph = chain,
+           .switch_policy = Watched("{kind: best_nexthop, probes: false, dre_period: 1ms, "
+                                    "direction: " +
+                                        direction + "}",
+                                    look),
+           .background = load});
+  lab.AddFlow(0, kSwitches - 1, 1'000, Time{} + 19'800_us);
+  lab.Run(Time{} + 25_ms);
+  EXPECT_TRUE(lab.finished());
+  return brought;
+}
+
+// With a decay by half each millisecond an estimator has nearly twice a millisecond's packets just
+// before the next. The way has 1, 10 and 4: what the second link has remains.
+TEST(BestNexthopChainTest, APacketBringsTheGreatestOfTheSwitchesThatItHasPassed) {
+  const auto is = [](double packets) {
+    return testing::AllOf(testing::Ge(1.5 * packets), testing::Le(2.1 * packets));
+  };
+  EXPECT_THAT(BroughtBy("forward", {20, 200, 80}),
+              testing::ElementsAre(is(20), is(200), is(200), is(200)));
+  // Here a switch tells of the port that a packet has come in through, so one later.
+  EXPECT_THAT(BroughtBy("toward_source", {20, 200, 80}),
+              testing::ElementsAre(0, is(20), is(200), is(200)));
+}
+
+// --- In a network: 8 of 10 Gbps of datagrams between leaves 0 and 1 over spine 1 ---
 
 class BestNexthopNetworkTest : public testing::Test {
  protected:
-  static constexpr uint32_t kHosts = 8;
+  enum Load { kOneWay, kBothWays };
 
-  // Payload of flows from leaf `from` that went to spine 1, and all of it.
-  static std::pair<int64_t, int64_t> OverSpine1(const std::string& balancer, bool from_loaded) {
-    const UdpSource load = {.id = 0,
-                            .entry = 0,
-                            .src = 3,
-                            .dst = 7,
-                            .sport = 5'000,
-                            .path = 1,
-                            .priority = 1,
-                            .payload = 1'472_B,
-                            .packet = 1'518_B,
-                            .wire = 1'538_B,
-                            .rate = 8_Gbps,
-                            .pattern = {},
-                            .start = Time{},
-                            .stop = Time{} + 1_s,
-                            .rng = Rng::Stream(1, "load", 0)};
+  // Payload of flows from leaf 0, which is loaded, or from leaf 1, that went to spine 1, and all of
+  // it.
+  static std::pair<int64_t, int64_t> OverSpine1(const std::string& balancer, bool from_loaded,
+                                                Load load = kOneWay) {
+    std::vector<UdpSource> background = {Datagrams(0, 3, 7, 8_Gbps, 1)};
+    if (load == kBothWays) background.push_back(Datagrams(1, 7, 3, 8_Gbps, 1));
     Lab lab(
         {.graph = LeafSpineFrom("{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
                                 "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
          .transport = "{kind: dctcp}",
          .balancer = balancer,
          .port = "{buffer: 375KB, ecn_above: 100KB}",
-         .background = {load}});
+         .background = background});
     for (int i = 0; i < 120; ++i) {
       const HostId a = static_cast<HostId>(i % 3);
       const HostId b = static_cast<HostId>(4 + (i + 1) % 3);
@@ -336,6 +400,17 @@ TEST_F(BestNexthopNetworkTest, PublishedItAvoidsWhatIsLoadedTheOtherWay) {
   EXPECT_GT(ours, all_ours / 10);
 }
 
+TEST_F(BestNexthopNetworkTest, WhereTrafficIsSymmetricBothDirectionsTellTheSame) {
+  for (const std::string direction : {"forward", "toward_source"}) {
+    for (const bool from_first : {true, false}) {
+      const auto [loaded, all] =
+          OverSpine1("{kind: best_nexthop, direction: " + direction + "}", from_first, kBothWays);
+      EXPECT_GE(all, 120 * 20'000);
+      EXPECT_EQ(loaded, 0) << direction << from_first;
+    }
+  }
+}
+
 TEST(BestNexthopFatTreeTest, ProbesReachEveryOtherEdgeOverEveryPath) {
   Lab lab({.graph = GraphFrom("{kind: fat_tree, k: 4}"),
            .transport = "{kind: dctcp}",
@@ -353,6 +428,49 @@ TEST(BestNexthopFatTreeTest, ProbesReachEveryOtherEdgeOverEveryPath) {
   const double each = 2 + 2 * (1 + 2 + 2 * (3 + 3 * 2));
   const double rounds = Seconds(lab.end() - Time{}) / 50e-6;
   EXPECT_NEAR(static_cast<double>(probes), 8 * each * rounds, 8 * each * 1.5);
+}
+
+// Edge 0 has lost its link to the second of two upper switches, so all of its flows come to the
+// first, one of whose two links upwards is loaded by edge 1. What went over that one, and all.
+std::pair<int64_t, int64_t> OverLoadedCore(const std::string& apply_at) {
+  const Graph graph = GraphFrom(
+      "{kind: fat_tree, k: 4, host_link: {rate: 10Gbps, delay: 1us}, edge_link: {rate: 10Gbps, "
+      "delay: 1us}, core_link: {rate: 10Gbps, delay: 1us}}");
+  const auto vertex = [&](const std::string& name) {
+    const auto found = std::ranges::find(graph.switches, name, &Graph::SwitchVertex::name);
+    return static_cast<uint32_t>(graph.hosts + (found - graph.switches.begin()));
+  };
+  std::vector<LinkEvent> events;
+  for (uint32_t l = 0; l < graph.links.size(); ++l) {
+    if (graph.links[l].name != "edge0-agg1") continue;
+    events.push_back({.at = Time{} + 1_ns, .link = l, .up = false, .rate = {}, .delay = {}});
+  }
+  EXPECT_EQ(events.size(), 1u);
+  Lab lab({.graph = graph,
+           .transport = "{kind: dctcp}",
+           .balancer = "{kind: best_nexthop, apply_at: " + apply_at + "}",
+           .port = "{buffer: 375KB, ecn_above: 100KB}",
+           .background = {Datagrams(0, 2, 8, 8_Gbps, /*path=*/0)},
+           .events = events});
+  for (int i = 0; i < 60; ++i) {
+    lab.AddFlow(static_cast<HostId>(i % 2), static_cast<HostId>(4 + i % 4), 20'000,
+                Time{} + 2_ms + 40_us * i);
+  }
+  lab.Run(Time{} + 1_s);
+  EXPECT_TRUE(lab.finished());
+  const auto sent = [&](const std::string& core) {
+    return lab.PortTo(vertex("agg0"), vertex(core)).Committed().payload_bytes;
+  };
+  return {sent("core0"), sent("core0") + sent("core1")};
+}
+
+TEST(BestNexthopFatTreeTest, UpperSwitchesChooseByTelemetryOnlyWhereAllDo) {
+  const auto [hashed, all_hashed] = OverLoadedCore("edge");
+  EXPECT_GE(all_hashed, 60 * 20'000);
+  EXPECT_GT(hashed, all_hashed / 5);
+  const auto [chosen, all_chosen] = OverLoadedCore("all");
+  EXPECT_GE(all_chosen, 60 * 20'000);
+  EXPECT_EQ(chosen, 0);
 }
 
 }  // namespace

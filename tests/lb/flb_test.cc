@@ -17,6 +17,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/paired_seeds.h"
 #include "tests/support/watched_policy.h"
 #include "transport/roce_sender.h"
 
@@ -133,7 +134,8 @@ TEST_F(FlbIsolationTest, AnotherUplinkReplacesOneThatHasFailed) {
 
 class FlbLeafTest : public testing::Test {
  protected:
-  explicit FlbLeafTest(const std::string& settings = "flb") : leaf_(settings) {}
+  explicit FlbLeafTest(const std::string& settings = "flb", size_t remote_leaves = 1)
+      : leaf_(settings, {.remote_leaves = remote_leaves}) {}
 
   void Control(const FlbControl& control, FlowId flow, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
@@ -311,22 +313,64 @@ TEST_F(FlbQueueingTest, ComparedByQueueingALongPathLooksAsGoodAsAShortOne) {
   EXPECT_EQ(Send(1, {}), 1);
 }
 
+// Flows to leaf 2 while one to leaf 1 is isolated on uplink 0.
+class FlbUplinkTest : public FlbLeafTest {
+ protected:
+  explicit FlbUplinkTest(const std::string& scope = "uplink")
+      : FlbLeafTest("{kind: flb, scope: " + scope + "}", 2) {}
+
+  std::set<PortIndex> UsedTo(HostId leaf) {
+    std::set<PortIndex> used;
+    for (FlowId flow = 100; flow < 200; ++flow) {
+      Packet packet = LbPacket(flow);
+      packet.flow = flow + 1'000u * leaf;
+      packet.dst = leaf;
+      used.insert(leaf_.PortFor(packet, Time{} + 3_us));
+    }
+    return used;
+  }
+  void IsolateOneTo1() {
+    StartOnPort0(1);
+    Congest(1, 31, Time{} + 2_us);
+    Delays({5_us, 5_us, 5_us, 5_us}, Time{} + 2_us);
+  }
+};
+class FlbPathTest : public FlbUplinkTest {
+ protected:
+  FlbPathTest() : FlbUplinkTest("path") {}
+};
+
+TEST_F(FlbUplinkTest, AnUplinkIsIsolatedFromFlowsToAllLeaves) {
+  IsolateOneTo1();
+  EXPECT_EQ(UsedTo(1), (std::set<PortIndex>{1, 2, 3}));
+  EXPECT_EQ(UsedTo(2), (std::set<PortIndex>{1, 2, 3}));
+  EXPECT_EQ(leaf_.Count("isolated_ports"), 1);
+}
+
+TEST_F(FlbPathTest, APathIsIsolatedFromFlowsToItsLeafOnly) {
+  IsolateOneTo1();
+  EXPECT_EQ(UsedTo(1), (std::set<PortIndex>{1, 2, 3}));
+  EXPECT_EQ(UsedTo(2), (std::set<PortIndex>{0, 1, 2, 3}));
+  EXPECT_EQ(leaf_.Count("isolated_ports"), 1);
+}
+
 // --- In a network ---
 
 // Seven leaves of five hosts send to one host of the eighth, over eight spines; RoCE without
 // congestion control.
 constexpr uint32_t kHosts = 40;
 struct Incast {
-  Incast(const std::string& balancer, int senders, const std::string& pfc = "xoff: 30KB")
+  Incast(const std::string& balancer, int senders, const std::string& pfc = "xoff: 30KB",
+         uint64_t seed = 1, int64_t bytes = 100'000)
       : lab({.graph = LeafSpineFrom(
                  "{leaves: 8, spines: 8, hosts_per_leaf: 5, host_link: {rate: 40Gbps, delay: "
                  "500ns}, fabric_link: {rate: 40Gbps, delay: 500ns}}"),
              .transport = "{kind: rocev2, cc: none}",
              .balancer = balancer,
-             .port =
-                 "{buffer: unlimited, ecn_above: unlimited, pfc: {classes: [3], " + pfc + "}}"}) {
+             .port = "{buffer: unlimited, ecn_above: unlimited, pfc: {classes: [3], " + pfc + "}}",
+             .seed = seed}) {
     for (int i = 0; i < senders; ++i) {
-      lab.AddFlow(static_cast<HostId>(i), kHosts - 1, 100'000);
+      lab.AddFlow(static_cast<HostId>(i), kHosts - 1, bytes);
     }
   }
   int64_t Sum(std::string_view counter) {
@@ -360,16 +404,16 @@ struct Incast {
 
 TEST(FlbNetworkTest, IncastPausesFewerLinksThanUnderEcmpAndSpraying) {
   const auto paused = [](const std::string& balancer) {
-    Incast incast(balancer, 31);
-    incast.lab.Run();
-    EXPECT_TRUE(incast.lab.finished());
-    return incast.PausedFabricLinks();
+    return AtFiveSeeds([&](uint64_t seed) {
+      Incast incast(balancer, 31, "xoff: 30KB", seed, 50'000);
+      incast.lab.Run();
+      EXPECT_TRUE(incast.lab.finished());
+      return incast.PausedFabricLinks();
+    });
   };
-  const int flb = paused("{kind: flb, isolate_above: 15KB}");
-  const int ecmp = paused("ecmp");
-  const int rps = paused("rps");
-  EXPECT_LE(flb, ecmp);
-  EXPECT_LT(ecmp, rps);
+  const auto ecmp = paused("ecmp");
+  EXPECT_TRUE(IsLess(paused("{kind: flb, isolate_above: 15KB}"), ecmp));
+  EXPECT_TRUE(IsLess(ecmp, paused("rps")));
 }
 
 // Whatever an input holds lies in that egress queue, so it cannot reach twice the threshold first.
@@ -456,6 +500,69 @@ TEST(FlbNetworkTest, NotifiesFromTheBytesOfARoundTripOn) {
   EXPECT_LE(queue, 24'000);
 }
 
+// Two senders of 40 Gbps to one host, 300 KB each: the queue grows by 5 KB each microsecond, and
+// shrinks as fast when they are done. How long it is when the leaf where they begin isolates flows,
+// and when it does so no longer, both about a microsecond late.
+std::pair<int64_t, int64_t> QueuesOfAnEpisode(const std::string& balancer) {
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 40Gbps, delay: 500ns}, "
+               "fabric_link: {rate: 100Gbps, delay: 500ns}}"),
+           .transport = "{kind: rocev2, cc: none}",
+           .balancer = balancer,
+           .port = "{buffer: unlimited, ecn_above: unlimited, memory: {model: dt, size: 10MB}}"});
+  for (HostId src = 0; src < 2; ++src) lab.AddFlow(src, 2, 300'000);
+  constexpr PortIndex kToHost2 = 0;
+  constexpr size_t kDataClass = 3;
+  std::pair<int64_t, int64_t> queues = {-1, -1};
+  lab.SampleEvery(100_ns, [&](Time now) {
+    const auto isolated = [&] {
+      for (const auto& [name, value] : lab.network().switches()[0]->policy().Counters()) {
+        if (name == "isolated_flows") return value;
+      }
+      return int64_t{-1};
+    }();
+    const int64_t queue =
+        (*lab.network().switches()[1]->queued())[kToHost2].QueueAt(kDataClass, now).bytes;
+    if (isolated > 0 && queues.first < 0) queues.first = queue;
+    if (isolated == 0 && queues.first >= 0 && queues.second < 0) queues.second = queue;
+  });
+  lab.Run();
+  return queues;
+}
+
+TEST(FlbNetworkTest, TheThresholdMayBeAShareOfTheMemory) {
+  const auto [begin, end] = QueuesOfAnEpisode("{kind: flb, isolate_share: 0.01}");
+  EXPECT_GE(begin, 100'000);
+  EXPECT_LE(begin, 110'000);
+  EXPECT_LT(end, 100'000);  // Released below the same.
+  EXPECT_GT(end, 90'000);
+}
+
+TEST(FlbNetworkTest, FlowsAreReleasedBelowAThresholdOfItsOwn) {
+  const auto [begin, end] =
+      QueuesOfAnEpisode("{kind: flb, isolate_above: 100KB, release_below: 40KB}");
+  EXPECT_GE(begin, 100'000);
+  EXPECT_LE(begin, 110'000);
+  EXPECT_LT(end, 40'000);
+  EXPECT_GT(end, 30'000);
+}
+
+TEST(FlbNetworkTest, WithoutIsolationNobodyIsToldButFlowsMove) {
+  for (const bool isolates : {false, true}) {
+    Incast incast(isolates ? "{kind: flb, isolate_above: 15KB}"
+                           : "{kind: flb, isolate_above: 15KB, isolate: false}",
+                  31);
+    int64_t isolated = 0;
+    incast.lab.SampleEvery(
+        1_us, [&](Time) { isolated = std::max(isolated, incast.Sum("isolated_ports")); });
+    incast.lab.Run();
+    EXPECT_EQ(incast.Sum("episodes") > 0, isolates);
+    EXPECT_EQ(incast.Sum("cnms_sent") > 0, isolates);
+    EXPECT_EQ(isolated > 0, isolates);
+    EXPECT_GT(incast.Sum("reroutes"), 0) << isolates;
+  }
+}
+
 TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
   Incast incast("{kind: flb, isolate_above: 15KB}", 1);
   incast.lab.Run();
@@ -536,6 +643,28 @@ TEST(FlbNetworkTest, ADelayIsMeasuredTwiceInFourRoundTripsAndIsThatOfThePacket) 
   for (const uint32_t ns : told_ns) EXPECT_NEAR(ns, 12'460.8, 1);
 }
 
+TEST(FlbNetworkTest, ADelayIsMeasuredAsOftenAsIsSet) {
+  std::array<std::vector<Time>, 2> stamped;  // By spine.
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
+    if (view.tier() == 0 || packet.kind != PacketKind::kData) return;
+    if (packet.Scheme<FlbHeader>().stamp != 0) stamped[view.id() - 2u].push_back(view.now());
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 10Gbps, delay: 5us}}"),
+           .transport = "{kind: tcp, iw: 1000}",
+           .switch_policy = Watched("{kind: flb, stamp_every: 100us}", look)});
+  lab.AddFlow(0, 1, 1'000'000);
+  lab.Run();
+  EXPECT_GT(stamped[0].size() + stamped[1].size(), 6u);
+  for (const std::vector<Time>& times : stamped) {
+    for (size_t i = 1; i < times.size(); ++i) {
+      EXPECT_GE(times[i] - times[i - 1], 100_us);
+      EXPECT_LT(times[i] - times[i - 1], 100_us + 1'231_ns);
+    }
+  }
+}
+
 // Of datagrams that nobody answers: leaves tell each other by packets of their own.
 TEST(FlbNetworkTest, WhereNothingReturnsLeavesTellOfDelaysThemselves) {
   const UdpSource source = {.id = 0,
@@ -599,6 +728,36 @@ TEST(FlbRateControlTest, AFlowPausesThenHasItsShareThenIsFree) {
   // The timer of recovery looks at the last notice: 71 us.
   for (size_t us = 73; us < 1'070; ++us) ASSERT_NEAR(rates[us], 40e9 / 31, 1) << us;
   EXPECT_EQ(rates[1'074], 40e9);
+}
+
+// Those that are told early are told again when more have come: after a few round trips each has
+// its share of the last link, or pauses.
+TEST(FlbRateControlTest, EachFlowOfAnIncastGoesOnAtItsShare) {
+  Incast incast("{kind: flb, isolate_above: 15KB, rate_control: true}", 31);
+  std::vector<int> at_share(31, 0);
+  int64_t pauses = -1;
+  int samples = 0;
+  incast.lab.SampleEvery(10_us, [&](Time now) {
+    if (now < Time{} + 150_us || now > Time{} + 650_us) return;
+    ++samples;
+    if (pauses < 0) pauses = incast.PausesOfAll();
+    for (FlowId flow = 0; flow < 31; ++flow) {
+      ASSERT_NE(incast.lab.QueuePair(flow), nullptr);
+      const double rate = *incast.lab.QueuePair(flow)->state().rate;
+      if (rate == 0) continue;
+      ASSERT_NEAR(rate, 40e9 / 31, 1) << flow << " at " << now.ps;
+      ++at_share[flow];
+    }
+    ASSERT_EQ(incast.PausesOfAll(), pauses);  // No link is paused any more.
+  });
+  incast.lab.Run();
+  ASSERT_EQ(samples, 51);
+  for (const int times : at_share) EXPECT_GT(times, samples / 2);
+  // 31 times 100 KB at 40 Gbps are 620 us, and 8% headers.
+  for (const FlowRecord& record : incast.lab.records()) {
+    EXPECT_GT(FctRx(record), 620_us);
+    EXPECT_LT(FctRx(record), 750_us);
+  }
 }
 
 TEST(FlbRateControlTest, IncastPausesLessThanWithoutAndFinishes) {

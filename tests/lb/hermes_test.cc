@@ -405,6 +405,51 @@ TEST(HermesTest, FlowsEscapeABlackholeThatHashingDoesNot) {
   EXPECT_EQ(unfinished("hermes"), 0);
 }
 
+// One of four spines loses 2% of all packets, and nobody says so. Each host sends a flow of 1.6 ms
+// or more each 5 ms.
+FinishedRun RunWithSilentDrops(const std::string& lb, const std::string& limit = "1s") {
+  std::string flows;
+  for (int start = 0; start < 100; start += 5) {
+    flows +=
+        "  - {kind: permutation, size: 200KB, cross_rack: true, start: " + std::to_string(start) +
+        "ms}\n";
+  }
+  return RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
+      "1Gbps, delay: 1us}, fabric_link: {rate: 1Gbps, delay: 1us}}\nlb: " +
+      lb + "\ntransport: {kind: dctcp, min_rto: 1ms}\nworkload:\n" + flows +
+      "measure: {unfinished: drop, t_max: " + limit +
+      "}\nschedule: [{at: 0ps, switches: [spine1], drop: 0.02}]\n"));
+}
+
+int64_t FailedPaths(const FinishedRun& run) {
+  for (const auto& [name, value] : run.result.policy_counters) {
+    if (name == "failed_paths") return value;
+  }
+  return -1;
+}
+
+double MeanFctMs(const FinishedRun& run) {
+  const CsvTable flows(run.files.flows);
+  double sum = 0;
+  for (size_t row = 0; row < flows.rows.size(); ++row) sum += flows.Real(row, "fct_rx_ns") / 1e6;
+  return sum / static_cast<double>(flows.rows.size());
+}
+
+// An epoch has 10 ms, and ends with the next packet.
+TEST(HermesTest, ASilentDropOfTwoPercentIsNoticedWithinTwoEpochs) {
+  EXPECT_EQ(FailedPaths(RunWithSilentDrops("hermes", "9ms")), 0);
+  EXPECT_GT(FailedPaths(RunWithSilentDrops("hermes", "20ms")), 0);
+}
+
+TEST(HermesTest, FlowsFinishSoonerWhereASilentDropIsNoticed) {
+  const FinishedRun notices = RunWithSilentDrops("hermes");
+  const FinishedRun ignores = RunWithSilentDrops("{kind: hermes, failures: false}");
+  EXPECT_EQ(notices.result.unfinished + ignores.result.unfinished, 0);
+  EXPECT_EQ(FailedPaths(ignores), 0);
+  EXPECT_LT(MeanFctMs(notices), MeanFctMs(ignores));
+}
+
 TEST(HermesTest, HostsOfARackLearnFromEachOther) {
   // Without sharing only the first host of a rack hears of probes.
   const auto state = [](const std::string& lb) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -214,6 +215,20 @@ TEST_F(TdlbLeafTest, ANotificationAges) {
   EXPECT_EQ(Send(flows[1], kNow + 1'100_us), 1);
 }
 
+class TdlbAgeTest : public TdlbLeafTest {
+ protected:
+  TdlbAgeTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, notification_age: 300us}") {}
+};
+
+TEST_F(TdlbAgeTest, ANotificationCountsForAsLongAsIsSet) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  Congest(FlowsOn(1, 1, kNow).front(), kNow);
+  leaf_.At(kNow + 299_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("congested_flows"), 1);
+  leaf_.At(kNow + 311_us, [](SwitchView&, SwitchPolicy&) {});  // Looked at each 10 us.
+  EXPECT_EQ(leaf_.Count("congested_flows"), 0);
+}
+
 TEST_F(TdlbLeafTest, FlowletsOnAFailedPathArePlacedAtOnce) {
   Learn({40_us, 44_us, 42_us}, kNow);
   const FlowId flow = FlowsOn(2, 1, kNow).front();
@@ -253,6 +268,33 @@ TEST_F(TdlbDefaultTest, DelaysCountForFiveProbes) {
   EXPECT_EQ(Send(flows[1], kNow + 490_us), 2);  // Less than their spread.
   EXPECT_NE(Send(flows[1], kNow + 510_us), 2);  // 500 us have passed.
 }
+
+// The fastest path becomes the slowest. As published the timeout is negative, here one packet.
+class TdlbMinmaxTest : public TdlbLeafTest {
+ protected:
+  explicit TdlbMinmaxTest(const std::string& table = "minmax")
+      : TdlbLeafTest("{kind: tdlb, stale: 1s, table: " + table + "}") {}
+
+  // Where an innocent flow of the slowest path is after a pause of 20 us, which is less than the
+  // delays differ by.
+  PortIndex AfterAPause() {
+    Learn({40_us, 50_us, 70_us}, kNow);
+    const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+    Congest(flows[0], kNow);
+    Learn({80_us}, kNow);
+    return Send(flows[1], kNow + 20_us);
+  }
+};
+class TdlbFullTest : public TdlbMinmaxTest {
+ protected:
+  TdlbFullTest() : TdlbMinmaxTest("full") {}
+};
+
+TEST_F(TdlbMinmaxTest, AsPublishedFlowletsEndTooSoonWhenTheFastestBecomesTheSlowest) {
+  EXPECT_EQ(AfterAPause(), 1);
+}
+
+TEST_F(TdlbFullTest, KnowingAllDelaysTheyDoNot) { EXPECT_EQ(AfterAPause(), 2); }
 
 class TdlbHulaTest : public TdlbLeafTest {
  protected:
@@ -368,9 +410,11 @@ TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
   EXPECT_EQ(Sum(*above, "congested_flows"), 0);
 }
 
-TEST(TdlbNetworkTest, AFlowIsInnocentAgainAtHalfTheQueue) {
+// The queue of an incast when the leaf where it begins holds its flows for innocent again.
+int64_t QueueWhenInnocent(const std::string& more) {
   const auto lab = IncastLab(
-      "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB}", 16, 100'000);
+      "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB" + more + "}", 16,
+      100'000);
   constexpr PortIndex kToLastHost = 15;
   int64_t most = 0;
   int64_t queue = -1;
@@ -382,9 +426,17 @@ TEST(TdlbNetworkTest, AFlowIsInnocentAgainAtHalfTheQueue) {
   });
   lab->Run();
   EXPECT_EQ(most, 16);
-  // 10 Gbps drain 1.25 KB each microsecond, and the news takes three to come.
-  EXPECT_LE(queue, 50'000);
-  EXPECT_GT(queue, 42'000);
+  return queue;
+}
+
+// 10 Gbps drain 1.25 KB each microsecond, and the news takes three to come.
+TEST(TdlbNetworkTest, AFlowIsInnocentAgainAtHalfTheQueueOrAsIsSet) {
+  const int64_t half = QueueWhenInnocent("");
+  EXPECT_LE(half, 50'000);
+  EXPECT_GT(half, 42'000);
+  const int64_t set = QueueWhenInnocent(", clear_below: 80KB");
+  EXPECT_LE(set, 80'000);
+  EXPECT_GT(set, 72'000);
 }
 
 // There is no path to choose between them.
@@ -528,6 +580,37 @@ int64_t Reordered(const std::string& balancer) {
 TEST(TdlbNetworkTest, ItsTimeoutFollowsTheSpreadSoNothingIsReordered) {
   EXPECT_EQ(Reordered("{kind: tdlb, reroute: always}"), 0);
   EXPECT_GT(Reordered("{kind: letflow, gap: 100us}"), 0);
+}
+
+// Both links of one of two spines get 50 us longer after 1 ms, and as short as before after 3 ms:
+// on their way probes take 100 us more, and 202 us there and back.
+TEST(TdlbNetworkTest, AfterAStepTheTimeoutFollowsWithinAProbeAndARoundTrip) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {delay: "
+      "500ns}, fabric_link: {delay: 500ns}}\nlb: {kind: tdlb, probe_every: 100us}\n"
+      "workload: [{kind: permutation, size: 1KB, cross_rack: true, start: 5ms}]\n"
+      "schedule: [{at: 1ms, switches: [spine1], delay: 50500ns}, {at: 3ms, switches: [spine1], "
+      "delay: 500ns}]\nmeasure: {record: {lb: 5us}}\n"));
+  const CsvTable series(run.files.series.at("series_lb.csv"));
+  std::map<std::string, std::vector<std::pair<double, double>>> timeouts;  // us, by leaf.
+  for (size_t row = 0; row < series.rows.size(); ++row) {
+    ASSERT_EQ(series.At(row, "gauge").substr(0, 10), "timeout_ns");
+    timeouts[series.At(row, "node")].emplace_back(series.Real(row, "time_ns") / 1e3,
+                                                  series.Real(row, "value") / 1e3);
+  }
+  ASSERT_EQ(timeouts.size(), 2u);
+  for (const auto& [leaf, values] : timeouts) {
+    for (const auto& [at, timeout] : values) {
+      const bool is_short = at <= 1'100 || (at > 3'000 + 100 + 202 + 5 && at <= 5'000);
+      const bool is_long = at > 1'000 + 100 + 202 + 5 && at <= 3'000;
+      if (is_short) {
+        EXPECT_LT(timeout, 2) << leaf << " at " << at;
+      }
+      if (is_long) {
+        EXPECT_NEAR(timeout, 100, 1) << leaf << " at " << at;
+      }
+    }
+  }
 }
 
 TEST(TdlbNetworkTest, IsForTwoTiers) {

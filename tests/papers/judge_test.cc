@@ -220,6 +220,34 @@ TEST_F(JudgeTest, Numbers) {
   EXPECT_THAT(claim.Measured(), HasSubstr("(load=0.6: rps, ecmp)"));
 }
 
+// At one load nobody counts anything in the second seed: 0 by 0 there. Wherever that load stands
+// among the others, the greatest is that of the loads that have a number.
+TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
+  for (const std::string empty : {"0.2", "0.4", "0.6"}) {
+    Write("e", kSweep, [&](const At& at, double seed) {
+      const std::string& load = at.at("workload[0].load");
+      if (load == empty && seed == 2) return 0.0;
+      return at.at("lb") == "rps" ? 100 * (1 - NumberIn(load)) + 0.01 * seed : 100;
+    });
+    const std::string of = "kind: number, metric: v, quantity: improvement, of: rps, over: ecmp, ";
+    const double greatest = empty == "0.6" ? 0.4 : 0.6;
+    const double least = empty == "0.2" ? 0.4 : 0.2;
+    const JudgedClaim most = One(of + fmt::format("take: max, value: {}, within: 0.01", greatest));
+    EXPECT_EQ(most.verdict, ClaimVerdict::kReproduced) << empty;
+    EXPECT_THAT(most.Measured(), HasSubstr("1 left out, where nothing is divided by nothing"));
+    EXPECT_EQ(VerdictOf(of + fmt::format("take: min, value: {}, within: 0.01", least)),
+              "reproduced")
+        << empty;
+    EXPECT_EQ(VerdictOf(of + fmt::format("value: [{}, {}]", least, greatest)), "reproduced")
+        << empty;
+  }
+  Write("e", kSweep, [](const At&, double) { return 0.0; });
+  const JudgedClaim none =
+      One("kind: number, metric: v, quantity: gain, of: rps, over: ecmp, take: max, value: 1");
+  EXPECT_EQ(none.verdict, ClaimVerdict::kUnjudged);
+  EXPECT_THAT(none.Reason(), HasSubstr("nothing is divided by nothing"));
+}
+
 TEST_F(JudgeTest, Zeros) {
   Write("e", kSweep, [](const At& at, double seed) {
     return at.at("lb") == "rps" || (at.at("lb") == "ecmp" && seed == 2) ? 1e-9 : 0;
@@ -329,6 +357,9 @@ TEST(AxisNumbersTest, AreWhatLabelsSay) {
   EXPECT_THAT(AxisNumbers({"50us", "1ms"}, ranks), ElementsAre(5e7, 1e9));
   EXPECT_THAT(AxisNumbers({"pdlb.granularity=8", "pdlb.granularity=44"}, ranks),
               ElementsAre(8, 44));
+  EXPECT_THAT(AxisNumbers({"", "delay=9us.spines=1", "delay=9us.spines=4"}, ranks),
+              ElementsAre(0, 1, 4));
+  EXPECT_FALSE(ranks);
   EXPECT_THAT(AxisNumbers({"10Gbps", "2KB"}, ranks), ElementsAre(1, 2));
   EXPECT_TRUE(ranks);
   EXPECT_THAT(AxisNumbers({"ecmp", "rps"}, ranks), ElementsAre(1, 2));

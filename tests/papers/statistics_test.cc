@@ -80,6 +80,9 @@ TEST(JudgeTrendTest, FlatIsWithinAShareOfTheMean) {
   EXPECT_EQ(judge({130, 131, 129}), Outcome::kAgainst);
   EXPECT_EQ(judge({130, 131, 129}, 0.5), Outcome::kFor);
   EXPECT_EQ(judge({100, 120, 160}), Outcome::kUndecided);
+  // -3 % +- 50 %: the mean is within a tenth, the interval is not.
+  EXPECT_EQ(judge({80, 120, 95}), Outcome::kUndecided);
+  EXPECT_EQ(judge({101}), Outcome::kUnknown);
   EXPECT_EQ(JudgeTrend({0, 1}, {Seeds({0, 0}), Seeds({0, 0})}, Shape::kFlat, 0.1).outcome,
             Outcome::kFor);
 }
