@@ -222,7 +222,8 @@ std::optional<PointReader::TermValues> PointReader::ReadTerms(const Metric::Term
 std::optional<PointReader::AllTerms> PointReader::ReadAllTerms(const Metric& metric,
                                                                std::string& error) {
   AllTerms all;
-  for (const Metric::Terms* terms : {&metric.plus, &metric.minus, &metric.divide_by}) {
+  for (const Metric::Terms* terms :
+       {&metric.plus, &metric.minus, &metric.divide_by, &metric.or_less, &metric.or_more}) {
     auto values = ReadTerms(*terms, error);
     if (!values) return std::nullopt;
     all.push_back(std::move(*values));
@@ -249,6 +250,8 @@ std::optional<double> PointReader::Combined(const Metric& metric, SeriesPoint ta
       if (part == 0) taken.value += *value;
       if (part == 1) taken.value -= *value;
       if (part == 2) taken.value /= *value;
+      if (part == 3) taken.value = std::min(taken.value, *value);
+      if (part == 4) taken.value = std::max(taken.value, *value);
     }
   }
   return taken.value * metric.scale;

@@ -81,6 +81,8 @@ class Reader {
     metric->plus = Terms(map, "plus");
     metric->minus = Terms(map, "minus");
     metric->divide_by = Terms(map, "divide_by");
+    metric->or_less = Terms(map, "or_less");
+    metric->or_more = Terms(map, "or_more");
     metric->scale = map.Number("scale").value_or(1);
     map.RefuseOthers();
     return metric;

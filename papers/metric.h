@@ -58,10 +58,12 @@ struct Metric {
   std::string x;                // A column: the metric is a series over it.
   std::vector<ModelInput> inputs;
 
-  // ((taken + plus - minus) / divide_by) * scale.
+  // ((taken + plus - minus) / divide_by) * scale, but for the least or greatest before scaling.
   Terms plus;
   Terms minus;
   Terms divide_by;
+  Terms or_less;
+  Terms or_more;
   double scale = 1;
 };
 

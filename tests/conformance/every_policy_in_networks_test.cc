@@ -31,6 +31,12 @@ const Fabric kLeafSpine{"LeafSpine",
                         "{kind: leaf_spine, leaves: 3, spines: 3, hosts_per_leaf: 2, "
                         "fabric_link: {rate: 10Gbps, delay: 1us}",
                         6, 4};
+// One spine has slow links, another long ones.
+const Fabric kUneven{"Uneven",
+                     "{kind: leaf_spine, leaves: 3, spines: 3, hosts_per_leaf: 2, "
+                     "fabric_link: {rate: 10Gbps, delay: 1us}, "
+                     "asymmetry: [{spines: [0], rate: 5Gbps}, {spines: [1], delay: 20us}]",
+                     6, 4};
 const Fabric kFatTree{"FatTree", "{kind: fat_tree, k: 4", 16, 6};
 
 struct Stack {
@@ -76,7 +82,7 @@ std::string NameOf(const testing::TestParamInfo<Case>& test) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
-                                          testing::Values(kLeafSpine, kFatTree),
+                                          testing::Values(kLeafSpine, kUneven, kFatTree),
                                           testing::Values(kDctcp, kLossless)),
                          &NameOf);
 

@@ -111,6 +111,7 @@ Outcome Elephants(const Graph& graph, const std::string& balancer, HostId half, 
   return outcome;
 }
 
+const std::string kFirstFit = "{kind: hedera, period: 1ms}";
 const std::string kAnnealing = "{kind: hedera, period: 1ms, scheduler: annealing}";
 
 // 20 MB at 10 Gbps last for 17 ms. Two on one link would need twice as long; put apart after the
@@ -122,7 +123,7 @@ TEST(HederaTest, ElephantsOnOneLinkAreSeparatedAfterAPeriod) {
   int collided = 0;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     collided += Elephants(graph, "ecmp", 4, 20'000'000, seed).last > 30_ms ? 1 : 0;
-    const Outcome outcome = Elephants(graph, "{kind: hedera, period: 1ms}", 4, 20'000'000, seed);
+    const Outcome outcome = Elephants(graph, kFirstFit, 4, 20'000'000, seed);
     EXPECT_LT(outcome.last, 22_ms) << seed;
     EXPECT_EQ(outcome.placed, 4) << seed;
     EXPECT_LT(Elephants(graph, kAnnealing, 4, 20'000'000, seed).last, 22_ms) << seed;
@@ -137,11 +138,51 @@ TEST(HederaTest, KnowsTheLinksOfAFatTree) {
   Duration annealed{0};
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     hashed += Elephants(graph, "ecmp", 8, 10'000'000, seed).last;
-    placed += Elephants(graph, "{kind: hedera, period: 1ms}", 8, 10'000'000, seed).last;
+    placed += Elephants(graph, kFirstFit, 8, 10'000'000, seed).last;
     annealed += Elephants(graph, kAnnealing, 8, 10'000'000, seed).last;
   }
   EXPECT_LT(placed, hashed * 3 / 4);
   EXPECT_LT(annealed, hashed * 3 / 4);
+}
+
+// Hosts 0 to `sources` - 1 send 20 MB each to one host over two spines, of which the links of one
+// are of 5 Gbps. Returns the share of the bytes that take it.
+double ShareOfSlowSpine(const std::string& balancer, SwitchId slow, HostId sources) {
+  const Graph graph = LeafSpineFrom(
+      "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 10Gbps, delay: 1us}, "
+      "fabric_link: {rate: 10Gbps, delay: 1us}, asymmetry: [{spines: [" +
+      std::to_string(slow) + "], rate: 5Gbps}]}");
+  const Chosen<LoadBalancer> chosen = BalancerFrom(balancer);
+  Lab lab({.graph = graph,
+           .transport = "{kind: dctcp}",
+           .balancer = balancer,
+           .port = "{buffer: 1MB, ecn_above: 97500B}",
+           .controller = [&](const FabricView& fabric) {
+             return chosen.settings->ForFabric(fabric, 1);
+           }});
+  for (HostId h = 0; h < sources; ++h) lab.AddFlow(h, 2, 20'000'000);
+  lab.Run();
+  const auto sent_to = [&](SwitchId spine) {
+    FifoPort& port = lab.PortTo(lab.SwitchVertex(0), lab.SwitchVertex(2 + spine));
+    return static_cast<double>(port.SentBy(lab.end()).wire_bytes);
+  };
+  return sent_to(slow) / (sent_to(0) + sent_to(1));
+}
+
+// It would fill the link of its host, 10 Gbps. In the first of 17 periods it is hashed.
+TEST(HederaTest, AFlowIsNotPlacedOnASlowPathThatItsDemandDoesNotFit) {
+  for (const SwitchId slow : {SwitchId{0}, SwitchId{1}}) {
+    EXPECT_LT(ShareOfSlowSpine(kFirstFit, slow, 1), 1. / 17) << slow;
+    EXPECT_LT(ShareOfSlowSpine(kAnnealing, slow, 1), 1. / 17) << slow;
+  }
+}
+
+// Two that share the link of their destination would send at 5 Gbps each: one fills the slow path,
+// which comes first, and the other has no room there.
+TEST(HederaTest, AFlowWhoseDemandFitsIsPlacedOnASlowPath) {
+  const double share = ShareOfSlowSpine(kFirstFit, 0, 2);
+  EXPECT_GT(share, 0.45);
+  EXPECT_LT(share, 0.55);
 }
 
 // A flow each way takes the first path, the other two the second. When spine 0 loses leaf 0, the
@@ -161,9 +202,8 @@ TEST(HederaTest, FlowsOnAPathThatFailsArePlacedAnew) {
     return int64_t{-1};
   };
   const std::string failure = "schedule: [{at: 5ms, links: [leaf0-spine0], state: down}]\n";
-  const std::string first_fit = "{kind: hedera, period: 1ms}";
-  EXPECT_EQ(placed("", first_fit), 4);
-  EXPECT_EQ(placed(failure, first_fit), 6);
+  EXPECT_EQ(placed("", kFirstFit), 4);
+  EXPECT_EQ(placed(failure, kFirstFit), 6);
   EXPECT_EQ(placed("", kAnnealing), 4);
   EXPECT_GE(placed(failure, kAnnealing), 5);
 }
@@ -172,7 +212,7 @@ TEST(HederaTest, MiceAreHashed) {
   const Graph graph = LeafSpineFrom(
       "{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "
       "fabric_link: {rate: 10Gbps, delay: 1us}}");
-  EXPECT_EQ(Elephants(graph, "{kind: hedera, period: 1ms}", 4, 100'000, 1).placed, 0);
+  EXPECT_EQ(Elephants(graph, kFirstFit, 4, 100'000, 1).placed, 0);
 }
 
 }  // namespace

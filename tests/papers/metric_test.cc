@@ -134,6 +134,23 @@ TEST_F(MetricTest, CombinesMetrics) {
   EXPECT_EQ(reader.Read(*metrics.at("both"), error), 204);
 }
 
+TEST_F(MetricTest, TakesTheLesserOrTheGreaterOfMetrics) {
+  const std::string small = "{file: flows.csv, where: {class: S}, column: size_bytes, take: sum}";
+  const std::string large =
+      "{file: flows.csv, where: {class: [M, L], measured: 1}, column: size_bytes, take: sum}";
+  const double least = ValueOf(small);
+  const double most = ValueOf(large);
+  ASSERT_LT(least, most);
+  EXPECT_EQ(ValueOf("{of: " + small + ", or_less: " + large + "}"), least);
+  EXPECT_EQ(ValueOf("{of: " + large + ", or_less: " + small + "}"), least);
+  EXPECT_EQ(ValueOf("{of: " + small + ", or_more: " + large + "}"), most);
+  EXPECT_EQ(ValueOf("{of: " + large + ", or_more: [" + small + ", " + large + "]}"), most);
+  // After what divides the first, before its scale.
+  EXPECT_EQ(
+      ValueOf("{of: " + large + ", divide_by: " + large + ", or_less: " + small + ", scale: 3}"),
+      3);
+}
+
 TEST_F(MetricTest, ReadsJson) {
   EXPECT_EQ(ValueOf("{file: summary.json, column: counts.other}"), 7);
   EXPECT_EQ(ValueOf("{file: summary.json, column: \"counts.dropped_*\", take: sum}"), 4);
