@@ -95,6 +95,11 @@ void QueuedPorts::Release(PortIndex out, Time now, const Window& window) {
 void QueuedPorts::Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
                        const Window& window) {
   memory_->Release(from, out, cls, bytes);
+  ResumeAfter(from, cls, now, window);
+}
+
+// Whom there is room for now that some of `from` has left.
+void QueuedPorts::ResumeAfter(PortIndex from, size_t cls, Time now, const Window& window) {
   if (queueing_.memory.lossless == 0) return;
   if (!queueing_.pause.scan_all) return TryResume(from, cls, now, window);
   for (size_t in = 0; in < ports_.size(); ++in) {
@@ -103,6 +108,25 @@ void QueuedPorts::Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes,
                 window);
     }
   }
+}
+
+std::optional<DropReason> QueuedPorts::Keep(const Packet& packet, PortIndex in, PortIndex out,
+                                            Time now, const Window& window) {
+  if (!memory_) return std::nullopt;
+  CatchUp(out, now, window);
+  const QueuedPort& port = ports_[out];
+  const auto refused =
+      memory_->Admit(in, out, packet.priority, packet.bytes, port.Length(now), port.SizeOf(packet));
+  if (!refused) PauseIfFull(in, packet.priority, now, window);
+  return refused;
+}
+
+void QueuedPorts::LetGo(const Packet& packet, PortIndex in, PortIndex out) {
+  if (memory_) memory_->Release(in, out, packet.priority, packet.bytes);
+}
+
+void QueuedPorts::LookAgain(const Packet& packet, PortIndex in, Time now, const Window& window) {
+  if (memory_) ResumeAfter(in, packet.priority, now, window);
 }
 
 QueuedPorts::Started QueuedPorts::HandleChoice(const Window& window) {

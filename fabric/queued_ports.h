@@ -87,6 +87,14 @@ class QueuedPorts {
   // The packet accepted last, as it lies in its queue.
   Packet& accepted() { return *accepted_; }
 
+  // A packet that a policy holds back, from input `in` and for output `out`, occupies memory as if
+  // it were queued: charges it, or says why there is no room. LetGo() comes right before Accept()
+  // of the same packet, and LookAgain() right after.
+  std::optional<DropReason> Keep(const Packet& packet, PortIndex in, PortIndex out, Time now,
+                                 const Window& window);
+  void LetGo(const Packet& packet, PortIndex in, PortIndex out);
+  void LookAgain(const Packet& packet, PortIndex in, Time now, const Window& window);
+
   // Sends a packet of class 0, which goes before all others. False: the link is down.
   [[gnu::always_inline]] bool SendControl(const Offer& offer, Time now, const Window& window) {
     CatchUp(offer.out, now, window);
@@ -175,6 +183,11 @@ class QueuedPorts {
   }
   Started Start(PortIndex port, const Window& window);
   void Release(PortIndex out, Time now, const Window& window);
+  void PauseIfFull(PortIndex in, size_t cls, Time now, const Window& window) {
+    if (!memory_->IsLossless(cls) || IsPausing(in, cls) || !memory_->MustPause(in, cls)) return;
+    Tell(in, cls, true, now, window);
+  }
+  void ResumeAfter(PortIndex from, size_t cls, Time now, const Window& window);
   void TryResume(PortIndex in, size_t cls, Time now, const Window& window);
   void Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window);
   void Apply(PortIndex port, uint8_t classes, bool stop, Time now);
@@ -233,10 +246,7 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Offer& offer, const Q
   CatchUp(out, now, window);
   if (const auto refused = Refuse(offer, port, now)) [[unlikely]]
     return refused;
-  if (memory_ && memory_->IsLossless(cls) && !IsPausing(offer.in, cls) &&
-      memory_->MustPause(offer.in, cls)) {
-    Tell(offer.in, cls, true, now, window);
-  }
+  if (memory_) PauseIfFull(offer.in, cls, now, window);
   if (offer.is_last && port.IsFree(cls, now) && NextEffect() > now) {
     port.Pass(offer.packet, offer.path_part, offer.in, now, window);
     if (eager_) ends_.Set(out, port.in_service().end);

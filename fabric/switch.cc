@@ -276,10 +276,16 @@ void SwitchView::SendAsData(const Packet& packet, PortIndex port) {
   self_.SendOwn(packet, self_.data_class_, port);
 }
 
-void SwitchView::Release(const Packet& packet, PortIndex port) {
+bool SwitchView::Hold(const Packet& packet, PortIndex in_port, PortIndex port) {
+  return !self_.queued_ || !self_.queued_->Keep(packet, in_port, port, self_.now_, *self_.window_);
+}
+
+void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port) {
   HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
   --self_.held_;
-  self_.Forward(packet, port, port, /*arrived=*/false);
+  if (self_.queued_) self_.queued_->LetGo(packet, in_port, port);
+  self_.Forward(packet, in_port, port, /*arrived=*/false);
+  if (self_.queued_) self_.queued_->LookAgain(packet, in_port, self_.now_, *self_.window_);
 }
 
 std::optional<Way> SwitchView::WayTo(PortIndex port, uint16_t leaf) const {

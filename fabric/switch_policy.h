@@ -49,7 +49,7 @@ struct Decision {
     kForward,  // It leaves through `port`.
     kConsume,  // It was for this switch's policy and ends here.
     kDiscard,  // It is dropped, and counted by `reason`.
-    kHold,     // The policy has kept a copy, to Release() it later.
+    kHold,     // The policy keeps a copy, which Hold() has found room for, to Release() it later.
   };
   Kind kind;
   DropReason reason;
@@ -122,8 +122,11 @@ class SwitchView {
   // The same in the class of data, behind what waits there.
   void SendAsData(const Packet& packet, PortIndex port);
 
-  // Sends a packet that was held. It goes on its way as if it had come now.
-  void Release(const Packet& packet, PortIndex port);
+  // Takes room in the switch's memory for a packet that came through `in_port` and is to leave
+  // through `port`. False: there is none, and the packet cannot be held.
+  bool Hold(const Packet& packet, PortIndex in_port, PortIndex port);
+  // Sends a packet that was held so. It goes on its way as if it had come now.
+  void Release(const Packet& packet, PortIndex in_port, PortIndex port);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
   void SetTimer(Time at, uint32_t id);

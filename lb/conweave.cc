@@ -94,7 +94,8 @@ class ConWeave final : public SwitchPolicy {
       if (begins && !ends && !paths_.Live(candidates).empty()) {
         return Decision::Forward(Dispatch(view, packet, candidates));
       }
-      if (ends && !view.FacesHost(in_port)) return Receive(view, packet, candidates.ports.front());
+      if (ends && !view.FacesHost(in_port))
+        return Receive(view, packet, in_port, candidates.ports.front());
     }
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (packet.kind == PacketKind::kData) {
@@ -120,7 +121,7 @@ class ConWeave final : public SwitchPolicy {
     Sink* sink = sinks_.Find(hold.flow);
     if (sink != nullptr && !sink->tail_has_come) {
       ++tails_lost_;
-      Tell(view, hold.packets.front(), {ConWeaveControl::kClear, sink->epoch, 0});
+      Tell(view, hold.packets.front().packet, {ConWeaveControl::kClear, sink->epoch, 0});
       sink->tail_has_come = true;
     }
     if (sink != nullptr) sink->queue = kNoQueue;
@@ -258,7 +259,7 @@ class ConWeave final : public SwitchPolicy {
 
   // --- Where they end ---
 
-  Decision Receive(SwitchView& view, const Packet& packet, PortIndex port) {
+  Decision Receive(SwitchView& view, const Packet& packet, PortIndex in_port, PortIndex port) {
     const ConWeaveHeader header = packet.Scheme<ConWeaveHeader>();
     if ((header.flags & ConWeaveHeader::kStamped) == 0) return Decision::Forward(port);
     const auto gone = [&](uint64_t, const Sink& sink) {
@@ -276,7 +277,7 @@ class ConWeave final : public SwitchPolicy {
     }
     if (header.flags & ConWeaveHeader::kTail) return OnTail(view, packet, sink, port);
     if (header.flags & ConWeaveHeader::kRerouted) {
-      return OnRerouted(view, packet, header, key, sink, port);
+      return OnRerouted(view, packet, header, key, sink, in_port, port);
     }
     sink.old_came = view.now();
     sink.old_sent = header.sent;
@@ -301,14 +302,17 @@ class ConWeave final : public SwitchPolicy {
   }
 
   Decision OnRerouted(SwitchView& view, const Packet& packet, const ConWeaveHeader& header,
-                      uint64_t key, Sink& sink, PortIndex port) {
+                      uint64_t key, Sink& sink, PortIndex in_port, PortIndex port) {
     if (sink.tail_has_come && sink.queue == kNoQueue) return Decision::Forward(port);
     const bool is_first = sink.queue == kNoQueue;
-    if (is_first) sink.queue = holds_.Take(key, port).value_or(kNoQueue);
-    if (sink.queue == kNoQueue || !holds_.Push(sink.queue, packet)) {
+    const uint32_t queue = is_first ? holds_.Take(key, port).value_or(kNoQueue) : sink.queue;
+    if (queue == kNoQueue || holds_.IsFull(queue) || !view.Hold(packet, in_port, port)) {
+      if (is_first && queue != kNoQueue) holds_.GiveBack(queue);
       ++not_held_;
       return Decision::Forward(port);
     }
+    sink.queue = queue;
+    holds_.Push(queue, packet, in_port);
     ++held_;
     if (is_first) {
       sink.tail_sent = header.tail;
@@ -331,7 +335,7 @@ class ConWeave final : public SwitchPolicy {
   void Flush(SwitchView& view, uint32_t queue) {
     ConWeaveHolds::Queue& hold = holds_[queue];
     for (; !hold.packets.empty(); hold.packets.pop_front()) {
-      view.Release(hold.packets.front(), hold.port);
+      view.Release(hold.packets.front().packet, hold.packets.front().in_port, hold.port);
     }
     holds_.GiveBack(queue);
   }

@@ -18,12 +18,16 @@ namespace heddle {
 
 class ConWeaveHolds {
  public:
+  struct Held {
+    Packet packet;
+    PortIndex in_port;  // It came through.
+  };
   struct Queue {
     uint64_t flow = 0;
     PortIndex port = 0;
     bool is_taken = false;
     Time resume = kNever;  // When what it holds goes on, whatever has come until then.
-    Ring<Packet> packets = {};
+    Ring<Held> packets = {};
   };
 
   ConWeaveHolds(size_t per_port, size_t most_packets)
@@ -45,17 +49,15 @@ class ConWeaveHolds {
   }
   void GiveBack(uint32_t queue) { queues_[queue].is_taken = false; }
 
-  // False: it is full.
-  bool Push(uint32_t queue, const Packet& packet) {
-    if (queues_[queue].packets.size() >= most_packets_) return false;
-    queues_[queue].packets.push_back(packet);
-    return true;
+  bool IsFull(uint32_t queue) const { return queues_[queue].packets.size() >= most_packets_; }
+  void Push(uint32_t queue, const Packet& packet, PortIndex in_port) {
+    queues_[queue].packets.push_back({packet, in_port});
   }
 
   Queue& operator[](uint32_t queue) { return queues_[queue]; }
 
   // Of the queues; what lies in them is the switch's memory.
-  size_t memory_bytes() const { return queues_.size() * (sizeof(Queue) - sizeof(Ring<Packet>)); }
+  size_t memory_bytes() const { return queues_.size() * (sizeof(Queue) - sizeof(Ring<Held>)); }
 
  private:
   const size_t per_port_;

@@ -98,14 +98,14 @@ bool ScriptedPolicy::ReleaseBehind(SwitchView& view, const Packet& packet, PortI
     if (held.packet.flow != packet.flow || held.packet.kind != packet.kind) continue;
     if (--held.overtakers_left > 0) continue;
     view.SendControl(packet, port);
-    view.Release(held.packet, held.port);
+    view.Release(held.packet, held.in_port, held.port);
     std::erase(waiting_, id);
     return true;
   }
   return false;
 }
 
-Decision ScriptedPolicy::OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
+Decision ScriptedPolicy::OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                                   const Candidates& candidates) {
   const PortIndex port = candidates.ports.front();
   const Scripted* s = FirstMatch(view, packet);
@@ -117,12 +117,13 @@ Decision ScriptedPolicy::OnPacket(SwitchView& view, const Packet& packet, PortIn
     case Rule::Act::kDrop:
       return Decision::Discard();
     case Rule::Act::kHold:
-      held_.push_back({packet, port, 0});
+      if (!view.Hold(packet, in_port, port)) return Decision::Forward(port);
+      held_.push_back({packet, in_port, port, 0});
       view.SetTimer(view.now() + s->rule.hold, id);
       return Decision::Hold();
     case Rule::Act::kPass:
-      if (s->rule.overtaken_by == 0) break;
-      held_.push_back({packet, port, s->rule.overtaken_by});
+      if (s->rule.overtaken_by == 0 || !view.Hold(packet, in_port, port)) break;
+      held_.push_back({packet, in_port, port, s->rule.overtaken_by});
       waiting_.push_back(id);
       return Decision::Hold();
     case Rule::Act::kMark:
@@ -139,7 +140,7 @@ void ScriptedPolicy::OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /
 }
 
 void ScriptedPolicy::OnTimer(SwitchView& view, uint32_t id) {
-  view.Release(held_[id].packet, held_[id].port);
+  view.Release(held_[id].packet, held_[id].in_port, held_[id].port);
 }
 
 std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Scripted(std::vector<Rule> rules) {

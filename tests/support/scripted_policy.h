@@ -75,6 +75,7 @@ class ScriptedPolicy final : public SwitchPolicy {
   };
   struct Held {
     Packet packet;
+    PortIndex in_port;
     PortIndex port;
     int64_t overtakers_left;  // 0: released by a timer.
   };
