@@ -169,5 +169,24 @@ TEST(DrillTest, NoFlowCrossesComponentsWhereALinkIsMissing) {
   EXPECT_TRUE(PathsUsed("{kind: drill, components: false}").contains(4));
 }
 
+// Datagrams of class 2 wait for the link to spine 0, 16 Gbps for 10; flows of class 1 go before
+// them.
+TEST(DrillTest, PacketsOfClassesBehindNeedNotCount) {
+  const auto share_of_spine_1 = [](const std::string& lb) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, port: {buffer: 1MB, "
+        "scheduler: strict}}\nlb: " +
+        lb +
+        "\nbackground: [{from: [0, 1], to: [4, 5], rate: 8Gbps, via: spine0, priority: 2, "
+        "overload: "
+        "true}]\nworkload: [{kind: incast, fan_in: 1, bytes_each: 1MB, receiver: 6, senders: "
+        "other_racks, "
+        "queries: 1, period: 10ms}]\nmeasure: {t_max: 100ms}\n"));
+    return ShareOfUplink(run, "leaf0", "spine1");
+  };
+  EXPECT_GT(share_of_spine_1("{kind: drill, d: 2, m: 0}"), 0.99);
+  EXPECT_NEAR(share_of_spine_1("{kind: drill, d: 2, m: 0, per_class: true}"), 0.5, 0.1);
+}
+
 }  // namespace
 }  // namespace heddle

@@ -91,8 +91,6 @@ TEST(LqPerClassTest, PacketsOfClassesBehindDoNotCount) {
   };
   EXPECT_EQ(to_port_0("lq"), 0u);
   EXPECT_GT(to_port_0("{kind: lq, per_class: true}"), 20u);
-  EXPECT_EQ(to_port_0("{kind: drill, d: 4}"), 0u);
-  EXPECT_GT(to_port_0("{kind: drill, d: 4, per_class: true}"), 20u);
 }
 
 }  // namespace
