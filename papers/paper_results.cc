@@ -74,9 +74,15 @@ void PaperResults::Read(const Metrics& metrics, const std::vector<std::string>& 
   for (const std::string& name : unread) ReportUnreadable(name, *metrics.at(name), diagnostics);
 }
 
-// A metric that has a value somewhere is not mistaken; claims that need it elsewhere say so.
+// A metric that has a value somewhere is not mistaken; claims that need it elsewhere say so. Nor
+// need it be as long as one of the experiments, which may be the one that has it, has no results.
 void PaperResults::ReportUnreadable(const std::string& name, const Metric& metric,
                                     Diagnostics& diagnostics) const {
+  std::set<const ExperimentPoints*> with_results;
+  for (const Point& point : points_) {
+    if (HasResult(point)) with_results.insert(point.of);
+  }
+  if (with_results.size() < experiments_.size()) return;
   std::string error;
   for (const Reading& reading : readings_.at(name)) {
     if (reading.value) return;

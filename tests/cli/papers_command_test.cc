@@ -224,6 +224,23 @@ TEST_F(PapersCommandTest, WhatHasNotRunCannotBeJudged) {
               HasSubstr("1 of the experiment's 12 points have no results"));
 }
 
+// The other experiment may be the one that has the metric.
+TEST_F(PapersCommandTest, AMetricOfAnExperimentThatHasNotRunIsNoMistake) {
+  std::string claims = kClaims;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    claims.replace(claims.find(from), from.size(), to);
+  };
+  replace("from: [fig1, fig2]\n",
+          "from: [fig1, speed]\n    metrics: {room: {label: room, file: bench.csv, column: "
+          "state_bytes}}\n");
+  replace("metric: flows, at: {experiment: fig2}", "metric: room, at: {experiment: speed}");
+  folder_.Write("papers/toy/claims.yaml", claims);
+  ASSERT_EQ(Run("heddle papers run toy-fig1 --scale ci -q").exit_code, 0);
+  const CommandResult result = Run("heddle papers claims toy-all --scale ci");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("C2: can't be judged"));
+}
+
 TEST_F(PapersCommandTest, SaysWhatIsWrongBeforeAnythingRuns) {
   EXPECT_THAT(Errors("kind: zero", "kind: zer"),
               AllOf(HasSubstr("papers/toy/claims.yaml:15:47: experiments.fig1.claims.C1.kind: "),
