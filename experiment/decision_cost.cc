@@ -252,7 +252,11 @@ class LoneHost {
   }
 
   bool sends() const { return (prompter_->hooks() & HostPolicy::kSend) != 0; }
-  size_t state_bytes() const { return prompter_->StateBytes() + prompter_->FlowBytes() * started_; }
+  size_t state_bytes() const {
+    const auto has_started = [](const HostFlow& flow) { return flow.size != 0; };
+    const auto started = static_cast<size_t>(std::ranges::count_if(flows_, has_started));
+    return prompter_->StateBytes() + prompter_->FlowBytes() * started;
+  }
 
   // Nanoseconds for what the policy does to `packets`, all at the time of the first.
   double Send(std::span<const RecordedPacket> packets, Time start) {
@@ -302,7 +306,6 @@ class LoneHost {
     flow.dst = packet.dst;
     flow.tuple_hash = packet.tuple_hash;
     flow.size = 1'000'000'000;
-    ++started_;
     if (policy.hooks() & HostPolicy::kFlows) policy.OnFlowStart(view, flow);
   }
 
@@ -315,7 +318,6 @@ class LoneHost {
   PathTable paths_;
   Sink sink_;
   std::vector<HostFlow> flows_;
-  size_t started_ = 0;
 };
 
 // Calls `visit` with one visit's packets after the other, and when the recording began: it goes

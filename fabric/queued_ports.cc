@@ -98,7 +98,7 @@ void QueuedPorts::Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes,
   ResumeAfter(from, cls, now, window);
 }
 
-// Whom there is room for now that some of `from` has left.
+// Lets those inputs go on that may, since a packet of `from` has left.
 void QueuedPorts::ResumeAfter(PortIndex from, size_t cls, Time now, const Window& window) {
   if (queueing_.memory.lossless == 0) return;
   if (!queueing_.pause.scan_all) return TryResume(from, cls, now, window);
@@ -112,13 +112,7 @@ void QueuedPorts::ResumeAfter(PortIndex from, size_t cls, Time now, const Window
 
 std::optional<DropReason> QueuedPorts::Keep(const Packet& packet, PortIndex in, PortIndex out,
                                             Time now, const Window& window) {
-  if (!memory_) return std::nullopt;
-  CatchUp(out, now, window);
-  const QueuedPort& port = ports_[out];
-  const auto refused =
-      memory_->Admit(in, out, packet.priority, packet.bytes, port.Length(now), port.SizeOf(packet));
-  if (!refused) PauseIfFull(in, packet.priority, now, window);
-  return refused;
+  return memory_ ? Charge(packet, in, out, now, window) : std::nullopt;
 }
 
 void QueuedPorts::LetGo(const Packet& packet, PortIndex in, PortIndex out) {

@@ -168,7 +168,9 @@ class QueuedPorts {
     Duration paused{0};  // What was counted when it was looked at last.
     int64_t started = 0;
   };
-  std::optional<DropReason> Refuse(const Offer& offer, const QueuedPort& port, Time now);
+  std::optional<DropReason> Charge(const Packet& packet, PortIndex in, PortIndex out, Time now,
+                                   const Window& window);
+  std::optional<DropReason> Refuse(const Packet& packet, PortIndex in, PortIndex out, Time now);
   void LookForStorms(Time now, const Window& window);
   bool IsStuck(PortIndex port, size_t cls, Time now);
   void GiveUp(PortIndex port, size_t cls, Time now, const Window& window);
@@ -221,15 +223,26 @@ class QueuedPorts {
   int64_t frames_sent_ = 0;
 };
 
-inline std::optional<DropReason> QueuedPorts::Refuse(const Offer& offer, const QueuedPort& port,
-                                                     Time now) {
-  const Packet& packet = offer.packet;
+// Takes room for a packet, and pauses its input if need be; or says why there is none.
+[[gnu::always_inline]] inline std::optional<DropReason> QueuedPorts::Charge(const Packet& packet,
+                                                                            PortIndex in,
+                                                                            PortIndex out, Time now,
+                                                                            const Window& window) {
+  CatchUp(out, now, window);
+  const auto refused = Refuse(packet, in, out, now);
+  if (!refused && memory_) PauseIfFull(in, packet.priority, now, window);
+  return refused;
+}
+
+inline std::optional<DropReason> QueuedPorts::Refuse(const Packet& packet, PortIndex in,
+                                                     PortIndex out, Time now) {
+  const QueuedPort& port = ports_[out];
   const int64_t queued = port.Length(now);
   const int64_t size = port.SizeOf(packet);
   if (memory_) {
-    return memory_->Admit(offer.in, offer.out, packet.priority, packet.bytes, queued, size);
+    return memory_->Admit(in, out, packet.priority, packet.bytes, queued, size);
   }
-  if (packet.priority != 0 && queued + size > buffers_[offer.out]) return DropReason::kTail;
+  if (packet.priority != 0 && queued + size > buffers_[out]) return DropReason::kTail;
   return std::nullopt;
 }
 
@@ -243,10 +256,8 @@ inline std::optional<DropReason> QueuedPorts::Refuse(const Offer& offer, const Q
     return DropReason::kLinkDown;
   if ((given_up_[out] >> cls & 1) != 0 && queueing_.watchdog.drops) [[unlikely]]
     return DropReason::kWatchdog;
-  CatchUp(out, now, window);
-  if (const auto refused = Refuse(offer, port, now)) [[unlikely]]
+  if (const auto refused = Charge(offer.packet, offer.in, out, now, window)) [[unlikely]]
     return refused;
-  if (memory_) PauseIfFull(offer.in, cls, now, window);
   if (offer.is_last && port.IsFree(cls, now) && NextEffect() > now) {
     port.Pass(offer.packet, offer.path_part, offer.in, now, window);
     if (eager_) ends_.Set(out, port.in_service().end);

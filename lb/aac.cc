@@ -52,8 +52,8 @@ class Aac final : public MeasuredLeaf {
     uint32_t version = 0;       // Of the candidates.
     std::vector<bool> is_used;  // By path.
     std::vector<uint16_t> used;
-    uint16_t next_probe = 0;
-    bool probe_is_due = false;
+    uint16_t next_trial = 0;
+    bool trial_is_due = false;
   };
 
   void OnAttach(SwitchView& view) override {
@@ -72,7 +72,7 @@ class Aac final : public MeasuredLeaf {
       Adjust(subset, leaf, live, view.now());
       subset.version = candidates.version;
     }
-    if (subset.probe_is_due) return Probe(subset, live);
+    if (subset.trial_is_due) return Try(subset, live);
     return subset.used[rng_.Below(static_cast<uint32_t>(subset.used.size()))];
   }
 
@@ -91,16 +91,16 @@ class Aac final : public MeasuredLeaf {
     }
     adjustments_ += before != subset.used.size() ? 1 : 0;
     subset.at = now;
-    subset.probe_is_due = subset.used.size() < live.size();
+    subset.trial_is_due = subset.used.size() < live.size();
   }
 
   // One packet over a path that is not used, another one each time.
-  uint16_t Probe(Subset& subset, const std::vector<uint16_t>& live) {
-    subset.probe_is_due = false;
+  uint16_t Try(Subset& subset, const std::vector<uint16_t>& live) {
+    subset.trial_is_due = false;
     for (size_t i = 0; i < live.size(); ++i) {
-      const uint16_t path = live[(subset.next_probe + i) % live.size()];
+      const uint16_t path = live[(subset.next_trial + i) % live.size()];
       if (subset.is_used[path]) continue;
-      subset.next_probe = static_cast<uint16_t>((subset.next_probe + i + 1) % live.size());
+      subset.next_trial = static_cast<uint16_t>((subset.next_trial + i + 1) % live.size());
       ++trials_;
       return path;
     }

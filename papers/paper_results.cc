@@ -71,18 +71,22 @@ void PaperResults::Read(const Metrics& metrics, const std::vector<std::string>& 
   // Point by point, so that one run's files are in memory at a time.
   if (unread.empty()) return;
   for (size_t i = 0; i < points_.size(); ++i) ReadPoint(metrics, unread, i);
+  // An experiment that has no results may be the one that has a metric.
+  if (CountExperimentsWithResults() < experiments_.size()) return;
   for (const std::string& name : unread) ReportUnreadable(name, *metrics.at(name), diagnostics);
 }
 
-// A metric that has a value somewhere is not mistaken; claims that need it elsewhere say so. Nor
-// need it be as long as one of the experiments, which may be the one that has it, has no results.
-void PaperResults::ReportUnreadable(const std::string& name, const Metric& metric,
-                                    Diagnostics& diagnostics) const {
+size_t PaperResults::CountExperimentsWithResults() const {
   std::set<const ExperimentPoints*> with_results;
   for (const Point& point : points_) {
     if (HasResult(point)) with_results.insert(point.of);
   }
-  if (with_results.size() < experiments_.size()) return;
+  return with_results.size();
+}
+
+// A metric that has a value somewhere is not mistaken; claims that need it elsewhere say so.
+void PaperResults::ReportUnreadable(const std::string& name, const Metric& metric,
+                                    Diagnostics& diagnostics) const {
   std::string error;
   for (const Reading& reading : readings_.at(name)) {
     if (reading.value) return;

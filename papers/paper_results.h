@@ -89,6 +89,7 @@ class PaperResults {
   const Value* ChoiceOf(const Point& point, const std::string& axis) const;
   bool PicksValue(const Value& pattern, const std::string& axis, size_t point) const;
   void ReadPoint(const Metrics& metrics, const std::vector<std::string>& names, size_t point);
+  size_t CountExperimentsWithResults() const;
   void ReportUnreadable(const std::string& name, const Metric& metric,
                         Diagnostics& diagnostics) const;
 

@@ -270,23 +270,11 @@ TEST(BestNexthopTest, ForgetsNoFlowWithinItsGap) {
   EXPECT_EQ(leaf.Count("flowlets"), 1);
 }
 
-// Datagrams of 1518 bytes at a constant rate, over a path or as routes lead.
-UdpSource Datagrams(uint32_t id, HostId src, HostId dst, BitRate rate, uint16_t path = kNoPath) {
-  return {.id = id,
-          .entry = id,
-          .src = src,
-          .dst = dst,
-          .sport = 5'000,
-          .path = path,
-          .priority = 1,
-          .payload = 1'472_B,
-          .packet = 1'518_B,
-          .wire = 1'538_B,
-          .rate = rate,
-          .pattern = {},
-          .start = Time{},
-          .stop = Time{} + 1_s,
-          .rng = Rng::Stream(1, "load", id)};
+// 8 Gbps over one path.
+UdpSource DatagramsOver(uint16_t path, uint32_t id, HostId src, HostId dst) {
+  UdpSource source = Datagrams(id, src, dst, 8_Gbps);
+  source.path = path;
+  return source;
 }
 
 // --- In a chain of five switches, with a host each ---
@@ -354,8 +342,8 @@ class BestNexthopNetworkTest : public testing::Test {
   // it.
   static std::pair<int64_t, int64_t> OverSpine1(const std::string& balancer, bool from_loaded,
                                                 Load load = kOneWay) {
-    std::vector<UdpSource> background = {Datagrams(0, 3, 7, 8_Gbps, 1)};
-    if (load == kBothWays) background.push_back(Datagrams(1, 7, 3, 8_Gbps, 1));
+    std::vector<UdpSource> background = {DatagramsOver(1, 0, 3, 7)};
+    if (load == kBothWays) background.push_back(DatagramsOver(1, 1, 7, 3));
     Lab lab(
         {.graph = LeafSpineFrom("{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
                                 "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
@@ -450,7 +438,7 @@ std::pair<int64_t, int64_t> OverLoadedCore(const std::string& apply_at) {
            .transport = "{kind: dctcp}",
            .balancer = "{kind: best_nexthop, apply_at: " + apply_at + "}",
            .port = "{buffer: 375KB, ecn_above: 100KB}",
-           .background = {Datagrams(0, 2, 8, 8_Gbps, /*path=*/0)},
+           .background = {DatagramsOver(0, 0, 2, 8)},
            .events = events});
   for (int i = 0; i < 60; ++i) {
     lab.AddFlow(static_cast<HostId>(i % 2), static_cast<HostId>(4 + i % 4), 20'000,

@@ -274,16 +274,8 @@ At95 OpenLoopAt95(const std::string& lb) {
     sent += udp.Integer(row, "pkts_sent");
     lost += udp.Integer(row, "pkts_lost");
   }
-  const CsvTable links(run.files.links);
-  double slower = 0;
-  double all = 0;
-  for (size_t row = 0; row < links.rows.size(); ++row) {
-    if (links.At(row, "node") != "leaf0" || links.At(row, "tier") != "leaf_up") continue;
-    const double bytes = links.Real(row, "wire_bytes");
-    all += bytes;
-    if (links.At(row, "peer") == "spine1") slower += bytes;
-  }
-  return {static_cast<double>(lost) / static_cast<double>(sent), slower / all};
+  return {static_cast<double>(lost) / static_cast<double>(sent),
+          ShareOfUplink(run, "leaf0", "spine1", "wire_bytes")};
 }
 
 // Where links of 80 and 40 Gbps are used alike. What leaves know has eight levels, so shares in

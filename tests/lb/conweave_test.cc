@@ -285,14 +285,6 @@ int64_t Sum(const FinishedRun& run, const std::string& column) {
   for (size_t row = 0; row < flows.rows.size(); ++row) sum += flows.Integer(row, column);
   return sum;
 }
-int64_t Counted(const FinishedRun& run, const std::string& counter) {
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == counter) return value;
-  }
-  ADD_FAILURE() << counter;
-  return 0;
-}
-
 // Held for long enough, nothing that is not lost is out of order for a host.
 TEST(ConWeaveTest, HostsSeePacketsInOrder) {
   const FinishedRun run =
@@ -343,9 +335,7 @@ TEST(ConWeaveTest, WhatIsHeldPausesLosslessInputs) {
         "workload: [{kind: permutation, size: 2MB, cross_rack: true}]\n"));
     EXPECT_EQ(run.result.packets.dropped[static_cast<size_t>(DropReason::kHeadroom)], 0);
     EXPECT_EQ(run.result.unfinished, 0);
-    int64_t held = 0;
-    for (const auto& [name, value] : run.result.policy_counters) held += name == "held" ? value : 0;
-    EXPECT_GT(held, 0);
+    EXPECT_GT(Counted(run, "held"), 0);
   }
 }
 

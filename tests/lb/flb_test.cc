@@ -611,77 +611,65 @@ double ShareOverSpine0(const std::vector<UdpSource>& background) {
 
 TEST(FlbNetworkTest, AcksBringMeasuredDelaysBack) { EXPECT_LT(ShareOverSpine0({}), 0.01); }
 
-// Between leaves a full packet takes 2 x (1.2304 + 5) us. The base round trip is 16 us here, so a
-// path is measured each 32 us.
-TEST(FlbNetworkTest, ADelayIsMeasuredTwiceInFourRoundTripsAndIsThatOfThePacket) {
-  std::array<std::vector<Time>, 2> stamped;  // By spine.
-  std::vector<uint32_t> told_ns;
-  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
-    const FlbHeader header = packet.Scheme<FlbHeader>();
-    if (view.tier() > 0) {
-      if (packet.kind != PacketKind::kData || header.stamp == 0) return;
-      stamped[view.id() - 2u].push_back(view.now());
-    } else if (packet.kind == PacketKind::kAck && !view.FacesHost(in_port) && header.news != 0) {
-      told_ns.push_back(header.news >> 8);
-    }
-  };
+// When each of two paths is measured, while one flow sends 1 MB over both: spines see the stamps.
+using StampTimes = std::array<std::vector<Time>, 2>;
+void NoteStamp(StampTimes& stamped, const SwitchView& view, const Packet& packet) {
+  if (view.tier() == 0 || packet.kind != PacketKind::kData) return;
+  if (packet.Scheme<FlbHeader>().stamp != 0) stamped[view.id() - 2u].push_back(view.now());
+}
+void SendOverTwoPaths(std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> watched_flb) {
   Lab lab({.graph = LeafSpineFrom(
                "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
                "fabric_link: {rate: 10Gbps, delay: 5us}}"),
            .transport = "{kind: tcp, iw: 1000}",
-           .switch_policy = Watched("flb", look)});
+           .switch_policy = std::move(watched_flb)});
   lab.AddFlow(0, 1, 1'000'000);
   lab.Run();
+}
+
+// The next full packet after the interval is stamped.
+void ExpectMeasuredEach(Duration interval, const StampTimes& stamped) {
   for (const std::vector<Time>& times : stamped) {
     for (size_t i = 1; i < times.size(); ++i) {
-      EXPECT_GE(times[i] - times[i - 1], 32_us);
-      EXPECT_LT(times[i] - times[i - 1], 32_us + 1'231_ns);
+      EXPECT_GE(times[i] - times[i - 1], interval);
+      EXPECT_LT(times[i] - times[i - 1], interval + 1'231_ns);
     }
   }
+}
+
+// Between leaves a full packet takes 2 x (1.2304 + 5) us. The base round trip is 16 us here, so a
+// path is measured each 32 us.
+TEST(FlbNetworkTest, ADelayIsMeasuredTwiceInFourRoundTripsAndIsThatOfThePacket) {
+  StampTimes stamped;
+  std::vector<uint32_t> told_ns;
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
+    NoteStamp(stamped, view, packet);
+    const uint32_t news = packet.Scheme<FlbHeader>().news;
+    if (view.tier() == 0 && packet.kind == PacketKind::kAck && !view.FacesHost(in_port) &&
+        news != 0) {
+      told_ns.push_back(news >> 8);
+    }
+  };
+  SendOverTwoPaths(Watched("flb", look));
+  ExpectMeasuredEach(32_us, stamped);
   ASSERT_GT(stamped[0].size() + stamped[1].size(), 20u);
   EXPECT_GE(told_ns.size() + 1, stamped[0].size() + stamped[1].size());
   for (const uint32_t ns : told_ns) EXPECT_NEAR(ns, 12'460.8, 1);
 }
 
 TEST(FlbNetworkTest, ADelayIsMeasuredAsOftenAsIsSet) {
-  std::array<std::vector<Time>, 2> stamped;  // By spine.
+  StampTimes stamped;
   const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
-    if (view.tier() == 0 || packet.kind != PacketKind::kData) return;
-    if (packet.Scheme<FlbHeader>().stamp != 0) stamped[view.id() - 2u].push_back(view.now());
+    NoteStamp(stamped, view, packet);
   };
-  Lab lab({.graph = LeafSpineFrom(
-               "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
-               "fabric_link: {rate: 10Gbps, delay: 5us}}"),
-           .transport = "{kind: tcp, iw: 1000}",
-           .switch_policy = Watched("{kind: flb, stamp_every: 100us}", look)});
-  lab.AddFlow(0, 1, 1'000'000);
-  lab.Run();
+  SendOverTwoPaths(Watched("{kind: flb, stamp_every: 100us}", look));
   EXPECT_GT(stamped[0].size() + stamped[1].size(), 6u);
-  for (const std::vector<Time>& times : stamped) {
-    for (size_t i = 1; i < times.size(); ++i) {
-      EXPECT_GE(times[i] - times[i - 1], 100_us);
-      EXPECT_LT(times[i] - times[i - 1], 100_us + 1'231_ns);
-    }
-  }
+  ExpectMeasuredEach(100_us, stamped);
 }
 
 // Of datagrams that nobody answers: leaves tell each other by packets of their own.
 TEST(FlbNetworkTest, WhereNothingReturnsLeavesTellOfDelaysThemselves) {
-  const UdpSource source = {.id = 0,
-                            .entry = 0,
-                            .src = 0,
-                            .dst = 4,
-                            .sport = 5'000,
-                            .path = kNoPath,
-                            .priority = 1,
-                            .payload = 1'472_B,
-                            .packet = 1'518_B,
-                            .wire = 1'538_B,
-                            .rate = 100_Mbps,
-                            .pattern = {},
-                            .start = Time{},
-                            .stop = Time{} + 4_ms,
-                            .rng = Rng::Stream(1, "load", 0)};
+  const UdpSource source = Datagrams(0, 0, 4, 100_Mbps, Time{} + 4_ms);
   EXPECT_LT(ShareOverSpine0({source}), 0.01);
 }
 

@@ -196,10 +196,7 @@ TEST(HederaTest, FlowsOnAPathThatFailsArePlacedAnew) {
         "workload: [{kind: permutation, size: 20MB, cross_rack: true}]\n" +
         schedule + "lb: " + lb + "\n"));
     EXPECT_EQ(run.result.unfinished, 0);
-    for (const auto& [name, value] : run.result.policy_counters) {
-      if (name == "reroutes") return value;
-    }
-    return int64_t{-1};
+    return Counted(run, "reroutes");
   };
   const std::string failure = "schedule: [{at: 5ms, links: [leaf0-spine0], state: down}]\n";
   EXPECT_EQ(placed("", kFirstFit), 4);

@@ -365,10 +365,7 @@ TEST(HermesNs3Test, ProbesMayBeOfRandomPathsOnly) {
                      "lb: {kind: hermes, probe_best: false}\n"
                      "workload: [{kind: permutation, size: 10MB, cross_rack: true}]\n"));
   const double rounds = Seconds(run.result.end - Time{}) / 500e-6;
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name != "probes") continue;
-    EXPECT_NEAR(static_cast<double>(value), 2 * 2 * rounds, 4);
-  }
+  EXPECT_NEAR(static_cast<double>(Counted(run, "probes")), 2 * 2 * rounds, 4);
 }
 
 // --- In a network ---
@@ -422,32 +419,18 @@ FinishedRun RunWithSilentDrops(const std::string& lb, const std::string& limit =
       "}\nschedule: [{at: 0ps, switches: [spine1], drop: 0.02}]\n"));
 }
 
-int64_t FailedPaths(const FinishedRun& run) {
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == "failed_paths") return value;
-  }
-  return -1;
-}
-
-double MeanFctMs(const FinishedRun& run) {
-  const CsvTable flows(run.files.flows);
-  double sum = 0;
-  for (size_t row = 0; row < flows.rows.size(); ++row) sum += flows.Real(row, "fct_rx_ns") / 1e6;
-  return sum / static_cast<double>(flows.rows.size());
-}
-
 // An epoch has 10 ms, and ends with the next packet.
 TEST(HermesTest, ASilentDropOfTwoPercentIsNoticedWithinTwoEpochs) {
-  EXPECT_EQ(FailedPaths(RunWithSilentDrops("hermes", "9ms")), 0);
-  EXPECT_GT(FailedPaths(RunWithSilentDrops("hermes", "20ms")), 0);
+  EXPECT_EQ(Counted(RunWithSilentDrops("hermes", "9ms"), "failed_paths"), 0);
+  EXPECT_GT(Counted(RunWithSilentDrops("hermes", "20ms"), "failed_paths"), 0);
 }
 
 TEST(HermesTest, FlowsFinishSoonerWhereASilentDropIsNoticed) {
   const FinishedRun notices = RunWithSilentDrops("hermes");
   const FinishedRun ignores = RunWithSilentDrops("{kind: hermes, failures: false}");
   EXPECT_EQ(notices.result.unfinished + ignores.result.unfinished, 0);
-  EXPECT_EQ(FailedPaths(ignores), 0);
-  EXPECT_LT(MeanFctMs(notices), MeanFctMs(ignores));
+  EXPECT_EQ(Counted(ignores, "failed_paths"), 0);
+  EXPECT_LT(MeanFct(notices.result), MeanFct(ignores.result));
 }
 
 TEST(HermesTest, HostsOfARackLearnFromEachOther) {

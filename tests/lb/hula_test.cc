@@ -108,14 +108,6 @@ TEST(HulaTest, APortThatIsNoNextHopIsNotTaken) {
 
 // --- In a network ---
 
-int64_t Counted(const FinishedRun& run, const std::string& counter) {
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == counter) return value;
-  }
-  ADD_FAILURE() << counter;
-  return 0;
-}
-
 // Each of 4 leaves sends a probe up each of 3 links, and each of 3 spines passes it down to the 3
 // others: in all 4 x 3 + 3 x 4 x 3 a period, so that a link down carries one for each other leaf.
 TEST(HulaTest, ALinkCarriesOneProbeOfEachLeafAPeriod) {

@@ -26,12 +26,6 @@ SimulationResult Permutation(const std::string& lb, uint64_t seed,
       .result;
 }
 
-double MeanFct(const SimulationResult& result) {
-  double sum = 0;
-  for (const FlowSample& sample : result.samples) sum += static_cast<double>(sample.fct_ps);
-  return sum / static_cast<double>(result.samples.size());
-}
-
 std::vector<double> MeanFcts(const std::string& lb, const std::string& asymmetry = "") {
   return AtFiveSeeds([&](uint64_t seed) { return MeanFct(Permutation(lb, seed, asymmetry)); });
 }

@@ -118,12 +118,8 @@ TEST(ProteusInNetworksTest, NoticesOfPausesMoveFlows) {
       "workload: [{kind: poisson, sizes: websearch, load: 0.3, flows: 100},\n"
       "           {kind: incast, fan_in: 15, bytes_each: 200KB, queries: 5, period: 2ms}]\n"));
   EXPECT_EQ(run.result.unfinished, 0);
-  int64_t notices = 0;
-  int64_t reroutes = 0;
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == "notices_taken") notices = value;
-    if (name == "reroutes") reroutes = value;
-  }
+  const int64_t notices = Counted(run, "notices_taken");
+  const int64_t reroutes = Counted(run, "reroutes");
   EXPECT_GT(notices, 0);
   EXPECT_GT(reroutes, 0);
   EXPECT_LE(reroutes, notices);

@@ -513,21 +513,8 @@ uint16_t PortToFirstSpine(HostId src, HostId dst, uint16_t dport) {
 std::pair<int64_t, int64_t> Moved(const std::string& congested_above) {
   constexpr HostId kOther = 4;
   constexpr uint16_t kDiscard = 9;
-  const UdpSource innocent = {.id = 0,
-                              .entry = 0,
-                              .src = kOther,
-                              .dst = 15,
-                              .sport = PortToFirstSpine(kOther, 15, kDiscard),
-                              .path = kNoPath,
-                              .priority = 1,
-                              .payload = 1'472_B,
-                              .packet = 1'518_B,
-                              .wire = 1'538_B,
-                              .rate = 100_Mbps,
-                              .pattern = {},
-                              .start = Time{},
-                              .stop = Time{} + 10_ms,
-                              .rng = Rng::Stream(1, "innocent", 0)};
+  UdpSource innocent = Datagrams(0, kOther, 15, 100_Mbps, Time{} + 10_ms);
+  innocent.sport = PortToFirstSpine(kOther, 15, kDiscard);
   Lab lab(
       {.graph = LeafSpineFrom(
            "{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: 10Gbps, delay: 1us}, "
@@ -542,6 +529,7 @@ std::pair<int64_t, int64_t> Moved(const std::string& congested_above) {
     flow.dport = 80;
     flow.sport = PortToFirstSpine(src, 8, flow.dport);
     flow.size = 1'000'000;
+    flow.start = Time{} + 1_ms;  // The other is there.
     lab.AddFlow(flow);
   }
   lab.Run();

@@ -316,11 +316,7 @@ TEST(TrNetworkTest, SpinesTellOfTheirQueuesInAcks) {
                      " host_link: {rate: 10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: "
                      "1us}}\nlb: tr\nworkload: [{kind: permutation, size: 1MB, cross_rack: "
                      "true}]\n"));
-  int64_t read = 0;
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == "codes_read") read = value;
-  }
-  EXPECT_GT(read, 8 * 600);  // Every ACK tells.
+  EXPECT_GT(Counted(run, "codes_read"), 8 * 600);  // Every ACK tells.
 }
 
 // Two leaves send to the third, so that spines queue. Each ACK tells the leaf where its flow begins

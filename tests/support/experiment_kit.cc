@@ -3,6 +3,7 @@
 #include "tests/support/experiment_kit.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -95,17 +96,32 @@ std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& se
   return diagnostics.ok() ? "" : diagnostics.Report();
 }
 
-double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_view spine) {
+double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_view spine,
+                     std::string_view column) {
   const CsvTable links(run.files.links);
   double all = 0;
   double its = 0;
   for (size_t row = 0; row < links.rows.size(); ++row) {
     if (links.At(row, "node") != leaf || links.At(row, "tier") != "leaf_up") continue;
-    const double bytes = links.Real(row, "payload_bytes");
+    const double bytes = links.Real(row, column);
     all += bytes;
     if (links.At(row, "peer") == spine) its += bytes;
   }
   return its / all;
+}
+
+int64_t Counted(const FinishedRun& run, std::string_view counter) {
+  for (const auto& [name, value] : run.result.policy_counters) {
+    if (name == counter) return value;
+  }
+  ADD_FAILURE() << "no counter is called " << counter;
+  return 0;
+}
+
+double MeanFct(const SimulationResult& result) {
+  double sum = 0;
+  for (const FlowSample& sample : result.samples) sum += static_cast<double>(sample.fct_ps);
+  return sum / static_cast<double>(result.samples.size());
 }
 
 FinishedRun RunExperiment(const Experiment& experiment, int threads, NetworkPlan::Ports ports) {

@@ -57,8 +57,15 @@ struct FinishedRun {
   RunFiles files;
   SimulationResult result;
 };
-// Of the payload that a leaf has sent up, the share that went to one spine.
-double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_view spine);
+// Of the payload of flows that a leaf has sent up, or of another column of links.csv, the share
+// that went to one spine.
+double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_view spine,
+                     std::string_view column = "payload_bytes");
+// What the load balancer has counted on all nodes together; fails the test if it counts no such
+// thing.
+int64_t Counted(const FinishedRun& run, std::string_view counter);
+// Of all measured flows, in picoseconds.
+double MeanFct(const SimulationResult& result);
 
 FinishedRun RunExperiment(const Experiment& experiment, int threads = 1,
                           NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest);

@@ -92,6 +92,24 @@ Chosen<TransportModel> TransportFrom(const std::string& yaml) {
   return KindFrom(yaml, Transports());
 }
 
+UdpSource Datagrams(uint32_t id, HostId src, HostId dst, BitRate rate, Time stop) {
+  return {.id = id,
+          .entry = id,
+          .src = src,
+          .dst = dst,
+          .sport = 5'000,
+          .path = kNoPath,
+          .priority = 1,
+          .payload = 1'472_B,
+          .packet = 1'518_B,
+          .wire = 1'538_B,
+          .rate = rate,
+          .pattern = {},
+          .start = Time{},
+          .stop = stop,
+          .rng = Rng::Stream(1, "load", id)};
+}
+
 // --- Running ---
 
 Lab::Plan FollowingPath(Graph graph, uint16_t path) {

@@ -138,6 +138,9 @@ class Lab {
   std::function<void(Time)> sample_;
 };
 
+// Datagrams of 1518 bytes at a constant rate, with the port 5000 of the sender, as routes lead.
+UdpSource Datagrams(uint32_t id, HostId src, HostId dst, BitRate rate, Time stop = kNever);
+
 // All hosts send all packets along path `path`, and switches follow it.
 Lab::Plan FollowingPath(Graph graph, uint16_t path);
 
