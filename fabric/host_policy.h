@@ -47,7 +47,7 @@ struct HostFlow {
   Duration srtt{0};        // 0: not measured yet.
 
   // What the policy keeps per flow; zero at the start of the flow.
-  alignas(8) std::array<std::byte, 32> state = {};
+  alignas(8) std::array<std::byte, 48> state = {};
 
   template <class T>
   T& State() {

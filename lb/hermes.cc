@@ -151,11 +151,13 @@ class HermesHost final : public HostPolicy {
     const uint16_t path = Choose(choice, state);
     if (path != state.path) {
       reroutes_ += state.path == kNoPath ? 0 : 1;
+      state.previous = state.path;
       state.path = path;
+      state.moved_at = state.next;
       state.sent_since_move = 0;
     }
     state.timed_out = false;
-    Account(view.now(), state, row[path], packet);
+    Account(view.now(), state, row, packet);
     packet.path = path;
   }
 
@@ -244,10 +246,13 @@ class HermesHost final : public HostPolicy {
 
   struct FlowState {
     uint16_t path = kNoPath;
-    bool timed_out = false;
+    uint16_t previous = kNoPath;   // The path before it.
+    uint32_t next = 0;             // The first segment that has not been sent,
+    uint32_t moved_at = 0;         // and the one that it was when the flow moved.
     uint32_t sent_since_move = 0;  // Bytes, as far as they fit.
     SentRate rate;
     Time tried{-kNever.ps};  // To move.
+    bool timed_out = false;
   };
   struct Timeouts {
     int64_t count = 0;
@@ -300,20 +305,33 @@ class HermesHost final : public HostPolicy {
   }
 
   // Counts a packet that is about to leave on `path`.
-  void Account(Time now, FlowState& state, PathState& path, const Packet& packet) {
+  void Account(Time now, FlowState& state, Row& row, const Packet& packet) {
+    PathState& path = row[state.path];
     const double bytes = static_cast<double>(packet.bytes);
     state.rate.Add(bytes, now, rules_.rate_tau);
     path.sent.Add(bytes, now, rules_.rate_tau);
     constexpr uint32_t kMost = 0xffff'ffff - 0xffff;
     state.sent_since_move = std::min(state.sent_since_move, kMost) + packet.data.payload;
-    if (now - path.epoch >= rules_.epoch) EndEpoch(now, path);
+    EndEpoch(now, path);
     ++path.packets;
-    if (packet.Has(Packet::kRetransmission)) ++path.retransmitted;
+    if (packet.Has(Packet::kRetransmission)) NoteLoss(now, state, row, packet.seq);
+    state.next = std::max(state.next, packet.seq + 1);
   }
 
+  // A segment is sent again. It was lost on the path that the flow took when it was sent first; by
+  // congestion, if there is some there.
+  void NoteLoss(Time now, const FlowState& state, Row& row, uint32_t segment) {
+    const bool before = segment < state.moved_at && state.previous < row.size();
+    PathState& path = row[before ? state.previous : state.path];
+    if (before) EndEpoch(now, path);
+    if (!IsCongested(path)) ++path.retransmitted;
+  }
+
+  // An epoch ends with the first packet after it.
   void EndEpoch(Time now, PathState& path) {
+    if (now - path.epoch < rules_.epoch) return;
     const double lost = rules_.retransmitted * static_cast<double>(path.packets);
-    if (rules_.failures && path.retransmitted > lost && !IsCongested(path)) {
+    if (rules_.failures && path.retransmitted > lost) {
       failed_paths_ += now < path.failed_until ? 0 : 1;
       path.failed_until = now + rules_.failed_for;
     }

@@ -56,19 +56,18 @@ class Sender {
   void Congested(uint16_t path) { Hear(path, 200_us, true); }
 
   // `packets` of 1460 bytes, one each `interval`. Returns the paths they took, in order, without
-  // repetitions.
+  // repetitions. With `retransmit_each` every so many of them are one that was sent just before.
   std::vector<uint16_t> Send(int packets, Duration interval, int retransmit_each = 0) {
     std::vector<uint16_t> moves;
     for (int i = 0; i < packets; ++i) {
       now += interval;
-      Packet packet = LbPacket(1);
-      packet.dst = 1;
-      if (retransmit_each > 0 && i % retransmit_each == 0) packet.Set(Packet::kRetransmission);
-      host_.At(now, [&](HostView& view, HostPolicy& policy) { policy.OnSend(view, flow, packet); });
-      if (moves.empty() || moves.back() != packet.path) moves.push_back(packet.path);
+      const bool again = retransmit_each > 0 && i % retransmit_each == 0;
+      const uint16_t path = again ? SendAgain(next_ - 1) : SendSegment(next_++, 0);
+      if (moves.empty() || moves.back() != path) moves.push_back(path);
     }
     return moves;
   }
+  uint16_t SendAgain(uint32_t segment) { return SendSegment(segment, Packet::kRetransmission); }
   uint16_t Path() { return Send(1, 10_us).front(); }
   void TimeOut() {
     host_.At(now, [&](HostView& view, HostPolicy& policy) {
@@ -76,15 +75,28 @@ class Sender {
     });
   }
   int64_t Count(std::string_view counter) const { return host_.Count(counter); }
-  HostFlow& Restart() { return flow = host_.Start(1, 2, now); }
+  HostFlow& Restart() {
+    next_ = 0;
+    return flow = host_.Start(1, 2, now);
+  }
 
   Time now = Time{} + 1_ms;
   HostFlow flow;
   HostPolicy* hermes = nullptr;
 
  private:
+  uint16_t SendSegment(uint32_t segment, uint8_t flags) {
+    Packet packet = LbPacket(1);
+    packet.dst = 1;
+    packet.seq = segment;
+    packet.flags |= flags;
+    host_.At(now, [&](HostView& view, HostPolicy& policy) { policy.OnSend(view, flow, packet); });
+    return packet.path;
+  }
+
   const PathTable table_;
   LbHost host_;
+  uint32_t next_ = 0;  // Segment.
 };
 
 const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // Of its own.
@@ -219,6 +231,45 @@ TEST(HermesTest, RetransmissionsWithoutCongestionAreAFailure) {
   few.Path();
   few.Send(1'990, 10_us, 150);  // Below 1%.
   EXPECT_EQ(few.Count("failed_paths"), 0);
+}
+
+// A flow that has just moved finds out what it has lost before.
+TEST(HermesTest, WhatIsSentAgainWasLostOnThePathThatItTookFirst) {
+  Sender sender(kHermes, 2);
+  sender.Good(0);
+  sender.Path();
+  sender.Send(kS, 10_us);
+  sender.Congested(0);
+  sender.Good(1);
+  ASSERT_EQ(sender.Send(10, 10_us).back(), 1);
+  sender.Good(0);
+  for (uint32_t lost = 100; lost < 140; ++lost) sender.SendAgain(lost);
+  sender.Send(1'500, 10_us);
+  EXPECT_EQ(sender.Count("failed_paths"), 0);
+  sender.SendAgain(140);  // Ends the epoch of path 0.
+  EXPECT_EQ(sender.Count("failed_paths"), 1);
+  for (int flow = 0; flow < 20; ++flow) {
+    sender.Restart();
+    EXPECT_EQ(sender.Path(), 1);
+  }
+}
+
+// Whatever has become of the congestion by the end of the epoch.
+TEST(HermesTest, LossesCountByWhetherThePathWasCongestedThen) {
+  const auto failed = [](bool congested_then, bool congested_later) {
+    Sender sender("{kind: hermes, probe_interval: 10s, sent_above: 100MB}", 2);
+    sender.Good(0);
+    sender.Path();
+    if (congested_then) sender.Congested(0);
+    sender.Send(400, 10_us, 20);
+    sender.Good(0);
+    if (congested_later) sender.Congested(0);
+    sender.Send(1'000, 10_us);
+    return sender.Count("failed_paths");
+  };
+  EXPECT_EQ(failed(true, false), 0);
+  EXPECT_EQ(failed(false, true), 1);
+  EXPECT_EQ(failed(false, false), 1);
 }
 
 // Hosts 0 and 2 are on one leaf. Only the one whose packets are lost on path 0 can tell.
