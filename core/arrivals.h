@@ -50,6 +50,10 @@ class Arrivals {
     return {port, &head.Front()};
   }
   void Drop(const Taken& taken) { heads_[taken.port].Drop(); }
+  // Between the steps: the one that comes at Next().
+  const Packet& FrontBehind(const Taken& taken) {
+    return Port() == taken.port ? heads_[Port()].Second() : Front();
+  }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
   // The wire at `port` has a packet again. Returns false if that is known already.

@@ -136,6 +136,7 @@ class WireHead {
       : tail_end_(other.tail_end_), ring_(other.ring_), mask_(other.mask_) {}
 
   Packet& Front() { return ring_->slots[popped() & mask_]; }
+  Packet& Second() { return ring_->slots[(popped() + 1) & mask_]; }
   const Telemetry& FrontExtra() { return ring_->TelemetryOf(popped()); }
 
   // Removes the front packet and returns the arrival of the next one, kNever if there is none yet.

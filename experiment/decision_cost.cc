@@ -122,6 +122,7 @@ class LoneLeaf {
   LoneLeaf(const LoadBalancer& balancer, size_t uplinks)
       : prompter_(new Prompter(balancer.ForSwitch(0, /*seed=*/1))),
         leaf_(0, /*tier=*/0, uplinks + 1, std::unique_ptr<SwitchPolicy>(prompter_)),
+        prefetches_((prompter_->hooks() & SwitchPolicy::kPrefetch) != 0),
         view_(leaf_),
         senders_(uplinks + 1) {
     MakePorts(uplinks);
@@ -135,7 +136,10 @@ class LoneLeaf {
     prompter_->question = [&](SwitchView& view, SwitchPolicy& policy) {
       if (misses != nullptr) misses->Start();
       ns = Nanoseconds([&] {
-        for (const RecordedPacket& packet : packets) Decide(view, policy, packet.packet);
+        for (size_t i = 0; i < packets.size(); ++i) {
+          if (prefetches_ && i + 1 < packets.size()) policy.Prefetch(packets[i + 1].packet);
+          Decide(view, policy, packets[i].packet);
+        }
       });
       if (misses != nullptr) misses->Stop();
     };
@@ -222,6 +226,7 @@ class LoneLeaf {
   Prompter* const prompter_;  // Owned by the switch.
   Engine engine_;
   Switch leaf_;
+  const bool prefetches_;  // The policy wants to know of the packet behind.
   SwitchView view_;
   Sink sink_;
   FixedVector<FifoPort> senders_;  // By in-port of the leaf; the last is the one that sends.

@@ -26,6 +26,7 @@ class AroundSwitchPolicy : public SwitchPolicy {
                     const Candidates& candidates) override {
     return scheme_->OnPacket(view, packet, in_port, candidates);
   }
+  void Prefetch(const Packet& packet) const override { scheme_->Prefetch(packet); }
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     scheme_->OnEnqueue(view, packet, port);
   }

@@ -67,7 +67,7 @@ void Switch::Attach() { policy_->Attach(view_); }
       return End(packet, decision);
     port = decision.port;
     HEDDLE_CHECK(port < ports_.size(), "a load balancer chose port {} of {}", port, ports_.size());
-    assert(std::ranges::binary_search(candidates.ports, port));
+    assert(candidates.Has(port));
   }
   Forward(packet, in_port, port, /*arrived=*/true);
 }
@@ -75,6 +75,9 @@ void Switch::Attach() { policy_->Attach(view_); }
 [[gnu::always_inline]] inline void Switch::HandleArrival() {
   const Arrivals::Taken taken = arrivals_.Take();
   arrived_ = taken;
+  if ((hooks_ & SwitchPolicy::kPrefetch) != 0 && arrivals_.Next() < window_->end) {
+    policy_->Prefetch(arrivals_.FrontBehind(taken));
+  }
   Handle(*taken.packet, taken.port);
   arrivals_.Drop(taken);
 }

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,11 +26,22 @@ namespace heddle {
 
 class Switch;
 
+// Whether `port` is one of `ports`, which ascend. They seldom have gaps, and a search would guess
+// wrongly at every other step.
+inline bool IsAmong(std::span<const PortIndex> ports, PortIndex port) {
+  if (ports.empty()) return false;
+  if (ports.back() - ports.front() != static_cast<int>(ports.size()) - 1) [[unlikely]]
+    return std::ranges::binary_search(ports, port);
+  return port >= ports.front() && port <= ports.back();
+}
+
 // The live next hops towards a destination, in ascending order of port; at least one.
 struct Candidates {
   uint32_t id;       // Small and stable: destinations with the same id share their next hops.
   uint32_t version;  // Changes whenever `ports` does.
   std::span<const PortIndex> ports;
+
+  bool Has(PortIndex port) const { return IsAmong(ports, port); }
 };
 
 // What routing knows of a next hop towards a leaf.
@@ -144,6 +156,7 @@ class SwitchPolicy {
     kEnqueue = 4,
     kDropped = 8,
     kNextHops = 16,  // Routing works out what next hops are like, again after every change.
+    kPrefetch = 32,
   };
 
   virtual ~SwitchPolicy() = default;
@@ -156,6 +169,10 @@ class SwitchPolicy {
   // Decides about a packet that came in through `in_port`. Called with view.now() never decreasing.
   virtual Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                             const Candidates& candidates) = 0;
+
+  // Before OnPacket() of the packet before it, if both come within one window: may ask for the
+  // memory in which it will look for the packet's flow, and nothing else.
+  virtual void Prefetch(const Packet& /*packet*/) const {}
 
   // `port` has accepted `packet`, which may be rewritten: its path, entropy, scheme header and CE
   // mark.

@@ -44,6 +44,11 @@ class Ag final : public MeasuredLeaf {
         rng_(rng),
         flows_(settings.flows) {}
 
+  uint32_t hooks() const override { return MeasuredLeaf::hooks() | kPrefetch; }
+  void Prefetch(const Packet& packet) const override {
+    if (is_leaf()) flows_.Prefetch(packet);
+  }
+
   size_t StateBytes() const override {
     return memory_bytes() + flows_.memory_bytes() + known_.size() * sizeof(Known);
   }

@@ -77,7 +77,7 @@ class BestNexthop final : public SwitchPolicy {
         rng_(rng),
         flows_(settings.flows) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit | kPrefetch; }
 
   void Attach(SwitchView& view) override {
     for (size_t port = 0; port < view.ports(); ++port) {
@@ -108,6 +108,10 @@ class BestNexthop final : public SwitchPolicy {
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (!chooses_) return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     return Decision::Forward(Choose(view, packet, candidates));
+  }
+
+  void Prefetch(const Packet& packet) const override {
+    if (chooses_) flows_.Prefetch(packet);
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -222,7 +226,7 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const auto found = flows_.Touch(packet, view.now());
     Flow& flow = found.state;
-    const bool lives = std::ranges::binary_search(candidates.ports, flow.port);
+    const bool lives = candidates.Has(flow.port);
     if (found.is_new || !lives || view.now() - flow.last > times_.gap) {
       const PortIndex port = Best(view, packet, candidates);
       ++flowlets_;
@@ -259,7 +263,7 @@ class BestNexthop final : public SwitchPolicy {
     if (towards_[key].version == candidates.version) return;
     towards_[key].version = candidates.version;
     for (const PortIndex port : view.Uplinks()) {
-      if (!std::ranges::binary_search(candidates.ports, port)) KnownOf(key, port) = Known{};
+      if (!candidates.Has(port)) KnownOf(key, port) = Known{};
     }
   }
 
@@ -292,11 +296,11 @@ class BestNexthop final : public SwitchPolicy {
   void PassOn(SwitchView& view, const Packet& probe, const IntFields& fields, PortIndex in_port) {
     if (view.tier() == 0 || probe.hops >= probe_hops_) return;
     const std::span<const PortIndex> uplinks = view.Uplinks();
-    const bool from_above = std::ranges::binary_search(uplinks, in_port);
+    const bool from_above = IsAmong(uplinks, in_port);
     for (size_t p = 0; p < view.ports(); ++p) {
       const PortIndex port = static_cast<PortIndex>(p);
       if (port == in_port || view.FacesHost(port)) continue;
-      if (from_above && std::ranges::binary_search(uplinks, port)) continue;
+      if (from_above && IsAmong(uplinks, port)) continue;
       Send(view, probe, fields, port);
     }
   }

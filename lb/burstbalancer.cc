@@ -41,7 +41,7 @@ class BurstBalancer final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     const PortIndex pinned = PinOf(packet, view.now(), candidates);
-    if (std::ranges::binary_search(candidates.ports, pinned)) return Decision::Forward(pinned);
+    if (candidates.Has(pinned)) return Decision::Forward(pinned);
     return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
@@ -78,7 +78,7 @@ class BurstBalancer final : public SwitchPolicy {
       return kNoPort;
     }
     // A port that is gone is none: the flow is hashed until its next burst.
-    if (!std::ranges::binary_search(candidates.ports, bucket.port)) bucket.port = kNoPort;
+    if (!candidates.Has(bucket.port)) bucket.port = kNoPort;
     // Others may have voted down a flow that has a port; that must not bind it to the port.
     const bool may_move = bucket.port != kNoPort || bucket.votes > settings_.votes_above;
     if (now - bucket.last > settings_.gap && may_move) Pin(bucket, packet, candidates);

@@ -58,7 +58,7 @@ class Conga final : public SwitchPolicy {
         rng_(rng),
         flowlets_(SlotsOf(settings)) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit | kPrefetch; }
 
   void Attach(SwitchView& view) override {
     links_.assign(view.ports(), Link{Dre(settings_.dre)});
@@ -86,6 +86,10 @@ class Conga final : public SwitchPolicy {
     if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     return Decision::Forward(is_leaf_ ? PortFor(view, packet, candidates)
                                       : EcmpPort(packet, salt_, candidates.ports));
+  }
+
+  void Prefetch(const Packet& packet) const override {
+    if (is_leaf_) flowlets_.Prefetch(packet);
   }
 
   // A source leaf writes the header; feedback rides on any packet.
@@ -214,7 +218,7 @@ class Conga final : public SwitchPolicy {
   PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
-    if (has_ended || !std::ranges::binary_search(candidates.ports, slot.port)) {
+    if (has_ended || !candidates.Has(slot.port)) {
       ++flowlet_count_;
       const std::vector<ToLeaf>& remote = to_leaf_[view.LeafOf(packet.dst)];
       const PortIndex before = slot.port;

@@ -84,9 +84,9 @@ class Ecmp final : public SwitchPolicy {
     size_t moved = 0;
     for (size_t b = 0; b < table.ports.size(); ++b) {
       PortIndex& port = table.ports[b];
-      if (std::ranges::binary_search(candidates.ports, table.homes[b])) {
+      if (candidates.Has(table.homes[b])) {
         port = table.homes[b];
-      } else if (!std::ranges::binary_search(candidates.ports, port)) {
+      } else if (!candidates.Has(port)) {
         port = candidates.ports[moved++ % n];  // By turns, so that the survivors share evenly.
       }
     }

@@ -118,7 +118,7 @@ class Flare final : public SwitchPolicy {
                     const Tokens& tokens) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
-    if (has_ended || !std::ranges::binary_search(candidates.ports, slot.port)) {
+    if (has_ended || !candidates.Has(slot.port)) {
       const PortIndex before = slot.port;
       slot.port = LeastOf(candidates.ports, before, rng_,
                           [&](PortIndex port) { return -tokens.by_port[port]; });

@@ -218,7 +218,7 @@ class Flb final : public SwitchPolicy {
     const Time now = view.now();
     const auto found = flows_.Touch(packet, now);
     Flow& flow = found.state;
-    const bool is_new = found.is_new || !std::ranges::binary_search(candidates.ports, flow.port);
+    const bool is_new = found.is_new || !candidates.Has(flow.port);
     const PortIndex port = Place(packet, leaf, flow, is_new, now, candidates.ports);
     if (!found.is_new && port != flow.port) ++reroutes_;
     flow = {port, now};
@@ -229,7 +229,7 @@ class Flb final : public SwitchPolicy {
                   std::span<const PortIndex> ports) {
     const size_t scope = ScopeOf(leaf);
     if (FlbIsolation::Flow* its = isolation_->Find(FlowKey(packet), now)) {
-      if (!std::ranges::binary_search(ports, its->port)) {
+      if (!IsAmong(ports, its->port)) {
         its->port = isolation_->AnyOf(scope, ports, rng_);
       }
       return its->port;
@@ -285,14 +285,14 @@ class Flb final : public SwitchPolicy {
     host_of_leaf_[leaf] = host;
     uplinks_.clear();
     for (const PortIndex port : view.Uplinks()) {
-      if (!std::ranges::binary_search(candidates.ports, port)) SetIdle(view, port, leaf);
+      if (!candidates.Has(port)) SetIdle(view, port, leaf);
       if (LeadsAnywhere(view, port)) uplinks_.push_back(port);
     }
   }
 
   bool LeadsAnywhere(const SwitchView& view, PortIndex port) const {
     return std::ranges::any_of(host_of_leaf_, [&](const std::optional<HostId>& host) {
-      return host && std::ranges::binary_search(view.CandidatesTo(*host).ports, port);
+      return host && view.CandidatesTo(*host).Has(port);
     });
   }
 
@@ -421,7 +421,7 @@ class Flb final : public SwitchPolicy {
     const Candidates candidates = view.CandidatesTo(packet.dst);
     if (candidates.ports.empty()) return;
     const PortIndex back = view.UplinkOf(path);
-    const bool lives = std::ranges::binary_search(candidates.ports, back);
+    const bool lives = candidates.Has(back);
     packet.kind = PacketKind::kControl;
     packet.bytes = kControlBytes;
     ++controls_sent_;
@@ -455,7 +455,7 @@ class Flb final : public SwitchPolicy {
     as_data.src = cnm.dst;
     as_data.tuple_hash = cnm.tuple_hash;
     const Flow* flow = flows_.Find(as_data, view.now());
-    const bool lives = flow != nullptr && std::ranges::binary_search(candidates.ports, flow->port);
+    const bool lives = flow != nullptr && candidates.Has(flow->port);
     const PortIndex port =
         lives ? flow->port
               : candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];

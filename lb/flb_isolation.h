@@ -14,6 +14,7 @@
 #include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
+#include "fabric/switch_policy.h"
 #include "lb/expiring_table.h"
 
 namespace heddle {
@@ -147,7 +148,7 @@ class FlbIsolation {
   void DropDead(size_t scope, std::span<const PortIndex> uplinks) {
     for (size_t port = 0; port < load_.size(); ++port) {
       const PortIndex p = static_cast<PortIndex>(port);
-      if (IsIsolated(scope, p) && !std::ranges::binary_search(uplinks, p)) Set(scope, p, false);
+      if (IsIsolated(scope, p) && !IsAmong(uplinks, p)) Set(scope, p, false);
     }
   }
 

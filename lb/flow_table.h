@@ -60,6 +60,12 @@ class AgedFlowTable {
     return {touched.state, touched.is_new};
   }
 
+  // Asks for the memory that Touch(packet) looks at first.
+  [[gnu::always_inline]] void Prefetch(const Packet& packet) const {
+    if (!is_shared()) return own_.Prefetch(FlowKey(packet));
+    __builtin_prefetch(&shared_[SlotOf(packet)]);
+  }
+
   // The same without a trace: null if the flow is not known.
   const State* Find(const Packet& packet, Time now) const {
     if (!is_shared()) return own_.Find(FlowKey(packet), now - age_);

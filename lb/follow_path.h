@@ -19,7 +19,7 @@ inline std::optional<PortIndex> OnItsPath(const SwitchView& view, const Packet& 
                                           const Candidates& candidates) {
   if (packet.path == kNoPath || view.Uplinks().empty()) return std::nullopt;
   const PortIndex uplink = view.UplinkOf(packet.path);
-  if (!std::ranges::binary_search(candidates.ports, uplink)) return std::nullopt;
+  if (!candidates.Has(uplink)) return std::nullopt;
   return uplink;
 }
 

@@ -67,7 +67,7 @@ class HederaSwitch final : public SwitchPolicy {
       leaf_of_host_.push_back(view.LeafOf(host));
       if (!first_host_[view.LeafOf(host)]) first_host_[view.LeafOf(host)] = host;
       if (candidates.ports.empty()) continue;
-      const bool is_below = !std::ranges::binary_search(view.Uplinks(), candidates.ports.front());
+      const bool is_below = !IsAmong(view.Uplinks(), candidates.ports.front());
       if (is_below) leaves_below_.push_back(view.LeafOf(host));
       if (tier_ == 0 && view.IsAttached(host)) host_bps_ = view.Rate(candidates.ports.front()).bps;
     }
@@ -110,7 +110,7 @@ class HederaSwitch final : public SwitchPolicy {
   // Whether an uplink is a next hop towards a leaf.
   bool Lives(uint16_t leaf, size_t uplink) const {
     const Candidates candidates = view_->CandidatesTo(*first_host_[leaf]);
-    return std::ranges::binary_search(candidates.ports, view_->Uplinks()[uplink]);
+    return candidates.Has(view_->Uplinks()[uplink]);
   }
   int64_t host_bps() const { return host_bps_; }
   const std::vector<uint16_t>& leaf_of_host() const { return leaf_of_host_; }

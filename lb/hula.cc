@@ -126,7 +126,7 @@ class Hula final : public SwitchPolicy {
   PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
-    if (has_ended || !std::ranges::binary_search(candidates.ports, slot.port)) {
+    if (has_ended || !candidates.Has(slot.port)) {
       const PortIndex before = slot.port;
       slot.port = NextHop(view, packet, candidates);
       ++flowlet_count_;
@@ -139,7 +139,7 @@ class Hula final : public SwitchPolicy {
   PortIndex NextHop(const SwitchView& view, const Packet& packet,
                     const Candidates& candidates) const {
     const PortIndex best = best_[view.LeafOf(packet.dst)].port;
-    if (std::ranges::binary_search(candidates.ports, best)) return best;
+    if (candidates.Has(best)) return best;
     return EcmpPort(packet, salt_, candidates.ports);
   }
 
@@ -161,11 +161,11 @@ class Hula final : public SwitchPolicy {
   void PassOn(SwitchView& view, const Packet& packet, const HulaProbe& probe, PortIndex in_port) {
     if (view.tier() == 0 || packet.hops >= probe_hops_) return;
     const std::span<const PortIndex> uplinks = view.Uplinks();
-    const bool from_above = std::ranges::binary_search(uplinks, in_port);
+    const bool from_above = IsAmong(uplinks, in_port);
     for (size_t p = 0; p < view.ports(); ++p) {
       const PortIndex port = static_cast<PortIndex>(p);
       if (port == in_port || view.FacesHost(port)) continue;
-      if (from_above && std::ranges::binary_search(uplinks, port)) continue;
+      if (from_above && IsAmong(uplinks, port)) continue;
       Send(view, packet, probe, port);
     }
   }

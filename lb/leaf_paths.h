@@ -26,9 +26,12 @@ class LeafPaths {
   }
 
   size_t count() const { return count_; }
-  PortIndex UplinkOf(uint16_t path) const { return uplinks_[path % uplinks_.size()]; }
+  PortIndex UplinkOf(uint16_t path) const {
+    const uint32_t uplinks = static_cast<uint32_t>(uplinks_.size());
+    return uplinks_[path < uplinks ? path : path % uplinks];  // Usually no division.
+  }
   bool Lives(uint16_t path, const Candidates& candidates) const {
-    return path < count_ && std::ranges::binary_search(candidates.ports, UplinkOf(path));
+    return path < count_ && candidates.Has(UplinkOf(path));
   }
 
   // Those whose first link lives. Valid until the next call.

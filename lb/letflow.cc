@@ -23,7 +23,7 @@ class LetFlow final : public SwitchPolicy {
                     const Candidates& candidates) override {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
-    if (has_ended || !std::ranges::binary_search(candidates.ports, slot.port)) {
+    if (has_ended || !candidates.Has(slot.port)) {
       const PortIndex before = slot.port;
       // May draw the same port again.
       slot.port = candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];

@@ -26,12 +26,15 @@ class LqFlowlet final : public SwitchPolicy {
   LqFlowlet(const LqFlowletSettings& settings, Rng rng)
       : move_(settings.move), bands_(settings.bands), rng_(rng), flowlets_(settings.flowlets) {}
 
+  uint32_t hooks() const override { return kPrefetch; }
+  void Prefetch(const Packet& packet) const override { flowlets_.Prefetch(packet); }
+
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     Flowlets::Slot& slot = flowlets_.Of(packet);
-    const bool is_live = std::ranges::binary_search(candidates.ports, slot.port);
+    const bool is_live = candidates.Has(slot.port);
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
     if (has_ended) ++count_;
     // A port as good as the one that it has is no reason to move, so ties keep it.

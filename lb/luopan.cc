@@ -46,7 +46,7 @@ class Luopan final : public SwitchPolicy {
   Luopan(const LuopanSettings& settings, size_t above, uint64_t salt, Rng rng)
       : settings_(settings), above_(above), salt_(salt), rng_(rng), flows_(settings.flows) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kPrefetch; }
 
   void Attach(SwitchView& view) override {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
@@ -66,19 +66,24 @@ class Luopan final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     stamp_ = std::nullopt;
-    if (packet.kind == PacketKind::kControl && is_leaf_ && view.IsAttached(packet.dst)) {
+    const bool ends = view.FacesHost(candidates.ports.front());
+    if (packet.kind == PacketKind::kControl && is_leaf_ && ends) {
       OnControl(view, packet);
       return Decision::Consume();
     }
     if (candidates.ports.size() == 1 && !view.FacesHost(in_port)) {
       return Decision::Forward(candidates.ports.front());
     }
-    if (is_leaf_ && !view.IsAttached(packet.dst) && !paths_.Live(candidates).empty()) {
+    if (is_leaf_ && !ends && !paths_.Live(candidates).empty()) {
       stamp_ = PathFor(view, packet, candidates);
       return Decision::Forward(paths_.UplinkOf(*stamp_));
     }
     if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
     return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+  }
+
+  void Prefetch(const Packet& packet) const override {
+    if (is_leaf_) flows_.Prefetch(packet);
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {

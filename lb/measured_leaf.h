@@ -50,7 +50,7 @@ class MeasuredLeaf : public SwitchPolicy {
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
         delays_(0, 0, false, settings.stale) {}
 
-  uint32_t hooks() const final { return kEveryPacket | kEnqueue; }
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
 
   void Attach(SwitchView& view) final {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
@@ -66,12 +66,12 @@ class MeasuredLeaf : public SwitchPolicy {
     stamp_ = std::nullopt;
     if (version_ != candidates.version) delays_.ForgetLeast();
     version_ = candidates.version;
-    if (is_leaf_ && view.IsAttached(packet.dst) && !view.FacesHost(in_port)) {
+    const bool ends = view.FacesHost(candidates.ports.front());
+    if (is_leaf_ && ends && !view.FacesHost(in_port)) {
       delays_.Arrive(packet.Scheme<LeafDelayHeader>(), view.LeafOf(packet.src), packet.path,
                      view.now() + clock_ahead_);
     }
-    if (is_leaf_ && view.IsAttached(packet.src) && !view.IsAttached(packet.dst) &&
-        !paths_.Live(candidates).empty()) {
+    if (is_leaf_ && !ends && view.IsAttached(packet.src) && !paths_.Live(candidates).empty()) {
       const uint16_t path = PathFor(view, packet, candidates);
       stamp_ = path;
       return Decision::Forward(paths_.UplinkOf(path));

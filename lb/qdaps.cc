@@ -30,18 +30,19 @@ class Qdaps final : public SwitchPolicy {
   Qdaps(const QdapsSettings& settings, Rng rng)
       : need_(settings.need), rng_(rng), flows_(settings.table) {}
 
+  void Attach(SwitchView& view) override { waits_.resize(view.ports()); }
+
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     auto [flow, is_new] = flows_.Touch(packet, view.now());
-    const bool is_live = std::ranges::binary_search(candidates.ports, flow.port);
+    const bool is_live = candidates.Has(flow.port);
     const Duration least =
         is_new || !is_live ? Duration{0} : std::max(Duration{0}, Needed(flow, view.now()));
     const PortIndex port = PortFor(view, packet, candidates, flow.port, is_live, least);
     if (!is_new && port != flow.port) ++reroutes_;
-    const Duration wait = view.QueueingDelay(port);
     flow.port = port;
-    flow.wait = wait;
-    flow.leaves = view.now() + wait + SerializationDelay(view.WireBytes(packet), view.Rate(port));
+    flow.wait = view.QueueingDelay(port);
+    flow.leaves = view.now() + flow.wait + Sending(view.WireBytes(packet), view.Rate(port));
     return Decision::Forward(port);
   }
 
@@ -68,20 +69,33 @@ class Qdaps final : public SwitchPolicy {
   // flow keeps to one, but does not go there.
   PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates,
                     PortIndex previous, bool is_live, Duration least) {
-    const auto wait = [&](PortIndex port) {
+    for (const PortIndex port : candidates.ports) {
       const Duration its = view.QueueingDelay(port);
       const bool is_feasible =
           its >= least && (port == previous || !view.IsPaused(port, packet.priority));
-      return is_feasible ? its : Duration{kNever.ps};
-    };
-    const PortIndex best = LeastOf(candidates.ports, previous, rng_, wait);
-    if (is_live && wait(best) == Duration{kNever.ps}) return previous;
+      waits_[port] = is_feasible ? its : Duration{kNever.ps};
+    }
+    const PortIndex best =
+        LeastOf(candidates.ports, previous, rng_, [this](PortIndex port) { return waits_[port]; });
+    if (is_live && waits_[best] == Duration{kNever.ps}) return previous;
     return best;
+  }
+
+  // Most packets and ports are as the one before, and this is a division.
+  Duration Sending(Bytes size, BitRate rate) {
+    if (size != sent_size_ || rate != sent_rate_) sending_ = SerializationDelay(size, rate);
+    sent_size_ = size;
+    sent_rate_ = rate;
+    return sending_;
   }
 
   const Need need_;
   Rng rng_;
   AgedFlowTable<Flow> flows_;
+  std::vector<Duration> waits_;  // Scratch, by port.
+  Bytes sent_size_{0};           // Of the packet before,
+  BitRate sent_rate_{0};         // and of its port:
+  Duration sending_{0};          // how long that takes.
   int64_t reroutes_ = 0;
 };
 

@@ -220,7 +220,7 @@ class Tdlb final : public SwitchPolicy {
     NoteVersion(view, leaf, candidates);
     const auto found = flows_.Touch(packet, view.now());
     Flow& flow = found.state;
-    const bool is_placed = !found.is_new && std::ranges::binary_search(candidates.ports, flow.port);
+    const bool is_placed = !found.is_new && candidates.Has(flow.port);
     const PortIndex before = flow.port;
     flow.port = Place(view, packet, flow, is_placed, leaf, candidates);
     flow.last = view.now();
@@ -263,7 +263,7 @@ class Tdlb final : public SwitchPolicy {
     if (versions_[leaf] == candidates.version) return;
     versions_[leaf] = candidates.version;
     for (const PortIndex port : view.Uplinks()) {
-      if (std::ranges::binary_search(candidates.ports, port)) continue;
+      if (candidates.Has(port)) continue;
       delays_[leaf].Forget(PathOf(view, port));
     }
   }
@@ -361,9 +361,8 @@ class Tdlb final : public SwitchPolicy {
     packet.kind = PacketKind::kControl;
     packet.bytes = kControlBytes;
     ++probes_;
-    view.SendControl(packet, std::ranges::binary_search(candidates.ports, back)
-                                 ? back
-                                 : EcmpPort(packet, salt_, candidates.ports));
+    view.SendControl(packet,
+                     candidates.Has(back) ? back : EcmpPort(packet, salt_, candidates.ports));
   }
 
   // --- Control packets ---

@@ -182,9 +182,9 @@ class Tr final : public SwitchPolicy {
   void NoteVersion(uint16_t leaf, const Candidates& candidates) {
     if (versions_[leaf] == candidates.version) return;
     versions_[leaf] = candidates.version;
-    for (size_t port = 0; port < short_flows_.size(); ++port) {
-      if (std::ranges::binary_search(candidates.ports, port)) continue;
-      Onward& onward = Beyond(static_cast<PortIndex>(port), leaf);
+    for (PortIndex port = 0; port < short_flows_.size(); ++port) {
+      if (candidates.Has(port)) continue;
+      Onward& onward = Beyond(port, leaf);
       onward.queue = 0;
       onward.wait = 0_ps;
       onward.told = {-kNever.ps};
