@@ -23,6 +23,7 @@
 #include "cli/plugins.h"
 #include "cli/report_command.h"
 #include "cli/sweep_command.h"
+#include "cli/text.h"
 #include "cli/trace_command.h"
 #include "settings/diagnostics.h"
 
@@ -52,7 +53,8 @@ void AddRunOptions(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("-o,--out", arguments.out,
                   "Folder of the results (default: results/ and the experiment's name)")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(NotEmpty);
   command.add_flag("-q,--quiet", arguments.quiet, "No progress, no table");
   command.add_flag("--force", arguments.force, "Replace results that are there");
 }

@@ -433,6 +433,7 @@ void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
 void AddOutOption(CLI::App& app, PapersArguments& arguments) {
   app.add_option("-o,--out", arguments.out, "Folder of the results of all scales")
       ->type_name("DIR")
+      ->check(NotEmpty)
       ->capture_default_str();
 }
 

@@ -82,6 +82,7 @@ std::optional<std::string> LoadPlugin(const std::string& path) {
   const uint64_t digest = Digest(Contents(path).value_or(""));
   // A name without a slash would be looked for among the system's libraries.
   const std::string file = std::filesystem::absolute(path).string();
+  if (dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr) return "is loaded already";
   // Never closed: its load balancers are used to the end.
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) return dlerror();
   if (!LoadBalancers().duplicates().empty()) {

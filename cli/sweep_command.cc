@@ -382,6 +382,10 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
   if (IsDebugBuild() && !to_run.empty()) {
     fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
   }
+  if (!to_run.empty() && folder.RemoveTables()) {
+    fmt::print(stderr, "heddle: tables and report of fewer points are removed from {}\n",
+               folder.path().string());
+  }
   CountStopSignals(/*patience=*/2);
   SweepLine line(!arguments.quiet && IsTerminal(), arguments.title);
   std::vector<size_t> ended;
@@ -505,7 +509,8 @@ void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
       ->type_name("NAME")
       ->capture_default_str();
   sweep->add_option("-o,--out", a.out, "Folder of the sweep (default: results/ and its name)")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(NotEmpty);
   sweep->add_option("--jobs", a.jobs, "Points at once (default: one for each core)")
       ->check(CLI::Range(1, 4096));
   sweep->add_option("-j,--threads", a.threads, "Threads of each")

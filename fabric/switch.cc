@@ -66,7 +66,10 @@ void Switch::Attach() { policy_->Attach(view_); }
     if (decision.kind != Decision::Kind::kForward) [[unlikely]]
       return End(packet, decision);
     port = decision.port;
-    HEDDLE_CHECK(port < ports_.size(), "a load balancer chose port {} of {}", port, ports_.size());
+    HEDDLE_CHECK(
+        port < ports_.size(),
+        "the load balancer chose port {} of {}; if it is a plug-in's, the mistake is there", port,
+        ports_.size());
     assert(candidates.Has(port));
   }
   Forward(packet, in_port, port, /*arrived=*/true);

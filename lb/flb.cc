@@ -591,13 +591,16 @@ class FlbBalancer final : public LoadBalancer {
                    "needs isolate: true, which notifies");
     fields.Require(!settings_.isolate_above || !settings_.isolate_share, "isolate_share",
                    "isolate_above is set already");
+    fields.Require(!settings_.isolate_above || !settings_.release_below ||
+                       *settings_.release_below <= *settings_.isolate_above,
+                   "release_below", "is above isolate_above, so flows would be released at once");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view path,
                Diagnostics& diagnostics) override {
     shape_ = fabric;
     if (fabric.tiers > 2) {
-      diagnostics.ErrorAt(path, "flb is for two tiers here; use conga or drill");
+      diagnostics.ErrorAt(path, "flb is for two tiers here; use drill, or conga with mode: path");
     }
     if (settings_.rate_control && !fabric.limits_rates) {
       diagnostics.ErrorAt(std::string(path) + ".rate_control",

@@ -599,6 +599,8 @@ class HermesBalancer final : public LoadBalancer {
     fields.Add("rtt_gain", s.rtt_gain, shares, "Weight of a sample in the round trip.");
     fields.Add("rate_tau", s.rate_tau, delays, "Time constant of the rates of flows and paths.");
     DeclareBeyondPaper(fields);
+    fields.Require(!s.rtt_low || !s.rtt_high || *s.rtt_low <= *s.rtt_high, "rtt_high",
+                   "is less than rtt_low");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,

@@ -482,13 +482,18 @@ class TdlbBalancer final : public LoadBalancer {
     DeclareDetection(fields);
     DeclareDelays(fields);
     settings_.flows.Declare(fields);
+    fields.Require(!settings_.congested_above || !settings_.clear_below ||
+                       *settings_.clear_below <= *settings_.congested_above,
+                   "clear_below", "is above congested_above, so a port would be cleared at once");
+    fields.Require(!settings_.stale || *settings_.stale >= settings_.probe_every, "stale",
+                   "is less than probe_every, so delays would be old before the next are known");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view path,
                Diagnostics& diagnostics) override {
     base_rtt_ = fabric.base_rtt;
     if (fabric.tiers > 2) {
-      diagnostics.ErrorAt(path, "tdlb is for two tiers here; use conga or drill");
+      diagnostics.ErrorAt(path, "tdlb is for two tiers here; use drill, or conga with mode: path");
     }
   }
 

@@ -334,7 +334,9 @@ class TrBalancer final : public LoadBalancer {
                Diagnostics& diagnostics) override {
     base_rtt_ = fabric.base_rtt;
     if (fabric.tiers <= 2) return;
-    diagnostics.ErrorAt(path, "tr is for two tiers: an ACK tells of one queue; use conga or drill");
+    diagnostics.ErrorAt(
+        path,
+        "tr is for two tiers: an ACK tells of one queue; use drill, or conga with mode: path");
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {

@@ -97,11 +97,13 @@ bool SweepFolder::IsRun() const {
   return fs::exists(path_ / "run.yaml", ignored);
 }
 
-void SweepFolder::RemoveTables() const {
+bool SweepFolder::RemoveTables() const {
+  bool any = false;
   for (const char* name : {"points.csv", "means.csv", "report.html"}) {
     std::error_code ignored;
-    fs::remove(path_ / name, ignored);
+    any |= fs::remove(path_ / name, ignored);
   }
+  return any;
 }
 
 std::optional<Plan> SweepFolder::ReadPlan(std::string& error) const {

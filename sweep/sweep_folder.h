@@ -62,8 +62,8 @@ class SweepFolder {
 
   // Whether it is the folder of a single run, a point of a sweep for example.
   bool IsRun() const;
-  // Removes what has been made of the points of another plan.
-  void RemoveTables() const;
+  // Removes what has been made of the points of another plan, or of fewer. Whether there was any.
+  bool RemoveTables() const;
 
   // Nothing, and why not in `error`, if it cannot be read.
   std::optional<Plan> ReadPlan(std::string& error) const;

@@ -86,6 +86,12 @@ TEST(PluginTest, SeveralAreLoadedInTurn) {
       "empty.so: registers no");
 }
 
+TEST(PluginTest, OneThatIsNamedTwiceIsLoadedAlready) {
+  ExpectRefused(
+      Heddle("list --plugin " + kPlugins + "my_spray.so --plugin " + kPlugins + "my_spray.so"),
+      "my_spray.so: is loaded already\n");
+}
+
 // However a file is cut off or changed, what is read lies within it.
 TEST(ElfSectionTest, StaysWithinTheFile) {
   const std::string whole = ReadFile(kPlugins + "empty.so");

@@ -166,6 +166,31 @@ TEST_F(SweepCommandTest, KeepsTheResultsOfAnotherPlanButNotItsTables) {
   EXPECT_THAT(Run("heddle sweep s.yaml -o expected").err, HasSubstr("12 of 12 points are there"));
 }
 
+// Nor do those of the points that there were pass for those of all.
+TEST_F(SweepCommandTest, PointsThatAreAddedRemoveTheTablesOfFewer) {
+  const std::string removed = "heddle: tables and report of fewer points are removed from out\n";
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o out --only 1-2").exit_code, 0);
+  EXPECT_EQ(Run("heddle collect out").exit_code, 1);
+  ASSERT_TRUE(fs::exists(folder_ / "out/points.csv"));
+  const CommandResult rest = Run("heddle sweep s.yaml -q -o out");
+  EXPECT_EQ(rest.exit_code, 0);
+  EXPECT_THAT(rest.err, HasSubstr(removed));
+  EXPECT_FALSE(fs::exists(folder_ / "out/points.csv"));
+  // Where nothing is added, nothing is removed.
+  EXPECT_EQ(Run("heddle collect out").exit_code, 0);
+  EXPECT_THAT(Run("heddle sweep s.yaml -q -o out").err, Not(HasSubstr(removed)));
+  EXPECT_TRUE(fs::exists(folder_ / "out/points.csv"));
+}
+
+TEST_F(SweepCommandTest, AnEmptyNameOfAFolderIsNoDefault) {
+  for (const char* command : {"run", "sweep"}) {
+    const CommandResult result = Run(fmt::format("heddle {} s.yaml -q --out ''", command));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("--out: is empty"));
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
+}
+
 TEST_F(SweepCommandTest, CheckGivesAWarningOfManyPointsOnce) {
   const CommandResult result =
       Run("heddle check s.yaml --set topology.port.ecn_above=400KB --set "

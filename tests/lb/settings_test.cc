@@ -2,6 +2,7 @@
 // Settings of load balancers that nothing else tests by their numbers: with another value of one of
 // them something else happens, in an experiment in which it matters.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -149,6 +150,21 @@ TEST(LbSettingsControlTest, ADefaultThatIsWrittenOutChangesNothing) {
     return FingerprintOf("{" + kConga + more + "}", Traffic::kDctcp);
   };
   EXPECT_EQ(conga(", bits: 3, dre_period: 32us, dre_alpha: 0.2, age: 10ms"), conga(""));
+}
+
+// --- Settings that contradict each other ---
+
+TEST(LbSettingsTest, ThresholdsThatContradictEachOtherAreRefused) {
+  const std::pair<std::string, std::string> refused[] = {
+      {"{kind: hermes, rtt_low: 50us, rtt_high: 40us}", "lb.rtt_high: is less than rtt_low"},
+      {"{kind: flb, isolate_above: 10KB, release_below: 20KB}",
+       "lb.release_below: is above isolate_above"},
+      {"{kind: tdlb, congested_above: 10KB, clear_below: 50KB}",
+       "lb.clear_below: is above congested_above"},
+      {"{kind: tdlb, probe_every: 100us, stale: 99us}", "lb.stale: is less than probe_every"}};
+  for (const auto& [lb, error] : refused) {
+    EXPECT_THAT(ErrorsOf(YamlOf(lb, Traffic::kDctcp)), testing::HasSubstr(error));
+  }
 }
 
 // --- Tables whose entries flows share ---
