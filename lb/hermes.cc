@@ -365,7 +365,9 @@ class HermesHost final : public HostPolicy {
     const bool is_live =
         std::ranges::find(choice.paths, state.path, &PathChoice::id) != choice.paths.end();
     const PathType type = is_live ? TypeOf(choice, state.path) : PathType::kFailed;
-    if (state.timed_out || type == PathType::kFailed) return ChooseAnew(choice);
+    if (state.timed_out || type == PathType::kFailed) {
+      return ChooseAnew(choice, is_live && !state.timed_out ? state.path : kNoPath);
+    }
     if (type != PathType::kCongested || !MayMove(choice.view.now(), state)) return state.path;
     for (const PathType wanted : {PathType::kGood, PathType::kGray}) {
       const auto fits = [&](uint16_t id) {
@@ -376,15 +378,17 @@ class HermesHost final : public HostPolicy {
     return state.path;
   }
 
-  // A flow that is new, or whose path has failed.
-  uint16_t ChooseAnew(const Choice& choice) {
+  // A flow that is new, or whose path has failed. If all have, it keeps to `own`, or packet by
+  // packet it would take another one.
+  uint16_t ChooseAnew(const Choice& choice, uint16_t own) {
     for (const PathType wanted : {PathType::kGood, PathType::kGray}) {
       const auto fits = [&](uint16_t id) { return TypeOf(choice, id) == wanted; };
       if (const uint16_t path = LeastSent(choice, fits); path != kNoPath) return path;
     }
     const auto works = [&](uint16_t id) { return TypeOf(choice, id) != PathType::kFailed; };
     const uint16_t path = AnyOf(choice, works);
-    return path != kNoPath ? path : AnyOf(choice, [](uint16_t) { return true; });
+    if (path != kNoPath || own != kNoPath) return path != kNoPath ? path : own;
+    return AnyOf(choice, [](uint16_t) { return true; });
   }
 
   bool MayMove(Time now, FlowState& state) {

@@ -203,6 +203,22 @@ TEST(HermesTest, AfterThreeTimeoutsWithoutAnAckAPathHasFailed) {
   EXPECT_EQ(sender.Path(), 0);
 }
 
+TEST(HermesTest, WhereAllPathsHaveFailedAFlowStaysUntilItTimesOut) {
+  Sender sender(kHermes, 2);
+  for (int timeout = 0; timeout < 12; ++timeout) {
+    sender.Path();
+    sender.TimeOut();
+  }
+  ASSERT_EQ(sender.Count("failed_paths"), 2);
+  EXPECT_EQ(sender.Send(200, 10_us).size(), 1u);
+  std::set<uint16_t> used;
+  for (int timeout = 0; timeout < 20; ++timeout) {
+    sender.TimeOut();
+    used.insert(sender.Path());
+  }
+  EXPECT_EQ(used.size(), 2u);
+}
+
 TEST(HermesTest, AnAckEndsARowOfTimeouts) {
   Sender sender(kHermes, 2);
   sender.Good(0);
