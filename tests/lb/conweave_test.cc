@@ -285,6 +285,7 @@ int64_t Sum(const FinishedRun& run, const std::string& column) {
   for (size_t row = 0; row < flows.rows.size(); ++row) sum += flows.Integer(row, column);
   return sum;
 }
+
 // Held for long enough, nothing that is not lost is out of order for a host.
 TEST(ConWeaveTest, HostsSeePacketsInOrder) {
   const FinishedRun run =
