@@ -19,6 +19,7 @@
 #include "cli/generated_commands.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
+#include "cli/options.h"
 #include "cli/papers_command.h"
 #include "cli/plugins.h"
 #include "cli/report_command.h"
@@ -32,11 +33,7 @@ namespace {
 
 void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   command.add_option("files", arguments.files, "Experiments (YAML)")->required()->type_name("FILE");
-  command.add_option("--set", arguments.sets, "Override a setting, as in lb.gap=100us; repeatable")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  AddSetOption(command, arguments.sets);
   command.add_option("--seed", arguments.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);

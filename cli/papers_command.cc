@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/shared_files.h"
 #include "cli/stop_signals.h"
 #include "cli/sweep_command.h"
@@ -35,7 +36,7 @@ namespace fs = std::filesystem;
 struct PapersArguments {
   std::vector<std::string> names;  // "pdlb", "pdlb-fig7"; none: all.
   std::string configs;
-  std::string scale = std::string(kFullScale);
+  LoadOptions load;  // The scale, and what is set otherwise than in the experiments.
   std::string out = "results/papers";
   SweepArguments sweep;  // For each experiment.
   bool markdown = false;
@@ -43,7 +44,7 @@ struct PapersArguments {
   bool with_stale = false;
   std::string check;
 
-  fs::path folder() const { return fs::path(out) / scale; }
+  fs::path folder() const { return fs::path(out) / load.scale; }
 };
 
 // A paper, and which of its experiments are meant.
@@ -176,13 +177,11 @@ double SecondsOf(const ExperimentFile& file, Diagnostics& diagnostics) {
 }
 
 // "96 points, about 3 min".
-std::string CostText(const PaperExperiment& experiment, const std::string& scale, double& seconds,
+std::string CostText(const PaperExperiment& experiment, const LoadOptions& load, double& seconds,
                      Diagnostics& diagnostics) {
   if (experiment.bench) return "a benchmark of this machine";
   if (!experiment.from.empty()) return fmt::format("from {}", fmt::join(experiment.from, ", "));
-  LoadOptions options;
-  options.scale = scale;
-  const auto file = ExperimentFile::Read(experiment.file.string(), options, diagnostics);
+  const auto file = ExperimentFile::Read(experiment.file.string(), load, diagnostics);
   if (!file || !diagnostics.ok()) return "";
   const double of_this = SecondsOf(*file, diagnostics);
   seconds += of_this;
@@ -202,13 +201,13 @@ int ListPapers(const PapersArguments& arguments) {
       if (!chosen.experiments.contains(experiment.id)) continue;
       const bool again = !experiment.file.empty() && !counted.insert(experiment.file).second;
       const std::string cost = again ? fmt::format("as {}", experiment.file.filename().string())
-                                     : CostText(experiment, arguments.scale, seconds, diagnostics);
+                                     : CostText(experiment, arguments.load, seconds, diagnostics);
       lines += fmt::format("  {:20} {:3} claims  {:28} {}\n", chosen.paper.id + "-" + experiment.id,
                            experiment.claims.size(), cost, experiment.about);
     }
     if (!diagnostics.ok()) return Report(diagnostics);
     fmt::print("{}: {}\n{}  scale {}: {} of one core\n\n", chosen.paper.name, chosen.paper.title,
-               lines, arguments.scale, AboutTime(seconds));
+               lines, arguments.load.scale, AboutTime(seconds));
   }
   return kExitDone;
 }
@@ -259,7 +258,7 @@ int RunBenchJob(const PaperJob& job, const ExperimentPoints& points, const std::
 }
 
 // The experiments of all jobs, without mistakes; empty if there are some.
-std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const std::string& scale,
+std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const LoadOptions& load,
                                     Diagnostics& diagnostics) {
   std::vector<ExperimentFile> files;
   for (const PaperJob& job : jobs) {
@@ -267,9 +266,7 @@ std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const std
       CheckBench(*job.experiment, diagnostics);
       continue;
     }
-    LoadOptions options;
-    options.scale = scale;
-    auto file = ExperimentFile::Read(job.experiment->file.string(), options, diagnostics);
+    auto file = ExperimentFile::Read(job.experiment->file.string(), load, diagnostics);
     if (file) files.push_back(std::move(*file));
   }
   return files;
@@ -281,7 +278,7 @@ int RunPapers(const PapersArguments& arguments) {
   if (!papers) return exit_code;
   const std::vector<PaperJob> jobs = JobsOf(*papers);
   Diagnostics diagnostics;
-  const std::vector<ExperimentFile> files = FilesOf(jobs, arguments.scale, diagnostics);
+  const std::vector<ExperimentFile> files = FilesOf(jobs, arguments.load, diagnostics);
   if (!diagnostics.ok()) return Report(diagnostics);
   auto file = files.begin();
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -290,7 +287,7 @@ int RunPapers(const PapersArguments& arguments) {
         fmt::format("[{}/{}] {}-{}", i + 1, jobs.size(), job.paper->id, job.experiment->id);
     int code = kExitDone;
     if (job.experiment->bench) {
-      const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.scale,
+      const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.load,
                                                  arguments.folder(), diagnostics);
       code = RunBenchJob(job, *points, title, arguments);
     } else {
@@ -316,7 +313,7 @@ std::string WriteOutputs(const std::vector<JudgedPaper>& judged, const PapersArg
   if (failed) return fmt::format("{}: {}", arguments.folder().string(), failed.message());
   std::string error = WriteWholeFile(arguments.folder() / "claims.csv", ClaimsCsv(judged));
   if (error.empty()) {
-    error = WriteWholeFile(arguments.folder() / "papers.json", PapersJson(judged, arguments.scale));
+    error = WriteWholeFile(arguments.folder() / "papers.json", PapersJson(judged, arguments.load));
   }
   return error;
 }
@@ -378,7 +375,7 @@ int JudgePapers(const PapersArguments& arguments) {
   std::vector<JudgedPaper> judged;
   for (const ChosenPaper& chosen : *papers) {
     judged.push_back(JudgePaper(chosen.paper, chosen.experiments,
-                                {arguments.scale, arguments.folder(), arguments.with_stale},
+                                {arguments.load, arguments.folder(), arguments.with_stale},
                                 diagnostics));
   }
   if (before) {
@@ -404,7 +401,7 @@ int PrintCosts(const PapersArguments& arguments) {
   std::vector<ExperimentCosts> costs;
   for (const PaperJob& job : JobsOf(*papers)) {
     if (job.experiment->bench) continue;  // Times itself.
-    const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.scale,
+    const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.load,
                                                arguments.folder(), diagnostics);
     if (!points) return Report(diagnostics);
     std::string error;
@@ -421,7 +418,7 @@ int PrintCosts(const PapersArguments& arguments) {
 void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
   app.add_option("names", arguments.names,
                  "Papers, as in pdlb, or experiments, as in pdlb-fig7 (default: all)");
-  app.add_option("--scale", arguments.scale, "A scale that the experiments name, such as ci")
+  app.add_option("--scale", arguments.load.scale, "A scale that the experiments name, such as ci")
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--configs", arguments.configs,
@@ -430,11 +427,14 @@ void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
       ->envname("HEDDLE_PAPERS");
 }
 
-void AddOutOption(CLI::App& app, PapersArguments& arguments) {
-  app.add_option("-o,--out", arguments.out, "Folder of the results of all scales")
-      ->type_name("DIR")
-      ->check(NotEmpty)
-      ->capture_default_str();
+// Results of changed settings have a folder of their own, or they would be taken for the paper's.
+void AddResultOptions(CLI::App& app, PapersArguments& arguments) {
+  CLI::Option* out =
+      app.add_option("-o,--out", arguments.out, "Folder of the results of all scales")
+          ->type_name("DIR")
+          ->check(NotEmpty)
+          ->capture_default_str();
+  AddSetOption(app, arguments.load.sets)->needs(out);
 }
 
 void AddStaleOption(CLI::App& app, PapersArguments& arguments) {
@@ -470,13 +470,15 @@ void AddPapersCommand(CLI::App& app, const std::vector<std::string>& plugins,
         [&command, arguments, run] { command = [arguments, run] { return run(*arguments); }; });
     return std::pair(added, arguments);
   };
-  add("list", "List papers, their experiments and what these take", ListPapers);
+  const auto [list, list_arguments] =
+      add("list", "List papers, their experiments and what these take", ListPapers);
+  AddSetOption(*list, list_arguments->load.sets);
   const auto [run, run_arguments] = add("run", "Run their experiments, each a sweep", RunPapers);
-  AddOutOption(*run, *run_arguments);
+  AddResultOptions(*run, *run_arguments);
   AddRunOptions(*run, run_arguments->sweep);
   const auto [claims, claims_arguments] =
       add("claims", "Judge their claims by the results that are there", JudgePapers);
-  AddOutOption(*claims, *claims_arguments);
+  AddResultOptions(*claims, *claims_arguments);
   AddStaleOption(*claims, *claims_arguments);
   CLI::Option* markdown =
       claims->add_flag("--markdown", claims_arguments->markdown, "Print tables in Markdown");
@@ -487,7 +489,7 @@ void AddPapersCommand(CLI::App& app, const std::vector<std::string>& plugins,
       ->type_name("FILE");
   const auto [costs, costs_arguments] =
       add("costs", "Say what the results that are there have cost to simulate", PrintCosts);
-  AddOutOption(*costs, *costs_arguments);
+  AddResultOptions(*costs, *costs_arguments);
   AddStaleOption(*costs, *costs_arguments);
   costs->add_flag("--markdown", costs_arguments->markdown, "Print a table in Markdown");
 }

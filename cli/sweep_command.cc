@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "cli/text.h"
 #include "experiment/version.h"
@@ -497,11 +498,7 @@ void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
   SweepArguments& a = *arguments;
   CLI::Option* file =
       sweep->add_option("file", a.file, "Experiment with a sweep (YAML)")->type_name("FILE");
-  sweep->add_option("--set", a.sets, "Override a setting, as in lb.gap=100us; repeatable")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  AddSetOption(*sweep, a.sets);
   sweep->add_option("--seed", a.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);

@@ -72,7 +72,7 @@ std::optional<Points> AxesOf(const PaperExperiment& experiment, Diagnostics& dia
 
 std::optional<ExperimentPoints> ExperimentPoints::Load(const Paper& paper,
                                                        const PaperExperiment& experiment,
-                                                       const std::string& scale,
+                                                       const LoadOptions& options,
                                                        const std::filesystem::path& out,
                                                        Diagnostics& diagnostics) {
   Diagnostics problems;
@@ -84,8 +84,6 @@ std::optional<ExperimentPoints> ExperimentPoints::Load(const Paper& paper,
     loaded.emplace(
         ExperimentPoints(experiment.id, std::nullopt, std::move(points), std::move(plan), folder));
   } else {
-    LoadOptions options;
-    options.scale = scale;
     auto file = ExperimentFile::Read(experiment.file.string(), options, problems);
     if (file && problems.ok()) {
       Plan plan = MakePlan(*file, problems);

@@ -19,9 +19,9 @@ namespace heddle {
 
 class ExperimentPoints {
  public:
-  // `out` is the folder of the scale; nothing, with errors, if the experiment has mistakes.
+  // `out` is the folder of the results; nothing, with errors, if the experiment has mistakes.
   static std::optional<ExperimentPoints> Load(const Paper& paper, const PaperExperiment& experiment,
-                                              const std::string& scale,
+                                              const LoadOptions& options,
                                               const std::filesystem::path& out,
                                               Diagnostics& diagnostics);
 

@@ -147,7 +147,7 @@ class Judge {
   const ExperimentPoints* PointsOf(const std::string& id) {
     const auto [entry, is_new] = points_.try_emplace(id);
     if (is_new) {
-      entry->second = ExperimentPoints::Load(paper_, *paper_.Find(id), options_.scale, options_.out,
+      entry->second = ExperimentPoints::Load(paper_, *paper_.Find(id), options_.load, options_.out,
                                              diagnostics_);
     }
     return entry->second ? &*entry->second : nullptr;

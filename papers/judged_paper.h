@@ -31,8 +31,8 @@ struct JudgedPaper {
 };
 
 struct JudgeOptions {
-  std::string scale;
-  std::filesystem::path out;  // Of that scale.
+  LoadOptions load;           // The scale, and what is set otherwise than in the experiments.
+  std::filesystem::path out;  // Of these results.
   bool with_stale = false;
 };
 

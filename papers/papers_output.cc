@@ -324,7 +324,9 @@ std::string ClaimsCsv(const std::vector<JudgedPaper>& papers) {
   return csv;
 }
 
-std::string PapersJson(const std::vector<JudgedPaper>& papers, std::string_view scale) {
+std::string PapersJson(const std::vector<JudgedPaper>& papers, const LoadOptions& load) {
+  std::vector<std::string> sets;
+  for (const std::string& set : load.sets) sets.push_back(QuoteJson(set));
   std::vector<std::string> all;
   for (const JudgedPaper& judged : papers) {
     std::vector<std::string> experiments;
@@ -338,7 +340,8 @@ std::string PapersJson(const std::vector<JudgedPaper>& papers, std::string_view 
   }
   return IndentJson(JsonObject({{"version", QuoteJson(Version())},
                                 {"commit", QuoteJson(Commit())},
-                                {"scale", QuoteJson(scale)},
+                                {"scale", QuoteJson(load.scale)},
+                                {"set", JsonArray(sets)},
                                 {"papers", JsonArray(all)}}));
 }
 

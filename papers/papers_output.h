@@ -16,7 +16,7 @@ namespace heddle {
 std::string ClaimsText(const std::vector<JudgedPaper>& papers);
 std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers);
 std::string ClaimsCsv(const std::vector<JudgedPaper>& papers);
-std::string PapersJson(const std::vector<JudgedPaper>& papers, std::string_view scale);
+std::string PapersJson(const std::vector<JudgedPaper>& papers, const LoadOptions& load);
 
 // Verdicts by claim, of a file that ClaimsCsv() wrote. Nothing if it is none.
 using Verdicts = std::map<std::string, std::string>;

@@ -111,11 +111,12 @@ class Reproduction:
     version: str
     commit: str
     scale: str
+    set: list[str]
     papers: list[Paper]
 
     def made(self):
         commit = f" ({self.commit})" if self.commit else ""
-        return f"Heddle {self.version}{commit}, scale {self.scale}"
+        return f"Heddle {self.version}{commit}, {', '.join([f'scale {self.scale}', *self.set])}"
 
     def claims(self):
         return [claim for paper in self.papers for claim in paper.claims()]

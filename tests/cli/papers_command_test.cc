@@ -209,6 +209,22 @@ TEST_F(PapersCommandTest, ComparesWithVerdictsOfBefore) {
   EXPECT_EQ(Run("heddle papers claims --scale ci --check none.csv").exit_code, 2);
 }
 
+TEST_F(PapersCommandTest, JudgesWhatOtherSettingsGive) {
+  const std::string with = "--scale ci --set topology.asymmetry=[] --out results/alike";
+  ASSERT_EQ(Run("heddle papers run toy-fig1 -q " + with).exit_code, 0);
+  ASSERT_EQ(Run("heddle papers run toy-fig1 -q --scale ci").exit_code, 0);
+  const CommandResult alike = Run("heddle papers claims toy-fig1 --csv " + with);
+  const CommandResult as_it_is = Run("heddle papers claims toy-fig1 --csv --scale ci");
+  EXPECT_EQ(alike.exit_code, 0) << alike.err;
+  EXPECT_THAT(alike.out, HasSubstr("toy-fig1.C4,reproduced"));
+  EXPECT_NE(alike.out, as_it_is.out);
+  EXPECT_THAT(ReadFile(folder_ / "results/alike/ci/papers.json"),
+              HasSubstr("\"set\": [\n    \"topology.asymmetry=[]\"\n  ]"));
+  // Without --set these are not what is asked for.
+  EXPECT_THAT(Run("heddle papers claims toy-fig1 --scale ci --out results/alike").out,
+              HasSubstr("6 claims: 6 can't be judged"));
+}
+
 TEST_F(PapersCommandTest, WhatHasNotRunCannotBeJudged) {
   const CommandResult nothing = Run("heddle papers claims toy-fig1 --scale ci");
   EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
@@ -271,6 +287,14 @@ TEST_F(PapersCommandTest, SaysWhatIsWrongWithWhatIsAskedFor) {
   const CommandResult scale = Run("heddle papers run toy-fig1 --scale cii");
   EXPECT_EQ(scale.exit_code, 2);
   EXPECT_THAT(scale.err, HasSubstr("there is no scale \"cii\"; did you mean \"ci\"?"));
+  // Or results of changed settings would lie among the paper's.
+  const CommandResult set = Run("heddle papers run toy-fig1 --set seed=2");
+  EXPECT_EQ(set.exit_code, 2);
+  EXPECT_THAT(set.err, HasSubstr("--set requires --out"));
+  const CommandResult key =
+      Run("heddle papers run toy-fig1 --set topolgy.leaves=4 --out results/x");
+  EXPECT_EQ(key.exit_code, 2);
+  EXPECT_THAT(key.err, HasSubstr("--set topolgy.leaves=4: topolgy: unknown key"));
 }
 
 // A metric that results do not have is found only when they are there.

@@ -54,8 +54,7 @@ class JudgeTest : public testing::Test {
     Paper paper;
     paper.id = "toy";
     Diagnostics diagnostics;
-    const auto points =
-        ExperimentPoints::Load(paper, experiment, "full", folder_ / "out", diagnostics);
+    const auto points = ExperimentPoints::Load(paper, experiment, {}, folder_ / "out", diagnostics);
     ASSERT_TRUE(points) << diagnostics.Report();
     for (const PlannedPoint& point : points->plan().points) {
       At at;
@@ -87,7 +86,7 @@ class JudgeTest : public testing::Test {
     if (diagnostics.ok()) CheckPaper(*paper_, {"e"}, diagnostics);
     EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
     const JudgedPaper judged =
-        JudgePaper(*paper_, {"e"}, {"full", folder_ / "out", false}, diagnostics);
+        JudgePaper(*paper_, {"e"}, {{}, folder_ / "out", false}, diagnostics);
     EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
     return judged.experiments.front();
   }

@@ -126,5 +126,5 @@ def write_papers(folder, papers):
     folder = Path(folder)
     folder.mkdir(parents=True)
     (folder / "papers.json").write_text(json.dumps(
-        {"version": "0.1.0", "commit": "abc", "scale": "ci", "papers": papers}), encoding="utf-8")
+        {"version": "0.1.0", "commit": "abc", "scale": "ci", "set": [], "papers": papers}), encoding="utf-8")
     return folder

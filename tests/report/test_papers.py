@@ -33,6 +33,8 @@ class ReadingTest(Folder):
     def test_everything_is_there(self):
         found = reproduction.read(self.written(claims=[claim("pdlb-fig7.C1", "tie")]))
         self.assertEqual(found.made(), "Heddle 0.1.0 (abc), scale ci")
+        found.set = ["transport.recovery=sack"]
+        self.assertEqual(found.made(), "Heddle 0.1.0 (abc), scale ci, transport.recovery=sack")
         self.assertEqual([c.id for c in found.claims()], ["pdlb-fig7.C1"])
         self.assertEqual(found.claims()[0].parts[0].cells[0].relative, -0.25)
         self.assertEqual(found.papers[0].experiments[0].figures[0].lines[1].mean, [3, 5])

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several commands have.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+// --set KEY=VALUE, for those that read experiments.
+inline CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& sets) {
+  return command.add_option("--set", sets, "Override a setting, as in lb.gap=100us; repeatable")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+}  // namespace heddle
