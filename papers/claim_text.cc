@@ -114,17 +114,22 @@ class Expectation {
   const PaperExperiment& experiment_;
 };
 
+// "+12 % +- 3 %", or "15 times +- 0.8" where percentages have too many digits.
 std::string Measure(const JudgedCell& cell) {
+  constexpr double kManyTimes = 10;
+  // Of what is next to nothing neither says anything.
+  constexpr double kTooMany = 1000;
   const Finding& finding = cell.finding;
-  // Of what is next to nothing percentages say nothing.
-  const bool is_share =
-      std::isfinite(cell.relative) && std::abs(cell.relative) < 10 && finding.mean != 0;
+  const bool is_share = std::isfinite(cell.relative) && finding.mean != 0 &&
+                        cell.relative > -kManyTimes && cell.relative < kTooMany;
   if (!is_share) return WithInterval(finding.mean, finding.half_width);
-  const double scale = std::abs(cell.relative / finding.mean);
-  const std::string interval = std::isnan(finding.half_width)
-                                   ? ""
-                                   : fmt::format(" +- {:.2g} %", 100 * scale * finding.half_width);
-  return Percent(cell.relative) + interval;
+  const double half_width = std::abs(cell.relative / finding.mean) * finding.half_width;
+  const bool is_known = !std::isnan(half_width);
+  if (cell.relative < kManyTimes) {
+    return Percent(cell.relative) + (is_known ? fmt::format(" +- {:.2g} %", 100 * half_width) : "");
+  }
+  return fmt::format("{:.3g} times", 1 + cell.relative) +
+         (is_known ? fmt::format(" +- {:.2g}", half_width) : "");
 }
 
 // "+12 % to +40 %", or each where there are few.

@@ -300,6 +300,7 @@ class PaperReader {
     for (const Value::Entry& claim : map.Entries("claims")) {
       experiment.claims.push_back(ReadClaim(claim, map.PathOf("claims"), experiment.metrics));
     }
+    ReferToCorrected(experiment.claims);
     map.RefuseOthers();
     return experiment;
   }
@@ -421,6 +422,18 @@ class PaperReader {
     if (parts.empty()) map.Error("all", "expected a list of parts");
     map.RefuseOthers();
     return claim;
+  }
+
+  // C6L, of what the paper prints, depends on the same as C6, unless it says otherwise.
+  static void ReferToCorrected(std::vector<Claim>& claims) {
+    for (Claim& literal : claims) {
+      if (!literal.id.ends_with('L') || !literal.depends_on.empty()) continue;
+      const std::string corrected = literal.id.substr(0, literal.id.size() - 1);
+      const auto found = std::ranges::find(claims, corrected, &Claim::id);
+      if (found == claims.end() || found->depends_on.empty()) continue;
+      literal.depends_on =
+          found->depends_on.starts_with("see ") ? found->depends_on : "see " + corrected;
+    }
   }
 
   // Experiments may speak of others that come later.

@@ -134,6 +134,39 @@ TEST_F(JudgeTest, Orderings) {
   EXPECT_EQ(verdict("axis: \"workload[0].load\", higher: 0.6, than: [0.2, 0.4]"), "reproduced");
 }
 
+TEST_F(JudgeTest, WhatAPaperPrintsDependsOnTheSameAsWhatWeCorrect) {
+  Write("e", kSweep, Ordered);
+  const std::string zero = "kind: zero, metric: v";
+  const JudgedExperiment judged =
+      Judge("    claims:\n      C1: {says: x, depends_on: the load, " + zero +
+            "}\n      C1L: {says: x, " + zero + "}\n      C2: {says: x, depends_on: see C1, " +
+            zero + "}\n      C2L: {says: x, " + zero + "}\n      C3: {says: x, " + zero +
+            "}\n      C3L: {says: x, depends_on: the rate, " + zero + "}\n");
+  std::vector<std::string> depends_on;
+  for (const Claim& claim : judged.experiment->claims) depends_on.push_back(claim.depends_on);
+  EXPECT_THAT(depends_on,
+              testing::ElementsAre("the load", "see C1", "see C1", "see C1", "", "the rate"));
+}
+
+TEST_F(JudgeTest, SaysHowManyTimesWhereThatIsMoreThanTen) {
+  Write("e", kSweep, [](const At& at, double seed) {
+    const std::string& lb = at.at("lb");
+    return (lb == "rps" ? 30 : lb == "ecmp" ? 2 : 1e-3) * (1 + 0.01 * seed);
+  });
+  const auto measured = [&](const std::string& than) {
+    return One("kind: ordering, metric: v, higher: rps, at: {\"workload[0].load\": 0.2}, than: " +
+               than)
+        .Measured();
+  };
+  EXPECT_THAT(measured("[ecmp]"), testing::StartsWith("15 times +- "));
+  // 30,000 times says no more than that the other is next to nothing.
+  EXPECT_THAT(measured("[{kind: letflow, gap: 1ms}]"), testing::StartsWith("30."));
+  EXPECT_THAT(
+      One("kind: ordering, metric: v, lower: ecmp, than: [rps], at: {\"workload[0].load\": 0.2}")
+          .Measured(),
+      testing::StartsWith("-93.3 % +- "));
+}
+
 TEST_F(JudgeTest, OthersAreOfOtherKinds) {
   Write("e", kSweep, Ordered);
   const JudgedClaim claim =
