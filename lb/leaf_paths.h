@@ -36,7 +36,13 @@ class LeafPaths {
 
   // Those whose first link lives. Valid until the next call.
   const std::vector<uint16_t>& Live(const Candidates& candidates) {
-    if (candidates.version == version_ && candidates.id == id_) return live_;
+    if (candidates.version != version_ || candidates.id != id_) [[unlikely]]
+      Look(candidates);
+    return live_;
+  }
+
+ private:
+  [[gnu::noinline]] void Look(const Candidates& candidates) {
     version_ = candidates.version;
     id_ = candidates.id;
     live_.clear();
@@ -44,10 +50,8 @@ class LeafPaths {
       const uint16_t id = static_cast<uint16_t>(path);
       if (Lives(id, candidates)) live_.push_back(id);
     }
-    return live_;
   }
 
- private:
   std::vector<PortIndex> uplinks_;
   size_t count_ = 0;
   std::vector<uint16_t> live_;
