@@ -143,6 +143,11 @@ class alignas(64) FifoPort {
 
   bool is_down() const { return down_; }
   BitRate rate() const { return rate_; }
+  // How long `size` takes on the wire: no division for most rates.
+  Duration TimeToSend(Bytes size) const {
+    return ps_per_byte_ != 0 ? Duration{size.count * ps_per_byte_}
+                             : SerializationDelay(size, rate_);
+  }
   Duration delay() const { return delay_; }
   WireTail& wire() { return wire_; }
 

@@ -178,6 +178,9 @@ inline int SwitchView::tier() const { return self_.tier_; }
 inline size_t SwitchView::ports() const { return self_.ports_.size(); }
 inline bool SwitchView::FacesHost(PortIndex port) const { return self_.faces_host_[port]; }
 inline BitRate SwitchView::Rate(PortIndex port) const { return self_.ports_[port].rate(); }
+inline Duration SwitchView::TimeToSend(PortIndex port, Bytes size) const {
+  return self_.ports_[port].TimeToSend(size);
+}
 inline Duration SwitchView::QueueingDelay(PortIndex port) const {
   return self_.queued_ ? self_.QueueNow(port).QueueingDelay(self_.now_)
                        : self_.ports_[port].QueueingDelay(self_.now_);

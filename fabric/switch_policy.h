@@ -87,6 +87,7 @@ class SwitchView {
   size_t ports() const;
   bool FacesHost(PortIndex port) const;
   BitRate Rate(PortIndex port) const;
+  Duration TimeToSend(PortIndex port, Bytes size) const;  // At that rate.
 
   // The wait of a packet enqueued now, and the bytes not yet sent: those queued plus the unsent
   // rest of the packet on the wire, counted as they occupy the wire.

@@ -175,7 +175,7 @@ class Drill final : public SwitchPolicy {
     const int64_t unseen = unseen_[port].At(view.now());
     const Bytes visible{std::max<int64_t>(0, view.Unsent(port).count - unseen)};
     return settings_.metric == LoadMetric::kBytes ? visible.count
-                                                  : SerializationDelay(visible, view.Rate(port)).ps;
+                                                  : view.TimeToSend(port, visible).ps;
   }
 
   const DrillSettings settings_;

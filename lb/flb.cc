@@ -85,13 +85,14 @@ class Flb final : public SwitchPolicy {
     leaves_ = view.leaves();
     const size_t scopes = fixed_.settings.scope == IsolationScope::kPath ? leaves_ : 1;
     isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, view.ports());
-    paths_.resize(view.ports() * leaves_);
+    ports_ = view.ports();
+    paths_.resize(leaves_ * ports_);
     versions_.assign(leaves_, 0);
     host_of_leaf_.assign(leaves_, std::nullopt);
     uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
     news_.resize(leaves_ * fixed_.most_uplinks);
     free_.reserve(view.ports());
-    fit_.reserve(view.ports());
+    fit_.resize(view.ports());
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(
           std::make_unique<QueueFlows>(static_cast<size_t>(fixed_.settings.queue_flows)));
@@ -171,10 +172,9 @@ class Flb final : public SwitchPolicy {
   };
   // From here to a leaf, over one uplink.
   struct Path {
-    Duration delay;
+    Duration delay;             // As paths are compared: raw, or above the least.
     Duration least{kNever.ps};  // Measured so far; at first nothing.
-    Duration idle;
-    Time stamp_from;  // When its next packet is stamped.
+    Time stamp_from;            // When its next packet is stamped.
   };
   // A delay that was measured here and waits to be told to the leaf at the other end.
   struct News {
@@ -194,7 +194,7 @@ class Flb final : public SwitchPolicy {
     return static_cast<uint32_t>((now + clock_ahead_).ps / 1'000) << 1 | 1;
   }
 
-  Path& PathTo(uint16_t leaf, PortIndex port) { return paths_[port * leaves_ + leaf]; }
+  Path& PathTo(uint16_t leaf, PortIndex port) { return paths_[leaf * ports_ + port]; }
   size_t ScopeOf(uint16_t leaf) const {
     return fixed_.settings.scope == IsolationScope::kPath ? leaf : 0;
   }
@@ -204,10 +204,9 @@ class Flb final : public SwitchPolicy {
     Path& path = PathTo(leaf, port);
     const std::optional<Way> way = view.WayTo(port, leaf);
     path = Path{};
-    if (!way) return;
-    path.idle = way->propagation + SerializationDelay(fixed_.packet, view.Rate(port)) +
-                SerializationDelay(fixed_.packet, way->last_rate);
-    path.delay = path.idle;
+    if (!way || fixed_.settings.compare != Compare::kRaw) return;
+    path.delay = way->propagation + view.TimeToSend(port, fixed_.packet) +
+                 SerializationDelay(fixed_.packet, way->last_rate);
   }
 
   // --- Rerouting, algorithm 1 ---
@@ -235,9 +234,10 @@ class Flb final : public SwitchPolicy {
       return its->port;
     }
     const std::span<const PortIndex> free = FreeOf(scope, ports);
-    const auto delay = [&](PortIndex port) { return DelayOf(PathTo(leaf, port)); };
+    const Path* paths = &PathTo(leaf, 0);
+    const auto delay = [=](PortIndex port) { return paths[port].delay; };
     if (is_new) return LeastOf(free, kNoPort, rng_, delay);
-    const bool must_leave = std::ranges::find(free, flow.port) == free.end();
+    const bool must_leave = free.data() != ports.data() && !IsAmong(free, flow.port);
     const Duration ahead = now - flow.last;
     const std::optional<PortIndex> better =
         QuickestNotOvertaking(leaf, flow.port, ahead, must_leave, free);
@@ -247,25 +247,21 @@ class Flb final : public SwitchPolicy {
     return LeastOf(free, kNoPort, rng_, delay);
   }
 
-  Duration DelayOf(const Path& path) const {
-    if (fixed_.settings.compare == Compare::kRaw) return path.delay;
-    return path.least.ps == kNever.ps ? 0_ps : path.delay - path.least;
-  }
-
   // Quicker than `from` by less than the packet before is ahead; if it must leave, also slower.
   // Each of the two delays may be off by up to a nanosecond, as stamps are whole ones: a difference
   // of two may be none.
   std::optional<PortIndex> QuickestNotOvertaking(uint16_t leaf, PortIndex from, Duration ahead,
                                                  bool must_leave, std::span<const PortIndex> free) {
-    fit_.clear();
-    const Duration mine = DelayOf(PathTo(leaf, from));
+    const Path* paths = &PathTo(leaf, 0);
+    size_t fit = 0;
     for (const PortIndex port : free) {
-      const Duration gain = mine - DelayOf(PathTo(leaf, port));
-      if ((gain > kUnsure || must_leave) && gain + kUnsure <= ahead) fit_.push_back(port);
+      const Duration gain = paths[from].delay - paths[port].delay;
+      fit_[fit] = port;
+      fit += ((gain > kUnsure) | must_leave) & (gain + kUnsure <= ahead);
     }
-    if (fit_.empty()) return std::nullopt;
-    return LeastOf(std::span<const PortIndex>(fit_), from, rng_,
-                   [&](PortIndex port) { return DelayOf(PathTo(leaf, port)); });
+    if (fit == 0) return std::nullopt;
+    return LeastOf({fit_.data(), fit}, from, rng_,
+                   [=](PortIndex port) { return paths[port].delay; });
   }
 
   // Those of `ports` that are not isolated; all if all are.
@@ -344,8 +340,9 @@ class Flb final : public SwitchPolicy {
   void Learn(SwitchView& view, uint16_t leaf, uint8_t path, int32_t delay_ns) {
     if (path >= view.Uplinks().size()) return;
     Path& its = PathTo(leaf, view.UplinkOf(path));
-    its.delay = 1'000_ps * int64_t{delay_ns};
-    its.least = std::min(its.least, its.delay);
+    const Duration measured = 1'000_ps * int64_t{delay_ns};
+    its.least = std::min(its.least, measured);
+    its.delay = fixed_.settings.compare == Compare::kRaw ? measured : measured - its.least;
   }
 
   // What nobody has carried back within a round trip.
@@ -474,8 +471,9 @@ class Flb final : public SwitchPolicy {
   const Duration clock_ahead_;
   AgedFlowTable<Flow> flows_;
   size_t leaves_ = 0;
+  size_t ports_ = 0;
   std::optional<FlbIsolation> isolation_;            // Nothing: this is no leaf, and only forwards.
-  std::vector<Path> paths_;                          // By port, then leaf.
+  std::vector<Path> paths_;                          // By leaf, then port.
   std::vector<uint32_t> versions_;                   // Of the candidates, by leaf.
   std::vector<std::optional<HostId>> host_of_leaf_;  // One that has been heard of.
   std::vector<PortIndex> uplinks_;                   // That lead to any of these.

@@ -30,8 +30,7 @@ inline int64_t LoadOf(const SwitchView& view, PortIndex port, LoadMetric metric)
 inline int64_t LoadBefore(const SwitchView& view, PortIndex port, uint8_t priority,
                           LoadMetric metric) {
   const Bytes before = view.UnsentBefore(port, priority);
-  return metric == LoadMetric::kBytes ? before.count
-                                      : SerializationDelay(before, view.Rate(port)).ps;
+  return metric == LoadMetric::kBytes ? before.count : view.TimeToSend(port, before).ps;
 }
 
 inline void DeclarePerClass(Fields& fields, bool& per_class) {

@@ -42,7 +42,7 @@ class Qdaps final : public SwitchPolicy {
     if (!is_new && port != flow.port) ++reroutes_;
     flow.port = port;
     flow.wait = view.QueueingDelay(port);
-    flow.leaves = view.now() + flow.wait + Sending(view.WireBytes(packet), view.Rate(port));
+    flow.leaves = view.now() + flow.wait + view.TimeToSend(port, view.WireBytes(packet));
     return Decision::Forward(port);
   }
 
@@ -72,7 +72,7 @@ class Qdaps final : public SwitchPolicy {
     for (const PortIndex port : candidates.ports) {
       const Duration its = view.QueueingDelay(port);
       const bool is_feasible =
-          its >= least && (port == previous || !view.IsPaused(port, packet.priority));
+          (its >= least) & ((port == previous) | !view.IsPaused(port, packet.priority));
       waits_[port] = is_feasible ? its : Duration{kNever.ps};
     }
     const PortIndex best =
@@ -81,21 +81,10 @@ class Qdaps final : public SwitchPolicy {
     return best;
   }
 
-  // Most packets and ports are as the one before, and this is a division.
-  Duration Sending(Bytes size, BitRate rate) {
-    if (size != sent_size_ || rate != sent_rate_) sending_ = SerializationDelay(size, rate);
-    sent_size_ = size;
-    sent_rate_ = rate;
-    return sending_;
-  }
-
   const Need need_;
   Rng rng_;
   AgedFlowTable<Flow> flows_;
   std::vector<Duration> waits_;  // Scratch, by port.
-  Bytes sent_size_{0};           // Of the packet before,
-  BitRate sent_rate_{0};         // and of its port:
-  Duration sending_{0};          // how long that takes.
   int64_t reroutes_ = 0;
 };
 

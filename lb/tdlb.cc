@@ -191,7 +191,7 @@ class Tdlb final : public SwitchPolicy {
     Monitor& monitor = *queues_[port];
     monitor.above = settings_.congested_above.value_or(Bytes{view.BufferOf(port).count / 2}).count;
     monitor.clear = settings_.clear_below.value_or(Bytes{monitor.above / 2}).count;
-    monitor.one_packet = SerializationDelay(Bytes{kMtu}, view.Rate(port));
+    monitor.one_packet = view.TimeToSend(port, Bytes{kMtu});
   }
 
   // By port; those that are no uplinks are never asked for.
@@ -201,7 +201,7 @@ class Tdlb final : public SwitchPolicy {
     for (const PortIndex port : view.Uplinks()) {
       const std::optional<Way> way = view.WayTo(port, leaf);
       idle.push_back(way ? way->propagation : 0_ps);
-      floor = std::max(floor, SerializationDelay(Bytes{kMtu}, view.Rate(port)));
+      floor = std::max(floor, view.TimeToSend(port, Bytes{kMtu}));
     }
     return PathDelays(std::move(idle), settings_.stale.value_or(5 * settings_.probe_every), floor,
                       settings_.table);

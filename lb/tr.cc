@@ -214,14 +214,9 @@ class Tr final : public SwitchPolicy {
   void PredictAll(SwitchView& view, const Packet& packet, std::span<const PortIndex> ports,
                   uint16_t leaf) {
     const Bytes size = settings_.own_serialization ? view.WireBytes(packet) : 0_B;
-    Duration sending{0};  // By the rate of the last port: most are alike, and this is a division.
-    BitRate rate{0};
     for (const PortIndex port : ports) {
-      const BitRate its = view.Rate(port);
-      if (its != rate) sending = SerializationDelay(size, its);
-      rate = its;
-      costs_[port] = Predict(view.now() + view.QueueingDelay(port) + sending, size, view.now(),
-                             Beyond(port, leaf));
+      const Time leaves = view.now() + view.QueueingDelay(port) + view.TimeToSend(port, size);
+      costs_[port] = Predict(leaves, size, view.now(), Beyond(port, leaf));
     }
   }
 
@@ -258,8 +253,8 @@ class Tr final : public SwitchPolicy {
   void Occupy(SwitchView& view, const Packet& packet, PortIndex port, uint16_t leaf) {
     Onward& onward = Beyond(port, leaf);
     const Bytes size = view.WireBytes(packet);
-    const Time there = view.now() + view.QueueingDelay(port) +
-                       SerializationDelay(size, view.Rate(port)) + onward.propagation;
+    const Time there =
+        view.now() + view.QueueingDelay(port) + view.TimeToSend(port, size) + onward.propagation;
     onward.free = std::max(onward.free, there) + TimeFor(size.count, onward);
   }
 
