@@ -181,7 +181,7 @@ std::string CostText(const PaperExperiment& experiment, const LoadOptions& load,
                      Diagnostics& diagnostics) {
   if (experiment.bench) return "a benchmark of this machine";
   if (!experiment.from.empty()) return fmt::format("from {}", fmt::join(experiment.from, ", "));
-  const auto file = ExperimentFile::Read(experiment.file.string(), load, diagnostics);
+  const auto file = ReadExperiment(experiment, load, diagnostics);
   if (!file || !diagnostics.ok()) return "";
   const double of_this = SecondsOf(*file, diagnostics);
   seconds += of_this;
@@ -266,7 +266,7 @@ std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const Loa
       CheckBench(*job.experiment, diagnostics);
       continue;
     }
-    auto file = ExperimentFile::Read(job.experiment->file.string(), load, diagnostics);
+    auto file = ReadExperiment(*job.experiment, load, diagnostics);
     if (file) files.push_back(std::move(*file));
   }
   return files;

@@ -64,9 +64,22 @@ SweepFolder FolderOf(const Paper& paper, const PaperExperiment& experiment,
   return SweepFolder(out / paper.id / name);
 }
 
+std::optional<ExperimentFile> ReadExperiment(const PaperExperiment& experiment,
+                                             const LoadOptions& load, Diagnostics& diagnostics) {
+  Diagnostics problems;
+  auto file = ExperimentFile::Read(experiment.file.string(), load, problems);
+  const bool is_changed = !load.sets.empty();
+  if (file && is_changed) file->Check(problems);
+  if (!problems.ok() && is_changed) {
+    problems.Error({experiment.file.string(), 0, 0}, "", "is no experiment with what --set says");
+  }
+  diagnostics.Take(problems);
+  return file;
+}
+
 std::optional<Points> AxesOf(const PaperExperiment& experiment, Diagnostics& diagnostics) {
   if (experiment.bench) return PointsOf(*experiment.bench, experiment.place, diagnostics);
-  const auto file = ExperimentFile::Read(experiment.file.string(), {}, diagnostics);
+  const auto file = ReadExperiment(experiment, {}, diagnostics);
   return file ? std::optional<Points>(file->points()) : std::nullopt;
 }
 
@@ -84,7 +97,7 @@ std::optional<ExperimentPoints> ExperimentPoints::Load(const Paper& paper,
     loaded.emplace(
         ExperimentPoints(experiment.id, std::nullopt, std::move(points), std::move(plan), folder));
   } else {
-    auto file = ExperimentFile::Read(experiment.file.string(), options, problems);
+    auto file = ReadExperiment(experiment, options, problems);
     if (file && problems.ok()) {
       Plan plan = MakePlan(*file, problems);
       Points points = file->points();

@@ -52,6 +52,11 @@ class ExperimentPoints {
 SweepFolder FolderOf(const Paper& paper, const PaperExperiment& experiment,
                      const std::filesystem::path& out);
 
+// The experiment with its sweep, which is no benchmark. Errors in settings of `load` say in which
+// of many experiments these are.
+std::optional<ExperimentFile> ReadExperiment(const PaperExperiment& experiment,
+                                             const LoadOptions& load, Diagnostics& diagnostics);
+
 // Its points before they are planned, which takes long: for those who only want to know the axes.
 std::optional<Points> AxesOf(const PaperExperiment& experiment, Diagnostics& diagnostics);
 

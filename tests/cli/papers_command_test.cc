@@ -294,7 +294,9 @@ TEST_F(PapersCommandTest, SaysWhatIsWrongWithWhatIsAskedFor) {
   const CommandResult key =
       Run("heddle papers run toy-fig1 --set topolgy.leaves=4 --out results/x");
   EXPECT_EQ(key.exit_code, 2);
-  EXPECT_THAT(key.err, HasSubstr("--set topolgy.leaves=4: topolgy: unknown key"));
+  EXPECT_THAT(key.err,
+              AllOf(HasSubstr("--set topolgy.leaves=4: topolgy: unknown key"),
+                    HasSubstr("papers/toy/fig1.yaml: is no experiment with what --set says")));
 }
 
 // A metric that results do not have is found only when they are there.

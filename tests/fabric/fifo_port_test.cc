@@ -212,6 +212,15 @@ TEST(FifoPortTest, KnowsWhatIsUnsentAndHowLongItTakes) {
   EXPECT_EQ(seen[1], std::pair(3 * 1'230'400_ps - 3_us, int64_t{864}));
 }
 
+TEST(FifoPortTest, KnowsHowLongAPacketTakesAtItsRate) {
+  for (const BitRate rate : {10_Gbps, 3_Gbps, 400_Gbps, BitRate{9'999'999'999}}) {
+    PortBench bench({.rate = rate, .delay = kDelay, .wire_overhead = 20_B});
+    for (const Bytes size : {0_B, 1_B, 84_B, 1'538_B, 9'038_B}) {
+      EXPECT_EQ(bench.port().TimeToSend(size), SerializationDelay(size, rate));
+    }
+  }
+}
+
 TEST(FifoPortTest, NumbersHopsAndTheWayTaken) {
   PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B});
   PortBench::Offer offer = FrameAt(Time{});

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "tests/support/lb_statistics.h"
@@ -43,6 +45,36 @@ TEST(LeastOfTest, DrawsUniformlyAmongThem) {
   EXPECT_LT(ChiSquare({counts[3], counts[5], counts[7]}, {1, 1, 1}), kChiSquare99[2]);
   const std::vector<int64_t> all = Draw({0, 0, 4, 4, 0, 4, 0, 4}, kNoPort, 30'000);
   EXPECT_LT(ChiSquare({all[2], all[3], all[5], all[7]}, {1, 1, 1, 1}), kChiSquare99[3]);
+}
+
+// The same in two passes, for up to more ties than LeastOf() keeps.
+PortIndex SlowLeastOf(const std::vector<PortIndex>& ports, PortIndex previous, Rng& rng,
+                      const std::vector<int>& costs) {
+  const int least =
+      costs[*std::ranges::min_element(ports, {}, [&](PortIndex p) { return costs[p]; })];
+  std::vector<PortIndex> ties;
+  for (const PortIndex port : ports) {
+    if (costs[port] == least) ties.push_back(port);
+  }
+  if (std::ranges::find(ties, previous) != ties.end()) return previous;
+  return ties.size() == 1 ? ties[0] : ties[rng.Below(static_cast<uint32_t>(ties.size()))];
+}
+
+TEST(LeastOfTest, AgreesWithASlowSearch) {
+  Rng inputs = Rng::Stream(1, "inputs", 0);
+  Rng fast = Rng::Stream(1, "ties", 0);
+  Rng slow = fast;
+  for (int i = 0; i < 3'000; ++i) {
+    std::vector<PortIndex> ports(1 + inputs.Below(i % 10 == 0 ? 400 : 8));
+    std::iota(ports.begin(), ports.end(), PortIndex{3});
+    std::vector<int> costs(ports.size() + 3);
+    const uint32_t kinds = 1 + inputs.Below(4);
+    for (int& cost : costs) cost = static_cast<int>(inputs.Below(kinds));
+    const auto previous = static_cast<PortIndex>(inputs.Below(static_cast<uint32_t>(costs.size())));
+    const PortIndex expected = SlowLeastOf(ports, previous, slow, costs);
+    ASSERT_EQ(LeastOf(ports, previous, fast, [&](PortIndex port) { return costs[port]; }),
+              expected);
+  }
 }
 
 }  // namespace
