@@ -22,6 +22,7 @@
 #include "lb/conweave_header.h"
 #include "lb/conweave_holds.h"
 #include "lb/expiring_table.h"
+#include "lb/flow_key.h"
 #include "lb/follow_path.h"
 #include "lb/leaf_paths.h"
 #include "lb/load_balancer.h"

@@ -15,16 +15,10 @@
 #include <vector>
 
 #include "core/fixed_vector.h"
-#include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
 
 namespace heddle {
-
-// A key for one direction of a flow: flow ids are unique, and the two directions differ in the host
-// that sends.
-inline uint64_t FlowKey(FlowId flow, HostId src) { return uint64_t{flow} << 16 | src; }
-inline uint64_t FlowKey(const Packet& packet) { return FlowKey(packet.flow, packet.src); }
 
 template <class State>
 class ExpiringTable {
@@ -40,13 +34,6 @@ class ExpiringTable {
   }
   const State* Find(uint64_t key, Time since = {-kNever.ps}) const {
     return const_cast<ExpiringTable*>(this)->Find(key, since);
-  }
-
-  // Asks for the memory that Touch(key) looks at first. Inline, as a compiler may take a call that
-  // only prefetches for one that does nothing.
-  [[gnu::always_inline]] void Prefetch(uint64_t key) const {
-    const uint32_t e = index_[HashOf(key) & mask()].entry;
-    if (e != kNone) __builtin_prefetch(&entries_[e]);
   }
 
   // The state of `key`, heard of now; State{} if it is new. `gone(key, state)` is told of what has
@@ -165,6 +152,7 @@ class ExpiringTable {
   }
 
   // What removing the next two will need: a table that is full ends one with each that is new.
+  // Inline, as a compiler may take a call that only prefetches for one that does nothing.
   [[gnu::always_inline]] void PrefetchOldest() const {
     if (oldest_ == kNone) return;
     const Entry& next = entries_[oldest_];

@@ -26,6 +26,7 @@
 #include "lb/expiring_table.h"
 #include "lb/flb_header.h"
 #include "lb/flb_isolation.h"
+#include "lb/flow_key.h"
 #include "lb/flow_table.h"
 #include "lb/leaf_clock.h"
 #include "lb/load_balancer.h"

@@ -2,8 +2,8 @@
 // What a policy remembers of each flow that it sees, in a table of fixed size, as in a switch. A
 // flow is a 5-tuple, so the two directions of a connection are two flows. One that has been silent
 // for longer than the age is forgotten. By default flows never share an entry, and a new flow that
-// finds the table full takes the place of the one that has been silent longest. With `bits`, the
-// hash of the 5-tuple names the entry, as in hardware, and flows that collide share it.
+// finds no room takes the place of one that has been silent for long (lb/flow_sets.h). With `bits`,
+// the hash of the 5-tuple names the entry, as in hardware, and flows that collide share it.
 //
 // Every operation is O(1), and nothing is allocated after construction.
 
@@ -17,7 +17,8 @@
 #include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
-#include "lb/expiring_table.h"
+#include "lb/flow_key.h"
+#include "lb/flow_sets.h"
 #include "settings/fields.h"
 
 namespace heddle {
@@ -29,8 +30,9 @@ struct FlowTableSettings {
 
   void Declare(Fields& fields) {
     fields.Add("table_entries", entries, Between<int64_t>(1, 1 << 24),
-               "Flows that a node remembers; when it meets more, it forgets the one that has been "
-               "silent longest, and counts that as one of table_evictions.");
+               "Flows that a node remembers, in sets of 8. When it meets one whose set is full, it "
+               "forgets the one in it that has been silent longest, and counts that as one of "
+               "table_evictions.");
     fields.AddOr("none", "table_bits", bits, Between<int64_t>(0, 24),
                  "Instead, 2 to the power of this many entries that the hash of a 5-tuple names, "
                  "shared by flows that collide. none: flows share nothing.");
@@ -42,22 +44,17 @@ struct FlowTableSettings {
 template <class State>
 class AgedFlowTable {
  public:
-  struct Found {
-    State& state;  // Valid until the next call.
-    bool is_new;   // The state is State{}: the flow has not been seen, or was forgotten.
-  };
+  using Found = FlowSets<State>::Found;
 
   explicit AgedFlowTable(const FlowTableSettings& settings)
       : age_(settings.age),
-        own_(settings.bits ? 0 : static_cast<size_t>(settings.entries)),
+        own_(settings.bits ? 1 : static_cast<size_t>(settings.entries), settings.age),
         shared_(settings.bits ? size_t{1} << *settings.bits : 0) {}
 
   // The state of the packet's flow, which is heard of now. Times never decrease.
   Found Touch(const Packet& packet, Time now) {
     if (is_shared()) return TouchShared(shared_[SlotOf(packet)], now);
-    own_.ExpireBefore(now - age_, [](uint64_t, const State&) {});
-    const auto touched = own_.Touch(FlowKey(packet), now, [](uint64_t, const State&) {});
-    return {touched.state, touched.is_new};
+    return own_.Touch(FlowKey(packet), now);
   }
 
   // Asks for the memory that Touch(packet) looks at first.
@@ -68,7 +65,7 @@ class AgedFlowTable {
 
   // The same without a trace: null if the flow is not known.
   const State* Find(const Packet& packet, Time now) const {
-    if (!is_shared()) return own_.Find(FlowKey(packet), now - age_);
+    if (!is_shared()) return own_.Find(FlowKey(packet), now);
     const Shared& entry = shared_[SlotOf(packet)];
     return entry.last < now - age_ ? nullptr : &entry.state;
   }
@@ -104,7 +101,7 @@ class AgedFlowTable {
   }
 
   const Duration age_;
-  ExpiringTable<State> own_;    // By flow, unless
+  FlowSets<State> own_;         // By flow, unless
   std::vector<Shared> shared_;  // flows share entries.
   size_t used_ = 0;
 };

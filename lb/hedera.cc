@@ -22,6 +22,7 @@
 
 #include "core/random.h"
 #include "lb/expiring_table.h"
+#include "lb/flow_key.h"
 #include "lb/follow_path.h"
 #include "lb/hedera_annealing.h"
 #include "lb/hedera_demand.h"

@@ -10,6 +10,7 @@
 #include "core/packet.h"
 #include "core/units.h"
 #include "lb/expiring_table.h"
+#include "lb/flow_key.h"
 
 namespace heddle {
 

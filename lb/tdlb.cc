@@ -25,6 +25,7 @@
 #include "core/random.h"
 #include "lb/ecmp_hash.h"
 #include "lb/expiring_table.h"
+#include "lb/flow_key.h"
 #include "lb/flow_table.h"
 #include "lb/leaf_clock.h"
 #include "lb/load_balancer.h"
