@@ -181,9 +181,11 @@ std::string CostText(const PaperExperiment& experiment, const LoadOptions& load,
                      Diagnostics& diagnostics) {
   if (experiment.bench) return "a benchmark of this machine";
   if (!experiment.from.empty()) return fmt::format("from {}", fmt::join(experiment.from, ", "));
-  const auto file = ReadExperiment(experiment, load, diagnostics);
-  if (!file || !diagnostics.ok()) return "";
-  const double of_this = SecondsOf(*file, diagnostics);
+  Diagnostics problems;
+  const auto file = ExperimentFile::Read(experiment.file.string(), load, problems);
+  const double of_this = file ? SecondsOf(*file, problems) : 0;
+  TakeProblems(experiment, load, problems, diagnostics);
+  if (!problems.ok()) return "";
   seconds += of_this;
   return fmt::format("{} points, {}", file->size(), AboutTime(of_this));
 }
@@ -257,7 +259,7 @@ int RunBenchJob(const PaperJob& job, const ExperimentPoints& points, const std::
   return StopRequested() ? StoppedExitCode() : kExitDone;
 }
 
-// The experiments of all jobs, without mistakes; empty if there are some.
+// The experiments of all jobs, every point without mistakes, unless there are some.
 std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const LoadOptions& load,
                                     Diagnostics& diagnostics) {
   std::vector<ExperimentFile> files;
@@ -266,7 +268,10 @@ std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const Loa
       CheckBench(*job.experiment, diagnostics);
       continue;
     }
-    auto file = ReadExperiment(*job.experiment, load, diagnostics);
+    Diagnostics problems;
+    auto file = ExperimentFile::Read(job.experiment->file.string(), load, problems);
+    if (file) file->Check(problems);
+    TakeProblems(*job.experiment, load, problems, diagnostics);
     if (file) files.push_back(std::move(*file));
   }
   return files;

@@ -64,22 +64,16 @@ SweepFolder FolderOf(const Paper& paper, const PaperExperiment& experiment,
   return SweepFolder(out / paper.id / name);
 }
 
-std::optional<ExperimentFile> ReadExperiment(const PaperExperiment& experiment,
-                                             const LoadOptions& load, Diagnostics& diagnostics) {
-  Diagnostics problems;
-  auto file = ExperimentFile::Read(experiment.file.string(), load, problems);
-  const bool is_changed = !load.sets.empty();
-  if (file && is_changed) file->Check(problems);
-  if (!problems.ok() && is_changed) {
-    problems.Error({experiment.file.string(), 0, 0}, "", "is no experiment with what --set says");
-  }
+void TakeProblems(const PaperExperiment& experiment, const LoadOptions& load,
+                  const Diagnostics& problems, Diagnostics& diagnostics) {
   diagnostics.Take(problems);
-  return file;
+  if (problems.ok() || load.sets.empty()) return;
+  diagnostics.Error({experiment.file.string(), 0, 0}, "", "is no experiment with what --set says");
 }
 
 std::optional<Points> AxesOf(const PaperExperiment& experiment, Diagnostics& diagnostics) {
   if (experiment.bench) return PointsOf(*experiment.bench, experiment.place, diagnostics);
-  const auto file = ReadExperiment(experiment, {}, diagnostics);
+  const auto file = ExperimentFile::Read(experiment.file.string(), {}, diagnostics);
   return file ? std::optional<Points>(file->points()) : std::nullopt;
 }
 
@@ -97,17 +91,16 @@ std::optional<ExperimentPoints> ExperimentPoints::Load(const Paper& paper,
     loaded.emplace(
         ExperimentPoints(experiment.id, std::nullopt, std::move(points), std::move(plan), folder));
   } else {
-    auto file = ReadExperiment(experiment, options, problems);
-    if (file && problems.ok()) {
+    auto file = ExperimentFile::Read(experiment.file.string(), options, problems);
+    if (file) {
       Plan plan = MakePlan(*file, problems);
       Points points = file->points();
       loaded.emplace(ExperimentPoints(experiment.id, std::move(file), std::move(points),
                                       std::move(plan), folder));
     }
   }
-  const bool ok = problems.ok();
-  diagnostics.Take(problems);
-  return ok ? std::move(loaded) : std::nullopt;
+  TakeProblems(experiment, options, problems, diagnostics);
+  return problems.ok() ? std::move(loaded) : std::nullopt;
 }
 
 }  // namespace heddle

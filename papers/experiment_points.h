@@ -52,10 +52,10 @@ class ExperimentPoints {
 SweepFolder FolderOf(const Paper& paper, const PaperExperiment& experiment,
                      const std::filesystem::path& out);
 
-// The experiment with its sweep, which is no benchmark. Errors in settings of `load` say in which
-// of many experiments these are.
-std::optional<ExperimentFile> ReadExperiment(const PaperExperiment& experiment,
-                                             const LoadOptions& load, Diagnostics& diagnostics);
+// Adds the `problems` of an experiment to those of all; what `load` sets may fit others, so it says
+// which one that is.
+void TakeProblems(const PaperExperiment& experiment, const LoadOptions& load,
+                  const Diagnostics& problems, Diagnostics& diagnostics);
 
 // Its points before they are planned, which takes long: for those who only want to know the axes.
 std::optional<Points> AxesOf(const PaperExperiment& experiment, Diagnostics& diagnostics);

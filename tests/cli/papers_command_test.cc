@@ -299,6 +299,16 @@ TEST_F(PapersCommandTest, SaysWhatIsWrongWithWhatIsAskedFor) {
                     HasSubstr("papers/toy/fig1.yaml: is no experiment with what --set says")));
 }
 
+TEST_F(PapersCommandTest, RunsNothingIfOneOfManyExperimentsHasAMistake) {
+  std::string other = kExperiment;
+  other.replace(other.find("[0.2, 0.4, 0.6]"), 15, "[0.2, 0.4, 600]");
+  folder_.Write("papers/toy/fig2.yaml", other);
+  EXPECT_THAT(Errors("    file: fig1.yaml\n", "", "heddle papers run --scale full"),
+              AllOf(HasSubstr("papers/toy/fig2.yaml:6:32: "), HasSubstr("\"600\" is out of range"),
+                    Not(HasSubstr("fig1.yaml"))));
+  EXPECT_FALSE(fs::exists(folder_ / "results"));
+}
+
 // A metric that results do not have is found only when they are there.
 TEST_F(PapersCommandTest, WritesNothingIfAMetricCannotBeRead) {
   std::string changed = kClaims;

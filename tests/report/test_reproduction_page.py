@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How scripts/reproduction joins what a page says with new results."""
 
-import importlib.machinery
-import importlib.util
-import pathlib
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "reproduction"
-loader = importlib.machinery.SourceFileLoader("reproduction_script", str(SCRIPT))
-page = importlib.util.module_from_spec(importlib.util.spec_from_loader("reproduction_script", loader))
-loader.exec_module(page)
+import scripts
+
+page = scripts.load("reproduction")
 
 COSTS = """\
 | experiment | points | CPU time | longest run | packet-hops | ns/hop | memory |

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which verdicts scripts/sensitivity lists."""
 
-import importlib.machinery
-import importlib.util
-import pathlib
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "sensitivity"
-loader = importlib.machinery.SourceFileLoader("sensitivity_script", str(SCRIPT))
-page = importlib.util.module_from_spec(importlib.util.spec_from_loader("sensitivity_script", loader))
-loader.exec_module(page)
+import scripts
+
+page = scripts.load("sensitivity")
 
 VARIATION = page.Variation("late", "Later", ["transport.dupthresh=10", "transport.resequencing={kind: timeout}"], ["p-a"])
 
