@@ -24,6 +24,7 @@
 #include "core/random.h"
 #include "lb/ecmp_hash.h"
 #include "lb/expiring_table.h"
+#include "lb/flb_delays.h"
 #include "lb/flb_header.h"
 #include "lb/flb_isolation.h"
 #include "lb/flow_key.h"
@@ -76,7 +77,9 @@ class Flb final : public SwitchPolicy {
       : fixed_(constants),
         salt_(salt),
         rng_(rng),
-        clock_ahead_(ClockAhead(constants.settings.clock_spread, salt)),
+        delays_(constants.most_uplinks, constants.stamp_every,
+                constants.settings.compare == Compare::kQueueing,
+                ClockAhead(constants.settings.clock_spread, salt)),
         flows_(constants.settings.flows) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
@@ -86,12 +89,10 @@ class Flb final : public SwitchPolicy {
     leaves_ = view.leaves();
     const size_t scopes = fixed_.settings.scope == IsolationScope::kPath ? leaves_ : 1;
     isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, view.ports());
-    ports_ = view.ports();
-    paths_.resize(leaves_ * ports_);
+    delays_.Resize(leaves_, view.ports());
     versions_.assign(leaves_, 0);
     host_of_leaf_.assign(leaves_, std::nullopt);
     uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
-    news_.resize(leaves_ * fixed_.most_uplinks);
     free_.reserve(view.ports());
     fit_.resize(view.ports());
     for (size_t port = 0; port < view.ports(); ++port) {
@@ -124,7 +125,10 @@ class Flb final : public SwitchPolicy {
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!isolation_ || packet.kind == PacketKind::kControl) return;
-    if (!view.FacesHost(port) && view.IsAttached(packet.src)) WriteHeader(view, packet, port);
+    if (!view.FacesHost(port) && view.IsAttached(packet.src)) {
+      packet.SetScheme(
+          delays_.HeaderFor(view.LeafOf(packet.dst), port, IsData(packet), view.now()));
+    }
     if (fixed_.settings.isolates && IsData(packet)) Enter(view, packet, port);
   }
 
@@ -141,13 +145,12 @@ class Flb final : public SwitchPolicy {
     is_armed_ = false;
     isolation_->Review(view.now() - fixed_.settings.flows.age, uplinks_, rng_);
     SendOverdueNews(view);
-    if (waiting_news_ > 0 || !isolation_->is_idle()) Arm(view);
+    if (delays_.has_news() || !isolation_->is_idle()) Arm(view);
   }
 
   size_t StateBytes() const override {
     if (!isolation_) return sizeof(salt_);
-    size_t bytes = flows_.memory_bytes() + isolation_->memory_bytes() +
-                   paths_.size() * sizeof(Path) + news_.size() * sizeof(News);
+    size_t bytes = flows_.memory_bytes() + isolation_->memory_bytes() + delays_.memory_bytes();
     for (const auto& queue : queues_) bytes += queue->memory_bytes();
     return bytes;
   }
@@ -171,18 +174,6 @@ class Flb final : public SwitchPolicy {
     PortIndex port = kNoPort;
     Time last;
   };
-  // From here to a leaf, over one uplink.
-  struct Path {
-    Duration delay;             // As paths are compared: raw, or above the least.
-    Duration least{kNever.ps};  // Measured so far; at first nothing.
-    Time stamp_from;            // When its next packet is stamped.
-  };
-  // A delay that was measured here and waits to be told to the leaf at the other end.
-  struct News {
-    int32_t delay_ns = 0;
-    bool waits = false;
-    Time since;
-  };
 
   static bool IsNotice(const Packet& packet) {
     return packet.Scheme<FlbControl>().kind != FlbControl::kDelay;
@@ -190,24 +181,18 @@ class Flb final : public SwitchPolicy {
   static bool IsData(const Packet& packet) {
     return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
   }
-  // The time as this leaf's clock has it, as stamps tell it.
-  uint32_t Stamp(Time now) const {
-    return static_cast<uint32_t>((now + clock_ahead_).ps / 1'000) << 1 | 1;
-  }
 
-  Path& PathTo(uint16_t leaf, PortIndex port) { return paths_[leaf * ports_ + port]; }
   size_t ScopeOf(uint16_t leaf) const {
     return fixed_.settings.scope == IsolationScope::kPath ? leaf : 0;
   }
 
   // Nothing is known of it: what an idle fabric would do to a full packet.
   void SetIdle(SwitchView& view, PortIndex port, uint16_t leaf) {
-    Path& path = PathTo(leaf, port);
     const std::optional<Way> way = view.WayTo(port, leaf);
-    path = Path{};
-    if (!way || fixed_.settings.compare != Compare::kRaw) return;
-    path.delay = way->propagation + view.TimeToSend(port, fixed_.packet) +
-                 SerializationDelay(fixed_.packet, way->last_rate);
+    const Duration idle = way ? way->propagation + view.TimeToSend(port, fixed_.packet) +
+                                    SerializationDelay(fixed_.packet, way->last_rate)
+                              : 0_ps;
+    delays_.Forget(leaf, port, idle);
   }
 
   // --- Rerouting, algorithm 1 ---
@@ -235,7 +220,7 @@ class Flb final : public SwitchPolicy {
       return its->port;
     }
     const std::span<const PortIndex> free = FreeOf(scope, ports);
-    const Path* paths = &PathTo(leaf, 0);
+    const FlbDelays::Path* paths = delays_.To(leaf);
     const auto delay = [=](PortIndex port) { return paths[port].delay; };
     if (is_new) return LeastOf(free, kNoPort, rng_, delay);
     const bool must_leave = free.data() != ports.data() && !IsAmong(free, flow.port);
@@ -253,7 +238,7 @@ class Flb final : public SwitchPolicy {
   // of two may be none.
   std::optional<PortIndex> QuickestNotOvertaking(uint16_t leaf, PortIndex from, Duration ahead,
                                                  bool must_leave, std::span<const PortIndex> free) {
-    const Path* paths = &PathTo(leaf, 0);
+    const FlbDelays::Path* paths = delays_.To(leaf);
     size_t fit = 0;
     for (const PortIndex port : free) {
       const Duration gain = paths[from].delay - paths[port].delay;
@@ -295,31 +280,6 @@ class Flb final : public SwitchPolicy {
 
   // --- One-way delays ---
 
-  void WriteHeader(SwitchView& view, Packet& packet, PortIndex port) {
-    const uint16_t leaf = view.LeafOf(packet.dst);
-    Path& path = PathTo(leaf, port);
-    FlbHeader header;
-    if (IsData(packet) && path.stamp_from <= view.now()) {
-      header.stamp = Stamp(view.now());
-      path.stamp_from = view.now() + fixed_.stamp_every;
-    }
-    if (waiting_news_ > 0) header.news = TakeNews(leaf);
-    packet.SetScheme(header);
-  }
-
-  uint32_t TakeNews(uint16_t leaf) {
-    for (size_t path = 0; path < fixed_.most_uplinks; ++path) {
-      News& news = news_[leaf * fixed_.most_uplinks + path];
-      if (!news.waits) continue;
-      news.waits = false;
-      --waiting_news_;
-      constexpr int32_t kLongest = (1 << 23) - 1;  // 8.4 ms.
-      const int32_t told = std::clamp(news.delay_ns, -kLongest, kLongest);
-      return static_cast<uint32_t>(told) << 8 | static_cast<uint32_t>(path + 1);
-    }
-    return 0;
-  }
-
   void ReadHeader(SwitchView& view, const Packet& packet) {
     const uint16_t leaf = view.LeafOf(packet.src);
     const FlbHeader header = packet.Scheme<FlbHeader>();
@@ -331,35 +291,25 @@ class Flb final : public SwitchPolicy {
     }
     // Where a link has just failed a packet may come by a detour, which is no path of its leaf.
     if (header.stamp == 0 || packet.hops != 2 || packet.taken >= fixed_.most_uplinks) return;
-    News& news = news_[leaf * fixed_.most_uplinks + packet.taken];
-    if (!news.waits) ++waiting_news_;
-    // Below zero if the other clock is ahead.
-    news = {static_cast<int32_t>(Stamp(view.now()) - header.stamp) / 2, true, view.now()};
+    delays_.Measure(leaf, packet.taken, header.stamp, view.now());
     Arm(view);
   }
 
   void Learn(SwitchView& view, uint16_t leaf, uint8_t path, int32_t delay_ns) {
     if (path >= view.Uplinks().size()) return;
-    Path& its = PathTo(leaf, view.UplinkOf(path));
-    const Duration measured = 1'000_ps * int64_t{delay_ns};
-    its.least = std::min(its.least, measured);
-    its.delay = fixed_.settings.compare == Compare::kRaw ? measured : measured - its.least;
+    delays_.Learn(leaf, view.UplinkOf(path), delay_ns);
   }
 
   // What nobody has carried back within a round trip.
   void SendOverdueNews(SwitchView& view) {
-    for (size_t i = 0; i < news_.size() && waiting_news_ > 0; ++i) {
-      News& news = news_[i];
-      if (!news.waits || view.now() - news.since < fixed_.base_rtt) continue;
-      news.waits = false;
-      --waiting_news_;
-      Packet packet;
-      packet.src = own_host_;
-      packet.dst = *host_of_leaf_[i / fixed_.most_uplinks];
-      packet.SetScheme(FlbControl{FlbControl::kDelay, static_cast<uint8_t>(i % fixed_.most_uplinks),
-                                  0, news.delay_ns});
-      SendControl(view, packet, static_cast<uint16_t>(i % fixed_.most_uplinks));
-    }
+    delays_.SendOverdue(view.now() - fixed_.base_rtt,
+                        [&](uint16_t leaf, uint8_t path, int32_t delay_ns) {
+                          Packet packet;
+                          packet.src = own_host_;
+                          packet.dst = *host_of_leaf_[leaf];
+                          packet.SetScheme(FlbControl{FlbControl::kDelay, path, 0, delay_ns});
+                          SendControl(view, packet, path);
+                        });
   }
 
   // --- Congestion: where the queue is ---
@@ -469,18 +419,14 @@ class Flb final : public SwitchPolicy {
   const FlbConstants fixed_;
   const uint64_t salt_;
   Rng rng_;
-  const Duration clock_ahead_;
+  FlbDelays delays_;
   AgedFlowTable<Flow> flows_;
   size_t leaves_ = 0;
-  size_t ports_ = 0;
   std::optional<FlbIsolation> isolation_;            // Nothing: this is no leaf, and only forwards.
-  std::vector<Path> paths_;                          // By leaf, then port.
   std::vector<uint32_t> versions_;                   // Of the candidates, by leaf.
   std::vector<std::optional<HostId>> host_of_leaf_;  // One that has been heard of.
   std::vector<PortIndex> uplinks_;                   // That lead to any of these.
-  std::vector<News> news_;                           // By leaf, then path.
-  int64_t waiting_news_ = 0;
-  HostId own_host_ = 0;  // One of this leaf.
+  HostId own_host_ = 0;                              // One of this leaf.
   std::vector<std::unique_ptr<QueueFlows>> queues_;
   bool is_armed_ = false;
   std::vector<PortIndex> free_;  // Scratch.

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,6 +19,7 @@
 
 #include "core/random.h"
 #include "lb/follow_path.h"
+#include "lb/hermes_table.h"
 #include "lb/load_balancer.h"
 #include "lb/ties.h"
 
@@ -63,47 +63,6 @@ struct HermesRules : HermesSettings {
   bool has_ecn = true;
 };
 
-// The rate at which something is sent, with the time constant tau, small enough for a flow's state.
-class SentRate {
- public:
-  void Add(double bytes, Time now, Duration tau) {
-    bytes_ = Decayed(now, tau) + bytes;
-    at_ = now;
-  }
-  double Bps(Time now, Duration tau) const { return Decayed(now, tau) * 8 / Seconds(tau); }
-  Time last() const { return at_; }
-
- private:
-  // In steps of a 64th of tau: exp() of the C library is not the same everywhere.
-  double Decayed(Time now, Duration tau) const {
-    constexpr double kKeep = 63.0 / 64;
-    const int64_t step = std::max<int64_t>(1, tau.ps / 64);
-    const int64_t steps = now.ps / step - at_.ps / step;
-    if (steps > 64 * 20) return 0;
-    double left = bytes_;
-    double keep = kKeep;
-    for (int64_t bits = steps; bits > 0; bits >>= 1, keep *= keep) {
-      if (bits & 1) left *= keep;
-    }
-    return left;
-  }
-
-  double bytes_ = 0;
-  Time at_;
-};
-
-// What is known of one path to a rack.
-struct PathState {
-  double rtt_ps = 0;  // 0: unknown.
-  double ecn = 0;
-  Time updated{-1};
-  SentRate sent;
-  uint32_t packets = 0;  // Data, in this epoch;
-  uint32_t retransmitted = 0;
-  Time epoch;
-  Time failed_until{-1};  // It has lost packets that no congestion explains.
-};
-
 // On ACKs: what became of the packet that they answer. On probes and their replies: the same.
 struct HermesHeader {
   enum Kind : uint8_t { kNone, kEcho, kProbe, kReply };
@@ -122,8 +81,7 @@ class HermesHost final : public HostPolicy {
   uint32_t hooks() const override { return kFlows | kSend | kSendAck | kAck | kLoss; }
 
   void Attach(HostView& view) override {
-    rows_.resize(view.leaves());
-    version_ = view.PathsVersion();
+    table_.Attach(view);
     nic_bps_ = static_cast<double>(view.NicRate().bps);
     std::vector<HostId> first(view.leaves(), id_);
     for (size_t h = view.hosts(); h-- > 0;) {
@@ -212,22 +170,10 @@ class HermesHost final : public HostPolicy {
     view.SendControl(reply);
   }
 
-  // --- For the controller: what hosts of one rack tell each other ---
-
-  uint32_t version() const { return version_; }  // Of the paths that rows are about.
-  size_t rows() const { return rows_.size(); }
-  std::vector<PathState>& row(size_t leaf) { return rows_[leaf]; }
-  static void Copy(const PathState& from, Time failed_until, PathState& to) {
-    to.rtt_ps = from.rtt_ps;
-    to.ecn = from.ecn;
-    to.updated = from.updated;
-    to.failed_until = failed_until;
-  }
+  HermesTable& table() { return table_; }
 
   size_t StateBytes() const override {
-    size_t bytes = sizeof(rng_) + timeouts_.size() * sizeof(Timeouts);
-    for (const Row& row : rows_) bytes += row.size() * sizeof(PathState);
-    return bytes;
+    return sizeof(rng_) + timeouts_.size() * sizeof(Timeouts) + table_.memory_bytes();
   }
   size_t FlowBytes() const override { return sizeof(FlowState); }
   std::vector<Counter> Counters() const override {
@@ -238,7 +184,7 @@ class HermesHost final : public HostPolicy {
   }
 
  private:
-  using Row = std::vector<PathState>;      // By path id.
+  using Row = HermesTable::Row;
   using Probed = std::array<uint16_t, 3>;  // Paths; kNoPath: fewer.
 
   static constexpr int64_t kProbeBytes = 64;
@@ -270,32 +216,18 @@ class HermesHost final : public HostPolicy {
   }
 
   Row& RowTo(const HostView& view, HostId dst) {
-    Row& row = rows_[view.LeafOf(dst)];
-    const std::span<const PathChoice> paths = view.PathsTo(dst);
-    if (!paths.empty() && row.size() <= paths.back().id) {
-      row.resize(paths.back().id + size_t{1});
-      candidates_.reserve(row.size());
-    }
+    Row& row = table_.RowTo(view, dst);
+    candidates_.reserve(row.size());
     return row;
   }
 
-  // When routes change, what is known of failures may be about links that are gone, or mended.
   void Forget(const HostView& view) {
-    if (version_ == view.PathsVersion()) return;
-    version_ = view.PathsVersion();
-    timeouts_.clear();
-    for (Row& row : rows_) {
-      for (PathState& path : row) {
-        PathState fresh;
-        fresh.sent = path.sent;
-        path = fresh;
-      }
-    }
+    if (table_.Forget(view)) timeouts_.clear();
   }
 
   void Learn(Time now, Row& row, const HermesHeader& echo, Duration rtt) {
     if (echo.path >= row.size()) return;
-    PathState& path = row[echo.path];
+    HermesPath& path = row[echo.path];
     const double sample =
         rules_.delay == Delay::kOneWay ? echo.delay_ns * 1e3 : static_cast<double>(rtt.ps);
     path.rtt_ps =
@@ -306,7 +238,7 @@ class HermesHost final : public HostPolicy {
 
   // Counts a packet that is about to leave on `path`.
   void Account(Time now, FlowState& state, Row& row, const Packet& packet) {
-    PathState& path = row[state.path];
+    HermesPath& path = row[state.path];
     const double bytes = static_cast<double>(packet.bytes);
     state.rate.Add(bytes, now, rules_.rate_tau);
     path.sent.Add(bytes, now, rules_.rate_tau);
@@ -322,13 +254,13 @@ class HermesHost final : public HostPolicy {
   // congestion, if there is some there.
   void NoteLoss(Time now, const FlowState& state, Row& row, uint32_t segment) {
     const bool before = segment < state.moved_at && state.previous < row.size();
-    PathState& path = row[before ? state.previous : state.path];
+    HermesPath& path = row[before ? state.previous : state.path];
     if (before) EndEpoch(now, path);
     if (!IsCongested(path)) ++path.retransmitted;
   }
 
   // An epoch ends with the first packet after it.
-  void EndEpoch(Time now, PathState& path) {
+  void EndEpoch(Time now, HermesPath& path) {
     if (now - path.epoch < rules_.epoch) return;
     const double lost = rules_.retransmitted * static_cast<double>(path.packets);
     if (rules_.failures && path.retransmitted > lost) {
@@ -339,13 +271,13 @@ class HermesHost final : public HostPolicy {
     path.epoch = now;
   }
 
-  bool IsCongested(const PathState& path) const {
+  bool IsCongested(const HermesPath& path) const {
     const bool slow = path.rtt_ps > static_cast<double>(rules_.high.ps);
     return slow && (!rules_.has_ecn || path.ecn > rules_.ecn_high);
   }
 
   PathType TypeOf(const Choice& choice, uint16_t id) const {
-    const PathState& path = choice.row[id];
+    const HermesPath& path = choice.row[id];
     const Time now = choice.view.now();
     if (now < path.failed_until || HasTimedOut(now, choice.dst, id)) return PathType::kFailed;
     if (path.rtt_ps == 0) return PathType::kGray;
@@ -400,7 +332,7 @@ class HermesHost final : public HostPolicy {
     return rules_.move >= 1 || rng_.Uniform() < rules_.move;
   }
 
-  bool IsBetter(const PathState& other, const PathState& current) const {
+  bool IsBetter(const HermesPath& other, const HermesPath& current) const {
     if (other.rtt_ps == 0) return false;  // Nobody knows.
     const bool faster = current.rtt_ps - other.rtt_ps > static_cast<double>(rules_.better.ps);
     return faster && (!rules_.has_ecn || current.ecn - other.ecn > rules_.ecn_better);
@@ -421,7 +353,7 @@ class HermesHost final : public HostPolicy {
     Collect(choice, fits);
     if (candidates_.empty()) return kNoPath;
     return LeastOf(candidates_, kNoPort, rng_, [&](uint16_t id) {
-      const PathState& path = choice.row[id];
+      const HermesPath& path = choice.row[id];
       const double level = static_cast<double>(rules_.level.ps);
       return std::pair(level > 0 ? static_cast<int64_t>(path.rtt_ps / level) : 0,
                        path.sent.Bps(choice.view.now(), rules_.rate_tau));
@@ -489,8 +421,7 @@ class HermesHost final : public HostPolicy {
   const HostId id_;
   Rng rng_;
   double nic_bps_ = 0;
-  uint32_t version_ = 0;
-  std::vector<Row> rows_;  // By leaf; empty until needed.
+  HermesTable table_;
   // Timeouts in a row, by destination and path, with nothing acknowledged since.
   std::map<std::pair<HostId, uint16_t>, Timeouts> timeouts_;
   std::vector<HostId> first_hosts_;  // By leaf; empty at hosts that send no probes.
@@ -499,64 +430,6 @@ class HermesHost final : public HostPolicy {
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;
   int64_t failed_paths_ = 0;
-};
-
-// What one host of a rack has learned of a path, all of them know a little later.
-class RackTables final : public Controller {
- public:
-  RackTables(const FabricView& fabric, Duration interval) : interval_(interval) {
-    std::map<SwitchId, std::vector<HermesHost*>> racks;
-    for (size_t h = 0; h < fabric.hosts.size(); ++h) {
-      racks[fabric.leaf_of_host[h]].push_back(static_cast<HermesHost*>(fabric.hosts[h]));
-    }
-    for (auto& [leaf, hosts] : racks) racks_.push_back(std::move(hosts));
-  }
-
-  Time Next() const override { return next_; }
-  void Act(Time /*now*/) override {
-    for (const std::vector<HermesHost*>& rack : racks_) {
-      FindCurrent(rack);
-      for (size_t leaf = 0; leaf < rack.front()->rows(); ++leaf) Share(leaf);
-    }
-    next_ += interval_;
-  }
-
- private:
-  // Hosts that have not looked at their paths since routes changed have nothing to tell: what they
-  // know of is gone.
-  void FindCurrent(const std::vector<HermesHost*>& rack) {
-    uint32_t newest = 0;
-    for (const HermesHost* host : rack) newest = std::max(newest, host->version());
-    current_.clear();
-    for (HermesHost* host : rack) {
-      if (host->version() == newest) current_.push_back(host);
-    }
-  }
-
-  // The latest of each path goes to all who keep a table of that leaf; that it has failed, which
-  // only the host knows that lost the packets, is not undone by fresher delays of others.
-  void Share(size_t leaf) const {
-    size_t paths = 0;
-    for (HermesHost* host : current_) paths = std::max(paths, host->row(leaf).size());
-    for (size_t p = 0; p < paths; ++p) {
-      const PathState* latest = nullptr;
-      Time failed_until{-1};
-      for (HermesHost* host : current_) {
-        if (p >= host->row(leaf).size()) continue;
-        const PathState& path = host->row(leaf)[p];
-        if (latest == nullptr || path.updated > latest->updated) latest = &path;
-        failed_until = std::max(failed_until, path.failed_until);
-      }
-      for (HermesHost* host : current_) {
-        if (p < host->row(leaf).size()) HermesHost::Copy(*latest, failed_until, host->row(leaf)[p]);
-      }
-    }
-  }
-
-  const Duration interval_;
-  Time next_ = Time{} + interval_;
-  std::vector<std::vector<HermesHost*>> racks_;
-  std::vector<HermesHost*> current_;  // Of the rack that is being looked at.
 };
 
 class HermesBalancer final : public LoadBalancer {
@@ -621,7 +494,14 @@ class HermesBalancer final : public LoadBalancer {
   std::unique_ptr<Controller> ForFabric(const FabricView& fabric,
                                         uint64_t /*seed*/) const override {
     if (!rules_.share) return nullptr;
-    return std::make_unique<RackTables>(fabric, rules_.probe_interval);
+    std::map<SwitchId, std::vector<HermesTable*>> by_leaf;
+    for (size_t h = 0; h < fabric.hosts.size(); ++h) {
+      HermesTable& table = static_cast<HermesHost*>(fabric.hosts[h])->table();
+      by_leaf[fabric.leaf_of_host[h]].push_back(&table);
+    }
+    std::vector<std::vector<HermesTable*>> racks;
+    for (auto& [leaf, tables] : by_leaf) racks.push_back(std::move(tables));
+    return std::make_unique<HermesRacks>(std::move(racks), rules_.probe_interval);
   }
 
  private:
