@@ -150,6 +150,41 @@ std::string Cell(std::string text) {
   return text;
 }
 
+// "12.3 +- 0.4"; numbers of bytes are whole.
+std::string MeanText(const BySeed& values) {
+  const Replications over = Over(values);
+  if (over.half_width() == 0) return fmt::format("{:.10g}", over.mean());
+  return fmt::format("{:.3g} +- {:.2g}", over.mean(), over.half_width());
+}
+
+// A figure of a benchmark, which is a table in its paper: a row for each line, a column for each x.
+std::string TableOf(const DrawnFigure& drawn) {
+  std::vector<std::string> columns;
+  for (const DrawnLine& line : drawn.lines) {
+    for (const DrawnPoint& point : line.points) {
+      if (std::ranges::find(columns, point.x_text) == columns.end())
+        columns.push_back(point.x_text);
+    }
+  }
+  const std::string unit = drawn.unit.empty() ? "" : fmt::format(" ({})", drawn.unit);
+  std::string text = fmt::format("| {}{} |", Cell(drawn.label), unit);
+  std::string below = "\n|---|";
+  for (const std::string& column : columns) {
+    text += fmt::format(" {} {} |", column, Cell(drawn.figure->x_label));
+    below += "---:|";
+  }
+  text += below + "\n";
+  for (const DrawnLine& line : drawn.lines) {
+    text += fmt::format("| {} |", Cell(line.name));
+    for (const std::string& column : columns) {
+      const auto point = std::ranges::find(line.points, column, &DrawnPoint::x_text);
+      text += fmt::format(" {} |", point == line.points.end() ? "" : MeanText(point->values));
+    }
+    text += "\n";
+  }
+  return text + "\n";
+}
+
 // --- JSON ---
 
 std::string_view WordOf(Outcome outcome) {
@@ -294,6 +329,9 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
         text += fmt::format("- {}: {}\n", name, Cell(choice));
       }
       if (!experiment.choices.empty()) text += "\n";
+      if (experiment.bench) {
+        for (const DrawnFigure& figure : judged.figures) text += TableOf(figure);
+      }
       if (judged.claims.empty()) continue;
       text +=
           "| claim | the paper says | measured | verdict | depends on |\n|---|---|---|---|---|\n";

@@ -83,6 +83,7 @@ const std::string kClaims =
     "    bench: {policies: [ecmp, letflow], candidates: [4], flows: [100], repeats: 2}\n"
     "    metrics:\n"
     "      state: {label: state, unit: B, file: bench.csv, column: state_bytes}\n"
+    "    figures: {s: {metric: state, x: candidates, x_label: ports, lines: lb}}\n"
     "    claims:\n"
     "      C1: {says: LetFlow remembers flows., kind: ordering, metric: state, higher: letflow, "
     "than: [ecmp]}\n";
@@ -157,6 +158,8 @@ TEST_F(PapersCommandTest, RunsAndJudges) {
       AllOf(HasSubstr("| Toy | 4 | 0 | 0 | 1 | 1 |\n"),
             HasSubstr(fmt::format("\n12 of 12 points have results, of Heddle {} (", Version())),
             HasSubstr("| C5 | Who knows. | nobody does | can't be judged |  |\n")));
+  EXPECT_THAT(Run("heddle papers claims toy-speed --scale ci --markdown").out,
+              HasSubstr("| state (B) | 4 ports |\n|---|---:|\n| ecmp | 8 |\n"));
   // Nothing runs twice.
   const CommandResult again = Run("heddle papers run toy-fig1 --scale ci");
   EXPECT_EQ(again.exit_code, 0) << again.err;
