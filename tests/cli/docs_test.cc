@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -132,6 +134,34 @@ TEST(DocsTest, TheSettingsPageIsWhatTheProgramSays) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, ReadFile(fs::path(HEDDLE_SOURCE_DIR) / "docs" / "settings.md"))
       << "run scripts/settings-reference build/release/heddle > docs/settings.md";
+}
+
+// By name in a heading; what is a reconstruction is called so on the page as in the program.
+TEST(DocsTest, EveryLoadBalancerHasASection) {
+  std::map<std::string, std::string> sections;  // By the words of their headings.
+  std::istringstream text(ReadFile(fs::path(HEDDLE_SOURCE_DIR) / "docs/policies.md"));
+  std::string line;
+  std::vector<std::string> names;
+  while (std::getline(text, line)) {
+    if (line.starts_with("## ")) {
+      std::istringstream heading(line.substr(3));
+      names.assign(std::istream_iterator<std::string>(heading), {});
+      for (std::string& name : names) std::erase(name, ',');
+    }
+    for (const std::string& name : names) sections[name] += line + "\n";
+  }
+  const std::string list = RunCommand(HEDDLE_BINARY " list", fs::temp_directory_path()).out;
+  std::istringstream known(list.substr(0, list.find("\n\n")));
+  std::getline(known, line);  // "Load balancers (lb:)"
+  int found = 0;
+  for (std::string name; known >> name; ++found) {
+    std::getline(known, line);
+    ASSERT_TRUE(sections.contains(name)) << name;
+    const bool is_reconstruction = line.find("reconstruction") != std::string::npos;
+    EXPECT_EQ(sections[name].find("reconstruction") != std::string::npos, is_reconstruction)
+        << name;
+  }
+  EXPECT_GT(found, 30);
 }
 
 TEST(DocsTest, EveryLinkBetweenPagesLeadsSomewhere) {

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <ostream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "experiment/results.h"
@@ -75,9 +78,41 @@ class EveryPolicyInNetworksTest : public testing::TestWithParam<Case> {
   }
 };
 
+// Of settings only the letters and digits.
 std::string NameOf(const testing::TestParamInfo<Case>& test) {
   const auto& [lb, fabric, stack] = test.param;
-  return lb + "_" + fabric.name + "_" + stack.name;
+  std::string name;
+  for (const char c : lb) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') name += c;
+  }
+  return name + "_" + fabric.name + "_" + stack.name;
+}
+
+// Modes in which schemes do other things than by default, at switches, hosts or controllers.
+std::vector<std::string> Variants() {
+  std::vector<std::string> variants = {
+      "{kind: flb, rate_control: true}",
+      "{kind: flb, compare: queueing, scope: path, evict: strict}",
+      "{kind: conga, mode: pod, detector: age_bit}",
+      "{kind: conga, mode: path}",
+      "{kind: hedera, scheduler: annealing}",
+      "{kind: tr, telemetry: vclock}",
+      "{kind: tr, decay: true, own_serialization: false}",
+      "{kind: tdlb, detect_at: last_hop, reroute: always, probe: hula, table: minmax}",
+      "{kind: best_nexthop, direction: forward, apply_at: all, key: leaf}",
+      "{kind: rps, selective_red: true}",
+      "{kind: hermes, delay: one_way, use_ecn: false, move: 0.5, failures: false}",
+      "{kind: pdlb, cell_route: turns, form: literal, slow_if: avg2x}",
+      "{kind: pdlb, collect: probes, signal: owd, sizes: powers}",
+      "{kind: drill, metric: delay, per_class: true}",
+      "{kind: ag, pick: least_delay, table_bits: 4}",
+      "{kind: ecmp, resilient: true}",
+      "{kind: flare, shares: capacity, detector: age_bit}",
+      "{kind: reps, freeze: false}",
+  };
+  // A plug-in is tested without them.
+  if (std::ranges::find(TestedPolicies(), "ecmp") == TestedPolicies().end()) variants.clear();
+  return variants;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
@@ -86,12 +121,18 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                                           testing::Values(kDctcp, kLossless)),
                          &NameOf);
 
+INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(Variants()),
+                                          testing::Values(kUneven, kFatTree),
+                                          testing::Values(kDctcp, kLossless)),
+                         &NameOf);
+
 TEST_P(EveryPolicyInNetworksTest, IsTheSameEveryTimeAndForEveryNumberOfThreads) {
   if (IsRefused()) GTEST_SKIP() << "refused";
   const Experiment experiment = ExperimentFrom(Of(kFlows));
   const FinishedRun first = RunExperiment(experiment, 1);
   EXPECT_EQ(first.result.unfinished, 0);
-  for (const int threads : {1, 2}) {
+  for (const int threads : {1, 2, 3}) {
     const FinishedRun again = RunExperiment(experiment, threads);
     EXPECT_EQ(first.files, again.files) << threads << " threads";
     EXPECT_EQ(first.result.packets.hops, again.result.packets.hops);
@@ -139,6 +180,22 @@ TEST_P(EveryPolicyInNetworksTest, KeepsStateThatDoesNotGrowWithTheFlows) {
   const std::vector<int64_t> few = state_of(50);
   const std::vector<int64_t> many = state_of(150);
   for (size_t i = 0; i < few.size(); ++i) EXPECT_LE(many[i], few[i] + 16'384);
+}
+
+// Ten times as many packets of as many flows. Queues may have to grow, which is seldom.
+TEST_P(EveryPolicyInNetworksTest, AllocatesNothingForAPacket) {
+  if (IsRefused()) GTEST_SKIP() << "refused";
+  const auto allocations_of = [&](const std::string& size) {
+    const Experiment experiment = ExperimentFrom(
+        Of("workload: [{kind: permutation, size: " + size + "}]\nmeasure: {warm_up: 0us}\n"));
+    const size_t before = Allocations();
+    const FinishedRun run = RunExperiment(experiment, 1);
+    return std::pair(Allocations() - before, run.result.packets.hops);
+  };
+  const auto [few, few_hops] = allocations_of("200KB");
+  const auto [many, many_hops] = allocations_of("2MB");
+  EXPECT_GT(many_hops, 5 * few_hops);
+  EXPECT_LT(many, few + static_cast<size_t>(many_hops - few_hops) / 200);
 }
 
 // --- A flow alone on an idle symmetric fabric has no reason to be slower than on a fixed path ---

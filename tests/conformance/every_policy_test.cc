@@ -52,6 +52,9 @@ size_t allocations = 0;
 #endif
 
 namespace heddle {
+
+size_t Allocations() { return allocations; }
+
 namespace {
 
 class EveryPolicyTest : public testing::TestWithParam<std::string> {};

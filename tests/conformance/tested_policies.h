@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,5 +10,8 @@ namespace heddle {
 
 // The load balancers under test: every registered one, or those of the plug-ins that are named.
 const std::vector<std::string>& TestedPolicies();
+
+// Allocations of the whole program so far; 0 where a sanitizer has an allocator of its own.
+size_t Allocations();
 
 }  // namespace heddle

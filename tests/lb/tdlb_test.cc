@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -381,15 +382,36 @@ std::unique_ptr<Lab> IncastLab(const std::string& balancer, int senders, int64_t
   return lab;
 }
 
+constexpr PortIndex kToLastHost = 15;
+
+int64_t QueueToLastHost(Lab& lab, Time now) {
+  return (*lab.network().switches()[1]->queued())[kToLastHost].QueueAt(1, now).bytes;
+}
+
+TEST(TdlbNetworkTest, NotifiesOnlyOfQueuesAboveTheThreshold) {
+  const auto with = [](int64_t threshold) {
+    return IncastLab(fmt::format("{{kind: tdlb, detect_at: last_hop, check_every: 1us, "
+                                 "congested_above: {}B}}",
+                                 threshold),
+                     16, 100'000);
+  };
+  int64_t longest = 0;
+  const auto quiet = with(10'000'000);
+  quiet->SampleEvery(100_ns,
+                     [&](Time now) { longest = std::max(longest, QueueToLastHost(*quiet, now)); });
+  quiet->Run();
+  EXPECT_GT(longest, 1'000'000);
+  for (const double share : {0.98, 1.02}) {
+    const auto lab = with(static_cast<int64_t>(share * static_cast<double>(longest)));
+    lab->Run();
+    EXPECT_EQ(Sum(*lab, "episodes"), share < 1 ? 1 : 0);
+    EXPECT_EQ(Sum(*lab, "cns_sent") > 0, share < 1);
+  }
+}
+
 TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
   const std::string settings =
       "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: ";
-  // The queue grows to 16 - 4 times the part of a flow that comes before the last.
-  const auto below = IncastLab(settings + "10MB}", 16, 100'000);
-  below->Run();
-  EXPECT_EQ(Sum(*below, "cns_sent"), 0);
-  EXPECT_EQ(Sum(*below, "episodes"), 0);
-
   const auto above = IncastLab(settings + "100KB}", 16, 100'000);
   int64_t first = 0;
   Time since = kNever;
@@ -415,14 +437,13 @@ int64_t QueueWhenInnocent(const std::string& more) {
   const auto lab = IncastLab(
       "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB" + more + "}", 16,
       100'000);
-  constexpr PortIndex kToLastHost = 15;
   int64_t most = 0;
   int64_t queue = -1;
   lab->SampleEvery(100_ns, [&](Time now) {
     const int64_t congested = CountOf(*lab, 0, "congested_flows");
     most = std::max(most, congested);
     if (most < 16 || congested > 0 || queue >= 0) return;
-    queue = (*lab->network().switches()[1]->queued())[kToLastHost].QueueAt(1, now).bytes;
+    queue = QueueToLastHost(*lab, now);
   });
   lab->Run();
   EXPECT_EQ(most, 16);

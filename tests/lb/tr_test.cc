@@ -221,6 +221,14 @@ TEST_F(TrLongFlowTest, AFlowThatGrowsLongCountsNowhereAtOnce) {
   EXPECT_EQ(leaf_.Count("short_flows"), 0);
 }
 
+TEST_F(TrLeafTest, AFlowIsLongAbove100Kilobytes) {
+  Send(1, {}, 50'000);
+  Send(1, {}, 50'000);
+  EXPECT_EQ(leaf_.Count("short_flows"), 1);
+  Send(1, {}, 1);
+  EXPECT_EQ(leaf_.Count("short_flows"), 0);
+}
+
 TEST_F(TrLongFlowTest, AFlowThatReturnsCountsAgain) {
   Send(1);
   Send(1, Time{} + 500_us);
