@@ -65,7 +65,7 @@ class EcmpArBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<EcmpArBalancer>(
     {"ecmp_ar", "ECMP, but half of the packets leave a port whose queue is in the worst band.",
-     ""});
+     "The simulator uet-htsim"});
 
 }  // namespace
 }  // namespace heddle

@@ -66,8 +66,9 @@ class LqBalancer final : public LoadBalancer {
   LqSettings settings_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<LqBalancer>(
-    {"lq", "Every packet takes the port with the shortest queue.", ""});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<LqBalancer>({"lq", "Every packet takes the port with the shortest queue.",
+                                     "Known as join the shortest queue"});
 
 }  // namespace
 }  // namespace heddle

@@ -50,7 +50,7 @@ class LqBwBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<LqBwBalancer>(
     {"lq_bw", "Every packet takes the best port by bands: not paused, short queue, little used.",
-     ""});
+     "The simulator uet-htsim"});
 
 }  // namespace
 }  // namespace heddle

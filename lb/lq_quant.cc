@@ -43,7 +43,7 @@ class LqQuantBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<LqQuantBalancer>(
     {"lq_quant", "Every packet takes a random port whose queue is in the lowest of four bands.",
-     ""});
+     "The simulator uet-htsim"});
 
 }  // namespace
 }  // namespace heddle

@@ -56,7 +56,8 @@ class RrDstBalancer final : public LoadBalancer {
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<RrDstBalancer>(
-    {"rr_dst", "The packets to each leaf take turns over the next hops, in a random order.", ""});
+    {"rr_dst", "The packets to each leaf take turns over the next hops, in a random order.",
+     "Ofan, preprint 2025"});
 
 }  // namespace
 }  // namespace heddle

@@ -52,7 +52,8 @@ class RrPktBalancer final : public LoadBalancer {
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<RrPktBalancer>(
-    {"rr_pkt", "The packets of each switch take turns over its next hops, in a random order.", ""});
+    {"rr_pkt", "The packets of each switch take turns over its next hops, in a random order.",
+     "Routers' load sharing by packet"});
 
 }  // namespace
 }  // namespace heddle

@@ -76,7 +76,7 @@ class SwitchArBalancer final : public LoadBalancer {
                                            "A reconstruction of vendors' adaptive routing: data "
                                            "take a random port of the least load, all "
                                            "else is hashed.",
-                                           ""});
+                                           "What vendors publish of their switches"});
 
 }  // namespace
 }  // namespace heddle

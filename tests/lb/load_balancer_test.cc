@@ -54,14 +54,14 @@ class Picky final : public LoadBalancer {
 };
 
 TEST(LoadBalancerTest, CanRefuseAFabricAndSayWhatWouldDo) {
-  LoadBalancers().Add<Picky>({"picky", "Is for two tiers.", ""});
+  LoadBalancers().Add<Picky>({"picky", "Is for two tiers.", "This test"});
   EXPECT_EQ(ErrorsOf(Yaml(kLeafSpine)), "");
   EXPECT_EQ(ErrorsOf(Yaml("{kind: fat_tree, k: 4}")),
             "test.yaml:3:5: lb: picky is for two tiers; use lb: ecmp\n1 error\n");
 }
 
 TEST(LoadBalancerTest, IsToldOfTheFabric) {
-  LoadBalancers().Add<Picky>({"picky", "Is for two tiers.", ""});
+  LoadBalancers().Add<Picky>({"picky", "Is for two tiers.", "This test"});
   EXPECT_EQ(ErrorsOf(Yaml("{kind: leaf_spine, leaves: 3, spines: 5, hosts_per_leaf: 2, "
                           "host_link: {rate: 25Gbps, delay: 1us}, fabric_link: {rate: 40Gbps, "
                           "delay: 2us}, asymmetry: [{spines: [1], rate: 10Gbps}]}")),
@@ -76,6 +76,12 @@ TEST(LoadBalancerTest, IsToldOfTheFabric) {
   EXPECT_FALSE(shape.is_lossless);
   EXPECT_GT(shape.base_rtt, 12_us);  // Propagation alone.
   EXPECT_LT(shape.base_rtt, 16_us);
+}
+
+TEST(LoadBalancerTest, EachSaysWhereItComesFrom) {
+  for (const std::string& name : LoadBalancers().Names()) {
+    EXPECT_FALSE(LoadBalancers().InfoOf(name).source.empty()) << name;
+  }
 }
 
 }  // namespace
