@@ -96,14 +96,14 @@ class HermesHost final : public HostPolicy {
 
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     flow.State<FlowState>() = FlowState();
-    RowTo(view, flow.dst);
+    table_.RowTo(view, flow.dst);
   }
 
   void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
     const std::span<const PathChoice> paths = view.PathsTo(flow.dst);
     if (paths.empty()) return;
     Forget(view);
-    Row& row = RowTo(view, flow.dst);
+    Row& row = table_.RowTo(view, flow.dst);
     FlowState& state = flow.State<FlowState>();
     const Choice choice{view, flow.dst, paths, row};
     const uint16_t path = Choose(choice, state);
@@ -127,7 +127,7 @@ class HermesHost final : public HostPolicy {
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& news) override {
     const HermesHeader echo = ack.Scheme<HermesHeader>();
     if (echo.kind != HermesHeader::kEcho || echo.path == kNoPath) return;
-    Learn(view.now(), RowTo(view, flow.dst), echo, view.now() - ack.sent);
+    Learn(view.now(), table_.RowTo(view, flow.dst), echo, view.now() - ack.sent);
     if (news.newly_acked > 0 && !timeouts_.empty()) timeouts_.erase({flow.dst, echo.path});
   }
 
@@ -158,7 +158,7 @@ class HermesHost final : public HostPolicy {
   void OnControl(HostView& view, const Packet& packet) override {
     HermesHeader header = packet.Scheme<HermesHeader>();
     if (header.kind == HermesHeader::kReply) {
-      Learn(view.now(), RowTo(view, packet.src), header, view.now() - packet.sent);
+      Learn(view.now(), table_.RowTo(view, packet.src), header, view.now() - packet.sent);
       return;
     }
     header.kind = HermesHeader::kReply;
@@ -213,12 +213,6 @@ class HermesHost final : public HostPolicy {
 
   static uint32_t NanosecondsSince(Time sent, Time now) {
     return static_cast<uint32_t>(std::min<int64_t>((now - sent).ps / 1'000, 0xffff'ffff));
-  }
-
-  Row& RowTo(const HostView& view, HostId dst) {
-    Row& row = table_.RowTo(view, dst);
-    candidates_.reserve(row.size());
-    return row;
   }
 
   void Forget(const HostView& view) {
@@ -341,6 +335,7 @@ class HermesHost final : public HostPolicy {
   template <class Fits>
   void Collect(const Choice& choice, const Fits& fits) {
     candidates_.clear();
+    candidates_.reserve(choice.row.size());
     for (const PathChoice& path : choice.paths) {
       if (fits(path.id)) candidates_.push_back(path.id);
     }
@@ -373,7 +368,7 @@ class HermesHost final : public HostPolicy {
     const HostId to = first_hosts_[leaf];
     const std::span<const PathChoice> paths = view.PathsTo(to);
     if (paths.empty()) return;
-    const Row& row = RowTo(view, to);
+    const Row& row = table_.RowTo(view, to);
     const uint16_t best = rules_.probe_best ? BestOf(probed_[leaf], paths, row) : kNoPath;
     const uint32_t n = static_cast<uint32_t>(paths.size());
     const uint32_t first = rng_.Below(n);
