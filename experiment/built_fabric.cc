@@ -13,13 +13,14 @@ std::optional<Way> BuiltFabric::WayTo(SwitchId from, PortIndex port, uint16_t le
     return std::nullopt;
   }
   const Adjacency::Port* link = &routing_.PortsOf(from)[port];
-  Way way{link->out.delay, link->out.rate, link->out.rate, {}};
+  Way way{link->out.delay, link->out.rate, link->out.rate, {}, /*links=*/1};
   for (SwitchId at = routing_.SwitchAt(link->peer); at != there;
        at = routing_.SwitchAt(link->peer)) {
     link = &Quickest(at, host);
     way.propagation += link->out.delay;
     way.last_rate = link->out.rate;
     way.least_rate = std::min(way.least_rate, way.last_rate);
+    ++way.links;
   }
   way.last_buffer = BufferOf(link->out);
   return way;

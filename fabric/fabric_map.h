@@ -18,6 +18,7 @@ struct Way {
   BitRate last_rate;     // Of its last link, which leads to the leaf.
   BitRate least_rate;    // Of its slowest.
   Bytes last_buffer;     // What the port of its last link can hold; many if there is no limit.
+  int links = 2;
 };
 
 class FabricMap {

@@ -38,6 +38,7 @@ TEST(BuiltFabricTest, KnowsTheDelayTheRatesAndTheLastBufferOfAWay) {
   EXPECT_EQ(way->last_rate, 25_Gbps);
   EXPECT_EQ(way->least_rate, 10_Gbps);
   EXPECT_EQ(way->last_buffer, Bytes{100 * 1'518});
+  EXPECT_EQ(way->links, 2);
   EXPECT_EQ(fabric.BufferOf(0, 0), Bytes{100 * 1'518});
   // From the spine it is the last link alone; to itself, or through a host's port, there is no way.
   EXPECT_EQ(fabric.WayTo(4, PortTo(routing, 4, 6 + 2), 2)->propagation, 7_us);
@@ -58,6 +59,8 @@ TEST(BuiltFabricTest, TakesTheQuickestOfSeveralWaysBeyondAPort) {
     ASSERT_TRUE(way);
     EXPECT_EQ(way->propagation, 1_us + 3_us + 3_us + 1_us);
     EXPECT_EQ(way->last_buffer, Bytes{kUnlimited});
+    EXPECT_EQ(way->links, 4);
+    EXPECT_EQ(fabric.WayTo(edge, port, 1)->links, 2);  // Of the same pod.
   }
 }
 
