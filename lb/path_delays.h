@@ -55,6 +55,8 @@ class PathDelays {
     return IsMeasured(paths_[path]) ? paths_[path].delay - paths_[path].least : 0_ps;
   }
 
+  size_t memory_bytes() const { return paths_.size() * sizeof(Path); }
+
   Duration Timeout(Time now) const {
     if (memory_ == Memory::kFastestAndSlowest && slowest_) {
       return std::max(slowest_->second - fastest_->second, floor_);

@@ -5,6 +5,8 @@
 // paths with congested flows, at a pause longer than the paths' delays differ. Leaves measure these
 // by probes, which wait in the queues of data; what they find is echoed to the leaf that sent them.
 //
+// With three tiers the path that a leaf chooses is a whole one, which the switches above follow.
+//
 // Where the paper is silent or could not work: uplinks are looked at as well as ports to hosts, as
 // in a switch with output queues only there do flows to different hosts wait for each other; the
 // innocent leave only paths that are marked (`always`: the published algorithm); the echo makes a
@@ -27,7 +29,9 @@
 #include "lb/expiring_table.h"
 #include "lb/flow_key.h"
 #include "lb/flow_table.h"
+#include "lb/follow_path.h"
 #include "lb/leaf_clock.h"
+#include "lb/leaf_paths.h"
 #include "lb/load_balancer.h"
 #include "lb/path_delays.h"
 #include "lb/queue_flows.h"
@@ -64,9 +68,11 @@ constexpr uint32_t kProbe = 1;
 
 class Tdlb final : public SwitchPolicy {
  public:
-  Tdlb(const TdlbSettings& settings, Duration base_rtt, uint64_t salt, Rng rng)
+  // `above`: of paths, see PathsAbove.
+  Tdlb(const TdlbSettings& settings, Duration base_rtt, size_t above, uint64_t salt, Rng rng)
       : settings_(settings),
         base_rtt_(base_rtt),
+        above_(above),
         salt_(salt),
         rng_(rng),
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
@@ -85,6 +91,7 @@ class Tdlb final : public SwitchPolicy {
     }
     if (!is_leaf_) return;
     own_leaf_ = view.LeafOf(own_host_);
+    paths_.Attach(view, above_);
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(std::make_unique<Monitor>(static_cast<size_t>(settings_.queue_flows)));
       SetThresholds(view, static_cast<PortIndex>(port));
@@ -92,9 +99,9 @@ class Tdlb final : public SwitchPolicy {
     for (size_t leaf = 0; leaf < leaves_; ++leaf) {
       delays_.push_back(DelaysTo(view, static_cast<uint16_t>(leaf)));
     }
-    marks_.assign(leaves_ * view.ports(), 0);
+    marks_.assign(leaves_ * paths_.count(), 0);
     versions_.assign(leaves_, 0);
-    unmarked_.reserve(view.ports());
+    unmarked_.reserve(paths_.count());
     // Not all leaves at once.
     view.SetTimer(view.now() + Within(settings_.check_every), kCheck);
     view.SetTimer(view.now() + Within(settings_.probe_every), kProbe);
@@ -102,23 +109,30 @@ class Tdlb final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
+    stamp_ = kNoPath;
     if (packet.kind == PacketKind::kControl) return OnControl(view, packet, in_port, candidates);
-    const bool is_data = packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
-    if (!is_leaf_ || !is_data || candidates.ports.size() == 1 || !view.FacesHost(in_port)) {
-      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+    const bool begins = is_leaf_ && IsData(packet) && view.FacesHost(in_port);
+    const bool ends = view.FacesHost(candidates.ports.front());
+    if (!begins || ends || paths_.Live(candidates).size() < 2) {
+      return Decision::Forward(Follow(view, packet, candidates));
     }
-    return Decision::Forward(Choose(view, packet, candidates));
+    stamp_ = Choose(view, packet, candidates);
+    return Decision::Forward(paths_.UplinkOf(stamp_));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    if (!is_leaf_ || !IsWatched(view, packet, port)) return;
+    if (!is_leaf_ || !IsData(packet)) return;
+    const uint16_t stamp = std::exchange(stamp_, kNoPath);
+    if (packet.path == kNoPath) packet.path = stamp;
+    if (!IsWatched(view, packet, port)) return;
     QueueFlows& queue = queues_[port]->flows;
     if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
     queue.Enter(packet, view.now());
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
-    if (is_leaf_ && IsWatched(view, packet, port)) queues_[port]->flows.Leave(packet);
+    if (!is_leaf_ || !IsData(packet)) return;
+    if (IsWatched(view, packet, port)) queues_[port]->flows.Leave(packet);
   }
 
   void OnTimer(SwitchView& view, uint32_t id) override {
@@ -136,8 +150,9 @@ class Tdlb final : public SwitchPolicy {
 
   size_t StateBytes() const override {
     if (!is_leaf_) return sizeof(salt_);
-    size_t bytes = flows_.memory_bytes() + congested_.memory_bytes() +
-                   marks_.size() * (sizeof(uint32_t) + sizeof(Duration) * 4);
+    size_t bytes =
+        flows_.memory_bytes() + congested_.memory_bytes() + marks_.size() * sizeof(uint32_t);
+    for (const PathDelays& delays : delays_) bytes += delays.memory_bytes();
     for (const auto& monitor : queues_) bytes += monitor->flows.memory_bytes();
     return bytes;
   }
@@ -168,12 +183,12 @@ class Tdlb final : public SwitchPolicy {
 
  private:
   struct Flow {
-    PortIndex port = kNoPort;
+    uint16_t path = kNoPath;
     Time last;
   };
   struct Congested {
     uint16_t leaf = 0;
-    PortIndex port = 0;  // Marked for it.
+    uint16_t path = 0;  // Marked for it.
   };
   // One port, and from where on it is congested.
   struct Monitor {
@@ -195,99 +210,108 @@ class Tdlb final : public SwitchPolicy {
     monitor.one_packet = view.TimeToSend(port, Bytes{kMtu});
   }
 
-  // By port; those that are no uplinks are never asked for.
+  // Of paths that differ above their first link only, the quickest is known before any is measured.
   PathDelays DelaysTo(SwitchView& view, uint16_t leaf) {
     std::vector<Duration> idle;
     Duration floor{0};
-    for (const PortIndex port : view.Uplinks()) {
-      const std::optional<Way> way = view.WayTo(port, leaf);
+    for (size_t path = 0; path < paths_.CountTo(leaf); ++path) {
+      const PortIndex uplink = paths_.UplinkOf(static_cast<uint16_t>(path));
+      const std::optional<Way> way = view.WayTo(uplink, leaf);
       idle.push_back(way ? way->propagation : 0_ps);
-      floor = std::max(floor, view.TimeToSend(port, Bytes{kMtu}));
+      floor = std::max(floor, view.TimeToSend(uplink, Bytes{kMtu}));
     }
     return PathDelays(std::move(idle), settings_.stale.value_or(5 * settings_.probe_every), floor,
                       settings_.table);
   }
 
-  size_t PathOf(const SwitchView& view, PortIndex port) const {
-    const std::span<const PortIndex> uplinks = view.Uplinks();
-    return static_cast<size_t>(std::ranges::lower_bound(uplinks, port) - uplinks.begin());
+  static bool IsData(const Packet& packet) {
+    return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
   }
-  uint32_t& MarksAt(uint16_t leaf, PortIndex port) { return marks_[port * leaves_ + leaf]; }
+  PortIndex Follow(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    if (const auto uplink = OnItsPath(view, packet, candidates)) return *uplink;
+    return EcmpPort(packet, salt_, candidates.ports);
+  }
+  uint32_t& MarksAt(uint16_t leaf, uint16_t path) { return marks_[path * leaves_ + leaf]; }
 
   // --- Where flows begin ---
 
-  PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
+  uint16_t Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const uint16_t leaf = view.LeafOf(packet.dst);
-    NoteVersion(view, leaf, candidates);
+    NoteVersion(leaf, candidates);
     const auto found = flows_.Touch(packet, view.now());
     Flow& flow = found.state;
-    const bool is_placed = !found.is_new && candidates.Has(flow.port);
-    const PortIndex before = flow.port;
-    flow.port = Place(view, packet, flow, is_placed, leaf, candidates);
+    const bool is_placed = !found.is_new && paths_.Lives(flow.path, candidates);
+    const uint16_t before = flow.path;
+    flow.path = Place(view, packet, flow, is_placed, leaf, candidates);
     flow.last = view.now();
-    if (!found.is_new && flow.port != before) ++reroutes_;
-    return flow.port;
+    if (!found.is_new && flow.path != before) ++reroutes_;
+    return flow.path;
   }
 
-  PortIndex Place(SwitchView& view, const Packet& packet, const Flow& flow, bool is_placed,
-                  uint16_t leaf, const Candidates& candidates) {
+  uint16_t Place(SwitchView& view, const Packet& packet, const Flow& flow, bool is_placed,
+                 uint16_t leaf, const Candidates& candidates) {
     if (congested_.Find(FlowKey(packet)) != nullptr) {
-      return is_placed ? flow.port : EcmpPort(packet, salt_, candidates.ports);
+      return is_placed ? flow.path : Hashed(packet, leaf, candidates);
     }
     if (!is_placed) {
-      const PortIndex port = EcmpPort(packet, salt_, candidates.ports);
-      return MarksAt(leaf, port) > 0 ? Fastest(view, leaf, kNoPort, candidates) : port;
+      const uint16_t path = Hashed(packet, leaf, candidates);
+      return MarksAt(leaf, path) > 0 ? Fastest(view, leaf, kNoPath, candidates) : path;
     }
-    const bool may_move = settings_.reroute == Reroute::kAlways || MarksAt(leaf, flow.port) > 0;
-    if (!may_move || view.now() - flow.last <= delays_[leaf].Timeout(view.now())) return flow.port;
+    const bool may_move = settings_.reroute == Reroute::kAlways || MarksAt(leaf, flow.path) > 0;
+    if (!may_move || view.now() - flow.last <= delays_[leaf].Timeout(view.now())) return flow.path;
     ++flowlets_;
-    return Fastest(view, leaf, flow.port, candidates);
+    return Fastest(view, leaf, flow.path, candidates);
+  }
+
+  uint16_t Hashed(const Packet& packet, uint16_t leaf, const Candidates& candidates) {
+    const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
+    return live[MapToRange(EcmpHash(packet, salt_), live.size())];
   }
 
   // Of the paths that are not marked, if there are any, and that probes have come over lately: they
   // may be lost where routing does not know of a failure yet.
-  PortIndex Fastest(const SwitchView& view, uint16_t leaf, PortIndex previous,
-                    const Candidates& candidates) {
+  uint16_t Fastest(const SwitchView& view, uint16_t leaf, uint16_t previous,
+                   const Candidates& candidates) {
     unmarked_.clear();
-    for (const PortIndex port : candidates.ports) {
-      if (MarksAt(leaf, port) == 0) unmarked_.push_back(port);
+    const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
+    for (const uint16_t path : live) {
+      if (MarksAt(leaf, path) == 0) unmarked_.push_back(path);
     }
-    const std::span<const PortIndex> among =
-        unmarked_.empty() ? candidates.ports : std::span<const PortIndex>(unmarked_);
-    return LeastOf(among, previous, rng_, [&](PortIndex port) {
-      const size_t path = PathOf(view, port);
+    const std::span<const uint16_t> among =
+        unmarked_.empty() ? live : std::span<const uint16_t>(unmarked_);
+    return LeastOf(among, previous, rng_, [&](uint16_t path) {
       return std::pair(!delays_[leaf].IsFresh(path, view.now()), delays_[leaf].Of(path));
     });
   }
 
-  void NoteVersion(SwitchView& view, uint16_t leaf, const Candidates& candidates) {
+  void NoteVersion(uint16_t leaf, const Candidates& candidates) {
     if (versions_[leaf] == candidates.version) return;
     versions_[leaf] = candidates.version;
-    for (const PortIndex port : view.Uplinks()) {
-      if (candidates.Has(port)) continue;
-      delays_[leaf].Forget(PathOf(view, port));
+    for (size_t path = 0; path < paths_.CountTo(leaf); ++path) {
+      if (!paths_.Lives(static_cast<uint16_t>(path), candidates)) delays_[leaf].Forget(path);
     }
   }
 
   // The flow's path is marked: the one it has now, which may be another than that its packets in
   // the queue have taken, or than when it was notified of before.
   void Congest(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t leaf, uint16_t path) {
-    const PortIndex port = PortNow(view, key, tuple_hash, path);
+    const uint16_t now = PathNow(view, key, tuple_hash, path);
+    if (now >= paths_.CountTo(leaf)) return;  // None that a leaf would choose.
     const auto touched = congested_.Touch(
         key, view.now(), [this](uint64_t, const Congested& flow) { Unmark(flow); });
     if (!touched.is_new) Unmark(touched.state);
-    touched.state = {leaf, port};
-    ++MarksAt(leaf, port);
+    touched.state = {leaf, now};
+    ++MarksAt(leaf, now);
   }
-  PortIndex PortNow(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t path) {
+  uint16_t PathNow(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t path) {
     Packet as_data;
     as_data.flow = QueueFlows::FlowOf(key);
     as_data.src = QueueFlows::SourceOf(key);
     as_data.tuple_hash = tuple_hash;
     const Flow* flow = flows_.Find(as_data, view.now());
-    return flow == nullptr ? view.UplinkOf(path) : flow->port;
+    return flow == nullptr ? path : flow->path;
   }
-  void Unmark(const Congested& flow) { --MarksAt(flow.leaf, flow.port); }
+  void Unmark(const Congested& flow) { --MarksAt(flow.leaf, flow.path); }
   void Clear(uint64_t key) {
     const Congested* flow = congested_.Find(key);
     if (flow == nullptr) return;
@@ -299,7 +323,6 @@ class Tdlb final : public SwitchPolicy {
 
   // Of ports to hosts: flows from elsewhere, as there is no path to choose for others.
   bool IsWatched(const SwitchView& view, const Packet& packet, PortIndex port) const {
-    if (packet.kind != PacketKind::kData && packet.kind != PacketKind::kDatagram) return false;
     if (!view.FacesHost(port)) return settings_.detect_at == DetectAt::kLeaves;
     return !view.IsAttached(packet.src);
   }
@@ -322,10 +345,13 @@ class Tdlb final : public SwitchPolicy {
   // Of an uplink: a path through it is, by more than a packet. A queue to a host is a delay.
   bool IsDelayed(const SwitchView& view, PortIndex port) const {
     if (view.FacesHost(port)) return true;
-    const size_t path = PathOf(view, port);
-    return std::ranges::any_of(delays_, [&](const PathDelays& delays) {
-      return delays.Queueing(path) > queues_[port]->one_packet;
-    });
+    const size_t uplinks = view.Uplinks().size();
+    for (uint16_t leaf = 0; leaf < leaves_; ++leaf) {
+      for (size_t p = paths_.FirstOver(port); p < paths_.CountTo(leaf); p += uplinks) {
+        if (delays_[leaf].Queueing(p) > queues_[port]->one_packet) return true;
+      }
+    }
+    return false;
   }
 
   void NotifyAll(SwitchView& view, QueueFlows& queue, PortIndex port) {
@@ -342,7 +368,7 @@ class Tdlb final : public SwitchPolicy {
             TdlbControl::Kind kind) {
     if (!view.FacesHost(port)) {  // It begins here.
       if (kind == TdlbControl::kCleared) return Clear(key);
-      return Congest(view, key, flow.tuple_hash, view.LeafOf(flow.dst), flow.path);
+      return Congest(view, key, flow.tuple_hash, view.LeafOf(flow.dst), paths_.FirstOver(port));
     }
     ++notices_sent_;
     Packet packet;
@@ -359,6 +385,7 @@ class Tdlb final : public SwitchPolicy {
     const Candidates candidates = view.CandidatesTo(packet.dst);
     if (candidates.ports.empty()) return;
     const PortIndex back = view.UplinkOf(path);
+    packet.path = path;
     packet.kind = PacketKind::kControl;
     packet.bytes = kControlBytes;
     ++probes_;
@@ -380,7 +407,7 @@ class Tdlb final : public SwitchPolicy {
       return Decision::Consume();
     }
     if (!is_leaf_ || !view.IsAttached(packet.dst)) {
-      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+      return Decision::Forward(Follow(view, packet, candidates));
     }
     Handle(view, packet, control);
     return Decision::Consume();
@@ -392,10 +419,7 @@ class Tdlb final : public SwitchPolicy {
       case TdlbControl::kProbe:
         return;
       case TdlbControl::kEcho:
-        if (control.path < view.Uplinks().size()) {
-          delays_[leaf].Learn(control.path, 1'000_ps * int64_t{control.delay_ns}, view.now());
-        }
-        return;
+        return Learn(view, leaf, control.path, 1'000_ps * int64_t{control.delay_ns});
       case TdlbControl::kCleared:
         ++notices_taken_;
         return Clear(FlowKey(packet.flow, packet.dst));
@@ -422,16 +446,26 @@ class Tdlb final : public SwitchPolicy {
     }
   }
 
-  // To all other leaves that are linked to this spine. What has not come straight from its leaf is
-  // on no path that data takes.
+  // To all other leaves: from below in all directions, from above down. What has not come straight
+  // from its leaf is on no path that data takes.
   void Replicate(SwitchView& view, const Packet& probe, PortIndex in_port) {
-    if (probe.hops != 1) return;
+    const bool is_rising = !IsUplink(view, in_port);
+    if (is_rising && probe.hops != view.tier()) return;
     for (size_t p = 0; p < view.ports(); ++p) {
       const PortIndex port = static_cast<PortIndex>(p);
       if (port == in_port || view.FacesHost(port)) continue;
+      if (!is_rising && IsUplink(view, port)) continue;
       view.SendAsData(probe, port);
       ++probes_;
     }
+  }
+
+  static bool IsUplink(const SwitchView& view, PortIndex port) {
+    return std::ranges::binary_search(view.Uplinks(), port);
+  }
+
+  void Learn(const SwitchView& view, uint16_t leaf, size_t path, Duration delay) {
+    if (path < paths_.CountTo(leaf)) delays_[leaf].Learn(path, delay, view.now());
   }
 
   // Rounded down below zero too, so that clocks change no difference of delays.
@@ -441,9 +475,10 @@ class Tdlb final : public SwitchPolicy {
 
   void OnProbe(SwitchView& view, const Packet& probe, PortIndex in_port) {
     const uint16_t leaf = view.LeafOf(probe.src);
+    if (leaf == own_leaf_) return;  // Over another link of the same two switches.
     const Duration delay = view.now() + clock_ahead_ - probe.sent;  // By two clocks.
     if (settings_.probe == ProbeMode::kHula) {
-      return delays_[leaf].Learn(PathOf(view, in_port), delay, view.now());
+      return Learn(view, leaf, PathBack(view, in_port, probe.taken), delay);
     }
     Packet echo;
     echo.src = own_host_;
@@ -453,8 +488,16 @@ class Tdlb final : public SwitchPolicy {
     Send(view, echo, probe.taken);
   }
 
+  // What goes back over the links of a path that ends at `in_port`.
+  size_t PathBack(const SwitchView& view, PortIndex in_port, uint16_t taken) const {
+    const size_t uplinks = view.Uplinks().size();
+    const size_t above = above_ > 1 ? taken / uplinks : 0;
+    return paths_.FirstOver(in_port) + uplinks * above;
+  }
+
   const TdlbSettings settings_;
   const Duration base_rtt_;
+  const size_t above_;
   const uint64_t salt_;
   Rng rng_;
   const Duration clock_ahead_;
@@ -464,11 +507,13 @@ class Tdlb final : public SwitchPolicy {
   size_t leaves_ = 0;
   HostId own_host_ = 0;  // The first of this leaf.
   uint16_t own_leaf_ = 0;
+  LeafPaths paths_;
   std::vector<std::unique_ptr<Monitor>> queues_;
-  std::vector<PathDelays> delays_;   // By leaf.
-  std::vector<uint32_t> marks_;      // Congested flows, by port, then leaf.
-  std::vector<uint32_t> versions_;   // Of the candidates, by leaf.
-  std::vector<PortIndex> unmarked_;  // Scratch.
+  std::vector<PathDelays> delays_;  // By leaf.
+  std::vector<uint32_t> marks_;     // Congested flows, by path, then leaf.
+  std::vector<uint32_t> versions_;  // Of the candidates, by leaf.
+  std::vector<uint16_t> unmarked_;  // Scratch.
+  uint16_t stamp_ = kNoPath;        // The path of the packet that is being forwarded.
   int64_t reroutes_ = 0;
   int64_t flowlets_ = 0;
   int64_t episodes_ = 0;
@@ -490,16 +535,14 @@ class TdlbBalancer final : public LoadBalancer {
                    "is less than probe_every, so delays would be old before the next are known");
   }
 
-  void Prepare(const FabricShape& fabric, std::string_view path,
-               Diagnostics& diagnostics) override {
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
     base_rtt_ = fabric.base_rtt;
-    if (fabric.tiers > 2) {
-      diagnostics.ErrorAt(path, "tdlb is for two tiers here; use drill, or conga with mode: path");
-    }
+    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Tdlb>(settings_, base_rtt_, EcmpSalt(id, seed),
+    return std::make_unique<Tdlb>(settings_, base_rtt_, above_, EcmpSalt(id, seed),
                                   Rng::Stream(seed, "tdlb", id));
   }
 
@@ -546,6 +589,7 @@ class TdlbBalancer final : public LoadBalancer {
 
   TdlbSettings settings_;
   Duration base_rtt_ = FabricShape{}.base_rtt;
+  size_t above_ = 1;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<TdlbBalancer>(
