@@ -84,10 +84,10 @@ int BenchLb(BenchArguments arguments) {
     }
   }
   fmt::print(
-      "decide_ns: the question to the switch's policy; switch_ns: all that a switch does with a "
-      "packet,\nqueues, telemetry and timers included; host_ns: what the sending host does to "
-      "it; x rps: over\nrandom spraying in this run; B: bytes of state; misses: of the last cache "
-      "per decision.\n");
+      "decide_ns: the question to the switch's policy; switch_ns: all that a leaf does with a "
+      "packet\nfrom or to its hosts, queues, timers and arriving telemetry included; host_ns: what "
+      "the sending\nhost does to it; x rps: over random spraying in this run; B: bytes of state; "
+      "misses: of the last\ncache per decision.\n");
   return kExitDone;
 }
 

@@ -115,19 +115,27 @@ class Sink final : public Node {
 
 Window Until(Time end) { return {end, end}; }
 
-// A leaf whose ports 0 .. n-1 lead to a leaf with host 1, and whose port n leads to host 0, the
-// source of all packets.
-class LoneLeaf {
+// Two leaves with a spine for each uplink, which all run the scheme, so that what it needs to be
+// told arrives. The first leaf, of host 0, is measured; ports 0 .. n-1 of both lead to spines, port
+// n to the host.
+class LeafPair {
  public:
-  LoneLeaf(const LoadBalancer& balancer, size_t uplinks)
+  LeafPair(const LoadBalancer& balancer, size_t uplinks)
       : prompter_(new Prompter(balancer.ForSwitch(0, /*seed=*/1))),
-        leaf_(0, /*tier=*/0, uplinks + 1, std::unique_ptr<SwitchPolicy>(prompter_)),
+        to_host_(static_cast<PortIndex>(uplinks)),
         prefetches_((prompter_->hooks() & SwitchPolicy::kPrefetch) != 0),
-        view_(leaf_),
-        senders_(uplinks + 1) {
-    MakePorts(uplinks);
-    SetRoutes(uplinks);
-    leaf_.Attach();
+        hosts_(2) {
+    AddSwitch(0, uplinks + 1, std::unique_ptr<SwitchPolicy>(prompter_));
+    AddSwitch(0, uplinks + 1, balancer.ForSwitch(1, /*seed=*/1));
+    for (SwitchId spine = 2; spine < uplinks + 2; ++spine) {
+      AddSwitch(1, 2, balancer.ForSwitch(spine, /*seed=*/1));
+    }
+    engine_.Add(sink_, engine_.AddGroup());
+    Link(uplinks);
+    engine_.Place(1);
+    for (PortIndex p = 0; p < to_host_; ++p) uplinks_.push_back(p);
+    for (const auto& node : switches_) Prepare(*node);
+    view_.emplace(leaf());
   }
 
   // Nanoseconds for the questions about `packets`, all at the time of the first.
@@ -144,23 +152,24 @@ class LoneLeaf {
       if (misses != nullptr) misses->Stop();
     };
     const Time at = start + (packets.front().at - Time{});
-    view_.SetTimer(at, kPrompt);
-    RunTo(at);
+    view_->SetTimer(at, kPrompt);
+    RunUntil(at + 1_ps);
     return ns;
   }
 
-  // Nanoseconds for all that the switch does with `packets`, which come within a visit.
+  // Nanoseconds for all that the measured leaf does until `packets`, which come within a visit,
+  // have been forwarded, while the other leaf's host sends the same the other way.
   double Forward(std::span<const RecordedPacket> packets, Time start) {
-    const Time begin = start + (packets.front().at - Time{});
-    FifoPort& sender = senders_[senders_.size() - 1];
-    for (const RecordedPacket& packet : packets) {
-      sender.Send(packet.packet, 0, start + (packet.at - Time{}), Until(ran_to_));
+    for (const RecordedPacket& recorded : packets) {
+      Packet packet = recorded.packet;
+      packet.hops = 0xff;  // Ports of switches count; it has passed none.
+      for (HostId host = 0; host < 2; ++host) {
+        packet.src = host;
+        packet.dst = static_cast<HostId>(1 - host);
+        hosts_[host].Send(packet, 0, start + (recorded.at - Time{}), Until(ran_to_));
+      }
     }
-    RunTo(begin + kLinkDelay - 1_ps);  // What was due before they come.
-    ran_to_ = begin + kLinkDelay + kVisit;
-    const double ns = Nanoseconds([&] { leaf_.Run(Until(ran_to_)); });
-    sink_.Run(Until(ran_to_));
-    return ns;
+    return RunUntil(start + (packets.front().at - Time{}) + kLinkDelay + kVisit);
   }
 
   size_t state_bytes() const { return prompter_->StateBytes(); }
@@ -177,62 +186,91 @@ class LoneLeaf {
     std::function<void(SwitchView&, SwitchPolicy&)> question;
   };
 
+  Switch& leaf() { return *switches_.front(); }
+
   void Decide(SwitchView& view, SwitchPolicy& policy, const Packet& packet) const {
-    Decision decision = policy.OnPacket(view, packet, from_host_, {0, 1, uplinks_});
+    Decision decision = policy.OnPacket(view, packet, to_host_, {0, 1, uplinks_});
     asm volatile("" : : "g"(&decision) : "memory");  // It is used.
   }
 
-  void MakePorts(size_t uplinks) {
-    engine_.Add(leaf_, engine_.AddGroup());
-    engine_.Add(sink_, engine_.AddGroup());
-    from_host_ = static_cast<PortIndex>(uplinks);
-    for (PortIndex p = 0; p <= from_host_; ++p) {
-      const PortSettings link{.rate = 100_Gbps, .delay = kLinkDelay, .wire_overhead = 24_B};
-      engine_.Connect(leaf_, leaf_.AddPort(link, p == from_host_).wire(), sink_, kLinkDelay);
+  void AddSwitch(int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy) {
+    const auto id = static_cast<SwitchId>(switches_.size());
+    switches_.push_back(std::make_unique<Switch>(id, tier, ports, std::move(policy)));
+    engine_.Add(*switches_.back(), engine_.AddGroup());
+  }
+
+  // In the order in which their ends number them.
+  void Link(size_t uplinks) {
+    const PortSettings link{.rate = 100_Gbps, .delay = kLinkDelay, .wire_overhead = 24_B};
+    const auto connect = [&](Switch& from, Node& to, bool faces_host) {
+      engine_.Connect(from, from.AddPort(link, faces_host).wire(), to, kLinkDelay);
+    };
+    for (size_t l = 0; l < 2; ++l) {
+      for (size_t p = 0; p < uplinks; ++p) {
+        connect(*switches_[l], *switches_[2 + p], false);
+        connect(*switches_[2 + p], *switches_[l], false);
+      }
+      connect(*switches_[l], sink_, true);
       // One sender stands for 16 hosts: fast enough that packets keep their times.
       PortSettings fast = link;
       fast.rate = 8'000_Gbps;
-      engine_.Connect(sink_, senders_.Add(fast).wire(), leaf_, kLinkDelay);
-      if (p < from_host_) uplinks_.push_back(p);
+      engine_.Connect(sink_, hosts_.Add(fast).wire(), *switches_[l], kLinkDelay);
     }
-    engine_.Place(1);
   }
 
-  void SetRoutes(size_t uplinks) {
+  void Prepare(Switch& node) {
+    const size_t n = uplinks_.size();
     RoutingTable routes;
-    for (PortIndex p = 0; p <= from_host_; ++p) routes.ports.push_back(p);
-    routes.set_of_host = {1, 0};
-    routes.sets = {{0, from_host_}, {from_host_, 1}};
-    routes.uplinks = uplinks_;
-    leaf_.SetRoutes(std::move(routes));
-    leaf_.SetLeaves({kLeafOfHost, 2});
     NextHopTable next_hops;
     next_hops.set_of_leaf = {0, 1};
-    next_hops.sets = {{}, std::vector<NextHop>(uplinks, {(100_Gbps).bps, 0})};
-    leaf_.SetNextHops(std::move(next_hops));
+    if (node.tier() > 0) {
+      routes.ports = {0, 1};
+      routes.set_of_host = {0, 1};
+      routes.sets = {{0, 1}, {1, 1}};
+      routes.path_divisor = static_cast<uint32_t>(n);
+      next_hops.sets = {{{(100_Gbps).bps, 0}}, {{(100_Gbps).bps, 0}}};
+    } else {
+      routes.ports = uplinks_;
+      routes.ports.push_back(to_host_);
+      routes.set_of_host = {0, 0};
+      routes.set_of_host[node.id()] = 1;
+      routes.sets = {{0, to_host_}, {to_host_, 1}};
+      routes.uplinks = uplinks_;
+      next_hops.sets.resize(2);
+      next_hops.sets[1 - node.id()].resize(n, {(100_Gbps).bps, 0});
+    }
+    node.SetRoutes(std::move(routes));
+    node.SetLeaves({kLeafOfHost, 2});
+    node.SetNextHops(std::move(next_hops));
+    node.Attach();
   }
 
-  // Up to `at`, it included, instant by instant, so that what is sent arrives beyond the window.
-  void RunTo(Time at) {
-    while (leaf_.Due() <= at) {
-      const Time end = leaf_.Due() + 1_ps;
-      leaf_.Run(Until(end));
-      sink_.Run(Until(end));
+  // Nanoseconds that the measured leaf takes, up to `end`. By visits, as what is sent within one
+  // arrives after it.
+  double RunUntil(Time end) {
+    double ns = 0;
+    while (ran_to_ < end) {
+      const Window window = Until(std::min(end, ran_to_ + kVisit));
+      ns += Nanoseconds([&] { leaf().Run(window); });
+      for (size_t s = 1; s < switches_.size(); ++s) switches_[s]->Run(window);
+      sink_.Run(window);
+      ran_to_ = window.end;
     }
+    return ns;
   }
 
   static constexpr uint16_t kLeafOfHost[] = {0, 1};
 
-  Prompter* const prompter_;  // Owned by the switch.
-  Engine engine_;
-  Switch leaf_;
+  Prompter* const prompter_;  // Owned by the leaf.
+  const PortIndex to_host_;
   const bool prefetches_;  // The policy wants to know of the packet behind.
-  SwitchView view_;
-  Sink sink_;
-  FixedVector<FifoPort> senders_;  // By in-port of the leaf; the last is the one that sends.
+  Engine engine_;
+  std::vector<std::unique_ptr<Switch>> switches_;  // Leaves, then spines.
+  std::optional<SwitchView> view_;                 // Of the measured leaf.
+  Sink sink_;                                      // Both hosts.
+  FixedVector<FifoPort> hosts_;                    // What they send through.
   std::vector<PortIndex> uplinks_;
-  PortIndex from_host_ = 0;
-  Time ran_to_;  // By Forward: what is sent to the leaf arrives later.
+  Time ran_to_;
 };
 
 // Host 0, with as many paths to host 1 as there are uplinks.
@@ -434,23 +472,24 @@ std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
   HEDDLE_CHECK(diagnostics.ok(), "{}", diagnostics.Report());
   if (Refuses(*balancer.settings, plan.candidates)) return std::nullopt;
   DecisionCost cost;
-  LoneLeaf asked(*balancer.settings, plan.candidates);
+  LeafPair asked(*balancer.settings, plan.candidates);
   MissCounter misses;
   cost.decide_ns = LeastOfRounds(packets, plan.rounds, [&](auto visit, Time start) {
     return asked.Ask(visit, start, nullptr);
   });
   cost.switch_bytes = asked.state_bytes();
   if (misses.works()) {
-    LoneLeaf counted(*balancer.settings, plan.candidates);
+    LeafPair counted(*balancer.settings, plan.candidates);
     LeastOfRounds(packets, /*rounds=*/1, [&](auto visit, Time start) {
       return counted.Ask(visit, start, start == Time{} ? nullptr : &misses);
     });
     const auto count = misses.Count();
     if (count) cost.misses = static_cast<double>(*count) / static_cast<double>(packets.size());
   }
-  LoneLeaf whole(*balancer.settings, plan.candidates);
-  cost.switch_ns = LeastOfRounds(
-      packets, plan.rounds, [&](auto visit, Time start) { return whole.Forward(visit, start); });
+  LeafPair whole(*balancer.settings, plan.candidates);
+  cost.switch_ns = LeastOfRounds(packets, plan.rounds, [&](auto visit, Time start) {
+    return whole.Forward(visit, start) / 2;  // Both ways.
+  });
   LoneHost host(*balancer.settings, plan.candidates);
   if (host.sends()) {
     cost.host_ns = LeastOfRounds(DataOf(packets), plan.rounds,

@@ -34,8 +34,9 @@ std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& rec
 
 struct DecisionCost {
   double decide_ns = 0;  // Of the question to the switch's policy alone, queues idle.
-  // Of all that a switch does with a packet: the decision, forwarding it, and what the scheme does
-  // when packets enter and leave queues and when its timers fire.
+  // Of all that a leaf does with a packet, as many from its hosts as to them: the decision,
+  // forwarding it, and what the scheme does when packets enter and leave queues, when its timers
+  // fire, and with what other switches that run it send and write into packets.
   double switch_ns = 0;
   std::optional<double>
       host_ns;              // Of what the sending host does to a packet, if the scheme acts there.

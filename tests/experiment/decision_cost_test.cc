@@ -6,7 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <set>
+#include <string>
+#include <vector>
+
+#include "fabric/switch.h"
 
 namespace heddle {
 namespace {
@@ -45,6 +51,50 @@ TEST(DecisionCostTest, SpreadsARecordingOverLiveFlows) {
     ASSERT_EQ(packets[i].packet.bytes, from.bytes);
     ASSERT_EQ(packets[i].packet.kind, from.kind);
   }
+}
+
+// Forwards by hash. Spines add one to what is written into a packet; leaf 0 adds up what it is
+// told.
+class Listener final : public SwitchPolicy {
+ public:
+  inline static int64_t from_host = 0;
+  inline static int64_t from_spines = 0;
+  inline static int64_t told = 0;
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (view.id() == 0) {
+      (view.FacesHost(in_port) ? from_host : from_spines) += 1;
+      told += packet.Scheme<uint32_t>();
+    }
+    return Decision::Forward(candidates.ports[packet.tuple_hash % candidates.ports.size()]);
+  }
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) override {
+    if (view.tier() > 0) packet.SetScheme(packet.Scheme<uint32_t>() + 1);
+  }
+  size_t StateBytes() const override { return sizeof(told); }
+};
+class ListenerBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& /*fields*/) override {}
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+    return std::make_unique<Listener>();
+  }
+};
+
+// Asked about each packet in two rounds, and forwarding it in two more.
+TEST(DecisionCostTest, AsMuchComesFromOtherSwitchesAndTellsWhatTheyWrote) {
+  LoadBalancers().Add<ListenerBalancer>({"listener", "For this test.", "This test"});
+  const std::vector<RecordedPacket> packets = WithLiveFlows(Recorded(), 3'000, 100);
+  Listener::from_host = Listener::from_spines = Listener::told = 0;
+  ASSERT_TRUE(MeasureDecisions({.balancer = "listener", .rounds = 1}, packets));
+  const int64_t asked = CountsCacheMisses() ? 4 : 2;
+  EXPECT_EQ(Listener::from_host, (asked + 2) * 3'000);
+  // But those that were on their way at the end.
+  EXPECT_LE(Listener::from_spines, 2 * 3'000);
+  EXPECT_GT(Listener::from_spines, 2 * 3'000 - 500);
+  EXPECT_EQ(Listener::told, Listener::from_spines);
 }
 
 class EveryDecisionCostTest : public testing::TestWithParam<std::string> {};
