@@ -182,6 +182,49 @@ TEST_P(EveryPolicyInNetworksTest, KeepsStateThatDoesNotGrowWithTheFlows) {
   for (size_t i = 0; i < few.size(); ++i) EXPECT_LE(many[i], few[i] + 16'384);
 }
 
+// Flows from the first leaf or pod to the last one, while a link there, far from where flows begin,
+// is down for a millisecond, or not; routes follow at once or, in the lossless network, late. Of
+// the bytes that come to the leaf or pod more than two milliseconds after: the share of that link.
+double ShareOfALinkThatIsBack(const Case& test, bool fails) {
+  const auto& [lb, fabric, stack] = test;
+  const bool is_tree = fabric.name == kFatTree.name;
+  const std::string link = is_tree ? "agg7-core3" : "leaf2-spine2";
+  std::string rest = fmt::format(
+      "workload: [{{kind: poisson, sizes: small, load: 0.5, duration: 6ms, from: {}, to: {}}}]\n"
+      "measure: {{warm_up: 0us, record: {{links: 100us}}}}\n",
+      is_tree ? "[0, 1, 2, 3]" : "[0, 1]", is_tree ? "[12, 13, 14, 15]" : "[4, 5]");
+  if (fails) {
+    rest += fmt::format(
+        "schedule: [{{at: 1ms, links: [{0}], state: down}}, {{at: 2ms, links: [{0}], state: "
+        "up}}]\n",
+        link);
+  }
+  if (stack.name == kLossless.name) rest += "routing: {convergence: 50us}\n";
+  const FinishedRun run = RunExperiment(ExperimentFrom(Yaml(fabric, stack, lb, rest)));
+  const CsvTable series(run.files.series.at("series_link.csv"));
+  double of_link = 0;
+  double of_all = 0;
+  for (size_t row = 0; row < series.rows.size(); ++row) {
+    const double at = series.Real(row, "time_ns");
+    const std::string node = series.At(row, "node");
+    const bool leads_there = node.starts_with(is_tree ? "core" : "spine") &&
+                             series.Integer(row, "port") == (is_tree ? 3 : 2);
+    if (!leads_there || at <= 4e6 || at > 6e6) continue;
+    of_all += series.Real(row, "wire_bytes");
+    if (link.ends_with(node)) of_link += series.Real(row, "wire_bytes");
+  }
+  EXPECT_GT(of_all, 1e6);
+  return of_link / of_all;
+}
+
+// A quarter of an even share, or half of what a scheme gives this link anyway.
+TEST_P(EveryPolicyInNetworksTest, UsesALinkThatIsBack) {
+  if (IsRefused()) GTEST_SKIP() << "refused";
+  const double share = ShareOfALinkThatIsBack(GetParam(), true);
+  if (share > 1.0 / 12) return;
+  EXPECT_GT(share, ShareOfALinkThatIsBack(GetParam(), false) / 2);
+}
+
 // Ten times as many packets of as many flows. Queues may have to grow, which is seldom.
 TEST_P(EveryPolicyInNetworksTest, AllocatesNothingForAPacket) {
   if (IsRefused()) GTEST_SKIP() << "refused";
