@@ -53,7 +53,7 @@ struct TdlbSettings {
   ProbeMode probe = ProbeMode::kEcho;
   PathDelays::Memory table = PathDelays::Memory::kAll;
   Duration check_every = 10_us;
-  Duration probe_every = 100_us;
+  std::optional<Duration> probe_every;
   std::optional<Duration> stale;
   Duration notification_age = 1_ms;
   Duration clock_spread{0};
@@ -63,7 +63,8 @@ struct TdlbSettings {
 
 constexpr uint16_t kControlBytes = 64;
 constexpr int64_t kMtu = 1'500;
-constexpr uint32_t kCheck = 0;  // Timers.
+constexpr Duration kProbeEvery = 100_us;  // A path, if there are no others over its uplink.
+constexpr uint32_t kCheck = 0;            // Timers.
 constexpr uint32_t kProbe = 1;
 
 class Tdlb final : public SwitchPolicy {
@@ -73,6 +74,7 @@ class Tdlb final : public SwitchPolicy {
       : settings_(settings),
         base_rtt_(base_rtt),
         above_(above),
+        probe_every_(settings.probe_every.value_or(kProbeEvery * static_cast<int64_t>(above))),
         salt_(salt),
         rng_(rng),
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
@@ -104,7 +106,7 @@ class Tdlb final : public SwitchPolicy {
     unmarked_.reserve(paths_.count());
     // Not all leaves at once.
     view.SetTimer(view.now() + Within(settings_.check_every), kCheck);
-    view.SetTimer(view.now() + Within(settings_.probe_every), kProbe);
+    view.SetTimer(view.now() + Within(probe_every_), kProbe);
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
@@ -138,7 +140,7 @@ class Tdlb final : public SwitchPolicy {
   void OnTimer(SwitchView& view, uint32_t id) override {
     if (id == kProbe) {
       SendProbes(view);
-      return view.SetTimer(view.now() + settings_.probe_every, kProbe);
+      return view.SetTimer(view.now() + probe_every_, kProbe);
     }
     congested_.ExpireBefore(view.now() - settings_.notification_age,
                             [this](uint64_t, const Congested& flow) { Unmark(flow); });
@@ -220,7 +222,7 @@ class Tdlb final : public SwitchPolicy {
       idle.push_back(way ? way->propagation : 0_ps);
       floor = std::max(floor, view.TimeToSend(uplink, Bytes{kMtu}));
     }
-    return PathDelays(std::move(idle), settings_.stale.value_or(5 * settings_.probe_every), floor,
+    return PathDelays(std::move(idle), settings_.stale.value_or(5 * probe_every_), floor,
                       settings_.table);
   }
 
@@ -498,6 +500,7 @@ class Tdlb final : public SwitchPolicy {
   const TdlbSettings settings_;
   const Duration base_rtt_;
   const size_t above_;
+  const Duration probe_every_;
   const uint64_t salt_;
   Rng rng_;
   const Duration clock_ahead_;
@@ -531,8 +534,9 @@ class TdlbBalancer final : public LoadBalancer {
     fields.Require(!settings_.congested_above || !settings_.clear_below ||
                        *settings_.clear_below <= *settings_.congested_above,
                    "clear_below", "is above congested_above, so a port would be cleared at once");
-    fields.Require(!settings_.stale || *settings_.stale >= settings_.probe_every, "stale",
-                   "is less than probe_every, so delays would be old before the next are known");
+    fields.Require(
+        !settings_.stale || *settings_.stale >= settings_.probe_every.value_or(kProbeEvery),
+        "stale", "is less than probe_every, so delays would be old before the next are known");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
@@ -570,8 +574,9 @@ class TdlbBalancer final : public LoadBalancer {
   }
 
   void DeclareDelays(Fields& fields) {
-    fields.Add("probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 1_s},
-               "Time between two probes of a path.");
+    fields.AddOr("auto", "probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 1_s},
+                 "Time between two probes of a path. auto: 100us, with three tiers times the paths "
+                 "over one uplink, so that links carry as many as with two.");
     fields.Choice("probe", settings_.probe,
                   {{"echo", ProbeMode::kEcho}, {"hula", ProbeMode::kHula}},
                   "Who uses what a probe has measured. echo: the leaf that sent it, for that "
