@@ -53,7 +53,7 @@ struct TdlbSettings {
   ProbeMode probe = ProbeMode::kEcho;
   PathDelays::Memory table = PathDelays::Memory::kAll;
   Duration check_every = 10_us;
-  std::optional<Duration> probe_every;
+  Duration probe_every = 100_us;
   std::optional<Duration> stale;
   Duration notification_age = 1_ms;
   Duration clock_spread{0};
@@ -63,8 +63,7 @@ struct TdlbSettings {
 
 constexpr uint16_t kControlBytes = 64;
 constexpr int64_t kMtu = 1'500;
-constexpr Duration kProbeEvery = 100_us;  // A path, if there are no others over its uplink.
-constexpr uint32_t kCheck = 0;            // Timers.
+constexpr uint32_t kCheck = 0;  // Timers.
 constexpr uint32_t kProbe = 1;
 
 class Tdlb final : public SwitchPolicy {
@@ -74,7 +73,7 @@ class Tdlb final : public SwitchPolicy {
       : settings_(settings),
         base_rtt_(base_rtt),
         above_(above),
-        probe_every_(settings.probe_every.value_or(kProbeEvery * static_cast<int64_t>(above))),
+        probe_every_(settings.probe_every * static_cast<int64_t>(above)),
         salt_(salt),
         rng_(rng),
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
@@ -534,9 +533,8 @@ class TdlbBalancer final : public LoadBalancer {
     fields.Require(!settings_.congested_above || !settings_.clear_below ||
                        *settings_.clear_below <= *settings_.congested_above,
                    "clear_below", "is above congested_above, so a port would be cleared at once");
-    fields.Require(
-        !settings_.stale || *settings_.stale >= settings_.probe_every.value_or(kProbeEvery),
-        "stale", "is less than probe_every, so delays would be old before the next are known");
+    fields.Require(!settings_.stale || *settings_.stale >= settings_.probe_every, "stale",
+                   "is less than probe_every, so delays would be old before the next are known");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
@@ -574,9 +572,9 @@ class TdlbBalancer final : public LoadBalancer {
   }
 
   void DeclareDelays(Fields& fields) {
-    fields.AddOr("auto", "probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 1_s},
-                 "Time between two probes of a path. auto: 100us, with three tiers times the paths "
-                 "over one uplink, so that links carry as many as with two.");
+    fields.Add("probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 1_s},
+               "Time between two probes of a path; with three tiers times the paths over one "
+               "uplink, so that links carry as many as with two.");
     fields.Choice("probe", settings_.probe,
                   {{"echo", ProbeMode::kEcho}, {"hula", ProbeMode::kHula}},
                   "Who uses what a probe has measured. echo: the leaf that sent it, for that "
@@ -588,7 +586,7 @@ class TdlbBalancer final : public LoadBalancer {
         "of what was fastest and slowest, as published, which may be negative and is "
         "then one packet.");
     fields.AddOr("auto", "stale", settings_.stale, {.at_least = 1_ns, .at_most = 1000_s},
-                 "Older delays make no timeout. auto: 5 times probe_every.");
+                 "Older delays make no timeout. auto: 5 times the time between two probes.");
     DeclareClockSpread(fields, settings_.clock_spread);
   }
 

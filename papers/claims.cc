@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 
 #include "papers/map_reader.h"
 #include "settings/yaml.h"
@@ -230,7 +232,7 @@ class PaperReader {
     paper_.name = map_.RequireText("paper", "its short name");
     paper_.title = map_.RequireText("title", "its full citation");
     metrics_ = ReadMetrics(map_.Entries("metrics"), "metrics", {}, diagnostics_);
-    names_ = Names(map_);
+    names_ = TextsOf("names", map_);
     map_.Require("experiments", "a map from names, such as fig7, to experiments");
     for (const Value::Entry& entry : map_.Entries("experiments")) ReadOwnMetrics(entry);
     for (const Value::Entry& entry : map_.Entries("experiments")) {
@@ -242,13 +244,13 @@ class PaperReader {
   }
 
  private:
-  std::map<std::string, std::string> Names(MapReader& map) {
-    std::map<std::string, std::string> names;
-    for (const Value::Entry& entry : map.Entries("names")) {
-      const std::string path = map.PathOf("names") + "." + entry.key;
-      names[entry.key] = TextOf(entry.value, path, diagnostics_).value_or("");
+  std::map<std::string, std::string> TextsOf(std::string_view key, MapReader& map) {
+    std::map<std::string, std::string> texts;
+    for (const Value::Entry& entry : map.Entries(key)) {
+      const std::string path = map.PathOf(key) + "." + entry.key;
+      texts[entry.key] = TextOf(entry.value, path, diagnostics_).value_or("");
     }
-    return names;
+    return texts;
   }
 
   // Before all else, as experiments may use those of others.
@@ -289,7 +291,7 @@ class PaperReader {
           TextOf(choice.value, map.PathOf("choices") + "." + choice.key, diagnostics_);
       experiment.choices.emplace_back(choice.key, text.value_or(""));
     }
-    experiment.names = Names(map);
+    experiment.names = TextsOf("names", map);
     experiment.names.insert(names_.begin(), names_.end());
     map.Entries("metrics");
     ReadPoints(map, experiment);
@@ -297,10 +299,7 @@ class PaperReader {
     for (const Value::Entry& figure : map.Entries("figures")) {
       experiment.figures.push_back(ReadFigure(figure, map.PathOf("figures"), experiment.metrics));
     }
-    for (const Value::Entry& claim : map.Entries("claims")) {
-      experiment.claims.push_back(ReadClaim(claim, map.PathOf("claims"), experiment.metrics));
-    }
-    ReferToCorrected(experiment.claims);
+    ReadClaims(map, experiment);
     map.RefuseOthers();
     return experiment;
   }
@@ -397,12 +396,67 @@ class PaperReader {
     return {{lines.empty() ? "lb" : lines.front(), value.place, value}};
   }
 
+  // Each claim that names what an experiment has as the paper prints it too is judged a second
+  // time, of that: C6 is then followed by C6L, unless there is one.
+  void ReadClaims(MapReader& map, PaperExperiment& experiment) {
+    const std::map<std::string, std::string> printed = TextsOf("printed", map);
+    const std::vector<Value::Entry>& claims = map.Entries("claims");
+    const std::string path = map.PathOf("claims");
+    for (const Value::Entry& claim : claims) {
+      const size_t errors = diagnostics_.problems().size();
+      experiment.claims.push_back(ReadClaim(claim, path, experiment.metrics));
+      if (diagnostics_.problems().size() > errors)
+        continue;  // Those of the second would be the same.
+      const auto literal = AsPrinted(claim, printed);
+      const bool is_new =
+          !claim.key.ends_with('L') &&
+          std::ranges::find(claims, claim.key + "L", &Value::Entry::key) == claims.end();
+      if (literal && is_new) {
+        experiment.claims.push_back(ReadClaim(*literal, path, experiment.metrics));
+      } else if (claim.value.Find("printed_depends_on") != nullptr) {
+        diagnostics_.ErrorAt(path + "." + claim.key + ".printed_depends_on",
+                             "there is no second claim; see `printed` of the experiment");
+      }
+    }
+    ReferToCorrected(experiment.claims);
+  }
+
+  // Nothing if it says nothing of what is printed otherwise.
+  static std::optional<Value::Entry> AsPrinted(const Value::Entry& claim,
+                                               const std::map<std::string, std::string>& printed) {
+    Value::Entry literal = claim;
+    if (!Replace(literal.value, printed)) return std::nullopt;
+    literal.key += "L";
+    Value* says = literal.value.Find("says");
+    says->text = "as printed: " + says->text;
+    std::erase_if(literal.value.entries, [](const auto& e) { return e.key == "depends_on"; });
+    for (Value::Entry& entry : literal.value.entries) {
+      if (entry.key == "printed_depends_on") entry.key = "depends_on";
+    }
+    return literal;
+  }
+
+  // Whether there was anything to replace.
+  static bool Replace(Value& value, const std::map<std::string, std::string>& by) {
+    bool any = false;
+    if (value.kind == Value::Kind::kScalar) {
+      const auto found = by.find(value.text);
+      if (found == by.end()) return false;
+      value.text = found->second;
+      return true;
+    }
+    for (Value& item : value.items) any |= Replace(item, by);
+    for (Value::Entry& entry : value.entries) any |= Replace(entry.value, by);
+    return any;
+  }
+
   Claim ReadClaim(const Value::Entry& entry, const std::string& path, const Metrics& metrics) {
     Claim claim;
     MapReader map(entry.value, path + "." + entry.key, diagnostics_);
     claim.id = entry.key;
     claim.says = map.RequireText("says", "what the paper says, in our words");
     claim.depends_on = map.Text("depends_on").value_or("");
+    map.Find("printed_depends_on");
     const auto read = [&](const Value& part, const std::string& part_path,
                           const std::vector<std::string>& others) {
       PartReader reader(part, part_path, metrics, diagnostics_);
@@ -411,7 +465,7 @@ class PaperReader {
     const Value* all = map.Find("all");
     if (all == nullptr) {
       if (entry.value.kind == Value::Kind::kMap) {
-        read(entry.value, map.path(), {"says", "depends_on"});
+        read(entry.value, map.path(), {"says", "depends_on", "printed_depends_on"});
       }
       return claim;
     }

@@ -148,6 +148,48 @@ TEST_F(JudgeTest, WhatAPaperPrintsDependsOnTheSameAsWhatWeCorrect) {
               testing::ElementsAre("the load", "see C1", "see C1", "see C1", "", "the rate"));
 }
 
+TEST_F(JudgeTest, WhatAPaperPrintsIsJudgedASecondTime) {
+  Write("e", kSweep, Ordered);
+  const std::string ordering = ", kind: ordering, metric: v, ";
+  const JudgedExperiment judged = Judge(
+      "    printed: {rps: letflow.gap=1ms}\n    claims:\n"
+      "      C1: {says: x, depends_on: the load" +
+      ordering +
+      "higher: rps, than: [ecmp]}\n"
+      "      C2: {says: x, printed_depends_on: the gap" +
+      ordering +
+      "lower: ecmp, than: rps}\n"
+      "      C3: {says: x" +
+      ordering +
+      "lower: ecmp, than: [letflow.gap=50us]}\n"
+      "      C4: {says: x" +
+      ordering +
+      "higher: rps, than: [letflow.gap=1ms]}\n"
+      "      C4L: {says: y" +
+      ordering + "higher: rps, than: [ecmp]}\n");
+  std::vector<std::string> found;
+  for (size_t i = 0; i < judged.claims.size(); ++i) {
+    const Claim& claim = judged.experiment->claims[i];
+    found.push_back(fmt::format("{}: {} {} ({})", claim.id, claim.says,
+                                NameOf(judged.claims[i].verdict), claim.depends_on));
+  }
+  EXPECT_THAT(found,
+              ElementsAre("C1: x reproduced (the load)", "C1L: as printed: x contradicted (see C1)",
+                          "C2: x reproduced ()", "C2L: as printed: x contradicted (the gap)",
+                          "C3: x contradicted ()", "C4: x reproduced ()", "C4L: y reproduced ()"));
+}
+
+TEST_F(JudgeTest, AReasonOfWhatIsNotPrintedIsAnError) {
+  folder_.Write("toy/e.yaml", std::string(kBase) + kSweep);
+  folder_.Write("toy/claims.yaml",
+                "paper: Toy\ntitle: Nobody\nmetrics: {v: {file: m.csv, column: v}}\n"
+                "experiments:\n  e:\n    about: x\n    claims:\n"
+                "      C1: {says: x, kind: zero, metric: v, printed_depends_on: the gap}\n");
+  Diagnostics diagnostics;
+  ReadPaper(folder_ / "toy", diagnostics);
+  EXPECT_THAT(diagnostics.Report(), HasSubstr("C1.printed_depends_on: there is no second claim"));
+}
+
 TEST_F(JudgeTest, SaysHowManyTimesWhereThatIsMoreThanTen) {
   Write("e", kSweep, [](const At& at, double seed) {
     const std::string& lb = at.at("lb");
