@@ -382,6 +382,12 @@ void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
   }
 }
 
+void CountUplinks(int tier, size_t uplinks, FabricShape& shape) {
+  shape.most_uplinks = std::max(shape.most_uplinks, uplinks);
+  if (tier == 0) shape.leaf_uplinks = std::max(shape.leaf_uplinks, uplinks);
+  if (tier == 1) shape.above_uplinks = std::max(shape.above_uplinks, uplinks);
+}
+
 }  // namespace
 
 FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& rule,
@@ -389,6 +395,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
   FabricShape shape{.tiers = 1,
                     .leaves = routing.leaves(),
                     .most_uplinks = 0,
+                    .leaf_uplinks = 0,
                     .base_rtt = BaseRtt(routing, graph, transport.sizes()),
                     .host_rate = routing.HostUplink(0).rate,
                     .fabric_rate = {},
@@ -407,7 +414,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
   BitRate slowest{std::numeric_limits<int64_t>::max()};
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     shape.tiers = std::max(shape.tiers, graph.switches[s].tier + 1);
-    shape.most_uplinks = std::max(shape.most_uplinks, routing.TableOf(s).uplinks.size());
+    CountUplinks(graph.switches[s].tier, routing.TableOf(s).uplinks.size(), shape);
     for (const Adjacency::Port& port : routing.PortsOf(s)) {
       if (!graph.IsHost(port.peer)) slowest = std::min(slowest, port.out.rate);
     }

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -19,11 +21,14 @@ namespace heddle {
 
 class LeafPaths {
  public:
-  // `above`: uplinks of the switches above, 1 in two tiers.
-  void Attach(const SwitchView& view, size_t above) {
+  // `above`: uplinks of the switches above, 1 in two tiers. `radix`: of the first digit, where
+  // another leaf has more uplinks than this one; some numbers are then no path.
+  void Attach(const SwitchView& view, size_t above, size_t radix = 0) {
     uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
-    count_ = uplinks_.size() * above;
-    live_.reserve(count_);
+    radix_ = std::max(radix, uplinks_.size());
+    count_ = radix_ * above;
+    for (LiveSet& live : live_) live.paths.reserve(count_);
+    NumberUplinks(view);
     for (size_t leaf = 0; leaf < view.leaves(); ++leaf) {
       is_near_.push_back(std::ranges::any_of(uplinks_, [&](PortIndex uplink) {
         const auto way = view.WayTo(uplink, static_cast<uint16_t>(leaf));
@@ -33,25 +38,27 @@ class LeafPaths {
   }
 
   size_t count() const { return count_; }
+  size_t radix() const { return radix_; }
+  bool IsNear(uint16_t leaf) const { return is_near_[leaf] != 0; }
   // Of those to one leaf, which come first.
   size_t CountTo(uint16_t leaf) const { return is_near_[leaf] ? uplinks_.size() : count_; }
   // The first that begins with this uplink.
-  uint16_t FirstOver(PortIndex uplink) const {
-    return static_cast<uint16_t>(std::ranges::lower_bound(uplinks_, uplink) - uplinks_.begin());
+  uint16_t FirstOver(PortIndex uplink) const { return first_over_[uplink]; }
+  // What a path is called towards one leaf.
+  uint16_t AsTo(uint16_t leaf, uint16_t path) const {
+    return path >= radix_ && is_near_[leaf] ? static_cast<uint16_t>(path % radix_) : path;
   }
-  PortIndex UplinkOf(uint16_t path) const {
-    const uint32_t uplinks = static_cast<uint32_t>(uplinks_.size());
-    return uplinks_[path < uplinks ? path : path % uplinks];  // Usually no division.
-  }
+  PortIndex UplinkOf(uint16_t path) const { return uplink_of_[path]; }
   bool Lives(uint16_t path, const Candidates& candidates) const {
     return path < count_ && candidates.Has(UplinkOf(path));
   }
 
   // Those whose first link lives. Valid until the next call.
   const std::vector<uint16_t>& Live(const Candidates& candidates) {
-    if (candidates.version != version_ || candidates.id != id_) [[unlikely]]
-      Look(candidates);
-    return live_;
+    LiveSet& live = live_[candidates.id % live_.size()];
+    if (live.begin_with != NameOf(candidates)) [[unlikely]]
+      Look(candidates, live);
+    return live.paths;
   }
   // Of those, the different ones to one leaf: one for each uplink that leads there if it is near.
   std::span<const uint16_t> LiveTo(uint16_t leaf, const Candidates& candidates) {
@@ -60,22 +67,40 @@ class LeafPaths {
   }
 
  private:
-  [[gnu::noinline]] void Look(const Candidates& candidates) {
-    version_ = candidates.version;
-    id_ = candidates.id;
-    live_.clear();
+  void NumberUplinks(const SwitchView& view) {
+    uplink_of_.assign(count_, std::numeric_limits<PortIndex>::max());  // No port has this number.
+    first_over_.assign(view.ports(), kNoPath);
+    for (size_t digit = 0; digit < uplinks_.size(); ++digit) {
+      first_over_[uplinks_[digit]] = static_cast<uint16_t>(digit);
+      for (size_t path = digit; path < count_; path += radix_) uplink_of_[path] = uplinks_[digit];
+    }
+  }
+
+  struct LiveSet {
+    std::vector<uint16_t> paths;
+    uint64_t begin_with = 0;  // These candidates.
+  };
+
+  static uint64_t NameOf(const Candidates& candidates) {
+    return uint64_t{candidates.version} << 32 | candidates.id;
+  }
+
+  [[gnu::noinline]] void Look(const Candidates& candidates, LiveSet& live) const {
+    live.begin_with = NameOf(candidates);
+    live.paths.clear();
     for (size_t path = 0; path < count_; ++path) {
       const uint16_t id = static_cast<uint16_t>(path);
-      if (Lives(id, candidates)) live_.push_back(id);
+      if (Lives(id, candidates)) live.paths.push_back(id);
     }
   }
 
   std::vector<PortIndex> uplinks_;
-  std::vector<bool> is_near_;  // By leaf.
+  std::vector<PortIndex> uplink_of_;  // By path.
+  std::vector<uint16_t> first_over_;  // By port.
+  std::vector<uint8_t> is_near_;      // By leaf.
+  size_t radix_ = 1;
   size_t count_ = 0;
-  std::vector<uint16_t> live_;
-  uint32_t version_ = 0;  // Of what `live_` is about.
-  uint32_t id_ = 0;
+  std::array<LiveSet, 4> live_;  // Where links have failed packets alternate between a few sets.
 };
 
 // How many uplinks the switches above a leaf have, at most, in a fabric of so many tiers.

@@ -70,12 +70,18 @@ TEST(LoadBalancerTest, IsToldOfTheFabric) {
   EXPECT_EQ(shape.tiers, 2);
   EXPECT_EQ(shape.leaves, 3u);
   EXPECT_EQ(shape.most_uplinks, 5u);
+  EXPECT_EQ(shape.leaf_uplinks, 5u);
+  EXPECT_EQ(shape.above_uplinks, 0u);
   EXPECT_EQ(shape.host_rate, 25_Gbps);
   EXPECT_EQ(shape.fabric_rate, 10_Gbps);
   EXPECT_EQ(shape.marking_delay, 78_us);  // 97.5 KB at 10 Gbps; less at 40.
   EXPECT_FALSE(shape.is_lossless);
   EXPECT_GT(shape.base_rtt, 12_us);  // Propagation alone.
   EXPECT_LT(shape.base_rtt, 16_us);
+  ErrorsOf(Yaml("{kind: fat_tree, k: 4, core_links_per_agg: 3}"));
+  EXPECT_EQ(shape.leaf_uplinks, 2u);
+  EXPECT_EQ(shape.above_uplinks, 3u);
+  EXPECT_EQ(shape.most_uplinks, 3u);
 }
 
 TEST(LoadBalancerTest, EachSaysWhereItComesFrom) {
