@@ -10,6 +10,11 @@
 // that the leaf's own queues count; a flow whose uplink has just been isolated leaves it at once;
 // an uplink is isolated for all destinations, as a pause stops all; delays that nobody carries back
 // are sent back after a round trip.
+//
+// With three tiers leaves name whole paths, which switches above follow, and measure each of them.
+// Isolated flows share whole paths, one over each isolated uplink.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,6 +24,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -29,7 +35,9 @@
 #include "lb/flb_isolation.h"
 #include "lb/flow_key.h"
 #include "lb/flow_table.h"
+#include "lb/follow_path.h"
 #include "lb/leaf_clock.h"
+#include "lb/leaf_paths.h"
 #include "lb/load_balancer.h"
 #include "lb/queue_flows.h"
 #include "lb/ties.h"
@@ -63,8 +71,11 @@ struct FlbConstants {
   Duration stamp_every;
   int64_t isolate_above;  // K
   int64_t release_below;
-  size_t most_uplinks;
-  Bytes packet;  // A full one, on the wire.
+  size_t radix = 0;       // Of the numbers of paths, see LeafPaths.
+  size_t above = 1;       // Likewise.
+  size_t most_paths = 1;  // Of any leaf.
+  int most_links = 2;     // On a path between leaves.
+  Bytes packet;           // A full one, on the wire.
 };
 
 constexpr Duration kUnsure = 2_ns;  // Of a difference of measured delays.
@@ -77,7 +88,7 @@ class Flb final : public SwitchPolicy {
       : fixed_(constants),
         salt_(salt),
         rng_(rng),
-        delays_(constants.most_uplinks, constants.stamp_every,
+        delays_(constants.most_paths, constants.stamp_every,
                 constants.settings.compare == Compare::kQueueing,
                 ClockAhead(constants.settings.clock_spread, salt)),
         flows_(constants.settings.flows) {}
@@ -87,27 +98,34 @@ class Flb final : public SwitchPolicy {
   void Attach(SwitchView& view) override {
     if (view.tier() > 0 || view.Uplinks().empty()) return;
     leaves_ = view.leaves();
+    paths_.Attach(view, fixed_.above, fixed_.radix);
     const size_t scopes = fixed_.settings.scope == IsolationScope::kPath ? leaves_ : 1;
-    isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, view.ports());
-    delays_.Resize(leaves_, view.ports());
+    isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, paths_.radix(),
+                       fixed_.above);
+    delays_.Resize(leaves_, paths_.count());
     versions_.assign(leaves_, 0);
     host_of_leaf_.assign(leaves_, std::nullopt);
-    uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
-    free_.reserve(view.ports());
-    fit_.resize(view.ports());
+    live_.reserve(paths_.count());
+    free_.reserve(paths_.count());
+    fit_.resize(paths_.count());
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(
           std::make_unique<QueueFlows>(static_cast<size_t>(fixed_.settings.queue_flows)));
+    }
+    for (const PortIndex uplink : view.Uplinks()) {
+      live_.push_back(paths_.FirstOver(uplink));
       for (size_t leaf = 0; leaf < leaves_; ++leaf) {
-        SetIdle(view, static_cast<PortIndex>(port), static_cast<uint16_t>(leaf));
+        SetIdle(view, uplink, static_cast<uint16_t>(leaf));
       }
     }
+    AddSecondDigits();
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    if (!isolation_) return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
-    const bool arrives = !view.FacesHost(in_port) && view.IsAttached(packet.dst);
+    if (!isolation_) return Decision::Forward(Onward(view, packet, candidates));
+    const bool from_host = view.FacesHost(in_port);
+    const bool arrives = !from_host && view.IsAttached(packet.dst);
     if (arrives && packet.kind == PacketKind::kControl) {
       OnControl(view, packet);
       if (fixed_.settings.rate_control && IsNotice(packet)) {
@@ -116,19 +134,20 @@ class Flb final : public SwitchPolicy {
       return Decision::Consume();
     }
     if (arrives) ReadHeader(view, packet);
-    const bool begins = view.FacesHost(in_port) && packet.kind != PacketKind::kControl;
-    if (!begins || candidates.ports.size() == 1) {
-      return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
-    }
-    return Decision::Forward(Choose(view, packet, candidates));
+    const bool begins = from_host && packet.kind != PacketKind::kControl;
+    const bool ends = candidates.ports.size() == 1 && view.FacesHost(candidates.ports.front());
+    if (!begins || ends) return Decision::Forward(Onward(view, packet, candidates));
+    const uint16_t leaf = view.LeafOf(packet.dst);
+    const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
+    if (live.empty()) [[unlikely]]
+      return Decision::Forward(Onward(view, packet, candidates));
+    stamp_ = live.size() == 1 ? live.front() : Choose(view, packet, leaf, candidates, live);
+    return Decision::Forward(paths_.UplinkOf(stamp_));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!isolation_ || packet.kind == PacketKind::kControl) return;
-    if (!view.FacesHost(port) && view.IsAttached(packet.src)) {
-      packet.SetScheme(
-          delays_.HeaderFor(view.LeafOf(packet.dst), port, IsData(packet), view.now()));
-    }
+    if (!view.FacesHost(port) && view.IsAttached(packet.src)) WriteHeader(view, packet, port);
     if (fixed_.settings.isolates && IsData(packet)) Enter(view, packet, port);
   }
 
@@ -143,7 +162,7 @@ class Flb final : public SwitchPolicy {
 
   void OnTimer(SwitchView& view, uint32_t /*id*/) override {
     is_armed_ = false;
-    isolation_->Review(view.now() - fixed_.settings.flows.age, uplinks_, rng_);
+    isolation_->Review(view.now() - fixed_.settings.flows.age, live_, rng_);
     SendOverdueNews(view);
     if (delays_.has_news() || !isolation_->is_idle()) Arm(view);
   }
@@ -162,7 +181,7 @@ class Flb final : public SwitchPolicy {
             {"cnms_sent", cnms_sent_},
             {"cnms_taken", cnms_taken_},
             {"isolated_flows", static_cast<int64_t>(isolation_->size())},
-            {"isolated_ports", static_cast<int64_t>(isolation_->isolated_ports())},
+            {"isolated_ports", static_cast<int64_t>(isolation_->isolated_uplinks())},
             {"probes", controls_sent_},
             {"probe_bytes", controls_sent_ * kControlBytes},
             {"table_entries", static_cast<int64_t>(flows_.used())},
@@ -171,7 +190,7 @@ class Flb final : public SwitchPolicy {
 
  private:
   struct Flow {
-    PortIndex port = kNoPort;
+    uint16_t path = kNoPath;
     Time last;
   };
 
@@ -186,78 +205,102 @@ class Flb final : public SwitchPolicy {
     return fixed_.settings.scope == IsolationScope::kPath ? leaf : 0;
   }
 
-  // Nothing is known of it: what an idle fabric would do to a full packet.
-  void SetIdle(SwitchView& view, PortIndex port, uint16_t leaf) {
-    const std::optional<Way> way = view.WayTo(port, leaf);
-    const Duration idle = way ? way->propagation + view.TimeToSend(port, fixed_.packet) +
-                                    SerializationDelay(fixed_.packet, way->last_rate)
-                              : 0_ps;
-    delays_.Forget(leaf, port, idle);
+  // Whether packets name their paths: in two tiers the uplink says all.
+  bool names_paths() const { return fixed_.above > 1; }
+
+  // On its path if it names one, which another leaf has chosen.
+  PortIndex Onward(const SwitchView& view, const Packet& packet,
+                   const Candidates& candidates) const {
+    if (candidates.ports.size() == 1) return candidates.ports.front();
+    if (const auto uplink = OnItsPath(view, packet, candidates)) return *uplink;
+    return EcmpPort(packet, salt_, candidates.ports);
+  }
+
+  // Nothing is known of its paths: what an idle fabric would do to a full packet on the quickest.
+  void SetIdle(SwitchView& view, PortIndex uplink, uint16_t leaf) {
+    Duration idle{0};
+    if (const std::optional<Way> way = view.WayTo(uplink, leaf)) {
+      idle = way->propagation + view.TimeToSend(uplink, fixed_.packet) +
+             SerializationDelay(fixed_.packet, way->last_rate) +
+             SerializationDelay(fixed_.packet, way->least_rate) * std::max(way->links - 2, 0);
+    }
+    for (size_t path = paths_.FirstOver(uplink); path < paths_.count(); path += paths_.radix()) {
+      delays_.Forget(leaf, static_cast<uint16_t>(path), idle);
+    }
   }
 
   // --- Rerouting, algorithm 1 ---
 
-  PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
-    const uint16_t leaf = view.LeafOf(packet.dst);
+  // Of `live`, the different paths to the packet's leaf.
+  uint16_t Choose(SwitchView& view, const Packet& packet, uint16_t leaf,
+                  const Candidates& candidates, std::span<const uint16_t> live) {
     NoteVersion(view, packet.dst, leaf, candidates);
     const Time now = view.now();
     const auto found = flows_.Touch(packet, now);
     Flow& flow = found.state;
-    const bool is_new = found.is_new || !candidates.Has(flow.port);
-    const PortIndex port = Place(packet, leaf, flow, is_new, now, candidates.ports);
-    if (!found.is_new && port != flow.port) ++reroutes_;
-    flow = {port, now};
-    return port;
+    const bool is_new = found.is_new || !IsAmong(live, flow.path);
+    const uint16_t path = Place(packet, leaf, flow, is_new, now, live);
+    if (!found.is_new && path != flow.path) ++reroutes_;
+    flow = {path, now};
+    return path;
   }
 
-  PortIndex Place(const Packet& packet, uint16_t leaf, const Flow& flow, bool is_new, Time now,
-                  std::span<const PortIndex> ports) {
-    const size_t scope = ScopeOf(leaf);
-    if (FlbIsolation::Flow* its = isolation_->Find(FlowKey(packet), now)) {
-      if (!IsAmong(ports, its->port)) {
-        its->port = isolation_->AnyOf(scope, ports, rng_);
-      }
-      return its->port;
+  uint16_t Place(const Packet& packet, uint16_t leaf, const Flow& flow, bool is_new, Time now,
+                 std::span<const uint16_t> live) {
+    const bool isolates = !isolation_->is_idle();
+    if (isolates) {
+      if (const auto isolated = IsolatedPath(packet, leaf, now, live)) return *isolated;
     }
-    const std::span<const PortIndex> free = FreeOf(scope, ports);
-    const FlbDelays::Path* paths = delays_.To(leaf);
-    const auto delay = [=](PortIndex port) { return paths[port].delay; };
-    if (is_new) return LeastOf(free, kNoPort, rng_, delay);
-    const bool must_leave = free.data() != ports.data() && !IsAmong(free, flow.port);
+    const std::span<const uint16_t> free = isolates ? FreeOf(ScopeOf(leaf), live) : live;
+    const Duration* delays = delays_.To(leaf);
+    const auto delay = [=](uint16_t path) { return delays[path]; };
+    if (is_new) return LeastOf(free, kNoPath, rng_, delay);
+    const bool must_leave = free.data() != live.data() && !IsAmong(free, flow.path);
     const Duration ahead = now - flow.last;
-    const std::optional<PortIndex> better =
-        QuickestNotOvertaking(leaf, flow.port, ahead, must_leave, free);
+    const std::optional<uint16_t> better =
+        QuickestNotOvertaking(leaf, flow.path, ahead, must_leave, free);
     if (better) return *better;
-    if (!must_leave || fixed_.settings.evict == Evict::kStrict) return flow.port;
+    if (!must_leave || fixed_.settings.evict == Evict::kStrict) return flow.path;
     ++forced_evictions_;
-    return LeastOf(free, kNoPort, rng_, delay);
+    return LeastOf(free, kNoPath, rng_, delay);
+  }
+
+  // Nothing if the flow is not isolated.
+  std::optional<uint16_t> IsolatedPath(const Packet& packet, uint16_t leaf, Time now,
+                                       std::span<const uint16_t> live) {
+    FlbIsolation::Flow* its = isolation_->Find(FlowKey(packet), now);
+    if (its == nullptr) return std::nullopt;
+    if (!IsAmong(live, paths_.AsTo(leaf, its->path))) {
+      its->path = isolation_->AnyOf(ScopeOf(leaf), live, rng_);
+    }
+    return paths_.AsTo(leaf, its->path);
   }
 
   // Quicker than `from` by less than the packet before is ahead; if it must leave, also slower.
   // Each of the two delays may be off by up to a nanosecond, as stamps are whole ones: a difference
   // of two may be none.
-  std::optional<PortIndex> QuickestNotOvertaking(uint16_t leaf, PortIndex from, Duration ahead,
-                                                 bool must_leave, std::span<const PortIndex> free) {
-    const FlbDelays::Path* paths = delays_.To(leaf);
+  std::optional<uint16_t> QuickestNotOvertaking(uint16_t leaf, uint16_t from, Duration ahead,
+                                                bool must_leave, std::span<const uint16_t> free) {
+    const Duration* delays = delays_.To(leaf);
+    const Duration least = delays[from] + kUnsure - ahead;
+    const Duration below = must_leave ? Duration{kNever.ps} : delays[from] - kUnsure;
     size_t fit = 0;
-    for (const PortIndex port : free) {
-      const Duration gain = paths[from].delay - paths[port].delay;
-      fit_[fit] = port;
-      fit += ((gain > kUnsure) | must_leave) & (gain + kUnsure <= ahead);
+    for (const uint16_t path : free) {
+      fit_[fit] = path;
+      fit += (delays[path] >= least) & (delays[path] < below);
     }
     if (fit == 0) return std::nullopt;
-    return LeastOf({fit_.data(), fit}, from, rng_,
-                   [=](PortIndex port) { return paths[port].delay; });
+    return LeastOf({fit_.data(), fit}, from, rng_, [=](uint16_t path) { return delays[path]; });
   }
 
-  // Those of `ports` that are not isolated; all if all are.
-  std::span<const PortIndex> FreeOf(size_t scope, std::span<const PortIndex> ports) {
-    if (isolation_->isolated_ports(scope) == 0) return ports;
+  // Those whose uplink is not isolated; all if all are.
+  std::span<const uint16_t> FreeOf(size_t scope, std::span<const uint16_t> live) {
+    if (isolation_->isolated_uplinks(scope) == 0) return live;
     free_.clear();
-    for (const PortIndex port : ports) {
-      if (!isolation_->IsIsolated(scope, port)) free_.push_back(port);
+    for (const uint16_t path : live) {
+      if (!isolation_->IsClosed(scope, path)) free_.push_back(path);
     }
-    return free_.empty() ? ports : std::span<const PortIndex>(free_);
+    return free_.empty() ? live : std::span<const uint16_t>(free_);
   }
 
   // What was known of an uplink that had failed means nothing when it is back.
@@ -265,10 +308,19 @@ class Flb final : public SwitchPolicy {
     if (versions_[leaf] == candidates.version) return;
     versions_[leaf] = candidates.version;
     host_of_leaf_[leaf] = host;
-    uplinks_.clear();
+    live_.clear();
     for (const PortIndex port : view.Uplinks()) {
       if (!candidates.Has(port)) SetIdle(view, port, leaf);
-      if (LeadsAnywhere(view, port)) uplinks_.push_back(port);
+      if (LeadsAnywhere(view, port)) live_.push_back(paths_.FirstOver(port));
+    }
+    AddSecondDigits();
+  }
+
+  // To the paths that are live_ with a second digit of zero, those with others.
+  void AddSecondDigits() {
+    for (size_t path = paths_.radix(); path < paths_.count(); ++path) {
+      const uint16_t one_less = static_cast<uint16_t>(path - paths_.radix());
+      if (IsAmong(live_, one_less)) live_.push_back(static_cast<uint16_t>(path));
     }
   }
 
@@ -280,24 +332,41 @@ class Flb final : public SwitchPolicy {
 
   // --- One-way delays ---
 
+  // Of a packet that begins here. Only paths that this leaf can choose are measured: one that was
+  // pinned to another number keeps that.
+  void WriteHeader(SwitchView& view, Packet& packet, PortIndex port) {
+    const uint16_t leaf = view.LeafOf(packet.dst);
+    uint16_t path = paths_.FirstOver(port);
+    if (names_paths()) {
+      const uint16_t chosen = std::exchange(stamp_, kNoPath);
+      if (packet.path == kNoPath) packet.path = chosen;
+      path = packet.path < paths_.CountTo(leaf) ? packet.path : kNoPath;
+    }
+    if (path == kNoPath) return packet.SetScheme(FlbHeader());
+    packet.SetScheme(delays_.HeaderFor(leaf, path, IsData(packet), view.now()));
+  }
+
   void ReadHeader(SwitchView& view, const Packet& packet) {
     const uint16_t leaf = view.LeafOf(packet.src);
     const FlbHeader header = packet.Scheme<FlbHeader>();
     host_of_leaf_[leaf] = packet.src;
     own_host_ = packet.dst;
     if (header.news != 0) {
-      Learn(view, leaf, static_cast<uint8_t>((header.news & 0xff) - 1),
+      Learn(leaf, static_cast<uint8_t>((header.news & 0xff) - 1),
             static_cast<int32_t>(header.news) >> 8);
     }
     // Where a link has just failed a packet may come by a detour, which is no path of its leaf.
-    if (header.stamp == 0 || packet.hops != 2 || packet.taken >= fixed_.most_uplinks) return;
-    delays_.Measure(leaf, packet.taken, header.stamp, view.now());
+    const int links = paths_.IsNear(leaf) ? 2 : fixed_.most_links;
+    if (header.stamp == 0 || packet.hops != links) return;
+    // Behind a link that has failed further up it stands for all that names the same path.
+    const uint16_t path = names_paths() ? packet.path : packet.taken;
+    if (path >= fixed_.most_paths) return;
+    delays_.Measure(leaf, path, header.stamp, view.now());
     Arm(view);
   }
 
-  void Learn(SwitchView& view, uint16_t leaf, uint8_t path, int32_t delay_ns) {
-    if (path >= view.Uplinks().size()) return;
-    delays_.Learn(leaf, view.UplinkOf(path), delay_ns);
+  void Learn(uint16_t leaf, uint8_t path, int32_t delay_ns) {
+    if (path < paths_.CountTo(leaf)) delays_.Learn(leaf, path, delay_ns);
   }
 
   // What nobody has carried back within a round trip.
@@ -370,6 +439,7 @@ class Flb final : public SwitchPolicy {
     if (candidates.ports.empty()) return;
     const PortIndex back = view.UplinkOf(path);
     const bool lives = candidates.Has(back);
+    if (lives && names_paths()) packet.path = path;
     packet.kind = PacketKind::kControl;
     packet.bytes = kControlBytes;
     ++controls_sent_;
@@ -382,7 +452,7 @@ class Flb final : public SwitchPolicy {
     const FlbControl header = packet.Scheme<FlbControl>();
     const uint16_t leaf = view.LeafOf(packet.src);
     if (header.kind == FlbControl::kDelay) {
-      return Learn(view, leaf, header.path, header.delay_ns);
+      return Learn(leaf, header.path, header.delay_ns);
     }
     ++cnms_taken_;
     const uint64_t key = FlowKey(packet.flow, packet.dst);
@@ -397,17 +467,16 @@ class Flb final : public SwitchPolicy {
   // `cnm` goes to the host that sends the flow, as if from the one that receives it.
   void Isolate(SwitchView& view, const Packet& cnm, uint64_t key, uint16_t leaf, uint16_t flows) {
     const Candidates candidates = view.CandidatesTo(cnm.src);
-    if (candidates.ports.size() < 2) return;
+    const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
+    if (candidates.ports.size() < 2 || live.empty()) return;
     Packet as_data;
     as_data.flow = cnm.flow;
     as_data.src = cnm.dst;
     as_data.tuple_hash = cnm.tuple_hash;
     const Flow* flow = flows_.Find(as_data, view.now());
-    const bool lives = flow != nullptr && candidates.Has(flow->port);
-    const PortIndex port =
-        lives ? flow->port
-              : candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
-    isolation_->Add(key, ScopeOf(leaf), flows, port, candidates.ports, view.now(), rng_);
+    const bool lives = flow != nullptr && IsAmong(live, flow->path);
+    const uint16_t path = lives ? flow->path : live[rng_.Below(static_cast<uint32_t>(live.size()))];
+    isolation_->Add(key, ScopeOf(leaf), flows, path, live, view.now(), rng_);
   }
 
   void Arm(SwitchView& view) {
@@ -422,15 +491,17 @@ class Flb final : public SwitchPolicy {
   FlbDelays delays_;
   AgedFlowTable<Flow> flows_;
   size_t leaves_ = 0;
+  LeafPaths paths_;
   std::optional<FlbIsolation> isolation_;            // Nothing: this is no leaf, and only forwards.
   std::vector<uint32_t> versions_;                   // Of the candidates, by leaf.
   std::vector<std::optional<HostId>> host_of_leaf_;  // One that has been heard of.
-  std::vector<PortIndex> uplinks_;                   // That lead to any of these.
+  std::vector<uint16_t> live_;                       // Paths whose uplinks lead to any of these.
   HostId own_host_ = 0;                              // One of this leaf.
   std::vector<std::unique_ptr<QueueFlows>> queues_;
   bool is_armed_ = false;
-  std::vector<PortIndex> free_;  // Scratch.
-  std::vector<PortIndex> fit_;   // Scratch.
+  uint16_t stamp_ = kNoPath;    // The path of the packet that is being forwarded.
+  std::vector<uint16_t> free_;  // Scratch.
+  std::vector<uint16_t> fit_;   // Scratch.
   int64_t reroutes_ = 0;
   int64_t forced_evictions_ = 0;
   int64_t episodes_ = 0;
@@ -544,15 +615,15 @@ class FlbBalancer final : public LoadBalancer {
   void Prepare(const FabricShape& fabric, std::string_view path,
                Diagnostics& diagnostics) override {
     shape_ = fabric;
-    if (fabric.tiers > 2) {
-      diagnostics.ErrorAt(path, "flb is for two tiers here; use drill, or conga with mode: path");
+    if (fabric.tiers > 3) {
+      diagnostics.ErrorAt(path, "flb is for two or three tiers; use drill");
     }
     if (settings_.rate_control && !fabric.limits_rates) {
       diagnostics.ErrorAt(std::string(path) + ".rate_control",
                           "needs flows that can be held to a rate; use transport: rocev2");
     }
-    if (fabric.most_uplinks > 255) {
-      diagnostics.ErrorAt(path, "flb numbers paths in 8 bits; a leaf may have 255 uplinks");
+    if (FirstDigits() * SecondDigits() > kMostPaths) {
+      diagnostics.ErrorAt(path, TooManyPaths());
     }
   }
 
@@ -568,12 +639,33 @@ class FlbBalancer final : public LoadBalancer {
         .stamp_every = settings_.stamp_every.value_or(2 * shape_.base_rtt),
         .isolate_above = above,
         .release_below = settings_.release_below.value_or(Bytes{above}).count,
-        .most_uplinks = std::max<size_t>(shape_.most_uplinks, 1),
+        .radix = shape_.tiers > 2 ? FirstDigits() : 0,
+        .above = SecondDigits(),
+        .most_paths = FirstDigits() * SecondDigits(),
+        .most_links = 2 * (shape_.tiers - 1),
         .packet = shape_.packet};
     return std::make_unique<Flb>(constants, EcmpSalt(id, seed), Rng::Stream(seed, "flb", id));
   }
 
  private:
+  static constexpr size_t kMostPaths = 255;
+
+  // What counts the two digits of a path: uplinks of leaves, and those of switches above.
+  size_t FirstDigits() const {
+    return std::max<size_t>(shape_.tiers > 2 ? shape_.leaf_uplinks : shape_.most_uplinks, 1);
+  }
+  size_t SecondDigits() const {
+    return shape_.tiers > 2 ? std::max<size_t>(shape_.above_uplinks, 1) : 1;
+  }
+
+  std::string TooManyPaths() const {
+    if (shape_.tiers < 3) return "flb numbers paths in 8 bits; a leaf may have 255 uplinks";
+    return fmt::format(
+        "flb numbers the paths of a leaf in 8 bits, so {} are too many: {} uplinks times {} of the "
+        "switches above; with up to {} it runs, or use drill",
+        FirstDigits() * SecondDigits(), FirstDigits(), SecondDigits(), kMostPaths);
+  }
+
   // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty but for few senders; its
   // lower end keeps the link busy after a resume and leaves most room to PFC.
   int64_t IsolateAbove() const {

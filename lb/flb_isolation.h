@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FLB's isolation at the leaf where flows begin (Hu et al., USENIX ATC 2025, section 3.2): flows
-// that congest a queue somewhere share as few uplinks as carry them, and no others use those.
+// that congest a queue somewhere share as few uplinks as carry them, and no others use those. With
+// three tiers they share one path over each of these, so that further up, too, few links see them.
+//
+// Paths are numbered as in lb/leaf_paths.h: those over one uplink have the same first digit.
 
 #pragma once
 
@@ -24,14 +27,23 @@ class FlbIsolation {
   struct Flow {
     uint16_t flows_there = 1;  // n: those in the queue that it congests.
     uint16_t scope = 0;
-    PortIndex port = 0;
+    uint16_t path = 0;
   };
 
-  // Flows of one scope share isolated uplinks; `ports` are those of the switch.
-  FlbIsolation(size_t flows, size_t scopes, size_t ports)
-      : flows_(flows), scopes_(scopes, Scope{std::vector<bool>(ports, false), 0}), load_(ports) {}
+  // Flows of one scope share isolated paths. The first digit of a path is below `radix`, and each
+  // begins `above` paths.
+  FlbIsolation(size_t flows, size_t scopes, size_t radix, size_t above)
+      : radix_(radix),
+        flows_(flows),
+        scopes_(scopes, Scope{std::vector<uint16_t>(radix, kNoPath),
+                              std::vector<bool>(radix * above, false), 0}),
+        load_(radix * above) {}
 
-  bool IsIsolated(size_t scope, PortIndex port) const { return scopes_[scope].ports[port]; }
+  // Flows that are not isolated stay off it, as it shares its uplink with an isolated path.
+  bool IsClosed(size_t scope, uint16_t path) const { return scopes_[scope].closed[path]; }
+  bool IsIsolated(size_t scope, uint16_t path) const {
+    return scopes_[scope].over[path % radix_] == path;
+  }
 
   // Null if the flow is not isolated. A packet or a notification keeps it so for `age`.
   Flow* Find(uint64_t flow, Time now) {
@@ -39,17 +51,17 @@ class FlbIsolation {
     return &flows_.Touch(flow, now, [](uint64_t, const Flow&) {}).state;
   }
 
-  // It congests a queue with `flows_there` flows; until now it went by `port`. `uplinks`: that
-  // live.
-  void Add(uint64_t flow, size_t scope, uint16_t flows_there, PortIndex port,
-           std::span<const PortIndex> uplinks, Time now, Rng& rng) {
+  // It congests a queue with `flows_there` flows; until now it went over `path`. `live`: those that
+  // it may take, which ascend.
+  void Add(uint64_t flow, size_t scope, uint16_t flows_there, uint16_t path,
+           std::span<const uint16_t> live, Time now, Rng& rng) {
     const auto touched = flows_.Touch(flow, now, [](uint64_t, const Flow&) {});
     Flow& its = touched.state;
-    if (touched.is_new) its.port = port;
+    if (touched.is_new) its.path = path;
     its.flows_there = std::max<uint16_t>(flows_there, 1);
     its.scope = static_cast<uint16_t>(scope);
-    Grow(scope, uplinks, rng);
-    if (!IsIsolated(scope, its.port)) its.port = AnyOf(scope, uplinks, rng);
+    Grow(scope, live, rng);
+    its.path = IsolatedFor(its, live, rng);
   }
 
   // It congests nothing any more.
@@ -57,39 +69,35 @@ class FlbIsolation {
 
   // From time to time: forgets flows that have been silent since `since`, lets uplinks go that are
   // not needed, and replaces those that have failed.
-  void Review(Time since, std::span<const PortIndex> uplinks, Rng& rng) {
+  void Review(Time since, std::span<const uint16_t> live, Rng& rng) {
     flows_.ExpireBefore(since, [](uint64_t, const Flow&) {});
     for (size_t scope = 0; scope < scopes_.size(); ++scope) {
-      if (scopes_[scope].count > 0) Adapt(scope, uplinks, rng);
+      if (scopes_[scope].count > 0) Adapt(scope, live, rng);
     }
   }
 
-  // One of the isolated uplinks that live; any uplink if none does.
-  PortIndex AnyOf(size_t scope, std::span<const PortIndex> uplinks, Rng& rng) const {
-    const auto is_isolated = [&](PortIndex port) { return IsIsolated(scope, port); };
-    const auto n = std::ranges::count_if(uplinks, is_isolated);
-    if (n == 0) return uplinks[rng.Below(static_cast<uint32_t>(uplinks.size()))];
+  // One of the isolated paths over the uplinks of `live`; any of these if there is none.
+  uint16_t AnyOf(size_t scope, std::span<const uint16_t> live, Rng& rng) const {
+    const std::vector<uint16_t>& over = scopes_[scope].over;
+    const std::span<const uint16_t> uplinks = OneForEachUplink(live);
+    const auto n = std::ranges::count_if(uplinks, [&](uint16_t u) { return over[u] != kNoPath; });
+    if (n == 0) return live[rng.Below(static_cast<uint32_t>(live.size()))];
     uint32_t skip = rng.Below(static_cast<uint32_t>(n));
-    for (const PortIndex port : uplinks) {
-      if (is_isolated(port) && skip-- == 0) return port;
+    for (const uint16_t uplink : uplinks) {
+      if (over[uplink] != kNoPath && skip-- == 0) return over[uplink];
     }
-    return uplinks.front();
+    return live.front();
   }
 
   size_t size() const { return flows_.size(); }
-  size_t isolated_ports(size_t scope) const { return scopes_[scope].count; }
-  // Of all scopes.
-  size_t isolated_ports() const {
-    size_t ports = 0;
-    for (const Scope& scope : scopes_) ports += scope.count;
-    return ports;
-  }
-  bool is_idle() const {
-    return flows_.size() == 0 &&
-           std::ranges::all_of(scopes_, [](const Scope& scope) { return scope.count == 0; });
-  }
+  size_t isolated_uplinks(size_t scope) const { return scopes_[scope].count; }
+  size_t isolated_uplinks() const { return isolated_; }  // Of all scopes.
+  bool is_idle() const { return flows_.size() == 0 && isolated_ == 0; }
   int64_t evictions() const { return flows_.evictions(); }
-  size_t memory_bytes() const { return flows_.memory_bytes() + scopes_.size() * load_.size(); }
+  size_t memory_bytes() const {
+    const size_t of_scope = radix_ * sizeof(uint16_t) + (load_.size() + 7) / 8;
+    return flows_.memory_bytes() + scopes_.size() * of_scope + load_.size() * sizeof(load_[0]);
+  }
 
   // How many uplinks so many flows need, each of which converges to 1/n of a link; one must remain
   // for all others.
@@ -102,89 +110,98 @@ class FlbIsolation {
 
  private:
   struct Scope {
-    std::vector<bool> ports;  // Isolated.
-    size_t count = 0;
+    std::vector<uint16_t> over;  // By first digit: the isolated path that begins so, or kNoPath.
+    std::vector<bool> closed;    // By path.
+    size_t count = 0;            // Of isolated paths.
   };
 
-  // Of the flows of one scope: the links that they need, and load_, how many are at each port.
+  std::span<const uint16_t> OneForEachUplink(std::span<const uint16_t> live) const {
+    const auto end = std::ranges::lower_bound(live, radix_);
+    return live.first(static_cast<size_t>(end - live.begin()));
+  }
+
+  // Its own uplink's if that is isolated, which changes least.
+  uint16_t IsolatedFor(const Flow& flow, std::span<const uint16_t> live, Rng& rng) const {
+    const uint16_t over = scopes_[flow.scope].over[flow.path % radix_];
+    return over != kNoPath ? over : AnyOf(flow.scope, live, rng);
+  }
+
+  // Of the flows of one scope: the links that they need, and load_, how many are on each path.
   double Count(size_t scope) {
     std::ranges::fill(load_, 0);
     double share = 0;
     flows_.ForEach([&](uint64_t, const Flow& flow) {
       if (flow.scope != scope) return;
       share += 1.0 / flow.flows_there;
-      ++load_[flow.port];
+      ++load_[flow.path];
     });
     return share;
   }
 
-  void Grow(size_t scope, std::span<const PortIndex> uplinks, Rng& rng) {
-    GrowTo(scope, Needed(Count(scope), uplinks.size()), uplinks, rng);
+  void Grow(size_t scope, std::span<const uint16_t> live, Rng& rng) {
+    GrowTo(scope, Needed(Count(scope), OneForEachUplink(live).size()), live, rng);
   }
-  void GrowTo(size_t scope, size_t needed, std::span<const PortIndex> uplinks, Rng& rng) {
+  void GrowTo(size_t scope, size_t needed, std::span<const uint16_t> live, Rng& rng) {
+    const auto is_open = [&](uint16_t path) { return !IsClosed(scope, path); };
     while (scopes_[scope].count < needed) {
-      const int most = Extreme(scope, uplinks, false, std::ranges::greater());
-      Set(scope, Draw(scope, uplinks, false, most, rng), true);
+      Set(scope, Extreme(live, is_open, std::ranges::greater(), rng), true);
     }
   }
 
-  void Adapt(size_t scope, std::span<const PortIndex> uplinks, Rng& rng) {
+  void Adapt(size_t scope, std::span<const uint16_t> live, Rng& rng) {
     const double share = Count(scope);
-    const size_t needed = share == 0 ? 0 : Needed(share, uplinks.size());
-    DropDead(scope, uplinks);
-    GrowTo(scope, needed, uplinks, rng);
+    const size_t needed = share == 0 ? 0 : Needed(share, OneForEachUplink(live).size());
+    DropDead(scope, live);
+    GrowTo(scope, needed, live, rng);
+    const auto is_isolated = [&](uint16_t path) { return IsIsolated(scope, path); };
     while (scopes_[scope].count > needed) {
-      const int least = Extreme(scope, uplinks, true, std::ranges::less());
-      Set(scope, Draw(scope, uplinks, true, least, rng), false);
+      Set(scope, Extreme(live, is_isolated, std::ranges::less(), rng), false);
     }
     flows_.ForEach([&](uint64_t, Flow& flow) {
-      if (flow.scope == scope && !IsIsolated(scope, flow.port)) {
-        flow.port = AnyOf(scope, uplinks, rng);
-      }
+      if (flow.scope == scope) flow.path = IsolatedFor(flow, live, rng);
     });
   }
 
   // A failed uplink is isolated no more.
-  void DropDead(size_t scope, std::span<const PortIndex> uplinks) {
-    for (size_t port = 0; port < load_.size(); ++port) {
-      const PortIndex p = static_cast<PortIndex>(port);
-      if (IsIsolated(scope, p) && !IsAmong(uplinks, p)) Set(scope, p, false);
+  void DropDead(size_t scope, std::span<const uint16_t> live) {
+    for (const uint16_t path : scopes_[scope].over) {
+      if (path != kNoPath && !IsAmong(live, path)) Set(scope, path, false);
     }
   }
 
-  // The least or most flows at any uplink that is isolated, or is not.
-  template <class Better>
-  int Extreme(size_t scope, std::span<const PortIndex> uplinks, bool isolated,
-              const Better& better) const {
+  // Of those that fit, one with the least or most flows.
+  template <class Fits, class Better>
+  uint16_t Extreme(std::span<const uint16_t> live, const Fits& fits, const Better& better,
+                   Rng& rng) const {
     int best = -1;
-    for (const PortIndex port : uplinks) {
-      if (IsIsolated(scope, port) != isolated) continue;
-      if (best < 0 || better(load_[port], best)) best = load_[port];
+    uint32_t ties = 0;
+    for (const uint16_t path : live) {
+      if (!fits(path)) continue;
+      if (best < 0 || better(load_[path], best)) ties = 0;
+      if (ties == 0) best = load_[path];
+      ties += load_[path] == best ? 1 : 0;
     }
-    return best;
-  }
-
-  // One of those with so many flows.
-  PortIndex Draw(size_t scope, std::span<const PortIndex> uplinks, bool isolated, int load,
-                 Rng& rng) const {
-    const auto fits = [&](PortIndex port) {
-      return IsIsolated(scope, port) == isolated && load_[port] == load;
-    };
-    uint32_t skip = rng.Below(static_cast<uint32_t>(std::ranges::count_if(uplinks, fits)));
-    for (const PortIndex port : uplinks) {
-      if (fits(port) && skip-- == 0) return port;
+    uint32_t skip = rng.Below(ties);
+    for (const uint16_t path : live) {
+      if (fits(path) && load_[path] == best && skip-- == 0) return path;
     }
-    return uplinks.front();
+    return live.front();
   }
 
-  void Set(size_t scope, PortIndex port, bool isolated) {
-    scopes_[scope].ports[port] = isolated;
-    scopes_[scope].count += isolated ? 1 : size_t(-1);
+  void Set(size_t scope, uint16_t path, bool isolated) {
+    Scope& its = scopes_[scope];
+    const size_t first = path % radix_;
+    its.over[first] = isolated ? path : kNoPath;
+    for (size_t i = first; i < its.closed.size(); i += radix_) its.closed[i] = isolated;
+    its.count += isolated ? 1 : size_t(-1);
+    isolated_ += isolated ? 1 : size_t(-1);
   }
 
+  const size_t radix_;
   ExpiringTable<Flow> flows_;
   std::vector<Scope> scopes_;
-  std::vector<int> load_;  // Scratch, by port.
+  size_t isolated_ = 0;    // Uplinks, of all scopes.
+  std::vector<int> load_;  // Scratch, by path.
 };
 
 }  // namespace heddle

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,7 +39,7 @@ class FlbIsolationTest : public testing::Test {
   }
 
   const Ports uplinks_ = {0, 1, 2, 3};
-  FlbIsolation isolation_{64, 1, 5};
+  FlbIsolation isolation_{64, 1, 4, 1};
   Rng rng_ = Rng::Stream(1, "test", 0);
   FlowId next_ = 0;
 };
@@ -82,7 +84,7 @@ TEST_F(FlbIsolationTest, AllItsFlowsAreOnIsolatedUplinks) {
   for (FlowId flow = 0; flow < 40; ++flow) {
     const FlbIsolation::Flow* its = isolation_.Find(flow, Time{} + 1_ms);
     ASSERT_NE(its, nullptr);
-    EXPECT_TRUE(isolation_.IsIsolated(0, its->port));
+    EXPECT_TRUE(isolation_.IsIsolated(0, its->path));
   }
 }
 
@@ -115,10 +117,87 @@ TEST_F(FlbIsolationTest, AnotherUplinkReplacesOneThatHasFailed) {
   ASSERT_EQ(now.size(), 1u);
   EXPECT_NE(now.front(), 1);
   for (FlowId flow = 0; flow < 3; ++flow) {
-    EXPECT_EQ(isolation_.Find(flow, Time{} + 1_ms)->port, now.front());
+    EXPECT_EQ(isolation_.Find(flow, Time{} + 1_ms)->path, now.front());
   }
   isolation_.Add(9, 0, 15, 2, Ports{0, 2, 3}, Time{} + 1_ms, rng_);
   EXPECT_EQ(Isolated(), now);
+}
+
+// Three uplinks that begin two paths each: 0 and 3, 1 and 4, 2 and 5.
+class FlbWholePathsTest : public testing::Test {
+ protected:
+  using Paths = std::vector<uint16_t>;
+
+  uint16_t Add(FlowId flow, uint16_t path, uint16_t n = 31) {
+    isolation_.Add(flow, 0, n, path, all_, Time{} + 1_us, rng_);
+    return isolation_.Find(flow, Time{} + 1_us)->path;
+  }
+  Paths Isolated() const {
+    Paths isolated;
+    std::ranges::copy_if(all_, std::back_inserter(isolated),
+                         [&](uint16_t path) { return isolation_.IsIsolated(0, path); });
+    return isolated;
+  }
+  Paths Closed() const {
+    Paths closed;
+    std::ranges::copy_if(all_, std::back_inserter(closed),
+                         [&](uint16_t path) { return isolation_.IsClosed(0, path); });
+    return closed;
+  }
+
+  const Paths all_ = {0, 1, 2, 3, 4, 5};
+  FlbIsolation isolation_{64, 1, 3, 2};
+  Rng rng_ = Rng::Stream(1, "test", 0);
+};
+
+TEST_F(FlbWholePathsTest, AnIsolatedPathClosesAllOverItsUplink) {
+  EXPECT_EQ(Add(1, 4), 4);
+  EXPECT_EQ(Isolated(), Paths{4});
+  EXPECT_EQ(Closed(), (Paths{1, 4}));
+  isolation_.Remove(1);
+  isolation_.Review(Time{}, all_, rng_);
+  EXPECT_EQ(Isolated(), Paths{});
+  EXPECT_EQ(Closed(), Paths{});
+}
+
+TEST_F(FlbWholePathsTest, FlowsShareThePathOverTheirUplink) {
+  Add(1, 4);
+  EXPECT_EQ(Add(2, 1), 4);
+  EXPECT_EQ(Add(3, 5), 4);
+  Add(4, 5, 1);  // It needs a link of its own.
+  EXPECT_EQ(Isolated(), (Paths{4, 5}));
+  for (FlowId flow = 10; flow < 20; ++flow) {
+    EXPECT_EQ(Add(flow, 1), 4);
+    EXPECT_EQ(Add(flow + 10, 2), 5);
+  }
+}
+
+TEST_F(FlbWholePathsTest, OneUplinkRemainsForOthersHoweverManyPathsThereAre) {
+  for (FlowId flow = 0; flow < 12; ++flow) Add(flow, static_cast<uint16_t>(flow % 6), 1);
+  const Paths isolated = Isolated();
+  ASSERT_EQ(isolated.size(), 2u);
+  EXPECT_NE(isolated[0] % 3, isolated[1] % 3);
+  EXPECT_EQ(Closed().size(), 4u);
+  EXPECT_EQ(isolation_.isolated_uplinks(), 2u);
+}
+
+// To a leaf below the switches above paths are told apart by the uplink alone.
+TEST_F(FlbWholePathsTest, TheIsolatedPathIsFoundByItsUplink) {
+  Add(1, 4);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(isolation_.AnyOf(0, Paths{0, 1, 2}, rng_), 4);
+  for (int i = 0; i < 10; ++i) EXPECT_NE(isolation_.AnyOf(0, Paths{0, 2}, rng_), 4);
+}
+
+TEST_F(FlbWholePathsTest, AnUplinkThatFailsIsReplacedWithAllItsPaths) {
+  for (FlowId flow = 0; flow < 5; ++flow) Add(flow, 4);
+  isolation_.Review(Time{}, Paths{0, 2, 3, 5}, rng_);
+  const Paths now = Isolated();
+  ASSERT_EQ(now.size(), 1u);
+  EXPECT_NE(now[0] % 3, 1);
+  EXPECT_EQ(Closed().size(), 2u);
+  for (FlowId flow = 0; flow < 5; ++flow) {
+    EXPECT_EQ(isolation_.Find(flow, Time{} + 1_us)->path, now[0]);
+  }
 }
 
 // --- One leaf ---
@@ -345,7 +424,134 @@ TEST_F(FlbPathTest, APathIsIsolatedFromFlowsToItsLeafOnly) {
   EXPECT_EQ(leaf_.Count("isolated_ports"), 1);
 }
 
-// --- In a network ---
+// --- One leaf below two tiers: four paths, of which 0 and 2 begin with uplink 0 ---
+
+// The other leaf is that many links away.
+class FlbFatTreeLeafTest : public testing::Test {
+ protected:
+  explicit FlbFatTreeLeafTest(int links = 4)
+      : leaf_("flb",
+              {.uplinks = std::vector<BitRate>(2, 100_Gbps),
+               .ways = std::vector<Way>(2, {10_us, 100_Gbps, 100_Gbps, 375_KB, links}),
+               .fabric = {.tiers = 3, .most_uplinks = 2, .leaf_uplinks = 2, .above_uplinks = 2}}) {}
+
+  void Control(const FlbControl& control, FlowId flow, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet packet;
+      packet.kind = PacketKind::kControl;
+      packet.bytes = 64;
+      packet.flow = flow;
+      packet.src = 1;
+      packet.dst = 0;
+      packet.SetScheme(control);
+      policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
+    });
+  }
+  void Delays(const std::vector<Duration>& delays, Time at = {}) {
+    for (size_t path = 0; path < delays.size(); ++path) {
+      Control({FlbControl::kDelay, static_cast<uint8_t>(path), 0,
+               static_cast<int32_t>(delays[path].ps / 1'000)},
+              0, at);
+    }
+  }
+
+  // As it leaves; the path that it names is over the port that it takes.
+  Packet Sent(Packet packet, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      const PortIndex from_host = 2;
+      const Decision decision = policy.OnPacket(view, packet, from_host, view.CandidatesTo(1));
+      EXPECT_EQ(decision.kind, Decision::Kind::kForward);
+      policy.OnEnqueue(view, packet, decision.port);
+      EXPECT_EQ(decision.port, packet.path % 2);
+    });
+    return packet;
+  }
+  uint16_t PathOf(FlowId flow, Time at) {
+    Packet packet = LbPacket(flow);
+    packet.flow = flow;
+    return Sent(packet, at).path;
+  }
+
+  LbSwitch leaf_;
+};
+class FlbNearLeafTest : public FlbFatTreeLeafTest {
+ protected:
+  FlbNearLeafTest() : FlbFatTreeLeafTest(2) {}
+};
+
+TEST_F(FlbFatTreeLeafTest, ANewFlowTakesTheQuickestOfAllPaths) {
+  Delays({30_us, 22_us, 20_us, 29_us});
+  EXPECT_EQ(PathOf(1, Time{} + 1_us), 2);
+  Delays({40_us, 40_us, 40_us, 21_us}, Time{} + 2_us);
+  EXPECT_EQ(PathOf(1, Time{} + 20_us), 2);  // 19 us quicker, 19 us behind: too little.
+  EXPECT_EQ(PathOf(1, Time{} + 40_us), 3);
+}
+
+TEST_F(FlbFatTreeLeafTest, StaticDelaysAreNeverReordered) {
+  Rng rng = Rng::Stream(1, "delays", 0);
+  Time at;
+  for (FlowId trial = 0; trial < 50; ++trial) {
+    std::vector<Duration> delays;
+    for (int path = 0; path < 4; ++path) delays.push_back(1_ns * (1'000 + rng.Below(200'000)));
+    at += 2_ms;
+    Delays({1_us, 9_us, 9_us, 9_us}, at);
+    ASSERT_EQ(PathOf(trial, at), 0);
+    Delays(delays, at);
+    Time arrival = at + delays[0];
+    for (int i = 0; i < 100; ++i) {
+      at += rng.ExponentialDuration(20e6);
+      const Time next = at + delays[PathOf(trial, at)];
+      ASSERT_GT(next, arrival);
+      arrival = next;
+    }
+  }
+  EXPECT_GT(leaf_.Count("reroutes"), 50);
+}
+
+// Four full packets of 1524 bytes at 100 Gbps, one after the other, and 10 us: 10,487.68 ns.
+TEST_F(FlbFatTreeLeafTest, APathThatIsNotMeasuredLooksIdle) {
+  const Time at = Time{} + 1_us;
+  Delays({10'488_ns, 10'488_ns, 10'488_ns}, at);
+  for (FlowId flow = 0; flow < 20; ++flow) EXPECT_EQ(PathOf(flow, at), 3);
+  Delays({10'487_ns, 10'488_ns, 10'488_ns}, at);
+  for (FlowId flow = 20; flow < 40; ++flow) EXPECT_EQ(PathOf(flow, at), 0);
+}
+
+TEST_F(FlbFatTreeLeafTest, OthersLeaveAllPathsOverTheUplinkOfAnIsolatedOne) {
+  Delays({9_us, 9_us, 9_us, 1_us});
+  ASSERT_EQ(PathOf(1, {}), 3);
+  Control({FlbControl::kCongested, 0, 31, 0}, 1, Time{} + 1_us);
+  Delays({9_us, 1_us, 9_us, 2_us}, Time{} + 1_us);
+  for (FlowId flow = 2; flow < 100; ++flow) {
+    EXPECT_EQ(PathOf(flow, Time{} + 2_us) % 2, 0) << flow;
+    EXPECT_EQ(PathOf(1, Time{} + 2_us), 3);
+  }
+  EXPECT_EQ(leaf_.Count("isolated_ports"), 1);
+}
+
+TEST_F(FlbFatTreeLeafTest, APinnedDatagramIsMeasuredIfThatIsAPathOfTheLeaf) {
+  for (const uint16_t path : std::vector<uint16_t>{3, 4, 77}) {
+    Packet pinned = LbPacket(8);
+    pinned.kind = PacketKind::kDatagram;
+    pinned.path = path;
+    leaf_.At(Time{} + 5_us, [&](SwitchView& view, SwitchPolicy& policy) {
+      policy.OnEnqueue(view, pinned, path % 2);
+    });
+    EXPECT_EQ(pinned.path, path);
+    EXPECT_EQ(pinned.Scheme<FlbHeader>().stamp != 0, path == 3);
+  }
+}
+
+TEST_F(FlbNearLeafTest, ToANearLeafPathsDifferInTheUplinkAlone) {
+  Delays({9_us, 5_us, 1_us, 1_us});
+  EXPECT_EQ(PathOf(1, {}), 1);
+  Control({FlbControl::kCongested, 0, 31, 0}, 1, Time{} + 1_us);
+  Delays({9_us, 1_us}, Time{} + 1_us);
+  for (FlowId flow = 2; flow < 50; ++flow) {
+    EXPECT_EQ(PathOf(flow, Time{} + 2_us), 0);
+    EXPECT_EQ(PathOf(1, Time{} + 2_us), 1);
+  }
+}
 
 }  // namespace
 }  // namespace heddle

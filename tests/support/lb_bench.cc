@@ -34,10 +34,10 @@ void RunUntil(Node& node, Time at) {
 
 }  // namespace
 
-Chosen<LoadBalancer> BalancerFrom(std::string_view settings) {
+Chosen<LoadBalancer> BalancerFrom(std::string_view settings, const FabricShape& fabric) {
   Chosen<LoadBalancer> balancer = KindFrom(settings, LoadBalancers());
   Diagnostics diagnostics;
-  balancer.settings->Prepare(FabricShape(), "lb", diagnostics);
+  balancer.settings->Prepare(fabric, "lb", diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   return balancer;
 }
@@ -102,7 +102,8 @@ class LbSwitch::Prompter final : public SwitchPolicy {
 
 LbSwitch::LbSwitch(std::string_view settings, Shape shape)
     : shape_(shape),
-      prompter_(new Prompter(BalancerFrom(settings).settings->ForSwitch(shape.id, shape.seed))),
+      prompter_(new Prompter(
+          BalancerFrom(settings, shape.fabric).settings->ForSwitch(shape.id, shape.seed))),
       switch_(shape.id, /*tier=*/0, shape.uplinks.size() + 1,
               std::unique_ptr<SwitchPolicy>(prompter_)),
       view_(switch_) {

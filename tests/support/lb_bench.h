@@ -24,7 +24,7 @@ namespace heddle {
 
 // From settings as in an experiment: "ecmp" or "{kind: letflow, gap: 100us}". Settings with
 // mistakes fail the test.
-Chosen<LoadBalancer> BalancerFrom(std::string_view settings);
+Chosen<LoadBalancer> BalancerFrom(std::string_view settings, const FabricShape& fabric = {});
 
 // A data packet to a host behind the uplinks.
 Packet LbPacket(uint32_t tuple_hash, uint32_t payload = 1460);
@@ -53,6 +53,7 @@ class LbSwitch {
     std::vector<std::vector<NextHop>> next_hops = {};
     std::vector<Way> ways =
         {};  // By uplink, to all remote leaves; empty: nothing is known of them.
+    FabricShape fabric = {};
   };
 
   explicit LbSwitch(std::string_view settings) : LbSwitch(settings, Shape{}) {}

@@ -36,9 +36,9 @@ class WatchedPolicy final : public AroundSwitchPolicy {
 };
 
 // For Lab::Plan::switch_policy.
-inline std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Watched(const std::string& balancer,
-                                                                      PacketWatcher watcher) {
-  const auto chosen = std::make_shared<Chosen<LoadBalancer>>(BalancerFrom(balancer));
+inline std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Watched(
+    const std::string& balancer, PacketWatcher watcher, const FabricShape& fabric = {}) {
+  const auto chosen = std::make_shared<Chosen<LoadBalancer>>(BalancerFrom(balancer, fabric));
   return [chosen, watcher](SwitchId id) {
     return std::make_unique<WatchedPolicy>(chosen->settings->ForSwitch(id, /*seed=*/1), watcher);
   };
