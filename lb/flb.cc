@@ -71,8 +71,7 @@ struct FlbConstants {
   Duration stamp_every;
   int64_t isolate_above;  // K
   int64_t release_below;
-  size_t radix = 0;       // Of the numbers of paths, see LeafPaths.
-  size_t above = 1;       // Likewise.
+  PathDigits digits;
   size_t most_paths = 1;  // Of any leaf.
   int most_links = 2;     // On a path between leaves.
   Bytes packet;           // A full one, on the wire.
@@ -98,10 +97,10 @@ class Flb final : public SwitchPolicy {
   void Attach(SwitchView& view) override {
     if (view.tier() > 0 || view.Uplinks().empty()) return;
     leaves_ = view.leaves();
-    paths_.Attach(view, fixed_.above, fixed_.radix);
+    paths_.Attach(view, fixed_.digits.second, fixed_.digits.first);
     const size_t scopes = fixed_.settings.scope == IsolationScope::kPath ? leaves_ : 1;
     isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, paths_.radix(),
-                       fixed_.above);
+                       fixed_.digits.second);
     delays_.Resize(leaves_, paths_.count());
     versions_.assign(leaves_, 0);
     host_of_leaf_.assign(leaves_, std::nullopt);
@@ -206,7 +205,7 @@ class Flb final : public SwitchPolicy {
   }
 
   // Whether packets name their paths: in two tiers the uplink says all.
-  bool names_paths() const { return fixed_.above > 1; }
+  bool names_paths() const { return fixed_.digits.second > 1; }
 
   // On its path if it names one, which another leaf has chosen.
   PortIndex Onward(const SwitchView& view, const Packet& packet,
@@ -622,9 +621,7 @@ class FlbBalancer final : public LoadBalancer {
       diagnostics.ErrorAt(std::string(path) + ".rate_control",
                           "needs flows that can be held to a rate; use transport: rocev2");
     }
-    if (FirstDigits() * SecondDigits() > kMostPaths) {
-      diagnostics.ErrorAt(path, TooManyPaths());
-    }
+    if (MostPaths() > kMostPaths) diagnostics.ErrorAt(path, TooManyPaths());
   }
 
   std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
@@ -639,9 +636,8 @@ class FlbBalancer final : public LoadBalancer {
         .stamp_every = settings_.stamp_every.value_or(2 * shape_.base_rtt),
         .isolate_above = above,
         .release_below = settings_.release_below.value_or(Bytes{above}).count,
-        .radix = shape_.tiers > 2 ? FirstDigits() : 0,
-        .above = SecondDigits(),
-        .most_paths = FirstDigits() * SecondDigits(),
+        .digits = DigitsOf(shape_),
+        .most_paths = MostPaths(),
         .most_links = 2 * (shape_.tiers - 1),
         .packet = shape_.packet};
     return std::make_unique<Flb>(constants, EcmpSalt(id, seed), Rng::Stream(seed, "flb", id));
@@ -650,12 +646,11 @@ class FlbBalancer final : public LoadBalancer {
  private:
   static constexpr size_t kMostPaths = 255;
 
-  // What counts the two digits of a path: uplinks of leaves, and those of switches above.
-  size_t FirstDigits() const {
-    return std::max<size_t>(shape_.tiers > 2 ? shape_.leaf_uplinks : shape_.most_uplinks, 1);
-  }
-  size_t SecondDigits() const {
-    return shape_.tiers > 2 ? std::max<size_t>(shape_.above_uplinks, 1) : 1;
+  // Of any leaf.
+  size_t MostPaths() const {
+    const PathDigits digits = DigitsOf(shape_);
+    return std::max<size_t>(digits.first > 0 ? digits.first : shape_.most_uplinks, 1) *
+           digits.second;
   }
 
   std::string TooManyPaths() const {
@@ -663,7 +658,7 @@ class FlbBalancer final : public LoadBalancer {
     return fmt::format(
         "flb numbers the paths of a leaf in 8 bits, so {} are too many: {} uplinks times {} of the "
         "switches above; with up to {} it runs, or use drill",
-        FirstDigits() * SecondDigits(), FirstDigits(), SecondDigits(), kMostPaths);
+        MostPaths(), shape_.leaf_uplinks, shape_.above_uplinks, kMostPaths);
   }
 
   // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty but for few senders; its

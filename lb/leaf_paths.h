@@ -16,6 +16,7 @@
 
 #include "core/random.h"
 #include "fabric/switch.h"
+#include "lb/load_balancer.h"
 
 namespace heddle {
 
@@ -102,6 +103,16 @@ class LeafPaths {
   size_t count_ = 0;
   std::array<LiveSet, 4> live_;  // Where links have failed packets alternate between a few sets.
 };
+
+// Of whole paths: how many values the digits have.
+struct PathDigits {
+  size_t first = 0;  // 0: as many as the leaf has uplinks.
+  size_t second = 1;
+};
+inline PathDigits DigitsOf(const FabricShape& fabric) {
+  if (fabric.tiers < 3) return {};
+  return {fabric.leaf_uplinks, std::max<size_t>(fabric.above_uplinks, 1)};
+}
 
 // How many uplinks the switches above a leaf have, at most, in a fabric of so many tiers.
 constexpr size_t PathsAbove(int tiers, size_t most_uplinks) { return tiers > 2 ? most_uplinks : 1; }

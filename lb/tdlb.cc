@@ -68,12 +68,12 @@ constexpr uint32_t kProbe = 1;
 
 class Tdlb final : public SwitchPolicy {
  public:
-  // `above`: of paths, see PathsAbove.
-  Tdlb(const TdlbSettings& settings, Duration base_rtt, size_t above, uint64_t salt, Rng rng)
+  Tdlb(const TdlbSettings& settings, const PathDigits& digits, Duration base_rtt, uint64_t salt,
+       Rng rng)
       : settings_(settings),
+        digits_(digits),
         base_rtt_(base_rtt),
-        above_(above),
-        probe_every_(settings.probe_every * static_cast<int64_t>(above)),
+        probe_every_(settings.probe_every * static_cast<int64_t>(digits.second)),
         salt_(salt),
         rng_(rng),
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
@@ -92,7 +92,7 @@ class Tdlb final : public SwitchPolicy {
     }
     if (!is_leaf_) return;
     own_leaf_ = view.LeafOf(own_host_);
-    paths_.Attach(view, above_);
+    paths_.Attach(view, digits_.second, digits_.first);
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(std::make_unique<Monitor>(static_cast<size_t>(settings_.queue_flows)));
       SetThresholds(view, static_cast<PortIndex>(port));
@@ -211,14 +211,16 @@ class Tdlb final : public SwitchPolicy {
     monitor.one_packet = view.TimeToSend(port, Bytes{kMtu});
   }
 
-  // Of paths that differ above their first link only, the quickest is known before any is measured.
+  // Of paths that differ above their first link only, the quickest is known before any is measured;
+  // what is no path here is like the one before, and never asked for.
   PathDelays DelaysTo(SwitchView& view, uint16_t leaf) {
     std::vector<Duration> idle;
-    Duration floor{0};
     for (size_t path = 0; path < paths_.CountTo(leaf); ++path) {
-      const PortIndex uplink = paths_.UplinkOf(static_cast<uint16_t>(path));
-      const std::optional<Way> way = view.WayTo(uplink, leaf);
-      idle.push_back(way ? way->propagation : 0_ps);
+      const auto way = view.WayTo(paths_.UplinkOf(static_cast<uint16_t>(path)), leaf);
+      idle.push_back(way ? way->propagation : idle.empty() ? 0_ps : idle.back());
+    }
+    Duration floor{0};
+    for (const PortIndex uplink : view.Uplinks()) {
       floor = std::max(floor, view.TimeToSend(uplink, Bytes{kMtu}));
     }
     return PathDelays(std::move(idle), settings_.stale.value_or(5 * probe_every_), floor,
@@ -346,9 +348,8 @@ class Tdlb final : public SwitchPolicy {
   // Of an uplink: a path through it is, by more than a packet. A queue to a host is a delay.
   bool IsDelayed(const SwitchView& view, PortIndex port) const {
     if (view.FacesHost(port)) return true;
-    const size_t uplinks = view.Uplinks().size();
     for (uint16_t leaf = 0; leaf < leaves_; ++leaf) {
-      for (size_t p = paths_.FirstOver(port); p < paths_.CountTo(leaf); p += uplinks) {
+      for (size_t p = paths_.FirstOver(port); p < paths_.CountTo(leaf); p += paths_.radix()) {
         if (delays_[leaf].Queueing(p) > queues_[port]->one_packet) return true;
       }
     }
@@ -479,7 +480,7 @@ class Tdlb final : public SwitchPolicy {
     if (leaf == own_leaf_) return;  // Over another link of the same two switches.
     const Duration delay = view.now() + clock_ahead_ - probe.sent;  // By two clocks.
     if (settings_.probe == ProbeMode::kHula) {
-      return Learn(view, leaf, PathBack(view, in_port, probe.taken), delay);
+      return Learn(view, leaf, PathBack(in_port, probe.taken), delay);
     }
     Packet echo;
     echo.src = own_host_;
@@ -490,15 +491,14 @@ class Tdlb final : public SwitchPolicy {
   }
 
   // What goes back over the links of a path that ends at `in_port`.
-  size_t PathBack(const SwitchView& view, PortIndex in_port, uint16_t taken) const {
-    const size_t uplinks = view.Uplinks().size();
-    const size_t above = above_ > 1 ? taken / uplinks : 0;
-    return paths_.FirstOver(in_port) + uplinks * above;
+  size_t PathBack(PortIndex in_port, uint16_t taken) const {
+    const size_t above = digits_.second > 1 ? taken / paths_.radix() : 0;
+    return paths_.FirstOver(in_port) + paths_.radix() * above;
   }
 
   const TdlbSettings settings_;
+  const PathDigits digits_;
   const Duration base_rtt_;
-  const size_t above_;
   const Duration probe_every_;
   const uint64_t salt_;
   Rng rng_;
@@ -537,14 +537,15 @@ class TdlbBalancer final : public LoadBalancer {
                    "is less than probe_every, so delays would be old before the next are known");
   }
 
-  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
-               Diagnostics& /*diagnostics*/) override {
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
     base_rtt_ = fabric.base_rtt;
-    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
+    digits_ = DigitsOf(fabric);
+    if (fabric.tiers > 3) diagnostics.ErrorAt(path, "tdlb is for two or three tiers; use drill");
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Tdlb>(settings_, base_rtt_, above_, EcmpSalt(id, seed),
+    return std::make_unique<Tdlb>(settings_, digits_, base_rtt_, EcmpSalt(id, seed),
                                   Rng::Stream(seed, "tdlb", id));
   }
 
@@ -592,7 +593,7 @@ class TdlbBalancer final : public LoadBalancer {
 
   TdlbSettings settings_;
   Duration base_rtt_ = FabricShape{}.base_rtt;
-  size_t above_ = 1;
+  PathDigits digits_;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<TdlbBalancer>(

@@ -456,7 +456,8 @@ class FlbFatTreeLeafTest : public testing::Test {
   }
 
   // As it leaves; the path that it names is over the port that it takes.
-  Packet Sent(Packet packet, Time at) {
+  Packet Sent(const Packet& given, Time at) {
+    Packet packet = given;
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       const PortIndex from_host = 2;
       const Decision decision = policy.OnPacket(view, packet, from_host, view.CandidatesTo(1));

@@ -69,8 +69,8 @@ TEST(LeafPathsTest, WhereAnotherLeafHasMoreUplinksNumbersAreLeftOut) {
       [](SwitchView&, LeafPaths& paths) {
         EXPECT_EQ(paths.count(), 12u);
         EXPECT_EQ(LiveTo1(paths, {0, 1}), (Paths{0, 1, 4, 5, 8, 9}));
-        for (const uint16_t path : {4, 8}) EXPECT_EQ(paths.UplinkOf(path), 0);
-        for (const uint16_t path : {5, 9}) EXPECT_EQ(paths.UplinkOf(path), 1);
+        for (const uint16_t path : std::vector<uint16_t>{4, 8}) EXPECT_EQ(paths.UplinkOf(path), 0);
+        for (const uint16_t path : std::vector<uint16_t>{5, 9}) EXPECT_EQ(paths.UplinkOf(path), 1);
         const std::vector<PortIndex> both = {0, 1};
         EXPECT_FALSE(paths.Lives(6, {0, 1, both}));
       },
