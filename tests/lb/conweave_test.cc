@@ -16,6 +16,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/lb_control.h"
 
 namespace heddle {
 namespace {
@@ -45,13 +46,7 @@ class Source : public testing::Test {
     return sent;
   }
   void Hear(Time at, const ConWeaveControl& control, FlowId flow = 1) {
-    Packet packet;
-    packet.kind = PacketKind::kControl;
-    packet.bytes = 64;
-    packet.flow = flow;
-    packet.src = 1;
-    packet.dst = 0;
-    packet.SetScheme(control);
+    const Packet packet = ControlPacket(control, flow);
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       EXPECT_EQ(policy.OnPacket(view, packet, 0, view.CandidatesTo(0)).kind,
                 Decision::Kind::kConsume);

@@ -13,6 +13,7 @@
 #include "lb/flb_header.h"
 #include "lb/flb_isolation.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/lb_control.h"
 
 namespace heddle {
 namespace {
@@ -209,15 +210,8 @@ class FlbLeafTest : public testing::Test {
 
   void Control(const FlbControl& control, FlowId flow, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
-      Packet packet;
-      packet.kind = PacketKind::kControl;
-      packet.bytes = 64;
-      packet.flow = flow;
-      packet.src = 1;
-      packet.dst = 0;
-      packet.SetScheme(control);
       const PortIndex down = 4;
-      EXPECT_EQ(policy.OnPacket(view, packet, 0, {1, 1, {&down, 1}}).kind,
+      EXPECT_EQ(policy.OnPacket(view, ControlPacket(control, flow), 0, {1, 1, {&down, 1}}).kind,
                 Decision::Kind::kConsume);
     });
   }
@@ -290,24 +284,34 @@ TEST_F(FlbLeafTest, AmongEqualPathsNobodyMoves) {
   for (int i = 1; i < 500; ++i) ASSERT_EQ(Send(1, Time{} + 1_us * i * (i % 7)), port);
 }
 
-// Whatever the delays and the gaps, as long as the delays stay.
-TEST_F(FlbLeafTest, StaticDelaysAreNeverReordered) {
+// Whatever the delays of four paths and the gaps, as long as the delays stay: `begin(flow, at)`
+// puts a flow on the first path, `learn(delays, at)` tells the leaf, and `send(flow, at)` is the
+// path taken.
+template <class Begin, class Learn, class Send>
+void ExpectThatNothingIsOvertaken(const Begin& begin, const Learn& learn, const Send& send) {
   Rng rng = Rng::Stream(1, "delays", 0);
   Time at;
-  for (FlowId trial = 0; trial < 50; ++trial) {
+  for (FlowId flow = 0; flow < 50; ++flow) {
     std::vector<Duration> delays;
     for (int path = 0; path < 4; ++path) delays.push_back(1_ns * (1'000 + rng.Below(200'000)));
     at += 2_ms;
-    StartOnPort0(trial, at);
-    Delays(delays, at);
+    begin(flow, at);
+    learn(delays, at);
     Time arrival = at + delays[0];
     for (int i = 0; i < 100; ++i) {
       at += rng.ExponentialDuration(20e6);
-      const Time next = at + delays[Send(trial, at)];
+      const Time next = at + delays[send(flow, at)];
       ASSERT_GT(next, arrival);
       arrival = next;
     }
   }
+}
+
+TEST_F(FlbLeafTest, StaticDelaysAreNeverReordered) {
+  ExpectThatNothingIsOvertaken(
+      [&](FlowId flow, Time at) { StartOnPort0(flow, at); },
+      [&](const std::vector<Duration>& delays, Time at) { Delays(delays, at); },
+      [&](FlowId flow, Time at) { return Send(flow, at); });
   EXPECT_GT(leaf_.Count("reroutes"), 50);
 }
 
@@ -437,14 +441,7 @@ class FlbFatTreeLeafTest : public testing::Test {
 
   void Control(const FlbControl& control, FlowId flow, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
-      Packet packet;
-      packet.kind = PacketKind::kControl;
-      packet.bytes = 64;
-      packet.flow = flow;
-      packet.src = 1;
-      packet.dst = 0;
-      packet.SetScheme(control);
-      policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
+      policy.OnPacket(view, ControlPacket(control, flow), 0, view.CandidatesTo(0));
     });
   }
   void Delays(const std::vector<Duration>& delays, Time at = {}) {
@@ -489,23 +486,13 @@ TEST_F(FlbFatTreeLeafTest, ANewFlowTakesTheQuickestOfAllPaths) {
 }
 
 TEST_F(FlbFatTreeLeafTest, StaticDelaysAreNeverReordered) {
-  Rng rng = Rng::Stream(1, "delays", 0);
-  Time at;
-  for (FlowId trial = 0; trial < 50; ++trial) {
-    std::vector<Duration> delays;
-    for (int path = 0; path < 4; ++path) delays.push_back(1_ns * (1'000 + rng.Below(200'000)));
-    at += 2_ms;
-    Delays({1_us, 9_us, 9_us, 9_us}, at);
-    ASSERT_EQ(PathOf(trial, at), 0);
-    Delays(delays, at);
-    Time arrival = at + delays[0];
-    for (int i = 0; i < 100; ++i) {
-      at += rng.ExponentialDuration(20e6);
-      const Time next = at + delays[PathOf(trial, at)];
-      ASSERT_GT(next, arrival);
-      arrival = next;
-    }
-  }
+  ExpectThatNothingIsOvertaken(
+      [&](FlowId flow, Time at) {
+        Delays({1_us, 9_us, 9_us, 9_us}, at);
+        ASSERT_EQ(PathOf(flow, at), 0);
+      },
+      [&](const std::vector<Duration>& delays, Time at) { Delays(delays, at); },
+      [&](FlowId flow, Time at) { return PathOf(flow, at); });
   EXPECT_GT(leaf_.Count("reroutes"), 50);
 }
 

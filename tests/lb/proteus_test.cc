@@ -10,6 +10,7 @@
 
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/lb_control.h"
 
 namespace heddle {
 namespace {
@@ -40,13 +41,7 @@ class ProteusTest : public testing::Test {
     });
   }
   void Notify(Time at, FlowId flow, uint16_t path) {
-    Packet packet;
-    packet.kind = PacketKind::kControl;
-    packet.bytes = 64;
-    packet.flow = flow;
-    packet.src = 1;
-    packet.dst = 0;
-    packet.SetScheme(Notice{path});
+    const Packet packet = ControlPacket(Notice{path}, flow);
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       EXPECT_EQ(policy.OnPacket(view, packet, 0, view.CandidatesTo(0)).kind,
                 Decision::Kind::kConsume);

@@ -14,6 +14,7 @@
 #include "lb/tdlb_control.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/lb_control.h"
 
 namespace heddle {
 namespace {
@@ -113,13 +114,8 @@ class TdlbLeafTest : public testing::Test {
 
   void Control(const TdlbControl& control, FlowId flow, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
-      Packet packet = LbPacket(flow);
-      packet.kind = PacketKind::kControl;
-      packet.bytes = 64;
-      packet.flow = flow;
-      packet.src = 1;
-      packet.dst = 0;
-      packet.SetScheme(control);
+      Packet packet = ControlPacket(control, flow);
+      packet.tuple_hash = LbPacket(flow).tuple_hash;
       const PortIndex down = 3;
       EXPECT_EQ(policy.OnPacket(view, packet, 0, {1, 1, {&down, 1}}).kind,
                 Decision::Kind::kConsume);

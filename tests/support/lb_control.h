@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets that switches of a scheme send to each other.
+
+#pragma once
+
+#include "core/packet.h"
+
+namespace heddle {
+
+// As 64 bytes, about a flow from host 0: as if from host 1.
+template <class Header>
+Packet ControlPacket(const Header& header, FlowId flow = 0) {
+  Packet packet;
+  packet.kind = PacketKind::kControl;
+  packet.bytes = 64;
+  packet.flow = flow;
+  packet.src = 1;
+  packet.dst = 0;
+  packet.SetScheme(header);
+  return packet;
+}
+
+}  // namespace heddle
