@@ -29,9 +29,9 @@
 
 #include "core/random.h"
 #include "lb/ecmp_hash.h"
-#include "lb/expiring_table.h"
 #include "lb/flb_delays.h"
 #include "lb/flb_header.h"
+#include "lb/flb_host.h"
 #include "lb/flb_isolation.h"
 #include "lb/flow_key.h"
 #include "lb/flow_table.h"
@@ -509,63 +509,6 @@ class Flb final : public SwitchPolicy {
   int64_t controls_sent_ = 0;
 };
 
-// FLB's minimal rate control (section 3.3): a flow that congests a queue pauses, and goes on at its
-// share of the link when the queue is short again. The paper does not say when it is free again:
-// when it has not been notified for as long as leaves remember flows.
-class FlbHost final : public HostPolicy {
- public:
-  explicit FlbHost(const FlbSettings& settings)
-      : age_(settings.flows.age), flows_(static_cast<size_t>(settings.queue_flows)) {}
-
-  uint32_t hooks() const override { return 0; }
-
-  void OnControl(HostView& view, const Packet& packet) override {
-    const FlbControl control = packet.Scheme<FlbControl>();
-    const auto free = [&](uint64_t flow, const Limited&) { Free(view, flow); };
-    if (control.kind == FlbControl::kReleased && flows_.Find(packet.flow) == nullptr) return;
-    Limited& flow = flows_.Touch(packet.flow, view.now(), free).state;
-    if (control.kind == FlbControl::kCongested) {
-      flow.most = std::max({flow.most, control.flows, uint16_t{1}});
-      view.SetRateLimit(packet.flow, BitRate{0});
-      ++pauses_;
-    } else {
-      view.SetRateLimit(packet.flow, BitRate{view.NicRate().bps / flow.most});
-    }
-    Arm(view);
-  }
-
-  void OnTimer(HostView& view, uint32_t /*id*/) override {
-    is_armed_ = false;
-    flows_.ExpireBefore(view.now() - age_,
-                        [&](uint64_t flow, const Limited&) { Free(view, flow); });
-    Arm(view);
-  }
-
-  size_t StateBytes() const override { return flows_.memory_bytes(); }
-  std::vector<Counter> Counters() const override {
-    return {{"flow_pauses", pauses_}, {"limited_flows", static_cast<int64_t>(flows_.size())}};
-  }
-
- private:
-  struct Limited {
-    uint16_t most = 0;  // The most flows that were in a queue with it.
-  };
-
-  static void Free(HostView& view, uint64_t flow) {
-    view.SetRateLimit(static_cast<FlowId>(flow), view.NicRate());
-  }
-  void Arm(HostView& view) {
-    if (is_armed_ || flows_.size() == 0) return;
-    is_armed_ = true;
-    view.SetTimer(flows_.oldest() + age_ + 1_ps, 0);
-  }
-
-  const Duration age_;
-  ExpiringTable<Limited> flows_;
-  bool is_armed_ = false;
-  int64_t pauses_ = 0;
-};
-
 class FlbBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
@@ -625,7 +568,10 @@ class FlbBalancer final : public LoadBalancer {
   }
 
   std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
-    return settings_.rate_control ? std::make_unique<FlbHost>(settings_) : nullptr;
+    return settings_.rate_control
+               ? std::make_unique<FlbHost>(settings_.flows.age,
+                                           static_cast<size_t>(settings_.queue_flows))
+               : nullptr;
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
