@@ -13,7 +13,7 @@
 
 #include "core/packet.h"
 #include "core/units.h"
-#include "fabric/host_policy.h"
+#include "fabric/host.h"  // HostView is inline there
 #include "lb/expiring_table.h"
 #include "lb/flb_header.h"
 
