@@ -238,7 +238,7 @@ class Conga final : public SwitchPolicy {
       stamp_ = PathFor(view, packet, candidates);
       return paths_.UplinkOf(*stamp_);
     }
-    return OnItsPath(view, packet, candidates).value_or(EcmpPort(packet, salt_, candidates.ports));
+    return PathOrHash(view, packet, candidates, salt_);
   }
 
   // Slots hold paths instead of ports. The path that a flow has is always compared, or it would

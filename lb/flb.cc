@@ -122,7 +122,7 @@ class Flb final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    if (!isolation_) return Decision::Forward(Onward(view, packet, candidates));
+    if (!isolation_) return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
     const bool from_host = view.FacesHost(in_port);
     const bool arrives = !from_host && view.IsAttached(packet.dst);
     if (arrives && packet.kind == PacketKind::kControl) {
@@ -135,11 +135,11 @@ class Flb final : public SwitchPolicy {
     if (arrives) ReadHeader(view, packet);
     const bool begins = from_host && packet.kind != PacketKind::kControl;
     const bool ends = candidates.ports.size() == 1 && view.FacesHost(candidates.ports.front());
-    if (!begins || ends) return Decision::Forward(Onward(view, packet, candidates));
+    if (!begins || ends) return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
     const uint16_t leaf = view.LeafOf(packet.dst);
     const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
     if (live.empty()) [[unlikely]]
-      return Decision::Forward(Onward(view, packet, candidates));
+      return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
     stamp_ = live.size() == 1 ? live.front() : Choose(view, packet, leaf, candidates, live);
     return Decision::Forward(paths_.UplinkOf(stamp_));
   }
@@ -196,9 +196,6 @@ class Flb final : public SwitchPolicy {
   static bool IsNotice(const Packet& packet) {
     return packet.Scheme<FlbControl>().kind != FlbControl::kDelay;
   }
-  static bool IsData(const Packet& packet) {
-    return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
-  }
 
   size_t ScopeOf(uint16_t leaf) const {
     return fixed_.settings.scope == IsolationScope::kPath ? leaf : 0;
@@ -206,14 +203,6 @@ class Flb final : public SwitchPolicy {
 
   // Whether packets name their paths: in two tiers the uplink says all.
   bool names_paths() const { return fixed_.digits.second > 1; }
-
-  // On its path if it names one, which another leaf has chosen.
-  PortIndex Onward(const SwitchView& view, const Packet& packet,
-                   const Candidates& candidates) const {
-    if (candidates.ports.size() == 1) return candidates.ports.front();
-    if (const auto uplink = OnItsPath(view, packet, candidates)) return *uplink;
-    return EcmpPort(packet, salt_, candidates.ports);
-  }
 
   // Nothing is known of its paths: what an idle fabric would do to a full packet on the quickest.
   void SetIdle(SwitchView& view, PortIndex uplink, uint16_t leaf) {

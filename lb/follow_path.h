@@ -23,15 +23,21 @@ inline std::optional<PortIndex> OnItsPath(const SwitchView& view, const Packet& 
   return uplink;
 }
 
-// All others are hashed as in ECMP.
+// The port that its path names; by its hash, as in ECMP, if there is none.
+inline PortIndex PathOrHash(const SwitchView& view, const Packet& packet,
+                            const Candidates& candidates, uint64_t salt) {
+  if (candidates.ports.size() == 1) return candidates.ports.front();
+  if (const auto uplink = OnItsPath(view, packet, candidates)) return *uplink;
+  return EcmpPort(packet, salt, candidates.ports);
+}
+
 class FollowPath final : public SwitchPolicy {
  public:
   explicit FollowPath(uint64_t salt) : salt_(salt) {}
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+    return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
 
   size_t StateBytes() const override { return sizeof(salt_); }

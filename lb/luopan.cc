@@ -78,8 +78,7 @@ class Luopan final : public SwitchPolicy {
       stamp_ = PathFor(view, packet, candidates);
       return Decision::Forward(paths_.UplinkOf(*stamp_));
     }
-    if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+    return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
 
   void Prefetch(const Packet& packet) const override {

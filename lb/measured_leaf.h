@@ -76,9 +76,7 @@ class MeasuredLeaf : public SwitchPolicy {
       stamp_ = path;
       return Decision::Forward(paths_.UplinkOf(path));
     }
-    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+    return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
 
   // All that begins here is stamped. What has a path already keeps it: pinned datagrams, and ACKs

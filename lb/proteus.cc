@@ -100,9 +100,7 @@ class Proteus final : public SwitchPolicy {
       stamp_ = PathFor(view, packet, candidates);
       return Decision::Forward(paths_.UplinkOf(*stamp_));
     }
-    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
-    if (const auto uplink = OnItsPath(view, packet, candidates)) return Decision::Forward(*uplink);
-    return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+    return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {

@@ -14,6 +14,11 @@
 
 namespace heddle {
 
+// What makes a queue long, as the rest is small.
+inline bool IsData(const Packet& packet) {
+  return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
+}
+
 class QueueFlows {
  public:
   struct Flow {

@@ -115,7 +115,7 @@ class Tdlb final : public SwitchPolicy {
     const bool begins = is_leaf_ && IsData(packet) && view.FacesHost(in_port);
     const bool ends = view.FacesHost(candidates.ports.front());
     if (!begins || ends || paths_.Live(candidates).size() < 2) {
-      return Decision::Forward(Follow(view, packet, candidates));
+      return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
     }
     stamp_ = Choose(view, packet, candidates);
     return Decision::Forward(paths_.UplinkOf(stamp_));
@@ -227,13 +227,6 @@ class Tdlb final : public SwitchPolicy {
                       settings_.table);
   }
 
-  static bool IsData(const Packet& packet) {
-    return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
-  }
-  PortIndex Follow(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
-    if (const auto uplink = OnItsPath(view, packet, candidates)) return *uplink;
-    return EcmpPort(packet, salt_, candidates.ports);
-  }
   uint32_t& MarksAt(uint16_t leaf, uint16_t path) { return marks_[path * leaves_ + leaf]; }
 
   // --- Where flows begin ---
@@ -409,7 +402,7 @@ class Tdlb final : public SwitchPolicy {
       return Decision::Consume();
     }
     if (!is_leaf_ || !view.IsAttached(packet.dst)) {
-      return Decision::Forward(Follow(view, packet, candidates));
+      return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
     }
     Handle(view, packet, control);
     return Decision::Consume();

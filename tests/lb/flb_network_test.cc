@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -245,6 +246,16 @@ TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
   EXPECT_EQ(incast.Sum("cnms_sent"), 0);
 }
 
+// After 1 ms the links of a switch above get longer.
+std::vector<LinkEvent> SlowLinksOf(const Graph& graph, std::string_view upper) {
+  std::vector<LinkEvent> events;
+  for (uint32_t link = 0; link < graph.links.size(); ++link) {
+    if (!graph.links[link].name.ends_with(upper)) continue;
+    events.push_back({.at = Time{} + 1_ms, .link = link, .up = {}, .rate = {}, .delay = 30_us});
+  }
+  return events;
+}
+
 // Short flows, or what is in the background, from leaf 0 to leaf 1. After 1 ms the links of spine
 // 0, over which the way was shortest when the fabric was built, get slower. What of the bytes sent
 // from 1.5 ms to 3 ms went over it.
@@ -252,11 +263,7 @@ double ShareOverSpine0(const std::vector<UdpSource>& background) {
   const Graph graph = LeafSpineFrom(
       "{leaves: 2, spines: 3, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "
       "fabric_link: {rate: 10Gbps, delay: 5us}, asymmetry: [{spines: [0], delay: 1us}]}");
-  std::vector<LinkEvent> events;
-  for (uint32_t link = 0; link < graph.links.size(); ++link) {
-    if (!graph.links[link].name.ends_with("spine0")) continue;
-    events.push_back({.at = Time{} + 1_ms, .link = link, .up = {}, .rate = {}, .delay = 30_us});
-  }
+  std::vector<LinkEvent> events = SlowLinksOf(graph, "spine0");
   EXPECT_EQ(events.size(), 2u);
   Lab lab({.graph = graph,
            .transport = "{kind: dctcp}",
@@ -511,11 +518,7 @@ TEST(FlbFatTreeTest, FlowsLeaveACoreThatHasBecomeSlow) {
     if (view.now() > Time{} + 1'500_us) ++packets[view.id()];
   };
   const Graph graph = GraphFrom(FatTree());
-  std::vector<LinkEvent> events;
-  for (uint32_t link = 0; link < graph.links.size(); ++link) {
-    if (!graph.links[link].name.ends_with("core0")) continue;
-    events.push_back({.at = Time{} + 1_ms, .link = link, .up = {}, .rate = {}, .delay = 30_us});
-  }
+  std::vector<LinkEvent> events = SlowLinksOf(graph, "core0");
   ASSERT_EQ(events.size(), 4u);
   Lab lab({.graph = graph,
            .transport = "{kind: dctcp}",
