@@ -33,6 +33,7 @@ namespace {
 struct ConWeaveSettings {
   std::optional<Duration> reply_within;
   std::optional<Duration> busy_for;
+  std::optional<Duration> unseen_busy_for;
   std::optional<Duration> inactive;
   std::optional<Duration> resume_default;
   std::optional<Duration> resume_extra;
@@ -47,6 +48,7 @@ struct ConWeaveSettings {
 struct ConWeaveRules {
   Duration reply_within{};
   Duration busy_for{};
+  Duration unseen_busy_for{};  // 0: no longer than others.
   Duration inactive{};
   Duration resume_default{};
   Duration resume_extra{};
@@ -122,7 +124,9 @@ class ConWeave final : public SwitchPolicy {
     Sink* sink = sinks_.Find(hold.flow);
     if (sink != nullptr && !sink->tail_has_come) {
       ++tails_lost_;
-      Tell(view, hold.packets.front().packet, {ConWeaveControl::kClear, sink->epoch, 0});
+      const bool is_seen = sink->old_came >= Time{};
+      Tell(view, hold.packets.front().packet,
+           {is_seen ? ConWeaveControl::kClear : ConWeaveControl::kClearUnseen, sink->epoch, 0});
       sink->tail_has_come = true;
     }
     if (sink != nullptr) sink->queue = kNoQueue;
@@ -152,10 +156,11 @@ class ConWeave final : public SwitchPolicy {
     Time last{-kNever.ps};
     Time deadline;  // Of the reply.
     uint16_t path = kNoPath;
-    uint16_t tail = 0;  // Ticks, when rerouted.
+    uint16_t left = kNoPath;  // The one before, when rerouted,
+    uint16_t tail = 0;        // and when that was, in ticks.
     uint8_t epoch = 0;
-    bool is_rerouted = false;  // And not cleared yet.
-    bool may_start = false;    // The reply or CLEAR of this epoch has come.
+    bool is_rerouted : 1 = false;  // And not cleared yet.
+    bool may_start : 1 = false;    // The reply or CLEAR of this epoch has come.
   };
   // A flow where it ends.
   struct Sink {
@@ -219,7 +224,8 @@ class ConWeave final : public SwitchPolicy {
     header.flags |= ConWeaveHeader::kTail;
     flow.is_rerouted = true;
     flow.tail = header.sent;
-    return std::exchange(flow.path, *other);
+    flow.left = std::exchange(flow.path, *other);
+    return flow.left;
   }
 
   // For a flow whose packets are all elsewhere by now.
@@ -234,7 +240,7 @@ class ConWeave final : public SwitchPolicy {
                                  const Candidates& candidates) {
     for (size_t i = 0; i < rules_.samples; ++i) {
       const uint16_t path = AnyOf(candidates);
-      if (path != current && busy_until_[leaf * paths_.count() + path] <= now) return path;
+      if (path != current && BusyUntil(leaf, path) <= now) return path;
     }
     return std::nullopt;
   }
@@ -243,18 +249,25 @@ class ConWeave final : public SwitchPolicy {
     return live[rng_.Below(static_cast<uint32_t>(live.size()))];
   }
 
+  Time& BusyUntil(uint16_t leaf, uint16_t path) {
+    return busy_until_[leaf * paths_.count() + path];
+  }
+
   void OnControl(SwitchView& view, const Packet& packet) {
     const ConWeaveControl control = packet.Scheme<ConWeaveControl>();
     if (control.kind == ConWeaveControl::kNotify) {
       if (control.path >= paths_.count()) return;
-      busy_until_[view.LeafOf(packet.src) * paths_.count() + control.path] =
-          view.now() + rules_.busy_for;
+      BusyUntil(view.LeafOf(packet.src), control.path) = view.now() + rules_.busy_for;
       return;
     }
     Source* flow = sources_.Find(FlowKey(packet.flow, packet.dst));
     if (flow == nullptr || control.epoch != flow->epoch) return;
-    const bool is_clear = control.kind == ConWeaveControl::kClear;
+    const bool is_clear = control.kind != ConWeaveControl::kReply;
     if (is_clear != flow->is_rerouted) return;
+    if (control.kind == ConWeaveControl::kClearUnseen) {
+      Time& busy_until = BusyUntil(view.LeafOf(packet.src), flow->left);
+      busy_until = std::max(busy_until, view.now() + rules_.unseen_busy_for);
+    }
     if (is_clear || view.now() <= flow->deadline) flow->may_start = true;
   }
 
@@ -399,6 +412,10 @@ class ConWeaveBalancer final : public LoadBalancer {
                  "A path whose packets come with a mark is not changed to for so long "
                  "(theta_path_busy). auto: the delay of the longest queue that is not marked, or "
                  "8us.");
+    fields.AddOr("none", "unseen_busy_for", s.unseen_busy_for, delays,
+                 "A path that a flow has left, and over which nothing of its epoch has come until "
+                 "what was held had to go on, is not changed to for so long: it may be dead. none: "
+                 "as published; 10ms is a reasonable time.");
     fields.AddOr("auto", "inactive", s.inactive, delays,
                  "After this silence a flow takes any path (theta_inactive). auto: 300us, with "
                  "three tiers 1ms.");
@@ -428,6 +445,7 @@ class ConWeaveBalancer final : public LoadBalancer {
     const ConWeaveSettings& s = settings_;
     rules_ = {.reply_within = s.reply_within.value_or(fabric.base_rtt),
               .busy_for = s.busy_for.value_or(marking),
+              .unseen_busy_for = s.unseen_busy_for.value_or(0_ps),
               .inactive = s.inactive.value_or(is_tall ? 1_ms : 300_us),
               .resume_default = s.resume_default.value_or(is_slow   ? 600_us
                                                           : is_tall ? 300_us

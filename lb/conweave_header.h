@@ -32,9 +32,14 @@ struct ConWeaveHeader {
 
 // From the destination's leaf to the source's.
 struct ConWeaveControl {
-  enum Kind : uint8_t { kReply, kClear, kNotify };
+  enum Kind : uint8_t {
+    kReply,
+    kClear,
+    kClearUnseen,  // kClear, and of this epoch nothing has come over the path that the flow left.
+    kNotify
+  };
   Kind kind;
-  uint8_t epoch;  // kReply, kClear
+  uint8_t epoch;  // But of kNotify.
   uint16_t path;  // kNotify: that is congested.
 };
 

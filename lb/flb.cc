@@ -51,6 +51,7 @@ enum class IsolationScope { kUplink, kPath };
 
 struct FlbSettings {
   std::optional<Duration> stamp_every;
+  std::optional<Duration> gap_tick;
   std::optional<Bytes> isolate_above;
   std::optional<double> isolate_share;
   std::optional<Bytes> release_below;
@@ -244,13 +245,20 @@ class Flb final : public SwitchPolicy {
     const auto delay = [=](uint16_t path) { return delays[path]; };
     if (is_new) return LeastOf(free, kNoPath, rng_, delay);
     const bool must_leave = free.data() != live.data() && !IsAmong(free, flow.path);
-    const Duration ahead = now - flow.last;
+    const Duration ahead = GapSince(flow.last, now);
     const std::optional<uint16_t> better =
         QuickestNotOvertaking(leaf, flow.path, ahead, must_leave, free);
     if (better) return *better;
     if (!must_leave || fixed_.settings.evict == Evict::kStrict) return flow.path;
     ++forced_evictions_;
     return LeastOf(free, kNoPath, rng_, delay);
+  }
+
+  // As an aging counter has it, if one is set: the ticks between.
+  Duration GapSince(Time last, Time now) const {
+    const std::optional<Duration> tick = fixed_.settings.gap_tick;
+    if (!tick) return now - last;
+    return *tick * (now.ps / tick->ps - last.ps / tick->ps);
   }
 
   // Nothing if the flow is not isolated.
@@ -508,6 +516,9 @@ class FlbBalancer final : public LoadBalancer {
                   {{"raw", Compare::kRaw}, {"queueing", Compare::kQueueing}},
                   "What of two paths is compared. raw: their one-way delays; queueing: less the "
                   "least ever measured, as published, which hides that one is longer.");
+    fields.AddOr("none", "gap_tick", settings_.gap_tick, {.at_least = 1_ns, .at_most = 1_ms},
+                 "A gap between packets is counted in ticks of this length, as a switch's aging "
+                 "counter does: by up to one too short or too long. none: it is exact.");
     fields.Add("isolate", settings_.isolates,
                "Flows that congest a queue are isolated; false: only rerouting.");
     fields.Add(

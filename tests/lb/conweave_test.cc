@@ -27,6 +27,8 @@ const std::string kConWeave = "{kind: conweave, busy_for: 100us}";
 
 class Source : public testing::Test {
  protected:
+  explicit Source(const std::string& settings = kConWeave) : leaf_(settings) {}
+
   struct Sent {
     PortIndex port;
     ConWeaveHeader header;
@@ -53,7 +55,7 @@ class Source : public testing::Test {
     });
   }
 
-  LbSwitch leaf_{kConWeave};
+  LbSwitch leaf_;
 };
 
 using ConWeaveSourceTest = Source;
@@ -127,6 +129,45 @@ TEST_F(ConWeaveSourceTest, AcksAreHashed) {
     ack.kind = PacketKind::kAck;
     EXPECT_EQ(leaf_.PortFor(ack), ecmp.PortFor(ack));
   }
+}
+
+// A flow leaves its path, and is cleared by `control`. Of 400 that begin so much later, those that
+// begin on the path that it has left.
+class ConWeaveUnseenTest : public Source {
+ protected:
+  explicit ConWeaveUnseenTest(const std::string& unseen = ", unseen_busy_for: 10ms")
+      : Source("{kind: conweave, busy_for: 100us" + unseen + "}") {}
+
+  int BegunOnTheLeftPath(ConWeaveControl::Kind control, Duration later) {
+    const Sent first = Send(Time{} + 1_us);
+    for (int i = 0; leaf_.Count("reroutes") == 0 && i < 10; ++i) Send(Time{} + 18_us);
+    Hear(Time{} + 100_us, {control, first.header.epoch, 0});
+    int begun = 0;
+    for (FlowId flow = 2; flow < 402; ++flow) {
+      begun += Send(Time{} + 100_us + later, flow).port == first.port ? 1 : 0;
+    }
+    return begun;
+  }
+};
+
+// When both of two samples are that path any is taken, one in 64.
+TEST_F(ConWeaveUnseenTest, APathOverWhichNothingHasComeIsLeftAlone) {
+  EXPECT_LT(BegunOnTheLeftPath(ConWeaveControl::kClearUnseen, 9'999_us), 20);
+}
+TEST_F(ConWeaveUnseenTest, ThatEndsWhenTheTimeIsOver) {
+  EXPECT_NEAR(BegunOnTheLeftPath(ConWeaveControl::kClearUnseen, 10_ms), 100, 30);
+}
+TEST_F(ConWeaveUnseenTest, APathThatWasOnlyLateIsTakenAgain) {
+  EXPECT_NEAR(BegunOnTheLeftPath(ConWeaveControl::kClear, 1_us), 100, 30);
+}
+
+class ConWeavePublishedTest : public ConWeaveUnseenTest {
+ protected:
+  ConWeavePublishedTest() : ConWeaveUnseenTest("") {}
+};
+
+TEST_F(ConWeavePublishedTest, NoPathIsLeftAlone) {
+  EXPECT_NEAR(BegunOnTheLeftPath(ConWeaveControl::kClearUnseen, 1_us), 100, 30);
 }
 
 // --- The leaf where they end ---
@@ -215,7 +256,10 @@ class LosesTails final : public AroundSwitchPolicy {
                     const Candidates& candidates) override {
     if (packet.kind == PacketKind::kControl) {
       const ConWeaveControl control = packet.Scheme<ConWeaveControl>();
-      passed_.clears += control.kind == ConWeaveControl::kClear ? 1 : 0;
+      passed_.clears +=
+          control.kind == ConWeaveControl::kClear || control.kind == ConWeaveControl::kClearUnseen
+              ? 1
+              : 0;
     }
     if (packet.kind == PacketKind::kData &&
         (packet.Scheme<ConWeaveHeader>().flags & ConWeaveHeader::kTail) != 0) {
@@ -257,6 +301,55 @@ TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
   EXPECT_GT(lost, 10);
   EXPECT_LE(lost, passed.tails);
   EXPECT_EQ(passed.clears, lost);
+}
+
+// A spine under ConWeave that swallows all data, and nobody says so.
+class SwallowsData final : public AroundSwitchPolicy {
+ public:
+  SwallowsData(std::unique_ptr<SwitchPolicy> scheme, int64_t& swallowed)
+      : AroundSwitchPolicy(std::move(scheme)), swallowed_(swallowed) {}
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    if (packet.kind != PacketKind::kData) {
+      return AroundSwitchPolicy::OnPacket(view, packet, in_port, candidates);
+    }
+    ++swallowed_;
+    return Decision::Discard();
+  }
+
+ private:
+  int64_t& swallowed_;
+};
+
+// How many packets one of four spines swallows until 200 flows are through.
+int64_t SwallowedUnder(const std::string& lb) {
+  int64_t swallowed = 0;
+  const Chosen<LoadBalancer> conweave = BalancerFrom(lb);
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 10Gbps, delay: 1us}}"),
+           .transport = "{kind: rocev2, recovery: irn, window: bdp, rto: 1ms}",
+           .port = "{buffer: 1MB, ecn_above: 97500B}",
+           .switch_policy = [&](SwitchId id) {
+             std::unique_ptr<SwitchPolicy> its = conweave.settings->ForSwitch(id, 1);
+             if (id == 3) its = std::make_unique<SwallowsData>(std::move(its), swallowed);
+             return its;
+           }});
+  for (int i = 0; i < 200; ++i) {
+    lab.AddFlow(static_cast<HostId>(i % 4), static_cast<HostId>(4 + i / 4 % 4), 200'000,
+                Time{} + 100_us * i);
+  }
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  return swallowed;
+}
+
+TEST(ConWeaveTest, FlowsKeepAwayFromADeadPathWhereThatIsRemembered) {
+  const int64_t forgotten = SwallowedUnder("conweave");
+  const int64_t remembered = SwallowedUnder("{kind: conweave, unseen_busy_for: 10ms}");
+  EXPECT_GT(remembered, 0);
+  EXPECT_LT(remembered, forgotten / 2);
 }
 
 const std::string kUnequal =

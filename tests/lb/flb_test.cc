@@ -278,6 +278,21 @@ TEST_F(FlbLeafTest, WhatStampsDoNotTellIsLeftOfTheGap) {
   EXPECT_EQ(Send(1, Time{} + 10'000'500_ps + 10'001_ns), 1);  // Then it would not.
 }
 
+// A gap counts as the ticks within it, whatever there is on either side.
+class FlbTickTest : public FlbLeafTest {
+ protected:
+  FlbTickTest() : FlbLeafTest("{kind: flb, gap_tick: 4us}") {}
+
+  // Of a flow on port 0, 3 us slower than port 1, with packets at these times.
+  PortIndex AfterAGap(Duration from, Duration to) {
+    StartOnPort0(1, Time{} + from);
+    Delays({30_us, 27_us, 40_us, 40_us}, Time{} + from);
+    return Send(1, Time{} + to);
+  }
+};
+TEST_F(FlbTickTest, AGapWithoutATickIsNone) { EXPECT_EQ(AfterAGap(4_us, 7'999_ns), 0); }
+TEST_F(FlbTickTest, AGapWithATickIsAWholeOne) { EXPECT_EQ(AfterAGap(3'999_ns, 4_us), 1); }
+
 TEST_F(FlbLeafTest, AmongEqualPathsNobodyMoves) {
   Delays({20_us, 20_us, 20_us, 20_us});
   const PortIndex port = Send(1, {});
