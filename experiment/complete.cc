@@ -383,7 +383,6 @@ void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
 }
 
 void CountUplinks(int tier, size_t uplinks, FabricShape& shape) {
-  shape.most_uplinks = std::max(shape.most_uplinks, uplinks);
   if (tier == 0) shape.leaf_uplinks = std::max(shape.leaf_uplinks, uplinks);
   if (tier == 1) shape.above_uplinks = std::max(shape.above_uplinks, uplinks);
 }
@@ -394,7 +393,6 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
                     const TransportModel& transport) {
   FabricShape shape{.tiers = 1,
                     .leaves = routing.leaves(),
-                    .most_uplinks = 0,
                     .leaf_uplinks = 0,
                     .base_rtt = BaseRtt(routing, graph, transport.sizes()),
                     .host_rate = routing.HostUplink(0).rate,
@@ -419,7 +417,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
       if (!graph.IsHost(port.peer)) slowest = std::min(slowest, port.out.rate);
     }
   }
-  shape.fabric_rate = shape.most_uplinks == 0 ? shape.host_rate : slowest;
+  shape.fabric_rate = shape.leaf_uplinks == 0 ? shape.host_rate : slowest;
   return shape;
 }
 

@@ -392,7 +392,7 @@ std::vector<RecordedPacket> DataOf(const std::vector<RecordedPacket>& packets) {
 
 bool Refuses(LoadBalancer& balancer, size_t candidates) {
   FabricShape fabric;
-  fabric.most_uplinks = candidates;
+  fabric.leaf_uplinks = candidates;
   fabric.host_rate = 25_Gbps;
   fabric.fabric_rate = 100_Gbps;
   Diagnostics diagnostics;

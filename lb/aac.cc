@@ -28,9 +28,9 @@ struct AacSettings {
 
 class Aac final : public MeasuredLeaf {
  public:
-  Aac(const AacSettings& settings, Duration refresh, Duration spread, size_t above, uint64_t salt,
-      Rng rng)
-      : MeasuredLeaf(settings.leaf, above, salt),
+  Aac(const AacSettings& settings, Duration refresh, Duration spread, PathDigits digits,
+      uint64_t salt, Rng rng)
+      : MeasuredLeaf(settings.leaf, digits, salt),
         refresh_(refresh),
         spread_ps_(static_cast<double>(spread.ps)),
         hysteresis_(settings.hysteresis),
@@ -132,11 +132,11 @@ class AacBalancer final : public LoadBalancer {
                Diagnostics& /*diagnostics*/) override {
     refresh_ = settings_.leaf.refresh.value_or(2 * fabric.base_rtt);
     spread_ = settings_.spread.value_or(3 * SerializationDelay(1500_B, fabric.fabric_rate));
-    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
+    digits_ = DigitsOf(fabric);
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Aac>(settings_, refresh_, spread_, above_, EcmpSalt(id, seed),
+    return std::make_unique<Aac>(settings_, refresh_, spread_, digits_, EcmpSalt(id, seed),
                                  Rng::Stream(seed, "aac", id));
   }
 
@@ -144,7 +144,7 @@ class AacBalancer final : public LoadBalancer {
   AacSettings settings_;
   Duration refresh_{2 * FabricShape{}.base_rtt};
   Duration spread_{3'600_ns};
-  size_t above_ = 1;
+  PathDigits digits_;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<AacBalancer>(

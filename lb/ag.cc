@@ -34,9 +34,9 @@ constexpr Bytes kPacket{1'460};
 
 class Ag final : public MeasuredLeaf {
  public:
-  Ag(const AgSettings& settings, Duration refresh, BitRate rate, size_t above, uint64_t salt,
+  Ag(const AgSettings& settings, Duration refresh, BitRate rate, PathDigits digits, uint64_t salt,
      Rng rng)
-      : MeasuredLeaf(settings.leaf, above, salt),
+      : MeasuredLeaf(settings.leaf, digits, salt),
         most_(settings.most),
         pick_(settings.pick),
         refresh_(refresh),
@@ -133,11 +133,11 @@ class AgBalancer final : public LoadBalancer {
                Diagnostics& /*diagnostics*/) override {
     refresh_ = settings_.leaf.refresh.value_or(2 * fabric.base_rtt);
     rate_ = fabric.fabric_rate;
-    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
+    digits_ = DigitsOf(fabric);
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Ag>(settings_, refresh_, rate_, above_, EcmpSalt(id, seed),
+    return std::make_unique<Ag>(settings_, refresh_, rate_, digits_, EcmpSalt(id, seed),
                                 Rng::Stream(seed, "ag", id));
   }
 
@@ -145,7 +145,7 @@ class AgBalancer final : public LoadBalancer {
   AgSettings settings_;
   Duration refresh_{2 * FabricShape{}.base_rtt};
   BitRate rate_ = FabricShape{}.fabric_rate;
-  size_t above_ = 1;
+  PathDigits digits_;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<AgBalancer>(

@@ -50,10 +50,9 @@ struct CongaHeader {
 
 class Conga final : public SwitchPolicy {
  public:
-  // `above`: of paths, see PathsAbove.
-  Conga(const CongaSettings& settings, size_t above, uint64_t salt, Rng rng)
+  Conga(const CongaSettings& settings, PathDigits digits, uint64_t salt, Rng rng)
       : settings_(settings),
-        above_(settings.mode == Mode::kPath ? above : 1),
+        digits_(digits),
         salt_(salt),
         rng_(rng),
         flowlets_(SlotsOf(settings)) {}
@@ -68,7 +67,7 @@ class Conga final : public SwitchPolicy {
     tag_of_port_.assign(view.ports(), kNoTag);
     const std::span<const PortIndex> uplinks = view.Uplinks();
     for (size_t u = 0; u < uplinks.size(); ++u) tag_of_port_[uplinks[u]] = static_cast<uint8_t>(u);
-    paths_.Attach(view, above_);
+    paths_.Attach(view, digits_);
     sampled_.reserve(paths_.count());
     to_leaf_.assign(view.leaves(), std::vector<ToLeaf>(paths_.count()));
     from_leaf_.resize(view.leaves());
@@ -272,7 +271,7 @@ class Conga final : public SwitchPolicy {
   }
 
   const CongaSettings settings_;
-  const size_t above_;
+  const PathDigits digits_;
   const uint64_t salt_;
   Rng rng_;
   bool is_leaf_ = false;
@@ -315,8 +314,9 @@ class CongaBalancer final : public LoadBalancer {
                           "conga is defined for two tiers of switches, and this network has more; "
                           "set mode: pod or mode: path for extensions of it");
     }
-    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
-    if (fabric.most_uplinks * (settings_.mode == Mode::kPath ? above_ : 1) >= kNoTag) {
+    digits_ = DigitsOf(fabric);
+    if (settings_.mode != Mode::kPath) digits_.second = 1;
+    if (digits_.paths() >= kNoTag) {
       diagnostics.ErrorAt(path,
                           "conga numbers the uplinks of a leaf, or its paths with mode: path, with "
                           "8 bits; at most 254");
@@ -324,13 +324,13 @@ class CongaBalancer final : public LoadBalancer {
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Conga>(settings_, above_, EcmpSalt(id, seed),
+    return std::make_unique<Conga>(settings_, digits_, EcmpSalt(id, seed),
                                    Rng::Stream(seed, "conga", id));
   }
 
  private:
   CongaSettings settings_;
-  size_t above_ = 1;
+  PathDigits digits_;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<CongaBalancer>(

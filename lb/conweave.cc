@@ -57,7 +57,7 @@ struct ConWeaveRules {
   size_t queue_packets = 0;
   size_t table_entries = 0;
   Duration table_age{};
-  size_t above = 1;  // Of paths, see PathsAbove.
+  PathDigits digits;
 };
 
 constexpr uint16_t kControlBytes = 64;
@@ -78,7 +78,7 @@ class ConWeave final : public SwitchPolicy {
   void Attach(SwitchView& view) override {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
     if (!is_leaf_) return;
-    paths_.Attach(view, rules_.above);
+    paths_.Attach(view, rules_.digits);
     busy_until_.assign(view.leaves() * paths_.count(), Time{});
     told_.assign(view.leaves() * paths_.count(), Time{-kNever.ps});
     holds_.Attach(view.ports());
@@ -456,7 +456,7 @@ class ConWeaveBalancer final : public LoadBalancer {
               .queue_packets = static_cast<size_t>(s.queue_packets),
               .table_entries = static_cast<size_t>(s.table_entries),
               .table_age = s.table_age,
-              .above = PathsAbove(fabric.tiers, fabric.most_uplinks)};
+              .digits = DigitsOf(fabric)};
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {

@@ -73,9 +73,8 @@ struct FlbConstants {
   int64_t isolate_above;  // K
   int64_t release_below;
   PathDigits digits;
-  size_t most_paths = 1;  // Of any leaf.
-  int most_links = 2;     // On a path between leaves.
-  Bytes packet;           // A full one, on the wire.
+  int most_links = 2;  // On a path between leaves.
+  Bytes packet;        // A full one, on the wire.
 };
 
 constexpr Duration kUnsure = 2_ns;  // Of a difference of measured delays.
@@ -88,7 +87,7 @@ class Flb final : public SwitchPolicy {
       : fixed_(constants),
         salt_(salt),
         rng_(rng),
-        delays_(constants.most_paths, constants.stamp_every,
+        delays_(constants.digits.paths(), constants.stamp_every,
                 constants.settings.compare == Compare::kQueueing,
                 ClockAhead(constants.settings.clock_spread, salt)),
         flows_(constants.settings.flows) {}
@@ -98,7 +97,7 @@ class Flb final : public SwitchPolicy {
   void Attach(SwitchView& view) override {
     if (view.tier() > 0 || view.Uplinks().empty()) return;
     leaves_ = view.leaves();
-    paths_.Attach(view, fixed_.digits.second, fixed_.digits.first);
+    paths_.Attach(view, fixed_.digits);
     const size_t scopes = fixed_.settings.scope == IsolationScope::kPath ? leaves_ : 1;
     isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, paths_.radix(),
                        fixed_.digits.second);
@@ -356,7 +355,7 @@ class Flb final : public SwitchPolicy {
     if (header.stamp == 0 || packet.hops != links) return;
     // Behind a link that has failed further up it stands for all that names the same path.
     const uint16_t path = names_paths() ? packet.path : packet.taken;
-    if (path >= fixed_.most_paths) return;
+    if (path >= fixed_.digits.paths()) return;
     delays_.Measure(leaf, path, header.stamp, view.now());
     Arm(view);
   }
@@ -564,7 +563,7 @@ class FlbBalancer final : public LoadBalancer {
       diagnostics.ErrorAt(std::string(path) + ".rate_control",
                           "needs flows that can be held to a rate; use transport: rocev2");
     }
-    if (MostPaths() > kMostPaths) diagnostics.ErrorAt(path, TooManyPaths());
+    if (DigitsOf(shape_).paths() > kMostPaths) diagnostics.ErrorAt(path, TooManyPaths());
   }
 
   std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
@@ -583,7 +582,6 @@ class FlbBalancer final : public LoadBalancer {
         .isolate_above = above,
         .release_below = settings_.release_below.value_or(Bytes{above}).count,
         .digits = DigitsOf(shape_),
-        .most_paths = MostPaths(),
         .most_links = 2 * (shape_.tiers - 1),
         .packet = shape_.packet};
     return std::make_unique<Flb>(constants, EcmpSalt(id, seed), Rng::Stream(seed, "flb", id));
@@ -592,19 +590,12 @@ class FlbBalancer final : public LoadBalancer {
  private:
   static constexpr size_t kMostPaths = 255;
 
-  // Of any leaf.
-  size_t MostPaths() const {
-    const PathDigits digits = DigitsOf(shape_);
-    return std::max<size_t>(digits.first > 0 ? digits.first : shape_.most_uplinks, 1) *
-           digits.second;
-  }
-
   std::string TooManyPaths() const {
     if (shape_.tiers < 3) return "flb numbers paths in 8 bits; a leaf may have 255 uplinks";
     return fmt::format(
         "flb numbers the paths of a leaf in 8 bits, so {} are too many: {} uplinks times {} of the "
         "switches above; with up to {} it runs, or use drill",
-        MostPaths(), shape_.leaf_uplinks, shape_.above_uplinks, kMostPaths);
+        DigitsOf(shape_).paths(), shape_.leaf_uplinks, shape_.above_uplinks, kMostPaths);
   }
 
   // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty but for few senders; its

@@ -20,14 +20,25 @@
 
 namespace heddle {
 
+// How many values the digits of a path have, whatever leaf it begins at.
+struct PathDigits {
+  size_t first = 1;
+  size_t second = 1;
+
+  size_t paths() const { return first * second; }
+};
+inline PathDigits DigitsOf(const FabricShape& fabric) {
+  return {std::max<size_t>(fabric.leaf_uplinks, 1),
+          fabric.tiers < 3 ? 1 : std::max<size_t>(fabric.above_uplinks, 1)};
+}
+
 class LeafPaths {
  public:
-  // `above`: uplinks of the switches above, 1 in two tiers. `radix`: of the first digit, where
-  // another leaf has more uplinks than this one; some numbers are then no path.
-  void Attach(const SwitchView& view, size_t above, size_t radix = 0) {
+  // Where another leaf has more uplinks than this one, some numbers are no path.
+  void Attach(const SwitchView& view, PathDigits digits) {
     uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
-    radix_ = std::max(radix, uplinks_.size());
-    count_ = radix_ * above;
+    radix_ = std::max(digits.first, uplinks_.size());
+    count_ = radix_ * digits.second;
     for (LiveSet& live : live_) live.paths.reserve(count_);
     NumberUplinks(view);
     for (size_t leaf = 0; leaf < view.leaves(); ++leaf) {
@@ -103,18 +114,5 @@ class LeafPaths {
   size_t count_ = 0;
   std::array<LiveSet, 4> live_;  // Where links have failed packets alternate between a few sets.
 };
-
-// Of whole paths: how many values the digits have.
-struct PathDigits {
-  size_t first = 0;  // 0: as many as the leaf has uplinks.
-  size_t second = 1;
-};
-inline PathDigits DigitsOf(const FabricShape& fabric) {
-  if (fabric.tiers < 3) return {};
-  return {fabric.leaf_uplinks, std::max<size_t>(fabric.above_uplinks, 1)};
-}
-
-// How many uplinks the switches above a leaf have, at most, in a fabric of so many tiers.
-constexpr size_t PathsAbove(int tiers, size_t most_uplinks) { return tiers > 2 ? most_uplinks : 1; }
 
 }  // namespace heddle

@@ -26,9 +26,8 @@ namespace heddle {
 struct FabricShape {
   int tiers = 2;
   size_t leaves = 2;
-  size_t most_uplinks = 4;    // Of any switch,
-  size_t leaf_uplinks = 4;    // of any in the lowest tier,
-  size_t above_uplinks = 0;   // and of any in the next one.
+  size_t leaf_uplinks = 4;    // The most of any in the lowest tier,
+  size_t above_uplinks = 0;   // and in the next one.
   Duration base_rtt = 16_us;  // The longest between hosts when idle, of a full packet and its ACK.
   BitRate host_rate = 10_Gbps;     // Of the slowest link of a host,
   BitRate fabric_rate = 10_Gbps;   // and of the slowest between switches.

@@ -43,15 +43,15 @@ struct LuopanHeader {
 
 class Luopan final : public SwitchPolicy {
  public:
-  Luopan(const LuopanSettings& settings, size_t above, uint64_t salt, Rng rng)
-      : settings_(settings), above_(above), salt_(salt), rng_(rng), flows_(settings.flows) {}
+  Luopan(const LuopanSettings& settings, PathDigits digits, uint64_t salt, Rng rng)
+      : settings_(settings), digits_(digits), salt_(salt), rng_(rng), flows_(settings.flows) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kPrefetch; }
 
   void Attach(SwitchView& view) override {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
     if (!is_leaf_) return;
-    paths_.Attach(view, above_);
+    paths_.Attach(view, digits_);
     leaves_.resize(view.leaves());
     for (size_t h = view.hosts(); h-- > 0;) {
       const HostId host = static_cast<HostId>(h);
@@ -208,7 +208,7 @@ class Luopan final : public SwitchPolicy {
   }
 
   const LuopanSettings settings_;
-  const size_t above_;
+  const PathDigits digits_;
   const uint64_t salt_;
   Rng rng_;
   bool is_leaf_ = false;
@@ -238,17 +238,17 @@ class LuopanBalancer final : public LoadBalancer {
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {
-    above_ = PathsAbove(fabric.tiers, fabric.most_uplinks);
+    digits_ = DigitsOf(fabric);
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Luopan>(settings_, above_, EcmpSalt(id, seed),
+    return std::make_unique<Luopan>(settings_, digits_, EcmpSalt(id, seed),
                                     Rng::Stream(seed, "luopan", id));
   }
 
  private:
   LuopanSettings settings_;
-  size_t above_ = 1;
+  PathDigits digits_;
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<LuopanBalancer>(

@@ -43,9 +43,9 @@ struct MeasuredLeafSettings {
 
 class MeasuredLeaf : public SwitchPolicy {
  public:
-  MeasuredLeaf(const MeasuredLeafSettings& settings, size_t above, uint64_t salt)
+  MeasuredLeaf(const MeasuredLeafSettings& settings, PathDigits digits, uint64_t salt)
       : settings_(settings),
-        above_(above),
+        digits_(digits),
         salt_(salt),
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
         delays_(0, 0, false, settings.stale) {}
@@ -55,7 +55,7 @@ class MeasuredLeaf : public SwitchPolicy {
   void Attach(SwitchView& view) final {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
     if (!is_leaf_) return;
-    paths_.Attach(view, above_);
+    paths_.Attach(view, digits_);
     const bool queueing = settings_.meaning == DelayMeaning::kQueueing;
     delays_ = LeafDelays(view.leaves(), paths_.count(), queueing, settings_.stale);
     OnAttach(view);
@@ -105,7 +105,7 @@ class MeasuredLeaf : public SwitchPolicy {
 
  private:
   const MeasuredLeafSettings settings_;
-  const size_t above_;
+  const PathDigits digits_;
   const uint64_t salt_;
   const Duration clock_ahead_;
   bool is_leaf_ = false;

@@ -46,7 +46,7 @@ struct ProteusRules : ProteusSettings {
   Duration heavy{};
   Duration notice{};
   Duration hold{};  // heavy_for, and the least time between two moves of a flow.
-  size_t above = 1;
+  PathDigits digits;
 };
 
 constexpr uint16_t kNoticeBytes = 64;
@@ -80,7 +80,7 @@ class Proteus final : public SwitchPolicy {
     notices_.reserve(kMostNotices);
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
     if (!is_leaf_) return;
-    paths_.Attach(view, rules_.above);
+    paths_.Attach(view, rules_.digits);
     to_.resize(view.leaves() * paths_.count());
     from_.resize(view.leaves() * paths_.count());
     next_.resize(view.leaves());
@@ -344,8 +344,8 @@ class ProteusBalancer final : public LoadBalancer {
     rules_.heavy = rules_.wait_heavy.value_or(2 * queue);
     rules_.notice = rules_.notice_above.value_or(queue);
     rules_.hold = rules_.heavy_for.value_or(fabric.base_rtt);
-    rules_.above = PathsAbove(fabric.tiers, fabric.most_uplinks);
-    if (fabric.most_uplinks * rules_.above > kMostPaths) {
+    rules_.digits = DigitsOf(fabric);
+    if (rules_.digits.paths() > kMostPaths) {
       diagnostics.ErrorAt(path, "proteus numbers the paths of a leaf with 8 bits; at most 254");
     }
   }

@@ -92,7 +92,7 @@ class Tdlb final : public SwitchPolicy {
     }
     if (!is_leaf_) return;
     own_leaf_ = view.LeafOf(own_host_);
-    paths_.Attach(view, digits_.second, digits_.first);
+    paths_.Attach(view, digits_);
     for (size_t port = 0; port < view.ports(); ++port) {
       queues_.push_back(std::make_unique<Monitor>(static_cast<size_t>(settings_.queue_flows)));
       SetThresholds(view, static_cast<PortIndex>(port));

@@ -457,11 +457,7 @@ std::string FatTree(const std::string& more = "") {
          more + "}";
 }
 FabricShape FatTreeShape(size_t core_links = 2) {
-  return {.tiers = 3,
-          .leaves = 8,
-          .most_uplinks = std::max<size_t>(core_links, 2),
-          .leaf_uplinks = 2,
-          .above_uplinks = core_links};
+  return {.tiers = 3, .leaves = 8, .leaf_uplinks = 2, .above_uplinks = core_links};
 }
 
 // The least delays in nanoseconds that edge 0 is told of its paths, while flows from there to

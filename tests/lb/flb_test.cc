@@ -449,10 +449,9 @@ TEST_F(FlbPathTest, APathIsIsolatedFromFlowsToItsLeafOnly) {
 class FlbFatTreeLeafTest : public testing::Test {
  protected:
   explicit FlbFatTreeLeafTest(int links = 4)
-      : leaf_("flb",
-              {.uplinks = std::vector<BitRate>(2, 100_Gbps),
-               .ways = std::vector<Way>(2, {10_us, 100_Gbps, 100_Gbps, 375_KB, links}),
-               .fabric = {.tiers = 3, .most_uplinks = 2, .leaf_uplinks = 2, .above_uplinks = 2}}) {}
+      : leaf_("flb", {.uplinks = std::vector<BitRate>(2, 100_Gbps),
+                      .ways = std::vector<Way>(2, {10_us, 100_Gbps, 100_Gbps, 375_KB, links}),
+                      .fabric = {.tiers = 3, .leaf_uplinks = 2, .above_uplinks = 2}}) {}
 
   void Control(const FlbControl& control, FlowId flow, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {

@@ -5,9 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
 namespace heddle {
@@ -16,12 +20,12 @@ namespace {
 using Paths = std::vector<uint16_t>;
 
 // On a leaf with two uplinks, ports 0 and 1, from which the other one is `links` away.
-void OnLeaf(int links, const std::function<void(SwitchView&, LeafPaths&)>& look, size_t radix = 0) {
+void OnLeaf(int links, const std::function<void(SwitchView&, LeafPaths&)>& look, size_t radix = 2) {
   LbSwitch leaf("ecmp", {.uplinks = std::vector<BitRate>(2, 100_Gbps),
                          .ways = std::vector<Way>(2, {10_us, 100_Gbps, 100_Gbps, 375_KB, links})});
   leaf.At(Time{}, [&](SwitchView& view, SwitchPolicy&) {
     LeafPaths paths;
-    paths.Attach(view, 3, radix);
+    paths.Attach(view, {.first = radix, .second = 3});
     look(view, paths);
   });
 }
@@ -76,6 +80,31 @@ TEST(LeafPathsTest, WhereAnotherLeafHasMoreUplinksNumbersAreLeftOut) {
       },
       4);
 }
+
+// Where leaves have three uplinks and the switches above two, each path has one name: flows that
+// are too small to tell one path from another use all alike.
+class PathNamesTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(PathNamesTest, EachPathHasOne) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: fat_tree, k: 6, core_links_per_agg: 2, host_link: {rate: 10Gbps, delay: "
+      "1us}, edge_link: {rate: 10Gbps, delay: 1us}, core_link: {rate: 10Gbps, delay: 1us}}\nlb: " +
+      GetParam() +
+      "\nworkload: [{kind: poisson, sizes: 'fixed:1KB', load: 0.01, flows: 20000}]\n"));
+  const CsvTable links(run.files.links);
+  std::vector<int64_t> packets;
+  for (size_t row = 0; row < links.rows.size(); ++row) {
+    if (links.At(row, "tier") == "spine_up") packets.push_back(links.Integer(row, "pkts"));
+  }
+  ASSERT_EQ(packets.size(), 36u);
+  EXPECT_LT(static_cast<double>(std::ranges::max(packets)),
+            1.25 * static_cast<double>(std::ranges::min(packets)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, PathNamesTest,
+                         testing::Values("ag", "aac", "proteus", "conweave",
+                                         "{kind: conga, mode: path}"),
+                         [](const auto& info) { return std::to_string(info.index); });
 
 }  // namespace
 }  // namespace heddle

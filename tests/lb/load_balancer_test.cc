@@ -69,7 +69,6 @@ TEST(LoadBalancerTest, IsToldOfTheFabric) {
   const FabricShape& shape = Picky::shape;
   EXPECT_EQ(shape.tiers, 2);
   EXPECT_EQ(shape.leaves, 3u);
-  EXPECT_EQ(shape.most_uplinks, 5u);
   EXPECT_EQ(shape.leaf_uplinks, 5u);
   EXPECT_EQ(shape.above_uplinks, 0u);
   EXPECT_EQ(shape.host_rate, 25_Gbps);
@@ -81,7 +80,6 @@ TEST(LoadBalancerTest, IsToldOfTheFabric) {
   ErrorsOf(Yaml("{kind: fat_tree, k: 4, core_links_per_agg: 3}"));
   EXPECT_EQ(shape.leaf_uplinks, 2u);
   EXPECT_EQ(shape.above_uplinks, 3u);
-  EXPECT_EQ(shape.most_uplinks, 3u);
 }
 
 TEST(LoadBalancerTest, EachSaysWhereItComesFrom) {
