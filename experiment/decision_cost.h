@@ -10,27 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "core/packet.h"
-#include "core/units.h"
+#include "experiment/decision_recording.h"
 #include "lb/load_balancer.h"
 #include "settings/diagnostics.h"
 #include "settings/kinds.h"
 
 namespace heddle {
-
-struct RecordedPacket {
-  Time at;  // Since the first one.
-  Packet packet;
-};
-
-// What leaf 0 of a leaf-spine sends to its uplinks: 16 hosts at 25 Gbps under DCTCP, web search at
-// 60 % load.
-std::vector<RecordedPacket> RecordLeaf();
-
-// `recorded`, again and again, until there are `count`, from about `flows` live flows: each flow of
-// the recording stands for many, of which every packet draws one.
-std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& recorded, size_t count,
-                                          size_t flows);
 
 struct DecisionCost {
   double decide_ns = 0;  // Of the question to the switch's policy alone, queues idle.
@@ -38,8 +23,11 @@ struct DecisionCost {
   // forwarding it, and what the scheme does when packets enter and leave queues, when its timers
   // fire, and with what other switches that run it send and write into packets.
   double switch_ns = 0;
-  std::optional<double>
-      host_ns;              // Of what the sending host does to a packet, if the scheme acts there.
+  // If the scheme acts at hosts. Of the question to the sending one, and of all that its part at
+  // both ends does to a packet of data: when it leaves and arrives, when its ACK does, and by its
+  // timers.
+  std::optional<double> send_ns;
+  std::optional<double> host_ns;
   size_t switch_bytes = 0;  // State, at the end.
   size_t host_bytes = 0;
   std::optional<double> misses;  // Of the last cache, per decision; if the machine tells.

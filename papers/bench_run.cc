@@ -25,11 +25,11 @@ double TotalNs(const DecisionCost& cost) { return cost.switch_ns + cost.host_ns.
 
 std::string Row(const std::string& balancer, const DecisionCost& cost, const DecisionCost& rps) {
   return fmt::format(
-      "lb,decide_ns,decide_ratio,switch_ns,switch_ratio,host_ns,total_ns,total_ratio,"
-      "switch_bytes,host_bytes,state_bytes\n{},{},{},{},{},{},{},{},{},{},{}\n",
+      "lb,decide_ns,decide_ratio,switch_ns,switch_ratio,send_ns,host_ns,total_ns,total_ratio,"
+      "switch_bytes,host_bytes,state_bytes\n{},{},{},{},{},{},{},{},{},{},{},{}\n",
       balancer, cost.decide_ns, cost.decide_ns / rps.decide_ns, cost.switch_ns,
-      cost.switch_ns / rps.switch_ns, cost.host_ns.value_or(0), TotalNs(cost),
-      TotalNs(cost) / TotalNs(rps), cost.switch_bytes, cost.host_bytes,
+      cost.switch_ns / rps.switch_ns, cost.send_ns.value_or(0), cost.host_ns.value_or(0),
+      TotalNs(cost), TotalNs(cost) / TotalNs(rps), cost.switch_bytes, cost.host_bytes,
       cost.switch_bytes + cost.host_bytes);
 }
 

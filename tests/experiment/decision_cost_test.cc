@@ -97,6 +97,73 @@ TEST(DecisionCostTest, AsMuchComesFromOtherSwitchesAndTellsWhatTheyWrote) {
   EXPECT_EQ(Listener::told, Listener::from_spines);
 }
 
+// Counts what hosts are asked about, and what of it is wrong. Other tests run it too, as all that
+// is registered.
+class HostListener final : public HostPolicy {
+ public:
+  inline static int64_t sent = 0;
+  inline static int64_t received = 0;
+  inline static int64_t answered = 0;
+  inline static int64_t heard = 0;
+  inline static int64_t wrong = 0;
+
+  explicit HostListener(HostId id) : id_(id) {}
+  uint32_t hooks() const override { return kSend | kData | kSendAck | kAck; }
+  void OnSend(HostView& /*view*/, HostFlow& /*flow*/, Packet& packet) override {
+    ++sent;
+    Count(id_ == 0);
+    packet.SetScheme(NameOf(packet.flow, packet.seq));
+  }
+  void OnData(HostView& view, const Packet& data) override {
+    ++received;
+    Count(id_ == 1 && data.Scheme<uint64_t>() == NameOf(data.flow, data.seq) &&
+          view.now() - data.sent >= 4_us);
+  }
+  void OnSendAck(HostView& /*view*/, const Packet& data, Packet& ack) override {
+    ++answered;
+    Count(id_ == 1);
+    ack.SetScheme(data.Scheme<uint64_t>());
+  }
+  void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& news) override {
+    ++heard;
+    Count(id_ == 0 && flow.id == ack.flow &&
+          ack.Scheme<uint64_t>() == NameOf(ack.flow, ack.seq - 1) &&
+          news.rtt == view.now() - ack.sent && news.newly_acked > 0);
+  }
+  size_t StateBytes() const override { return sizeof(id_); }
+
+ private:
+  static uint64_t NameOf(FlowId flow, uint32_t seq) { return uint64_t{flow} << 32 | seq; }
+  static void Count(bool is_right) { wrong += is_right ? 0 : 1; }
+
+  const HostId id_;
+};
+class HostListenerBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& /*fields*/) override {}
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+    return std::make_unique<Listener>();
+  }
+  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t /*seed*/) const override {
+    return std::make_unique<HostListener>(id);
+  }
+};
+
+TEST(DecisionCostTest, WhatHostsSendArrivesAndIsAcknowledged) {
+  LoadBalancers().Add<HostListenerBalancer>({"host_listener", "For this test.", "This test"});
+  const std::vector<RecordedPacket> packets = WithLiveFlows(Recorded(), 3'000, 100);
+  const auto is_data = [](const RecordedPacket& r) { return r.packet.kind == PacketKind::kData; };
+  const int64_t data = std::ranges::count_if(packets, is_data);
+  HostListener::sent = HostListener::received = HostListener::answered = 0;
+  HostListener::heard = HostListener::wrong = 0;
+  ASSERT_TRUE(MeasureDecisions({.balancer = "host_listener", .rounds = 1}, packets));
+  EXPECT_EQ(HostListener::wrong, 0);
+  EXPECT_EQ(HostListener::sent, 2 * 2 * data);  // Two pairs of hosts, two rounds.
+  EXPECT_EQ(HostListener::received, HostListener::answered);
+  EXPECT_EQ(HostListener::received, HostListener::heard);
+  EXPECT_GT(HostListener::heard, 2 * 2 * data - 500);  // But those that were on their way.
+}
+
 class EveryDecisionCostTest : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, EveryDecisionCostTest, testing::ValuesIn(LoadBalancers().Names()),
                          [](const auto& name) { return name.param; });
@@ -110,6 +177,7 @@ TEST_P(EveryDecisionCostTest, IsMeasuredAtSwitchAndHost) {
     EXPECT_GT(cost->decide_ns, 0);
     EXPECT_GT(cost->switch_ns, 0);
     EXPECT_GT(cost->switch_bytes, 0u);
+    EXPECT_EQ(cost->send_ns.has_value(), cost->host_bytes > 0);
     EXPECT_EQ(cost->host_ns.has_value(), cost->host_bytes > 0);
     EXPECT_GE(cost->misses.value_or(0), 0);
   }
