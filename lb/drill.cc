@@ -44,7 +44,7 @@ class Drill final : public SwitchPolicy {
     group_of_leaf_.resize(view.leaves());
     uplinks_ = view.Uplinks().size();
     unseen_.assign(view.ports(), UnseenBytes(settings_.visible_after));
-    sampled_.reserve(view.ports() + static_cast<size_t>(settings_.m));
+    best_.resize(static_cast<size_t>(std::max<int64_t>(settings_.m, 1)));
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
@@ -53,7 +53,8 @@ class Drill final : public SwitchPolicy {
     uint32_t& group = group_of_leaf_[view.LeafOf(packet.dst)];
     if (group == kUnknown) group = FindGroup(view, packet.dst, candidates);
     Component& component = ComponentOf(packet, groups_[group]);
-    const size_t engine = in_port % static_cast<size_t>(settings_.engines);
+    const size_t engine =
+        settings_.engines == 1 ? 0 : in_port % static_cast<size_t>(settings_.engines);
     return Decision::Forward(Choose(view, packet.priority, component, engine));
   }
 
@@ -86,10 +87,7 @@ class Drill final : public SwitchPolicy {
   };
   struct Sample {
     int64_t load;
-    size_t order;  // Among equals.
     PortIndex port;
-
-    friend auto operator<=>(const Sample&, const Sample&) = default;
   };
 
   // Once for each change of routes.
@@ -139,33 +137,39 @@ class Drill final : public SwitchPolicy {
     return group.components.back();
   }
 
+  // The remembered ports are looked at, with the load that they have now, before d that are drawn
+  // at random.
   PortIndex Choose(const SwitchView& view, uint8_t priority, Component& component, size_t engine) {
     const size_t m = static_cast<size_t>(settings_.m);
     const std::span<PortIndex> memory(component.memory.data() + engine * m, m);
-    Look(view, priority, component, memory);
-    std::ranges::sort(sampled_);
-    for (size_t i = 0; i < m; ++i) memory[i] = i < sampled_.size() ? sampled_[i].port : kNoPort;
-    return sampled_.front().port;
-  }
-
-  // The remembered ports, with the load that they have now, before d that are drawn at random.
-  void Look(const SwitchView& view, uint8_t priority, Component& component,
-            std::span<const PortIndex> memory) {
-    sampled_.clear();
-    const auto look_at = [&](PortIndex port) {
-      sampled_.push_back({VisibleLoadOf(view, port, priority), sampled_.size(), port});
-    };
+    found_ = 0;
     for (const PortIndex port : memory) {
-      if (port != kNoPort) look_at(port);
+      if (port != kNoPort) Keep({VisibleLoadOf(view, port, priority), port});
     }
-    const size_t remembered = sampled_.size();
     const size_t count = std::min(static_cast<size_t>(settings_.d), component.ports.size());
     rng_.MoveToFront(component.ports, count);
     for (size_t i = 0; i < count; ++i) {
       const PortIndex port = component.ports[i];
-      const std::span<const Sample> seen(sampled_.data(), remembered);
-      if (std::ranges::find(seen, port, &Sample::port) == seen.end()) look_at(port);
+      // Behind one remembered port its equal changes nothing.
+      if (m > 1 && std::ranges::find(memory, port) != memory.end()) continue;
+      Keep({VisibleLoadOf(view, port, priority), port});
     }
+    for (size_t i = 0; i < m; ++i) memory[i] = i < found_ ? best_[i].port : kNoPort;
+    return best_.front().port;
+  }
+
+  // If it is among the best so far; behind its equals.
+  void Keep(Sample sample) {
+    size_t at = found_;
+    if (found_ < best_.size()) {
+      ++found_;
+    } else if (sample.load < best_[--at].load) {
+      // In the place of the worst.
+    } else {
+      return;
+    }
+    for (; at > 0 && sample.load < best_[at - 1].load; --at) best_[at] = best_[at - 1];
+    best_[at] = sample;
   }
 
   // Queues are FIFO, so what is not visible yet is the last to leave.
@@ -186,7 +190,8 @@ class Drill final : public SwitchPolicy {
   uint32_t version_ = 0;             // Of the routes that groups were made from.
   std::vector<uint32_t> group_of_leaf_;
   std::vector<Group> groups_;
-  std::vector<Sample> sampled_;  // Of one decision.
+  std::vector<Sample> best_;  // Of one decision, the least load first,
+  size_t found_ = 0;          // and how many.
 };
 
 class DrillBalancer final : public LoadBalancer {
