@@ -33,6 +33,7 @@
 #include "lb/flb_header.h"
 #include "lb/flb_host.h"
 #include "lb/flb_isolation.h"
+#include "lb/flb_queues.h"
 #include "lb/flow_key.h"
 #include "lb/flow_table.h"
 #include "lb/follow_path.h"
@@ -90,7 +91,8 @@ class Flb final : public SwitchPolicy {
         delays_(constants.digits.paths(), constants.stamp_every,
                 constants.settings.compare == Compare::kQueueing,
                 ClockAhead(constants.settings.clock_spread, salt)),
-        flows_(constants.settings.flows) {}
+        flows_(constants.settings.flows),
+        queues_(constants.isolate_above, constants.release_below, constants.base_rtt) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
 
@@ -107,10 +109,7 @@ class Flb final : public SwitchPolicy {
     live_.reserve(paths_.count());
     free_.reserve(paths_.count());
     fit_.resize(paths_.count());
-    for (size_t port = 0; port < view.ports(); ++port) {
-      queues_.push_back(
-          std::make_unique<QueueFlows>(static_cast<size_t>(fixed_.settings.queue_flows)));
-    }
+    queues_.Attach(view.ports(), static_cast<size_t>(fixed_.settings.queue_flows));
     for (const PortIndex uplink : view.Uplinks()) {
       live_.push_back(paths_.FirstOver(uplink));
       for (size_t leaf = 0; leaf < leaves_; ++leaf) {
@@ -147,16 +146,14 @@ class Flb final : public SwitchPolicy {
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!isolation_ || packet.kind == PacketKind::kControl) return;
     if (!view.FacesHost(port) && view.IsAttached(packet.src)) WriteHeader(view, packet, port);
-    if (fixed_.settings.isolates && IsData(packet)) Enter(view, packet, port);
+    if (fixed_.settings.isolates && IsData(packet)) {
+      queues_.Enter(view, packet, port, Teller{*this, view, port});
+    }
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!isolation_ || !fixed_.settings.isolates || !IsData(packet)) return;
-    QueueFlows& queue = *queues_[port];
-    queue.Leave(packet);
-    if (queue.is_congested && view.Unsent(port).count < fixed_.release_below) {
-      Release(view, queue, port);
-    }
+    queues_.Leave(view, packet, port, Teller{*this, view, port});
   }
 
   void OnTimer(SwitchView& view, uint32_t /*id*/) override {
@@ -168,15 +165,14 @@ class Flb final : public SwitchPolicy {
 
   size_t StateBytes() const override {
     if (!isolation_) return sizeof(salt_);
-    size_t bytes = flows_.memory_bytes() + isolation_->memory_bytes() + delays_.memory_bytes();
-    for (const auto& queue : queues_) bytes += queue->memory_bytes();
-    return bytes;
+    return flows_.memory_bytes() + isolation_->memory_bytes() + delays_.memory_bytes() +
+           queues_.memory_bytes();
   }
   std::vector<Counter> Counters() const override {
     if (!isolation_) return {};
     return {{"reroutes", reroutes_},
             {"forced_evictions", forced_evictions_},
-            {"episodes", episodes_},
+            {"episodes", queues_.episodes()},
             {"cnms_sent", cnms_sent_},
             {"cnms_taken", cnms_taken_},
             {"isolated_flows", static_cast<int64_t>(isolation_->size())},
@@ -378,39 +374,15 @@ class Flb final : public SwitchPolicy {
 
   // --- Congestion: where the queue is ---
 
-  void Enter(SwitchView& view, const Packet& packet, PortIndex port) {
-    QueueFlows& queue = *queues_[port];
-    if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
-    QueueFlows::Flow& flow = queue.Enter(packet, view.now());
-    if (view.Unsent(port).count < fixed_.isolate_above) return;
-    if (!queue.is_congested) return Begin(view, queue, port);
-    const bool has_news =
-        flow.told != queue.distinct() && view.now() - flow.told_at >= fixed_.base_rtt;
-    if (!flow.is_notified || has_news) Notify(view, queue, FlowKey(packet), flow, port);
-  }
-
-  void Begin(SwitchView& view, QueueFlows& queue, PortIndex port) {
-    queue.is_congested = true;
-    ++episodes_;
-    queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
-      if (flow.packets > 0) Notify(view, queue, key, flow, port);
-    });
-  }
-
-  void Notify(SwitchView& view, const QueueFlows& queue, uint64_t key, QueueFlows::Flow& flow,
-              PortIndex port) {
-    flow.is_notified = true;
-    flow.told = queue.distinct();
-    flow.told_at = view.now();
-    Tell(view, key, flow, port, {FlbControl::kCongested, 0, flow.told, 0});
-  }
-
-  void Release(SwitchView& view, QueueFlows& queue, PortIndex port) {
-    queue.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
-      if (flow.is_notified) Tell(view, key, flow, port, {FlbControl::kReleased, 0, 0, 0});
-    });
-    queue.EndEpisode();
-  }
+  // Of a port.
+  struct Teller {
+    Flb& flb;
+    SwitchView& view;
+    PortIndex port;
+    void operator()(uint64_t key, const QueueFlows::Flow& flow, const FlbControl& control) const {
+      flb.Tell(view, key, flow, port, control);
+    }
+  };
 
   // The leaf where the flow begins, which may be this one: then, of flows between its own hosts
   // there is nothing to isolate.
@@ -492,14 +464,13 @@ class Flb final : public SwitchPolicy {
   std::vector<std::optional<HostId>> host_of_leaf_;  // One that has been heard of.
   std::vector<uint16_t> live_;                       // Paths whose uplinks lead to any of these.
   HostId own_host_ = 0;                              // One of this leaf.
-  std::vector<std::unique_ptr<QueueFlows>> queues_;
+  FlbQueues queues_;
   bool is_armed_ = false;
   uint16_t stamp_ = kNoPath;    // The path of the packet that is being forwarded.
   std::vector<uint16_t> free_;  // Scratch.
   std::vector<uint16_t> fit_;   // Scratch.
   int64_t reroutes_ = 0;
   int64_t forced_evictions_ = 0;
-  int64_t episodes_ = 0;
   int64_t cnms_sent_ = 0;
   int64_t cnms_taken_ = 0;
   int64_t controls_sent_ = 0;

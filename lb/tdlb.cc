@@ -26,7 +26,6 @@
 
 #include "core/random.h"
 #include "lb/ecmp_hash.h"
-#include "lb/expiring_table.h"
 #include "lb/flow_key.h"
 #include "lb/flow_table.h"
 #include "lb/follow_path.h"
@@ -36,6 +35,7 @@
 #include "lb/path_delays.h"
 #include "lb/queue_flows.h"
 #include "lb/tdlb_control.h"
+#include "lb/tdlb_marks.h"
 #include "lb/ties.h"
 
 namespace heddle {
@@ -78,7 +78,7 @@ class Tdlb final : public SwitchPolicy {
         rng_(rng),
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
         flows_(settings.flows),
-        congested_(static_cast<size_t>(settings.flows.entries)) {}
+        marks_(static_cast<size_t>(settings.flows.entries)) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
 
@@ -100,7 +100,7 @@ class Tdlb final : public SwitchPolicy {
     for (size_t leaf = 0; leaf < leaves_; ++leaf) {
       delays_.push_back(DelaysTo(view, static_cast<uint16_t>(leaf)));
     }
-    marks_.assign(leaves_ * paths_.count(), 0);
+    marks_.Attach(leaves_, paths_.count());
     versions_.assign(leaves_, 0);
     unmarked_.reserve(paths_.count());
     // Not all leaves at once.
@@ -141,8 +141,7 @@ class Tdlb final : public SwitchPolicy {
       SendProbes(view);
       return view.SetTimer(view.now() + probe_every_, kProbe);
     }
-    congested_.ExpireBefore(view.now() - settings_.notification_age,
-                            [this](uint64_t, const Congested& flow) { Unmark(flow); });
+    marks_.Expire(view.now() - settings_.notification_age);
     for (size_t port = 0; port < queues_.size(); ++port) {
       CheckPort(view, static_cast<PortIndex>(port));
     }
@@ -151,8 +150,7 @@ class Tdlb final : public SwitchPolicy {
 
   size_t StateBytes() const override {
     if (!is_leaf_) return sizeof(salt_);
-    size_t bytes =
-        flows_.memory_bytes() + congested_.memory_bytes() + marks_.size() * sizeof(uint32_t);
+    size_t bytes = flows_.memory_bytes() + marks_.memory_bytes();
     for (const PathDelays& delays : delays_) bytes += delays.memory_bytes();
     for (const auto& monitor : queues_) bytes += monitor->flows.memory_bytes();
     return bytes;
@@ -164,11 +162,11 @@ class Tdlb final : public SwitchPolicy {
             {"episodes", episodes_},
             {"cns_sent", notices_sent_},
             {"cns_taken", notices_taken_},
-            {"congested_flows", static_cast<int64_t>(congested_.size())},
+            {"congested_flows", static_cast<int64_t>(marks_.size())},
             {"probes", probes_},
             {"probe_bytes", probes_ * kControlBytes},
             {"table_entries", static_cast<int64_t>(flows_.used())},
-            {"table_evictions", flows_.evictions() + congested_.evictions()}};
+            {"table_evictions", flows_.evictions() + marks_.evictions()}};
   }
 
   // The pause after which a flow to a leaf may change its path.
@@ -186,10 +184,6 @@ class Tdlb final : public SwitchPolicy {
   struct Flow {
     uint16_t path = kNoPath;
     Time last;
-  };
-  struct Congested {
-    uint16_t leaf = 0;
-    uint16_t path = 0;  // Marked for it.
   };
   // One port, and from where on it is congested.
   struct Monitor {
@@ -227,8 +221,6 @@ class Tdlb final : public SwitchPolicy {
                       settings_.table);
   }
 
-  uint32_t& MarksAt(uint16_t leaf, uint16_t path) { return marks_[path * leaves_ + leaf]; }
-
   // --- Where flows begin ---
 
   uint16_t Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
@@ -246,14 +238,14 @@ class Tdlb final : public SwitchPolicy {
 
   uint16_t Place(SwitchView& view, const Packet& packet, const Flow& flow, bool is_placed,
                  uint16_t leaf, const Candidates& candidates) {
-    if (congested_.Find(FlowKey(packet)) != nullptr) {
+    if (marks_.IsCongested(FlowKey(packet))) {
       return is_placed ? flow.path : Hashed(packet, leaf, candidates);
     }
     if (!is_placed) {
       const uint16_t path = Hashed(packet, leaf, candidates);
-      return MarksAt(leaf, path) > 0 ? Fastest(view, leaf, kNoPath, candidates) : path;
+      return marks_.IsMarked(leaf, path) ? Fastest(view, leaf, kNoPath, candidates) : path;
     }
-    const bool may_move = settings_.reroute == Reroute::kAlways || MarksAt(leaf, flow.path) > 0;
+    const bool may_move = settings_.reroute == Reroute::kAlways || marks_.IsMarked(leaf, flow.path);
     if (!may_move || view.now() - flow.last <= delays_[leaf].Timeout(view.now())) return flow.path;
     ++flowlets_;
     return Fastest(view, leaf, flow.path, candidates);
@@ -271,7 +263,7 @@ class Tdlb final : public SwitchPolicy {
     unmarked_.clear();
     const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
     for (const uint16_t path : live) {
-      if (MarksAt(leaf, path) == 0) unmarked_.push_back(path);
+      if (!marks_.IsMarked(leaf, path)) unmarked_.push_back(path);
     }
     const std::span<const uint16_t> among =
         unmarked_.empty() ? live : std::span<const uint16_t>(unmarked_);
@@ -293,11 +285,7 @@ class Tdlb final : public SwitchPolicy {
   void Congest(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t leaf, uint16_t path) {
     const uint16_t now = PathNow(view, key, tuple_hash, path);
     if (now >= paths_.CountTo(leaf)) return;  // None that a leaf would choose.
-    const auto touched = congested_.Touch(
-        key, view.now(), [this](uint64_t, const Congested& flow) { Unmark(flow); });
-    if (!touched.is_new) Unmark(touched.state);
-    touched.state = {leaf, now};
-    ++MarksAt(leaf, now);
+    marks_.Mark(key, leaf, now, view.now());
   }
   uint16_t PathNow(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t path) {
     Packet as_data;
@@ -306,13 +294,6 @@ class Tdlb final : public SwitchPolicy {
     as_data.tuple_hash = tuple_hash;
     const Flow* flow = flows_.Find(as_data, view.now());
     return flow == nullptr ? path : flow->path;
-  }
-  void Unmark(const Congested& flow) { --MarksAt(flow.leaf, flow.path); }
-  void Clear(uint64_t key) {
-    const Congested* flow = congested_.Find(key);
-    if (flow == nullptr) return;
-    Unmark(*flow);
-    congested_.Erase(key);
   }
 
   // --- Where queues are ---
@@ -362,7 +343,7 @@ class Tdlb final : public SwitchPolicy {
   void Tell(SwitchView& view, uint64_t key, const QueueFlows::Flow& flow, PortIndex port,
             TdlbControl::Kind kind) {
     if (!view.FacesHost(port)) {  // It begins here.
-      if (kind == TdlbControl::kCleared) return Clear(key);
+      if (kind == TdlbControl::kCleared) return marks_.Clear(key);
       return Congest(view, key, flow.tuple_hash, view.LeafOf(flow.dst), paths_.FirstOver(port));
     }
     ++notices_sent_;
@@ -417,7 +398,7 @@ class Tdlb final : public SwitchPolicy {
         return Learn(view, leaf, control.path, 1'000_ps * int64_t{control.delay_ns});
       case TdlbControl::kCleared:
         ++notices_taken_;
-        return Clear(FlowKey(packet.flow, packet.dst));
+        return marks_.Clear(FlowKey(packet.flow, packet.dst));
       case TdlbControl::kCongested:
         ++notices_taken_;
         return Congest(view, FlowKey(packet.flow, packet.dst), packet.tuple_hash, leaf,
@@ -497,7 +478,7 @@ class Tdlb final : public SwitchPolicy {
   Rng rng_;
   const Duration clock_ahead_;
   AgedFlowTable<Flow> flows_;
-  ExpiringTable<Congested> congested_;  // Flows that begin here, by id and host.
+  TdlbMarks marks_;  // Of flows that begin here.
   bool is_leaf_ = false;
   size_t leaves_ = 0;
   HostId own_host_ = 0;  // The first of this leaf.
@@ -505,7 +486,6 @@ class Tdlb final : public SwitchPolicy {
   LeafPaths paths_;
   std::vector<std::unique_ptr<Monitor>> queues_;
   std::vector<PathDelays> delays_;  // By leaf.
-  std::vector<uint32_t> marks_;     // Congested flows, by path, then leaf.
   std::vector<uint32_t> versions_;  // Of the candidates, by leaf.
   std::vector<uint16_t> unmarked_;  // Scratch.
   uint16_t stamp_ = kNoPath;        // The path of the packet that is being forwarded.

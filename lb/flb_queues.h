@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queues of one of FLB's leaves: which flows are in each, and which of them are told when it
+// becomes long and when it is short again (Hu et al., USENIX ATC 2025, section 3.2).
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/units.h"
+#include "lb/flb_header.h"
+#include "lb/flow_key.h"
+#include "lb/load_balancer.h"
+#include "lb/queue_flows.h"
+
+namespace heddle {
+
+class FlbQueues {
+ public:
+  // Bytes: a queue is long from `above` on (K), and short below `below`. `again`: before a flow is
+  // told a second time.
+  FlbQueues(int64_t above, int64_t below, Duration again)
+      : above_(above), below_(below), again_(again) {}
+
+  void Attach(size_t ports, size_t flows_each) {
+    for (size_t port = 0; port < ports; ++port) {
+      queues_.push_back(std::make_unique<QueueFlows>(flows_each));
+    }
+  }
+
+  // A packet of data has been queued. Calls `tell(key, flow, control)` for each flow that is to
+  // know.
+  template <class Tell>
+  void Enter(const SwitchView& view, const Packet& packet, PortIndex port, const Tell& tell) {
+    QueueFlows& queue = *queues_[port];
+    if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
+    QueueFlows::Flow& flow = queue.Enter(packet, view.now());
+    if (view.Unsent(port).count < above_) return;
+    if (!queue.is_congested) return Begin(view.now(), queue, tell);
+    const bool has_news = flow.told != queue.distinct() && view.now() - flow.told_at >= again_;
+    if (!flow.is_notified || has_news) Notify(view.now(), queue, FlowKey(packet), flow, tell);
+  }
+
+  // It has been sent.
+  template <class Tell>
+  void Leave(const SwitchView& view, const Packet& packet, PortIndex port, const Tell& tell) {
+    QueueFlows& queue = *queues_[port];
+    queue.Leave(packet);
+    if (!queue.is_congested || view.Unsent(port).count >= below_) return;
+    queue.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
+      if (flow.is_notified) tell(key, flow, FlbControl{FlbControl::kReleased, 0, 0, 0});
+    });
+    queue.EndEpisode();
+  }
+
+  int64_t episodes() const { return episodes_; }
+  size_t memory_bytes() const {
+    size_t bytes = 0;
+    for (const auto& queue : queues_) bytes += queue->memory_bytes();
+    return bytes;
+  }
+
+ private:
+  template <class Tell>
+  void Begin(Time now, QueueFlows& queue, const Tell& tell) {
+    queue.is_congested = true;
+    ++episodes_;
+    queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
+      if (flow.packets > 0) Notify(now, queue, key, flow, tell);
+    });
+  }
+
+  template <class Tell>
+  void Notify(Time now, const QueueFlows& queue, uint64_t key, QueueFlows::Flow& flow,
+              const Tell& tell) {
+    flow.is_notified = true;
+    flow.told = queue.distinct();
+    flow.told_at = now;
+    tell(key, flow, FlbControl{FlbControl::kCongested, 0, flow.told, 0});
+  }
+
+  const int64_t above_;
+  const int64_t below_;
+  const Duration again_;
+  std::vector<std::unique_ptr<QueueFlows>> queues_;  // By port.
+  int64_t episodes_ = 0;
+};
+
+}  // namespace heddle
