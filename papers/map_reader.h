@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,5 +63,11 @@ std::optional<double> NumberOf(const Value& value, const std::string& path,
                                Diagnostics& diagnostics);
 // A list's items, or the one value itself.
 std::vector<Value> ItemsOf(const Value& value);
+
+// Which of `words` it is, for an enumeration in their order.
+template <class Enum>
+Enum EnumOf(const std::vector<std::string>& words, const std::string& word) {
+  return static_cast<Enum>(std::ranges::find(words, word) - words.begin());
+}
 
 }  // namespace heddle

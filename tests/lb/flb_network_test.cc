@@ -19,6 +19,7 @@
 #include "lb/flb_header.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
+#include "tests/support/lossless_incast.h"
 #include "tests/support/paired_seeds.h"
 #include "tests/support/watched_policy.h"
 #include "transport/roce_sender.h"
@@ -26,63 +27,10 @@
 namespace heddle {
 namespace {
 
-// Seven leaves of five hosts send to one host of the eighth, over eight spines; RoCE without
-// congestion control.
-const std::string kLossless = "{buffer: unlimited, ecn_above: unlimited, pfc: {classes: [3], ";
-struct Incast {
-  Incast(const std::string& balancer, int senders, const std::string& pfc = "xoff: 30KB",
-         uint64_t seed = 1, int64_t bytes = 100'000)
-      : Incast(LeafSpineFrom(
-                   "{leaves: 8, spines: 8, hosts_per_leaf: 5, host_link: {rate: 40Gbps, delay: "
-                   "500ns}, fabric_link: {rate: 40Gbps, delay: 500ns}}"),
-               balancer, senders, pfc, seed, bytes) {}
-  // To the last host of some other fabric.
-  Incast(const Graph& graph, const std::string& balancer, int senders, const std::string& pfc,
-         uint64_t seed, int64_t bytes)
-      : hosts(static_cast<uint32_t>(graph.hosts)),
-        lab({.graph = graph,
-             .transport = "{kind: rocev2, cc: none}",
-             .balancer = balancer,
-             .port = kLossless + pfc + "}}",
-             .seed = seed}) {
-    for (int i = 0; i < senders; ++i) {
-      lab.AddFlow(static_cast<HostId>(i), static_cast<HostId>(hosts - 1), bytes);
-    }
-  }
-  int64_t Sum(std::string_view counter) {
-    int64_t sum = 0;
-    for (const auto& node : lab.network().switches()) {
-      for (const auto& [name, value] : node->policy().Counters()) {
-        if (name == counter) sum += value;
-      }
-    }
-    return sum;
-  }
-  // Links between switches that were ever paused.
-  int PausedFabricLinks() {
-    int paused = 0;
-    for (const Network::Egress& egress : lab.network().egresses()) {
-      if (egress.vertex < hosts || egress.peer < hosts) continue;
-      if (lab.network().PausesOf(egress, lab.end()).pauses > 0) ++paused;
-    }
-    return paused;
-  }
-  int64_t PausesOfAll() {
-    int64_t pauses = 0;
-    for (const Network::Egress& egress : lab.network().egresses()) {
-      pauses += lab.network().PausesOf(egress, lab.end()).pauses;
-    }
-    return pauses;
-  }
-
-  const uint32_t hosts;
-  Lab lab;
-};
-
 TEST(FlbNetworkTest, IncastPausesFewerLinksThanUnderEcmpAndSpraying) {
   const auto paused = [](const std::string& balancer) {
     return AtFiveSeeds([&](uint64_t seed) {
-      Incast incast(balancer, 31, "xoff: 30KB", seed, 50'000);
+      LosslessIncast incast(balancer, 31, "xoff: 30KB", seed, 50'000);
       incast.lab.Run();
       EXPECT_TRUE(incast.lab.finished());
       return incast.PausedFabricLinks();
@@ -95,7 +43,7 @@ TEST(FlbNetworkTest, IncastPausesFewerLinksThanUnderEcmpAndSpraying) {
 
 // Whatever an input holds lies in that egress queue, so it cannot reach twice the threshold first.
 TEST(FlbNetworkTest, NotifiesBeforeTheFirstPause) {
-  Incast incast("{kind: flb, isolate_above: 15KB}", 31, "xoff: 30KB");
+  LosslessIncast incast("{kind: flb, isolate_above: 15KB}", 31, "xoff: 30KB");
   Time notified = kNever;
   Time paused = kNever;
   incast.lab.SampleEvery(100_ns, [&](Time now) {
@@ -108,7 +56,7 @@ TEST(FlbNetworkTest, NotifiesBeforeTheFirstPause) {
 }
 
 TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
-  Incast incast("{kind: flb, isolate_above: 15KB}", 31);
+  LosslessIncast incast("{kind: flb, isolate_above: 15KB}", 31);
   int64_t most_isolated = 0;
   incast.lab.SampleEvery(
       1_us, [&](Time) { most_isolated = std::max(most_isolated, incast.Sum("isolated_flows")); });
@@ -226,9 +174,9 @@ TEST(FlbNetworkTest, FlowsAreReleasedBelowAThresholdOfItsOwn) {
 
 TEST(FlbNetworkTest, WithoutIsolationNobodyIsToldButFlowsMove) {
   for (const bool isolates : {false, true}) {
-    Incast incast(isolates ? "{kind: flb, isolate_above: 15KB}"
-                           : "{kind: flb, isolate_above: 15KB, isolate: false}",
-                  31);
+    LosslessIncast incast(isolates ? "{kind: flb, isolate_above: 15KB}"
+                                   : "{kind: flb, isolate_above: 15KB, isolate: false}",
+                          31);
     int64_t isolated = 0;
     incast.lab.SampleEvery(
         1_us, [&](Time) { isolated = std::max(isolated, incast.Sum("isolated_ports")); });
@@ -241,19 +189,9 @@ TEST(FlbNetworkTest, WithoutIsolationNobodyIsToldButFlowsMove) {
 }
 
 TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
-  Incast incast("{kind: flb, isolate_above: 15KB}", 1);
+  LosslessIncast incast("{kind: flb, isolate_above: 15KB}", 1);
   incast.lab.Run();
   EXPECT_EQ(incast.Sum("cnms_sent"), 0);
-}
-
-// After 1 ms the links of a switch above get longer.
-std::vector<LinkEvent> SlowLinksOf(const Graph& graph, std::string_view upper) {
-  std::vector<LinkEvent> events;
-  for (uint32_t link = 0; link < graph.links.size(); ++link) {
-    if (!graph.links[link].name.ends_with(upper)) continue;
-    events.push_back({.at = Time{} + 1_ms, .link = link, .up = {}, .rate = {}, .delay = 30_us});
-  }
-  return events;
 }
 
 // Short flows, or what is in the background, from leaf 0 to leaf 1. After 1 ms the links of spine
@@ -263,7 +201,7 @@ double ShareOverSpine0(const std::vector<UdpSource>& background) {
   const Graph graph = LeafSpineFrom(
       "{leaves: 2, spines: 3, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "
       "fabric_link: {rate: 10Gbps, delay: 5us}, asymmetry: [{spines: [0], delay: 1us}]}");
-  std::vector<LinkEvent> events = SlowLinksOf(graph, "spine0");
+  std::vector<LinkEvent> events = LongerLinksOf(graph, "spine0", Time{} + 1_ms, 30_us);
   EXPECT_EQ(events.size(), 2u);
   Lab lab({.graph = graph,
            .transport = "{kind: dctcp}",
@@ -404,7 +342,7 @@ TEST(FlbRateControlTest, AFlowPausesThenHasItsShareThenIsFree) {
 // Those that are told early are told again when more have come: after a few round trips each has
 // its share of the last link, or pauses.
 TEST(FlbRateControlTest, EachFlowOfAnIncastGoesOnAtItsShare) {
-  Incast incast("{kind: flb, isolate_above: 15KB, rate_control: true}", 31);
+  LosslessIncast incast("{kind: flb, isolate_above: 15KB, rate_control: true}", 31);
   std::vector<int> at_share(31, 0);
   int64_t pauses = -1;
   int samples = 0;
@@ -433,7 +371,7 @@ TEST(FlbRateControlTest, EachFlowOfAnIncastGoesOnAtItsShare) {
 
 TEST(FlbRateControlTest, IncastPausesLessThanWithoutAndFinishes) {
   const auto pauses = [](const std::string& balancer) {
-    Incast incast(balancer, 31);
+    LosslessIncast incast(balancer, 31);
     incast.lab.Run(Time{} + 1_s);
     EXPECT_TRUE(incast.lab.finished());
     return incast.PausesOfAll();
@@ -447,195 +385,6 @@ TEST(FlbRateControlTest, NeedsATransportWithRates) {
                        "transport: dctcp\nlb: {kind: flb, rate_control: true}\n"
                        "workload: [{kind: permutation, size: 1MB}]\n"),
               testing::HasSubstr("use transport: rocev2"));
-}
-
-// --- Three tiers ---
-
-std::string FatTree(const std::string& more = "") {
-  return "{kind: fat_tree, k: 4, host_link: {rate: 10Gbps, delay: 1us}, edge_link: {rate: 10Gbps, "
-         "delay: 1us}, core_link: {rate: 10Gbps, delay: 1us}" +
-         more + "}";
-}
-FabricShape FatTreeShape(size_t core_links = 2) {
-  return {.tiers = 3, .leaves = 8, .leaf_uplinks = 2, .above_uplinks = core_links};
-}
-
-// The least delays in nanoseconds that edge 0 is told of its paths, while flows from there to
-// `dst` look for the best.
-std::map<int, uint32_t> ToldDelays(const std::string& graph, const FabricShape& shape, HostId dst) {
-  std::map<int, uint32_t> told;
-  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
-    const uint32_t news = packet.Scheme<FlbHeader>().news;
-    if (view.id() != 0 || packet.kind != PacketKind::kAck) return;
-    if (view.FacesHost(in_port) || news == 0) return;
-    const auto [known, is_new] = told.emplace(static_cast<int>(news & 0xff) - 1, news >> 8);
-    if (!is_new) known->second = std::min(known->second, news >> 8);
-  };
-  Lab lab({.graph = GraphFrom(graph),
-           .transport = "{kind: tcp}",
-           .switch_policy = Watched("flb", look, shape)});
-  for (int i = 0; i < 60; ++i) lab.AddFlow(0, dst, 14'600);  // Full packets.
-  lab.Run();
-  return told;
-}
-
-// A full packet takes 1.2304 us and 1 us on each of four links, and 5 us more on each of the two of
-// a slow core: path 2 goes by core 1, the second one that aggregation switch 0 is linked to.
-TEST(FlbFatTreeTest, BetweenPodsTheDelayOfEachPathIsMeasured) {
-  const auto told =
-      ToldDelays(FatTree(", asymmetry: [{cores: [1], delay: 6us}]"), FatTreeShape(), 15);
-  ASSERT_EQ(told.size(), 4u);
-  for (const auto& [path, ns] : told) EXPECT_NEAR(ns, path == 2 ? 18'921.6 : 8'921.6, 1) << path;
-}
-
-TEST(FlbFatTreeTest, WithinAPodPathsAreThoseOfTheUplinks) {
-  const auto told = ToldDelays(FatTree(), FatTreeShape(), 2);
-  ASSERT_EQ(told.size(), 2u);
-  for (const auto& [path, ns] : told) EXPECT_NEAR(ns, 4'460.8, 1) << path;
-}
-
-TEST(FlbFatTreeTest, SwitchesAboveMayHaveMoreUplinksThanLeavesOrFewer) {
-  for (const size_t core_links : {1u, 3u}) {
-    const auto told = ToldDelays(FatTree(", core_links_per_agg: " + std::to_string(core_links)),
-                                 FatTreeShape(core_links), 15);
-    std::vector<int> paths;
-    for (const auto& [path, ns] : told) paths.push_back(path);
-    EXPECT_EQ(paths,
-              core_links == 1 ? (std::vector<int>{0, 1}) : (std::vector<int>{0, 1, 2, 3, 4, 5}));
-  }
-}
-
-// After 1 ms the links of core 0 become slow: the share of it in what flows from one pod to another
-// send from 1.5 ms on.
-TEST(FlbFatTreeTest, FlowsLeaveACoreThatHasBecomeSlow) {
-  std::map<SwitchId, int> packets;
-  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
-    if (view.tier() != 2 || packet.kind != PacketKind::kData) return;
-    if (view.now() > Time{} + 1'500_us) ++packets[view.id()];
-  };
-  const Graph graph = GraphFrom(FatTree());
-  std::vector<LinkEvent> events = SlowLinksOf(graph, "core0");
-  ASSERT_EQ(events.size(), 4u);
-  Lab lab({.graph = graph,
-           .transport = "{kind: dctcp}",
-           .switch_policy = Watched("flb", look, FatTreeShape()),
-           .events = std::move(events)});
-  for (int i = 0; i < 300; ++i) {
-    lab.AddFlow(static_cast<HostId>(i % 4), static_cast<HostId>(8 + i % 8), 10'000,
-                Time{} + 10_us * i);
-  }
-  lab.Run();
-  int all = 0;
-  for (const auto& [core, count] : packets) all += count;
-  EXPECT_GT(all, 1'000);
-  EXPECT_LT(packets[16], all / 50);
-  for (SwitchId core = 17; core < 20; ++core) EXPECT_GT(packets[core], all / 10) << core;
-}
-
-// One source alone, whose packets are up to tens of microseconds apart, while a core is 20 us
-// slower than the others: it moves, and nothing is overtaken.
-TEST(FlbFatTreeTest, StaticDelaysReorderNothingBehindASlowCore) {
-  int64_t reroutes = 0;
-  for (uint32_t source = 0; source < 12; ++source) {
-    std::vector<uint32_t> arrived;
-    const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
-      if (packet.kind == PacketKind::kDatagram && view.IsAttached(packet.dst)) {
-        arrived.push_back(packet.seq);
-      }
-    };
-    UdpSource datagrams = Datagrams(source, 0, 15, 400_Mbps, Time{} + 10_ms);
-    datagrams.pattern.kind = UdpPattern::Kind::kPoisson;
-    Lab lab({.graph = GraphFrom(FatTree(", asymmetry: [{cores: [0], delay: 11us}]")),
-             .switch_policy = Watched("flb", look, FatTreeShape()),
-             .background = {datagrams}});
-    lab.AddFlow(12, 14, 1'000, Time{} + 10'500_us);  // Keeps the lab going.
-    lab.Run();
-    EXPECT_GT(arrived.size(), 200u);
-    EXPECT_TRUE(std::ranges::is_sorted(arrived));
-    for (const auto& [name, value] : lab.network().switches()[0]->policy().Counters()) {
-      if (name == "reroutes") reroutes += value;
-    }
-  }
-  EXPECT_GT(reroutes, 0);
-}
-
-// Eight edge switches of four hosts each, of which all send to the last.
-const std::string kWideFatTree =
-    "{kind: fat_tree, k: 4, hosts_per_edge: 4, host_link: {rate: 40Gbps, delay: 500ns}, edge_link: "
-    "{rate: 40Gbps, delay: 500ns}, core_link: {rate: 40Gbps, delay: 500ns}}";
-
-TEST(FlbFatTreeTest, IncastPausesFewerLinksThanUnderEcmp) {
-  const auto paused = [](const std::string& balancer) {
-    return AtFiveSeeds([&](uint64_t seed) {
-      Incast incast(GraphFrom(kWideFatTree), balancer, 31, "xoff: 30KB", seed, 50'000);
-      incast.lab.Run();
-      EXPECT_TRUE(incast.lab.finished());
-      return incast.PausedFabricLinks();
-    });
-  };
-  EXPECT_TRUE(IsLess(paused("{kind: flb, isolate_above: 15KB}"), paused("ecmp")));
-}
-
-// Three hosts of edge 0 take part in an incast, the fourth sends datagrams to other pods. What the
-// switches above see of both while the same path is isolated at edge 0.
-TEST(FlbFatTreeTest, CongestedFlowsShareAPathWhoseUplinkOthersLeave) {
-  std::vector<std::pair<Time, uint16_t>> congested;
-  std::vector<std::pair<Time, uint16_t>> others;
-  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
-    if (view.tier() != 1 || packet.src > 3 || packet.hops != 1) return;
-    if (packet.kind == PacketKind::kData) congested.push_back({view.now(), packet.path});
-    if (packet.kind == PacketKind::kDatagram) others.push_back({view.now(), packet.path});
-  };
-  Lab lab({.graph = GraphFrom(kWideFatTree),
-           .transport = "{kind: rocev2, cc: none}",
-           .port = kLossless + "xoff: 30KB}}",
-           .switch_policy = Watched("{kind: flb, isolate_above: 15KB}", look, FatTreeShape()),
-           .background = {Datagrams(0, 3, 12, 2_Gbps), Datagrams(1, 3, 20, 2_Gbps)}});
-  for (HostId src = 0; src < 28; ++src) {
-    if (src != 3) lab.AddFlow(src, 31, 100'000);
-  }
-  Time begin = kNever;
-  Time end = kNever;
-  lab.SampleEvery(1_us, [&](Time now) {
-    for (const auto& [name, value] : lab.network().switches()[0]->policy().Counters()) {
-      if (name != "isolated_flows") continue;
-      if (value == 3 && begin == kNever) begin = now;
-      if (value < 3 && begin < kNever && end == kNever) end = now;
-    }
-  });
-  lab.Run(Time{} + 2_ms);
-  // What was queued before has left its leaf by then.
-  const auto seen_in = [&](const std::vector<std::pair<Time, uint16_t>>& seen) {
-    std::map<uint16_t, int> packets;
-    for (const auto& [at, path] : seen) {
-      if (at > begin + 50_us && at < end) ++packets[path];
-    }
-    return packets;
-  };
-  ASSERT_GT(end - begin, 200_us);
-  const auto together = seen_in(congested);
-  ASSERT_EQ(together.size(), 1u);
-  EXPECT_GT(together.begin()->second, 20);
-  int64_t innocent = 0;
-  for (const auto& [path, packets] : seen_in(others)) {
-    EXPECT_NE(path % 2, together.begin()->first % 2);
-    innocent += packets;
-  }
-  EXPECT_GT(innocent, 20);
-}
-
-std::string ErrorsWithCoreLinks(int core_links) {
-  return ErrorsOf(
-      "topology: {kind: fat_tree, k: 4, core_links_per_agg: " + std::to_string(core_links) +
-      "}\nlb: flb\nworkload: [{kind: permutation, size: 1MB}]\n");
-}
-
-TEST(FlbFatTreeTest, ALeafHasUpTo255Paths) {
-  EXPECT_EQ(ErrorsWithCoreLinks(127), "");
-  EXPECT_THAT(ErrorsWithCoreLinks(128),
-              testing::HasSubstr("lb: flb numbers the paths of a leaf in 8 bits, so 256 are too "
-                                 "many: 2 uplinks times 128 of the switches above; with up to 255 "
-                                 "it runs, or use drill"));
 }
 
 }  // namespace

@@ -362,4 +362,14 @@ std::string Describe(const FlowRecord& r) {
       d.max_degree, d.paths_used, d.hops);
 }
 
+std::vector<LinkEvent> LongerLinksOf(const Graph& graph, std::string_view upper, Time at,
+                                     Duration delay) {
+  std::vector<LinkEvent> events;
+  for (uint32_t link = 0; link < graph.links.size(); ++link) {
+    if (!graph.links[link].name.ends_with(upper)) continue;
+    events.push_back({.at = at, .link = link, .up = {}, .rate = {}, .delay = delay});
+  }
+  return events;
+}
+
 }  // namespace heddle

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -155,5 +156,9 @@ Duration FctHopByHop(const std::vector<Channel>& path, int64_t payload, const Pa
 
 // Everything in a record as text: for comparing whole runs.
 std::string Describe(const FlowRecord& record);
+
+// From `at` on the links of a switch above have this delay.
+std::vector<LinkEvent> LongerLinksOf(const Graph& graph, std::string_view upper, Time at,
+                                     Duration delay);
 
 }  // namespace heddle
