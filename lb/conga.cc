@@ -12,8 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -76,7 +74,7 @@ class Conga final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    stamp_ = std::nullopt;
+    paths_.Forget();
     const bool ends = is_leaf_ && view.IsAttached(packet.dst);
     if (ends && !view.FacesHost(in_port)) Learn(view, packet);
     if (settings_.mode == Mode::kPath && !ends) {
@@ -95,8 +93,7 @@ class Conga final : public SwitchPolicy {
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!is_leaf_ || tag_of_port_[port] == kNoTag || !view.IsAttached(packet.src)) return;
     CongaHeader header{tag_of_port_[port], 0, kNoTag, 0};
-    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
-    if (path && packet.path == kNoPath) packet.path = *path;  // Else it is pinned to its own.
+    paths_.Stamp(packet);
     from_leaf_[view.LeafOf(packet.dst)].TakeNext(header);
     packet.SetScheme(header);
   }
@@ -234,8 +231,7 @@ class Conga final : public SwitchPolicy {
 
   PortIndex OnPath(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
     if (is_leaf_ && view.IsAttached(packet.src) && !paths_.Live(candidates).empty()) {
-      stamp_ = PathFor(view, packet, candidates);
-      return paths_.UplinkOf(*stamp_);
+      return paths_.Take(PathFor(view, packet, candidates));
     }
     return PathOrHash(view, packet, candidates, salt_);
   }
@@ -282,7 +278,6 @@ class Conga final : public SwitchPolicy {
   std::vector<FromLeaf> from_leaf_;           // By leaf.
   Flowlets flowlets_;
   std::vector<uint16_t> sampled_;  // Paths of one decision.
-  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
   int64_t flowlet_count_ = 0;
   int64_t reroutes_ = 0;
   int64_t feedback_count_ = 0;

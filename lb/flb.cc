@@ -24,7 +24,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -122,6 +121,7 @@ class Flb final : public SwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     if (!isolation_) return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
+    paths_.Forget();
     const bool from_host = view.FacesHost(in_port);
     const bool arrives = !from_host && view.IsAttached(packet.dst);
     if (arrives && packet.kind == PacketKind::kControl) {
@@ -139,8 +139,8 @@ class Flb final : public SwitchPolicy {
     const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
     if (live.empty()) [[unlikely]]
       return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
-    stamp_ = live.size() == 1 ? live.front() : Choose(view, packet, leaf, candidates, live);
-    return Decision::Forward(paths_.UplinkOf(stamp_));
+    return Decision::Forward(paths_.Take(
+        live.size() == 1 ? live.front() : Choose(view, packet, leaf, candidates, live)));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -329,8 +329,7 @@ class Flb final : public SwitchPolicy {
     const uint16_t leaf = view.LeafOf(packet.dst);
     uint16_t path = paths_.FirstOver(port);
     if (names_paths()) {
-      const uint16_t chosen = std::exchange(stamp_, kNoPath);
-      if (packet.path == kNoPath) packet.path = chosen;
+      paths_.Stamp(packet);
       path = packet.path < paths_.CountTo(leaf) ? packet.path : kNoPath;
     }
     if (path == kNoPath) return packet.SetScheme(FlbHeader());
@@ -466,7 +465,6 @@ class Flb final : public SwitchPolicy {
   HostId own_host_ = 0;                              // One of this leaf.
   FlbQueues queues_;
   bool is_armed_ = false;
-  uint16_t stamp_ = kNoPath;    // The path of the packet that is being forwarded.
   std::vector<uint16_t> free_;  // Scratch.
   std::vector<uint16_t> fit_;   // Scratch.
   int64_t reroutes_ = 0;

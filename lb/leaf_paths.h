@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -65,6 +66,20 @@ class LeafPaths {
     return path < count_ && candidates.Has(UplinkOf(path));
   }
 
+  // The packet that is being forwarded goes by `path`, through this port; Stamp() will write it.
+  PortIndex Take(uint16_t path) {
+    taken_ = path;
+    return UplinkOf(path);
+  }
+  // What was taken for the packet before, which may have been dropped.
+  void Forget() { taken_ = kNoPath; }
+  // When the packet is queued. What has a path already keeps it: pinned datagrams, and ACKs that go
+  // back the way of their data.
+  void Stamp(Packet& packet) {
+    const uint16_t path = std::exchange(taken_, kNoPath);
+    if (packet.path == kNoPath) packet.path = path;
+  }
+
   // Those whose first link lives. Valid until the next call.
   const std::vector<uint16_t>& Live(const Candidates& candidates) {
     LiveSet& live = live_[candidates.id % live_.size()];
@@ -112,6 +127,7 @@ class LeafPaths {
   std::vector<uint8_t> is_near_;      // By leaf.
   size_t radix_ = 1;
   size_t count_ = 0;
+  uint16_t taken_ = kNoPath;
   std::array<LiveSet, 4> live_;  // Where links have failed packets alternate between a few sets.
 };
 

@@ -65,7 +65,7 @@ class Luopan final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    stamp_ = std::nullopt;
+    paths_.Forget();
     const bool ends = view.FacesHost(candidates.ports.front());
     if (packet.kind == PacketKind::kControl && is_leaf_ && ends) {
       OnControl(view, packet);
@@ -75,8 +75,7 @@ class Luopan final : public SwitchPolicy {
       return Decision::Forward(candidates.ports.front());
     }
     if (is_leaf_ && !ends && !paths_.Live(candidates).empty()) {
-      stamp_ = PathFor(view, packet, candidates);
-      return Decision::Forward(paths_.UplinkOf(*stamp_));
+      return Decision::Forward(paths_.Take(PathFor(view, packet, candidates)));
     }
     return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
@@ -87,8 +86,7 @@ class Luopan final : public SwitchPolicy {
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kControl) return AddQueue(view, packet, port);
-    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
-    if (path && packet.path == kNoPath) packet.path = *path;  // Else it is pinned to its own.
+    paths_.Stamp(packet);
   }
 
   void OnTimer(SwitchView& view, uint32_t /*id*/) override {
@@ -216,7 +214,6 @@ class Luopan final : public SwitchPolicy {
   HostId own_ = 0;  // A host of this leaf.
   std::vector<Leaf> leaves_;
   AgedFlowTable<Flow> flows_;
-  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
   std::vector<uint16_t> sampled_;
   uint8_t round_ = 0;
   int64_t cells_ = 0;

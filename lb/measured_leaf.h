@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "core/random.h"
 #include "lb/follow_path.h"
@@ -63,7 +62,7 @@ class MeasuredLeaf : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) final {
-    stamp_ = std::nullopt;
+    paths_.Forget();
     if (version_ != candidates.version) delays_.ForgetLeast();
     version_ = candidates.version;
     const bool ends = view.FacesHost(candidates.ports.front());
@@ -72,19 +71,15 @@ class MeasuredLeaf : public SwitchPolicy {
                      view.now() + clock_ahead_);
     }
     if (is_leaf_ && !ends && view.IsAttached(packet.src) && !paths_.Live(candidates).empty()) {
-      const uint16_t path = PathFor(view, packet, candidates);
-      stamp_ = path;
-      return Decision::Forward(paths_.UplinkOf(path));
+      return Decision::Forward(paths_.Take(PathFor(view, packet, candidates)));
     }
     return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
 
-  // All that begins here is stamped. What has a path already keeps it: pinned datagrams, and ACKs
-  // that go back the way of their data.
+  // All that begins here is stamped.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) final {
-    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
     if (!is_leaf_ || !view.IsAttached(packet.src) || view.IsAttached(packet.dst)) return;
-    if (path && packet.path == kNoPath) packet.path = *path;
+    paths_.Stamp(packet);
     packet.SetScheme(delays_.Depart(view.LeafOf(packet.dst), view.now() + clock_ahead_));
   }
 
@@ -111,8 +106,7 @@ class MeasuredLeaf : public SwitchPolicy {
   bool is_leaf_ = false;
   LeafPaths paths_;
   LeafDelays delays_;
-  uint32_t version_ = 0;           // Of the routes that delays are about.
-  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
+  uint32_t version_ = 0;  // Of the routes that delays are about.
 };
 
 }  // namespace heddle

@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -88,7 +87,7 @@ class Proteus final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    stamp_ = std::nullopt;
+    paths_.Forget();
     if (is_leaf_ && packet.kind == PacketKind::kControl && view.IsAttached(packet.dst)) {
       OnNotice(view, packet);
       return Decision::Consume();
@@ -97,8 +96,7 @@ class Proteus final : public SwitchPolicy {
     const bool ends = is_leaf_ && view.IsAttached(packet.dst);
     if (ends && !begins && !view.FacesHost(in_port)) Learn(view, packet);
     if (begins && !ends && !paths_.Live(candidates).empty()) {
-      stamp_ = PathFor(view, packet, candidates);
-      return Decision::Forward(paths_.UplinkOf(*stamp_));
+      return Decision::Forward(paths_.Take(PathFor(view, packet, candidates)));
     }
     return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
@@ -107,10 +105,8 @@ class Proteus final : public SwitchPolicy {
     if (view.IsPaused(port, packet.priority)) paused_at_[port] = view.now();
     if (packet.kind == PacketKind::kControl) return;
     ProteusHeader header = packet.Scheme<ProteusHeader>();
-    const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
     if (is_leaf_ && view.IsAttached(packet.src) && !view.IsAttached(packet.dst)) {
-      // What is pinned to a path, or answers a packet on one, keeps that.
-      if (path && packet.path == kNoPath) packet.path = *path;
+      paths_.Stamp(packet);
       header = NewsFor(view.LeafOf(packet.dst));
     }
     header.entered = Ticks(view.now());
@@ -303,7 +299,6 @@ class Proteus final : public SwitchPolicy {
   std::vector<size_t> next_;     // By leaf: of its paths, to be told of.
   AgedFlowTable<Flow> flows_;
   std::vector<Packet> notices_;
-  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
   int64_t placed_ = 0;
   int64_t reroutes_ = 0;
   int64_t notices_sent_ = 0;

@@ -110,21 +110,19 @@ class Tdlb final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
-    stamp_ = kNoPath;
+    paths_.Forget();
     if (packet.kind == PacketKind::kControl) return OnControl(view, packet, in_port, candidates);
     const bool begins = is_leaf_ && IsData(packet) && view.FacesHost(in_port);
     const bool ends = view.FacesHost(candidates.ports.front());
     if (!begins || ends || paths_.Live(candidates).size() < 2) {
       return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
     }
-    stamp_ = Choose(view, packet, candidates);
-    return Decision::Forward(paths_.UplinkOf(stamp_));
+    return Decision::Forward(paths_.Take(Choose(view, packet, candidates)));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!is_leaf_ || !IsData(packet)) return;
-    const uint16_t stamp = std::exchange(stamp_, kNoPath);
-    if (packet.path == kNoPath) packet.path = stamp;
+    paths_.Stamp(packet);
     if (!IsWatched(view, packet, port)) return;
     QueueFlows& queue = queues_[port]->flows;
     if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
@@ -488,7 +486,6 @@ class Tdlb final : public SwitchPolicy {
   std::vector<PathDelays> delays_;  // By leaf.
   std::vector<uint32_t> versions_;  // Of the candidates, by leaf.
   std::vector<uint16_t> unmarked_;  // Scratch.
-  uint16_t stamp_ = kNoPath;        // The path of the packet that is being forwarded.
   int64_t reroutes_ = 0;
   int64_t flowlets_ = 0;
   int64_t episodes_ = 0;
