@@ -178,7 +178,9 @@ class BestNexthop final : public SwitchPolicy {
   struct Towards {
     Time heard{-kNever.ps};    // When anything was collected, through any port.
     uint32_t version = 0;      // Of the candidates.
-    PortIndex best = kNoPort;  // Chosen last.
+    uint32_t among = 0;        // Their set, when
+    PortIndex best = kNoPort;  // was chosen last. It is the best
+    Time is_best{-kNever.ps};  // up to then, if nothing is collected before.
   };
 
   size_t KeyOf(const SwitchView& view, HostId host) const {
@@ -219,6 +221,7 @@ class BestNexthop final : public SwitchPolicy {
       const size_t key = KeyOf(view, packet.src);
       KnownOf(key, in_port) = {CongestionOf(fields, ports_[in_port]->range), view.now()};
       towards_[key].heard = view.now();
+      towards_[key].is_best = {-kNever.ps};
     }
     return fields;
   }
@@ -242,15 +245,19 @@ class BestNexthop final : public SwitchPolicy {
     const Time now = view.now();
     NoteVersion(view, key, candidates);
     Towards& towards = towards_[key];
+    if (now <= towards.is_best && towards.among == candidates.id) return towards.best;
     if (now - towards.heard > times_.stale) return Unknowing(packet, candidates);
-    bool any_is_fresh = false;
+    Time oldest = kNever;  // Of what is fresh.
     const PortIndex best = LeastOf(candidates.ports, towards.best, rng_, [&](PortIndex port) {
       const Known& known = KnownOf(key, port);
       const bool is_fresh = now - known.at <= times_.stale;
-      any_is_fresh |= is_fresh;
+      if (is_fresh) oldest = std::min(oldest, known.at);
       return is_fresh ? known.congestion : 0.0;
     });
-    return any_is_fresh ? towards.best = best : Unknowing(packet, candidates);
+    if (oldest == kNever) return Unknowing(packet, candidates);
+    towards.among = candidates.id;
+    towards.is_best = oldest + times_.stale;
+    return towards.best = best;
   }
 
   PortIndex Unknowing(const Packet& packet, const Candidates& candidates) {
@@ -262,6 +269,7 @@ class BestNexthop final : public SwitchPolicy {
   void NoteVersion(const SwitchView& view, size_t key, const Candidates& candidates) {
     if (towards_[key].version == candidates.version) return;
     towards_[key].version = candidates.version;
+    towards_[key].is_best = {-kNever.ps};
     for (const PortIndex port : view.Uplinks()) {
       if (!candidates.Has(port)) KnownOf(key, port) = Known{};
     }
