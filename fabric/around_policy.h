@@ -18,7 +18,7 @@ namespace heddle {
 class AroundSwitchPolicy : public SwitchPolicy {
  public:
   explicit AroundSwitchPolicy(std::unique_ptr<SwitchPolicy> scheme)
-      : scheme_(std::move(scheme)), asks_always_((scheme_->hooks() & kEveryPacket) != 0) {}
+      : scheme_(std::move(scheme)), hooks_(scheme_->hooks()) {}
 
   uint32_t hooks() const override { return scheme_->hooks(); }
   void Attach(SwitchView& view) override { scheme_->Attach(view); }
@@ -44,11 +44,14 @@ class AroundSwitchPolicy : public SwitchPolicy {
 
  protected:
   SwitchPolicy& scheme() { return *scheme_; }
-  bool asks_always() const { return asks_always_; }  // Also about packets that have no choice.
+  bool asks_always() const { return (hooks_ & kEveryPacket) != 0; }
+  bool AsksAbout(const Candidates& candidates) const {
+    return SwitchPolicy::AsksAbout(hooks_, candidates);
+  }
 
  private:
   const std::unique_ptr<SwitchPolicy> scheme_;
-  const bool asks_always_;
+  const uint32_t hooks_;
 };
 
 // The scheme may do nothing at hosts: null.

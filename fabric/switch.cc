@@ -38,8 +38,11 @@ void Switch::SetRoutes(RoutingTable routes) {
   routes_ = std::move(routes);
   candidates_.clear();
   for (const RoutingTable::Set& set : routes_.sets) {
+    const std::span<const PortIndex> ports = routes_.PortsOf(set);
+    const bool is_last =
+        ports.size() == 1 && routes_.uplinks.size() > 1 && IsAmong(routes_.uplinks, ports.front());
     candidates_.push_back(
-        {static_cast<uint32_t>(candidates_.size()), routes_.version, routes_.PortsOf(set)});
+        {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last});
   }
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
@@ -59,7 +62,7 @@ void Switch::Attach() { policy_->Attach(view_); }
   if (packet.hops >= kMaxHops) [[unlikely]]
     return Discard(packet, DropReason::kLoop);
   PortIndex port = candidates.ports.front();
-  if (candidates.ports.size() > 1 || (hooks_ & SwitchPolicy::kEveryPacket) != 0) {
+  if (SwitchPolicy::AsksAbout(hooks_, candidates)) {
     // Not packets without a choice: who asks about those may stand around the scheme.
     asked_ += candidates.ports.size() > 1 ? 1 : 0;
     const Decision decision = policy_->OnPacket(view_, packet, in_port, candidates);

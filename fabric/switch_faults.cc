@@ -32,7 +32,7 @@ Decision SwitchFaults::OnPacket(SwitchView& view, const Packet& packet, PortInde
   if (links_[in_port].Strikes()) return Decision::Discard(DropReason::kCorrupt);
   if (FallsIntoOne(packet, in_port, view.now())) return Decision::Discard(DropReason::kBlackhole);
   if (drops_.Strikes()) return Decision::Discard(DropReason::kRandom);
-  if (candidates.ports.size() > 1 || asks_always()) {
+  if (AsksAbout(candidates)) {
     return scheme().OnPacket(view, packet, in_port, candidates);
   }
   return Decision::Forward(candidates.ports.front());

@@ -40,8 +40,12 @@ struct Candidates {
   uint32_t id;       // Small and stable: destinations with the same id share their next hops.
   uint32_t version;  // Changes whenever `ports` does.
   std::span<const PortIndex> ports;
+  // There is one port, of several uplinks that the switch has: the others don't lead there, now.
+  bool is_last_uplink = false;
 
   bool Has(PortIndex port) const { return IsAmong(ports, port); }
+  // To choose, or to follow a flow until there is a choice again.
+  bool matters() const { return ports.size() > 1 || is_last_uplink; }
 };
 
 // What routing knows of a next hop towards a leaf.
@@ -158,7 +162,14 @@ class SwitchPolicy {
     kDropped = 8,
     kNextHops = 16,  // Routing works out what next hops are like, again after every change.
     kPrefetch = 32,
+    kLastUplink = 64,  // OnPacket also if Candidates::is_last_uplink: who times packets, or counts.
   };
+
+  // Whether a policy with these hooks is asked about a packet with these next hops.
+  static bool AsksAbout(uint32_t hooks, const Candidates& candidates) {
+    return candidates.ports.size() > 1 || (hooks & kEveryPacket) != 0 ||
+           (candidates.is_last_uplink && (hooks & kLastUplink) != 0);
+  }
 
   virtual ~SwitchPolicy() = default;
 

@@ -28,11 +28,10 @@ struct AacSettings {
 
 class Aac final : public MeasuredLeaf {
  public:
-  Aac(const AacSettings& settings, Duration refresh, Duration spread, PathDigits digits,
-      uint64_t salt, Rng rng)
+  Aac(const AacSettings& settings, Duration refresh, PathDigits digits, uint64_t salt, Rng rng)
       : MeasuredLeaf(settings.leaf, digits, salt),
         refresh_(refresh),
-        spread_ps_(static_cast<double>(spread.ps)),
+        spread_(settings.spread),
         hysteresis_(settings.hysteresis),
         rng_(rng) {}
 
@@ -58,6 +57,8 @@ class Aac final : public MeasuredLeaf {
 
   void OnAttach(SwitchView& view) override {
     subsets_.resize(view.leaves());
+    const Duration three_packets = 3 * SerializationDelay(1500_B, FastestUplink(view));
+    spread_ps_ = static_cast<double>(spread_.value_or(three_packets).ps);
     for (Subset& subset : subsets_) {
       subset.is_used.assign(paths().count(), true);
       subset.used.reserve(paths().count());
@@ -79,19 +80,25 @@ class Aac final : public MeasuredLeaf {
   // A path that is used may be a bit worse than the limit, and one that is not must be a bit
   // better, so that those near to it don't come and go.
   void Adjust(Subset& subset, uint16_t leaf, const std::vector<uint16_t>& live, Time now) {
-    Duration least = DelayOf(leaf, live.front(), now);
-    for (const uint16_t path : live) least = std::min(least, DelayOf(leaf, path, now));
+    Duration least = LatestOf(subset, leaf, live.front(), now);
+    for (const uint16_t path : live) least = std::min(least, LatestOf(subset, leaf, path, now));
     const size_t before = subset.used.size();
     subset.used.clear();
     for (const uint16_t path : live) {
       const double limit = spread_ps_ * (subset.is_used[path] ? 1 + hysteresis_ : 1 - hysteresis_);
-      const double worse = static_cast<double>((DelayOf(leaf, path, now) - least).ps);
+      const double worse = static_cast<double>((LatestOf(subset, leaf, path, now) - least).ps);
       subset.is_used[path] = worse <= limit;
       if (subset.is_used[path]) subset.used.push_back(path);
     }
     adjustments_ += before != subset.used.size() ? 1 : 0;
     subset.at = now;
     subset.trial_is_due = subset.used.size() < live.size();
+  }
+
+  // A path that is not used keeps its delay until a trial tells of another, however rarely these
+  // come round.
+  Duration LatestOf(const Subset& subset, uint16_t leaf, uint16_t path, Time now) const {
+    return subset.is_used[path] ? DelayOf(leaf, path, now) : LastDelayOf(leaf, path);
   }
 
   // One packet over a path that is not used, another one each time.
@@ -108,7 +115,8 @@ class Aac final : public MeasuredLeaf {
   }
 
   const Duration refresh_;
-  const double spread_ps_;
+  const std::optional<Duration> spread_;
+  double spread_ps_ = 0;
   const double hysteresis_;
   Rng rng_;
   std::vector<Subset> subsets_;  // By leaf.
@@ -122,7 +130,9 @@ class AacBalancer final : public LoadBalancer {
     settings_.leaf.Declare(fields);
     fields.AddOr("auto", "spread", settings_.spread, {.at_least = Duration{0}, .at_most = 10_s},
                  "Paths are used whose delay is above the least by no more than this. auto: the "
-                 "time of three packets of 1500 bytes, as many as TCP takes for a loss.");
+                 "time of three packets of 1500 bytes on the leaf's fastest uplink, as many as TCP "
+                 "takes for a "
+                 "loss.");
     fields.Add("hysteresis", settings_.hysteresis, {.at_least = 0.0, .at_most = 1.0},
                "By this share of it more for paths that are used, and less for others.");
   }
@@ -131,19 +141,17 @@ class AacBalancer final : public LoadBalancer {
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {
     refresh_ = settings_.leaf.refresh.value_or(2 * fabric.base_rtt);
-    spread_ = settings_.spread.value_or(3 * SerializationDelay(1500_B, fabric.fabric_rate));
     digits_ = DigitsOf(fabric);
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Aac>(settings_, refresh_, spread_, digits_, EcmpSalt(id, seed),
+    return std::make_unique<Aac>(settings_, refresh_, digits_, EcmpSalt(id, seed),
                                  Rng::Stream(seed, "aac", id));
   }
 
  private:
   AacSettings settings_;
   Duration refresh_{2 * FabricShape{}.base_rtt};
-  Duration spread_{3'600_ns};
   PathDigits digits_;
 };
 

@@ -34,13 +34,11 @@ constexpr Bytes kPacket{1'460};
 
 class Ag final : public MeasuredLeaf {
  public:
-  Ag(const AgSettings& settings, Duration refresh, BitRate rate, PathDigits digits, uint64_t salt,
-     Rng rng)
+  Ag(const AgSettings& settings, Duration refresh, PathDigits digits, uint64_t salt, Rng rng)
       : MeasuredLeaf(settings.leaf, digits, salt),
         most_(settings.most),
         pick_(settings.pick),
         refresh_(refresh),
-        one_packet_(SerializationDelay(kPacket, rate)),
         rng_(rng),
         flows_(settings.flows) {}
 
@@ -70,7 +68,10 @@ class Ag final : public MeasuredLeaf {
     int64_t granularity = 1;
   };
 
-  void OnAttach(SwitchView& view) override { known_.resize(view.leaves()); }
+  void OnAttach(SwitchView& view) override {
+    known_.resize(view.leaves());
+    one_packet_ = SerializationDelay(kPacket, FastestUplink(view));
+  }
 
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) override {
     Flow& flow = flows_.Touch(packet, view.now()).state;
@@ -108,7 +109,7 @@ class Ag final : public MeasuredLeaf {
   const int64_t most_;
   const Pick pick_;
   const Duration refresh_;
-  const Duration one_packet_;
+  Duration one_packet_{0};
   Rng rng_;
   AgedFlowTable<Flow> flows_;
   std::vector<Known> known_;  // By leaf.
@@ -132,19 +133,17 @@ class AgBalancer final : public LoadBalancer {
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {
     refresh_ = settings_.leaf.refresh.value_or(2 * fabric.base_rtt);
-    rate_ = fabric.fabric_rate;
     digits_ = DigitsOf(fabric);
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Ag>(settings_, refresh_, rate_, digits_, EcmpSalt(id, seed),
+    return std::make_unique<Ag>(settings_, refresh_, digits_, EcmpSalt(id, seed),
                                 Rng::Stream(seed, "ag", id));
   }
 
  private:
   AgSettings settings_;
   Duration refresh_{2 * FabricShape{}.base_rtt};
-  BitRate rate_ = FabricShape{}.fabric_rate;
   PathDigits digits_;
 };
 

@@ -13,6 +13,7 @@
 // say what becomes of old values: they count as nothing.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,7 @@
 #include "lb/flow_table.h"
 #include "lb/int_fields.h"
 #include "lb/load_balancer.h"
+#include "lb/route_changes.h"
 #include "lb/ties.h"
 
 namespace heddle {
@@ -87,6 +89,7 @@ class BestNexthop final : public SwitchPolicy {
     keys_ = settings_.key == Key::kHost ? view.hosts() : view.leaves();
     known_.resize(keys_ * view.ports());
     towards_.resize(keys_);
+    changes_.Resize(keys_);
     chooses_ = view.tier() == 0 || settings_.apply_at == ApplyAt::kAll;
     if (!settings_.probes || view.tier() > 0 || view.Uplinks().empty()) return;
     CollectSources(view);
@@ -105,7 +108,7 @@ class BestNexthop final : public SwitchPolicy {
       return Decision::Consume();
     }
     carried_ = fields;
-    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (!candidates.matters()) return Decision::Forward(candidates.ports.front());
     if (!chooses_) return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     return Decision::Forward(Choose(view, packet, candidates));
   }
@@ -115,10 +118,12 @@ class BestNexthop final : public SwitchPolicy {
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    Ring<Time>& waiting = ports_[port]->waiting;
+    std::array<Ring<Time>, kClasses>& waiting = ports_[port]->waiting;
     // What a failed link has taken is not seen to leave.
-    if (view.QueuedPackets(port) <= 1) waiting.clear();
-    waiting.push_back(view.now());
+    if (view.QueuedPackets(port) <= 1) {
+      for (Ring<Time>& of_class : waiting) of_class.clear();
+    }
+    waiting[packet.priority].push_back(view.now());
     if (packet.kind != PacketKind::kControl) {
       IntFields fields = view.FacesHost(port) ? IntFields{} : carried_;
       if (settings_.direction == Direction::kForward && !view.FacesHost(port)) {
@@ -128,12 +133,13 @@ class BestNexthop final : public SwitchPolicy {
     }
   }
 
-  void OnTransmit(SwitchView& view, Packet& /*packet*/, PortIndex port) override {
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     Port& its = *ports_[port];
+    Ring<Time>& waiting = its.waiting[packet.priority];
     its.dre.Add(1, view.now());
-    if (its.waiting.empty()) return;
-    its.latency = view.now() - its.waiting.front();
-    its.waiting.pop_front();
+    if (waiting.empty()) return;
+    its.latency = view.now() - waiting.front();
+    waiting.pop_front();
   }
 
   void OnTimer(SwitchView& view, uint32_t /*id*/) override {
@@ -163,8 +169,9 @@ class BestNexthop final : public SwitchPolicy {
   };
   struct Port {
     explicit Port(const DreSettings& settings) : dre(settings) {}
-    Dre dre;             // Packets.
-    Ring<Time> waiting;  // When each packet in the queue was enqueued.
+    Dre dre;  // Packets.
+    // When each packet in the queue was enqueued, by its class, within which they leave in order.
+    std::array<Ring<Time>, kClasses> waiting;
     Duration latency{0};
     IntRange range;
   };
@@ -177,9 +184,8 @@ class BestNexthop final : public SwitchPolicy {
   // A host, or leaf, that packets go to.
   struct Towards {
     Time heard{-kNever.ps};    // When anything was collected, through any port.
-    uint32_t version = 0;      // Of the candidates.
-    uint32_t among = 0;        // Their set, when
-    PortIndex best = kNoPort;  // was chosen last. It is the best
+    PortIndex best = kNoPort;  // Chosen last, of candidates
+    uint32_t among = 0;        // with this id. It is the best
     Time is_best{-kNever.ps};  // up to then, if nothing is collected before.
   };
 
@@ -243,8 +249,9 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Best(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const size_t key = KeyOf(view, packet.dst);
     const Time now = view.now();
-    NoteVersion(view, key, candidates);
     Towards& towards = towards_[key];
+    const auto forget = [&](PortIndex port) { KnownOf(key, port) = Known{}; };
+    if (changes_.Note(key, candidates, view.Uplinks(), forget)) towards.is_best = {-kNever.ps};
     if (now <= towards.is_best && towards.among == candidates.id) return towards.best;
     if (now - towards.heard > times_.stale) return Unknowing(packet, candidates);
     Time oldest = kNever;  // Of what is fresh.
@@ -263,16 +270,6 @@ class BestNexthop final : public SwitchPolicy {
   PortIndex Unknowing(const Packet& packet, const Candidates& candidates) {
     ++stale_;
     return EcmpPort(packet, salt_, candidates.ports);
-  }
-
-  // What was known of an uplink that had failed means nothing when it is back.
-  void NoteVersion(const SwitchView& view, size_t key, const Candidates& candidates) {
-    if (towards_[key].version == candidates.version) return;
-    towards_[key].version = candidates.version;
-    towards_[key].is_best = {-kNever.ps};
-    for (const PortIndex port : view.Uplinks()) {
-      if (!candidates.Has(port)) KnownOf(key, port) = Known{};
-    }
   }
 
   // --- Probes: packets from a host of this leaf that go everywhere ---
@@ -333,6 +330,7 @@ class BestNexthop final : public SwitchPolicy {
   size_t keys_ = 0;
   std::vector<Known> known_;      // By key, then port.
   std::vector<Towards> towards_;  // By key.
+  RouteChanges changes_;          // By key.
   std::vector<HostId> sources_;   // Of probes.
   HostId back_to_ = 0;            // One of this leaf.
   IntFields carried_;             // By the packet that is being forwarded.

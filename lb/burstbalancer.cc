@@ -38,6 +38,8 @@ class BurstBalancer final : public SwitchPolicy {
         rng_(rng),
         buckets_(static_cast<size_t>(settings.buckets)) {}
 
+  uint32_t hooks() const override { return kLastUplink; }
+
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     const PortIndex pinned = PinOf(packet, view.now(), candidates);

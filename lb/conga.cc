@@ -80,7 +80,7 @@ class Conga final : public SwitchPolicy {
     if (settings_.mode == Mode::kPath && !ends) {
       return Decision::Forward(OnPath(view, packet, candidates));
     }
-    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (!candidates.matters()) return Decision::Forward(candidates.ports.front());
     return Decision::Forward(is_leaf_ ? PortFor(view, packet, candidates)
                                       : EcmpPort(packet, salt_, candidates.ports));
   }

@@ -30,8 +30,9 @@ class EcmpAr final : public SwitchPolicy {
     if (band(hashed) < PortBands::kWorst || rng_.Uniform() >= move_) {
       return Decision::Forward(hashed);
     }
-    ++reroutes_;
-    return Decision::Forward(LeastOf(ports, kNoPort, rng_, band));
+    const PortIndex port = LeastOf(ports, kNoPort, rng_, band);
+    reroutes_ += port != hashed ? 1 : 0;
+    return Decision::Forward(port);
   }
 
   size_t StateBytes() const override { return sizeof(salt_) + bands_.memory_bytes(); }

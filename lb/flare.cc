@@ -44,7 +44,9 @@ class Flare final : public SwitchPolicy {
         rng_(rng),
         flowlets_({.gap = gap, .slots = settings.slots, .detector = settings.detector}) {}
 
-  uint32_t hooks() const override { return shares_ == Shares::kCapacity ? uint32_t{kNextHops} : 0; }
+  uint32_t hooks() const override {
+    return kLastUplink | (shares_ == Shares::kCapacity ? uint32_t{kNextHops} : 0);
+  }
 
   void Attach(SwitchView& view) override {
     if (view.tier() == 0)
@@ -53,7 +55,6 @@ class Flare final : public SwitchPolicy {
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
     if (view.tier() > 0) {
       return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
     }

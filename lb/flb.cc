@@ -40,6 +40,7 @@
 #include "lb/leaf_paths.h"
 #include "lb/load_balancer.h"
 #include "lb/queue_flows.h"
+#include "lb/route_changes.h"
 #include "lb/ties.h"
 
 namespace heddle {
@@ -103,7 +104,7 @@ class Flb final : public SwitchPolicy {
     isolation_.emplace(static_cast<size_t>(fixed_.settings.flows.entries), scopes, paths_.radix(),
                        fixed_.digits.second);
     delays_.Resize(leaves_, paths_.count());
-    versions_.assign(leaves_, 0);
+    changes_.Resize(leaves_);
     host_of_leaf_.assign(leaves_, std::nullopt);
     live_.reserve(paths_.count());
     free_.reserve(paths_.count());
@@ -139,8 +140,9 @@ class Flb final : public SwitchPolicy {
     const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
     if (live.empty()) [[unlikely]]
       return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
-    return Decision::Forward(paths_.Take(
-        live.size() == 1 ? live.front() : Choose(view, packet, leaf, candidates, live)));
+    const bool chooses = live.size() > 1 || candidates.is_last_uplink;
+    return Decision::Forward(
+        paths_.Take(chooses ? Choose(view, packet, leaf, candidates, live) : live.front()));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -170,17 +172,18 @@ class Flb final : public SwitchPolicy {
   }
   std::vector<Counter> Counters() const override {
     if (!isolation_) return {};
-    return {{"reroutes", reroutes_},
-            {"forced_evictions", forced_evictions_},
-            {"episodes", queues_.episodes()},
-            {"cnms_sent", cnms_sent_},
-            {"cnms_taken", cnms_taken_},
-            {"isolated_flows", static_cast<int64_t>(isolation_->size())},
-            {"isolated_ports", static_cast<int64_t>(isolation_->isolated_uplinks())},
-            {"probes", controls_sent_},
-            {"probe_bytes", controls_sent_ * kControlBytes},
-            {"table_entries", static_cast<int64_t>(flows_.used())},
-            {"table_evictions", flows_.evictions() + isolation_->evictions()}};
+    return {
+        {"reroutes", reroutes_},
+        {"forced_evictions", forced_evictions_},
+        {"episodes", queues_.episodes()},
+        {"cnms_sent", cnms_sent_},
+        {"cnms_taken", cnms_taken_},
+        {"isolated_flows", static_cast<int64_t>(isolation_->size())},
+        {"isolated_ports", static_cast<int64_t>(isolation_->isolated_uplinks())},
+        {"probes", controls_sent_},
+        {"probe_bytes", controls_sent_ * kControlBytes},
+        {"table_entries", static_cast<int64_t>(flows_.used())},
+        {"table_evictions", flows_.evictions() + isolation_->evictions() + queues_.evictions()}};
   }
 
  private:
@@ -218,7 +221,7 @@ class Flb final : public SwitchPolicy {
   // Of `live`, the different paths to the packet's leaf.
   uint16_t Choose(SwitchView& view, const Packet& packet, uint16_t leaf,
                   const Candidates& candidates, std::span<const uint16_t> live) {
-    NoteVersion(view, packet.dst, leaf, candidates);
+    NoteRoutes(view, packet.dst, leaf, candidates);
     const Time now = view.now();
     const auto found = flows_.Touch(packet, now);
     Flow& flow = found.state;
@@ -294,14 +297,12 @@ class Flb final : public SwitchPolicy {
     return free_.empty() ? live : std::span<const uint16_t>(free_);
   }
 
-  // What was known of an uplink that had failed means nothing when it is back.
-  void NoteVersion(SwitchView& view, HostId host, uint16_t leaf, const Candidates& candidates) {
-    if (versions_[leaf] == candidates.version) return;
-    versions_[leaf] = candidates.version;
+  void NoteRoutes(SwitchView& view, HostId host, uint16_t leaf, const Candidates& candidates) {
+    const auto forget = [&](PortIndex port) { SetIdle(view, port, leaf); };
+    if (!changes_.Note(leaf, candidates, view.Uplinks(), forget)) return;
     host_of_leaf_[leaf] = host;
     live_.clear();
     for (const PortIndex port : view.Uplinks()) {
-      if (!candidates.Has(port)) SetIdle(view, port, leaf);
       if (LeadsAnywhere(view, port)) live_.push_back(paths_.FirstOver(port));
     }
     AddSecondDigits();
@@ -459,7 +460,7 @@ class Flb final : public SwitchPolicy {
   size_t leaves_ = 0;
   LeafPaths paths_;
   std::optional<FlbIsolation> isolation_;            // Nothing: this is no leaf, and only forwards.
-  std::vector<uint32_t> versions_;                   // Of the candidates, by leaf.
+  RouteChanges changes_;                             // By leaf.
   std::vector<std::optional<HostId>> host_of_leaf_;  // One that has been heard of.
   std::vector<uint16_t> live_;                       // Paths whose uplinks lead to any of these.
   HostId own_host_ = 0;                              // One of this leaf.

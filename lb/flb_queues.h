@@ -20,7 +20,7 @@ namespace heddle {
 class FlbQueues {
  public:
   // Bytes: a queue is long from `above` on (K), and short below `below`. `again`: before a flow is
-  // told a second time.
+  // told a second time, of another number of flows.
   FlbQueues(int64_t above, int64_t below, Duration again)
       : above_(above), below_(below), again_(again) {}
 
@@ -36,11 +36,15 @@ class FlbQueues {
   void Enter(const SwitchView& view, const Packet& packet, PortIndex port, const Tell& tell) {
     QueueFlows& queue = *queues_[port];
     if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
-    QueueFlows::Flow& flow = queue.Enter(packet, view.now());
+    const auto gone = [&](uint64_t key, const QueueFlows::Flow& flow) {
+      if (flow.is_notified) Release(key, flow, tell);
+    };
+    QueueFlows::Flow& flow = queue.Enter(packet, view.now(), gone);
     if (view.Unsent(port).count < above_) return;
     if (!queue.is_congested) return Begin(view.now(), queue, tell);
-    const bool has_news = flow.told != queue.distinct() && view.now() - flow.told_at >= again_;
+    const bool has_news = HasNews(view.now(), queue, flow);
     if (!flow.is_notified || has_news) Notify(view.now(), queue, FlowKey(packet), flow, tell);
+    TellAll(view.now(), queue, tell);
   }
 
   // It has been sent.
@@ -48,14 +52,21 @@ class FlbQueues {
   void Leave(const SwitchView& view, const Packet& packet, PortIndex port, const Tell& tell) {
     QueueFlows& queue = *queues_[port];
     queue.Leave(packet);
-    if (!queue.is_congested || view.Unsent(port).count >= below_) return;
+    if (!queue.is_congested) return;
+    if (view.Unsent(port).count >= below_) return TellAll(view.now(), queue, tell);
     queue.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
-      if (flow.is_notified) tell(key, flow, FlbControl{FlbControl::kReleased, 0, 0, 0});
+      if (flow.is_notified) Release(key, flow, tell);
     });
     queue.EndEpisode();
   }
 
   int64_t episodes() const { return episodes_; }
+  // Flows that were forgotten for lack of room.
+  int64_t evictions() const {
+    int64_t sum = 0;
+    for (const auto& queue : queues_) sum += queue->evictions();
+    return sum;
+  }
   size_t memory_bytes() const {
     size_t bytes = 0;
     for (const auto& queue : queues_) bytes += queue->memory_bytes();
@@ -63,6 +74,28 @@ class FlbQueues {
   }
 
  private:
+  bool HasNews(Time now, const QueueFlows& queue, const QueueFlows::Flow& flow) const {
+    return flow.told != queue.distinct() && now - flow.told_at >= again_;
+  }
+
+  // Also of flows that send nothing, as they are paused: several times in `again_`, as that is
+  // counted for each flow.
+  template <class Tell>
+  void TellAll(Time now, QueueFlows& queue, const Tell& tell) {
+    if (now - queue.reviewed < again_ / 4) return;
+    queue.reviewed = now;
+    queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
+      if (flow.packets > 0 && flow.is_notified && HasNews(now, queue, flow)) {
+        Notify(now, queue, key, flow, tell);
+      }
+    });
+  }
+
+  template <class Tell>
+  void Release(uint64_t key, const QueueFlows::Flow& flow, const Tell& tell) {
+    tell(key, flow, FlbControl{FlbControl::kReleased, 0, 0, 0});
+  }
+
   template <class Tell>
   void Begin(Time now, QueueFlows& queue, const Tell& tell) {
     queue.is_congested = true;

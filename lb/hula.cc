@@ -90,7 +90,7 @@ class Hula final : public SwitchPolicy {
       OnProbe(view, packet, in_port);
       return Decision::Consume();
     }
-    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (!candidates.matters()) return Decision::Forward(candidates.ports.front());
     return Decision::Forward(PortFor(view, packet, candidates));
   }
 

@@ -77,6 +77,9 @@ class LeafDelays {
     return now - to.at > stale_ ? Duration{0} : to.delay;
   }
 
+  // However long ago it was told.
+  Duration LastOf(uint16_t leaf, uint16_t path) const { return to_[leaf * paths_ + path].delay; }
+
   size_t memory_bytes() const {
     return to_.size() * sizeof(To) + from_.size() * sizeof(From) + next_.size() * sizeof(size_t);
   }

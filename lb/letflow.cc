@@ -19,6 +19,8 @@ class LetFlow final : public SwitchPolicy {
  public:
   LetFlow(const FlowletSettings& settings, Rng rng) : rng_(rng), flowlets_(settings) {}
 
+  uint32_t hooks() const override { return kLastUplink; }
+
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
     Flowlets::Slot& slot = flowlets_.Of(packet);

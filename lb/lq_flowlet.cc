@@ -26,7 +26,7 @@ class LqFlowlet final : public SwitchPolicy {
   LqFlowlet(const LqFlowletSettings& settings, Rng rng)
       : move_(settings.move), bands_(settings.bands), rng_(rng), flowlets_(settings.flowlets) {}
 
-  uint32_t hooks() const override { return kPrefetch; }
+  uint32_t hooks() const override { return kPrefetch | kLastUplink; }
   void Prefetch(const Packet& packet) const override { flowlets_.Prefetch(packet); }
 
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }

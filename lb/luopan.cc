@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,7 +28,7 @@ namespace {
 struct LuopanSettings {
   int64_t samples = 2;
   Bytes cell{65'536};
-  Duration probe_every = 100_us;
+  std::optional<Duration> probe_every;
   FlowTableSettings flows{.age = 100_ms};
 };
 
@@ -43,8 +44,14 @@ struct LuopanHeader {
 
 class Luopan final : public SwitchPolicy {
  public:
-  Luopan(const LuopanSettings& settings, PathDigits digits, uint64_t salt, Rng rng)
-      : settings_(settings), digits_(digits), salt_(salt), rng_(rng), flows_(settings.flows) {}
+  Luopan(const LuopanSettings& settings, Duration probe_every, PathDigits digits, uint64_t salt,
+         Rng rng)
+      : settings_(settings),
+        probe_every_(probe_every),
+        digits_(digits),
+        salt_(salt),
+        rng_(rng),
+        flows_(settings.flows) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kPrefetch; }
 
@@ -59,7 +66,7 @@ class Luopan final : public SwitchPolicy {
       if (view.IsAttached(host)) own_ = host;
     }
     // Not all leaves at once.
-    const double phase = rng_.Uniform() * static_cast<double>(settings_.probe_every.ps);
+    const double phase = rng_.Uniform() * static_cast<double>(probe_every_.ps);
     view.SetTimer(view.now() + Duration{static_cast<int64_t>(phase)}, 0);
   }
 
@@ -95,7 +102,7 @@ class Luopan final : public SwitchPolicy {
       if (!std::exchange(leaf.is_heard, false)) leaf.best = kNoPath;
       if (std::exchange(leaf.is_active, false)) StartRound(view, leaf);
     }
-    view.SetTimer(view.now() + settings_.probe_every, 0);
+    view.SetTimer(view.now() + probe_every_, 0);
   }
 
   size_t StateBytes() const override {
@@ -206,6 +213,7 @@ class Luopan final : public SwitchPolicy {
   }
 
   const LuopanSettings settings_;
+  const Duration probe_every_;
   const PathDigits digits_;
   const uint64_t salt_;
   Rng rng_;
@@ -228,23 +236,31 @@ class LuopanBalancer final : public LoadBalancer {
                "Random paths to a leaf that are probed each round, besides the best (d).");
     fields.Add("cell", settings_.cell, {.at_least = 1_B, .at_most = Bytes{1'000'000'000}},
                "Bytes of a flow that take one path.");
-    fields.Add("probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 10_s},
-               "Time between two rounds of probes; longer than a round trip.");
+    fields.AddOr("auto", "probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 10_s},
+                 "Time between two rounds of probes, within which replies count. auto: 100us, or "
+                 "two of the longest idle round trips if that is longer.");
     settings_.flows.Declare(fields);
   }
 
-  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
-               Diagnostics& /*diagnostics*/) override {
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
     digits_ = DigitsOf(fabric);
+    probe_every_ = settings_.probe_every.value_or(std::max(100_us, 2 * fabric.base_rtt));
+    if (probe_every_ < fabric.base_rtt) {
+      diagnostics.ErrorAt(std::string(path) + ".probe_every",
+                          "is shorter than a round trip, so that no reply would come in time; "
+                          "leave it out");
+    }
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<Luopan>(settings_, digits_, EcmpSalt(id, seed),
+    return std::make_unique<Luopan>(settings_, probe_every_, digits_, EcmpSalt(id, seed),
                                     Rng::Stream(seed, "luopan", id));
   }
 
  private:
   LuopanSettings settings_;
+  Duration probe_every_ = 100_us;
   PathDigits digits_;
 };
 

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -91,11 +92,20 @@ class MeasuredLeaf : public SwitchPolicy {
   virtual uint16_t PathFor(SwitchView& view, const Packet& packet,
                            const Candidates& candidates) = 0;
 
+  // Of a leaf's quickest uplink: what a fast path can send.
+  static BitRate FastestUplink(const SwitchView& view) {
+    BitRate fastest{};
+    for (const PortIndex port : view.Uplinks()) fastest = std::max(fastest, view.Rate(port));
+    return fastest;
+  }
+
   bool is_leaf() const { return is_leaf_; }
   LeafPaths& paths() { return paths_; }
   Duration DelayOf(uint16_t leaf, uint16_t path, Time now) const {
     return delays_.Of(leaf, path, now + clock_ahead_);
   }
+  // Also if that is long ago.
+  Duration LastDelayOf(uint16_t leaf, uint16_t path) const { return delays_.LastOf(leaf, path); }
   size_t memory_bytes() const { return sizeof(salt_) + delays_.memory_bytes(); }
 
  private:

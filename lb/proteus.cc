@@ -44,7 +44,8 @@ struct ProteusRules : ProteusSettings {
   Duration light{};
   Duration heavy{};
   Duration notice{};
-  Duration hold{};  // heavy_for, and the least time between two moves of a flow.
+  Duration hold{};     // heavy_for, and the least time between two moves of a flow.
+  int64_t coarse = 1;  // How many times longer units of time are.
   PathDigits digits;
 };
 
@@ -52,6 +53,7 @@ constexpr uint16_t kNoticeBytes = 64;
 constexpr size_t kMostNotices = 256;  // That wait for the end of an instant.
 
 // In packets between leaves. Waits in units of 0.1 us, utilisation with 255 for all of a link.
+// Where thresholds are longer than 250 us all units of time are as many times longer.
 struct ProteusHeader {
   uint16_t entered;     // The port that it waits at now: in units of 16 ns, modulo 1 ms.
   uint16_t waited;      // At ports before.
@@ -117,15 +119,18 @@ class Proteus final : public SwitchPolicy {
     if (packet.kind == PacketKind::kControl || view.FacesHost(port)) return;
     estimators_[port].Add(static_cast<double>(view.WireBytes(packet).count), view.now());
     ProteusHeader header = packet.Scheme<ProteusHeader>();
-    const Duration here = 16'000_ps * static_cast<uint16_t>(Ticks(view.now()) - header.entered);
-    const int64_t waited = header.waited + here.ps / 100'000;
+    const Duration here =
+        16'000_ps * rules_.coarse * static_cast<uint16_t>(Ticks(view.now()) - header.entered);
+    const int64_t waited = header.waited + here.ps / (100'000 * rules_.coarse);
     header.waited = static_cast<uint16_t>(std::min<int64_t>(waited, 0xffff));
     const uint32_t use = Dre::Quantise(estimators_[port].Read(view.now()),
                                        Dre::FullBytes(view.Rate(port), rules_.dre), /*bits=*/8);
     header.utilisation = std::max(header.utilisation, static_cast<uint8_t>(use));
     packet.SetScheme(header);
     const bool was_paused = paused_at_[port] >= view.now() - here;
-    if (was_paused && 100'000_ps * waited > rules_.notice) NoticeLater(view, packet);
+    if (was_paused && 100'000_ps * rules_.coarse * waited > rules_.notice) {
+      NoticeLater(view, packet);
+    }
   }
 
   // Notices of packets that left at this instant.
@@ -160,17 +165,17 @@ class Proteus final : public SwitchPolicy {
   struct Known {
     Time at{-kNever.ps};
     Time heavy_until{-kNever.ps};
-    uint8_t waited_us = 0;
+    uint8_t waited = 0;  // In units of 1 us.
     uint8_t utilisation = 0;
   };
   // What came over one path of a leaf.
   struct From {
-    uint8_t waited_us = 0;
+    uint8_t waited = 0;  // Likewise.
     uint8_t utilisation = 0;
     bool is_due = false;
   };
 
-  static uint16_t Ticks(Time at) { return static_cast<uint16_t>(at.ps / 16'000); }
+  uint16_t Ticks(Time at) const { return static_cast<uint16_t>(at.ps / (16'000 * rules_.coarse)); }
 
   // --- What leaves tell each other ---
 
@@ -178,13 +183,13 @@ class Proteus final : public SwitchPolicy {
     const ProteusHeader header = packet.Scheme<ProteusHeader>();
     const size_t leaf = view.LeafOf(packet.src) * paths_.count();
     if (packet.path < paths_.count()) {
-      const uint16_t us = std::min<uint16_t>(header.waited / 10, 255);
-      from_[leaf + packet.path] = {static_cast<uint8_t>(us), header.utilisation, true};
+      const uint16_t waited = std::min<uint16_t>(header.waited / 10, 255);
+      from_[leaf + packet.path] = {static_cast<uint8_t>(waited), header.utilisation, true};
     }
     if (header.told_path == 0 || header.told_path > paths_.count()) return;
     Known& known = to_[leaf + header.told_path - 1];
     known.at = view.now();
-    known.waited_us = header.told_waited;
+    known.waited = header.told_waited;
     known.utilisation = header.told_utilisation;
   }
 
@@ -199,7 +204,7 @@ class Proteus final : public SwitchPolicy {
       from.is_due = false;
       next_[leaf] = path + 1;
       header.told_path = static_cast<uint8_t>(path + 1);
-      header.told_waited = from.waited_us;
+      header.told_waited = from.waited;
       header.told_utilisation = from.utilisation;
       break;
     }
@@ -221,7 +226,7 @@ class Proteus final : public SwitchPolicy {
   Class ClassOf(Time now, const Known& known) const {
     if (now < known.heavy_until) return kHeavy;
     if (now - known.at > rules_.stale) return kLight;
-    const Duration waited = 1'000'000_ps * known.waited_us;
+    const Duration waited = 1'000'000_ps * rules_.coarse * known.waited;
     const double use = known.utilisation / 255.0;
     if (waited > rules_.heavy || use > rules_.use_heavy) return kHeavy;
     return waited < rules_.light && use < rules_.use_light ? kLight : kMiddle;
@@ -339,6 +344,8 @@ class ProteusBalancer final : public LoadBalancer {
     rules_.heavy = rules_.wait_heavy.value_or(2 * queue);
     rules_.notice = rules_.notice_above.value_or(queue);
     rules_.hold = rules_.heavy_for.value_or(fabric.base_rtt);
+    const Duration longest = std::max({rules_.light, rules_.heavy, rules_.notice});
+    rules_.coarse = 1 + (longest - 1_ps) / 250_us;
     rules_.digits = DigitsOf(fabric);
     if (rules_.digits.paths() > kMostPaths) {
       diagnostics.ErrorAt(path, "proteus numbers the paths of a leaf with 8 bits; at most 254");

@@ -30,6 +30,8 @@ class Qdaps final : public SwitchPolicy {
   Qdaps(const QdapsSettings& settings, Rng rng)
       : need_(settings.need), rng_(rng), flows_(settings.table) {}
 
+  uint32_t hooks() const override { return kLastUplink; }
+
   void Attach(SwitchView& view) override { waits_.resize(view.ports()); }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,

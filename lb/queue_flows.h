@@ -36,9 +36,12 @@ class QueueFlows {
   static FlowId FlowOf(uint64_t key) { return static_cast<FlowId>(key >> 16); }
   static HostId SourceOf(uint64_t key) { return static_cast<HostId>(key & 0xffff); }
 
-  Flow& Enter(const Packet& packet, Time now) {
-    const auto touched = flows_.Touch(FlowKey(packet), now, [this](uint64_t, const Flow& flow) {
+  // `gone(key, flow)` is told of what has to make room.
+  template <class Gone>
+  Flow& Enter(const Packet& packet, Time now, const Gone& gone) {
+    const auto touched = flows_.Touch(FlowKey(packet), now, [&](uint64_t key, const Flow& flow) {
       if (flow.packets > 0) --distinct_;
+      gone(key, flow);
     });
     if (touched.state.packets++ == 0) ++distinct_;
     Flow& flow = touched.state;
@@ -81,9 +84,11 @@ class QueueFlows {
     distinct_ = 0;
   }
 
+  int64_t evictions() const { return flows_.evictions(); }
   size_t memory_bytes() const { return flows_.memory_bytes(); }
 
   bool is_congested = false;
+  Time reviewed{-kNever.ps};  // When all flows were looked at last, for news to tell.
 
  private:
   ExpiringTable<Flow> flows_;

@@ -36,7 +36,7 @@ struct RepsSettings {
 // With what follows from the fabric.
 struct RepsRules : RepsSettings {
   Duration base_rtt{};
-  Bytes window{};  // Of a link of a host and that round trip.
+  int64_t window = 1;  // Packets: of a link of a host and that round trip.
 };
 
 constexpr size_t kMostKept = 8;
@@ -118,8 +118,7 @@ class RepsHost final : public HostPolicy {
  private:
   // A bandwidth-delay product of packets.
   uint16_t Explorers() const {
-    constexpr int64_t kMtu = 1'500;
-    return static_cast<uint16_t>(std::clamp<int64_t>(rules_.window.count / kMtu, 1, 0xffff));
+    return static_cast<uint16_t>(std::clamp<int64_t>(rules_.window, 1, 0xffff));
   }
 
   uint16_t Next(RepsFlow& state, Time now) {
@@ -193,8 +192,7 @@ class RepsBalancer final : public LoadBalancer {
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {
     rules_.base_rtt = fabric.base_rtt;
-    rules_.window = Bytes{static_cast<int64_t>(static_cast<double>(fabric.host_rate.bps) / 8 *
-                                               Seconds(fabric.base_rtt))};
+    rules_.window = fabric.base_rtt / SerializationDelay(fabric.packet, fabric.host_rate);
   }
 
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {

@@ -46,6 +46,11 @@ class Rps final : public SwitchPolicy {
     if (!settings_.selective_red) return;
     queues_.resize(view.ports());
     leaves_.resize(view.leaves());
+    // As the fabric was built.
+    for (size_t h = 0; h < view.hosts(); ++h) {
+      const HostId host = static_cast<HostId>(h);
+      if (!view.IsAttached(host)) leaves_[view.LeafOf(host)].most = CapacityTo(view, host);
+    }
   }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
@@ -117,12 +122,17 @@ class Rps final : public SwitchPolicy {
 
   // --- Selective RED ---
 
+  static int64_t CapacityTo(const SwitchView& view, HostId host) {
+    int64_t capacity = 0;
+    for (const NextHop& hop : view.NextHopsTo(host)) capacity += hop.capacity;
+    return capacity;
+  }
+
   bool HasLostPaths(const SwitchView& view, HostId dst, const Candidates& candidates) {
     Leaf& leaf = leaves_[view.LeafOf(dst)];
     if (leaf.version == candidates.version) return leaf.has_lost_paths;
     leaf.version = candidates.version;
-    int64_t capacity = 0;
-    for (const NextHop& hop : view.NextHopsTo(dst)) capacity += hop.capacity;
+    const int64_t capacity = CapacityTo(view, dst);
     leaf.most = std::max(leaf.most, capacity);
     leaf.has_lost_paths = capacity < leaf.most;
     return leaf.has_lost_paths;

@@ -34,6 +34,7 @@
 #include "lb/load_balancer.h"
 #include "lb/path_delays.h"
 #include "lb/queue_flows.h"
+#include "lb/route_changes.h"
 #include "lb/tdlb_control.h"
 #include "lb/tdlb_marks.h"
 #include "lb/ties.h"
@@ -101,7 +102,7 @@ class Tdlb final : public SwitchPolicy {
       delays_.push_back(DelaysTo(view, static_cast<uint16_t>(leaf)));
     }
     marks_.Attach(leaves_, paths_.count());
-    versions_.assign(leaves_, 0);
+    changes_.Resize(leaves_);
     unmarked_.reserve(paths_.count());
     // Not all leaves at once.
     view.SetTimer(view.now() + Within(settings_.check_every), kCheck);
@@ -114,7 +115,8 @@ class Tdlb final : public SwitchPolicy {
     if (packet.kind == PacketKind::kControl) return OnControl(view, packet, in_port, candidates);
     const bool begins = is_leaf_ && IsData(packet) && view.FacesHost(in_port);
     const bool ends = view.FacesHost(candidates.ports.front());
-    if (!begins || ends || paths_.Live(candidates).size() < 2) {
+    const size_t live = begins && !ends ? paths_.Live(candidates).size() : 0;
+    if (live == 0 || (live == 1 && !candidates.is_last_uplink)) {
       return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
     }
     return Decision::Forward(paths_.Take(Choose(view, packet, candidates)));
@@ -126,7 +128,9 @@ class Tdlb final : public SwitchPolicy {
     if (!IsWatched(view, packet, port)) return;
     QueueFlows& queue = queues_[port]->flows;
     if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
-    queue.Enter(packet, view.now());
+    queue.Enter(packet, view.now(), [&](uint64_t key, const QueueFlows::Flow& flow) {
+      if (flow.is_notified) Tell(view, key, flow, port, TdlbControl::kCleared);
+    });
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -164,7 +168,7 @@ class Tdlb final : public SwitchPolicy {
             {"probes", probes_},
             {"probe_bytes", probes_ * kControlBytes},
             {"table_entries", static_cast<int64_t>(flows_.used())},
-            {"table_evictions", flows_.evictions() + marks_.evictions()}};
+            {"table_evictions", flows_.evictions() + marks_.evictions() + QueueEvictions()}};
   }
 
   // The pause after which a flow to a leaf may change its path.
@@ -191,6 +195,12 @@ class Tdlb final : public SwitchPolicy {
     int64_t clear = 0;
     Duration one_packet;
   };
+
+  int64_t QueueEvictions() const {
+    int64_t sum = 0;
+    for (const auto& monitor : queues_) sum += monitor->flows.evictions();
+    return sum;
+  }
 
   Duration Within(Duration period) {
     return {static_cast<int64_t>(rng_.Uniform() * static_cast<double>(period.ps))};
@@ -223,7 +233,7 @@ class Tdlb final : public SwitchPolicy {
 
   uint16_t Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const uint16_t leaf = view.LeafOf(packet.dst);
-    NoteVersion(leaf, candidates);
+    changes_.Note(leaf, candidates, view.Uplinks(), [&](PortIndex port) { Forget(leaf, port); });
     const auto found = flows_.Touch(packet, view.now());
     Flow& flow = found.state;
     const bool is_placed = !found.is_new && paths_.Lives(flow.path, candidates);
@@ -270,11 +280,9 @@ class Tdlb final : public SwitchPolicy {
     });
   }
 
-  void NoteVersion(uint16_t leaf, const Candidates& candidates) {
-    if (versions_[leaf] == candidates.version) return;
-    versions_[leaf] = candidates.version;
-    for (size_t path = 0; path < paths_.CountTo(leaf); ++path) {
-      if (!paths_.Lives(static_cast<uint16_t>(path), candidates)) delays_[leaf].Forget(path);
+  void Forget(uint16_t leaf, PortIndex uplink) {
+    for (size_t p = paths_.FirstOver(uplink); p < paths_.CountTo(leaf); p += paths_.radix()) {
+      delays_[leaf].Forget(p);
     }
   }
 
@@ -484,7 +492,7 @@ class Tdlb final : public SwitchPolicy {
   LeafPaths paths_;
   std::vector<std::unique_ptr<Monitor>> queues_;
   std::vector<PathDelays> delays_;  // By leaf.
-  std::vector<uint32_t> versions_;  // Of the candidates, by leaf.
+  RouteChanges changes_;            // By leaf.
   std::vector<uint16_t> unmarked_;  // Scratch.
   int64_t reroutes_ = 0;
   int64_t flowlets_ = 0;

@@ -21,6 +21,7 @@
 #include "lb/expiring_table.h"
 #include "lb/flow_table.h"
 #include "lb/load_balancer.h"
+#include "lb/route_changes.h"
 #include "lb/ties.h"
 #include "lb/tr_code.h"
 
@@ -56,7 +57,7 @@ class Tr final : public SwitchPolicy {
     ports_ = view.ports();
     leaves_ = view.leaves();
     is_leaf_ = view.tier() == 0;
-    versions_.assign(leaves_, 0);
+    changes_.Resize(leaves_);
     onward_.resize(ports_ * leaves_);
     short_flows_.assign(view.ports(), 0);
     costs_.resize(view.ports());
@@ -77,7 +78,7 @@ class Tr final : public SwitchPolicy {
                     const Candidates& candidates) override {
     code_.is_set = false;
     if (packet.kind == PacketKind::kAck) LookAtAck(view, packet, in_port);
-    if (candidates.ports.size() == 1) return Decision::Forward(candidates.ports.front());
+    if (!candidates.matters()) return Decision::Forward(candidates.ports.front());
     const bool is_data = packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
     if (!is_data || !view.FacesHost(in_port)) return Decision::Forward(Any(candidates));
     return Decision::Forward(Choose(view, packet, candidates));
@@ -92,7 +93,7 @@ class Tr final : public SwitchPolicy {
     const size_t onward = onward_.size() * sizeof(Onward);
     if (!is_leaf_) return onward;
     return flows_.memory_bytes() + present_.memory_bytes() + onward +
-           short_flows_.size() * sizeof(int32_t) + versions_.size() * sizeof(uint32_t);
+           short_flows_.size() * sizeof(int32_t) + leaves_ * sizeof(uint32_t);
   }
   std::vector<Counter> Counters() const override {
     return {{"reroutes", reroutes_},
@@ -123,6 +124,13 @@ class Tr final : public SwitchPolicy {
     Duration wait{0};        // how long it takes to send them,
     Time told{-kNever.ps};   // and when that was.
     Time free;               // When the packets of this leaf alone will have left it.
+
+    void Forget() {
+      queue = 0;
+      wait = 0_ps;
+      told = {-kNever.ps};
+      free = Time{};
+    }
   };
 
   struct Present {};
@@ -159,7 +167,8 @@ class Tr final : public SwitchPolicy {
   PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
     const Time now = view.now();
     const uint16_t leaf = view.LeafOf(packet.dst);
-    NoteVersion(leaf, candidates);
+    changes_.Note(leaf, candidates, view.Uplinks(),
+                  [&](PortIndex port) { Beyond(port, leaf).Forget(); });
     present_.ExpireBefore(now - idle_, [this](uint64_t key, Present) { Leave(key); });
     Flow& flow = flows_.Touch(packet, now).state;
     CountBytes(flow, packet);
@@ -176,20 +185,6 @@ class Tr final : public SwitchPolicy {
       NoteAge(Beyond(port, leaf), now);
     }
     return port;
-  }
-
-  // What was known of an uplink that had failed means nothing when it is back.
-  void NoteVersion(uint16_t leaf, const Candidates& candidates) {
-    if (versions_[leaf] == candidates.version) return;
-    versions_[leaf] = candidates.version;
-    for (PortIndex port = 0; port < short_flows_.size(); ++port) {
-      if (candidates.Has(port)) continue;
-      Onward& onward = Beyond(port, leaf);
-      onward.queue = 0;
-      onward.wait = 0_ps;
-      onward.told = {-kNever.ps};
-      onward.free = Time{};
-    }
   }
 
   // A flow that turns out to be long is no short flow anywhere any more.
@@ -288,11 +283,11 @@ class Tr final : public SwitchPolicy {
   size_t ports_ = 0;
   size_t leaves_ = 0;
   bool is_leaf_ = false;
-  std::vector<uint32_t> versions_;  // Of the candidates, by leaf.
-  std::vector<Onward> onward_;      // By leaf, then port.
-  TrHeader code_;                   // For the ACK that is being forwarded.
-  std::vector<Time> costs_;         // Scratch, by port.
-  std::vector<PortIndex> fit_;      // Scratch.
+  RouteChanges changes_;        // By leaf.
+  std::vector<Onward> onward_;  // By leaf, then port.
+  TrHeader code_;               // For the ACK that is being forwarded.
+  std::vector<Time> costs_;     // Scratch, by port.
+  std::vector<PortIndex> fit_;  // Scratch.
   int64_t reroutes_ = 0;
   int64_t nothing_fits_ = 0;
   int64_t codes_read_ = 0;

@@ -125,11 +125,12 @@ TEST(AgTest, OnAnIdleFabricPacketsAreSprayed) {
 
 // 120 us at 10 Gbps are 102 packets of 1460 bytes, and one.
 TEST(AgTest, GranularityIsWhatAFastPathSendsInTheDifference) {
-  LbSwitch leaf("{kind: ag, most: 1000, stale: 1s}");
+  const LbSwitch::Shape slow{.uplinks = std::vector<BitRate>(4, 10_Gbps)};
+  LbSwitch leaf("{kind: ag, most: 1000, stale: 1s}", slow);
   Hear(leaf, Time{} + 1_us, 2, 120_us);
   Changes(leaf, Time{} + 2_us, 103 * 40);
   EXPECT_EQ(leaf.Count("cells"), 40);
-  LbSwitch clamped("{kind: ag, stale: 1s}");
+  LbSwitch clamped("{kind: ag, stale: 1s}", slow);
   Hear(clamped, Time{} + 1_us, 2, 120_us);
   Changes(clamped, Time{} + 2_us, 45 * 40);
   EXPECT_EQ(clamped.Count("cells"), 40);

@@ -100,7 +100,7 @@ std::vector<Setting> Settings() {
       {"kind: pdlb", "initial: 44"},
       {"kind: pdlb", "stale: 1us"},
       {"kind: pdlb", "min_samples: 512"},
-      {"kind: reps", "freeze_below: 1000000", Traffic::kIrnLossy},
+      {"kind: reps", "freeze_below: 1000000", Traffic::kLossy},
       {"kind: conweave", "reply_within: 1ms", Traffic::kIrn},
       {"kind: conweave", "busy_for: 10ms", Traffic::kIrn},
       {"kind: conweave", "inactive: 1us", Traffic::kIrn},

@@ -25,7 +25,7 @@ class WatchedPolicy final : public AroundSwitchPolicy {
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     watcher_(view, packet, in_port);
-    if (candidates.ports.size() == 1 && !asks_always()) {
+    if (!AsksAbout(candidates)) {
       return Decision::Forward(candidates.ports.front());
     }
     return AroundSwitchPolicy::OnPacket(view, packet, in_port, candidates);
