@@ -250,6 +250,54 @@ TEST_F(TdlbLeafTest, AMarkFollowsItsFlowOffAFailedPath) {
   EXPECT_EQ(FlowsOn(port, 1, kNow + 600_us).size(), 1u);
 }
 
+// A packet of 1500 bytes takes 120 ns on the uplinks; echoes tell whole nanoseconds.
+class TdlbQueueTest : public TdlbLeafTest {
+ protected:
+  TdlbQueueTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, congested_above: 10KB}") {}
+
+  // Of a queue at uplink 0 that is longer for 12 us, more than the 10 us between two looks at it.
+  int64_t Episodes() {
+    leaf_.At(kNow, [](SwitchView& view, SwitchPolicy&) {
+      for (int i = 0; i < 110; ++i) view.SendAsData(LbPacket(7), 0);
+    });
+    leaf_.At(kNow + 12_us,
+             [](SwitchView& view, SwitchPolicy&) { EXPECT_GT(view.Unsent(0), 10_KB); });
+    EXPECT_EQ(leaf_.Count("congested_flows"), leaf_.Count("episodes"));
+    return leaf_.Count("episodes");
+  }
+  void LearnOf(uint16_t path, Duration delay) {
+    Control({TdlbControl::kEcho, 0, path, static_cast<int32_t>(delay.ps / 1'000)}, 0, kNow);
+  }
+};
+
+TEST_F(TdlbQueueTest, WithoutAnyMeasurementALongQueueOfAnUplinkIsNoEpisode) {
+  EXPECT_EQ(Episodes(), 0);
+}
+
+TEST_F(TdlbQueueTest, NeitherIsItIfItsPathIsNotDelayed) {
+  LearnOf(0, 10_us);
+  LearnOf(0, 10_us);
+  EXPECT_EQ(Episodes(), 0);
+}
+
+TEST_F(TdlbQueueTest, NorIfByOnePacket) {
+  LearnOf(0, 10_us);
+  LearnOf(0, 10_us + 120_ns);
+  EXPECT_EQ(Episodes(), 0);
+}
+
+TEST_F(TdlbQueueTest, ByMoreThanOnePacketItIs) {
+  LearnOf(0, 10_us);
+  LearnOf(0, 10_us + 121_ns);
+  EXPECT_EQ(Episodes(), 1);
+}
+
+TEST_F(TdlbQueueTest, DelaysOfPathsOverOtherUplinksDoNotCount) {
+  LearnOf(1, 10_us);
+  LearnOf(1, 400_us);
+  EXPECT_EQ(Episodes(), 0);
+}
+
 class TdlbDefaultTest : public TdlbLeafTest {
  protected:
   TdlbDefaultTest() : TdlbLeafTest("tdlb") {}
