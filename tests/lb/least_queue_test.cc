@@ -131,6 +131,22 @@ TEST(BandsTest, AmongEqualQueuesLqBwTakesPortsThatWereLessUsed) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(leaf.PortFor(LbPacket(7), Time{} + 50_us), 2);
 }
 
+// Port 0 has sent at more than its rate, and port 1 a packet in the last 10 us, or 12% of it.
+TEST(BandsTest, ForLqBwTheQueueCountsBeforeTheUse) {
+  LbSwitch leaf("{kind: lq_bw, full: 100KB}", {.uplinks = {10_Gbps, 10_Gbps}});
+  const Time now = Time{} + 50_us;
+  for (Time at; at < now; at += 1_us) {
+    leaf.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet packet = LbPacket(1);
+      policy.OnTransmit(view, packet, 0);
+    });
+  }
+  leaf.At(now, [&](SwitchView& view, SwitchPolicy&) {
+    for (int i = 0; i < 4; ++i) view.SendControl(LbPacket(1), 1);  // 6%: the second band.
+  });
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(leaf.PortFor(LbPacket(7), now), 0);
+}
+
 TEST(BandsTest, EcmpArLeavesAPortInTheWorstBandHalfOfTheTime) {
   const std::string settings = "{kind: ecmp_ar, full: 100KB}";
   const std::vector<int64_t> hashed = WithQueue("ecmp", 0, 8'000);
