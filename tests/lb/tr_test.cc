@@ -13,6 +13,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
+#include "tests/support/lb_statistics.h"
 #include "tests/support/paired_seeds.h"
 #include "tests/support/watched_policy.h"
 
@@ -359,6 +360,31 @@ TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
   EXPECT_TRUE(lab.finished());
   EXPECT_GT(read, 1'000);
   EXPECT_GT(of_queues, 100);
+}
+
+// The ACKs of one flow, by the uplink of the leaf where it begins that they come through.
+std::vector<int64_t> AcksByUplink(const std::string& balancer) {
+  std::vector<int64_t> acks(4);
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
+    if (packet.kind != PacketKind::kAck || !view.IsAttached(packet.dst)) return;
+    const auto uplinks = view.Uplinks();
+    const auto uplink = std::ranges::find(uplinks, in_port);
+    ASSERT_NE(uplink, uplinks.end());
+    ++acks[static_cast<size_t>(uplink - uplinks.begin())];
+  };
+  Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 4, hosts_per_leaf: 1}"),
+           .switch_policy = Watched(balancer, look)});
+  lab.AddFlow(0, 1, 1'000'000);
+  lab.Run();
+  return acks;
+}
+
+// So that a leaf hears of the queues at all spines.
+TEST(TrNetworkTest, TheAcksOfOneFlowComeOverAllSpines) {
+  const std::vector<int64_t> acks = AcksByUplink("tr");
+  EXPECT_GT(acks[0] + acks[1] + acks[2] + acks[3], 300);
+  EXPECT_LT(ChiSquare(acks, {1, 1, 1, 1}), kChiSquare99[3]);
+  EXPECT_EQ(Used(AcksByUplink("ecmp")), 1);
 }
 
 TEST(TrNetworkTest, IsForTwoTiers) {
