@@ -100,14 +100,14 @@ TEST(FlbNetworkTest, TellsAgainWhenTheNumberOfFlowsHasChanged) {
   }
 }
 
-// A base round trip of 16 us at 10 Gbps, which is what a policy alone believes of its fabric. Two
-// senders fill the queue with 5 KB each microsecond.
-TEST(FlbNetworkTest, NotifiesFromTheBytesOfARoundTripOn) {
+// Two senders fill the queue with 5 KB each microsecond. How long it is when flows are notified.
+int64_t QueueWhenNotified(const FabricShape& fabric) {
+  const Chosen<LoadBalancer> flb = BalancerFrom("flb", fabric);
   Lab lab({.graph = LeafSpineFrom(
                "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 40Gbps, delay: 500ns}, "
                "fabric_link: {rate: 100Gbps, delay: 500ns}}"),
            .transport = "{kind: rocev2, cc: none}",
-           .balancer = "{kind: flb}"});
+           .switch_policy = [&](SwitchId id) { return flb.settings->ForSwitch(id, /*seed=*/1); }});
   for (HostId src = 0; src < 2; ++src) lab.AddFlow(src, 2, 100'000);
   constexpr PortIndex kToHost2 = 0;
   constexpr size_t kDataClass = 3;
@@ -115,14 +115,49 @@ TEST(FlbNetworkTest, NotifiesFromTheBytesOfARoundTripOn) {
   lab.SampleEvery(100_ns, [&](Time now) {
     Switch& last = *lab.network().switches()[1];
     for (const auto& [name, value] : last.policy().Counters()) {
-      if (name != "episodes" || value == 0 || queue >= 0) continue;
+      if (name != "cnms_sent" || value == 0 || queue >= 0) continue;
       queue = (*last.queued())[kToHost2].QueueAt(kDataClass, now).bytes;
     }
   });
   lab.Run();
+  return queue;
+}
+
+// A base round trip of 16 us at 10 Gbps, which is what a policy alone believes of its fabric.
+TEST(FlbNetworkTest, NotifiesFromTheBytesOfARoundTripOn) {
   // Less the gaps between frames; with the sent part of one, and up to 100 ns later.
+  const int64_t queue = QueueWhenNotified({});
   EXPECT_GE(queue, 19'000);
   EXPECT_LE(queue, 24'000);
+}
+
+TEST(FlbNetworkTest, NotifiesAtTheLatestFromHalfOfWhatPausesAnInput) {
+  const int64_t queue = QueueWhenNotified({.pause_above = 20_KB});
+  EXPECT_GE(queue, 9'000);
+  EXPECT_LE(queue, 14'000);
+  EXPECT_EQ(QueueWhenNotified({.pause_above = 40_KB}), QueueWhenNotified({}));
+}
+
+// As ACKs do, so that no pause of the data that they are about keeps them.
+TEST(FlbNetworkTest, NoticesTravelInAClassThatIsNotPaused) {
+  int64_t notices = 0;
+  const auto look = [&](SwitchView&, const Packet& packet, PortIndex) {
+    if (packet.kind == PacketKind::kData) {
+      ASSERT_EQ(packet.priority, 3);
+    }
+    if (packet.kind != PacketKind::kControl) return;
+    if (packet.Scheme<FlbControl>().kind == FlbControl::kDelay) return;
+    ++notices;
+    ASSERT_EQ(packet.priority, 0);
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 500ns}, "
+               "fabric_link: {rate: 100Gbps, delay: 500ns}}"),
+           .transport = "{kind: rocev2, cc: none}",
+           .switch_policy = Watched("flb", look)});
+  for (HostId src = 0; src < 4; ++src) lab.AddFlow(src, 4, 500'000);
+  lab.Run();
+  EXPECT_GT(notices, 8);
 }
 
 // Two senders of 40 Gbps to one host, 300 KB each: the queue grows by 5 KB each microsecond, and
