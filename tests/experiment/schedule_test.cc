@@ -139,7 +139,7 @@ TEST(LinkDownTest, OfAHostStopsItAndIsRepaired) {
 
 TEST(LinkDownTest, NoPacketCrossesTheLinkWhileItIsDown) {
   for (const char* balancer :
-       {"{kind: ecmp}", "{kind: rps}", "{kind: letflow}", "{kind: presto}"}) {
+       {"{kind: ecmp}", "{kind: rps}", "{kind: letflow, gap: 1us}", "{kind: presto}"}) {
     SCOPED_TRACE(balancer);
     const Graph graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 4}");
     const uint32_t link = 8 + 1;  // leaf0-spine1.
