@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <utility>
@@ -139,6 +140,8 @@ struct Default {
   Duration resume;
   Duration extra;
   Duration inactive;
+
+  friend std::ostream& operator<<(std::ostream& out, const Default& its) { return out << its.name; }
 };
 
 FabricShape Tiers(int tiers, bool is_lossless) {

@@ -159,11 +159,12 @@ TEST_P(ClovePathsTest, APathThatComesBackIsAsGoodAsTheOthers) {
     sender.Wait(100_us);
     sender.Hear(CloveNote{.path = 2}, 20_us);
   }
-  EXPECT_EQ(sender.Packets(100, kGap + 1_ps)[2], 0);
+  // All of it within the 10 ms for which utilisations count.
+  EXPECT_EQ(sender.Packets(20, kGap + 1_ps)[2], 0);
   sender.Live({0, 1, 3});
-  EXPECT_EQ(Used(sender.Packets(100, kGap + 1_ps)), 3);
+  EXPECT_EQ(Used(sender.Packets(20, kGap + 1_ps)), 3);
   sender.Live({0, 1, 2, 3});
-  EXPECT_LT(ChiSquare(sender.Packets(4'000, kGap + 1_ps), {1, 1, 1, 1}), kChiSquare99[3]);
+  EXPECT_LT(ChiSquare(sender.Packets(150, kGap + 1_ps), {1, 1, 1, 1}), kChiSquare99[3]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ClovePathsTest, testing::Values("clove_ecn", "clove_int"),
