@@ -68,6 +68,38 @@ TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
 }
 
+// Of 31 flows a queue's table keeps 16 apart: what it forgets is released, and counted.
+TEST(FlbNetworkTest, WhatATableForgetsIsReleased) {
+  LosslessIncast incast("{kind: flb, isolate_above: 15KB, queue_flows: 16}", 31);
+  incast.lab.Run();
+  EXPECT_TRUE(incast.lab.finished());
+  EXPECT_GT(incast.Sum("table_evictions"), 0);
+  EXPECT_EQ(incast.Sum("isolated_flows"), 0);
+  EXPECT_EQ(incast.Sum("isolated_ports"), 0);
+}
+
+// Senders are paused at once, so most queue nothing any more when others join: all are told of all
+// 31 nevertheless, before the queue is short again.
+TEST(FlbRateControlTest, FlowsThatArePausedAreToldOfAllOthers) {
+  std::map<FlowId, uint16_t> told;
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
+    if (view.tier() > 0 || packet.kind != PacketKind::kControl) return;
+    const FlbControl control = packet.Scheme<FlbControl>();
+    if (control.kind != FlbControl::kCongested || view.now() > Time{} + 100_us) return;
+    told[packet.flow] = std::max(told[packet.flow], control.flows);
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 8, spines: 8, hosts_per_leaf: 5, host_link: {rate: 40Gbps, delay: 500ns}, "
+               "fabric_link: {rate: 40Gbps, delay: 500ns}}"),
+           .transport = "{kind: rocev2, cc: none, window: bdp}",
+           .port = kLossless + "xoff: 256KB}}",
+           .switch_policy = Watched("{kind: flb, rate_control: true}", look)});
+  for (HostId src = 0; src < 31; ++src) lab.AddFlow(src, 39, 100'000);
+  lab.Run();
+  ASSERT_EQ(told.size(), 31u);
+  for (const auto& [flow, flows] : told) EXPECT_EQ(flows, 31) << flow;
+}
+
 // As flows come to an incast one by one, those before are told of more of them, once in a round
 // trip of 16 us at most, unless they are released in between.
 TEST(FlbNetworkTest, TellsAgainWhenTheNumberOfFlowsHasChanged) {

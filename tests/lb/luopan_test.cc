@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Luopan: cells, what is probed, and what replies change.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,6 +120,18 @@ TEST(LuopanTest, ProbesASampleAndTheBestOfLeavesThatItSendsTo) {
   NewFlow(leaf, Time{} + 501_us);
   leaf.At(Time{} + 800_us, [](SwitchView&, SwitchPolicy&) {});
   EXPECT_EQ(leaf.Count("probes"), 2);  // One round, to one of three.
+}
+
+// A round that is shorter than a round trip hears no reply.
+TEST(LuopanTest, RoundsAreLongerThanARoundTrip) {
+  LbSwitch leaf("luopan", {.fabric = {.base_rtt = 400_us}});
+  for (int i = 0; i < 80; ++i) NewFlow(leaf, Time{} + 100_us * i);
+  leaf.At(Time{} + 8_ms, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_NEAR(static_cast<double>(leaf.Count("probes")), 2.0 * 8'000 / 800, 4);
+  EXPECT_THAT(ErrorsOf("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+                       "lb: {kind: luopan, probe_every: 2us}\n"
+                       "workload: [{kind: permutation, size: 1MB}]\n"),
+              testing::HasSubstr("lb.probe_every: is shorter than a round trip"));
 }
 
 TEST(LuopanTest, APathThatIsGoneIsLeft) {

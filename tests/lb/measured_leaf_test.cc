@@ -123,9 +123,11 @@ TEST(AgTest, OnAnIdleFabricPacketsAreSprayed) {
   EXPECT_NEAR(Changes(leaf, Time{}, 4'000), 3'000, 100);  // All but a quarter.
 }
 
-// 120 us at 10 Gbps are 102 packets of 1460 bytes, and one.
+// 120 us at 10 Gbps are 102 packets of 1460 bytes, and one. That there is a slower link elsewhere
+// is no matter.
 TEST(AgTest, GranularityIsWhatAFastPathSendsInTheDifference) {
-  const LbSwitch::Shape slow{.uplinks = std::vector<BitRate>(4, 10_Gbps)};
+  const LbSwitch::Shape slow{.uplinks = {10_Gbps, 10_Gbps, 1_Gbps, 10_Gbps},
+                             .fabric = {.fabric_rate = 100_Mbps}};
   LbSwitch leaf("{kind: ag, most: 1000, stale: 1s}", slow);
   Hear(leaf, Time{} + 1_us, 2, 120_us);
   Changes(leaf, Time{} + 2_us, 103 * 40);
@@ -179,6 +181,30 @@ TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
   EXPECT_EQ(counts[2], leaf.Count("trials"));
   EXPECT_NEAR(static_cast<double>(counts[2]), 25, 1);
   EXPECT_LT(ChiSquare({counts[0], counts[1], counts[3]}, {1, 1, 1}), kChiSquare99[2]);
+}
+
+// By default what is not told of for 1 ms is stale; a trial of this path comes back with no news.
+TEST(AacTest, APathStaysUnusedUntilATrialTellsOfAnotherDelay) {
+  LbSwitch leaf("aac");
+  Hear(leaf, Time{} + 1_us, 2, 200_us);
+  Spread(leaf, Time{} + 2_us, 100);
+  const int64_t trials = leaf.Count("trials");
+  const int64_t over_it = Spread(leaf, Time{} + 5_ms, 1'000)[2];
+  EXPECT_EQ(over_it, leaf.Count("trials") - trials);
+  Hear(leaf, Time{} + 6_ms, 2, 0_us);
+  EXPECT_GT(Spread(leaf, Time{} + 7_ms, 1'000)[2], 200);
+}
+
+// Three packets of 1500 bytes take 3.6 us at 10 Gbps.
+TEST(AacTest, TheSpreadIsThatOfTheLeafsFastestUplink) {
+  LbSwitch leaf(
+      "{kind: aac, hysteresis: 0, stale: 1s}",
+      {.uplinks = {10_Gbps, 10_Gbps, 1_Gbps, 10_Gbps}, .fabric = {.fabric_rate = 100_Mbps}});
+  Hear(leaf, Time{} + 1_us, 1, 3'584_ns);
+  Hear(leaf, Time{} + 1_us, 2, 3'616_ns);
+  const std::vector<int64_t> counts = Spread(leaf, Time{} + 2_us, 300);
+  EXPECT_GT(counts[1], 50);
+  EXPECT_EQ(counts[2], leaf.Count("trials"));
 }
 
 TEST(AacTest, PathsComeAndGoWithHysteresis) {

@@ -30,6 +30,9 @@ struct Notice {
 
 class ProteusTest : public testing::Test {
  protected:
+  explicit ProteusTest(const std::string& more = "")
+      : leaf_("{kind: proteus, stale: 1s" + more + "}") {}
+
   void Hear(Time at, uint8_t path, uint8_t waited_us, uint8_t utilisation) {
     Packet packet = LbPacket(9);
     packet.src = 1;
@@ -58,7 +61,7 @@ class ProteusTest : public testing::Test {
     return used;
   }
 
-  LbSwitch leaf_{"{kind: proteus, stale: 1s}"};
+  LbSwitch leaf_;
 
  private:
   FlowId next_ = 1'000;
@@ -72,6 +75,20 @@ TEST_F(ProteusTest, NewFlowsTakeLightPathsThenMiddleOnes) {
   Hear(Time{} + 3_us, 2, 200, 0);
   Hear(Time{} + 3_us, 3, 0, 250);
   EXPECT_EQ(NewFlows(Time{} + 4_us), (std::set<PortIndex>{0, 1}));  // The others are heavy.
+}
+
+// Thresholds of up to 1 ms are told of in units of 4 us.
+class ProteusLongWaitsTest : public ProteusTest {
+ protected:
+  ProteusLongWaitsTest() : ProteusTest(", wait_light: 500us, wait_heavy: 1ms") {}
+};
+
+TEST_F(ProteusLongWaitsTest, WaitsBeyondAByteOfMicrosecondsCount) {
+  Hear(Time{} + 1_us, 0, 120, 0);  // 480 us.
+  for (const uint8_t path : std::array<uint8_t, 3>{1, 2, 3}) Hear(Time{} + 1_us, path, 130, 0);
+  EXPECT_EQ(NewFlows(Time{} + 2_us), (std::set<PortIndex>{0}));
+  Hear(Time{} + 3_us, 0, 255, 0);  // 1.02 ms.
+  EXPECT_EQ(NewFlows(Time{} + 4_us), (std::set<PortIndex>{1, 2, 3}));
 }
 
 TEST_F(ProteusTest, ANoticeMovesTheFlowAndMakesThePathHeavyForAWhile) {

@@ -26,8 +26,8 @@ constexpr int kExplorers = 13;
 
 class Sender {
  public:
-  explicit Sender(const std::string& settings = "reps")
-      : table_(PathsOfWeights({1, 1})), host_(settings, table_) {
+  explicit Sender(const std::string& settings = "reps", const FabricShape& fabric = {})
+      : table_(PathsOfWeights({1, 1})), host_(settings, table_, /*id=*/0, /*seed=*/1, fabric) {
     flow_ = host_.Start(1, 0, now);
   }
 
@@ -69,6 +69,15 @@ TEST(RepsTest, ExploresForABandwidthDelayProductThenRecyclesInOrder) {
   EXPECT_EQ(sender.Count("recycled"), 3);
   sender.Send();  // None is left.
   EXPECT_EQ(sender.Count("drawn"), kExplorers + 1);
+}
+
+// 16 us at 10 Gbps are 20 KB: four of them, where packets are as large.
+TEST(RepsTest, ExploresPacketsOfTheSizeThatThereAre) {
+  Sender sender("reps", {.packet = 4'192_B});
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12, 13}) sender.Hear(entropy);
+  for (int i = 0; i < 4; ++i) sender.Send();
+  EXPECT_EQ(sender.Count("drawn"), 4);
+  EXPECT_EQ(sender.Send(), 11);
 }
 
 TEST(RepsTest, AnAckForEachPacketLeavesNothingToDraw) {

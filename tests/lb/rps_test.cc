@@ -151,6 +151,10 @@ TEST_F(SelectiveRedTest, DropsOnlyDataOfFlowsThatHaveLostPaths) {
   EXPECT_EQ(Dropped(10'000, all_), 0);  // They are back.
 }
 
+TEST_F(SelectiveRedTest, CountsWhatWasLostBeforeTheFirstPacket) {
+  EXPECT_GT(Dropped(40'000, fewer_), 1'000);
+}
+
 TEST_F(SelectiveRedTest, ShortAveragesDropNothing) {
   EXPECT_EQ(Dropped(100, fewer_), 0);  // The first that is heard of them.
 }

@@ -215,8 +215,9 @@ class LbHost::Prompter final : public HostPolicy {
   const std::unique_ptr<HostPolicy> policy_;
 };
 
-LbHost::LbHost(std::string_view settings, const PathTable& paths, HostId id, uint64_t seed)
-    : prompter_(new Prompter(BalancerFrom(settings).settings->ForHost(id, seed))),
+LbHost::LbHost(std::string_view settings, const PathTable& paths, HostId id, uint64_t seed,
+               const FabricShape& fabric)
+    : prompter_(new Prompter(BalancerFrom(settings, fabric).settings->ForHost(id, seed))),
       host_(id, 1, std::unique_ptr<HostPolicy>(prompter_)),
       view_(host_) {
   engine_.Add(host_, engine_.AddGroup());

@@ -104,7 +104,8 @@ class LbSwitch {
 // The host of a leaf, with whatever paths to others it is given.
 class LbHost {
  public:
-  LbHost(std::string_view settings, const PathTable& paths, HostId id = 0, uint64_t seed = 1);
+  LbHost(std::string_view settings, const PathTable& paths, HostId id = 0, uint64_t seed = 1,
+         const FabricShape& fabric = {});
   ~LbHost();
 
   bool has_policy() const;
