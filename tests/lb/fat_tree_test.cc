@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "tests/support/experiment_kit.h"
@@ -41,18 +42,28 @@ TEST(FatTreeTest, HashingKnowsNothingOfASlowLink) {
   EXPECT_NEAR(ShareOfSlowLink("ecmp"), kFair, 0.04);
 }
 
-// In proportion to rates its share would be 1/16. At three seeds those of these schemes were
-// between 0.05 (ag) and 0.14 (luopan).
-class SlowLinkTest : public testing::TestWithParam<std::string> {};
+struct Scheme {
+  std::string name;
+  std::string lb;
+  double below;  // This share.
 
-TEST_P(SlowLinkTest, IsTakenLess) { EXPECT_LT(ShareOfSlowLink(GetParam()), kFair * 2 / 3); }
+  friend std::ostream& operator<<(std::ostream& out, const Scheme& its) { return out << its.lb; }
+};
 
-INSTANTIATE_TEST_SUITE_P(Schemes, SlowLinkTest,
-                         testing::Values("hermes", "{kind: clove_int, gap: 30us}", "luopan",
-                                         "{kind: ag, pick: least_delay, delay: whole}",
-                                         "{kind: aac, delay: whole}", "conweave", "hula",
-                                         "{kind: conga, mode: path}"),
-                         [](const auto& test) { return std::to_string(test.index); });
+class SlowLinkTest : public testing::TestWithParam<Scheme> {};
+
+TEST_P(SlowLinkTest, IsTakenLess) { EXPECT_LT(ShareOfSlowLink(GetParam().lb), GetParam().below); }
+
+// At three seeds the shares are 0.05 to 0.12, and 0.13 to 0.15 with clove_int, whose hosts hear of
+// their own few flows alone. In proportion to rates it would be 1/16.
+INSTANTIATE_TEST_SUITE_P(
+    Schemes, SlowLinkTest,
+    testing::Values(Scheme{"hermes", "hermes", kFair / 2},
+                    Scheme{"clove_int", "clove_int", kFair * 2 / 3},
+                    Scheme{"ag", "{kind: ag, pick: least_delay, delay: whole}", kFair / 2},
+                    Scheme{"aac", "{kind: aac, delay: whole}", kFair / 2},
+                    Scheme{"conweave", "conweave", kFair / 2}, Scheme{"hula", "hula", kFair / 2}),
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace heddle
