@@ -45,25 +45,23 @@ TEST(FatTreeTest, HashingKnowsNothingOfASlowLink) {
 struct Scheme {
   std::string name;
   std::string lb;
-  double below;  // This share.
 
   friend std::ostream& operator<<(std::ostream& out, const Scheme& its) { return out << its.lb; }
 };
 
 class SlowLinkTest : public testing::TestWithParam<Scheme> {};
 
-TEST_P(SlowLinkTest, IsTakenLess) { EXPECT_LT(ShareOfSlowLink(GetParam().lb), GetParam().below); }
+// At three seeds the shares are 0.05 to 0.12; without what comes from beyond the leaf, 0.15 to
+// 0.24. In proportion to rates it would be 1/16.
+TEST_P(SlowLinkTest, IsTakenLess) { EXPECT_LT(ShareOfSlowLink(GetParam().lb), kFair / 2); }
 
-// At three seeds the shares are 0.05 to 0.12, and 0.13 to 0.15 with clove_int, whose hosts hear of
-// their own few flows alone. In proportion to rates it would be 1/16.
-INSTANTIATE_TEST_SUITE_P(
-    Schemes, SlowLinkTest,
-    testing::Values(Scheme{"hermes", "hermes", kFair / 2},
-                    Scheme{"clove_int", "clove_int", kFair * 2 / 3},
-                    Scheme{"ag", "{kind: ag, pick: least_delay, delay: whole}", kFair / 2},
-                    Scheme{"aac", "{kind: aac, delay: whole}", kFair / 2},
-                    Scheme{"conweave", "conweave", kFair / 2}, Scheme{"hula", "hula", kFair / 2}),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Schemes, SlowLinkTest,
+                         testing::Values(Scheme{"hermes", "hermes"},
+                                         Scheme{"ag",
+                                                "{kind: ag, pick: least_delay, delay: whole}"},
+                                         Scheme{"aac", "{kind: aac, delay: whole}"},
+                                         Scheme{"conweave", "conweave"}, Scheme{"hula", "hula"}),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace heddle
