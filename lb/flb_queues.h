@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,8 +43,10 @@ class FlbQueues {
     QueueFlows::Flow& flow = queue.Enter(packet, view.now(), gone);
     if (view.Unsent(port).count < above_) return;
     if (!queue.is_congested) return Begin(view.now(), queue, tell);
-    const bool has_news = HasNews(view.now(), queue, flow);
-    if (!flow.is_notified || has_news) Notify(view.now(), queue, FlowKey(packet), flow, tell);
+    const bool has_news = flow.told != queue.distinct() && IsTime(view.now(), flow);
+    if (!flow.is_notified || has_news) {
+      Notify(view.now(), queue.distinct(), FlowKey(packet), flow, tell);
+    }
     TellAll(view.now(), queue, tell);
   }
 
@@ -74,20 +77,18 @@ class FlbQueues {
   }
 
  private:
-  bool HasNews(Time now, const QueueFlows& queue, const QueueFlows::Flow& flow) const {
-    return flow.told != queue.distinct() && now - flow.told_at >= again_;
-  }
+  bool IsTime(Time now, const QueueFlows::Flow& flow) const { return now - flow.told_at >= again_; }
 
-  // Also of flows that send nothing, as they are paused: several times in `again_`, as that is
+  // Of more flows than they know of also those that send nothing, as they are paused: of the most
+  // that there were, as some have left the queue by then. Several times in `again_`, as that is
   // counted for each flow.
   template <class Tell>
   void TellAll(Time now, QueueFlows& queue, const Tell& tell) {
     if (now - queue.reviewed < again_ / 4) return;
     queue.reviewed = now;
     queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
-      if (flow.packets > 0 && flow.is_notified && HasNews(now, queue, flow)) {
-        Notify(now, queue, key, flow, tell);
-      }
+      if (!flow.is_notified || flow.most_told >= queue.most() || !IsTime(now, flow)) return;
+      Notify(now, queue.most(), key, flow, tell);
     });
   }
 
@@ -101,17 +102,17 @@ class FlbQueues {
     queue.is_congested = true;
     ++episodes_;
     queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
-      if (flow.packets > 0) Notify(now, queue, key, flow, tell);
+      if (flow.packets > 0) Notify(now, queue.distinct(), key, flow, tell);
     });
   }
 
   template <class Tell>
-  void Notify(Time now, const QueueFlows& queue, uint64_t key, QueueFlows::Flow& flow,
-              const Tell& tell) {
+  void Notify(Time now, uint16_t flows, uint64_t key, QueueFlows::Flow& flow, const Tell& tell) {
     flow.is_notified = true;
-    flow.told = queue.distinct();
+    flow.told = flows;
+    flow.most_told = std::max(flow.most_told, flows);
     flow.told_at = now;
-    tell(key, flow, FlbControl{FlbControl::kCongested, 0, flow.told, 0});
+    tell(key, flow, FlbControl{FlbControl::kCongested, 0, flows, 0});
   }
 
   const int64_t above_;

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,7 +27,8 @@ class QueueFlows {
     HostId dst = 0;
     uint16_t path = 0;  // Taken by its latest packet.
     uint16_t packets = 0;
-    uint16_t told = 0;         // How many flows it was told of,
+    uint16_t told = 0;         // How many flows it was told of, last
+    uint16_t most_told = 0;    // and at most,
     bool is_notified = false;  // in this episode,
     Time told_at;              // and when.
   };
@@ -43,7 +45,7 @@ class QueueFlows {
       if (flow.packets > 0) --distinct_;
       gone(key, flow);
     });
-    if (touched.state.packets++ == 0) ++distinct_;
+    if (touched.state.packets++ == 0) most_ = std::max(most_, ++distinct_);
     Flow& flow = touched.state;
     flow.tuple_hash = packet.tuple_hash;
     flow.dst = packet.dst;
@@ -61,6 +63,8 @@ class QueueFlows {
 
   // Flows with packets in the queue; packets that were lost with a link are not seen to leave.
   uint16_t distinct() const { return distinct_; }
+  // The most since the last episode ended.
+  uint16_t most() const { return most_; }
 
   // `visit(key, flow)` of all that are in the queue or have been notified.
   template <class Visit>
@@ -71,7 +75,11 @@ class QueueFlows {
   // The queue is short again: forgets who has been notified.
   void EndEpisode() {
     is_congested = false;
-    flows_.ForEach([](uint64_t, Flow& flow) { flow.is_notified = false; });
+    flows_.ForEach([](uint64_t, Flow& flow) {
+      flow.is_notified = false;
+      flow.most_told = 0;
+    });
+    most_ = distinct_;
     flows_.EraseIf([](uint64_t, const Flow& flow) { return flow.packets == 0; });
   }
 
@@ -93,6 +101,7 @@ class QueueFlows {
  private:
   ExpiringTable<Flow> flows_;
   uint16_t distinct_ = 0;
+  uint16_t most_ = 0;
 };
 
 }  // namespace heddle
