@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, LastUplinkTest,
                          testing::Values("letflow", "{kind: lq_flowlet, gap: 500us}",
                                          "{kind: flare, gap: 500us}", "conga",
                                          "{kind: hula, gap: 500us}", "tdlb"),
-                         [](const auto& info) { return std::to_string(info.index); });
+                         [](const auto& tested) { return std::to_string(tested.index); });
 
 class LastUplinkOrderTest : public testing::TestWithParam<std::string> {};
 
@@ -108,7 +108,7 @@ TEST_P(LastUplinkOrderTest, NothingIsOvertakenWhenTheOtherOneIsBack) {
 
 INSTANTIATE_TEST_SUITE_P(Schemes, LastUplinkOrderTest,
                          testing::Values("qdaps", "{kind: tr, telemetry: vclock}"),
-                         [](const auto& info) { return std::to_string(info.index); });
+                         [](const auto& tested) { return std::to_string(tested.index); });
 
 // Spine 0 becomes slow, then its link to leaf 0 fails, and it is quick again when that comes back:
 // it looks as it did when idle, so that it is tried.

@@ -104,7 +104,7 @@ TEST_P(PathNamesTest, EachPathHasOne) {
 INSTANTIATE_TEST_SUITE_P(Schemes, PathNamesTest,
                          testing::Values("ag", "aac", "proteus", "conweave",
                                          "{kind: conga, mode: path}"),
-                         [](const auto& info) { return std::to_string(info.index); });
+                         [](const auto& tested) { return std::to_string(tested.index); });
 
 }  // namespace
 }  // namespace heddle
