@@ -92,7 +92,8 @@ class Flb final : public SwitchPolicy {
                 constants.settings.compare == Compare::kQueueing,
                 ClockAhead(constants.settings.clock_spread, salt)),
         flows_(constants.settings.flows),
-        queues_(constants.isolate_above, constants.release_below, constants.base_rtt) {}
+        queues_(constants.isolate_above, constants.release_below, constants.base_rtt,
+                constants.settings.rate_control) {}
 
   uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
 
@@ -419,7 +420,7 @@ class Flb final : public SwitchPolicy {
     const FlbControl header = packet.Scheme<FlbControl>();
     const uint16_t leaf = view.LeafOf(packet.src);
     if (header.kind == FlbControl::kDelay) {
-      return Learn(leaf, header.path, header.delay_ns);
+      return Learn(leaf, header.path, header.number);
     }
     ++cnms_taken_;
     const uint64_t key = FlowKey(packet.flow, packet.dst);

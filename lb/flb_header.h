@@ -18,8 +18,8 @@ struct FlbControl {
   enum Kind : uint8_t { kCongested, kReleased, kDelay };
   Kind kind;
   uint8_t path;    // kDelay: of the leaf that is told.
-  uint16_t flows;  // kCongested: n.
-  int32_t delay_ns;
+  uint16_t flows;  // kCongested: n, now.
+  int32_t number;  // kDelay: nanoseconds. kCongested: the largest n since the queue became long.
 };
 
 }  // namespace heddle

@@ -32,7 +32,8 @@ class FlbHost final : public HostPolicy {
     if (control.kind == FlbControl::kReleased && flows_.Find(packet.flow) == nullptr) return;
     Limited& flow = flows_.Touch(packet.flow, view.now(), free).state;
     if (control.kind == FlbControl::kCongested) {
-      flow.most = std::max({flow.most, control.flows, uint16_t{1}});
+      const auto most = static_cast<uint16_t>(control.number);
+      flow.most = std::max({flow.most, most, control.flows, uint16_t{1}});
       view.SetRateLimit(packet.flow, BitRate{0});
       ++pauses_;
     } else {

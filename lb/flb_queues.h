@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,9 +20,9 @@ namespace heddle {
 class FlbQueues {
  public:
   // Bytes: a queue is long from `above` on (K), and short below `below`. `again`: before a flow is
-  // told a second time, of another number of flows.
-  FlbQueues(int64_t above, int64_t below, Duration again)
-      : above_(above), below_(below), again_(again) {}
+  // told a second time, of another number of flows. `pauses`: who is told sends nothing (FLB+RC).
+  FlbQueues(int64_t above, int64_t below, Duration again, bool pauses)
+      : above_(above), below_(below), again_(again), pauses_(pauses) {}
 
   void Attach(size_t ports, size_t flows_each) {
     for (size_t port = 0; port < ports; ++port) {
@@ -45,9 +44,9 @@ class FlbQueues {
     if (!queue.is_congested) return Begin(view.now(), queue, tell);
     const bool has_news = flow.told != queue.distinct() && IsTime(view.now(), flow);
     if (!flow.is_notified || has_news) {
-      Notify(view.now(), queue.distinct(), FlowKey(packet), flow, tell);
+      Notify(view.now(), queue, FlowKey(packet), flow, tell);
     }
-    TellAll(view.now(), queue, tell);
+    TellPaused(view.now(), queue, tell);
   }
 
   // It has been sent.
@@ -56,7 +55,7 @@ class FlbQueues {
     QueueFlows& queue = *queues_[port];
     queue.Leave(packet);
     if (!queue.is_congested) return;
-    if (view.Unsent(port).count >= below_) return TellAll(view.now(), queue, tell);
+    if (view.Unsent(port).count >= below_) return TellPaused(view.now(), queue, tell);
     queue.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
       if (flow.is_notified) Release(key, flow, tell);
     });
@@ -79,16 +78,16 @@ class FlbQueues {
  private:
   bool IsTime(Time now, const QueueFlows::Flow& flow) const { return now - flow.told_at >= again_; }
 
-  // Of more flows than they know of also those that send nothing, as they are paused: of the most
-  // that there were, as some have left the queue by then. Several times in `again_`, as that is
-  // counted for each flow.
+  // With rate control also flows that send nothing, as they are paused, hear of more than they know
+  // of: of the most that there were, as some have left the queue by then. Several times in
+  // `again_`, as that is counted for each flow.
   template <class Tell>
-  void TellAll(Time now, QueueFlows& queue, const Tell& tell) {
-    if (now - queue.reviewed < again_ / 4) return;
+  void TellPaused(Time now, QueueFlows& queue, const Tell& tell) {
+    if (!pauses_ || now - queue.reviewed < again_ / 4) return;
     queue.reviewed = now;
     queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
       if (!flow.is_notified || flow.most_told >= queue.most() || !IsTime(now, flow)) return;
-      Notify(now, queue.most(), key, flow, tell);
+      Notify(now, queue, key, flow, tell);
     });
   }
 
@@ -102,22 +101,24 @@ class FlbQueues {
     queue.is_congested = true;
     ++episodes_;
     queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
-      if (flow.packets > 0) Notify(now, queue.distinct(), key, flow, tell);
+      if (flow.packets > 0) Notify(now, queue, key, flow, tell);
     });
   }
 
   template <class Tell>
-  void Notify(Time now, uint16_t flows, uint64_t key, QueueFlows::Flow& flow, const Tell& tell) {
+  void Notify(Time now, const QueueFlows& queue, uint64_t key, QueueFlows::Flow& flow,
+              const Tell& tell) {
     flow.is_notified = true;
-    flow.told = flows;
-    flow.most_told = std::max(flow.most_told, flows);
+    flow.told = queue.distinct();
+    flow.most_told = queue.most();
     flow.told_at = now;
-    tell(key, flow, FlbControl{FlbControl::kCongested, 0, flows, 0});
+    tell(key, flow, FlbControl{FlbControl::kCongested, 0, queue.distinct(), queue.most()});
   }
 
   const int64_t above_;
   const int64_t below_;
   const Duration again_;
+  const bool pauses_;
   std::vector<std::unique_ptr<QueueFlows>> queues_;  // By port.
   int64_t episodes_ = 0;
 };
