@@ -130,9 +130,8 @@ class AacBalancer final : public LoadBalancer {
     settings_.leaf.Declare(fields);
     fields.AddOr("auto", "spread", settings_.spread, {.at_least = Duration{0}, .at_most = 10_s},
                  "Paths are used whose delay is above the least by no more than this. auto: the "
-                 "time of three packets of 1500 bytes on the leaf's fastest uplink, as many as TCP "
-                 "takes for a "
-                 "loss.");
+                 "time of three packets of 1500 bytes on the leaf's fastest uplink: TCP takes as "
+                 "many for a loss.");
     fields.Add("hysteresis", settings_.hysteresis, {.at_least = 0.0, .at_most = 1.0},
                "By this share of it more for paths that are used, and less for others.");
   }

@@ -98,7 +98,7 @@ class FlbQueues {
 
   template <class Tell>
   void Begin(Time now, QueueFlows& queue, const Tell& tell) {
-    queue.is_congested = true;
+    queue.BeginEpisode();
     ++episodes_;
     queue.ForEach([&](uint64_t key, QueueFlows::Flow& flow) {
       if (flow.packets > 0) Notify(now, queue, key, flow, tell);

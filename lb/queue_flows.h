@@ -63,7 +63,7 @@ class QueueFlows {
 
   // Flows with packets in the queue; packets that were lost with a link are not seen to leave.
   uint16_t distinct() const { return distinct_; }
-  // The most since the last episode ended.
+  // The most since the episode began.
   uint16_t most() const { return most_; }
 
   // `visit(key, flow)` of all that are in the queue or have been notified.
@@ -72,14 +72,19 @@ class QueueFlows {
     flows_.ForEach(visit);
   }
 
-  // The queue is short again: forgets who has been notified.
+  // The queue has become long.
+  void BeginEpisode() {
+    is_congested = true;
+    most_ = distinct_;
+  }
+
+  // It is short again: forgets who has been notified.
   void EndEpisode() {
     is_congested = false;
     flows_.ForEach([](uint64_t, Flow& flow) {
       flow.is_notified = false;
       flow.most_told = 0;
     });
-    most_ = distinct_;
     flows_.EraseIf([](uint64_t, const Flow& flow) { return flow.packets == 0; });
   }
 

@@ -314,8 +314,10 @@ class Tdlb final : public SwitchPolicy {
     Monitor& monitor = *queues_[port];
     const int64_t queue = view.Unsent(port).count;
     if (queue > monitor.above && IsDelayed(view, port)) {
-      if (!monitor.flows.is_congested) ++episodes_;
-      monitor.flows.is_congested = true;
+      if (!monitor.flows.is_congested) {
+        ++episodes_;
+        monitor.flows.BeginEpisode();
+      }
       NotifyAll(view, monitor.flows, port);
     } else if (monitor.flows.is_congested && queue <= monitor.clear) {
       monitor.flows.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
