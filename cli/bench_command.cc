@@ -88,10 +88,8 @@ int BenchLb(BenchArguments arguments) {
       "decide_ns: the question to the switch's policy; switch_ns: all that a leaf does with a "
       "packet\nfrom or to its hosts, queues, timers and arriving telemetry included; send_ns: the "
       "question to the\nsending host's policy; host_ns: all that the hosts' policies do with a "
-      "packet "
-      "of data and its ACK;\nx rps: over random spraying in this run; B: bytes of state; misses: "
-      "of "
-      "the last cache per decision.\n");
+      "packet of data and its ACK;\nx rps: over random spraying in this run; B: bytes of state; "
+      "misses: of the last cache per decision.\n");
   return kExitDone;
 }
 

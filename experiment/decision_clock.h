@@ -15,8 +15,8 @@ namespace heddle {
 
 inline constexpr uint32_t kPrompt = 0xffff'ffff;  // The last of all timers of one instant.
 inline constexpr Duration kCostLinkDelay = 5_us;
-inline constexpr Duration kCostVisit =
-    4_us;  // Shorter, so that what a visit sends arrives after it.
+// Shorter, so that what a visit sends arrives after it.
+inline constexpr Duration kCostVisit = 4_us;
 
 inline double Nanoseconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();

@@ -18,6 +18,14 @@
 namespace heddle {
 
 class FlbQueues {
+  // Tells a flow that has been told of the queue that it is short, or that nobody watches it.
+  template <class Tell>
+  static auto Releasing(const Tell& tell) {
+    return [&tell](uint64_t key, const QueueFlows::Flow& flow) {
+      if (flow.is_notified) tell(key, flow, FlbControl{FlbControl::kReleased, 0, 0, 0});
+    };
+  }
+
  public:
   // Bytes: a queue is long from `above` on (K), and short below `below`. `again`: before a flow is
   // told a second time, of another number of flows. `pauses`: who is told sends nothing (FLB+RC).
@@ -36,10 +44,7 @@ class FlbQueues {
   void Enter(const SwitchView& view, const Packet& packet, PortIndex port, const Tell& tell) {
     QueueFlows& queue = *queues_[port];
     if (queue.distinct() > 0 && view.QueuedPackets(port) <= 1) queue.Empty();
-    const auto gone = [&](uint64_t key, const QueueFlows::Flow& flow) {
-      if (flow.is_notified) Release(key, flow, tell);
-    };
-    QueueFlows::Flow& flow = queue.Enter(packet, view.now(), gone);
+    QueueFlows::Flow& flow = queue.Enter(packet, view.now(), Releasing(tell));
     if (view.Unsent(port).count < above_) return;
     if (!queue.is_congested) return Begin(view.now(), queue, tell);
     const bool has_news = flow.told != queue.distinct() && IsTime(view.now(), flow);
@@ -56,9 +61,7 @@ class FlbQueues {
     queue.Leave(packet);
     if (!queue.is_congested) return;
     if (view.Unsent(port).count >= below_) return TellPaused(view.now(), queue, tell);
-    queue.ForEach([&](uint64_t key, const QueueFlows::Flow& flow) {
-      if (flow.is_notified) Release(key, flow, tell);
-    });
+    queue.ForEach(Releasing(tell));
     queue.EndEpisode();
   }
 
@@ -89,11 +92,6 @@ class FlbQueues {
       if (!flow.is_notified || flow.most_told >= queue.most() || !IsTime(now, flow)) return;
       Notify(now, queue, key, flow, tell);
     });
-  }
-
-  template <class Tell>
-  void Release(uint64_t key, const QueueFlows::Flow& flow, const Tell& tell) {
-    tell(key, flow, FlbControl{FlbControl::kReleased, 0, 0, 0});
   }
 
   template <class Tell>
