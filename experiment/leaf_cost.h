@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -133,15 +134,16 @@ class LeafPair {
     next_hops.set_of_leaf = {0, 1};
     if (node.tier() > 0) {
       routes.ports = {0, 1};
-      routes.set_of_host = {0, 1};
+      routes.SetSetsOfHosts(std::array<uint16_t, 2>{0, 1});
       routes.sets = {{0, 1}, {1, 1}};
       routes.path_divisor = static_cast<uint32_t>(n);
       next_hops.sets = {{{(100_Gbps).bps, 0}}, {{(100_Gbps).bps, 0}}};
     } else {
       routes.ports = uplinks_;
       routes.ports.push_back(to_host_);
-      routes.set_of_host = {0, 0};
-      routes.set_of_host[node.id()] = 1;
+      std::array<uint16_t, 2> sets{};
+      sets[node.id()] = 1;
+      routes.SetSetsOfHosts(sets);
       routes.sets = {{0, to_host_}, {to_host_, 1}};
       routes.uplinks = uplinks_;
       next_hops.sets.resize(2);

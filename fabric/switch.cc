@@ -34,6 +34,15 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   plain_ = false;
 }
 
+void RoutingTable::SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts) {
+  std::vector<HostGroup> alone;
+  for (const uint16_t set : sets_of_hosts) {
+    alone.push_back({static_cast<uint16_t>(alone.size()), 0});
+    sets_of_group.push_back({set, 0});
+  }
+  groups = std::make_shared<const std::vector<HostGroup>>(std::move(alone));
+}
+
 void Switch::SetRoutes(RoutingTable routes) {
   routes_ = std::move(routes);
   candidates_.clear();
@@ -266,7 +275,7 @@ size_t Switch::memory_bytes() const {
   size_t bytes = sizeof(*this) + policy_->StateBytes();
   for (const FifoPort& port : ports_) bytes += port.memory_bytes();
   if (queued_) bytes += queued_->memory_bytes();
-  return bytes + routes_.set_of_host.capacity() * sizeof(uint16_t);
+  return bytes + routes_.sets_of_group.capacity() * sizeof(RoutingTable::GroupSets);
 }
 
 void Switch::SendOwn(const Packet& packet, uint8_t cls, PortIndex port) {

@@ -3,9 +3,10 @@
 #include "topo/routing.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
-#include <queue>
+#include <utility>
 
 #include "core/check.h"
 #include "topo/path_classes.h"
@@ -14,17 +15,17 @@ namespace heddle {
 namespace {
 
 constexpr uint32_t kUnreachable = std::numeric_limits<uint32_t>::max();
+constexpr uint16_t kFar = std::numeric_limits<uint16_t>::max();  // No path.
+constexpr size_t kMostGroups = 1 << 16;        // HostGroup numbers them in 16 bits.
 constexpr uint64_t kTooManyPathIds = 1 << 20;  // From here on, it does not matter how many.
 
 }  // namespace
 
 Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   FindLeaves();
-  distances_.assign(graph.switches.size(), std::vector<uint32_t>(with_hosts_.size()));
-  for (size_t l = 0; l < with_hosts_.size(); ++l) {
-    const std::vector<uint32_t> distances = DistancesTo(with_hosts_[l]);
-    for (size_t s = 0; s < distances.size(); ++s) distances_[s][l] = distances[s];
-  }
+  FindGroups();
+  FindSwitchLinks();
+  FindDistances();
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     const size_t tier = static_cast<size_t>(graph.switches[s].tier);
     if (tier >= radix_of_tier_.size()) radix_of_tier_.resize(tier + 1, 1);
@@ -64,6 +65,25 @@ void Routing::FindLeaves() {
   }
 }
 
+void Routing::FindGroups() {
+  HEDDLE_CHECK(leaves_.size() + partly_up_.size() <= kMostGroups, "{} leaves and {} hosts apart",
+               leaves_.size(), partly_up_.size());
+  std::vector<HostGroup> groups;
+  members_.resize(leaves_.size());
+  size_t next = leaves_.size();
+  for (uint32_t h = 0; h < graph_.hosts; ++h) {
+    const HostId host = static_cast<HostId>(h);
+    if (partly_up_.contains(host)) {
+      groups.push_back({static_cast<uint16_t>(next++), 0});
+      continue;
+    }
+    std::vector<HostId>& members = members_[LeafIndexOf(host)];
+    groups.push_back({LeafIndexOf(host), static_cast<uint16_t>(members.size())});
+    members.push_back(host);
+  }
+  groups_ = std::make_shared<const std::vector<HostGroup>>(std::move(groups));
+}
+
 Routing::Numbers Routing::NumbersOf(HostId h, bool up) const {
   Numbers numbers;
   for (const Adjacency::Port& port : adjacency_.Of(h)) {
@@ -81,9 +101,9 @@ const Routing::Numbers& Routing::ReachedBy(HostId h) const {
 }
 
 uint32_t Routing::DistanceTo(SwitchId s, const Numbers& leaf) const {
-  uint32_t least = kUnreachable;
+  uint16_t least = kFar;
   for (const uint32_t number : leaf) least = std::min(least, distances_[s][number]);
-  return least;
+  return least == kFar ? kUnreachable : least;
 }
 
 // Links between the switches where they begin.
@@ -126,23 +146,48 @@ std::vector<PortIndex> Routing::FirstHops(HostId src, const Numbers& dst) const 
   return nearest;
 }
 
-// Breadth first over switches.
-std::vector<uint32_t> Routing::DistancesTo(SwitchId leaf) const {
-  std::vector<uint32_t> distances(graph_.switches.size(), kUnreachable);
-  std::queue<SwitchId> frontier;
-  distances[leaf] = 0;
-  frontier.push(leaf);
-  while (!frontier.empty()) {
-    const SwitchId from = frontier.front();
-    frontier.pop();
-    for (const Adjacency::Port& port : PortsOf(from)) {
-      if (!port.up || graph_.IsHost(port.peer)) continue;
-      if (distances[SwitchAt(port.peer)] != kUnreachable) continue;
-      distances[SwitchAt(port.peer)] = distances[from] + 1;
-      frontier.push(SwitchAt(port.peer));
+void Routing::FindSwitchLinks() {
+  switch_links_.resize(graph_.switches.size());
+  for (SwitchId s = 0; s < switch_links_.size(); ++s) {
+    const std::vector<Adjacency::Port>& ports = PortsOf(s);
+    for (size_t p = 0; p < ports.size(); ++p) {
+      if (!ports[p].up || graph_.IsHost(ports[p].peer)) continue;
+      switch_links_[s].push_back({SwitchAt(ports[p].peer), static_cast<PortIndex>(p)});
     }
   }
-  return distances;
+}
+
+// Breadth first over switches, from all switches with hosts at once. Each of these has one bit in
+// the words of every switch, so that a link passes on 64 searches in one step.
+void Routing::FindDistances() {
+  using Bits = std::vector<uint64_t>;
+  const size_t words = (with_hosts_.size() + 63) / 64;
+  distances_.assign(switch_links_.size(), std::vector<uint16_t>(with_hosts_.size(), kFar));
+  std::vector<Bits> reached(switch_links_.size(), Bits(words, 0));  // At any distance so far.
+  for (size_t number = 0; number < with_hosts_.size(); ++number) {
+    reached[with_hosts_[number]][number / 64] |= uint64_t{1} << number % 64;
+    distances_[with_hosts_[number]][number] = 0;
+  }
+  std::vector<Bits> frontier = reached;  // At the last distance.
+  bool found = true;
+  for (uint16_t distance = 1; found; ++distance) {
+    found = false;
+    std::vector<Bits> next(switch_links_.size(), Bits(words, 0));
+    for (SwitchId s = 0; s < switch_links_.size(); ++s) {
+      for (const SwitchLink& link : switch_links_[s]) {
+        for (size_t w = 0; w < words; ++w) next[s][w] |= frontier[link.peer][w];
+      }
+      for (size_t w = 0; w < words; ++w) {
+        next[s][w] &= ~reached[s][w];
+        reached[s][w] |= next[s][w];
+        found = found || next[s][w] != 0;
+        for (uint64_t bits = next[s][w]; bits != 0; bits &= bits - 1) {
+          distances_[s][w * 64 + static_cast<size_t>(std::countr_zero(bits))] = distance;
+        }
+      }
+    }
+    frontier = std::move(next);
+  }
 }
 
 std::vector<PortIndex> Routing::FindUplinks(SwitchId s) const {
@@ -171,33 +216,17 @@ uint32_t Routing::PathPart(SwitchId s, PortIndex port) const {
   return static_cast<uint32_t>(uplink - uplinks.begin()) * tables_[s].path_divisor;
 }
 
-// By number. Port by port, because that reads the distances in the order in which they lie.
-std::vector<std::vector<PortIndex>> Routing::PortsTowardsLeaves(SwitchId s) const {
-  std::vector<std::vector<PortIndex>> towards(with_hosts_.size());
-  const std::vector<Adjacency::Port>& ports = PortsOf(s);
-  for (size_t p = 0; p < ports.size(); ++p) {
-    if (!ports[p].up || graph_.IsHost(ports[p].peer)) continue;
-    const std::vector<uint32_t>& there = distances_[SwitchAt(ports[p].peer)];
-    for (size_t l = 0; l < towards.size(); ++l) {
-      if (there[l] < distances_[s][l]) towards[l].push_back(static_cast<PortIndex>(p));
-    }
+// The ports that begin a shortest path to the nearest switches of `leaf`, ascending.
+void Routing::FindPortsTowards(SwitchId s, const Numbers& leaf,
+                               std::vector<PortIndex>& ports) const {
+  uint16_t least = kFar;
+  for (const uint32_t number : leaf) least = std::min(least, distances_[s][number]);
+  ports.clear();
+  for (const SwitchLink& link : switch_links_[s]) {
+    const std::vector<uint16_t>& there = distances_[link.peer];
+    const auto is_nearer = [&](uint32_t number) { return there[number] < least; };
+    if (std::ranges::any_of(leaf, is_nearer)) ports.push_back(link.port);
   }
-  return towards;
-}
-
-// Towards those of its switches that are nearest; `towards` each alone.
-std::vector<PortIndex> Routing::PortsTowards(
-    SwitchId s, const Numbers& leaf, const std::vector<std::vector<PortIndex>>& towards) const {
-  const uint32_t distance = DistanceTo(s, leaf);
-  std::vector<PortIndex> ports;
-  for (const uint32_t number : leaf) {
-    if (distances_[s][number] != distance) continue;
-    ports.insert(ports.end(), towards[number].begin(), towards[number].end());
-  }
-  std::ranges::sort(ports);
-  const auto same = std::ranges::unique(ports);
-  ports.erase(same.begin(), same.end());
-  return ports;
 }
 
 std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, uint32_t host) const {
@@ -213,31 +242,33 @@ RoutingTable Routing::MakeTable(SwitchId s) const {
   RoutingTable table;
   table.uplinks = uplinks_[s];
   table.path_divisor = PathDivisor(graph_.switches[s].tier);
-  std::map<std::vector<PortIndex>, uint16_t> known;
-  const auto set_of = [&](const std::vector<PortIndex>& ports) {
-    const auto [set, is_new] = known.emplace(ports, static_cast<uint16_t>(known.size()));
-    if (is_new) {
-      table.sets.push_back(
-          {static_cast<uint32_t>(table.ports.size()), static_cast<uint32_t>(ports.size())});
-      table.ports.insert(table.ports.end(), ports.begin(), ports.end());
-    }
-    return set->second;
+  table.groups = groups_;
+  table.sets_of_group.resize(leaves_.size() + partly_up_.size());
+  const auto add = [&](const std::vector<PortIndex>& ports) {
+    table.sets.push_back(
+        {static_cast<uint32_t>(table.ports.size()), static_cast<uint32_t>(ports.size())});
+    table.ports.insert(table.ports.end(), ports.begin(), ports.end());
+    return static_cast<uint16_t>(table.sets.size() - 1);
   };
-  // Hosts of one leaf are reached alike from everywhere but there, unless some links are down.
-  const std::vector<std::vector<PortIndex>> towards = PortsTowardsLeaves(s);
-  std::vector<uint16_t> set_of_leaf(leaves_.size());
+  std::map<std::vector<PortIndex>, uint16_t> known;
+  const auto shared = [&](const std::vector<PortIndex>& ports) -> RoutingTable::GroupSets {
+    const auto found = known.find(ports);
+    return {found != known.end() ? found->second : known[ports] = add(ports), 0};
+  };
+  std::vector<PortIndex> ports;
   for (size_t l = 0; l < leaves_.size(); ++l) {
-    if (DistanceTo(s, l) != 0) set_of_leaf[l] = set_of(PortsTowards(s, leaves_[l], towards));
-  }
-  for (uint32_t h = 0; h < graph_.hosts; ++h) {
-    const HostId host = static_cast<HostId>(h);
-    if (IsAttached(s, host)) {
-      table.set_of_host.push_back(set_of(PortsToHost(s, h)));
-    } else if (const auto part = partly_up_.find(host); part != partly_up_.end()) {
-      table.set_of_host.push_back(set_of(PortsTowards(s, part->second, towards)));
-    } else {
-      table.set_of_host.push_back(set_of_leaf[LeafIndexOf(host)]);
+    if (DistanceTo(s, l) != 0) {
+      FindPortsTowards(s, leaves_[l], ports);
+      table.sets_of_group[l] = shared(ports);
+      continue;
     }
+    table.sets_of_group[l] = {static_cast<uint16_t>(table.sets.size()), 1};
+    for (const HostId host : members_[l]) add(PortsToHost(s, host));
+  }
+  for (const auto& [host, part] : partly_up_) {
+    FindPortsTowards(s, part, ports);
+    table.sets_of_group[(*groups_)[host].group] =
+        shared(IsAttached(s, host) ? PortsToHost(s, host) : ports);
   }
   return table;
 }

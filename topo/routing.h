@@ -96,17 +96,23 @@ class Routing {
  private:
   using Numbers = std::vector<uint32_t>;  // Of switches with hosts, ascending.
 
+  // A link that is up, from one switch to another.
+  struct SwitchLink {
+    SwitchId peer;
+    PortIndex port;
+  };
+
   void FindLeaves();
+  void FindGroups();  // After FindLeaves().
   Numbers NumbersOf(HostId h, bool up) const;
   const Numbers& ReachedBy(HostId h) const;
   uint32_t DistanceBetween(HostId src, HostId dst) const;
   std::vector<PortIndex> FirstHops(HostId src, const Numbers& dst) const;
   uint32_t DistanceTo(SwitchId s, const Numbers& leaf) const;
-  std::vector<uint32_t> DistancesTo(SwitchId leaf) const;
+  void FindSwitchLinks();
+  void FindDistances();
   RoutingTable MakeTable(SwitchId s) const;
-  std::vector<std::vector<PortIndex>> PortsTowardsLeaves(SwitchId s) const;
-  std::vector<PortIndex> PortsTowards(SwitchId s, const Numbers& leaf,
-                                      const std::vector<std::vector<PortIndex>>& towards) const;
+  void FindPortsTowards(SwitchId s, const Numbers& leaf, std::vector<PortIndex>& ports) const;
   std::vector<PortIndex> PortsToHost(SwitchId leaf, uint32_t host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
   uint32_t PathDivisor(int tier) const;
@@ -115,15 +121,18 @@ class Routing {
   Adjacency adjacency_;
   std::vector<SwitchId> leaf_of_host_;
   std::vector<uint16_t> leaf_index_of_host_;
-  std::vector<Numbers> leaves_;                   // By leaf index.
-  std::vector<HostId> first_hosts_;               // Likewise.
-  std::map<HostId, Numbers> partly_up_;           // What is left of the leaf of some hosts.
-  std::vector<SwitchId> with_hosts_;              // Switches that have hosts, by number.
-  std::vector<uint32_t> number_;                  // By switch; into `with_hosts_`.
-  std::vector<std::vector<uint32_t>> distances_;  // By switch, then by such a number.
-  std::vector<std::vector<PortIndex>> uplinks_;   // By switch: the ports towards the core.
-  std::vector<uint32_t> radix_of_tier_;           // The most uplinks of a switch in it.
-  std::vector<RoutingTable> tables_;              // By switch.
+  std::vector<Numbers> leaves_;               // By leaf index.
+  std::vector<HostId> first_hosts_;           // Likewise.
+  std::map<HostId, Numbers> partly_up_;       // What is left of the leaf of some hosts.
+  std::vector<std::vector<HostId>> members_;  // By leaf index: its other hosts, ascending.
+  std::shared_ptr<const std::vector<HostGroup>> groups_;  // A leaf's members; one of partly_up_.
+  std::vector<SwitchId> with_hosts_;                      // Switches that have hosts, by number.
+  std::vector<uint32_t> number_;                          // By switch; into `with_hosts_`.
+  std::vector<std::vector<SwitchLink>> switch_links_;     // By switch, by port, ascending.
+  std::vector<std::vector<uint16_t>> distances_;          // By switch, then by such a number.
+  std::vector<std::vector<PortIndex>> uplinks_;           // By switch: the ports towards the core.
+  std::vector<uint32_t> radix_of_tier_;                   // The most uplinks of a switch in it.
+  std::vector<RoutingTable> tables_;                      // By switch.
 };
 
 }  // namespace heddle

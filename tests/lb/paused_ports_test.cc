@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -35,7 +36,7 @@ size_t SentToThePausedPort(const std::string& settings) {
   const Chosen<LoadBalancer> balancer = BalancerFrom(settings);
   SwitchBench bench(FivePorts(), 1_us, balancer.settings->ForSwitch(0, 1));
   RoutingTable routes;
-  routes.set_of_host.assign(5, 0);
+  routes.SetSetsOfHosts(std::array<uint16_t, 5>{});
   routes.sets = {{0, 4}};
   routes.ports = {0, 1, 2, 3};
   bench.node().SetRoutes(routes);
@@ -71,7 +72,8 @@ TEST(LqPerClassTest, PacketsOfClassesBehindDoNotCount) {
     plan.queues.scheduler = Scheduler::kStrict;
     SwitchBench bench(plan, 1_us, balancer.settings->ForSwitch(0, 1));
     RoutingTable routes;
-    routes.set_of_host = {0, 1, 2, 3, 4};  // Host h > 0 is behind port h - 1 alone.
+    // Host h > 0 is behind port h - 1 alone.
+    routes.SetSetsOfHosts(std::array<uint16_t, 5>{0, 1, 2, 3, 4});
     routes.sets = {{0, 4}, {0, 1}, {1, 1}, {2, 1}, {3, 1}};
     routes.ports = {0, 1, 2, 3};
     bench.node().SetRoutes(routes);

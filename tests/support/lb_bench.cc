@@ -126,8 +126,9 @@ void LbSwitch::MakePorts(const Shape& shape) {
     routes.ports.push_back(p);
   }
   engine_.Place(1);
-  routes.set_of_host.assign(shape.remote_leaves + 1, 0);
-  routes.set_of_host[0] = 1;
+  std::vector<uint16_t> sets(shape.remote_leaves + 1, 0);
+  sets[0] = 1;
+  routes.SetSetsOfHosts(sets);
   for (size_t host = 0; host <= shape.remote_leaves; ++host) {
     leaf_of_host_.push_back(static_cast<uint16_t>(host));
   }

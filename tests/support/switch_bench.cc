@@ -41,11 +41,13 @@ class Script final : public Conductor {
 // Host h is behind port h.
 RoutingTable OnePortPerHost(size_t ports) {
   RoutingTable routes;
+  std::vector<uint16_t> sets;
   for (size_t p = 0; p < ports; ++p) {
-    routes.set_of_host.push_back(static_cast<uint16_t>(p));
+    sets.push_back(static_cast<uint16_t>(p));
     routes.sets.push_back({static_cast<uint32_t>(p), 1});
     routes.ports.push_back(static_cast<PortIndex>(p));
   }
+  routes.SetSetsOfHosts(sets);
   return routes;
 }
 

@@ -3,6 +3,7 @@
 #include "topo/routing.h"
 
 #include <gtest/gtest.h>
+#include <span>
 
 #include <set>
 #include <vector>
@@ -13,9 +14,8 @@ namespace heddle {
 namespace {
 
 std::vector<PortIndex> PortsTo(const RoutingTable& table, HostId host) {
-  const RoutingTable::Set& set = table.sets[table.set_of_host[host]];
-  const auto first = table.ports.begin() + set.first;
-  return {first, first + set.count};
+  const std::span<const PortIndex> ports = table.Towards(host);
+  return {ports.begin(), ports.end()};
 }
 
 std::vector<std::pair<int, int>> Choices(const PathTable& table, HostId src, HostId dst) {
