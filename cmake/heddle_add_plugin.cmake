@@ -7,10 +7,13 @@ function(heddle_add_plugin name)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so")
 endfunction()
 
-# heddle_test_plugin(NAME): what must hold for every load balancer, as a test of those in that plug-in.
+# heddle_test_plugin(NAME): ctest checks what must hold for every load balancer of that plug-in. The test program
+# comes with a Heddle that was built with its tests, as `make test` does; `make run` leaves it out, and then the
+# plug-in builds without this test.
 function(heddle_test_plugin name)
   if(NOT TARGET heddle::conformance)
-    message(FATAL_ERROR "heddle_test_plugin needs a Heddle that was built with its tests (BUILD_TESTING)")
+    message(STATUS "${name}: not tested, as this Heddle was built without its tests; `make test` builds them")
+    return()
   endif()
   add_test(NAME ${name}_conformance
            COMMAND $<TARGET_FILE:heddle::conformance> --plugin $<TARGET_FILE:${name}> --gtest_brief=1)
