@@ -11,6 +11,7 @@
 // in a switch with output queues only there do flows to different hosts wait for each other; the
 // innocent leave only paths that are marked (`always`: the published algorithm); the echo makes a
 // delay known where it is used, in the direction it was measured in (`probe: hula` as published).
+// A new flow congests nothing yet, so it is innocent and begins on the quickest path.
 
 #include <fmt/format.h>
 
@@ -44,6 +45,7 @@ namespace {
 
 enum class DetectAt { kLeaves, kLastHop };
 enum class Reroute { kMarked, kAlways };
+enum class PlaceBy { kDelay, kHash };
 enum class ProbeMode { kEcho, kHula };
 
 struct TdlbSettings {
@@ -51,6 +53,7 @@ struct TdlbSettings {
   std::optional<Bytes> clear_below;
   DetectAt detect_at = DetectAt::kLeaves;
   Reroute reroute = Reroute::kMarked;
+  PlaceBy place = PlaceBy::kDelay;
   ProbeMode probe = ProbeMode::kEcho;
   PathDelays::Memory table = PathDelays::Memory::kAll;
   Duration check_every = 10_us;
@@ -104,6 +107,10 @@ class Tdlb final : public SwitchPolicy {
     marks_.Attach(leaves_, paths_.count());
     changes_.Resize(leaves_);
     unmarked_.reserve(paths_.count());
+    given_.assign(paths_.count(), 0);
+    for (const PortIndex uplink : view.Uplinks()) {
+      alike_ = std::max(alike_, view.TimeToSend(uplink, Bytes{kMtu}));
+    }
     // Not all leaves at once.
     view.SetTimer(view.now() + Within(settings_.check_every), kCheck);
     view.SetTimer(view.now() + Within(probe_every_), kProbe);
@@ -152,7 +159,8 @@ class Tdlb final : public SwitchPolicy {
 
   size_t StateBytes() const override {
     if (!is_leaf_) return sizeof(salt_);
-    size_t bytes = flows_.memory_bytes() + marks_.memory_bytes();
+    size_t bytes =
+        flows_.memory_bytes() + marks_.memory_bytes() + given_.size() * sizeof(given_[0]);
     for (const PathDelays& delays : delays_) bytes += delays.memory_bytes();
     for (const auto& monitor : queues_) bytes += monitor->flows.memory_bytes();
     return bytes;
@@ -249,10 +257,7 @@ class Tdlb final : public SwitchPolicy {
     if (marks_.IsCongested(FlowKey(packet))) {
       return is_placed ? flow.path : Hashed(packet, leaf, candidates);
     }
-    if (!is_placed) {
-      const uint16_t path = Hashed(packet, leaf, candidates);
-      return marks_.IsMarked(leaf, path) ? Fastest(view, leaf, kNoPath, candidates) : path;
-    }
+    if (!is_placed) return FirstPath(view, packet, leaf, candidates);
     const bool may_move = settings_.reroute == Reroute::kAlways || marks_.IsMarked(leaf, flow.path);
     if (!may_move || view.now() - flow.last <= delays_[leaf].Timeout(view.now())) return flow.path;
     ++flowlets_;
@@ -264,20 +269,48 @@ class Tdlb final : public SwitchPolicy {
     return live[MapToRange(EcmpHash(packet, salt_), live.size())];
   }
 
-  // Of the paths that are not marked, if there are any, and that probes have come over lately: they
-  // may be lost where routing does not know of a failure yet.
+  uint16_t FirstPath(const SwitchView& view, const Packet& packet, uint16_t leaf,
+                     const Candidates& candidates) {
+    if (settings_.place == PlaceBy::kDelay) return Begin(view, leaf, candidates);
+    const uint16_t path = Hashed(packet, leaf, candidates);
+    return marks_.IsMarked(leaf, path) ? Fastest(view, leaf, kNoPath, candidates) : path;
+  }
+
+  // Of the fastest paths, as delays that differ by less than a packet say nothing, the one that no
+  // flow has been given for longest: until the next probe all flows would begin on one otherwise.
+  uint16_t Begin(const SwitchView& view, uint16_t leaf, const Candidates& candidates) {
+    const std::span<const uint16_t> among = Unmarked(leaf, candidates);
+    const auto cost = [&](uint16_t path) { return CostOf(view, leaf, path); };
+    auto most = cost(*std::ranges::min_element(among, {}, cost));
+    most.second = most.second + alike_;
+    const uint16_t path = LeastOf(among, kNoPath, rng_, [&](uint16_t other) {
+      return std::pair(most < cost(other), given_[other]);
+    });
+    given_[path] = ++begun_;
+    return path;
+  }
+
+  // Of the paths that are not marked, if there are any.
   uint16_t Fastest(const SwitchView& view, uint16_t leaf, uint16_t previous,
                    const Candidates& candidates) {
+    return LeastOf(Unmarked(leaf, candidates), previous, rng_,
+                   [&](uint16_t path) { return CostOf(view, leaf, path); });
+  }
+
+  // First those that probes have come over lately: others may be lost where routing does not know
+  // of a failure yet.
+  std::pair<bool, Duration> CostOf(const SwitchView& view, uint16_t leaf, uint16_t path) const {
+    return {!delays_[leaf].IsFresh(path, view.now()), delays_[leaf].Of(path)};
+  }
+
+  // All that live if all are marked. Valid until the next call.
+  std::span<const uint16_t> Unmarked(uint16_t leaf, const Candidates& candidates) {
     unmarked_.clear();
     const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
     for (const uint16_t path : live) {
       if (!marks_.IsMarked(leaf, path)) unmarked_.push_back(path);
     }
-    const std::span<const uint16_t> among =
-        unmarked_.empty() ? live : std::span<const uint16_t>(unmarked_);
-    return LeastOf(among, previous, rng_, [&](uint16_t path) {
-      return std::pair(!delays_[leaf].IsFresh(path, view.now()), delays_[leaf].Of(path));
-    });
+    return unmarked_.empty() ? live : std::span<const uint16_t>(unmarked_);
   }
 
   void Forget(uint16_t leaf, PortIndex uplink) {
@@ -496,6 +529,9 @@ class Tdlb final : public SwitchPolicy {
   std::vector<PathDelays> delays_;  // By leaf.
   RouteChanges changes_;            // By leaf.
   std::vector<uint16_t> unmarked_;  // Scratch.
+  Duration alike_{0};               // Delays that differ by no more are the same.
+  std::vector<int64_t> given_;      // By path: which of the flows that have begun took it last.
+  int64_t begun_ = 0;
   int64_t reroutes_ = 0;
   int64_t flowlets_ = 0;
   int64_t episodes_ = 0;
@@ -545,6 +581,11 @@ class TdlbBalancer final : public LoadBalancer {
                   {{"marked", Reroute::kMarked}, {"always", Reroute::kAlways}},
                   "When an innocent flow may change its path. marked: if a congested one is on it; "
                   "always: at every flowlet, as published.");
+    fields.Choice(
+        "place", settings_.place, {{"delay", PlaceBy::kDelay}, {"hash", PlaceBy::kHash}},
+        "Where a flow begins. delay: on the quickest path without congested flows, and of "
+        "those alike within a packet on the one not given to a flow for longest; hash: on "
+        "ecmp's, unless congested flows are on it.");
     fields.Add("notification_age", settings_.notification_age,
                {.at_least = 1_ns, .at_most = 1000_s},
                "A flow that has not been notified of for longer is innocent again.");

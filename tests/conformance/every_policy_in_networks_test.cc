@@ -98,7 +98,7 @@ std::vector<std::string> Variants() {
       "{kind: hedera, scheduler: annealing}",
       "{kind: tr, telemetry: vclock}",
       "{kind: tr, decay: true, own_serialization: false}",
-      "{kind: tdlb, detect_at: last_hop, reroute: always, probe: hula, table: minmax}",
+      "{kind: tdlb, detect_at: last_hop, reroute: always, probe: hula, table: minmax, place: hash}",
       "{kind: best_nexthop, direction: forward, apply_at: all, key: leaf}",
       "{kind: rps, selective_red: true}",
       "{kind: hermes, delay: one_way, use_ecn: false, move: 0.5, failures: false}",

@@ -202,13 +202,13 @@ std::pair<int64_t, int64_t> Moved(const std::string& congested_above) {
   constexpr uint16_t kDiscard = 9;
   UdpSource innocent = Datagrams(0, kOther, 15, 100_Mbps, Time{} + 10_ms);
   innocent.sport = PortToFirstSpine(kOther, 15, kDiscard);
-  Lab lab(
-      {.graph = LeafSpineFrom(
-           "{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: 10Gbps, delay: 1us}, "
-           "fabric_link: {rate: 100Gbps, delay: 1us}}"),
-       .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
-       .balancer = "{kind: tdlb, detect_at: last_hop, congested_above: " + congested_above + "}",
-       .background = {innocent}});
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: 10Gbps, delay: 1us}, "
+               "fabric_link: {rate: 100Gbps, delay: 1us}}"),
+           .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
+           .balancer = "{kind: tdlb, place: hash, detect_at: last_hop, congested_above: " +
+                       congested_above + "}",
+           .background = {innocent}});
   for (HostId src = 0; src < 4; ++src) {
     FlowSpec flow;
     flow.src = src;
@@ -253,7 +253,7 @@ int64_t Reordered(const std::string& balancer) {
 }
 
 TEST(TdlbNetworkTest, ItsTimeoutFollowsTheSpreadSoNothingIsReordered) {
-  EXPECT_EQ(Reordered("{kind: tdlb, reroute: always}"), 0);
+  EXPECT_EQ(Reordered("{kind: tdlb, reroute: always, place: hash}"), 0);
   EXPECT_GT(Reordered("{kind: letflow, gap: 100us}"), 0);
 }
 
@@ -346,7 +346,8 @@ std::pair<int64_t, int64_t> ReorderedBetweenPods(const std::string& balancer) {
 }
 
 TEST(TdlbFatTreeTest, MovesFlowsBetweenWholePathsAndReordersNothing) {
-  const auto [reordered, reroutes] = ReorderedBetweenPods("{kind: tdlb, reroute: always}");
+  const auto [reordered, reroutes] =
+      ReorderedBetweenPods("{kind: tdlb, reroute: always, place: hash}");
   EXPECT_EQ(reordered, 0);
   EXPECT_GT(reroutes, 8);  // At least those whose hash took them over the slow core.
   EXPECT_GT(ReorderedBetweenPods("{kind: letflow, gap: 60us}").first, 0);

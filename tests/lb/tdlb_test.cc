@@ -109,7 +109,7 @@ TEST(PathDelaysTest, AFailedPathIsNeitherTheFastestNorTheSlowest) {
 
 class TdlbLeafTest : public testing::Test {
  protected:
-  explicit TdlbLeafTest(const std::string& settings = "{kind: tdlb, stale: 1s}")
+  explicit TdlbLeafTest(const std::string& settings = "{kind: tdlb, place: hash, stale: 1s}")
       : leaf_(settings, {.uplinks = std::vector<BitRate>(3, 100_Gbps)}) {}
 
   void Control(const TdlbControl& control, FlowId flow, Time at) {
@@ -211,7 +211,7 @@ TEST_F(TdlbLeafTest, ANotificationAges) {
 
 class TdlbAgeTest : public TdlbLeafTest {
  protected:
-  TdlbAgeTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, notification_age: 300us}") {}
+  TdlbAgeTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, notification_age: 300us}") {}
 };
 
 TEST_F(TdlbAgeTest, ANotificationCountsForAsLongAsIsSet) {
@@ -253,7 +253,7 @@ TEST_F(TdlbLeafTest, AMarkFollowsItsFlowOffAFailedPath) {
 // A packet of 1500 bytes takes 120 ns on the uplinks; echoes tell whole nanoseconds.
 class TdlbQueueTest : public TdlbLeafTest {
  protected:
-  TdlbQueueTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, congested_above: 10KB}") {}
+  TdlbQueueTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, congested_above: 10KB}") {}
 
   // Of a queue at uplink 0 that is longer for 12 us, more than the 10 us between two looks at it.
   int64_t Episodes() {
@@ -300,7 +300,7 @@ TEST_F(TdlbQueueTest, DelaysOfPathsOverOtherUplinksDoNotCount) {
 
 class TdlbDefaultTest : public TdlbLeafTest {
  protected:
-  TdlbDefaultTest() : TdlbLeafTest("tdlb") {}
+  TdlbDefaultTest() : TdlbLeafTest("{kind: tdlb, place: hash}") {}
 };
 
 TEST_F(TdlbDefaultTest, DelaysCountForFiveProbes) {
@@ -315,7 +315,7 @@ TEST_F(TdlbDefaultTest, DelaysCountForFiveProbes) {
 class TdlbMinmaxTest : public TdlbLeafTest {
  protected:
   explicit TdlbMinmaxTest(const std::string& table = "minmax")
-      : TdlbLeafTest("{kind: tdlb, stale: 1s, table: " + table + "}") {}
+      : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, table: " + table + "}") {}
 
   // Where an innocent flow of the slowest path is after a pause of 20 us, which is less than the
   // delays differ by.
@@ -340,7 +340,7 @@ TEST_F(TdlbFullTest, KnowingAllDelaysTheyDoNot) { EXPECT_EQ(AfterAPause(), 2); }
 
 class TdlbHulaTest : public TdlbLeafTest {
  protected:
-  TdlbHulaTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, probe: hula}") {}
+  TdlbHulaTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, probe: hula}") {}
 
   // From leaf 1, `delay` ago.
   void Probe(PortIndex port, Duration delay, Time at) {
@@ -369,7 +369,7 @@ TEST_F(TdlbHulaTest, AsPublishedADelayIsUsedWhereItWasMeasured) {
 
 class TdlbStaleTest : public TdlbLeafTest {
  protected:
-  TdlbStaleTest() : TdlbLeafTest("{kind: tdlb, stale: 500us}") {}
+  TdlbStaleTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 500us}") {}
 };
 
 // Its probes may be lost where routing does not know yet that a link has failed.
@@ -385,7 +385,7 @@ TEST_F(TdlbStaleTest, APathThatIsNotHeardOfIsTheLastChoice) {
 
 class TdlbAlwaysTest : public TdlbLeafTest {
  protected:
-  TdlbAlwaysTest() : TdlbLeafTest("{kind: tdlb, stale: 1s, reroute: always}") {}
+  TdlbAlwaysTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, reroute: always}") {}
 };
 
 TEST_F(TdlbAlwaysTest, AsPublishedEveryFlowletMayMove) {
@@ -393,6 +393,71 @@ TEST_F(TdlbAlwaysTest, AsPublishedEveryFlowletMayMove) {
   const FlowId flow = FlowsOn(2, 1, kNow).front();
   EXPECT_EQ(Send(flow, kNow + 30_us), 2);
   EXPECT_EQ(Send(flow, kNow + 60_us + 1_ps), 0);
+}
+
+// --- Where flows begin ---
+
+// Uplinks of 100 Gbps send a packet in 120 ns: delays that differ by no more are the same.
+class TdlbPlaceTest : public TdlbLeafTest {
+ protected:
+  explicit TdlbPlaceTest(const std::string& more = "")
+      : TdlbLeafTest("{kind: tdlb, stale: 1s" + more + "}") {}
+
+  // The uplinks of as many new flows.
+  std::vector<PortIndex> Begin(int flows, Time at) {
+    std::vector<PortIndex> ports;
+    for (int i = 0; i < flows; ++i) ports.push_back(Send(next_++, at));
+    return ports;
+  }
+};
+class TdlbPlaceAlwaysTest : public TdlbPlaceTest {
+ protected:
+  TdlbPlaceAlwaysTest() : TdlbPlaceTest(", reroute: always") {}
+};
+class TdlbPlaceByHashTest : public TdlbPlaceTest {
+ protected:
+  TdlbPlaceByHashTest() : TdlbPlaceTest(", place: hash") {}
+};
+
+TEST_F(TdlbPlaceTest, ANewFlowIsInnocentAndTakesTheFastestPath) {
+  Learn({44_us, 40_us, 42_us}, kNow);
+  EXPECT_EQ(Begin(20, kNow), std::vector<PortIndex>(20, 1));
+  Congest(Begin(1, kNow).empty() ? 0 : next_ - 1, kNow);  // Marks that path.
+  EXPECT_EQ(Begin(20, kNow), std::vector<PortIndex>(20, 2));
+}
+
+TEST_F(TdlbPlaceAlwaysTest, AsWellWhereEveryFlowletMayMove) {
+  Learn({44_us, 40_us, 42_us}, kNow);
+  EXPECT_EQ(Begin(20, kNow), std::vector<PortIndex>(20, 1));
+}
+
+TEST_F(TdlbPlaceTest, PathsAlikeWithinAPacketTakeTurns) {
+  Learn({40_us + 120_ns, 41_us, 40_us}, kNow);
+  const std::vector<PortIndex> ports = Begin(20, kNow);
+  EXPECT_NE(ports[0], 1);
+  for (size_t i = 0; i < ports.size(); ++i) EXPECT_EQ(ports[i], i % 2 == 0 ? ports[0] : ports[1]);
+  EXPECT_EQ(ports[0] + ports[1], 2);
+  // The one that has not been given for longest goes first.
+  Learn({40_us, 40_us, 40_us}, kNow);
+  EXPECT_EQ(Begin(3, kNow), (std::vector<PortIndex>{1, ports[0], ports[1]}));
+  Learn({40_us + 121_ns, 41_us, 40_us}, kNow);
+  EXPECT_EQ(Begin(4, kNow), std::vector<PortIndex>(4, 2));
+}
+
+TEST_F(TdlbPlaceTest, AFlowThatWasSilentForLongBeginsAnew) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  EXPECT_EQ(Begin(1, kNow).front(), 0);
+  Learn({46_us, 44_us, 42_us}, kNow + 5_ms);
+  EXPECT_EQ(Send(1, kNow + 5_ms), 0);
+  EXPECT_EQ(Send(1, kNow + 10_ms + 1_ps), 2);
+}
+
+TEST_F(TdlbPlaceByHashTest, ByHashDelaysSayNothing) {
+  Learn({44_us, 40_us, 42_us}, kNow);
+  std::vector<PortIndex> ports = Begin(50, kNow);
+  std::ranges::sort(ports);
+  EXPECT_EQ(ports.front(), 0);
+  EXPECT_EQ(ports.back(), 2);
 }
 
 }  // namespace
