@@ -31,7 +31,8 @@ std::string RemedyFor(PointState state, const std::filesystem::path& path,
       return fmt::format("; \"heddle sweep {} --retry-failed\" tries again", sweep);
     case PointState::kDamaged:
       return fmt::format(
-          ", and left out, as {}: delete that folder and repeat the sweep, or run all with --force",
+          ", and left out, as {0}: \"heddle verify {0}\" says what is wrong; delete that folder "
+          "and repeat the sweep, or run all with --force",
           path.string());
     case PointState::kStale:
       return fmt::format(": by another version of Heddle{}",

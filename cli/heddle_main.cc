@@ -2,7 +2,9 @@
 
 #include "cli/heddle_main.h"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -26,6 +28,8 @@
 #include "cli/sweep_command.h"
 #include "cli/text.h"
 #include "cli/trace_command.h"
+#include "cli/verify_command.h"
+#include "experiment/checked_folder.h"
 #include "settings/diagnostics.h"
 
 namespace heddle {
@@ -92,6 +96,16 @@ bool NamesCommand(const CLI::App& app, std::string_view word) {
   return false;
 }
 
+void WarnOfUnchecked() {
+  const UncheckedFolders unchecked = UncheckedSoFar();
+  if (unchecked.count == 0) return;
+  fmt::print(stderr,
+             "heddle: warning: {} from before Heddle wrote checksums (manifest.csv), as {}; {} "
+             "believed as they are\n",
+             unchecked.count == 1 ? "1 result is" : fmt::format("{} results are", unchecked.count),
+             unchecked.first.string(), unchecked.count == 1 ? "its files are" : "their files are");
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Heddle simulates load balancing in datacenter networks, packet by packet.",
                "heddle");
@@ -131,6 +145,7 @@ int Main(int argc, char** argv) {
   AddCollectCommand(app, command);
   AddCompareCommand(app, command);
   AddReportCommand(app, command);
+  AddVerifyCommand(app, command);
   AddPapersCommand(app, plugins, command);
   AddModelCommand(app, command);
   AddNewPolicyCommand(app, command);
@@ -163,6 +178,7 @@ int Main(int argc, char** argv) {
   }
   if (!LoadPlugins(plugins)) return kExitBadInput;
   const int exit_code = command();
+  WarnOfUnchecked();
   // A full disk behind a redirection shows only now.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   std::fprintf(stderr, "heddle: cannot write to the standard output\n");

@@ -367,6 +367,21 @@ std::optional<Verdicts> VerdictsBefore(const std::string& file) {
   return verdicts;
 }
 
+bool SayWhatIsDamaged(const std::vector<JudgedPaper>& judged) {
+  std::set<fs::path> damaged;
+  for (const JudgedPaper& paper : judged) {
+    damaged.insert(paper.damaged.begin(), paper.damaged.end());
+  }
+  if (damaged.empty()) return false;
+  const std::string first = damaged.begin()->string();
+  fmt::print(stderr,
+             "heddle: {} damaged, and left out, as {}: \"heddle verify {}\" says what is wrong; "
+             "delete that folder and run the papers again\n",
+             damaged.size() == 1 ? "1 point is" : fmt::format("{} points are", damaged.size()),
+             first, first);
+  return true;
+}
+
 int JudgePapers(const PapersArguments& arguments) {
   int exit_code = kExitDone;
   const auto papers = ChosenPapers(arguments, exit_code);
@@ -383,15 +398,18 @@ int JudgePapers(const PapersArguments& arguments) {
                                 {arguments.load, arguments.folder(), arguments.with_stale},
                                 diagnostics));
   }
+  const bool is_damaged = SayWhatIsDamaged(judged);
   if (before) {
     if (!diagnostics.ok()) return Report(diagnostics);
-    return CompareVerdicts(*before, VerdictsOf(judged), *papers);
+    const int differ = CompareVerdicts(*before, VerdictsOf(judged), *papers);
+    return is_damaged ? kExitFailed : differ;
   }
   fmt::print("{}", arguments.csv        ? ClaimsCsv(judged)
                    : arguments.markdown ? ClaimsMarkdown(judged)
                                         : ClaimsText(judged));
   // Files of claims half of which could not be read would be taken for more than they are.
   if (!diagnostics.ok()) return Report(diagnostics);
+  if (is_damaged) return kExitFailed;
   const std::string error = WriteOutputs(judged, arguments);
   return error.empty() ? kExitDone : Failed(error);
 }

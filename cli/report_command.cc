@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 
 #include "cli/collect_command.h"
 #include "cli/commands.h"
+#include "experiment/checked_folder.h"
 
 namespace heddle {
 namespace {
@@ -182,14 +184,23 @@ std::vector<std::string> CommandLine(const ReportArguments& arguments, const std
 }
 
 int Report(const ReportArguments& arguments) {
+  constexpr size_t kReadAll = std::numeric_limits<size_t>::max();
   const fs::path folder = arguments.folder;
   std::error_code error;
   const bool is_papers = fs::exists(folder / "papers.json", error);
   const bool is_sweep = !is_papers && fs::exists(folder / "plan.csv", error);
-  if (!is_papers && !is_sweep && !fs::exists(folder / "run.yaml", error)) {
+  const bool is_run =
+      fs::exists(folder / "run.yaml", error) || fs::exists(folder / kManifestFile, error);
+  if (!is_papers && !is_sweep && !is_run) {
     return Fail(kExitBadInput, fmt::format("{}: has neither the plan.csv of a sweep, nor the "
                                            "run.yaml of a run, nor the papers.json of papers",
                                            arguments.folder));
+  }
+  if (!is_papers && !is_sweep) {
+    const CheckedFolder run(folder);
+    const std::vector<DamagedFile> damage = run.Damage(kReadAll);
+    if (!damage.empty()) return Fail(kExitFailed, TextOf(run, damage.front()));
+    NoteUnchecked(run);
   }
   const auto package = PackageFolder();
   if (!package) {

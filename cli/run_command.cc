@@ -127,6 +127,7 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
       return StoppedExitCode();
     }
     if (outcome.status == RunOutcome::Status::kFailed ||
+        outcome.status == RunOutcome::Status::kNoRoom ||
         outcome.status == RunOutcome::Status::kBusy) {
       fmt::print(stderr, "heddle: {}\n", outcome.error);
       return kExitFailed;

@@ -148,6 +148,7 @@ bool IsToRun(PointState state, const SweepArguments& arguments) {
   switch (state) {
     case PointState::kMissing:
     case PointState::kRunning:
+    case PointState::kDamaged:
       return true;
     case PointState::kFailed:
       return arguments.retry_failed || arguments.force;
@@ -155,7 +156,6 @@ bool IsToRun(PointState state, const SweepArguments& arguments) {
       return arguments.replace_stale || arguments.force;
     case PointState::kDone:
     case PointState::kIncomplete:
-    case PointState::kDamaged:
       break;
   }
   return arguments.force;
@@ -173,8 +173,8 @@ std::string CountsText(const std::vector<PointReport>& reports, const std::vecto
 }
 
 // Those that are no good as they are.
-void PrintFailures(const Plan& plan, const std::vector<PointReport>& reports,
-                   const std::vector<size_t>& points) {
+void PrintFailures(const SweepFolder& folder, const Plan& plan,
+                   const std::vector<PointReport>& reports, const std::vector<size_t>& points) {
   for (const size_t point : points) {
     const PointReport& report = reports[point];
     const std::string start = fmt::format("  {} {}", point + 1, plan.points[point].label);
@@ -187,6 +187,9 @@ void PrintFailures(const Plan& plan, const std::vector<PointReport>& reports,
       fmt::print(stderr,
                  "{}: measured flows are unfinished, or have not started, at the end of the run\n",
                  start);
+    } else if (report.state == PointState::kDamaged) {
+      fmt::print(stderr, "{}: damaged; \"heddle verify {}\" says what is wrong\n", start,
+                 QuoteShell(folder.PointPath(plan.points[point].id).string()));
     }
   }
   const auto stale = std::ranges::find_if(
@@ -221,7 +224,10 @@ void PrintTotals(const Plan& plan, const std::vector<PointReport>& reports,
   double memory = 0;
   for (const size_t i : points) {
     const PointState state = reports[i].state;
-    if (state != PointState::kMissing && state != PointState::kRunning) continue;
+    if (state != PointState::kMissing && state != PointState::kRunning &&
+        state != PointState::kDamaged) {
+      continue;
+    }
     seconds += cost.Seconds(plan.points[i]);
     memory = std::max(memory, cost.MemoryBytes(plan.points[i]));
   }
@@ -353,7 +359,7 @@ void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vecto
   }
 }
 
-// What is not run, and why.
+// What is not run, and why; and what is run again.
 void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<size_t>& selected,
                     const std::vector<size_t>& to_run) {
   std::map<PointState, size_t> kept;
@@ -362,6 +368,8 @@ void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<s
   const size_t failed = kept[PointState::kFailed];
   const size_t stale = kept[PointState::kStale];
   const size_t there = selected.size() - to_run.size() - failed - stale;
+  const auto damaged = std::ranges::count_if(
+      to_run, [&](size_t point) { return reports[point].state == PointState::kDamaged; });
   std::string text = fmt::format("{} of {} points are there already", there, selected.size());
   if (failed > 0) {
     text += fmt::format("; {} failed before and {} not tried again (--retry-failed)", failed,
@@ -370,6 +378,9 @@ void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<s
   if (stale > 0) {
     text += fmt::format("; {} {} of another version of Heddle and not run again (--replace-stale)",
                         stale, stale == 1 ? "is" : "are");
+  }
+  if (damaged > 0) {
+    text += fmt::format("; {} {} damaged and run again", damaged, damaged == 1 ? "is" : "are");
   }
   fmt::print(stderr, "heddle: {}\n", text);
 }
@@ -419,7 +430,7 @@ int Report(const SweepFolder& folder, const Plan& plan, const std::vector<PointR
     const std::string start = arguments.title.empty() ? "heddle" : arguments.title;
     fmt::print(stderr, "{}: {} points: {}\n", start, selected.size(),
                CountsText(reports, selected));
-    PrintFailures(plan, reports, selected);
+    PrintFailures(folder, plan, reports, selected);
   }
   if (!arguments.quiet && arguments.title.empty()) PrintTable(folder, plan, selected);
   return all_done ? kExitDone : kExitFailed;
@@ -436,7 +447,7 @@ int Status(const std::string& out) {
   const CostModel cost = CostModelOf(*plan, reports);
   PrintList(*plan, reports, all, cost);
   PrintTotals(*plan, reports, all, cost, DefaultJobs(/*threads=*/1));
-  PrintFailures(*plan, reports, all);
+  PrintFailures(folder, *plan, reports, all);
   return kExitDone;
 }
 

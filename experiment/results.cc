@@ -14,6 +14,7 @@
 #include <numeric>
 #include <ranges>
 
+#include "experiment/manifest.h"
 #include "experiment/version.h"
 #include "settings/digest.h"
 #include "settings/yaml.h"
@@ -474,6 +475,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Text("commit", Commit());
   json.Text("compiler", Compiler());
   json.Text("build_type", BuildType());
+  json.Text(kManifestKey, kManifestFile);
   json.Integer("end_ps", result.end.ps);
   json.Bool("complete", IsComplete(experiment, result));
   json.Bool("reached_t_max", result.reached_t_max);

@@ -14,7 +14,9 @@ namespace {
 
 RunOutcome Failed(const RunFolder& folder) {
   RunOutcome outcome;
-  outcome.status = folder.busy() ? RunOutcome::Status::kBusy : RunOutcome::Status::kFailed;
+  outcome.status = folder.busy()         ? RunOutcome::Status::kBusy
+                   : folder.lacks_room() ? RunOutcome::Status::kNoRoom
+                                         : RunOutcome::Status::kFailed;
   outcome.error = folder.error();
   return outcome;
 }

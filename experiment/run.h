@@ -19,6 +19,7 @@ struct RunOutcome {
     kIncomplete,  // The results are there, but measured flows are unfinished.
     kStopped,     // By the user; there are no results.
     kBusy,        // Another process is writing these results; `error` says so.
+    kNoRoom,      // There are no results, as the disk is full; `error` says so.
     kFailed,      // There are no results; `error` says why.
   };
   Status status = Status::kDone;

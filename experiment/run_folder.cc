@@ -45,12 +45,16 @@ fs::path WithoutSlash(const fs::path& path) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
-// Anything else is not ours to remove.
+// Anything else is not ours to remove. Of damaged results any of these may be missing.
 bool HoldsResults(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error) &&
-         (fs::is_empty(path, error) || fs::exists(path / "summary.json", error));
+         (fs::is_empty(path, error) ||
+          std::ranges::any_of(std::array{"summary.json", kManifestFile, "run.yaml", "flows.csv"},
+                              [&](const char* file) { return fs::exists(path / file, error); }));
 }
+
+bool MeansNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 // Beside `path` and hidden.
 fs::path Beside(const fs::path& path, std::string_view ending) {
@@ -89,12 +93,20 @@ bool RunFolder::Fail(const std::string& what) {
   return false;
 }
 
+// The hidden files in it are nothing that a user has named.
+bool RunFolder::FailAsUnwritable(int error) {
+  lacks_room_ |= MeansNoRoom(error);
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+  return Fail(
+      fmt::format("the folder {} cannot be written: {}", folder.string(), std::strerror(error)));
+}
+
 // The lock goes with the process, however it ends; what nobody holds is left over. It is on a file,
 // opened for writing: network file systems have no other locks that reach other machines.
 bool RunFolder::Lock() {
   for (;;) {
     const int file = open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) return Fail(fmt::format("{}: {}", lock_path_.string(), std::strerror(errno)));
+    if (file < 0) return FailAsUnwritable(errno);
     if (flock(file, LOCK_EX | LOCK_NB) != 0) {
       busy_ = errno == EWOULDBLOCK;
       close(file);
@@ -145,7 +157,7 @@ bool RunFolder::Open(bool replace) {
   if (error) return Fail(fmt::format("{}: {}", path_.parent_path().string(), error.message()));
   if (!Lock()) return false;
   fs::create_directory(aside_, error);
-  if (error) return Fail(fmt::format("{}: {}", aside_.string(), error.message()));
+  if (error) return FailAsUnwritable(error.value());
   for (const fs::directory_entry& left_over : fs::directory_iterator(aside_, error)) {
     fs::remove_all(left_over.path(), error);
   }
@@ -156,7 +168,17 @@ bool RunFolder::Open(bool replace) {
   return true;
 }
 
+bool RunFolder::RemoveLeftOvers(const fs::path& path) {
+  RunFolder folder(path);
+  // Without locks it cannot be told who is at it.
+  if (!folder.Lock() || folder.lock_ < 0) return false;
+  std::error_code ignored;
+  fs::remove_all(folder.aside_, ignored);
+  return true;
+}
+
 bool RunFolder::FailAt(const std::string& name) {
+  lacks_room_ |= MeansNoRoom(errno);
   return Fail(fmt::format("{}: {}", (path_ / name).string(), std::strerror(errno)));
 }
 
@@ -171,6 +193,9 @@ bool RunFolder::Start(const std::string& name) {
   if (stream == nullptr) return FailAt(name);
   files_.push_back({name, stream});
   ++streams_;
+  struct stat status = {};
+  if (fstat(fileno(stream), &status) != 0) return FailAt(name);
+  written_.insert_or_assign(name, Written{{}, status.st_dev, status.st_ino});
   return true;
 }
 
@@ -185,8 +210,11 @@ bool RunFolder::Append(std::string_view name, std::string_view text) {
     ++streams_;
   }
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), file->stream) == text.size()) return true;
-  return FailAt(file->name);
+  if (std::fwrite(text.data(), 1, text.size(), file->stream) != text.size()) {
+    return FailAt(file->name);
+  }
+  written_.find(name)->second.record.Add(text);
+  return true;
 }
 
 // Streams are closed in turn: what is written by many is written in large pieces.
@@ -216,7 +244,34 @@ bool RunFolder::Close(File& file) {
   return (flushed && closed) || FailAt(file.name);
 }
 
-bool RunFolder::Commit() {
+bool RunFolder::Commit() { return Finish() && IsAllThere() && WriteManifest() && PutInPlace(); }
+
+// A folder may be removed while a run writes to it, with all files in it or some; and what is
+// opened again may then be new.
+bool RunFolder::IsAllThere() {
+  for (const auto& [name, written] : written_) {
+    struct stat status = {};
+    if (stat((aside_ / name).c_str(), &status) != 0) {
+      return Fail(fmt::format("{}: is gone, although it was written: {}; was the folder removed?",
+                              (path_ / name).string(), std::strerror(errno)));
+    }
+    if (status.st_dev == written.device && status.st_ino == written.inode &&
+        static_cast<uint64_t>(status.st_size) == written.record.bytes) {
+      continue;
+    }
+    return Fail(fmt::format("{}: is not what was written; does something else write there?",
+                            (path_ / name).string()));
+  }
+  return true;
+}
+
+bool RunFolder::WriteManifest() {
+  Manifest manifest;
+  for (const auto& [name, written] : written_) manifest.emplace(name, written.record);
+  return Write(kManifestFile, ManifestCsv(manifest));
+}
+
+bool RunFolder::PutInPlace() {
   if (fs::exists(path_)) return Replace();
   std::error_code error;
   fs::rename(aside_, path_, error);
@@ -237,7 +292,7 @@ bool RunFolder::Replace() {
   std::error_code error;
   fs::remove_all(path_, error);
   if (error) return Fail(fmt::format("{}: {}", path_.string(), error.message()));
-  return Commit();
+  return PutInPlace();
 }
 
 void RunFolder::RemoveAll() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "experiment/decision_cost.h"
+#include "experiment/manifest.h"
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
 #include "settings/json.h"
@@ -34,8 +35,10 @@ std::string Row(const std::string& balancer, const DecisionCost& cost, const Dec
 }
 
 std::string Summary() {
-  return IndentJson(JsonObject(
-      {{"version", QuoteJson(Version())}, {"commit", QuoteJson(Commit())}, {"complete", "true"}}));
+  return IndentJson(JsonObject({{"version", QuoteJson(Version())},
+                                {"commit", QuoteJson(Commit())},
+                                {kManifestKey, QuoteJson(kManifestFile)},
+                                {"complete", "true"}}));
 }
 
 class Bench {

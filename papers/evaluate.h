@@ -34,6 +34,8 @@ class PointReader {
   std::optional<double> Read(const Metric& metric, std::string& error);
   // Of a metric with an `x`, by x. Terms that have no x are the same for all x.
   std::optional<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, std::string& error);
+  // Whether a value is lacking because a file is not as the run has written it.
+  bool found_damage() const { return tables_.found_damage(); }
 
  private:
   // Of another metric: one number for all x, or a series.

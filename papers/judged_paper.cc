@@ -127,12 +127,13 @@ class Judge {
       for (const Claim& claim : experiment.claims) judged.claims.push_back(Unreadable(claim));
       return judged;
     }
+    // First, as only this finds some of the damage.
+    results->Read(experiment.metrics, NamesOf(experiment), diagnostics_);
     judged.points = results->points().size();
     judged.results = results->CountResults();
     judged.versions = results->Versions();
     judged.stale = static_cast<size_t>(
         std::ranges::count(results->points(), PointState::kStale, &PaperResults::Point::state));
-    results->Read(experiment.metrics, NamesOf(experiment), diagnostics_);
     for (const Claim& claim : experiment.claims) {
       judged.claims.push_back(JudgeOne(claim, experiment, *results));
     }
@@ -140,6 +141,13 @@ class Judge {
       judged.figures.push_back(Draw(figure, experiment, *results, diagnostics_));
     }
     return judged;
+  }
+
+  // Of all that has been looked at.
+  std::set<std::filesystem::path> Damaged() const {
+    std::set<std::filesystem::path> folders;
+    for (const auto& [id, results] : results_) folders.merge(results->Damaged());
+    return folders;
   }
 
  private:
@@ -221,6 +229,7 @@ JudgedPaper JudgePaper(const Paper& paper, const std::set<std::string>& chosen,
   for (const PaperExperiment& experiment : paper.experiments) {
     if (chosen.contains(experiment.id)) judged.experiments.push_back(judge.Of(experiment));
   }
+  judged.damaged = judge.Damaged();
   return judged;
 }
 

@@ -28,6 +28,7 @@ struct JudgedExperiment {
 struct JudgedPaper {
   const Paper* paper;
   std::vector<JudgedExperiment> experiments;
+  std::set<std::filesystem::path> damaged = {};  // Folders of points, which don't count.
 };
 
 struct JudgeOptions {

@@ -112,6 +112,22 @@ void PaperResults::ReadPoint(const Metrics& metrics, const std::vector<std::stri
     if (!reading.has_result) continue;
     reading.value = reader.Read(metric, reading.error);
   }
+  if (reader.found_damage()) LeaveOut(point);
+}
+
+// Of a damaged point nothing is taken, not even from files that are sound: it will be run again.
+void PaperResults::LeaveOut(size_t point) {
+  points_[point].state = PointState::kDamaged;
+  for (auto& [name, readings] : readings_) readings[point] = {.has_result = false};
+}
+
+std::set<std::filesystem::path> PaperResults::Damaged() const {
+  std::set<std::filesystem::path> folders;
+  for (const Point& point : points_) {
+    if (point.state != PointState::kDamaged) continue;
+    folders.insert(point.of->folder().PointPath(point.of->plan().points[point.index].id));
+  }
+  return folders;
 }
 
 std::optional<std::vector<SeriesPoint>> PaperResults::ReadSeries(const Metric& metric, size_t point,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -36,9 +37,9 @@ std::string ShownName(const std::string& label, const std::map<std::string, std:
 
 // A point's value of a metric.
 struct Reading {
-  std::optional<double> value;
+  std::optional<double> value = std::nullopt;
   bool has_result = true;
-  std::string error;  // Why there is no value though there is a result.
+  std::string error = "";  // Why there is no value though there is a result.
 };
 
 class PaperResults {
@@ -59,6 +60,8 @@ class PaperResults {
 
   const std::vector<Point>& points() const { return points_; }
   size_t CountResults() const;
+  // The folders of points whose results are damaged, as far as they have been read.
+  std::set<std::filesystem::path> Damaged() const;
   // Of Heddle, that results are of.
   std::set<std::string> Versions() const;
   bool HasResult(const Point& point) const { return heddle::HasResult(point.state, with_stale_); }
@@ -89,6 +92,7 @@ class PaperResults {
   const Value* ChoiceOf(const Point& point, const std::string& axis) const;
   bool PicksValue(const Value& pattern, const std::string& axis, size_t point) const;
   void ReadPoint(const Metrics& metrics, const std::vector<std::string>& names, size_t point);
+  void LeaveOut(size_t point);
   size_t CountExperimentsWithResults() const;
   void ReportUnreadable(const std::string& name, const Metric& metric,
                         Diagnostics& diagnostics) const;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "settings/yaml.h"
 #include "sweep/csv.h"
 
 namespace heddle {
@@ -41,9 +40,8 @@ std::string Parse(RunTable& table) {
 }  // namespace
 
 std::optional<std::string> RunTables::ReadFile(const std::string& file, std::string& error) const {
-  auto text = ReadTextFile((run_ / file).string(), kMaxBytes, error);
-  if (!text) error = fmt::format("{}: {}", (run_ / file).string(), error);
-  return text;
+  NoteUnchecked(folder_);
+  return folder_.Read(file, kMaxBytes, error);
 }
 
 const RunTable* RunTables::Table(const std::string& file, std::string& error) {
@@ -54,7 +52,7 @@ const RunTable* RunTables::Table(const std::string& file, std::string& error) {
     if (text) {
       table.text = std::move(*text);
       const std::string wrong = Parse(table);
-      if (!wrong.empty()) error = fmt::format("{}: {}", (run_ / file).string(), wrong);
+      if (!wrong.empty()) error = fmt::format("{}: {}", (run() / file).string(), wrong);
     }
     if (error.empty()) return &table;
     tables_.erase(entry);
@@ -69,7 +67,7 @@ const FlatJson* RunTables::Json(const std::string& file, std::string& error) {
   if (!text) return nullptr;
   auto json = ParseJson(*text);
   if (json) return &documents_.emplace(file, std::move(*json)).first->second;
-  error = fmt::format("{}: is not JSON", (run_ / file).string());
+  error = fmt::format("{}: is not JSON", (run() / file).string());
   return nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "experiment/checked_folder.h"
 #include "settings/json.h"
 
 namespace heddle {
@@ -30,7 +31,7 @@ struct RunTable {
 
 class RunTables {
  public:
-  explicit RunTables(std::filesystem::path run) : run_(std::move(run)) {}
+  explicit RunTables(std::filesystem::path run) : folder_(std::move(run)) {}
   RunTables(const RunTables&) = delete;
   RunTables& operator=(const RunTables&) = delete;
 
@@ -38,12 +39,14 @@ class RunTables {
   const RunTable* Table(const std::string& file, std::string& error);
   const FlatJson* Json(const std::string& file, std::string& error);
 
-  const std::filesystem::path& run() const { return run_; }
+  const std::filesystem::path& run() const { return folder_.path(); }
+  // Whether a file could not be read because it is not as the run has written it.
+  bool found_damage() const { return folder_.found_damage(); }
 
  private:
   std::optional<std::string> ReadFile(const std::string& file, std::string& error) const;
 
-  const std::filesystem::path run_;
+  const CheckedFolder folder_;
   std::map<std::string, RunTable> tables_;
   std::map<std::string, FlatJson> documents_;
 };

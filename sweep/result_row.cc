@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "settings/number_text.h"
-#include "settings/yaml.h"
 #include "sweep/run_results.h"
 
 namespace heddle {
@@ -57,9 +56,7 @@ std::optional<TableRow> ReadTableRow(const std::filesystem::path& run, const std
 
 std::vector<std::string> ReadWarnings(const std::filesystem::path& run) {
   std::vector<std::string> warnings;
-  std::string ignored;
-  const auto text = ReadTextFile((run / "summary.json").string(), size_t{1} << 26, ignored);
-  const auto json = text ? ParseJson(*text) : std::nullopt;
+  const auto json = ReadSummary(CheckedFolder(run));
   for (size_t i = 0; json; ++i) {
     const auto warning = json->find(fmt::format("warnings[{}]", i));
     if (warning == json->end()) break;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "experiment/checked_folder.h"
 #include "settings/number_text.h"
-#include "settings/yaml.h"
 #include "sweep/csv.h"
 
 namespace heddle {
@@ -13,9 +13,9 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{1} << 26;
 
-std::optional<ResultTable> ReadTable(const std::filesystem::path& path) {
+std::optional<ResultTable> ReadTable(const CheckedFolder& run, const std::string& file) {
   std::string ignored;
-  const auto text = ReadTextFile(path.string(), kMaxBytes, ignored);
+  const auto text = run.Read(file, kMaxBytes, ignored);
   if (!text) return std::nullopt;
   CsvLines lines(*text);
   const auto header = lines.Next();
@@ -36,17 +36,22 @@ std::optional<size_t> ResultTable::Column(std::string_view name) const {
   return static_cast<size_t>(found - header.begin());
 }
 
-std::optional<RunResults> ReadRunResults(const std::filesystem::path& run) {
-  std::string ignored;
-  const auto text = ReadTextFile((run / "summary.json").string(), kMaxBytes, ignored);
-  auto json = text ? ParseJson(*text) : std::nullopt;
-  auto summary = ReadTable(run / "summary.csv");
-  auto reorder = ReadTable(run / "reorder.csv");
-  const std::filesystem::path measured = run / "queueing.csv";
-  auto queueing = std::filesystem::exists(measured) ? ReadTable(measured) : ResultTable{};
+std::optional<RunResults> ReadRunResults(const std::filesystem::path& path) {
+  const CheckedFolder run(path);
+  NoteUnchecked(run);
+  auto json = ReadSummary(run);
+  auto summary = ReadTable(run, "summary.csv");
+  auto reorder = ReadTable(run, "reorder.csv");
+  auto queueing = run.Has("queueing.csv") ? ReadTable(run, "queueing.csv") : ResultTable{};
   if (!json || !summary || !reorder || !queueing) return std::nullopt;
   return RunResults{std::move(*json), std::move(*summary), std::move(*reorder),
                     std::move(*queueing)};
+}
+
+std::optional<FlatJson> ReadSummary(const CheckedFolder& run) {
+  std::string ignored;
+  const auto text = run.Read("summary.json", kMaxBytes, ignored);
+  return text ? ParseJson(*text) : std::nullopt;
 }
 
 std::string FindText(const FlatJson& json, std::string_view path) {

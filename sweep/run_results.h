@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "experiment/checked_folder.h"
 #include "settings/json.h"
 
 namespace heddle {
@@ -29,8 +30,9 @@ struct RunResults {
   ResultTable queueing;  // Empty if it was not measured.
 };
 
-// Nothing if some of it is not there.
+// Nothing if some of it is not there, or damaged; so is the next one.
 std::optional<RunResults> ReadRunResults(const std::filesystem::path& run);
+std::optional<FlatJson> ReadSummary(const CheckedFolder& run);
 
 // The value at `path`; "" if there is none.
 std::string FindText(const FlatJson& json, std::string_view path);

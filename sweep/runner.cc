@@ -36,7 +36,7 @@ std::atomic<bool> child_stop{false};
 extern "C" void OnStopInChild(int /*signal*/) { child_stop = true; }
 
 int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::path& path,
-             const RunnerOptions& options, const Child::Inside& inside) {
+             int threads, bool replace, const Child::Inside& inside) {
   std::signal(SIGTERM, OnStopInChild);
   // A file that grows too large is an error to report, not a reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -47,14 +47,14 @@ int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::pa
     return kFailed;
   }
   SimulationOptions simulation;
-  simulation.threads = options.threads;
+  simulation.threads = threads;
   simulation.stop = &child_stop;
   simulation.progress = [&](const Progress& progress) {
     if (progress.flows_expected <= 0) return;
     inside.report(
         std::min(1.0, static_cast<double>(progress.flows_done) / progress.flows_expected));
   };
-  const RunOutcome outcome = RunToFolder(experiment, simulation, path, options.replace);
+  const RunOutcome outcome = RunToFolder(experiment, simulation, path, replace);
   switch (outcome.status) {
     case RunOutcome::Status::kDone:
     case RunOutcome::Status::kIncomplete:
@@ -63,6 +63,7 @@ int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::pa
       return kStopped;
     case RunOutcome::Status::kBusy:
       return kBusy;
+    case RunOutcome::Status::kNoRoom:
     case RunOutcome::Status::kFailed:
       break;
   }
@@ -122,9 +123,12 @@ class Runner {
   }
 
   void Start(size_t point) {
-    const auto path = folder_.PointPath(plan_.points[point].id);
+    const std::string& id = plan_.points[point].id;
+    const auto path = folder_.PointPath(id);
+    // Now, as another process may have mended it meanwhile.
+    const bool replace = options_.replace || folder_.Inspect(id).state == PointState::kDamaged;
     auto child = Child::Start([&](const Child::Inside& inside) {
-      return RunPoint(file_, point, path, options_, inside);
+      return RunPoint(file_, point, path, options_.threads, replace, inside);
     });
     if (child == nullptr) {
       error_ = fmt::format("no process can be started: {}", std::strerror(errno));

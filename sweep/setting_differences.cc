@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "experiment/checked_folder.h"
 #include "experiment/points.h"
 #include "settings/patch.h"
 #include "settings/yaml.h"
@@ -55,6 +56,17 @@ class Comparer {
   std::vector<SettingDifference> differences_;
 };
 
+// Nothing, and why not in `error`, if it cannot be read.
+std::optional<Value> ReadRunYaml(const std::filesystem::path& run, std::string& error) {
+  constexpr size_t kMaxBytes = size_t{1} << 26;
+  const auto text = CheckedFolder(run).Read("run.yaml", kMaxBytes, error);
+  if (!text) return std::nullopt;
+  Diagnostics problems;
+  auto value = ParseYaml(*text, (run / "run.yaml").string(), problems);
+  if (!value) error = problems.Report();
+  return value;
+}
+
 }  // namespace
 
 std::vector<SettingDifference> DifferencesOf(const Value& a, const Value& b) {
@@ -65,10 +77,11 @@ std::vector<SettingDifference> DifferencesOf(const Value& a, const Value& b) {
 
 std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
                                                  const std::filesystem::path& b) {
-  Diagnostics ignored;
-  const std::optional<Value> of_a = ReadYamlFile((a / "run.yaml").string(), ignored);
-  const std::optional<Value> of_b = ReadYamlFile((b / "run.yaml").string(), ignored);
-  if (!of_a || !of_b) return {};
+  std::string error;
+  const std::optional<Value> of_a = ReadRunYaml(a, error);
+  const std::optional<Value> of_b = ReadRunYaml(b, error);
+  // "The same settings" would be a guess.
+  if (!of_a || !of_b) return {{error, "-", "-"}};
   std::vector<SettingDifference> differences = DifferencesOf(*of_a, *of_b);
   std::erase_if(differences, [](const SettingDifference& one) { return one.key == "name"; });
   return differences;

@@ -7,6 +7,7 @@
 #include <array>
 #include <system_error>
 
+#include "experiment/checked_folder.h"
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
 #include "settings/json.h"
@@ -20,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxBytes = size_t{1} << 28;
+// All but flows.csv and what is measured over time: a sweep may have thousands of points.
+constexpr size_t kMaxReadToInspect = size_t{1} << 16;
 
 std::optional<FlatJson> ReadJson(const fs::path& path) {
   std::string ignored;
@@ -94,7 +97,7 @@ void SweepFolder::RemoveFailure(const std::string& id) const {
 
 bool SweepFolder::IsRun() const {
   std::error_code ignored;
-  return fs::exists(path_ / "run.yaml", ignored);
+  return fs::exists(path_ / "run.yaml", ignored) || fs::exists(path_ / kManifestFile, ignored);
 }
 
 bool SweepFolder::RemoveTables() const {
@@ -120,8 +123,19 @@ std::optional<Plan> SweepFolder::ReadPlan(std::string& error) const {
 }
 
 PointReport SweepFolder::Inspect(const std::string& id) const {
-  if (const auto summary = ReadJson(PointPath(id) / "summary.json")) return ReportOn(*summary);
   PointReport report;
+  std::error_code ignored;
+  if (fs::exists(PointPath(id), ignored)) {
+    const CheckedFolder run(PointPath(id));
+    const auto summary = ReadSummary(run);
+    if (summary) report = ReportOn(*summary);
+    if (!summary || !run.Damage(kMaxReadToInspect).empty()) {
+      report.state = PointState::kDamaged;
+    } else if (report.state != PointState::kStale) {
+      NoteUnchecked(run);
+    }
+    return report;
+  }
   if (RunFolder::IsBeingWritten(PointPath(id))) {
     report.state = PointState::kRunning;
     return report;

@@ -29,7 +29,8 @@ enum class PointState {
   kIncomplete,  // Done, but measured flows are unfinished.
   kFailed,
   kStale,    // The result of another version of Heddle.
-  kDamaged,  // Its tables cannot be read; only who reads them finds that.
+  kDamaged,  // A file is missing or not as it was written; of large ones only who reads them finds
+             // that their contents are others.
 };
 std::string_view NameOf(PointState state);
 // Whether there are results to take; those of other versions of Heddle count if `with_stale`.

@@ -7,6 +7,7 @@ axes, never with that of flows, links or measurements over time.
 
 import csv
 import hashlib
+import io
 import json
 import math
 from array import array
@@ -14,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+
+from . import manifest
 
 # Of a class of flow sizes; each has a 95 % interval in means.csv.
 METRICS = (
@@ -105,8 +108,11 @@ def number(cell):
 def rows_of(path):
     """The rows of a CSV file as lists, its header first."""
     try:
-        with open(path, newline="", encoding="utf-8", errors="replace") as file:
+        with (manifest.open_checked(Path(path)) as raw,
+              io.TextIOWrapper(raw, newline="", encoding="utf-8", errors="replace") as file):
             yield from csv.reader(file)
+    except manifest.Damage as error:
+        raise Damaged(str(error)) from error
     except OSError as error:
         raise Damaged(f"{path}: {error.strerror}") from error
 
@@ -127,7 +133,10 @@ def columns_of(path, *names):
 
 def read_text(path):
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
+        with manifest.open_checked(Path(path)) as file:
+            return file.read().decode("utf-8", errors="replace")
+    except manifest.Damage as error:
+        raise Damaged(str(error)) from error
     except OSError as error:
         raise Damaged(f"{path}: {error.strerror}") from error
 
@@ -156,7 +165,7 @@ def read(folder, tables=None):
     folder = Path(folder)
     if (folder / "plan.csv").exists():
         return _read_sweep(folder, Path(tables or folder))
-    if (folder / "run.yaml").exists():
+    if (folder / "run.yaml").exists() or (folder / manifest.FILE).exists():
         return _read_run(folder)
     raise BadInput(f"{folder}: has neither the plan.csv of a sweep nor the run.yaml of a run")
 
@@ -191,7 +200,7 @@ def _why_absent(folder, point):
         said = read_json(failure)
         return Absent(point.label, "failed", f"{said.get('status', '')}: {said.get('message', '')}")
     if point.folder.exists():
-        return Absent(point.label, "left out", "the result of another version of Heddle")
+        return Absent(point.label, "left out", "damaged, or the result of another version of Heddle")
     return Absent(point.label, "missing", "has not been run, or is running")
 
 

@@ -426,7 +426,7 @@ TEST_F(InterruptedRunTest, LeavesNoResultsIfKilledAndTheNextRunTidiesUp) {
   folder_.Write("small.yaml", kSmall);
   const CommandResult next = RunCommand(kHeddle + " run small.yaml -o out", folder_.path());
   EXPECT_EQ(next.exit_code, 0) << next.err;
-  EXPECT_EQ(ReadResults(folder_ / "out").size(), 6u);
+  EXPECT_EQ(ReadResults(folder_ / "out").size(), 7u);
   EXPECT_EQ(Entries(), 3u);
 }
 

@@ -243,6 +243,24 @@ TEST_F(PapersCommandTest, WhatHasNotRunCannotBeJudged) {
               HasSubstr("1 of the experiment's 12 points have no results"));
 }
 
+// Its contents alone tell, as its length is the same, and it is too large to be looked into before.
+TEST_F(PapersCommandTest, ADamagedTableChangesNoVerdict) {
+  ASSERT_EQ(Run("heddle papers run toy-fig1 --scale ci -q").exit_code, 0);
+  const std::string points = "results/papers/ci/toy/fig1/points/";
+  ASSERT_EQ(Run("heddle papers claims toy-fig1 --scale ci").exit_code, 0);
+  ASSERT_EQ(Run("rm results/papers/ci/claims.csv; for file in " + points +
+                "*/summary.csv; do sed -i 's/[0-9]/7/9' $file; done")
+                .exit_code,
+            0);
+  const CommandResult judged = Run("heddle papers claims toy-fig1 --scale ci");
+  EXPECT_EQ(judged.exit_code, 1);
+  EXPECT_THAT(judged.out, HasSubstr("6 claims: 6 can't be judged"));
+  EXPECT_THAT(judged.err,
+              AllOf(HasSubstr("heddle: 12 points are damaged, and left out, as " + points),
+                    HasSubstr("\"heddle verify " + points)));
+  EXPECT_FALSE(fs::exists(folder_ / "results/papers/ci/claims.csv"));
+}
+
 // The other experiment may be the one that has the metric.
 TEST_F(PapersCommandTest, AMetricOfAnExperimentThatHasNotRunIsNoMistake) {
   std::string claims = kClaims;

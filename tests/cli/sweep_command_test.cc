@@ -247,6 +247,7 @@ TEST_F(SweepCommandTest, DoesNotMixVersions) {
   ASSERT_EQ(
       Run("sed -i 's/\"version\": \".*\"/\"version\": \"0.0.9\"/' " + summary.string()).exit_code,
       0);
+  MakeManifest(summary.parent_path());
   const CommandResult result = Run("heddle sweep s.yaml -q -o expected");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("12 points: 11 done, 1 stale"), HasSubstr("0.0.9")));
@@ -554,14 +555,78 @@ TEST_F(SweepCommandTest, LeavesOutADamagedPointAndSaysWhatRepairsIt) {
   EXPECT_EQ(collected.exit_code, 1);
   EXPECT_THAT(collected.out, HasSubstr("11 of 12 points"));
   EXPECT_EQ(collected.err, "heddle: 1 point is damaged, and left out, as " + damaged +
-                               ": delete that folder and repeat the sweep, or run all with "
-                               "--force\n");
+                               ": \"heddle verify " + damaged +
+                               "\" says what is wrong; delete that folder and repeat the sweep, or "
+                               "run all with --force\n");
   EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/points.csv")).rows.size(), 11u * 5u);
   const CommandResult compared = Run("heddle compare expected ecmp letflow");
   EXPECT_EQ(compared.exit_code, 1);
   EXPECT_THAT(compared.err, HasSubstr("1 point is damaged"));
   ASSERT_EQ(Run("rm -r " + damaged + " && heddle sweep s.yaml -q -o expected").exit_code, 0);
   EXPECT_EQ(Run("heddle collect expected").exit_code, 0);
+}
+
+// Whatever becomes of a file, nobody takes the point for done, and the sweep runs it again.
+TEST_F(SweepCommandTest, NoDamagedFileIsBelieved) {
+  const std::string point = (Expected(), "expected/points/" + PointId(3));
+  for (const char* file : {"flows.csv", "run.yaml", "links.csv", "lb.csv", "summary.csv",
+                           "reorder.csv", "summary.json", "manifest.csv"}) {
+    const std::string path = point + "/" + file;
+    for (const std::string& harm : {"rm " + path, ": >" + path, "truncate -s -7 " + path,
+                                    "sed -i 's/[0-9]\\([^0-9]*\\)$/x\\1/' " + path}) {
+      ASSERT_EQ(Run(harm).exit_code, 0) << harm;
+      EXPECT_THAT(Run("heddle sweep status expected").out,
+                  HasSubstr("12 points: 11 done, 1 damaged"))
+          << harm;
+      const CommandResult verified = Run("heddle verify expected");
+      EXPECT_EQ(verified.exit_code, 1) << harm;
+      EXPECT_THAT(verified.out, HasSubstr(path + ": ")) << harm;
+      const CommandResult again = Run("heddle sweep s.yaml -o expected");
+      EXPECT_EQ(again.exit_code, 0) << again.err;
+      EXPECT_THAT(again.err, HasSubstr("11 of 12 points are there already; 1 is damaged and run"))
+          << harm;
+    }
+  }
+  EXPECT_EQ(Results("expected"), expected_);
+  const CommandResult verified = Run("heddle verify expected");
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_EQ(verified.out, "12 folders and 84 files: all as they were written\n");
+}
+
+TEST_F(SweepCommandTest, VerifiesOneRunAndRefusesWhatIsNone) {
+  const std::string point = (Expected(), "expected/points/" + PointId(0));
+  EXPECT_EQ(Run("heddle verify -q " + point).out, "");
+  EXPECT_EQ(Run("heddle verify " + point).out, "1 folder and 7 files: all as they were written\n");
+  // What others have put there is theirs, but not what looks like a result.
+  folder_.Write(point + "/report.html", "");
+  EXPECT_EQ(Run("heddle verify " + point).exit_code, 0);
+  folder_.Write(point + "/udp.csv", "");
+  EXPECT_EQ(Run("heddle verify " + point).exit_code, 1);
+  EXPECT_THAT(Run("heddle verify " + point).out, HasSubstr("udp.csv: is not in manifest.csv\n"));
+  for (const char* none : {".", "s.yaml", "expected/plan.csv", "nowhere"}) {
+    const CommandResult result = Run(std::string("heddle verify ") + none);
+    EXPECT_EQ(result.exit_code, 2) << none;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+// Results of before there were manifests say nothing of one.
+TEST_F(SweepCommandTest, ReadsResultsOfBeforeWithOneWarning) {
+  Expected();
+  ASSERT_EQ(Run("rm expected/points/*/manifest.csv; sed -i '/\"manifest\"/d' "
+                "expected/points/*/summary.json")
+                .exit_code,
+            0);
+  const CommandResult collected = Run("heddle collect expected");
+  EXPECT_EQ(collected.exit_code, 0);
+  EXPECT_THAT(collected.out, HasSubstr("12 of 12 points"));
+  EXPECT_THAT(collected.err,
+              AllOf(testing::StartsWith("heddle: warning: 12 results are from before Heddle wrote "
+                                        "checksums (manifest.csv), as expected/points/"),
+                    testing::ResultOf(
+                        [](const std::string& text) { return std::ranges::count(text, '\n'); },
+                        testing::Eq(1))));
+  EXPECT_EQ(Run("heddle verify expected").exit_code, 0);
 }
 
 TEST_F(SweepCommandTest, SaysWhatCannotBeCompared) {

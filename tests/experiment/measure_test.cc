@@ -119,11 +119,11 @@ TEST(RunToFolderTest, WritesEveryFile) {
   const RunOutcome outcome = RunTo(folder / "run", Yaml("[{kind: permutation, size: 2KB}]"));
   EXPECT_EQ(outcome.status, RunOutcome::Status::kDone);
   const auto files = ReadResults(folder / "run");
-  for (const char* name :
-       {"flows.csv", "summary.csv", "reorder.csv", "links.csv", "lb.csv", "run.yaml"}) {
+  for (const char* name : {"flows.csv", "summary.csv", "reorder.csv", "links.csv", "lb.csv",
+                           "run.yaml", "manifest.csv"}) {
     EXPECT_TRUE(files.contains(name)) << name;
   }
-  EXPECT_EQ(files.size(), 6u);
+  EXPECT_EQ(files.size(), 7u);
 }
 
 TEST(RunToFolderTest, LeavesNothingIfItIsStopped) {

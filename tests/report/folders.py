@@ -4,6 +4,7 @@ to follow: those of a point are its number times what is given."""
 
 import csv
 import json
+import zlib
 from pathlib import Path
 
 CLASSES = (("all", "all"), ("smlxl", "S"), ("smlxl", "M"))
@@ -60,6 +61,12 @@ def write_run(folder, run_yaml=RUN_YAML, complete=True, **summary):
               [link + (0.5,) for link in LINKS])
     write_csv(folder / "flows.csv", ("class", "fct_rx_ns", "slowdown", "measured", "finished"),
               [("S", 1000, 1, 1, 1), ("S", 3000, 3, 1, 1), ("S", "", "", 1, 0), ("S", 9, 9, 0, 1)])
+
+
+def write_manifest(folder):
+    rows = [(path.name, path.stat().st_size, f"{zlib.crc32(path.read_bytes()):08x}")
+            for path in sorted(Path(folder).iterdir())]
+    write_csv(Path(folder) / "manifest.csv", ("file", "bytes", "crc32"), rows)
 
 
 def write_sweep(folder, axes, combinations, seeds=2, value=lambda i, metric: i + 1, width=0.5,

@@ -262,6 +262,32 @@ class BadInputTest(Folder):
         (self.folder / "reorder.csv").write_text("scope,class,ratio,late_p99_ns\nall,all,1\n")
         self.refuses("reorder.csv:2: 3 cells; expected 4")
 
+    def test_files_that_are_not_as_they_were_written(self):
+        folders.write_run(self.folder)
+        folders.write_manifest(self.folder)
+        results.read(self.folder)
+        flows = self.folder / "flows.csv"
+        whole = flows.read_bytes()
+        flows.write_bytes(whole[:-3])
+        with self.assertRaisesRegex(results.Damaged, f"flows.csv: has {len(whole) - 3} bytes; "
+                                                     f"{len(whole)} were written"):
+            results.read_flows(self.folder)
+        flows.write_bytes(whole.replace(b"3000", b"3001"))
+        with self.assertRaisesRegex(results.Damaged, "flows.csv: has other contents"):
+            results.read_flows(self.folder)
+        (self.folder / "links.csv").unlink()
+        with self.assertRaisesRegex(results.Damaged, "links.csv: "):
+            results.read_links(self.folder)
+        (self.folder / "extra.csv").write_text("a\n")
+        with self.assertRaisesRegex(results.Damaged, "extra.csv: is not in manifest.csv"):
+            list(results.rows_of(self.folder / "extra.csv"))
+        (self.folder / "manifest.csv").write_text("file,bytes\n")
+        self.refuses("manifest.csv: is damaged")
+
+    def test_a_missing_manifest(self):
+        folders.write_run(self.folder, manifest="manifest.csv")
+        self.refuses("manifest.csv: is missing")
+
     def test_damaged_json(self):
         folders.write_run(self.folder)
         (self.folder / "summary.json").write_text("{")

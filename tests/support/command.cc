@@ -9,6 +9,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "experiment/manifest.h"
+
 namespace heddle {
 
 namespace fs = std::filesystem;
@@ -47,11 +49,24 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+void MakeManifest(const fs::path& run) {
+  fs::remove(run / kManifestFile);
+  Manifest manifest;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    manifest[entry.path().filename().string()].Add(ReadFile(entry.path()));
+  }
+  std::ofstream(run / kManifestFile, std::ios::binary) << ManifestCsv(manifest);
+}
+
 std::map<std::string, std::string> ReadResults(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.path().filename() == "summary.json") continue;
-    files[entry.path().lexically_relative(folder).string()] = ReadFile(entry.path());
+    std::string& text = files[entry.path().lexically_relative(folder).string()];
+    text = ReadFile(entry.path());
+    if (entry.path().filename() != kManifestFile) continue;
+    const size_t row = text.find("\nsummary.json,");
+    if (row != std::string::npos) text.erase(row, text.find('\n', row + 1) - row);
   }
   return files;
 }

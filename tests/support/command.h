@@ -37,10 +37,13 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+// Gives the folder of a run a manifest of what is in it now, as if the run had written that.
+void MakeManifest(const std::filesystem::path& run);
+
 std::string ReadFile(const std::filesystem::path& path);
 
 // Every file below `folder` by its relative path, except summary.json, which holds wall-clock
-// times.
+// times, and what manifest.csv says of it.
 std::map<std::string, std::string> ReadResults(const std::filesystem::path& folder);
 
 }  // namespace heddle

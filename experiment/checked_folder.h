@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of a run, as its files are read: only what is as it was written.
+
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/manifest.h"
+
+namespace heddle {
+
+struct DamagedFile {
+  std::string file;
+  std::string what;  // "is missing".
+
+  friend bool operator==(const DamagedFile&, const DamagedFile&) = default;
+};
+
+class CheckedFolder {
+ public:
+  // Reads the manifest.
+  explicit CheckedFolder(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  // False for a folder of before there were manifests, of which everything is believed.
+  bool is_checked() const { return state_ != State::kUnchecked; }
+
+  bool Has(const std::string& file) const;
+  // Nothing, and why not in `error`, which names the file, if it is not there, damaged or larger
+  // than `limit`.
+  std::optional<std::string> Read(const std::string& file, size_t limit, std::string& error) const;
+  // Whether a Read() has found damage.
+  bool found_damage() const { return found_damage_; }
+
+  // What is damaged, by name: files that are missing or have another length, and of those of
+  // `read_up_to` bytes at most the ones whose contents are others. With all of them read, files
+  // that are not in the manifest and look like those that runs write are damage too.
+  std::vector<DamagedFile> Damage(size_t read_up_to) const;
+  std::vector<DamagedFile> AllDamage() const;
+  size_t files() const { return manifest_.size(); }
+
+ private:
+  enum class State { kSound, kUnchecked, kDamaged };
+
+  std::string WhatIsWrongWith(const std::string& file, const FileRecord& record,
+                              size_t read_up_to) const;
+
+  const std::filesystem::path path_;
+  State state_ = State::kUnchecked;
+  Manifest manifest_;
+  mutable bool found_damage_ = false;
+};
+
+// "out/flows.csv: is missing".
+std::string TextOf(const CheckedFolder& folder, const DamagedFile& damaged);
+
+// For a warning that a command gives once: folders without a manifest whose results were taken.
+void NoteUnchecked(const CheckedFolder& folder);  // If it is one.
+struct UncheckedFolders {
+  size_t count = 0;
+  std::filesystem::path first;
+};
+UncheckedFolders UncheckedSoFar();
+
+}  // namespace heddle
