@@ -57,6 +57,7 @@ Rig RandomRig(Model model, Rng& rng) {
                                      : 10'000 + below(20'000),
                          .faster = static_cast<double>(1 + rng.Below(4))});
   }
+  rig.settings.limits_lossless = model == Model::kBroadcom && rng.Below(2) == 0;
   return rig;
 }
 
@@ -209,6 +210,15 @@ TEST(SharedMemoryTest, BroadcomsMmuFollowsItsRules) {
 
 // --- In a switch: releases, pauses and resumes at their times ---
 
+void LetPausesExpire(PauseSettings& pause, Rng& rng) {
+  using Refresh = PauseSettings::Refresh;
+  constexpr Refresh kinds[] = {Refresh::kTimer, Refresh::kArrivals, Refresh::kNone};
+  pause.quanta = static_cast<uint16_t>(1 + rng.Below(100));  // Up to 5 us.
+  pause.refresh = kinds[rng.Below(3)];
+  pause.interval =
+      rng.Below(2) == 0 ? Duration{0} : 100_ns * static_cast<int64_t>(1 + rng.Below(20));
+}
+
 SwitchPlan RandomPlan(Model model, Rng& rng) {
   const Rig rig = RandomRig(model, rng);
   SwitchPlan plan;
@@ -222,6 +232,7 @@ SwitchPlan RandomPlan(Model model, Rng& rng) {
   for (size_t p = 0; p < 3; ++p) {
     plan.ports.push_back({.rate = p == 2 ? 7_Gbps : 10_Gbps, .delay = 1_us, .wire_overhead = 20_B});
   }
+  if (rng.Below(2) == 0) LetPausesExpire(plan.queueing.pause, rng);
   return plan;
 }
 

@@ -116,7 +116,7 @@ bool LiteralMemory::FitsBesideHeadroom(PortIndex in, size_t cls, int64_t bytes) 
 std::optional<DropReason> LiteralMemory::Admit(PortIndex in, PortIndex out, size_t cls,
                                                int64_t bytes, int64_t queued, int64_t size) {
   const bool lossless = IsLossless(cls);
-  if (!lossless) {
+  if (!lossless || (settings_.limits_lossless && settings_.model == Model::kBroadcom)) {
     if (const auto refused = RefuseAtOutput(out, cls, bytes, queued, size)) return refused;
   }
   Input& input = inputs_[in][cls];
