@@ -208,6 +208,22 @@ TEST(SharedMemoryTest, BroadcomsMmuFollowsItsRules) {
   EXPECT_GT(tally.beyond_published, 0);
 }
 
+// As published (Choudhury and Hahne, ToN 1998): one queue takes half of what is free, if alpha
+// is 1.
+TEST(SharedMemoryTest, LosslessQueuesHaveALimitOnlyIfItIsAskedFor) {
+  for (const bool limited : {false, true}) {
+    MemorySettings settings{
+        .model = Model::kBroadcom, .size = 1'000'000, .alpha = 1, .alpha_in = 8};
+    settings.lossless = 0b1000;
+    settings.limits_lossless = limited;
+    SharedMemory memory(settings, {{.buffer = 0}, {.buffer = 0}, {.buffer = 0}});
+    std::optional<DropReason> refused;
+    while (!refused) refused = memory.Admit(0, 2, 3, 1'000, memory.used(), 1'000);
+    EXPECT_EQ(*refused, limited ? DropReason::kThreshold : DropReason::kHeadroom);
+    EXPECT_EQ(memory.used(), limited ? 500'000 : 1'000'000);
+  }
+}
+
 // --- In a switch: releases, pauses and resumes at their times ---
 
 void LetPausesExpire(PauseSettings& pause, Rng& rng) {

@@ -179,11 +179,11 @@ TEST(RocePacingTest, CanCountInWholeUnits) {
 // Two queue pairs of one NIC, one of which DCQCN has paced to half of the line for good. Returns
 // the share of the other one.
 double ShareOfUnpaced(const std::string& turns) {
-  Lab lab(
-      {.graph = Star(3, {100_Gbps, 1_us}),
-       .transport = "{kind: rocev2, framing: ns3_rdma, cc: {kind: dcqcn, increase_interval: 1s}" +
-                    turns + "}",
-       .switch_policy = Scripted({MarkAt(0, Data(1, 3))})});
+  Lab lab({.graph = Star(3, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, framing: ns3_rdma, cc: {kind: dcqcn, increase_interval: "
+                        "1s, byte_counter: 1GB}" +
+                        turns + "}",
+           .switch_policy = Scripted({MarkAt(0, Data(1, 3))})});
   lab.AddFlow(0, 1, 20'000'000);
   lab.AddFlow(0, 2, 20'000'000);
   std::vector<int64_t> before;
