@@ -84,7 +84,7 @@ Network::Network(const NetworkPlan& plan)
   for (const std::unique_ptr<Host>& host : hosts_) {
     host->SetTransport(transport_->MakeFor(*host));
     host->SetClasses(classes.data, classes.control);
-    host->SetPauseResponse(plan.port->pfc.response);
+    host->SetPauseResponse(plan.port->pfc.response, plan.port->pfc.quanta_or_none());
     host->SetHosts(host_nodes_);
     host->SetPaths(paths_.get());
     host->SetLeaves({leaf_of_host_, routing_.leaves()});

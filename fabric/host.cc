@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "fabric/letters.h"
+#include "fabric/pause_time.h"
 
 namespace heddle {
 
@@ -64,6 +65,7 @@ void Host::SetFirstHops(FirstHops hops, Time now) {
     std::vector<uint32_t> waiting;
     for (Nic& nic : nics_) {
       NicLane& its = nic.lanes[of];
+      its.Rejoin();
       for (; !its.ready.empty(); its.ready.pop_front()) {
         const uint32_t slot = its.ready.front();
         if (its.paused) users_[of].endpoint->AddBlocked(slot, now_ - its.paused_since);
@@ -164,14 +166,38 @@ void Host::Pause(Nic& nic, unsigned classes, bool stop) {
     its.paused_since = now_;
     its.since = kNever;
   }
+  if (stop && pause_quanta_ != 0) SetPauseEnd(nic, classes);
   nic.FindServiceTime();
   NotePauses(nic);
 }
 
+// A frame makes a pause that there is longer, too.
+void Host::SetPauseEnd(Nic& nic, unsigned classes) {
+  const Time end = now_ + PauseTime(pause_quanta_, nic.port.rate());
+  for (size_t i = 0; i < kLanes; ++i) {
+    if ((classes >> users_[i].priority & 1) != 0) nic.lanes[i].paused_until = end;
+  }
+  timers_.Set(end, kPauseTimer | uint64_t{IndexOf(nic)} << kLinkShift | kPauseEnds);
+}
+
+void Host::OnPauseTimer(uint64_t key) {
+  Nic& nic = nics_[key >> kLinkShift];
+  if ((key & kPauseEnds) == 0) {
+    return Pause(nic, static_cast<unsigned>(key >> 1) & 0xff, (key & 1) != 0);
+  }
+  unsigned ended = 0;
+  for (size_t i = 0; i < kLanes; ++i) {
+    const NicLane& its = nic.lanes[i];
+    if (its.paused && its.paused_until == now_) ended |= 1u << users_[i].priority;
+  }
+  if (ended != 0) Pause(nic, ended, false);
+}
+
 void Host::Resume(NicLane& its, Endpoint& endpoint) {
   its.paused = false;
-  if (its.ready.empty()) return;
+  if (its.empty()) return;
   its.since = now_;
+  if (its.joins_again) endpoint.AddBlocked(its.sent, now_ - its.paused_since);
   for (size_t i = 0; i < its.ready.size(); ++i) {
     endpoint.AddBlocked(its.ready[i], now_ - its.paused_since);
   }
@@ -181,7 +207,7 @@ void Host::Resume(NicLane& its, Endpoint& endpoint) {
 void Host::WaitPaused(Nic& nic, NicLane& its, uint32_t slot) {
   users_[static_cast<size_t>(&its - nic.lanes.data())].endpoint->AddBlocked(
       slot, its.paused_since - now_);
-  its.ready.push_back(slot);
+  its.Join(slot, now_);
   NotePauses(nic);
 }
 
@@ -190,7 +216,7 @@ void Host::NotePauses(Nic& nic) {
   unsigned waiting = 0;
   for (size_t i = 0; i < kLanes; ++i) {
     paused |= (nic.lanes[i].paused ? 1u : 0u) << i;
-    waiting |= (nic.lanes[i].ready.empty() ? 0u : 1u) << i;
+    waiting |= (nic.lanes[i].empty() ? 0u : 1u) << i;
   }
   nic.pauses.Set(paused, waiting, now_);
   if (pause_log_) LogPausesByClass(nic);
@@ -203,7 +229,7 @@ void Host::LogPausesByClass(const Nic& nic) {
   for (size_t i = 0; i < kLanes; ++i) {
     if (!nic.lanes[i].paused) continue;
     paused |= 1u << users_[i].priority;
-    if (!nic.lanes[i].ready.empty()) waiting |= 1u << users_[i].priority;
+    if (!nic.lanes[i].empty()) waiting |= 1u << users_[i].priority;
   }
   pause_log_->Set(IndexOf(nic), paused, waiting, now_);
 }
@@ -218,7 +244,7 @@ void Host::OnTimer() {
   const uint64_t key = timers_.Pop().key;
   const uint64_t rest = key & (kTransportTimer - 1);
   if (key < kTransportTimer) [[unlikely]]
-    return Pause(nics_[key >> kLinkShift], static_cast<unsigned>(key >> 1) & 0xff, (key & 1) != 0);
+    return OnPauseTimer(key);
   if (key < kPolicyTimer) return transport_->OnTimer(rest);
   if (key >= kBackgroundTimer) return user(Lane::kBackground).endpoint->OnTimer(rest);
   policy_->OnTimer(view_, static_cast<uint32_t>(key));
@@ -228,6 +254,7 @@ void Host::OnTimer() {
 [[gnu::always_inline]] inline void Host::Serve(Nic& nic, Lane of) {
   NicLane& its = nic.lane(of);
   User& its_user = user(of);
+  its.Rejoin();
   const uint32_t slot = its.ready.front();
   its.ready.pop_front();
   Packet& packet = nic.port.Slot();
@@ -235,9 +262,13 @@ void Host::OnTimer() {
   packet.priority = its_user.priority;
   building_ = &nic;
   const Endpoint::Pulled pulled = its_user.endpoint->Pull(slot, packet);
-  if (pulled.more) {
+  if (its.joins_at_end && pulled.sent) {
+    its.sent = slot;
+    its.joins_again = pulled.more;
+  } else if (pulled.more) {
     its.ready.push_back(slot);
-  } else if (its.ready.empty()) {
+  }
+  if (its.empty()) {
     its.since = kNever;
     nic.FindServiceTime();
   }
@@ -246,7 +277,8 @@ void Host::OnTimer() {
     return;
   }
   ++its_user.sent;
-  SendSlot();
+  const Time left = SendSlot();
+  if (its.joins_at_end) its.left = left;
 }
 
 // The NIC that has waited longest; if both its lanes may send, it is the turn of the one that has

@@ -49,8 +49,16 @@ class Host final : public Node {
     users_[static_cast<size_t>(Lane::kTransport)].priority = data;
     control_class_ = control;
   }
-  // From the arrival of a pause frame to its effect.
-  void SetPauseResponse(Duration response) { pause_response_ = response; }
+  // From the arrival of a pause frame to its effect; and how long it lasts, 0: until it is lifted.
+  void SetPauseResponse(Duration response, uint16_t quanta = 0) {
+    pause_response_ = response;
+    pause_quanta_ = quanta;
+  }
+  // A flow of the transport that may send again at once joins the round when its packet has left,
+  // behind those that were ready by then; otherwise when its packet begins to leave.
+  void LetFlowsJoinAtEnd() {
+    for (Nic& nic : nics_) nic.lane(Lane::kTransport).joins_at_end = true;
+  }
   // A link damages packets on their way here, but for pause frames.
   void SetLoss(PortIndex link, std::unique_ptr<RandomLoss> loss) {
     loss_.resize(links_);
@@ -125,11 +133,11 @@ class Host final : public Node {
     NicLane& its = nic.lane(of);
     if (its.paused) [[unlikely]]
       return WaitPaused(nic, its, slot);
-    if (its.ready.empty()) {
+    if (its.empty()) {
       its.since = now_;
       nic.service_from = std::min(nic.service_from, now_);
     }
-    its.ready.push_back(slot);
+    its.Join(slot, now_);
   }
 
   // What packets of a flow to `dst` leave at now.
@@ -181,6 +189,7 @@ class Host final : public Node {
 
   static constexpr uint64_t kPauseTimer = 0;  // First among those of one instant.
   static constexpr int kLinkShift = 16;       // In its key.
+  static constexpr uint64_t kPauseEnds = 1 << 9;
   static constexpr uint64_t kTransportTimer = uint64_t{1} << 56;
   static constexpr uint64_t kPolicyTimer = uint64_t{2} << 56;
   static constexpr uint64_t kBackgroundTimer = uint64_t{3} << 56;
@@ -196,7 +205,29 @@ class Host final : public Node {
     Ring<uint32_t> ready;  // Slots of the flows that take turns.
     Time since = kNever;   // Since when the lane may send; kNever: it may not.
     bool paused = false;   // By the switch.
+    bool joins_at_end = false;
+    bool joins_again = false;  // The flow at `sent`, when its packet has left.
+    uint32_t sent = 0;         // The last that was sent from, if they join at the end,
+    Time left{-kNever.ps};     // and when its packet has left.
     Time paused_since;
+    Time paused_until = kNever;  // Unless it is lifted.
+
+    bool empty() const { return ready.empty() && !joins_again; }
+    void Rejoin() {
+      if (!joins_again) return;
+      joins_again = false;
+      ready.push_back(sent);
+    }
+    // Whoever is ready by the instant at which the packet has left goes first.
+    void Join(uint32_t slot, Time now) {
+      if (left < now) {
+        Rejoin();
+      } else if (slot == sent && now < left) {
+        joins_again = true;
+        return;
+      }
+      ready.push_back(slot);
+    }
   };
 
   struct Nic {
@@ -232,13 +263,15 @@ class Host final : public Node {
     return next;
   }
   // The packet in the NIC's slot is complete. What the policy sent while it was being built
-  // follows.
-  void SendSlot() {
+  // follows. Returns when the packet has left.
+  Time SendSlot() {
     FifoPort& port = std::exchange(building_, nullptr)->port;
     if (!port.SendSlot(now_, *window_)) [[unlikely]]
       ReportDrop(port.Slot(), now_);
+    const Time left = port.busy_until();
     if (!deferred_.empty()) [[unlikely]]
       SendDeferred();
+    return left;
   }
   void SendForPolicy(const Packet& packet, uint8_t priority);
   void SendDeferred();
@@ -247,7 +280,9 @@ class Host final : public Node {
   bool IsDamaged(const Packet& packet);
   void ReceiveApart(const Packet& packet);
   void OnPause(const Packet& frame);
+  void OnPauseTimer(uint64_t key);
   void Pause(Nic& nic, unsigned classes, bool stop);
+  void SetPauseEnd(Nic& nic, unsigned classes);
   void Resume(NicLane& its, Endpoint& endpoint);
   void WaitPaused(Nic& nic, NicLane& its, uint32_t slot);
   void NotePauses(Nic& nic);
@@ -260,6 +295,7 @@ class Host final : public Node {
   const Window* window_ = nullptr;
   uint8_t control_class_ = 0;
   Duration pause_response_{0};
+  uint16_t pause_quanta_ = 0;
   Nic* building_ = nullptr;  // Its slot holds a packet that is not complete.
   std::vector<Packet> deferred_;
   const size_t links_;

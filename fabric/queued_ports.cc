@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "fabric/pause_time.h"
+
 namespace heddle {
 namespace {
 
@@ -17,7 +19,10 @@ constexpr uint64_t kLookAgain = uint64_t{1} << 63;
 // Of the watchdog: to look for what is stuck, and to obey pauses again.
 constexpr uint64_t kPoll = uint64_t{1} << 62;
 constexpr uint64_t kRestore = uint64_t{1} << 61;
-constexpr uint64_t kNumbers = kRestore - 1;
+// Of pauses that expire: to ask for another one, and to end one.
+constexpr uint64_t kAskAgain = uint64_t{1} << 60;
+constexpr uint64_t kExpiry = uint64_t{1} << 59;
+constexpr uint64_t kNumbers = kExpiry - 1;
 
 }  // namespace
 
@@ -26,7 +31,10 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
     : queueing_(queueing),
       eager_(eager || queueing.eager || queueing.memory.lossless != 0 ||
              queueing.memory.model != MemorySettings::Model::kPrivate),
+      expires_(queueing.pause.quanta != 0),
+      repeats_on_arrival_(expires_ && queueing.pause.refresh == PauseSettings::Refresh::kArrivals),
       pausing_(ports.size(), 0),
+      expiries_(expires_ ? ports.size() * kClasses : 0),
       down_at_(ports.size()),
       meters_(ports.size()) {
   std::vector<SharedMemory::Port> shares;
@@ -155,6 +163,33 @@ void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Wind
   ++frames_sent_;
   PauseTotals& counts = meters_[in].counts();
   ++(stop ? counts.pauses_sent : counts.resumes_sent);
+  if (stop && expires_) AskAgainLater(in, cls, now);
+}
+
+// While its sender is to stay paused. The rate of this end stands for that of the sender's.
+void QueuedPorts::AskAgainLater(PortIndex in, size_t cls, Time now) {
+  const PauseSettings& pause = queueing_.pause;
+  if (pause.refresh != PauseSettings::Refresh::kTimer) return;
+  const Duration half = PauseTime(pause.quanta, ports_[in].out().rate()) / 2;
+  const Time at = now + (pause.interval > Duration{0} ? pause.interval : std::max(half, 1_ps));
+  expiries_[in * kClasses + cls].again = at;
+  effects_.Set(at, kAskAgain | uint64_t{in} << kPortShift | cls);
+}
+
+void QueuedPorts::AskAgain(PortIndex in, size_t cls, Time now, const Window& window) {
+  if (IsPausing(in, cls) && expiries_[in * kClasses + cls].again == now) {
+    Tell(in, cls, true, now, window);
+  }
+}
+
+// Of those classes, the pauses that no later frame has made longer.
+void QueuedPorts::EndPauses(PortIndex port, unsigned classes, Time now) {
+  unsigned ended = 0;
+  for (unsigned left = classes & ports_[port].paused(); left != 0; left &= left - 1) {
+    const size_t cls = static_cast<size_t>(std::countr_zero(left));
+    if (expiries_[port * kClasses + cls].until == now) ended |= 1u << cls;
+  }
+  if (ended != 0) Apply(port, static_cast<uint8_t>(ended), false, now);
 }
 
 void QueuedPorts::OnPause(const Packet& frame, PortIndex port, Time now) {
@@ -177,6 +212,8 @@ void QueuedPorts::HandleEffect(const Window& window) {
     given_up_[port] &= static_cast<uint8_t>(~effect.key);
     return;
   }
+  if ((effect.key & kAskAgain) != 0) return AskAgain(port, effect.key & 0xff, effect.at, window);
+  if ((effect.key & kExpiry) != 0) return EndPauses(port, effect.key & 0xff, effect.at);
   if ((effect.key & kLookAgain) == 0) {
     if (effect.at - queueing_.pause.response < down_at_[port]) return;
     return Apply(port, static_cast<uint8_t>(effect.key), (effect.key & kStop) != 0, effect.at);
@@ -193,7 +230,13 @@ void QueuedPorts::Apply(PortIndex port, uint8_t classes, bool stop, Time now) {
   if (stop) classes &= static_cast<uint8_t>(~given_up_[port]);
   ports_[port].SetPaused(classes, stop, now);
   NoteBacklog(port, now);
-  if (!stop) Arm(port, now);
+  if (!stop) return Arm(port, now);
+  if (!expires_ || classes == 0) return;
+  const Time until = now + PauseTime(queueing_.pause.quanta, ports_[port].out().rate());
+  for (unsigned left = classes; left != 0; left &= left - 1) {
+    expiries_[port * kClasses + static_cast<size_t>(std::countr_zero(left))].until = until;
+  }
+  effects_.Set(until, kExpiry | uint64_t{port} << kPortShift | classes);
 }
 
 void QueuedPorts::NoteBacklog(PortIndex port, Time now) {

@@ -31,6 +31,12 @@ struct PauseSettings {
   Duration response{0};       // From the arrival of a frame to its effect.
   bool scan_all = false;      // A release lets every paused input be looked at, not just its own.
   uint16_t frame_bytes = 64;  // As buffered.
+  uint16_t quanta = 0;        // How long a pause lasts; 0: until it is lifted.
+
+  // When a sender that is to stay paused is asked again.
+  enum class Refresh { kTimer, kArrivals, kNone };
+  Refresh refresh = Refresh::kTimer;
+  Duration interval{0};  // kTimer. 0: half the time that a pause lasts.
 };
 
 // A class that was paused for 99 % of `detect`, had packets and sent none is given up for
@@ -186,9 +192,13 @@ class QueuedPorts {
   Started Start(PortIndex port, const Window& window);
   void Release(PortIndex out, Time now, const Window& window);
   void PauseIfFull(PortIndex in, size_t cls, Time now, const Window& window) {
-    if (!memory_->IsLossless(cls) || IsPausing(in, cls) || !memory_->MustPause(in, cls)) return;
-    Tell(in, cls, true, now, window);
+    if (!memory_->IsLossless(cls)) return;
+    if (IsPausing(in, cls) && !repeats_on_arrival_) return;
+    if (memory_->MustPause(in, cls)) Tell(in, cls, true, now, window);
   }
+  void AskAgainLater(PortIndex in, size_t cls, Time now);
+  void AskAgain(PortIndex in, size_t cls, Time now, const Window& window);
+  void EndPauses(PortIndex port, unsigned classes, Time now);
   void ResumeAfter(PortIndex from, size_t cls, Time now, const Window& window);
   void TryResume(PortIndex in, size_t cls, Time now, const Window& window);
   void Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window);
@@ -197,6 +207,8 @@ class QueuedPorts {
 
   const Queueing queueing_;
   const bool eager_;
+  const bool expires_;  // Pauses do.
+  const bool repeats_on_arrival_;
   std::vector<QueuedPort> ports_;
   std::vector<int64_t> buffers_;  // Of ports that share nothing.
   std::unique_ptr<SharedMemory> memory_;
@@ -213,6 +225,13 @@ class QueuedPorts {
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
   Timers effects_;                // Key: number, port, classes and what becomes of them.
   uint32_t effects_set_ = 0;
+  // By port, then class, if pauses expire: until when it is paused, and when the sender of this
+  // input is asked again.
+  struct Expiry {
+    Time until = kNever;
+    Time again = kNever;
+  };
+  std::vector<Expiry> expiries_;
   std::vector<Time> down_at_;  // When the link of a port failed last: pauses before it are void.
   std::vector<PauseMeter> meters_;
   std::vector<Watch> watches_;     // By port, then class; empty without a watchdog.

@@ -70,7 +70,7 @@ bool SharedMemory::FitsShare(PortIndex in, const Input& input, int64_t bytes) co
   return settings_.model == Model::kBroadcom || after - reserve_ <= PauseThreshold(in);
 }
 
-// Lossless classes have no limit there.
+// Lossless classes have no limit there unless it is asked for.
 std::optional<DropReason> SharedMemory::RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes,
                                                        int64_t queued, int64_t size) const {
   const int64_t length = outputs_[out * kClasses + cls];
@@ -98,7 +98,7 @@ std::optional<DropReason> SharedMemory::Admit(PortIndex in, PortIndex out, size_
                                               int64_t bytes, int64_t queued, int64_t size) {
   if (cls == 0) return std::nullopt;
   const bool lossless = IsLossless(cls);
-  if (!lossless) {
+  if (!lossless || settings_.limits_lossless) {
     if (const auto refused = RefuseAtOutput(out, cls, bytes, queued, size)) return refused;
   }
   Input& input = At(in, cls);

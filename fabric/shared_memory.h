@@ -60,7 +60,8 @@ struct MemorySettings {
   int64_t reserve = 0;   // kHpcc: of each input's each class.
   int64_t mtu = 0;       // kBroadcom: the unit of its guarantees.
   uint8_t lossless = 0;  // Classes that are paused rather than dropped; bit mask.
-  int64_t resume_offset = 0;  // It resumes when it holds so much less than where it paused.
+  int64_t resume_offset = 0;     // It resumes when it holds so much less than where it paused.
+  bool limits_lossless = false;  // kBroadcom: alpha is for queues of lossless classes, too.
 };
 
 class SharedMemory {

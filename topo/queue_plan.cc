@@ -22,6 +22,11 @@ Graph WithLongestDelays(Graph graph, const std::vector<LinkEvent>& events) {
   return graph;
 }
 
+Traffic WithPauseFrame(Traffic traffic, const PortRule& rule) {
+  traffic.sizes.pause = rule.pfc.FrameOnWire(traffic.sizes.overhead);
+  return traffic;
+}
+
 BitRate SlowestNic(const Graph& graph) {
   BitRate slowest{std::numeric_limits<int64_t>::max()};
   for (const Graph::Link& link : graph.links) {
@@ -51,7 +56,7 @@ QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& tr
                      const std::vector<LinkEvent>& events)
     : graph_(WithLongestDelays(graph, events)),
       rule_(rule),
-      traffic_(traffic),
+      traffic_(WithPauseFrame(traffic, rule)),
       adjacency_(graph_),
       nic_(SlowestNic(graph_)) {}
 
@@ -83,10 +88,15 @@ Queueing QueuePlan::queueing() const {
                      .lossless = rule_.pfc.mask(),
                      .resume_offset = rule_.pfc.resume_offset ? rule_.pfc.resume_offset->count
                                       : hpcc                  ? 3'000
-                                                              : 2 * traffic_.sizes.packet};
-  queueing.pause = {.response = rule_.pfc.response,
-                    .scan_all = rule_.pfc.scan_all,
-                    .frame_bytes = static_cast<uint16_t>(kPauseFrame - traffic_.sizes.overhead)};
+                                                              : 2 * traffic_.sizes.packet,
+                     .limits_lossless = memory.limits_lossless};
+  queueing.pause = {
+      .response = rule_.pfc.response,
+      .scan_all = rule_.pfc.scan_all,
+      .frame_bytes = static_cast<uint16_t>(traffic_.sizes.pause - traffic_.sizes.overhead),
+      .quanta = rule_.pfc.quanta_or_none(),
+      .refresh = rule_.pfc.refresh,
+      .interval = rule_.pfc.refresh_interval.value_or(0_ps)};
   const WatchdogRule& watchdog = rule_.pfc.watchdog;
   queueing.watchdog = {.detect = rule_.pfc.on() ? watchdog.detect.value_or(0_ps) : 0_ps,
                        .restore = watchdog.restore,

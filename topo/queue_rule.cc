@@ -32,6 +32,11 @@ void MemoryRule::Declare(Fields& fields) {
   fields.Add("alpha_in", alpha_in, kAlphas, "broadcom_mmu: of inputs.");
   fields.Add("reserve", reserve, {.at_least = Bytes{0}, .at_most = Bytes{1'000'000}},
              "hpcc_mmu: what each class of an input has for itself.");
+  fields.Add("limit_lossless", limits_lossless,
+             "broadcom_mmu: alpha limits queues of lossless classes, too, as in ConWeave's "
+             "simulator; then they can lose packets.");
+  fields.Require(!limits_lossless || model == Model::kBroadcom, "limit_lossless",
+                 "needs model: broadcom_mmu");
 }
 
 void PauseRule::Declare(Fields& fields) {
@@ -49,6 +54,22 @@ void PauseRule::Declare(Fields& fields) {
                "3KB with hpcc_mmu, two packets otherwise.");
   fields.Add("response", response, {.at_least = Duration{0}, .at_most = 1_ms},
              "From the arrival of a pause frame to its effect.");
+  fields.AddOr("none", "quanta", quanta, Between<int64_t>(1, 65'535),
+               "How long a pause lasts, in the time that 512 bits take on the paused link (IEEE "
+               "802.1Qbb). none: until it is lifted.");
+  fields.Choice("refresh", refresh,
+                {{"timer", PauseSettings::Refresh::kTimer},
+                 {"arrivals", PauseSettings::Refresh::kArrivals},
+                 {"never", PauseSettings::Refresh::kNone}},
+                "With quanta: while its sender is to stay paused, an input sends another pause "
+                "every refresh_interval; for each packet that comes while it holds too much, as in "
+                "ConWeave's simulator; or none before it has been below its threshold.");
+  fields.AddOr("auto", "refresh_interval", refresh_interval,
+               {.above = Duration{0}, .at_most = 1000_s},
+               "refresh: timer. auto: half the time that a pause lasts.");
+  fields.AddOr("auto", "frame", frame, {.at_least = Bytes{1}, .at_most = Bytes{1'518}},
+               "Size of a pause frame as buffered. auto: 84 bytes on the wire, which are 64 and "
+               "preamble and gap.");
   fields.Choice(
       "resume_scan", scan_all, {{"self", false}, {"all", true}},
       "When a packet leaves, look whether its own input may resume, or every paused one.");
@@ -58,6 +79,12 @@ void PauseRule::Declare(Fields& fields) {
              "They are a deadlock when all of them have been paused for so long.");
   fields.Choice("deadlock_action", deadlock_ends_run, {{"abort", true}, {"report", false}},
                 "abort: the run ends with a deadlock; report: it is only reported.");
+  fields.Require(quanta || refresh == PauseSettings::Refresh::kTimer, "refresh",
+                 "needs pauses that expire: set quanta, too");
+  fields.Require(quanta || !refresh_interval, "refresh_interval",
+                 "needs pauses that expire: set quanta, too");
+  fields.Require(refresh == PauseSettings::Refresh::kTimer || !refresh_interval, "refresh_interval",
+                 "is only for refresh: timer");
   fields.Section("watchdog", watchdog, "What a switch does about a class that stays paused.");
   fields.Add("allow_loss", allow_loss,
              "Accept a headroom with which packets of lossless classes can be dropped.");
@@ -96,7 +123,7 @@ int64_t HeadroomFor(const Channel& in, const Channel& back, const FrameSizes& si
                     Duration response) {
   // A reverse direction that is slower takes longer over its frames.
   const Duration deaf = in.delay + back.delay + response +
-                        SerializationDelay(Bytes{sizes.frame() + kPauseFrame}, back.rate);
+                        SerializationDelay(Bytes{sizes.frame() + sizes.pause}, back.rate);
   const absl::int128 bits = absl::int128(deaf.ps) * in.rate.bps;
   const absl::int128 bit_ps = absl::int128(8) * kPicosecondsPerSecond;
   return static_cast<int64_t>((bits + bit_ps - 1) / bit_ps) + 2 * sizes.packet;

@@ -20,6 +20,7 @@ struct MemoryRule {
   std::optional<double> alpha;
   double alpha_in = 1.0 / 16;
   Bytes reserve{4'000};
+  bool limits_lossless = false;
 
   void Declare(Fields& fields);
 };
@@ -34,6 +35,9 @@ struct WatchdogRule {
   void Declare(Fields& fields);
 };
 
+// A pause frame on the wire: 64 bytes, preamble and inter-frame gap.
+inline constexpr int64_t kPauseFrame = 84;
+
 // Priority flow control, IEEE 802.1Qbb.
 struct PauseRule {
   std::vector<int64_t> classes;  // Empty: off.
@@ -41,6 +45,10 @@ struct PauseRule {
   std::optional<Bytes> headroom;
   std::optional<Bytes> resume_offset;
   Duration response{0};
+  std::optional<int64_t> quanta;  // Not set: a pause lasts until it is lifted.
+  PauseSettings::Refresh refresh = PauseSettings::Refresh::kTimer;
+  std::optional<Duration> refresh_interval;
+  std::optional<Bytes> frame;
   bool scan_all = false;
   bool allow_loss = false;
   std::optional<Duration> deadlock_check = 1_ms;  // Not set: never.
@@ -52,6 +60,11 @@ struct PauseRule {
 
   bool on() const { return !classes.empty(); }
   uint8_t mask() const;
+  uint16_t quanta_or_none() const { return static_cast<uint16_t>(quanta.value_or(0)); }
+  // A pause frame on the wire, where packets take `overhead` more than they buffer.
+  int64_t FrameOnWire(int64_t overhead) const {
+    return frame ? frame->count + overhead : kPauseFrame;
+  }
 };
 
 // Marking between two lengths of queue, DCQCN's.
@@ -68,12 +81,10 @@ struct RedRule {
 struct FrameSizes {
   int64_t packet;
   int64_t overhead;
+  int64_t pause = kPauseFrame;  // A pause frame, on the wire.
 
   int64_t frame() const { return packet + overhead; }
 };
-
-// A pause frame on the wire: 64 bytes, preamble and inter-frame gap.
-inline constexpr int64_t kPauseFrame = 84;
 
 // What an input needs so that nothing is lost after it has decided to pause its sender at the other
 // end of a link, which sends on `in` and hears on `back`: what is on the wire both ways, a frame

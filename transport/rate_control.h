@@ -20,9 +20,9 @@
 namespace heddle {
 
 struct RateState {
-  double line = 0;         // Of the NIC, bits per second.
+  double line = 0;         // Of the NIC, or that is set for it; bits per second.
   double packet_bits = 0;  // Of a full packet on the wire.
-  double rate = 0;         // Bits per second on the wire; at the line's or more nothing is paced.
+  double rate = 0;         // Bits per second on the wire; at the NIC's or more nothing is paced.
   double window = std::numeric_limits<double>::infinity();  // Packets in flight.
   Time deadline = kNever;                                   // When OnTimer is to be called.
   Duration base_rtt{0};       // The round trip that the algorithm wants to know.

@@ -13,7 +13,10 @@ namespace heddle {
 
 class Roce final : public Endpoints<RoceSender, RoceReceiver, RoceShared> {
  public:
-  using Endpoints::Endpoints;
+  Roce(Host& host, const RoceShared& shared, const ResequencingModel& resequencing)
+      : Endpoints(host, shared, resequencing) {
+    if (shared.settings.turns == RoceSettings::Turns::kFromEnd) host.LetFlowsJoinAtEnd();
+  }
 
   void OnPacket(const Packet& packet) override;
   void SetRateLimit(FlowId flow, BitRate limit) override {

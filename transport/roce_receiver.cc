@@ -30,12 +30,16 @@ void RoceReceiver::OnArrival(const Packet& data) {
   if (shared_->cnps.mode == CnpRule::Mode::kPacket && data.Has(Packet::kCe)) NoteCongestion(data);
 }
 
-// One in an ACK goes with the ACK; and what is out of order shows here.
+// One in an ACK goes with the ACK of that packet, if it has one; and what is out of order shows
+// here.
 void RoceReceiver::OnData(const Packet& data) {
   const CnpRule& cnps = shared_->cnps;
   const bool marked = data.Has(Packet::kCe);
   const bool out_of_order = data.seq > next_ && cnps.on_out_of_order;
-  if (cnps.mode == CnpRule::Mode::kAckFlag && (marked || out_of_order)) NoteCongestion(data);
+  const bool is_answered = !Refuses(data) || MayAskAgain();
+  if (cnps.mode == CnpRule::Mode::kAckFlag && is_answered && (marked || out_of_order)) {
+    NoteCongestion(data);
+  }
   if (cnps.mode == CnpRule::Mode::kPacket && !marked && out_of_order) NoteCongestion(data);
   if (shared_->settings.is_irn()) return TakeAny(data);
   TakeInOrder(data);
@@ -71,13 +75,16 @@ void RoceReceiver::Discard(const Packet& data) {
     log_.OnFirstArrival(data.seq);
     ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
   }
-  const RoceSettings& settings = shared_->settings;
-  const bool may_repeat =
-      settings.nack == RoceSettings::Nack::kTimer && host_->now() >= nack_again_;
-  if (nacked_ && !may_repeat) return;
+  if (!MayAskAgain()) return;
   nacked_ = true;
-  nack_again_ = host_->now() + settings.nack_interval;
+  nack_again_ = host_->now() + shared_->settings.nack_interval;
   Answer(data, PacketKind::kNack);
+}
+
+// For the packet expected, by a NACK.
+bool RoceReceiver::MayAskAgain() const {
+  const bool repeats = shared_->settings.nack == RoceSettings::Nack::kTimer;
+  return !nacked_ || (repeats && host_->now() >= nack_again_);
 }
 
 void RoceReceiver::AcceptNext(uint32_t number) {

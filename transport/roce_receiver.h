@@ -42,6 +42,7 @@ class RoceReceiver {
  private:
   void TakeInOrder(const Packet& data);
   void Discard(const Packet& data);
+  bool MayAskAgain() const;
   void TakeAny(const Packet& data);
   bool Keep(const Packet& data);
   void AcceptNext(uint32_t number);

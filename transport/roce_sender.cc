@@ -34,7 +34,9 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
                    .size = spec.size};
   next_avail_ = host.now();
   rate_ = RateState();
-  rate_.line = rate_.rate = static_cast<double>(host.LineRate(flow_.dst, flow_.tuple_hash).bps);
+  const BitRate nic = host.LineRate(flow_.dst, flow_.tuple_hash);
+  nic_rate_ = static_cast<double>(nic.bps);
+  rate_.line = rate_.rate = static_cast<double>(shared.settings.line_rate.value_or(nic).bps);
   limit_ = rate_.line;
   const int64_t wire = shared.sizes.DataPacket(shared.sizes.mss) + shared.sizes.wire_overhead;
   rate_.packet_bits = static_cast<double>(wire * 8);
@@ -139,7 +141,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
   flow_.bytes_sent += payload;
 }
 
-// At the line's own rate the NIC is the clock: pacing would only add rounding.
+// At the NIC's own rate the NIC is the clock: pacing would only add rounding.
 void RoceSender::Pace(int64_t wire_bytes) {
   paced_from_ = host_->now();
   paced_bits_ = static_cast<double>(wire_bytes * 8);
@@ -148,11 +150,14 @@ void RoceSender::Pace(int64_t wire_bytes) {
 }
 
 Duration RoceSender::Gap() const {
-  if (paced_rate_ >= rate_.line) return Duration{0};
+  if (paced_rate_ >= nic_rate_) return Duration{0};
   if (paced_rate_ <= 0) return {kNever.ps};
   const double ps =
       std::ceil(paced_bits_ * static_cast<double>(kPicosecondsPerSecond) / paced_rate_);
-  return {ps < static_cast<double>(kNever.ps) ? static_cast<int64_t>(ps) : kNever.ps};
+  if (ps >= static_cast<double>(kNever.ps)) return {kNever.ps};
+  const Duration gap{static_cast<int64_t>(ps)};
+  const std::optional<Duration>& unit = shared_->settings.gap_unit;
+  return unit ? *unit * (gap / *unit) : gap;
 }
 
 // --- Acknowledgements ---

@@ -124,6 +124,7 @@ class RoceSender {
   double paced_bits_ = 0;  // and how long it was.
   double paced_rate_ = 0;
   double limit_ = 0;  // Set from outside; the line's rate: none.
+  double nic_rate_ = 0;
   RateState rate_;
   LazyTimer rto_;
   LazyTimer pace_;

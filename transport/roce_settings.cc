@@ -67,8 +67,17 @@ void RoceSettings::Declare(Fields& fields) {
   fields.AddOr("auto", "bdp", bdp, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
                "Bandwidth-delay product in bytes of payload. auto: propagation both ways and one "
                "packet's payload over each link on the way there, times the least rate.");
+  fields.AddOr("nic", "line_rate", line_rate, Above(BitRate{0}),
+               "At which queue pairs start, and which is the most that congestion control gives "
+               "them; what follows from the line's rate follows from this. nic: that of the NIC.");
+  fields.AddOr("exact", "gap_unit", gap_unit, {.above = Duration{0}, .at_most = 1_ms},
+               "The time from one packet to the next at a rate is a whole number of these, rounded "
+               "down, as with the clock of some simulators.");
   fields.Add("retime_on_rate_change", retime_on_rate_change,
              "A new rate also moves the packet that waits for its time already.");
+  fields.Choice("turns", turns, {{"from_end", Turns::kFromEnd}, {"from_start", Turns::kFromStart}},
+                "A queue pair that may send another packet joins its NIC's round when the last one "
+                "has left, as in NICs that choose when they are free, or when it begins to leave.");
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
              "Priority class of ACKs, NACKs and CNPs.");

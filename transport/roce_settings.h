@@ -18,6 +18,7 @@ struct RoceSettings {
   enum class Nack { kPerGap, kTimer };
   enum class Window { kNone, kBdp, kBdpVar };
   enum class Scope { kPair, kMax };
+  enum class Turns { kFromEnd, kFromStart };
 
   Framing framing = Framing::kRoceV2;
   std::optional<int64_t> mtu;  // Payload of a full packet; not set: that of the framing.
@@ -38,8 +39,11 @@ struct RoceSettings {
 
   Window window = Window::kNone;
   Scope bdp_scope = Scope::kPair;
-  std::optional<Bytes> bdp;  // Of payload; not set: from the network.
+  std::optional<Bytes> bdp;          // Of payload; not set: from the network.
+  std::optional<BitRate> line_rate;  // Not set: the NIC's.
+  std::optional<Duration> gap_unit;  // Not set: exact.
   bool retime_on_rate_change = false;
+  Turns turns = Turns::kFromEnd;
   int64_t priority = 3;
   int64_t control_priority = 0;
 

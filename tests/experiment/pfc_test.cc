@@ -84,6 +84,37 @@ TEST(ZeroLossTest, HoldsWhenSendersReactLate) {
   EXPECT_GT(MemoryOf(*lab).max_headroom_used(), 50'000);
 }
 
+// 200 quanta are 1.024 us: a pause ends long before the queue has drained.
+TEST(ZeroLossTest, HoldsWithPausesThatExpireAndAreRefreshed) {
+  const auto forever = LineRateIncast("xoff: 100KB", false);
+  for (const char* refresh : {"timer", "timer, refresh_interval: 900ns"}) {
+    const auto lab =
+        LineRateIncast(std::string("xoff: 100KB, quanta: 200, refresh: ") + refresh, false);
+    EXPECT_TRUE(lab->finished());
+    EXPECT_EQ(lab->Packets().dropped_total(), 0);
+    EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228);
+    EXPECT_GT(Sum(*lab).pauses, 2 * Sum(*forever).pauses);
+    EXPECT_EQ(Sum(*lab).paused, Sum(*forever).paused);  // Without a gap.
+  }
+}
+
+TEST(ZeroLossTest, IsOverWhenPausesExpire) {
+  for (const char* refresh : {"never", "timer, refresh_interval: 2us"}) {
+    const auto lab = LineRateIncast(
+        std::string("xoff: 100KB, quanta: 200, allow_loss: true, refresh: ") + refresh, false);
+    EXPECT_GT(lab->Drops(DropReason::kHeadroom), 0) << refresh;
+  }
+}
+
+// 65,535 quanta are 335.5 us, longer than the queue takes to drain: nobody sees the end of them.
+TEST(PauseTest, LastsLongerThanItMustWithTheLongestPause) {
+  const auto forever = LineRateIncast("xoff: 100KB", false);
+  const auto lab = LineRateIncast("xoff: 100KB, quanta: 65535, refresh: never", false);
+  EXPECT_EQ(lab->end(), forever->end());
+  EXPECT_EQ(Sum(*lab).paused, Sum(*forever).paused);
+  EXPECT_EQ(Sum(*lab).pauses, Sum(*forever).pauses);
+}
+
 class ModelTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(ModelTest, LosesNothing) {
@@ -258,6 +289,16 @@ TEST(DeadlockTest, IsFoundWhereBuffersDependOnEachOtherInACircle) {
   const std::vector<std::string> circle = FindDeadlock(lab->network(), lab->end(), 10_ms);
   // Port 0 leads to the host. Switch 0 reaches the next by port 1, the others by port 2.
   EXPECT_THAT(circle, ElementsAre("s0 port 1", "s1 port 2", "s2 port 2", "s3 port 2", "s4 port 2"));
+}
+
+// Refreshed pauses last as if they never expired; those that are not end, and the circle with them.
+TEST(DeadlockTest, OutlastsPausesOnlyIfTheyAreRefreshed) {
+  for (const bool refreshed : {true, false}) {
+    const auto lab = Ring(5, refreshed ? "{}, quanta: 1000" : "{}, quanta: 1000, refresh: never");
+    lab->Run(Time{} + 12_ms);
+    EXPECT_EQ(FindDeadlock(lab->network(), lab->end(), 10_ms).size(), refreshed ? 5u : 0u);
+    EXPECT_EQ(lab->Packets().dropped_total() > 0, !refreshed);
+  }
 }
 
 TEST(DeadlockTest, DoesNotHappenWherePathsAreShort) {

@@ -57,6 +57,7 @@ Rig RandomRig(Model model, Rng& rng) {
                                      : 10'000 + below(20'000),
                          .faster = static_cast<double>(1 + rng.Below(4))});
   }
+  rig.settings.limits_lossless = model == Model::kBroadcom && rng.Below(2) == 0;
   return rig;
 }
 
@@ -207,7 +208,32 @@ TEST(SharedMemoryTest, BroadcomsMmuFollowsItsRules) {
   EXPECT_GT(tally.beyond_published, 0);
 }
 
+// As published (Choudhury and Hahne, ToN 1998): one queue takes half of what is free, if alpha
+// is 1.
+TEST(SharedMemoryTest, LosslessQueuesHaveALimitOnlyIfItIsAskedFor) {
+  for (const bool limited : {false, true}) {
+    MemorySettings settings{
+        .model = Model::kBroadcom, .size = 1'000'000, .alpha = 1, .alpha_in = 8};
+    settings.lossless = 0b1000;
+    settings.limits_lossless = limited;
+    SharedMemory memory(settings, {{.buffer = 0}, {.buffer = 0}, {.buffer = 0}});
+    std::optional<DropReason> refused;
+    while (!refused) refused = memory.Admit(0, 2, 3, 1'000, memory.used(), 1'000);
+    EXPECT_EQ(*refused, limited ? DropReason::kThreshold : DropReason::kHeadroom);
+    EXPECT_EQ(memory.used(), limited ? 500'000 : 1'000'000);
+  }
+}
+
 // --- In a switch: releases, pauses and resumes at their times ---
+
+void LetPausesExpire(PauseSettings& pause, Rng& rng) {
+  using Refresh = PauseSettings::Refresh;
+  constexpr Refresh kinds[] = {Refresh::kTimer, Refresh::kArrivals, Refresh::kNone};
+  pause.quanta = static_cast<uint16_t>(1 + rng.Below(100));  // Up to 5 us.
+  pause.refresh = kinds[rng.Below(3)];
+  pause.interval =
+      rng.Below(2) == 0 ? Duration{0} : 100_ns * static_cast<int64_t>(1 + rng.Below(20));
+}
 
 SwitchPlan RandomPlan(Model model, Rng& rng) {
   const Rig rig = RandomRig(model, rng);
@@ -222,6 +248,7 @@ SwitchPlan RandomPlan(Model model, Rng& rng) {
   for (size_t p = 0; p < 3; ++p) {
     plan.ports.push_back({.rate = p == 2 ? 7_Gbps : 10_Gbps, .delay = 1_us, .wire_overhead = 20_B});
   }
+  if (rng.Below(2) == 0) LetPausesExpire(plan.queueing.pause, rng);
   return plan;
 }
 

@@ -162,6 +162,10 @@ Duration EventPort::Wait(Time now) const {
 
 EventSwitch::EventSwitch(const SwitchPlan& plan)
     : plan_(plan), memory_(plan.queueing.memory, plan.shares), pausing_(plan.ports.size()) {
+  ByClass never;
+  never.fill(kNever);
+  paused_until_.assign(plan.ports.size(), never);
+  asks_again_.assign(plan.ports.size(), never);
   for (const PortSettings& port : plan.ports) ports_.emplace_back(port, plan.queues);
 }
 
@@ -171,14 +175,53 @@ void EventSwitch::Run(const std::vector<Offer>& sorted) {
     Time now = next < sorted.size() ? sorted[next].at : kNever;
     if (!effects_.empty()) now = std::min(now, effects_.begin()->first);
     for (const EventPort& port : ports_) now = std::min(now, port.end());
+    for (const std::vector<ByClass>* times : {&paused_until_, &asks_again_}) {
+      for (const ByClass& port : *times) now = std::min(now, *std::ranges::min_element(port));
+    }
     if (now == kNever) return;
     Complete(now);
     for (; next < sorted.size() && sorted[next].at == now; ++next) Arrive(sorted[next]);
     for (; !effects_.empty() && effects_.begin()->first == now; effects_.erase(effects_.begin())) {
-      const auto& [port, frame] = effects_.begin()->second;
-      ports_[port].SetPaused(frame.pause.classes, frame.pause.stop, now);
+      Take(effects_.begin()->second.first, effects_.begin()->second.second, now);
     }
+    EndPauses(now);
+    AskAgain(now);
     for (EventPort& port : ports_) port.Serve(now);
+  }
+}
+
+// A pause lasts for quanta of 512 bits, 802.1Qbb.
+Time EventSwitch::Quanta(PortIndex port, int64_t quanta, Time now) const {
+  const int64_t bps = plan_.ports[port].rate.bps;
+  const Wide ps = (Wide{quanta} * 512 * kPicosecondsPerSecond + bps - 1) / bps;
+  return now + Duration{static_cast<int64_t>(ps)};
+}
+
+void EventSwitch::Take(PortIndex port, const Packet& frame, Time now) {
+  const auto [classes, stop] = frame.pause;
+  ports_[port].SetPaused(classes, stop, now);
+  if (plan_.queueing.pause.quanta == 0) return;
+  for (size_t cls = 0; cls < kClasses; ++cls) {
+    if ((classes >> cls & 1) == 0) continue;
+    paused_until_[port][cls] = stop ? Quanta(port, plan_.queueing.pause.quanta, now) : kNever;
+  }
+}
+
+void EventSwitch::EndPauses(Time now) {
+  for (size_t port = 0; port < ports_.size(); ++port) {
+    for (size_t cls = 0; cls < kClasses; ++cls) {
+      if (paused_until_[port][cls] != now) continue;
+      paused_until_[port][cls] = kNever;
+      ports_[port].SetPaused(static_cast<uint8_t>(1u << cls), false, now);
+    }
+  }
+}
+
+void EventSwitch::AskAgain(Time now) {
+  for (size_t in = 0; in < ports_.size(); ++in) {
+    for (size_t cls = 0; cls < kClasses; ++cls) {
+      if (asks_again_[in][cls] == now) Tell(static_cast<PortIndex>(in), cls, true, now);
+    }
   }
 }
 
@@ -204,7 +247,7 @@ void EventSwitch::Arrive(const Offer& offer) {
     if (plan_.queueing.pause.response > Duration{0}) {
       effects_.emplace(offer.at + plan_.queueing.pause.response, Effect(offer.in, packet));
     } else {
-      ports_[offer.in].SetPaused(packet.pause.classes, packet.pause.stop, offer.at);
+      Take(offer.in, packet, offer.at);
     }
     return;
   }
@@ -218,7 +261,10 @@ void EventSwitch::Arrive(const Offer& offer) {
     return;
   }
   port.Enqueue(packet, offer.in, offer.at);
-  if (memory_.IsLossless(cls) && !pausing_[offer.in][cls] && memory_.MustPause(offer.in, cls)) {
+  const PauseSettings& pause = plan_.queueing.pause;
+  const bool repeats = pause.quanta > 0 && pause.refresh == PauseSettings::Refresh::kArrivals;
+  const bool asks = repeats || !pausing_[offer.in][cls];
+  if (memory_.IsLossless(cls) && asks && memory_.MustPause(offer.in, cls)) {
     Tell(offer.in, cls, true, offer.at);
   }
 }
@@ -235,6 +281,11 @@ void EventSwitch::Tell(PortIndex in, size_t cls, bool stop, Time now) {
   frame.bytes = plan_.queueing.pause.frame_bytes;
   frame.pause = {static_cast<uint8_t>(1u << cls), stop};
   ports_[in].Enqueue(frame, in, now);
+  const PauseSettings& pause = plan_.queueing.pause;
+  const bool timed = pause.quanta > 0 && pause.refresh == PauseSettings::Refresh::kTimer;
+  const Duration lasts = Quanta(in, pause.quanta, now) - now;
+  const Duration interval = pause.interval > Duration{0} ? pause.interval : lasts / 2;
+  asks_again_[in][cls] = stop && timed ? now + interval : kNever;
 }
 
 }  // namespace heddle

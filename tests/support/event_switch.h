@@ -118,17 +118,24 @@ class EventSwitch {
 
  private:
   using Effect = std::pair<PortIndex, Packet>;
+  using ByClass = std::array<Time, kClasses>;  // kNever: nothing of that kind is due.
 
   void Complete(Time now);
   void Arrive(const Offer& offer);
   void Tell(PortIndex in, size_t cls, bool stop, Time now);
   void TryResume(PortIndex in, size_t cls, Time now);
+  void Take(PortIndex port, const Packet& frame, Time now);
+  void EndPauses(Time now);
+  void AskAgain(Time now);
+  Time Quanta(PortIndex port, int64_t quanta, Time now) const;
 
   const SwitchPlan plan_;
   std::vector<EventPort> ports_;
   LiteralMemory memory_;
   std::vector<std::array<bool, kClasses>> pausing_;
   std::multimap<Time, Effect> effects_;  // In the order of arrival.
+  std::vector<ByClass> paused_until_;    // By port.
+  std::vector<ByClass> asks_again_;      // By input.
 };
 
 }  // namespace heddle

@@ -116,7 +116,7 @@ bool LiteralMemory::FitsBesideHeadroom(PortIndex in, size_t cls, int64_t bytes) 
 std::optional<DropReason> LiteralMemory::Admit(PortIndex in, PortIndex out, size_t cls,
                                                int64_t bytes, int64_t queued, int64_t size) {
   const bool lossless = IsLossless(cls);
-  if (!lossless) {
+  if (!lossless || settings_.limits_lossless) {
     if (const auto refused = RefuseAtOutput(out, cls, bytes, queued, size)) return refused;
   }
   Input& input = inputs_[in][cls];
@@ -167,7 +167,7 @@ bool LiteralMemory::PublishedRuleRefuses(PortIndex in, PortIndex out, size_t cls
   if (input.ingress + bytes > Reserve() && PoolUsed() + Real(bytes) > PoolSize() && headroom_full) {
     return true;
   }
-  if (IsLossless(cls)) return false;
+  if (IsLossless(cls) && !settings_.limits_lossless) return false;
   free = settings_.alpha * (OutPoolSize() - OutPoolUsed());
   const int64_t shared = std::max<int64_t>(0, outputs_[out][cls] - settings_.mtu - 1);
   return Real(shared + bytes) > free;

@@ -320,6 +320,36 @@ TEST(CnpTest, MayTravelInAcks) {
   EXPECT_EQ(lab.Drops(DropReason::kPolicy), 0);
 }
 
+int64_t CnpsInAcks(std::vector<Rule> rules, const std::string& cc, const std::string& more = "") {
+  Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, cc: {kind: dcqcn, rp: nic, cnp_mode: ack_flag" + cc + "}" +
+                        more + "}",
+           .switch_policy = Scripted(std::move(rules))});
+  lab.AddFlow(0, 1, 500'000);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  return lab.Record(0).sender.cnps;
+}
+
+// A hundred packets come behind the gap; one of them is answered, by a NACK.
+TEST(CnpTest, InAcksIsOnlyOfThePacketThatIsAnswered) {
+  const std::vector<Rule> lost = {DropAt(0, Data(0, 100)).Times(1)};
+  EXPECT_EQ(CnpsInAcks(lost, ", cnp_on_ooo: true"), 1);
+  EXPECT_EQ(CnpsInAcks(lost, ""), 0);
+  for (const auto& [seq, cnps] : {std::pair{101u, 1}, std::pair{110u, 0}}) {
+    std::vector<Rule> marked = lost;
+    marked.push_back(MarkAt(2, Data(0, seq)).Times(1));
+    EXPECT_EQ(CnpsInAcks(marked, ""), cnps) << seq;
+  }
+}
+
+// An ACK of several packets is that of each of them.
+TEST(CnpTest, InAcksIsOfAllPacketsThatAnAckIsFor) {
+  const std::vector<Rule> marks = {MarkAt(2, Data(0, 8)), MarkAt(2, Data(0, 9)),
+                                   MarkAt(2, Data(0, 13))};
+  EXPECT_EQ(CnpsInAcks(marks, "", ", ack_interval: 4"), 2);
+}
+
 // --- In a network ---
 
 TEST(DcqcnTest, HalvesTheRateOfAFlowWhenItsFirstCnpArrives) {

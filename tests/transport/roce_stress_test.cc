@@ -20,6 +20,7 @@ std::string RandomTransport(Rng& rng) {
   yaml += OneOf(rng, {"", ", ack_interval: 4", ", ack_interval: 64"});
   yaml += OneOf(rng, {"", ", window: bdp", ", window: bdp_var", ", window: bdp, bdp_scope: max"});
   yaml += OneOf(rng, {"", ", retime_on_rate_change: true"});
+  yaml += OneOf(rng, {"", ", turns: from_start", ", line_rate: 5Gbps", ", gap_unit: 1ns"});
   yaml += OneOf(
       rng, {", cc: none", ", cc: {kind: none, rate: 3Gbps}", ", cc: dcqcn",
             ", cc: {kind: dcqcn, rp: nic, min_rate: 1Gbps}",

@@ -144,6 +144,72 @@ TEST(RocePacingTest, SharesALineThatIsTooSlowForAll) {
   EXPECT_EQ(last, 5'001 * kPacketTime + 2_us);
 }
 
+// Half of the line's time is then free, and the link is no bottleneck.
+TEST(RocePacingTest, StartsAtALineRateOfItsOwn) {
+  std::vector<Time> sent;
+  const auto note = [&](const SwitchView&, const Packet& p) { sent.push_back(p.sent); };
+  for (const char* cc : {"none", "dcqcn", "timely"}) {
+    SCOPED_TRACE(cc);
+    sent.clear();
+    Transfer(3'000, {WatchAt(0, AllData(0), note)},
+             std::string("{kind: rocev2, framing: ns3_rdma, line_rate: 50Gbps, cc: ") + cc + "}");
+    EXPECT_EQ(sent, (std::vector<Time>{{0}, {167'680}, {2 * 167'680}}));
+    sent.clear();
+    Transfer(3'000, {WatchAt(0, AllData(0), note)},
+             std::string("{kind: rocev2, framing: ns3_rdma, line_rate: 400Gbps, cc: ") + cc + "}");
+    EXPECT_EQ(sent, (std::vector<Time>{{0}, {83'840}, {2 * 83'840}}));
+  }
+}
+
+// 838.4 ns at the rate.
+TEST(RocePacingTest, CanCountInWholeUnits) {
+  for (const auto& [unit, gap] :
+       {std::pair{"1ns", 838'000}, std::pair{"100ns", 800'000}, std::pair{"exact", 838'400}}) {
+    std::vector<Time> sent;
+    const auto note = [&](const SwitchView&, const Packet& p) { sent.push_back(p.sent); };
+    Transfer(3'000, {WatchAt(0, AllData(0), note)},
+             std::string("{kind: rocev2, framing: ns3_rdma, gap_unit: ") + unit +
+                 ", cc: {kind: none, rate: 10Gbps}}");
+    EXPECT_EQ(sent, (std::vector<Time>{{0}, {gap}, {2 * gap}})) << unit;
+  }
+}
+
+// --- Turns ---
+
+// Two queue pairs of one NIC, one of which DCQCN has paced to half of the line for good. Returns
+// the share of the other one.
+double ShareOfUnpaced(const std::string& turns) {
+  Lab lab({.graph = Star(3, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, framing: ns3_rdma, cc: {kind: dcqcn, increase_interval: "
+                        "1s, byte_counter: 1GB}" +
+                        turns + "}",
+           .switch_policy = Scripted({MarkAt(0, Data(1, 3))})});
+  lab.AddFlow(0, 1, 20'000'000);
+  lab.AddFlow(0, 2, 20'000'000);
+  std::vector<int64_t> before;
+  std::vector<int64_t> after;
+  lab.SampleEvery(500_us, [&](Time now) {
+    if (now > Time{} + 1_ms || lab.QueuePair(0) == nullptr) return;
+    std::vector<int64_t>& at = now == Time{} + 500_us ? before : after;
+    at = {lab.QueuePair(0)->state().acked, lab.QueuePair(1)->state().acked};
+  });
+  lab.Run(Time{} + 2_ms);
+  EXPECT_EQ(lab.QueuePair(1)->rate().rate, 50e9);
+  const double unpaced = static_cast<double>(after[0] - before[0]);
+  return unpaced / (unpaced + static_cast<double>(after[1] - before[1]));
+}
+
+// The paced one may send when the packet of the other has left, and the other has had its turn.
+TEST(RoceTurnsTest, APacedQueuePairGetsTheHalfOfTheLineThatItMayHave) {
+  EXPECT_NEAR(ShareOfUnpaced(""), 0.5, 0.001);
+  EXPECT_NEAR(ShareOfUnpaced(", turns: from_end"), 0.5, 0.001);
+}
+
+// Once the other has begun to send it waits for its next turn, and the paced one behind it.
+TEST(RoceTurnsTest, FromTheStartThePacedOneComesLate) {
+  EXPECT_NEAR(ShareOfUnpaced(", turns: from_start"), 2.0 / 3, 0.001);
+}
+
 // --- Windows ---
 
 // T12: the least window that does not slow a flow down is what fits a round trip.

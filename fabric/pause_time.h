@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a pause lasts that is counted in quanta (IEEE 802.1Qbb).
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/units.h"
+
+namespace heddle {
+
+// A quantum is what 512 bits take at `rate`, that of the paused link. Rounded up. As a number of
+// bytes 65,535 quanta would be too many for SerializationDelay, so the quotient of one quantum is
+// multiplied, and its remainder.
+constexpr Duration PauseTime(uint16_t quanta, BitRate rate) {
+  constexpr int64_t kQuantum = 512 * kPicosecondsPerSecond;
+  constexpr int64_t kLongest = kNever.ps / 65'536;  // On a link of less than 16 bps.
+  const int64_t rest = quanta * (kQuantum % rate.bps);
+  const int64_t whole = quanta * std::min(kQuantum / rate.bps, kLongest);
+  return {whole + (rest + rate.bps - 1) / rate.bps};
+}
+
+}  // namespace heddle
