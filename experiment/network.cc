@@ -333,7 +333,9 @@ void Network::MakeQueues() {
 // From the moment a port has a packet to its arrival at the other end. What one transmission was
 // rounded up by, less than a picosecond, may be taken off the next.
 Duration Network::LeastCrossing(const Channel& channel) const {
-  const Bytes smallest{kMinPacketBytes + plan_.transport->sizes().wire_overhead};
+  const PacketSizes sizes = plan_.transport->sizes();
+  const int64_t least = std::min<int64_t>(kMinPacketBytes, sizes.Smallest());
+  const Bytes smallest{least + sizes.wire_overhead};
   return channel.delay + SerializationDelay(smallest, channel.rate) - 1_ps;
 }
 

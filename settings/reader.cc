@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "settings/nameless_kind.h"
+
 namespace heddle {
 namespace {
 
@@ -121,10 +123,14 @@ class Reader final : public Fields {
   }
 
   bool ChooseKind(const Block& block) {
-    const std::vector<std::string> names = block.kinds->Names();
-    const Value* kind =
-        Find(kKind, Presence::kRequired, fmt::format("{}", fmt::join(names, " | ")));
-    if (kind == nullptr) return false;
+    const std::vector<std::string> names = NamesToWrite(*block.kinds);
+    const bool may_lack = HasNamelessKind(*block.kinds);
+    const Value* kind = Find(kKind, may_lack ? Presence::kOptional : Presence::kRequired,
+                             fmt::format("{}", fmt::join(names, " | ")));
+    if (kind == nullptr) {
+      if (may_lack) block.choose("");
+      return may_lack;
+    }
     if (kind->kind != Value::Kind::kScalar || !std::ranges::binary_search(names, kind->text)) {
       Fail(kind->place, PathOf(kKind),
            fmt::format("no {} is called {}{}", block.kinds->noun(), Describe(*kind),

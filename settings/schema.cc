@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "settings/json.h"
+#include "settings/nameless_kind.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -177,8 +178,13 @@ class SchemaWriter final : public Fields {
 
   // A name alone is short for a map with nothing else.
   std::string OfKinds(const Block& block) {
-    std::vector<std::string> forms = {JsonObject({{"enum", JsonStrings(block.kinds->Names())}})};
-    for (const std::string& kind : block.kinds->Names()) {
+    const std::vector<std::string> names = NamesToWrite(*block.kinds);
+    std::vector<std::string> forms = {JsonObject({{"enum", JsonStrings(names)}})};
+    if (HasNamelessKind(*block.kinds)) {
+      block.choose("");
+      forms.push_back(MapOf(block, {}, {}));
+    }
+    for (const std::string& kind : names) {
       std::string name = fmt::format("{}.{}", block.kinds->noun(), kind);
       std::ranges::replace(name, ' ', '_');
       if (definitions_.try_emplace(name).second) {

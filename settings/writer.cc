@@ -6,6 +6,7 @@
 
 #include <iterator>
 
+#include "settings/nameless_kind.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -16,7 +17,7 @@ class Writer final : public Fields {
   Writer(std::string& out, size_t indent) : out_(out), indent_(indent) {}
 
   void Write(const Block& block) {
-    if (block.kinds != nullptr) Line("kind", QuoteYaml(block.kind()));
+    if (block.kinds != nullptr && !block.kind().empty()) Line("kind", QuoteYaml(block.kind()));
     block.declare(*this);
   }
 
@@ -38,7 +39,11 @@ class Writer final : public Fields {
 
   void OnBlock(std::string_view name, const Block& block, Presence /*presence*/,
                std::string_view /*meaning*/) override {
-    if (block.kinds != nullptr && block.kind().empty()) return;  // None is chosen.
+    if (block.kinds != nullptr) {
+      const bool has_nameless = HasNamelessKind(*block.kinds);
+      if (block.kind().empty() && !has_nameless) return;  // None is chosen.
+      if (!block.kind().empty() && has_nameless) return Line(name, QuoteYaml(block.kind()));
+    }
     Line(name, "");
     Writer(out_, indent_ + 2).Write(block);
   }
@@ -98,7 +103,9 @@ class Describer final : public Fields {
                                : block.kinds != nullptr        ? block.kind()
                                                                : "";
     Row(name, block, preset, "map", meaning);
-    if (block.kinds == nullptr) {
+    const bool has_nameless = block.kinds != nullptr && HasNamelessKind(*block.kinds);
+    if (has_nameless) block.choose("");  // The settings described are nobody's.
+    if (block.kinds == nullptr || has_nameless) {
       Describer inner(rows_, prefix_ + std::string(name) + ".");
       block.declare(inner);
     }
@@ -122,7 +129,9 @@ class Describer final : public Fields {
            std::string_view type, std::string_view meaning) {
     std::string text(type);
     if (block.kinds != nullptr) {
-      text += fmt::format(" of kind {}", fmt::join(block.kinds->Names(), " | "));
+      const std::string names = fmt::format("{}", fmt::join(NamesToWrite(*block.kinds), " | "));
+      text = HasNamelessKind(*block.kinds) ? fmt::format("{}, or a {}", names, type)
+                                           : fmt::format("{} of kind {}", type, names);
     }
     rows_.push_back({prefix_ + std::string(name), text, std::string(preset), std::string(meaning)});
   }

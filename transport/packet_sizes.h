@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/units.h"
@@ -19,6 +20,18 @@ struct PacketSizes {
   int64_t ack;              // As buffered.
   int64_t wire_overhead;    // On the wire beyond what is buffered: preamble and inter-frame gap.
   int64_t link_header = 0;  // Of data_overhead, what is around the IP packet, such as Ethernet's.
+
+  // As buffered. TCP: the handshake's packets; RoCE: its other control packets.
+  int64_t syn = 0;
+  int64_t syn_ack = 0;
+  int64_t nack = 0;
+  int64_t cnp = 0;
+
+  // All control packets are as large as an ACK.
+  void SetAllControl(int64_t bytes) { ack = syn = syn_ack = nack = cnp = bytes; }
+
+  // The smallest packet that there can be, as buffered.
+  int64_t Smallest() const { return std::min({DataPacket(1), ack, syn, syn_ack, nack, cnp}); }
 
   int64_t DataPacket(int64_t payload) const {
     return payload + data_overhead < min_packet ? min_packet : payload + data_overhead;

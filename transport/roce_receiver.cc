@@ -176,7 +176,10 @@ Packet& RoceReceiver::NewControl(PacketKind kind, Time echo) {
   packet.tuple_hash = tuple_hash_;
   packet.src = spec.dst;
   packet.dst = spec.src;
-  packet.bytes = static_cast<uint16_t>(shared_->sizes.ack);
+  const PacketSizes& sizes = shared_->sizes;
+  packet.bytes = static_cast<uint16_t>(kind == PacketKind::kNack  ? sizes.nack
+                                       : kind == PacketKind::kCnp ? sizes.cnp
+                                                                  : sizes.ack);
   return packet;
 }
 

@@ -3,35 +3,13 @@
 #include "transport/roce_settings.h"
 
 namespace heddle {
-namespace {
 
-// IP 20, UDP 8, BTH 12, ICRC 4.
-constexpr int64_t kRoceV2Header = 44;
-constexpr int64_t kEthernetHeader = 18;  // With the frame check sequence.
-constexpr int64_t kMinFrame = 64;
-constexpr int64_t kPreambleAndGap = 20;
-
-int64_t DefaultMtu(RoceSettings::Framing framing) {
-  switch (framing) {
-    case RoceSettings::Framing::kRoceV2:
-      return 1024;
-    case RoceSettings::Framing::kNs3Rdma:
-      return 1000;
-    case RoceSettings::Framing::kIp1500:
-      break;
-  }
-  return 1460;
-}
-
-}  // namespace
-
-void RoceSettings::Declare(Fields& fields) {
-  fields.Choice(
-      "framing", framing,
-      {{"rocev2", Framing::kRoceV2}, {"ns3_rdma", Framing::kNs3Rdma}, {"ip1500", Framing::kIp1500}},
-      "rocev2: 62 bytes of headers buffered, 20 more of preamble and gap on the wire, 64-byte "
-      "minimum; ns3_rdma: 48 bytes of headers and ACKs of 60, as in HPCC's and ConWeave's "
-      "simulators; ip1500: 40 bytes of headers, ACKs of 40.");
+void RoceSettings::Declare(Fields& fields, Chosen<RoceFraming>& framing) {
+  fields.Kind("framing", framing, RoceFramings(),
+              "rocev2: 62 bytes of headers buffered, 20 more of preamble and gap on the wire, "
+              "64-byte minimum; ns3_rdma: 48 bytes of headers and ACKs of 60, as in HPCC's and "
+              "ConWeave's simulators; ip1500: 40 bytes of headers, ACKs of 40. Or a map of exact "
+              "sizes.");
   fields.AddOr("auto", "mtu", mtu, Between<int64_t>(256, 9000),
                "Payload of a full packet in bytes. auto: 1024 (rocev2), 1000 (ns3_rdma), 1460 "
                "(ip1500).");
@@ -81,32 +59,14 @@ void RoceSettings::Declare(Fields& fields) {
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
              "Priority class of ACKs, NACKs and CNPs.");
+  fields.Require(
+      !mtu || framing.settings->uses_mtu(), "mtu",
+      "goes with a framing that has a name; framing.payload says how much a packet holds");
   fields.Require(rto_low <= rto_high, "rto_high", "is less than rto_low");
 }
 
-PacketSizes SizesOf(const RoceSettings& settings) {
-  PacketSizes sizes{.mss = settings.mtu.value_or(DefaultMtu(settings.framing)),
-                    .data_overhead = kRoceV2Header + kEthernetHeader,
-                    .min_packet = kMinFrame,
-                    .ack = kMinFrame,
-                    .wire_overhead = kPreambleAndGap,
-                    .link_header = kEthernetHeader};
-  switch (settings.framing) {
-    case RoceSettings::Framing::kRoceV2:
-      break;
-    case RoceSettings::Framing::kNs3Rdma:
-      // Ethernet 14, IP 20, UDP 8, sequence number and priority 6.
-      sizes.data_overhead = 48;
-      sizes.link_header = 14;
-      sizes.min_packet = sizes.wire_overhead = 0;
-      sizes.ack = 60;
-      break;
-    case RoceSettings::Framing::kIp1500:
-      sizes.data_overhead = sizes.ack = 40;
-      sizes.min_packet = sizes.wire_overhead = sizes.link_header = 0;
-      break;
-  }
-  return sizes.With(settings.lb_header);
+PacketSizes SizesOf(const RoceSettings& settings, const RoceFraming& framing) {
+  return framing.Sizes(settings.mtu).With(settings.lb_header);
 }
 
 }  // namespace heddle

@@ -8,19 +8,18 @@
 
 #include "core/units.h"
 #include "settings/fields.h"
+#include "transport/framing.h"
 #include "transport/packet_sizes.h"
 
 namespace heddle {
 
 struct RoceSettings {
-  enum class Framing { kRoceV2, kNs3Rdma, kIp1500 };
   enum class Recovery { kGoBackN, kIrn };
   enum class Nack { kPerGap, kTimer };
   enum class Window { kNone, kBdp, kBdpVar };
   enum class Scope { kPair, kMax };
   enum class Turns { kFromEnd, kFromStart };
 
-  Framing framing = Framing::kRoceV2;
   std::optional<int64_t> mtu;  // Payload of a full packet; not set: that of the framing.
   Bytes lb_header{0};
   Recovery recovery = Recovery::kGoBackN;
@@ -50,10 +49,11 @@ struct RoceSettings {
   bool is_irn() const { return recovery == Recovery::kIrn; }
   bool uses_bdp() const { return is_irn() || window != Window::kNone; }
 
-  void Declare(Fields& fields);
+  // `framing` is set beside these.
+  void Declare(Fields& fields, Chosen<RoceFraming>& framing);
 };
 
 // The sizes of packets under these settings.
-PacketSizes SizesOf(const RoceSettings& settings);
+PacketSizes SizesOf(const RoceSettings& settings, const RoceFraming& framing);
 
 }  // namespace heddle

@@ -151,7 +151,7 @@ void TcpReceiver::OnSyn(const Packet& syn) {
   answer.tuple_hash = tuple_hash_;
   answer.src = syn.dst;
   answer.dst = syn.src;
-  answer.bytes = static_cast<uint16_t>(shared_->sizes.ack);
+  answer.bytes = static_cast<uint16_t>(shared_->sizes.syn_ack);
   host_->SendControl();
 }
 

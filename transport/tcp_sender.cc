@@ -18,9 +18,9 @@ constexpr uint32_t kMaxAdaptedThreshold = 300;  // As in Linux.
 
 }  // namespace
 
-TcpShared::TcpShared(const TcpSettings& tcp, Duration close)
+TcpShared::TcpShared(const TcpSettings& tcp, const PacketSizes& packet_sizes, Duration close)
     : settings(tcp),
-      sizes(SizesOf(tcp)),
+      sizes(packet_sizes),
       rto{tcp.min_rto, tcp.max_rto, tcp.rto_init.value_or(tcp.min_rto), tcp.rto_granularity},
       close_delay(close) {
   dupthresh =
@@ -186,7 +186,7 @@ void TcpSender::SendSyn() {
   syn.tuple_hash = flow_.tuple_hash;
   syn.src = flow_.src;
   syn.dst = flow_.dst;
-  syn.bytes = static_cast<uint16_t>(shared_->sizes.ack);
+  syn.bytes = static_cast<uint16_t>(shared_->sizes.syn);
   host_->SendControl();
   Set(rto_, FlowTimer::kRetransmit,
       host_->now() + std::min(shared_->rto.min * backoff_, shared_->rto.max));

@@ -36,7 +36,7 @@ struct TcpShared {
   std::unique_ptr<CongestionControl> control;
   Duration close_delay;  // From the end of the sender to the end of the receiver.
 
-  TcpShared(const TcpSettings& settings, Duration close_delay);
+  TcpShared(const TcpSettings& settings, const PacketSizes& sizes, Duration close_delay);
 };
 
 class TcpSender {

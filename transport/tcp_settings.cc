@@ -2,20 +2,15 @@
 
 #include "transport/tcp_settings.h"
 
-#include <algorithm>
-
 namespace heddle {
 namespace {
 
 constexpr int64_t kTcpIpHeader = 40;
 constexpr int64_t kTimestampOption = 12;
-constexpr int64_t kEthernetHeader = 18;  // With the frame check sequence.
-constexpr int64_t kMinFrame = 64;
-constexpr int64_t kPreambleAndGap = 20;
 
 }  // namespace
 
-void TcpSettings::Declare(Fields& fields) {
+void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
   fields.Choice("recovery", recovery, {{"sack", Recovery::kSack}, {"newreno", Recovery::kNewReno}},
                 "Loss recovery: RFC 6675 (sack) or RFC 6582 (newreno).");
   fields.AddOr("inf", "dupthresh", dupthresh, Between<int64_t>(1, kMaxWindowSegments),
@@ -62,10 +57,9 @@ void TcpSettings::Declare(Fields& fields) {
        {"persistent", Setup::kPersistent}},
       "none: data at once; handshake: SYN and SYN-ACK first; persistent: as none, and cwnd, "
       "ssthresh and RTT survive from the last flow between the same hosts.");
-  fields.Choice(
-      "framing", framing, {{"eth", Framing::kEth}, {"ip1500", Framing::kIp1500}},
-      "eth: 18 bytes of Ethernet buffered, 20 more of preamble and gap on the wire, 64-byte "
-      "minimum; ip1500: IP packets alone.");
+  fields.Kind("framing", framing, TcpFramings(),
+              "eth: 18 bytes of Ethernet buffered, 20 more of preamble and gap on the wire, "
+              "64-byte minimum; ip1500: IP packets alone. Or a map of exact sizes.");
   fields.Add("mtu", mtu, Between<int64_t>(256, 9000), "IP packet size in bytes.");
   fields.Add("timestamps", timestamps,
              "Carry the timestamp option: 12 bytes less payload per packet (RFC 7323).");
@@ -80,6 +74,9 @@ void TcpSettings::Declare(Fields& fields) {
     fields.Choice("ecn", ecn, {{"off", Ecn::kOff}, {"rfc3168", Ecn::kRfc3168}},
                   "off: packets are not ECN-capable; rfc3168: a mark counts as a loss.");
   }
+  fields.Require(
+      mtu == kDefaultMtu || framing.settings->uses_mtu(), "mtu",
+      "goes with a framing that has a name; framing.payload says how much a packet holds");
   fields.Require(min_rto <= max_rto, "max_rto", "is less than min_rto");
   fields.Require(!tlp || loss == Loss::kRack, "tlp", "needs loss: rack");
   fields.Require(!extended() || recovery == Recovery::kSack, "recovery",
@@ -96,22 +93,9 @@ void DctcpSettings::Declare(Fields& fields) {
              "Let the window grow between a reduction and the end of that window.");
 }
 
-PacketSizes SizesOf(const TcpSettings& settings) {
+PacketSizes SizesOf(const TcpSettings& settings, const TcpFraming& framing) {
   const int64_t header = kTcpIpHeader + (settings.timestamps ? kTimestampOption : 0);
-  PacketSizes sizes{.mss = settings.mtu - header,
-                    .data_overhead = header,
-                    .min_packet = 0,
-                    .ack = header,
-                    .wire_overhead = 0,
-                    .link_header = 0};
-  if (settings.framing == TcpSettings::Framing::kEth) {
-    sizes.data_overhead += kEthernetHeader;
-    sizes.min_packet = kMinFrame;
-    sizes.ack = std::max(header + kEthernetHeader, kMinFrame);
-    sizes.wire_overhead = kPreambleAndGap;
-    sizes.link_header = kEthernetHeader;
-  }
-  return sizes.With(settings.lb_header);
+  return framing.Sizes(settings.mtu, header).With(settings.lb_header);
 }
 
 }  // namespace heddle

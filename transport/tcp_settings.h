@@ -9,6 +9,7 @@
 #include "core/units.h"
 #include "settings/fields.h"
 #include "transport/dctcp.h"
+#include "transport/framing.h"
 #include "transport/packet_sizes.h"
 #include "transport/rtt.h"
 
@@ -18,9 +19,10 @@ namespace heddle {
 inline constexpr uint32_t kMaxWindowSegments = 65'535;
 
 struct TcpSettings {
+  static constexpr int64_t kDefaultMtu = 1500;
+
   enum class Recovery { kSack, kNewReno };
   enum class Setup { kNone, kHandshake, kPersistent };
-  enum class Framing { kEth, kIp1500 };
   enum class Loss { kDupAcks, kRack };
   enum class Undo { kNone, kDsack };
   enum class Ecn { kOff, kRfc3168 };  // Of plain TCP; DCTCP has its own.
@@ -44,8 +46,7 @@ struct TcpSettings {
   std::optional<int64_t> max_cwnd;  // Segments; not set: kMaxWindowSegments.
   std::optional<int64_t> rwnd;      // Likewise.
   Setup setup = Setup::kNone;
-  Framing framing = Framing::kEth;
-  int64_t mtu = 1500;
+  int64_t mtu = kDefaultMtu;
   bool timestamps = false;
   Bytes lb_header{0};
   int64_t priority = 1;
@@ -60,10 +61,11 @@ struct TcpSettings {
     return loss == Loss::kRack || tlp || rescue || prr || undo != Undo::kNone || reordering_adapt;
   }
 
-  void Declare(Fields& fields);
+  // `framing` is set beside these.
+  void Declare(Fields& fields, Chosen<TcpFraming>& framing);
 };
 
 // The sizes of packets under these settings.
-PacketSizes SizesOf(const TcpSettings& settings);
+PacketSizes SizesOf(const TcpSettings& settings, const TcpFraming& framing);
 
 }  // namespace heddle

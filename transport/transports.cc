@@ -63,10 +63,10 @@ class TcpModel : public WithResequencing {
   explicit TcpModel(bool is_dctcp = false) { settings_.is_dctcp = is_dctcp; }
 
   void Declare(Fields& fields) override {
-    settings_.Declare(fields);
+    settings_.Declare(fields, framing_);
     WithResequencing::Declare(fields);
   }
-  PacketSizes sizes() const override { return SizesOf(settings_); }
+  PacketSizes sizes() const override { return SizesOf(settings_, *framing_.settings); }
   WireFormat wire_format() const override {
     return {.protocol = WireFormat::Protocol::kTcp,
             .sizes = sizes(),
@@ -83,11 +83,13 @@ class TcpModel : public WithResequencing {
   }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
-    return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, close_delay), model());
+    return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, sizes(), close_delay),
+                                                   model());
   }
 
  private:
   TcpSettings settings_;
+  Chosen<TcpFraming> framing_ = TcpFramings().Make("eth");
 };
 
 class DctcpModel final : public TcpModel {
@@ -98,12 +100,12 @@ class DctcpModel final : public TcpModel {
 class RoceModel final : public WithResequencing {
  public:
   void Declare(Fields& fields) override {
-    settings_.Declare(fields);
+    settings_.Declare(fields, framing_);
     fields.Kind("cc", control_, RateControls(), "Congestion control.");
     WithResequencing::Declare(fields);
   }
   PacketSizes sizes() const override {
-    PacketSizes sizes = SizesOf(settings_);
+    PacketSizes sizes = SizesOf(settings_, *framing_.settings);
     if (wants_telemetry()) sizes.data_overhead += kTelemetryHeader;
     return sizes;
   }
@@ -137,6 +139,7 @@ class RoceModel final : public WithResequencing {
 
  private:
   RoceSettings settings_;
+  Chosen<RoceFraming> framing_ = RoceFramings().Make("rocev2");
   Chosen<RateControlModel> control_ = RateControls().Make("dcqcn");
 };
 

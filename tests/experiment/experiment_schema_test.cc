@@ -125,7 +125,7 @@ class Drawer final : public Fields {
       const std::vector<std::string> names = block.kinds->Names();
       const std::string& kind = names[rng_.Below(static_cast<uint32_t>(names.size()))];
       block.choose(kind);
-      inner.members_.push_back({"kind", QuoteJson(kind), true});
+      if (!kind.empty()) inner.members_.push_back({"kind", QuoteJson(kind), true});
     }
     block.declare(inner);
     const std::string map = inner.Map();
