@@ -125,7 +125,7 @@ class ProgramTest(unittest.TestCase):
 
     def test_every_scenario_has_limits(self):
         rows = (self.data / "limits.csv").read_text().splitlines()
-        (self.data / "limits.csv").write_text("\n".join(row for row in rows if not row.startswith("htsim_tcp_share2")))
+        (self.data / "limits.csv").write_text("\n".join(row for row in rows if not row.startswith("htsim_tcp_share2_same")))
         heddle = self.fake("fct_htsim_tcp_noecn_biq_share2_same.csv")
         result = self.run_check("--only", "htsim_tcp_share2_same", heddle=heddle)
         self.assertEqual(result.returncode, 2)
