@@ -15,13 +15,19 @@
 namespace heddle {
 
 struct Marking {
-  int64_t above = kUnlimited;  // Up to this length none is marked,
-  int64_t all = kUnlimited;    // above this one all are; in the buffer's unit.
-  double at_all = 1;           // The probability just below `all`.
-  bool at_dequeue = false;     // By the length a packet leaves behind, not by the one it makes.
+  int64_t above = kUnlimited;     // Up to this length none is marked,
+  int64_t all = kUnlimited;       // above this one all are; in the buffer's unit.
+  double at_all = 1;              // The probability just below `all`.
+  bool at_dequeue = false;        // By the length a packet leaves behind, not by the one it makes.
+  bool counts_departing = false;  // at_dequeue: with the packet that leaves counted as well.
 
   // Whether it takes more than a FIFO port, which marks at enqueue and by a step.
   bool needs_queue() const { return at_dequeue || above != all; }
+
+  // The length that decides at dequeue about a packet of `size` that leaves `behind`.
+  int64_t LengthAtDequeue(int64_t behind, int64_t size) const {
+    return counts_departing ? behind + size : behind;
+  }
 
   bool Marks(int64_t length, Rng& rng) const {
     if (length <= above) return false;

@@ -237,7 +237,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   --waiting_;
   waiting_wire_bytes_ -= out_->WireBytesOf(slot);
   if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
-  if (MarksAt(true, cls, queue.size)) out_->Mark(slot);
+  if (MarksAt(true, cls, settings_.marking.LengthAtDequeue(queue.size, size))) out_->Mark(slot);
   // As if it had been handed over when the port last had a choice: an unbroken busy period is one.
   out_->Transmit(slot, SizeOf(slot), wants_since_, window);
   if (settings_.telemetry) SendTelemetry(queue, slot, start);
@@ -256,7 +256,9 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   slot = packet;
   slot.hops = static_cast<uint8_t>(packet.hops + 1);
   slot.taken = static_cast<uint16_t>(packet.taken + path_part);
-  if (settings_.marking.Marks(settings_.marking.at_dequeue ? 0 : size, rng_)) out_->Mark(slot);
+  const Marking& marking = settings_.marking;
+  const int64_t length = marking.at_dequeue ? marking.LengthAtDequeue(0, size) : size;
+  if (marking.Marks(length, rng_)) out_->Mark(slot);
   ++queue.started;
   queue.deficit = 0;
   turn_ = cls;

@@ -64,9 +64,13 @@ void PortRule::Declare(Fields& fields) {
                 "between two lengths. auto: red for rocev2 with dcqcn, step otherwise.");
   fields.Choice(
       "mark_at", mark_at,
-      {{"auto", MarkAt::kAuto}, {"enqueue", MarkAt::kEnqueue}, {"dequeue", MarkAt::kDequeue}},
+      {{"auto", MarkAt::kAuto},
+       {"enqueue", MarkAt::kEnqueue},
+       {"dequeue", MarkAt::kDequeue},
+       {"departure", MarkAt::kDeparture}},
       "enqueue: by the length of the queue with the packet; dequeue: by what it leaves "
-      "behind. auto: dequeue for red, enqueue for step.");
+      "behind; departure: as it begins to leave, by the queue with the packet still counted. "
+      "auto: dequeue for red, enqueue for step.");
   fields.Section("red", red, "DCQCN's marking (Zhu et al., SIGCOMM 2015).");
   fields.Choice("scheduler", scheduler,
                 {{"strict", Scheduler::kStrict},
@@ -92,14 +96,16 @@ Marking PortRule::MarkingAt(const Channel& channel, bool wants_red) const {
   if (marking == Mark::kStep || (marking == Mark::kAuto && !wants_red)) {
     return {.above = port.mark_above,
             .all = port.mark_above,
-            .at_dequeue = mark_at == MarkAt::kDequeue};
+            .at_dequeue = mark_at == MarkAt::kDequeue || mark_at == MarkAt::kDeparture,
+            .counts_departing = mark_at == MarkAt::kDeparture};
   }
   const int64_t unit = port.count_packets ? kMtu : 1;
   const int64_t kilobyte = channel.rate.bps / 1'000'000;  // Per Gbps.
   return {.above = (red.min ? red.min->count : kilobyte) / unit,
           .all = (red.max ? red.max->count : 4 * kilobyte) / unit,
           .at_all = red.probability,
-          .at_dequeue = mark_at != MarkAt::kEnqueue};
+          .at_dequeue = mark_at != MarkAt::kEnqueue,
+          .counts_departing = mark_at == MarkAt::kDeparture};
 }
 
 PortSettings PortRule::SwitchPort(const Channel& channel, Bytes wire_overhead) const {

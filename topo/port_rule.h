@@ -40,7 +40,7 @@ inline ScalarShape ShapeOf(const QueueSize&) {
 
 struct PortRule {
   enum class Mark { kAuto, kStep, kRed };
-  enum class MarkAt { kAuto, kEnqueue, kDequeue };
+  enum class MarkAt { kAuto, kEnqueue, kDequeue, kDeparture };
 
   std::optional<QueueSize> buffer;  // Not set: 250 full Ethernet frames per 10 Gbps, at least 2 K.
   std::optional<QueueSize> ecn_above;  // K. Not set: see DefaultMarkingThreshold.

@@ -23,6 +23,9 @@ struct CongestionWindow {
   int64_t bytes_acked = 0;
   int64_t bytes_marked = 0;
   int64_t window_end = 0;  // Segment at which the observation window ends.
+
+  // variant: htsim. Segments that the window has allowed so far, sent or not.
+  int64_t handed_over = 0;
 };
 
 // An acknowledgement that advances `una`.
@@ -46,6 +49,9 @@ class CongestionControl {
   virtual bool latches_echo() const { return false; }
 
   virtual void Start(CongestionWindow& /*window*/, uint32_t /*first_flight*/) const {}
+
+  // The handshake is over.
+  virtual void OnConnected(CongestionWindow& /*window*/) const {}
 
   // Returns true if the window was reduced because of marks.
   virtual bool OnAck(CongestionWindow& window, const Acknowledgement& ack) const = 0;

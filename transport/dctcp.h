@@ -15,6 +15,8 @@ struct DctcpSettings {
   double min_cwnd = 2;       // Segments; marks reduce the window no further.
   bool grow_in_cwr = false;  // Grow between a reduction and the end of that window.
 
+  bool HasDefaultsBesidesG() const { return alpha0 == 1 && min_cwnd == 2 && !grow_in_cwr; }
+
   void Declare(Fields& fields);
 };
 

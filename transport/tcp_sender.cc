@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/flow_timers.h"
+#include "transport/htsim_control.h"
 #include "transport/reno.h"
 
 namespace heddle {
@@ -15,6 +16,13 @@ namespace {
 
 constexpr int32_t kMaxBackoff = 1 << 20;
 constexpr uint32_t kMaxAdaptedThreshold = 300;  // As in Linux.
+
+std::unique_ptr<CongestionControl> MakeControl(const TcpSettings& tcp) {
+  if (tcp.is_htsim()) return tcp.is_dctcp ? MakeHtsimDctcp(tcp.dctcp.g) : MakeHtsimTcp();
+  const int growth_limit = tcp.delack_count == 1 ? 1 : 2;
+  if (tcp.is_dctcp) return MakeDctcp(tcp.dctcp, growth_limit);
+  return MakeReno(tcp.ecn == TcpSettings::Ecn::kRfc3168, growth_limit);
+}
 
 }  // namespace
 
@@ -29,9 +37,7 @@ TcpShared::TcpShared(const TcpSettings& tcp, const PacketSizes& packet_sizes, Du
   for (const std::optional<int64_t>& limit : {tcp.max_cwnd, tcp.rwnd}) {
     if (limit) max_segments = static_cast<uint32_t>(std::min<int64_t>(max_segments, *limit));
   }
-  const int growth_limit = tcp.delack_count == 1 ? 1 : 2;
-  control = tcp.is_dctcp ? MakeDctcp(tcp.dctcp, growth_limit)
-                         : MakeReno(tcp.ecn == TcpSettings::Ecn::kRfc3168, growth_limit);
+  control = MakeControl(tcp);
 }
 
 void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared) {
@@ -197,6 +203,7 @@ void TcpSender::OnSynAck() {
   may_send_ = true;
   backoff_ = 1;
   Set(rto_, FlowTimer::kRetransmit, kNever);
+  shared_->control->OnConnected(window_);
   GetReady();
 }
 

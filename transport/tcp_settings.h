@@ -26,6 +26,7 @@ struct TcpSettings {
   enum class Loss { kDupAcks, kRack };
   enum class Undo { kNone, kDsack };
   enum class Ecn { kOff, kRfc3168 };  // Of plain TCP; DCTCP has its own.
+  enum class Variant { kStandard, kHtsim };
 
   Recovery recovery = Recovery::kSack;
   std::optional<int64_t> dupthresh = 3;  // Not set: never.
@@ -53,8 +54,11 @@ struct TcpSettings {
   std::optional<int64_t> control_priority;  // Not set: as data.
 
   bool is_dctcp = true;
+  Variant variant = Variant::kStandard;
   Ecn ecn = Ecn::kOff;
   DctcpSettings dctcp;
+
+  bool is_htsim() const { return variant == Variant::kHtsim; }
 
   // Whether any option is on that a flow keeps TcpExtensions for.
   bool extended() const {

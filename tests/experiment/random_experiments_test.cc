@@ -162,7 +162,8 @@ class Drawer {
     if (rng_.Below(2) == 0) return "";
     if (rng_.Below(2) == 0) return Memory();
     return fmt::format(", marking: {}, mark_at: {}, scheduler: {}", Pick({"auto", "red", "step"}),
-                       Pick({"auto", "enqueue", "dequeue"}), Pick({"strict0_rr", "dwrr"}));
+                       Pick({"auto", "enqueue", "dequeue", "departure"}),
+                       Pick({"strict0_rr", "dwrr"}));
   }
 
   std::string Pick(std::initializer_list<const char*> words) {

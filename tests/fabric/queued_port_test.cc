@@ -195,8 +195,12 @@ struct Variant {
   BitRate rate;
   bool on_grid;
   bool at_dequeue;
+  bool counts_departing;
   bool count_packets;
 };
+
+// When a mark is decided, and whether the packet that departs counts.
+constexpr std::pair<bool, bool> kMarkAt[] = {{false, false}, {true, false}, {true, true}};
 
 std::vector<Variant> Variants() {
   std::vector<Variant> variants;
@@ -204,9 +208,9 @@ std::vector<Variant> Variants() {
        {Scheduler::kStrict, Scheduler::kRoundRobin, Scheduler::kDeficit}) {
     for (const BitRate rate : {10_Gbps, 7_Gbps, 400_Gbps}) {
       for (const bool on_grid : {false, true}) {
-        for (const bool at_dequeue : {false, true}) {
+        for (const auto& [at_dequeue, departing] : kMarkAt) {
           for (const bool count_packets : {false, true}) {
-            variants.push_back({scheduler, rate, on_grid, at_dequeue, count_packets});
+            variants.push_back({scheduler, rate, on_grid, at_dequeue, departing, count_packets});
           }
         }
       }
@@ -217,13 +221,17 @@ std::vector<Variant> Variants() {
 
 Marking StepOf(const Variant& variant) {
   const int64_t above = variant.count_packets ? 4 : 3'000;
-  return {.above = above, .all = above, .at_dequeue = variant.at_dequeue};
+  return {.above = above,
+          .all = above,
+          .at_dequeue = variant.at_dequeue,
+          .counts_departing = variant.counts_departing};
 }
 
 std::string Text(const Variant& v, uint64_t seed) {
-  return fmt::format("scheduler {}, {} bps, grid {}, at dequeue {}, packets {}, seed {}",
-                     static_cast<int>(v.scheduler), v.rate.bps, v.on_grid, v.at_dequeue,
-                     v.count_packets, seed);
+  return fmt::format(
+      "scheduler {}, {} bps, grid {}, at dequeue {}, with the departing {}, packets {}, seed {}",
+      static_cast<int>(v.scheduler), v.rate.bps, v.on_grid, v.at_dequeue, v.counts_departing,
+      v.count_packets, seed);
 }
 
 TEST(QueuedPortTest, ServedLateBehavesAsIfEverythingWereAnEvent) {
@@ -347,11 +355,15 @@ TEST(QueuedPortTest, FinishesTheFrameThatIsBeingSentWhenPaused) {
   EXPECT_EQ(Departures(late), (std::vector<Time>{Time{} + 2_us, Time{} + 7_us, Time{} + 6_us}));
 }
 
-// Each of five packets of 1250 bytes finds the queue it makes, or leaves what is behind it.
+// Each of five packets of 1250 bytes finds the queue it makes, or leaves what is behind it, which
+// may be counted with the packet itself.
 TEST(QueuedPortTest, MarksByTheQueueAPacketMakesOrByTheOneItLeaves) {
-  for (const bool at_dequeue : {false, true}) {
+  for (const auto& [at_dequeue, departing] : kMarkAt) {
     LatePort late(Port(10_Gbps), Queues(0b110, Scheduler::kStrict,
-                                        {.above = 2'500, .all = 2'500, .at_dequeue = at_dequeue}));
+                                        {.above = 2'500,
+                                         .all = 2'500,
+                                         .at_dequeue = at_dequeue,
+                                         .counts_departing = departing}));
     std::vector<Offer> offers;
     for (uint32_t i = 0; i < 5; ++i) offers.push_back(OfferAt(1_us, 1, i));
     for (uint32_t i = 5; i < 9; ++i) offers.push_back(OfferAt(1_us, 2, i));  // Another class.
@@ -360,10 +372,33 @@ TEST(QueuedPortTest, MarksByTheQueueAPacketMakesOrByTheOneItLeaves) {
     for (const Packet& packet : late.received()) {
       if (packet.Has(Packet::kCe)) marked.push_back(packet.seq);
     }
-    EXPECT_EQ(marked, at_dequeue ? (std::vector<uint32_t>{0, 1, 5})
-                                 : (std::vector<uint32_t>{2, 3, 4, 7, 8}));
+    EXPECT_EQ(marked, departing    ? (std::vector<uint32_t>{0, 1, 2, 5, 6})
+                      : at_dequeue ? (std::vector<uint32_t>{0, 1, 5})
+                                   : (std::vector<uint32_t>{2, 3, 4, 7, 8}));
     EXPECT_EQ(late.out().marked(), std::ssize(marked));
   }
+}
+
+// Two packets of 1250 bytes: the first leaves 1250 behind, and 2500 with itself counted. A queue of
+// exactly K is not marked. A packet that finds the port idle counts itself as well.
+TEST(QueuedPortTest, MarksAboveKWithOrWithoutTheDepartingPacket) {
+  const auto marked = [](int64_t k, bool departing, std::vector<Offer> offers) {
+    LatePort late(
+        Port(10_Gbps),
+        Queues(0b10, Scheduler::kStrict,
+               {.above = k, .all = k, .at_dequeue = true, .counts_departing = departing}));
+    late.Run(offers);
+    return late.out().marked();
+  };
+  const std::vector<Offer> two = {OfferAt(1_us, 1, 0), OfferAt(1_us, 1, 1)};
+  EXPECT_EQ(marked(1'250, false, two), 0);
+  EXPECT_EQ(marked(1'249, false, two), 1);
+  EXPECT_EQ(marked(2'500, true, two), 0);
+  EXPECT_EQ(marked(2'499, true, two), 1);
+  const std::vector<Offer> one = {OfferAt(1_us, 1, 0)};
+  EXPECT_EQ(marked(0, false, one), 0);
+  EXPECT_EQ(marked(1'250, true, one), 0);
+  EXPECT_EQ(marked(1'249, true, one), 1);
 }
 
 // --- Shares ---

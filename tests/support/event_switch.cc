@@ -64,7 +64,8 @@ void EventPort::Serve(Time now) {
   Queued next = queues_[*cls].front();
   queues_[*cls].pop_front();
   const bool marks = *cls != 0 && rule_.marking.at_dequeue && next.packet.Has(Packet::kEct);
-  if (marks && Length(*cls) > rule_.marking.above) next.packet.Set(Packet::kCe);
+  const int64_t departing = rule_.marking.counts_departing ? SizeOf(next.packet) : 0;
+  if (marks && Length(*cls) + departing > rule_.marking.above) next.packet.Set(Packet::kCe);
   if (rested_) {
     busy_since_ = now;
     bits_ = 0;

@@ -188,7 +188,14 @@ TEST(QueuePlanTest, MarksAsTheTransportExpects) {
   EXPECT_EQ(packets.above, 10);
   EXPECT_EQ(packets.all, 40);
   EXPECT_TRUE(marking("{marking: step, mark_at: dequeue}", kOneClass).at_dequeue);
+  EXPECT_FALSE(marking("{marking: step, mark_at: dequeue}", kOneClass).counts_departing);
   EXPECT_FALSE(marking("{mark_at: enqueue}", kRdma).at_dequeue);
+  for (const Traffic& traffic : {kOneClass, kRdma}) {
+    const Marking departure = marking("{mark_at: departure}", traffic);
+    EXPECT_TRUE(departure.at_dequeue);
+    EXPECT_TRUE(departure.counts_departing);
+    EXPECT_TRUE(departure.needs_queue());
+  }
 }
 
 // --- Which ports do ---
