@@ -117,6 +117,19 @@ TEST(DcqcnPaperTest, RaisesTheRateByBytesToo) {
   EXPECT_DOUBLE_EQ(rate.Gbps(At(52_us)), (expected + 50.1) / 2);
 }
 
+// Section 3.1 of the paper: a CNP resets the byte counter as well as the timer. Of nine packets
+// before it none counts towards the ten that make a step after it.
+TEST(DcqcnPaperTest, CountsBytesFromTheLastCnpOn) {
+  RateClock rate({.byte_counter = Bytes{10'000}});
+  rate.Cnp(At(0_us));
+  for (int i = 0; i < 9; ++i) rate.Send(At(1_us), 1'000);
+  rate.Cnp(At(50_us));
+  for (int i = 0; i < 9; ++i) rate.Send(At(51_us), 1'000);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(51_us)), 25);
+  rate.Send(At(51_us), 1'000);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(51_us)), (25 + 50.0) / 2);
+}
+
 // Hyper increase begins when both the time and the bytes have made more than F steps.
 TEST(DcqcnPaperTest, GrowsFasterWhenBothClocksAgree) {
   RateClock rate({.byte_counter = Bytes{1'000}});

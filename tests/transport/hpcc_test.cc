@@ -100,6 +100,24 @@ TEST(HpccTest, ReactsToEachAckFromTheSameReferenceUntilARoundHasPassed) {
   EXPECT_NEAR(flow.window(), (reference * 0.95 + kIncrease) * 0.95 + kIncrease, 1e-6);
 }
 
+// Algorithm 1: a new reference is taken when ack.seq > lastUpdateSeq. The ACK that asks for just
+// the packet that was next at the last update covers only what was sent before it.
+TEST(HpccTest, AnAckUpToTheLastUpdateKeepsTheReference) {
+  Flow flow;
+  flow.AckOfNewRound(125'000);  // Utilisation 1; next_to_send is kept as the last update.
+  const double reference = 125'000 * 0.95 + kIncrease;
+  flow.next_expected = flow.next_to_send;
+  flow.Ack(125'000);
+  flow.Ack(62'500);
+  EXPECT_NEAR(flow.window(), reference + kIncrease, 1e-6);
+  ++flow.next_expected;
+  flow.Ack(125'000);
+  const double next = reference * 0.95 + kIncrease;
+  EXPECT_NEAR(flow.window(), next, 1e-6);
+  flow.Ack(62'500);
+  EXPECT_NEAR(flow.window(), next + kIncrease, 1e-6);
+}
+
 // An ACK a quarter of a round trip after the one before moves the average by a quarter.
 TEST(HpccTest, AveragesOverARoundTrip) {
   Flow flow;

@@ -120,6 +120,33 @@ TEST(FastRetransmitTest, RepairsWithNewRenoOneLossPerRoundTrip) {
   EXPECT_EQ(flow.sender.timeouts, 0);
 }
 
+// RFC 6582 section 4, the impatient variant: only the first partial ACK restarts the retransmission
+// timer. Each of ten losses takes a round trip of a little more than 200 us, so the timer of 1 ms
+// ends in the middle of them, counted from the first partial ACK, at which the second of them is
+// sent again.
+TEST(FastRetransmitTest, RestartsTheTimerWithNewRenoOnTheFirstPartialAckOnly) {
+  std::vector<Rule> rules;
+  for (uint32_t i = 0; i < 10; ++i) rules.push_back(DropAt(1, Data(0, 30 + 3 * i)).Times(1));
+  std::vector<uint32_t> seqs;
+  std::vector<Time> sent;
+  rules.push_back(WatchAt(0, AllData(0), [&](const SwitchView&, const Packet& p) {
+    if (!p.Has(Packet::kRetransmission)) return;
+    seqs.push_back(p.seq);
+    sent.push_back(p.sent);
+  }));
+  Lab lab({.graph = Line(4, {10_Gbps, 25_us}),
+           .transport = "{kind: tcp, iw: 64, recovery: newreno, min_rto: 1ms}",
+           .switch_policy = Scripted(rules)});
+  lab.AddFlow(0, 1, 64 * 1'460);
+  lab.Run();
+  ASSERT_TRUE(lab.finished());
+  EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+  ASSERT_GE(seqs.size(), 7u);
+  EXPECT_EQ((std::vector<uint32_t>(seqs.begin(), seqs.begin() + 7)),
+            (std::vector<uint32_t>{30, 33, 36, 39, 42, 45, 45}));
+  EXPECT_EQ(sent[6] - sent[1], 1_ms);
+}
+
 // A NIC faster than the second link, so that the whole window of 40 segments is in the network.
 Graph SlowSecondLink() { return Line({{100_Gbps, 5_us}, {10_Gbps, 5_us}}); }
 

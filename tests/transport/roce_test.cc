@@ -428,6 +428,23 @@ TEST(IrnTest, RepairsAShortTailAfterTheShortTimeout) {
   EXPECT_EQ(flow.sender.retransmissions_loss, 2);
 }
 
+// Section 3.1 of the paper: RTO_low is for a small number of packets in flight, N = 3 in its
+// simulations, and RTO_high for more.
+TEST(IrnTest, TakesThreePacketsInFlightForASmallNumberAndFourForMore) {
+  for (const uint32_t lost : {3u, 4u}) {
+    SCOPED_TRACE(lost);
+    std::vector<Rule> rules;
+    for (uint32_t i = 10 - lost; i < 10; ++i) rules.push_back(DropAt(0, Data(0, i)).Times(1));
+    const FlowRecord flow = Transfer(10'000, rules, kIrn);
+    const Duration last_ack =
+        (10 - lost) * kPacketTime + 3 * kPacketTime + 4_us + 4 * (kAckTime + 1_us);
+    const Duration timeout = lost == 3 ? 100_us : 320_us;
+    EXPECT_EQ(FctRx(flow), last_ack + timeout + (lost + 3) * kPacketTime + 4_us);
+    EXPECT_EQ(flow.sender.timeouts, 1);
+    EXPECT_EQ(flow.sender.retransmissions_loss, lost);
+  }
+}
+
 TEST(IrnTest, CanWaitForMoreOvertakers) {
   const auto overtaken = [](int64_t by) {
     return Transfer(2'000'000, {LetPassAt(0, Data(0, 500), by).Times(1)},
