@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// CMakeLists.txt makes a program of each line here.
+// CMakeLists.txt and scripts/fuzz find the names here.
 constexpr FuzzTarget kTargets[] = {
     {"yaml", FuzzYaml, 4'000},          {"argument", FuzzArgument, 4'000},
     {"json", FuzzJson, 20'000},         {"experiment", FuzzExperiment, 1'000},
