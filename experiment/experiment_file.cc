@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -37,7 +36,8 @@ std::map<std::string, uint64_t>& PluginDigests() {
 std::string PlainText(const std::string& text) {
   std::string plain;
   for (const char c : text.substr(0, kMaxLabelLength)) {
-    const bool keep = std::isalnum(static_cast<unsigned char>(c)) || std::strchr("._=+-,[]", c);
+    const bool keep = std::isalnum(static_cast<unsigned char>(c)) ||
+                      std::string_view("._=+-,[]").find(c) != std::string_view::npos;
     plain += keep ? c : '_';
   }
   return plain.starts_with('.') ? "_" + plain : plain;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "settings/patch.h"
@@ -146,6 +147,11 @@ void Points::ReadSeeds(const Value& count, Diagnostics& diagnostics) {
   }
   // If it is not a number the reader of settings will say so.
   if (const Value* seed = document_.Find("seed")) (void)ParseQuantity(seed->text, first);
+  if (first > std::numeric_limits<int64_t>::max() - seeds) {
+    return diagnostics.Error(count.place, path,
+                             fmt::format("{} seeds from {} on go beyond the largest, {}", seeds,
+                                         first, std::numeric_limits<int64_t>::max()));
+  }
   Axis axis{{"seed"}, {}, {count.place}};
   for (int64_t i = 0; i < seeds; ++i) {
     axis.steps.push_back({Value::Scalar(fmt::format("{}", first + i), count.place)});

@@ -14,11 +14,25 @@
 namespace heddle {
 namespace {
 
+// What a user wrote may have control characters, which would break the line or steer the terminal.
+std::string Printable(std::string_view text) {
+  std::string printable;
+  for (const char c : text) {
+    const bool is_control = (c >= 0 && c < ' ') || c == '\x7f';
+    if (is_control) {
+      printable += c == '\n' ? "\\n" : fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    } else {
+      printable += c;
+    }
+  }
+  return printable;
+}
+
 std::string Line(const Place& place, std::string_view path, std::string_view message) {
   std::string line = place.source;
   if (place.line > 0) line += fmt::format(":{}:{}", place.line, place.column);
   if (!path.empty()) line += fmt::format(": {}", path);
-  return line + fmt::format(": {}", message);
+  return Printable(line + fmt::format(": {}", message));
 }
 
 // The path of what contains `path`: a.b[0].c, a.b[0], a.b, a, "".

@@ -15,7 +15,7 @@ namespace heddle {
 // Everything that `declare` declares, defaults included, as YAML.
 std::string WriteYaml(const std::function<void(Fields&)>& declare);
 
-// A document that reads back as `document`.
+// A document that reads back as the map `document`.
 std::string WriteYaml(const Value& document);
 
 struct FieldInfo {

@@ -261,12 +261,13 @@ std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
 }
 
 std::string QuoteYaml(std::string_view text) {
-  const bool plain = !text.empty() && text.size() < 100 &&
-                     text.find(": ") == std::string_view::npos &&
-                     std::isalnum(static_cast<unsigned char>(text.front())) && text.back() != ':' &&
-                     std::ranges::all_of(text, [](unsigned char c) {
-                       return std::isalnum(c) || std::strchr("_-./:+", c) != nullptr;
-                     });
+  const bool plain =
+      !text.empty() && text.size() < 100 && text.find(": ") == std::string_view::npos &&
+      std::isalnum(static_cast<unsigned char>(text.front())) && text.back() != ':' &&
+      std::ranges::all_of(text, [](unsigned char c) {
+        return std::isalnum(c) ||
+               std::string_view("_-./:+").find(static_cast<char>(c)) != std::string_view::npos;
+      });
   static constexpr std::string_view kWords[] = {
       "yes",  "no",   "on",   "off",  "true",  "false", "y",   "n",     "null",
       "Null", "NULL", "True", "Yes",  "No",    "On",    "Off", "False", "YES",

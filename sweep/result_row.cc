@@ -20,6 +20,8 @@ double Share(const FlatJson& json, std::string_view part, std::string_view whole
   return of == 0 ? 0 : FindNumber(json, part) / of;
 }
 
+int64_t Whole(const std::string& text) { return NumberFrom<int64_t>(text).value_or(0); }
+
 // In the order of summary.csv, as Summarise() has it.
 std::vector<double> Slowdowns(const ResultTable& table, const std::vector<std::string>& row) {
   std::vector<double> numbers;
@@ -34,17 +36,18 @@ std::vector<double> Slowdowns(const ResultTable& table, const std::vector<std::s
 
 std::optional<TableRow> ReadTableRow(const std::filesystem::path& run, const std::string& label) {
   const auto results = ReadRunResults(run);
-  if (!results) return std::nullopt;
+  constexpr size_t kFirstColumns = 3;  // Class set, class and flows.
+  if (!results || results->summary.header.size() < kFirstColumns) return std::nullopt;
   const FlatJson& json = results->summary_json;
   TableRow row{.label = label, .summary = {}};
   for (const std::vector<std::string>& cells : results->summary.rows) {
     ClassSummary summary{.set = cells[0], .label = cells[1], .fct_us = {}, .slowdown = {}};
-    summary.flows = static_cast<int64_t>(Real(cells[2]));
+    summary.flows = Whole(cells[2]);
     summary.slowdown = Slowdowns(results->summary, cells);
     row.summary.push_back(std::move(summary));
   }
   const std::string measured = "counts_of_measured_flows.";
-  row.flows = static_cast<int64_t>(FindNumber(json, "counts.flows_measured"));
+  row.flows = Whole(FindText(json, "counts.flows_measured"));
   row.reordered_ratio =
       Share(json, measured + "packets_reordered", measured + "data_packets_received");
   row.spurious_ratio =

@@ -64,11 +64,11 @@ double FindNumber(const FlatJson& json, std::string_view path) {
 }
 
 int64_t SumOf(const FlatJson& json, std::string_view start) {
-  int64_t sum = 0;
+  uint64_t sum = 0;  // Damaged numbers may go beyond any.
   for (auto at = json.lower_bound(start); at != json.end() && at->first.starts_with(start); ++at) {
-    sum += NumberFrom<int64_t>(at->second).value_or(0);
+    sum += static_cast<uint64_t>(NumberFrom<int64_t>(at->second).value_or(0));
   }
-  return sum;
+  return static_cast<int64_t>(sum);
 }
 
 }  // namespace heddle

@@ -103,12 +103,7 @@ class Pareto final : public SizeDistribution {
   // The integral of the share above, cut at the largest.
   double mean() const override {
     if (largest_ <= low_) return largest_;
-    const double area = shape_ == 1
-                            ? low_ * std::log(largest_ / low_)
-                            : std::pow(low_, shape_) *
-                                  (std::pow(largest_, 1 - shape_) - std::pow(low_, 1 - shape_)) /
-                                  (1 - shape_);
-    return low_ + (area - tail_ * (largest_ - low_)) / (1 - tail_);
+    return low_ + (Area() - tail_ * (largest_ - low_)) / (1 - tail_);
   }
 
   double ShareAbove(double bytes) const override {
@@ -120,6 +115,19 @@ class Pareto final : public SizeDistribution {
   int64_t max() const override { return Whole(largest_); }
 
  private:
+  // Below the untruncated share above, from `low` to the largest.
+  double Area() const {
+    if (shape_ == 1) return low_ * std::log(largest_ / low_);
+    const double scale = std::pow(low_, shape_);
+    const double end = std::pow(low_, 1 - shape_);
+    // Of steep distributions a factor is beyond a double. Others keep the last digits that they
+    // have always had, which decide when flows start.
+    if (!std::isfinite(scale) || !std::isnormal(end)) {
+      return low_ * (std::pow(largest_ / low_, 1 - shape_) - 1) / (1 - shape_);
+    }
+    return scale * (std::pow(largest_, 1 - shape_) - end) / (1 - shape_);
+  }
+
   const double low_;
   const double shape_;
   const double tail_;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions in targets.h have in common.
+
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "settings/diagnostics.h"
+#include "settings/value.h"
+#include "tests/fuzz/targets.h"
+
+namespace heddle {
+
+// Throws what a reader has promised and not kept.
+void Require(bool holds, std::string_view promise);
+
+std::string TextOf(FuzzInput input);
+
+// A folder of this process alone, gone when it ends.
+const std::filesystem::path& FuzzFolder();
+// Writes a file there, which may be in a folder of its own, and returns its path.
+std::string WriteInput(const std::string& name, std::string_view text);
+
+// That each error says in which source it is, and is one line.
+void RequirePlaces(const Diagnostics& diagnostics);
+
+// Whether two documents say the same, wherever it stands.
+bool AreEqual(const Value& a, const Value& b);
+
+}  // namespace heddle

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fuzzers call: for each reader a function that reads any bytes as that reader's input and
+// checks what holds whatever they are. Either they are refused with an error that says where, or
+// what was read is sound, and reads the same once it is written again.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace heddle {
+
+using FuzzInput = std::span<const uint8_t>;
+
+// Settings.
+void FuzzYaml(FuzzInput input);
+void FuzzArgument(FuzzInput input);  // --set
+void FuzzJson(FuzzInput input);
+
+// What experiments are made of, and experiments themselves, without running them. Lines that start
+// with "#set ", "#scale " or "#seed " stand for the options of that name.
+void FuzzExperiment(FuzzInput input);
+void FuzzSizes(FuzzInput input);      // pareto:1MB:1.5
+void FuzzSizeTable(FuzzInput input);  // A CDF.
+void FuzzFlowList(FuzzInput input);
+void FuzzLinkFile(FuzzInput input);
+void FuzzPlugin(FuzzInput input);  // The sections of a shared library.
+
+// Results that are read back. A folder of files is one text, in which a line "=== NAME" starts
+// each.
+void FuzzRunFolder(FuzzInput input);
+void FuzzRunTable(FuzzInput input);  // The flows.csv of a run, by metrics of papers.
+void FuzzPlan(FuzzInput input);
+void FuzzVerdicts(FuzzInput input);
+void FuzzClaims(FuzzInput input);
+
+struct FuzzTarget {
+  std::string_view name;
+  void (*run)(FuzzInput input);
+  int mutations;  // In the test of the corpus: what takes about half a second.
+};
+
+std::span<const FuzzTarget> FuzzTargets();
+
+}  // namespace heddle
