@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <string>
+
+#include "fabric/pause_time.h"
 
 namespace heddle {
 namespace {
@@ -25,6 +29,43 @@ Graph WithLongestDelays(Graph graph, const std::vector<LinkEvent>& events) {
 Traffic WithPauseFrame(Traffic traffic, const PortRule& rule) {
   traffic.sizes.pause = rule.pfc.FrameOnWire(traffic.sizes.overhead);
   return traffic;
+}
+
+// How much later a pause would have to be asked for again than it is for one to end before: the
+// next frame may wait for a packet that the first one did not wait for.
+Duration SlackOfRefresh(const PauseRule& pfc, const FrameSizes& sizes, const Channel& paused,
+                        const Channel& back) {
+  const uint16_t quanta = pfc.quanta_or_none();
+  const Duration half = PauseTime(quanta, back.rate) / 2;
+  return PauseTime(quanta, paused.rate) - pfc.refresh_interval.value_or(half) -
+         SerializationDelay(Bytes{sizes.frame() + sizes.pause}, back.rate);
+}
+
+// Why packets of lossless classes can be lost by the settings, and where these are.
+struct Risk {
+  std::string path;
+  std::string reason;
+};
+
+std::optional<Risk> RiskOfLoss(const Graph& graph, const PortRule& rule, const FrameSizes& sizes) {
+  const PauseRule& pfc = rule.pfc;
+  if (rule.memory.limits_lossless)
+    return Risk{".memory.limit_lossless", "full queues drop packets"};
+  if (!pfc.quanta) return std::nullopt;
+  if (pfc.refresh != PauseSettings::Refresh::kTimer) {
+    return Risk{".pfc.refresh", "a pause can end while the input still holds too much"};
+  }
+  for (const Graph::Link& link : graph.links) {
+    for (const bool at_a : {true, false}) {
+      if (graph.IsHost(at_a ? link.a : link.b)) continue;
+      const Channel& in = at_a ? link.b_to_a : link.a_to_b;
+      const Channel& back = at_a ? link.a_to_b : link.b_to_a;
+      if (SlackOfRefresh(pfc, sizes, in, back) >= Duration{0}) continue;
+      return Risk{pfc.refresh_interval ? ".pfc.refresh_interval" : ".pfc.quanta",
+                  fmt::format("a pause of {} can end before the next one comes", link.name)};
+    }
+  }
+  return std::nullopt;
 }
 
 BitRate SlowestNic(const Graph& graph) {
@@ -158,6 +199,13 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
   }
   if (rule_.pfc.on() && (lossless & traffic_.classes) == 0) {
     diagnostics.WarningAt(path + ".pfc.classes", "no packets are of these classes");
+  }
+  if (rule_.pfc.on() && !rule_.pfc.allow_loss) {
+    if (const auto risk = RiskOfLoss(graph_, rule_, traffic_.sizes)) {
+      diagnostics.ErrorAt(path + risk->path, risk->reason +
+                                                 "; if lossless classes may lose packets set "
+                                                 "pfc.allow_loss: true");
+    }
   }
   CheckMarking(path, diagnostics);
   CheckHeadroom(path, diagnostics);

@@ -352,6 +352,21 @@ const std::vector<BadInput> kBadInputs = {
     {"LimitOfLosslessQueuesElsewhere",
      RdmaWithPort("memory: {model: dt, limit_lossless: true}, pfc: {classes: [3]}"),
      {"topology.port.memory.limit_lossless: needs model: broadcom_mmu"}},
+    {"PausesThatEndTooEarly",
+     RdmaWithPort("pfc: {classes: [3], quanta: 100, refresh: never}"),
+     {"topology.port.pfc.refresh: a pause can end while the input still holds too much; if "
+      "lossless "
+      "classes may lose packets set pfc.allow_loss: true"}},
+    {"PausesThatAreRefreshedTooLate",
+     RdmaWithPort("pfc: {classes: [3], quanta: 100, refresh_interval: 1ms}"),
+     {"topology.port.pfc.refresh_interval: a pause of host0-leaf0 can end before the next one "
+      "comes; if lossless"}},
+    {"PausesShorterThanAPacket",
+     RdmaWithPort("pfc: {classes: [3], quanta: 10}"),
+     {"topology.port.pfc.quanta: a pause of host0-leaf0 can end before the next one comes"}},
+    {"LimitOfLosslessQueues",
+     RdmaWithPort("memory: {model: broadcom_mmu, limit_lossless: true}, pfc: {classes: [3]}"),
+     {"topology.port.memory.limit_lossless: full queues drop packets; if lossless"}},
     {"NoLineRate",
      WithPort("buffer: 1MB") + "transport: {kind: rocev2, line_rate: 0bps}\n",
      {"transport.line_rate: \"0bps\" is out of range; expected a rate > 0bps"}},

@@ -109,7 +109,8 @@ TEST(ZeroLossTest, IsOverWhenPausesExpire) {
 // 65,535 quanta are 335.5 us, longer than the queue takes to drain: nobody sees the end of them.
 TEST(PauseTest, LastsLongerThanItMustWithTheLongestPause) {
   const auto forever = LineRateIncast("xoff: 100KB", false);
-  const auto lab = LineRateIncast("xoff: 100KB, quanta: 65535, refresh: never", false);
+  const auto lab =
+      LineRateIncast("xoff: 100KB, quanta: 65535, refresh: never, allow_loss: true", false);
   EXPECT_EQ(lab->end(), forever->end());
   EXPECT_EQ(Sum(*lab).paused, Sum(*forever).paused);
   EXPECT_EQ(Sum(*lab).pauses, Sum(*forever).pauses);
@@ -294,7 +295,8 @@ TEST(DeadlockTest, IsFoundWhereBuffersDependOnEachOtherInACircle) {
 // Refreshed pauses last as if they never expired; those that are not end, and the circle with them.
 TEST(DeadlockTest, OutlastsPausesOnlyIfTheyAreRefreshed) {
   for (const bool refreshed : {true, false}) {
-    const auto lab = Ring(5, refreshed ? "{}, quanta: 1000" : "{}, quanta: 1000, refresh: never");
+    const auto lab = Ring(
+        5, refreshed ? "{}, quanta: 1000" : "{}, quanta: 1000, refresh: never, allow_loss: true");
     lab->Run(Time{} + 12_ms);
     EXPECT_EQ(FindDeadlock(lab->network(), lab->end(), 10_ms).size(), refreshed ? 5u : 0u);
     EXPECT_EQ(lab->Packets().dropped_total() > 0, !refreshed);

@@ -152,10 +152,9 @@ class Drawer {
 
   // Two thirds have PFC for the class of RoCE's data, which TCP may use as well.
   std::string Memory() {
-    return fmt::format(
-        ", memory: {{model: {}, size: {}}}, pfc: {{classes: [{}], response: {}, quanta: {}}}",
-        Pick({"static", "dt", "hpcc_mmu", "broadcom_mmu"}), Pick({"9MB", "20MB"}),
-        Pick({"3", "3", ""}), Pick({"0ps", "500ns"}), Pick({"none", "none", "1000", "65535"}));
+    return fmt::format(", memory: {{model: {}, size: {}}}, pfc: {{classes: [{}], response: {}}}",
+                       Pick({"static", "dt", "hpcc_mmu", "broadcom_mmu"}), Pick({"9MB", "20MB"}),
+                       Pick({"3", "3", ""}), Pick({"0ps", "500ns"}));
   }
 
   std::string Queues() {
