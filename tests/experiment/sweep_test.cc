@@ -235,6 +235,11 @@ TEST(SweepTest, CountsSeedsFromThatOfTheExperimentAndLast) {
   EXPECT_THAT(SweepErrors("sweep: {seeds: 2, seed: [1]}\n"), HasSubstr("seed is swept twice"));
 }
 
+TEST(SweepTest, RefusesSeedsBeyondTheLargest) {
+  EXPECT_THAT(SweepErrors("seed: 9223372036854775807\nsweep: {seeds: 2}\n"),
+              HasSubstr("2 seeds from 9223372036854775807 on go beyond the largest"));
+}
+
 TEST(SweepTest, SetsAxesWhoseKeysArePaths) {
   EXPECT_THAT(
       Labels(Load("sweep:\n  workload[0].load: [0.2, 0.3]\n", {"sweep.workload[0].load=[0.5]"})),

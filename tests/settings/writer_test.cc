@@ -21,9 +21,9 @@ std::string Write(Zoo& zoo) {
 
 std::string RandomText(Rng& rng) {
   static const std::string kTexts[] = {
-      "yes",  "1.0", "a: b", "",     "\"quoted\"", "it's",  "gr\xc3\xbc\xc3\x9f",
-      "null", "~",   "- x",  "#",    "two\nlines", "plain", "[a]",
-      "*x",   " ",   "\\",   "100us"};
+      "yes",  "1.0", "a: b", "",      "\"quoted\"",          "it's",  "gr\xc3\xbc\xc3\x9f",
+      "null", "~",   "- x",  "#",     "two\nlines",          "plain", "[a]",
+      "*x",   " ",   "\\",   "100us", std::string("a\0b", 3)};
   return kTexts[rng.Below(std::size(kTexts))];
 }
 

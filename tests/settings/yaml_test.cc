@@ -307,5 +307,11 @@ TEST(QuoteYamlTest, RandomTextReadsBack) {
   }
 }
 
+TEST(DiagnosticsTest, AnErrorIsOneLineWhateverTheUserWrote) {
+  Diagnostics diagnostics;
+  diagnostics.Error({"a.yaml", 1, 2}, "lb", "\"x\ny\x1b[2J\" is unknown");
+  EXPECT_EQ(diagnostics.errors().front(), "a.yaml:1:2: lb: \"x\\ny\\x1b[2J\" is unknown");
+}
+
 }  // namespace
 }  // namespace heddle

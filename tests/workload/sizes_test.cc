@@ -198,6 +198,12 @@ TEST(SizeFormsTest, NoSampleOfAHeavyTailIsBeyondTheMaximum) {
   EXPECT_GE(std::ranges::min(samples), 1);
 }
 
+// Powers of the least size are beyond a double there.
+TEST(SizeFormsTest, SteepTailsHaveTheirMean) {
+  EXPECT_NEAR(Sizes("pareto:100KB:80")->mean(), 100'000, 1e-3);
+  EXPECT_NEAR(Sizes("pareto_bounded:1GB:2GB:90")->mean(), 1e9 * 90 / 89, 1);
+}
+
 TEST(SizeFormsTest, SayWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"websaerch", "did you mean \"websearch\"?"},
