@@ -11,6 +11,7 @@
 
 #include "core/tournament.h"
 #include "experiment/ideal_fct.h"
+#include "experiment/idle_settings.h"
 #include "experiment/network.h"
 #include "fabric/switch.h"
 #include "topo/path_ids.h"
@@ -362,12 +363,17 @@ void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
 }
 
 // Prepares the workloads that have been read without a mistake.
-void PrepareWorkloads(Experiment& experiment, Diagnostics& diagnostics) {
+void PrepareWorkloads(Experiment& experiment, const Routing& routing, Diagnostics& diagnostics) {
+  const PathFinder find = [&routing](HostId src, HostId dst, std::span<const int64_t> uplinks,
+                                     std::string& problem) {
+    return PathIdOf(routing, src, dst, uplinks, problem);
+  };
   for (size_t i = 0; i < experiment.settings.workload.size(); ++i) {
     const std::string path = fmt::format("workload[{}]", i);
     if (!diagnostics.IsSound(path)) continue;
     experiment.stage.index = static_cast<uint16_t>(i);
     experiment.settings.workload[i].settings->Prepare(experiment.stage, path, diagnostics);
+    experiment.settings.workload[i].settings->PinFlows(find, diagnostics);
   }
 }
 
@@ -427,6 +433,9 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   CheckResequencing(settings, diagnostics);
   LoadFiles(settings, folder, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
+  if (diagnostics.IsSound("transport") && diagnostics.IsSound("lb")) {
+    WarnOfIdleSettings(settings, diagnostics);
+  }
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   settings.topology.settings->ResolveFiles(folder);
   experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
@@ -443,7 +452,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
         ResolveFaults(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
-  PrepareWorkloads(experiment, diagnostics);
+  PrepareWorkloads(experiment, routing, diagnostics);
   if (diagnostics.IsSound("lb")) {
     const PortRule& rule = settings.topology.settings->port;
     settings.lb.settings->Prepare(

@@ -15,6 +15,7 @@
 #include "settings/files_read.h"
 #include "settings/patch.h"
 #include "settings/reader.h"
+#include "settings/utf8.h"
 #include "settings/writer.h"
 #include "settings/yaml.h"
 
@@ -327,8 +328,15 @@ std::optional<ExperimentFile> ExperimentFile::Read(const std::string& path,
   std::optional<Value> document = ReadYamlFile(path, diagnostics);
   if (!document) return std::nullopt;
   const std::filesystem::path file(path);
-  return Make(std::move(*document), file.parent_path().string(), file.stem().string(), options,
-              diagnostics);
+  const std::string stem = file.stem().string();
+  const Value* name = document->Find("name");
+  if ((name == nullptr || name->text.empty()) && ValidUtf8(stem) < stem.size()) {
+    diagnostics.Error({path, 0, 0}, "",
+                      "results are named after the file, whose name is not valid UTF-8; rename it, "
+                      "or set name");
+    return std::nullopt;
+  }
+  return Make(std::move(*document), file.parent_path().string(), stem, options, diagnostics);
 }
 
 Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {

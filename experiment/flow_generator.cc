@@ -2,6 +2,7 @@
 
 #include "experiment/flow_generator.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/check.h"
@@ -13,9 +14,12 @@ constexpr uint16_t kFirstSourcePort = 10'000;
 
 }  // namespace
 
-FlowGenerator::FlowGenerator(const Experiment& experiment, const SizeClasses& classes)
+FlowGenerator::FlowGenerator(const Experiment& experiment, const SizeClasses& classes,
+                             ListedFlows* listed)
     : experiment_(experiment),
       classes_(classes),
+      listed_(listed),
+      gives_ids_(std::ranges::any_of(experiment.forecasts, &Forecast::gives_ids)),
       next_sport_(experiment.graph.hosts, kFirstSourcePort) {
   for (const Chosen<Workload>& workload : experiment.settings.workload) {
     sources_.push_back({workload.settings->Open(), workload.settings->measured, {}});
@@ -48,6 +52,11 @@ bool FlowGenerator::HasMeasured() const {
   return false;
 }
 
+void FlowGenerator::Note(const FlowRequest& request, FlowId id) {
+  if (gives_ids_) listed_->ids.push_back(request.id);
+  listed_->pins.Set(id, request.pin);
+}
+
 FlowSpec FlowGenerator::Take() {
   const size_t index = FirstSource();
   Source& source = sources_[index];
@@ -76,6 +85,7 @@ FlowSpec FlowGenerator::Take() {
   // Jitter may let a later query's flow start before the first of an earlier one.
   if (request.job > source.asked.size()) source.asked.resize(request.job);
   if (request.job > 0) source.asked[request.job - 1] = request.asked;
+  if (listed_ != nullptr) Note(request, spec.id);
   measured_ += spec.measured ? 1 : 0;
   bytes_ += spec.size;
   source.flows->Pop();

@@ -5,17 +5,26 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "experiment/experiment.h"
 #include "fabric/flow.h"
+#include "fabric/pins.h"
 
 namespace heddle {
 
+// What flow lists say of flows that only they know of, by flow id.
+struct ListedFlows {
+  std::vector<std::optional<int64_t>> ids;  // Empty if no list gives any.
+  Pins pins;
+};
+
 class FlowGenerator {
  public:
-  // Both must outlive this.
-  FlowGenerator(const Experiment& experiment, const SizeClasses& classes);
+  // All must outlive this. `listed` is told of the flows taken; it may be null.
+  FlowGenerator(const Experiment& experiment, const SizeClasses& classes,
+                ListedFlows* listed = nullptr);
 
   // The start of the next flow, kNever if there is none.
   Time Next() const;
@@ -41,9 +50,12 @@ class FlowGenerator {
   };
 
   size_t FirstSource() const;
+  void Note(const FlowRequest& request, FlowId id);
 
   const Experiment& experiment_;
   const SizeClasses& classes_;
+  ListedFlows* const listed_;
+  bool gives_ids_ = false;
   std::vector<Source> sources_;
   std::vector<uint16_t> next_sport_;  // By host.
   FlowId next_id_ = 0;

@@ -11,12 +11,14 @@
 
 namespace heddle {
 
-std::string_view FlowsHeader() {
-  return "flow_id,src,dst,sport,dport,class,transport,size_bytes,start_ps,rx_done_ps,tx_done_ps,"
-         "fct_rx_ns,fct_tx_ns,ideal_rx_ns,ideal_tx_ns,slowdown,hops,pkts,pkts_sent,retx,"
-         "retx_spurious,retx_loss,rto,fast_retx,dupack3_reorder,nack,cnp,ecn_marked,reordered_net,"
-         "reordered_seq,max_extent,max_degree,ooo_max_bytes,pause_blocked_ns,paths_used,"
-         "path_switches,job,iter,step,measured,finished\n";
+std::string FlowsHeader(bool listed_ids) {
+  const std::string_view columns =
+      "flow_id,src,dst,sport,dport,class,transport,size_bytes,start_ps,rx_done_ps,tx_done_ps,"
+      "fct_rx_ns,fct_tx_ns,ideal_rx_ns,ideal_tx_ns,slowdown,hops,pkts,pkts_sent,retx,"
+      "retx_spurious,retx_loss,rto,fast_retx,dupack3_reorder,nack,cnp,ecn_marked,reordered_net,"
+      "reordered_seq,max_extent,max_degree,ooo_max_bytes,pause_blocked_ns,paths_used,"
+      "path_switches,job,iter,step,measured,finished";
+  return fmt::format("{}{}\n", columns, listed_ids ? ",id" : "");
 }
 
 void AppendExact(std::string& out, int64_t ps, int digits) {
@@ -116,8 +118,14 @@ void FlowRecorder::Add(const FlowRecord& record) {
                  sender.cnps, receiver.ce_marked, receiver.reordered_net, receiver.reordered_seq,
                  receiver.max_extent, receiver.max_degree, receiver.max_out_of_order_bytes);
   AppendExact(text_, sender.pause_blocked.ps, 3);
-  fmt::format_to(out, FMT_COMPILE(",{},{},{},0,0,{},{}\n"), receiver.paths_used,
+  fmt::format_to(out, FMT_COMPILE(",{},{},{},0,0,{},{}"), receiver.paths_used,
                  receiver.path_switches, spec.job, spec.measured ? 1 : 0, finished ? 1 : 0);
+  if (context_.listed_ids != nullptr) {
+    text_ += ',';
+    const std::optional<int64_t> id = (*context_.listed_ids)[spec.id];
+    if (id) fmt::format_to(out, FMT_COMPILE("{}"), *id);
+  }
+  text_ += '\n';
   rows_.push_back({.tx_done = sender.done,
                    .id = spec.id,
                    .text_begin = static_cast<uint32_t>(begin),

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,8 @@ class FlowRecorder final : public FlowLog {
     std::string transport;
     bool keeps_fast_retransmits = false;
     bool keeps_senders_done = false;
+    // What lists call flows, by flow id; null if no list names any.
+    const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
   };
   explicit FlowRecorder(const Context& context);
 
@@ -113,8 +116,8 @@ class FlowRecorder final : public FlowLog {
   Time last_measured_done_;
 };
 
-// The header of flows.csv, with its line end.
-std::string_view FlowsHeader();
+// The header of flows.csv, with its line end; with the column of what lists call flows, or without.
+std::string FlowsHeader(bool listed_ids);
 
 // An exact number of units of 10^digits ps, without trailing zeros: 1234500 ps is "1234.5" ns.
 void AppendExact(std::string& out, int64_t ps, int digits);

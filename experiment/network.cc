@@ -118,7 +118,7 @@ void Network::MakeNodes() {
     }
   }
   const auto is_pinned = [](const UdpSource& source) { return source.path != kNoPath; };
-  const bool pins = std::ranges::any_of(plan_.background, is_pinned);
+  const bool pins = plan_.pins != nullptr || std::ranges::any_of(plan_.background, is_pinned);
   for (size_t s = 0; s < graph.switches.size(); ++s) {
     const SwitchId id = static_cast<SwitchId>(s);
     const size_t ports = routing_.adjacency().Of(static_cast<uint32_t>(graph.hosts + s)).size();
@@ -127,7 +127,7 @@ void Network::MakeNodes() {
     if (plan_.ack_path != AckPath::kPolicy) {
       policy = std::make_unique<ReturnPaths>(std::move(policy), plan_.ack_path, id, plan_.seed);
     }
-    if (pins) policy = std::make_unique<FollowPins>(std::move(policy));
+    if (pins) policy = std::make_unique<FollowPins>(std::move(policy), plan_.pins);
     faults_.push_back(nullptr);
     if (faulty[graph.hosts + s]) policy = WithFaults(id, std::move(policy));
     if (plan_.around) policy = plan_.around(std::move(policy));

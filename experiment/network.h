@@ -17,6 +17,7 @@
 #include "experiment/built_fabric.h"
 #include "fabric/controller.h"
 #include "fabric/host.h"
+#include "fabric/pins.h"
 #include "fabric/switch.h"
 #include "fabric/switch_faults.h"
 #include "lb/return_path.h"
@@ -41,6 +42,7 @@ struct NetworkPlan {
   std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
   std::span<const UdpSource> background = {};  // By id.
+  const Pins* pins = nullptr;                  // Of flows; null if none is pinned.
   std::span<const LinkEvent> events = {};      // In the order of time.
   std::span<const SwitchEvent> faults = {};    // Likewise.
   Duration convergence{0};                     // From a failure or repair to new routes.

@@ -325,8 +325,12 @@ class Director final : public Conductor {
   const Clock::time_point started_ = Clock::now();
 };
 
+bool Any(const Experiment& experiment, bool Forecast::*what) {
+  return std::ranges::any_of(experiment.forecasts, what);
+}
+
 NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& options,
-                   PacketMeter* meter) {
+                   PacketMeter* meter, const ListedFlows& listed) {
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
@@ -343,6 +347,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
       .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
       .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
       .background = experiment.background,
+      .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
       .events = experiment.events,
       .faults = experiment.faults,
       .convergence = settings.routing.convergence,
@@ -466,7 +471,9 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   if (asked.any()) metering.emplace(asked, classes);
   PacketMeter* const meter = metering ? &*metering : nullptr;
   std::optional<DeliveryTaps> deliveries;
-  Network network(PlanOf(experiment, options, meter));
+  ListedFlows listed;
+  const bool has_ids = Any(experiment, &Forecast::gives_ids);
+  Network network(PlanOf(experiment, options, meter, listed));
   if (meter != nullptr) meter->Watch(network);
   if (options.fingerprint) deliveries.emplace(network);
   std::vector<std::unique_ptr<FlowRecorder>> recorders;
@@ -478,16 +485,17 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
                               .sizes = experiment.settings.transport.settings->sizes(),
                               .transport = experiment.settings.transport.kind,
                               .keeps_fast_retransmits = measure.record.dupacks.has_value(),
-                              .keeps_senders_done = options.trace != nullptr}));
+                              .keeps_senders_done = options.trace != nullptr,
+                              .listed_ids = has_ids ? &listed.ids : nullptr}));
     logs.push_back(recorders.back().get());
   }
   network.SetLogs(logs);
-  FlowGenerator generator(experiment, classes);
+  FlowGenerator generator(experiment, classes, &listed);
   std::optional<Tracer> tracing;
   if (options.trace != nullptr) tracing.emplace(*options.trace, experiment, network, write_series);
   Tracer* const tracer = tracing ? &*tracing : nullptr;
   Collector collector(recorders, write_flows, tracer, result);
-  collector.Write(FlowsHeader());
+  collector.Write(FlowsHeader(has_ids));
   Series series(experiment, network, recorders, write_series);
   Director director(experiment, options, network, generator, recorders, collector, series, tracer,
                     meter, result);

@@ -20,11 +20,20 @@
 namespace heddle {
 namespace {
 
+enum class DrillMetric {
+  kBytes,
+  kDelay,
+  kWaiting,  // Packets, without the one being sent.
+};
+
+enum class MemoryPer { kSwitch, kHost };
+
 struct DrillSettings {
   int64_t d = 2;
   int64_t m = 1;
   int64_t engines = 1;
-  LoadMetric metric = LoadMetric::kBytes;
+  DrillMetric metric = DrillMetric::kBytes;
+  MemoryPer memory_per = MemoryPer::kSwitch;
   Duration visible_after{0};
   bool per_class = false;
   bool components = true;
@@ -44,6 +53,7 @@ class Drill final : public SwitchPolicy {
     group_of_leaf_.resize(view.leaves());
     uplinks_ = view.Uplinks().size();
     unseen_.assign(view.ports(), UnseenBytes(settings_.visible_after));
+    memories_ = settings_.memory_per == MemoryPer::kHost ? view.hosts() : 1;
     best_.resize(static_cast<size_t>(std::max<int64_t>(settings_.m, 1)));
   }
 
@@ -55,24 +65,27 @@ class Drill final : public SwitchPolicy {
     Component& component = ComponentOf(packet, groups_[group]);
     const size_t engine =
         settings_.engines == 1 ? 0 : in_port % static_cast<size_t>(settings_.engines);
-    return Decision::Forward(Choose(view, packet.priority, component, engine));
+    const size_t host = memories_ == 1 ? 0 : packet.dst;
+    const size_t memory = host * static_cast<size_t>(settings_.engines) + engine;
+    return Decision::Forward(Choose(view, packet.priority, component, memory));
   }
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     unseen_[port].Add(view.WireBytes(packet).count, view.now());
   }
 
-  // The remembered ports of each engine, and the components of one group, as if it were the only
-  // one: without asymmetry it is.
+  // The remembered ports of each engine (for each host), and the components of one group, as if it
+  // were the only one: without asymmetry it is.
   size_t StateBytes() const override {
-    const size_t remembered = static_cast<size_t>(settings_.m * settings_.engines);
+    const size_t remembered = static_cast<size_t>(settings_.m * settings_.engines) * memories_;
     return sizeof(salt_) + (remembered + uplinks_) * sizeof(PortIndex);
   }
 
  private:
   static constexpr uint32_t kUnknown = std::numeric_limits<uint32_t>::max();
 
-  // Next hops that are alike, and for each engine the m best of those it looked at last.
+  // Next hops that are alike, and for each engine (for each host) the m best of those it looked at
+  // last.
   struct Component {
     std::vector<PortIndex> ports;
     uint64_t capacity = 0;
@@ -122,7 +135,8 @@ class Drill final : public SwitchPolicy {
       component.capacity += static_cast<uint64_t>(next_hops[i].capacity + 999'999) / 1'000'000;
     }
     for (Component& component : group.components) {
-      component.memory.assign(static_cast<size_t>(settings_.m * settings_.engines), kNoPort);
+      const size_t each = static_cast<size_t>(settings_.m * settings_.engines);
+      component.memory.assign(each * memories_, kNoPort);
       group.capacity += component.capacity;
     }
   }
@@ -139,9 +153,10 @@ class Drill final : public SwitchPolicy {
 
   // The remembered ports are looked at, with the load that they have now, before d that are drawn
   // at random.
-  PortIndex Choose(const SwitchView& view, uint8_t priority, Component& component, size_t engine) {
+  PortIndex Choose(const SwitchView& view, uint8_t priority, Component& component,
+                   size_t memory_of) {
     const size_t m = static_cast<size_t>(settings_.m);
-    const std::span<PortIndex> memory(component.memory.data() + engine * m, m);
+    const std::span<PortIndex> memory(component.memory.data() + memory_of * m, m);
     found_ = 0;
     for (const PortIndex port : memory) {
       if (port != kNoPort) Keep({VisibleLoadOf(view, port, priority), port});
@@ -174,18 +189,23 @@ class Drill final : public SwitchPolicy {
 
   // Queues are FIFO, so what is not visible yet is the last to leave.
   int64_t VisibleLoadOf(const SwitchView& view, PortIndex port, uint8_t priority) {
-    if (settings_.per_class) return LoadBefore(view, port, priority, settings_.metric);
-    if (settings_.visible_after == Duration{0}) return LoadOf(view, port, settings_.metric);
+    if (settings_.metric == DrillMetric::kWaiting) {
+      return std::max<int64_t>(0, view.QueuedPackets(port) - 1);
+    }
+    const LoadMetric metric =
+        settings_.metric == DrillMetric::kBytes ? LoadMetric::kBytes : LoadMetric::kDelay;
+    if (settings_.per_class) return LoadBefore(view, port, priority, metric);
+    if (settings_.visible_after == Duration{0}) return LoadOf(view, port, metric);
     const int64_t unseen = unseen_[port].At(view.now());
     const Bytes visible{std::max<int64_t>(0, view.Unsent(port).count - unseen)};
-    return settings_.metric == LoadMetric::kBytes ? visible.count
-                                                  : view.TimeToSend(port, visible).ps;
+    return metric == LoadMetric::kBytes ? visible.count : view.TimeToSend(port, visible).ps;
   }
 
   const DrillSettings settings_;
   const uint64_t salt_;
   Rng rng_;
   size_t uplinks_ = 0;
+  size_t memories_ = 1;              // Of an engine: one, or one for each host.
   std::vector<UnseenBytes> unseen_;  // By port.
   uint32_t version_ = 0;             // Of the routes that groups were made from.
   std::vector<uint32_t> group_of_leaf_;
@@ -202,7 +222,17 @@ class DrillBalancer final : public LoadBalancer {
     fields.Add("engines", settings_.engines, Between<int64_t>(1, 1'000),
                "Forwarding engines of a switch, each with a memory of its own; inputs take them in "
                "turn.");
-    DeclareMetric(fields, settings_.metric);
+    fields.Choice("memory_per", settings_.memory_per,
+                  {{"switch", MemoryPer::kSwitch}, {"host", MemoryPer::kHost}},
+                  "Whom the remembered ports serve. switch: all packets with the same next hops; "
+                  "host: those to one host, a table with an entry for each, as in the paper.");
+    fields.Choice("metric", settings_.metric,
+                  {{"bytes", DrillMetric::kBytes},
+                   {"delay", DrillMetric::kDelay},
+                   {"waiting", DrillMetric::kWaiting}},
+                  "What is compared of ports. bytes: what they have not sent yet, the rest of the "
+                  "packet being sent included; delay: how long that takes, which weighs ports of "
+                  "different rates; waiting: packets, without the one being sent.");
     fields.Add("visible_after", settings_.visible_after, {.at_least = Duration{0}, .at_most = 1_s},
                "How long after it was queued a packet counts: hardware counts those that have been "
                "written to the queue. 0ps: at once.");
@@ -210,6 +240,11 @@ class DrillBalancer final : public LoadBalancer {
     fields.Require(
         !settings_.per_class || settings_.visible_after == Duration{0}, "per_class",
         "what is not visible yet is known of a port as a whole; leave visible_after out");
+    const bool counts_packets = settings_.metric == DrillMetric::kWaiting;
+    fields.Require(!counts_packets || !settings_.per_class, "metric",
+                   "waiting is known of a port as a whole; leave per_class out");
+    fields.Require(!counts_packets || settings_.visible_after == Duration{0}, "metric",
+                   "waiting counts packets at once; leave visible_after out");
     fields.Add("components", settings_.components,
                "Hash flows to components of next hops whose paths are alike, link by link, in "
                "proportion to their capacity; false: spread all packets over all next hops.");

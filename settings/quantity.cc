@@ -89,19 +89,55 @@ Decimal ReadDecimal(std::string_view text) {
   return number;
 }
 
-ParseError ParseWithUnit(std::string_view text, std::span<const Unit> units,
-                         std::string_view example, int64_t& value) {
+// What a number without a unit may mean: the larger it is, the smaller its unit, so that what is
+// suggested is of a magnitude that occurs.
+struct Guess {
+  int64_t below;
+  std::string_view unit;
+};
+constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
+constexpr Guess kDurationGuesses[] = {{10'000, "us"}, {1'000'000'000, "ns"}, {kAnyNumber, "ps"}};
+constexpr Guess kRateGuesses[] = {{1'000, "Gbps"}, {1'000'000, "Mbps"}, {kAnyNumber, "bps"}};
+constexpr Guess kSizeGuesses[] = {{1'000, "KB"}, {kAnyNumber, "B"}};
+
+struct Dimension {
+  std::span<const Unit> units;
+  std::span<const Guess> guesses;
+  std::string_view example;
+};
+constexpr Dimension kDurationIn{kDurations, kDurationGuesses, "10us"};
+constexpr Dimension kRateIn{kRates, kRateGuesses, "100Gbps"};
+constexpr Dimension kSizeIn{kSizes, kSizeGuesses, "100KB"};
+
+std::string FormatWithUnit(int64_t value, std::span<const Unit> units);
+ParseError ParseWithUnit(std::string_view text, const Dimension& in, int64_t& value);
+
+// Ways to write a number that has no unit: as it is, and with a larger unit where that is shorter.
+std::string Suggestions(std::string_view text, const Decimal& number, const Dimension& in) {
+  absl::int128 whole = number.digits < 0 ? -number.digits : number.digits;
+  for (int i = 0; i < number.scale && i <= kMaxDigits; ++i) whole /= 10;
+  const Guess* guess = &in.guesses.front();
+  while (guess != &in.guesses.back() && whole >= guess->below) ++guess;
+  const std::string plain = fmt::format("{}{}", text, guess->unit);
+  int64_t value = 0;
+  if (ParseWithUnit(plain, in, value)) return fmt::format("\"{}\"", plain);
+  const std::string shorter = FormatWithUnit(value, in.units);
+  if (shorter.size() >= plain.size()) return fmt::format("\"{}\"", plain);
+  return fmt::format("\"{}\" or \"{}\"", plain, shorter);
+}
+
+ParseError ParseWithUnit(std::string_view text, const Dimension& in, int64_t& value) {
+  const std::span<const Unit> units = in.units;
   const std::string names = UnitNames(units);
   const Decimal number = ReadDecimal(text);
   if (number.length == 0) {
     return fmt::format("\"{}\" is not a number with a unit, such as \"{}\" (units: {})", text,
-                       example, names);
+                       in.example, names);
   }
   const std::string_view suffix = text.substr(number.length);
   if (suffix.empty()) {
-    // The unit of the example is as good a guess as any.
-    const std::string_view unit = example.substr(ReadDecimal(example).length);
-    return fmt::format("\"{}\" has no unit; write \"{}{}\" (units: {})", text, text, unit, names);
+    return fmt::format("\"{}\" has no unit; write {} (units: {})", text,
+                       Suggestions(text, number, in), names);
   }
   for (const Unit& unit : units) {
     if (suffix != unit.name) continue;
@@ -156,15 +192,15 @@ ParseError ParseDouble(std::string_view text, double& value) {
 }  // namespace
 
 ParseError ParseQuantity(std::string_view text, Duration& value) {
-  return ParseWithUnit(text, kDurations, "10us", value.ps);
+  return ParseWithUnit(text, kDurationIn, value.ps);
 }
 
 ParseError ParseQuantity(std::string_view text, BitRate& value) {
-  return ParseWithUnit(text, kRates, "100Gbps", value.bps);
+  return ParseWithUnit(text, kRateIn, value.bps);
 }
 
 ParseError ParseQuantity(std::string_view text, Bytes& value) {
-  return ParseWithUnit(text, kSizes, "100KB", value.count);
+  return ParseWithUnit(text, kSizeIn, value.count);
 }
 
 ParseError ParseQuantity(std::string_view text, int64_t& value) {

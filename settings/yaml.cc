@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "settings/files_read.h"
+#include "settings/utf8.h"
 
 namespace heddle {
 namespace {
@@ -185,6 +186,15 @@ int LineIndentedWithTab(const std::string& text) {
   return 0;
 }
 
+// Columns count characters.
+Place PlaceBehind(std::string_view text, const std::string& source) {
+  const size_t line_end = text.rfind('\n');
+  const std::string_view line = text.substr(line_end == std::string_view::npos ? 0 : line_end + 1);
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  return {source, static_cast<int>(std::ranges::count(text, '\n')) + 1,
+          static_cast<int>(std::ranges::count_if(line, begins)) + 1};
+}
+
 // What may be meant: `{workload[0].load: 1}` has a list where YAML expects the end of the map.
 std::string_view HintOn(std::string_view message) {
   return message == "end of map flow not found"
@@ -198,6 +208,11 @@ std::optional<Value> ParseYaml(const std::string& text, const std::string& sourc
                                Diagnostics& diagnostics) {
   if (text.find('\0') != std::string::npos) {
     diagnostics.Error({source, 0, 0}, "", "is not a text file");
+    return std::nullopt;
+  }
+  if (const size_t valid = ValidUtf8(text); valid < text.size()) {
+    diagnostics.Error(PlaceBehind(std::string_view(text).substr(0, valid), source), "",
+                      "is not valid UTF-8; save the file in that encoding");
     return std::nullopt;
   }
   try {

@@ -2,6 +2,8 @@
 
 #include "topo/path_ids.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -98,7 +100,56 @@ class MirrorCheck {
   std::vector<SwitchId> passed_;
 };
 
+// The uplinks of `s` that begin a shortest path to `dst`; none where there is nothing to name.
+std::vector<PortIndex> UplinksTowards(const Routing& routing, SwitchId s, HostId dst) {
+  std::vector<PortIndex> ports;
+  if (routing.IsAttached(s, dst)) return ports;
+  const RoutingTable& table = routing.TableOf(s);
+  std::ranges::set_intersection(table.Towards(dst), table.uplinks, std::back_inserter(ports));
+  return ports;
+}
+
+SwitchId Behind(const Routing& routing, SwitchId s, PortIndex port) {
+  return routing.SwitchAt(routing.PortsOf(s)[port].peer);
+}
+
+// How many uplinks a path from `s` to `dst` takes.
+size_t CountUplinks(const Routing& routing, SwitchId s, HostId dst) {
+  size_t count = 0;
+  for (std::vector<PortIndex> up; !(up = UplinksTowards(routing, s, dst)).empty(); ++count) {
+    s = Behind(routing, s, up.front());
+  }
+  return count;
+}
+
 }  // namespace
+
+uint16_t PathIdOf(const Routing& routing, HostId src, HostId dst, std::span<const int64_t> uplinks,
+                  std::string& problem) {
+  SwitchId at = routing.LeafOf(src);
+  const size_t needed = CountUplinks(routing, at, dst);
+  if (needed != uplinks.size()) {
+    problem = fmt::format("names {} uplinks, but a path from host {} to host {} has {}{}",
+                          uplinks.size(), src, dst, needed,
+                          needed == 0 ? "; there is nothing to choose, leave it empty" : "");
+    return kNoPath;
+  }
+  uint32_t id = 0;
+  for (const int64_t uplink : uplinks) {
+    const std::vector<PortIndex>& all = routing.TableOf(at).uplinks;
+    const bool exists = uplink >= 0 && static_cast<size_t>(uplink) < all.size();
+    const PortIndex port = exists ? all[static_cast<size_t>(uplink)] : PortIndex{0};
+    if (!exists || !std::ranges::binary_search(UplinksTowards(routing, at, dst), port)) {
+      problem =
+          fmt::format("no shortest path from host {} to host {} takes uplink {}", src, dst, uplink);
+      problem += fmt::format("; that switch has {}, numbered from 0", all.size());
+      return kNoPath;
+    }
+    id += routing.PathPart(at, port);
+    at = Behind(routing, at, port);
+  }
+  return static_cast<uint16_t>(id);
+}
 
 std::string FindUnmirroredPath(const Routing& routing, const Graph& graph) {
   for (const HostId src : routing.first_hosts()) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace heddle {
 // `via`, only those that lead through that switch, whatever is chosen where an id says nothing.
 std::vector<uint16_t> PathIds(const Routing& routing, HostId src, HostId dst,
                               std::optional<SwitchId> via);
+
+// The id of the path from `src` to `dst` that takes these uplinks: the first of the leaf, the next
+// of the switch that it leads to, and so on, each counted from 0 in the order of ports. kNoPath if
+// there is no such path; then `problem` says why.
+uint16_t PathIdOf(const Routing& routing, HostId src, HostId dst, std::span<const int64_t> uplinks,
+                  std::string& problem);
 
 // A path between leaves that cannot be walked back by its id, as text: the way back would leave a
 // switch by an uplink of another number. Empty if there is none.

@@ -10,15 +10,25 @@
 
 namespace heddle {
 
-// Flows from a CSV file, a row each. The header names the columns: src, dst, size_bytes and
-// start_ps must be there, flow_id, sport, dport may; others are ignored. Flows of one instant start
-// in the order of their ids, or of the file.
+// Flows from a CSV file, a row each. The header names the columns: src, dst, the size as size_bytes
+// or bytes, the start as start_ps, start_ns or (with a unit) start must be there; id, path,
+// ack_path, flow_id, sport, dport may; others are ignored. Flows of one instant start in the order
+// of their flow_id, else of their id, else of the file.
 class FlowList final : public Workload {
  public:
   void Declare(Fields& fields) override;
   void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  void PinFlows(const PathFinder& find, Diagnostics& diagnostics) override;
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;
+
+  // What a row asks for, until it is known which path that is.
+  struct Wish {
+    size_t request;
+    int line;
+    std::vector<int64_t> path;
+    std::vector<int64_t> ack_path;
+  };
 
  private:
   std::string file_;
@@ -27,6 +37,7 @@ class FlowList final : public Workload {
   // Since Prepare.
   Stage stage_;
   std::vector<FlowRequest> requests_;
+  std::vector<Wish> wishes_;
 };
 
 }  // namespace heddle

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "core/packet.h"
 #include "core/random.h"
 #include "core/units.h"
+#include "fabric/pins.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
 #include "settings/kinds.h"
@@ -54,6 +57,8 @@ struct FlowRequest {
   std::optional<uint16_t> sport = std::nullopt;  // Not set: the next of the source host's.
   uint32_t job = 0;                              // Of an incast query, from 1; 0: of none.
   Time asked = {};                               // When that query was asked.
+  std::optional<int64_t> id = std::nullopt;      // What a list calls it.
+  Pin pin = {};
 };
 
 // The flows of one workload, in the order of their start.
@@ -85,7 +90,15 @@ struct Forecast {
   std::vector<double> from_host_bps;
   bool overload = false;        // More than links carry is accepted.
   int64_t flows_per_query = 0;  // Not 0: flows come in queries of this many.
+  bool gives_ids = false;       // Some requests have an id;
+  bool pins_flows = false;      // some are pinned to paths.
 };
+
+// The id of the path from one host to another that takes these uplinks: the first of its leaf, the
+// next of the switch that it leads to, and so on, each counted from 0. kNoPath if there is no such
+// path; then `problem` says why.
+using PathFinder = std::function<uint16_t(HostId src, HostId dst, std::span<const int64_t> uplinks,
+                                          std::string& problem)>;
 
 class Workload {
  public:
@@ -103,6 +116,10 @@ class Workload {
   // cannot be read, go to `diagnostics` below `path`; without any, the functions below may be
   // called.
   virtual void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) = 0;
+
+  // After Prepare: pins flows to the paths that were asked for. Those that don't exist go to
+  // `diagnostics`.
+  virtual void PinFlows(const PathFinder& /*find*/, Diagnostics& /*diagnostics*/) {}
 
   virtual Forecast Expect() const = 0;
 

@@ -75,6 +75,45 @@ TEST(DrillTest, APacketMayCountOnlySomeTimeAfterItWasQueued) {
   }
 }
 
+// Port 0 is sending one long packet; ports 1 to 3 have a short one each behind the one being sent.
+TEST(DrillTest, WaitingLeavesOutThePacketBeingSent) {
+  const auto choose = [](const std::string& metric) {
+    LbSwitch leaf("{kind: drill, d: 4, m: 0, metric: " + metric + "}");
+    leaf.At(Time{}, [](SwitchView& view, SwitchPolicy&) {
+      Packet large = LbPacket(1);
+      large.bytes = 9'000;
+      view.SendControl(large, 0);
+      for (PortIndex port = 1; port < 4; ++port) {
+        for (int i = 0; i < 2; ++i) view.SendControl(LbPacket(1), port);
+      }
+    });
+    return leaf.PortFor(LbPacket(7));
+  };
+  EXPECT_EQ(choose("waiting"), 0);
+  EXPECT_NE(choose("bytes"), 0);
+}
+
+// Remembered for one host, a port is nothing to packets for another.
+TEST(DrillTest, EachHostMayHaveAMemoryOfItsOwn) {
+  const auto repeats = [](const std::string& memory_per) {
+    int same = 0;
+    for (uint64_t seed = 1; seed <= 400; ++seed) {
+      LbSwitch leaf("{kind: drill, d: 1, memory_per: " + memory_per + "}", {.seed = seed});
+      Packet first = LbPacket(7);
+      Packet other = first;
+      other.dst = static_cast<HostId>(first.dst + 1);
+      // On an idle switch all queues are equal, and what is remembered goes first.
+      const PortIndex port = leaf.PortFor(first);
+      const PortIndex elsewhere = leaf.PortFor(other);
+      EXPECT_EQ(leaf.PortFor(first), port);
+      same += port == elsewhere ? 1 : 0;
+    }
+    return static_cast<double>(same);
+  };
+  EXPECT_EQ(repeats("switch"), 400);
+  EXPECT_NEAR(repeats("host"), 100, ThreeSigma(400, 0.25));
+}
+
 TEST(DrillTest, RemembersNoPortThatHasFailed) {
   LbSwitch leaf("{kind: drill, d: 1}");
   const PortIndex first = leaf.PortFor(LbPacket(7));

@@ -83,6 +83,17 @@ TEST(QuantityTest, ABareNumberIsAskedForItsUnit) {
   EXPECT_THAT(ErrorOf<BitRate>("40"), HasSubstr("write \"40Gbps\""));
   EXPECT_THAT(ErrorOf<Bytes>("1.5"), HasSubstr("write \"1.5KB\""));
   EXPECT_THAT(ErrorOf<Duration>("0"), HasSubstr("has no unit"));
+  EXPECT_THAT(ErrorOf<Bytes>("9"), HasSubstr("write \"9KB\" ("));
+  EXPECT_THAT(ErrorOf<Bytes>("96000"), HasSubstr("write \"96000B\" or \"96KB\" ("));
+  EXPECT_THAT(ErrorOf<Bytes>("1460"), HasSubstr("write \"1460B\" ("));
+  EXPECT_THAT(ErrorOf<Bytes>("-96000"), HasSubstr("write \"-96000B\" or \"-96KB\" ("));
+  EXPECT_THAT(ErrorOf<BitRate>("100"), HasSubstr("write \"100Gbps\" ("));
+  EXPECT_THAT(ErrorOf<BitRate>("25000"), HasSubstr("write \"25000Mbps\" or \"25Gbps\" ("));
+  EXPECT_THAT(ErrorOf<BitRate>("10000000000"), HasSubstr("write \"10000000000bps\" or \"10Gbps\""));
+  EXPECT_THAT(ErrorOf<Duration>("0.5"), HasSubstr("write \"0.5us\" ("));
+  EXPECT_THAT(ErrorOf<Duration>("1000000"), HasSubstr("write \"1000000ns\" or \"1ms\" ("));
+  EXPECT_THAT(ErrorOf<Duration>("5000000000"), HasSubstr("write \"5000000000ps\" or \"5ms\" ("));
+  EXPECT_THAT(ErrorOf<Bytes>("1" + std::string(40, '0')), HasSubstr("has no unit; write \"1"));
 }
 
 TEST(QuantityTest, RefusesUnknownUnitsAndSpaces) {

@@ -88,6 +88,26 @@ TEST(ParseYamlTest, RefusesMergeKeysTagsAndKeysThatAreNoWords) {
   EXPECT_THAT(ErrorsIn("? [a, b]\n: 1\n"), ElementsAre(HasSubstr("a key must be a word")));
 }
 
+// JSON that repeats such a text could not be read.
+TEST(ParseYamlTest, RefusesWhatIsNoUtf8WithItsPlace) {
+  const std::string wrong[] = {"\xff",
+                               "\xc3",
+                               "\x80",
+                               "\xc0\xaf",
+                               "\xe0\x80\xaf",
+                               "\xed\xa0\x80",
+                               "\xf5\x80\x80\x80",
+                               "\xf0\x80\x80\x80",
+                               "\xf4\x90\x80\x80"};
+  for (const std::string& bytes : wrong) {
+    EXPECT_THAT(ErrorsIn("seed: 1\nname: \xc3\xa9t\xc3\xa9 " + bytes + " x\n"),
+                ElementsAre("test.yaml:2:11: is not valid UTF-8; save the file in that encoding"));
+  }
+  for (const std::string text : {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x8e\x89", "\xed\x9f\xbf"}) {
+    EXPECT_EQ(Parse("name: " + text).Find("name")->text, text);
+  }
+}
+
 TEST(ParseYamlTest, RefusesSeveralDocuments) {
   EXPECT_THAT(ErrorsIn("a: 1\n---\nb: 2\n"), ElementsAre(HasSubstr("several documents")));
 }

@@ -66,6 +66,43 @@ TEST_F(FlowListTest, FlowsOfOneInstantKeepTheOrderOfTheirIds) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(flows[i].size, 10 * static_cast<int64_t>(i + 1));
 }
 
+TEST_F(FlowListTest, ReadsIdsAndStartsInOtherUnits) {
+  const auto flows = Read(
+      "id,src,dst,bytes,start_ns\n"
+      "7,6,5,607475,1674\n"
+      "3,1,2,10,0.5\n");
+  ASSERT_EQ(flows.size(), 2u);
+  EXPECT_EQ(flows[0].id, 3);
+  EXPECT_EQ(flows[0].start, Time{500});
+  EXPECT_EQ(flows[1].id, 7);
+  EXPECT_EQ(flows[1].src, 6);
+  EXPECT_EQ(flows[1].size, 607'475);
+  EXPECT_EQ(flows[1].start, Time{1'674'000});
+  EXPECT_EQ(flows[1].pin.path, kNoPath);
+  EXPECT_TRUE(list_.settings->Expect().gives_ids);
+  EXPECT_FALSE(list_.settings->Expect().pins_flows);
+  EXPECT_EQ(Read("src,dst,bytes,start\n0,1,10,1.5us\n").front().start, Time{1'500'000});
+  EXPECT_EQ(list_.settings->Expect().gives_ids, false);
+}
+
+TEST_F(FlowListTest, FlowsOfOneInstantKeepTheOrderOfTheIdsThatAreGiven) {
+  const auto flows = Read("id,src,dst,bytes,start_ns\n9,0,1,20,0\n4,0,1,10,0\n");
+  ASSERT_EQ(flows.size(), 2u);
+  EXPECT_EQ(flows[0].id, 4);
+}
+
+TEST_F(FlowListTest, RefusesIdsGivenTwiceAndColumnsThatSayTheSame) {
+  EXPECT_THAT(Errors("id,src,dst,bytes,start_ns\n1,0,1,9,0\n2,0,1,9,0\n1,0,2,9,0\n"),
+              HasSubstr((folder_ / "flows.csv").string() + ":4:1: id: 1 is the id of line 2 too"));
+  EXPECT_THAT(Errors("id,src,dst,bytes,start_ns\n-1,0,1,9,0\n"), HasSubstr(":2:1: id: -1 is out"));
+  EXPECT_THAT(Errors("src,dst,bytes,start_ns,start_ps\n0,1,9,0,0\n"),
+              HasSubstr(":1:1: the header has both start_ps and start_ns; leave one out"));
+  EXPECT_THAT(Errors("src,dst,bytes,start\n0,1,9,5\n"),
+              HasSubstr(":2:1: start: \"5\" has no unit"));
+  EXPECT_THAT(Errors("src,dst,bytes,start_ns\n0,1,9,2000000000000\n"),
+              HasSubstr(":2:1: start_ns: 2000000000000ns is out of range"));
+}
+
 TEST_F(FlowListTest, ReportsEveryMistakeWithItsLine) {
   const std::string errors = Errors(
       "src,dst,size_bytes,start_ps,deps\n"
