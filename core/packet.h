@@ -32,8 +32,8 @@ enum class PacketKind : uint8_t {
 
 inline constexpr uint16_t kNoPath = 0xffff;
 
-// No packet is smaller, as buffered: it carries an IP and a TCP or UDP header. What it takes to
-// send this much adds to the delay of a link before anything can arrive over it.
+// No packet is smaller, as buffered, unless a framing of exact sizes says so: it has headers of IP
+// and TCP or UDP. The time to send it adds to a link's delay before anything can arrive.
 inline constexpr uint16_t kMinPacketBytes = 40;
 
 // One SACK block of an ACK: segments [cumulative + start, cumulative + start + length).

@@ -80,7 +80,8 @@ TEST(HtsimDctcpTest, ReducesOnceAWindowEvenWithoutMarks) {
   const double alpha = 15.0 / 16 / 176;
   EXPECT_DOUBLE_EQ(window.alpha, alpha);
   EXPECT_EQ(window.ssthresh, std::floor(before * (1 - alpha / 2)));
-  EXPECT_LT(window.cwnd, before);
+  EXPECT_LT(window.ssthresh, before);
+  EXPECT_EQ(window.cwnd, window.ssthresh + std::floor(kMss * kMss / window.ssthresh));
 }
 
 // All ten segments are out when a mark halves the window: only five may be, so nothing grows until
@@ -97,6 +98,7 @@ TEST(HtsimDctcpTest, DoesNotGrowWhileMoreIsOutstandingThanTheReducedWindowAllows
   window.window_end = 1'000'000;
   EXPECT_THAT(Windows(*control, window, 6, 7), ElementsAre(7'800, 8'088));
   window.cwnd = 2'000;
+  window.bytes_acked = 0;  // Only the next ACK, with its mark, is observed.
   window.window_end = 1'500;
   control->OnAck(window, AckOf(8, true));
   EXPECT_EQ(window.ssthresh, 1'500);
