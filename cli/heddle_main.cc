@@ -6,10 +6,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
-#include <exception>
 #include <functional>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "cli/collect_command.h"
 #include "cli/commands.h"
 #include "cli/generated_commands.h"
+#include "cli/guarded_run.h"
 #include "cli/model_command.h"
 #include "cli/new_policy_command.h"
 #include "cli/options.h"
@@ -188,15 +188,9 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int HeddleMain(int argc, char** argv) {
-  try {
-    return Main(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fputs("heddle: out of memory\n", stderr);
-    return kExitFailed;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "heddle: %s\n", error.what());
-    return kExitFailed;
-  }
+  // A file that grows beyond a limit is an error to report, as is a full disk, not a reason to die.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return CatchAll([&] { return Main(argc, argv); });
 }
 
 }  // namespace heddle

@@ -8,7 +8,6 @@
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -16,6 +15,7 @@
 
 #include "cli/commands.h"
 #include "lb/load_balancer.h"
+#include "sweep/whole_file.h"
 
 namespace heddle {
 namespace {
@@ -74,16 +74,20 @@ std::vector<NewFile> FilesIn(const fs::path& folder, const std::string& name) {
           {folder / "README.md", kReadmeTemplate}};
 }
 
-bool Write(const NewFile& file, const std::string& name) {
+// What is wrong, empty if nothing is.
+std::string Write(const NewFile& file, const std::string& name) {
   std::string text(file.content);
   ReplaceAll(text, "@name@", name);
   ReplaceAll(text, "@Name@", ClassNameOf(name));
   std::error_code ignored;  // The file cannot be written, then.
   if (file.path.has_parent_path()) fs::create_directories(file.path.parent_path(), ignored);
-  std::ofstream out(file.path, std::ios::binary);
-  out << text;
-  out.close();
-  return !out.fail();
+  return WriteWholeFile(file.path, text);
+}
+
+// A part of them would be in the way of the next attempt.
+void Remove(const std::vector<NewFile>& files) {
+  std::error_code ignored;
+  for (const NewFile& file : files) fs::remove(file.path, ignored);
 }
 
 int Refuse(const std::string& why) {
@@ -105,12 +109,13 @@ int NewPolicy(const NewPolicyArguments& arguments) {
       return Refuse(fmt::format("{} is there already", file.path.string()));
   }
   for (const NewFile& file : files) {
-    if (!Write(file, arguments.name)) {
-      fmt::print(stderr, "heddle: cannot write {}\n", file.path.string());
-      return kExitFailed;
-    }
-    fmt::print("{}\n", file.path.string());
+    const std::string error = Write(file, arguments.name);
+    if (error.empty()) continue;
+    Remove(files);
+    fmt::print(stderr, "heddle: cannot write {}\n", error);
+    return kExitFailed;
   }
+  for (const NewFile& file : files) fmt::print("{}\n", file.path.string());
   return kExitDone;
 }
 

@@ -26,6 +26,7 @@
 #include "papers/judged_paper.h"
 #include "papers/papers_output.h"
 #include "settings/yaml.h"
+#include "sweep/left_overs.h"
 #include "sweep/whole_file.h"
 
 namespace heddle {
@@ -316,6 +317,7 @@ std::string WriteOutputs(const std::vector<JudgedPaper>& judged, const PapersArg
   std::error_code failed;
   fs::create_directories(arguments.folder(), failed);
   if (failed) return fmt::format("{}: {}", arguments.folder().string(), failed.message());
+  RemoveLeftOvers(arguments.folder());
   std::string error = WriteWholeFile(arguments.folder() / "claims.csv", ClaimsCsv(judged));
   if (error.empty()) {
     error = WriteWholeFile(arguments.folder() / "papers.json", PapersJson(judged, arguments.load));

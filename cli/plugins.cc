@@ -21,6 +21,8 @@
 namespace heddle {
 namespace {
 
+bool has_plugins = false;
+
 // What of [offset, offset + size) lies within `file`: all of it or nothing.
 std::string_view Slice(std::string_view file, uint64_t offset, uint64_t size) {
   if (offset > file.size() || size > file.size() - offset) return {};
@@ -93,7 +95,10 @@ std::optional<std::string> LoadPlugin(const std::string& path) {
   for (const std::string& name : LoadBalancers().Names()) {
     if (!std::ranges::binary_search(before, name)) NotePluginKind(name, digest);
   }
+  has_plugins = true;
   return std::nullopt;
 }
+
+bool HasPlugins() { return has_plugins; }
 
 }  // namespace heddle

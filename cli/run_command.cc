@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -13,10 +14,14 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/guarded_run.h"
+#include "cli/plugins.h"
 #include "cli/stop_signals.h"
 #include "cli/sweep_command.h"
 #include "cli/text.h"
+#include "core/check.h"
 #include "experiment/experiment_file.h"
+#include "experiment/manifest.h"
 #include "experiment/run.h"
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
@@ -147,6 +152,13 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
   return exit_code;
 }
 
+// Those without a result yet, of which the first is the one that was being run.
+std::string NamesOf(const std::vector<Job>& jobs) {
+  const auto under_way = std::ranges::find_if(
+      jobs, [](const Job& job) { return !std::filesystem::exists(job.folder / kManifestFile); });
+  return (under_way == jobs.end() ? jobs.back() : *under_way).experiment.settings.name;
+}
+
 // A point's folder is named by what it is the result of: other results would pass for that.
 bool IsFolderOfAnotherPoint(const Job& job) {
   std::filesystem::path folder = std::filesystem::absolute(job.folder).lexically_normal();
@@ -155,6 +167,40 @@ bool IsFolderOfAnotherPoint(const Job& job) {
   return points.filename() == "points" &&
          std::filesystem::exists(points.parent_path() / "plan.csv") &&
          folder.filename() != job.experiment.Id();
+}
+
+int RunAndPrint(const std::vector<Job>& jobs, const RunArguments& arguments) {
+  std::vector<TableRow> table;
+  const int exit_code = RunJobs(jobs, arguments, table);
+  if (!arguments.quiet && !table.empty()) {
+    const std::filesystem::path where =
+        jobs.size() == 1 ? jobs.front().folder : jobs.front().folder.parent_path();
+    fmt::print("{}Results: {}\n", FormatTable(table), where.string());
+  }
+  return exit_code;
+}
+
+// What a plug-in ends, it ends for the process that it runs in; this one says so and tidies up.
+int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) {
+  const Guarded run = RunGuarded([&] { return RunAndPrint(jobs, arguments); });
+  if (run.returned) return run.exit_code;
+  for (const Job& job : jobs) RunFolder::RemoveLeftOvers(job.folder);
+  if (run.hung) {
+    fmt::print(stderr,
+               "heddle: stopped; the run did not end when it was asked to, and was killed\n");
+    return StoppedExitCode();
+  }
+  if (run.exit_code == kExitBrokenInvariant) return run.exit_code;  // Which it has told.
+  if (run.exit_code > 128) {
+    fmt::print(stderr, "heddle: {}: the run was ended by signal {} ({}), without results\n",
+               NamesOf(jobs), run.exit_code - 128, strsignal(run.exit_code - 128));
+    return run.exit_code;
+  }
+  fmt::print(stderr,
+             "heddle: {}: the process ended itself with exit code {} before there were results; "
+             "does a plug-in call exit?\n",
+             NamesOf(jobs), run.exit_code);
+  return kExitFailed;
 }
 
 int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
@@ -172,14 +218,8 @@ int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
   }
   if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
   CountStopSignals(/*patience=*/1);
-  std::vector<TableRow> table;
-  const int exit_code = RunJobs(jobs, arguments, table);
-  if (!arguments.quiet && !table.empty()) {
-    const std::filesystem::path where =
-        jobs.size() == 1 ? jobs.front().folder : jobs.front().folder.parent_path();
-    fmt::print("{}Results: {}\n", FormatTable(table), where.string());
-  }
-  return exit_code;
+  return HasPlugins() && !IsDebugged() ? RunWithPlugins(jobs, arguments)
+                                       : RunAndPrint(jobs, arguments);
 }
 
 // As `heddle sweep` does it.

@@ -2,22 +2,37 @@
 
 #include "cli/stop_signals.h"
 
+#include <sys/mman.h>
+
+#include <array>
 #include <csignal>
 #include <cstdlib>
+#include <new>
 
 namespace heddle {
 namespace {
 
-std::atomic<bool> stop_requested{false};
-std::atomic<int> stop_count{0};
-std::atomic<int> stop_signal{0};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+struct Stops {
+  std::atomic<bool> requested{false};
+  std::atomic<int> count{0};
+  std::atomic<int> signal{0};
+};
+
+Stops of_this_process;
+std::atomic<Stops*> stops{&of_this_process};
 std::atomic<int> most_stops{1};
 
 int ExitCodeOf(int signal) { return 128 + (signal == SIGUSR1 ? SIGTERM : signal); }
 
 extern "C" void OnSignal(int signal) {
-  if (!stop_requested.exchange(true)) stop_signal = signal;
-  if (++stop_count > most_stops) std::_Exit(ExitCodeOf(signal));
+  Stops& counted = *stops;
+  // First, as whoever sees that a stop is requested may ask for the signal.
+  int none = 0;
+  counted.signal.compare_exchange_strong(none, signal);
+  counted.requested = true;
+  if (++counted.count > most_stops) std::_Exit(ExitCodeOf(signal));
 }
 
 }  // namespace
@@ -26,13 +41,27 @@ void CountStopSignals(int patience) {
   most_stops = patience;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaction(signal, &action, nullptr);
-  // A file that grows too large is an error to report, not a reason to die.
-  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int signal : kSignals) sigaction(signal, &action, nullptr);
 }
 
-const std::atomic<int>& StopSignals() { return stop_count; }
-const std::atomic<bool>& StopRequested() { return stop_requested; }
-int StoppedExitCode() { return ExitCodeOf(stop_signal); }
+void ShareStopSignals() {
+  if (stops != &of_this_process) return;
+  void* memory =
+      mmap(nullptr, sizeof(Stops), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;  // Then the copy does not hear of signals, and is killed.
+  auto* shared = new (memory) Stops;
+  shared->count = of_this_process.count.load();
+  shared->signal = of_this_process.signal.load();
+  shared->requested = of_this_process.requested.load();
+  stops = shared;
+}
+
+void IgnoreStopSignals() {
+  for (const int signal : kSignals) std::signal(signal, SIG_IGN);
+}
+
+const std::atomic<int>& StopSignals() { return stops.load()->count; }
+const std::atomic<bool>& StopRequested() { return stops.load()->requested; }
+int StoppedExitCode() { return ExitCodeOf(stops.load()->signal); }
 
 }  // namespace heddle

@@ -11,6 +11,11 @@ namespace heddle {
 // program at once.
 void CountStopSignals(int patience);
 
+// For a copy of this process that is to be made (fork): what is counted here is counted there too.
+void ShareStopSignals();
+// In the copy: it is for the other process to take the signals.
+void IgnoreStopSignals();
+
 const std::atomic<int>& StopSignals();     // How many came,
 const std::atomic<bool>& StopRequested();  // whether any did.
 

@@ -24,6 +24,7 @@
 #include "experiment/version.h"
 #include "settings/digest.h"
 #include "sweep/cost.h"
+#include "sweep/left_overs.h"
 #include "sweep/plan.h"
 #include "sweep/result_row.h"
 #include "sweep/runner.h"
@@ -398,6 +399,8 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
     fmt::print(stderr, "heddle: tables and report of fewer points are removed from {}\n",
                folder.path().string());
   }
+  RemoveLeftOvers(folder.path());
+  RemoveLeftOvers(folder.path() / "points");
   CountStopSignals(/*patience=*/2);
   SweepLine line(!arguments.quiet && IsTerminal(), arguments.title);
   std::vector<size_t> ended;
@@ -412,7 +415,10 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
     ended.push_back(point);
   };
   const std::string error = RunPoints(file, plan, to_run, folder, options);
-  if (!error.empty()) return Fail(kExitFailed, error);
+  if (!error.empty()) {
+    return Fail(kExitFailed,
+                fmt::format("{}; stopped with {}", error, CountsText(reports, selected)));
+  }
   std::ranges::sort(ended);
   if (!arguments.quiet) PrintWarnings(folder, plan, ended);
   if (StopRequested()) {

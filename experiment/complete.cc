@@ -14,6 +14,7 @@
 #include "experiment/idle_settings.h"
 #include "experiment/network.h"
 #include "fabric/switch.h"
+#include "lb/make_policies.h"
 #include "topo/path_ids.h"
 
 namespace heddle {
@@ -455,8 +456,9 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
   PrepareWorkloads(experiment, routing, diagnostics);
   if (diagnostics.IsSound("lb")) {
     const PortRule& rule = settings.topology.settings->port;
-    settings.lb.settings->Prepare(
-        ShapeOf(experiment.graph, routing, rule, *settings.transport.settings), "lb", diagnostics);
+    PrepareBalancer(*settings.lb.settings, settings.lb.kind,
+                    ShapeOf(experiment.graph, routing, rule, *settings.transport.settings), "lb",
+                    diagnostics);
   }
   CheckReturnPaths(experiment, routing, diagnostics);
   const PacketSizes sizes = settings.transport.settings->sizes();

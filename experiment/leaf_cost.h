@@ -21,6 +21,7 @@
 #include "fabric/around_policy.h"
 #include "fabric/switch.h"
 #include "lb/load_balancer.h"
+#include "lb/make_policies.h"
 
 namespace heddle {
 
@@ -30,14 +31,14 @@ namespace heddle {
 class LeafPair {
  public:
   LeafPair(const LoadBalancer& balancer, size_t uplinks)
-      : prompter_(new Prompter(balancer.ForSwitch(0, /*seed=*/1))),
+      : prompter_(new Prompter(PolicyOf(balancer, 0))),
         to_host_(static_cast<PortIndex>(uplinks)),
         prefetches_((prompter_->hooks() & SwitchPolicy::kPrefetch) != 0),
         hosts_(2) {
     AddSwitch(0, uplinks + 1, std::unique_ptr<SwitchPolicy>(prompter_));
-    AddSwitch(0, uplinks + 1, balancer.ForSwitch(1, /*seed=*/1));
+    AddSwitch(0, uplinks + 1, PolicyOf(balancer, 1));
     for (SwitchId spine = 2; spine < uplinks + 2; ++spine) {
-      AddSwitch(1, 2, balancer.ForSwitch(spine, /*seed=*/1));
+      AddSwitch(1, 2, PolicyOf(balancer, spine));
     }
     engine_.Add(sink_, engine_.AddGroup());
     Link(uplinks);
@@ -125,6 +126,10 @@ class LeafPair {
       fast.rate = 8'000_Gbps;
       engine_.Connect(sink_, hosts_.Add(fast).wire(), *switches_[l], kCostLinkDelay);
     }
+  }
+
+  static std::unique_ptr<SwitchPolicy> PolicyOf(const LoadBalancer& balancer, SwitchId id) {
+    return MakeSwitchPolicy(balancer, "to be measured", id, /*seed=*/1);
   }
 
   void Prepare(Switch& node) {

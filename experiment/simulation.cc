@@ -15,6 +15,7 @@
 #include "experiment/deadlock.h"
 #include "experiment/flow_generator.h"
 #include "experiment/packet_meter.h"
+#include "lb/make_policies.h"
 
 namespace heddle {
 namespace {
@@ -334,27 +335,27 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
+  const std::string& name = settings.lb.kind;
   std::function<std::unique_ptr<SwitchPolicy>(std::unique_ptr<SwitchPolicy>)> around;
   if (meter != nullptr) {
     around = [meter](auto scheme) { return meter->Around(std::move(scheme)); };
   }
-  return {
-      .graph = &experiment.graph,
-      .port = &settings.topology.settings->port,
-      .transport = settings.transport.settings.get(),
-      .switch_policy = [lb, seed](SwitchId id) { return lb->ForSwitch(id, seed); },
-      .around = around,
-      .host_policy = [lb, seed](HostId id) { return lb->ForHost(id, seed); },
-      .controller = [lb, seed](const FabricView& fabric) { return lb->ForFabric(fabric, seed); },
-      .background = experiment.background,
-      .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
-      .events = experiment.events,
-      .faults = experiment.faults,
-      .convergence = settings.routing.convergence,
-      .ack_path = settings.ack_path,
-      .seed = seed,
-      .ports = options.ports,
-      .threads = options.threads};
+  return {.graph = &experiment.graph,
+          .port = &settings.topology.settings->port,
+          .transport = settings.transport.settings.get(),
+          .switch_policy = [=](SwitchId id) { return MakeSwitchPolicy(*lb, name, id, seed); },
+          .around = around,
+          .host_policy = [=](HostId id) { return MakeHostPolicy(*lb, name, id, seed); },
+          .controller =
+              [=](const FabricView& fabric) { return MakeController(*lb, name, fabric, seed); },
+          .background = experiment.background,
+          .events = experiment.events,
+          .faults = experiment.faults,
+          .convergence = settings.routing.convergence,
+          .ack_path = settings.ack_path,
+          .seed = seed,
+          .ports = options.ports,
+          .threads = options.threads};
 }
 
 // Flows that have not been logged: those whose sender has not finished, and those whose receiver

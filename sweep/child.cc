@@ -23,6 +23,7 @@ namespace heddle {
 // Lies in memory that parent and child share.
 struct Child::Shared {
   std::atomic<double> progress{0};
+  std::atomic<bool> returned{false};
 };
 
 namespace {
@@ -42,6 +43,8 @@ int Run(const std::function<int(const Child::Inside&)>& function, const Child::I
     std::fputs("out of memory\n", stderr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
+  } catch (...) {
+    std::fputs("something was thrown that is no std::exception\n", stderr);
   }
   return kExitFailed;
 }
@@ -68,6 +71,7 @@ std::unique_ptr<Child> Child::Start(const std::function<int(const Inside&)>& fun
     Shared* shared = new (memory) Shared;
     const Inside inside{[shared](double progress) { shared->progress = progress; }};
     const int exit_code = Run(function, inside);
+    shared->returned = true;
     std::fflush(stderr);
     // Nothing of the parent's is to be cleaned up here.
     std::_Exit(exit_code);
@@ -113,6 +117,7 @@ double Child::progress() const { return shared_->progress; }
 void Child::Signal(int signal) const { kill(process_, signal); }
 bool Child::exited() const { return WIFEXITED(status_); }
 int Child::exit_code() const { return WEXITSTATUS(status_); }
+bool Child::returned() const { return shared_->returned; }
 int Child::signal() const { return WTERMSIG(status_); }
 
 }  // namespace heddle

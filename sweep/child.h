@@ -38,9 +38,10 @@ class Child {
   void Signal(int signal) const;
 
   // When it has ended:
-  bool exited() const;                                     // Rather than killed by a signal.
-  int exit_code() const;                                   // If it exited,
-  int signal() const;                                      // and if not.
+  bool exited() const;    // Rather than killed by a signal.
+  int exit_code() const;  // If it exited,
+  int signal() const;     // and if not.
+  bool returned() const;  // Whether its function did: what it runs may end the process by itself.
   const std::string& printed() const { return printed_; }  // The last of it, if it was much.
 
  private:

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sweep/csv.h"
+#include "sweep/left_overs.h"
 #include "sweep/means.h"
 #include "sweep/point_rows.h"
 #include "sweep/whole_file.h"
@@ -42,6 +43,7 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
                   const std::filesystem::path& into) {
   Collected collected;
   std::vector<std::string> columns;
+  RemoveLeftOvers(into);
   WholeFile points(into / "points.csv");
   Means means;
   for (const PlannedPoint& point : plan.points) {

@@ -13,10 +13,12 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "experiment/run.h"
+#include "experiment/run_folder.h"
 #include "sweep/child.h"
 
 namespace heddle {
@@ -25,12 +27,15 @@ namespace {
 // What a child says by its exit code. 3 is a broken invariant, see core/check.h.
 constexpr int kWritten = 0;
 constexpr int kFailed = 1;
-constexpr int kBusy = 75;  // As EX_TEMPFAIL of sysexits.h: try again.
+constexpr int kBusy = 75;    // As EX_TEMPFAIL of sysexits.h: try again.
+constexpr int kNoRoom = 74;  // As EX_IOERR.
 constexpr int kStopped = 143;
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick(100);
 constexpr std::chrono::milliseconds kWaitForOthers(500);
+// From when children are asked to stop: one that hangs does not hear it.
+constexpr std::chrono::seconds kPatience(5);
 
 std::atomic<bool> child_stop{false};
 extern "C" void OnStopInChild(int /*signal*/) { child_stop = true; }
@@ -38,8 +43,6 @@ extern "C" void OnStopInChild(int /*signal*/) { child_stop = true; }
 int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::path& path,
              int threads, bool replace, const Child::Inside& inside) {
   std::signal(SIGTERM, OnStopInChild);
-  // A file that grows too large is an error to report, not a reason to die.
-  std::signal(SIGXFSZ, SIG_IGN);
   Diagnostics diagnostics;
   const Experiment experiment = file.Load(point, diagnostics);
   if (!diagnostics.ok()) {  // It was sound when the plan was made.
@@ -68,7 +71,12 @@ int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::pa
       break;
   }
   fmt::print(stderr, "{}\n", outcome.error);
-  return kFailed;
+  return outcome.status == RunOutcome::Status::kNoRoom ? kNoRoom : kFailed;
+}
+
+std::string LastLine(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text.substr(text.find_last_of('\n') + 1);
 }
 
 class Runner {
@@ -86,14 +94,14 @@ class Runner {
     std::ranges::stable_sort(queue_, std::ranges::greater{},
                              [&](size_t point) { return WorkOf(point); });
     all_ = points.size();
-    while (error_.empty() && (stops() == 0 || !running_.empty())) {
-      if (stops() == 0) StartMore();
+    while (error_.empty() && (!stopping() || !running_.empty())) {
+      if (!stopping()) StartMore();
       if (running_.empty()) break;
       Wait();
       Stop();
       Report();
     }
-    return error_;
+    return error_.empty() ? no_room_ : error_;
   }
 
  private:
@@ -103,6 +111,8 @@ class Runner {
   };
 
   int stops() const { return options_.stops == nullptr ? 0 : options_.stops->load(); }
+  // What finds no room once finds none again: the user is told once, and repeats the command.
+  bool stopping() const { return stops() > 0 || !no_room_.empty(); }
   double WorkOf(size_t point) const { return std::max(1.0, plan_.points[point].hops); }
 
   void StartMore() {
@@ -157,17 +167,27 @@ class Runner {
 
   // Again and again: a child that has only just started may not hear the first time.
   void Stop() {
-    if (stops() == 0) return;
-    for (const Running& running : running_) running.child->Signal(stops() > 1 ? SIGKILL : SIGTERM);
+    if (!stopping()) return;
+    if (!stopped_) stopped_ = Clock::now();
+    const bool at_once = stops() > 1 || Clock::now() > *stopped_ + kPatience;
+    for (const Running& running : running_) running.child->Signal(at_once ? SIGKILL : SIGTERM);
   }
 
   void End(size_t point, const Child& child) {
-    if (stops() > 0 && !(child.exited() && child.exit_code() == kWritten)) return;
-    if (child.exited() && child.exit_code() == kBusy) return busy_.push_back(point);
-    if (child.exited() && child.exit_code() == kWritten) return Written(point);
-    // Another process may have been faster.
+    const bool says =
+        child.exited() && child.returned();  // Not what it runs, as a plug-in's exit(0).
+    const bool is_written = says && child.exit_code() == kWritten;
+    if (stopping() && !is_written) return LeaveNothingOf(point, child);
+    if (says && child.exit_code() == kBusy) return busy_.push_back(point);
     const PointState state = folder_.Inspect(plan_.points[point].id).state;
-    if (state == PointState::kDone || state == PointState::kIncomplete) return Written(point);
+    const bool is_there = state == PointState::kDone || state == PointState::kIncomplete;
+    // Another process may have been faster, unless what is there was to be replaced.
+    if (is_there && (is_written || !options_.replace)) return Written(point);
+    if (says && child.exit_code() == kNoRoom) {
+      no_room_ = LastLine(child.printed()) + " (make room, then repeat the command)";
+      return;
+    }
+    if (!says) RunFolder::RemoveLeftOvers(folder_.PointPath(plan_.points[point].id));
     const bool was_killed = !child.exited() && child.signal() == SIGKILL;
     if (was_killed && std::ranges::find(tried_again_, point) == tried_again_.end()) {
       tried_again_.push_back(point);
@@ -175,6 +195,10 @@ class Runner {
       return;
     }
     Failed(point, child);
+  }
+
+  void LeaveNothingOf(size_t point, const Child& child) {
+    if (!child.returned()) RunFolder::RemoveLeftOvers(folder_.PointPath(plan_.points[point].id));
   }
 
   void Written(size_t point) {
@@ -191,10 +215,15 @@ class Runner {
     if (!child.exited() && child.signal() == SIGKILL && message.empty()) {
       message = "killed twice from outside; was there too little memory?";
     }
+    if (child.exited() && !child.returned() && message.empty()) {
+      message = "the process ended itself before there were results; does a plug-in call exit?";
+    }
+    if (child.returned() && child.exit_code() == kWritten) {
+      message = "the results that were written are no longer there; was the folder removed?";
+    }
     ++failed_;
+    // If that cannot be written, it is not known to have failed, but simply missing.
     const std::string error = folder_.WriteFailure(plan_.points[point], status, message);
-    if (error.empty()) return Done(point);
-    // So it is not known to have failed, but simply missing.
     Count(point);
     options_.ended(point, {.state = PointState::kFailed,
                            .version = "",
@@ -244,7 +273,9 @@ class Runner {
   double work_done_ = 0;
   Clock::time_point started_ = Clock::now();
   Clock::time_point reported_ = started_;
+  std::optional<Clock::time_point> stopped_;
   std::string error_;
+  std::string no_room_;
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include "sweep/whole_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,11 +28,23 @@ mode_t UsualMode() {
 }  // namespace
 
 WholeFile::WholeFile(std::filesystem::path path) : path_(std::move(path)) {
-  aside_ = path_.parent_path() / fmt::format(".{}.XXXXXX", path_.filename().string());
   errno = 0;
-  const int file = mkstemp(aside_.data());
+  const int file = Create();
   if (file >= 0) stream_ = fdopen(file, "wb");
   if (stream_ == nullptr || fchmod(file, UsualMode()) != 0) Fail(std::strerror(errno));
+}
+
+// -1, with errno, if it cannot be.
+int WholeFile::Create() {
+  for (;;) {
+    aside_ = path_.parent_path() / fmt::format(".{}.XXXXXX", path_.filename().string());
+    const int file = mkostemp(aside_.data(), O_CLOEXEC);
+    struct stat status = {};
+    // Before it was locked, somebody may have taken it for what is left over.
+    if (file < 0 || flock(file, LOCK_EX | LOCK_NB) != 0) return file;
+    if (fstat(file, &status) != 0 || status.st_nlink > 0) return file;
+    close(file);
+  }
 }
 
 WholeFile::~WholeFile() {

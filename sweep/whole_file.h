@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that is there complete or not at all: it is written aside and renamed at the end, in one
 // step for whoever reads what was there before. A process that is killed meanwhile leaves a hidden
-// file behind, which nobody reads.
+// file behind, which nobody reads; a lock on it, held while it is written, tells it from others
+// (sweep/left_overs.h).
 
 #pragma once
 
@@ -27,6 +28,7 @@ class WholeFile {
   const std::string& error() const { return error_; }
 
  private:
+  int Create();
   bool Fail(const std::string& what);
 
   const std::filesystem::path path_;

@@ -22,6 +22,10 @@ def main(arguments=None):
     except ModuleNotFoundError as error:
         return _fail(FAILED, f"{sys.executable} has no module {error.name}; install "
                              f"{_package(error.name)}, or set HEDDLE_PYTHON to a python3 that has it")
+    except ImportError as error:  # Also if there is no memory for a library.
+        return _fail(FAILED, f"{sys.executable}: {error}")
+    except MemoryError:
+        return _fail(FAILED, "out of memory")
     except KeyboardInterrupt:
         return 130
     except OSError as error:

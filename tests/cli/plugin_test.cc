@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "cli/plugins.h"
 #include "tests/support/command.h"
@@ -56,6 +59,87 @@ TEST(PluginTest, RunsAsABuiltInLoadBalancerDoes) {
   for (const char* file : {"flows.csv", "summary.csv", "reorder.csv", "links.csv"}) {
     EXPECT_EQ(ReadFile(folder / "built_in" / file), ReadFile(folder / "plugin" / file)) << file;
   }
+}
+
+class FailingPluginTest : public testing::Test {
+ protected:
+  FailingPluginTest() {
+    folder_.Write("e.yaml",
+                  "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+                  "workload: [{kind: permutation, size: 10KB}]\n");
+  }
+  std::string Command(const std::string& balancer) {
+    return "'" + kHeddle + "' run e.yaml -o out --set lb=" + balancer + " --plugin " + kPlugins +
+           "failing.so";
+  }
+  CommandResult Run(const std::string& balancer) {
+    return RunCommand("ulimit -c 0; " + Command(balancer), folder_.path());
+  }
+  void ExpectNothingLeft() {
+    const auto entries = fs::directory_iterator(folder_.path());
+    EXPECT_EQ(std::distance(fs::begin(entries), fs::end(entries)), 1);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(FailingPluginTest, OneThatEndsTheProcessIsAFailureWhateverItSays) {
+  const CommandResult result = Run("exiting");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err,
+            "heddle: e: the process ended itself with exit code 0 before there were results; does "
+            "a plug-in call exit?\n");
+  ExpectNothingLeft();
+}
+
+TEST_F(FailingPluginTest, OneThatCrashesLeavesNothing) {
+  const CommandResult result = Run("crashing");
+  EXPECT_EQ(result.exit_code, 134);
+  EXPECT_THAT(result.err, HasSubstr("heddle: e: the run was ended by signal 6 (Aborted)"));
+  ExpectNothingLeft();
+  EXPECT_EQ(Run("breaking").exit_code, 3);
+  ExpectNothingLeft();
+}
+
+TEST_F(FailingPluginTest, OneThatMakesNoPoliciesIsBadInput) {
+  ExpectRefused(Run("throwing"),
+                "heddle: load balancer \"throwing\": ForSwitch() has thrown what is no "
+                "std::exception\n");
+  ExpectRefused(Run("none"),
+                "heddle: load balancer \"none\": ForSwitch() has given no policy; every switch "
+                "needs one\n");
+  ExpectNothingLeft();
+}
+
+// The first signal, although the run does not hear it.
+TEST_F(FailingPluginTest, OneThatHangsIsStopped) {
+  for (const auto& [signal, code] : {std::pair{"TERM", 143}, {"INT", 130}}) {
+    const CommandResult result =
+        RunCommand(Command("hanging") +
+                       " & pid=$!\nwhile [ ! -e .out.partial/flows.csv ]; do sleep 0.01; done\n"
+                       "sleep 0.1; kill -" +
+                       signal + " $pid; wait $pid",
+                   folder_.path());
+    EXPECT_EQ(result.exit_code, code);
+    EXPECT_THAT(result.err, HasSubstr("heddle: stopped; the run did not end when it was asked to"));
+    ExpectNothingLeft();
+  }
+}
+
+// One that does hear it ends as any other run does.
+TEST_F(FailingPluginTest, ARunWithAPluginStopsCleanly) {
+  const CommandResult result = RunCommand(
+      "'" + kHeddle +
+          "' run e.yaml -o out --set lb=my_spray --set measure.t_max=900s --set "
+          "'workload=[{kind: poisson, sizes: small, load: 0.5, duration: 800s}]' --plugin " +
+          kPlugins +
+          "my_spray.so & pid=$!\n"
+          "while [ ! -e .out.partial/flows.csv ]; do sleep 0.01; done\n"
+          "sleep 0.1; kill -TERM $pid; wait $pid",
+      folder_.path());
+  EXPECT_EQ(result.exit_code, 143);
+  EXPECT_EQ(result.err, "heddle: stopped; 0 of 1 runs are complete\n");
+  ExpectNothingLeft();
 }
 
 TEST(PluginTest, ForAnotherHeddleIsRefusedBeforeAnyOfItRuns) {
@@ -175,7 +259,19 @@ TEST_F(NewPolicyTest, SaysWhatItCannotWrite) {
   folder_.Write("file", "");
   const CommandResult result = Run("mine --out-of-tree file/in");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(result.err, "heddle: cannot write file/in/mine.cc\n");
+  EXPECT_EQ(result.err, "heddle: cannot write file/in/mine.cc: Not a directory\n");
+}
+
+// Half of its files would be in the way of the next attempt.
+TEST_F(NewPolicyTest, LeavesNothingOnAFullDisk) {
+  const std::string again = "'" + kHeddle + "' new-policy mine --out-of-tree mine";
+  const CommandResult full =
+      RunCommand("said=$( (ulimit -f 1; " + again + " 2>&1; echo \"code $?\") ); echo \"$said\"",
+                 folder_.path());
+  EXPECT_THAT(full.out, AllOf(HasSubstr("heddle: cannot write mine/"),
+                              HasSubstr(": File too large\ncode 1\n")));
+  EXPECT_TRUE(fs::is_empty(folder_ / "mine"));
+  EXPECT_EQ(RunCommand(again, folder_.path()).exit_code, 0);
 }
 
 }  // namespace

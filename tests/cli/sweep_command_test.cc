@@ -2,15 +2,18 @@
 // heddle sweep, collect and compare as a user types them; and whatever may befall a sweep: none of
 // it may lose or change a result.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -362,7 +365,8 @@ TEST_F(SweepCommandTest, WhatDoesNotFitTheDiskHasFailedAndRunsLater) {
   const CommandResult full =
       Run("(ulimit -f 6; heddle sweep s.yaml -q -o small --set 'sweep.lb=[ecmp]')");
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_THAT(full.err, HasSubstr("File too large"));
+  EXPECT_THAT(full.err, AllOf(HasSubstr("File too large (make room, then repeat the command); "),
+                              Not(HasSubstr("failed"))));
   EXPECT_EQ(Run("heddle sweep s.yaml -q -o small --retry-failed").exit_code, 0);
   EXPECT_EQ(Results("small"), expected_);
 }
@@ -376,12 +380,99 @@ TEST_F(SweepCommandTest, AFullDiskLosesNothing) {
   }
   const CommandResult full = Run("heddle sweep s.yaml -q -o disk/out");
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_THAT(full.err, HasSubstr("No space left on device"));
+  // No other point is tried in vain.
+  EXPECT_THAT(full.err, ContainsRegex("^heddle: disk/out/points/[^\n]*: No space left on device "
+                                      "\\(make room, then repeat the command\\); stopped with "
+                                      "[0-9]+ missing, [0-9]+ done\n$"));
   EXPECT_EQ(mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, "size=30m"), 0);
-  const CommandResult more = Run("heddle sweep s.yaml -q -o disk/out --retry-failed");
+  const CommandResult more = Run("heddle sweep s.yaml -q -o disk/out");
   EXPECT_EQ(more.exit_code, 0) << more.err;
   EXPECT_EQ(Results("disk/out"), expected_);
   umount(disk.c_str());
+}
+
+TEST_F(SweepCommandTest, SaysThatAFolderCannotBeWritten) {
+  fs::create_directory(folder_ / "disk");
+  const std::string disk = (folder_ / "disk").string();
+  if (mount("none", disk.c_str(), "tmpfs", MS_RDONLY, "size=300k") != 0) {
+    GTEST_SKIP() << "a small disk cannot be mounted here";
+  }
+  folder_.Write("one.yaml", kSweep.substr(0, kSweep.find("sweep:")) + "lb: ecmp\n");
+  const CommandResult run = Run("heddle run one.yaml -q -o disk/run");
+  umount(disk.c_str());
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("disk cannot be written: Read-only file system"));
+}
+
+// A limit of the size of files is as a full disk: no signal ends the program, and nothing is left.
+TEST_F(SweepCommandTest, ATooLargeFileIsAnErrorLikeAFullDisk) {
+  Expected();
+  const auto limited = [&](const std::string& command) {
+    return Run("said=$( (ulimit -f 0; heddle " + command +
+               " 2>&1; echo \"code $?\") ); echo \"$said\"")
+        .out;
+  };
+  EXPECT_EQ(limited("sweep s.yaml -q -o other"),
+            "heddle: other/sweep.yaml: File too large\ncode 1\n");
+  EXPECT_EQ(limited("collect expected"), "heddle: expected/points.csv: File too large\ncode 1\n");
+  for (const char* folder : {"other", "expected"}) {
+    for (const auto& entry : fs::directory_iterator(folder_ / folder)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with('.')) << entry.path();
+    }
+  }
+}
+
+TEST_F(SweepCommandTest, RemovesWhatKilledProcessesHaveLeft) {
+  Expected();
+  const std::vector<std::string> left = {
+      ".plan.csv.aB3dE6", ".means.csv.000000", "points/.0123456789abcdef.lock",
+      "points/.0123456789abcdef.failed.xyzXYZ", "points/.aaaaaaaaaaaaaaaa.partial/flows.csv"};
+  const std::vector<std::string> kept = {".notes.txt.abcdef", ".points.csv.locked",
+                                         "points/.bbbbbbbbbbbbbbbb.lock",
+                                         "points/.bbbbbbbbbbbbbbbb.partial/flows.csv"};
+  for (const char* run : {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"}) {
+    fs::create_directory(folder_ / "expected/points" / fmt::format(".{}.partial", run));
+  }
+  for (const auto* files : {&left, &kept}) {
+    for (const std::string& file : *files) folder_.Write("expected/" + file, "half");
+  }
+  // These two are somebody's.
+  std::vector<int> locked;
+  for (const size_t i : {1, 2}) {
+    locked.push_back(open((folder_ / "expected" / kept[i]).c_str(), O_RDWR));
+    ASSERT_EQ(flock(locked.back(), LOCK_EX | LOCK_NB), 0);
+  }
+  EXPECT_EQ(Run("heddle sweep s.yaml -q -o expected").exit_code, 0);
+  for (const int file : locked) close(file);
+  for (const std::string& file : left)
+    EXPECT_FALSE(fs::exists(folder_ / "expected" / file)) << file;
+  EXPECT_FALSE(fs::exists(folder_ / "expected/points/.aaaaaaaaaaaaaaaa.partial"));
+  for (const std::string& file : kept) EXPECT_TRUE(fs::exists(folder_ / "expected" / file)) << file;
+}
+
+TEST_F(SweepCommandTest, APointWhosePluginEndsTheProcessHasFailed) {
+  const CommandResult result =
+      Run("heddle sweep s.yaml -q -o out --set 'sweep={lb: [ecmp, exiting, none]}' "
+          "--plugin " HEDDLE_PLUGINS "failing.so");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("3 points: 1 done, 2 failed"),
+                    HasSubstr("  2 lb=exiting: failed with exit code 0: the process ended itself"),
+                    HasSubstr("  3 lb=none: failed with exit code 1: load balancer \"none\"")));
+}
+
+TEST_F(SweepCommandTest, AHangingPointIsStoppedByTheFirstSignal) {
+  const CommandResult result =
+      Run("'" + kHeddle +
+          "' sweep s.yaml -q -o out --jobs 2 --set 'sweep={lb: [hanging, rps]}' "
+          "--plugin " HEDDLE_PLUGINS
+          "failing.so & pid=$!\n"
+          "while ! ls out/points/*/manifest.csv >/dev/null 2>&1; do sleep 0.01; done\n"
+          "sleep 0.5; kill $pid; wait $pid");
+  EXPECT_EQ(result.exit_code, 143);
+  EXPECT_THAT(result.err, HasSubstr("stopped; 1 missing, 1 done"));
+  const auto entries = fs::directory_iterator(folder_ / "out/points");
+  EXPECT_EQ(std::distance(fs::begin(entries), fs::end(entries)), 1);
 }
 
 TEST_F(SweepCommandTest, APointWithoutEnoughMemoryHarmsNoOther) {

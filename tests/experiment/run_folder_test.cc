@@ -39,6 +39,37 @@ TEST(RunFolderTest, AppearsCompleteOrNotAtAll) {
   EXPECT_EQ(EntriesOf(place.path()), 1u);
 }
 
+TEST(RunFolderTest, WritesAManifestOfWhatWasWritten) {
+  const TemporaryFolder place;
+  RunFolder folder(place / "run");
+  ASSERT_TRUE(folder.Open(false) && folder.Write("b.csv", "123456789") &&
+              folder.Append("a.csv", "") && folder.Append("a.csv", "12345") &&
+              folder.Append("a.csv", "6789") && folder.Commit())
+      << folder.error();
+  EXPECT_EQ(ReadFile(place / "run" / "manifest.csv"),
+            "file,bytes,crc32\na.csv,9,cbf43926\nb.csv,9,cbf43926\n");
+}
+
+// As if somebody removed the folder while the run writes to it.
+TEST(RunFolderTest, HalfOfWhatWasWrittenIsNotCommitted) {
+  for (const bool anew : {false, true}) {
+    const TemporaryFolder place;
+    {
+      RunFolder folder(place / "run");
+      ASSERT_TRUE(folder.Open(false) && folder.Start("flows.csv") &&
+                  folder.Append("flows.csv", "text"));
+      fs::remove(place / ".run.partial/flows.csv");
+      ASSERT_TRUE(folder.Write("summary.csv", "text"));
+      if (anew) place.Write(".run.partial/flows.csv", "text");
+      EXPECT_FALSE(folder.Commit());
+      EXPECT_THAT(folder.error(), HasSubstr(anew ? "run/flows.csv: is not what was written"
+                                                 : "run/flows.csv: is gone"));
+      EXPECT_FALSE(folder.lacks_room());
+    }
+    EXPECT_EQ(EntriesOf(place.path()), 0u);
+  }
+}
+
 TEST(RunFolderTest, LeavesNothingIfNotCommitted) {
   const TemporaryFolder place;
   {
@@ -100,7 +131,7 @@ TEST(RunFolderTest, CleansUpWhatAKilledRunLeft) {
   std::ofstream(place / ".run.partial/flows.csv") << "half";
   WriteResults(place / "run", "whole", false);
   EXPECT_EQ(EntriesOf(place.path()), 1u);
-  EXPECT_EQ(EntriesOf(place / "run"), 1u);
+  EXPECT_EQ(EntriesOf(place / "run"), 2u);
 }
 
 TEST(RunFolderTest, IsHeldByOneRunAtATime) {

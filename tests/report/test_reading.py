@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is read, from files whose numbers are known."""
 
+import contextlib
+import io
 import json
 import math
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import folders
+from heddle_report.__main__ import main
 from heddle_report import axes, charts, fabric, results, runs, shown, style, words
 
 
@@ -283,6 +287,16 @@ class BadInputTest(Folder):
             list(results.rows_of(self.folder / "extra.csv"))
         (self.folder / "manifest.csv").write_text("file,bytes\n")
         self.refuses("manifest.csv: is damaged")
+
+    def test_without_memory_it_says_so_in_one_line(self):
+        folders.write_run(self.folder)
+        for raised, said in ((MemoryError(), "heddle: out of memory\n"),
+                             (ImportError("libx.so: failed to map"), "libx.so: failed to map\n")):
+            with mock.patch.object(results, "read", side_effect=raised), \
+                    contextlib.redirect_stderr(io.StringIO()) as stderr:
+                self.assertEqual(main([str(self.folder)]), 1)
+            self.assertTrue(stderr.getvalue().endswith(said), stderr.getvalue())
+            self.assertEqual(stderr.getvalue().count("\n"), 1)
 
     def test_a_missing_manifest(self):
         folders.write_run(self.folder, manifest="manifest.csv")

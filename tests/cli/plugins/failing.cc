@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load balancers that end the program when the first packet comes.
+// Load balancers that end the program when the first packet comes, or never end, or make nothing of
+// use.
+
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -9,31 +12,53 @@
 namespace heddle {
 namespace {
 
-template <bool kCrashes>
+enum class How { kCrashes, kBreaks, kExits, kHangs };
+
+template <How kHow>
 class FailingPolicy final : public SwitchPolicy {
  public:
   Decision OnPacket(SwitchView& /*view*/, const Packet& /*packet*/, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
-    if (kCrashes) std::abort();
+    if (kHow == How::kCrashes) std::abort();
+    if (kHow == How::kExits) _exit(0);
+    while (kHow == How::kHangs) pause();
     HEDDLE_CHECK(candidates.ports.empty(), "this one always breaks");
     return Decision::Forward(candidates.ports[0]);
   }
   size_t StateBytes() const override { return 0; }
 };
 
-template <bool kCrashes>
+template <How kHow>
 class Failing final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
   std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
-    return std::make_unique<FailingPolicy<kCrashes>>();
+    return std::make_unique<FailingPolicy<kHow>>();
+  }
+};
+
+template <bool kThrows>
+class Making final : public LoadBalancer {
+ public:
+  void Declare(Fields& /*fields*/) override {}
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+    if (kThrows) throw 42;
+    return nullptr;
   }
 };
 
 [[maybe_unused]] const bool crashes =
-    LoadBalancers().Add<Failing<true>>({"crashing", "Crashes.", ""});
+    LoadBalancers().Add<Failing<How::kCrashes>>({"crashing", "Crashes.", ""});
 [[maybe_unused]] const bool breaks =
-    LoadBalancers().Add<Failing<false>>({"breaking", "Breaks an invariant.", ""});
+    LoadBalancers().Add<Failing<How::kBreaks>>({"breaking", "Breaks an invariant.", ""});
+[[maybe_unused]] const bool exits = LoadBalancers().Add<Failing<How::kExits>>(
+    {"exiting", "Ends the process as if all was well.", ""});
+[[maybe_unused]] const bool hangs =
+    LoadBalancers().Add<Failing<How::kHangs>>({"hanging", "Decides nothing, ever.", ""});
+[[maybe_unused]] const bool throws =
+    LoadBalancers().Add<Making<true>>({"throwing", "Throws a number.", ""});
+[[maybe_unused]] const bool makes_nothing =
+    LoadBalancers().Add<Making<false>>({"none", "Makes no policies.", ""});
 
 }  // namespace
 }  // namespace heddle

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/guarded_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <stdexcept>
+
+#include "cli/commands.h"
+#include "cli/stop_signals.h"
+#include "lb/make_policies.h"
+
+namespace heddle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kPatience(5);  // From when it is asked to stop.
+constexpr int kTickMs = 100;
+
+[[noreturn]] void RunInChild(const std::function<int()>& work, pid_t parent,
+                             std::atomic<bool>& returned) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) std::_Exit(kExitFailed);  // It has died meanwhile.
+  IgnoreStopSignals();
+  int exit_code = CatchAll(work);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fputs("heddle: cannot write to the standard output\n", stderr);
+    if (exit_code == kExitDone) exit_code = kExitFailed;
+  }
+  std::fflush(stderr);
+  returned = true;
+  std::_Exit(exit_code);
+}
+
+// Waits until the other end of `pipe` is closed, by the end of the process that holds it. Whether
+// it had to be killed.
+bool WaitFor(pid_t process, int pipe) {
+  std::optional<Clock::time_point> asked;
+  bool killed = false;
+  for (;;) {
+    pollfd end{pipe, POLLIN, 0};
+    if (poll(&end, 1, kTickMs) > 0) return killed;
+    if (!StopRequested()) continue;
+    if (!asked) asked = Clock::now();
+    if (killed || Clock::now() < *asked + kPatience) continue;
+    kill(process, SIGKILL);
+    killed = true;
+  }
+}
+
+}  // namespace
+
+Guarded RunGuarded(const std::function<int()>& work) {
+  std::array<int, 2> ends{};
+  void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED || pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw std::runtime_error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  }
+  auto& returned = *new (memory) std::atomic<bool>(false);
+  ShareStopSignals();
+  const pid_t parent = getpid();
+  std::fflush(nullptr);  // What is buffered would be printed twice.
+  const pid_t process = fork();
+  if (process == 0) RunInChild(work, parent, returned);
+  close(ends[1]);
+  if (process < 0) {
+    close(ends[0]);
+    throw std::runtime_error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  }
+  Guarded guarded;
+  guarded.hung = WaitFor(process, ends[0]);
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  guarded.returned = returned;
+  guarded.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  munmap(memory, sizeof(std::atomic<bool>));
+  return guarded;
+}
+
+bool IsDebugged() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word == "TracerPid:") return status >> word && word != "0";
+  }
+  return false;
+}
+
+int CatchAll(const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    std::fputs("heddle: out of memory\n", stderr);
+  } catch (const BalancerFault& fault) {
+    std::fprintf(stderr, "heddle: %s\n", fault.what());
+    return kExitBadInput;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heddle: %s\n", error.what());
+  } catch (...) {
+    std::fputs("heddle: something was thrown that is no std::exception; by a plug-in?\n", stderr);
+  }
+  return kExitFailed;
+}
+
+}  // namespace heddle
