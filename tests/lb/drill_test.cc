@@ -98,7 +98,8 @@ TEST(DrillTest, EachHostMayHaveAMemoryOfItsOwn) {
   const auto repeats = [](const std::string& memory_per) {
     int same = 0;
     for (uint64_t seed = 1; seed <= 400; ++seed) {
-      LbSwitch leaf("{kind: drill, d: 1, memory_per: " + memory_per + "}", {.seed = seed});
+      LbSwitch leaf("{kind: drill, d: 1, memory_per: " + memory_per + "}",
+                    {.seed = seed, .remote_leaves = 2});
       Packet first = LbPacket(7);
       Packet other = first;
       other.dst = static_cast<HostId>(first.dst + 1);
