@@ -349,6 +349,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
           .controller =
               [=](const FabricView& fabric) { return MakeController(*lb, name, fabric, seed); },
           .background = experiment.background,
+          .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
           .events = experiment.events,
           .faults = experiment.faults,
           .convergence = settings.routing.convergence,

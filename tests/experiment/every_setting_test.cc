@@ -239,6 +239,9 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
 TEST(EverySettingTest, OfPortsChangesSomethingOrWarns) {
   constexpr const char* kNoDeadlock = "nothing deadlocks, nor is paused for long";
   const Known known = {{"port.scheduler", "data is of one class, and control packets go first"},
+                       {"port.memory.limit_lossless", "refused without model: broadcom_mmu"},
+                       {"port.pfc.refresh", "refused without quanta"},
+                       {"port.pfc.refresh_interval", "refused without quanta"},
                        {"port.pfc.headroom", "enough in any case, or refused"},
                        {"port.pfc.allow_loss", "the headroom is enough"},
                        {"port.pfc.deadlock_check", kNoDeadlock},
