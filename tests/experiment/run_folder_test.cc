@@ -60,7 +60,7 @@ TEST(RunFolderTest, HalfOfWhatWasWrittenIsNotCommitted) {
                   folder.Append("flows.csv", "text"));
       fs::remove(place / ".run.partial/flows.csv");
       ASSERT_TRUE(folder.Write("summary.csv", "text"));
-      if (anew) place.Write(".run.partial/flows.csv", "text");
+      if (anew) place.Write(".run.partial/flows.csv", "another text");
       EXPECT_FALSE(folder.Commit());
       EXPECT_THAT(folder.error(), HasSubstr(anew ? "run/flows.csv: is not what was written"
                                                  : "run/flows.csv: is gone"));
