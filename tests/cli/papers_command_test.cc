@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "experiment/version.h"
 #include "settings/json.h"
@@ -243,25 +245,43 @@ TEST_F(PapersCommandTest, WhatHasNotRunCannotBeJudged) {
               HasSubstr("1 of the experiment's 12 points have no results"));
 }
 
-// Its contents alone tell, as its length is the same, and it is too large to be looked into before.
+// Its contents alone tell, as its length is the same, also if it is too large for a look at all
+// points.
 TEST_F(PapersCommandTest, ADamagedTableChangesNoVerdict) {
   ASSERT_EQ(Run("heddle papers run toy-fig1 --scale ci -q").exit_code, 0);
-  const std::string points = "results/papers/ci/toy/fig1/points/";
-  ASSERT_EQ(Run("heddle papers claims toy-fig1 --scale ci").exit_code, 0);
-  fs::remove(folder_ / "results/papers/ci/claims.csv");
-  for (const fs::directory_entry& point : fs::directory_iterator(folder_ / points)) {
-    std::string table = ReadFile(point.path() / "summary.csv");
-    char& digit = table[table.find_last_of("0123456789")];
-    digit = digit == '7' ? '8' : '7';
-    std::ofstream(point.path() / "summary.csv") << table;
+  const std::string points = "results/papers/ci/toy/fig1/points";
+  for (const bool is_large : {false, true}) {
+    std::vector<fs::path> tables;
+    for (const auto& point : fs::directory_iterator(folder_ / points)) {
+      if (!fs::exists(point.path() / "summary.csv")) continue;
+      tables.push_back(point.path() / "summary.csv");
+      std::string text = ReadFile(tables.back());
+      const std::string row = text.substr(text.rfind('\n', text.size() - 2) + 1);
+      while (is_large && text.size() < 100'000) text += "pad" + row.substr(row.find(','));
+      std::ofstream(tables.back()) << text;
+      MakeManifest(point.path());
+    }
+    ASSERT_EQ(tables.size(), 12u);
+    const CommandResult before = Run("heddle papers claims toy-fig1 --scale ci");
+    ASSERT_EQ(before.exit_code, 0) << before.err;
+    fs::remove(folder_ / "results/papers/ci/claims.csv");
+    std::vector<std::string> texts;
+    for (const fs::path& table : tables) {
+      texts.push_back(ReadFile(table));
+      std::string text = texts.back();
+      char& digit = text[text.find_first_of("0123456789", text.find('\n'))];
+      digit = digit == '9' ? '1' : '9';
+      std::ofstream(table) << text;
+    }
+    const CommandResult judged = Run("heddle papers claims toy-fig1 --scale ci");
+    EXPECT_EQ(judged.exit_code, 1);
+    EXPECT_THAT(judged.out, HasSubstr("6 claims: 6 can't be judged"));
+    EXPECT_THAT(judged.err,
+                AllOf(HasSubstr("heddle: 12 points are damaged, and left out, as " + points),
+                      HasSubstr("\"heddle verify " + points)));
+    EXPECT_FALSE(fs::exists(folder_ / "results/papers/ci/claims.csv"));
+    for (size_t i = 0; i < tables.size(); ++i) std::ofstream(tables[i]) << texts[i];
   }
-  const CommandResult judged = Run("heddle papers claims toy-fig1 --scale ci");
-  EXPECT_EQ(judged.exit_code, 1);
-  EXPECT_THAT(judged.out, HasSubstr("6 claims: 6 can't be judged"));
-  EXPECT_THAT(judged.err,
-              AllOf(HasSubstr("heddle: 12 points are damaged, and left out, as " + points),
-                    HasSubstr("\"heddle verify " + points)));
-  EXPECT_FALSE(fs::exists(folder_ / "results/papers/ci/claims.csv"));
 }
 
 // The other experiment may be the one that has the metric.

@@ -62,7 +62,7 @@ TEST(RunFolderTest, HalfOfWhatWasWrittenIsNotCommitted) {
       fs::create_hard_link(place / ".run.partial/flows.csv", place / "kept");
       fs::remove(place / ".run.partial/flows.csv");
       ASSERT_TRUE(folder.Write("summary.csv", "text"));
-      if (anew) place.Write(".run.partial/flows.csv", "text");
+      if (anew) place.Write(".run.partial/flows.csv", "another text");
       EXPECT_FALSE(folder.Commit());
       EXPECT_THAT(folder.error(), HasSubstr(anew ? "run/flows.csv: is not what was written"
                                                  : "run/flows.csv: is gone"));
