@@ -126,6 +126,16 @@ Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, con
   return longest;
 }
 
+// From where on a queue to a host is marked for senders that heed it; 0: none is.
+Bytes MarkedAbove(const PortRule& rule, const TransportModel& transport, const Channel& to_host) {
+  if (!transport.echoes_marks() && !transport.wants_red()) return 0_B;
+  const PacketSizes sizes = transport.sizes();
+  const PortSettings port = rule.SwitchPort(to_host, Bytes{sizes.wire_overhead});
+  const int64_t above = rule.MarkingAt(to_host, transport.wants_red()).above;
+  if (above == kUnlimited) return 0_B;
+  return {above * (port.count_packets ? sizes.DataPacket(sizes.mss) : 1)};
+}
+
 // ACKs can go back along paths only where those are numbered alike from both ends; in leaf-spines
 // and fat-trees they are.
 void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
@@ -412,10 +422,13 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
   shape.packet = Bytes{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
   shape.pause_above = rule.pfc.xoff.value_or(shape.pause_above);
   shape.switch_memory = rule.memory.size.value_or(shape.switch_memory);
+  Channel slowest_host = routing.HostUplink(0);
   for (size_t h = 0; h < graph.hosts; ++h) {
-    const BitRate rate = routing.HostUplink(static_cast<HostId>(h)).rate;
-    shape.host_rate = std::min(shape.host_rate, rate);
+    const Channel& channel = routing.HostUplink(static_cast<HostId>(h));
+    if (channel.rate < slowest_host.rate) slowest_host = channel;
   }
+  shape.host_rate = slowest_host.rate;
+  shape.marked_above = MarkedAbove(rule, transport, slowest_host);
   BitRate slowest{std::numeric_limits<int64_t>::max()};
   for (SwitchId s = 0; s < graph.switches.size(); ++s) {
     shape.tiers = std::max(shape.tiers, graph.switches[s].tier + 1);

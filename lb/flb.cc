@@ -7,9 +7,10 @@
 // stops only those that caused it.
 //
 // Where the paper is silent: a delay counts from the moment that a packet is queued at its leaf, so
-// that the leaf's own queues count; a flow whose uplink has just been isolated leaves it at once;
-// an uplink is isolated for all destinations, as a pause stops all; delays that nobody carries back
-// are sent back after a round trip.
+// that the leaf's own queues count; paths alike take turns with new flows; a flow that is isolated,
+// or whose uplink is paused, is not forgotten; a flow whose uplink has just been isolated leaves it
+// at once; an uplink is isolated for all destinations, as a pause stops all; delays that nobody
+// carries back are sent back after a round trip.
 //
 // With three tiers leaves name whole paths, which switches above follow, and measure each of them.
 // Isolated flows share whole paths, one over each isolated uplink.
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,6 +66,10 @@ struct FlbSettings {
   Duration clock_spread{0};
   int64_t queue_flows = 512;
   FlowTableSettings flows = {.age = 1_ms};
+  Duration held_age = 100_ms;
+
+  // How long a flow is known that sends nothing because it cannot.
+  Duration longest_age() const { return std::max(flows.age, held_age); }
 };
 
 // What follows from the fabric, too.
@@ -79,6 +85,7 @@ struct FlbConstants {
 };
 
 constexpr Duration kUnsure = 2_ns;  // Of a difference of measured delays.
+constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
 constexpr uint16_t kControlBytes = 64;
 constexpr uint32_t kReview = 0;  // The only timer.
 
@@ -110,6 +117,9 @@ class Flb final : public SwitchPolicy {
     live_.reserve(paths_.count());
     free_.reserve(paths_.count());
     fit_.resize(paths_.count());
+    given_.assign(paths_.count(), 0);
+    resumed_.assign(view.ports(), Time{-kNever.ps});
+    is_stuck_.assign(view.ports(), 0);
     queues_.Attach(view.ports(), static_cast<size_t>(fixed_.settings.queue_flows));
     for (const PortIndex uplink : view.Uplinks()) {
       live_.push_back(paths_.FirstOver(uplink));
@@ -148,20 +158,26 @@ class Flb final : public SwitchPolicy {
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!isolation_ || packet.kind == PacketKind::kControl) return;
-    if (!view.FacesHost(port) && view.IsAttached(packet.src)) WriteHeader(view, packet, port);
+    if (!view.FacesHost(port)) {
+      if (view.IsAttached(packet.src)) WriteHeader(view, packet, port);
+      if (IsData(packet) && view.IsPaused(port, packet.priority)) is_stuck_[port] = 1;
+    }
     if (fixed_.settings.isolates && IsData(packet)) {
       queues_.Enter(view, packet, port, Teller{*this, view, port});
     }
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
-    if (!isolation_ || !fixed_.settings.isolates || !IsData(packet)) return;
+    if (!isolation_ || !IsData(packet)) return;
+    if (is_stuck_[port] != 0) [[unlikely]]
+      NoteResume(view.now(), port);
+    if (!fixed_.settings.isolates) return;
     queues_.Leave(view, packet, port, Teller{*this, view, port});
   }
 
   void OnTimer(SwitchView& view, uint32_t /*id*/) override {
     is_armed_ = false;
-    isolation_->Review(view.now() - fixed_.settings.flows.age, live_, rng_);
+    isolation_->Review(view.now() - fixed_.settings.longest_age(), live_, rng_);
     SendOverdueNews(view);
     if (delays_.has_news() || !isolation_->is_idle()) Arm(view);
   }
@@ -169,7 +185,8 @@ class Flb final : public SwitchPolicy {
   size_t StateBytes() const override {
     if (!isolation_) return sizeof(salt_);
     return flows_.memory_bytes() + isolation_->memory_bytes() + delays_.memory_bytes() +
-           queues_.memory_bytes();
+           queues_.memory_bytes() + given_.size() * sizeof(given_[0]) +
+           resumed_.size() * (sizeof(resumed_[0]) + sizeof(is_stuck_[0]));
   }
   std::vector<Counter> Counters() const override {
     if (!isolation_) return {};
@@ -224,13 +241,28 @@ class Flb final : public SwitchPolicy {
                   const Candidates& candidates, std::span<const uint16_t> live) {
     NoteRoutes(view, packet.dst, leaf, candidates);
     const Time now = view.now();
-    const auto found = flows_.Touch(packet, now);
+    const auto found = flows_.Touch(
+        packet, now, [&](const Flow& flow, Time last) { return IsHeld(view, packet, flow, last); });
     Flow& flow = found.state;
     const bool is_new = found.is_new || !IsAmong(live, flow.path);
     const uint16_t path = Place(packet, leaf, flow, is_new, now, live);
     if (!found.is_new && path != flow.path) ++reroutes_;
     flow = {path, now};
     return path;
+  }
+
+  // Silent since `last`: it is isolated, or has waited for its uplink's pause to end.
+  bool IsHeld(SwitchView& view, const Packet& packet, const Flow& flow, Time last) const {
+    const Time now = view.now();
+    if (now - last > fixed_.settings.longest_age() || flow.path == kNoPath) return false;
+    if (isolation_->Has(FlowKey(packet))) return true;
+    const PortIndex uplink = paths_.UplinkOf(flow.path);
+    return view.IsPaused(uplink, packet.priority) ||
+           now - resumed_[uplink] <= fixed_.settings.flows.age;
+  }
+  void NoteResume(Time now, PortIndex port) {
+    is_stuck_[port] = 0;
+    resumed_[port] = now;
   }
 
   uint16_t Place(const Packet& packet, uint16_t leaf, const Flow& flow, bool is_new, Time now,
@@ -241,8 +273,7 @@ class Flb final : public SwitchPolicy {
     }
     const std::span<const uint16_t> free = isolates ? FreeOf(ScopeOf(leaf), live) : live;
     const Duration* delays = delays_.To(leaf);
-    const auto delay = [=](uint16_t path) { return delays[path]; };
-    if (is_new) return LeastOf(free, kNoPath, rng_, delay);
+    if (is_new) return Begin(delays, free);
     const bool must_leave = free.data() != live.data() && !IsAmong(free, flow.path);
     const Duration ahead = GapSince(flow.last, now);
     const std::optional<uint16_t> better =
@@ -250,7 +281,24 @@ class Flb final : public SwitchPolicy {
     if (better) return *better;
     if (!must_leave || fixed_.settings.evict == Evict::kStrict) return flow.path;
     ++forced_evictions_;
-    return LeastOf(free, kNoPath, rng_, delay);
+    const Duration most = LeastDelay(delays, free) + kUnsure;
+    return LeastOf(free, kNoPath, rng_, [=](uint16_t path) { return delays[path] > most; });
+  }
+
+  // Of the quickest paths the one that no flow has been given for longest: flows that begin
+  // together would all take the only one that has been measured.
+  uint16_t Begin(const Duration* delays, std::span<const uint16_t> free) {
+    const Duration most = LeastDelay(delays, free) + kUnsure;
+    const uint16_t path = LeastOf(free, kNoPath, rng_, [&](uint16_t other) {
+      return delays[other] > most ? kLast : given_[other];
+    });
+    given_[path] = ++begun_;
+    return path;
+  }
+  static Duration LeastDelay(const Duration* delays, std::span<const uint16_t> paths) {
+    Duration least = delays[paths.front()];
+    for (const uint16_t path : paths) least = std::min(least, delays[path]);
+    return least;
   }
 
   // As an aging counter has it, if one is set: the ticks between.
@@ -285,7 +333,9 @@ class Flb final : public SwitchPolicy {
       fit += (delays[path] >= least) & (delays[path] < below);
     }
     if (fit == 0) return std::nullopt;
-    return LeastOf({fit_.data(), fit}, from, rng_, [=](uint16_t path) { return delays[path]; });
+    const std::span<const uint16_t> found(fit_.data(), fit);
+    const Duration most = LeastDelay(delays, found) + kUnsure;
+    return LeastOf(found, from, rng_, [=](uint16_t path) { return delays[path] > most; });
   }
 
   // Those whose uplink is not isolated; all if all are.
@@ -441,7 +491,7 @@ class Flb final : public SwitchPolicy {
     as_data.flow = cnm.flow;
     as_data.src = cnm.dst;
     as_data.tuple_hash = cnm.tuple_hash;
-    const Flow* flow = flows_.Find(as_data, view.now());
+    const Flow* flow = flows_.FindSince(as_data, view.now() - fixed_.settings.longest_age());
     const bool lives = flow != nullptr && IsAmong(live, flow->path);
     const uint16_t path = lives ? flow->path : live[rng_.Below(static_cast<uint32_t>(live.size()))];
     isolation_->Add(key, ScopeOf(leaf), flows, path, live, view.now(), rng_);
@@ -469,6 +519,10 @@ class Flb final : public SwitchPolicy {
   bool is_armed_ = false;
   std::vector<uint16_t> free_;  // Scratch.
   std::vector<uint16_t> fit_;   // Scratch.
+  std::vector<int64_t> given_;  // By path: which of the flows that have begun took it last.
+  int64_t begun_ = 0;
+  std::vector<Time> resumed_;      // By port: when a pause that packets waited for ended last.
+  std::vector<uint8_t> is_stuck_;  // By port: packets wait for that.
   int64_t reroutes_ = 0;
   int64_t forced_evictions_ = 0;
   int64_t cnms_sent_ = 0;
@@ -498,7 +552,8 @@ class FlbBalancer final : public LoadBalancer {
     fields.AddOr("auto", "isolate_above", settings_.isolate_above, Above(Bytes{0}),
                  "K: the queue from which the flows in it are isolated. auto: what a host's link "
                  "carries in a base round trip, at most half of pfc.xoff (of 256KB if that follows "
-                 "from the memory).");
+                 "from the memory); where congestion control heeds marks as much beyond the queue "
+                 "from which packets are marked, at most halfway from there to pfc.xoff.");
     fields.AddOr("none", "isolate_share", settings_.isolate_share, {.above = 0.0, .at_most = 1.0},
                  "K as a share of the switch's memory, instead.");
     fields.AddOr("auto", "release_below", settings_.release_below, Above(Bytes{0}),
@@ -515,6 +570,11 @@ class FlbBalancer final : public LoadBalancer {
     fields.Add("queue_flows", settings_.queue_flows, Between<int64_t>(1, 1 << 16),
                "Flows that a port keeps apart in its queue.");
     settings_.flows.Declare(fields);
+    fields.Add(
+        "held_age", settings_.held_age, {.above = Duration{0}, .at_most = 1000_s},
+        "The same, if that is longer, for a flow that is isolated or whose uplink is paused: "
+        "it is silent because it cannot send. Also how long an isolation lasts of which "
+        "nothing is heard any more.");
     fields.Require(settings_.isolates || !settings_.rate_control, "rate_control",
                    "needs isolate: true, which notifies");
     fields.Require(!settings_.isolate_above || !settings_.isolate_share, "isolate_share",
@@ -535,6 +595,7 @@ class FlbBalancer final : public LoadBalancer {
                           "needs flows that can be held to a rate; use transport: rocev2");
     }
     if (DigitsOf(shape_).paths() > kMostPaths) diagnostics.ErrorAt(path, TooManyPaths());
+    CheckMarking(path, diagnostics);
   }
 
   std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
@@ -569,6 +630,23 @@ class FlbBalancer final : public LoadBalancer {
         DigitsOf(shape_).paths(), shape_.leaf_uplinks, shape_.above_uplinks, kMostPaths);
   }
 
+  // Congestion control keeps queues somewhat above where marking begins: there nothing is wrong
+  // yet.
+  void CheckMarking(std::string_view path, Diagnostics& diagnostics) const {
+    const bool is_set = settings_.isolate_above || settings_.isolate_share;
+    const int64_t marked = shape_.marked_above.count;
+    if (!settings_.isolates || !is_set || 2 * IsolateAbove() >= 3 * marked) return;
+    const char* const key = settings_.isolate_above ? ".isolate_above" : ".isolate_share";
+    diagnostics.WarningAt(
+        std::string(path) + key,
+        fmt::format(
+            "K is {}, and marking begins at {}: congestion control keeps queues near that, "
+            "so flows are isolated all the time; leave both at auto and none, which makes K "
+            "{}, or set more than {}",
+            FormatQuantity(Bytes{IsolateAbove()}), FormatQuantity(Bytes{marked}),
+            FormatQuantity(Bytes{AutoAbove()}), FormatQuantity(Bytes{3 * marked / 2})));
+  }
+
   // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty but for few senders; its
   // lower end keeps the link busy after a resume and leaves most room to PFC.
   int64_t IsolateAbove() const {
@@ -577,9 +655,17 @@ class FlbBalancer final : public LoadBalancer {
       return static_cast<int64_t>(*settings_.isolate_share *
                                   static_cast<double>(shape_.switch_memory.count));
     }
+    return AutoAbove();
+  }
+
+  // The paper's K is for flows that nothing but pauses slows down. Where marks do, the queue that
+  // they keep is no sign of congestion: K counts from there, and halves what is left to a pause.
+  int64_t AutoAbove() const {
     const double round_trip =
         Seconds(shape_.base_rtt) * static_cast<double>(shape_.host_rate.bps) / 8;
-    return std::min(static_cast<int64_t>(round_trip), shape_.pause_above.count / 2);
+    const int64_t pause = shape_.pause_above.count;
+    const int64_t marked = shape_.marked_above.count < pause ? shape_.marked_above.count : 0;
+    return std::min(marked + static_cast<int64_t>(round_trip), marked + (pause - marked) / 2);
   }
 
   FlbSettings settings_;

@@ -38,10 +38,12 @@ class FlbDelays {
   // To `leaf`, by path, as paths are compared: raw, or above the least.
   const Duration* To(uint16_t leaf) const { return &delays_[leaf * own_paths_]; }
 
-  // Nothing is known of it but that a full packet takes so long where it is `idle`.
+  // Nothing is known of it but that a full packet takes so long where it is `idle`. In whole
+  // nanoseconds, as stamps are: a measured delay must not win by what they leave out.
   void Forget(uint16_t leaf, uint16_t path, Duration idle) {
     paths_[leaf * own_paths_ + path] = Path{};
-    delays_[leaf * own_paths_ + path] = above_least_ ? Duration{0} : idle;
+    delays_[leaf * own_paths_ + path] =
+        above_least_ ? Duration{0} : Duration{idle.ps / 1'000 * 1'000};
   }
 
   // What a packet for `leaf` carries that is queued now for `own_path`.

@@ -45,6 +45,8 @@ class FlbIsolation {
     return scopes_[scope].over[path % radix_] == path;
   }
 
+  bool Has(uint64_t flow) const { return flows_.Find(flow) != nullptr; }
+
   // Null if the flow is not isolated. A packet or a notification keeps it so for `age`.
   Flow* Find(uint64_t flow, Time now) {
     if (flows_.Find(flow) == nullptr) return nullptr;

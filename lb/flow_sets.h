@@ -93,10 +93,16 @@ class FlowSets {
 
   // The state of `key`, heard of now. Times never decrease.
   Found Touch(uint64_t key, Time now) {
+    return Touch(key, now, [](const State&, Time) { return false; });
+  }
+  // The same where `holds(state, last)` says of a flow that has been silent for longer than the
+  // age, since `last`, whether it is known all the same.
+  template <class Holds>
+  Found Touch(uint64_t key, Time now, const Holds& holds) {
     Entry& entry = *Seek(key);
     const Time last = entry.key == 0 ? Time{-kNever.ps} : entry.last;
     const bool is_remembered = last >= now - age_;
-    const bool is_new = entry.key != key + 1 || !is_remembered;
+    const bool is_new = entry.key != key + 1 || (!is_remembered && !holds(entry.state, entry.last));
     if (is_new) {
       evictions_ += is_remembered ? 1 : 0;
       entry.key = key + 1;
@@ -108,9 +114,11 @@ class FlowSets {
   }
 
   // The same without a trace: null if the flow is not known.
-  const State* Find(uint64_t key, Time now) const {
+  const State* Find(uint64_t key, Time now) const { return FindSince(key, now - age_); }
+  // Null if it has been silent since, or has made room.
+  const State* FindSince(uint64_t key, Time since) const {
     const Entry* const entry = Seek(key);
-    return entry->key == key + 1 && entry->last >= now - age_ ? &entry->state : nullptr;
+    return entry->key == key + 1 && entry->last >= since ? &entry->state : nullptr;
   }
 
   // Asks for the memory that Touch(key) looks at first. Inline, as a compiler may take a call that

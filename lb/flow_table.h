@@ -53,8 +53,17 @@ class AgedFlowTable {
 
   // The state of the packet's flow, which is heard of now. Times never decrease.
   Found Touch(const Packet& packet, Time now) {
-    if (is_shared()) return TouchShared(shared_[SlotOf(packet)], now);
+    if (is_shared()) {
+      return TouchShared(shared_[SlotOf(packet)], now, [](const State&, Time) { return false; });
+    }
     return own_.Touch(FlowKey(packet), now);
+  }
+  // The same where `holds(state, last)` says of a flow that has been silent for longer than the
+  // age, since `last`, whether it is known all the same.
+  template <class Holds>
+  Found Touch(const Packet& packet, Time now, const Holds& holds) {
+    if (is_shared()) return TouchShared(shared_[SlotOf(packet)], now, holds);
+    return own_.Touch(FlowKey(packet), now, holds);
   }
 
   // Asks for the memory that Touch(packet) looks at first.
@@ -64,10 +73,12 @@ class AgedFlowTable {
   }
 
   // The same without a trace: null if the flow is not known.
-  const State* Find(const Packet& packet, Time now) const {
-    if (!is_shared()) return own_.Find(FlowKey(packet), now);
+  const State* Find(const Packet& packet, Time now) const { return FindSince(packet, now - age_); }
+  // Null if it has been silent since, or has made room.
+  const State* FindSince(const Packet& packet, Time since) const {
+    if (!is_shared()) return own_.FindSince(FlowKey(packet), since);
     const Shared& entry = shared_[SlotOf(packet)];
-    return entry.last < now - age_ ? nullptr : &entry.state;
+    return entry.last < since ? nullptr : &entry.state;
   }
 
   // The most entries that have been in use at once; of shared ones, those that have ever been used.
@@ -90,8 +101,9 @@ class AgedFlowTable {
   }
   bool is_shared() const { return !shared_.empty(); }
 
-  Found TouchShared(Shared& entry, Time now) {
-    const bool is_new = now - entry.last > age_;
+  template <class Holds>
+  Found TouchShared(Shared& entry, Time now, const Holds& holds) {
+    const bool is_new = now - entry.last > age_ && !holds(entry.state, entry.last);
     if (is_new) {
       if (entry.last < Time{0}) ++used_;
       entry.state = State{};

@@ -32,6 +32,7 @@ struct FabricShape {
   BitRate host_rate = 10_Gbps;     // Of the slowest link of a host,
   BitRate fabric_rate = 10_Gbps;   // and of the slowest between switches.
   Duration marking_delay = 78_us;  // Of the longest queue that is not marked; 0: none ever is.
+  Bytes marked_above{0};           // A queue to a host, where congestion control heeds it; 0: none.
   bool is_lossless = false;        // Classes of data are paused, IEEE 802.1Qbb,
   Bytes pause_above{256'000};  // when an input holds more, if that is fixed; else a usual value.
   bool limits_rates = true;    // The transport can hold flows to a rate.

@@ -136,7 +136,7 @@ const std::string kWideFatTree =
 
 TEST(FlbFatTreeTest, IncastPausesFewerLinksThanUnderEcmp) {
   const auto paused = [](const std::string& balancer) {
-    return AtFiveSeeds([&](uint64_t seed) {
+    return AtSeeds(10, [&](uint64_t seed) {
       LosslessIncast incast(GraphFrom(kWideFatTree), balancer, 31, "xoff: 30KB", seed, 50'000);
       incast.lab.Run();
       EXPECT_TRUE(incast.lab.finished());

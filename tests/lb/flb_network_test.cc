@@ -147,6 +147,37 @@ TEST(FlbNetworkTest, NotifiesAtTheLatestFromHalfOfWhatPausesAnInput) {
   EXPECT_EQ(QueueWhenNotified({.pause_above = 40_KB}), QueueWhenNotified({}));
 }
 
+// A queue that marks keep is no sign of congestion; at most halfway from there to a pause.
+TEST(FlbNetworkTest, BesideMarksItNotifiesFromAsMuchAboveTheirThresholdOn) {
+  const int64_t plain = QueueWhenNotified({});
+  const int64_t beside = QueueWhenNotified({.marked_above = 30_KB});
+  EXPECT_NEAR(static_cast<double>(beside - plain), 30'000, 1'500);
+  const int64_t halfway = QueueWhenNotified({.marked_above = 40_KB, .pause_above = 60_KB});
+  EXPECT_GE(halfway, 49'000);
+  EXPECT_LE(halfway, 54'000);
+}
+
+// At 100 Gbps DCQCN's marking begins at 100 KB, and a base round trip is 105 KB.
+std::string WarningsWith(const std::string& lb, const std::string& cc) {
+  Diagnostics diagnostics;
+  LoadExperimentsFromText(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: "
+      "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}, port: {pfc: {classes: "
+      "[3]}}}\ntransport: {kind: rocev2, cc: " +
+          cc + "}\nlb: " + lb + "\nworkload: [{kind: permutation, size: 1MB}]\n",
+      "test.yaml", ".", {{}, std::nullopt}, diagnostics);
+  EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+  return diagnostics.warnings().empty() ? "" : diagnostics.warnings().front();
+}
+TEST(FlbNetworkTest, AThresholdWhereMarksKeepQueuesIsWarnedOf) {
+  EXPECT_THAT(WarningsWith("{kind: flb, isolate_above: 105KB}", "dcqcn"),
+              testing::HasSubstr("lb.isolate_above: K is 105KB, and marking begins at 100KB"));
+  EXPECT_EQ(WarningsWith("{kind: flb, isolate_above: 151KB}", "dcqcn"), "");
+  EXPECT_EQ(WarningsWith("{kind: flb, isolate_above: 105KB, isolate: false}", "dcqcn"), "");
+  EXPECT_EQ(WarningsWith("{kind: flb, isolate_above: 105KB}", "none"), "");
+  EXPECT_EQ(WarningsWith("flb", "dcqcn"), "");
+}
+
 // As ACKs do, so that no pause of the data that they are about keeps them.
 TEST(FlbNetworkTest, NoticesTravelInAClassThatIsNotPaused) {
   int64_t notices = 0;
@@ -230,6 +261,47 @@ TEST(FlbNetworkTest, WithoutIsolationNobodyIsToldButFlowsMove) {
     EXPECT_EQ(isolated > 0, isolates);
     EXPECT_GT(incast.Sum("reroutes"), 0) << isolates;
   }
+}
+
+// One flow from afar and four from beside its receiver, whose link carries 100 Mbps: the uplink
+// that it takes is paused for milliseconds. How often its leaf sees nothing of it for longer than
+// one, and the spines that its packets take.
+struct Silences {
+  int count = 0;
+  std::set<SwitchId> spines;
+};
+Silences BehindLongPauses(const std::string& balancer) {
+  Silences silences;
+  Time last = kNever;
+  const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
+    if (packet.kind != PacketKind::kData || packet.src != 0) return;
+    if (view.tier() > 0) silences.spines.insert(view.id());
+    if (view.tier() > 0 || !view.FacesHost(in_port)) return;
+    if (last != kNever && view.now() - last > 1_ms) ++silences.count;
+    last = view.now();
+  };
+  Lab lab({.graph = LeafSpineFrom(
+               "{leaves: 2, spines: 2, hosts_per_leaf: 6, host_link: {rate: 10Gbps, delay: 500ns}, "
+               "fabric_link: {rate: 10Gbps, delay: 500ns}, asymmetry: [{links: [host6-leaf1], "
+               "rate: 100Mbps}]}"),
+           .transport = "{kind: rocev2, cc: none, rto: never}",
+           .port = kLossless + "xoff: 100KB}}",
+           .switch_policy = Watched(balancer, look)});
+  lab.AddFlow(0, 6, 2'000'000);
+  for (HostId src = 7; src < 11; ++src) lab.AddFlow(src, 6, 2'000'000);
+  lab.Run(Time{} + 60_ms);
+  return silences;
+}
+
+// As a new one it would be given the other spine, and its packets there would wait beside those
+// that wait already.
+TEST(FlbNetworkTest, AFlowThatWaitsForAPauseToEndIsNotForgotten) {
+  const Silences known = BehindLongPauses("{kind: flb, isolate: false}");
+  EXPECT_GT(known.count, 10);
+  EXPECT_EQ(known.spines.size(), 1u);
+  const Silences forgotten = BehindLongPauses("{kind: flb, isolate: false, held_age: 1ms}");
+  EXPECT_GT(forgotten.count, 10);
+  EXPECT_EQ(forgotten.spines.size(), 2u);
 }
 
 TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {

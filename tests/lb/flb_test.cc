@@ -247,6 +247,29 @@ TEST_F(FlbLeafTest, ANewFlowTakesTheQuickestPath) {
   EXPECT_EQ(Send(1, {}), 1);
 }
 
+TEST_F(FlbLeafTest, PathsAlikeWithinTwoNanosecondsTakeTurnsWithNewFlows) {
+  Delays({20'002_ns, 20'000_ns, 20'003_ns, 20'001_ns});
+  Ports ports;
+  for (FlowId flow = 1; flow <= 9; ++flow) ports.push_back(Send(flow, {}));
+  EXPECT_EQ((std::set<PortIndex>(ports.begin(), ports.begin() + 3)),
+            (std::set<PortIndex>{0, 1, 3}));
+  for (size_t i = 3; i < ports.size(); ++i) EXPECT_EQ(ports[i], ports[i - 3]);
+  // The one that no flow was given for longest goes first.
+  Delays({20'000_ns, 20'000_ns, 20'000_ns, 20'000_ns});
+  EXPECT_EQ(Send(10, {}), 2);
+  EXPECT_EQ(Send(11, {}), ports[0]);
+}
+
+TEST_F(FlbLeafTest, AFlowThatMovesFindsPathsAlikeWithinTwoNanoseconds) {
+  std::set<PortIndex> ports;
+  for (FlowId flow = 1; flow <= 40; ++flow) {
+    StartOnPort0(flow, Time{} + 100_us * flow);
+    Delays({30_us, 20'002_ns, 20'003_ns, 20'000_ns}, Time{} + 100_us * flow);
+    ports.insert(Send(flow, Time{} + 100_us * flow + 20_us));
+  }
+  EXPECT_EQ(ports, (std::set<PortIndex>{1, 3}));
+}
+
 TEST_F(FlbLeafTest, AFlowMovesToTheQuickestPathOnWhichItOvertakesNothing) {
   const std::vector<std::pair<Duration, PortIndex>> worked = {
       {5_us, 2}, {10_us, 1}, {500_ns, 0}, {1_us, 0}, {1'500_ns, 3}};
@@ -367,7 +390,43 @@ TEST_F(FlbLeafTest, IsolatesAFlowFromAllOthersUntilItIsReleased) {
   EXPECT_EQ(Send(99, Time{} + 50_us), 0);
 }
 
-TEST_F(FlbLeafTest, AnIsolationThatNobodyConfirmsAges) {
+// It waits for its release, or for the pause that it has caused to end.
+TEST_F(FlbLeafTest, AnIsolatedFlowThatIsSilentStaysIsolated) {
+  StartOnPort0(1);
+  Congest(1, 31, Time{} + 2_us);
+  Delays({30_us, 20_us, 20_us, 20_us}, Time{} + 2_us);
+  for (int ms = 5; ms <= 95; ms += 30) EXPECT_EQ(Send(1, Time{} + 1_ms * ms), 0);
+  EXPECT_EQ(leaf_.Count("isolated_flows"), 1);
+  EXPECT_NE(Send(2, Time{} + 96_ms), 0);
+}
+
+// It is known when it is released, and no new one that forgets what it must not overtake.
+TEST_F(FlbLeafTest, AFlowKeepsItsPlaceWhileItIsIsolated) {
+  StartOnPort0(1);
+  Congest(1, 31, Time{} + 2_us);
+  EXPECT_EQ(Send(1, Time{} + 5_ms), 0);
+  Release(1, Time{} + 5'010_us);
+  Delays({60_us, 10_us, 70_us, 70_us}, Time{} + 5'010_us);
+  EXPECT_EQ(Send(1, Time{} + 5'040_us), 0);  // 40 us behind, 50 us quicker.
+  EXPECT_EQ(Send(1, Time{} + 5'100_us), 1);
+  EXPECT_EQ(leaf_.Count("reroutes"), 1);
+}
+
+TEST_F(FlbLeafTest, AnIsolationThatNobodyConfirmsEndsAfterATenthOfASecond) {
+  StartOnPort0(1);
+  Congest(1, 31, Time{} + 2_us);
+  leaf_.At(Time{} + 100_ms, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("isolated_flows"), 1);
+  leaf_.At(Time{} + 100'030_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("isolated_flows"), 0);
+}
+
+class FlbHeldTest : public FlbLeafTest {
+ protected:
+  FlbHeldTest() : FlbLeafTest("{kind: flb, held_age: 1us}") {}
+};
+
+TEST_F(FlbHeldTest, OrAfterTheAgeOfAllFlowsWhereThatIsLonger) {
   StartOnPort0(1);
   Congest(1, 31, Time{} + 2_us);
   leaf_.At(Time{} + 900_us, [](SwitchView&, SwitchPolicy&) {});
@@ -510,13 +569,28 @@ TEST_F(FlbFatTreeLeafTest, StaticDelaysAreNeverReordered) {
   EXPECT_GT(leaf_.Count("reroutes"), 50);
 }
 
-// Four full packets of 1524 bytes at 100 Gbps, one after the other, and 10 us: 10,487.68 ns.
+// Four full packets of 1524 bytes at 100 Gbps, one after the other, and 10 us: 10,487.68 ns, of
+// which stamps tell 10,487. The others are slower, or quicker, by more than 2 ns.
 TEST_F(FlbFatTreeLeafTest, APathThatIsNotMeasuredLooksIdle) {
   const Time at = Time{} + 1_us;
-  Delays({10'488_ns, 10'488_ns, 10'488_ns}, at);
+  Delays({10'490_ns, 10'490_ns, 10'490_ns}, at);
   for (FlowId flow = 0; flow < 20; ++flow) EXPECT_EQ(PathOf(flow, at), 3);
-  Delays({10'487_ns, 10'488_ns, 10'488_ns}, at);
+  Delays({10'484_ns, 10'490_ns, 10'490_ns}, at);
   for (FlowId flow = 20; flow < 40; ++flow) EXPECT_EQ(PathOf(flow, at), 0);
+}
+
+// Flows that begin together when one path alone has been measured: as an idle one, in whole
+// nanoseconds on either side.
+TEST_F(FlbFatTreeLeafTest, AMeasuredPathThatIsIdleIsLikeOneThatIsNotMeasured) {
+  const Time at = Time{} + 1_us;
+  for (const Duration measured : {10'485_ns, 10'487_ns, 10'489_ns}) {
+    Delays({measured}, at);
+    std::multiset<uint16_t> paths;
+    for (FlowId flow = 0; flow < 8; ++flow) {
+      paths.insert(PathOf(1'000 * static_cast<FlowId>(measured.ps / 1'000) + flow, at));
+    }
+    EXPECT_EQ(paths, (std::multiset<uint16_t>{0, 0, 1, 1, 2, 2, 3, 3})) << measured.ps;
+  }
 }
 
 TEST_F(FlbFatTreeLeafTest, OthersLeaveAllPathsOverTheUplinkOfAnIsolatedOne) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of two numbers is smaller, by five seeds. Both sides meet the same traffic at the same
-// seed, so what a seed does to both cancels out.
+// Which of two numbers is smaller, by five seeds or more. Both sides meet the same traffic at the
+// same seed, so what a seed does to both cancels out.
 
 #pragma once
 
@@ -13,12 +13,16 @@
 
 namespace heddle {
 
-// What `measure` finds at seeds 1 to 5.
+// What `measure` finds at seeds 1 to `last`.
+template <class Measure>
+std::vector<double> AtSeeds(uint64_t last, const Measure& measure) {
+  std::vector<double> found;
+  for (uint64_t seed = 1; seed <= last; ++seed) found.push_back(static_cast<double>(measure(seed)));
+  return found;
+}
 template <class Measure>
 std::vector<double> AtFiveSeeds(const Measure& measure) {
-  std::vector<double> found;
-  for (uint64_t seed = 1; seed <= 5; ++seed) found.push_back(static_cast<double>(measure(seed)));
-  return found;
+  return AtSeeds(5, measure);
 }
 
 inline std::vector<double> Times(double factor, std::vector<double> numbers) {
