@@ -46,7 +46,8 @@ void RequireDistribution(const SizeDistribution& sizes, const SizeOptions& optio
   Require(max >= 1, "flows have a byte");
   Require(!options.largest || max <= options.largest->count, "no flow is larger than is allowed");
   const double mean = sizes.mean();
-  Require(mean >= 0 && mean <= static_cast<double>(max) * (1 + 1e-9),
+  // Samples are rounded to whole bytes, the mean is not.
+  Require(mean >= 0 && mean <= (static_cast<double>(max) + 0.5) * (1 + 1e-9),
           fmt::format("the mean, {}, is at most the largest, {}", mean, max));
   Rng rng = Rng::Stream(1, "fuzz sizes", 0);
   for (int i = 0; i < 16; ++i) {
