@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "settings/utf8.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -151,6 +152,10 @@ std::optional<Value> ValueOfArgument(const std::string& argument, Diagnostics& d
   const std::string source = "--set " + argument;
   if (equals == std::string::npos || equals == 0) {
     diagnostics.Error({source, 0, 0}, "", "expected path.to.key=value");
+    return std::nullopt;
+  }
+  if (ValidUtf8(argument) < argument.size()) {
+    diagnostics.Error({"--set", 0, 0}, "", "is not valid UTF-8");
     return std::nullopt;
   }
   std::optional<Value> value = ParseYaml(argument.substr(equals + 1), source, diagnostics);

@@ -188,6 +188,8 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
                            "conweave.unseen_busy_for",
                            "ecmp_ar.refresh",
                            "ecmp_ar.move",
+                           "flb.evict",
+                           "flb.held_age",
                            "hedera.scheduler",
                            "hedera.large_above",
                            "hermes.rtt_better",

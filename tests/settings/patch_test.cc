@@ -88,6 +88,7 @@ TEST(PatchTest, RefusesWhatIsNoPath) {
   EXPECT_THAT(Set("=1"), HasSubstr("expected path.to.key=value"));
   EXPECT_THAT(Set(""), HasSubstr("expected path.to.key=value"));
   EXPECT_THAT(Set("a=[1"), AllOf(StartsWith("--set a=[1"), HasSubstr("not valid YAML")));
+  EXPECT_THAT(Set("a\x83=1"), HasSubstr("--set: is not valid UTF-8"));
 }
 
 TEST(PatchTest, NamesTheArgumentAsThePlace) {
