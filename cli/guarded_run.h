@@ -10,20 +10,20 @@
 namespace heddle {
 
 struct Guarded {
-  bool returned =
-      false;  // Else it was ended otherwise, and `exit_code` says how, as shells have it.
-  int exit_code = 0;
-  bool hung = false;  // It was asked to stop and did not, so it was killed.
+  bool returned = false;  // False: the process ended before `work` returned.
+  int exit_code = 0;      // What `work` returned; else the status, or 128 + the signal.
+  bool hung = false;      // It was asked to stop and did not, so it was killed.
 };
 
 // Runs `work` in a copy of this process, which must have no threads, and waits for it. Signals that
 // are counted (cli/stop_signals.h) are counted for both.
 Guarded RunGuarded(const std::function<int()>& work);
 
-// Nobody who debugs a program wants it to run elsewhere.
+// Under a debugger, callers run the work in their own process.
 bool IsDebugged();
 
-// The exit code of `work`, also if it throws; what it throws is told.
+// Returns the exit code of `work`. It prints an exception: a BalancerFault is exit code 2, any
+// other 1.
 int CatchAll(const std::function<int()>& work);
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a run, as its files are read: only what is as it was written.
+// Reads the files of a run's folder, and checks each of them against the manifest.
 
 #pragma once
 
@@ -36,9 +36,9 @@ class CheckedFolder {
   // Whether a Read() has found damage.
   bool found_damage() const { return found_damage_; }
 
-  // What is damaged, by name: files that are missing or have another length, and of those of
-  // `read_up_to` bytes at most the ones whose contents are others. With all of them read, files
-  // that are not in the manifest and look like those that runs write are damage too.
+  // Damage() lists files that are missing or have the wrong length, and files of at most
+  // `read_up_to` bytes with the wrong checksum, by name. AllDamage() reads all files, and also
+  // lists files that the manifest lacks and that look like those of a run.
   std::vector<DamagedFile> Damage(size_t read_up_to) const;
   std::vector<DamagedFile> AllDamage() const;
   size_t files() const { return manifest_.size(); }

@@ -9,9 +9,8 @@
 
 namespace heddle {
 
-// Warns of those of the transport, of the load balancer and of the ports, each at its place.
-// Transport, load balancer and topology have been read without a mistake, and no `Prepare` has been
-// called.
+// Warns of idle settings of the transport, of the load balancer and of the ports, each at its
+// place. Call it once these have been read without a mistake, and before any `Prepare`.
 void WarnOfIdleSettings(const ExperimentSettings& settings, Diagnostics& diagnostics);
 
 }  // namespace heddle

@@ -57,7 +57,7 @@ std::optional<Manifest> ParseManifest(std::string_view csv) {
     if (!crc) return std::nullopt;
     const auto length = NumberFrom<uint64_t>(*bytes);
     const auto sum = ParseCrc(*crc);
-    if (!length || !sum) return std::nullopt;
+    if (!length || !sum || name->find('/') != std::string_view::npos) return std::nullopt;
     manifest.emplace(*name, FileRecord{*length, *sum});
   }
   if (ManifestCsv(manifest) != csv) return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// manifest.csv of a run's folder: how long each of its other files was when it was written, and its
-// CRC-32. Who reads such a file can tell by it whether it still is what the run has written. It is
-// written last, so a folder without one is not complete.
+// manifest.csv of a run's folder: the length and the CRC-32 of each of the other files. Readers
+// compare a file with it, and so notice damage. It is written last. A folder without it is damaged
+// if its summary.json names a manifest; otherwise it is older than manifests, and read unchecked.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 namespace heddle {
 
 inline constexpr const char* kManifestFile = "manifest.csv";
-// In summary.json of those that have one, with its name: without it they are damaged, and not of
-// before there were manifests.
+// The key of summary.json that tells a folder whose manifest is lost from one that is older than
+// manifests.
 inline constexpr const char* kManifestKey = "manifest";
 
 struct FileRecord {

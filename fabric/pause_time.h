@@ -10,9 +10,9 @@
 
 namespace heddle {
 
-// A quantum is what 512 bits take at `rate`, that of the paused link. Rounded up. As a number of
-// bytes 65,535 quanta would be too many for SerializationDelay, so the quotient of one quantum is
-// multiplied, and its remainder.
+// A quantum is what 512 bits take at `rate`, that of the paused link (IEEE 802.3, annex 31B).
+// Rounded up. SerializationDelay would overflow for the bytes of 65,535 quanta, so the quotient of
+// one quantum and its remainder are multiplied apart.
 constexpr Duration PauseTime(uint16_t quanta, BitRate rate) {
   constexpr int64_t kQuantum = 512 * kPicosecondsPerSecond;
   constexpr int64_t kLongest = kNever.ps / 65'536;  // On a link of less than 16 bps.

@@ -36,7 +36,7 @@ class Pins {
   }
 
  private:
-  std::vector<Pin> pins_;  // By flow; as long as the last that is pinned needs it.
+  std::vector<Pin> pins_;  // By flow, up to the last pinned one.
 };
 
 }  // namespace heddle

@@ -51,7 +51,7 @@ struct RoutingTable {
   uint32_t path_divisor = 1;       // A path id's digit here is (id / path_divisor) % uplinks.
   uint32_t version = 1;
 
-  // Makes a group of each host, which has the given set.
+  // Makes each host a group of its own; host h has set sets_of_hosts[h].
   void SetSetsOfHosts(std::span<const uint16_t> sets_of_hosts);
 
   uint32_t SetOf(HostId host) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes what a load balancer acts with, and catches what may go wrong there: schemes may come from
-// plug-ins, which Heddle knows nothing of.
+// Makes a load balancer's policies and its controller. Exceptions and null policies become a
+// BalancerFault: schemes may come from plug-ins, which Heddle knows nothing of.
 
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "lb/load_balancer.h"
 

@@ -37,7 +37,8 @@ TEST(ManifestTest, IsTakenWholeOrNotAtAll) {
        {"file,bytes\n", "file,bytes,crc32\na.csv,x,00000000\n",
         "file,bytes,crc32\na.csv,1,0000000g\n", "file,bytes,crc32\na.csv,1,0\n",
         "file,bytes,crc32\na.csv,01,00000000\n", "file,bytes,crc32\nb,1,00000000\na,1,00000000\n",
-        "file,bytes,crc32\na,1,00000000\na,1,00000000\n"}) {
+        "file,bytes,crc32\na,1,00000000\na,1,00000000\n",
+        "file,bytes,crc32\n../a,1,00000000\n"}) {  // Names of this folder only.
     EXPECT_FALSE(ParseManifest(wrong)) << wrong;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fuzzers call: for each reader a function that reads any bytes as that reader's input and
-// checks what holds whatever they are. Either they are refused with an error that says where, or
-// what was read is sound, and reads the same once it is written again.
+// checks what must hold. The reader refuses its input with an error that says where, or returns a
+// sound value, which reads the same once it is written again.
 
 #pragma once
 
