@@ -74,7 +74,7 @@ std::vector<NewFile> FilesIn(const fs::path& folder, const std::string& name) {
           {folder / "README.md", kReadmeTemplate}};
 }
 
-// What is wrong, empty if nothing is.
+// Returns the error; empty if the file has been written.
 std::string Write(const NewFile& file, const std::string& name) {
   std::string text(file.content);
   ReplaceAll(text, "@name@", name);

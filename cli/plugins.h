@@ -15,7 +15,7 @@ std::string_view ElfSection(std::string_view file, std::string_view name);
 // Loads a plug-in if it was built for this very program; nothing of it runs otherwise. Returns what
 // is wrong with it.
 std::optional<std::string> LoadPlugin(const std::string& path);
-// Whether any has been loaded.
+// True once a plug-in has been loaded.
 bool HasPlugins();
 
 }  // namespace heddle

@@ -152,7 +152,7 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
   return exit_code;
 }
 
-// Those without a result yet, of which the first is the one that was being run.
+// Names the jobs without a result. The first of them was being run.
 std::string NamesOf(const std::vector<Job>& jobs) {
   const auto under_way = std::ranges::find_if(
       jobs, [](const Job& job) { return !std::filesystem::exists(job.folder / kManifestFile); });
@@ -180,7 +180,7 @@ int RunAndPrint(const std::vector<Job>& jobs, const RunArguments& arguments) {
   return exit_code;
 }
 
-// What a plug-in ends, it ends for the process that it runs in; this one says so and tidies up.
+// Runs jobs in a second process. If a plug-in ends that one, this one reports it and tidies up.
 int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) {
   const Guarded run = RunGuarded([&] { return RunAndPrint(jobs, arguments); });
   if (run.returned) return run.exit_code;

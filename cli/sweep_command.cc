@@ -360,7 +360,7 @@ void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vecto
   }
 }
 
-// What is not run, and why; and what is run again.
+// Prints which points are not run, and why, and which are run again.
 void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<size_t>& selected,
                     const std::vector<size_t>& to_run) {
   std::map<PointState, size_t> kept;

@@ -29,8 +29,8 @@ bool IsRun(const fs::path& folder) {
       [&](const char* file) { return fs::exists(folder / file, error); });
 }
 
-// Of a sweep, all its points that have a folder, also those of an earlier plan; of a run or a
-// point, itself. Nothing if it is none of them.
+// Lists the folders of runs in `folder`: all points of a sweep, also those of an earlier plan, or
+// the folder itself if it is a run's or a point's. Nothing if it is none of these.
 std::optional<std::vector<fs::path>> RunsIn(const fs::path& folder) {
   if (IsRun(folder)) return std::vector{folder};
   std::error_code error;

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxBytes = size_t{1} << 26;  // Of a manifest or a summary.
 constexpr std::string_view kOtherContents = "has other contents than were written";
 
-// Of what runs write; others may have put more into the folder.
+// Runs write files with these endings. Users may have put others into the folder.
 bool LooksLikeResults(const fs::path& file) {
   static constexpr std::array<std::string_view, 5> kEndings = {".csv", ".json", ".yaml", ".pcap",
                                                                ".pcapng"};

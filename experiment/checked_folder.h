@@ -33,7 +33,7 @@ class CheckedFolder {
   // Nothing, and why not in `error`, which names the file, if it is not there, damaged or larger
   // than `limit`.
   std::optional<std::string> Read(const std::string& file, size_t limit, std::string& error) const;
-  // Whether a Read() has found damage.
+  // True once a Read() has found damage.
   bool found_damage() const { return found_damage_; }
 
   // Damage() lists files that are missing or have the wrong length, and files of at most

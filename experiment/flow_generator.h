@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-// What flow lists say of flows that only they know of, by flow id.
+// Ids and pins that flow lists give to flows, by flow id.
 struct ListedFlows {
   std::vector<std::optional<int64_t>> ids;  // Empty if no list gives any.
   Pins pins;

@@ -53,7 +53,7 @@ class FlowRecorder final : public FlowLog {
     std::string transport;
     bool keeps_fast_retransmits = false;
     bool keeps_senders_done = false;
-    // What lists call flows, by flow id; null if no list names any.
+    // The ids that flow lists give, by flow id; null if no list gives any.
     const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
   };
   explicit FlowRecorder(const Context& context);

@@ -184,7 +184,7 @@ const std::vector<Rule>& Rules() {
   return rules;
 }
 
-// What is set, and what would be if only kinds were.
+// The settings as they are, and the defaults of the kinds that are chosen.
 struct Taken {
   Texts set;
   Texts preset;

@@ -49,7 +49,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   const std::string& error() const { return error_; }
   bool busy() const { return busy_; }
-  // Whether there was no room: on the disk, in a quota, or below the limit of a file's size.
+  // True if there was no room: on the disk, in a quota, or below the limit of a file's size.
   bool lacks_room() const { return lacks_room_; }
 
   // Whether a process is writing results for `path`.
@@ -66,7 +66,7 @@ class RunFolder {
     std::string name;
     std::FILE* stream;  // Null: closed for now.
   };
-  // What was written, and which file of the file system it was written to.
+  // The length and checksum of a file that was written, and its identity in the file system.
   struct Written {
     FileRecord record;
     dev_t device;

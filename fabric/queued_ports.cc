@@ -19,7 +19,7 @@ constexpr uint64_t kLookAgain = uint64_t{1} << 63;
 // Of the watchdog: to look for what is stuck, and to obey pauses again.
 constexpr uint64_t kPoll = uint64_t{1} << 62;
 constexpr uint64_t kRestore = uint64_t{1} << 61;
-// Of pauses that expire: to ask for another one, and to end one.
+// Timers of pauses that expire: one asks for another pause, the other ends one.
 constexpr uint64_t kAskAgain = uint64_t{1} << 60;
 constexpr uint64_t kExpiry = uint64_t{1} << 59;
 constexpr uint64_t kNumbers = kExpiry - 1;
@@ -182,7 +182,7 @@ void QueuedPorts::AskAgain(PortIndex in, size_t cls, Time now, const Window& win
   }
 }
 
-// Of those classes, the pauses that no later frame has made longer.
+// Ends the pauses of `classes`, but for those that a later frame has made longer.
 void QueuedPorts::EndPauses(PortIndex port, unsigned classes, Time now) {
   unsigned ended = 0;
   for (unsigned left = classes & ports_[port].paused(); left != 0; left &= left - 1) {

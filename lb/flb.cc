@@ -285,8 +285,8 @@ class Flb final : public SwitchPolicy {
     return LeastOf(free, kNoPath, rng_, [=](uint16_t path) { return delays[path] > most; });
   }
 
-  // Of the quickest paths the one that no flow has been given for longest: flows that begin
-  // together would all take the only one that has been measured.
+  // Picks the quickest path that has been given to no flow for longest. Otherwise flows that begin
+  // together would all take the only path that has been measured.
   uint16_t Begin(const Duration* delays, std::span<const uint16_t> free) {
     const Duration most = LeastDelay(delays, free) + kUnsure;
     const uint16_t path = LeastOf(free, kNoPath, rng_, [&](uint16_t other) {

@@ -276,8 +276,9 @@ class Tdlb final : public SwitchPolicy {
     return marks_.IsMarked(leaf, path) ? Fastest(view, leaf, kNoPath, candidates) : path;
   }
 
-  // Of the fastest paths, as delays that differ by less than a packet say nothing, the one that no
-  // flow has been given for longest: until the next probe all flows would begin on one otherwise.
+  // Picks the fastest path that has been given to no flow for longest. Delays that differ by less
+  // than a packet time count as equal. Otherwise all flows would begin on one path until the next
+  // probe.
   uint16_t Begin(const SwitchView& view, uint16_t leaf, const Candidates& candidates) {
     const std::span<const uint16_t> among = Unmarked(leaf, candidates);
     const auto cost = [&](uint16_t path) { return CostOf(view, leaf, path); };
@@ -290,7 +291,7 @@ class Tdlb final : public SwitchPolicy {
     return path;
   }
 
-  // Of the paths that are not marked, if there are any.
+  // Picks among the paths that are not marked, if there are any.
   uint16_t Fastest(const SwitchView& view, uint16_t leaf, uint16_t previous,
                    const Candidates& candidates) {
     return LeastOf(Unmarked(leaf, candidates), previous, rng_,

@@ -34,7 +34,7 @@ class PointReader {
   std::optional<double> Read(const Metric& metric, std::string& error);
   // Of a metric with an `x`, by x. Terms that have no x are the same for all x.
   std::optional<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, std::string& error);
-  // Whether a value is lacking because a file is not as the run has written it.
+  // True if a value is missing because a file is damaged.
   bool found_damage() const { return tables_.found_damage(); }
 
  private:

@@ -143,7 +143,7 @@ class Judge {
     return judged;
   }
 
-  // Of all that has been looked at.
+  // The damaged folders among all that have been read.
   std::set<std::filesystem::path> Damaged() const {
     std::set<std::filesystem::path> folders;
     for (const auto& [id, results] : results_) folders.merge(results->Damaged());

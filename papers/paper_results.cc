@@ -115,7 +115,7 @@ void PaperResults::ReadPoint(const Metrics& metrics, const std::vector<std::stri
   if (reader.found_damage()) LeaveOut(point);
 }
 
-// Of a damaged point nothing is taken, not even from files that are sound: it will be run again.
+// Nothing is taken from a damaged point, not even from its sound files: it will be run again.
 void PaperResults::LeaveOut(size_t point) {
   points_[point].state = PointState::kDamaged;
   for (auto& [name, readings] : readings_) readings[point] = {.has_result = false};

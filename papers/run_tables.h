@@ -40,7 +40,7 @@ class RunTables {
   const FlatJson* Json(const std::string& file, std::string& error);
 
   const std::filesystem::path& run() const { return folder_.path(); }
-  // Whether a file could not be read because it is not as the run has written it.
+  // True if a file could not be read because it is damaged.
   bool found_damage() const { return folder_.found_damage(); }
 
  private:

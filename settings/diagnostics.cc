@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// What a user wrote may have control characters, which would break the line or steer the terminal.
+// Escapes control characters: they would break the line, or steer the terminal.
 std::string Printable(std::string_view text) {
   std::string printable;
   for (const char c : text) {

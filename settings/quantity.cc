@@ -89,8 +89,8 @@ Decimal ReadDecimal(std::string_view text) {
   return number;
 }
 
-// What a number without a unit may mean: the larger it is, the smaller its unit, so that what is
-// suggested is of a magnitude that occurs.
+// A unit to suggest for a number without one. The larger the number, the smaller the unit, so that
+// the suggestion has a magnitude that occurs.
 struct Guess {
   int64_t below;
   std::string_view unit;

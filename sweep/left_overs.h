@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes that were killed have left in a folder of results: hidden files, and folders of
-// runs that were under way.
+// Removes the hidden files, and the folders of unfinished runs, that killed processes have left in
+// a folder of results.
 
 #pragma once
 

@@ -111,7 +111,7 @@ class Runner {
   };
 
   int stops() const { return options_.stops == nullptr ? 0 : options_.stops->load(); }
-  // What finds no room once finds none again: the user is told once, and repeats the command.
+  // A full disk stops the sweep: the user is told once, makes room, and repeats the command.
   bool stopping() const { return stops() > 0 || !no_room_.empty(); }
   double WorkOf(size_t point) const { return std::max(1.0, plan_.points[point].hops); }
 

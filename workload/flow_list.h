@@ -22,7 +22,7 @@ class FlowList final : public Workload {
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;
 
-  // What a row asks for, until it is known which path that is.
+  // The path that a row asks for, until it is known which one that is.
   struct Wish {
     size_t request;
     int line;

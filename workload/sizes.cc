@@ -120,8 +120,8 @@ class Pareto final : public SizeDistribution {
     if (shape_ == 1) return low_ * std::log(largest_ / low_);
     const double scale = std::pow(low_, shape_);
     const double end = std::pow(low_, 1 - shape_);
-    // Of steep distributions a factor is beyond a double. Others keep the last digits that they
-    // have always had, which decide when flows start.
+    // A factor of a steep distribution is beyond a double. The other ones keep the last digits that
+    // they have always had, which decide when flows start.
     if (!std::isfinite(scale) || !std::isnormal(end)) {
       return low_ * (std::pow(largest_ / low_, 1 - shape_) - 1) / (1 - shape_);
     }

@@ -688,7 +688,7 @@ TEST_F(SweepCommandTest, VerifiesOneRunAndRefusesWhatIsNone) {
   const std::string point = (Expected(), "expected/points/" + PointId(0));
   EXPECT_EQ(Run("heddle verify -q " + point).out, "");
   EXPECT_EQ(Run("heddle verify " + point).out, "1 folder and 7 files: all as they were written\n");
-  // What others have put there is theirs, but not what looks like a result.
+  // A file that others have put there is no damage, unless it looks like a result.
   folder_.Write(point + "/report.html", "");
   EXPECT_EQ(Run("heddle verify " + point).exit_code, 0);
   folder_.Write(point + "/udp.csv", "");

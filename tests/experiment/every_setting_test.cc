@@ -128,7 +128,7 @@ bool IsWarned(const Experiment& experiment) {
   });
 }
 
-// Whether another value of a setting shows in a network, in its results or in a warning.
+// Tries other values of a setting in a network: they must show in its results or in a warning.
 class Trial {
  public:
   Trial(std::string yaml, std::string prefix)
@@ -151,7 +151,7 @@ class Trial {
   RunFiles before_;
 };
 
-// What of `settings` changes nothing in silence, in any of these networks.
+// Lists the settings that change nothing, without a warning, in all of these networks.
 std::vector<std::string> IdleOnes(const std::vector<std::string>& networks,
                                   const std::string& prefix, const std::vector<Setting>& settings) {
   std::vector<Trial> trials;

@@ -62,7 +62,7 @@ TEST(CheckedFolderTest, ReadsOnlyWhatWasWritten) {
   EXPECT_EQ(folder.AllDamage(),
             (std::vector<DamagedFile>{{"b.csv", "has other contents than were written"},
                                       {"c.csv", "is not in manifest.csv"}}));
-  // What was never written is not damaged.
+  // A file that was never written is not damaged.
   const CheckedFolder again(run.path());
   EXPECT_FALSE(again.Read("udp.csv", 100, error));
   EXPECT_FALSE(again.found_damage());

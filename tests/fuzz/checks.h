@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions in targets.h have in common.
+// Helpers of the functions in targets.h.
 
 #pragma once
 
@@ -26,7 +26,7 @@ std::string WriteInput(const std::string& name, std::string_view text);
 // That each error says in which source it is, and is one line.
 void RequirePlaces(const Diagnostics& diagnostics);
 
-// Whether two documents say the same, wherever it stands.
+// True if two documents have the same values, at whatever places.
 bool AreEqual(const Value& a, const Value& b);
 
 }  // namespace heddle

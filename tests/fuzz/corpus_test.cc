@@ -38,7 +38,7 @@ std::vector<std::string> CorpusOf(const FuzzTarget& target) {
   return corpus;
 }
 
-// What is wrong, empty if nothing is.
+// Returns the broken promise; empty if all are kept.
 std::string WrongWith(const FuzzTarget& target, const std::string& text) {
   try {
     target.run({reinterpret_cast<const uint8_t*>(text.data()), text.size()});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kLargestCount = 8;  // A fat tree of that has 128 hosts.
 
-// What experiments in the corpus name.
+// Writes the files that experiments in the corpus name.
 void WriteFiles() {
   WriteInput("flows.csv", "src,dst,size_bytes,start_ps\n0,1,1000,0\n1,0,2000,5\n");
   WriteInput("sizes.cdf", "100 0\n1000 0.5\n100000 1\n");

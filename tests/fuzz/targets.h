@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzzers call: for each reader a function that reads any bytes as that reader's input and
+// Fuzzers call these functions. Each takes any bytes for the input of one reader, and
 // checks what must hold. The reader refuses its input with an error that says where, or returns a
 // sound value, which reads the same once it is written again.
 
@@ -18,7 +18,7 @@ void FuzzYaml(FuzzInput input);
 void FuzzArgument(FuzzInput input);  // --set
 void FuzzJson(FuzzInput input);
 
-// What experiments are made of, and experiments themselves, without running them. Lines that start
+// Experiments and their parts, which are read and not run. Lines that start
 // with "#set ", "#scale " or "#seed " stand for the options of that name.
 void FuzzExperiment(FuzzInput input);
 void FuzzSizes(FuzzInput input);      // pareto:1MB:1.5

@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-// What `measure` finds at seeds 1 to `last`.
+// The values that `measure` returns at seeds 1 to `last`.
 template <class Measure>
 std::vector<double> AtSeeds(uint64_t last, const Measure& measure) {
   std::vector<double> found;
