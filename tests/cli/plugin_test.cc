@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -86,9 +87,9 @@ class FailingPluginTest : public testing::Test {
 TEST_F(FailingPluginTest, OneThatEndsTheProcessIsAFailureWhateverItSays) {
   const CommandResult result = Run("exiting");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(result.err,
-            "heddle: e: the process ended itself with exit code 0 before there were results; does "
-            "a plug-in call exit?\n");
+  // Debug builds say that they are slow before it.
+  EXPECT_THAT(result.err, EndsWith("heddle: e: the process ended itself with exit code 0 before "
+                                   "there were results; does a plug-in call exit?\n"));
   ExpectNothingLeft();
 }
 
@@ -138,7 +139,7 @@ TEST_F(FailingPluginTest, ARunWithAPluginStopsCleanly) {
           "sleep 0.1; kill -TERM $pid; wait $pid",
       folder_.path());
   EXPECT_EQ(result.exit_code, 143);
-  EXPECT_EQ(result.err, "heddle: stopped; 0 of 1 runs are complete\n");
+  EXPECT_THAT(result.err, EndsWith("heddle: stopped; 0 of 1 runs are complete\n"));
   ExpectNothingLeft();
 }
 

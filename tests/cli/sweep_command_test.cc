@@ -381,7 +381,8 @@ TEST_F(SweepCommandTest, AFullDiskLosesNothing) {
   const CommandResult full = Run("heddle sweep s.yaml -q -o disk/out");
   EXPECT_EQ(full.exit_code, 1);
   // No other point is tried in vain.
-  EXPECT_THAT(full.err, ContainsRegex("^heddle: disk/out/points/[^\n]*: No space left on device "
+  EXPECT_THAT(full.err, ContainsRegex("^(heddle: this is a Debug build[^\n]*\n)?"
+                                      "heddle: disk/out/points/[^\n]*: No space left on device "
                                       "\\(make room, then repeat the command\\); stopped with "
                                       "[0-9]+ missing, [0-9]+ done\n$"));
   EXPECT_EQ(mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, "size=30m"), 0);
