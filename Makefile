@@ -38,7 +38,7 @@ bench: test
 	scripts/bench
 
 format:
-	clang-format -i */*.cc */*.h tests/*/*.cc tests/*/*.h
+	git ls-files -z '*.cc' '*.h' | xargs -0 clang-format -i
 
 clean:
 	rm -rf build

@@ -18,7 +18,7 @@
 #include "bench/paired.h"
 #include "core/engine.h"
 #include "fabric/switch.h"
-#include "lb/ecmp_hash.h"
+#include "lb/parts/ecmp_hash.h"
 #include "topo/routing.h"
 
 namespace heddle {

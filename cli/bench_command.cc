@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/decision/cost.h"
 #include "cli/commands.h"
-#include "experiment/decision_cost.h"
 #include "experiment/version.h"
 
 namespace heddle {

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "sweep/collect.h"
-#include "sweep/slurm.h"
+#include "study/sweep/collect.h"
+#include "study/sweep/slurm.h"
 
 namespace heddle {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sweep/sweep_folder.h"
+#include "study/sweep/sweep_folder.h"
 
 namespace heddle {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
-#include "experiment/tracer.h"
+#include "measure/trace/tracer.h"
 
 namespace heddle {
 

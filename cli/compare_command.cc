@@ -15,9 +15,9 @@
 
 #include "cli/collect_command.h"
 #include "cli/commands.h"
-#include "sweep/compare.h"
-#include "sweep/csv.h"
-#include "sweep/setting_differences.h"
+#include "study/sweep/compare.h"
+#include "study/sweep/csv.h"
+#include "study/sweep/setting_differences.h"
 
 namespace heddle {
 namespace {

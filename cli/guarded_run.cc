@@ -26,7 +26,7 @@
 
 #include "cli/commands.h"
 #include "cli/stop_signals.h"
-#include "lb/make_policies.h"
+#include "lb/parts/make_policies.h"
 
 namespace heddle {
 namespace {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "models/pdlb_fct.h"
-#include "models/tr_fct.h"
-#include "papers/model_inputs.h"
+#include "lb/pdlb/fct_model.h"
+#include "lb/tr/fct_model.h"
 #include "settings/fields.h"
 #include "settings/quantity.h"
+#include "study/papers/model_inputs.h"
 
 namespace heddle {
 namespace {

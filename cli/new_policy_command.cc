@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "lb/load_balancer.h"
-#include "sweep/whole_file.h"
+#include "lb/parts/load_balancer.h"
+#include "study/sweep/whole_file.h"
 
 namespace heddle {
 namespace {
@@ -98,7 +98,7 @@ int Refuse(const std::string& why) {
 int NewPolicy(const NewPolicyArguments& arguments) {
   if (const auto wrong = WhatIsWrongWith(arguments.name)) return Refuse(*wrong);
   const bool in_tree = arguments.out_of_tree.empty();
-  if (in_tree && !fs::exists("lb/load_balancer.h")) {
+  if (in_tree && !fs::exists("lb/parts/load_balancer.h")) {
     return Refuse(
         "this is not the root of Heddle's source tree; go there, or give --out-of-tree DIR");
   }

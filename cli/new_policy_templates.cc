@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What heddle new-policy writes. Tests compile and run it, and compare it with
-// examples/out_of_tree.
+// docs/examples/out_of_tree.
 
 #include "cli/new_policy_command.h"
 
@@ -8,7 +8,7 @@ namespace heddle {
 
 const std::string_view kPolicyTemplate = R"(// What it is for, and its paper.
 
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

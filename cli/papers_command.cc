@@ -20,14 +20,14 @@
 #include "cli/sweep_command.h"
 #include "cli/text.h"
 #include "experiment/estimate.h"
-#include "papers/bench_run.h"
-#include "papers/costs.h"
-#include "papers/experiment_points.h"
-#include "papers/judged_paper.h"
-#include "papers/papers_output.h"
 #include "settings/yaml.h"
-#include "sweep/left_overs.h"
-#include "sweep/whole_file.h"
+#include "study/papers/bench_run.h"
+#include "study/papers/costs.h"
+#include "study/papers/experiment_points.h"
+#include "study/papers/judged_paper.h"
+#include "study/papers/papers_output.h"
+#include "study/sweep/left_overs.h"
+#include "study/sweep/whole_file.h"
 
 namespace heddle {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "cmake/plugin_abi.h"
 #include "experiment/experiment_file.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 #include "settings/digest.h"
 
 namespace heddle {

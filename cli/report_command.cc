@@ -108,7 +108,7 @@ std::optional<fs::path> PackageFolder() {
     std::error_code error;
     const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
     candidates = {here.parent_path() / "share/heddle/report",
-                  here.parent_path().parent_path() / "report"};
+                  here.parent_path().parent_path() / "study/report"};
   }
   for (const fs::path& candidate : candidates) {
     std::error_code error;
@@ -204,9 +204,10 @@ int Report(const ReportArguments& arguments) {
   }
   const auto package = PackageFolder();
   if (!package) {
-    return Fail(kExitFailed,
-                "heddle's folder report/ is neither where it was built nor where it is installed; "
-                "set HEDDLE_REPORT to it");
+    return Fail(
+        kExitFailed,
+        "heddle's folder study/report/ is neither where it was built nor where it is installed; "
+        "set HEDDLE_REPORT to it");
   }
   const std::vector<Needed> needed = NeededFor(arguments);
   const auto python = FindPython(needed);

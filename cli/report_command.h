@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // heddle report: results that one can look at. The page and the figures are made by the Python
-// package in report/, which nothing else of Heddle needs.
+// package in study/report/, which nothing else of Heddle needs.
 
 #pragma once
 

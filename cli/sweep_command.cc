@@ -23,14 +23,14 @@
 #include "cli/text.h"
 #include "experiment/version.h"
 #include "settings/digest.h"
-#include "sweep/cost.h"
-#include "sweep/left_overs.h"
-#include "sweep/plan.h"
-#include "sweep/result_row.h"
-#include "sweep/runner.h"
-#include "sweep/selection.h"
-#include "sweep/sweep_folder.h"
-#include "sweep/whole_file.h"
+#include "study/sweep/cost.h"
+#include "study/sweep/left_overs.h"
+#include "study/sweep/plan.h"
+#include "study/sweep/result_row.h"
+#include "study/sweep/runner.h"
+#include "study/sweep/selection.h"
+#include "study/sweep/sweep_folder.h"
+#include "study/sweep/whole_file.h"
 
 namespace heddle {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "experiment/experiment_file.h"
-#include "sweep/slurm.h"
+#include "study/sweep/slurm.h"
 
 namespace heddle {
 

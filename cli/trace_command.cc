@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiment/tracer.h"
+#include "measure/trace/tracer.h"
 #include "settings/number_text.h"
 #include "settings/quantity.h"
 

@@ -15,7 +15,7 @@
 
 #include "cli/commands.h"
 #include "experiment/checked_folder.h"
-#include "sweep/sweep_folder.h"
+#include "study/sweep/sweep_folder.h"
 
 namespace heddle {
 namespace {

@@ -2,8 +2,8 @@
 # Writes HEADER with the version and a digest of all that a plug-in may include of the source tree SOURCE, if
 # that has changed. Run with every build: whoever was compiled with other headers may see other layouts.
 set(headers)
-foreach(folder core settings models fabric lb)
-  file(GLOB found ${SOURCE}/${folder}/*.h)
+foreach(folder core settings fabric lb)
+  file(GLOB_RECURSE found ${SOURCE}/${folder}/*.h)
   list(APPEND headers ${found})
 endforeach()
 list(SORT headers)

@@ -10,11 +10,11 @@
 #include <numeric>
 
 #include "core/tournament.h"
-#include "experiment/ideal_fct.h"
 #include "experiment/idle_settings.h"
-#include "experiment/network.h"
 #include "fabric/switch.h"
-#include "lb/make_policies.h"
+#include "lb/parts/make_policies.h"
+#include "network/ideal_fct.h"
+#include "network/network.h"
 #include "topo/path_ids.h"
 
 namespace heddle {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "experiment/background.h"
-#include "experiment/size_classes.h"
-#include "experiment/statistics.h"
-#include "lb/load_balancer.h"
-#include "lb/return_path.h"
+#include "lb/parts/load_balancer.h"
+#include "measure/size_classes.h"
+#include "measure/statistics.h"
+#include "network/return_path.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
 #include "settings/value.h"

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "core/check.h"
-#include "experiment/deadlock.h"
 #include "experiment/flow_generator.h"
-#include "experiment/packet_meter.h"
-#include "lb/make_policies.h"
+#include "lb/parts/make_policies.h"
+#include "measure/packet_meter.h"
+#include "network/deadlock.h"
 
 namespace heddle {
 namespace {

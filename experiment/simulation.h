@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/delivery_tap.h"
 #include "experiment/experiment.h"
-#include "experiment/flow_recorder.h"
-#include "experiment/network.h"
-#include "experiment/series.h"
-#include "experiment/tracer.h"
+#include "measure/delivery_tap.h"
+#include "measure/flow_recorder.h"
+#include "measure/series.h"
+#include "measure/trace/tracer.h"
+#include "network/network.h"
 
 namespace heddle {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/load_balancer.h"
-#include "lb/measured_leaf.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/measured_leaf.h"
 
 namespace heddle {
 namespace {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/flow_table.h"
-#include "lb/load_balancer.h"
-#include "lb/measured_leaf.h"
-#include "lb/ties.h"
+#include "lb/parts/flow_table.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/measured_leaf.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

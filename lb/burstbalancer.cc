@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/ecmp_hash.h"
-#include "lb/load_balancer.h"
-#include "lb/ties.h"
+#include "lb/parts/ecmp_hash.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

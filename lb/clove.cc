@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/dre.h"
-#include "lb/follow_path.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/dre.h"
+#include "lb/parts/follow_path.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/dre.h"
-#include "lb/ecmp_hash.h"
-#include "lb/flowlets.h"
-#include "lb/follow_path.h"
-#include "lb/leaf_paths.h"
-#include "lb/load_balancer.h"
-#include "lb/ties.h"
+#include "lb/parts/dre.h"
+#include "lb/parts/ecmp_hash.h"
+#include "lb/parts/flowlets.h"
+#include "lb/parts/follow_path.h"
+#include "lb/parts/leaf_paths.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/follow_path.h"
-#include "lb/load_balancer.h"
-#include "lb/path_orders.h"
+#include "lb/parts/follow_path.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/path_orders.h"
 
 namespace heddle {
 namespace {

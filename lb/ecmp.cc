@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "lb/ecmp_hash.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/ecmp_hash.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

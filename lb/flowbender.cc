@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/follow_path.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/follow_path.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/ecmp_hash.h"
-#include "lb/flowlets.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/ecmp_hash.h"
+#include "lb/parts/flowlets.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/flowlets.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/flowlets.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

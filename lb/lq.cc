@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "core/random.h"
-#include "lb/ecmp_hash.h"
-#include "lb/load_balancer.h"
-#include "lb/port_load.h"
-#include "lb/ties.h"
+#include "lb/parts/ecmp_hash.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/port_load.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

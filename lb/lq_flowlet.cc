@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/flowlets.h"
-#include "lb/load_balancer.h"
-#include "lb/port_bands.h"
-#include "lb/ties.h"
+#include "lb/parts/flowlets.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/port_bands.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "core/random.h"
-#include "lb/load_balancer.h"
-#include "lb/port_bands.h"
-#include "lb/ties.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/port_bands.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "core/random.h"
-#include "lb/load_balancer.h"
-#include "lb/port_load.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/port_load.h"
 
 namespace heddle {
 namespace {

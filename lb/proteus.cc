@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/dre.h"
-#include "lb/flow_table.h"
-#include "lb/follow_path.h"
-#include "lb/leaf_paths.h"
-#include "lb/load_balancer.h"
-#include "lb/ties.h"
+#include "lb/parts/dre.h"
+#include "lb/parts/flow_table.h"
+#include "lb/parts/follow_path.h"
+#include "lb/parts/leaf_paths.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

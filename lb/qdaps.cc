@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/flow_table.h"
-#include "lb/load_balancer.h"
-#include "lb/ties.h"
+#include "lb/parts/flow_table.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/ties.h"
 
 namespace heddle {
 namespace {

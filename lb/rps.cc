@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "lb/load_balancer.h"
-#include "lb/round.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/round.h"
 
 namespace heddle {
 namespace {

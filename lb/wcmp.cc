@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "lb/ecmp_hash.h"
-#include "lb/load_balancer.h"
-#include "lb/weights.h"
+#include "lb/parts/ecmp_hash.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/weights.h"
 
 namespace heddle {
 namespace {

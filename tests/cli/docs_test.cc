@@ -64,8 +64,8 @@ class Clone {
     fs::create_directories(folder_ / "build");
     fs::create_directory_symlink(fs::path(HEDDLE_BINARY).parent_path(), folder_ / "build/release");
     // Copied, as commands may write beside it.
-    fs::create_directories(folder_ / "lb");
-    fs::copy(source / "lb/load_balancer.h", folder_ / "lb");
+    fs::create_directories(folder_ / "lb/parts");
+    fs::copy(source / "lb/parts/load_balancer.h", folder_ / "lb/parts");
   }
   CommandResult Run(const std::string& command) const {
     const std::string path = fs::path(HEDDLE_BINARY).parent_path().string();

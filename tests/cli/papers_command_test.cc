@@ -12,7 +12,7 @@
 
 #include "experiment/version.h"
 #include "settings/json.h"
-#include "sweep/run_results.h"
+#include "study/sweep/run_results.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 

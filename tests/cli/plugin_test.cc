@@ -43,7 +43,7 @@ TEST(PluginTest, IsListedDescribedAndChecked) {
   EXPECT_THAT(Heddle("describe my_spray --plugin " + kPlugins + "my_spray.so").out,
               HasSubstr("my_spray: Every packet takes a random path."));
   const std::string check =
-      "check '" HEDDLE_SOURCE_DIR "/examples/out_of_tree/experiment.yaml' --plugin ";
+      "check '" HEDDLE_SOURCE_DIR "/docs/examples/out_of_tree/experiment.yaml' --plugin ";
   EXPECT_EQ(Heddle(check + kPlugins + "my_spray.so").exit_code, 0);
 }
 
@@ -51,7 +51,7 @@ TEST(PluginTest, IsListedDescribedAndChecked) {
 TEST(PluginTest, RunsAsABuiltInLoadBalancerDoes) {
   const TemporaryFolder folder;
   const std::string run = "run '" HEDDLE_SOURCE_DIR
-                          "/examples/out_of_tree/experiment.yaml' -q --set "
+                          "/docs/examples/out_of_tree/experiment.yaml' -q --set "
                           "workload[0].flows=20 --out '" +
                           folder.path().string() + "/";
   ASSERT_EQ(Heddle(run + "built_in' --set lb=rps").exit_code, 0);
@@ -206,7 +206,7 @@ class NewPolicyTest : public testing::Test {
   }
   void MakeTree() {
     fs::create_directories(folder_ / "lb");
-    folder_.Write("lb/load_balancer.h", "");
+    folder_.Write("lb/parts/load_balancer.h", "");
   }
 
   TemporaryFolder folder_;
@@ -248,7 +248,7 @@ TEST_F(NewPolicyTest, SaysWhereItIsToBeRun) {
 TEST_F(NewPolicyTest, OutOfTreeWritesWhatTheExampleHas) {
   const CommandResult result = Run("my_spray --out-of-tree some/where");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  const fs::path example = fs::path(HEDDLE_SOURCE_DIR) / "examples/out_of_tree";
+  const fs::path example = fs::path(HEDDLE_SOURCE_DIR) / "docs/examples/out_of_tree";
   for (const char* file : {"main.cc", "CMakeLists.txt", "experiment.yaml"}) {
     EXPECT_EQ(ReadFile(folder_ / "some/where" / file), ReadFile(example / file)) << file;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle report as a user types it. What the page and the figures hold is tested in tests/report.
+// heddle report as a user types it. What the page and the figures hold is tested in
+// tests/study/report.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

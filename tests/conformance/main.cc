@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/plugins.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 #include "tests/conformance/tested_policies.h"
 
 namespace heddle {

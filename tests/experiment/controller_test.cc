@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "experiment/results.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 #include "tests/support/experiment_kit.h"
 #include "topo/port_rule.h"
 #include "transport/transports.h"

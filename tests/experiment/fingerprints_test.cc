@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "experiment/delivery_tap.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
+#include "measure/delivery_tap.h"
 #include "tests/support/experiment_kit.h"
 
 namespace heddle {

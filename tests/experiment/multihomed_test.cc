@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/ideal_fct.h"
+#include "network/ideal_fct.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"

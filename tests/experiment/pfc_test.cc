@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "experiment/deadlock.h"
 #include "experiment/results.h"
+#include "network/deadlock.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"

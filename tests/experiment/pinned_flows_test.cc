@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "experiment/results.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 

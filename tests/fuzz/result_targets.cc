@@ -9,17 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "papers/claims.h"
-#include "papers/evaluate.h"
-#include "papers/metric.h"
-#include "papers/papers_output.h"
 #include "settings/yaml.h"
-#include "sweep/means.h"
-#include "sweep/plan.h"
-#include "sweep/point_rows.h"
-#include "sweep/result_row.h"
-#include "sweep/setting_differences.h"
-#include "sweep/sweep_folder.h"
+#include "study/papers/claims.h"
+#include "study/papers/evaluate.h"
+#include "study/papers/metric.h"
+#include "study/papers/papers_output.h"
+#include "study/sweep/means.h"
+#include "study/sweep/plan.h"
+#include "study/sweep/point_rows.h"
+#include "study/sweep/result_row.h"
+#include "study/sweep/setting_differences.h"
+#include "study/sweep/sweep_folder.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lb/ecmp_hash.h"
+#include "lb/parts/ecmp_hash.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 

@@ -82,7 +82,7 @@ const std::set<uint16_t> kAll = {0, 1, 2, 3};
 
 const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // It sends none.
 
-// As lb/hermes.cc writes it.
+// As lb/hermes/hermes.cc writes it.
 struct HermesEcho {
   uint16_t path;
   uint8_t kind = 1;

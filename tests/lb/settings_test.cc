@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/delivery_tap.h"
+#include "measure/delivery_tap.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lb/weights.h"
+#include "lb/parts/weights.h"
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"

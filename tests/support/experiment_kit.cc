@@ -13,7 +13,7 @@
 #include "experiment/results.h"
 #include "settings/reader.h"
 #include "settings/yaml.h"
-#include "sweep/csv.h"
+#include "study/sweep/csv.h"
 
 namespace heddle {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "experiment/complete.h"
-#include "experiment/ideal_fct.h"
+#include "network/ideal_fct.h"
 #include "tests/support/settings_from.h"
 #include "topo/leaf_spine.h"
 #include "transport/roce.h"

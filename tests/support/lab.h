@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "core/units.h"
-#include "experiment/network.h"
 #include "fabric/flow.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
+#include "network/network.h"
 #include "settings/diagnostics.h"
 #include "tests/support/lb_bench.h"  // BalancerFrom
 #include "tests/support/printers.h"

@@ -18,7 +18,7 @@
 #include "fabric/host.h"
 #include "fabric/paths.h"
 #include "fabric/switch.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 

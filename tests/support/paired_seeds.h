@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sweep/confidence.h"
+#include "study/sweep/confidence.h"
 
 namespace heddle {
 

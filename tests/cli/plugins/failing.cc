@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "core/check.h"
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

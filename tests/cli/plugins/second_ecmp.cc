@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plug-in with a name that is taken.
 
-#include "lb/load_balancer.h"
+#include "lb/parts/load_balancer.h"
 
 namespace heddle {
 namespace {

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// Best-nexthop with in-band network telemetry (Lim et al., "Best nexthop Load Balancing Algorithm
+// with Inband network telemetry", POSTECH). Packets collect the greatest latency, queue and
+// utilisation on their way; a switch keeps what came from each host over each port, and gives each
+// flowlet the port with the smallest sum of the three, each as a share of its range.
+//
+// The paper collects at the ports that packets leave through, and uses what came from a host for
+// packets to it, which are the opposite queues. By default a switch adds what the port that a
+// packet came in through would do to packets the other way: so it learns of the way to the packet's
+// source
+// (`direction: forward` is as published). Where traffic is one-way, probes teach: one for each host
+// from its leaf over all uplinks, which upper switches copy to all others below. The paper does not
+// say what becomes of old values: they count as nothing.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/random.h"
+#include "core/ring.h"
+#include "lb/best_nexthop/int_fields.h"
+#include "lb/parts/dre.h"
+#include "lb/parts/ecmp_hash.h"
+#include "lb/parts/flow_table.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/route_changes.h"
+#include "lb/parts/ties.h"
+
+namespace heddle {
+namespace {
+
+enum class Scale { kDatacenter, kTestbed };
+enum class ApplyAt { kEdge, kAll };
+enum class Direction { kTowardSource, kForward };
+enum class Key { kHost, kLeaf };
+
+struct BestNexthopSettings {
+  Scale scale = Scale::kDatacenter;
+  std::optional<Duration> gap;
+  std::optional<Duration> dre_period;
+  double dre_alpha = 0.5;
+  std::optional<Duration> probe_every;
+  std::optional<Duration> stale;
+  bool probes = true;
+  ApplyAt apply_at = ApplyAt::kEdge;
+  Direction direction = Direction::kTowardSource;
+  Key key = Key::kHost;
+  std::optional<Duration> latency_range;
+  std::optional<int64_t> queue_range;
+  std::optional<double> utilisation_range;
+  FlowTableSettings flows = {.age = 5_ms};
+};
+
+// With what follows from others.
+struct BestNexthopTimes {
+  Duration gap;
+  Duration probe_every;
+  Duration stale;
+  DreSettings dre;
+};
+
+constexpr uint16_t kProbeBytes = 64;
+constexpr int64_t kPacketBytes = 1'500;
+
+class BestNexthop final : public SwitchPolicy {
+ public:
+  BestNexthop(const BestNexthopSettings& settings, const BestNexthopTimes& times, int tiers,
+              uint64_t salt, Rng rng)
+      : settings_(settings),
+        times_(times),
+        probe_hops_(2 * (tiers - 1)),
+        salt_(salt),
+        rng_(rng),
+        flows_(settings.flows) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit | kPrefetch; }
+
+  void Attach(SwitchView& view) override {
+    for (size_t port = 0; port < view.ports(); ++port) {
+      ports_.push_back(std::make_unique<Port>(times_.dre));
+      ports_.back()->range = RangeOf(view, static_cast<PortIndex>(port));
+    }
+    keys_ = settings_.key == Key::kHost ? view.hosts() : view.leaves();
+    known_.resize(keys_ * view.ports());
+    towards_.resize(keys_);
+    changes_.Resize(keys_);
+    chooses_ = view.tier() == 0 || settings_.apply_at == ApplyAt::kAll;
+    if (!settings_.probes || view.tier() > 0 || view.Uplinks().empty()) return;
+    CollectSources(view);
+    const double share = rng_.Uniform();  // Not all leaves at once.
+    view.SetTimer(view.now() + Duration{static_cast<int64_t>(
+                                   share * static_cast<double>(times_.probe_every.ps))},
+                  0);
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    IntFields fields;
+    if (!view.IsAttached(packet.src)) fields = Collect(view, packet, in_port);
+    if (packet.kind == PacketKind::kControl) {
+      PassOn(view, packet, fields, in_port);
+      return Decision::Consume();
+    }
+    carried_ = fields;
+    if (!candidates.matters()) return Decision::Forward(candidates.ports.front());
+    if (!chooses_) return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
+    return Decision::Forward(Choose(view, packet, candidates));
+  }
+
+  void Prefetch(const Packet& packet) const override {
+    if (chooses_) flows_.Prefetch(packet);
+  }
+
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
+    std::array<Ring<Time>, kClasses>& waiting = ports_[port]->waiting;
+    // What a failed link has taken is not seen to leave.
+    if (view.QueuedPackets(port) <= 1) {
+      for (Ring<Time>& of_class : waiting) of_class.clear();
+    }
+    waiting[packet.priority].push_back(view.now());
+    if (packet.kind != PacketKind::kControl) {
+      IntFields fields = view.FacesHost(port) ? IntFields{} : carried_;
+      if (settings_.direction == Direction::kForward && !view.FacesHost(port)) {
+        fields = IntFields::Merge(fields, LocalOf(view, port));
+      }
+      packet.SetScheme(fields);
+    }
+  }
+
+  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
+    Port& its = *ports_[port];
+    Ring<Time>& waiting = its.waiting[packet.priority];
+    its.dre.Add(1, view.now());
+    if (waiting.empty()) return;
+    its.latency = view.now() - waiting.front();
+    waiting.pop_front();
+  }
+
+  void OnTimer(SwitchView& view, uint32_t /*id*/) override {
+    for (const HostId host : sources_) SendProbes(view, host);
+    view.SetTimer(view.now() + times_.probe_every, 0);
+  }
+
+  size_t StateBytes() const override {
+    const size_t learnt = known_.size() * sizeof(Known) + ports_.size() * sizeof(Port) +
+                          towards_.size() * sizeof(Towards);
+    return chooses_ ? flows_.memory_bytes() + learnt : learnt;
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"flowlets", flowlets_},
+            {"reroutes", reroutes_},
+            {"probes", probes_},
+            {"probe_bytes", probes_ * kProbeBytes},
+            {"stale", stale_},
+            {"table_entries", static_cast<int64_t>(flows_.used())},
+            {"table_evictions", flows_.evictions()}};
+  }
+
+ private:
+  struct Flow {
+    PortIndex port = kNoPort;
+    Time last;  // When its latest packet left, or will.
+  };
+  struct Port {
+    explicit Port(const DreSettings& settings) : dre(settings) {}
+    Dre dre;  // Packets.
+    // When each packet in the queue was enqueued, by its class, within which they leave in order.
+    std::array<Ring<Time>, kClasses> waiting;
+    Duration latency{0};
+    IntRange range;
+  };
+  // Of the way to a host, or leaf, through a port.
+  struct Known {
+    double congestion = 0;
+    Time at{-kNever.ps};
+  };
+
+  // A host, or leaf, that packets go to.
+  struct Towards {
+    Time heard{-kNever.ps};    // When anything was collected, through any port.
+    PortIndex best = kNoPort;  // Chosen last, of candidates
+    uint32_t among = 0;        // with this id. It is the best
+    Time is_best{-kNever.ps};  // up to then, if nothing is collected before.
+  };
+
+  size_t KeyOf(const SwitchView& view, HostId host) const {
+    return settings_.key == Key::kHost ? host : view.LeafOf(host);
+  }
+  Known& KnownOf(size_t key, PortIndex port) { return known_[key * ports_.size() + port]; }
+
+  // What a port can reach, unless it is set; a buffer without a limit has no range.
+  IntRange RangeOf(SwitchView& view, PortIndex port) const {
+    const Bytes buffer = view.BufferOf(port);
+    const bool is_limited = buffer.count < kUnlimited / 2;
+    const double bps = static_cast<double>(view.Rate(port).bps);
+    IntRange range;
+    if (is_limited) {
+      range.latency = static_cast<double>(buffer.count) * 8 / bps;
+      range.queue = static_cast<double>(buffer.count / kPacketBytes);
+    }
+    if (settings_.latency_range) range.latency = Seconds(*settings_.latency_range);
+    if (settings_.queue_range) range.queue = static_cast<double>(*settings_.queue_range);
+    // Just before a decay, at the whole of the rate.
+    range.utilisation = settings_.utilisation_range.value_or(
+        bps * Seconds(times_.dre.period) / settings_.dre_alpha / (8 * kPacketBytes));
+    return range;
+  }
+
+  IntFields LocalOf(SwitchView& view, PortIndex port) {
+    Port& its = *ports_[port];
+    return IntFields(its.latency, view.QueuedPackets(port), its.dre.Read(view.now()));
+  }
+
+  // What is known of the way to the packet's source.
+  IntFields Collect(SwitchView& view, const Packet& packet, PortIndex in_port) {
+    IntFields fields = packet.Scheme<IntFields>();
+    if (settings_.direction == Direction::kTowardSource) {
+      fields = IntFields::Merge(fields, LocalOf(view, in_port));
+    }
+    if (fields.is_set()) {
+      const size_t key = KeyOf(view, packet.src);
+      KnownOf(key, in_port) = {CongestionOf(fields, ports_[in_port]->range), view.now()};
+      towards_[key].heard = view.now();
+      towards_[key].is_best = {-kNever.ps};
+    }
+    return fields;
+  }
+
+  PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    const auto found = flows_.Touch(packet, view.now());
+    Flow& flow = found.state;
+    const bool lives = candidates.Has(flow.port);
+    if (found.is_new || !lives || view.now() - flow.last > times_.gap) {
+      const PortIndex port = Best(view, packet, candidates);
+      ++flowlets_;
+      if (!found.is_new && port != flow.port) ++reroutes_;
+      flow.port = port;
+    }
+    flow.last = view.now() + view.QueueingDelay(flow.port);
+    return flow.port;
+  }
+
+  PortIndex Best(SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    const size_t key = KeyOf(view, packet.dst);
+    const Time now = view.now();
+    Towards& towards = towards_[key];
+    const auto forget = [&](PortIndex port) { KnownOf(key, port) = Known{}; };
+    if (changes_.Note(key, candidates, view.Uplinks(), forget)) towards.is_best = {-kNever.ps};
+    if (now <= towards.is_best && towards.among == candidates.id) return towards.best;
+    if (now - towards.heard > times_.stale) return Unknowing(packet, candidates);
+    Time oldest = kNever;  // Of what is fresh.
+    const PortIndex best = LeastOf(candidates.ports, towards.best, rng_, [&](PortIndex port) {
+      const Known& known = KnownOf(key, port);
+      const bool is_fresh = now - known.at <= times_.stale;
+      if (is_fresh) oldest = std::min(oldest, known.at);
+      return is_fresh ? known.congestion : 0.0;
+    });
+    if (oldest == kNever) return Unknowing(packet, candidates);
+    towards.among = candidates.id;
+    towards.is_best = oldest + times_.stale;
+    return towards.best = best;
+  }
+
+  PortIndex Unknowing(const Packet& packet, const Candidates& candidates) {
+    ++stale_;
+    return EcmpPort(packet, salt_, candidates.ports);
+  }
+
+  // --- Probes: packets from a host of this leaf that go everywhere ---
+
+  // The hosts of this leaf; one stands for all if nothing more is asked for.
+  void CollectSources(const SwitchView& view) {
+    for (size_t host = 0; host < view.hosts(); ++host) {
+      if (view.IsAttached(static_cast<HostId>(host))) {
+        sources_.push_back(static_cast<HostId>(host));
+      }
+    }
+    if (sources_.empty()) return;
+    back_to_ = sources_.back();
+    if (settings_.key == Key::kLeaf) sources_.resize(1);
+  }
+
+  void SendProbes(SwitchView& view, HostId source) {
+    Packet probe;
+    probe.kind = PacketKind::kControl;
+    probe.bytes = kProbeBytes;
+    probe.src = source;
+    // Where there is no route back to this leaf, there is nothing to learn of it either.
+    probe.dst = source == back_to_ ? sources_.front() : back_to_;
+    probe.sent = view.now();
+    for (const PortIndex port : view.Uplinks()) Send(view, probe, IntFields{}, port);
+  }
+
+  // From below to all others below and all above; from above to all below. Leaves are the end.
+  void PassOn(SwitchView& view, const Packet& probe, const IntFields& fields, PortIndex in_port) {
+    if (view.tier() == 0 || probe.hops >= probe_hops_) return;
+    const std::span<const PortIndex> uplinks = view.Uplinks();
+    const bool from_above = IsAmong(uplinks, in_port);
+    for (size_t p = 0; p < view.ports(); ++p) {
+      const PortIndex port = static_cast<PortIndex>(p);
+      if (port == in_port || view.FacesHost(port)) continue;
+      if (from_above && IsAmong(uplinks, port)) continue;
+      Send(view, probe, fields, port);
+    }
+  }
+
+  void Send(SwitchView& view, const Packet& probe, IntFields fields, PortIndex port) {
+    if (settings_.direction == Direction::kForward)
+      fields = IntFields::Merge(fields, LocalOf(view, port));
+    Packet copy = probe;
+    copy.SetScheme(fields);
+    view.SendControl(copy, port);
+    ++probes_;
+  }
+
+  const BestNexthopSettings settings_;
+  const BestNexthopTimes times_;
+  const int probe_hops_;  // From one leaf to another.
+  const uint64_t salt_;
+  Rng rng_;
+  AgedFlowTable<Flow> flows_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  bool chooses_ = false;  // Here, or it hashes.
+  size_t keys_ = 0;
+  std::vector<Known> known_;      // By key, then port.
+  std::vector<Towards> towards_;  // By key.
+  RouteChanges changes_;          // By key.
+  std::vector<HostId> sources_;   // Of probes.
+  HostId back_to_ = 0;            // One of this leaf.
+  IntFields carried_;             // By the packet that is being forwarded.
+  int64_t flowlets_ = 0;
+  int64_t reroutes_ = 0;
+  int64_t probes_ = 0;
+  int64_t stale_ = 0;
+};
+
+class BestNexthopBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Choice("scale", settings_.scale,
+                  {{"datacenter", Scale::kDatacenter}, {"testbed", Scale::kTestbed}},
+                  "What auto means below. datacenter: round trips well below a millisecond; "
+                  "testbed: the paper's, of 8 Mbps links.");
+    fields.AddOr("auto", "gap", settings_.gap, {.above = Duration{0}, .at_most = 10_s},
+                 "Silence after which a flow may change its port. auto: 500us; testbed 50ms.");
+    fields.AddOr("auto", "dre_period", settings_.dre_period, {.at_least = 1_ns, .at_most = 10_s},
+                 "Time between two decays of a port's rate estimator. auto: 500us; testbed 50ms.");
+    fields.Add("dre_alpha", settings_.dre_alpha, {.above = 0.0, .at_most = 1.0},
+               "Share that a decay takes off.");
+    fields.Add("probes", settings_.probes,
+               "Leaves send probes for their hosts; false: only other packets teach.");
+    fields.AddOr("auto", "probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 10_s},
+                 "Time between two probes for a host. auto: 100us; testbed 10ms.");
+    fields.AddOr("auto", "stale", settings_.stale, {.at_least = 1_ns, .at_most = 1000_s},
+                 "Older values count as nothing. auto: twice the gap.");
+    fields.Choice("apply_at", settings_.apply_at,
+                  {{"edge", ApplyAt::kEdge}, {"all", ApplyAt::kAll}},
+                  "Who chooses by them. edge: leaves, as in the paper's testbed, while other "
+                  "switches hash; all: every switch.");
+    fields.Choice("direction", settings_.direction,
+                  {{"toward_source", Direction::kTowardSource}, {"forward", Direction::kForward}},
+                  "Of which queues a packet tells. toward_source: of those on the way back to its "
+                  "source; forward: of those that it has been in, as published.");
+    fields.Choice(
+        "key", settings_.key, {{"host", Key::kHost}, {"leaf", Key::kLeaf}},
+        "Values are kept for each host, or for each leaf, which is then probed for once.");
+    DeclareRanges(fields);
+    settings_.flows.Declare(fields);
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view /*path*/,
+               Diagnostics& /*diagnostics*/) override {
+    tiers_ = fabric.tiers;
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    const BestNexthopTimes times = TimesOf();
+    BestNexthopSettings settings = settings_;
+    // A flow that is forgotten within its gap would lose its port.
+    settings.flows.age = std::max(settings.flows.age, 10 * times.gap);
+    return std::make_unique<BestNexthop>(settings, times, tiers_, EcmpSalt(id, seed),
+                                         Rng::Stream(seed, "best_nexthop", id));
+  }
+
+ private:
+  void DeclareRanges(Fields& fields) {
+    fields.AddOr("auto", "latency_range", settings_.latency_range, Above(Duration{0}),
+                 "The latency that counts whole. auto: that of a full buffer of the port.");
+    fields.AddOr("auto", "queue_range", settings_.queue_range, AtLeast<int64_t>(1),
+                 "The queue that counts whole, in packets. auto: a full buffer of the port.");
+    fields.AddOr("auto", "utilisation_range", settings_.utilisation_range, Above(0.0),
+                 "The estimator's value that counts whole, in packets. auto: what it reaches when "
+                 "the port is always busy.");
+  }
+
+  BestNexthopTimes TimesOf() const {
+    const bool testbed = settings_.scale == Scale::kTestbed;
+    const Duration gap = settings_.gap.value_or(testbed ? 50_ms : 500_us);
+    return {.gap = gap,
+            .probe_every = settings_.probe_every.value_or(testbed ? 10_ms : 100_us),
+            .stale = settings_.stale.value_or(2 * gap),
+            .dre = {.period = settings_.dre_period.value_or(testbed ? 50_ms : 500_us),
+                    .alpha = settings_.dre_alpha}};
+  }
+
+  BestNexthopSettings settings_;
+  int tiers_ = FabricShape{}.tiers;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<BestNexthopBalancer>(
+    {"best_nexthop",
+     "Each flowlet takes the port whose way has the smallest sum of latency, queue and "
+     "utilisation, "
+     "which packets collect.",
+     "Lim et al., Best nexthop load balancing with in-band network telemetry"});
+
+}  // namespace
+}  // namespace heddle

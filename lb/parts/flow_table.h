@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy remembers of each flow that it sees, in a table of fixed size, as in a switch. A
+// flow is a 5-tuple, so the two directions of a connection are two flows. One that has been silent
+// for longer than the age is forgotten. By default flows never share an entry, and a new flow that
+// finds no room takes the place of one that has been silent for long (lb/parts/flow_sets.h). With
+// `bits`, the hash of the 5-tuple names the entry, as in hardware, and flows that collide share it.
+//
+// Every operation is O(1), and nothing is allocated after construction.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/random.h"
+#include "core/units.h"
+#include "lb/parts/flow_key.h"
+#include "lb/parts/flow_sets.h"
+#include "settings/fields.h"
+
+namespace heddle {
+
+struct FlowTableSettings {
+  int64_t entries = 65'536;
+  std::optional<int64_t> bits = {};
+  Duration age;
+
+  void Declare(Fields& fields) {
+    fields.Add("table_entries", entries, Between<int64_t>(1, 1 << 24),
+               "Flows that a node remembers, in sets of 8. When it meets one whose set is full, it "
+               "forgets the one in it that has been silent longest, and counts that as one of "
+               "table_evictions.");
+    fields.AddOr("none", "table_bits", bits, Between<int64_t>(0, 24),
+                 "Instead, 2 to the power of this many entries that the hash of a 5-tuple names, "
+                 "shared by flows that collide. none: flows share nothing.");
+    fields.Add("table_age", age, {.above = Duration{0}, .at_most = 1000_s},
+               "A flow that has been silent for longer is forgotten.");
+  }
+};
+
+template <class State>
+class AgedFlowTable {
+ public:
+  using Found = FlowSets<State>::Found;
+
+  explicit AgedFlowTable(const FlowTableSettings& settings)
+      : age_(settings.age),
+        own_(settings.bits ? 1 : static_cast<size_t>(settings.entries), settings.age),
+        shared_(settings.bits ? size_t{1} << *settings.bits : 0) {}
+
+  // The state of the packet's flow, which is heard of now. Times never decrease.
+  Found Touch(const Packet& packet, Time now) {
+    if (is_shared()) {
+      return TouchShared(shared_[SlotOf(packet)], now, [](const State&, Time) { return false; });
+    }
+    return own_.Touch(FlowKey(packet), now);
+  }
+  // The same where `holds(state, last)` says of a flow that has been silent for longer than the
+  // age, since `last`, whether it is known all the same.
+  template <class Holds>
+  Found Touch(const Packet& packet, Time now, const Holds& holds) {
+    if (is_shared()) return TouchShared(shared_[SlotOf(packet)], now, holds);
+    return own_.Touch(FlowKey(packet), now, holds);
+  }
+
+  // Asks for the memory that Touch(packet) looks at first.
+  [[gnu::always_inline]] void Prefetch(const Packet& packet) const {
+    if (!is_shared()) return own_.Prefetch(FlowKey(packet));
+    __builtin_prefetch(&shared_[SlotOf(packet)]);
+  }
+
+  // The same without a trace: null if the flow is not known.
+  const State* Find(const Packet& packet, Time now) const { return FindSince(packet, now - age_); }
+  // Null if it has been silent since, or has made room.
+  const State* FindSince(const Packet& packet, Time since) const {
+    if (!is_shared()) return own_.FindSince(FlowKey(packet), since);
+    const Shared& entry = shared_[SlotOf(packet)];
+    return entry.last < since ? nullptr : &entry.state;
+  }
+
+  // The most entries that have been in use at once; of shared ones, those that have ever been used.
+  size_t used() const { return is_shared() ? used_ : own_.most(); }
+  // Flows that were forgotten for lack of room.
+  int64_t evictions() const { return own_.evictions(); }
+  size_t capacity() const { return is_shared() ? shared_.size() : own_.capacity(); }
+  size_t memory_bytes() const {
+    return is_shared() ? shared_.size() * sizeof(Shared) : own_.memory_bytes();
+  }
+
+ private:
+  struct Shared {
+    Time last{-kNever.ps};
+    State state = {};
+  };
+
+  size_t SlotOf(const Packet& packet) const {
+    return static_cast<size_t>(Mix64(packet.tuple_hash) & (shared_.size() - 1));
+  }
+  bool is_shared() const { return !shared_.empty(); }
+
+  template <class Holds>
+  Found TouchShared(Shared& entry, Time now, const Holds& holds) {
+    const bool is_new = now - entry.last > age_ && !holds(entry.state, entry.last);
+    if (is_new) {
+      if (entry.last < Time{0}) ++used_;
+      entry.state = State{};
+    }
+    entry.last = now;
+    return {entry.state, is_new};
+  }
+
+  const Duration age_;
+  FlowSets<State> own_;         // By flow, unless
+  std::vector<Shared> shared_;  // flows share entries.
+  size_t used_ = 0;
+};
+
+}  // namespace heddle

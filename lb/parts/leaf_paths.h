@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole paths as a leaf names them for the packets of its hosts: a digit for its own uplink, and
+// with three tiers one for that of the aggregation switch (Packet::path). Switches above follow
+// them (lb/parts/follow_path.h); what names a link that has failed there is hashed. To a leaf that
+// a switch next to both links, the first digit says all; the other one is zero.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "fabric/switch.h"
+#include "lb/parts/load_balancer.h"
+
+namespace heddle {
+
+// How many values the digits of a path have, whatever leaf it begins at.
+struct PathDigits {
+  size_t first = 1;
+  size_t second = 1;
+
+  size_t paths() const { return first * second; }
+};
+inline PathDigits DigitsOf(const FabricShape& fabric) {
+  return {std::max<size_t>(fabric.leaf_uplinks, 1),
+          fabric.tiers < 3 ? 1 : std::max<size_t>(fabric.above_uplinks, 1)};
+}
+
+class LeafPaths {
+ public:
+  // Where another leaf has more uplinks than this one, some numbers are no path.
+  void Attach(const SwitchView& view, PathDigits digits) {
+    uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
+    radix_ = std::max(digits.first, uplinks_.size());
+    count_ = radix_ * digits.second;
+    for (LiveSet& live : live_) live.paths.reserve(count_);
+    NumberUplinks(view);
+    for (size_t leaf = 0; leaf < view.leaves(); ++leaf) {
+      is_near_.push_back(std::ranges::any_of(uplinks_, [&](PortIndex uplink) {
+        const auto way = view.WayTo(uplink, static_cast<uint16_t>(leaf));
+        return way && way->links == 2;
+      }));
+    }
+  }
+
+  size_t count() const { return count_; }
+  size_t radix() const { return radix_; }
+  bool IsNear(uint16_t leaf) const { return is_near_[leaf] != 0; }
+  // Of those to one leaf, which come first.
+  size_t CountTo(uint16_t leaf) const { return is_near_[leaf] ? uplinks_.size() : count_; }
+  // The first that begins with this uplink.
+  uint16_t FirstOver(PortIndex uplink) const { return first_over_[uplink]; }
+  // What a path is called towards one leaf.
+  uint16_t AsTo(uint16_t leaf, uint16_t path) const {
+    return path >= radix_ && is_near_[leaf] ? static_cast<uint16_t>(path % radix_) : path;
+  }
+  PortIndex UplinkOf(uint16_t path) const { return uplink_of_[path]; }
+  bool Lives(uint16_t path, const Candidates& candidates) const {
+    return path < count_ && candidates.Has(UplinkOf(path));
+  }
+
+  // The packet that is being forwarded goes by `path`, through this port; Stamp() will write it.
+  PortIndex Take(uint16_t path) {
+    taken_ = path;
+    return UplinkOf(path);
+  }
+  // What was taken for the packet before, which may have been dropped.
+  void Forget() { taken_ = kNoPath; }
+  // When the packet is queued. What has a path already keeps it: pinned datagrams, and ACKs that go
+  // back the way of their data.
+  void Stamp(Packet& packet) {
+    const uint16_t path = std::exchange(taken_, kNoPath);
+    if (packet.path == kNoPath) packet.path = path;
+  }
+
+  // Those whose first link lives. Valid until the next call.
+  const std::vector<uint16_t>& Live(const Candidates& candidates) {
+    LiveSet& live = live_[candidates.id % live_.size()];
+    if (live.begin_with != NameOf(candidates)) [[unlikely]]
+      Look(candidates, live);
+    return live.paths;
+  }
+  // Of those, the different ones to one leaf: one for each uplink that leads there if it is near.
+  std::span<const uint16_t> LiveTo(uint16_t leaf, const Candidates& candidates) {
+    const std::span<const uint16_t> live = Live(candidates);
+    return is_near_[leaf] ? live.first(std::min(live.size(), candidates.ports.size())) : live;
+  }
+
+ private:
+  void NumberUplinks(const SwitchView& view) {
+    uplink_of_.assign(count_, std::numeric_limits<PortIndex>::max());  // No port has this number.
+    first_over_.assign(view.ports(), kNoPath);
+    for (size_t digit = 0; digit < uplinks_.size(); ++digit) {
+      first_over_[uplinks_[digit]] = static_cast<uint16_t>(digit);
+      for (size_t path = digit; path < count_; path += radix_) uplink_of_[path] = uplinks_[digit];
+    }
+  }
+
+  struct LiveSet {
+    std::vector<uint16_t> paths;
+    uint64_t begin_with = 0;  // These candidates.
+  };
+
+  static uint64_t NameOf(const Candidates& candidates) {
+    return uint64_t{candidates.version} << 32 | candidates.id;
+  }
+
+  [[gnu::noinline]] void Look(const Candidates& candidates, LiveSet& live) const {
+    live.begin_with = NameOf(candidates);
+    live.paths.clear();
+    for (size_t path = 0; path < count_; ++path) {
+      const uint16_t id = static_cast<uint16_t>(path);
+      if (Lives(id, candidates)) live.paths.push_back(id);
+    }
+  }
+
+  std::vector<PortIndex> uplinks_;
+  std::vector<PortIndex> uplink_of_;  // By path.
+  std::vector<uint16_t> first_over_;  // By port.
+  std::vector<uint8_t> is_near_;      // By leaf.
+  size_t radix_ = 1;
+  size_t count_ = 0;
+  uint16_t taken_ = kNoPath;
+  std::array<LiveSet, 4> live_;  // Where links have failed packets alternate between a few sets.
+};
+
+}  // namespace heddle

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves do under every scheme in which they name whole paths and learn of their delays from
+// packets: those of their hosts get a path and a stamp, those that come from other leaves tell, and
+// switches above follow paths. Which path a packet takes the scheme says.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "core/random.h"
+#include "lb/parts/follow_path.h"
+#include "lb/parts/leaf_clock.h"
+#include "lb/parts/leaf_delays.h"
+#include "lb/parts/leaf_paths.h"
+#include "settings/fields.h"
+
+namespace heddle {
+
+enum class DelayMeaning { kQueueing, kWhole };
+
+struct MeasuredLeafSettings {
+  std::optional<Duration> refresh;
+  Duration stale = 1_ms;
+  DelayMeaning meaning = DelayMeaning::kQueueing;
+  Duration clock_spread{0};
+
+  void Declare(Fields& fields) {
+    fields.AddOr("auto", "refresh", refresh, {.at_least = 1_ns, .at_most = 10_s},
+                 "How often a leaf looks at the delays of the paths to another one. auto: two of "
+                 "the longest idle round trips.");
+    fields.Add("stale", stale, {.at_least = 1_ns, .at_most = 1000_s},
+               "A delay that has not been told of for longer counts as none.");
+    fields.Choice("delay", meaning,
+                  {{"queueing", DelayMeaning::kQueueing}, {"whole", DelayMeaning::kWhole}},
+                  "queueing: what is above the least ever measured on a path, which needs no "
+                  "synchronised clocks; whole: all of it, which shows longer paths too.");
+    DeclareClockSpread(fields, clock_spread);
+  }
+};
+
+class MeasuredLeaf : public SwitchPolicy {
+ public:
+  MeasuredLeaf(const MeasuredLeafSettings& settings, PathDigits digits, uint64_t salt)
+      : settings_(settings),
+        digits_(digits),
+        salt_(salt),
+        clock_ahead_(ClockAhead(settings.clock_spread, salt)),
+        delays_(0, 0, false, settings.stale) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+
+  void Attach(SwitchView& view) final {
+    is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
+    if (!is_leaf_) return;
+    paths_.Attach(view, digits_);
+    const bool queueing = settings_.meaning == DelayMeaning::kQueueing;
+    delays_ = LeafDelays(view.leaves(), paths_.count(), queueing, settings_.stale);
+    OnAttach(view);
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) final {
+    paths_.Forget();
+    if (version_ != candidates.version) delays_.ForgetLeast();
+    version_ = candidates.version;
+    const bool ends = view.FacesHost(candidates.ports.front());
+    if (is_leaf_ && ends && !view.FacesHost(in_port)) {
+      delays_.Arrive(packet.Scheme<LeafDelayHeader>(), view.LeafOf(packet.src), packet.path,
+                     view.now() + clock_ahead_);
+    }
+    if (is_leaf_ && !ends && view.IsAttached(packet.src) && !paths_.Live(candidates).empty()) {
+      return Decision::Forward(paths_.Take(PathFor(view, packet, candidates)));
+    }
+    return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
+  }
+
+  // All that begins here is stamped.
+  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) final {
+    if (!is_leaf_ || !view.IsAttached(packet.src) || view.IsAttached(packet.dst)) return;
+    paths_.Stamp(packet);
+    packet.SetScheme(delays_.Depart(view.LeafOf(packet.dst), view.now() + clock_ahead_));
+  }
+
+ protected:
+  // At a leaf, before its first packet.
+  virtual void OnAttach(SwitchView& view) = 0;
+
+  // One of paths().Live(candidates), for a packet that begins here and ends elsewhere.
+  virtual uint16_t PathFor(SwitchView& view, const Packet& packet,
+                           const Candidates& candidates) = 0;
+
+  // Of a leaf's quickest uplink: what a fast path can send.
+  static BitRate FastestUplink(const SwitchView& view) {
+    BitRate fastest{};
+    for (const PortIndex port : view.Uplinks()) fastest = std::max(fastest, view.Rate(port));
+    return fastest;
+  }
+
+  bool is_leaf() const { return is_leaf_; }
+  LeafPaths& paths() { return paths_; }
+  Duration DelayOf(uint16_t leaf, uint16_t path, Time now) const {
+    return delays_.Of(leaf, path, now + clock_ahead_);
+  }
+  // Also if that is long ago.
+  Duration LastDelayOf(uint16_t leaf, uint16_t path) const { return delays_.LastOf(leaf, path); }
+  size_t memory_bytes() const { return sizeof(salt_) + delays_.memory_bytes(); }
+
+ private:
+  const MeasuredLeafSettings settings_;
+  const PathDigits digits_;
+  const uint64_t salt_;
+  const Duration clock_ahead_;
+  bool is_leaf_ = false;
+  LeafPaths paths_;
+  LeafDelays delays_;
+  uint32_t version_ = 0;  // Of the routes that delays are about.
+};
+
+}  // namespace heddle

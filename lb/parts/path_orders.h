@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which a host's packets or flowcells take the paths to a leaf: that of their ids, in
+// which the choice of the lowest tier changes every time, or each as often as its capacity says,
+// spread evenly.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "fabric/host.h"
+#include "lb/parts/weights.h"
+#include "settings/fields.h"
+
+namespace heddle {
+
+enum class PathWeights { kEqual, kCapacity };
+
+class PathOrders {
+ public:
+  explicit PathOrders(PathWeights weights) : weights_(weights) {}
+
+  // Valid until view.PathsVersion() changes. Destinations on one leaf share an order.
+  const std::vector<uint16_t>& To(const HostView& view, HostId dst) {
+    if (version_ != view.PathsVersion()) orders_.clear();
+    version_ = view.PathsVersion();
+    const std::span<const PathChoice> paths = view.PathsTo(dst);
+    const auto [entry, is_new] = orders_.try_emplace(paths.data());
+    if (is_new) entry->second = OrderOf(paths);
+    return entry->second;
+  }
+
+  size_t memory_bytes() const {
+    size_t bytes = 0;
+    for (const auto& [paths, order] : orders_) bytes += order.size() * sizeof(uint16_t);
+    return bytes;
+  }
+
+ private:
+  static constexpr int64_t kLongest = 4096;
+
+  std::vector<uint16_t> OrderOf(std::span<const PathChoice> paths) const {
+    std::vector<int64_t> weights;
+    int64_t total = 0;
+    for (const PathChoice& path : paths) total += path.weight;
+    // Capacities without a small common measure are rounded, so that the order stays short.
+    const int64_t unit = std::max<int64_t>(1, total / kLongest);
+    for (const PathChoice& path : paths) {
+      weights.push_back(std::max<int64_t>(1, path.weight / unit));
+    }
+    if (weights_ == PathWeights::kEqual ||
+        std::ranges::adjacent_find(weights, std::not_equal_to()) == weights.end()) {
+      std::ranges::fill(weights, 1);
+    }
+    std::vector<uint16_t> order;
+    for (const uint32_t i : Interleave(weights)) order.push_back(paths[i].id);
+    return order;
+  }
+
+  const PathWeights weights_;
+  uint32_t version_ = 0;
+  std::map<const PathChoice*, std::vector<uint16_t>> orders_;  // Only for finding.
+};
+
+}  // namespace heddle

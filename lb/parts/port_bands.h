@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a switch knows of its ports when it does not look at them for every packet: bands of how
+// full their queues are and how busy they have been, refreshed at an interval, as the adaptive
+// routing of uet-htsim has it.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/units.h"
+#include "fabric/switch.h"
+#include "lb/parts/dre.h"
+#include "settings/fields.h"
+
+namespace heddle {
+
+struct PortBandSettings {
+  Bytes full = 375_KB;
+  Duration refresh = 100_ns;
+
+  void Declare(Fields& fields) {
+    fields.Add("full", full, {.at_least = 1_B, .at_most = Bytes{10'000'000'000}},
+               "The length of queue that bands are shares of: below 5%, 10%, 20%, and more.");
+    fields.Add("refresh", refresh, {.at_least = Duration{0}, .at_most = 1_s},
+               "A port is looked at when what is known of it is older than this; 0ps: always.");
+  }
+};
+
+class PortBands {
+ public:
+  static constexpr uint32_t kWorst = 3;
+
+  explicit PortBands(const PortBandSettings& settings) : settings_(settings) {}
+
+  void Attach(size_t ports) {
+    known_.assign(ports, {});
+    estimators_.assign(ports, Dre(kUse));
+  }
+
+  // 0 .. 3, by the port's queue.
+  uint32_t QueueBand(const SwitchView& view, PortIndex port) { return Known(view, port).queue; }
+
+  // 0 .. 3, by the share of its rate that the port has sent at; OnTransmit must be told.
+  uint32_t UseBand(const SwitchView& view, PortIndex port) { return Known(view, port).use; }
+
+  void OnTransmit(const SwitchView& view, const Packet& packet, PortIndex port) {
+    estimators_[port].Add(static_cast<double>(view.WireBytes(packet).count), view.now());
+  }
+
+  size_t memory_bytes() const { return known_.size() * (sizeof(Bands) + sizeof(Dre)); }
+
+ private:
+  // 10 us: tens of packets at 100 Gbps.
+  static constexpr DreSettings kUse{.period = 1_us, .alpha = 0.1};
+
+  struct Bands {
+    Time at{-kNever.ps};
+    uint8_t queue = 0;
+    uint8_t use = 0;
+  };
+
+  // The band of a share, which is below the first of three limits that it is below.
+  static uint8_t BandOf(double share, double first, double second, double third) {
+    return share < first ? 0 : share < second ? 1 : share < third ? 2 : 3;
+  }
+
+  const Bands& Known(const SwitchView& view, PortIndex port) {
+    Bands& known = known_[port];
+    if (view.now() - known.at < settings_.refresh) return known;
+    const double queue =
+        static_cast<double>(view.Unsent(port).count) / static_cast<double>(settings_.full.count);
+    const double use = estimators_[port].Read(view.now()) / Dre::FullBytes(view.Rate(port), kUse);
+    known = {view.now(), BandOf(queue, 0.05, 0.1, 0.2), BandOf(use, 1e-3, 0.15, 0.5)};
+    return known;
+  }
+
+  const PortBandSettings settings_;
+  std::vector<Bands> known_;     // By port.
+  std::vector<Dre> estimators_;  // Likewise.
+};
+
+}  // namespace heddle

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// TR, traffic-aware rerouting (Zhang et al., J. Cloud Computing 10:37, 2021). For each packet of a
+// flow that begins at it, a leaf predicts when it would arrive at the destination's leaf over each
+// uplink. It leaves out those over which the packet would overtake the one before it; of the rest a
+// short flow takes the earliest, and a long flow the uplink with the fewest short flows. The queue
+// at a spine is told by ACKs that pass it, in a few bits.
+//
+// Where the paper is silent or could not work: what a spine tells is kept for each destination
+// leaf, as a spine has a queue for each; the time that the packet itself takes to send counts,
+// without which short packets overtake long ones; and the uplink of the packet before always
+// remains, as queues there keep the order whatever has been told since.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "lb/parts/expiring_table.h"
+#include "lb/parts/flow_table.h"
+#include "lb/parts/load_balancer.h"
+#include "lb/parts/route_changes.h"
+#include "lb/parts/ties.h"
+#include "lb/tr/code.h"
+
+namespace heddle {
+namespace {
+
+enum class Source { kAcks, kOwnClock };
+
+struct TrSettings {
+  Bytes long_above = 100_KB;
+  int64_t bits = 5;
+  std::optional<Duration> idle;
+  std::optional<Bytes> buffer;
+  Source telemetry = Source::kAcks;
+  bool decays = false;
+  bool own_serialization = true;
+  FlowTableSettings flows = {.age = 100_ms};
+};
+
+// The leaf's part and the spine's: a switch finds out by its place in the fabric which it is.
+class Tr final : public SwitchPolicy {
+ public:
+  Tr(const TrSettings& settings, Duration idle, Rng rng)
+      : settings_(settings),
+        idle_(idle),
+        rng_(rng),
+        flows_(settings.flows),
+        present_(static_cast<size_t>(settings.flows.entries)) {}
+
+  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+
+  void Attach(SwitchView& view) override {
+    ports_ = view.ports();
+    leaves_ = view.leaves();
+    is_leaf_ = view.tier() == 0;
+    changes_.Resize(leaves_);
+    onward_.resize(ports_ * leaves_);
+    short_flows_.assign(view.ports(), 0);
+    costs_.resize(view.ports());
+    fit_.resize(view.ports());
+    for (size_t port = 0; port < view.ports(); ++port) {
+      for (size_t leaf = 0; leaf < leaves_; ++leaf) {
+        const auto way = view.WayTo(static_cast<PortIndex>(port), static_cast<uint16_t>(leaf));
+        if (!way) continue;
+        Onward& onward = Beyond(static_cast<PortIndex>(port), static_cast<uint16_t>(leaf));
+        onward.propagation = way->propagation;
+        onward.ps_per_byte = 8e12 / static_cast<double>(way->last_rate.bps);
+        onward.buffer = settings_.buffer.value_or(way->last_buffer);
+      }
+    }
+  }
+
+  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
+                    const Candidates& candidates) override {
+    code_.is_set = false;
+    if (packet.kind == PacketKind::kAck) LookAtAck(view, packet, in_port);
+    if (!candidates.matters()) return Decision::Forward(candidates.ports.front());
+    const bool is_data = packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
+    if (!is_data || !view.FacesHost(in_port)) return Decision::Forward(Any(candidates));
+    return Decision::Forward(Choose(view, packet, candidates));
+  }
+
+  void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
+    if (code_.is_set && packet.kind == PacketKind::kAck) packet.SetScheme(code_);
+    code_.is_set = false;
+  }
+
+  size_t StateBytes() const override {
+    const size_t onward = onward_.size() * sizeof(Onward);
+    if (!is_leaf_) return onward;
+    return flows_.memory_bytes() + present_.memory_bytes() + onward +
+           short_flows_.size() * sizeof(int32_t) + leaves_ * sizeof(uint32_t);
+  }
+  std::vector<Counter> Counters() const override {
+    return {{"reroutes", reroutes_},
+            {"s_empty", nothing_fits_},
+            {"codes_read", codes_read_},
+            {"told_decisions", told_decisions_},
+            {"telemetry_age_ns", told_age_.ps / 1'000},
+            {"short_flows", static_cast<int64_t>(present_.size())},
+            {"table_entries", static_cast<int64_t>(flows_.used())},
+            {"table_evictions", flows_.evictions() + present_.evictions()}};
+  }
+
+ private:
+  // A flow that begins here.
+  struct Flow {
+    int64_t bytes = 0;
+    Time arrival{-kNever.ps};  // Predicted for its packets so far: the latest.
+    PortIndex port = kNoPort;
+    bool is_long = false;
+  };
+
+  // Beyond a port, on the way to a leaf.
+  struct Onward {
+    Duration propagation;
+    double ps_per_byte = 0;  // Of the link from the spine to the leaf.
+    Bytes buffer;            // Of its port.
+    int64_t queue = 0;       // Bytes at that port, as told last,
+    Duration wait{0};        // how long it takes to send them,
+    Time told{-kNever.ps};   // and when that was.
+    Time free;               // When the packets of this leaf alone will have left it.
+
+    void Forget() {
+      queue = 0;
+      wait = 0_ps;
+      told = {-kNever.ps};
+      free = Time{};
+    }
+  };
+
+  struct Present {};
+
+  Onward& Beyond(PortIndex port, uint16_t leaf) { return onward_[leaf * ports_ + port]; }
+
+  static uint64_t PresenceOf(const Packet& packet, PortIndex port) {
+    return uint64_t{packet.flow} << 32 | uint64_t{packet.src} << 16 | port;
+  }
+
+  PortIndex Any(const Candidates& candidates) {
+    return candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
+  }
+
+  // A spine notes its queue in the opposite direction. A leaf reads what the spine has noted. Where
+  // a link has just failed an ACK may come by a detour, which tells of no path that data takes.
+  void LookAtAck(SwitchView& view, const Packet& ack, PortIndex in_port) {
+    if (ack.hops != (is_leaf_ ? 2 : 1)) return;
+    const uint16_t from = view.LeafOf(ack.src);
+    Onward& onward = Beyond(in_port, from);
+    const int bits = static_cast<int>(settings_.bits);
+    if (!is_leaf_) {
+      code_ = {EncodeQueue(view.Unsent(in_port), onward.buffer, bits), true};
+      return;
+    }
+    const TrHeader header = ack.Scheme<TrHeader>();
+    if (!header.is_set) return;
+    onward.queue = DecodeQueue(header.code, onward.buffer, bits).count;
+    onward.wait = TimeFor(onward.queue, onward);
+    onward.told = view.now();
+    ++codes_read_;
+  }
+
+  PortIndex Choose(SwitchView& view, const Packet& packet, const Candidates& candidates) {
+    const Time now = view.now();
+    const uint16_t leaf = view.LeafOf(packet.dst);
+    changes_.Note(leaf, candidates, view.Uplinks(),
+                  [&](PortIndex port) { Beyond(port, leaf).Forget(); });
+    present_.ExpireBefore(now - idle_, [this](uint64_t key, Present) { Leave(key); });
+    Flow& flow = flows_.Touch(packet, now).state;
+    CountBytes(flow, packet);
+    PredictAll(view, packet, candidates.ports, leaf);
+    const std::span<const PortIndex> fit = Fitting(flow, candidates.ports);
+    const PortIndex port = flow.is_long ? LeastBusy(fit, flow.port) : Earliest(fit, flow.port);
+    if (flow.port != kNoPort && port != flow.port) ++reroutes_;
+    flow.arrival = std::max(flow.arrival, costs_[port]);
+    flow.port = port;
+    if (!flow.is_long) BePresent(packet, port, now);
+    if (settings_.telemetry == Source::kOwnClock) {
+      Occupy(view, packet, port, leaf);
+    } else {
+      NoteAge(Beyond(port, leaf), now);
+    }
+    return port;
+  }
+
+  // A flow that turns out to be long is no short flow anywhere any more.
+  void CountBytes(Flow& flow, const Packet& packet) {
+    flow.bytes += packet.data.payload;
+    if (flow.is_long || flow.bytes <= settings_.long_above.count) return;
+    flow.is_long = true;
+    for (size_t port = 0; port < short_flows_.size(); ++port) {
+      const uint64_t key = PresenceOf(packet, static_cast<PortIndex>(port));
+      if (present_.Erase(key)) Leave(key);
+    }
+  }
+
+  void BePresent(const Packet& packet, PortIndex port, Time now) {
+    const auto touched = present_.Touch(PresenceOf(packet, port), now,
+                                        [this](uint64_t key, Present) { Leave(key); });
+    if (touched.is_new) ++short_flows_[port];
+  }
+  void Leave(uint64_t key) { --short_flows_[key & 0xffff]; }
+
+  // TR eq. (1): when the packet arrives at `leaf`.
+  void PredictAll(SwitchView& view, const Packet& packet, std::span<const PortIndex> ports,
+                  uint16_t leaf) {
+    const Bytes size = settings_.own_serialization ? view.WireBytes(packet) : 0_B;
+    for (const PortIndex port : ports) {
+      const Time leaves = view.now() + view.QueueingDelay(port) + view.TimeToSend(port, size);
+      costs_[port] = Predict(leaves, size, view.now(), Beyond(port, leaf));
+    }
+  }
+
+  // It `leaves` this switch then.
+  Time Predict(Time leaves, Bytes size, Time now, const Onward& onward) const {
+    const Duration sending = TimeFor(size.count, onward);
+    // Where on the way the wait is does not matter to a prediction by codes. The leaf's own clock
+    // compares with the packets that it has sent there, which come as far behind as this one.
+    if (settings_.telemetry == Source::kOwnClock) {
+      return std::max(leaves + onward.propagation, onward.free) + sending;
+    }
+    return leaves + onward.propagation + WaitAt(onward, now) + sending;
+  }
+
+  static Duration TimeFor(int64_t bytes, const Onward& onward) {
+    return {static_cast<int64_t>(static_cast<double>(bytes) * onward.ps_per_byte)};
+  }
+
+  Duration WaitAt(const Onward& onward, Time now) const {
+    if (!settings_.decays || onward.queue == 0) return onward.wait;
+    const double drained = static_cast<double>((now - onward.told).ps) / onward.ps_per_byte;
+    const int64_t gone = static_cast<int64_t>(std::min(drained, 1e15));
+    return TimeFor(std::max<int64_t>(0, onward.queue - gone), onward);
+  }
+
+  // How old what is known beyond the chosen port is, if anything is.
+  void NoteAge(const Onward& onward, Time now) {
+    if (onward.told == Time{-kNever.ps}) return;
+    told_age_ += now - onward.told;
+    ++told_decisions_;
+  }
+
+  // `port` will send this packet on; what follows waits for it there.
+  void Occupy(SwitchView& view, const Packet& packet, PortIndex port, uint16_t leaf) {
+    Onward& onward = Beyond(port, leaf);
+    const Bytes size = view.WireBytes(packet);
+    const Time there =
+        view.now() + view.QueueingDelay(port) + view.TimeToSend(port, size) + onward.propagation;
+    onward.free = std::max(onward.free, there) + TimeFor(size.count, onward);
+  }
+
+  // Over which the packet does not overtake the one before. Arrivals at the same instant over two
+  // ports could be in either order.
+  std::span<const PortIndex> Fitting(const Flow& flow, std::span<const PortIndex> ports) {
+    size_t fit = 0;
+    for (const PortIndex port : ports) {
+      fit_[fit] = port;
+      fit += (costs_[port] > flow.arrival) | (port == flow.port);
+    }
+    if (fit > 0) return {fit_.data(), fit};
+    ++nothing_fits_;  // Its port has failed.
+    return ports;
+  }
+
+  PortIndex Earliest(std::span<const PortIndex> ports, PortIndex previous) {
+    return LeastOf(ports, previous, rng_, [this](PortIndex port) { return costs_[port]; });
+  }
+  PortIndex LeastBusy(std::span<const PortIndex> ports, PortIndex previous) {
+    return LeastOf(ports, previous, rng_,
+                   [this](PortIndex port) { return std::pair(short_flows_[port], costs_[port]); });
+  }
+
+  const TrSettings settings_;
+  const Duration idle_;
+  Rng rng_;
+  AgedFlowTable<Flow> flows_;
+  ExpiringTable<Present> present_;    // Short flows, by flow and port.
+  std::vector<int32_t> short_flows_;  // By port.
+  size_t ports_ = 0;
+  size_t leaves_ = 0;
+  bool is_leaf_ = false;
+  RouteChanges changes_;        // By leaf.
+  std::vector<Onward> onward_;  // By leaf, then port.
+  TrHeader code_;               // For the ACK that is being forwarded.
+  std::vector<Time> costs_;     // Scratch, by port.
+  std::vector<PortIndex> fit_;  // Scratch.
+  int64_t reroutes_ = 0;
+  int64_t nothing_fits_ = 0;
+  int64_t codes_read_ = 0;
+  Duration told_age_{0};  // In sum, of so many decisions.
+  int64_t told_decisions_ = 0;
+};
+
+class TrBalancer final : public LoadBalancer {
+ public:
+  void Declare(Fields& fields) override {
+    fields.Add("long_above", settings_.long_above, Above(Bytes{0}),
+               "Payload from which a flow counts as long.");
+    fields.Add("bits", settings_.bits, Between<int64_t>(1, 8),
+               "Of the code by which ACKs tell of a queue.");
+    fields.AddOr("auto", "idle", settings_.idle, {.at_least = 1_ns, .at_most = 1000_s},
+                 "A short flow has left an uplink when it has sent nothing there for longer. auto: "
+                 "the base round trip.");
+    fields.AddOr("auto", "buffer", settings_.buffer, Above(Bytes{0}),
+                 "The queue that all bits but one more would tell of. auto: what a spine's port "
+                 "holds.");
+    fields.Choice("telemetry", settings_.telemetry,
+                  {{"ack5", Source::kAcks}, {"vclock", Source::kOwnClock}},
+                  "ack5: the queue of a spine is what ACKs tell, as published; vclock: it is what "
+                  "the packets of this leaf alone would make of it.");
+    fields.Add("decay", settings_.decays,
+               "A queue that was told of is taken to drain since then; false: as published.");
+    fields.Add("own_serialization", settings_.own_serialization,
+               "The time that the packet takes to send is part of the prediction; false: as "
+               "published.");
+    settings_.flows.Declare(fields);
+  }
+
+  void Prepare(const FabricShape& fabric, std::string_view path,
+               Diagnostics& diagnostics) override {
+    base_rtt_ = fabric.base_rtt;
+    if (fabric.tiers <= 2) return;
+    diagnostics.ErrorAt(
+        path,
+        "tr is for two tiers: an ACK tells of one queue; use drill, or conga with mode: path");
+  }
+
+  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+    return std::make_unique<Tr>(settings_, settings_.idle.value_or(base_rtt_),
+                                Rng::Stream(seed, "tr", id));
+  }
+
+ private:
+  TrSettings settings_;
+  Duration base_rtt_ = FabricShape{}.base_rtt;
+};
+
+[[maybe_unused]] const bool registered = LoadBalancers().Add<TrBalancer>(
+    {"tr",
+     "Packets of short flows take the path that is predicted to be quickest, those of long flows "
+     "the one with the fewest short flows, and none overtakes its predecessor.",
+     "Zhang et al., J. Cloud Computing 10:37, 2021"});
+
+}  // namespace
+}  // namespace heddle

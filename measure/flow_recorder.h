@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of finished flows: a row of flows.csv each, and what the summaries need. Recorders
+// are filled by the threads of the engine, one each, and emptied between windows into one
+// collector, in an order that does not depend on the threads.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fabric/flow.h"
+#include "measure/size_classes.h"
+#include "network/ideal_fct.h"
+
+namespace heddle {
+
+// What percentiles need of one measured flow.
+struct FlowSample {
+  int64_t size;
+  int64_t fct_ps;  // kNever.ps: unfinished.
+  double slowdown;
+  int64_t start_ps;
+};
+
+// Of measured flows, per atom of the size classes.
+struct ClassCounters {
+  int64_t packets_received = 0;
+  int64_t packets_sent = 0;
+  int64_t reordered = 0;
+  int64_t flows_with_reordering = 0;
+  int64_t fast_retransmits_reorder = 0;
+  int64_t retransmissions = 0;
+  int64_t retransmissions_spurious = 0;
+  int64_t retransmissions_loss = 0;
+  int64_t timeouts = 0;
+  int64_t path_switches = 0;
+
+  void Add(const FlowRecord& record);
+  void Merge(const ClassCounters& other);
+};
+
+class FlowRecorder final : public FlowLog {
+ public:
+  // Names in rows; `routing` outlives this.
+  struct Context {
+    const SizeClasses* classes;
+    const Routing* routing;
+    PacketSizes sizes;
+    std::string transport;
+    bool keeps_fast_retransmits = false;
+    bool keeps_senders_done = false;
+    // The ids that flow lists give, by flow id; null if no list gives any.
+    const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
+  };
+  explicit FlowRecorder(const Context& context);
+
+  void SenderDone(const FlowSpec& spec, Time done) override;
+  void Add(const FlowRecord& record) override;
+  ReorderingStats& Reordering(uint16_t size_class) override { return reordering_[size_class]; }
+
+  void FastRetransmit(Time at, bool dropped) override {
+    if (context_.keeps_fast_retransmits) fast_retransmits_.push_back({at, dropped});
+  }
+
+  // Of the flows of this thread, in no particular order; those for a segment that was dropped, and
+  // others.
+  struct FastRetransmitAt {
+    Time at;
+    bool dropped;
+  };
+  const std::vector<FastRetransmitAt>& fast_retransmits() const { return fast_retransmits_; }
+
+  // Of flows whose sender is done, those since the last ClearSendersDone(), in no particular order.
+  const std::vector<FlowId>& senders_done() const { return senders_done_; }
+  void ClearSendersDone() { senders_done_.clear(); }
+
+  // A row in flows.csv, with its key: by the sender's end, then by id.
+  struct Row {
+    Time tx_done;
+    FlowId id;
+    uint32_t text_begin;  // In text().
+    uint32_t text_end;
+    FlowSample sample;
+    uint32_t job;
+    uint16_t workload;
+    bool measured;
+    Time rx_done;
+  };
+  const std::vector<Row>& rows() const { return rows_; }
+  std::string_view TextOf(const Row& row) const {
+    return std::string_view(text_).substr(row.text_begin, row.text_end - row.text_begin);
+  }
+  void ClearRows();
+
+  int64_t measured_done() const { return measured_done_; }
+  int64_t done() const { return done_; }
+  Time last_measured_done() const { return last_measured_done_; }
+  const std::vector<ClassCounters>& counters() const { return counters_; }
+  const std::vector<ReorderingStats>& reordering() const { return reordering_; }
+
+ private:
+  const Context context_;
+  IdealFct ideal_;
+  std::vector<Row> rows_;
+  std::string text_;
+  std::vector<ClassCounters> counters_;      // By atom of the size classes.
+  std::vector<ReorderingStats> reordering_;  // Likewise.
+  std::vector<FastRetransmitAt> fast_retransmits_;
+  std::vector<FlowId> senders_done_;
+  int64_t measured_done_ = 0;
+  int64_t done_ = 0;
+  Time last_measured_done_;
+};
+
+// The header of flows.csv, with its line end; with the column of what lists call flows, or without.
+std::string FlowsHeader(bool listed_ids);
+
+// An exact number of units of 10^digits ps, without trailing zeros: 1234500 ps is "1234.5" ns.
+void AppendExact(std::string& out, int64_t ps, int digits);
+
+}  // namespace heddle

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "network/built_fabric.h"
+
+#include <algorithm>
+
+namespace heddle {
+
+std::optional<Way> BuiltFabric::WayTo(SwitchId from, PortIndex port, uint16_t leaf) const {
+  const HostId host = routing_.first_hosts()[leaf];
+  const SwitchId there = routing_.LeafOf(host);
+  if (from == there || !std::ranges::binary_search(routing_.TableOf(from).Towards(host), port)) {
+    return std::nullopt;
+  }
+  const Adjacency::Port* link = &routing_.PortsOf(from)[port];
+  Way way{link->out.delay, link->out.rate, link->out.rate, {}, /*links=*/1};
+  for (SwitchId at = routing_.SwitchAt(link->peer); at != there;
+       at = routing_.SwitchAt(link->peer)) {
+    link = &Quickest(at, host);
+    way.propagation += link->out.delay;
+    way.last_rate = link->out.rate;
+    way.least_rate = std::min(way.least_rate, way.last_rate);
+    ++way.links;
+  }
+  way.last_buffer = BufferOf(link->out);
+  return way;
+}
+
+// Of its links on shortest ways to `host`.
+const Adjacency::Port& BuiltFabric::Quickest(SwitchId from, HostId host) const {
+  const std::vector<Adjacency::Port>& ports = routing_.PortsOf(from);
+  return ports[*std::ranges::min_element(routing_.TableOf(from).Towards(host), {},
+                                         [&](PortIndex port) { return ports[port].out.delay; })];
+}
+
+// Where ports share memory, one may hold all of it.
+Bytes BuiltFabric::BufferOf(const Channel& channel) const {
+  if (rule_.memory.model != MemorySettings::Model::kPrivate && rule_.memory.size) {
+    return *rule_.memory.size;
+  }
+  const PortSettings port = rule_.SwitchPort(channel, Bytes{0});
+  return Bytes{port.buffer} * (port.count_packets && port.buffer != kUnlimited ? packet_ : 1);
+}
+
+}  // namespace heddle

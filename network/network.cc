@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "network/network.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/check.h"
+#include "lb/parts/follow_path.h"
+#include "network/bandwidth_delay.h"
+#include "network/return_path.h"
+#include "topo/next_hops.h"
+
+namespace heddle {
+
+int64_t PacketCounts::dropped_total() const {
+  return std::accumulate(std::begin(dropped), std::end(dropped), int64_t{0});
+}
+
+Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const PacketSizes& sizes) {
+  Duration slowest{0};
+  const Bytes packet{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
+  int tiers = 0;
+  for (const Graph::SwitchVertex& s : graph.switches) tiers = std::max(tiers, s.tier + 1);
+  for (const Graph::Link& link : graph.links) {
+    for (const Channel& channel : {link.a_to_b, link.b_to_a}) {
+      slowest = std::max(slowest, channel.delay + SerializationDelay(packet, channel.rate));
+    }
+  }
+  // Up, down and back; further where links do not lead straight up and down.
+  return slowest * std::max<int64_t>(4 * tiers, 2 * (routing.MostSwitches() + 1));
+}
+
+Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background) {
+  const TransportModel::Classes classes = transport.classes();
+  const PacketSizes sizes = transport.sizes();
+  Traffic traffic{.classes = static_cast<uint8_t>(1u << classes.data | 1u << classes.control),
+                  .control = classes.control,
+                  .wants_red = transport.wants_red(),
+                  .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead},
+                  .telemetry = transport.wants_telemetry()};
+  for (const UdpSource& source : background) {
+    traffic.classes = static_cast<uint8_t>(traffic.classes | 1u << source.priority);
+    traffic.sizes.packet = std::max(traffic.sizes.packet, source.packet.count);
+  }
+  return traffic;
+}
+
+Network::Network(const NetworkPlan& plan)
+    : plan_(plan),
+      live_(*plan.graph),
+      routing_(*plan.graph),
+      map_(routing_, *plan.port, plan.transport->sizes()),
+      queue_plan_(*plan.graph, *plan.port, TrafficOf(*plan.transport, plan.background),
+                  {plan.events.begin(), plan.events.end()}),
+      is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
+  MakeNodes();
+  const auto chooses = [](const HostPolicy* policy) { return policy != nullptr; };
+  if (std::ranges::any_of(host_policies_, chooses)) paths_ = routing_.MakePathTable();
+  const auto weighs = [](const auto& s) { return s->WantsNextHops(); };
+  weighs_ = paths_ != nullptr || std::ranges::any_of(switches_, weighs);
+  MakeLinks();
+  if (is_queued_) MakeQueues();
+  const TransportModel::Classes classes = plan.transport->classes();
+  const PacketSizes sizes = plan.transport->sizes();
+  close_delay_ = WorstRoundTrip(*plan.graph, routing_, sizes);
+  // Half the delay is for news to arrive, so it must take no longer than that to be read. A single
+  // switch, whose links are all within its group, would set no limit itself.
+  engine_.LimitWindow(close_delay_ / 2);
+  if (plan.transport->needs_bandwidth_delay()) {
+    bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes);
+  }
+  transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    s->SetRoutes(routing_.TableOf(s->id()));
+    s->SetHosts(host_nodes_);
+    s->SetClasses(classes.control, classes.data);
+    s->SetMap(&map_);
+    s->SetLeaves({leaf_of_host_, routing_.leaves()});
+  }
+  TellNextHops(routing_);
+  for (const std::unique_ptr<Switch>& s : switches_) s->Attach();
+  engine_.Place(plan.threads);
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    host->SetTransport(transport_->MakeFor(*host));
+    host->SetClasses(classes.data, classes.control);
+    host->SetPauseResponse(plan.port->pfc.response, plan.port->pfc.quanta_or_none());
+    host->SetHosts(host_nodes_);
+    host->SetPaths(paths_.get());
+    host->SetLeaves({leaf_of_host_, routing_.leaves()});
+    if (host->nics() > 1) host->SetFirstHops(routing_.FirstHopsOf(host->id()), Time{});
+    host->Attach();
+  }
+  MakeBackground();
+  MakeController();
+}
+
+// A leaf and its hosts are a group: the links inside may be short.
+void Network::MakeNodes() {
+  const Graph& graph = *plan_.graph;
+  const std::vector<bool> faulty = FaultyVertices();
+  for (size_t s = 0; s < graph.switches.size(); ++s) engine_.AddGroup();
+  for (size_t h = 0; h < graph.hosts; ++h) {
+    const HostId id = static_cast<HostId>(h);
+    auto policy = plan_.host_policy ? plan_.host_policy(id) : nullptr;
+    host_policies_.push_back(policy.get());
+    if (plan_.ack_path == AckPath::kSymmetric) {
+      policy = std::make_unique<MirrorAcks>(std::move(policy));
+    }
+    hosts_.push_back(std::make_unique<Host>(id, routing_.LinksOf(id), std::move(policy)));
+    leaf_of_host_.push_back(routing_.LeafIndexOf(id));
+    host_nodes_.push_back(hosts_.back().get());
+    engine_.Add(*hosts_.back(), routing_.LeafOf(id));
+    if (!faulty[h]) continue;
+    for (PortIndex port = 0; port < routing_.LinksOf(id); ++port) {
+      const uint32_t link = routing_.adjacency().Of(id)[port].link;
+      hosts_[h]->SetLoss(port, std::make_unique<RandomLoss>(LossOf(id, link)));
+    }
+  }
+  const auto is_pinned = [](const UdpSource& source) { return source.path != kNoPath; };
+  const bool pins = plan_.pins != nullptr || std::ranges::any_of(plan_.background, is_pinned);
+  for (size_t s = 0; s < graph.switches.size(); ++s) {
+    const SwitchId id = static_cast<SwitchId>(s);
+    const size_t ports = routing_.adjacency().Of(static_cast<uint32_t>(graph.hosts + s)).size();
+    std::unique_ptr<SwitchPolicy> policy = plan_.switch_policy(id);
+    switch_policies_.push_back(policy.get());
+    if (plan_.ack_path != AckPath::kPolicy) {
+      policy = std::make_unique<ReturnPaths>(std::move(policy), plan_.ack_path, id, plan_.seed);
+    }
+    if (pins) policy = std::make_unique<FollowPins>(std::move(policy), plan_.pins);
+    faults_.push_back(nullptr);
+    if (faulty[graph.hosts + s]) policy = WithFaults(id, std::move(policy));
+    if (plan_.around) policy = plan_.around(std::move(policy));
+    switches_.push_back(
+        std::make_unique<Switch>(id, graph.switches[s].tier, ports, std::move(policy)));
+    engine_.Add(*switches_.back(), id);
+  }
+}
+
+// Those at which the schedule ever loses a packet.
+std::vector<bool> Network::FaultyVertices() const {
+  const Graph& graph = *plan_.graph;
+  std::vector<bool> faulty(graph.vertices(), false);
+  for (const LinkEvent& event : plan_.events) {
+    if (!event.loss) continue;
+    faulty[graph.links[event.link].a] = faulty[graph.links[event.link].b] = true;
+  }
+  for (const SwitchEvent& event : plan_.faults) faulty[graph.hosts + event.index] = true;
+  return faulty;
+}
+
+std::unique_ptr<SwitchPolicy> Network::WithFaults(SwitchId id,
+                                                  std::unique_ptr<SwitchPolicy> policy) {
+  const uint32_t vertex = static_cast<uint32_t>(plan_.graph->hosts) + id;
+  std::vector<RandomLoss> links;
+  for (const Adjacency::Port& port : routing_.adjacency().Of(vertex)) {
+    links.push_back(LossOf(vertex, port.link));
+  }
+  auto faults = std::make_unique<SwitchFaults>(
+      std::move(policy), std::move(links), RandomLoss(Rng::Stream(plan_.seed, "switch drop", id)));
+  faults_[id] = faults.get();
+  return faults;
+}
+
+// Each direction of a link draws for itself.
+RandomLoss Network::LossOf(uint32_t receiver, uint32_t link) const {
+  const uint64_t back = plan_.graph->links[link].a == receiver ? 1 : 0;
+  return RandomLoss(Rng::Stream(plan_.seed, "link loss", uint64_t{link} * 2 + back));
+}
+
+void Network::MakeBackground() {
+  if (plan_.background.empty()) return;
+  udp_of_host_.assign(hosts_.size(), nullptr);
+  for (const UdpSource& source : plan_.background) {
+    Udp& sender = UdpOf(source.src);
+    hosts_[source.src]->SetBackground(&sender, source.priority);
+    sender.Send(source);
+    UdpOf(source.dst).Expect(source);
+  }
+}
+
+Udp& Network::UdpOf(HostId host) {
+  Udp*& udp = udp_of_host_[host];
+  if (udp == nullptr) {
+    udp_.push_back(std::make_unique<Udp>(*hosts_[host]));
+    udp = udp_.back().get();
+    hosts_[host]->SetBackground(udp, 0);
+  }
+  return *udp;
+}
+
+std::vector<UdpRecord> Network::CollectBackground() const {
+  std::vector<UdpRecord> records(plan_.background.size());
+  for (const std::unique_ptr<Udp>& udp : udp_) udp->Collect(records);
+  return records;
+}
+
+void Network::MakeController() {
+  fabric_ = {switch_policies_, host_policies_, routing_.leaf_of_host()};
+  if (plan_.controller) controller_ = plan_.controller(fabric_);
+}
+
+Time Network::NextChange() const {
+  return std::min({NextEvent(), NextFault(), NextReroute(), NextControl()});
+}
+
+void Network::Change(Time now) {
+  if (NextEvent() <= now) engine_.DeliverMail();
+  for (; NextEvent() <= now; ++next_event_) Apply(plan_.events[next_event_], now);
+  for (; NextFault() <= now; ++next_fault_) Apply(plan_.faults[next_fault_]);
+  if (NextReroute() <= now) {
+    reroutes_.pop_front();
+    Reroute(now);
+  }
+  if (NextControl() > now) return;
+  controller_->Act(now);
+  HEDDLE_CHECK(NextControl() > now, "a controller that acted at {} ps wants to act again at {}",
+               now.ps, NextControl().ps);
+}
+
+// Routes stay as they are until Reroute().
+void Network::Apply(const LinkEvent& event, Time now) {
+  Graph::Link& link = live_.links[event.link];
+  if (event.loss) {
+    SetLoss(link.a, event.link, *event.loss);
+    SetLoss(link.b, event.link, *event.loss);
+    if (!event.up && !event.rate && !event.delay) return;
+  }
+  const bool was_up = link.up;
+  link.up = event.up.value_or(link.up);
+  for (Channel* channel : {&link.a_to_b, &link.b_to_a}) {
+    channel->rate = event.rate.value_or(channel->rate);
+    channel->delay = event.delay.value_or(channel->delay);
+  }
+  SetLink(link.a, event.link, link.a_to_b, link.up, was_up, now);
+  SetLink(link.b, event.link, link.b_to_a, link.up, was_up, now);
+  // Other rates change no route, but may change weights.
+  if (!event.up && !(event.rate && weighs_)) return;
+  const Time due = now + plan_.convergence;
+  if (reroutes_.empty() || reroutes_.back() != due) reroutes_.push_back(due);
+}
+
+void Network::Apply(const SwitchEvent& event) {
+  SwitchFaults& faults = *faults_[event.index];
+  if (event.drop) faults.drops().Set(*event.drop);
+  if (event.blackhole) faults.Open(*event.blackhole);
+}
+
+// One direction: of what arrives at `receiver`.
+void Network::SetLoss(uint32_t receiver, uint32_t link, double probability) {
+  const PortIndex port = PortOf(receiver, link);
+  if (live_.IsHost(receiver)) return hosts_[receiver]->loss(port).Set(probability);
+  faults_[receiver - live_.hosts]->link(port).Set(probability);
+}
+
+PortIndex Network::PortOf(uint32_t vertex, uint32_t link) const {
+  const std::vector<Adjacency::Port>& ports = routing_.adjacency().Of(vertex);
+  return static_cast<PortIndex>(std::ranges::find(ports, link, &Adjacency::Port::link) -
+                                ports.begin());
+}
+
+// One direction: the port of `vertex`.
+void Network::SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
+                      Time now) {
+  const PortIndex port = PortOf(vertex, link);
+  if (live_.IsHost(vertex)) {
+    Host& host = *hosts_[vertex];
+    host.SetChannel(port, now, channel.rate, channel.delay);
+    if (was_up && !up) host.TakeDown(port, now);
+    if (!was_up && up) host.nic(port).GoUp();
+    return;
+  }
+  Switch& s = *switches_[vertex - live_.hosts];
+  s.SetChannel(port, now, channel.rate, channel.delay);
+  if (was_up && !up) s.TakeDown(port, now);
+  if (!was_up && up) s.BringUp(port);
+}
+
+// From the links that are up.
+void Network::Reroute(Time now) {
+  const Routing live(live_);
+  ++routes_version_;
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    RoutingTable table = live.TableOf(s->id());
+    table.version = routes_version_;
+    s->SetRoutes(std::move(table));
+  }
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    if (host->nics() > 1) host->SetFirstHops(live.FirstHopsOf(host->id()), now);
+  }
+  TellNextHops(live);
+  if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
+}
+
+void Network::TellNextHops(const Routing& routing) {
+  NextHops next_hops(routing);
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    if (s->WantsNextHops()) s->SetNextHops(next_hops.TableOf(s->id()));
+  }
+}
+
+// Ports are numbered in the order of links, at both ends.
+void Network::MakeLinks() {
+  for (const Graph::Link& link : plan_.graph->links) {
+    FifoPort& there = AddPort(link.a, link.b, link.a_to_b);
+    FifoPort& back = AddPort(link.b, link.a, link.b_to_a);
+    if (plan_.transport->wants_telemetry()) {
+      there.wire().CarryTelemetry();
+      back.wire().CarryTelemetry();
+    }
+    engine_.Connect(NodeOf(link.a), there.wire(), NodeOf(link.b), LeastCrossing(link.a_to_b));
+    engine_.Connect(NodeOf(link.b), back.wire(), NodeOf(link.a), LeastCrossing(link.b_to_a));
+  }
+  std::ranges::stable_sort(egresses_, {}, &Egress::vertex);
+}
+
+void Network::MakeQueues() {
+  Queueing queueing = queue_plan_.queueing();
+  queueing.eager = plan_.ports == NetworkPlan::Ports::kEager;
+  queueing.seed = plan_.seed;
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    const uint32_t vertex = static_cast<uint32_t>(plan_.graph->hosts) + s->id();
+    const std::vector<SharedMemory::Port> shares = queue_plan_.SharesOf(vertex);
+    std::vector<QueuedPorts::Port> ports;
+    for (FifoPort& port : s->ports()) {
+      const Channel channel{port.rate(), port.delay()};
+      ports.push_back({&port, queue_plan_.QueuesAt(channel), shares[ports.size()]});
+    }
+    s->UseQueues(queueing, ports);
+  }
+}
+
+// From the moment a port has a packet to its arrival at the other end. What one transmission was
+// rounded up by, less than a picosecond, may be taken off the next.
+Duration Network::LeastCrossing(const Channel& channel) const {
+  const PacketSizes sizes = plan_.transport->sizes();
+  const int64_t least = std::min<int64_t>(kMinPacketBytes, sizes.Smallest());
+  const Bytes smallest{least + sizes.wire_overhead};
+  return channel.delay + SerializationDelay(smallest, channel.rate) - 1_ps;
+}
+
+FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channel) {
+  const Graph& graph = *plan_.graph;
+  const Bytes overhead{plan_.transport->sizes().wire_overhead};
+  if (graph.IsHost(vertex)) {
+    const PortIndex index = static_cast<PortIndex>(hosts_[vertex]->nics());
+    FifoPort& nic = hosts_[vertex]->AddNic(PortRule::Nic(channel, overhead));
+    egresses_.push_back({vertex, index, peer, &nic, channel.rate});
+    return nic;
+  }
+  Switch& node = *switches_[vertex - graph.hosts];
+  const PortIndex index = static_cast<PortIndex>(node.ports().size());
+  FifoPort& port = node.AddPort(SettingsOf(channel), graph.IsHost(peer));
+  egresses_.push_back({vertex, index, peer, &port, channel.rate});
+  return port;
+}
+
+// Behind queues a port has no limits of its own.
+PortSettings Network::SettingsOf(const Channel& channel) const {
+  PortSettings settings =
+      plan_.port->SwitchPort(channel, Bytes{plan_.transport->sizes().wire_overhead});
+  if (is_queued_) settings.buffer = settings.mark_above = kUnlimited;
+  return settings;
+}
+
+Node& Network::NodeOf(uint32_t vertex) {
+  if (plan_.graph->IsHost(vertex)) return *hosts_[vertex];
+  return *switches_[vertex - plan_.graph->hosts];
+}
+
+void Network::SetLogs(std::span<FlowLog* const> logs) {
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    host->SetLog(logs[static_cast<size_t>(engine_.shard_of(*host))]);
+  }
+}
+
+size_t Network::EgressOf(uint32_t vertex, PortIndex port) const {
+  const auto first = std::ranges::lower_bound(egresses_, vertex, {}, &Egress::vertex);
+  return static_cast<size_t>(first - egresses_.begin()) + port;
+}
+
+PauseTotals Network::PausesOf(const Egress& egress, Time now) {
+  if (live_.IsHost(egress.vertex)) return hosts_[egress.vertex]->PausesUntil(egress.port, now);
+  QueuedPorts* queued = switches_[egress.vertex - live_.hosts]->queued();
+  return queued == nullptr ? PauseTotals{} : queued->PausesOf(egress.port, now);
+}
+
+PacketCounts Network::CountPackets() const {
+  PacketCounts counts;
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    counts.data_sent += host->data_sent();
+    counts.control_sent += host->control_sent();
+    counts.datagrams_sent += host->datagrams_sent();
+    counts.datagrams_received += host->datagrams_received();
+    counts.received += host->received();
+    for (PortIndex link = 0; link < host->nics(); ++link) {
+      counts.dropped[static_cast<size_t>(DropReason::kLinkDown)] += host->nic(link).dropped_down();
+    }
+    counts.dropped[static_cast<size_t>(DropReason::kCorrupt)] += host->damaged();
+  }
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    counts.control_sent += s->control_sent();
+    counts.consumed += s->consumed();
+    counts.in_flight += s->held();
+    if (s->queued() != nullptr) {
+      counts.in_flight += s->queued()->waiting();
+      counts.control_sent += s->queued()->frames_sent();
+      counts.storms += s->queued()->storms();
+    }
+    for (size_t r = 0; r < kDropReasons; ++r) {
+      counts.dropped[r] += s->drops(static_cast<DropReason>(r));
+    }
+  }
+  for (const Egress& egress : egresses_) {
+    counts.marked += egress.fifo->marked();
+    counts.hops += egress.fifo->Committed().packets;
+  }
+  counts.in_flight += static_cast<int64_t>(engine_.packets_on_wires());
+  return counts;
+}
+
+void Network::CheckConservation() const {
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    if (s->queued() != nullptr && s->queued()->memory() != nullptr) {
+      s->queued()->memory()->CheckBooks();
+    }
+  }
+  const PacketCounts counts = CountPackets();
+  const int64_t sent = counts.sent();
+  const int64_t known =
+      counts.received + counts.consumed + counts.dropped_total() + counts.in_flight;
+  HEDDLE_CHECK(sent == known,
+               "{} packets sent, but {} received, {} consumed, {} dropped and {} in flight", sent,
+               counts.received, counts.consumed, counts.dropped_total(), counts.in_flight);
+  // A link that fails takes pauses with it.
+  const bool any_fails = std::ranges::any_of(
+      plan_.events, [](const LinkEvent& event) { return event.up.has_value(); });
+  const int64_t lost = counts.dropped[static_cast<size_t>(DropReason::kHeadroom)];
+  const bool may_lose = plan_.port->pfc.allow_loss || plan_.port->pfc.watchdog.detect.has_value();
+  HEDDLE_CHECK(lost == 0 || may_lose || any_fails, "{} packets of lossless classes were dropped",
+               lost);
+}
+
+size_t Network::memory_bytes() const {
+  size_t bytes = 0;
+  for (const std::unique_ptr<Host>& host : hosts_) {
+    bytes += sizeof(Host) + host->transport().memory_bytes();
+    for (PortIndex link = 0; link < host->nics(); ++link) bytes += host->nic(link).memory_bytes();
+  }
+  for (const std::unique_ptr<Udp>& udp : udp_) bytes += udp->memory_bytes();
+  for (const std::unique_ptr<Switch>& s : switches_) bytes += s->memory_bytes();
+  return bytes;
+}
+
+}  // namespace heddle

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network, wired and ready to run: the nodes of a graph with their ports, routes, transports and
+// load balancers, placed on threads.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "fabric/controller.h"
+#include "fabric/host.h"
+#include "fabric/pins.h"
+#include "fabric/switch.h"
+#include "fabric/switch_faults.h"
+#include "network/built_fabric.h"
+#include "network/return_path.h"
+#include "topo/graph.h"
+#include "topo/port_rule.h"
+#include "topo/queue_plan.h"
+#include "topo/routing.h"
+#include "topo/schedule.h"
+#include "transport/transports.h"
+#include "transport/udp.h"
+
+namespace heddle {
+
+struct NetworkPlan {
+  const Graph* graph;
+  const PortRule* port;
+  const TransportModel* transport;
+  std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy;
+  // What stands around the policy of each switch, to look on; may be empty.
+  std::function<std::unique_ptr<SwitchPolicy>(std::unique_ptr<SwitchPolicy>)> around = {};
+  // Empty, or may return null.
+  std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;
+  std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
+  std::span<const UdpSource> background = {};  // By id.
+  const Pins* pins = nullptr;                  // Of flows; null if none is pinned.
+  std::span<const LinkEvent> events = {};      // In the order of time.
+  std::span<const SwitchEvent> faults = {};    // Likewise.
+  Duration convergence{0};                     // From a failure or repair to new routes.
+  AckPath ack_path = AckPath::kPolicy;
+  uint64_t seed = 1;  // Of random marks and losses, and of where ACKs go.
+  // Which ports do the work. Others than the cheapest that are exact are for comparison: they give
+  // the same results.
+  enum class Ports { kCheapest, kQueued, kEager };
+  Ports ports = Ports::kCheapest;
+  int threads = 1;
+};
+
+// What `transport` and `background` send.
+Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background);
+
+// Where packets ended up. Sent = received + dropped + consumed + in flight, always.
+struct PacketCounts {
+  int64_t data_sent = 0;
+  int64_t control_sent = 0;  // ACKs, and what load balancers made.
+  int64_t datagrams_sent = 0;
+  int64_t received = 0;            // By hosts,
+  int64_t datagrams_received = 0;  // these included.
+  int64_t consumed = 0;            // By load balancers in switches.
+  int64_t dropped[kDropReasons] = {};
+  int64_t in_flight = 0;  // On wires, departed or not; or held back by a load balancer.
+  int64_t marked = 0;
+  int64_t storms = 0;  // Times that a watchdog has given up on a paused class.
+  int64_t hops = 0;    // Packets put on wires.
+
+  int64_t sent() const { return data_sent + control_sent + datagrams_sent; }
+  int64_t dropped_total() const;
+};
+
+class Network {
+ public:
+  // What `plan` points at must outlive the network.
+  explicit Network(const NetworkPlan& plan);
+
+  // Where finished flows go: one log for each thread of the engine.
+  void SetLogs(std::span<FlowLog* const> logs);
+
+  Engine& engine() { return engine_; }
+  const Graph& graph() const { return *plan_.graph; }
+
+  // For the conductor, between windows: when a link, the routes or the load balancer's controller
+  // change something next, and to let happen what is due `now`, in that order.
+  Time NextChange() const;
+  void Change(Time now);
+
+  const Routing& routing() const { return routing_; }
+  size_t hosts() const { return hosts_.size(); }
+  Host& host(size_t h) { return *hosts_[h]; }
+  Node& NodeOf(uint32_t vertex);
+  std::span<const std::unique_ptr<Switch>> switches() const { return switches_; }
+
+  // From the end of a flow's sender to the end of its receiver: long enough that every letter about
+  // the flow has been read.
+  Duration close_delay() const { return close_delay_; }
+
+  // One direction of a link, with the port that sends on it; in the order of nodes, then ports.
+  struct Egress {
+    uint32_t vertex;
+    PortIndex port;
+    uint32_t peer;
+    FifoPort* fifo;
+    BitRate rate;
+  };
+  std::span<const Egress> egresses() const { return egresses_; }
+  // Where among them the port of a vertex is.
+  size_t EgressOf(uint32_t vertex, PortIndex port) const;
+
+  // How long it was paused until `now`, which is between windows.
+  PauseTotals PausesOf(const Egress& egress, Time now);
+
+  PacketCounts CountPackets() const;
+
+  // What has become of the background's datagrams, by source.
+  std::vector<UdpRecord> CollectBackground() const;
+  std::span<const std::unique_ptr<Udp>> background() const { return udp_; }
+
+  // Stops the program if a packet has been lost track of.
+  void CheckConservation() const;
+
+  // Bytes of all nodes' state, without the wires.
+  size_t memory_bytes() const;
+
+ private:
+  void MakeNodes();
+  void MakeLinks();
+  void MakeQueues();
+  void MakeBackground();
+  Udp& UdpOf(HostId host);
+  std::vector<bool> FaultyVertices() const;
+  std::unique_ptr<SwitchPolicy> WithFaults(SwitchId id, std::unique_ptr<SwitchPolicy> policy);
+  RandomLoss LossOf(uint32_t receiver, uint32_t link) const;
+  void MakeController();
+  Time NextEvent() const {
+    return next_event_ < plan_.events.size() ? plan_.events[next_event_].at : kNever;
+  }
+  Time NextFault() const {
+    return next_fault_ < plan_.faults.size() ? plan_.faults[next_fault_].at : kNever;
+  }
+  Time NextReroute() const { return reroutes_.empty() ? kNever : reroutes_.front(); }
+  Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
+  void Apply(const LinkEvent& event, Time now);
+  void Apply(const SwitchEvent& event);
+  void SetLoss(uint32_t receiver, uint32_t link, double probability);
+  PortIndex PortOf(uint32_t vertex, uint32_t link) const;
+  void Reroute(Time now);
+  void TellNextHops(const Routing& routing);
+  Duration LeastCrossing(const Channel& channel) const;
+  void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
+               Time now);
+  PortSettings SettingsOf(const Channel& channel) const;
+  FifoPort& AddPort(uint32_t vertex, uint32_t peer, const Channel& channel);
+
+  const NetworkPlan plan_;
+  Graph live_;  // The network as it is now.
+  Routing routing_;
+  const BuiltFabric map_;
+  QueuePlan queue_plan_;
+  const bool is_queued_;  // FIFO ports are not exact, or not wanted.
+  std::unique_ptr<PathTable> paths_;
+  bool weighs_ = false;  // Hosts or switches know of rates beyond their own links.
+  uint32_t routes_version_ = 1;
+  size_t next_event_ = 0;
+  size_t next_fault_ = 0;
+  std::deque<Time> reroutes_;  // When they are due.
+  Duration close_delay_;
+  std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
+  std::unique_ptr<TransportMaker> transport_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<SwitchFaults*> faults_;      // By switch; null if it never loses a packet.
+  std::vector<std::unique_ptr<Udp>> udp_;  // Of hosts that take part in the background.
+  std::vector<Udp*> udp_of_host_;          // Null for the others; empty without a background.
+  std::vector<Node*> host_nodes_;
+  std::vector<Egress> egresses_;
+  std::vector<uint16_t> leaf_of_host_;
+  std::vector<SwitchPolicy*> switch_policies_;  // Those of the scheme, without what is around them.
+  std::vector<HostPolicy*> host_policies_;
+  FabricView fabric_;
+  std::unique_ptr<Controller> controller_;
+  Engine engine_;
+};
+
+// An upper bound of the time in which a packet and the answer to it cross the network when it is
+// idle.
+Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const PacketSizes& sizes);
+
+}  // namespace heddle

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "study/papers/bench_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bench/decision/cost.h"
+#include "experiment/manifest.h"
+#include "experiment/run_folder.h"
+#include "experiment/version.h"
+#include "settings/json.h"
+#include "settings/number_text.h"
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+// At the switch and, if the scheme acts there, at the host.
+double TotalNs(const DecisionCost& cost) { return cost.switch_ns + cost.host_ns.value_or(0); }
+
+std::string Row(const std::string& balancer, const DecisionCost& cost, const DecisionCost& rps) {
+  return fmt::format(
+      "lb,decide_ns,decide_ratio,switch_ns,switch_ratio,send_ns,host_ns,total_ns,total_ratio,"
+      "switch_bytes,host_bytes,state_bytes\n{},{},{},{},{},{},{},{},{},{},{},{}\n",
+      balancer, cost.decide_ns, cost.decide_ns / rps.decide_ns, cost.switch_ns,
+      cost.switch_ns / rps.switch_ns, cost.send_ns.value_or(0), cost.host_ns.value_or(0),
+      TotalNs(cost), TotalNs(cost) / TotalNs(rps), cost.switch_bytes, cost.host_bytes,
+      cost.switch_bytes + cost.host_bytes);
+}
+
+std::string Summary() {
+  return IndentJson(JsonObject({{"version", QuoteJson(Version())},
+                                {"commit", QuoteJson(Commit())},
+                                {kManifestKey, QuoteJson(kManifestFile)},
+                                {"complete", "true"}}));
+}
+
+class Bench {
+ public:
+  explicit Bench(const ExperimentPoints& points) : points_(points), recorded_(RecordLeaf()) {}
+
+  // What is wrong, empty if nothing is.
+  std::string Run(const PlannedPoint& point) {
+    // By axis: load balancer, candidates, flows.
+    const std::string& balancer = point.choices[0];
+    const size_t candidates = NumberFrom<size_t>(point.choices[1]).value_or(0);
+    const std::vector<RecordedPacket>& packets =
+        PacketsOf(NumberFrom<size_t>(point.choices[2]).value_or(0));
+    const auto measure = [&](const std::string& name) {
+      return MeasureDecisions({.balancer = name, .candidates = candidates}, packets);
+    };
+    // Both within the same seconds, as the machine may be slower in others.
+    const auto rps = measure("rps");
+    const auto cost = balancer == "rps" ? rps : measure(balancer);
+    if (!cost) return fmt::format("{} refuses a fabric with {} candidates", balancer, candidates);
+    RunFolder folder(points_.folder().PointPath(point.id));
+    const bool written = folder.Open(/*replace=*/true) &&
+                         folder.Write("bench.csv", Row(balancer, *cost, *rps)) &&
+                         folder.Write("summary.json", Summary()) && folder.Commit();
+    return written ? "" : folder.error();
+  }
+
+ private:
+  const std::vector<RecordedPacket>& PacketsOf(size_t flows) {
+    std::vector<RecordedPacket>& packets = packets_[flows];
+    // Enough that every flow has come before what is measured.
+    const size_t count = std::max(recorded_.size(), 2 * flows);
+    if (packets.empty()) packets = WithLiveFlows(recorded_, count, flows);
+    return packets;
+  }
+
+  const ExperimentPoints& points_;
+  const std::vector<RecordedPacket> recorded_;
+  std::map<size_t, std::vector<RecordedPacket>> packets_;  // By live flows.
+};
+
+}  // namespace
+
+void CheckBench(const PaperExperiment& experiment, Diagnostics& diagnostics) {
+  for (const std::string& policy : experiment.bench->policies) {
+    if (LoadBalancers().Knows(policy)) continue;
+    diagnostics.Error(experiment.place, experiment.path + ".bench.policies",
+                      fmt::format("no load balancer is called \"{}\"{}", policy,
+                                  Suggestion(policy, LoadBalancers().Names())));
+  }
+}
+
+std::string RunBench(const ExperimentPoints& points, const BenchRunOptions& options) {
+  std::vector<const PlannedPoint*> to_run;
+  for (const PlannedPoint& point : points.plan().points) {
+    const PointState state = points.folder().Inspect(point.id).state;
+    if (state == PointState::kDone && !options.replace) continue;
+    if (state == PointState::kStale && !options.replace) continue;
+    to_run.push_back(&point);
+  }
+  if (to_run.empty()) return "";
+  if (std::string error = points.folder().Make(); !error.empty()) return error;
+  Bench bench(points);
+  for (size_t i = 0; i < to_run.size(); ++i) {
+    options.progress(i, to_run.size());
+    if (options.stop()) return "";
+    std::string error = bench.Run(*to_run[i]);
+    if (!error.empty()) return error;
+  }
+  return "";
+}
+
+}  // namespace heddle

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads one part of a claim: what is compared, of which points, and how it is judged.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "settings/diagnostics.h"
+#include "settings/value.h"
+#include "study/papers/claims.h"
+
+namespace heddle {
+
+// `others`: keys of the claim around it, which are read elsewhere.
+ClaimPart ReadClaimPart(const Value& value, const std::string& path, const Metrics& metrics,
+                        const std::vector<std::string>& others, Diagnostics& diagnostics);
+
+}  // namespace heddle

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "study/papers/costs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "study/papers/paper_results.h"
+#include "study/papers/run_tables.h"
+#include "study/sweep/run_results.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kColumns = 7;
+using Row = std::array<std::string, kColumns>;
+
+const Row kHeader = {"experiment",  "points", "CPU time", "longest run",
+                     "packet-hops", "ns/hop", "memory"};
+
+// "2 h 05 min", "3 min 20 s", "12.5 s"
+std::string TimeText(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole >= 3'600) return fmt::format("{} h {:02} min", whole / 3'600, whole % 3'600 / 60);
+  if (whole >= 100) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{:.3g} s", seconds);
+}
+
+std::string HopsText(double hops) {
+  return hops >= 1e9 ? fmt::format("{:.4g} billion", hops / 1e9)
+                     : fmt::format("{:.3g} million", hops / 1e6);
+}
+
+Row RowOf(const ExperimentCosts& costs) {
+  const std::string points = costs.results == costs.points
+                                 ? fmt::format("{}", costs.points)
+                                 : fmt::format("{} of {}", costs.results, costs.points);
+  if (costs.results == 0) return {costs.experiment, points, "", "", "", "", ""};
+  return {costs.experiment,
+          points,
+          TimeText(costs.cpu_seconds),
+          TimeText(costs.longest_seconds),
+          HopsText(costs.packet_hops),
+          fmt::format("{:.0f}", costs.NanosecondsPerHop()),
+          fmt::format("{:.3g} MB", static_cast<double>(costs.most_memory) / 1e6)};
+}
+
+ExperimentCosts SumOf(const std::vector<ExperimentCosts>& all) {
+  ExperimentCosts sum;
+  sum.experiment = "all";
+  for (const ExperimentCosts& costs : all) {
+    sum.points += costs.points;
+    sum.results += costs.results;
+    sum.cpu_seconds += costs.cpu_seconds;
+    sum.packet_hops += costs.packet_hops;
+    sum.most_memory = std::max(sum.most_memory, costs.most_memory);
+    sum.longest_seconds = std::max(sum.longest_seconds, costs.longest_seconds);
+  }
+  return sum;
+}
+
+// The first column to the left, numbers to the right.
+std::string LineOf(const Row& row, const std::array<size_t, kColumns>& widths, bool markdown) {
+  std::string line = markdown ? "|" : "";
+  for (size_t i = 0; i < kColumns; ++i) {
+    const std::string cell = i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
+                                    : fmt::format("{:>{}}", row[i], widths[i]);
+    line += markdown ? fmt::format(" {} |", cell) : (i == 0 ? "" : "  ") + cell;
+  }
+  return line + "\n";
+}
+
+}  // namespace
+
+ExperimentCosts CostsOf(const std::string& name, const ExperimentPoints& points, bool with_stale,
+                        std::string& error) {
+  ExperimentCosts costs;
+  costs.experiment = name;
+  costs.points = points.plan().points.size();
+  for (const PlannedPoint& point : points.plan().points) {
+    const PointState state = points.folder().Inspect(point.id).state;
+    if (!HasResult(state, with_stale)) continue;
+    RunTables tables(points.folder().PointPath(point.id));
+    const FlatJson* summary = tables.Json("summary.json", error);
+    if (summary == nullptr) return costs;
+    const auto number = [&](std::string_view path) { return FindNumber(*summary, path); };
+    const double cpu = number("performance.cpu_seconds");
+    ++costs.results;
+    costs.cpu_seconds += cpu;
+    costs.longest_seconds = std::max(costs.longest_seconds, cpu);
+    costs.packet_hops += number("performance.packet_hops");
+    costs.most_memory =
+        std::max(costs.most_memory, static_cast<int64_t>(number("performance.peak_memory_bytes")));
+  }
+  return costs;
+}
+
+std::string CostsText(const std::vector<ExperimentCosts>& all, bool markdown) {
+  std::vector<Row> rows = {kHeader};
+  for (const ExperimentCosts& costs : all) rows.push_back(RowOf(costs));
+  if (all.size() > 1) rows.push_back(RowOf(SumOf(all)));
+  std::array<size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    text += LineOf(rows[i], widths, markdown);
+    if (markdown && i == 0) text += "|---|---:|---:|---:|---:|---:|---:|\n";
+  }
+  return text;
+}
+
+}  // namespace heddle

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of metrics.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "settings/value.h"
+#include "study/papers/metric.h"
+#include "study/papers/run_tables.h"
+
+namespace heddle {
+
+// Of `values`, which are in the order of their file; at least one. Percentiles are by nearest rank,
+// the deviation is that of a population.
+double TakeOf(Take take, std::vector<double> values);
+
+struct SeriesPoint {
+  double x;
+  double value;
+
+  friend bool operator==(const SeriesPoint&, const SeriesPoint&) = default;
+};
+
+// A finished point of a sweep: its files and its document, both for as long as this lives.
+class PointReader {
+ public:
+  PointReader(std::filesystem::path run, const Value& document)
+      : tables_(std::move(run)), document_(document) {}
+
+  // Nothing, and why not in `error`, if it has no such value.
+  std::optional<double> Read(const Metric& metric, std::string& error);
+  // Of a metric with an `x`, by x. Terms that have no x are the same for all x.
+  std::optional<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, std::string& error);
+  // True if a value is missing because a file is damaged.
+  bool found_damage() const { return tables_.found_damage(); }
+
+ private:
+  // Of another metric: one number for all x, or a series.
+  struct Term {
+    double value = 0;
+    std::optional<std::vector<SeriesPoint>> series;
+
+    std::optional<double> At(double x) const;
+  };
+  using TermValues = std::vector<Term>;
+  using AllTerms = std::vector<TermValues>;  // To add, to subtract, to divide by.
+
+  std::optional<double> ReadTaken(const Metric& metric, std::string& error);
+  std::optional<double> ReadJson(const Metric& metric, std::string& error);
+  std::optional<std::vector<SeriesPoint>> ReadTakenSeries(const Metric& metric, std::string& error);
+  std::optional<TermValues> ReadTerms(const Metric::Terms& terms, std::string& error);
+  std::optional<AllTerms> ReadAllTerms(const Metric& metric, std::string& error);
+  static std::optional<double> Combined(const Metric& metric, SeriesPoint taken,
+                                        const AllTerms& terms, std::string& error);
+
+  RunTables tables_;
+  const Value& document_;
+};
+
+}  // namespace heddle

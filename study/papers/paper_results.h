@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the points of an experiment, or of several, have to say: the values of metrics, and which
+// points a claim speaks of.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "settings/diagnostics.h"
+#include "study/papers/claims.h"
+#include "study/papers/evaluate.h"
+#include "study/papers/experiment_points.h"
+
+namespace heddle {
+
+// The axis of claims over several experiments.
+inline constexpr std::string_view kExperimentAxis = "experiment";
+
+// One value of each of some axes.
+using AxisLabels = std::vector<std::pair<std::string, std::string>>;
+
+inline bool Contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::ranges::find(list, item) != list.end();
+}
+
+// "lb=ecmp, load=0.5", shown as `names` say.
+std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::string>& names);
+std::string ShownName(const std::string& label, const std::map<std::string, std::string>& names);
+
+// A point's value of a metric.
+struct Reading {
+  std::optional<double> value = std::nullopt;
+  bool has_result = true;
+  std::string error = "";  // Why there is no value though there is a result.
+};
+
+class PaperResults {
+ public:
+  struct Point {
+    const ExperimentPoints* of;
+    size_t index;        // Among the points there.
+    AxisLabels choices;  // All axes but the seed.
+    std::string seed;
+    PointState state;
+    std::string version;  // Of Heddle, that its result is of.
+  };
+
+  // Of all points of `experiments`, which live as long; results of other versions of Heddle count
+  // if `with_stale`. With `has_experiment_axis` the experiment is an axis like others.
+  PaperResults(std::vector<const ExperimentPoints*> experiments, bool has_experiment_axis,
+               bool with_stale);
+
+  const std::vector<Point>& points() const { return points_; }
+  size_t CountResults() const;
+  // The folders of points whose results are damaged, as far as they have been read.
+  std::set<std::filesystem::path> Damaged() const;
+  // Of Heddle, that results are of.
+  std::set<std::string> Versions() const;
+  bool HasResult(const Point& point) const { return heddle::HasResult(point.state, with_stale_); }
+
+  // Evaluates the metrics named; each is read once. One that has no value anywhere is an error.
+  void Read(const Metrics& metrics, const std::vector<std::string>& names,
+            Diagnostics& diagnostics);
+  // By point; the metric has been read.
+  const std::vector<Reading>& ValuesOf(const std::string& metric) const {
+    return readings_.at(metric);
+  }
+  std::optional<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, size_t point,
+                                                     std::string& error) const;
+
+  // All labels of `axis`, in the order of the sweep.
+  std::vector<std::string> LabelsOf(const std::string& axis) const;
+  // The axes that change with one of `axes`, these among them.
+  std::vector<std::string> WithThoseThatMove(std::vector<std::string> axes) const;
+
+  // Whether a point is what `selection` means. A name that is a label is that value; else it is any
+  // value of that kind.
+  bool Picks(const Selection& selection, size_t point) const;
+  // What the axes are there, without the settings of their kinds: letflow for {kind: letflow, gap:
+  // 1us}.
+  std::vector<std::string> KindsAt(const std::vector<std::string>& axes, size_t point) const;
+
+ private:
+  const Value* ChoiceOf(const Point& point, const std::string& axis) const;
+  bool PicksValue(const Value& pattern, const std::string& axis, size_t point) const;
+  void ReadPoint(const Metrics& metrics, const std::vector<std::string>& names, size_t point);
+  void LeaveOut(size_t point);
+  size_t CountExperimentsWithResults() const;
+  void ReportUnreadable(const std::string& name, const Metric& metric,
+                        Diagnostics& diagnostics) const;
+
+  std::vector<const ExperimentPoints*> experiments_;
+  bool with_stale_;
+  std::vector<Point> points_;
+  std::map<std::string, Value> experiment_names_;
+  std::map<std::string, std::vector<std::string>> labels_;  // By axis.
+  std::map<std::string, std::vector<Reading>> readings_;    // By metric.
+};
+
+}  // namespace heddle

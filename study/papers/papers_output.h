@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judged papers as text, Markdown, CSV and JSON; docs/papers.md describes them.
+
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "study/papers/judged_paper.h"
+
+namespace heddle {
+
+std::string ClaimsText(const std::vector<JudgedPaper>& papers);
+std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers);
+std::string ClaimsCsv(const std::vector<JudgedPaper>& papers);
+std::string PapersJson(const std::vector<JudgedPaper>& papers, const LoadOptions& load);
+
+// Verdicts by claim, of a file that ClaimsCsv() wrote. Nothing if it is none.
+using Verdicts = std::map<std::string, std::string>;
+std::optional<Verdicts> ParseVerdicts(std::string_view csv);
+Verdicts VerdictsOf(const std::vector<JudgedPaper>& papers);
+
+}  // namespace heddle

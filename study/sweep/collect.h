@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merges the results of a sweep's points into points.csv and means.csv; docs/metrics.md has their
+// columns. They do not depend on which point ran when or where.
+
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "study/sweep/plan.h"
+#include "study/sweep/sweep_folder.h"
+
+namespace heddle {
+
+struct Collected {
+  std::vector<PointState> states;  // By point; what is done or incomplete has been taken.
+  size_t taken = 0;
+  std::string error;  // Empty if both files have been written.
+};
+
+// Writes both files into `into`, mostly that of the sweep, each whole or not at all. Results of
+// other versions of Heddle are left out unless `with_stale`.
+Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
+                  const std::filesystem::path& into);
+
+}  // namespace heddle

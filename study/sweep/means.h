@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Means over points that differ in their seed alone.
+
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "study/sweep/confidence.h"
+#include "study/sweep/plan.h"
+#include "study/sweep/point_rows.h"
+
+namespace heddle {
+
+class Means {
+ public:
+  void Add(const PlannedPoint& point, const PointRows& rows);
+
+  // means.csv, groups in the order in which they first came.
+  std::string Csv(const Plan& plan) const;
+
+ private:
+  struct ClassMeans {
+    std::string class_set;
+    std::string size_class;
+    std::vector<Replications> columns;
+  };
+  struct Group {
+    std::vector<std::string> choices;
+    size_t seeds = 0;
+    std::vector<ClassMeans> classes;
+  };
+
+  ClassMeans& ClassOf(Group& group, const PointRows::Row& row);
+
+  std::vector<std::string> columns_;
+  std::vector<Group> groups_;
+  std::map<std::vector<std::string>, size_t> index_;  // Of groups by choices.
+};
+
+}  // namespace heddle

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "study/sweep/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "experiment/estimate.h"
+#include "experiment/point_problems.h"
+#include "settings/number_text.h"
+#include "study/sweep/csv.h"
+
+namespace heddle {
+namespace {
+
+constexpr std::string_view kHeader = "point,id,label,seed,packet_hops,memory_bytes";
+constexpr size_t kFixedColumns = 6;
+
+std::vector<std::string> AxesOf(const ExperimentFile& file) {
+  std::vector<std::string> axes = file.points().Axes();
+  std::erase(axes, "seed");
+  return axes;
+}
+
+}  // namespace
+
+PlannedPoint PlanPoint(const ExperimentFile& file, size_t point, Diagnostics& diagnostics) {
+  Diagnostics problems;
+  const Experiment experiment = file.Load(point, problems);
+  diagnostics.Take(problems);
+  PlannedPoint planned;
+  if (!problems.ok()) return planned;
+  planned.id = experiment.Id();
+  planned.label = experiment.label.empty() ? experiment.settings.name : experiment.label;
+  planned.seed = fmt::format("{}", experiment.settings.seed);
+  for (const auto& [key, value] : experiment.axes) {
+    if (key != "seed") planned.choices.push_back(value);
+  }
+  planned.hops = ExpectedPacketHops(experiment);
+  planned.memory_bytes = ExpectedMemoryBytes(experiment);
+  return planned;
+}
+
+Plan MakePlan(const ExperimentFile& file, Diagnostics& diagnostics) {
+  Plan plan{AxesOf(file), {}};
+  PointProblems all(file.points());
+  std::map<std::string, size_t> points;  // By id.
+  for (size_t i = 0; i < file.size(); ++i) {
+    Diagnostics problems;
+    plan.points.push_back(PlanPoint(file, i, problems));
+    all.Take(problems, i);
+    diagnostics.TakeWarnings(problems);
+    const PlannedPoint& point = plan.points.back();
+    if (!problems.ok()) continue;
+    const auto [same, is_new] = points.emplace(point.id, i);
+    if (is_new) continue;
+    diagnostics.Error(
+        {file.source(), 0, 0}, "sweep",
+        fmt::format("points {} ({}) and {} ({}) are the same experiment; remove one",
+                    same->second + 1, plan.points[same->second].label, i + 1, point.label));
+  }
+  all.Report(diagnostics);
+  return plan;
+}
+
+std::string PlanCsv(const Plan& plan) {
+  std::string csv(kHeader);
+  for (const std::string& axis : plan.axes) csv += "," + CsvCell(axis);
+  csv += '\n';
+  size_t number = 0;
+  for (const PlannedPoint& point : plan.points) {
+    csv += fmt::format("{},{},{},{},{},{}", ++number, point.id, CsvCell(point.label), point.seed,
+                       point.hops, point.memory_bytes);
+    for (const std::string& choice : point.choices) csv += "," + CsvCell(choice);
+    csv += '\n';
+  }
+  return csv;
+}
+
+std::optional<Plan> ParsePlan(std::string_view csv) {
+  CsvLines lines(csv);
+  const auto header = lines.Next();
+  if (!header || !header->starts_with(kHeader)) return std::nullopt;
+  const std::vector<std::string> columns = SplitCsvLine(*header);
+  Plan plan{{columns.begin() + kFixedColumns, columns.end()}, {}};
+  while (const auto line = lines.Next()) {
+    const std::vector<std::string> cells = SplitCsvLine(*line);
+    if (cells.size() != columns.size()) return std::nullopt;
+    PlannedPoint point{cells[1], cells[2], cells[3], {cells.begin() + kFixedColumns, cells.end()}};
+    const auto hops = NumberFrom<double>(cells[4]);
+    const auto memory = NumberFrom<double>(cells[5]);
+    if (!hops || !memory) return std::nullopt;
+    point.hops = *hops;
+    point.memory_bytes = *memory;
+    plan.points.push_back(std::move(point));
+  }
+  return plan;
+}
+
+}  // namespace heddle

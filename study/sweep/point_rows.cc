@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "study/sweep/point_rows.h"
+
+#include <fmt/format.h>
+
+#include "study/sweep/run_results.h"
+
+namespace heddle {
+namespace {
+
+// Columns of points.csv that are the same for all classes, and where summary.json has them.
+struct RunColumn {
+  const char* name;
+  const char* path;
+};
+constexpr RunColumn kRunColumns[] = {
+    {"run_data_packets_sent", "counts_of_measured_flows.data_packets_sent"},
+    {"run_data_packets_received", "counts_of_measured_flows.data_packets_received"},
+    {"run_packets_reordered", "counts_of_measured_flows.packets_reordered"},
+    {"run_retransmissions", "counts_of_measured_flows.retransmissions"},
+    {"run_retransmissions_spurious", "counts_of_measured_flows.retransmissions_spurious"},
+    {"run_retransmissions_loss", "counts_of_measured_flows.retransmissions_loss"},
+    {"run_timeouts", "counts_of_measured_flows.timeouts"},
+    {"run_ecn_marked", "counts.ecn_marked"},
+    {"run_dropped", nullptr},  // The sum over reasons.
+    {"run_pause_frames", "counts.pause_frames"},
+    {"run_paused_ps", "counts.paused_ps"},
+    {"run_offered_host", "load.offered_host"},
+    {"run_carried_host", "load.carried_host"},
+    {"run_state_bytes", "load_balancer.state_bytes"},
+    {"run_decisions", "load_balancer.decisions"},
+    {"run_reroutes", "load_balancer.reroutes"},
+    {"run_avg_qct_us", "queries[0].avg_qct_us"},
+    {"run_p99_qct_us", "queries[0].p99_qct_us"},
+    {"run_end_ps", "end_ps"},
+};
+
+// Of queueing.csv. They are there in any case, as points of one sweep may measure it and others
+// not.
+constexpr const char* kQueueingColumns[] = {"mean_ns", "p99_ns", "max_ns"};
+
+constexpr size_t kNames = 2;  // The first columns of both tables: class set and class.
+
+std::vector<std::string> RunCells(const FlatJson& json) {
+  std::vector<std::string> cells;
+  for (const RunColumn& column : kRunColumns) {
+    cells.push_back(column.path != nullptr ? FindText(json, column.path)
+                                           : fmt::format("{}", SumOf(json, "counts.dropped_")));
+  }
+  return cells;
+}
+
+std::vector<std::string> ColumnsOf(const RunResults& results) {
+  std::vector<std::string> columns(results.summary.header.begin() + kNames,
+                                   results.summary.header.end());
+  for (size_t i = kNames; i < results.reorder.header.size(); ++i) {
+    const std::string& name = results.reorder.header[i];
+    columns.push_back(name == "ratio" ? "reordered_ratio" : name);
+  }
+  for (const char* column : kQueueingColumns) columns.push_back(fmt::format("queueing_{}", column));
+  for (const RunColumn& column : kRunColumns) columns.emplace_back(column.name);
+  return columns;
+}
+
+std::vector<std::string> QueueingCells(const ResultTable& queueing, size_t row) {
+  std::vector<std::string> cells;
+  for (const char* name : kQueueingColumns) {
+    const auto column = queueing.Column(name);
+    cells.push_back(column && row < queueing.rows.size() ? queueing.rows[row][*column] : "");
+  }
+  return cells;
+}
+
+}  // namespace
+
+std::optional<PointRows> ReadPointRows(const std::filesystem::path& run) {
+  const auto results = ReadRunResults(run);
+  // All tables have the same classes in the same order.
+  if (!results || results->summary.rows.size() != results->reorder.rows.size()) return std::nullopt;
+  if (results->summary.header.size() < kNames || results->reorder.header.size() < kNames) {
+    return std::nullopt;
+  }
+  PointRows point{.columns = ColumnsOf(*results),
+                  .rows = {},
+                  .complete = FindText(results->summary_json, "complete") == "true"};
+  const std::vector<std::string> of_run = RunCells(results->summary_json);
+  for (size_t i = 0; i < results->summary.rows.size(); ++i) {
+    const std::vector<std::string>& summary = results->summary.rows[i];
+    const std::vector<std::string>& reorder = results->reorder.rows[i];
+    if (summary[0] != reorder[0] || summary[1] != reorder[1]) return std::nullopt;
+    PointRows::Row row{summary[0], summary[1], {summary.begin() + kNames, summary.end()}};
+    row.cells.insert(row.cells.end(), reorder.begin() + kNames, reorder.end());
+    const std::vector<std::string> queueing = QueueingCells(results->queueing, i);
+    row.cells.insert(row.cells.end(), queueing.begin(), queueing.end());
+    row.cells.insert(row.cells.end(), of_run.begin(), of_run.end());
+    point.rows.push_back(std::move(row));
+  }
+  return point;
+}
+
+}  // namespace heddle

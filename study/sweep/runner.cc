@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "study/sweep/runner.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "experiment/run.h"
+#include "experiment/run_folder.h"
+#include "study/sweep/child.h"
+
+namespace heddle {
+namespace {
+
+// What a child says by its exit code. 3 is a broken invariant, see core/check.h.
+constexpr int kWritten = 0;
+constexpr int kFailed = 1;
+constexpr int kBusy = 75;    // As EX_TEMPFAIL of sysexits.h: try again.
+constexpr int kNoRoom = 74;  // As EX_IOERR.
+constexpr int kStopped = 143;
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kTick(100);
+constexpr std::chrono::milliseconds kWaitForOthers(500);
+// From when children are asked to stop: one that hangs does not hear it.
+constexpr std::chrono::seconds kPatience(5);
+
+std::atomic<bool> child_stop{false};
+extern "C" void OnStopInChild(int /*signal*/) { child_stop = true; }
+
+int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::path& path,
+             int threads, bool replace, const Child::Inside& inside) {
+  std::signal(SIGTERM, OnStopInChild);
+  Diagnostics diagnostics;
+  const Experiment experiment = file.Load(point, diagnostics);
+  if (!diagnostics.ok()) {  // It was sound when the plan was made.
+    fmt::print(stderr, "{}", diagnostics.Report());
+    return kFailed;
+  }
+  SimulationOptions simulation;
+  simulation.threads = threads;
+  simulation.stop = &child_stop;
+  simulation.progress = [&](const Progress& progress) {
+    if (progress.flows_expected <= 0) return;
+    inside.report(
+        std::min(1.0, static_cast<double>(progress.flows_done) / progress.flows_expected));
+  };
+  const RunOutcome outcome = RunToFolder(experiment, simulation, path, replace);
+  switch (outcome.status) {
+    case RunOutcome::Status::kDone:
+    case RunOutcome::Status::kIncomplete:
+      return kWritten;
+    case RunOutcome::Status::kStopped:
+      return kStopped;
+    case RunOutcome::Status::kBusy:
+      return kBusy;
+    case RunOutcome::Status::kNoRoom:
+    case RunOutcome::Status::kFailed:
+      break;
+  }
+  fmt::print(stderr, "{}\n", outcome.error);
+  return outcome.status == RunOutcome::Status::kNoRoom ? kNoRoom : kFailed;
+}
+
+std::string LastLine(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
+class Runner {
+ public:
+  Runner(const ExperimentFile& file, const Plan& plan, const SweepFolder& folder,
+         const RunnerOptions& options)
+      : file_(file), plan_(plan), folder_(folder), options_(options) {}
+
+  std::string Run(const std::vector<size_t>& points) {
+    for (const size_t point : points) {
+      work_ += WorkOf(point);
+      queue_.push_back(point);
+    }
+    // The longest first, so that none of them is left for the end, when other cores are idle.
+    std::ranges::stable_sort(queue_, std::ranges::greater{},
+                             [&](size_t point) { return WorkOf(point); });
+    all_ = points.size();
+    while (error_.empty() && (!stopping() || !running_.empty())) {
+      if (!stopping()) StartMore();
+      if (running_.empty()) break;
+      Wait();
+      Stop();
+      Report();
+    }
+    return error_.empty() ? no_room_ : error_;
+  }
+
+ private:
+  struct Running {
+    size_t point;
+    std::unique_ptr<Child> child;
+  };
+
+  int stops() const { return options_.stops == nullptr ? 0 : options_.stops->load(); }
+  // A full disk stops the sweep: the user is told once, makes room, and repeats the command.
+  bool stopping() const { return stops() > 0 || !no_room_.empty(); }
+  double WorkOf(size_t point) const { return std::max(1.0, plan_.points[point].hops); }
+
+  void StartMore() {
+    while (error_.empty() && !queue_.empty() && std::ssize(running_) < options_.jobs) {
+      const size_t point = queue_.front();
+      queue_.pop_front();
+      Start(point);
+    }
+    if (!queue_.empty() || !running_.empty()) return;
+    // What is left: first what was killed, one by one; then what others are at.
+    std::deque<size_t>& rest = killed_.empty() ? busy_ : killed_;
+    if (rest.empty()) return;
+    const size_t point = rest.front();
+    rest.pop_front();
+    const bool was_busy = &rest == &busy_;
+    if (was_busy) std::this_thread::sleep_for(kWaitForOthers);
+    Start(point);
+  }
+
+  void Start(size_t point) {
+    const std::string& id = plan_.points[point].id;
+    const auto path = folder_.PointPath(id);
+    // Now, as another process may have mended it meanwhile.
+    const bool replace = options_.replace || folder_.Inspect(id).state == PointState::kDamaged;
+    auto child = Child::Start([&](const Child::Inside& inside) {
+      return RunPoint(file_, point, path, options_.threads, replace, inside);
+    });
+    if (child == nullptr) {
+      error_ = fmt::format("no process can be started: {}", std::strerror(errno));
+      return;
+    }
+    running_.push_back({point, std::move(child)});
+  }
+
+  // Until a child has ended or printed, or a tick has passed.
+  void Wait() {
+    std::vector<pollfd> ends;
+    for (const Running& running : running_) {
+      ends.push_back({running.child->descriptor(), POLLIN, 0});
+    }
+    poll(ends.data(), ends.size(), static_cast<int>(kTick.count()));
+    std::vector<Running> left;
+    for (Running& running : std::exchange(running_, {})) {
+      if (running.child->Poll()) {
+        End(running.point, *running.child);
+      } else {
+        left.push_back(std::move(running));
+      }
+    }
+    running_ = std::move(left);
+  }
+
+  // Again and again: a child that has only just started may not hear the first time.
+  void Stop() {
+    if (!stopping()) return;
+    if (!stopped_) stopped_ = Clock::now();
+    const bool at_once = stops() > 1 || Clock::now() > *stopped_ + kPatience;
+    for (const Running& running : running_) running.child->Signal(at_once ? SIGKILL : SIGTERM);
+  }
+
+  void End(size_t point, const Child& child) {
+    const bool says =
+        child.exited() && child.returned();  // Not what it runs, as a plug-in's exit(0).
+    const bool is_written = says && child.exit_code() == kWritten;
+    if (stopping() && !is_written) return LeaveNothingOf(point, child);
+    if (says && child.exit_code() == kBusy) return busy_.push_back(point);
+    const PointState state = folder_.Inspect(plan_.points[point].id).state;
+    const bool is_there = state == PointState::kDone || state == PointState::kIncomplete;
+    // Another process may have been faster, unless what is there was to be replaced.
+    if (is_there && (is_written || !options_.replace)) return Written(point);
+    if (says && child.exit_code() == kNoRoom) {
+      no_room_ = LastLine(child.printed()) + " (make room, then repeat the command)";
+      return;
+    }
+    if (!says) RunFolder::RemoveLeftOvers(folder_.PointPath(plan_.points[point].id));
+    const bool was_killed = !child.exited() && child.signal() == SIGKILL;
+    if (was_killed && std::ranges::find(tried_again_, point) == tried_again_.end()) {
+      tried_again_.push_back(point);
+      killed_.push_back(point);
+      return;
+    }
+    Failed(point, child);
+  }
+
+  void LeaveNothingOf(size_t point, const Child& child) {
+    if (!child.returned()) RunFolder::RemoveLeftOvers(folder_.PointPath(plan_.points[point].id));
+  }
+
+  void Written(size_t point) {
+    folder_.RemoveFailure(plan_.points[point].id);
+    Done(point);
+  }
+
+  void Failed(size_t point, const Child& child) {
+    std::string status = fmt::format("exit code {}", child.exit_code());
+    if (!child.exited()) {
+      status = fmt::format("signal {} ({})", child.signal(), strsignal(child.signal()));
+    }
+    std::string message = child.printed();
+    if (!child.exited() && child.signal() == SIGKILL && message.empty()) {
+      message = "killed twice from outside; was there too little memory?";
+    }
+    if (child.exited() && !child.returned() && message.empty()) {
+      message = "the process ended itself before there were results; does a plug-in call exit?";
+    }
+    if (child.returned() && child.exit_code() == kWritten) {
+      message = "the results that were written are no longer there; was the folder removed?";
+    }
+    ++failed_;
+    // If that cannot be written, it is not known to have failed, but simply missing.
+    const std::string error = folder_.WriteFailure(plan_.points[point], status, message);
+    Count(point);
+    options_.ended(point, {.state = PointState::kFailed,
+                           .version = "",
+                           .status = status,
+                           .message = message + error});
+  }
+
+  void Done(size_t point) {
+    Count(point);
+    options_.ended(point, folder_.Inspect(plan_.points[point].id));
+  }
+
+  void Count(size_t point) {
+    ++done_;
+    work_done_ += WorkOf(point);
+  }
+
+  void Report() {
+    const auto now = Clock::now();
+    if (!options_.progress || now < reported_ + kTick) return;
+    reported_ = now;
+    RunnerProgress progress{.done = done_, .failed = failed_, .all = all_, .running = {}};
+    double work = work_done_;
+    for (const Running& running : running_) {
+      progress.running.push_back(running.point);
+      work += WorkOf(running.point) * running.child->progress();
+    }
+    progress.share = work / work_;
+    progress.seconds = std::chrono::duration<double>(now - started_).count();
+    options_.progress(progress);
+  }
+
+  const ExperimentFile& file_;
+  const Plan& plan_;
+  const SweepFolder& folder_;
+  const RunnerOptions& options_;
+
+  std::deque<size_t> queue_;
+  std::vector<Running> running_;
+  std::deque<size_t> killed_;  // To be tried once more when nothing else runs.
+  std::deque<size_t> busy_;    // Other processes are at them.
+  std::vector<size_t> tried_again_;
+  size_t all_ = 0;
+  size_t done_ = 0;
+  size_t failed_ = 0;
+  double work_ = 0;
+  double work_done_ = 0;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point reported_ = started_;
+  std::optional<Clock::time_point> stopped_;
+  std::string error_;
+  std::string no_room_;
+};
+
+}  // namespace
+
+std::string RunPoints(const ExperimentFile& file, const Plan& plan,
+                      const std::vector<size_t>& points, const SweepFolder& folder,
+                      const RunnerOptions& options) {
+  return Runner(file, plan, folder, options).Run(points);
+}
+
+}  // namespace heddle

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "study/sweep/setting_differences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "experiment/checked_folder.h"
+#include "experiment/points.h"
+#include "settings/patch.h"
+#include "settings/yaml.h"
+
+namespace heddle {
+namespace {
+
+class Comparer {
+ public:
+  void Compare(const std::string& path, const Value* a, const Value* b) {
+    const Value::Kind kind = a != nullptr ? a->kind : b->kind;
+    const bool same_kind = a == nullptr || b == nullptr || a->kind == b->kind;
+    if (same_kind && kind == Value::Kind::kMap) return CompareMaps(path, a, b);
+    if (same_kind && kind == Value::Kind::kList) return CompareLists(path, a, b);
+    if (TextOf(a) != TextOf(b)) differences_.push_back({path, TextOf(a), TextOf(b)});
+  }
+
+  std::vector<SettingDifference> Take() { return std::move(differences_); }
+
+ private:
+  static std::string TextOf(const Value* value) {
+    return value == nullptr ? "-" : ChoiceLabel(*value);
+  }
+
+  void CompareMaps(const std::string& path, const Value* a, const Value* b) {
+    static const Value none;
+    const std::string start = path.empty() ? "" : path + ".";
+    for (const Value::Entry& entry : (a != nullptr ? a : &none)->entries) {
+      Compare(start + entry.key, &entry.value, b == nullptr ? nullptr : b->Find(entry.key));
+    }
+    for (const Value::Entry& entry : (b != nullptr ? b : &none)->entries) {
+      if (a != nullptr && a->Find(entry.key) != nullptr) continue;
+      Compare(start + entry.key, nullptr, &entry.value);
+    }
+  }
+
+  void CompareLists(const std::string& path, const Value* a, const Value* b) {
+    const size_t of_a = a == nullptr ? 0 : a->items.size();
+    const size_t of_b = b == nullptr ? 0 : b->items.size();
+    for (size_t i = 0; i < std::max(of_a, of_b); ++i) {
+      Compare(fmt::format("{}[{}]", path, i), i < of_a ? &a->items[i] : nullptr,
+              i < of_b ? &b->items[i] : nullptr);
+    }
+  }
+
+  std::vector<SettingDifference> differences_;
+};
+
+// Nothing, and why not in `error`, if it cannot be read.
+std::optional<Value> ReadRunYaml(const std::filesystem::path& run, std::string& error) {
+  constexpr size_t kMaxBytes = size_t{1} << 26;
+  const auto text = CheckedFolder(run).Read("run.yaml", kMaxBytes, error);
+  if (!text) return std::nullopt;
+  Diagnostics problems;
+  auto value = ParseYaml(*text, (run / "run.yaml").string(), problems);
+  if (!value) error = problems.Report();
+  return value;
+}
+
+}  // namespace
+
+std::vector<SettingDifference> DifferencesOf(const Value& a, const Value& b) {
+  Comparer comparer;
+  comparer.Compare("", &a, &b);
+  return comparer.Take();
+}
+
+std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
+                                                 const std::filesystem::path& b) {
+  std::string error;
+  const std::optional<Value> of_a = ReadRunYaml(a, error);
+  const std::optional<Value> of_b = ReadRunYaml(b, error);
+  // "The same settings" would be a guess.
+  if (!of_a || !of_b) return {{error, "-", "-"}};
+  std::vector<SettingDifference> differences = DifferencesOf(*of_a, *of_b);
+  std::erase_if(differences, [](const SettingDifference& one) { return one.key == "name"; });
+  return differences;
+}
+
+// Of the topology, what switches do with packets draws nothing.
+bool DecidesFlows(std::string_view key) {
+  return IsWithin(key, "seed") || IsWithin(key, "workload") ||
+         (IsWithin(key, "topology") && !IsWithin(key, "topology.port"));
+}
+
+}  // namespace heddle

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lb/tdlb/control.h"
+#include "lb/tdlb/path_delays.h"
+#include "tests/support/lab.h"
+#include "tests/support/lb_bench.h"
+#include "tests/support/lb_control.h"
+
+namespace heddle {
+namespace {
+
+constexpr Time kNow = Time{} + 1_ms;
+
+// --- Delays and the timeout that follows from them ---
+
+PathDelays Delays(PathDelays::Memory memory, size_t paths = 3) {
+  return PathDelays(std::vector<Duration>(paths, 10_us), 500_us, 1_us, memory);
+}
+
+TEST(PathDelaysTest, TheTimeoutIsTheSpreadOfAllPaths) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  delays.Learn(0, 40_us, kNow);
+  delays.Learn(1, 44_us, kNow);
+  delays.Learn(2, 70_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 30_us);
+  EXPECT_EQ(delays.Queueing(2), 0_us);
+  delays.Learn(2, 75_us, kNow);
+  EXPECT_EQ(delays.Queueing(2), 5_us);
+}
+
+TEST(PathDelaysTest, TheFastestMayBecomeTheSlowest) {
+  const auto timeouts = [](PathDelays::Memory memory) {
+    PathDelays delays = Delays(memory);
+    std::vector<Duration> found;
+    const auto learn = [&](size_t path, Duration delay) {
+      delays.Learn(path, delay, kNow);
+      found.push_back(delays.Timeout(kNow));
+    };
+    learn(0, 40_us);
+    learn(1, 50_us);
+    learn(2, 70_us);
+    found.clear();
+    learn(0, 80_us);
+    learn(1, 50_us);
+    learn(2, 70_us);
+    learn(0, 80_us);
+    return found;
+  };
+  EXPECT_EQ(timeouts(PathDelays::Memory::kAll), std::vector<Duration>(4, 30_us));
+  // As published: -10 us, here the floor, until the others have been measured again.
+  EXPECT_EQ(timeouts(PathDelays::Memory::kFastestAndSlowest),
+            (std::vector<Duration>{1_us, 20_us, 20_us, 30_us}));
+}
+
+TEST(PathDelaysTest, EqualDelaysHaveTheFloor) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  for (size_t path = 0; path < 3; ++path) delays.Learn(path, 20_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 1_us);
+}
+
+TEST(PathDelaysTest, BeforeAnythingIsMeasuredPropagationCounts) {
+  PathDelays delays({5_us, 25_us}, 500_us, 1_us, PathDelays::Memory::kAll);
+  EXPECT_EQ(delays.Timeout(kNow), 20_us);
+  delays.Learn(0, 7_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 1_us);  // Nothing is known of the other.
+}
+
+TEST(PathDelaysTest, StaleDelaysDoNotCount) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  delays.Learn(0, 400_us, kNow);
+  delays.Learn(1, 50_us, kNow + 300_us);
+  delays.Learn(2, 60_us, kNow + 300_us);
+  EXPECT_EQ(delays.Timeout(kNow + 500_us), 350_us);
+  EXPECT_EQ(delays.Timeout(kNow + 500_us + 1_ps), 10_us);
+}
+
+TEST(PathDelaysTest, AFailedPathStartsAnew) {
+  PathDelays delays = Delays(PathDelays::Memory::kAll);
+  delays.Learn(0, 400_us, kNow);
+  delays.Forget(0);
+  EXPECT_EQ(delays.Of(0), 10_us);
+  EXPECT_EQ(delays.Queueing(0), 0_us);
+}
+
+TEST(PathDelaysTest, AFailedPathIsNeitherTheFastestNorTheSlowest) {
+  PathDelays delays = Delays(PathDelays::Memory::kFastestAndSlowest);
+  delays.Learn(0, 40_us, kNow);
+  delays.Learn(1, 50_us, kNow);
+  delays.Learn(2, 400_us, kNow);
+  delays.Forget(1);
+  EXPECT_EQ(delays.Timeout(kNow), 360_us);
+  delays.Forget(2);
+  delays.Learn(0, 40_us, kNow);
+  delays.Learn(1, 55_us, kNow);
+  EXPECT_EQ(delays.Timeout(kNow), 15_us);
+}
+
+// --- One leaf ---
+
+class TdlbLeafTest : public testing::Test {
+ protected:
+  explicit TdlbLeafTest(const std::string& settings = "{kind: tdlb, place: hash, stale: 1s}")
+      : leaf_(settings, {.uplinks = std::vector<BitRate>(3, 100_Gbps)}) {}
+
+  void Control(const TdlbControl& control, FlowId flow, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet packet = ControlPacket(control, flow);
+      packet.tuple_hash = LbPacket(flow).tuple_hash;
+      const PortIndex down = 3;
+      EXPECT_EQ(policy.OnPacket(view, packet, 0, {1, 1, {&down, 1}}).kind,
+                Decision::Kind::kConsume);
+    });
+  }
+  void Learn(const std::vector<Duration>& delays, Time at) {
+    for (size_t path = 0; path < delays.size(); ++path) {
+      Control({TdlbControl::kEcho, 0, static_cast<uint16_t>(path),
+               static_cast<int32_t>(delays[path].ps / 1'000)},
+              0, at);
+    }
+  }
+  void Congest(FlowId flow, Time at) { Control({TdlbControl::kCongested, 0, 0, 0}, flow, at); }
+  void Clear(FlowId flow, Time at) { Control({TdlbControl::kCleared, 0, 0, 0}, flow, at); }
+
+  PortIndex Send(FlowId flow, Time at, std::span<const PortIndex> live) {
+    Packet packet = LbPacket(flow);
+    packet.flow = flow;
+    return leaf_.PortFor(packet, at, live);
+  }
+  PortIndex Send(FlowId flow, Time at) { return Send(flow, at, leaf_.uplinks()); }
+
+  // `count` flows that the hash puts on `port`, all of which have sent a packet at `at`.
+  std::vector<FlowId> FlowsOn(PortIndex port, size_t count, Time at) {
+    std::vector<FlowId> flows;
+    while (flows.size() < count) {
+      const FlowId flow = next_++;
+      if (Send(flow, at) == port) flows.push_back(flow);
+    }
+    return flows;
+  }
+
+  LbSwitch leaf_;
+  FlowId next_ = 1;
+};
+
+TEST_F(TdlbLeafTest, AnInnocentFlowLeavesAMarkedPathAtAGapBeyondTheTimeout) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  Congest(flows[0], kNow);
+  EXPECT_EQ(Send(flows[1], kNow + 20_us), 2);
+  EXPECT_EQ(Send(flows[1], kNow + 50_us), 2);  // Exactly the timeout of 30 us.
+  EXPECT_EQ(Send(flows[1], kNow + 85_us), 0);  // The fastest.
+  EXPECT_EQ(leaf_.Count("reroutes"), 1);
+}
+
+TEST_F(TdlbLeafTest, OnAnUnmarkedPathItStaysWhateverItsGaps) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const FlowId flow = FlowsOn(2, 1, kNow).front();
+  for (int i = 1; i < 10; ++i) EXPECT_EQ(Send(flow, kNow + 400_us * i), 2);
+}
+
+// f1 to f4 fill the queue to one host, f5 goes to another over the same path.
+TEST_F(TdlbLeafTest, CongestedFlowsNeverMoveUntilTheyAreCleared) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(0, 5, kNow);
+  for (int i = 0; i < 4; ++i) Congest(flows[static_cast<size_t>(i)], kNow);
+  Time at = kNow;
+  for (int i = 1; i <= 8; ++i) {
+    at += 100_us;
+    for (size_t f = 0; f < 4; ++f) ASSERT_EQ(Send(flows[f], at), 0);
+  }
+  EXPECT_EQ(Send(flows[4], at), 2);  // Its gap is 800 us.
+  // One is cleared: it is innocent among others that congest its path.
+  Clear(flows[0], at);
+  EXPECT_EQ(Send(flows[0], at + 100_us), 2);
+  for (size_t f = 1; f < 4; ++f) Clear(flows[f], at);
+  EXPECT_EQ(Send(flows[1], at + 200_us), 0);  // Nobody marks the path any more.
+}
+
+TEST_F(TdlbLeafTest, NewFlowsAvoidMarkedPathsAndFallBackIfAllAre) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  for (const PortIndex port : std::vector<PortIndex>{0, 1}) {
+    Congest(FlowsOn(port, 1, kNow).front(), kNow);
+  }
+  for (FlowId flow = 1'000; flow < 1'050; ++flow) ASSERT_EQ(Send(flow, kNow), 2);
+  Congest(1'000, kNow);
+  for (FlowId flow = 2'000; flow < 2'050; ++flow) {
+    const PortIndex port = Send(flow, kNow);
+    ASSERT_EQ(port, 0);  // The fastest of all.
+  }
+}
+
+TEST_F(TdlbLeafTest, ANotificationAges) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(1, 2, kNow);
+  Congest(flows[0], kNow);
+  EXPECT_EQ(leaf_.Count("congested_flows"), 1);
+  leaf_.At(kNow + 1'020_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("congested_flows"), 0);
+  EXPECT_EQ(Send(flows[1], kNow + 1'100_us), 1);
+}
+
+class TdlbAgeTest : public TdlbLeafTest {
+ protected:
+  TdlbAgeTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, notification_age: 300us}") {}
+};
+
+TEST_F(TdlbAgeTest, ANotificationCountsForAsLongAsIsSet) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  Congest(FlowsOn(1, 1, kNow).front(), kNow);
+  leaf_.At(kNow + 299_us, [](SwitchView&, SwitchPolicy&) {});
+  EXPECT_EQ(leaf_.Count("congested_flows"), 1);
+  leaf_.At(kNow + 311_us, [](SwitchView&, SwitchPolicy&) {});  // Looked at each 10 us.
+  EXPECT_EQ(leaf_.Count("congested_flows"), 0);
+}
+
+TEST_F(TdlbLeafTest, FlowletsOnAFailedPathArePlacedAtOnce) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const FlowId flow = FlowsOn(2, 1, kNow).front();
+  const std::vector<PortIndex> live = {0, 1};
+  const PortIndex port = Send(flow, kNow + 1_ps, live);
+  EXPECT_NE(port, 2);
+  EXPECT_EQ(Send(flow, kNow + 2_ps, live), port);
+  EXPECT_EQ(leaf_.Count("reroutes"), 1);
+}
+
+TEST_F(TdlbLeafTest, AMarkFollowsItsFlowOffAFailedPath) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  Congest(flows[0], kNow);
+  const std::vector<PortIndex> live = {0, 1};
+  const PortIndex port = Send(flows[0], kNow + 1_us, live);
+  Congest(flows[0], kNow + 2_us);
+  // Its path is marked now, and the one that has come back is not.
+  Learn({40_us, 44_us, 42_us}, kNow + 3_us);
+  const FlowId other = FlowsOn(port == 0 ? 1 : 0, 1, kNow + 3_us).front();
+  EXPECT_NE(Send(other, kNow + 500_us), port);
+  for (FlowId flow = 1'000; flow < 1'050; ++flow) ASSERT_NE(Send(flow, kNow + 500_us), port);
+  EXPECT_EQ(Send(flows[1], kNow + 500_us), 2);
+  Clear(flows[0], kNow + 600_us);
+  EXPECT_EQ(FlowsOn(port, 1, kNow + 600_us).size(), 1u);
+}
+
+// A packet of 1500 bytes takes 120 ns on the uplinks; echoes tell whole nanoseconds.
+class TdlbQueueTest : public TdlbLeafTest {
+ protected:
+  TdlbQueueTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, congested_above: 10KB}") {}
+
+  // Of a queue at uplink 0 that is longer for 12 us, more than the 10 us between two looks at it.
+  int64_t Episodes() {
+    leaf_.At(kNow, [](SwitchView& view, SwitchPolicy&) {
+      for (int i = 0; i < 110; ++i) view.SendAsData(LbPacket(7), 0);
+    });
+    leaf_.At(kNow + 12_us,
+             [](SwitchView& view, SwitchPolicy&) { EXPECT_GT(view.Unsent(0), 10_KB); });
+    EXPECT_EQ(leaf_.Count("congested_flows"), leaf_.Count("episodes"));
+    return leaf_.Count("episodes");
+  }
+  void LearnOf(uint16_t path, Duration delay) {
+    Control({TdlbControl::kEcho, 0, path, static_cast<int32_t>(delay.ps / 1'000)}, 0, kNow);
+  }
+};
+
+TEST_F(TdlbQueueTest, WithoutAnyMeasurementALongQueueOfAnUplinkIsNoEpisode) {
+  EXPECT_EQ(Episodes(), 0);
+}
+
+TEST_F(TdlbQueueTest, NeitherIsItIfItsPathIsNotDelayed) {
+  LearnOf(0, 10_us);
+  LearnOf(0, 10_us);
+  EXPECT_EQ(Episodes(), 0);
+}
+
+TEST_F(TdlbQueueTest, NorIfByOnePacket) {
+  LearnOf(0, 10_us);
+  LearnOf(0, 10_us + 120_ns);
+  EXPECT_EQ(Episodes(), 0);
+}
+
+TEST_F(TdlbQueueTest, ByMoreThanOnePacketItIs) {
+  LearnOf(0, 10_us);
+  LearnOf(0, 10_us + 121_ns);
+  EXPECT_EQ(Episodes(), 1);
+}
+
+TEST_F(TdlbQueueTest, DelaysOfPathsOverOtherUplinksDoNotCount) {
+  LearnOf(1, 10_us);
+  LearnOf(1, 400_us);
+  EXPECT_EQ(Episodes(), 0);
+}
+
+class TdlbDefaultTest : public TdlbLeafTest {
+ protected:
+  TdlbDefaultTest() : TdlbLeafTest("{kind: tdlb, place: hash}") {}
+};
+
+TEST_F(TdlbDefaultTest, DelaysCountForFiveProbes) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow + 470_us);
+  Congest(flows[0], kNow + 470_us);
+  EXPECT_EQ(Send(flows[1], kNow + 490_us), 2);  // Less than their spread.
+  EXPECT_NE(Send(flows[1], kNow + 510_us), 2);  // 500 us have passed.
+}
+
+// The fastest path becomes the slowest. As published the timeout is negative, here one packet.
+class TdlbMinmaxTest : public TdlbLeafTest {
+ protected:
+  explicit TdlbMinmaxTest(const std::string& table = "minmax")
+      : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, table: " + table + "}") {}
+
+  // Where an innocent flow of the slowest path is after a pause of 20 us, which is less than the
+  // delays differ by.
+  PortIndex AfterAPause() {
+    Learn({40_us, 50_us, 70_us}, kNow);
+    const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+    Congest(flows[0], kNow);
+    Learn({80_us}, kNow);
+    return Send(flows[1], kNow + 20_us);
+  }
+};
+class TdlbFullTest : public TdlbMinmaxTest {
+ protected:
+  TdlbFullTest() : TdlbMinmaxTest("full") {}
+};
+
+TEST_F(TdlbMinmaxTest, AsPublishedFlowletsEndTooSoonWhenTheFastestBecomesTheSlowest) {
+  EXPECT_EQ(AfterAPause(), 1);
+}
+
+TEST_F(TdlbFullTest, KnowingAllDelaysTheyDoNot) { EXPECT_EQ(AfterAPause(), 2); }
+
+class TdlbHulaTest : public TdlbLeafTest {
+ protected:
+  TdlbHulaTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, probe: hula}") {}
+
+  // From leaf 1, `delay` ago.
+  void Probe(PortIndex port, Duration delay, Time at) {
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
+      Packet probe;
+      probe.kind = PacketKind::kControl;
+      probe.bytes = 64;
+      probe.src = probe.dst = 1;
+      probe.sent = at - delay;
+      probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
+      const auto kind = policy.OnPacket(view, probe, port, view.CandidatesTo(1)).kind;
+      EXPECT_EQ(kind, Decision::Kind::kConsume);
+    });
+  }
+};
+
+TEST_F(TdlbHulaTest, AsPublishedADelayIsUsedWhereItWasMeasured) {
+  Probe(0, 40_us, kNow);
+  Probe(1, 44_us, kNow);
+  Probe(2, 70_us, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  Congest(flows[0], kNow);
+  EXPECT_EQ(Send(flows[1], kNow + 30_us), 2);
+  EXPECT_EQ(Send(flows[1], kNow + 60_us + 1_ps), 0);
+}
+
+class TdlbStaleTest : public TdlbLeafTest {
+ protected:
+  TdlbStaleTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 500us}") {}
+};
+
+// Its probes may be lost where routing does not know yet that a link has failed.
+TEST_F(TdlbStaleTest, APathThatIsNotHeardOfIsTheLastChoice) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
+  for (const uint16_t path : {uint16_t{1}, uint16_t{2}}) {
+    Control({TdlbControl::kEcho, 0, path, 50'000}, 0, kNow + 550_us);
+  }
+  Congest(flows[0], kNow + 550_us);
+  EXPECT_EQ(Send(flows[1], kNow + 560_us), 1);
+}
+
+class TdlbAlwaysTest : public TdlbLeafTest {
+ protected:
+  TdlbAlwaysTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, reroute: always}") {}
+};
+
+TEST_F(TdlbAlwaysTest, AsPublishedEveryFlowletMayMove) {
+  Learn({40_us, 44_us, 70_us}, kNow);
+  const FlowId flow = FlowsOn(2, 1, kNow).front();
+  EXPECT_EQ(Send(flow, kNow + 30_us), 2);
+  EXPECT_EQ(Send(flow, kNow + 60_us + 1_ps), 0);
+}
+
+// --- Where flows begin ---
+
+// Uplinks of 100 Gbps send a packet in 120 ns: delays that differ by no more are the same.
+class TdlbPlaceTest : public TdlbLeafTest {
+ protected:
+  explicit TdlbPlaceTest(const std::string& more = "")
+      : TdlbLeafTest("{kind: tdlb, stale: 1s" + more + "}") {}
+
+  // The uplinks of as many new flows.
+  std::vector<PortIndex> Begin(int flows, Time at) {
+    std::vector<PortIndex> ports;
+    for (int i = 0; i < flows; ++i) ports.push_back(Send(next_++, at));
+    return ports;
+  }
+};
+class TdlbPlaceAlwaysTest : public TdlbPlaceTest {
+ protected:
+  TdlbPlaceAlwaysTest() : TdlbPlaceTest(", reroute: always") {}
+};
+class TdlbPlaceByHashTest : public TdlbPlaceTest {
+ protected:
+  TdlbPlaceByHashTest() : TdlbPlaceTest(", place: hash") {}
+};
+
+TEST_F(TdlbPlaceTest, ANewFlowIsInnocentAndTakesTheFastestPath) {
+  Learn({44_us, 40_us, 42_us}, kNow);
+  EXPECT_EQ(Begin(20, kNow), std::vector<PortIndex>(20, 1));
+  Congest(Begin(1, kNow).empty() ? 0 : next_ - 1, kNow);  // Marks that path.
+  EXPECT_EQ(Begin(20, kNow), std::vector<PortIndex>(20, 2));
+}
+
+TEST_F(TdlbPlaceAlwaysTest, AsWellWhereEveryFlowletMayMove) {
+  Learn({44_us, 40_us, 42_us}, kNow);
+  EXPECT_EQ(Begin(20, kNow), std::vector<PortIndex>(20, 1));
+}
+
+TEST_F(TdlbPlaceTest, PathsAlikeWithinAPacketTakeTurns) {
+  Learn({40_us + 120_ns, 41_us, 40_us}, kNow);
+  const std::vector<PortIndex> ports = Begin(20, kNow);
+  EXPECT_NE(ports[0], 1);
+  for (size_t i = 0; i < ports.size(); ++i) EXPECT_EQ(ports[i], i % 2 == 0 ? ports[0] : ports[1]);
+  EXPECT_EQ(ports[0] + ports[1], 2);
+  // The one that has not been given for longest goes first.
+  Learn({40_us, 40_us, 40_us}, kNow);
+  EXPECT_EQ(Begin(3, kNow), (std::vector<PortIndex>{1, ports[0], ports[1]}));
+  Learn({40_us + 121_ns, 41_us, 40_us}, kNow);
+  EXPECT_EQ(Begin(4, kNow), std::vector<PortIndex>(4, 2));
+}
+
+TEST_F(TdlbPlaceTest, AFlowThatWasSilentForLongBeginsAnew) {
+  Learn({40_us, 44_us, 42_us}, kNow);
+  EXPECT_EQ(Begin(1, kNow).front(), 0);
+  Learn({46_us, 44_us, 42_us}, kNow + 5_ms);
+  EXPECT_EQ(Send(1, kNow + 5_ms), 0);
+  EXPECT_EQ(Send(1, kNow + 10_ms + 1_ps), 2);
+}
+
+TEST_F(TdlbPlaceByHashTest, ByHashDelaysSayNothing) {
+  Learn({44_us, 40_us, 42_us}, kNow);
+  std::vector<PortIndex> ports = Begin(50, kNow);
+  std::ranges::sort(ports);
+  EXPECT_EQ(ports.front(), 0);
+  EXPECT_EQ(ports.back(), 2);
+}
+
+}  // namespace
+}  // namespace heddle

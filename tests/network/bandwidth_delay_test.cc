@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "network/bandwidth_delay.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/lab.h"
+
+namespace heddle {
+namespace {
+
+Bytes OfLine(size_t links, int64_t payload) {
+  const Graph graph = Line(links, {100_Gbps, 1_us});
+  const Routing routing(graph);
+  const PairBandwidthDelay pairs(graph, routing, {payload, 0, 0, 0, 0});
+  EXPECT_EQ(pairs.Between(0, 1), pairs.Largest());
+  return pairs.Between(0, 1);
+}
+
+// The windows of HPCC's and ConWeave's simulators for two and three tiers: 8.32 and 12.48 us.
+TEST(BandwidthDelayTest, IsThatOfOtherSimulators) {
+  EXPECT_EQ(OfLine(4, 1'000), 104'000_B);
+  EXPECT_EQ(OfLine(6, 1'000), 156'000_B);
+}
+
+// Path by path, on a network whose links are the same both ways.
+TEST(BandwidthDelayTest, IsThatOfTheWidestAndOfTheSlowestPath) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const Graph graph = LeafSpineFrom(
+        "{leaves: 3, spines: 4, hosts_per_leaf: 2, links_per_pair: 2, host_link: {rate: 100Gbps, "
+        "delay: 200ns}, fabric_link: {rate: 40Gbps, delay: 1us}, asymmetry: [{random_links: 5, "
+        "rate: 10Gbps}, {random_links: 4, delay: 7us}]}",
+        seed);
+    const Routing routing(graph);
+    const PairBandwidthDelay pairs(graph, routing, {1'000, 0, 0, 0, 0});
+    Bytes largest;
+    for (HostId src = 0; src < graph.hosts; ++src) {
+      for (HostId dst = 0; dst < graph.hosts; ++dst) {
+        if (src == dst) continue;
+        Duration slowest{0};
+        BitRate widest;
+        for (const std::vector<Channel>& path : routing.PathsBetween(src, dst)) {
+          Duration round_trip{0};
+          BitRate least = path.front().rate;
+          for (const Channel& link : path) {
+            round_trip += 2 * link.delay + SerializationDelay(1'000_B, link.rate);
+            least = std::min(least, link.rate);
+          }
+          slowest = std::max(slowest, round_trip);
+          widest = std::max(widest, least);
+        }
+        const double bytes = Seconds(slowest) * static_cast<double>(widest.bps) / 8;
+        EXPECT_NEAR(static_cast<double>(pairs.Between(src, dst).count), bytes, 1)
+            << src << " to " << dst;
+        largest = std::max(largest, pairs.Between(src, dst));
+      }
+    }
+    EXPECT_EQ(pairs.Largest(), largest);
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "network/built_fabric.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "tests/support/lab.h"
+
+namespace heddle {
+namespace {
+
+constexpr PacketSizes kSizes{
+    .mss = 1'460, .data_overhead = 58, .min_packet = 64, .ack = 64, .wire_overhead = 20};
+
+// The port of switch `s` that leads to switch `peer`.
+PortIndex PortTo(const Routing& routing, SwitchId s, uint32_t peer_vertex) {
+  const auto& ports = routing.PortsOf(s);
+  return static_cast<PortIndex>(std::ranges::find(ports, peer_vertex, &Adjacency::Port::peer) -
+                                ports.begin());
+}
+
+TEST(BuiltFabricTest, KnowsTheDelayTheRatesAndTheLastBufferOfAWay) {
+  const Graph graph = LeafSpineFrom(
+      "{leaves: 3, spines: 2, hosts_per_leaf: 2, fabric_link: {rate: 40Gbps, delay: 2us}, "
+      "asymmetry: [{links: [leaf0-spine1], rate: 10Gbps}, {links: [leaf2-spine1], delay: 7us, "
+      "rate: 25Gbps}]}");
+  const Routing routing(graph);
+  const PortRule rule = PortRuleFrom("{buffer: 100pkts}");
+  const BuiltFabric fabric(routing, rule, kSizes);
+  const uint32_t spine1 = 6 + 4;  // Hosts, leaves and spine 0 come before it.
+  const std::optional<Way> way = fabric.WayTo(0, PortTo(routing, 0, spine1), 2);
+  ASSERT_TRUE(way);
+  EXPECT_EQ(way->propagation, 2_us + 7_us);
+  EXPECT_EQ(way->last_rate, 25_Gbps);
+  EXPECT_EQ(way->least_rate, 10_Gbps);
+  EXPECT_EQ(way->last_buffer, Bytes{100 * 1'518});
+  EXPECT_EQ(way->links, 2);
+  EXPECT_EQ(fabric.BufferOf(0, 0), Bytes{100 * 1'518});
+  // From the spine it is the last link alone; to itself, or through a host's port, there is no way.
+  EXPECT_EQ(fabric.WayTo(4, PortTo(routing, 4, 6 + 2), 2)->propagation, 7_us);
+  EXPECT_FALSE(fabric.WayTo(0, PortTo(routing, 0, spine1), 0));
+  EXPECT_FALSE(fabric.WayTo(0, PortTo(routing, 0, 0), 2));
+}
+
+TEST(BuiltFabricTest, TakesTheQuickestOfSeveralWaysBeyondAPort) {
+  const Graph graph = GraphFrom(
+      "{kind: fat_tree, k: 4, edge_link: {rate: 10Gbps, delay: 1us}, core_link: {rate: 10Gbps, "
+      "delay: 3us}, asymmetry: [{cores: [0], delay: 9us}]}");
+  const Routing routing(graph);
+  const PortRule rule = PortRuleFrom("{buffer: unlimited, ecn_above: unlimited}");
+  const BuiltFabric fabric(routing, rule, kSizes);
+  const SwitchId edge = routing.LeafOf(0);
+  for (const PortIndex port : routing.TableOf(edge).uplinks) {
+    const std::optional<Way> way = fabric.WayTo(edge, port, 7);
+    ASSERT_TRUE(way);
+    EXPECT_EQ(way->propagation, 1_us + 3_us + 3_us + 1_us);
+    EXPECT_EQ(way->last_buffer, Bytes{kUnlimited});
+    EXPECT_EQ(way->links, 4);
+    EXPECT_EQ(fabric.WayTo(edge, port, 1)->links, 2);  // Of the same pod.
+  }
+}
+
+}  // namespace
+}  // namespace heddle

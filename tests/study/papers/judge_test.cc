@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims of an invented paper, judged by results that are written by hand: each point's value is a
+// function of its axes and its seed.
+
+#include "study/papers/judge.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "experiment/version.h"
+#include "study/papers/judged_paper.h"
+#include "tests/support/command.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr const char* kBase =
+    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+    "workload: [{kind: poisson, sizes: small, load: 0.4, flows: 5}]\n";
+
+constexpr const char* kSweep =
+    "sweep:\n"
+    "  lb: [ecmp, rps, {kind: letflow, gap: 50us}, {kind: letflow, gap: 1ms}]\n"
+    "  workload[0].load: [0.2, 0.4, 0.6]\n"
+    "  seeds: 3\n";
+
+// The choices of a point, by axis.
+using At = std::map<std::string, std::string>;
+using Values = std::function<double(const At& at, double seed)>;
+
+double NumberIn(const std::string& text) { return std::atof(text.c_str()); }
+
+class JudgeTest : public testing::Test {
+ protected:
+  JudgeTest() { fs::create_directories(folder_ / "toy"); }
+
+  // An experiment in the file `id`.yaml, with a result `v` at each of its points.
+  void Write(const std::string& id, const std::string& sweep, const Values& values) {
+    folder_.Write("toy/" + id + ".yaml", std::string(kBase) + sweep);
+    PaperExperiment experiment;
+    experiment.id = id;
+    experiment.file = folder_ / ("toy/" + id + ".yaml");
+    Paper paper;
+    paper.id = "toy";
+    Diagnostics diagnostics;
+    const auto points = ExperimentPoints::Load(paper, experiment, {}, folder_ / "out", diagnostics);
+    ASSERT_TRUE(points) << diagnostics.Report();
+    for (const PlannedPoint& point : points->plan().points) {
+      At at;
+      for (size_t i = 0; i < point.choices.size(); ++i) {
+        at[points->plan().axes[i]] = point.choices[i];
+      }
+      WriteResult(points->folder().PointPath(point.id), values(at, NumberIn(point.seed)));
+    }
+  }
+
+  void WriteResult(const fs::path& run, double value) {
+    fs::create_directories(run);
+    const std::string name = fs::relative(run, folder_.path()).string();
+    folder_.Write(name + "/m.csv", fmt::format("v,twice\n{},{}\n", value, 2 * value));
+    folder_.Write(name + "/summary.json",
+                  fmt::format("{{\"version\": \"{}\", \"commit\": \"{}\", \"complete\": true}}\n",
+                              Version(), Commit()));
+  }
+
+  // The paper's experiments in YAML, each with what is common to all.
+  JudgedExperiment Judge(const std::string& experiment, const std::string& more = "") {
+    folder_.Write("toy/claims.yaml",
+                  "paper: Toy\ntitle: Nobody\nmetrics:\n"
+                  "  v: {file: m.csv, column: v}\n  twice: {file: m.csv, column: twice}\n"
+                  "names: {letflow.gap=1ms: Slow}\nexperiments:\n  e:\n    about: x\n" +
+                      experiment + more);
+    Diagnostics diagnostics;
+    paper_ = ReadPaper(folder_ / "toy", diagnostics);
+    if (diagnostics.ok()) CheckPaper(*paper_, {"e"}, diagnostics);
+    EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+    const JudgedPaper judged =
+        JudgePaper(*paper_, {"e"}, {{}, folder_ / "out", false}, diagnostics);
+    EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
+    return judged.experiments.front();
+  }
+  JudgedClaim One(const std::string& claim, const std::string& more = "") {
+    return Judge("    claims: {C1: {says: x, " + claim + "}}\n", more).claims.front();
+  }
+  std::string VerdictOf(const std::string& claim, const std::string& more = "") {
+    return std::string(NameOf(One(claim, more).verdict));
+  }
+  static std::vector<std::string> Where(const JudgedClaim& claim) {
+    std::vector<std::string> where;
+    for (const JudgedCell& cell : claim.parts.front().cells) where.push_back(cell.where);
+    return where;
+  }
+
+  TemporaryFolder folder_;
+  std::optional<Paper> paper_;
+};
+
+// RPS above ECMP above both LetFlows; all grow with the load.
+double Ordered(const At& at, double seed) {
+  const std::string& lb = at.at("lb");
+  const double level = lb == "rps" ? 40 : lb == "ecmp" ? 20 : lb == "letflow.gap=1ms" ? 10 : 10.5;
+  return level + 5 * NumberIn(at.at("workload[0].load")) + 0.1 * seed;
+}
+
+TEST_F(JudgeTest, Orderings) {
+  Write("e", kSweep, Ordered);
+  const auto verdict = [&](const std::string& claim) {
+    return VerdictOf("kind: ordering, metric: v, " + claim);
+  };
+  EXPECT_EQ(verdict("higher: rps, than: others"), "reproduced");
+  EXPECT_EQ(verdict("lower: rps, than: [ecmp]"), "contradicted");
+  EXPECT_EQ(verdict("higher: ecmp, than: others"), "contradicted");
+  EXPECT_EQ(verdict("higher: ecmp, than: others, except: [rps]"), "reproduced");
+  EXPECT_THAT(
+      One("kind: ordering, metric: v, lower: ecmp, than: [rps], at: {\"workload[0].load\": 0.2}")
+          .Measured(),
+      testing::StartsWith("-48.5 % +- "));  // 21.2 by 41.2.
+  EXPECT_EQ(verdict("ascending: [letflow, ecmp, rps]"), "reproduced");
+  EXPECT_EQ(verdict("ascending: [letflow, rps, ecmp]"), "contradicted");
+  EXPECT_EQ(verdict("higher: rps, than: [ecmp], factor: 1.5"), "reproduced");
+  EXPECT_EQ(verdict("higher: rps, than: [ecmp], factor: 3"), "contradicted");
+  EXPECT_EQ(verdict("lower: ecmp, than: [rps], factor: 1.5"), "reproduced");
+  EXPECT_EQ(verdict("axis: \"workload[0].load\", higher: 0.6, than: [0.2, 0.4]"), "reproduced");
+}
+
+TEST_F(JudgeTest, WhatAPaperPrintsDependsOnTheSameAsWhatWeCorrect) {
+  Write("e", kSweep, Ordered);
+  const std::string zero = "kind: zero, metric: v";
+  const JudgedExperiment judged =
+      Judge("    claims:\n      C1: {says: x, depends_on: the load, " + zero +
+            "}\n      C1L: {says: x, " + zero + "}\n      C2: {says: x, depends_on: see C1, " +
+            zero + "}\n      C2L: {says: x, " + zero + "}\n      C3: {says: x, " + zero +
+            "}\n      C3L: {says: x, depends_on: the rate, " + zero + "}\n");
+  std::vector<std::string> depends_on;
+  for (const Claim& claim : judged.experiment->claims) depends_on.push_back(claim.depends_on);
+  EXPECT_THAT(depends_on,
+              testing::ElementsAre("the load", "see C1", "see C1", "see C1", "", "the rate"));
+}
+
+TEST_F(JudgeTest, WhatAPaperPrintsIsJudgedASecondTime) {
+  Write("e", kSweep, Ordered);
+  const std::string ordering = ", kind: ordering, metric: v, ";
+  const JudgedExperiment judged = Judge(
+      "    printed: {rps: letflow.gap=1ms}\n    claims:\n"
+      "      C1: {says: x, depends_on: the load" +
+      ordering +
+      "higher: rps, than: [ecmp]}\n"
+      "      C2: {says: x, printed_depends_on: the gap" +
+      ordering +
+      "lower: ecmp, than: rps}\n"
+      "      C3: {says: x" +
+      ordering +
+      "lower: ecmp, than: [letflow.gap=50us]}\n"
+      "      C4: {says: x" +
+      ordering +
+      "higher: rps, than: [letflow.gap=1ms]}\n"
+      "      C4L: {says: y" +
+      ordering + "higher: rps, than: [ecmp]}\n");
+  std::vector<std::string> found;
+  for (size_t i = 0; i < judged.claims.size(); ++i) {
+    const Claim& claim = judged.experiment->claims[i];
+    found.push_back(fmt::format("{}: {} {} ({})", claim.id, claim.says,
+                                NameOf(judged.claims[i].verdict), claim.depends_on));
+  }
+  EXPECT_THAT(found,
+              ElementsAre("C1: x reproduced (the load)", "C1L: as printed: x contradicted (see C1)",
+                          "C2: x reproduced ()", "C2L: as printed: x contradicted (the gap)",
+                          "C3: x contradicted ()", "C4: x reproduced ()", "C4L: y reproduced ()"));
+}
+
+TEST_F(JudgeTest, AReasonOfWhatIsNotPrintedIsAnError) {
+  folder_.Write("toy/e.yaml", std::string(kBase) + kSweep);
+  folder_.Write("toy/claims.yaml",
+                "paper: Toy\ntitle: Nobody\nmetrics: {v: {file: m.csv, column: v}}\n"
+                "experiments:\n  e:\n    about: x\n    claims:\n"
+                "      C1: {says: x, kind: zero, metric: v, printed_depends_on: the gap}\n");
+  Diagnostics diagnostics;
+  ReadPaper(folder_ / "toy", diagnostics);
+  EXPECT_THAT(diagnostics.Report(), HasSubstr("C1.printed_depends_on: there is no second claim"));
+}
+
+TEST_F(JudgeTest, SaysHowManyTimesWhereThatIsMoreThanTen) {
+  Write("e", kSweep, [](const At& at, double seed) {
+    const std::string& lb = at.at("lb");
+    return (lb == "rps" ? 30 : lb == "ecmp" ? 2 : 1e-3) * (1 + 0.01 * seed);
+  });
+  const auto measured = [&](const std::string& than) {
+    return One("kind: ordering, metric: v, higher: rps, at: {\"workload[0].load\": 0.2}, than: " +
+               than)
+        .Measured();
+  };
+  EXPECT_THAT(measured("[ecmp]"), testing::StartsWith("15 times +- "));
+  // 30,000 times says no more than that the other is next to nothing.
+  EXPECT_THAT(measured("[{kind: letflow, gap: 1ms}]"), testing::StartsWith("30."));
+  EXPECT_THAT(
+      One("kind: ordering, metric: v, lower: ecmp, than: [rps], at: {\"workload[0].load\": 0.2}")
+          .Measured(),
+      testing::StartsWith("-93.3 % +- "));
+}
+
+TEST_F(JudgeTest, OthersAreOfOtherKinds) {
+  Write("e", kSweep, Ordered);
+  const JudgedClaim claim =
+      One("kind: ordering, metric: v, lower: letflow, than: others, at: "
+          "{\"workload[0].load\": 0.20}");
+  EXPECT_THAT(Where(claim),
+              ElementsAre("load=0.2: letflow.gap=50us, ecmp", "load=0.2: letflow.gap=50us, rps",
+                          "load=0.2: Slow, ecmp", "load=0.2: Slow, rps"));
+  EXPECT_EQ(claim.verdict, ClaimVerdict::kReproduced);
+  EXPECT_EQ(claim.agreeing(), 4u);
+  EXPECT_THAT(
+      Where(One("kind: ordering, metric: v, lower: letflow.gap=1ms, than: [letflow.gap=50us],"
+                " at: {\"workload[0].load\": [0.2, 0.6]}")),
+      ElementsAre("load=0.2: Slow, letflow.gap=50us", "load=0.6: Slow, letflow.gap=50us"));
+}
+
+TEST_F(JudgeTest, SidesMayDifferInSeveralAxes) {
+  Write("e",
+        "sweep:\n  lb: [ecmp, rps]\n  workload[0].load: [0.2, 0.4]\n  topology.spines: [2, 3]\n"
+        "  seeds: 3\n",
+        [](const At& at, double seed) {
+          return (at.at("lb") == "rps" ? 10 : 0) + (at.at("topology.spines") == "3" ? 1 : 0) +
+                 0.01 * seed * NumberIn(at.at("workload[0].load"));
+        });
+  const JudgedClaim claim =
+      One("kind: ordering, metric: v, higher: {lb: rps, topology.spines: 2}, than: {lb: ecmp, "
+          "topology.spines: 3}");
+  EXPECT_EQ(claim.verdict, ClaimVerdict::kReproduced);
+  EXPECT_THAT(Where(claim), ElementsAre("load=0.2: rps/2, ecmp/3", "load=0.4: rps/2, ecmp/3"));
+}
+
+TEST_F(JudgeTest, Trends) {
+  Write("e", kSweep, Ordered);
+  const std::string along = "kind: trend, metric: v, along: \"workload[0].load\", ";
+  EXPECT_EQ(VerdictOf(along + "goes: up"), "reproduced");
+  EXPECT_EQ(VerdictOf(along + "goes: down, at: {lb: rps}"), "contradicted");
+  // 2 of 42: flat within a tenth; for ECMP 2 of 22 too, but 2 of 12 is not.
+  EXPECT_EQ(VerdictOf(along + "goes: flat, at: {lb: [rps, ecmp]}"), "reproduced");
+  EXPECT_EQ(VerdictOf(along + "goes: flat, at: {lb: letflow.gap=1ms}"), "contradicted");
+  EXPECT_EQ(VerdictOf(along + "goes: flat, within: 0.2, at: {lb: letflow.gap=1ms}"), "reproduced");
+  const JudgedClaim claim = One(along + "goes: up, at: {lb: rps}");
+  EXPECT_NEAR(claim.parts.front().cells.front().finding.mean, 2, 1e-9);
+  // ECMP by RPS: the larger the load, the nearer they are.
+  EXPECT_EQ(VerdictOf(along + "goes: up, quantity: ratio, of: ecmp, over: [rps]"), "reproduced");
+}
+
+TEST_F(JudgeTest, AxesThatMoveTogetherAreOneAxis) {
+  Write(
+      "e",
+      "sweep:\n  lb: [ecmp, rps]\n  together: [{topology.spines: [2, 3, 4], \"workload[0].load\": "
+      "[0.2, 0.3, 0.4]}]\n  seeds: 2\n",
+      [](const At& at, double seed) {
+        const double spines = NumberIn(at.at("topology.spines"));
+        return (spines - 3) * (spines - 3) + 0.001 * seed;
+      });
+  EXPECT_EQ(VerdictOf("kind: trend, metric: v, along: topology.spines, goes: down_up"),
+            "reproduced");
+  EXPECT_EQ(VerdictOf("kind: ordering, metric: v, axis: topology.spines, lower: 3, than: others"),
+            "reproduced");
+}
+
+TEST_F(JudgeTest, Numbers) {
+  Write("e", kSweep, [](const At& at, double seed) {
+    // ECMP is 100; RPS 80, 60 and 40 by load.
+    const double load = NumberIn(at.at("workload[0].load"));
+    return at.at("lb") == "rps" ? 100 * (1 - load) + 0.01 * seed : 100;
+  });
+  const std::string of = "kind: number, metric: v, quantity: improvement, of: rps, over: ecmp, ";
+  EXPECT_EQ(VerdictOf(of + "take: max, value: 0.55"), "reproduced");
+  EXPECT_EQ(VerdictOf(of + "take: min, value: 0.25"), "reproduced");
+  EXPECT_EQ(VerdictOf(of + "take: mean, value: 0.4, within: 0.01"), "reproduced");
+  EXPECT_EQ(VerdictOf(of + "take: max, value: 0.8"), "same direction");
+  EXPECT_EQ(VerdictOf(of + "take: max, value: -0.3"), "contradicted");
+  EXPECT_EQ(VerdictOf(of + "value: [0.2, 0.6]"), "reproduced");
+  EXPECT_EQ(VerdictOf(of + "value: [0.2, 0.9]"), "same direction");
+  EXPECT_EQ(VerdictOf(of + "value: 0.4"), "same direction");  // Of three loads, one.
+  EXPECT_EQ(VerdictOf(of + "at_least: 0.1"), "reproduced");
+  EXPECT_EQ(VerdictOf("kind: number, metric: twice, than_metric: v, quantity: ratio, value: 2"),
+            "reproduced");
+  EXPECT_EQ(VerdictOf("kind: number, metric: v, at: {lb: rps}, at_most: 50"), "contradicted");
+  const JudgedClaim claim = One(of + "take: max, value: 0.55");
+  EXPECT_THAT(claim.Measured(), testing::StartsWith("0.6 +- "));
+  EXPECT_THAT(claim.Measured(), HasSubstr("(load=0.6: rps, ecmp)"));
+}
+
+// At one load nobody counts anything in the second seed: 0 by 0 there. Wherever that load stands
+// among the others, the greatest is that of the loads that have a number.
+TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
+  for (const std::string empty : {"0.2", "0.4", "0.6"}) {
+    Write("e", kSweep, [&](const At& at, double seed) {
+      const std::string& load = at.at("workload[0].load");
+      if (load == empty && seed == 2) return 0.0;
+      return at.at("lb") == "rps" ? 100 * (1 - NumberIn(load)) + 0.01 * seed : 100;
+    });
+    const std::string of = "kind: number, metric: v, quantity: improvement, of: rps, over: ecmp, ";
+    const double greatest = empty == "0.6" ? 0.4 : 0.6;
+    const double least = empty == "0.2" ? 0.4 : 0.2;
+    const JudgedClaim most = One(of + fmt::format("take: max, value: {}, within: 0.01", greatest));
+    EXPECT_EQ(most.verdict, ClaimVerdict::kReproduced) << empty;
+    EXPECT_THAT(most.Measured(), HasSubstr("1 left out, where nothing is divided by nothing"));
+    EXPECT_EQ(VerdictOf(of + fmt::format("take: min, value: {}, within: 0.01", least)),
+              "reproduced")
+        << empty;
+    EXPECT_EQ(VerdictOf(of + fmt::format("value: [{}, {}]", least, greatest)), "reproduced")
+        << empty;
+  }
+  Write("e", kSweep, [](const At&, double) { return 0.0; });
+  const JudgedClaim none =
+      One("kind: number, metric: v, quantity: gain, of: rps, over: ecmp, take: max, value: 1");
+  EXPECT_EQ(none.verdict, ClaimVerdict::kUnjudged);
+  EXPECT_THAT(none.Reason(), HasSubstr("nothing is divided by nothing"));
+}
+
+TEST_F(JudgeTest, Zeros) {
+  Write("e", kSweep, [](const At& at, double seed) {
+    return at.at("lb") == "rps" || (at.at("lb") == "ecmp" && seed == 2) ? 1e-9 : 0;
+  });
+  EXPECT_EQ(VerdictOf("kind: zero, metric: v, at: {lb: letflow}"), "reproduced");
+  EXPECT_EQ(VerdictOf("kind: zero, metric: v, at: {lb: [letflow, ecmp]}"), "contradicted");
+  EXPECT_EQ(VerdictOf("kind: nonzero, metric: v, at: {lb: [rps, ecmp]}"), "reproduced");
+  EXPECT_EQ(VerdictOf("kind: nonzero, metric: v"), "contradicted");
+}
+
+TEST_F(JudgeTest, TheWorstPartDecides) {
+  Write("e", kSweep, Ordered);
+  const std::string good = "{kind: ordering, metric: v, higher: rps, than: others}";
+  const std::string bad = "{kind: ordering, metric: v, lower: rps, than: [ecmp]}";
+  EXPECT_EQ(VerdictOf("all: [" + good + "]"), "reproduced");
+  EXPECT_EQ(VerdictOf("all: [" + good + ", " + bad + "]"), "contradicted");
+  EXPECT_EQ(VerdictOf("all: [" + good + ", {kind: none, because: y}]"), "can't be judged");
+}
+
+TEST_F(JudgeTest, OtherExperiments) {
+  Write("e", kSweep, Ordered);
+  Write("f", kSweep, [](const At& at, double seed) { return Ordered(at, seed) + 1; });
+  const std::string f = "  f: {about: y}\n";
+  EXPECT_EQ(VerdictOf("kind: ordering, metric: v, is: lower, than_experiment: f", f), "reproduced");
+  EXPECT_EQ(
+      VerdictOf("kind: ordering, metric: v, higher: rps, than: [ecmp], than_experiment: f", f),
+      "reproduced");
+  EXPECT_EQ(
+      VerdictOf("kind: ordering, metric: twice, is: higher, than_metric: v, than_experiment: f", f),
+      "reproduced");
+  // Over both: 24 combinations, of which each pair is within an experiment.
+  const JudgedExperiment judged = Judge(
+      "    from: [f, g]\n    claims: {C1: {says: x, kind: ordering, metric: v, higher: rps, than: "
+      "[ecmp]}}\n",
+      "  f: {about: y}\n  g: {about: z, file: e.yaml}\n");
+  EXPECT_EQ(judged.claims.front().verdict, ClaimVerdict::kReproduced);
+  EXPECT_THAT(judged.claims.front().parts.front().cells, SizeIs(6));
+  EXPECT_EQ(judged.points, 72u);
+}
+
+TEST_F(JudgeTest, Models) {
+  Write("e",
+        "lb: {kind: pdlb, granularity: 1}\nsweep:\n  lb.granularity: [1, 8, 16, 24, 44]\n  seeds: "
+        "2\n",
+        [](const At& at, double) { return NumberIn(at.at("lb.granularity")); });
+  const std::string model =
+      "    metrics:\n      p: {model: pdlb, column: fct_ms, set: {slow: 2, ratio: 3, granularity: "
+      "{setting: lb.granularity}}}\n";
+  const auto verdict = [&](const std::string& more) {
+    return Judge(model +
+                 "    claims: {C1: {says: x, kind: model, metric: v, than_metric: p, along: "
+                 "lb.granularity" +
+                 more + "}}\n")
+        .claims.front();
+  };
+  const double correlation = verdict("").parts.front().cells.front().finding.mean;
+  EXPECT_GE(correlation, -1);
+  EXPECT_LT(correlation, 0.7);
+  EXPECT_EQ(verdict(", correlation_above: -0.99").verdict, ClaimVerdict::kReproduced);
+  EXPECT_EQ(verdict(", correlation_above: -0.99, interior_minimum: true").verdict,
+            ClaimVerdict::kSameDirection);
+  EXPECT_THAT(verdict("").Measured(), HasSubstr("simulated by predicted"));
+}
+
+TEST_F(JudgeTest, MissingPointsAndValuesLeaveNoVerdict) {
+  Write("e", kSweep, [](const At& at, double seed) {
+    return at.at("lb") == "rps" && seed == 3 ? std::numeric_limits<double>::infinity()
+                                             : Ordered(at, seed);
+  });
+  const JudgedClaim infinite = One("kind: ordering, metric: v, higher: rps, than: [ecmp]");
+  EXPECT_EQ(infinite.verdict, ClaimVerdict::kUnjudged);
+  EXPECT_THAT(infinite.Reason(), HasSubstr("a value is infinite"));
+  fs::remove_all(folder_ / "out/toy/e/points");
+  EXPECT_EQ(One("kind: zero, metric: v").Reason(), "it has not been run");
+}
+
+// --- Figures ---
+
+TEST_F(JudgeTest, FiguresAreMeansOverSeedsByXAndLine) {
+  Write("e", kSweep, Ordered);
+  const JudgedExperiment judged = Judge(
+      "    figures:\n"
+      "      a: {metric: v, x: \"workload[0].load\", x_values: [1, 2, 3], at: {lb: [rps, ecmp]}}\n"
+      "      b: {metric: [twice, v], x: \"workload[0].load\", at: {lb: letflow.gap=1ms}}\n"
+      "      c: {metric: v, kind: bars, at: {\"workload[0].load\": 0.2}, normalise_to: ecmp}\n");
+  const DrawnFigure& a = judged.figures[0];
+  ASSERT_THAT(a.lines, SizeIs(2));
+  EXPECT_EQ(a.lines[1].name, "rps");
+  ASSERT_THAT(a.lines[1].points, SizeIs(3));
+  EXPECT_EQ(a.lines[1].points[2].x, 3);
+  EXPECT_EQ(a.lines[1].points[2].x_text, "0.6");
+  EXPECT_NEAR(Over(a.lines[1].points[2].values).mean(), 43.2, 1e-9);
+  EXPECT_EQ(judged.figures[1].lines[0].name, "Slow (twice)");
+  EXPECT_EQ(judged.figures[1].lines[1].points[0].x, 0.2);
+  const DrawnFigure& c = judged.figures[2];
+  ASSERT_THAT(c.lines, SizeIs(4));
+  for (const auto& [seed, value] : c.lines[0].points[0].values) EXPECT_EQ(value, 1);
+  EXPECT_NEAR(c.lines[1].points[0].values.at("1"), 41.1 / 21.1, 1e-12);
+}
+
+// --- Axes ---
+
+TEST(AxisNumbersTest, AreWhatLabelsSay) {
+  bool ranks = false;
+  EXPECT_THAT(AxisNumbers({"0.2", "1/2", "3"}, ranks), ElementsAre(0.2, 0.5, 3));
+  EXPECT_FALSE(ranks);
+  EXPECT_THAT(AxisNumbers({"50us", "1ms"}, ranks), ElementsAre(5e7, 1e9));
+  EXPECT_THAT(AxisNumbers({"pdlb.granularity=8", "pdlb.granularity=44"}, ranks),
+              ElementsAre(8, 44));
+  EXPECT_THAT(AxisNumbers({"", "delay=9us.spines=1", "delay=9us.spines=4"}, ranks),
+              ElementsAre(0, 1, 4));
+  EXPECT_FALSE(ranks);
+  EXPECT_THAT(AxisNumbers({"10Gbps", "2KB"}, ranks), ElementsAre(1, 2));
+  EXPECT_TRUE(ranks);
+  EXPECT_THAT(AxisNumbers({"ecmp", "rps"}, ranks), ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace heddle
