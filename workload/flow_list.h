@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The workload `flows`: a CSV file that says who sends how much to whom, and when. The file is read
+// and checked once, when the workload is prepared; mistakes name their line and column. A run then
+// starts the flows in the order of their start times.
 
 #pragma once
 

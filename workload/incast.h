@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The workload `incast`: queries, in each of which many hosts answer one at the same time. A run
+// draws the queries as time advances; the results say how long each query took.
 
 #pragma once
 

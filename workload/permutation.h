@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The workload `permutation`: every host sends one flow and receives one. The pairs are drawn by
+// the seed when a run opens the workload, so they are the same under every load balancer.
 
 #pragma once
 
