@@ -107,14 +107,14 @@ class FlbBalancer final : public LoadBalancer {
     CheckMarking(path, diagnostics);
   }
 
-  std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
+  HostPolicyPtr ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
     return settings_.rate_control
                ? std::make_unique<FlbHost>(settings_.flows.age,
                                            static_cast<size_t>(settings_.queue_flows))
                : nullptr;
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     const int64_t above = IsolateAbove();
     const FlbConstants constants{
         .settings = settings_,

@@ -48,7 +48,7 @@ class Flb final : public SwitchPolicy {
         queues_(constants.isolate_above, constants.release_below, constants.base_rtt,
                 constants.settings.rate_control) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     if (view.tier() > 0 || view.Uplinks().empty()) return;
@@ -478,7 +478,7 @@ class Flb final : public SwitchPolicy {
 
 }  // namespace
 
-std::unique_ptr<SwitchPolicy> MakeFlbSwitch(const FlbConstants& constants, uint64_t salt, Rng rng) {
+SwitchPolicyPtr MakeFlbSwitch(const FlbConstants& constants, uint64_t salt, Rng rng) {
   return std::make_unique<Flb>(constants, salt, rng);
 }
 

@@ -52,6 +52,6 @@ struct FlbConstants {
   Bytes packet;        // A full one, on the wire.
 };
 
-std::unique_ptr<SwitchPolicy> MakeFlbSwitch(const FlbConstants& constants, uint64_t salt, Rng rng);
+SwitchPolicyPtr MakeFlbSwitch(const FlbConstants& constants, uint64_t salt, Rng rng);
 
 }  // namespace heddle

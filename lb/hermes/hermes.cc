@@ -80,10 +80,10 @@ class HermesBalancer final : public LoadBalancer {
     Resolve(fabric);
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return MakeHermesHost(rules_, id, Rng::Stream(seed, "hermes", id));
   }
   std::unique_ptr<Controller> ForFabric(const FabricView& fabric,

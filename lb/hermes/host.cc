@@ -34,8 +34,6 @@ class HermesHost final : public HostPolicy {
  public:
   HermesHost(const HermesRules& rules, HostId id, Rng rng) : rules_(rules), id_(id), rng_(rng) {}
 
-  uint32_t hooks() const override { return kFlows | kSend | kSendAck | kAck | kLoss; }
-
   void Attach(HostView& view) override {
     table_.Attach(view);
     nic_bps_ = static_cast<double>(view.NicRate().bps);
@@ -385,7 +383,7 @@ class HermesHost final : public HostPolicy {
 
 }  // namespace
 
-std::unique_ptr<HostPolicy> MakeHermesHost(const HermesRules& rules, HostId id, Rng rng) {
+HostPolicyPtr MakeHermesHost(const HermesRules& rules, HostId id, Rng rng) {
   return std::make_unique<HermesHost>(rules, id, rng);
 }
 

@@ -52,7 +52,7 @@ struct HermesRules : HermesSettings {
   bool has_ecn = true;
 };
 
-std::unique_ptr<HostPolicy> MakeHermesHost(const HermesRules& rules, HostId id, Rng rng);
+HostPolicyPtr MakeHermesHost(const HermesRules& rules, HostId id, Rng rng);
 
 // What such a policy knows of the paths, which hosts of a rack share.
 HermesTable& HermesTableOf(HostPolicy& policy);

@@ -49,7 +49,7 @@ class Tdlb final : public SwitchPolicy {
         flows_(settings.flows),
         marks_(static_cast<size_t>(settings.flows.entries)) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     leaves_ = view.leaves();
@@ -508,8 +508,8 @@ class Tdlb final : public SwitchPolicy {
 
 }  // namespace
 
-std::unique_ptr<SwitchPolicy> MakeTdlbSwitch(const TdlbSettings& settings, const PathDigits& digits,
-                                             Duration base_rtt, uint64_t salt, Rng rng) {
+SwitchPolicyPtr MakeTdlbSwitch(const TdlbSettings& settings, const PathDigits& digits,
+                               Duration base_rtt, uint64_t salt, Rng rng) {
   return std::make_unique<Tdlb>(settings, digits, base_rtt, salt, rng);
 }
 

@@ -38,7 +38,7 @@ struct TdlbSettings {
   FlowTableSettings flows = {.age = 5_ms};
 };
 
-std::unique_ptr<SwitchPolicy> MakeTdlbSwitch(const TdlbSettings& settings, const PathDigits& digits,
-                                             Duration base_rtt, uint64_t salt, Rng rng);
+SwitchPolicyPtr MakeTdlbSwitch(const TdlbSettings& settings, const PathDigits& digits,
+                               Duration base_rtt, uint64_t salt, Rng rng);
 
 }  // namespace heddle

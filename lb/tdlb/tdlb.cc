@@ -53,7 +53,7 @@ class TdlbBalancer final : public LoadBalancer {
     if (fabric.tiers > 3) diagnostics.ErrorAt(path, "tdlb is for two or three tiers; use drill");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return MakeTdlbSwitch(settings_, digits_, base_rtt_, EcmpSalt(id, seed),
                           Rng::Stream(seed, "tdlb", id));
   }
