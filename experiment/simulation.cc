@@ -336,7 +336,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
   const std::string& name = settings.lb.kind;
-  std::function<std::unique_ptr<SwitchPolicy>(std::unique_ptr<SwitchPolicy>)> around;
+  std::function<SwitchPolicyPtr(SwitchPolicyPtr)> around;
   if (meter != nullptr) {
     around = [meter](auto scheme) { return meter->Around(std::move(scheme)); };
   }

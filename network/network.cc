@@ -123,7 +123,7 @@ void Network::MakeNodes() {
   for (size_t s = 0; s < graph.switches.size(); ++s) {
     const SwitchId id = static_cast<SwitchId>(s);
     const size_t ports = routing_.PortsOf(id).size();
-    std::unique_ptr<SwitchPolicy> policy = plan_.switch_policy(id);
+    SwitchPolicyPtr policy = plan_.switch_policy(id);
     switch_policies_.push_back(policy.get());
     if (plan_.ack_path != AckPath::kPolicy) {
       policy = std::make_unique<ReturnPaths>(std::move(policy), plan_.ack_path, id, plan_.seed);
@@ -153,8 +153,7 @@ std::vector<bool> Network::FaultyVertices() const {
   return faulty;
 }
 
-std::unique_ptr<SwitchPolicy> Network::WithFaults(SwitchId id,
-                                                  std::unique_ptr<SwitchPolicy> policy) {
+SwitchPolicyPtr Network::WithFaults(SwitchId id, SwitchPolicyPtr policy) {
   const VertexId vertex = plan_.graph->VertexOfSwitch(id);
   std::vector<RandomLoss> links;
   for (const Adjacency::Port& port : routing_.PortsOf(id)) {

@@ -35,11 +35,11 @@ struct NetworkPlan {
   const Graph* graph;
   const PortRule* port;
   const TransportModel* transport;
-  std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy;
+  std::function<SwitchPolicyPtr(SwitchId)> switch_policy;
   // What stands around the policy of each switch, to look on; may be empty.
-  std::function<std::unique_ptr<SwitchPolicy>(std::unique_ptr<SwitchPolicy>)> around = {};
+  std::function<SwitchPolicyPtr(SwitchPolicyPtr)> around = {};
   // Empty, or may return null.
-  std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy;
+  std::function<HostPolicyPtr(HostId)> host_policy;
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
   std::span<const UdpSource> background = {};  // By id.
   const Pins* pins = nullptr;                  // Of flows; null if none is pinned.
@@ -136,7 +136,7 @@ class Network {
   void MakeBackground();
   Udp& UdpOf(HostId host);
   std::vector<bool> FaultyVertices() const;
-  std::unique_ptr<SwitchPolicy> WithFaults(SwitchId id, std::unique_ptr<SwitchPolicy> policy);
+  SwitchPolicyPtr WithFaults(SwitchId id, SwitchPolicyPtr policy);
   RandomLoss LossOf(VertexId receiver, uint32_t link) const;
   void MakeController();
   Time NextEvent() const {

@@ -116,7 +116,6 @@ UdpSource Datagrams(uint32_t id, HostId src, HostId dst, BitRate rate, Time stop
 Lab::Plan FollowingPath(Graph graph, uint16_t path) {
   struct Fixed final : HostPolicy {
     explicit Fixed(uint16_t p) : path(p) {}
-    uint32_t hooks() const override { return kSend; }
     void OnSend(HostView&, HostFlow&, Packet& packet) override { packet.path = path; }
     size_t StateBytes() const override { return 0; }
     uint16_t path;

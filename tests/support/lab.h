@@ -66,8 +66,8 @@ class Lab {
     std::string balancer = "{kind: ecmp}";
     std::string port = "{buffer: unlimited, ecn_above: unlimited}";
     // Instead of the balancer's.
-    std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy = nullptr;
-    std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy = nullptr;
+    std::function<SwitchPolicyPtr(SwitchId)> switch_policy = nullptr;
+    std::function<HostPolicyPtr(HostId)> host_policy = nullptr;
     std::function<std::unique_ptr<Controller>(const FabricView&)> controller = nullptr;
     std::vector<UdpSource> background = {};
     std::vector<LinkEvent> events = {};    // In the order of time; routes follow at once.
