@@ -302,7 +302,7 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
   }
   size_t ports = 0;
   for (uint32_t v = 0; v < experiment.graph.vertices(); ++v) {
-    ports = std::max(ports, routing.adjacency().Of(v).size());
+    ports = std::max(ports, routing.adjacency().Of(VertexId(v)).size());
   }
   const Time latest = Tournament::LatestFor(ports) - 2 * experiment.base_rtt;
   if (!experiment.settings.measure.t_max) timeline.t_max = std::min(timeline.t_max, latest);
