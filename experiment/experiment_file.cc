@@ -344,11 +344,11 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   experiment.axes = points_.ChoicesOf(point);
   experiment.label = LabelOf(experiment.axes);
   Diagnostics problems;
-  const FilesRead files;
+  FilesRead files;
   const Value document = points_.DocumentOf(point, problems);
   ReadSettings(document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems,
                {"sweep", "scales"});
-  if (document.kind == Value::Kind::kMap) Complete(experiment, folder_, problems);
+  if (document.kind == Value::Kind::kMap) Complete(experiment, folder_, files, problems);
   if (experiment.settings.name.empty()) experiment.settings.name = name_;
   experiment.warnings = problems.warnings();
   experiment.files = files.digests();

@@ -130,8 +130,9 @@ void Custom::ResolveFiles(const std::string& folder) {
   if (!file.empty()) file = AbsolutePath(folder, file);
 }
 
-Graph Custom::Build(uint64_t /*seed*/, std::string_view path, Diagnostics& diagnostics) const {
-  if (!file.empty()) return ReadLinkFile(file, fmt::format("{}.file", path), diagnostics);
+Graph Custom::Build(uint64_t /*seed*/, std::string_view path, FilesRead& files,
+                    Diagnostics& diagnostics) const {
+  if (!file.empty()) return ReadLinkFile(file, fmt::format("{}.file", path), files, diagnostics);
   NamedGraph graph(*hosts, path, diagnostics);
   for (size_t s = 0; s < switches.size(); ++s) graph.AddSwitch(s, switches[s]);
   for (size_t l = 0; l < links.size(); ++l) graph.AddLink(l, links[l], link);

@@ -38,7 +38,8 @@ void FatTree::Declare(Fields& fields) {
                  fmt::format("more than {} links in all", kMaxLinks));
 }
 
-Graph FatTree::Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const {
+Graph FatTree::Build(uint64_t seed, std::string_view path, FilesRead& /*files*/,
+                     Diagnostics& diagnostics) const {
   Graph graph;
   graph.hosts = static_cast<size_t>(edges() * edge_hosts());
   const int64_t cores = half() * agg_cores();

@@ -30,7 +30,8 @@ void LeafSpine::Declare(Fields& fields) {
                  fmt::format("more than {} links in all", kMaxLinks));
 }
 
-Graph LeafSpine::Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const {
+Graph LeafSpine::Build(uint64_t seed, std::string_view path, FilesRead& /*files*/,
+                       Diagnostics& diagnostics) const {
   Graph graph;
   graph.hosts = static_cast<size_t>(leaves * hosts_per_leaf);
   for (int64_t l = 0; l < leaves; ++l) graph.switches.push_back({fmt::format("leaf{}", l), 0});

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "settings/quantity.h"
-#include "settings/yaml.h"
 #include "topo/graph_maker.h"
 #include "topo/links.h"
 #include "topo/topology.h"
@@ -189,9 +188,10 @@ class LinkFileReader {
 
 }  // namespace
 
-Graph ReadLinkFile(const std::string& file, std::string_view path, Diagnostics& diagnostics) {
+Graph ReadLinkFile(const std::string& file, std::string_view path, FilesRead& files,
+                   Diagnostics& diagnostics) {
   std::string message;
-  const std::optional<std::string> text = ReadTextFile(file, kMaxFileBytes, message);
+  const std::optional<std::string> text = files.Read(file, kMaxFileBytes, message);
   if (!text) {
     diagnostics.ErrorAt(path, fmt::format("{} {}", file, message));
     return {};

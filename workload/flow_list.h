@@ -20,7 +20,8 @@ namespace heddle {
 class FlowList final : public Workload {
  public:
   void Declare(Fields& fields) override;
-  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+               Diagnostics& diagnostics) override;
   void PinFlows(const PathFinder& find, Diagnostics& diagnostics) override;
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;

@@ -19,7 +19,8 @@ class Incast final : public Workload {
   enum class Senders { kAny, kOtherRacks };
 
   void Declare(Fields& fields) override;
-  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+               Diagnostics& diagnostics) override;
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/experiment_file.h"
+#include "settings/digest.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
@@ -14,6 +15,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 std::vector<Experiment> Load(const std::string& sweep, const std::vector<std::string>& sets = {},
                              std::optional<uint64_t> seed = std::nullopt) {

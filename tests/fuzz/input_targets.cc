@@ -82,7 +82,8 @@ FlowList ReadFlowList(const std::string& name, const Stage& stage, Diagnostics& 
   const auto document = ParseYaml("file: " + name, "fuzz.yaml", diagnostics);
   ReadSettings(
       *document, [&](Fields& fields) { list.Declare(fields); }, diagnostics);
-  list.Prepare(stage, "workload[0]", diagnostics);
+  FilesRead files;
+  list.Prepare(stage, "workload[0]", files, diagnostics);
   return list;
 }
 
@@ -158,8 +159,9 @@ void FuzzSizes(FuzzInput input) {
   const std::string text = TextOf(input);
   if (text.find("file") != std::string::npos) return;  // Of this machine.
   for (const SizeOptions& options : kSizeOptions) {
+    FilesRead files;
     std::string error;
-    const auto sizes = ParseSizes(text, options, error);
+    const auto sizes = ParseSizes(text, options, files, error);
     Require((sizes == nullptr) != error.empty(), "sizes, or an error: " + error);
     if (sizes) RequireDistribution(*sizes, options);
   }
@@ -202,14 +204,16 @@ void FuzzFlowList(FuzzInput input) {
 }
 
 void FuzzLinkFile(FuzzInput input) {
+  FilesRead files;
   Diagnostics diagnostics;
   const Graph graph =
-      ReadLinkFile(WriteInput("links.txt", TextOf(input)), "topology.file", diagnostics);
+      ReadLinkFile(WriteInput("links.txt", TextOf(input)), "topology.file", files, diagnostics);
   RequirePlaces(diagnostics);
   if (!diagnostics.ok()) return;
   RequireGraph(graph);
   const std::string written = LinkFileOf(graph);
-  const Graph again = ReadLinkFile(WriteInput("links.txt", written), "topology.file", diagnostics);
+  const Graph again =
+      ReadLinkFile(WriteInput("links.txt", written), "topology.file", files, diagnostics);
   Require(diagnostics.ok(), "what is written can be read: " + diagnostics.Report() + written);
   Require(AreAlike(graph, again), "what is written reads the same: " + written);
 }

@@ -30,7 +30,8 @@ void AddSwitches(Graph& graph, size_t count) {
 
 Graph Built(const Topology& topology, uint64_t seed) {
   Diagnostics diagnostics;
-  Graph graph = topology.Build(seed, "topology", diagnostics);
+  FilesRead files;
+  Graph graph = topology.Build(seed, "topology", files, diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   return graph;
 }
