@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole simulations for benchmarks: ECMP on a leaf-spine of 100 Gbps links with 1 us of delay, with
-// DCTCP if nothing else is said.
+// Whole simulations for benchmarks: ECMP between hosts with links of 100 Gbps and 1 us of delay,
+// with DCTCP if nothing else is said.
 
 #pragma once
 
@@ -17,8 +17,13 @@
 
 namespace heddle {
 
+inline const std::string k128Hosts = "kind: leaf_spine, leaves: 8, spines: 8, hosts_per_leaf: 16";
+inline const std::string k1024Hosts =
+    "kind: leaf_spine, leaves: 32, spines: 32, hosts_per_leaf: 32";
+inline const std::string k128HostFatTree = "kind: fat_tree, k: 8";
+
 struct Scenario {
-  std::string shape;     // "leaves: 8, spines: 8, hosts_per_leaf: 16"
+  std::string shape;     // k128Hosts, or the like.
   std::string workload;  // The list in flow style.
   std::string t_max = "10s";
   std::string host_delay = "1us";
@@ -29,13 +34,13 @@ struct Scenario {
 
 struct Outcome {
   SimulationResult result;
-  int64_t csv_bytes = 0;  // Of flows.csv.
+  int64_t csv_bytes = 0;  // The size of flows.csv.
 };
 
 inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
   const std::string yaml = fmt::format(
       "name: bench\n"
-      "topology: {{kind: leaf_spine, {}, host_link: {{rate: 100Gbps, delay: {}}},"
+      "topology: {{{}, host_link: {{rate: 100Gbps, delay: {}}},"
       " fabric_link: {{rate: 100Gbps, delay: 1us}}, port: {}}}\n"
       "transport: {}\nlb: ecmp\nworkload: [{}]\n"
       "measure: {{unfinished: drop, warm_up: 0us, t_max: {}}}\n",
@@ -57,6 +62,11 @@ inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
     return true;
   });
   return outcome;
+}
+
+inline double NanosecondsPerHop(const Scenario& scenario, int threads = 1) {
+  const SimulationResult result = RunScenario(scenario, threads).result;
+  return result.run_seconds * 1e9 / static_cast<double>(result.packets.hops);
 }
 
 }  // namespace heddle
