@@ -17,13 +17,21 @@
 
 namespace heddle {
 
-inline const std::string k128Hosts = "kind: leaf_spine, leaves: 8, spines: 8, hosts_per_leaf: 16";
-inline const std::string k1024Hosts =
-    "kind: leaf_spine, leaves: 32, spines: 32, hosts_per_leaf: 32";
-inline const std::string k128HostFatTree = "kind: fat_tree, k: 8";
+inline const std::string kBenchLink = "{rate: 100Gbps, delay: 1us}";
+inline std::string LeafSpine(int leaves, int spines, int hosts_per_leaf) {
+  return fmt::format(
+      "kind: leaf_spine, leaves: {}, spines: {}, hosts_per_leaf: {}, fabric_link: {}", leaves,
+      spines, hosts_per_leaf, kBenchLink);
+}
+inline std::string FatTree(int k) {
+  return fmt::format("kind: fat_tree, k: {}, edge_link: {}, core_link: {}", k, kBenchLink,
+                     kBenchLink);
+}
+inline const std::string k128Hosts = LeafSpine(8, 8, 16);
+inline const std::string k1024Hosts = LeafSpine(32, 32, 32);
 
 struct Scenario {
-  std::string shape;     // k128Hosts, or the like.
+  std::string shape;     // LeafSpine() or FatTree().
   std::string workload;  // The list in flow style.
   std::string t_max = "10s";
   std::string host_delay = "1us";
@@ -40,8 +48,7 @@ struct Outcome {
 inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
   const std::string yaml = fmt::format(
       "name: bench\n"
-      "topology: {{{}, host_link: {{rate: 100Gbps, delay: {}}},"
-      " fabric_link: {{rate: 100Gbps, delay: 1us}}, port: {}}}\n"
+      "topology: {{{}, host_link: {{rate: 100Gbps, delay: {}}}, port: {}}}\n"
       "transport: {}\nlb: ecmp\nworkload: [{}]\n"
       "measure: {{unfinished: drop, warm_up: 0us, t_max: {}}}\n",
       scenario.shape, scenario.host_delay, scenario.port, scenario.transport, scenario.workload,
