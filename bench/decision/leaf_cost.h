@@ -33,9 +33,9 @@ class LeafPair {
   LeafPair(const LoadBalancer& balancer, size_t uplinks)
       : prompter_(new Prompter(PolicyOf(balancer, 0))),
         to_host_(static_cast<PortIndex>(uplinks)),
-        prefetches_((prompter_->hooks() & SwitchPolicy::kPrefetch) != 0),
+        prefetches_((prompter_->scheme_hooks() & SwitchPolicy::kPrefetch) != 0),
         hosts_(2) {
-    AddSwitch(0, uplinks + 1, std::unique_ptr<SwitchPolicy>(prompter_));
+    AddSwitch(0, uplinks + 1, std::unique_ptr<Prompter>(prompter_));
     AddSwitch(0, uplinks + 1, PolicyOf(balancer, 1));
     for (SwitchId spine = 2; spine < uplinks + 2; ++spine) {
       AddSwitch(1, 2, PolicyOf(balancer, spine));
@@ -103,7 +103,7 @@ class LeafPair {
     KeepResult(decision);
   }
 
-  void AddSwitch(int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy) {
+  void AddSwitch(int tier, size_t ports, SwitchPolicyPtr policy) {
     const auto id = static_cast<SwitchId>(switches_.size());
     switches_.push_back(std::make_unique<Switch>(id, tier, ports, std::move(policy)));
     engine_.Add(*switches_.back(), engine_.AddGroup());
@@ -128,7 +128,7 @@ class LeafPair {
     }
   }
 
-  static std::unique_ptr<SwitchPolicy> PolicyOf(const LoadBalancer& balancer, SwitchId id) {
+  static SwitchPolicyPtr PolicyOf(const LoadBalancer& balancer, SwitchId id) {
     return MakeSwitchPolicy(balancer, "to be measured", id, /*seed=*/1);
   }
 

@@ -26,17 +26,16 @@ auto Caught(const std::string& name, const char* what, Function function) {
 
 }  // namespace
 
-std::unique_ptr<SwitchPolicy> MakeSwitchPolicy(const LoadBalancer& balancer,
-                                               const std::string& name, SwitchId id,
-                                               uint64_t seed) {
+SwitchPolicyPtr MakeSwitchPolicy(const LoadBalancer& balancer, const std::string& name, SwitchId id,
+                                 uint64_t seed) {
   auto policy = Caught(name, "ForSwitch()", [&] { return balancer.ForSwitch(id, seed); });
   if (policy != nullptr) return policy;
   throw BalancerFault(fmt::format(
       "load balancer \"{}\": ForSwitch() has given no policy; every switch needs one", name));
 }
 
-std::unique_ptr<HostPolicy> MakeHostPolicy(const LoadBalancer& balancer, const std::string& name,
-                                           HostId id, uint64_t seed) {
+HostPolicyPtr MakeHostPolicy(const LoadBalancer& balancer, const std::string& name, HostId id,
+                             uint64_t seed) {
   return Caught(name, "ForHost()", [&] { return balancer.ForHost(id, seed); });
 }
 

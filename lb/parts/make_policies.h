@@ -21,10 +21,10 @@ class BalancerFault : public std::runtime_error {
 };
 
 // As the functions of LoadBalancer, but for BalancerFault. `name` is what experiments call it.
-std::unique_ptr<SwitchPolicy> MakeSwitchPolicy(const LoadBalancer& balancer,
-                                               const std::string& name, SwitchId id, uint64_t seed);
-std::unique_ptr<HostPolicy> MakeHostPolicy(const LoadBalancer& balancer, const std::string& name,
-                                           HostId id, uint64_t seed);
+SwitchPolicyPtr MakeSwitchPolicy(const LoadBalancer& balancer, const std::string& name, SwitchId id,
+                                 uint64_t seed);
+HostPolicyPtr MakeHostPolicy(const LoadBalancer& balancer, const std::string& name, HostId id,
+                             uint64_t seed);
 std::unique_ptr<Controller> MakeController(const LoadBalancer& balancer, const std::string& name,
                                            const FabricView& fabric, uint64_t seed);
 void PrepareBalancer(LoadBalancer& balancer, const std::string& name, const FabricShape& fabric,
