@@ -16,6 +16,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
+#include "tests/support/memory_peaks.h"
 
 namespace heddle {
 namespace {
@@ -48,12 +49,15 @@ const SharedMemory& MemoryOf(Lab& lab, size_t s = 0) {
 // --- Zero loss ---
 
 // 16 hosts send to one at line rate; if `both_ways` it sends to all of them, so that pause frames
-// wait for full packets.
-std::unique_ptr<Lab> LineRateIncast(const std::string& pfc, bool both_ways) {
+// wait for full packets. `peaks` watches the switch's memory; null: nobody does.
+std::unique_ptr<Lab> LineRateIncast(const std::string& pfc, bool both_ways,
+                                    MemoryPeaks* peaks = nullptr) {
   auto lab = std::make_unique<Lab>(
       Lab::Plan{.graph = Star(17, k100G),
                 .transport = kLineRate,
-                .port = fmt::format("{{buffer: unlimited, pfc: {{classes: [3], {}}}}}", pfc)});
+                .port = fmt::format("{{buffer: unlimited, pfc: {{classes: [3], {}}}}}", pfc),
+                .switch_policy = peaks == nullptr ? nullptr : peaks->AroundEcmp()});
+  if (peaks != nullptr) peaks->Watch(MemoryOf(*lab), 17);
   for (HostId h = 1; h <= 16; ++h) lab->AddFlow(h, 0, 500'000);
   for (HostId h = 1; h <= 16 && both_ways; ++h) lab->AddFlow(0, h, 500'000);
   lab->Run(Time{} + 20_ms);
@@ -62,11 +66,12 @@ std::unique_ptr<Lab> LineRateIncast(const std::string& pfc, bool both_ways) {
 
 TEST(ZeroLossTest, HoldsWithTheHeadroomOfTheFormula) {
   for (const bool both_ways : {false, true}) {
-    const auto lab = LineRateIncast("xoff: 100KB", both_ways);
+    MemoryPeaks peaks;
+    const auto lab = LineRateIncast("xoff: 100KB", both_ways, &peaks);
     EXPECT_TRUE(lab->finished());
     EXPECT_EQ(lab->Packets().dropped_total(), 0);
-    EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228);
-    EXPECT_GT(MemoryOf(*lab).max_headroom_used(), 25'000);  // What is in flight, at least.
+    EXPECT_LE(peaks.headroom(), 28'228);
+    EXPECT_GT(peaks.headroom(), 25'000);  // What is in flight, at least.
     EXPECT_EQ(MemoryOf(*lab).used(), 0);
   }
 }
@@ -78,21 +83,24 @@ TEST(ZeroLossTest, NeedsTheHeadroom) {
 }
 
 TEST(ZeroLossTest, HoldsWhenSendersReactLate) {
-  const auto lab = LineRateIncast("xoff: 100KB, response: 2us", false);
+  MemoryPeaks peaks;
+  const auto lab = LineRateIncast("xoff: 100KB, response: 2us", false, &peaks);
   EXPECT_EQ(lab->Packets().dropped_total(), 0);
-  EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228 + 25'000);
-  EXPECT_GT(MemoryOf(*lab).max_headroom_used(), 50'000);
+  EXPECT_LE(peaks.headroom(), 28'228 + 25'000);
+  EXPECT_GT(peaks.headroom(), 50'000);
 }
 
 // 200 quanta are 1.024 us: a pause ends long before the queue has drained.
 TEST(ZeroLossTest, HoldsWithPausesThatExpireAndAreRefreshed) {
   const auto forever = LineRateIncast("xoff: 100KB", false);
   for (const char* refresh : {"timer", "timer, refresh_interval: 900ns"}) {
+    MemoryPeaks peaks;
     const auto lab =
-        LineRateIncast(std::string("xoff: 100KB, quanta: 200, refresh: ") + refresh, false);
+        LineRateIncast(std::string("xoff: 100KB, quanta: 200, refresh: ") + refresh, false, &peaks);
     EXPECT_TRUE(lab->finished());
     EXPECT_EQ(lab->Packets().dropped_total(), 0);
-    EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228);
+    EXPECT_LE(peaks.headroom(), 28'228);
+    EXPECT_GT(peaks.headroom(), 0);
     EXPECT_GT(Sum(*lab).pauses, 2 * Sum(*forever).pauses);
     EXPECT_EQ(Sum(*lab).paused, Sum(*forever).paused);  // Without a gap.
   }
@@ -119,16 +127,20 @@ TEST(PauseTest, LastsLongerThanItMustWithTheLongestPause) {
 class ModelTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(ModelTest, LosesNothing) {
+  MemoryPeaks peaks;
   Lab lab({.graph = Star(17, k100G),
            .transport = kLineRate,
-           .port = fmt::format("{{memory: {}, pfc: {{classes: [3]}}}}", GetParam())});
+           .port = fmt::format("{{memory: {}, pfc: {{classes: [3]}}}}", GetParam()),
+           .switch_policy = peaks.AroundEcmp()});
+  peaks.Watch(MemoryOf(lab), 17);
   for (HostId h = 1; h <= 16; ++h) lab.AddFlow(h, 0, 1'000'000);
   lab.Run();
   EXPECT_EQ(lab.Packets().dropped_total(), 0);
   EXPECT_GT(Sum(lab).pauses, 0);
   EXPECT_EQ(Sum(lab).pauses, Sum(lab).resumes);
   EXPECT_EQ(Sum(lab).pauses, Sum(lab).pauses_sent);
-  EXPECT_LE(MemoryOf(lab).max_used(), 4'000'000);
+  EXPECT_LE(peaks.used(), 4'000'000);
+  EXPECT_GT(peaks.used(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModelTest,
