@@ -13,7 +13,7 @@
 #include "experiment/background.h"
 #include "lb/parts/load_balancer.h"
 #include "measure/size_classes.h"
-#include "measure/statistics.h"
+#include "core/statistics.h"
 #include "network/return_path.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"

@@ -11,9 +11,9 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <numeric>
 #include <ranges>
 
+#include "core/statistics.h"
 #include "experiment/manifest.h"
 #include "experiment/version.h"
 #include "settings/digest.h"
@@ -28,8 +28,7 @@ constexpr std::array<double, 4> kPercentiles = {0.5, 0.95, 0.99, 0.999};
 std::vector<double> Describe(std::vector<double> values, PercentileMethod method) {
   if (values.empty()) return std::vector<double>(6, std::nan(""));
   // Summed in the order of flows.csv, before it is lost.
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  std::vector<double> numbers = {sum / static_cast<double>(values.size())};
+  std::vector<double> numbers = {Mean(values)};
   std::ranges::sort(values);
   for (const double p : kPercentiles) numbers.push_back(Percentile(values, p, method));
   numbers.push_back(values.back());
