@@ -8,7 +8,7 @@
 #include <deque>
 
 #include "core/tap.h"
-#include "network/network.h"
+#include "measure/instrument.h"
 
 namespace heddle {
 
@@ -20,15 +20,14 @@ struct Fingerprint {
 };
 
 // Taps on all hosts.
-class DeliveryTaps {
+class DeliveryTaps final : public Instrument {
  public:
-  // Before the run. Must outlive the network's engine.
-  explicit DeliveryTaps(Network& network);
-
   // Of all that has arrived so far.
   Fingerprint Sum() const;
 
  private:
+  void Begin() override;
+
   // Of one host: packets of one link in their order, links whatever their order.
   class HostTap final : public Tap {
    public:

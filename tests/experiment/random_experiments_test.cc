@@ -236,7 +236,7 @@ void CheckBackground(const FinishedRun& run) {
   }
   EXPECT_EQ(sent, run.result.packets.datagrams_sent);
   EXPECT_EQ(received, run.result.packets.datagrams_received);
-  EXPECT_LE(run.result.background_carried, run.result.background_offered);
+  EXPECT_LE(run.result.load.background_carried, run.result.load.background_offered);
 }
 
 TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
