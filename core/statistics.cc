@@ -28,7 +28,7 @@ double ProbabilityWithin(double t, int64_t degrees) {
   return std::sin(theta) * sum;
 }
 
-// Of values that are equal, all have the mean of their ranks.
+// The ranks of values, from 1; equal values all have the mean of their ranks.
 std::vector<double> Ranks(const std::vector<double>& values) {
   std::vector<double> ranks;
   for (const double value : values) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one run comes to: summary.csv, summary.json, warnings, and the lines for the terminal. Its
+// The summary of one run: summary.csv, summary.json, warnings, and the lines for the terminal. Its
 // other tables are written by instruments (measure/instrument.h).
 
 #pragma once

@@ -22,13 +22,13 @@ struct Fingerprint {
 // Taps on all hosts.
 class DeliveryTaps final : public Instrument {
  public:
-  // Of all that has arrived so far.
+  // The number of all that has arrived so far.
   Fingerprint Sum() const;
 
  private:
   void Begin() override;
 
-  // Of one host: packets of one link in their order, links whatever their order.
+  // Sums up one host: packets of one link in their order, links whatever their order.
   class HostTap final : public Tap {
    public:
     explicit HostTap(Host& host);

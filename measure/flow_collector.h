@@ -66,7 +66,7 @@ class FlowCollector {
   bool writable_ = true;
 };
 
-// What all recorders have counted together, by atom of the size classes.
+// The sums of the counters of all recorders, by atom of the size classes.
 std::vector<ClassCounters> CountersOf(std::span<const std::unique_ptr<FlowRecorder>> recorders);
 
 }  // namespace heddle

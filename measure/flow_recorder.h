@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of finished flows: a row of flows.csv each, and what the summaries need. Recorders
+// Records flows that have ended: a row of flows.csv each, and the samples that summaries need. They
 // are filled by the threads of the engine, one each, and emptied between windows into one
 // collector, in an order that does not depend on the threads.
 
@@ -18,7 +18,7 @@
 
 namespace heddle {
 
-// What percentiles need of one measured flow.
+// A measured flow, as percentiles need it.
 struct FlowSample {
   int64_t size;
   int64_t fct_ps;  // kNever.ps: unfinished.
@@ -26,7 +26,7 @@ struct FlowSample {
   int64_t start_ps;
 };
 
-// Of measured flows, per atom of the size classes.
+// Counts of measured flows, for one atom of the size classes.
 struct ClassCounters {
   int64_t packets_received = 0;
   int64_t packets_sent = 0;

@@ -23,7 +23,7 @@
 
 namespace heddle {
 
-// What instruments say of a run that has ended.
+// Remarks of instruments on a run that has ended.
 struct RunNotes {
   std::vector<std::string> warnings;  // What the user should know before trusting the results.
   bool incomplete = false;            // The results are there, but are not those that were meant.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be set of instruments, as an experiment holds it. Instruments themselves are in
+// The settings of instruments, as an experiment holds them. Instruments themselves are in
 // measure/instrument.h, the ways to register one in measure/instruments.h.
 
 #pragma once

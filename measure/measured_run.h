@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instrument knows of the run that it measures: first the plan, then, when the network has
+// A run as its instruments know it: first the plan, then, when the network has
 // been built, the run itself, through which it also writes its files and may end the run.
 
 #pragma once
@@ -43,7 +43,7 @@ class MeasuredRun {
   const RunPlan& plan() const { return plan_; }
   Network& network() { return network_; }
 
-  // What is known of flows, one recorder for each thread; between windows.
+  // The recorders of flows, one for each thread; to be read between windows.
   std::span<const std::unique_ptr<FlowRecorder>> recorders() const { return recorders_; }
 
   // Appends `text` to the file of that name. Once something could not be written, nothing is, and

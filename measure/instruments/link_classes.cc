@@ -95,7 +95,7 @@ class LinkClasses final : public LinkTime, public FlowObserver {
     for (size_t i = 0; i < payload.size(); ++i) payload_[i] = payload[i] - payload_[i];
   }
 
-  // Of all ports so far, in the order of switches, then ports, then atoms.
+  // The counts of all ports so far, in the order of switches, then ports, then atoms.
   std::vector<int64_t> Payload() const {
     std::vector<int64_t> all;
     for (const Meter* meter : meters_) {

@@ -295,7 +295,7 @@ void Tracer::WriteTimeline(Time end) {
       });
 }
 
-// What each pcap holds.
+// A row for each pcap.
 std::string Tracer::Index() const {
   const Table<FileRow> table(kIndexColumns);
   std::string csv = table.Header();

@@ -38,7 +38,7 @@ struct TraceSettings {
   Duration every = 1_us;       // Between two looks at the queues.
 };
 
-// What is wrong with `settings` for a run of these workloads on `graph`; nothing if all is well, as
+// The problem with `settings` for a run of these workloads on `graph`; nothing if all is well, as
 // far as can be known before it has been run.
 std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph,
                                        std::span<const Forecast> forecasts);

@@ -167,7 +167,7 @@ std::vector<InstrumentInfo> ThoseToAskFor() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryInstrumentTest, testing::ValuesIn(ThoseToAskFor()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(EveryInstrumentTest, IsTheSameForEveryNumberOfThreads) {
   for (const std::string& network : kNetworks) {
