@@ -39,9 +39,9 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
     outcome.status = RunOutcome::Status::kStopped;
     return outcome;
   }
-  if (!result.trace_problem.empty()) {
+  if (!result.notes.problem.empty()) {
     outcome.status = RunOutcome::Status::kFailed;
-    outcome.error = result.trace_problem;
+    outcome.error = result.notes.problem;
     return outcome;
   }
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
@@ -49,14 +49,6 @@ RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& op
   const bool written =
       folder.Write("run.yaml", experiment.Resolved()) &&
       folder.Write("summary.csv", SummaryCsv(summary)) &&
-      folder.Write("reorder.csv", ReorderCsv(experiment, result)) &&
-      folder.Write("links.csv", LinksCsv(experiment, result)) &&
-      folder.Write("lb.csv", LbCsv(experiment, result)) &&
-      (result.queueing.empty() || folder.Write("queueing.csv", QueueingCsv(experiment, result))) &&
-      (!experiment.settings.measure.link_classes ||
-       folder.Write("link_classes.csv", LinkClassesCsv(experiment, result))) &&
-      (result.background.empty() || folder.Write("udp.csv", UdpCsv(result))) &&
-      (result.resequencing.empty() || folder.Write("resequencing.csv", ResequencingCsv(result))) &&
       folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)) &&
       folder.Commit();
   if (!written) return Failed(folder);

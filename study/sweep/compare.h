@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "study/sweep/confidence.h"
+#include "core/statistics.h"
 #include "study/sweep/plan.h"
 #include "study/sweep/sweep_folder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How claims are judged: what numbers say of one comparison, by intervals over seeds (95 %,
-// Student's t, see study/sweep/confidence.h), and what several of them say together.
+// Student's t, see core/statistics.h), and what several of them say together.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "study/sweep/confidence.h"
+#include "core/statistics.h"
 
 namespace heddle {
 
@@ -70,9 +70,6 @@ struct Target {
 // For: as claimed, whatever the interval. In direction: not as much, but significantly beyond the
 // point at which A and B are alike.
 Finding JudgeNumber(const BySeed& values, Quantity quantity, const Target& target);
-
-// Spearman's, with mean ranks for ties; not a number if one of them is constant.
-double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b);
 
 // Whether the least value is at neither end.
 bool HasInnerMinimum(const std::vector<double>& values);

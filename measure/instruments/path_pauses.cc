@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "measure/path_pauses.h"
+#include "measure/instruments/path_pauses.h"
 
 #include <algorithm>
 #include <ranges>

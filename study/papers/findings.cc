@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "study/papers/statistics.h"
+#include "study/papers/findings.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace heddle {
@@ -15,7 +14,7 @@ namespace {
 
 constexpr const char* kOneSeed = "one seed gives no interval";
 
-double Mean(const BySeed& values) { return Over(values).mean(); }
+double MeanOf(const BySeed& values) { return Over(values).mean(); }
 
 // a - b, seed by seed.
 BySeed Minus(const BySeed& a, const BySeed& b) {
@@ -29,20 +28,6 @@ BySeed Minus(const BySeed& a, const BySeed& b) {
 BySeed Negated(BySeed values) {
   for (auto& [seed, value] : values) value = -value;
   return values;
-}
-
-// The slope of the least-squares line.
-double Slope(const std::vector<double>& x, const std::vector<double>& y) {
-  const double n = static_cast<double>(x.size());
-  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
-  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
-  double covariance = 0;
-  double variance = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    covariance += (x[i] - mean_x) * (y[i] - mean_y);
-    variance += (x[i] - mean_x) * (x[i] - mean_x);
-  }
-  return covariance / variance;
 }
 
 Finding Unknown(std::string reason) {
@@ -90,7 +75,7 @@ Finding JudgeFlat(const std::vector<double>& x, const std::vector<BySeed>& y, do
 size_t LowestInside(const std::vector<BySeed>& y) {
   size_t lowest = 1;
   for (size_t i = 2; i + 1 < y.size(); ++i) {
-    if (Mean(y[i]) < Mean(y[lowest])) lowest = i;
+    if (MeanOf(y[i]) < MeanOf(y[lowest])) lowest = i;
   }
   return lowest;
 }
@@ -147,16 +132,6 @@ Finding JudgeBounds(Finding finding, const Target& target) {
     finding.outcome = Outcome::kAgainst;
   }
   return finding;
-}
-
-std::vector<double> Ranks(const std::vector<double>& values) {
-  std::vector<double> ranks;
-  for (const double value : values) {
-    const auto below = std::ranges::count_if(values, [&](double other) { return other < value; });
-    const auto same = std::ranges::count(values, value);
-    ranks.push_back(static_cast<double>(below) + (static_cast<double>(same) + 1) / 2);
-  }
-  return ranks;
 }
 
 }  // namespace
@@ -267,15 +242,6 @@ Finding JudgeNumber(const BySeed& values, Quantity quantity, const Target& targe
   finding.outcome = OutcomeOfSign(sign * (finding.mean - *neutral), finding.half_width);
   if (finding.outcome == Outcome::kFor) finding.outcome = Outcome::kInDirection;
   return finding;
-}
-
-double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> ranks_a = Ranks(a);
-  const std::vector<double> ranks_b = Ranks(b);
-  // With slopes both ways: r^2 is their product.
-  const double forth = Slope(ranks_a, ranks_b);
-  const double back = Slope(ranks_b, ranks_a);
-  return std::copysign(std::sqrt(forth * back), forth);
 }
 
 bool HasInnerMinimum(const std::vector<double>& values) {

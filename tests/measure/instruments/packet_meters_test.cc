@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // measure.queueing and measure.link_classes, against numbers worked out by hand.
 
-#include "measure/packet_meter.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/delivery_tap.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
@@ -187,10 +186,11 @@ TEST(PacketMeterTest, CountsEachPacketOnce) {
 TEST(PacketMeterTest, SharesHostsWithOtherTaps) {
   const Experiment experiment = ExperimentFrom(Busy("rps", kDctcp, kSmall, true));
   const Experiment plain = ExperimentFrom(Busy("rps", kDctcp, kSmall, false));
+  DeliveryTaps taps;
   SimulationOptions options;
-  options.fingerprint = true;
+  options.instruments = {&taps};
   const FinishedRun both = RunExperiment(experiment, options);
-  EXPECT_EQ(both.result.fingerprint, RunExperiment(plain, options).result.fingerprint);
+  EXPECT_EQ(taps.Sum(), FingerprintOf(plain));
   EXPECT_EQ(both.files.queueing, RunExperiment(experiment).files.queueing);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts against numbers that were worked out by hand, and against a slow judgement of its own.
 
-#include "study/papers/statistics.h"
+#include "study/papers/findings.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -162,16 +162,7 @@ TEST(JudgeNumberTest, Bounds) {
 
 // --- Models ---
 
-// Ranks 1 2 3 4 5 and 2 1 4 3 5: 1 - 6 * 4 / (5 * 24) = 0.8.
-TEST(RankCorrelationTest, IsSpearmans) {
-  EXPECT_NEAR(RankCorrelation({10, 20, 30, 40, 50}, {0.2, 0.1, 7, 0.5, 1'000}), 0.8, 1e-12);
-  EXPECT_NEAR(RankCorrelation({1, 2, 3}, {9, 8, 7}), -1, 1e-12);
-  // Ties have mean ranks: 1, 2.5, 2.5, 4 with 1, 2, 3, 4 is 4.5 / sqrt(4.5 * 5).
-  EXPECT_NEAR(RankCorrelation({1, 2, 2, 3}, {1, 2, 3, 4}), 4.5 / std::sqrt(4.5 * 5), 1e-12);
-  EXPECT_TRUE(std::isnan(RankCorrelation({1, 1, 1}, {1, 2, 3})));
-}
-
-TEST(RankCorrelationTest, AnInnerMinimumIsAtNeitherEnd) {
+TEST(InnerMinimumTest, IsAtNeitherEnd) {
   EXPECT_TRUE(HasInnerMinimum({3, 1, 2}));
   EXPECT_FALSE(HasInnerMinimum({1, 1, 2}));
   EXPECT_FALSE(HasInnerMinimum({3, 2, 1}));
