@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +30,7 @@
 #include "cli/verify_command.h"
 #include "experiment/checked_folder.h"
 #include "settings/diagnostics.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -73,9 +73,9 @@ void AddPluginOption(CLI::App& command, std::vector<std::string>& plugins) {
 // One after the other, as later ones may not take names of earlier ones.
 bool LoadPlugins(const std::vector<std::string>& plugins) {
   for (const std::string& plugin : plugins) {
-    const std::optional<std::string> error = LoadPlugin(plugin);
-    if (!error) continue;
-    std::fprintf(stderr, "heddle: --plugin %s: %s\n", plugin.c_str(), error->c_str());
+    const absl::Status status = LoadPlugin(plugin);
+    if (status.ok()) continue;
+    fmt::print(stderr, "heddle: --plugin {}: {}\n", plugin, MessageOf(status));
     return false;
   }
   return true;

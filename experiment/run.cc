@@ -10,59 +10,47 @@
 #include "experiment/run_folder.h"
 
 namespace heddle {
-namespace {
 
-RunOutcome Failed(const RunFolder& folder) {
-  RunOutcome outcome;
-  outcome.status = folder.busy()         ? RunOutcome::Status::kBusy
-                   : folder.lacks_room() ? RunOutcome::Status::kNoRoom
-                                         : RunOutcome::Status::kFailed;
-  outcome.error = folder.error();
-  return outcome;
-}
-
-}  // namespace
-
-RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& options,
-                       const std::filesystem::path& path, bool replace) {
+absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
+                                       const SimulationOptions& options,
+                                       const std::filesystem::path& path, bool replace) {
   SetBrokenInvariantHandler(&RunFolder::RemoveAll);
   SetRunDescription(fmt::format("{} {} seed {}", experiment.settings.name, experiment.label,
                                 experiment.settings.seed));
   RunFolder folder(path);
-  if (!folder.Open(replace) || !folder.Start("flows.csv")) return Failed(folder);
-  const SimulationResult result = Simulate(
-      experiment, options, [&](std::string_view text) { return folder.Append("flows.csv", text); },
-      [&](std::string_view file, std::string_view text) { return folder.Append(file, text); });
-  if (!folder.error().empty() || !folder.Finish()) return Failed(folder);
-  RunOutcome outcome;
-  if (result.stopped) {
-    outcome.status = RunOutcome::Status::kStopped;
-    return outcome;
-  }
-  if (!result.trace_problem.empty()) {
-    outcome.status = RunOutcome::Status::kFailed;
-    outcome.error = result.trace_problem;
-    return outcome;
-  }
+  folder.Open(replace).IgnoreError();  // The folder keeps its first failure.
+  if (absl::Status status = folder.Start("flows.csv"); !status.ok()) return status;
+  const absl::StatusOr<SimulationResult> simulated = Simulate(
+      experiment, options,
+      [&](std::string_view text) { return folder.Append("flows.csv", text).ok(); },
+      [&](std::string_view file, std::string_view text) { return folder.Append(file, text).ok(); });
+  if (!simulated.ok()) return simulated.status();
+  if (absl::Status status = folder.Finish(); !status.ok()) return status;
+  const SimulationResult& result = *simulated;
+  if (result.stopped) return absl::CancelledError("stopped");
+  if (!result.trace_problem.empty()) return absl::FailedPreconditionError(result.trace_problem);
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
+  RunOutcome outcome;
   outcome.warnings = WarningsOf(experiment, result);
-  const bool written =
-      folder.Write("run.yaml", experiment.Resolved()) &&
-      folder.Write("summary.csv", SummaryCsv(summary)) &&
-      folder.Write("reorder.csv", ReorderCsv(experiment, result)) &&
-      folder.Write("links.csv", LinksCsv(experiment, result)) &&
-      folder.Write("lb.csv", LbCsv(experiment, result)) &&
-      (result.queueing.empty() || folder.Write("queueing.csv", QueueingCsv(experiment, result))) &&
-      (!experiment.settings.measure.link_classes ||
-       folder.Write("link_classes.csv", LinkClassesCsv(experiment, result))) &&
-      (result.background.empty() || folder.Write("udp.csv", UdpCsv(result))) &&
-      (result.resequencing.empty() || folder.Write("resequencing.csv", ResequencingCsv(result))) &&
-      folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)) &&
-      folder.Commit();
-  if (!written) return Failed(folder);
+  const auto write = [&](const char* file, const std::string& text) {
+    folder.Write(file, text).IgnoreError();  // Commit() returns the first failure.
+  };
+  write("run.yaml", experiment.Resolved());
+  write("summary.csv", SummaryCsv(summary));
+  write("reorder.csv", ReorderCsv(experiment, result));
+  write("links.csv", LinksCsv(experiment, result));
+  write("lb.csv", LbCsv(experiment, result));
+  if (!result.queueing.empty()) write("queueing.csv", QueueingCsv(experiment, result));
+  if (experiment.settings.measure.link_classes) {
+    write("link_classes.csv", LinkClassesCsv(experiment, result));
+  }
+  if (!result.background.empty()) write("udp.csv", UdpCsv(result));
+  if (!result.resequencing.empty()) write("resequencing.csv", ResequencingCsv(result));
+  write("summary.json", SummaryJson(experiment, result, outcome.warnings));
+  if (absl::Status status = folder.Commit(); !status.ok()) return status;
   outcome.row = RowOf(experiment.label.empty() ? experiment.settings.name : experiment.label,
                       summary, result);
-  if (!IsComplete(experiment, result)) outcome.status = RunOutcome::Status::kIncomplete;
+  outcome.complete = IsComplete(experiment, result);
   return outcome;
 }
 

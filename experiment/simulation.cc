@@ -330,8 +330,35 @@ bool Any(const Experiment& experiment, bool Forecast::*what) {
   return std::ranges::any_of(experiment.forecasts, what);
 }
 
+// What the load balancer has made for a network that is about to be built.
+struct Balancing {
+  std::vector<std::unique_ptr<HostPolicy>> hosts;
+  std::vector<std::unique_ptr<SwitchPolicy>> switches;
+  absl::Status controller;  // Made last, when the network is there.
+};
+
+absl::StatusOr<Balancing> MakePolicies(const Experiment& experiment) {
+  const ExperimentSettings& settings = experiment.settings;
+  const uint64_t seed = static_cast<uint64_t>(settings.seed);
+  Balancing made;
+  for (size_t h = 0; h < experiment.graph.hosts; ++h) {
+    auto policy =
+        MakeHostPolicy(*settings.lb.settings, settings.lb.kind, static_cast<HostId>(h), seed);
+    if (!policy.ok()) return policy.status();
+    made.hosts.push_back(*std::move(policy));
+  }
+  for (size_t s = 0; s < experiment.graph.switches.size(); ++s) {
+    auto policy =
+        MakeSwitchPolicy(*settings.lb.settings, settings.lb.kind, static_cast<SwitchId>(s), seed);
+    if (!policy.ok()) return policy.status();
+    made.switches.push_back(*std::move(policy));
+  }
+  return made;
+}
+
+// The network takes what `made` has.
 NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& options,
-                   PacketMeter* meter, const ListedFlows& listed) {
+                   PacketMeter* meter, const ListedFlows& listed, Balancing& made) {
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
@@ -343,11 +370,15 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
   return {.graph = &experiment.graph,
           .port = &settings.topology.settings->port,
           .transport = settings.transport.settings.get(),
-          .switch_policy = [=](SwitchId id) { return MakeSwitchPolicy(*lb, name, id, seed); },
+          .switch_policy = [&made](SwitchId id) { return std::move(made.switches[id]); },
           .around = around,
-          .host_policy = [=](HostId id) { return MakeHostPolicy(*lb, name, id, seed); },
+          .host_policy = [&made](HostId id) { return std::move(made.hosts[id]); },
           .controller =
-              [=](const FabricView& fabric) { return MakeController(*lb, name, fabric, seed); },
+              [=, &made](const FabricView& fabric) {
+                auto controller = MakeController(*lb, name, fabric, seed);
+                made.controller = controller.status();
+                return controller.ok() ? *std::move(controller) : nullptr;
+              },
           .background = experiment.background,
           .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
           .events = experiment.events,
@@ -460,9 +491,10 @@ void CollectPolicies(Network& network, SimulationResult& result) {
 
 }  // namespace
 
-SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
-                          const std::function<bool(std::string_view)>& write_flows,
-                          const SeriesWriter& write_series) {
+absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
+                                          const SimulationOptions& options,
+                                          const std::function<bool(std::string_view)>& write_flows,
+                                          const SeriesWriter& write_series) {
   SimulationResult result;
   const Clock::time_point building = Clock::now();
   const double cpu_before = CpuSeconds();
@@ -475,7 +507,10 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
   std::optional<DeliveryTaps> deliveries;
   ListedFlows listed;
   const bool has_ids = Any(experiment, &Forecast::gives_ids);
-  Network network(PlanOf(experiment, options, meter, listed));
+  auto made = MakePolicies(experiment);
+  if (!made.ok()) return made.status();
+  Network network(PlanOf(experiment, options, meter, listed, *made));
+  if (!made->controller.ok()) return made->controller;
   if (meter != nullptr) meter->Watch(network);
   if (options.fingerprint) deliveries.emplace(network);
   std::vector<std::unique_ptr<FlowRecorder>> recorders;

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -122,8 +124,10 @@ struct SimulationResult {
 // `write_flows` is given flows.csv, piece by piece, and `write_series` the files that
 // measure.record asks for, each by its name; they return false if it cannot be written: then the
 // run stops. `write_series` may be empty if nothing is asked for.
-SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
-                          const std::function<bool(std::string_view)>& write_flows,
-                          const SeriesWriter& write_series = nullptr);
+// InvalidArgument if the load balancer makes no policies.
+absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
+                                          const SimulationOptions& options,
+                                          const std::function<bool(std::string_view)>& write_flows,
+                                          const SeriesWriter& write_series = nullptr);
 
 }  // namespace heddle

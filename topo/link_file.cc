@@ -8,8 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "settings/files.h"
 #include "settings/quantity.h"
-#include "settings/yaml.h"
+#include "settings/status.h"
 #include "topo/graph_maker.h"
 #include "topo/links.h"
 #include "topo/topology.h"
@@ -191,10 +192,9 @@ class LinkFileReader {
 }  // namespace
 
 Graph ReadLinkFile(const std::string& file, std::string_view path, Diagnostics& diagnostics) {
-  std::string message;
-  const std::optional<std::string> text = ReadTextFile(file, kMaxFileBytes, message);
-  if (!text) {
-    diagnostics.ErrorAt(path, fmt::format("{} {}", file, message));
+  const absl::StatusOr<std::string> text = ReadTextFile(file, kMaxFileBytes);
+  if (!text.ok()) {
+    diagnostics.ErrorAt(path, MessageOf(Within(text.status(), file, " ")));
     return {};
   }
   return LinkFileReader(*text, file, path, diagnostics).Read();

@@ -13,6 +13,7 @@
 #include "bench/decision/host_cost.h"
 #include "bench/decision/leaf_cost.h"
 #include "core/check.h"
+#include "lb/parts/make_policies.h"
 #include "settings/fields.h"
 #include "settings/reader.h"
 #include "settings/yaml.h"
@@ -74,12 +75,16 @@ Chosen<LoadBalancer> ReadBalancer(const std::string& yaml, Diagnostics& diagnost
   return balancer;
 }
 
-std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
-                                             const std::vector<RecordedPacket>& packets) {
+absl::StatusOr<DecisionCost> MeasureDecisions(const CostPlan& plan,
+                                              const std::vector<RecordedPacket>& packets) {
   Diagnostics diagnostics;
   const Chosen<LoadBalancer> balancer = ReadBalancer(plan.balancer, diagnostics);
   HEDDLE_CHECK(diagnostics.ok(), "{}", diagnostics.Report());
-  if (Refuses(*balancer.settings, plan.candidates)) return std::nullopt;
+  if (Refuses(*balancer.settings, plan.candidates)) {
+    return absl::FailedPreconditionError("refuses such a fabric");
+  }
+  const auto made = MakeSwitchPolicy(*balancer.settings, balancer.kind, /*id=*/0, /*seed=*/1);
+  if (!made.ok()) return made.status();
   DecisionCost cost;
   LeafPair asked(*balancer.settings, plan.candidates);
   MissCounter misses;
