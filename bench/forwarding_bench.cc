@@ -291,7 +291,8 @@ class Heddle {
     }
     for (const Graph::Link& link : graph_.links) {
       const bool from_host = graph_.IsHost(link.a);
-      FifoPort& there = from_host ? hosts_[link.a]->nic() : SwitchOf(link.a).AddPort(port, false);
+      FifoPort& there =
+          from_host ? hosts_[graph_.HostAt(link.a)]->nic() : SwitchOf(link.a).AddPort(port, false);
       FifoPort& back = SwitchOf(link.b).AddPort(port, from_host);
       engine_.Connect(NodeOf(link.a), there.wire(), NodeOf(link.b), kDelay);
       engine_.Connect(NodeOf(link.b), back.wire(), NodeOf(link.a), kDelay);
@@ -334,20 +335,21 @@ class Heddle {
     for (uint32_t l = 0; l < shape.leaves; ++l) graph.switches.push_back({"leaf", 0});
     for (uint32_t s = 0; s < shape.spines; ++s) graph.switches.push_back({"spine", 1});
     for (uint32_t h = 0; h < graph.hosts; ++h) {
-      graph.links.push_back({h, shape.hosts() + h / shape.hosts_per_leaf, channel, channel, ""});
+      graph.links.push_back({graph.VertexOfHost(h), graph.VertexOfSwitch(h / shape.hosts_per_leaf),
+                             channel, channel, ""});
     }
     for (uint32_t l = 0; l < shape.leaves; ++l) {
       for (uint32_t s = 0; s < shape.spines; ++s) {
-        graph.links.push_back(
-            {shape.hosts() + l, shape.hosts() + shape.leaves + s, channel, channel, ""});
+        graph.links.push_back({graph.VertexOfSwitch(l), graph.VertexOfSwitch(shape.leaves + s),
+                               channel, channel, ""});
       }
     }
     return graph;
   }
 
-  Switch& SwitchOf(uint32_t vertex) { return *switches_[vertex - graph_.hosts]; }
-  Node& NodeOf(uint32_t vertex) {
-    if (graph_.IsHost(vertex)) return *hosts_[vertex];
+  Switch& SwitchOf(VertexId vertex) { return *switches_[graph_.SwitchAt(vertex)]; }
+  Node& NodeOf(VertexId vertex) {
+    if (graph_.IsHost(vertex)) return *hosts_[graph_.HostAt(vertex)];
     return SwitchOf(vertex);
   }
 

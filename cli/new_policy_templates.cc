@@ -44,7 +44,7 @@ class @Name@Scheme final : public LoadBalancer {
     fields.Add("choices", choices_, Between<int64_t>(1, 64), "Next hops drawn for each packet.");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<@Name@AtSwitch>(choices_, Rng::Stream(seed, "@name@", id));
   }
 

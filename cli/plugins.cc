@@ -16,14 +16,11 @@
 #include <vector>
 
 #include "cmake/plugin_abi.h"
-#include "experiment/experiment_file.h"
 #include "lb/parts/load_balancer.h"
 #include "settings/digest.h"
 
 namespace heddle {
 namespace {
-
-bool has_plugins = false;
 
 // What of [offset, offset + size) lies within `file`: all of it or nothing.
 std::string_view Slice(std::string_view file, uint64_t offset, uint64_t size) {
@@ -79,7 +76,7 @@ std::string_view ElfSection(std::string_view file, std::string_view name) {
   return {};
 }
 
-absl::Status LoadPlugin(const std::string& path) {
+absl::Status Plugins::Load(const std::string& path) {
   const absl::StatusOr<std::string> contents = Contents(path);
   if (!contents.ok()) return contents.status();
   if (absl::Status status = CheckAbi(*contents); !status.ok()) return status;
@@ -102,12 +99,10 @@ absl::Status LoadPlugin(const std::string& path) {
     return absl::InvalidArgumentError("registers no load balancer");
   }
   for (const std::string& name : LoadBalancers().Names()) {
-    if (!std::ranges::binary_search(before, name)) NotePluginKind(name, digest);
+    if (!std::ranges::binary_search(before, name)) digests_[name] = digest;
   }
-  has_plugins = true;
+  files_.push_back(path);
   return absl::OkStatus();
 }
-
-bool HasPlugins() { return has_plugins; }
 
 }  // namespace heddle

@@ -332,8 +332,8 @@ bool Any(const Experiment& experiment, bool Forecast::*what) {
 
 // What the load balancer has made for a network that is about to be built.
 struct Balancing {
-  std::vector<std::unique_ptr<HostPolicy>> hosts;
-  std::vector<std::unique_ptr<SwitchPolicy>> switches;
+  std::vector<HostPolicyPtr> hosts;
+  std::vector<SwitchPolicyPtr> switches;
   absl::Status controller;  // Made last, when the network is there.
 };
 
@@ -363,7 +363,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
   const std::string& name = settings.lb.kind;
-  std::function<std::unique_ptr<SwitchPolicy>(std::unique_ptr<SwitchPolicy>)> around;
+  std::function<SwitchPolicyPtr(SwitchPolicyPtr)> around;
   if (meter != nullptr) {
     around = [meter](auto scheme) { return meter->Around(std::move(scheme)); };
   }
@@ -450,7 +450,7 @@ void CollectQueries(const Experiment& experiment, const Collector& collector,
 }
 
 template <class Policy>
-PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
+PolicyReport ReportOf(VertexId vertex, const Policy& policy) {
   PolicyReport report{vertex, static_cast<int64_t>(policy.StateBytes()), {}};
   for (const auto& counter : policy.Counters()) {
     report.counters.emplace_back(counter.name, counter.value);
@@ -458,7 +458,7 @@ PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
   return report;
 }
 
-PolicyReport ReportOf(uint32_t vertex, Host& from) {
+PolicyReport ReportOf(VertexId vertex, Host& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   report.state_bytes +=
       static_cast<int64_t>(from.policy().FlowBytes() * from.transport().most_flows());
@@ -466,7 +466,7 @@ PolicyReport ReportOf(uint32_t vertex, Host& from) {
 }
 
 // A decision is a packet that had a choice, whatever the scheme makes of it: so schemes compare.
-PolicyReport ReportOf(uint32_t vertex, Switch& from) {
+PolicyReport ReportOf(VertexId vertex, Switch& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   report.counters.insert(report.counters.begin(), {"decisions", from.asked()});
   return report;
@@ -475,10 +475,10 @@ PolicyReport ReportOf(uint32_t vertex, Switch& from) {
 void CollectPolicies(Network& network, SimulationResult& result) {
   for (size_t h = 0; h < network.hosts(); ++h) {
     if (!network.host(h).has_policy()) continue;
-    result.policies.push_back(ReportOf(static_cast<uint32_t>(h), network.host(h)));
+    result.policies.push_back(ReportOf(network.graph().VertexOfHost(h), network.host(h)));
   }
   for (const std::unique_ptr<Switch>& s : network.switches()) {
-    const uint32_t vertex = static_cast<uint32_t>(network.hosts()) + s->id();
+    const VertexId vertex = network.graph().VertexOfSwitch(s->id());
     result.policies.push_back(ReportOf(vertex, *s));
   }
   std::map<std::string, int64_t, std::less<>> counters;

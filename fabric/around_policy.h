@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands around the policy of any scheme and does something of its own with some packets: here
-// it does nothing of its own yet.
+// Policies that stand around the policy of any scheme, between it and its switch or host. These
+// classes forward every call; one that derives from them overrides the calls that it deals with
+// itself, and passes on to the base class what the scheme is to see of them. It then has the
+// scheme's hooks and its own; the base class passes on only calls that the scheme has hooks for.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,24 +18,31 @@ namespace heddle {
 
 class AroundSwitchPolicy : public SwitchPolicy {
  public:
-  explicit AroundSwitchPolicy(std::unique_ptr<SwitchPolicy> scheme)
-      : scheme_(std::move(scheme)), hooks_(scheme_->hooks()) {}
+  explicit AroundSwitchPolicy(SwitchPolicyPtr scheme) : scheme_(std::move(scheme)) {}
 
-  uint32_t hooks() const override { return scheme_->hooks(); }
+  template <class T>
+  static uint32_t HooksOf(const T& policy) {
+    return policy.scheme_hooks() | HooksBelow<AroundSwitchPolicy>(policy);
+  }
+  uint32_t scheme_hooks() const { return scheme_.hooks(); }
+
   void Attach(SwitchView& view) override { scheme_->Attach(view); }
+  // One that is asked about more packets than the scheme forwards the others itself: AsksAbout().
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     return scheme_->OnPacket(view, packet, in_port, candidates);
   }
-  void Prefetch(const Packet& packet) const override { scheme_->Prefetch(packet); }
+  void Prefetch(const Packet& packet) const override {
+    if (Has(kPrefetch)) scheme_->Prefetch(packet);
+  }
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    scheme_->OnEnqueue(view, packet, port);
+    if (Has(kEnqueue)) scheme_->OnEnqueue(view, packet, port);
   }
   void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
-    scheme_->OnDropped(view, packet, port);
+    if (Has(kDropped)) scheme_->OnDropped(view, packet, port);
   }
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
-    scheme_->OnTransmit(view, packet, port);
+    if (Has(kTransmit)) scheme_->OnTransmit(view, packet, port);
   }
   void OnTimer(SwitchView& view, uint32_t id) override { scheme_->OnTimer(view, id); }
 
@@ -44,46 +52,58 @@ class AroundSwitchPolicy : public SwitchPolicy {
 
  protected:
   SwitchPolicy& scheme() { return *scheme_; }
-  bool asks_always() const { return (hooks_ & kEveryPacket) != 0; }
+  bool asks_always() const { return Has(kEveryPacket); }
   bool AsksAbout(const Candidates& candidates) const {
-    return SwitchPolicy::AsksAbout(hooks_, candidates);
+    return SwitchPolicy::AsksAbout(scheme_hooks(), candidates);
   }
 
  private:
-  const std::unique_ptr<SwitchPolicy> scheme_;
-  const uint32_t hooks_;
+  bool Has(Hook hook) const { return (scheme_hooks() & hook) != 0; }
+
+  const SwitchPolicyPtr scheme_;
 };
 
 // The scheme may do nothing at hosts: null.
 class AroundHostPolicy : public HostPolicy {
  public:
-  explicit AroundHostPolicy(std::unique_ptr<HostPolicy> scheme)
-      : scheme_(std::move(scheme)), hooks_(scheme_ ? scheme_->hooks() : 0) {}
+  explicit AroundHostPolicy(HostPolicyPtr scheme) : scheme_(std::move(scheme)) {}
 
-  uint32_t hooks() const override { return hooks_; }
+  template <class T>
+  static uint32_t HooksOf(const T& policy) {
+    return policy.scheme_hooks() | HooksBelow<AroundHostPolicy>(policy);
+  }
+  uint32_t scheme_hooks() const { return scheme_.hooks(); }
+
   void Attach(HostView& view) override {
     if (scheme_) scheme_->Attach(view);
   }
-  // Called only if the scheme asks for them.
-  void OnFlowStart(HostView& view, HostFlow& flow) override { scheme_->OnFlowStart(view, flow); }
-  void OnFlowEnd(HostView& view, HostFlow& flow) override { scheme_->OnFlowEnd(view, flow); }
+  void OnFlowStart(HostView& view, HostFlow& flow) override {
+    if (Has(kFlows)) scheme_->OnFlowStart(view, flow);
+  }
+  void OnFlowEnd(HostView& view, HostFlow& flow) override {
+    if (Has(kFlows)) scheme_->OnFlowEnd(view, flow);
+  }
   void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
-    scheme_->OnSend(view, flow, packet);
+    if (Has(kSend)) scheme_->OnSend(view, flow, packet);
   }
   void OnSendAck(HostView& view, const Packet& data, Packet& ack) override {
-    if (hooks_ & kSendAck) scheme_->OnSendAck(view, data, ack);
+    if (Has(kSendAck)) scheme_->OnSendAck(view, data, ack);
   }
   void OnSendCnp(HostView& view, uint16_t taken, Packet& cnp) override {
-    if (hooks_ & kSendAck) scheme_->OnSendCnp(view, taken, cnp);
+    if (Has(kSendAck)) scheme_->OnSendCnp(view, taken, cnp);
   }
-  void OnData(HostView& view, const Packet& data) override { scheme_->OnData(view, data); }
+  void OnData(HostView& view, const Packet& data) override {
+    if (Has(kData)) scheme_->OnData(view, data);
+  }
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& news) override {
-    scheme_->OnAck(view, flow, ack, news);
+    if (Has(kAck)) scheme_->OnAck(view, flow, ack, news);
   }
   void OnLoss(HostView& view, HostFlow& flow, LossSign sign) override {
-    scheme_->OnLoss(view, flow, sign);
+    if (Has(kLoss)) scheme_->OnLoss(view, flow, sign);
   }
-  bool HidesEcho(HostView& view, HostFlow& flow) override { return scheme_->HidesEcho(view, flow); }
+  bool HidesEcho(HostView& view, HostFlow& flow) override {
+    return Has(kEcho) && scheme_->HidesEcho(view, flow);
+  }
   void OnControl(HostView& view, const Packet& packet) override {
     if (scheme_) scheme_->OnControl(view, packet);
   }
@@ -99,11 +119,13 @@ class AroundHostPolicy : public HostPolicy {
   }
 
  protected:
+  bool has_scheme() const { return scheme_ != nullptr; }
   HostPolicy& scheme() { return *scheme_; }
 
  private:
-  const std::unique_ptr<HostPolicy> scheme_;
-  const uint32_t hooks_;
+  bool Has(Hook hook) const { return (scheme_hooks() & hook) != 0; }
+
+  const HostPolicyPtr scheme_;
 };
 
 }  // namespace heddle

@@ -10,12 +10,8 @@
 
 namespace heddle {
 
-Host::Host(HostId id, size_t links, std::unique_ptr<HostPolicy> policy)
-    : links_(links),
-      nics_(links),
-      policy_(std::move(policy)),
-      hooks_(policy_ ? policy_->hooks() : 0),
-      id_(id) {}
+Host::Host(HostId id, size_t links, HostPolicyPtr policy)
+    : links_(links), nics_(links), policy_(std::move(policy)), hooks_(policy_.hooks()), id_(id) {}
 
 void Host::SetTransport(std::unique_ptr<Transport> transport) {
   transport_ = std::move(transport);

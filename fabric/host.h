@@ -34,7 +34,7 @@ namespace heddle {
 class Host final : public Node {
  public:
   // `policy` may be null.
-  Host(HostId id, size_t links, std::unique_ptr<HostPolicy> policy);
+  Host(HostId id, size_t links, HostPolicyPtr policy);
 
   // --- Building ---
 
@@ -305,7 +305,7 @@ class Host final : public Node {
   std::array<User, kLanes> users_;
   Ring<FlowSpec> starts_;  // Flows that start soon, by (start, id).
   Timers timers_;
-  std::unique_ptr<HostPolicy> policy_;
+  HostPolicyPtr policy_;
   uint32_t hooks_ = 0;
   HostView view_{*this};
 

@@ -17,6 +17,7 @@
 #include "core/packet.h"
 #include "core/units.h"
 #include "fabric/gauge.h"
+#include "fabric/policy_ptr.h"
 
 namespace heddle {
 
@@ -106,6 +107,8 @@ enum class LossSign : uint8_t { kDuplicateAcks, kTimeout };
 
 class HostPolicy {
  public:
+  // What a host calls its policy for; the rest costs nothing. A policy has a hook if it overrides
+  // one of the functions of that name.
   enum Hook : uint32_t {
     kFlows = 1,  // OnFlowStart, OnFlowEnd
     kSend = 2,
@@ -116,8 +119,16 @@ class HostPolicy {
     kEcho = 64,  // HidesEcho
   };
 
+  // The hooks of a policy whose class is T. PolicyPtr looks once, when the policy has been made.
+  template <class T>
+  static uint32_t HooksOf(const T& policy);
+
   virtual ~HostPolicy() = default;
-  virtual uint32_t hooks() const = 0;
+
+  // Hooks that the class overrides and this policy, with its settings, has no use for: they are not
+  // called.
+  virtual uint32_t unused_hooks() const { return 0; }
+
   virtual void Attach(HostView& /*view*/) {}
 
   virtual void OnFlowStart(HostView& /*view*/, HostFlow& /*flow*/) {}
@@ -164,6 +175,45 @@ class HostPolicy {
   // What it shows of its state at `now`, always the same names in the same order, but for what has
   // not come into being yet.
   virtual std::vector<Gauge> Gauges(Time /*now*/) const { return {}; }
+
+ protected:
+  // Likewise, for the hooks that classes from T up to Base override, without Base.
+  template <class Base, class T>
+  static uint32_t HooksBelow(const T& policy);
 };
+
+using HostPolicyPtr = PolicyPtr<HostPolicy>;
+
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnFlowStart)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnFlowEnd)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnSend)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnSendAck)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnSendCnp)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnData)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnAck)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, OnLoss)
+HEDDLE_DEFINE_OVERRIDES(HostPolicy, HidesEcho)
+
+template <class T, class Base>
+constexpr uint32_t OverriddenHostHooks() {
+  const bool flows = OverridesOnFlowStart<T, Base>() || OverridesOnFlowEnd<T, Base>();
+  const bool acks = OverridesOnSendAck<T, Base>() || OverridesOnSendCnp<T, Base>();
+  return (flows ? uint32_t{HostPolicy::kFlows} : 0) | (acks ? uint32_t{HostPolicy::kSendAck} : 0) |
+         (OverridesOnSend<T, Base>() ? uint32_t{HostPolicy::kSend} : 0) |
+         (OverridesOnData<T, Base>() ? uint32_t{HostPolicy::kData} : 0) |
+         (OverridesOnAck<T, Base>() ? uint32_t{HostPolicy::kAck} : 0) |
+         (OverridesOnLoss<T, Base>() ? uint32_t{HostPolicy::kLoss} : 0) |
+         (OverridesHidesEcho<T, Base>() ? uint32_t{HostPolicy::kEcho} : 0);
+}
+
+template <class Base, class T>
+uint32_t HostPolicy::HooksBelow(const T& policy) {
+  return OverriddenHostHooks<T, Base>() & ~static_cast<const HostPolicy&>(policy).unused_hooks();
+}
+
+template <class T>
+uint32_t HostPolicy::HooksOf(const T& policy) {
+  return HooksBelow<HostPolicy>(policy);
+}
 
 }  // namespace heddle

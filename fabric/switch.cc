@@ -9,10 +9,10 @@
 #include "fabric/letters.h"
 
 namespace heddle {
-Switch::Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy)
+Switch::Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy)
     : ports_(ports),
       policy_(std::move(policy)),
-      hooks_(policy_->hooks()),
+      hooks_(policy_.hooks()),
       plain_((hooks_ &
               (SwitchPolicy::kTransmit | SwitchPolicy::kEnqueue | SwitchPolicy::kDropped)) == 0),
       id_(id),
@@ -304,6 +304,12 @@ void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port
   if (self_.queued_) self_.queued_->LetGo(packet, in_port, port);
   self_.Forward(packet, in_port, port, /*arrived=*/false);
   if (self_.queued_) self_.queued_->LookAgain(packet, in_port, self_.now_, *self_.window_);
+}
+
+void SwitchView::RefuseNextHops() {
+  HEDDLE_CHECK(false,
+               "the load balancer looks at next hops without wants_next_hops(); if it is a "
+               "plug-in's, the mistake is there");
 }
 
 std::optional<Way> SwitchView::WayTo(PortIndex port, uint16_t leaf) const {

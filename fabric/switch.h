@@ -77,7 +77,7 @@ inline constexpr uint8_t kMaxHops = 64;
 class Switch final : public Node {
  public:
   // Has at most `ports` ports.
-  Switch(SwitchId id, int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy);
+  Switch(SwitchId id, int tier, size_t ports, SwitchPolicyPtr policy);
 
   // --- Building ---
 
@@ -167,7 +167,7 @@ class Switch final : public Node {
   std::vector<Candidates> candidates_;  // By set of `routes_`.
   NextHopTable next_hops_;              // Empty unless the policy asks for it.
   Timers timers_;
-  std::unique_ptr<SwitchPolicy> policy_;
+  SwitchPolicyPtr policy_;
   uint32_t hooks_;
   bool plain_;  // FIFO ports, and a policy that is told of no packet's fate: the fast way.
   bool may_pass_ = false;  // Queued ports, and nobody looks at what lies in their queues.
@@ -232,6 +232,8 @@ inline size_t SwitchView::leaves() const { return self_.leaves_.leaves; }
 inline size_t SwitchView::hosts() const { return self_.leaves_.of_host.size(); }
 inline uint16_t SwitchView::LeafOf(HostId host) const { return self_.leaves_.of_host[host]; }
 inline std::span<const NextHop> SwitchView::NextHopsTo(HostId host) const {
+  if (!self_.WantsNextHops()) [[unlikely]]
+    RefuseNextHops();
   return self_.next_hops_.sets[self_.next_hops_.set_of_leaf[LeafOf(host)]];
 }
 inline bool SwitchView::IsAttached(HostId host) const {

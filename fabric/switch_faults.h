@@ -36,8 +36,7 @@ struct Blackhole {
 class SwitchFaults final : public AroundSwitchPolicy {
  public:
   // `links`: what is lost on arrival, by port. `drops`: of what is left.
-  SwitchFaults(std::unique_ptr<SwitchPolicy> scheme, std::vector<RandomLoss> links,
-               RandomLoss drops)
+  SwitchFaults(SwitchPolicyPtr scheme, std::vector<RandomLoss> links, RandomLoss drops)
       : AroundSwitchPolicy(std::move(scheme)), links_(std::move(links)), drops_(drops) {}
 
   // --- Conductor, between windows ---
@@ -48,7 +47,7 @@ class SwitchFaults final : public AroundSwitchPolicy {
 
   // --- SwitchPolicy ---
 
-  uint32_t hooks() const override { return AroundSwitchPolicy::hooks() | kEveryPacket; }
+  Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override;
 

@@ -20,6 +20,7 @@
 #include "core/units.h"
 #include "fabric/fabric_map.h"
 #include "fabric/gauge.h"
+#include "fabric/policy_ptr.h"
 #include "fabric/shared_memory.h"
 
 namespace heddle {
@@ -130,7 +131,7 @@ class SwitchView {
   PortIndex UplinkOf(uint16_t path) const;
 
   // What is known of the next hops towards `host`, which is not attached: one for each candidate,
-  // in their order. For policies that ask for kNextHops.
+  // in their order. For policies that say so in wants_next_hops().
   std::span<const NextHop> NextHopsTo(HostId host) const;
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
@@ -149,21 +150,28 @@ class SwitchView {
   void SetTimer(Time at, uint32_t id);
 
  private:
+  [[noreturn]] static void RefuseNextHops();
+
   Switch& self_;
 };
 
 class SwitchPolicy {
  public:
-  // What a policy wants to hear of besides packets that have a choice; the rest costs nothing.
+  // What a switch does for its policy, besides asking it about packets that have a choice; the rest
+  // costs nothing. A policy has a hook if it overrides the function of that name, or says so below.
   enum Hook : uint32_t {
-    kEveryPacket = 1,  // OnPacket also for packets with a single candidate.
+    kEveryPacket = 1,  // Packets::kEvery
     kTransmit = 2,
     kEnqueue = 4,
     kDropped = 8,
-    kNextHops = 16,  // Routing works out what next hops are like, again after every change.
+    kNextHops = 16,  // wants_next_hops()
     kPrefetch = 32,
-    kLastUplink = 64,  // OnPacket also if Candidates::is_last_uplink: who times packets, or counts.
+    kLastUplink = 64,  // Packets::kWithLastUplink
   };
+
+  // The hooks of a policy whose class is T. PolicyPtr looks once, when the policy has been made.
+  template <class T>
+  static uint32_t HooksOf(const T& policy);
 
   // Whether a policy with these hooks is asked about a packet with these next hops.
   static bool AsksAbout(uint32_t hooks, const Candidates& candidates) {
@@ -173,7 +181,23 @@ class SwitchPolicy {
 
   virtual ~SwitchPolicy() = default;
 
-  virtual uint32_t hooks() const { return 0; }
+  // Which packets OnPacket() is asked about.
+  enum class Packets : uint32_t {
+    // Those with more than one candidate.
+    kWithChoice = 0,
+    // Also those with Candidates::is_last_uplink, for policies that time or count a flow's packets.
+    kWithLastUplink = kLastUplink,
+    // All.
+    kEvery = kEveryPacket,
+  };
+  virtual Packets asked_about() const { return Packets::kWithChoice; }
+
+  // Whether routing works out what next hops are like, again after every change.
+  virtual bool wants_next_hops() const { return false; }
+
+  // Hooks that the class overrides and this policy, with its settings, has no use for: they are not
+  // called.
+  virtual uint32_t unused_hooks() const { return 0; }
 
   // Before the first packet; the only hook that may allocate.
   virtual void Attach(SwitchView& /*view*/) {}
@@ -212,6 +236,39 @@ class SwitchPolicy {
   // What it shows of its state at `now`, always the same names in the same order, but for what has
   // not come into being yet.
   virtual std::vector<Gauge> Gauges(Time /*now*/) const { return {}; }
+
+ protected:
+  // Likewise, for the hooks that classes from T up to Base override, without Base.
+  template <class Base, class T>
+  static uint32_t HooksBelow(const T& policy);
 };
+
+using SwitchPolicyPtr = PolicyPtr<SwitchPolicy>;
+
+HEDDLE_DEFINE_OVERRIDES(SwitchPolicy, OnTransmit)
+HEDDLE_DEFINE_OVERRIDES(SwitchPolicy, OnEnqueue)
+HEDDLE_DEFINE_OVERRIDES(SwitchPolicy, OnDropped)
+HEDDLE_DEFINE_OVERRIDES(SwitchPolicy, Prefetch)
+
+template <class T, class Base>
+constexpr uint32_t OverriddenSwitchHooks() {
+  return (OverridesOnTransmit<T, Base>() ? uint32_t{SwitchPolicy::kTransmit} : 0) |
+         (OverridesOnEnqueue<T, Base>() ? uint32_t{SwitchPolicy::kEnqueue} : 0) |
+         (OverridesOnDropped<T, Base>() ? uint32_t{SwitchPolicy::kDropped} : 0) |
+         (OverridesPrefetch<T, Base>() ? uint32_t{SwitchPolicy::kPrefetch} : 0);
+}
+
+template <class Base, class T>
+uint32_t SwitchPolicy::HooksBelow(const T& policy) {
+  const SwitchPolicy& its = policy;
+  return (OverriddenSwitchHooks<T, Base>() & ~its.unused_hooks()) |
+         static_cast<uint32_t>(its.asked_about()) |
+         (its.wants_next_hops() ? uint32_t{kNextHops} : 0);
+}
+
+template <class T>
+uint32_t SwitchPolicy::HooksOf(const T& policy) {
+  return HooksBelow<SwitchPolicy>(policy);
+}
 
 }  // namespace heddle

@@ -143,7 +143,7 @@ class AacBalancer final : public LoadBalancer {
     digits_ = DigitsOf(fabric);
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Aac>(settings_, refresh_, digits_, EcmpSalt(id, seed),
                                  Rng::Stream(seed, "aac", id));
   }

@@ -42,7 +42,6 @@ class Ag final : public MeasuredLeaf {
         rng_(rng),
         flows_(settings.flows) {}
 
-  uint32_t hooks() const override { return MeasuredLeaf::hooks() | kPrefetch; }
   void Prefetch(const Packet& packet) const override {
     if (is_leaf()) flows_.Prefetch(packet);
   }
@@ -136,7 +135,7 @@ class AgBalancer final : public LoadBalancer {
     digits_ = DigitsOf(fabric);
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Ag>(settings_, refresh_, digits_, EcmpSalt(id, seed),
                                 Rng::Stream(seed, "ag", id));
   }

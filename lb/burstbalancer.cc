@@ -38,7 +38,7 @@ class BurstBalancer final : public SwitchPolicy {
         rng_(rng),
         buckets_(static_cast<size_t>(settings.buckets)) {}
 
-  uint32_t hooks() const override { return kLastUplink; }
+  Packets asked_about() const override { return Packets::kWithLastUplink; }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
@@ -146,7 +146,7 @@ class BurstBalancerBalancer final : public LoadBalancer {
                   "first, then a hash of it.");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<BurstBalancer>(settings_, EcmpSalt(id, seed),
                                            Rng::Stream(seed, "burstbalancer", id));
   }

@@ -64,9 +64,7 @@ class CloveHost final : public HostPolicy {
  public:
   CloveHost(const CloveRules& rules, Rng rng) : rules_(rules), rng_(rng) {}
 
-  uint32_t hooks() const override {
-    return kFlows | kSend | kSendAck | kData | kAck | (rules_.mask_ecn ? uint32_t{kEcho} : 0);
-  }
+  uint32_t unused_hooks() const override { return rules_.mask_ecn ? 0 : uint32_t{kEcho}; }
 
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     FlowState& state = flow.State<FlowState>();
@@ -275,7 +273,6 @@ class CloveIntSwitch final : public SwitchPolicy {
  public:
   CloveIntSwitch(const DreSettings& dre, uint64_t salt) : dre_(dre), follow_(salt) {}
 
-  uint32_t hooks() const override { return kTransmit; }
   void Attach(SwitchView& view) override { estimators_.assign(view.ports(), Dre(dre_)); }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
@@ -349,11 +346,11 @@ class CloveBalancer : public LoadBalancer {
     rules_.stale = settings_.stale;
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     if (rules_.kind == CloveKind::kEcn) return std::make_unique<FollowPath>(EcmpSalt(id, seed));
     return std::make_unique<CloveIntSwitch>(settings_.dre, EcmpSalt(id, seed));
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<CloveHost>(rules_, Rng::Stream(seed, "clove", id));
   }
 

@@ -55,7 +55,7 @@ class Conga final : public SwitchPolicy {
         rng_(rng),
         flowlets_(SlotsOf(settings)) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit | kPrefetch; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     links_.assign(view.ports(), Link{Dre(settings_.dre)});
@@ -318,7 +318,7 @@ class CongaBalancer final : public LoadBalancer {
     }
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Conga>(settings_, digits_, EcmpSalt(id, seed),
                                    Rng::Stream(seed, "conga", id));
   }

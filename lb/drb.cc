@@ -23,8 +23,6 @@ class DrbHost final : public HostPolicy {
  public:
   DrbHost(PathWeights weights, Rng rng) : rng_(rng), orders_(weights) {}
 
-  uint32_t hooks() const override { return kFlows | kSend | kSendAck; }
-
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     flow.State<Pair*>() = &PairWith(view, flow.dst);
   }
@@ -100,10 +98,10 @@ class DrbBalancer final : public LoadBalancer {
   }
   bool reorders() const override { return true; }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<DrbHost>(weights_, Rng::Stream(seed, "drb", id));
   }
 

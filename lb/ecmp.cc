@@ -114,7 +114,7 @@ class EcmpBalancer final : public LoadBalancer {
                "Map through 256 buckets, of which only those of a failed port move.");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     const SwitchId salted = settings_.hash == Hash::kSameSalt ? 0 : id;
     return std::make_unique<Ecmp>(settings_, EcmpSalt(salted, seed));
   }

@@ -54,7 +54,7 @@ class EcmpArBalancer final : public LoadBalancer {
                "Probability that a packet leaves a port in the worst band.");
   }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<EcmpAr>(bands_, move_, EcmpSalt(id, seed),
                                     Rng::Stream(seed, "ecmp_ar", id));
   }

@@ -44,9 +44,8 @@ class Flare final : public SwitchPolicy {
         rng_(rng),
         flowlets_({.gap = gap, .slots = settings.slots, .detector = settings.detector}) {}
 
-  uint32_t hooks() const override {
-    return kLastUplink | (shares_ == Shares::kCapacity ? uint32_t{kNextHops} : 0);
-  }
+  Packets asked_about() const override { return Packets::kWithLastUplink; }
+  bool wants_next_hops() const override { return shares_ == Shares::kCapacity; }
 
   void Attach(SwitchView& view) override {
     if (view.tier() == 0)
@@ -168,7 +167,7 @@ class FlareBalancer final : public LoadBalancer {
     gap_ = settings_.gap.value_or(queue);
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Flare>(settings_, gap_, EcmpSalt(id, seed),
                                    Rng::Stream(seed, "flare", id));
   }

@@ -29,8 +29,6 @@ class FlowBenderHost final : public HostPolicy {
  public:
   FlowBenderHost(const FlowBenderSettings& settings, Rng rng) : settings_(settings), rng_(rng) {}
 
-  uint32_t hooks() const override { return kFlows | kSend | kAck | kLoss; }
-
   void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
     flow.State<FlowState>() = FlowState();
   }
@@ -106,10 +104,10 @@ class FlowBenderBalancer final : public LoadBalancer {
                   "How a flow takes another value: any other one at random, or the next.");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Without a path it hashes.
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<FlowBenderHost>(settings_, Rng::Stream(seed, "flowbender", id));
   }
 

@@ -69,7 +69,7 @@ class Hula final : public SwitchPolicy {
         rng_(rng),
         flowlets_(settings.flowlets) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kTransmit; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     use_.resize(view.ports());
@@ -224,7 +224,7 @@ class HulaBalancer final : public LoadBalancer {
     tiers_ = fabric.tiers;
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Hula>(settings_, tiers_, EcmpSalt(id, seed),
                                   Rng::Stream(seed, "hula", id));
   }

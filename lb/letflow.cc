@@ -19,7 +19,7 @@ class LetFlow final : public SwitchPolicy {
  public:
   LetFlow(const FlowletSettings& settings, Rng rng) : rng_(rng), flowlets_(settings) {}
 
-  uint32_t hooks() const override { return kLastUplink; }
+  Packets asked_about() const override { return Packets::kWithLastUplink; }
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
@@ -52,7 +52,7 @@ class LetFlowBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override { settings_.Declare(fields); }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<LetFlow>(settings_, Rng::Stream(seed, "letflow", id));
   }
 

@@ -58,7 +58,7 @@ class LqBalancer final : public LoadBalancer {
                "100B.");
   }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Lq>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "lq", id));
   }
 

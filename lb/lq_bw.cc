@@ -17,7 +17,6 @@ class LqBw final : public SwitchPolicy {
  public:
   LqBw(const PortBandSettings& settings, Rng rng) : bands_(settings), rng_(rng) {}
 
-  uint32_t hooks() const override { return kTransmit; }
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex /*in_port*/,
                     const Candidates& candidates) override {
@@ -40,7 +39,7 @@ class LqBwBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override { settings_.Declare(fields); }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<LqBw>(settings_, Rng::Stream(seed, "lq_bw", id));
   }
 

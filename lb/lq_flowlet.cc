@@ -26,7 +26,7 @@ class LqFlowlet final : public SwitchPolicy {
   LqFlowlet(const LqFlowletSettings& settings, Rng rng)
       : move_(settings.move), bands_(settings.bands), rng_(rng), flowlets_(settings.flowlets) {}
 
-  uint32_t hooks() const override { return kPrefetch | kLastUplink; }
+  Packets asked_about() const override { return Packets::kWithLastUplink; }
   void Prefetch(const Packet& packet) const override { flowlets_.Prefetch(packet); }
 
   void Attach(SwitchView& view) override { bands_.Attach(view.ports()); }
@@ -70,7 +70,7 @@ class LqFlowletBalancer final : public LoadBalancer {
     fields.Add("move", settings_.move, {.at_least = 0.0, .at_most = 1.0},
                "Probability that a flowlet looks for a better port.");
   }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<LqFlowlet>(settings_, Rng::Stream(seed, "lq_flowlet", id));
   }
 

@@ -33,7 +33,7 @@ class LqQuantBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override { settings_.Declare(fields); }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<LqQuant>(settings_, Rng::Stream(seed, "lq_quant", id));
   }
 

@@ -53,7 +53,7 @@ class Luopan final : public SwitchPolicy {
         rng_(rng),
         flows_(settings.flows) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kPrefetch; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
@@ -253,7 +253,7 @@ class LuopanBalancer final : public LoadBalancer {
     }
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Luopan>(settings_, probe_every_, digits_, EcmpSalt(id, seed),
                                     Rng::Stream(seed, "luopan", id));
   }

@@ -40,7 +40,7 @@ class TwoChoicesBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override { DeclareMetric(fields, metric_); }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<TwoChoices>(metric_, Rng::Stream(seed, "p2c", id));
   }
 

@@ -24,8 +24,6 @@ class PrestoHost final : public HostPolicy {
   PrestoHost(const PrestoSettings& settings, Rng rng)
       : settings_(settings), rng_(rng), orders_(settings.weights) {}
 
-  uint32_t hooks() const override { return kFlows | kSend; }
-
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     State& state = flow.State<State>();
     Route(view, flow, state);
@@ -94,10 +92,10 @@ class PrestoBalancer final : public LoadBalancer {
   }
   bool reorders() const override { return true; }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<PrestoHost>(settings_, Rng::Stream(seed, "presto", id));
   }
 

@@ -73,7 +73,7 @@ class Proteus final : public SwitchPolicy {
   Proteus(const ProteusRules& rules, uint64_t salt, Rng rng)
       : rules_(rules), salt_(salt), rng_(rng), flows_(rules.flows) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     estimators_.assign(view.ports(), Dre(rules_.dre));
@@ -352,7 +352,7 @@ class ProteusBalancer final : public LoadBalancer {
     }
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Proteus>(rules_, EcmpSalt(id, seed), Rng::Stream(seed, "proteus", id));
   }
 

@@ -30,7 +30,7 @@ class Qdaps final : public SwitchPolicy {
   Qdaps(const QdapsSettings& settings, Rng rng)
       : need_(settings.need), rng_(rng), flows_(settings.table) {}
 
-  uint32_t hooks() const override { return kLastUplink; }
+  Packets asked_about() const override { return Packets::kWithLastUplink; }
 
   void Attach(SwitchView& view) override { waits_.resize(view.ports()); }
 
@@ -100,7 +100,7 @@ class QdapsBalancer final : public LoadBalancer {
                   "left, which is the exact condition; literal: as long as that one had to, as "
                   "other papers describe the rule, so that flows drift to longer queues.");
   }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Qdaps>(settings_, Rng::Stream(seed, "qdaps", id));
   }
 

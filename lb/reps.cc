@@ -66,8 +66,6 @@ class RepsHost final : public HostPolicy {
   RepsHost(const RepsRules& rules, Rng rng)
       : rules_(rules), size_(static_cast<uint8_t>(rules.buffer)), rng_(rng) {}
 
-  uint32_t hooks() const override { return kFlows | kSend | kSendAck | kAck | kLoss; }
-
   void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
     RepsFlow& state = flow.State<RepsFlow>();
     state = RepsFlow();
@@ -195,10 +193,10 @@ class RepsBalancer final : public LoadBalancer {
     rules_.window = fabric.base_rtt / SerializationDelay(fabric.packet, fabric.host_rate);
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Without a path it hashes.
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<RepsHost>(rules_, Rng::Stream(seed, "reps", id));
   }
 

@@ -37,9 +37,14 @@ class Rps final : public SwitchPolicy {
  public:
   Rps(const RpsSettings& settings, Rng rng) : settings_(settings), rng_(rng) {}
 
-  uint32_t hooks() const override {
-    if (settings_.selective_red) return kNextHops | kEveryPacket | kEnqueue;
-    return settings_.weights == Weights::kCapacity ? uint32_t{kNextHops} : 0;
+  Packets asked_about() const override {
+    return settings_.selective_red ? Packets::kEvery : Packets::kWithChoice;
+  }
+  bool wants_next_hops() const override {
+    return settings_.selective_red || settings_.weights == Weights::kCapacity;
+  }
+  uint32_t unused_hooks() const override {
+    return settings_.selective_red ? 0 : uint32_t{kEnqueue};
   }
 
   void Attach(SwitchView& view) override {
@@ -185,7 +190,7 @@ class RpsBalancer final : public LoadBalancer {
                         "not less than red_to; with 30KB and 90KB dropping begins gently");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Rps>(settings_, Rng::Stream(seed, "rps", id));
   }
 

@@ -47,7 +47,7 @@ class RrDstBalancer final : public LoadBalancer {
                "Packets of fewer bytes take turns of their own.");
   }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<RrDst>(small_, Rng::Stream(seed, "rr_dst", id));
   }
 

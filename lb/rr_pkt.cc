@@ -43,7 +43,7 @@ class RrPktBalancer final : public LoadBalancer {
                "Rounds after which the order is drawn anew; 0: never.");
   }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<RrPkt>(reshuffle_, Rng::Stream(seed, "rr_pkt", id));
   }
 

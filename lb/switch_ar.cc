@@ -62,7 +62,7 @@ class SwitchArBalancer final : public LoadBalancer {
                "Smaller data packets are hashed, as if their sender had not marked them.");
   }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<SwitchAr>(settings_, EcmpSalt(id, seed),
                                       Rng::Stream(seed, "switch_ar", id));
   }

@@ -23,7 +23,7 @@ class Wcmp final : public SwitchPolicy {
  public:
   Wcmp(const WcmpSettings& settings, uint64_t salt) : settings_(settings), salt_(salt) {}
 
-  uint32_t hooks() const override { return kNextHops; }
+  bool wants_next_hops() const override { return true; }
 
   void Attach(SwitchView& view) override { groups_.resize(view.leaves()); }
 
@@ -74,7 +74,7 @@ class WcmpBalancer final : public LoadBalancer {
                "Reduced weights are good enough if no port gets more than this times its share.");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Wcmp>(settings_, EcmpSalt(id, seed));
   }
 

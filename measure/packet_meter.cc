@@ -11,13 +11,8 @@ namespace heddle {
 // Around the policy of one switch.
 class PacketMeter::Stamp final : public AroundSwitchPolicy {
  public:
-  Stamp(std::unique_ptr<SwitchPolicy> scheme, const Flows& flows, size_t atoms)
-      : AroundSwitchPolicy(std::move(scheme)),
-        wants_(AroundSwitchPolicy::hooks()),
-        flows_(flows),
-        atoms_(atoms) {}
-
-  uint32_t hooks() const override { return wants_ | kEnqueue | kTransmit; }
+  Stamp(SwitchPolicyPtr scheme, const Flows& flows, size_t atoms)
+      : AroundSwitchPolicy(std::move(scheme)), flows_(flows), atoms_(atoms) {}
 
   void Attach(SwitchView& view) override {
     payload_.assign(view.ports() * atoms_, 0);
@@ -28,7 +23,7 @@ class PacketMeter::Stamp final : public AroundSwitchPolicy {
   // holds back come to a port when it lets them go.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kData) packet.AddWaited(Time{} - view.now());
-    if (wants_ & kEnqueue) AroundSwitchPolicy::OnEnqueue(view, packet, port);
+    AroundSwitchPolicy::OnEnqueue(view, packet, port);
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
@@ -36,13 +31,12 @@ class PacketMeter::Stamp final : public AroundSwitchPolicy {
       packet.AddWaited(view.now() - Time{});
       payload_[port * atoms_ + flows_.atom[packet.flow]] += packet.data.payload;
     }
-    if (wants_ & kTransmit) AroundSwitchPolicy::OnTransmit(view, packet, port);
+    AroundSwitchPolicy::OnTransmit(view, packet, port);
   }
 
   const std::vector<int64_t>& payload() const { return payload_; }
 
  private:
-  const uint32_t wants_;  // What the scheme itself asks for.
   const Flows& flows_;
   const size_t atoms_;
   std::vector<int64_t> payload_;  // By port, then atom.
@@ -70,7 +64,7 @@ PacketMeter::PacketMeter(Asked asked, const SizeClasses& classes)
 
 PacketMeter::~PacketMeter() = default;
 
-std::unique_ptr<SwitchPolicy> PacketMeter::Around(std::unique_ptr<SwitchPolicy> scheme) {
+SwitchPolicyPtr PacketMeter::Around(SwitchPolicyPtr scheme) {
   auto stamp = std::make_unique<Stamp>(std::move(scheme), flows_, classes_.atoms());
   stamps_.push_back(stamp.get());
   return stamp;

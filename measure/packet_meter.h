@@ -36,7 +36,7 @@ class PacketMeter {
   ~PacketMeter();
 
   // While building: stands around the policy of a switch. The result must not outlive the meter.
-  std::unique_ptr<SwitchPolicy> Around(std::unique_ptr<SwitchPolicy> scheme);
+  SwitchPolicyPtr Around(SwitchPolicyPtr scheme);
 
   // Before the run, when the network has been built. The meter must outlive it.
   void Watch(Network& network);

@@ -29,7 +29,7 @@ inline bool GoesBack(PacketKind kind) {
 // would choose for them does not count.
 class ReturnPaths final : public AroundSwitchPolicy {
  public:
-  ReturnPaths(std::unique_ptr<SwitchPolicy> scheme, AckPath way, SwitchId id, uint64_t seed)
+  ReturnPaths(SwitchPolicyPtr scheme, AckPath way, SwitchId id, uint64_t seed)
       : AroundSwitchPolicy(std::move(scheme)),
         way_(way),
         salt_(EcmpSalt(id, seed)),
@@ -47,7 +47,9 @@ class ReturnPaths final : public AroundSwitchPolicy {
     return Decision::Forward(PortFor(view, packet, candidates));
   }
 
-  // A scheme that writes paths into packets means the one that it would have chosen.
+  // A scheme that writes paths into packets means the one that it would have chosen. Under others
+  // there is nothing to put right.
+  uint32_t unused_hooks() const override { return ~scheme_hooks() & kEnqueue; }
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     const uint16_t path = packet.path;
     AroundSwitchPolicy::OnEnqueue(view, packet, port);
@@ -74,7 +76,6 @@ class MirrorAcks final : public AroundHostPolicy {
  public:
   using AroundHostPolicy::AroundHostPolicy;
 
-  uint32_t hooks() const override { return AroundHostPolicy::hooks() | kSendAck; }
   void OnSendAck(HostView& view, const Packet& data, Packet& ack) override {
     AroundHostPolicy::OnSendAck(view, data, ack);
     ack.path = data.taken;

@@ -16,8 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "settings/files_read.h"
-
 namespace heddle {
 namespace {
 
@@ -63,7 +61,6 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t limit) 
   if (text.size() > limit) {
     return absl::OutOfRangeError(fmt::format("is larger than {} bytes", limit));
   }
-  FilesRead::Note(path, text);
   return text;
 }
 

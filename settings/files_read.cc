@@ -3,19 +3,14 @@
 #include "settings/files_read.h"
 
 #include "settings/digest.h"
+#include "settings/files.h"
 
 namespace heddle {
-namespace {
 
-thread_local FilesRead* listening = nullptr;
-
-}  // namespace
-
-FilesRead::FilesRead() { listening = this; }
-FilesRead::~FilesRead() { listening = nullptr; }
-
-void FilesRead::Note(const std::string& path, std::string_view contents) {
-  if (listening != nullptr) listening->digests_.insert_or_assign(path, Digest(contents));
+absl::StatusOr<std::string> FilesRead::Read(const std::string& path, size_t limit) {
+  absl::StatusOr<std::string> text = ReadTextFile(path, limit);
+  if (text.ok()) digests_.insert_or_assign(path, Digest(*text));
+  return text;
 }
 
 }  // namespace heddle

@@ -17,8 +17,11 @@
 
 namespace heddle {
 
-// Reads the file; its mistakes go to `diagnostics`, each with its place and with `path`, the
-// setting that names the file.
-Graph ReadLinkFile(const std::string& file, std::string_view path, Diagnostics& diagnostics);
+class FilesRead;
+
+// Reads the file through `files`; its mistakes go to `diagnostics`, each with its place and with
+// `path`, the setting that names the file.
+Graph ReadLinkFile(const std::string& file, std::string_view path, FilesRead& files,
+                   Diagnostics& diagnostics);
 
 }  // namespace heddle

@@ -15,6 +15,8 @@
 
 namespace heddle {
 
+class FilesRead;
+
 inline constexpr int64_t kMaxHosts = 65'536;     // A HostId has 16 bits.
 inline constexpr int64_t kMaxSwitches = 65'536;  // So has a SwitchId.
 inline constexpr int64_t kMaxPorts = 65'535;     // Of one switch.
@@ -29,9 +31,11 @@ class Topology {
   // Makes the names of files absolute, whose relative paths start at `folder`.
   virtual void ResolveFiles(const std::string& /*folder*/) {}
 
-  // The network. What is chosen at random is drawn from `seed`. Errors that only show now, such as
-  // the names of links that don't exist, go to `diagnostics` below the path `path`.
-  virtual Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const = 0;
+  // The network. What is chosen at random is drawn from `seed`, and a file is read through `files`.
+  // Errors that only show now, such as the names of links that don't exist, go to `diagnostics`
+  // below the path `path`.
+  virtual Graph Build(uint64_t seed, std::string_view path, FilesRead& files,
+                      Diagnostics& diagnostics) const = 0;
 
   PortRule port;  // Of switches.
 };

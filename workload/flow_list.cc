@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "settings/csv.h"
-#include "settings/files.h"
+#include "settings/files_read.h"
 #include "settings/quantity.h"
 #include "settings/status.h"
 #include "workload/request_list.h"
@@ -238,10 +238,11 @@ void FlowList::Declare(Fields& fields) {
   DeclareCommon(fields);
 }
 
-void FlowList::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void FlowList::Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+                       Diagnostics& diagnostics) {
   stage_ = stage;
   file_ = stage.PathTo(file_);
-  const absl::StatusOr<std::string> text = ReadTextFile(file_, kMaxFileBytes);
+  const absl::StatusOr<std::string> text = files.Read(file_, kMaxFileBytes);
   if (!text.ok()) {
     return diagnostics.ErrorAt(fmt::format("{}.file", path),
                                MessageOf(Within(text.status(), file_, " ")));
@@ -256,10 +257,10 @@ void FlowList::PinFlows(const PathFinder& find, Diagnostics& diagnostics) {
   const auto path_of = [&](HostId src, HostId dst, const std::vector<int64_t>& uplinks,
                            const Wish& wish, std::string_view column) {
     if (uplinks.empty() || errors == kMaxErrors) return kNoPath;
-    std::string problem;
-    const uint16_t path = find(src, dst, uplinks, problem);
+    const uint16_t path = find(src, dst, uplinks, [&](std::string_view why) {
+      diagnostics.Error({file_, wish.line, 1}, "", fmt::format("{}: {}", column, why));
+    });
     if (path != kNoPath) return path;
-    diagnostics.Error({file_, wish.line, 1}, "", fmt::format("{}: {}", column, problem));
     if (++errors == kMaxErrors) {
       diagnostics.Error({file_, wish.line, 1}, "", "and perhaps more; reading stopped here");
     }

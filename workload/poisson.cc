@@ -119,19 +119,21 @@ void Poisson::Declare(Fields& fields) {
   fields.Require(duration_ || flows_, "duration", "set duration, flows or both: it must end");
 }
 
-void Poisson::Load(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void Poisson::Load(const Stage& stage, std::string_view path, FilesRead& files,
+                   Diagnostics& diagnostics) {
   const std::string sizes = fmt::format("{}.sizes", path);
   if (!diagnostics.IsSound(sizes)) return;
   if (const size_t file = sizes_text_.find("file:"); file != std::string::npos) {
     const size_t name = file + std::strlen("file:");
     sizes_text_.replace(name, std::string::npos, stage.PathTo(sizes_text_.substr(name)));
   }
-  auto parsed = ParseSizes(sizes_text_, {interpolation_, largest_});
+  auto parsed = ParseSizes(sizes_text_, {interpolation_, largest_}, files);
   if (!parsed.ok()) return diagnostics.ErrorAt(sizes, MessageOf(parsed.status()));
   sizes_ = *std::move(parsed);
 }
 
-void Poisson::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void Poisson::Prepare(const Stage& stage, std::string_view path, FilesRead& /*files*/,
+                      Diagnostics& diagnostics) {
   stage_ = stage;
   if (sizes_->max() > stage.max_flow_size) {
     return diagnostics.ErrorAt(

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "settings/diagnostics.h"
-#include "settings/files.h"
+#include "settings/files_read.h"
 #include "settings/number_text.h"
 #include "settings/quantity.h"
 #include "settings/status.h"
@@ -211,7 +211,8 @@ using Parsed = absl::StatusOr<std::unique_ptr<SizeDistribution>>;
 // Reads "name:argument:argument..." from the left.
 class SizeParser {
  public:
-  SizeParser(std::string_view text, const SizeOptions& options) : rest_(text), options_(options) {}
+  SizeParser(std::string_view text, const SizeOptions& options, FilesRead& files)
+      : rest_(text), options_(options), files_(files) {}
 
   Parsed ParseAll() {
     auto sizes = Parse(0);
@@ -316,7 +317,7 @@ class SizeParser {
   Parsed ParseFile() {
     const std::string path(std::exchange(rest_, {}));
     if (path.empty()) return Refuse("file: needs a path, as in file:my_sizes.cdf");
-    const absl::StatusOr<std::string> text = ReadTextFile(path, kMaxCdfBytes);
+    const absl::StatusOr<std::string> text = files_.Read(path, kMaxCdfBytes);
     if (!text.ok()) return Within(text.status(), path, " ");
     const absl::StatusOr<CdfPoints> points = ParseCdf(*text, path);
     if (!points.ok()) return points.status();
@@ -361,6 +362,7 @@ class SizeParser {
 
   std::string_view rest_;
   const SizeOptions& options_;
+  FilesRead& files_;
 };
 
 // The numbers of one line of a CDF file, without its comment; nothing if there is something else.
@@ -463,8 +465,9 @@ std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOpt
 }
 
 absl::StatusOr<std::unique_ptr<SizeDistribution>> ParseSizes(std::string_view text,
-                                                             const SizeOptions& options) {
-  return SizeParser(text, options).ParseAll();
+                                                             const SizeOptions& options,
+                                                             FilesRead& files) {
+  return SizeParser(text, options, files).ParseAll();
 }
 
 }  // namespace heddle

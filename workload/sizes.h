@@ -19,6 +19,8 @@
 
 namespace heddle {
 
+class FilesRead;
+
 class SizeDistribution {
  public:
   virtual ~SizeDistribution() = default;
@@ -59,9 +61,10 @@ struct SizeOptions {
 // Reads what an experiment says of sizes: the name of a table, or one of
 //   fixed:SIZE  uniform:SIZE:SIZE  pareto:MEAN:SHAPE  pareto_bounded:MIN:MAX:SHAPE
 //   classes:S:M:L:XL  mix:SHARE:FIRST:SECOND  file:PATH
-// InvalidArgument if it makes no sense.
+// The file is read through `files`. InvalidArgument if it makes no sense.
 absl::StatusOr<std::unique_ptr<SizeDistribution>> ParseSizes(std::string_view text,
-                                                             const SizeOptions& options);
+                                                             const SizeOptions& options,
+                                                             FilesRead& files);
 
 // The piecewise distribution through `points`, which are valid.
 std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOptions& options);

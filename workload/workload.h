@@ -24,6 +24,8 @@
 
 namespace heddle {
 
+class FilesRead;
+
 // What a workload needs to know of the network.
 struct Stage {
   size_t hosts = 0;
@@ -96,9 +98,9 @@ struct Forecast {
 
 // The id of the path from one host to another that takes these uplinks: the first of its leaf, the
 // next of the switch that it leads to, and so on, each counted from 0. kNoPath if there is no such
-// path; then `problem` says why.
+// path; then `refuse` is told why, and has the place.
 using PathFinder = std::function<uint16_t(HostId src, HostId dst, std::span<const int64_t> uplinks,
-                                          std::string& problem)>;
+                                          const std::function<void(std::string_view)>& refuse)>;
 
 class Workload {
  public:
@@ -108,14 +110,15 @@ class Workload {
 
   // Reads the files and names that do not depend on the network; of `stage`, only the folder is
   // known. Other settings may be wrong. Errors go to `diagnostics` below `path`; without any there,
-  // Prepare follows.
-  virtual void Load(const Stage& /*stage*/, std::string_view /*path*/,
+  // Prepare follows. Both read files through `files`.
+  virtual void Load(const Stage& /*stage*/, std::string_view /*path*/, FilesRead& /*files*/,
                     Diagnostics& /*diagnostics*/) {}
 
   // Prepares for `stage`. Errors that only show now, such as hosts that don't exist or files that
   // cannot be read, go to `diagnostics` below `path`; without any, the functions below may be
   // called.
-  virtual void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) = 0;
+  virtual void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+                       Diagnostics& diagnostics) = 0;
 
   // After Prepare: pins flows to the paths that were asked for. Those that don't exist go to
   // `diagnostics`.

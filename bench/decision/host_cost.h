@@ -89,7 +89,7 @@ class HostPair {
   struct End {
     End(const LoadBalancer& balancer, HostId id)
         : prompter(new Prompter(balancer.ForHost(id, /*seed=*/1))),
-          host(id, 1, std::unique_ptr<HostPolicy>(prompter)),
+          host(id, 1, std::unique_ptr<Prompter>(prompter)),
           view(host) {}
 
     void Join(Engine& engine, CostSink& sink) {
@@ -98,7 +98,7 @@ class HostPair {
           host.AddNic({.rate = 100_Gbps, .delay = kCostLinkDelay, .wire_overhead = 24_B});
       engine.Connect(host, nic.wire(), sink, kCostLinkDelay);
     }
-    bool Wants(HostPolicy::Hook hook) const { return (prompter->hooks() & hook) != 0; }
+    bool Wants(HostPolicy::Hook hook) const { return (prompter->scheme_hooks() & hook) != 0; }
 
     // Nanoseconds of its timers before `at`.
     double RunBefore(Time at, CostSink& sink) {
@@ -170,7 +170,7 @@ class HostPair {
     flow.dst = packet.dst;
     flow.tuple_hash = packet.tuple_hash;
     flow.size = 1'000'000'000;
-    if (policy.hooks() & HostPolicy::kFlows) policy.OnFlowStart(view, flow);
+    if (sender_.Wants(HostPolicy::kFlows)) policy.OnFlowStart(view, flow);
   }
 
   void SendAll(std::span<const RecordedPacket> packets, HostView& view, HostPolicy& policy) {

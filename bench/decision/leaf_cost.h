@@ -35,9 +35,9 @@ class LeafPair {
   LeafPair(const LoadBalancer& balancer, size_t uplinks)
       : prompter_(new Prompter(PolicyOf(balancer, 0))),
         to_host_(static_cast<PortIndex>(uplinks)),
-        prefetches_((prompter_->hooks() & SwitchPolicy::kPrefetch) != 0),
+        prefetches_((prompter_->scheme_hooks() & SwitchPolicy::kPrefetch) != 0),
         hosts_(2) {
-    AddSwitch(0, uplinks + 1, std::unique_ptr<SwitchPolicy>(prompter_));
+    AddSwitch(0, uplinks + 1, std::unique_ptr<Prompter>(prompter_));
     AddSwitch(0, uplinks + 1, PolicyOf(balancer, 1));
     for (SwitchId spine = 2; spine < uplinks + 2; ++spine) {
       AddSwitch(1, 2, PolicyOf(balancer, spine));
@@ -105,7 +105,7 @@ class LeafPair {
     asm volatile("" : : "g"(&decision) : "memory");  // It is used.
   }
 
-  void AddSwitch(int tier, size_t ports, std::unique_ptr<SwitchPolicy> policy) {
+  void AddSwitch(int tier, size_t ports, SwitchPolicyPtr policy) {
     const auto id = static_cast<SwitchId>(switches_.size());
     switches_.push_back(std::make_unique<Switch>(id, tier, ports, std::move(policy)));
     engine_.Add(*switches_.back(), engine_.AddGroup());
@@ -130,7 +130,7 @@ class LeafPair {
     }
   }
 
-  static std::unique_ptr<SwitchPolicy> PolicyOf(const LoadBalancer& balancer, SwitchId id) {
+  static SwitchPolicyPtr PolicyOf(const LoadBalancer& balancer, SwitchId id) {
     auto policy = MakeSwitchPolicy(balancer, "to be measured", id, /*seed=*/1);
     HEDDLE_CHECK(policy.ok(), "it made one before: {}", MessageOf(policy.status()));
     return *std::move(policy);

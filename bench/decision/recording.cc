@@ -40,7 +40,7 @@ class Recorder final : public SwitchPolicy {
 class RecorderBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t /*seed*/) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t /*seed*/) const override {
     return std::make_unique<Recorder>(id == 0 ? into : nullptr);
   }
 

@@ -79,7 +79,7 @@ class BestNexthop final : public SwitchPolicy {
         rng_(rng),
         flows_(settings.flows) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue | kTransmit | kPrefetch; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     for (size_t port = 0; port < view.ports(); ++port) {
@@ -379,7 +379,7 @@ class BestNexthopBalancer final : public LoadBalancer {
     tiers_ = fabric.tiers;
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     const BestNexthopTimes times = TimesOf();
     BestNexthopSettings settings = settings_;
     // A flow that is forgotten within its gap would lose its port.

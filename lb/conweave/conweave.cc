@@ -73,7 +73,7 @@ class ConWeave final : public SwitchPolicy {
         sinks_(rules.table_entries),
         holds_(rules.queues, rules.queue_packets) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();
@@ -459,7 +459,7 @@ class ConWeaveBalancer final : public LoadBalancer {
               .digits = DigitsOf(fabric)};
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<ConWeave>(rules_, EcmpSalt(id, seed),
                                       Rng::Stream(seed, "conweave", id));
   }

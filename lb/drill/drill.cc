@@ -44,9 +44,9 @@ class Drill final : public SwitchPolicy {
   Drill(const DrillSettings& settings, uint64_t salt, Rng rng)
       : settings_(settings), salt_(salt), rng_(rng) {}
 
-  uint32_t hooks() const override {
-    return (settings_.components ? uint32_t{kNextHops} : 0) |
-           (settings_.visible_after > Duration{0} ? uint32_t{kEnqueue} : 0);
+  bool wants_next_hops() const override { return settings_.components; }
+  uint32_t unused_hooks() const override {
+    return settings_.visible_after > Duration{0} ? 0 : uint32_t{kEnqueue};
   }
 
   void Attach(SwitchView& view) override {
@@ -250,7 +250,7 @@ class DrillBalancer final : public LoadBalancer {
                "proportion to their capacity; false: spread all packets over all next hops.");
   }
   bool reorders() const override { return true; }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Drill>(settings_, EcmpSalt(id, seed), Rng::Stream(seed, "drill", id));
   }
 

@@ -24,8 +24,6 @@ class FlbHost final : public HostPolicy {
   // Knows of at most `flows`, each for `age`.
   FlbHost(Duration age, size_t flows) : age_(age), flows_(flows) {}
 
-  uint32_t hooks() const override { return 0; }
-
   void OnControl(HostView& view, const Packet& packet) override {
     const FlbControl control = packet.Scheme<FlbControl>();
     const auto free = [&](uint64_t flow, const Limited&) { Free(view, flow); };

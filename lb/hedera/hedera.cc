@@ -55,7 +55,7 @@ class HederaSwitch final : public SwitchPolicy {
         salt_(salt),
         flows_(static_cast<size_t>(settings.table_entries)) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     view_ = &view;
@@ -473,7 +473,7 @@ class HederaBalancer final : public LoadBalancer {
     }
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<HederaSwitch>(settings_, EcmpSalt(id, seed));
   }
   std::unique_ptr<Controller> ForFabric(const FabricView& fabric, uint64_t seed) const override {

@@ -59,7 +59,7 @@ class FollowPath final : public SwitchPolicy {
 class FollowPins final : public AroundSwitchPolicy {
  public:
   // `flows` is null if none is pinned.
-  FollowPins(std::unique_ptr<SwitchPolicy> scheme, const Pins* flows)
+  FollowPins(SwitchPolicyPtr scheme, const Pins* flows)
       : AroundSwitchPolicy(std::move(scheme)), flows_(flows) {}
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,

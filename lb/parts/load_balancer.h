@@ -2,7 +2,8 @@
 // What a load balancer is to an experiment: settings, and the policies they make for each switch
 // and, if it acts there, each host. One file makes one and registers it:
 //
-//   class MyBalancer final : public LoadBalancer { ... };
+//   class MyPolicy final : public SwitchPolicy { ... };  // Or HostPolicy; or both.
+//   class MyBalancer final : public LoadBalancer { ... };  // Makes them with std::make_unique.
 //   [[maybe_unused]] const bool registered =
 //       LoadBalancers().Add<MyBalancer>({"my_balancer", "One sentence.", "Paper, year"});
 
@@ -57,12 +58,10 @@ class LoadBalancer {
   virtual bool reorders() const { return false; }
 
   // The policy of one switch. All randomness comes from streams of `seed` and the switch's id.
-  virtual std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const = 0;
+  virtual SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const = 0;
 
   // The policy of one host, null if the scheme does nothing there.
-  virtual std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const {
-    return nullptr;
-  }
+  virtual HostPolicyPtr ForHost(HostId /*id*/, uint64_t /*seed*/) const { return nullptr; }
 
   // What acts on the whole fabric at once, null if nothing does. `fabric` outlives it.
   virtual std::unique_ptr<Controller> ForFabric(const FabricView& /*fabric*/,

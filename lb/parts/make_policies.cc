@@ -33,17 +33,16 @@ auto Caught(const std::string& name, const char* what, const Function& function)
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SwitchPolicy>> MakeSwitchPolicy(const LoadBalancer& balancer,
-                                                               const std::string& name, SwitchId id,
-                                                               uint64_t seed) {
+absl::StatusOr<SwitchPolicyPtr> MakeSwitchPolicy(const LoadBalancer& balancer,
+                                                 const std::string& name, SwitchId id,
+                                                 uint64_t seed) {
   auto policy = Caught(name, "ForSwitch()", [&] { return balancer.ForSwitch(id, seed); });
   if (!policy.ok() || *policy != nullptr) return policy;
   return Fault(name, "ForSwitch() has given no policy; every switch needs one");
 }
 
-absl::StatusOr<std::unique_ptr<HostPolicy>> MakeHostPolicy(const LoadBalancer& balancer,
-                                                           const std::string& name, HostId id,
-                                                           uint64_t seed) {
+absl::StatusOr<HostPolicyPtr> MakeHostPolicy(const LoadBalancer& balancer, const std::string& name,
+                                             HostId id, uint64_t seed) {
   return Caught(name, "ForHost()", [&] { return balancer.ForHost(id, seed); });
 }
 

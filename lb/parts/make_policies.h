@@ -18,12 +18,11 @@ namespace heddle {
 
 // As the functions of LoadBalancer; `name` is what experiments call it. InvalidArgument, which is
 // bad input, if the load balancer throws, or gives no policy for a switch.
-absl::StatusOr<std::unique_ptr<SwitchPolicy>> MakeSwitchPolicy(const LoadBalancer& balancer,
-                                                               const std::string& name, SwitchId id,
-                                                               uint64_t seed);
-absl::StatusOr<std::unique_ptr<HostPolicy>> MakeHostPolicy(const LoadBalancer& balancer,
-                                                           const std::string& name, HostId id,
-                                                           uint64_t seed);
+absl::StatusOr<SwitchPolicyPtr> MakeSwitchPolicy(const LoadBalancer& balancer,
+                                                 const std::string& name, SwitchId id,
+                                                 uint64_t seed);
+absl::StatusOr<HostPolicyPtr> MakeHostPolicy(const LoadBalancer& balancer, const std::string& name,
+                                             HostId id, uint64_t seed);
 absl::StatusOr<std::unique_ptr<Controller>> MakeController(const LoadBalancer& balancer,
                                                            const std::string& name,
                                                            const FabricView& fabric, uint64_t seed);

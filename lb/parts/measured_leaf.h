@@ -50,7 +50,7 @@ class MeasuredLeaf : public SwitchPolicy {
         clock_ahead_(ClockAhead(settings.clock_spread, salt)),
         delays_(0, 0, false, settings.stale) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Packets asked_about() const final { return Packets::kEvery; }
 
   void Attach(SwitchView& view) final {
     is_leaf_ = view.tier() == 0 && !view.Uplinks().empty();

@@ -137,8 +137,6 @@ class PdlbHost final : public HostPolicy {
     if (settings.sizes == Sizes::kPowers) sizes_.assign(kPowersOfTwo.begin(), kPowersOfTwo.end());
   }
 
-  uint32_t hooks() const override { return kFlows | kSend | kSendAck | kAck; }
-
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     State& state = flow.State<State>();
     if (view.LeafOf(flow.dst) == view.LeafOf(view.id())) return;
@@ -410,10 +408,10 @@ class PdlbBalancer final : public LoadBalancer {
   }
   bool reorders() const override { return true; }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t seed) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<PdlbHost>(settings_, Rng::Stream(seed, "pdlb", id));
   }
 

@@ -51,7 +51,7 @@ class Tr final : public SwitchPolicy {
         flows_(settings.flows),
         present_(static_cast<size_t>(settings.flows.entries)) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Packets asked_about() const override { return Packets::kEvery; }
 
   void Attach(SwitchView& view) override {
     ports_ = view.ports();
@@ -329,7 +329,7 @@ class TrBalancer final : public LoadBalancer {
         "tr is for two tiers: an ACK tells of one queue; use drill, or conga with mode: path");
   }
 
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Tr>(settings_, settings_.idle.value_or(base_rtt_),
                                 Rng::Stream(seed, "tr", id));
   }

@@ -61,7 +61,7 @@ class Listener final : public SwitchPolicy {
   inline static int64_t from_spines = 0;
   inline static int64_t told = 0;
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     if (view.id() == 0) {
@@ -78,7 +78,7 @@ class Listener final : public SwitchPolicy {
 class ListenerBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
     return std::make_unique<Listener>();
   }
 };
@@ -108,7 +108,6 @@ class HostListener final : public HostPolicy {
   inline static int64_t wrong = 0;
 
   explicit HostListener(HostId id) : id_(id) {}
-  uint32_t hooks() const override { return kSend | kData | kSendAck | kAck; }
   void OnSend(HostView& /*view*/, HostFlow& /*flow*/, Packet& packet) override {
     ++sent;
     Count(id_ == 0);
@@ -141,10 +140,10 @@ class HostListener final : public HostPolicy {
 class HostListenerBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
     return std::make_unique<Listener>();
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId id, uint64_t /*seed*/) const override {
+  HostPolicyPtr ForHost(HostId id, uint64_t /*seed*/) const override {
     return std::make_unique<HostListener>(id);
   }
 };

@@ -24,6 +24,7 @@ std::vector<std::string> tested;
 
 // Takes `--plugin FILE` out of the arguments, and loads the files.
 absl::Status LoadPlugins(std::vector<char*>& arguments) {
+  Plugins plugins;
   for (auto at = arguments.begin(); at != arguments.end();) {
     if (std::string_view(*at) != "--plugin") {
       ++at;
@@ -32,7 +33,7 @@ absl::Status LoadPlugins(std::vector<char*>& arguments) {
     if (at + 1 == arguments.end()) {
       return absl::InvalidArgumentError("--plugin is followed by the file of a plug-in");
     }
-    if (const absl::Status status = LoadPlugin(*(at + 1)); !status.ok()) {
+    if (const absl::Status status = plugins.Load(*(at + 1)); !status.ok()) {
       return Within(status, *(at + 1));
     }
     at = arguments.erase(at, at + 2);

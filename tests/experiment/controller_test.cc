@@ -81,7 +81,7 @@ TEST(ControllerTest, ActsBeforeEveryPacketOfItsInstant) {
 class TurnedBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId, uint64_t) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId, uint64_t) const override {
     return std::make_unique<Turned>();
   }
   std::unique_ptr<Controller> ForFabric(const FabricView& fabric, uint64_t) const override {

@@ -147,10 +147,10 @@ TEST(PauseTest, LetsTwoSendersShareEvenly) {
   lab.AddFlow(1, 0, 100'000'000);
   lab.AddFlow(2, 0, 100'000'000);
   lab.Run(Time{} + 2_ms);
-  for (const uint32_t sender : {1u, 2u}) {
+  for (const HostId sender : {HostId{1}, HostId{2}}) {
     const Network::Egress* nic = nullptr;
     for (const Network::Egress& egress : lab.network().egresses()) {
-      if (egress.vertex == sender) nic = &egress;
+      if (egress.vertex == lab.HostVertex(sender)) nic = &egress;
     }
     const FifoPort::Counters sent = nic->fifo->SentBy(lab.end());
     EXPECT_NEAR(static_cast<double>(sent.wire_bytes) * 8 / 100e9 / 2e-3, 0.5, 0.005);

@@ -243,7 +243,7 @@ class LeastWait final : public SwitchPolicy {
  public:
   using Seen = std::vector<std::tuple<Time, Duration, int64_t, int64_t>>;
   explicit LeastWait(Seen& seen) : seen_(seen) {}
-  uint32_t hooks() const override { return kEveryPacket; }
+  Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet&, PortIndex, const Candidates& c) override {
     PortIndex best = c.ports.front();
     for (const PortIndex port : c.ports) {

@@ -531,7 +531,6 @@ class Watching final : public SwitchPolicy {
     uint16_t bytes;
   };
   explicit Watching(std::vector<Start>& seen) : seen_(seen) {}
-  uint32_t hooks() const override { return kTransmit; }
   Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
     return Decision::Forward(c.ports.front());
   }

@@ -32,7 +32,7 @@ class StampingPolicy final : public SwitchPolicy {
  public:
   StampingPolicy(std::vector<Transmission>& seen, SwitchId id) : seen_(seen), id_(id) {}
 
-  uint32_t hooks() const override { return kTransmit | kEnqueue | kEveryPacket; }
+  Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet&, PortIndex, const Candidates& c) override {
     EXPECT_GE(view.now(), last_) << "transmissions before this instant have been seen";
     last_ = view.now();
@@ -60,7 +60,6 @@ class StampingPolicy final : public SwitchPolicy {
 class ReadingHost final : public HostPolicy {
  public:
   explicit ReadingHost(std::map<Time, Time>& stamps) : stamps_(stamps) {}
-  uint32_t hooks() const override { return kData; }
   void OnData(HostView& view, const Packet& data) override {
     EXPECT_EQ(data.entropy, 77);
     stamps_[view.now()] = data.Scheme<Time>();
@@ -124,7 +123,7 @@ TEST(SwitchTest, ShowsItsPolicyThePacketBehindTheOneItAsksAbout) {
   using Key = std::tuple<FlowId, HostId, PacketKind, uint32_t>;
   struct Foreseeing final : SwitchPolicy {
     explicit Foreseeing(int64_t& count) : foreseen(count) {}
-    uint32_t hooks() const override { return kEveryPacket | kPrefetch; }
+    Packets asked_about() const override { return Packets::kEvery; }
     static Key KeyOf(const Packet& packet) {
       return {packet.flow, packet.src, packet.kind, packet.seq};
     }
@@ -153,7 +152,6 @@ TEST(SwitchTest, ShowsItsPolicyThePacketBehindTheOneItAsksAbout) {
 TEST(SwitchTest, TellsItsPolicyWhatItsPortsDrop) {
   struct Dropping final : SwitchPolicy {
     explicit Dropping(int64_t& count) : drops(count) {}
-    uint32_t hooks() const override { return kDropped; }
     Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {
       return Decision::Forward(c.ports.front());
     }
@@ -177,7 +175,7 @@ TEST(SwitchTest, TellsItsPolicyWhatItsPortsDrop) {
 TEST(SwitchTest, RunsTimersOfOneInstantByTheirIds) {
   struct Timing final : SwitchPolicy {
     explicit Timing(std::vector<std::pair<Time, uint32_t>>& all) : fired(all) {}
-    uint32_t hooks() const override { return kEveryPacket; }
+    Packets asked_about() const override { return Packets::kEvery; }
     Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
                       const Candidates& c) override {
       if (packet.seq == 0 && packet.kind == PacketKind::kData) {
@@ -256,7 +254,7 @@ TEST(SwitchTest, CountsThePacketsInItsQueues) {
 TEST(SwitchTest, DropsWhatGoesInCircles) {
   // Each switch sends data to the other, whatever its destination.
   struct Bouncing final : SwitchPolicy {
-    uint32_t hooks() const override { return kEveryPacket; }
+    Packets asked_about() const override { return Packets::kEvery; }
     Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
                       const Candidates&) override {
       view.SendControl(packet, view.id() == 0 ? 1 : 0);
@@ -276,8 +274,9 @@ TEST(SwitchTest, DropsWhatGoesInCircles) {
 TEST(SwitchTest, DropsWhatHasNoRoute) {
   Graph islands{.hosts = 2, .switches = {{"s0", 0}, {"s1", 0}}, .links = {}};
   const Channel channel{10_Gbps, 1_us};
-  islands.links.push_back({0, 2, channel, channel, "a"});
-  islands.links.push_back({1, 3, channel, channel, "b"});
+  for (size_t i = 0; i < 2; ++i) {
+    islands.Connect(islands.VertexOfHost(i), islands.VertexOfSwitch(i), channel);
+  }
   Lab lab({.graph = islands});
   lab.AddFlow(0, 1, 14'600);
   lab.Run(Time{} + 1_ms);

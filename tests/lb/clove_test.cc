@@ -46,7 +46,7 @@ class Sender {
   bool Hides() {
     bool hides = false;
     host_.At(now, [&](HostView& view, HostPolicy& policy) {
-      ASSERT_TRUE(policy.hooks() & HostPolicy::kEcho);
+      ASSERT_TRUE(host_.Wants(HostPolicy::kEcho));
       hides = policy.HidesEcho(view, flow_);
     });
     return hides;

@@ -162,7 +162,7 @@ TEST(PrestoTest, WithoutAChoicePacketsCarryNoPath) {
 TEST(PrestoTest, AcksCarryNoPath) {
   const PathTable paths = PathsOfWeights({1, 1});
   LbHost host("presto", paths);
-  EXPECT_EQ(host.policy().hooks() & HostPolicy::kSendAck, 0u);
+  EXPECT_FALSE(host.Wants(HostPolicy::kSendAck));
 }
 
 TEST(PrestoTest, IsAFunctionOfTheSeedAndTheHost) {

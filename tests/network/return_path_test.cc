@@ -26,7 +26,6 @@ using Ways = std::vector<std::pair<uint16_t, uint16_t>>;
 class WayWatcher final : public HostPolicy {
  public:
   explicit WayWatcher(Ways* ways) : ways_(ways) {}
-  uint32_t hooks() const override { return kSendAck | kAck; }
   void OnSendAck(HostView&, const Packet& data, Packet& ack) override { ack.SetScheme(data.taken); }
   void OnAck(HostView&, HostFlow&, const Packet& ack, const AckNews&) override {
     ways_->emplace_back(ack.Scheme<uint16_t>(), ack.taken);
@@ -109,7 +108,6 @@ TEST(ReturnPathsTest, APathThatAnAckDoesNotTakeIsNotWrittenIntoIt) {
       std::vector<uint16_t> written;
       struct Reader final : HostPolicy {
         explicit Reader(std::vector<uint16_t>* its) : paths(its) {}
-        uint32_t hooks() const override { return kAck; }
         void OnAck(HostView&, HostFlow&, const Packet& ack, const AckNews&) override {
           paths->push_back(ack.path);
         }
@@ -131,11 +129,13 @@ TEST(ReturnPathsTest, APathThatAnAckDoesNotTakeIsNotWrittenIntoIt) {
 
 // --- One switch ---
 
+using Packets = SwitchPolicy::Packets;
+
 // Sends everything through the last port, and asks for every packet or not.
 class LastPort final : public SwitchPolicy {
  public:
-  explicit LastPort(uint32_t hooks, int* asked) : hooks_(hooks), asked_(asked) {}
-  uint32_t hooks() const override { return hooks_; }
+  LastPort(Packets about, int* asked) : about_(about), asked_(asked) {}
+  Packets asked_about() const override { return about_; }
   Decision OnPacket(SwitchView&, const Packet& packet, PortIndex, const Candidates& c) override {
     ++*asked_;
     return packet.seq == 99 ? Decision::Consume() : Decision::Forward(c.ports.back());
@@ -143,7 +143,7 @@ class LastPort final : public SwitchPolicy {
   size_t StateBytes() const override { return 1; }
 
  private:
-  const uint32_t hooks_;
+  const Packets about_;
   int* const asked_;
 };
 
@@ -166,8 +166,9 @@ PortIndex PortOf(ReturnPaths& around, const Packet& packet, std::vector<PortInde
 
 TEST(ReturnPathsTest, LeavesEverythingButAnswersToTheScheme) {
   int asked = 0;
-  ReturnPaths around(std::make_unique<LastPort>(0, &asked), AckPath::kSymmetric, 0, 1);
-  EXPECT_EQ(around.hooks(), 0u);
+  ReturnPaths around(std::make_unique<LastPort>(Packets::kWithChoice, &asked), AckPath::kSymmetric,
+                     0, 1);
+  EXPECT_EQ(ReturnPaths::HooksOf(around), 0u);
   for (const PacketKind kind : {PacketKind::kData, PacketKind::kSyn, PacketKind::kSynAck,
                                 PacketKind::kControl, PacketKind::kDatagram}) {
     EXPECT_EQ(PortOf(around, Answer(kind, 1), {0, 1, 2, 3}), 3);
@@ -181,16 +182,17 @@ TEST(ReturnPathsTest, LeavesEverythingButAnswersToTheScheme) {
 
 TEST(ReturnPathsTest, SymmetricHashesWhereTheWayBackIsDown) {
   int asked = 0;
-  ReturnPaths symmetric(std::make_unique<LastPort>(0, &asked), AckPath::kSymmetric, 0, 1);
-  ReturnPaths ecmp(std::make_unique<LastPort>(0, &asked), AckPath::kEcmp, 0, 1);
+  ReturnPaths symmetric(std::make_unique<LastPort>(Packets::kWithChoice, &asked),
+                        AckPath::kSymmetric, 0, 1);
+  ReturnPaths ecmp(std::make_unique<LastPort>(Packets::kWithChoice, &asked), AckPath::kEcmp, 0, 1);
   const Packet ack = Answer(PacketKind::kAck, 1);
   EXPECT_EQ(PortOf(symmetric, ack, {0, 2, 3}), PortOf(ecmp, ack, {0, 2, 3}));
 }
 
 TEST(ReturnPathsTest, ASchemeThatAsksForEveryPacketSeesAnswersAndMayKeepThem) {
   int asked = 0;
-  ReturnPaths around(std::make_unique<LastPort>(SwitchPolicy::kEveryPacket, &asked),
-                     AckPath::kSymmetric, 0, 1);
+  ReturnPaths around(std::make_unique<LastPort>(Packets::kEvery, &asked), AckPath::kSymmetric, 0,
+                     1);
   EXPECT_EQ(PortOf(around, Answer(PacketKind::kAck, 1), {0, 1, 2, 3}), 1);
   EXPECT_EQ(asked, 1);
   Packet kept = Answer(PacketKind::kAck, 1);

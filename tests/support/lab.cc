@@ -10,6 +10,7 @@
 
 #include "experiment/complete.h"
 #include "network/ideal_fct.h"
+#include "settings/files_read.h"
 #include "tests/support/settings_from.h"
 #include "topo/leaf_spine.h"
 #include "transport/roce.h"
@@ -19,7 +20,7 @@ namespace heddle {
 namespace {
 
 Graph::Link Both(uint32_t a, uint32_t b, Channel channel) {
-  return {a, b, channel, channel, fmt::format("{}-{}", a, b)};
+  return {VertexId(a), VertexId(b), channel, channel, fmt::format("{}-{}", a, b)};
 }
 
 void AddSwitches(Graph& graph, size_t count) {
@@ -30,7 +31,8 @@ void AddSwitches(Graph& graph, size_t count) {
 
 Graph Built(const Topology& topology, uint64_t seed) {
   Diagnostics diagnostics;
-  Graph graph = topology.Build(seed, "topology", diagnostics);
+  FilesRead files;
+  Graph graph = topology.Build(seed, "topology", files, diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   return graph;
 }
@@ -115,7 +117,6 @@ UdpSource Datagrams(uint32_t id, HostId src, HostId dst, BitRate rate, Time stop
 Lab::Plan FollowingPath(Graph graph, uint16_t path) {
   struct Fixed final : HostPolicy {
     explicit Fixed(uint16_t p) : path(p) {}
-    uint32_t hooks() const override { return kSend; }
     void OnSend(HostView&, HostFlow&, Packet& packet) override { packet.path = path; }
     size_t StateBytes() const override { return 0; }
     uint16_t path;
@@ -318,11 +319,11 @@ ReorderingStats Lab::Reordering() const {
   return all;
 }
 
-FifoPort& Lab::PortTo(uint32_t vertex, uint32_t peer) {
+FifoPort& Lab::PortTo(VertexId vertex, VertexId peer) {
   for (const Network::Egress& egress : network_->egresses()) {
     if (egress.vertex == vertex && egress.peer == peer) return *egress.fifo;
   }
-  ADD_FAILURE() << "no port from " << vertex << " to " << peer;
+  ADD_FAILURE() << "no port from " << graph_.NameOf(vertex) << " to " << graph_.NameOf(peer);
   return *network_->egresses().front().fifo;
 }
 

@@ -66,8 +66,8 @@ class Lab {
     std::string balancer = "{kind: ecmp}";
     std::string port = "{buffer: unlimited, ecn_above: unlimited}";
     // Instead of the balancer's.
-    std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> switch_policy = nullptr;
-    std::function<std::unique_ptr<HostPolicy>(HostId)> host_policy = nullptr;
+    std::function<SwitchPolicyPtr(SwitchId)> switch_policy = nullptr;
+    std::function<HostPolicyPtr(HostId)> host_policy = nullptr;
     std::function<std::unique_ptr<Controller>(const FabricView&)> controller = nullptr;
     std::vector<UdpSource> background = {};
     std::vector<LinkEvent> events = {};    // In the order of time; routes follow at once.
@@ -107,9 +107,15 @@ class Lab {
   // The reordered packets of flows of all size classes.
   ReorderingStats Reordering() const;
 
-  // The port from one vertex to another: host h is vertex h, switch s is vertex hosts + s.
-  FifoPort& PortTo(uint32_t vertex, uint32_t peer);
-  uint32_t SwitchVertex(SwitchId s) const { return static_cast<uint32_t>(graph_.hosts) + s; }
+  // The port from one vertex to another.
+  FifoPort& PortTo(VertexId vertex, VertexId peer);
+  VertexId HostVertex(HostId h) const { return graph_.VertexOfHost(h); }
+  VertexId SwitchVertex(SwitchId s) const { return graph_.VertexOfSwitch(s); }
+
+  // The same by numbers, for networks that are written out: the switches follow the last host.
+  FifoPort& PortTo(uint32_t vertex, uint32_t peer) {
+    return PortTo(VertexId(vertex), VertexId(peer));
+  }
 
   // A flow that is being sent; nullptr before its start and after its end.
   const TcpSender* Sender(FlowId flow) const;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fabric/around_policy.h"
 #include "fabric/flow.h"
 #include "tests/support/settings_from.h"
 
@@ -68,44 +69,23 @@ void LbSink::Run(const Window& window) {
 // --- The switch ---
 
 // Stands between the switch and the policy, to ask questions of its own.
-class LbSwitch::Prompter final : public SwitchPolicy {
+class LbSwitch::Prompter final : public AroundSwitchPolicy {
  public:
-  explicit Prompter(std::unique_ptr<SwitchPolicy> policy) : policy_(std::move(policy)) {}
-
-  uint32_t hooks() const override { return policy_->hooks(); }
-  void Attach(SwitchView& view) override { policy_->Attach(view); }
-  Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
-                    const Candidates& candidates) override {
-    return policy_->OnPacket(view, packet, in_port, candidates);
-  }
-  void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
-    policy_->OnEnqueue(view, packet, port);
-  }
-  void OnDropped(SwitchView& view, const Packet& packet, PortIndex port) override {
-    policy_->OnDropped(view, packet, port);
-  }
-  void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
-    policy_->OnTransmit(view, packet, port);
-  }
+  using AroundSwitchPolicy::AroundSwitchPolicy;
   void OnTimer(SwitchView& view, uint32_t id) override {
-    if (id != kPrompt) return policy_->OnTimer(view, id);
-    (*question)(view, *policy_);
+    if (id != kPrompt) return AroundSwitchPolicy::OnTimer(view, id);
+    (*question)(view, scheme());
   }
-  size_t StateBytes() const override { return policy_->StateBytes(); }
 
-  const SwitchPolicy& policy() const { return *policy_; }
+  const SwitchPolicy& policy() { return scheme(); }
   const Question* question = nullptr;
-
- private:
-  const std::unique_ptr<SwitchPolicy> policy_;
 };
 
 LbSwitch::LbSwitch(std::string_view settings, Shape shape)
     : shape_(shape),
       prompter_(new Prompter(
           BalancerFrom(settings, shape.fabric).settings->ForSwitch(shape.id, shape.seed))),
-      switch_(shape.id, /*tier=*/0, shape.uplinks.size() + 1,
-              std::unique_ptr<SwitchPolicy>(prompter_)),
+      switch_(shape.id, /*tier=*/0, shape.uplinks.size() + 1, std::unique_ptr<Prompter>(prompter_)),
       view_(switch_) {
   MakePorts(shape);
   switch_.Attach();
@@ -195,31 +175,22 @@ int64_t LbSwitch::Count(std::string_view counter) const {
 
 // --- The host ---
 
-class LbHost::Prompter final : public HostPolicy {
+class LbHost::Prompter final : public AroundHostPolicy {
  public:
-  explicit Prompter(std::unique_ptr<HostPolicy> policy) : policy_(std::move(policy)) {}
-
-  uint32_t hooks() const override { return policy_ ? policy_->hooks() : 0; }
-  void Attach(HostView& view) override {
-    if (policy_) policy_->Attach(view);
-  }
+  using AroundHostPolicy::AroundHostPolicy;
   void OnTimer(HostView& view, uint32_t id) override {
-    if (id != kPrompt) return policy_->OnTimer(view, id);
-    (*question)(view, *policy_);
+    if (id != kPrompt) return AroundHostPolicy::OnTimer(view, id);
+    (*question)(view, scheme());
   }
-  size_t StateBytes() const override { return policy_->StateBytes(); }
 
-  const HostPolicy* policy() const { return policy_.get(); }
+  const HostPolicy* policy() { return has_scheme() ? &scheme() : nullptr; }
   const Question* question = nullptr;
-
- private:
-  const std::unique_ptr<HostPolicy> policy_;
 };
 
 LbHost::LbHost(std::string_view settings, const PathTable& paths, HostId id, uint64_t seed,
                const FabricShape& fabric)
     : prompter_(new Prompter(BalancerFrom(settings, fabric).settings->ForHost(id, seed))),
-      host_(id, 1, std::unique_ptr<HostPolicy>(prompter_)),
+      host_(id, 1, std::unique_ptr<Prompter>(prompter_)),
       view_(host_) {
   engine_.Add(host_, engine_.AddGroup());
   engine_.Add(sink_, engine_.AddGroup());
@@ -253,7 +224,7 @@ HostFlow LbHost::Start(HostId dst, FlowId id, Time at) {
   flow.dst = dst;
   flow.tuple_hash = TupleHash(flow.src, dst, static_cast<uint16_t>(id), 80);
   At(at, [&](HostView& view, HostPolicy& policy) {
-    if (policy.hooks() & HostPolicy::kFlows) policy.OnFlowStart(view, flow);
+    if (Wants(HostPolicy::kFlows)) policy.OnFlowStart(view, flow);
   });
   return flow;
 }
@@ -262,7 +233,7 @@ Packet LbHost::Send(HostFlow& flow, uint32_t payload, Time at) {
   Packet packet = LbPacket(flow.tuple_hash, payload);
   packet.dst = flow.dst;
   At(at, [&](HostView& view, HostPolicy& policy) {
-    if (policy.hooks() & HostPolicy::kSend) policy.OnSend(view, flow, packet);
+    if (Wants(HostPolicy::kSend)) policy.OnSend(view, flow, packet);
   });
   flow.bytes_sent += payload;
   return packet;

@@ -109,6 +109,7 @@ class LbHost {
   ~LbHost();
 
   bool has_policy() const;
+  bool Wants(HostPolicy::Hook hook) const { return host_.Wants(hook); }
   const HostPolicy& policy() const;
   int64_t Count(std::string_view counter) const;
 

@@ -143,7 +143,7 @@ void ScriptedPolicy::OnTimer(SwitchView& view, uint32_t id) {
   view.Release(held_[id].packet, held_[id].in_port, held_[id].port);
 }
 
-std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Scripted(std::vector<Rule> rules) {
+std::function<SwitchPolicyPtr(SwitchId)> Scripted(std::vector<Rule> rules) {
   return [rules = std::move(rules)](SwitchId id) {
     std::vector<Rule> mine;
     std::ranges::copy_if(rules, std::back_inserter(mine),

@@ -61,7 +61,7 @@ class ScriptedPolicy final : public SwitchPolicy {
  public:
   explicit ScriptedPolicy(std::vector<Rule> rules);
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override;
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override;
@@ -90,6 +90,6 @@ class ScriptedPolicy final : public SwitchPolicy {
 };
 
 // For NetworkPlan::switch_policy: each switch gets the rules that name it.
-std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Scripted(std::vector<Rule> rules);
+std::function<SwitchPolicyPtr(SwitchId)> Scripted(std::vector<Rule> rules);
 
 }  // namespace heddle

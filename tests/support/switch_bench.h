@@ -23,7 +23,7 @@ class SwitchBench {
 
   // Windows are no longer than `window`, or than a link. No policy: packets have no choice.
   explicit SwitchBench(const SwitchPlan& plan, Duration window = 1_us,
-                       std::unique_ptr<SwitchPolicy> policy = nullptr);
+                       SwitchPolicyPtr policy = nullptr);
 
   // Offers everything, from 1 us on, and runs until it is all through. Actions are in the order of
   // time. Checks the books.

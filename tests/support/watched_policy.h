@@ -18,16 +18,14 @@ using PacketWatcher = std::function<void(SwitchView&, const Packet&, PortIndex i
 
 class WatchedPolicy final : public AroundSwitchPolicy {
  public:
-  WatchedPolicy(std::unique_ptr<SwitchPolicy> scheme, PacketWatcher watcher)
+  WatchedPolicy(SwitchPolicyPtr scheme, PacketWatcher watcher)
       : AroundSwitchPolicy(std::move(scheme)), watcher_(std::move(watcher)) {}
 
-  uint32_t hooks() const override { return AroundSwitchPolicy::hooks() | kEveryPacket; }
+  Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     watcher_(view, packet, in_port);
-    if (!AsksAbout(candidates)) {
-      return Decision::Forward(candidates.ports.front());
-    }
+    if (!AsksAbout(candidates)) return Decision::Forward(candidates.ports.front());
     return AroundSwitchPolicy::OnPacket(view, packet, in_port, candidates);
   }
 
@@ -36,8 +34,9 @@ class WatchedPolicy final : public AroundSwitchPolicy {
 };
 
 // For Lab::Plan::switch_policy.
-inline std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> Watched(
-    const std::string& balancer, PacketWatcher watcher, const FabricShape& fabric = {}) {
+inline std::function<SwitchPolicyPtr(SwitchId)> Watched(const std::string& balancer,
+                                                        PacketWatcher watcher,
+                                                        const FabricShape& fabric = {}) {
   const auto chosen = std::make_shared<Chosen<LoadBalancer>>(BalancerFrom(balancer, fabric));
   return [chosen, watcher](SwitchId id) {
     return std::make_unique<WatchedPolicy>(chosen->settings->ForSwitch(id, /*seed=*/1), watcher);

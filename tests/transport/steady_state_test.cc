@@ -50,7 +50,7 @@ SteadyState RunLongFlows(BitRate rate, Duration round_trip, HostId n, int k, Dur
            .transport = "{kind: dctcp, framing: ip1500}",
            .port = "{buffer: unlimited, ecn_above: " + std::to_string(k) + "pkts}"});
   for (HostId h = 0; h < n; ++h) lab.AddFlow(h, n, kForever);
-  FifoPort& port = lab.PortTo(lab.SwitchVertex(0), n);
+  FifoPort& port = lab.PortTo(lab.SwitchVertex(0), lab.HostVertex(n));
   const Time from = Time{} + until / 4;
   SteadyState seen;
   double cwnd = 0;
@@ -158,7 +158,7 @@ TEST(IncastTest, QueuesAllButWhatHasLeftMeanwhile) {
   for (const HostId n : std::array<HostId, 2>{20, 25}) {
     Lab lab(Incast(n, "unlimited"));
     AddBursts(lab, n);
-    FifoPort& port = lab.PortTo(lab.SwitchVertex(0), n);
+    FifoPort& port = lab.PortTo(lab.SwitchVertex(0), lab.HostVertex(n));
     const PacketSizes sizes = TransportFrom("{kind: tcp}").settings->sizes();
     int64_t peak = 0;
     lab.SampleEvery(500_ns, [&](Time now) { peak = std::max(peak, port.Backlog(now)); });

@@ -251,7 +251,6 @@ struct Echoes {
 void RunMarked(Echoes& echoes, const std::vector<uint32_t>& marked) {
   struct Policy final : HostPolicy {
     explicit Policy(Echoes& e) : echoes(e) {}
-    uint32_t hooks() const override { return kEcho; }
     bool HidesEcho(HostView&, HostFlow&) override {
       ++echoes.asked;
       return *echoes.hide;
@@ -296,7 +295,6 @@ TEST(HiddenEchoTest, IsAsIfThereWereNoMark) {
 Duration FirstRtt(Bytes size, int window, const std::string& timestamps, std::vector<Rule> rules) {
   struct Policy final : HostPolicy {
     explicit Policy(Duration& first) : rtt(first) {}
-    uint32_t hooks() const override { return kAck; }
     void OnAck(HostView&, HostFlow& flow, const Packet&, const AckNews& news) override {
       if (!seen && news.newly_acked > 0) rtt = flow.srtt;
       seen = seen || news.newly_acked > 0;

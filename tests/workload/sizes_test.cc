@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "settings/files_read.h"
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
@@ -15,13 +16,15 @@ namespace heddle {
 namespace {
 
 std::unique_ptr<SizeDistribution> Sizes(const std::string& text, const SizeOptions& options = {}) {
-  auto sizes = ParseSizes(text, options);
+  FilesRead files;
+  auto sizes = ParseSizes(text, options, files);
   EXPECT_THAT(sizes, IsOk());
   return *std::move(sizes);
 }
 
 std::string SizesError(const std::string& text) {
-  const auto sizes = ParseSizes(text, {});
+  FilesRead files;
+  const auto sizes = ParseSizes(text, {}, files);
   EXPECT_FALSE(sizes.ok()) << text;
   return MessageOf(sizes.status());
 }

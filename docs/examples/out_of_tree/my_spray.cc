@@ -25,7 +25,7 @@ class MySpray final : public SwitchPolicy {
 class MySprayBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<MySpray>(Rng::Stream(seed, "rps", id));
   }
 };

@@ -32,7 +32,7 @@ template <How kHow>
 class Failing final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
     return std::make_unique<FailingPolicy<kHow>>();
   }
 };
@@ -41,7 +41,7 @@ template <bool kThrows>
 class Making final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
     if (kThrows) throw 42;
     return nullptr;
   }

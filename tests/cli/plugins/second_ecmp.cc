@@ -9,9 +9,7 @@ namespace {
 class SecondEcmp final : public LoadBalancer {
  public:
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
-    return nullptr;
-  }
+  SwitchPolicyPtr ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override { return nullptr; }
 };
 
 [[maybe_unused]] const bool registered =

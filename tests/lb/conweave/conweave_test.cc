@@ -249,7 +249,7 @@ struct Passed {
 // A spine under ConWeave that loses every TAIL.
 class LosesTails final : public AroundSwitchPolicy {
  public:
-  LosesTails(std::unique_ptr<SwitchPolicy> scheme, Passed& passed)
+  LosesTails(SwitchPolicyPtr scheme, Passed& passed)
       : AroundSwitchPolicy(std::move(scheme)), passed_(passed) {}
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
@@ -284,7 +284,7 @@ TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
            .transport = "{kind: dctcp, min_rto: 5ms}",
            .port = "{buffer: 1MB, ecn_above: 97500B}",
            .switch_policy = [&](SwitchId id) {
-             std::unique_ptr<SwitchPolicy> its = conweave.settings->ForSwitch(id, 1);
+             SwitchPolicyPtr its = conweave.settings->ForSwitch(id, 1);
              if (id >= 2) its = std::make_unique<LosesTails>(std::move(its), passed);
              return its;
            }});
@@ -306,7 +306,7 @@ TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
 // A spine under ConWeave that swallows all data, and nobody says so.
 class SwallowsData final : public AroundSwitchPolicy {
  public:
-  SwallowsData(std::unique_ptr<SwitchPolicy> scheme, int64_t& swallowed)
+  SwallowsData(SwitchPolicyPtr scheme, int64_t& swallowed)
       : AroundSwitchPolicy(std::move(scheme)), swallowed_(swallowed) {}
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
@@ -332,7 +332,7 @@ int64_t SwallowedUnder(const std::string& lb) {
            .transport = "{kind: rocev2, recovery: irn, window: bdp, rto: 1ms}",
            .port = "{buffer: 1MB, ecn_above: 97500B}",
            .switch_policy = [&](SwitchId id) {
-             std::unique_ptr<SwitchPolicy> its = conweave.settings->ForSwitch(id, 1);
+             SwitchPolicyPtr its = conweave.settings->ForSwitch(id, 1);
              if (id == 3) its = std::make_unique<SwallowsData>(std::move(its), swallowed);
              return its;
            }});

@@ -25,7 +25,7 @@ class Stamps final : public SwitchPolicy {
  public:
   explicit Stamps(const std::vector<ConWeaveHeader>& headers) : headers_(headers) {}
 
-  uint32_t hooks() const override { return kEveryPacket | kEnqueue; }
+  Packets asked_about() const override { return Packets::kEvery; }
   Decision OnPacket(SwitchView&, const Packet& packet, PortIndex,
                     const Candidates& candidates) override {
     if (packet.kind == PacketKind::kControl) return Decision::Consume();
@@ -50,7 +50,7 @@ struct Seen {
 
 class Watches final : public AroundSwitchPolicy {
  public:
-  Watches(std::unique_ptr<SwitchPolicy> conweave, Seen& seen)
+  Watches(SwitchPolicyPtr conweave, Seen& seen)
       : AroundSwitchPolicy(std::move(conweave)), seen_(seen) {}
 
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
@@ -83,7 +83,7 @@ Seen Arrivals(const std::string& settings, std::vector<ConWeaveHeader> headers,
                "{leaves: 2, spines: 1, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
                "fabric_link: {rate: 10Gbps, delay: 1us}}"),
            .transport = "{kind: tcp, iw: 10}",
-           .switch_policy = [&](SwitchId id) -> std::unique_ptr<SwitchPolicy> {
+           .switch_policy = [&](SwitchId id) -> SwitchPolicyPtr {
              if (id == 0) return std::make_unique<Stamps>(headers);
              if (id == 2) return ecmp.settings->ForSwitch(id, /*seed=*/1);
              return std::make_unique<Watches>(conweave.settings->ForSwitch(id, /*seed=*/1), seen);

@@ -354,7 +354,7 @@ void NoteStamp(StampTimes& stamped, const SwitchView& view, const Packet& packet
   if (view.tier() == 0 || packet.kind != PacketKind::kData) return;
   if (packet.Scheme<FlbHeader>().stamp != 0) stamped[view.id() - 2u].push_back(view.now());
 }
-void SendOverTwoPaths(std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> watched_flb) {
+void SendOverTwoPaths(std::function<SwitchPolicyPtr(SwitchId)> watched_flb) {
   Lab lab({.graph = LeafSpineFrom(
                "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 10Gbps, delay: 1us}, "
                "fabric_link: {rate: 10Gbps, delay: 5us}}"),

@@ -45,7 +45,7 @@ class Picky final : public LoadBalancer {
     }
     shape = fabric;
   }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId, uint64_t) const override { return nullptr; }
+  SwitchPolicyPtr ForSwitch(SwitchId, uint64_t) const override { return nullptr; }
 
   static inline FabricShape shape;
 

@@ -35,11 +35,11 @@ class Faulty final : public LoadBalancer {
                Diagnostics& /*diagnostics*/) override {
     Fail(prepares);
   }
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId /*id*/, uint64_t /*seed*/) const override {
     Fail(makes);
     return nullptr;
   }
-  std::unique_ptr<HostPolicy> ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
+  HostPolicyPtr ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
     Fail(makes);
     return nullptr;
   }

@@ -376,7 +376,7 @@ TEST(PdlbNetworkTest, ProbesFindSlowPathsToo) {
 TEST(PdlbNetworkTest, ProbesOfEachPeriodTakeEachPathOnce) {
   class Watcher final : public SwitchPolicy {
    public:
-    Watcher(std::unique_ptr<SwitchPolicy> policy, std::vector<int>* probes)
+    Watcher(SwitchPolicyPtr policy, std::vector<int>* probes)
         : policy_(std::move(policy)), probes_(probes) {}
     Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                       const Candidates& c) override {
@@ -388,7 +388,7 @@ TEST(PdlbNetworkTest, ProbesOfEachPeriodTakeEachPathOnce) {
     size_t StateBytes() const override { return policy_->StateBytes(); }
 
    private:
-    std::unique_ptr<SwitchPolicy> policy_;
+    SwitchPolicyPtr policy_;
     std::vector<int>* probes_;
   };
   const Graph graph = LeafSpineFrom(kFourPaths);
@@ -437,9 +437,8 @@ TEST(PdlbNetworkTest, ProbesWaitWithDataAndEchoesGoAsAcksDo) {
 TEST(PdlbNetworkTest, AcksReturnOverThePathOfTheirData) {
   class Watcher final : public HostPolicy {
    public:
-    Watcher(std::unique_ptr<HostPolicy> policy, std::set<std::pair<uint16_t, uint16_t>>* seen)
+    Watcher(HostPolicyPtr policy, std::set<std::pair<uint16_t, uint16_t>>* seen)
         : policy_(std::move(policy)), seen_(seen) {}
-    uint32_t hooks() const override { return policy_->hooks(); }
     void OnFlowStart(HostView& view, HostFlow& flow) override { policy_->OnFlowStart(view, flow); }
     void OnFlowEnd(HostView& view, HostFlow& flow) override { policy_->OnFlowEnd(view, flow); }
     void OnSend(HostView& view, HostFlow& flow, Packet& packet) override {
@@ -457,7 +456,7 @@ TEST(PdlbNetworkTest, AcksReturnOverThePathOfTheirData) {
     size_t StateBytes() const override { return policy_->StateBytes(); }
 
    private:
-    std::unique_ptr<HostPolicy> policy_;
+    HostPolicyPtr policy_;
     std::set<std::pair<uint16_t, uint16_t>>* seen_;
   };
   for (const char* topology :
