@@ -2,6 +2,7 @@
 
 #include "cli/bench_command.h"
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include "bench/decision/cost_cases.h"
 #include "cli/commands.h"
 #include "experiment/version.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -30,9 +32,9 @@ std::string Cell(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:.{}f}", *value, digits) : "-";
 }
 
-void PrintRow(const std::string& name, const std::optional<DecisionCost>& cost,
+void PrintRow(const std::string& name, const absl::StatusOr<DecisionCost>& cost,
               const DecisionCost& rps) {
-  if (!cost) {
+  if (!cost.ok()) {
     fmt::print("{:16} refuses such a fabric\n", name);
     return;
   }
@@ -45,8 +47,8 @@ void PrintRow(const std::string& name, const std::optional<DecisionCost>& cost,
 }
 
 // RPS, against which all others are measured, and then the others.
-void PrintTable(const BenchArguments& arguments, size_t candidates, size_t flows,
-                const std::vector<RecordedPacket>& packets) {
+absl::Status PrintTable(const BenchArguments& arguments, size_t candidates, size_t flows,
+                        const std::vector<RecordedPacket>& packets) {
   fmt::print("{} candidates, {} live flows\n", candidates, flows);
   fmt::print("{:16} {:>9} {:>6} {:>9} {:>6} {:>8} {:>8} {:>10} {:>10} {:>8}\n", "", "decide_ns",
              "x rps", "switch_ns", "x rps", "send_ns", "host_ns", "switch_B", "host_B", "misses");
@@ -56,9 +58,12 @@ void PrintTable(const BenchArguments& arguments, size_t candidates, size_t flows
   };
   const DecisionCost rps = measure("rps").value();
   for (const std::string& name : arguments.balancers) {
-    PrintRow(name, name == "rps" ? rps : measure(name), rps);
+    const absl::StatusOr<DecisionCost> cost = name == "rps" ? rps : measure(name);
+    if (absl::IsInvalidArgument(cost.status())) return cost.status();
+    PrintRow(name, cost, rps);
   }
   fmt::print("\n");
+  return absl::OkStatus();
 }
 
 int BenchLb(BenchArguments arguments) {
@@ -79,7 +84,10 @@ int BenchLb(BenchArguments arguments) {
   for (const size_t flows : arguments.flows) {
     const std::vector<RecordedPacket> packets = WithLiveFlows(recorded, flows);
     for (const size_t candidates : arguments.candidates) {
-      PrintTable(arguments, candidates, flows, packets);
+      const absl::Status status = PrintTable(arguments, candidates, flows, packets);
+      if (status.ok()) continue;
+      fmt::print(stderr, "heddle: {}\n", MessageOf(status));
+      return kExitBadInput;
     }
   }
   fmt::print(

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "settings/status.h"
 #include "study/sweep/collect.h"
 #include "study/sweep/slurm.h"
 
@@ -75,17 +76,16 @@ bool SayWhatIsNotDone(const std::vector<PointState>& states, const std::vector<s
 CollectOutcome CollectFolder(const std::string& out, const std::string& into, bool with_stale,
                              bool quiet) {
   const SweepFolder folder{std::filesystem::path(out)};
-  std::string error;
-  const std::optional<Plan> plan = folder.ReadPlan(error);
-  if (!plan) {
-    fmt::print(stderr, "heddle: {}\n", error);
+  const absl::StatusOr<Plan> plan = folder.ReadPlan();
+  if (!plan.ok()) {
+    fmt::print(stderr, "heddle: {}\n", MessageOf(plan.status()));
     return {kExitBadInput, false};
   }
   const Collected collected = Collect(folder, *plan, with_stale, into);
   std::vector<std::string> ids;
   for (const PlannedPoint& point : plan->points) ids.push_back(point.id);
-  if (!collected.error.empty()) {
-    fmt::print(stderr, "heddle: {}\n", collected.error);
+  if (!collected.status.ok()) {
+    fmt::print(stderr, "heddle: {}\n", MessageOf(collected.status));
     SayWhatIsNotDone(collected.states, ids, folder, with_stale);
     return {kExitFailed, false};
   }

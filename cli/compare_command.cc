@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,15 +9,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/collect_command.h"
 #include "cli/commands.h"
+#include "settings/csv.h"
+#include "settings/status.h"
 #include "study/sweep/compare.h"
-#include "study/sweep/csv.h"
 #include "study/sweep/setting_differences.h"
 
 namespace heddle {
@@ -41,31 +42,33 @@ struct Sides {
   ComparedSide side_b;
 };
 
-std::optional<Sides> WithinOne(const CompareArguments& arguments, std::string& error) {
+absl::StatusOr<Sides> WithinOne(const CompareArguments& arguments) {
   const SweepFolder folder{std::filesystem::path(arguments.words[0])};
-  const std::optional<Plan> plan = folder.ReadPlan(error);
-  if (!plan) return std::nullopt;
+  const absl::StatusOr<Plan> plan = folder.ReadPlan();
+  if (!plan.ok()) return plan.status();
+  const auto a = FindValue(*plan, arguments.axis, arguments.words[1]);
+  if (!a.ok()) return a.status();
+  const auto b = FindValue(*plan, arguments.axis, arguments.words[2]);
+  if (!b.ok()) return b.status();
   Sides sides{
-      .folders = {folder}, .axes = plan->axes, .a = "", .b = "", .side_a = {}, .side_b = {}};
-  sides.a = FindValue(*plan, arguments.axis, arguments.words[1], error);
-  if (error.empty()) sides.b = FindValue(*plan, arguments.axis, arguments.words[2], error);
-  if (!error.empty()) return std::nullopt;
+      .folders = {folder}, .axes = plan->axes, .a = *a, .b = *b, .side_a = {}, .side_b = {}};
   std::erase(sides.axes, arguments.axis);
   sides.side_a = SideOf(folder, *plan, arguments.axis, sides.a);
   sides.side_b = SideOf(folder, *plan, arguments.axis, sides.b);
   return sides;
 }
 
-std::optional<Sides> BetweenTwo(const CompareArguments& arguments, std::string& error) {
+absl::StatusOr<Sides> BetweenTwo(const CompareArguments& arguments) {
   const SweepFolder a{std::filesystem::path(arguments.words[0])};
   const SweepFolder b{std::filesystem::path(arguments.words[1])};
-  const std::optional<Plan> plan_a = a.ReadPlan(error);
-  const std::optional<Plan> plan_b = plan_a ? b.ReadPlan(error) : std::nullopt;
-  if (!plan_b) return std::nullopt;
+  const absl::StatusOr<Plan> plan_a = a.ReadPlan();
+  if (!plan_a.ok()) return plan_a.status();
+  const absl::StatusOr<Plan> plan_b = b.ReadPlan();
+  if (!plan_b.ok()) return plan_b.status();
   if (plan_a->axes != plan_b->axes) {
-    error = fmt::format("the sweeps have different axes: {}; {}", fmt::join(plan_a->axes, ", "),
-                        fmt::join(plan_b->axes, ", "));
-    return std::nullopt;
+    return absl::InvalidArgumentError(fmt::format("the sweeps have different axes: {}; {}",
+                                                  fmt::join(plan_a->axes, ", "),
+                                                  fmt::join(plan_b->axes, ", ")));
   }
   return Sides{.folders = {a, b},
                .axes = plan_a->axes,
@@ -202,20 +205,21 @@ bool AllAreDone(const Sides& sides) {
   return all;
 }
 
+int BadInput(const absl::Status& status) {
+  fmt::print(stderr, "heddle: {}\n", MessageOf(status));
+  return kExitBadInput;
+}
+
 int Compare(const CompareArguments& arguments) {
-  std::string error;
-  auto sides =
-      arguments.words.size() == 3 ? WithinOne(arguments, error) : BetweenTwo(arguments, error);
+  auto sides = arguments.words.size() == 3 ? WithinOne(arguments) : BetweenTwo(arguments);
+  if (!sides.ok()) return BadInput(sides.status());
   CompareOptions options{.metrics = arguments.metrics};
   const size_t slash = arguments.size_class.find('/');
   options.class_set = arguments.size_class.substr(0, slash);
   if (slash != std::string::npos) options.size_class = arguments.size_class.substr(slash + 1);
-  std::vector<Comparison> comparisons;
-  if (sides) comparisons = Compare(sides->side_a, sides->side_b, options, error);
-  if (!error.empty()) {
-    fmt::print(stderr, "heddle: {}\n", error);
-    return kExitBadInput;
-  }
+  const auto compared = Compare(sides->side_a, sides->side_b, options);
+  if (!compared.ok()) return BadInput(compared.status());
+  const std::vector<Comparison>& comparisons = *compared;
   if (comparisons.empty()) {
     fmt::print(stderr, "heddle: A and B have no finished points in common\n");
     AllAreDone(*sides);

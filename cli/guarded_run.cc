@@ -22,11 +22,9 @@
 #include <fstream>
 #include <new>
 #include <optional>
-#include <stdexcept>
 
 #include "cli/commands.h"
 #include "cli/stop_signals.h"
-#include "lb/parts/make_policies.h"
 
 namespace heddle {
 namespace {
@@ -66,14 +64,18 @@ bool WaitFor(pid_t process, int pipe) {
   }
 }
 
+absl::Status NoProcess(int error) {
+  return absl::UnavailableError(fmt::format("no process can be started: {}", std::strerror(error)));
+}
+
 }  // namespace
 
-Guarded RunGuarded(const std::function<int()>& work) {
+absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work) {
   std::array<int, 2> ends{};
   void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED || pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw std::runtime_error(fmt::format("no process can be started: {}", std::strerror(errno)));
+    return NoProcess(errno);
   }
   auto& returned = *new (memory) std::atomic<bool>(false);
   ShareStopSignals();
@@ -81,10 +83,11 @@ Guarded RunGuarded(const std::function<int()>& work) {
   std::fflush(nullptr);  // What is buffered would be printed twice.
   const pid_t process = fork();
   if (process == 0) RunInChild(work, parent, returned);
+  const int error = errno;
   close(ends[1]);
   if (process < 0) {
     close(ends[0]);
-    throw std::runtime_error(fmt::format("no process can be started: {}", std::strerror(errno)));
+    return NoProcess(error);
   }
   Guarded guarded;
   guarded.hung = WaitFor(process, ends[0]);
@@ -111,9 +114,6 @@ int CatchAll(const std::function<int()>& work) {
     return work();
   } catch (const std::bad_alloc&) {
     std::fputs("heddle: out of memory\n", stderr);
-  } catch (const BalancerFault& fault) {
-    std::fprintf(stderr, "heddle: %s\n", fault.what());
-    return kExitBadInput;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heddle: %s\n", error.what());
   } catch (...) {

@@ -4,8 +4,9 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <functional>
-#include <string>
 
 namespace heddle {
 
@@ -16,14 +17,14 @@ struct Guarded {
 };
 
 // Runs `work` in a copy of this process, which must have no threads, and waits for it. Signals that
-// are counted (cli/stop_signals.h) are counted for both.
-Guarded RunGuarded(const std::function<int()>& work);
+// are counted (cli/stop_signals.h) are counted for both. Fails if no process can be started.
+absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work);
 
 // Under a debugger, callers run the work in their own process.
 bool IsDebugged();
 
-// Returns the exit code of `work`. It prints an exception: a BalancerFault is exit code 2, any
-// other 1.
+// Returns the exit code of `work`. Prints what is thrown all the same, and returns 1: no memory is
+// left, or a plug-in's code has thrown. Heddle's own throws nothing.
 int CatchAll(const std::function<int()>& work);
 
 }  // namespace heddle

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +30,7 @@
 #include "cli/verify_command.h"
 #include "experiment/checked_folder.h"
 #include "settings/diagnostics.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -73,9 +73,9 @@ void AddPluginOption(CLI::App& command, std::vector<std::string>& files) {
 // One after the other, as later ones may not take names of earlier ones.
 bool LoadPlugins(const std::vector<std::string>& files, Plugins& plugins) {
   for (const std::string& file : files) {
-    const std::optional<std::string> error = plugins.Load(file);
-    if (!error) continue;
-    std::fprintf(stderr, "heddle: --plugin %s: %s\n", file.c_str(), error->c_str());
+    const absl::Status status = plugins.Load(file);
+    if (status.ok()) continue;
+    fmt::print(stderr, "heddle: --plugin {}: {}\n", file, MessageOf(status));
     return false;
   }
   return true;

@@ -2,6 +2,8 @@
 
 #include "cli/new_policy_command.h"
 
+#include <absl/status/status.h>
+#include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,13 +11,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "lb/parts/load_balancer.h"
-#include "study/sweep/whole_file.h"
+#include "settings/files.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -43,22 +45,18 @@ std::string ClassNameOf(const std::string& name) {
   return result;
 }
 
-void ReplaceAll(std::string& text, std::string_view what, std::string_view with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-}
-
-std::optional<std::string> WhatIsWrongWith(const std::string& name) {
+absl::Status CheckName(const std::string& name) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   };
   if (name.empty() || name[0] < 'a' || name[0] > 'z' || !std::ranges::all_of(name, fits)) {
-    return fmt::format("\"{}\" is no name for a load balancer; write it like_this", name);
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no name for a load balancer; write it like_this", name));
   }
   if (LoadBalancers().Knows(name)) {
-    return fmt::format("a load balancer is called \"{}\" already", name);
+    return absl::AlreadyExistsError(fmt::format("a load balancer is called \"{}\" already", name));
   }
-  return std::nullopt;
+  return absl::OkStatus();
 }
 
 std::vector<NewFile> FilesInTree(const std::string& name) {
@@ -74,11 +72,9 @@ std::vector<NewFile> FilesIn(const fs::path& folder, const std::string& name) {
           {folder / "README.md", kReadmeTemplate}};
 }
 
-// Returns the error; empty if the file has been written.
-std::string Write(const NewFile& file, const std::string& name) {
-  std::string text(file.content);
-  ReplaceAll(text, "@name@", name);
-  ReplaceAll(text, "@Name@", ClassNameOf(name));
+absl::Status Write(const NewFile& file, const std::string& name) {
+  const std::string text = absl::StrReplaceAll(std::string(file.content),
+                                               {{"@name@", name}, {"@Name@", ClassNameOf(name)}});
   std::error_code ignored;  // The file cannot be written, then.
   if (file.path.has_parent_path()) fs::create_directories(file.path.parent_path(), ignored);
   return WriteWholeFile(file.path, text);
@@ -96,7 +92,9 @@ int Refuse(const std::string& why) {
 }
 
 int NewPolicy(const NewPolicyArguments& arguments) {
-  if (const auto wrong = WhatIsWrongWith(arguments.name)) return Refuse(*wrong);
+  if (const auto status = CheckName(arguments.name); !status.ok()) {
+    return Refuse(MessageOf(status));
+  }
   const bool in_tree = arguments.out_of_tree.empty();
   if (in_tree && !fs::exists("lb/parts/load_balancer.h")) {
     return Refuse(
@@ -109,10 +107,10 @@ int NewPolicy(const NewPolicyArguments& arguments) {
       return Refuse(fmt::format("{} is there already", file.path.string()));
   }
   for (const NewFile& file : files) {
-    const std::string error = Write(file, arguments.name);
-    if (error.empty()) continue;
+    const absl::Status status = Write(file, arguments.name);
+    if (status.ok()) continue;
     Remove(files);
-    fmt::print(stderr, "heddle: cannot write {}\n", error);
+    fmt::print(stderr, "heddle: cannot write {}\n", MessageOf(status));
     return kExitFailed;
   }
   for (const NewFile& file : files) fmt::print("{}\n", file.path.string());

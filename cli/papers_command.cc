@@ -2,6 +2,7 @@
 
 #include "cli/papers_command.h"
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,14 +21,14 @@
 #include "cli/sweep_command.h"
 #include "cli/text.h"
 #include "experiment/estimate.h"
-#include "settings/yaml.h"
+#include "settings/files.h"
+#include "settings/status.h"
 #include "study/papers/bench_run.h"
 #include "study/papers/costs.h"
 #include "study/papers/experiment_points.h"
 #include "study/papers/judged_paper.h"
 #include "study/papers/papers_output.h"
 #include "study/sweep/left_overs.h"
-#include "study/sweep/whole_file.h"
 
 namespace heddle {
 namespace {
@@ -252,10 +253,10 @@ int RunBenchJob(const PaperJob& job, const ExperimentPoints& points, const std::
     std::fflush(stderr);
   };
   CountStopSignals(/*patience=*/2);
-  const std::string error = RunBench(points, options);
+  const absl::Status status = RunBench(points, options);
   if (shows) fmt::print(stderr, "\r\033[K");
-  if (!error.empty()) {
-    return Failed(fmt::format("{}-{}: {}", job.paper->id, job.experiment->id, error));
+  if (!status.ok()) {
+    return Failed(fmt::format("{}-{}: {}", job.paper->id, job.experiment->id, MessageOf(status)));
   }
   return StopRequested() ? StoppedExitCode() : kExitDone;
 }
@@ -313,16 +314,15 @@ int RunPapers(const PapersArguments& arguments) {
 
 // --- heddle papers claims ---
 
-std::string WriteOutputs(const std::vector<JudgedPaper>& judged, const PapersArguments& arguments) {
+absl::Status WriteOutputs(const std::vector<JudgedPaper>& judged,
+                          const PapersArguments& arguments) {
   std::error_code failed;
   fs::create_directories(arguments.folder(), failed);
-  if (failed) return fmt::format("{}: {}", arguments.folder().string(), failed.message());
+  if (failed) return FileStatus(failed.value(), arguments.folder().string());
   RemoveLeftOvers(arguments.folder());
-  std::string error = WriteWholeFile(arguments.folder() / "claims.csv", ClaimsCsv(judged));
-  if (error.empty()) {
-    error = WriteWholeFile(arguments.folder() / "papers.json", PapersJson(judged, arguments.load));
-  }
-  return error;
+  const absl::Status status = WriteWholeFile(arguments.folder() / "claims.csv", ClaimsCsv(judged));
+  if (!status.ok()) return status;
+  return WriteWholeFile(arguments.folder() / "papers.json", PapersJson(judged, arguments.load));
 }
 
 // Claims of experiments that were not asked for are nobody's concern.
@@ -358,15 +358,13 @@ int CompareVerdicts(const Verdicts& before, const Verdicts& now,
   return differences == 0 ? kExitDone : kExitFailed;
 }
 
-std::optional<Verdicts> VerdictsBefore(const std::string& file) {
+absl::StatusOr<Verdicts> VerdictsBefore(const std::string& file) {
   constexpr size_t kMaxBytes = size_t{1} << 26;
-  std::string error;
-  const auto text = ReadTextFile(file, kMaxBytes, error);
-  auto verdicts = text ? ParseVerdicts(*text) : std::nullopt;
-  if (!verdicts) {
-    BadInput(text ? fmt::format("{}: is not a claims.csv of heddle papers claims", file) : error);
-  }
-  return verdicts;
+  const auto text = ReadTextFile(file, kMaxBytes);
+  if (!text.ok()) return Within(text.status(), file);
+  auto verdicts = ParseVerdicts(*text);
+  if (verdicts.ok()) return verdicts;
+  return Within(verdicts.status(), file);
 }
 
 bool SayWhatIsDamaged(const std::vector<JudgedPaper>& judged) {
@@ -390,8 +388,9 @@ int JudgePapers(const PapersArguments& arguments) {
   if (!papers) return exit_code;
   std::optional<Verdicts> before;
   if (!arguments.check.empty()) {
-    before = VerdictsBefore(arguments.check);
-    if (!before) return kExitBadInput;
+    auto read = VerdictsBefore(arguments.check);
+    if (!read.ok()) return BadInput(MessageOf(read.status()));
+    before = *std::move(read);
   }
   Diagnostics diagnostics;
   std::vector<JudgedPaper> judged;
@@ -412,8 +411,8 @@ int JudgePapers(const PapersArguments& arguments) {
   // Files of claims half of which could not be read would be taken for more than they are.
   if (!diagnostics.ok()) return Report(diagnostics);
   if (is_damaged) return kExitFailed;
-  const std::string error = WriteOutputs(judged, arguments);
-  return error.empty() ? kExitDone : Failed(error);
+  const absl::Status written = WriteOutputs(judged, arguments);
+  return written.ok() ? kExitDone : Failed(MessageOf(written));
 }
 
 // --- heddle papers costs ---
@@ -429,10 +428,10 @@ int PrintCosts(const PapersArguments& arguments) {
     const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.load,
                                                arguments.folder(), diagnostics);
     if (!points) return Report(diagnostics);
-    std::string error;
-    costs.push_back(CostsOf(fmt::format("{}-{}", job.paper->id, job.experiment->id), *points,
-                            arguments.with_stale, error));
-    if (!error.empty()) return Failed(error);
+    auto of_job = CostsOf(fmt::format("{}-{}", job.paper->id, job.experiment->id), *points,
+                          arguments.with_stale);
+    if (!of_job.ok()) return Failed(MessageOf(of_job.status()));
+    costs.push_back(*std::move(of_job));
   }
   fmt::print("{}", CostsText(costs, arguments.markdown));
   return kExitDone;

@@ -2,6 +2,7 @@
 
 #include "cli/plugins.h"
 
+#include <absl/status/statusor.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "cmake/plugin_abi.h"
@@ -35,23 +37,22 @@ std::optional<T> ReadAt(std::string_view file, uint64_t offset) {
   return value;
 }
 
-std::optional<std::string> Contents(const std::string& path) {
+absl::StatusOr<std::string> Contents(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  if (!std::filesystem::is_regular_file(path, error)) return absl::NotFoundError("cannot be read");
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad() || !file.is_open()) return std::nullopt;
+  if (file.bad() || !file.is_open()) return absl::NotFoundError("cannot be read");
   return text;
 }
 
-std::optional<std::string> MismatchOf(const std::string& path) {
-  const std::optional<std::string> file = Contents(path);
-  if (!file) return "cannot be read";
-  std::string_view abi = ElfSection(*file, ".heddle_abi");
+absl::Status CheckAbi(std::string_view file) {
+  std::string_view abi = ElfSection(file, ".heddle_abi");
   abi = abi.substr(0, abi.find('\0'));
-  if (abi.empty()) return "is no plug-in of Heddle; build it with CMake's heddle_add_plugin";
-  if (abi == HEDDLE_ABI) return std::nullopt;
-  return fmt::format("was built for {}; this is {}; build it again", abi, HEDDLE_ABI);
+  if (abi == HEDDLE_ABI) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      abi.empty() ? "is no plug-in of Heddle; build it with CMake's heddle_add_plugin"
+                  : fmt::format("was built for {}; this is {}; build it again", abi, HEDDLE_ABI));
 }
 
 }  // namespace
@@ -75,25 +76,33 @@ std::string_view ElfSection(std::string_view file, std::string_view name) {
   return {};
 }
 
-std::optional<std::string> Plugins::Load(const std::string& path) {
-  if (auto mismatch = MismatchOf(path)) return mismatch;
+absl::Status Plugins::Load(const std::string& path) {
+  const absl::StatusOr<std::string> contents = Contents(path);
+  if (!contents.ok()) return contents.status();
+  if (absl::Status status = CheckAbi(*contents); !status.ok()) return status;
   const std::vector<std::string> before = LoadBalancers().Names();
-  const uint64_t digest = Digest(Contents(path).value_or(""));
+  const uint64_t digest = Digest(*contents);
   // A name without a slash would be looked for among the system's libraries.
   const std::string file = std::filesystem::absolute(path).string();
-  if (dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr) return "is loaded already";
-  // Never closed: its load balancers are used to the end.
-  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) return dlerror();
-  if (!LoadBalancers().duplicates().empty()) {
-    return fmt::format("another load balancer is called \"{}\" already",
-                       LoadBalancers().duplicates().front());
+  if (dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr) {
+    return absl::AlreadyExistsError("is loaded already");
   }
-  if (LoadBalancers().Names().size() == before.size()) return "registers no load balancer";
+  // Never closed: its load balancers are used to the end.
+  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    return absl::FailedPreconditionError(dlerror());
+  }
+  if (!LoadBalancers().duplicates().empty()) {
+    return absl::AlreadyExistsError(fmt::format("another load balancer is called \"{}\" already",
+                                                LoadBalancers().duplicates().front()));
+  }
+  if (LoadBalancers().Names().size() == before.size()) {
+    return absl::InvalidArgumentError("registers no load balancer");
+  }
   for (const std::string& name : LoadBalancers().Names()) {
     if (!std::ranges::binary_search(before, name)) digests_[name] = digest;
   }
   files_.push_back(path);
-  return std::nullopt;
+  return absl::OkStatus();
 }
 
 }  // namespace heddle

@@ -5,7 +5,8 @@
 
 #pragma once
 
-#include <optional>
+#include <absl/status/status.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,11 @@ std::string_view ElfSection(std::string_view file, std::string_view name);
 
 class Plugins {
  public:
-  // Loads a plug-in if it was built for this very program; nothing of it runs otherwise. Returns
-  // what is wrong with it.
-  std::optional<std::string> Load(const std::string& path);
+  // Loads a plug-in if it was built for this very program; nothing of it runs otherwise. NotFound
+  // if the file cannot be read, FailedPrecondition if it is no plug-in or one for another Heddle,
+  // AlreadyExists if it is loaded already or takes a name that is taken, InvalidArgument if it has
+  // nothing to load. The message does not name the file.
+  absl::Status Load(const std::string& path);
 
   bool empty() const { return files_.empty(); }
   const std::vector<std::string>& files() const { return files_; }  // As the user named them.

@@ -25,6 +25,7 @@
 #include "experiment/run.h"
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -127,29 +128,27 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
     options.stop = &StopRequested();
     std::optional<Tracer> tracer;
     if (arguments.trace) options.instruments.push_back(&tracer.emplace(*arguments.trace));
-    const RunOutcome outcome = RunToFolder(job.experiment, options, job.folder, arguments.force);
+    const auto outcome = RunToFolder(job.experiment, options, job.folder, arguments.force);
     line.Clear();
-    if (outcome.status == RunOutcome::Status::kStopped) {
+    if (absl::IsCancelled(outcome.status())) {
       fmt::print(stderr, "heddle: stopped; {} of {} runs are complete\n", i, jobs.size());
       return StoppedExitCode();
     }
-    if (outcome.status == RunOutcome::Status::kFailed ||
-        outcome.status == RunOutcome::Status::kNoRoom ||
-        outcome.status == RunOutcome::Status::kBusy) {
-      fmt::print(stderr, "heddle: {}\n", outcome.error);
-      return kExitFailed;
+    if (!outcome.ok()) {
+      fmt::print(stderr, "heddle: {}\n", MessageOf(outcome.status()));
+      return absl::IsInvalidArgument(outcome.status()) ? kExitBadInput : kExitFailed;
     }
-    for (const std::string& warning : outcome.warnings) {
+    for (const std::string& warning : outcome->warnings) {
       if (arguments.quiet || !warned.insert(warning).second) continue;
       fmt::print(stderr, "{}: warning: {}\n", label, warning);
     }
-    if (outcome.status == RunOutcome::Status::kIncomplete) {
+    if (!outcome->complete) {
       fmt::print(stderr,
                  "{}: measured flows are unfinished, or have not started, at the end of the run\n",
                  label);
       exit_code = kExitFailed;
     }
-    table.push_back(outcome.row);
+    table.push_back(outcome->row);
   }
   return exit_code;
 }
@@ -184,7 +183,12 @@ int RunAndPrint(const std::vector<Job>& jobs, const RunArguments& arguments) {
 
 // Runs jobs in a second process. If a plug-in ends that one, this one reports it and tidies up.
 int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) {
-  const Guarded run = RunGuarded([&] { return RunAndPrint(jobs, arguments); });
+  const absl::StatusOr<Guarded> guarded = RunGuarded([&] { return RunAndPrint(jobs, arguments); });
+  if (!guarded.ok()) {
+    fmt::print(stderr, "heddle: {}\n", MessageOf(guarded.status()));
+    return kExitFailed;
+  }
+  const Guarded& run = *guarded;
   if (run.returned) return run.exit_code;
   for (const Job& job : jobs) RunFolder::RemoveLeftOvers(job.folder);
   if (run.hung) {
@@ -214,8 +218,9 @@ int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
       return kExitBadInput;
     }
     RunFolder folder(job.folder);
-    if (folder.Open(arguments.force)) continue;
-    fmt::print(stderr, "heddle: {}\n", folder.error());
+    const absl::Status status = folder.Open(arguments.force);
+    if (status.ok()) continue;
+    fmt::print(stderr, "heddle: {}\n", MessageOf(status));
     return std::filesystem::exists(job.folder) ? kExitBadInput : kExitFailed;
   }
   if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");

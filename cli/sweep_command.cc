@@ -2,6 +2,8 @@
 
 #include "cli/sweep_command.h"
 
+#include <absl/status/statusor.h>
+#include <absl/strings/str_join.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -23,6 +25,8 @@
 #include "cli/text.h"
 #include "experiment/version.h"
 #include "settings/digest.h"
+#include "settings/files.h"
+#include "settings/status.h"
 #include "study/sweep/cost.h"
 #include "study/sweep/left_overs.h"
 #include "study/sweep/plan.h"
@@ -30,7 +34,6 @@
 #include "study/sweep/runner.h"
 #include "study/sweep/selection.h"
 #include "study/sweep/sweep_folder.h"
-#include "study/sweep/whole_file.h"
 
 namespace heddle {
 namespace {
@@ -60,27 +63,26 @@ int JobsOf(const SweepArguments& arguments) {
 }
 
 // "slurm" is the part of this task in its array.
-std::optional<std::string> ShardText(const std::string& shard, std::string& error) {
+absl::StatusOr<std::string> ShardText(const std::string& shard) {
   if (shard != "slurm") return shard;
   std::array<long, 3> numbers{};
   size_t i = 0;
   for (const char* name : {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX"}) {
     const char* value = std::getenv(name);
     if (value == nullptr) {
-      error = fmt::format("{} is not set: this is no task of a job array", name);
-      return std::nullopt;
+      return absl::FailedPreconditionError(
+          fmt::format("{} is not set: this is no task of a job array", name));
     }
     numbers[i++] = std::atol(value);
   }
   return fmt::format("{}/{}", numbers[0] - numbers[1] + 1, numbers[2] - numbers[1] + 1);
 }
 
-std::optional<std::vector<size_t>> Select(const SweepArguments& arguments, size_t count,
-                                          std::string& error) {
-  if (!arguments.only.empty()) return ParseNumbers(arguments.only, count, error);
+absl::StatusOr<std::vector<size_t>> Select(const SweepArguments& arguments, size_t count) {
+  if (!arguments.only.empty()) return ParseNumbers(arguments.only, count);
   if (!arguments.shard.empty()) {
-    const auto shard = ShardText(arguments.shard, error);
-    return shard ? ParseShard(*shard, count, error) : std::nullopt;
+    const auto shard = ShardText(arguments.shard);
+    return shard.ok() ? ParseShard(*shard, count) : shard.status();
   }
   std::vector<size_t> all(count);
   std::iota(all.begin(), all.end(), size_t{0});
@@ -95,14 +97,13 @@ bool IsPart(const SweepArguments& arguments) {
 // sweep need not look at all its points.
 std::optional<Plan> PlanThere(const ExperimentFile& file, const SweepFolder& folder,
                               const std::vector<size_t>& selected) {
-  std::string ignored;
-  std::optional<Plan> plan = folder.ReadPlan(ignored);
-  if (!plan || plan->points.size() != file.size()) return std::nullopt;
+  absl::StatusOr<Plan> plan = folder.ReadPlan();
+  if (!plan.ok() || plan->points.size() != file.size()) return std::nullopt;
   Diagnostics diagnostics;
   for (const size_t point : selected) {
     if (PlanPoint(file, point, diagnostics) != plan->points[point]) return std::nullopt;
   }
-  return plan;
+  return *std::move(plan);
 }
 
 // Results of points that `plan` does not have stay where they are, but nothing may take what was
@@ -121,21 +122,19 @@ void LeaveOldPlan(const SweepFolder& folder, const Plan& old, const Plan& plan) 
 }
 
 // A part of a sweep does not replace the plan of the whole.
-std::string WritePlan(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
-                      bool is_part) {
-  std::string error = folder.Make();
-  if (!error.empty()) return error;
-  std::string ignored;
-  const std::optional<Plan> there = folder.ReadPlan(ignored);
-  if (there == plan) return "";
-  if (there && is_part) {
+absl::Status WritePlan(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
+                       bool is_part) {
+  if (absl::Status status = folder.Make(); !status.ok()) return status;
+  const absl::StatusOr<Plan> there = folder.ReadPlan();
+  if (there.ok() && *there == plan) return absl::OkStatus();
+  if (there.ok() && is_part) {
     fmt::print(stderr,
                "heddle: {} has the plan of another sweep, which status and collect go by; run the "
                "whole sweep, or its --slurm, to replace it\n",
                folder.path().string());
-    return "";
+    return absl::OkStatus();
   }
-  if (there) LeaveOldPlan(folder, *there, plan);
+  if (there.ok()) LeaveOldPlan(folder, *there, plan);
   return folder.WritePlan(file, plan);
 }
 
@@ -244,17 +243,16 @@ void PrintTotals(const Plan& plan, const std::vector<PointReport>& reports,
 
 // What a task runs, but for its points. It goes by a document of its own, which nobody changes
 // while it waits.
-std::optional<std::string> TaskCommand(const ExperimentFile& file, const SweepFolder& folder,
-                                       const SweepArguments& arguments, std::string& error) {
+absl::StatusOr<std::string> TaskCommand(const ExperimentFile& file, const SweepFolder& folder,
+                                        const SweepArguments& arguments) {
   const std::string text = file.Text();
   const fs::path document = folder.path() / "slurm" / fmt::format("{:016x}.yaml", Digest(text));
   std::error_code failed;
   fs::create_directories(document.parent_path(), failed);
-  error = failed ? fmt::format("{}: {}", document.parent_path().string(), failed.message())
-                 : WriteWholeFile(document, text);
+  if (failed) return FileStatus(failed.value(), document.parent_path().string());
+  if (absl::Status status = WriteWholeFile(document, text); !status.ok()) return status;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (error.empty() && failed) error = fmt::format("/proc/self/exe: {}", failed.message());
-  if (!error.empty()) return std::nullopt;
+  if (failed) return FileStatus(failed.value(), "/proc/self/exe");
   std::vector<std::string> words = {program.string(),
                                     "sweep",
                                     fs::absolute(document).string(),
@@ -270,9 +268,8 @@ std::optional<std::string> TaskCommand(const ExperimentFile& file, const SweepFo
   for (const std::string& plugin : arguments.plugins->files()) {
     words.insert(words.end(), {"--plugin", fs::absolute(plugin).string()});
   }
-  std::string command;
-  for (const std::string& word : words) command += (command.empty() ? "" : " ") + QuoteShell(word);
-  return command;
+  for (std::string& word : words) word = QuoteShell(word);
+  return absl::StrJoin(words, " ");
 }
 
 int SubmitScript(const std::string& script) {
@@ -292,9 +289,8 @@ int PrintOrSubmit(const ExperimentFile& file, const SweepFolder& folder, const P
   SlurmSettings settings = arguments.slurm_settings;
   settings.task_seconds = arguments.task_minutes * 60;
   settings.threads = arguments.threads;
-  std::string error;
-  const auto command = TaskCommand(file, folder, arguments, error);
-  if (!command) return Fail(kExitFailed, error);
+  const auto command = TaskCommand(file, folder, arguments);
+  if (!command.ok()) return Fail(kExitFailed, MessageOf(command.status()));
   const std::string script =
       WriteSlurmScript({.name = file.name(),
                         .program = *command,
@@ -344,7 +340,7 @@ void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<s
   if (points.size() <= kMaxTableRows) {
     for (const size_t point : points) {
       auto row = ReadTableRow(folder.PointPath(plan.points[point].id), plan.points[point].label);
-      if (row) rows.push_back(std::move(*row));
+      if (row.ok()) rows.push_back(*std::move(row));
     }
   }
   fmt::print("{}Results: {}\n", FormatTable(rows), folder.path().string());
@@ -414,10 +410,10 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
     reports[point] = report;
     ended.push_back(point);
   };
-  const std::string error = RunPoints(file, plan, to_run, folder, options);
-  if (!error.empty()) {
-    return Fail(kExitFailed,
-                fmt::format("{}; stopped with {}", error, CountsText(reports, selected)));
+  const absl::Status status = RunPoints(file, plan, to_run, folder, options);
+  if (!status.ok()) {
+    return Fail(kExitFailed, fmt::format("{}; stopped with {}", MessageOf(status),
+                                         CountsText(reports, selected)));
   }
   std::ranges::sort(ended);
   if (!arguments.quiet) PrintWarnings(folder, plan, ended);
@@ -444,9 +440,8 @@ int Report(const SweepFolder& folder, const Plan& plan, const std::vector<PointR
 
 int Status(const std::string& out) {
   const SweepFolder folder{fs::path(out)};
-  std::string error;
-  const std::optional<Plan> plan = folder.ReadPlan(error);
-  if (!plan) return Fail(kExitBadInput, error);
+  const absl::StatusOr<Plan> plan = folder.ReadPlan();
+  if (!plan.ok()) return Fail(kExitBadInput, MessageOf(plan.status()));
   const std::vector<PointReport> reports = InspectAll(folder, *plan);
   std::vector<size_t> all(plan->points.size());
   std::iota(all.begin(), all.end(), size_t{0});
@@ -474,9 +469,8 @@ int SweepFile(const SweepArguments& arguments) {
 int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
   const SweepFolder folder(arguments.out.empty() ? fs::path("results") / file.name()
                                                  : fs::path(arguments.out));
-  std::string error;
-  const auto selected = Select(arguments, file.size(), error);
-  if (!selected) return Fail(kExitBadInput, error);
+  const auto selected = Select(arguments, file.size());
+  if (!selected.ok()) return Fail(kExitBadInput, MessageOf(selected.status()));
   Diagnostics diagnostics;
   std::optional<Plan> plan;
   if (IsPart(arguments)) plan = PlanThere(file, folder, *selected);
@@ -498,8 +492,8 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
                 fmt::format("{} has the results of a run; name another folder for the sweep",
                             folder.path().string()));
   }
-  error = WritePlan(file, folder, *plan, IsPart(arguments));
-  if (!error.empty()) return Fail(kExitFailed, error);
+  const absl::Status written = WritePlan(file, folder, *plan, IsPart(arguments));
+  if (!written.ok()) return Fail(kExitFailed, MessageOf(written));
   std::vector<size_t> to_run;
   std::ranges::copy_if(*selected, std::back_inserter(to_run),
                        [&](size_t point) { return IsToRun(reports[point].state, arguments); });

@@ -2,6 +2,7 @@
 
 #include "cli/trace_command.h"
 
+#include <absl/status/status.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "measure/trace/tracer.h"
 #include "settings/number_text.h"
 #include "settings/quantity.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -43,30 +45,33 @@ std::optional<FlowRange> ParseRange(std::string_view text) {
   return FlowRange{*first, *last};
 }
 
-// What is wrong with `text`, if anything; empty text leaves `value` as it is.
-std::optional<std::string> ReadTime(std::string_view option, const std::string& text,
-                                    Duration& value) {
-  if (text.empty()) return std::nullopt;
-  if (ParseError error = ParseQuantity(text, value)) return fmt::format("{}: {}", option, *error);
-  if (value < Duration{0}) return fmt::format("{}: must not be negative", option);
-  return std::nullopt;
+// Empty text leaves `value` as it is.
+absl::Status ReadTime(std::string_view option, const std::string& text, Duration& value) {
+  if (text.empty()) return absl::OkStatus();
+  if (ParseError error = ParseQuantity(text, value)) {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", option, *error));
+  }
+  if (value >= Duration{0}) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{}: must not be negative", option));
 }
 
-std::optional<std::string> Read(const TraceOptions& options, TraceSettings& settings) {
+absl::Status Read(const TraceOptions& options, TraceSettings& settings) {
   for (const std::string& text : options.flows) {
     const std::optional<FlowRange> range = ParseRange(text);
     if (!range) {
-      return fmt::format("--flow: \"{}\" is no flow; write 7, or 3-5, as in flows.csv", text);
+      return absl::InvalidArgumentError(
+          fmt::format("--flow: \"{}\" is no flow; write 7, or 3-5, as in flows.csv", text));
     }
     settings.flows.push_back(*range);
   }
   settings.links = options.links;
   Duration from{0};
   Duration to = kNever - Time{};
-  if (auto problem = ReadTime("--from", options.from, from)) return problem;
-  if (auto problem = ReadTime("--to", options.to, to)) return problem;
-  if (auto problem = ReadTime("--every", options.every, settings.every)) return problem;
-  if (settings.every < 1_ns) return "--every: must be at least 1ns";
+  absl::Status times = ReadTime("--from", options.from, from);
+  times.Update(ReadTime("--to", options.to, to));
+  times.Update(ReadTime("--every", options.every, settings.every));
+  if (!times.ok()) return times;
+  if (settings.every < 1_ns) return absl::InvalidArgumentError("--every: must be at least 1ns");
   settings.from = Time{} + from;
   settings.to = Time{} + to;
   settings.limit = options.packets;
@@ -76,7 +81,7 @@ std::optional<std::string> Read(const TraceOptions& options, TraceSettings& sett
   };
   settings.pcap = asked("pcap");
   settings.timeline = asked("perfetto");
-  return std::nullopt;
+  return absl::OkStatus();
 }
 
 CLI::Option* AddList(CLI::App& command, const std::string& name, std::vector<std::string>& values,
@@ -130,9 +135,9 @@ CLI::App* AddTraceCommand(CLI::App& app, RunArguments& arguments, std::function<
   trace->callback([&arguments, &command, options] {
     command = [&arguments, options] {
       arguments.trace.emplace();
-      const std::optional<std::string> problem = Read(*options, *arguments.trace);
-      if (!problem) return Run(arguments);
-      std::fprintf(stderr, "heddle: %s\n", problem->c_str());
+      const absl::Status status = Read(*options, *arguments.trace);
+      if (status.ok()) return Run(arguments);
+      fmt::print(stderr, "heddle: {}\n", MessageOf(status));
       return kExitBadInput;
     };
   });

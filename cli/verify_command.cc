@@ -15,6 +15,7 @@
 
 #include "cli/commands.h"
 #include "experiment/checked_folder.h"
+#include "settings/status.h"
 #include "study/sweep/sweep_folder.h"
 
 namespace heddle {
@@ -57,8 +58,8 @@ class Verifier {
     for (const DamagedFile& damaged : damage) Say(TextOf(run, damaged));
   }
   void CheckPlan(const SweepFolder& sweep) {
-    std::string error;
-    if (!sweep.ReadPlan(error)) Say(error);
+    const absl::Status status = sweep.ReadPlan().status();
+    if (!status.ok()) Say(MessageOf(status));
   }
 
   int Conclude(bool quiet) const {

@@ -13,8 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include "settings/files.h"
 #include "settings/json.h"
-#include "settings/yaml.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxBytes = size_t{1} << 26;  // Of a manifest or a summary.
-constexpr std::string_view kOtherContents = "has other contents than were written";
+constexpr const char* kOtherContents = "has other contents than were written";
 
 // Runs write files with these endings. Users may have put others into the folder.
 bool LooksLikeResults(const fs::path& file) {
@@ -33,10 +34,14 @@ bool LooksLikeResults(const fs::path& file) {
 }
 
 bool SaysItHasAManifest(const fs::path& folder) {
-  std::string ignored;
-  const auto text = ReadTextFile((folder / "summary.json").string(), kMaxBytes, ignored);
-  const auto json = text ? ParseJson(*text) : std::nullopt;
-  return json && json->contains(kManifestKey);
+  const auto text = ReadTextFile((folder / "summary.json").string(), kMaxBytes);
+  const auto json = text.ok() ? ParseJson(*text) : text.status();
+  return json.ok() && json->contains(kManifestKey);
+}
+
+absl::StatusOr<Manifest> ReadManifest(const fs::path& folder) {
+  const auto text = ReadTextFile((folder / kManifestFile).string(), kMaxBytes);
+  return text.ok() ? ParseManifest(*text) : text.status();
 }
 
 std::string OtherLength(uint64_t now, uint64_t written) {
@@ -44,30 +49,28 @@ std::string OtherLength(uint64_t now, uint64_t written) {
 }
 
 // Piece by piece, as it may be larger than memory.
-std::optional<FileRecord> RecordOf(const fs::path& path) {
+absl::StatusOr<FileRecord> RecordOf(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> piece(size_t{1} << 18);
   FileRecord record;
   while (file.read(piece.data(), std::ssize(piece)).gcount() > 0) {
     record.Add({piece.data(), static_cast<size_t>(file.gcount())});
   }
-  if (file.bad() || !file.is_open()) return std::nullopt;
+  if (file.bad() || !file.is_open()) return absl::UnavailableError("cannot be read");
   return record;
 }
 
 }  // namespace
 
 CheckedFolder::CheckedFolder(fs::path path) : path_(std::move(path)) {
-  std::string ignored;
   std::error_code error;
   if (!fs::exists(path_ / kManifestFile, error)) {
     if (SaysItHasAManifest(path_)) state_ = State::kDamaged;
     return;
   }
-  const auto text = ReadTextFile((path_ / kManifestFile).string(), kMaxBytes, ignored);
-  auto manifest = text ? ParseManifest(*text) : std::nullopt;
-  state_ = manifest ? State::kSound : State::kDamaged;
-  if (manifest) manifest_ = std::move(*manifest);
+  auto manifest = ReadManifest(path_);
+  state_ = manifest.ok() ? State::kSound : State::kDamaged;
+  if (manifest.ok()) manifest_ = *std::move(manifest);
 }
 
 bool CheckedFolder::Has(const std::string& file) const {
@@ -75,45 +78,48 @@ bool CheckedFolder::Has(const std::string& file) const {
   return manifest_.contains(file) || fs::exists(path_ / file, error);
 }
 
-std::optional<std::string> CheckedFolder::Read(const std::string& file, size_t limit,
-                                               std::string& error) const {
-  const auto fail = [&](std::string_view what) {
-    found_damage_ = is_checked();
-    error = fmt::format("{}: {}", (path_ / file).string(), what);
-    return std::nullopt;
-  };
-  if (state_ == State::kDamaged) return fail("manifest.csv beside it is damaged, or missing");
-  const auto record = manifest_.find(file);
-  if (is_checked() && record == manifest_.end()) {
-    std::error_code ignored;
-    if (fs::exists(path_ / file, ignored)) return fail("is not in manifest.csv beside it");
-    error = fmt::format("{}: the run has not written it", (path_ / file).string());
-    return std::nullopt;  // No damage: it was not asked for.
+absl::StatusOr<std::string> CheckedFolder::Read(const std::string& file, size_t limit) const {
+  auto text = is_checked() ? ReadListed(file, limit) : ReadTextFile((path_ / file).string(), limit);
+  if (text.ok()) return text;
+  if (absl::IsDataLoss(text.status())) found_damage_ = true;
+  return Within(text.status(), (path_ / file).string());
+}
+
+// The messages do not name the file yet.
+absl::StatusOr<std::string> CheckedFolder::ReadListed(const std::string& file, size_t limit) const {
+  if (state_ == State::kDamaged) {
+    return absl::DataLossError("manifest.csv beside it is damaged, or missing");
   }
-  std::string what;
-  auto text = ReadTextFile((path_ / file).string(), limit, what);
-  if (!text) return fail(what);
-  if (!is_checked()) return text;
+  const auto record = manifest_.find(file);
+  if (record == manifest_.end()) {
+    std::error_code ignored;
+    if (!fs::exists(path_ / file, ignored)) {
+      return absl::NotFoundError("the run has not written it");  // As it was not asked to.
+    }
+    return absl::DataLossError("is not in manifest.csv beside it");
+  }
+  auto text = ReadTextFile((path_ / file).string(), limit);
+  if (!text.ok()) return absl::DataLossError(text.status().message());
   FileRecord read;
   read.Add(*text);
   if (read.bytes != record->second.bytes) {
-    return fail(OtherLength(read.bytes, record->second.bytes));
+    return absl::DataLossError(OtherLength(read.bytes, record->second.bytes));
   }
-  if (read != record->second) return fail(kOtherContents);
+  if (read != record->second) return absl::DataLossError(kOtherContents);
   return text;
 }
 
-std::string CheckedFolder::WhatIsWrongWith(const std::string& file, const FileRecord& record,
-                                           size_t read_up_to) const {
+absl::Status CheckedFolder::Check(const std::string& file, const FileRecord& record,
+                                  size_t read_up_to) const {
   std::error_code error;
-  if (!fs::exists(path_ / file, error)) return "is missing";
+  if (!fs::exists(path_ / file, error)) return absl::DataLossError("is missing");
   const auto bytes = fs::file_size(path_ / file, error);
-  if (error) return fmt::format("cannot be read: {}", error.message());
-  if (bytes != record.bytes) return OtherLength(bytes, record.bytes);
-  if (bytes > read_up_to) return "";
+  if (error) return FileStatus(error.value(), "cannot be read");
+  if (bytes != record.bytes) return absl::DataLossError(OtherLength(bytes, record.bytes));
+  if (bytes > read_up_to) return absl::OkStatus();
   const auto now = RecordOf(path_ / file);
-  if (!now) return "cannot be read";
-  return *now == record ? "" : std::string(kOtherContents);
+  if (!now.ok()) return now.status();
+  return *now == record ? absl::OkStatus() : absl::DataLossError(kOtherContents);
 }
 
 std::vector<DamagedFile> CheckedFolder::Damage(size_t read_up_to) const {
@@ -125,8 +131,8 @@ std::vector<DamagedFile> CheckedFolder::Damage(size_t read_up_to) const {
   }
   std::vector<DamagedFile> damaged;
   for (const auto& [file, record] : manifest_) {
-    std::string what = WhatIsWrongWith(file, record, read_up_to);
-    if (!what.empty()) damaged.push_back({file, std::move(what)});
+    const absl::Status status = Check(file, record, read_up_to);
+    if (!status.ok()) damaged.push_back({file, MessageOf(status)});
   }
   return damaged;
 }

@@ -3,9 +3,10 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,9 @@ class CheckedFolder {
   bool is_checked() const { return state_ != State::kUnchecked; }
 
   bool Has(const std::string& file) const;
-  // Nothing, and why not in `error`, which names the file, if it is not there, damaged or larger
-  // than `limit`.
-  std::optional<std::string> Read(const std::string& file, size_t limit, std::string& error) const;
+  // NotFound if the run has not written the file. DataLoss if it is missing all the same, damaged,
+  // or larger than `limit`; in a folder that is not checked, the codes of ReadTextFile().
+  absl::StatusOr<std::string> Read(const std::string& file, size_t limit) const;
   // True once a Read() has found damage.
   bool found_damage() const { return found_damage_; }
 
@@ -46,8 +47,8 @@ class CheckedFolder {
  private:
   enum class State { kSound, kUnchecked, kDamaged };
 
-  std::string WhatIsWrongWith(const std::string& file, const FileRecord& record,
-                              size_t read_up_to) const;
+  absl::StatusOr<std::string> ReadListed(const std::string& file, size_t limit) const;
+  absl::Status Check(const std::string& file, const FileRecord& record, size_t read_up_to) const;
 
   const std::filesystem::path path_;
   State state_ = State::kUnchecked;

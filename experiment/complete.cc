@@ -377,8 +377,8 @@ void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
 void PrepareWorkloads(Experiment& experiment, const Routing& routing, FilesRead& files,
                       Diagnostics& diagnostics) {
   const PathFinder find = [&routing](HostId src, HostId dst, std::span<const int64_t> uplinks,
-                                     std::string& problem) {
-    return PathIdOf(routing, src, dst, uplinks, problem);
+                                     const std::function<void(std::string_view)>& refuse) {
+    return PathIdOf(routing, src, dst, uplinks, refuse);
   };
   for (size_t i = 0; i < experiment.settings.workload.size(); ++i) {
     const std::string path = fmt::format("workload[{}]", i);

@@ -8,10 +8,11 @@
 
 #include "experiment/experiment.h"
 #include "settings/diagnostics.h"
-#include "settings/files_read.h"
 #include "topo/routing.h"
 
 namespace heddle {
+
+class FilesRead;
 
 // Fills in `experiment` from its settings; relative paths start at `folder`, and files are read
 // through `files`. Where some settings are wrong, it still looks for mistakes in whatever does not

@@ -12,6 +12,7 @@
 
 #include "experiment/complete.h"
 #include "experiment/point_problems.h"
+#include "settings/files.h"
 #include "settings/files_read.h"
 #include "settings/patch.h"
 #include "settings/reader.h"

@@ -6,22 +6,17 @@
 #include <zlib.h>
 
 #include <charconv>
+#include <optional>
+#include <vector>
 
+#include "settings/csv.h"
 #include "settings/number_text.h"
 
 namespace heddle {
 namespace {
 
 constexpr std::string_view kHeader = "file,bytes,crc32\n";
-
-// The text up to `end`, which is taken off `rest` with it; nothing if there is no `end`.
-std::optional<std::string_view> Take(std::string_view& rest, char end) {
-  const size_t at = rest.find(end);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view taken = rest.substr(0, at);
-  rest.remove_prefix(at + 1);
-  return taken;
-}
+constexpr size_t kColumns = 3;
 
 std::optional<uint32_t> ParseCrc(std::string_view text) {
   uint32_t crc = 0;
@@ -41,26 +36,25 @@ void FileRecord::Add(std::string_view text) {
 std::string ManifestCsv(const Manifest& manifest) {
   std::string csv(kHeader);
   for (const auto& [name, record] : manifest) {
-    csv += fmt::format("{},{},{:08x}\n", name, record.bytes, record.crc32);
+    csv += fmt::format("{},{},{:08x}\n", CsvCell(name), record.bytes, record.crc32);
   }
   return csv;
 }
 
-std::optional<Manifest> ParseManifest(std::string_view csv) {
-  if (!csv.starts_with(kHeader)) return std::nullopt;
+absl::StatusOr<Manifest> ParseManifest(std::string_view csv) {
   Manifest manifest;
-  std::string_view rest = csv.substr(kHeader.size());
-  while (!rest.empty()) {
-    const auto name = Take(rest, ',');
-    const auto bytes = name ? Take(rest, ',') : std::nullopt;
-    const auto crc = bytes ? Take(rest, '\n') : std::nullopt;
-    if (!crc) return std::nullopt;
-    const auto length = NumberFrom<uint64_t>(*bytes);
-    const auto sum = ParseCrc(*crc);
-    if (!length || !sum || name->find('/') != std::string_view::npos) return std::nullopt;
-    manifest.emplace(*name, FileRecord{*length, *sum});
+  const absl::Status damaged = absl::DataLossError("is no manifest");
+  CsvReader rows(csv);
+  for (rows.Next(); rows.Next();) {  // The first one is the header.
+    const std::vector<std::string_view>& cells = rows.cells();
+    if (!rows.status().ok() || cells.size() != kColumns) return damaged;
+    const auto length = NumberFrom<uint64_t>(cells[1]);
+    const auto sum = ParseCrc(cells[2]);
+    if (!length || !sum || cells[0].find('/') != std::string_view::npos) return damaged;
+    manifest.emplace(cells[0], FileRecord{*length, *sum});
   }
-  if (ManifestCsv(manifest) != csv) return std::nullopt;
+  // Also of the header, of numbers written in another way, and of names that come twice.
+  if (ManifestCsv(manifest) != csv) return damaged;
   return manifest;
 }
 

@@ -5,9 +5,10 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,7 +32,7 @@ struct FileRecord {
 using Manifest = std::map<std::string, FileRecord>;  // By file name.
 
 std::string ManifestCsv(const Manifest& manifest);
-// Nothing if it is not, to the byte, what ManifestCsv() writes.
-std::optional<Manifest> ParseManifest(std::string_view csv);
+// DataLoss if it is not, to the byte, what ManifestCsv() writes.
+absl::StatusOr<Manifest> ParseManifest(std::string_view csv);
 
 }  // namespace heddle

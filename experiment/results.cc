@@ -18,7 +18,7 @@
 #include "experiment/version.h"
 #include "measure/table.h"
 #include "settings/digest.h"
-#include "settings/yaml.h"
+#include "settings/json.h"
 
 namespace heddle {
 namespace {
@@ -79,38 +79,8 @@ ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult
   return summary;
 }
 
-// JSON knows no infinity and no not-a-number.
-std::string JsonNumber(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-// An object, a member a line.
-class JsonObject {
- public:
-  void Add(const std::string& key, const std::string& json) {
-    text_ += fmt::format("{}  {}: {}", text_.empty() ? "" : ",\n", QuoteJson(key), json);
-  }
-  void Text(const std::string& key, const std::string& value) { Add(key, QuoteJson(value)); }
-  void Integer(const std::string& key, int64_t value) { Add(key, fmt::format("{}", value)); }
-  void Real(const std::string& key, double value) { Add(key, JsonNumber(value)); }
-  void Bool(const std::string& key, bool value) { Add(key, value ? "true" : "false"); }
-  std::string Done() const { return "{\n" + text_ + "\n}"; }
-
- private:
-  std::string text_;
-};
-
-std::string Indent(const std::string& json) {
-  std::string text;
-  for (const char c : json) {
-    text += c;
-    if (c == '\n') text += "  ";
-  }
-  return text;
-}
-
 std::string LoadJson(const Experiment& experiment, const SimulationResult& result) {
-  JsonObject load;
+  JsonFields load;
   double host_load = 0;
   double host_load_with_headers = 0;
   double fabric_load = 0;
@@ -142,7 +112,7 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
 }
 
 std::string CountsJson(const SimulationResult& result) {
-  JsonObject counts;
+  JsonFields counts;
   counts.Integer("flows_started", result.flows_started);
   counts.Integer("flows_finished", result.flows_finished);
   counts.Integer("flows_measured", result.measured);
@@ -181,7 +151,7 @@ ClassCounters OfAllSizes(const SimulationResult& result) {
 // Of measured flows alone.
 std::string MeasuredJson(const SimulationResult& result) {
   const ClassCounters all = OfAllSizes(result);
-  JsonObject counts;
+  JsonFields counts;
   counts.Integer("data_packets_sent", all.packets_sent);
   counts.Integer("data_packets_received", all.packets_received);
   counts.Integer("packets_reordered", all.reordered);
@@ -194,7 +164,7 @@ std::string MeasuredJson(const SimulationResult& result) {
 }
 
 std::string PerformanceJson(const SimulationResult& result) {
-  JsonObject performance;
+  JsonFields performance;
   performance.Integer("threads", result.threads);
   performance.Real("build_seconds", result.build_seconds);
   performance.Real("run_seconds", result.run_seconds);
@@ -213,9 +183,9 @@ std::string PerformanceJson(const SimulationResult& result) {
 }
 
 std::string QueriesJson(const Experiment& experiment, const SimulationResult& result) {
-  std::string list;
+  std::vector<std::string> list;
   for (const QueryResult& query : result.queries) {
-    JsonObject object;
+    JsonFields object;
     object.Integer("workload", static_cast<int64_t>(query.workload));
     object.Integer("complete", static_cast<int64_t>(query.completion_ps.size()));
     object.Integer("incomplete", query.incomplete);
@@ -226,9 +196,9 @@ std::string QueriesJson(const Experiment& experiment, const SimulationResult& re
     for (size_t i = 0; i < kNames.size(); ++i) {
       object.Real(fmt::format("{}_qct_us", kNames[i]), numbers[i] * 1e-6);
     }
-    list += (list.empty() ? "" : ", ") + Indent(Indent(object.Done()));
+    list.push_back(object.Done());
   }
-  return "[" + list + "]";
+  return JsonArray(list);
 }
 
 std::optional<double> IfAnyFinished(const ClassSummary& row, double value) {
@@ -283,7 +253,7 @@ bool IsComplete(const Experiment& experiment, const SimulationResult& result) {
 
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings) {
-  JsonObject json;
+  JsonFields json;
   json.Text("name", experiment.settings.name);
   json.Text("label", experiment.label);
   json.Text("experiment_hash", fmt::format("{:016x}", Digest(experiment.Resolved())));
@@ -301,25 +271,21 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Integer("links_until_ps", result.load.until.ps);
   json.Integer("base_rtt_ps", experiment.base_rtt.ps);
   json.Integer("bdp_bytes", experiment.bdp.count);
-  json.Add("load", Indent(LoadJson(experiment, result)));
-  json.Add("counts", Indent(CountsJson(result)));
-  json.Add("counts_of_measured_flows", Indent(MeasuredJson(result)));
+  json.Add("load", LoadJson(experiment, result));
+  json.Add("counts", CountsJson(result));
+  json.Add("counts_of_measured_flows", MeasuredJson(result));
   const ClassSummary all = SummariseClass(experiment, result, MakeClassSet("all", 0), 0);
   json.Real("avg_slowdown", all.slowdown.front());
   json.Add("queries", QueriesJson(experiment, result));
-  JsonObject policy;
+  JsonFields policy;
   int64_t state_bytes = 0;
   for (const PolicyReport& report : result.policies) state_bytes += report.state_bytes;
   policy.Integer("state_bytes", state_bytes);
   for (const auto& [name, value] : SumOfCounters(result.policies)) policy.Integer(name, value);
-  json.Add("load_balancer", Indent(policy.Done()));
-  json.Add("performance", Indent(PerformanceJson(result)));
-  std::string list;
-  for (const std::string& warning : warnings) {
-    list += (list.empty() ? "" : ", ") + QuoteJson(warning);
-  }
-  json.Add("warnings", "[" + list + "]");
-  return json.Done() + "\n";
+  json.Add("load_balancer", policy.Done());
+  json.Add("performance", PerformanceJson(result));
+  json.Add("warnings", JsonStrings(warnings));
+  return IndentJson(json.Done(), JsonArrays::kInOneLine);
 }
 
 int64_t PeakMemoryBytes() {

@@ -10,51 +10,35 @@
 #include "experiment/run_folder.h"
 
 namespace heddle {
-namespace {
 
-RunOutcome Failed(const RunFolder& folder) {
-  RunOutcome outcome;
-  outcome.status = folder.busy()         ? RunOutcome::Status::kBusy
-                   : folder.lacks_room() ? RunOutcome::Status::kNoRoom
-                                         : RunOutcome::Status::kFailed;
-  outcome.error = folder.error();
-  return outcome;
-}
-
-}  // namespace
-
-RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& options,
-                       const std::filesystem::path& path, bool replace) {
+absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
+                                       const SimulationOptions& options,
+                                       const std::filesystem::path& path, bool replace) {
   SetBrokenInvariantHandler(&RunFolder::RemoveAll);
   SetRunDescription(fmt::format("{} {} seed {}", experiment.settings.name, experiment.label,
                                 experiment.settings.seed));
   RunFolder folder(path);
-  if (!folder.Open(replace) || !folder.Start("flows.csv")) return Failed(folder);
-  const SimulationResult result = Simulate(
-      experiment, options, [&](std::string_view text) { return folder.Append("flows.csv", text); },
-      [&](std::string_view file, std::string_view text) { return folder.Append(file, text); });
-  if (!folder.error().empty() || !folder.Finish()) return Failed(folder);
-  RunOutcome outcome;
-  if (result.stopped) {
-    outcome.status = RunOutcome::Status::kStopped;
-    return outcome;
-  }
-  if (!result.notes.problem.empty()) {
-    outcome.status = RunOutcome::Status::kFailed;
-    outcome.error = result.notes.problem;
-    return outcome;
-  }
+  folder.Open(replace).IgnoreError();  // The folder keeps its first failure.
+  if (absl::Status status = folder.Start("flows.csv"); !status.ok()) return status;
+  const absl::StatusOr<SimulationResult> simulated = Simulate(
+      experiment, options,
+      [&](std::string_view text) { return folder.Append("flows.csv", text).ok(); },
+      [&](std::string_view file, std::string_view text) { return folder.Append(file, text).ok(); });
+  if (!simulated.ok()) return simulated.status();
+  if (absl::Status status = folder.Finish(); !status.ok()) return status;
+  const SimulationResult& result = *simulated;
+  if (result.stopped) return absl::CancelledError("stopped");
+  if (!result.notes.problem.empty()) return absl::FailedPreconditionError(result.notes.problem);
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
+  RunOutcome outcome;
   outcome.warnings = WarningsOf(experiment, result);
-  const bool written =
-      folder.Write("run.yaml", experiment.Resolved()) &&
-      folder.Write("summary.csv", SummaryCsv(summary)) &&
-      folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)) &&
-      folder.Commit();
-  if (!written) return Failed(folder);
+  folder.Write("run.yaml", experiment.Resolved()).IgnoreError();  // Commit() returns the first failure.
+  folder.Write("summary.csv", SummaryCsv(summary)).IgnoreError();
+  folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)).IgnoreError();
+  if (absl::Status status = folder.Commit(); !status.ok()) return status;
   outcome.row = RowOf(experiment.label.empty() ? experiment.settings.name : experiment.label,
                       summary, result);
-  if (!IsComplete(experiment, result)) outcome.status = RunOutcome::Status::kIncomplete;
+  outcome.complete = IsComplete(experiment, result);
   return outcome;
 }
 

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,22 +16,16 @@
 namespace heddle {
 
 struct RunOutcome {
-  enum class Status {
-    kDone,
-    kIncomplete,  // The results are there, but measured flows are unfinished.
-    kStopped,     // By the user; there are no results.
-    kBusy,        // Another process is writing these results; `error` says so.
-    kNoRoom,      // There are no results, as the disk is full; `error` says so.
-    kFailed,      // There are no results; `error` says why.
-  };
-  Status status = Status::kDone;
-  std::string error;
+  bool complete = true;  // False: the results are there, but measured flows are unfinished.
   std::vector<std::string> warnings;
   TableRow row;
 };
 
 // Simulates `experiment` and writes its results to `folder`, replacing what is there if `replace`.
-RunOutcome RunToFolder(const Experiment& experiment, const SimulationOptions& options,
-                       const std::filesystem::path& folder, bool replace);
+// If it fails, there are no results. Cancelled means that the user has stopped the run,
+// InvalidArgument that the load balancer has made no policies; other codes are those of RunFolder.
+absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
+                                       const SimulationOptions& options,
+                                       const std::filesystem::path& folder, bool replace);
 
 }  // namespace heddle

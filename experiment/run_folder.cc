@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <system_error>
@@ -54,13 +55,6 @@ bool HoldsResults(const fs::path& path) {
                               [&](const char* file) { return fs::exists(path / file, error); }));
 }
 
-bool MeansNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
-
-// Beside `path` and hidden.
-fs::path Beside(const fs::path& path, std::string_view ending) {
-  return path.parent_path() / fmt::format(".{}.{}", path.filename().string(), ending);
-}
-
 // Whether the file that is open is still the one with that name.
 bool IsNamed(int file, const fs::path& path) {
   struct stat open = {};
@@ -73,13 +67,11 @@ bool IsNamed(int file, const fs::path& path) {
 
 RunFolder::RunFolder(fs::path path)
     : path_(WithoutSlash(path)),
-      aside_(Beside(path_, "partial")),
-      lock_path_(Beside(path_, "lock")) {}
+      aside_(HiddenBeside(path_, "partial")),
+      lock_path_(HiddenBeside(path_, "lock")) {}
 
 RunFolder::~RunFolder() {
-  for (const File& file : files_) {
-    if (file.stream != nullptr) std::fclose(file.stream);
-  }
+  files_.clear();  // Network file systems keep what is open when it is removed.
   if (open_) {
     std::error_code ignored;
     fs::remove_all(aside_, ignored);
@@ -88,34 +80,34 @@ RunFolder::~RunFolder() {
   if (lock_ >= 0) Unlock();
 }
 
-bool RunFolder::Fail(const std::string& what) {
-  if (error_.empty()) error_ = what;
-  return false;
+const absl::Status& RunFolder::Keep(const absl::Status& status) {
+  status_.Update(status);
+  return status_;
 }
 
 // The hidden files in it are nothing that a user has named.
-bool RunFolder::FailAsUnwritable(int error) {
-  lacks_room_ |= MeansNoRoom(error);
+absl::Status RunFolder::Unwritable(int error) const {
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
-  return Fail(
-      fmt::format("the folder {} cannot be written: {}", folder.string(), std::strerror(error)));
+  return FileStatus(error, fmt::format("the folder {} cannot be written", folder.string()));
 }
 
 // The lock goes with the process, however it ends; what nobody holds is left over. It is on a file,
 // opened for writing: network file systems have no other locks that reach other machines.
-bool RunFolder::Lock() {
+absl::Status RunFolder::Lock() {
   for (;;) {
     const int file = open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) return FailAsUnwritable(errno);
+    if (file < 0) return Unwritable(errno);
     if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-      busy_ = errno == EWOULDBLOCK;
+      const bool is_held = errno == EWOULDBLOCK;
       close(file);
-      if (busy_) return Fail(path_.string() + ": another process is writing these results");
+      if (is_held) {
+        return absl::AbortedError(path_.string() + ": another process is writing these results");
+      }
       DoWithoutLock();
-      return true;
+      return absl::OkStatus();
     }
     lock_ = file;
-    if (IsNamed(file, lock_path_)) return true;
+    if (IsNamed(file, lock_path_)) return absl::OkStatus();
     close(std::exchange(lock_,
                         -1));  // Whoever held it has just taken it away: there may be a new one.
   }
@@ -127,7 +119,7 @@ void RunFolder::DoWithoutLock() {
   unlink(lock_path_.c_str());
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  aside_ = Beside(path_, fmt::format("{}-{}.partial", host.data(), getpid()));
+  aside_ = HiddenBeside(path_, fmt::format("{}-{}.partial", host.data(), getpid()));
 }
 
 void RunFolder::Unlock() {
@@ -136,162 +128,188 @@ void RunFolder::Unlock() {
 }
 
 bool RunFolder::IsBeingWritten(const fs::path& path) {
-  const int file = open(Beside(WithoutSlash(path), "lock").c_str(), O_RDWR | O_CLOEXEC);
+  const int file = open(HiddenBeside(WithoutSlash(path), "lock").c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return false;
   const bool held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(file);
   return held;
 }
 
-bool RunFolder::Open(bool replace) {
+absl::Status RunFolder::Open(bool replace) {
+  absl::Status status = CheckPlace(replace);
+  if (status.ok()) status = Lock();
+  if (status.ok()) status = MakeAside();
+  return Keep(status);
+}
+
+absl::Status RunFolder::CheckPlace(bool replace) const {
   std::error_code error;
   if (fs::exists(path_, error) && !replace) {
-    return Fail(fmt::format("{}: exists; choose another --out, or replace it with --force",
-                            path_.string()));
+    return absl::AlreadyExistsError(fmt::format(
+        "{}: exists; choose another --out, or replace it with --force", path_.string()));
   }
   if (fs::exists(path_, error) && !HoldsResults(path_)) {
-    return Fail(
+    return absl::FailedPreconditionError(
         fmt::format("{}: holds no results of a run, so it is not replaced", path_.string()));
   }
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
-  if (error) return Fail(fmt::format("{}: {}", path_.parent_path().string(), error.message()));
-  if (!Lock()) return false;
+  return error ? FileStatus(error.value(), path_.parent_path().string()) : absl::OkStatus();
+}
+
+absl::Status RunFolder::MakeAside() {
+  std::error_code error;
   fs::create_directory(aside_, error);
-  if (error) return FailAsUnwritable(error.value());
+  if (error) return Unwritable(error.value());
   for (const fs::directory_entry& left_over : fs::directory_iterator(aside_, error)) {
     fs::remove_all(left_over.path(), error);
   }
-  if (error) return Fail(fmt::format("{}: {}", aside_.string(), error.message()));
+  if (error) return FileStatus(error.value(), aside_.string());
   open_ = true;
   const std::lock_guard guard(open_mutex);
   OpenFolders().push_back({aside_, lock_path_});
-  return true;
+  return absl::OkStatus();
 }
 
 bool RunFolder::RemoveLeftOvers(const fs::path& path) {
   RunFolder folder(path);
   // Without locks it cannot be told who is at it.
-  if (!folder.Lock() || folder.lock_ < 0) return false;
+  if (!folder.Lock().ok() || folder.lock_ < 0) return false;
   std::error_code ignored;
   fs::remove_all(folder.aside_, ignored);
   return true;
 }
 
-bool RunFolder::FailAt(const std::string& name) {
-  lacks_room_ |= MeansNoRoom(errno);
-  return Fail(fmt::format("{}: {}", (path_ / name).string(), std::strerror(errno)));
+absl::Status RunFolder::Write(const std::string& name, std::string_view text) {
+  Start(name).IgnoreError();  // The last of the three returns the first failure.
+  Append(name, text).IgnoreError();
+  return Finish();
 }
 
-bool RunFolder::Write(const std::string& name, std::string_view text) {
-  return Start(name) && Append(name, text) && Finish();
+absl::Status RunFolder::Start(const std::string& name) {
+  return status_.ok() ? Keep(StartFile(name)) : status_;
 }
 
-bool RunFolder::Start(const std::string& name) {
-  if (!MakeRoom()) return false;
+absl::Status RunFolder::Append(std::string_view name, std::string_view text) {
+  return status_.ok() ? Keep(AppendTo(name, text)) : status_;
+}
+
+absl::Status RunFolder::Finish() { return Keep(CloseAll()); }
+
+absl::Status RunFolder::Commit() {
+  Finish().IgnoreError();
+  if (status_.ok()) Keep(CheckThatAllIsThere()).IgnoreError();
+  if (!status_.ok()) return status_;
+  Manifest manifest;
+  for (const auto& [name, written] : written_) manifest.emplace(name, written.record);
+  if (absl::Status status = Write(kManifestFile, ManifestCsv(manifest)); !status.ok()) {
+    return status;
+  }
+  return Keep(PutInPlace());
+}
+
+// Messages name a file by where it will be.
+absl::Status RunFolder::OpenFile(const std::string& name, const char* mode,
+                                 OutputFile& output) const {
   errno = 0;
-  std::FILE* stream = std::fopen((aside_ / name).c_str(), "wb");
-  if (stream == nullptr) return FailAt(name);
-  files_.push_back({name, stream});
-  ++streams_;
-  struct stat status = {};
-  if (fstat(fileno(stream), &status) != 0) return FailAt(name);
-  written_.insert_or_assign(name, Written{{}, status.st_dev, status.st_ino});
-  return true;
+  std::FILE* stream = std::fopen((aside_ / name).c_str(), mode);
+  if (stream == nullptr) return FileStatus(errno, (path_ / name).string());
+  output = OutputFile(stream, (path_ / name).string());
+  return absl::OkStatus();
 }
 
-bool RunFolder::Append(std::string_view name, std::string_view text) {
-  const auto file = std::ranges::find(files_, name, &File::name);
-  if (file == files_.end()) return Start(std::string(name)) && Append(name, text);
-  if (file->stream == nullptr) {
-    if (!MakeRoom()) return false;
-    errno = 0;
-    file->stream = std::fopen((aside_ / file->name).c_str(), "ab");
-    if (file->stream == nullptr) return FailAt(file->name);
+absl::Status RunFolder::StartFile(const std::string& name) {
+  if (absl::Status status = MakeRoom(); !status.ok()) return status;
+  OutputFile output;
+  if (absl::Status status = OpenFile(name, "wb", output); !status.ok()) return status;
+  struct stat identity = {};
+  errno = 0;
+  if (fstat(output.descriptor(), &identity) != 0) {
+    return FileStatus(errno, (path_ / name).string());
+  }
+  ++streams_;
+  files_.push_back({name, std::move(output)});
+  written_.insert_or_assign(name, Written{{}, identity.st_dev, identity.st_ino});
+  return absl::OkStatus();
+}
+
+absl::Status RunFolder::AppendTo(std::string_view name, std::string_view text) {
+  auto file = std::ranges::find(files_, name, &File::name);
+  if (file == files_.end()) {
+    if (absl::Status status = StartFile(std::string(name)); !status.ok()) return status;
+    file = files_.end() - 1;
+  }
+  if (!file->output.is_open()) {
+    if (absl::Status status = MakeRoom(); !status.ok()) return status;
+    if (absl::Status status = OpenFile(file->name, "ab", file->output); !status.ok()) return status;
     ++streams_;
   }
-  errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), file->stream) != text.size()) {
-    return FailAt(file->name);
-  }
+  if (absl::Status status = file->output.Append(text); !status.ok()) return status;
   written_.find(name)->second.record.Add(text);
-  return true;
+  return absl::OkStatus();
 }
 
 // Streams are closed in turn: what is written by many is written in large pieces.
-bool RunFolder::MakeRoom() {
-  if (streams_ < kMaxStreams) return true;
+absl::Status RunFolder::MakeRoom() {
+  if (streams_ < kMaxStreams) return absl::OkStatus();
   for (;; ++oldest_) {
     File& file = files_[oldest_ % files_.size()];
-    if (file.stream != nullptr) return Close(file);
+    if (file.output.is_open()) return Close(file);
   }
 }
 
-bool RunFolder::Finish() {
-  bool finished = true;
+absl::Status RunFolder::CloseAll() {
+  absl::Status status;
   for (File& file : files_) {
-    if (file.stream != nullptr) finished = Close(file) && finished;
+    if (file.output.is_open()) status.Update(Close(file));
   }
   files_.clear();
-  return finished;
+  return status;
 }
 
-// Errors of a full disk may show only now.
-bool RunFolder::Close(File& file) {
-  errno = 0;
-  const bool flushed = std::fflush(file.stream) == 0 && fsync(fileno(file.stream)) == 0;
-  const bool closed = std::fclose(std::exchange(file.stream, nullptr)) == 0;
+absl::Status RunFolder::Close(File& file) {
   --streams_;
-  return (flushed && closed) || FailAt(file.name);
+  return file.output.Close();
 }
-
-bool RunFolder::Commit() { return Finish() && IsAllThere() && WriteManifest() && PutInPlace(); }
 
 // A folder may be removed while a run writes to it, with all files in it or some; and what is
 // opened again may then be new.
-bool RunFolder::IsAllThere() {
+absl::Status RunFolder::CheckThatAllIsThere() const {
   for (const auto& [name, written] : written_) {
     struct stat status = {};
     if (stat((aside_ / name).c_str(), &status) != 0) {
-      return Fail(fmt::format("{}: is gone, although it was written: {}; was the folder removed?",
-                              (path_ / name).string(), std::strerror(errno)));
+      return absl::DataLossError(
+          fmt::format("{}: is gone, although it was written: {}; was the folder removed?",
+                      (path_ / name).string(), std::strerror(errno)));
     }
     if (status.st_dev == written.device && status.st_ino == written.inode &&
         static_cast<uint64_t>(status.st_size) == written.record.bytes) {
       continue;
     }
-    return Fail(fmt::format("{}: is not what was written; does something else write there?",
-                            (path_ / name).string()));
+    return absl::DataLossError(fmt::format(
+        "{}: is not what was written; does something else write there?", (path_ / name).string()));
   }
-  return true;
+  return absl::OkStatus();
 }
 
-bool RunFolder::WriteManifest() {
-  Manifest manifest;
-  for (const auto& [name, written] : written_) manifest.emplace(name, written.record);
-  return Write(kManifestFile, ManifestCsv(manifest));
-}
-
-bool RunFolder::PutInPlace() {
+absl::Status RunFolder::PutInPlace() {
   if (fs::exists(path_)) return Replace();
   std::error_code error;
   fs::rename(aside_, path_, error);
-  if (error) return Fail(fmt::format("{}: {}", path_.string(), error.message()));
+  if (error) return FileStatus(error.value(), path_.string());
   open_ = false;
   Forget(aside_);
-  return true;
+  return absl::OkStatus();
 }
 
 // The two folders change places in one step, and the destructor removes the old one.
-bool RunFolder::Replace() {
+absl::Status RunFolder::Replace() {
   const int swapped = renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
-  if (swapped == 0) return true;
-  if (errno != EINVAL && errno != ENOSYS) {
-    return Fail(fmt::format("{}: {}", path_.string(), std::strerror(errno)));
-  }
+  if (swapped == 0) return absl::OkStatus();
+  if (errno != EINVAL && errno != ENOSYS) return FileStatus(errno, path_.string());
   // Some network file systems cannot do that: the old results make room first.
   std::error_code error;
   fs::remove_all(path_, error);
-  if (error) return Fail(fmt::format("{}: {}", path_.string(), error.message()));
+  if (error) return FileStatus(error.value(), path_.string());
   return PutInPlace();
 }
 

@@ -4,9 +4,9 @@
 
 #pragma once
 
+#include <absl/status/status.h>
 #include <sys/types.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -15,9 +15,17 @@
 #include <vector>
 
 #include "experiment/manifest.h"
+#include "settings/files.h"
 
 namespace heddle {
 
+// After a failure nothing is written any more, and whatever is asked of it returns that failure:
+//   Aborted             another process is writing these results
+//   AlreadyExists       there are results, and they are not to be replaced
+//   FailedPrecondition  there is something that is no folder of results
+//   ResourceExhausted   there is no room: on the disk, in a quota, or below a file's limit
+//   DataLoss            what had been written is no longer there
+// and the codes of FileStatus() (settings/files.h).
 class RunFolder {
  public:
   // Results will be at `path`. Nothing is written yet.
@@ -27,30 +35,25 @@ class RunFolder {
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
-  // Makes the folder aside. False, and what is wrong in error(), if it cannot be, if another
-  // process is writing there (then busy() is true), if there are results already and `replace` is
-  // false, or if there is something else.
-  bool Open(bool replace);
+  // Makes the folder aside. Results that are there already are replaced in the end if `replace`.
+  absl::Status Open(bool replace);
 
-  // Writes one file. False, and what is wrong in error(), if it could not be written to the last
-  // byte.
-  bool Write(const std::string& name, std::string_view text);
+  // Writes one file, to the last byte.
+  absl::Status Write(const std::string& name, std::string_view text);
 
   // Files that are written piece by piece, several at a time. Append() starts those that have not
   // been; Finish() ends them all.
-  bool Start(const std::string& name);
-  bool Append(std::string_view name, std::string_view text);
-  bool Finish();
+  absl::Status Start(const std::string& name);
+  absl::Status Append(std::string_view name, std::string_view text);
+  absl::Status Finish();
 
-  // Puts the folder in its place, in one step. False if a file that has been written is no longer
-  // there as it was.
-  bool Commit();
+  // Puts the folder in its place, in one step, if all files that have been written are still there
+  // as they were.
+  absl::Status Commit();
 
   const std::filesystem::path& path() const { return path_; }
-  const std::string& error() const { return error_; }
-  bool busy() const { return busy_; }
-  // True if there was no room: on the disk, in a quota, or below the limit of a file's size.
-  bool lacks_room() const { return lacks_room_; }
+  // The first failure.
+  const absl::Status& status() const { return status_; }
 
   // Whether a process is writing results for `path`.
   static bool IsBeingWritten(const std::filesystem::path& path);
@@ -64,7 +67,7 @@ class RunFolder {
  private:
   struct File {
     std::string name;
-    std::FILE* stream;  // Null: closed for now.
+    OutputFile output;  // Not open: closed for now.
   };
   // The length and checksum of a file that was written, and its identity in the file system.
   struct Written {
@@ -73,30 +76,33 @@ class RunFolder {
     ino_t inode;
   };
 
-  bool Fail(const std::string& what);
-  bool FailAt(const std::string& name);
-  bool FailAsUnwritable(int error);
-  bool IsAllThere();
-  bool WriteManifest();
-  bool PutInPlace();
-  bool MakeRoom();
-  bool Close(File& file);
-  bool Lock();
+  // Keeps `status` if it is the first failure, and returns the one that is kept.
+  const absl::Status& Keep(const absl::Status& status);
+  absl::Status CheckPlace(bool replace) const;
+  absl::Status MakeAside();
+  absl::Status Unwritable(int error) const;
+  absl::Status OpenFile(const std::string& name, const char* mode, OutputFile& output) const;
+  absl::Status StartFile(const std::string& name);
+  absl::Status AppendTo(std::string_view name, std::string_view text);
+  absl::Status CloseAll();
+  absl::Status CheckThatAllIsThere() const;
+  absl::Status PutInPlace();
+  absl::Status MakeRoom();
+  absl::Status Close(File& file);
+  absl::Status Lock();
   void DoWithoutLock();
   void Unlock();
-  bool Replace();
+  absl::Status Replace();
 
   const std::filesystem::path path_;
   std::filesystem::path aside_;
   const std::filesystem::path lock_path_;
-  std::string error_;
-  bool busy_ = false;
-  bool lacks_room_ = false;
+  absl::Status status_;
   int lock_ = -1;            // Held if it is not -1.
   std::vector<File> files_;  // Being written.
   std::map<std::string, Written, std::less<>> written_;
   size_t streams_ = 0;  // Of `files_`, open.
-  size_t oldest_ = 0;   // Whose stream is closed next.
+  size_t oldest_ = 0;   // The file that is closed next.
   bool open_ = false;
 };
 

@@ -132,8 +132,36 @@ RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes) {
           .background = experiment.background};
 }
 
+// What the load balancer has made for a network that is about to be built.
+struct Balancing {
+  std::vector<HostPolicyPtr> hosts;
+  std::vector<SwitchPolicyPtr> switches;
+  absl::Status controller;  // Made last, when the network is there.
+};
+
+absl::StatusOr<Balancing> MakePolicies(const Experiment& experiment) {
+  const ExperimentSettings& settings = experiment.settings;
+  const uint64_t seed = static_cast<uint64_t>(settings.seed);
+  Balancing made;
+  for (size_t h = 0; h < experiment.graph.hosts; ++h) {
+    auto policy =
+        MakeHostPolicy(*settings.lb.settings, settings.lb.kind, static_cast<HostId>(h), seed);
+    if (!policy.ok()) return policy.status();
+    made.hosts.push_back(*std::move(policy));
+  }
+  for (size_t s = 0; s < experiment.graph.switches.size(); ++s) {
+    auto policy =
+        MakeSwitchPolicy(*settings.lb.settings, settings.lb.kind, static_cast<SwitchId>(s), seed);
+    if (!policy.ok()) return policy.status();
+    made.switches.push_back(*std::move(policy));
+  }
+  return made;
+}
+
+// The network takes what `made` has.
 NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& options,
-                   const std::vector<Instrument*>& instruments, const ListedFlows& listed) {
+                   const std::vector<Instrument*>& instruments, const ListedFlows& listed,
+                   Balancing& made) {
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
@@ -145,11 +173,15 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
   return {.graph = &experiment.graph,
           .port = &settings.topology.settings->port,
           .transport = settings.transport.settings.get(),
-          .switch_policy = [=](SwitchId id) { return MakeSwitchPolicy(*lb, name, id, seed); },
+          .switch_policy = [&made](SwitchId id) { return std::move(made.switches[id]); },
           .around = around,
-          .host_policy = [=](HostId id) { return MakeHostPolicy(*lb, name, id, seed); },
+          .host_policy = [&made](HostId id) { return std::move(made.hosts[id]); },
           .controller =
-              [=](const FabricView& fabric) { return MakeController(*lb, name, fabric, seed); },
+              [=, &made](const FabricView& fabric) {
+                auto controller = MakeController(*lb, name, fabric, seed);
+                made.controller = controller.status();
+                return controller.ok() ? *std::move(controller) : nullptr;
+              },
           .background = experiment.background,
           .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
           .events = experiment.events,
@@ -235,9 +267,10 @@ int64_t LatePackets(Network& network) {
 
 }  // namespace
 
-SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
-                          const std::function<bool(std::string_view)>& write_flows,
-                          const FileWriter& write_files) {
+absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
+                                          const SimulationOptions& options,
+                                          const std::function<bool(std::string_view)>& write_flows,
+                                          const FileWriter& write_files) {
   SimulationResult result;
   const Clock::time_point building = Clock::now();
   const double cpu_before = CpuSeconds();
@@ -252,7 +285,10 @@ SimulationResult Simulate(const Experiment& experiment, const SimulationOptions&
 
   ListedFlows listed;
   const bool has_ids = Any(experiment, &Forecast::gives_ids);
-  Network network(PlanOf(experiment, options, all, listed));
+  auto made = MakePolicies(experiment);
+  if (!made.ok()) return made.status();
+  Network network(PlanOf(experiment, options, all, listed, *made));
+  if (!made->controller.ok()) return made->controller;
   const std::vector<std::unique_ptr<FlowRecorder>> recorders =
       MakeRecorders(experiment, classes, has_ids ? &listed : nullptr, network);
   MeasuredRun run(plan, network, recorders, write_files);

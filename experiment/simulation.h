@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -81,9 +83,10 @@ struct SimulationResult {
 
 // `write_flows` is given flows.csv, piece by piece, and `write_files` the files of instruments,
 // each by its name; they return false if it cannot be written: then the run stops. Without
-// `write_files` these files are dropped.
-SimulationResult Simulate(const Experiment& experiment, const SimulationOptions& options,
-                          const std::function<bool(std::string_view)>& write_flows,
-                          const FileWriter& write_files = nullptr);
+// `write_files` these files are dropped. InvalidArgument if the load balancer makes no policies.
+absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
+                                          const SimulationOptions& options,
+                                          const std::function<bool(std::string_view)>& write_flows,
+                                          const FileWriter& write_files = nullptr);
 
 }  // namespace heddle

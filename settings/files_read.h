@@ -5,10 +5,11 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 
 namespace heddle {
@@ -17,7 +18,7 @@ class FilesRead {
  public:
   // Reads a whole file as ReadTextFile does, and remembers its contents. One that cannot be read is
   // not remembered.
-  std::optional<std::string> Read(const std::string& path, size_t limit, std::string& message);
+  absl::StatusOr<std::string> Read(const std::string& path, size_t limit);
 
   // Digests of contents by path.
   const std::map<std::string, uint64_t>& digests() const { return digests_; }

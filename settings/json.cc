@@ -4,110 +4,112 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
-
-#include "settings/number_text.h"
-#include "settings/yaml.h"
+#include <nlohmann/json.hpp>
+#include <optional>
 
 namespace heddle {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxMessage = 200;
 
-class JsonReader {
+// Takes what nlohmann's parser reads, one piece after the other. Its own tree of a document would
+// turn numbers into doubles, but what is read here is written into other tables as it stands.
+// Returning false ends the reading.
+class Flattener {
  public:
-  explicit JsonReader(std::string_view text) : rest_(text) {}
+  FlatJson Take() { return std::move(flat_); }
+  const std::string& error() const { return error_; }
 
-  std::optional<FlatJson> Read() {
-    if (!ReadValue("", 0)) return std::nullopt;
-    SkipSpace();
-    if (!rest_.empty()) return std::nullopt;
-    return std::move(flat_);
+  bool null() { return Add(""); }
+  bool boolean(bool value) { return Add(value ? "true" : "false"); }
+  bool number_integer(int64_t value) { return Add(fmt::format("{}", value)); }
+  bool number_unsigned(uint64_t value) { return Add(fmt::format("{}", value)); }
+  bool number_float(double /*value*/, const std::string& text) { return Add(text); }
+  bool string(std::string& text) { return Add(std::move(text)); }
+  bool binary(nlohmann::json::binary_t& /*bytes*/) { return Fail("has bytes"); }
+
+  bool start_object(size_t /*members*/) { return Enter(std::nullopt); }
+  bool key(std::string& name) {
+    Level& level = levels_.back();
+    level.member = level.path.empty() ? name : level.path + "." + name;
+    return true;
+  }
+  bool end_object() { return Leave(); }
+  bool start_array(size_t /*items*/) { return Enter(0); }
+  bool end_array() { return Leave(); }
+
+  // "[json.exception.parse_error.101] parse error at line 1, column 5: ..." is what it says.
+  bool parse_error(size_t /*position*/, const std::string& /*last*/,
+                   const nlohmann::json::exception& error) {
+    const std::string_view message = error.what();
+    const size_t place = message.find("line ");
+    return Fail(message.substr(place == std::string_view::npos ? 0 : place, kMaxMessage));
   }
 
  private:
-  void SkipSpace() {
-    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
+  struct Level {
+    std::string path;
+    std::string member;          // Of an object: the path of the member at hand.
+    std::optional<size_t> item;  // Of an array: the number of the next item.
+  };
+
+  std::string NextPath() {
+    if (levels_.empty()) return "";
+    Level& level = levels_.back();
+    return level.item ? fmt::format("{}[{}]", level.path, (*level.item)++) : level.member;
   }
 
-  bool Take(char c) {
-    SkipSpace();
-    if (!rest_.starts_with(c)) return false;
-    rest_.remove_prefix(1);
+  bool Add(std::string text) {
+    const auto [added, is_new] = flat_.emplace(NextPath(), std::move(text));
+    return is_new || Fail(fmt::format("{} occurs twice", added->first));
+  }
+
+  bool Enter(std::optional<size_t> first_item) {
+    if (levels_.size() == kMaxDepth) return Fail(fmt::format("nests more than {} deep", kMaxDepth));
+    levels_.push_back({NextPath(), "", first_item});
     return true;
   }
 
-  bool ReadValue(const std::string& path, int depth) {
-    if (depth > kMaxDepth) return false;
-    if (Take('{')) return ReadObject(path, depth);
-    if (Take('[')) return ReadList(path, depth);
-    if (Take('"')) return ReadString(flat_[path]);
-    return ReadWord(flat_[path]);
+  bool Leave() {
+    levels_.pop_back();
+    return true;
   }
 
-  bool ReadObject(const std::string& path, int depth) {
-    if (Take('}')) return true;
-    do {
-      std::string key;
-      if (!Take('"') || !ReadString(key) || !Take(':')) return false;
-      if (!ReadValue(path.empty() ? key : path + "." + key, depth + 1)) return false;
-    } while (Take(','));
-    return Take('}');
-  }
-
-  bool ReadList(const std::string& path, int depth) {
-    if (Take(']')) return true;
-    size_t i = 0;
-    do {
-      if (!ReadValue(fmt::format("{}[{}]", path, i++), depth + 1)) return false;
-    } while (Take(','));
-    return Take(']');
-  }
-
-  // Behind the first quote. Of \u escapes only those that QuoteJson writes, below 0x20.
-  bool ReadString(std::string& string) {
-    while (!rest_.empty()) {
-      char c = rest_.front();
-      rest_.remove_prefix(1);
-      if (c == '"') return true;
-      if (c == '\\' && !ReadEscape(c)) return false;
-      string += c;
-    }
+  bool Fail(std::string_view error) {
+    error_ = error;
     return false;
   }
 
-  bool ReadEscape(char& c) {
-    if (rest_.empty()) return false;
-    c = rest_.front();
-    rest_.remove_prefix(1);
-    if (c != 'u') return c == '"' || c == '\\';
-    if (rest_.size() < 4) return false;
-    unsigned code = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + 4, code, 16);
-    if (error != std::errc() || end != rest_.data() + 4 || code >= 0x20) return false;
-    rest_.remove_prefix(4);
-    c = static_cast<char>(code);
-    return true;
-  }
-
-  bool ReadWord(std::string& word) {
-    SkipSpace();
-    const size_t length = std::min(rest_.find_first_of(",]} \t\r\n"), rest_.size());
-    word = rest_.substr(0, length);
-    rest_.remove_prefix(length);
-    if (word == "null") return word.clear(), true;
-    return word == "true" || word == "false" || NumberFrom<double>(word);
-  }
-
-  std::string_view rest_;
   FlatJson flat_;
+  std::vector<Level> levels_;
+  std::string error_;
 };
 
 }  // namespace
 
-std::optional<FlatJson> ParseJson(std::string_view text) { return JsonReader(text).Read(); }
+absl::StatusOr<FlatJson> ParseJson(std::string_view text) {
+  Flattener flattener;
+  if (nlohmann::json::sax_parse(text, &flattener)) return flattener.Take();
+  return absl::InvalidArgumentError(flattener.error());
+}
+
+std::string QuoteJson(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
 
 std::string JsonObject(const JsonMembers& members) {
   std::string json;
@@ -131,33 +133,73 @@ std::string JsonNumber(double number) {
   return std::isfinite(number) ? fmt::format("{}", number) : "null";
 }
 
-std::string IndentJson(std::string_view json) {
-  std::string out;
-  size_t depth = 0;
-  bool quoted = false;
-  const auto line = [&] { out += "\n" + std::string(2 * depth, ' '); };
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (quoted) {
-      out += c;
-      if (c == '\\') out += json[++i];
-      quoted = c != '"';
-      continue;
+namespace {
+
+// Lays out JSON that is JSON.
+class Indenter {
+ public:
+  Indenter(std::string_view json, JsonArrays arrays) : json_(json), arrays_(arrays) {}
+
+  std::string Indented() {
+    for (; at_ < json_.size(); ++at_) {
+      const char c = json_[at_];
+      if (c == '"') {
+        CopyString();
+      } else if (c == '{' || c == '[') {
+        Open(c);
+      } else if (c == '}' || c == ']') {
+        Close(c);
+      } else if (c == ',') {
+        out_ += breaks_.back() ? "," : ", ";
+        if (breaks_.back()) BreakLine();
+      } else if (c == ':') {
+        out_ += ": ";
+      } else if (c != ' ' && c != '\n') {
+        out_ += c;
+      }
     }
-    if (c == ' ' || c == '\n') continue;
-    quoted = c == '"';
-    const bool opens = c == '{' || c == '[';
-    const bool closes = c == '}' || c == ']';
-    const bool is_empty = closes && (json[i - 1] == '{' || json[i - 1] == '[');
-    if (closes) --depth;
-    if (closes && !is_empty) line();
-    out += c;
-    if (opens) ++depth;
-    const bool stays_empty = opens && (json[i + 1] == '}' || json[i + 1] == ']');
-    if ((opens && !stays_empty) || c == ',') line();
-    if (c == ':') out += ' ';
+    return out_ + "\n";
   }
-  return out + "\n";
+
+ private:
+  void CopyString() {
+    size_t end = at_ + 1;
+    while (json_[end] != '"') end += json_[end] == '\\' ? 2 : 1;
+    out_ += json_.substr(at_, end + 1 - at_);
+    at_ = end;
+  }
+
+  void Open(char c) {
+    breaks_.push_back(c == '{' || arrays_ == JsonArrays::kLineByLine);
+    out_ += c;
+    const bool is_empty = json_[at_ + 1] == '}' || json_[at_ + 1] == ']';
+    if (breaks_.back() && !is_empty) BreakLine();
+  }
+
+  void Close(char c) {
+    const bool breaks = breaks_.back();
+    const bool is_empty = json_[at_ - 1] == '{' || json_[at_ - 1] == '[';
+    breaks_.pop_back();
+    if (breaks && !is_empty) BreakLine();
+    out_ += c;
+  }
+
+  void BreakLine() {
+    out_ += '\n';
+    out_.append(2 * breaks_.size(), ' ');
+  }
+
+  const std::string_view json_;
+  const JsonArrays arrays_;
+  size_t at_ = 0;
+  std::string out_;
+  std::vector<bool> breaks_;  // Of each array and object that is open: its items have lines.
+};
+
+}  // namespace
+
+std::string IndentJson(std::string_view json, JsonArrays arrays) {
+  return Indenter(json, arrays).Indented();
 }
 
 }  // namespace heddle

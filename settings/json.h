@@ -4,8 +4,10 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +19,12 @@ namespace heddle {
 // strings without quotes, numbers as written, null as "".
 using FlatJson = std::map<std::string, std::string, std::less<>>;
 
-// Nothing if `text` is not JSON to its end.
-std::optional<FlatJson> ParseJson(std::string_view text);
+// InvalidArgument, with line and column, if `text` is not JSON to its end; or if it nests too deep
+// or has a path twice, as Heddle never writes it.
+absl::StatusOr<FlatJson> ParseJson(std::string_view text);
+
+// A string as JSON, and YAML, write it.
+std::string QuoteJson(std::string_view text);
 
 // From text that is JSON already.
 using JsonMembers = std::vector<std::pair<std::string, std::string>>;
@@ -29,7 +35,24 @@ std::string JsonStrings(const std::vector<std::string>& texts);
 // The shortest text that reads back the same; null if it is not finite.
 std::string JsonNumber(double number);
 
-// Line by line, for people and for diffs.
-std::string IndentJson(std::string_view json);
+// An object that is put together member by member.
+class JsonFields {
+ public:
+  void Add(std::string key, std::string json) {
+    members_.emplace_back(std::move(key), std::move(json));
+  }
+  void Text(std::string key, std::string_view value) { Add(std::move(key), QuoteJson(value)); }
+  void Integer(std::string key, int64_t value) { Add(std::move(key), std::to_string(value)); }
+  void Real(std::string key, double value) { Add(std::move(key), JsonNumber(value)); }
+  void Bool(std::string key, bool value) { Add(std::move(key), value ? "true" : "false"); }
+  std::string Done() const { return JsonObject(members_); }
+
+ private:
+  JsonMembers members_;
+};
+
+// Line by line, for people and for diffs; `arrays` says whether each of their items has a line too.
+enum class JsonArrays { kLineByLine, kInOneLine };
+std::string IndentJson(std::string_view json, JsonArrays arrays = JsonArrays::kLineByLine);
 
 }  // namespace heddle

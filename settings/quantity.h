@@ -14,7 +14,9 @@
 
 namespace heddle {
 
-// Each reads `text` into `value` and returns nothing, or what is wrong with it.
+// Each reads `text` into `value` and returns nothing, or what is wrong with it; the reader that
+// knows the place hands that to Diagnostics. Plug-ins compile this, so it is no absl::Status, whose
+// header takes longer than all of the others here.
 using ParseError = std::optional<std::string>;
 
 ParseError ParseQuantity(std::string_view text, Duration& value);

@@ -8,14 +8,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
-#include <vector>
 
+#include "settings/files.h"
+#include "settings/json.h"
+#include "settings/status.h"
 #include "settings/utf8.h"
 
 namespace heddle {
@@ -235,42 +233,12 @@ std::optional<Value> ParseYaml(const std::string& text, const std::string& sourc
 }
 
 std::optional<Value> ReadYamlFile(const std::string& path, Diagnostics& diagnostics) {
-  std::string message;
-  const std::optional<std::string> text = ReadTextFile(path, kMaxFileBytes, message);
-  if (!text) {
-    diagnostics.Error({path, 0, 0}, "", message);
+  const absl::StatusOr<std::string> text = ReadTextFile(path, kMaxFileBytes);
+  if (!text.ok()) {
+    diagnostics.Error({path, 0, 0}, "", MessageOf(text.status()));
     return std::nullopt;
   }
   return ParseYaml(*text, path, diagnostics);
-}
-
-std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
-                                        std::string& message) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    message = "is a folder; a file is expected";
-    return std::nullopt;
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    message = fmt::format("cannot be read: {}", std::strerror(errno));
-    return std::nullopt;
-  }
-  std::string text;
-  std::vector<char> chunk(1 << 16);
-  while (text.size() <= limit && file.read(chunk.data(), std::ssize(chunk)).gcount() > 0) {
-    text.append(chunk.data(), static_cast<size_t>(file.gcount()));
-  }
-  if (file.bad()) {
-    message = fmt::format("cannot be read: {}", std::strerror(errno));
-    return std::nullopt;
-  }
-  if (text.size() > limit) {
-    message = fmt::format("is larger than {} bytes", limit);
-    return std::nullopt;
-  }
-  return text;
 }
 
 std::string QuoteYaml(std::string_view text) {
@@ -287,25 +255,6 @@ std::string QuoteYaml(std::string_view text) {
       "NO",   "ON",   "OFF",  "TRUE", "FALSE", "Y",     "N"};
   if (plain && std::ranges::find(kWords, text) == std::end(kWords)) return std::string(text);
   return QuoteJson(text);
-}
-
-std::string AbsolutePath(const std::string& folder, const std::string& file) {
-  return std::filesystem::absolute(std::filesystem::path(folder) / file).lexically_normal();
-}
-
-std::string QuoteJson(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
 }
 
 }  // namespace heddle

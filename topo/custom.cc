@@ -8,7 +8,7 @@
 #include <cctype>
 #include <map>
 
-#include "settings/yaml.h"
+#include "settings/files.h"
 #include "topo/graph_maker.h"
 #include "topo/link_file.h"
 

@@ -8,7 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "settings/files_read.h"
 #include "settings/quantity.h"
+#include "settings/status.h"
 #include "topo/graph_maker.h"
 #include "topo/links.h"
 #include "topo/topology.h"
@@ -190,10 +192,9 @@ class LinkFileReader {
 
 Graph ReadLinkFile(const std::string& file, std::string_view path, FilesRead& files,
                    Diagnostics& diagnostics) {
-  std::string message;
-  const std::optional<std::string> text = files.Read(file, kMaxFileBytes, message);
-  if (!text) {
-    diagnostics.ErrorAt(path, fmt::format("{} {}", file, message));
+  const absl::StatusOr<std::string> text = files.Read(file, kMaxFileBytes);
+  if (!text.ok()) {
+    diagnostics.ErrorAt(path, MessageOf(Within(text.status(), file, " ")));
     return {};
   }
   return LinkFileReader(*text, file, path, diagnostics).Read();

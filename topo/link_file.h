@@ -13,10 +13,11 @@
 #include <string_view>
 
 #include "settings/diagnostics.h"
-#include "settings/files_read.h"
 #include "topo/graph.h"
 
 namespace heddle {
+
+class FilesRead;
 
 // Reads the file through `files`; its mistakes go to `diagnostics`, each with its place and with
 // `path`, the setting that names the file.

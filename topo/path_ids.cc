@@ -125,13 +125,13 @@ size_t CountUplinks(const Routing& routing, SwitchId s, HostId dst) {
 }  // namespace
 
 uint16_t PathIdOf(const Routing& routing, HostId src, HostId dst, std::span<const int64_t> uplinks,
-                  std::string& problem) {
+                  const std::function<void(std::string_view)>& refuse) {
   SwitchId at = routing.LeafOf(src);
   const size_t needed = CountUplinks(routing, at, dst);
   if (needed != uplinks.size()) {
-    problem = fmt::format("names {} uplinks, but a path from host {} to host {} has {}{}",
-                          uplinks.size(), src, dst, needed,
-                          needed == 0 ? "; there is nothing to choose, leave it empty" : "");
+    refuse(fmt::format("names {} uplinks, but a path from host {} to host {} has {}{}",
+                       uplinks.size(), src, dst, needed,
+                       needed == 0 ? "; there is nothing to choose, leave it empty" : ""));
     return kNoPath;
   }
   uint32_t id = 0;
@@ -140,9 +140,10 @@ uint16_t PathIdOf(const Routing& routing, HostId src, HostId dst, std::span<cons
     const bool exists = uplink >= 0 && static_cast<size_t>(uplink) < all.size();
     const PortIndex port = exists ? all[static_cast<size_t>(uplink)] : PortIndex{0};
     if (!exists || !std::ranges::binary_search(UplinksTowards(routing, at, dst), port)) {
-      problem =
-          fmt::format("no shortest path from host {} to host {} takes uplink {}", src, dst, uplink);
-      problem += fmt::format("; that switch has {}, numbered from 0", all.size());
+      refuse(fmt::format(
+          "no shortest path from host {} to host {} takes uplink {}; that switch has {}, numbered "
+          "from 0",
+          src, dst, uplink, all.size()));
       return kNoPath;
     }
     id += routing.PathPart(at, port);

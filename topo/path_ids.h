@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/packet.h"
@@ -21,9 +23,9 @@ std::vector<uint16_t> PathIds(const Routing& routing, HostId src, HostId dst,
 
 // The id of the path from `src` to `dst` that takes these uplinks: the first of the leaf, the next
 // of the switch that it leads to, and so on, each counted from 0 in the order of ports. kNoPath if
-// there is no such path; then `problem` says why.
+// there is no such path; then `refuse` is told why.
 uint16_t PathIdOf(const Routing& routing, HostId src, HostId dst, std::span<const int64_t> uplinks,
-                  std::string& problem);
+                  const std::function<void(std::string_view)>& refuse);
 
 // A path between leaves that cannot be walked back by its id, as text: the way back would leave a
 // switch by an uplink of another number. Empty if there is none.

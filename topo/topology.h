@@ -9,12 +9,13 @@
 
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
-#include "settings/files_read.h"
 #include "settings/kinds.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
 
 namespace heddle {
+
+class FilesRead;
 
 inline constexpr int64_t kMaxHosts = 65'536;     // A HostId has 16 bits.
 inline constexpr int64_t kMaxSwitches = 65'536;  // So has a SwitchId.

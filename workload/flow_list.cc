@@ -3,6 +3,7 @@
 #include "workload/flow_list.h"
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +13,10 @@
 #include <map>
 #include <optional>
 
+#include "settings/csv.h"
+#include "settings/files_read.h"
 #include "settings/quantity.h"
+#include "settings/status.h"
 #include "workload/request_list.h"
 
 namespace heddle {
@@ -21,25 +25,11 @@ namespace {
 constexpr size_t kMaxFileBytes = size_t{4} << 30;
 constexpr size_t kMaxErrors = 20;
 
-std::vector<std::string_view> Split(std::string_view line) {
-  std::vector<std::string_view> cells;
-  for (;;) {
-    const size_t comma = line.find(',');
-    std::string_view cell = line.substr(0, comma);
-    const size_t first = cell.find_first_not_of(" \t\r\"");
-    const size_t last = cell.find_last_not_of(" \t\r\"");
-    cells.push_back(first == std::string_view::npos ? std::string_view()
-                                                    : cell.substr(first, last - first + 1));
-    if (comma == std::string_view::npos) return cells;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-// Some spreadsheets begin a file with one.
-std::string_view WithoutByteOrderMark(std::string_view line) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (line.starts_with(kMark)) line.remove_prefix(kMark.size());
-  return line;
+std::string_view WithoutBlanks(std::string_view cell) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const size_t first = cell.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return cell.substr(first, cell.find_last_not_of(kBlanks) - first + 1);
 }
 
 // Reads the rows of one file, noting every mistake in it.
@@ -51,15 +41,21 @@ class FlowReader {
   // Empty if there is a mistake.
   std::vector<FlowRequest> Read(std::string_view text, std::vector<FlowList::Wish>& wishes) {
     std::vector<Row> rows;
-    for (size_t start = 0; start < text.size() && errors_ < kMaxErrors;) {
-      const size_t end = std::min(text.find('\n', start), text.size());
-      const std::string_view line = text.substr(start, end - start);
-      start = end + 1;
-      ++line_;
+    CsvReader reader(text);
+    while (errors_ < kMaxErrors && reader.Next()) {
+      line_ = reader.line();
+      if (!reader.status().ok()) {
+        Fail(MessageOf(reader.status()));
+        if (line_ == 1) return {};
+        continue;
+      }
+      std::vector<std::string_view> cells = reader.cells();
+      for (std::string_view& cell : cells) cell = WithoutBlanks(cell);
+      const bool is_blank = cells.size() == 1 && cells.front().empty();
       if (line_ == 1) {
-        if (!ReadHeader(WithoutByteOrderMark(line))) return {};
-      } else if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-        if (auto row = ReadRow(Split(line))) rows.push_back(std::move(*row));
+        if (!ReadHeader(cells)) return {};
+      } else if (!is_blank) {
+        if (auto row = ReadRow(cells)) rows.push_back(std::move(*row));
       }
     }
     if (errors_ == kMaxErrors) Fail("and perhaps more; reading stopped here");
@@ -86,8 +82,7 @@ class FlowReader {
     FlowList::Wish wish;
   };
 
-  bool ReadHeader(std::string_view line) {
-    const std::vector<std::string_view> names = Split(line);
+  bool ReadHeader(const std::vector<std::string_view>& names) {
     for (size_t i = 0; i < names.size(); ++i) {
       if (columns_.emplace(names[i], i).second) continue;
       Fail(fmt::format("the header names the column {} twice", names[i]));
@@ -186,18 +181,15 @@ class FlowReader {
     const auto found = columns_.find(column);
     std::vector<int64_t> uplinks;
     if (found == columns_.end() || cells[found->second].empty()) return uplinks;
-    std::string_view rest = cells[found->second];
-    for (;;) {
-      const size_t slash = rest.find('/');
-      ParseError error = ParseQuantity(rest.substr(0, slash), uplinks.emplace_back());
-      if (error) {
-        Fail(fmt::format("{}: {}; expected an uplink's number for each tier, such as 3 or 3/1",
-                         column, *error));
-        return {};
-      }
-      if (slash == std::string_view::npos) return uplinks;
-      rest.remove_prefix(slash + 1);
+    const std::vector<std::string> words = absl::StrSplit(std::string(cells[found->second]), '/');
+    for (const std::string& word : words) {
+      const ParseError error = ParseQuantity(word, uplinks.emplace_back());
+      if (!error) continue;
+      Fail(fmt::format("{}: {}; expected an uplink's number for each tier, such as 3 or 3/1",
+                       column, *error));
+      return {};
     }
+    return uplinks;
   }
 
   // The number in a column, `absent` if there is no such column.
@@ -250,10 +242,10 @@ void FlowList::Prepare(const Stage& stage, std::string_view path, FilesRead& fil
                        Diagnostics& diagnostics) {
   stage_ = stage;
   file_ = stage.PathTo(file_);
-  std::string message;
-  const std::optional<std::string> text = files.Read(file_, kMaxFileBytes, message);
-  if (!text) {
-    return diagnostics.ErrorAt(fmt::format("{}.file", path), fmt::format("{} {}", file_, message));
+  const absl::StatusOr<std::string> text = files.Read(file_, kMaxFileBytes);
+  if (!text.ok()) {
+    return diagnostics.ErrorAt(fmt::format("{}.file", path),
+                               MessageOf(Within(text.status(), file_, " ")));
   }
   wishes_.clear();
   requests_ = FlowReader(stage, file_, diagnostics).Read(*text, wishes_);
@@ -265,10 +257,10 @@ void FlowList::PinFlows(const PathFinder& find, Diagnostics& diagnostics) {
   const auto path_of = [&](HostId src, HostId dst, const std::vector<int64_t>& uplinks,
                            const Wish& wish, std::string_view column) {
     if (uplinks.empty() || errors == kMaxErrors) return kNoPath;
-    std::string problem;
-    const uint16_t path = find(src, dst, uplinks, problem);
+    const uint16_t path = find(src, dst, uplinks, [&](std::string_view why) {
+      diagnostics.Error({file_, wish.line, 1}, "", fmt::format("{}: {}", column, why));
+    });
     if (path != kNoPath) return path;
-    diagnostics.Error({file_, wish.line, 1}, "", fmt::format("{}: {}", column, problem));
     if (++errors == kMaxErrors) {
       diagnostics.Error({file_, wish.line, 1}, "", "and perhaps more; reading stopped here");
     }

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "core/due_tree.h"
+#include "settings/status.h"
 
 namespace heddle {
 class Poisson::Source final : public FlowSource {
@@ -126,9 +127,9 @@ void Poisson::Load(const Stage& stage, std::string_view path, FilesRead& files,
     const size_t name = file + std::strlen("file:");
     sizes_text_.replace(name, std::string::npos, stage.PathTo(sizes_text_.substr(name)));
   }
-  std::string error;
-  sizes_ = ParseSizes(sizes_text_, {interpolation_, largest_}, files, error);
-  if (!sizes_) diagnostics.ErrorAt(sizes, error);
+  auto parsed = ParseSizes(sizes_text_, {interpolation_, largest_}, files);
+  if (!parsed.ok()) return diagnostics.ErrorAt(sizes, MessageOf(parsed.status()));
+  sizes_ = *std::move(parsed);
 }
 
 void Poisson::Prepare(const Stage& stage, std::string_view path, FilesRead& /*files*/,

@@ -2,16 +2,19 @@
 
 #include "workload/sizes.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "settings/diagnostics.h"
+#include "settings/files_read.h"
+#include "settings/number_text.h"
 #include "settings/quantity.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -203,21 +206,22 @@ class Mix final : public SizeDistribution {
 
 // --- Reading ---
 
+using Parsed = absl::StatusOr<std::unique_ptr<SizeDistribution>>;
+
 // Reads "name:argument:argument..." from the left.
 class SizeParser {
  public:
-  SizeParser(std::string_view text, const SizeOptions& options, FilesRead& files,
-             std::string& error)
-      : rest_(text), options_(options), files_(files), error_(error) {}
+  SizeParser(std::string_view text, const SizeOptions& options, FilesRead& files)
+      : rest_(text), options_(options), files_(files) {}
 
-  std::unique_ptr<SizeDistribution> ParseAll() {
+  Parsed ParseAll() {
     auto sizes = Parse(0);
-    if (sizes && !rest_.empty()) return Fail(fmt::format("\"{}\" is left over", rest_));
+    if (sizes.ok() && !rest_.empty()) return Refuse(fmt::format("\"{}\" is left over", rest_));
     return sizes;
   }
 
  private:
-  std::unique_ptr<SizeDistribution> Parse(int depth) {
+  Parsed Parse(int depth) {
     const std::string name(NextWord());
     for (const SizeTable& table : SizeTables()) {
       if (table.name == name) return MakeCdf(table.points, options_);
@@ -235,85 +239,89 @@ class SizeParser {
          {"fixed", "uniform", "pareto", "pareto_bounded", "classes", "mix", "file"}) {
       known.emplace_back(form);
     }
-    return Fail(
+    return Refuse(
         fmt::format("no size distribution is called \"{}\"{}", name, Suggestion(name, known)));
   }
 
-  std::unique_ptr<SizeDistribution> ParseFixed() {
+  Parsed ParseFixed() {
     double size = 0;
-    if (!NextSize("fixed:SIZE", size)) return nullptr;
+    if (absl::Status status = NextSize("fixed:SIZE", size); !status.ok()) return status;
     return MakeCdf({{size, 0}, {size, 1}}, options_);
   }
 
-  std::unique_ptr<SizeDistribution> ParseUniform() {
+  Parsed ParseUniform() {
     double low = 0;
     double high = 0;
-    if (!NextSize("uniform:SIZE:SIZE", low) || !NextSize("uniform:SIZE:SIZE", high)) return nullptr;
-    if (low > high) return Fail("the first size of uniform is larger than the second");
+    absl::Status status = NextSize("uniform:SIZE:SIZE", low);
+    if (status.ok()) status = NextSize("uniform:SIZE:SIZE", high);
+    if (!status.ok()) return status;
+    if (low > high) return Refuse("the first size of uniform is larger than the second");
     return MakeCdf({{low, 0}, {high, 1}}, options_);
   }
 
-  std::unique_ptr<SizeDistribution> ParsePareto() {
+  Parsed ParsePareto() {
     double mean = 0;
     double shape = 0;
-    if (!NextSize("pareto:MEAN:SHAPE", mean) || !NextNumber("pareto:MEAN:SHAPE", shape)) {
-      return nullptr;
-    }
-    if (shape <= 1 || shape > 100) return Fail("pareto needs a shape above 1, or it has no mean");
+    absl::Status status = NextSize("pareto:MEAN:SHAPE", mean);
+    if (status.ok()) status = NextNumber("pareto:MEAN:SHAPE", shape);
+    if (!status.ok()) return status;
+    if (shape <= 1 || shape > 100) return Refuse("pareto needs a shape above 1, or it has no mean");
     return std::make_unique<Pareto>(mean * (shape - 1) / shape,
                                     std::numeric_limits<double>::infinity(), shape, Largest());
   }
 
-  std::unique_ptr<SizeDistribution> ParseBoundedPareto() {
+  Parsed ParseBoundedPareto() {
     constexpr std::string_view kForm = "pareto_bounded:MIN:MAX:SHAPE";
     double low = 0;
     double high = 0;
     double shape = 0;
-    if (!NextSize(kForm, low) || !NextSize(kForm, high) || !NextNumber(kForm, shape)) {
-      return nullptr;
-    }
-    if (low >= high) return Fail("the least size of pareto_bounded is not below the largest");
-    if (shape <= 0 || shape > 100) return Fail("pareto_bounded needs a shape above 0");
+    absl::Status status = NextSize(kForm, low);
+    if (status.ok()) status = NextSize(kForm, high);
+    if (status.ok()) status = NextNumber(kForm, shape);
+    if (!status.ok()) return status;
+    if (low >= high) return Refuse("the least size of pareto_bounded is not below the largest");
+    if (shape <= 0 || shape > 100) return Refuse("pareto_bounded needs a shape above 0");
     return std::make_unique<Pareto>(low, high, shape, Largest());
   }
 
-  std::unique_ptr<SizeDistribution> ParseClasses() {
+  Parsed ParseClasses() {
     std::array<double, 4> shares{};
     double sum = 0;
     for (double& share : shares) {
-      if (!NextNumber("classes:S:M:L:XL", share)) return nullptr;
-      if (share < 0) return Fail("a share is negative");
+      if (absl::Status status = NextNumber("classes:S:M:L:XL", share); !status.ok()) return status;
+      if (share < 0) return Refuse("a share is negative");
       sum += share;
     }
     // Shares may be given in percent.
     if (std::abs(sum - 1) > 1e-9 && std::abs(sum - 100) > 1e-7) {
-      return Fail(fmt::format("the shares of classes sum to {:g}; expected 1 or 100", sum));
+      return Refuse(fmt::format("the shares of classes sum to {:g}; expected 1 or 100", sum));
     }
     for (double& share : shares) share /= sum;
     return std::make_unique<Classes>(shares, Largest());
   }
 
-  std::unique_ptr<SizeDistribution> ParseMix(int depth) {
+  Parsed ParseMix(int depth) {
     double share = 0;
-    if (depth > 8) return Fail("mix is nested too deep");
-    if (!NextNumber("mix:SHARE:FIRST:SECOND", share)) return nullptr;
-    if (share < 0 || share > 1) return Fail("the share of mix is not between 0 and 1");
+    if (depth > 8) return Refuse("mix is nested too deep");
+    if (absl::Status status = NextNumber("mix:SHARE:FIRST:SECOND", share); !status.ok()) {
+      return status;
+    }
+    if (share < 0 || share > 1) return Refuse("the share of mix is not between 0 and 1");
     auto first = Parse(depth + 1);
-    if (!first) return nullptr;
+    if (!first.ok()) return first;
     auto second = Parse(depth + 1);
-    if (!second) return nullptr;
-    return std::make_unique<Mix>(share, std::move(first), std::move(second));
+    if (!second.ok()) return second;
+    return std::make_unique<Mix>(share, *std::move(first), *std::move(second));
   }
 
-  std::unique_ptr<SizeDistribution> ParseFile() {
+  Parsed ParseFile() {
     const std::string path(std::exchange(rest_, {}));
-    if (path.empty()) return Fail("file: needs a path, as in file:my_sizes.cdf");
-    std::string message;
-    const std::optional<std::string> text = files_.Read(path, kMaxCdfBytes, message);
-    if (!text) return Fail(fmt::format("{} {}", path, message));
-    const CdfPoints points = ParseCdf(*text, path, error_);
-    if (points.empty()) return nullptr;
-    return MakeCdf(points, options_);
+    if (path.empty()) return Refuse("file: needs a path, as in file:my_sizes.cdf");
+    const absl::StatusOr<std::string> text = files_.Read(path, kMaxCdfBytes);
+    if (!text.ok()) return Within(text.status(), path, " ");
+    const absl::StatusOr<CdfPoints> points = ParseCdf(*text, path);
+    if (!points.ok()) return points.status();
+    return MakeCdf(*points, options_);
   }
 
   std::string_view NextWord() {
@@ -323,32 +331,28 @@ class SizeParser {
     return word;
   }
 
-  bool NextSize(std::string_view form, double& size) {
+  absl::Status NextSize(std::string_view form, double& size) {
     const std::string_view word = NextWord();
     Bytes bytes;
     if (const ParseError wrong = ParseQuantity(word, bytes)) {
-      Fail(fmt::format("{}; expected {}", *wrong, form));
-      return false;
+      return Refuse(fmt::format("{}; expected {}", *wrong, form));
     }
     if (bytes.count < 1 || static_cast<double>(bytes.count) > kLargestFlow) {
-      Fail(fmt::format("the size \"{}\" is out of range; expected 1B to 4TB", word));
-      return false;
+      return Refuse(fmt::format("the size \"{}\" is out of range; expected 1B to 4TB", word));
     }
     size = static_cast<double>(bytes.count);
-    return true;
+    return absl::OkStatus();
   }
 
-  bool NextNumber(std::string_view form, double& number) {
+  absl::Status NextNumber(std::string_view form, double& number) {
     if (const ParseError wrong = ParseQuantity(NextWord(), number)) {
-      Fail(fmt::format("{}; expected {}", *wrong, form));
-      return false;
+      return Refuse(fmt::format("{}; expected {}", *wrong, form));
     }
-    return true;
+    return absl::OkStatus();
   }
 
-  std::unique_ptr<SizeDistribution> Fail(std::string message) {
-    error_ = std::move(message);
-    return nullptr;
+  static absl::Status Refuse(const std::string& message) {
+    return absl::InvalidArgumentError(message);
   }
 
   double Largest() const {
@@ -359,38 +363,56 @@ class SizeParser {
   std::string_view rest_;
   const SizeOptions& options_;
   FilesRead& files_;
-  std::string& error_;
 };
 
-// The numbers of one line of a CDF file, without its comment; false if there is something else.
-bool ReadNumbers(std::string_view line, std::vector<double>& numbers) {
-  line = line.substr(0, line.find('#'));
-  constexpr std::string_view kBlanks = " \t\r,";
-  for (;;) {
-    const size_t start = line.find_first_not_of(kBlanks);
-    if (start == std::string_view::npos) return true;
-    line.remove_prefix(start);
-    const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
-    double number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(number)) {
-      return false;
-    }
-    numbers.push_back(number);
-    line.remove_prefix(word.size());
+// The numbers of one line of a CDF file, without its comment; nothing if there is something else.
+std::optional<std::vector<double>> NumbersOf(std::string_view line) {
+  std::vector<double> numbers;
+  const std::vector<std::string> words = absl::StrSplit(
+      std::string(line.substr(0, line.find('#'))), absl::ByAnyChar(" \t\r,"), absl::SkipEmpty());
+  for (const std::string& word : words) {
+    const auto number = NumberFrom<double>(word);
+    if (!number || !std::isfinite(*number)) return std::nullopt;
+    numbers.push_back(*number);
   }
+  return numbers;
 }
 
-// What is wrong with a point after `points`, if anything.
-std::string CheckPoint(const CdfPoints& points, double x, double share) {
-  if (x < 0 || x > kLargestFlow) return fmt::format("the size {} is out of range", x);
-  if (share < 0 || share > 100) return fmt::format("the share {} is out of range", share);
-  if (points.empty()) return "";
-  if (x < points.back().first) return fmt::format("the size {} is less than the one before", x);
-  if (share < points.back().second) {
-    return fmt::format("the share {} is less than the one before", share);
+// Whether a point may follow `points`.
+absl::Status CheckPoint(const CdfPoints& points, double x, double share) {
+  const auto refuse = [](const std::string& why) { return absl::InvalidArgumentError(why); };
+  if (x < 0 || x > kLargestFlow) return refuse(fmt::format("the size {} is out of range", x));
+  if (share < 0 || share > 100) return refuse(fmt::format("the share {} is out of range", share));
+  if (points.empty()) return absl::OkStatus();
+  if (x < points.back().first) {
+    return refuse(fmt::format("the size {} is less than the one before", x));
   }
-  return "";
+  if (share < points.back().second) {
+    return refuse(fmt::format("the share {} is less than the one before", share));
+  }
+  return absl::OkStatus();
+}
+
+// Adds the point of a line, if it has one.
+absl::Status ReadPoint(std::string_view line, CdfPoints& points) {
+  const auto numbers = NumbersOf(line);
+  if (!numbers || numbers->size() == 1 || numbers->size() > 3) {
+    return absl::InvalidArgumentError("expected a size in bytes and the share of flows up to it");
+  }
+  if (numbers->empty()) return absl::OkStatus();
+  absl::Status status = CheckPoint(points, numbers->front(), numbers->back());
+  if (status.ok()) points.emplace_back(numbers->front(), numbers->back());
+  return status;
+}
+
+// The whole of a CDF, of which each point has been checked.
+absl::Status CheckWhole(const CdfPoints& points) {
+  if (points.size() < 2) return absl::InvalidArgumentError("a CDF needs at least two points");
+  if (points.back().second != 1 && points.back().second != 100) {
+    return absl::InvalidArgumentError("the last share is neither 1 nor 100");
+  }
+  if (points.back().first < 1) return absl::InvalidArgumentError("all flows are empty");
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -420,33 +442,19 @@ int64_t SizeDistribution::LargeFlow() const {
   return low;
 }
 
-CdfPoints ParseCdf(const std::string& text, const std::string& source, std::string& error) {
+absl::StatusOr<CdfPoints> ParseCdf(const std::string& text, const std::string& source) {
   CdfPoints points;
-  const auto fail = [&](int line, std::string_view what) {
-    error = fmt::format("{}:{}: {}", source, line, what);
-    return CdfPoints();
-  };
+  absl::Status status;
   int line_number = 0;
-  for (size_t start = 0; start < text.size();) {
+  for (size_t start = 0; start < text.size() && status.ok();) {
     const size_t end = std::min(text.find('\n', start), text.size());
     ++line_number;
-    std::vector<double> numbers;
-    if (!ReadNumbers(std::string_view(text).substr(start, end - start), numbers) ||
-        numbers.size() == 1 || numbers.size() > 3) {
-      return fail(line_number, "expected a size in bytes and the share of flows up to it");
-    }
+    status = ReadPoint(std::string_view(text).substr(start, end - start), points);
     start = end + 1;
-    if (numbers.empty()) continue;
-    if (const std::string wrong = CheckPoint(points, numbers.front(), numbers.back());
-        !wrong.empty()) {
-      return fail(line_number, wrong);
-    }
-    points.emplace_back(numbers.front(), numbers.back());
   }
-  if (points.size() < 2) return fail(line_number, "a CDF needs at least two points");
+  if (status.ok()) status = CheckWhole(points);
+  if (!status.ok()) return Within(status, fmt::format("{}:{}", source, line_number));
   const double last = points.back().second;
-  if (last != 1 && last != 100) return fail(line_number, "the last share is neither 1 nor 100");
-  if (points.back().first < 1) return fail(line_number, "all flows are empty");
   for (auto& [x, share] : points) share /= last;
   return points;
 }
@@ -456,9 +464,10 @@ std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOpt
                                options.interpolation);
 }
 
-std::unique_ptr<SizeDistribution> ParseSizes(std::string_view text, const SizeOptions& options,
-                                             FilesRead& files, std::string& error) {
-  return SizeParser(text, options, files, error).ParseAll();
+absl::StatusOr<std::unique_ptr<SizeDistribution>> ParseSizes(std::string_view text,
+                                                             const SizeOptions& options,
+                                                             FilesRead& files) {
+  return SizeParser(text, options, files).ParseAll();
 }
 
 }  // namespace heddle

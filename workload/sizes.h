@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,9 +16,10 @@
 
 #include "core/random.h"
 #include "core/units.h"
-#include "settings/files_read.h"
 
 namespace heddle {
+
+class FilesRead;
 
 class SizeDistribution {
  public:
@@ -58,16 +61,17 @@ struct SizeOptions {
 // Reads what an experiment says of sizes: the name of a table, or one of
 //   fixed:SIZE  uniform:SIZE:SIZE  pareto:MEAN:SHAPE  pareto_bounded:MIN:MAX:SHAPE
 //   classes:S:M:L:XL  mix:SHARE:FIRST:SECOND  file:PATH
-// The file is read through `files`. Null, and what is wrong in `error`, if it makes no sense.
-std::unique_ptr<SizeDistribution> ParseSizes(std::string_view text, const SizeOptions& options,
-                                             FilesRead& files, std::string& error);
+// The file is read through `files`. InvalidArgument if it makes no sense.
+absl::StatusOr<std::unique_ptr<SizeDistribution>> ParseSizes(std::string_view text,
+                                                             const SizeOptions& options,
+                                                             FilesRead& files);
 
 // The piecewise distribution through `points`, which are valid.
 std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOptions& options);
 
 // Reads a CDF: a line a point, "bytes share" or "bytes 1 share", shares up to 1 or to 100; # starts
-// a comment. Empty, and what is wrong in `error` with its line, if it is not one.
-CdfPoints ParseCdf(const std::string& text, const std::string& source, std::string& error);
+// a comment. InvalidArgument, with the line, if it is not one.
+absl::StatusOr<CdfPoints> ParseCdf(const std::string& text, const std::string& source);
 
 struct SizeTable {
   std::string_view name;

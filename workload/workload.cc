@@ -2,7 +2,7 @@
 
 #include "workload/workload.h"
 
-#include "settings/yaml.h"
+#include "settings/files.h"
 #include "workload/flow_list.h"
 #include "workload/incast.h"
 #include "workload/permutation.h"

@@ -20,10 +20,11 @@
 #include "fabric/pins.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
-#include "settings/files_read.h"
 #include "settings/kinds.h"
 
 namespace heddle {
+
+class FilesRead;
 
 // What a workload needs to know of the network.
 struct Stage {
@@ -97,9 +98,9 @@ struct Forecast {
 
 // The id of the path from one host to another that takes these uplinks: the first of its leaf, the
 // next of the switch that it leads to, and so on, each counted from 0. kNoPath if there is no such
-// path; then `problem` says why.
+// path; then `refuse` is told why, and has the place.
 using PathFinder = std::function<uint16_t(HostId src, HostId dst, std::span<const int64_t> uplinks,
-                                          std::string& problem)>;
+                                          const std::function<void(std::string_view)>& refuse)>;
 
 class Workload {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/decision/cache_misses.h"
+#include "lb/parts/make_policies.h"
 
 namespace heddle {
 namespace {
@@ -32,11 +33,13 @@ std::optional<double> CountMisses(const LoadBalancer& balancer, size_t candidate
 
 }  // namespace
 
-std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
-                                             const std::vector<RecordedPacket>& packets) {
+absl::StatusOr<DecisionCost> MeasureDecisions(const CostPlan& plan,
+                                              const std::vector<RecordedPacket>& packets) {
   const auto prepared = PreparedBalancer(plan.balancer, plan.candidates);
-  if (!prepared) return std::nullopt;
+  if (!prepared) return absl::FailedPreconditionError("refuses such a fabric");
   const LoadBalancer& balancer = *prepared->settings;
+  const auto made = MakeSwitchPolicy(balancer, prepared->kind, /*id=*/0, /*seed=*/1);
+  if (!made.ok()) return made.status();
   DecisionCost cost;
   const auto measure = [&](CostPart part, size_t& state_bytes) {
     CostMeter meter(balancer, plan.candidates, part, packets);

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -32,9 +34,9 @@ struct CostPlan {
   int rounds = 3;  // The least of them counts. One more goes before, to fill tables.
 };
 
-// Nothing, if the scheme refuses such a fabric.
-std::optional<DecisionCost> MeasureDecisions(const CostPlan& plan,
-                                             const std::vector<RecordedPacket>& packets);
+// FailedPrecondition if the scheme refuses such a fabric, InvalidArgument if it makes no policies.
+absl::StatusOr<DecisionCost> MeasureDecisions(const CostPlan& plan,
+                                              const std::vector<RecordedPacket>& packets);
 
 // Whether this machine counts cache misses for this program.
 bool CountsCacheMisses();

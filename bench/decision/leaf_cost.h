@@ -16,12 +16,14 @@
 #include "bench/decision/cache_misses.h"
 #include "bench/decision/clock.h"
 #include "bench/decision/recording.h"
+#include "core/check.h"
 #include "core/engine.h"
 #include "core/fixed_vector.h"
 #include "fabric/around_policy.h"
 #include "fabric/switch.h"
 #include "lb/parts/load_balancer.h"
 #include "lb/parts/make_policies.h"
+#include "settings/status.h"
 
 namespace heddle {
 
@@ -129,7 +131,9 @@ class LeafPair {
   }
 
   static SwitchPolicyPtr PolicyOf(const LoadBalancer& balancer, SwitchId id) {
-    return MakeSwitchPolicy(balancer, "to be measured", id, /*seed=*/1);
+    auto policy = MakeSwitchPolicy(balancer, "to be measured", id, /*seed=*/1);
+    HEDDLE_CHECK(policy.ok(), "it made one before: {}", MessageOf(policy.status()));
+    return *std::move(policy);
   }
 
   void Prepare(Switch& node) {

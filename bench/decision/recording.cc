@@ -17,6 +17,7 @@
 #include "fabric/flow.h"
 #include "lb/parts/load_balancer.h"
 #include "settings/diagnostics.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
@@ -63,7 +64,8 @@ std::vector<RecordedPacket> RecordLeaf() {
   auto recorder = std::make_unique<RecorderBalancer>();
   recorder->into = &packets;
   experiments.front().settings.lb = {"recorder", std::move(recorder)};
-  Simulate(experiments.front(), {}, [](std::string_view) { return true; });
+  const auto run = Simulate(experiments.front(), {}, [](std::string_view) { return true; });
+  HEDDLE_CHECK(run.ok(), "{}", MessageOf(run.status()));
   const Duration begin = packets.front().at - Time{};
   for (RecordedPacket& recorded : packets) {
     recorded.at = recorded.at - begin;

@@ -4,49 +4,62 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <new>
+
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
 
+absl::Status Fault(const std::string& name, std::string_view what) {
+  return absl::InvalidArgumentError(fmt::format("load balancer \"{}\": {}", name, what));
+}
+
+// What `function` returns, or what it throws.
 template <class Function>
-auto Caught(const std::string& name, const char* what, Function function) {
+auto Caught(const std::string& name, const char* what, const Function& function)
+    -> absl::StatusOr<decltype(function())> {
   try {
     return function();
   } catch (const std::bad_alloc&) {
     throw;  // Not the scheme's fault.
   } catch (const std::exception& error) {
-    throw BalancerFault(
-        fmt::format("load balancer \"{}\": {} has thrown: {}", name, what, error.what()));
+    return Fault(name, fmt::format("{} has thrown: {}", what, error.what()));
   } catch (...) {
-    throw BalancerFault(
-        fmt::format("load balancer \"{}\": {} has thrown what is no std::exception", name, what));
+    return Fault(name, fmt::format("{} has thrown what is no std::exception", what));
   }
 }
 
 }  // namespace
 
-SwitchPolicyPtr MakeSwitchPolicy(const LoadBalancer& balancer, const std::string& name, SwitchId id,
-                                 uint64_t seed) {
+absl::StatusOr<SwitchPolicyPtr> MakeSwitchPolicy(const LoadBalancer& balancer,
+                                                 const std::string& name, SwitchId id,
+                                                 uint64_t seed) {
   auto policy = Caught(name, "ForSwitch()", [&] { return balancer.ForSwitch(id, seed); });
-  if (policy != nullptr) return policy;
-  throw BalancerFault(fmt::format(
-      "load balancer \"{}\": ForSwitch() has given no policy; every switch needs one", name));
+  if (!policy.ok() || *policy != nullptr) return policy;
+  return Fault(name, "ForSwitch() has given no policy; every switch needs one");
 }
 
-HostPolicyPtr MakeHostPolicy(const LoadBalancer& balancer, const std::string& name, HostId id,
-                             uint64_t seed) {
+absl::StatusOr<HostPolicyPtr> MakeHostPolicy(const LoadBalancer& balancer, const std::string& name,
+                                             HostId id, uint64_t seed) {
   return Caught(name, "ForHost()", [&] { return balancer.ForHost(id, seed); });
 }
 
-std::unique_ptr<Controller> MakeController(const LoadBalancer& balancer, const std::string& name,
-                                           const FabricView& fabric, uint64_t seed) {
+absl::StatusOr<std::unique_ptr<Controller>> MakeController(const LoadBalancer& balancer,
+                                                           const std::string& name,
+                                                           const FabricView& fabric,
+                                                           uint64_t seed) {
   return Caught(name, "ForFabric()", [&] { return balancer.ForFabric(fabric, seed); });
 }
 
 void PrepareBalancer(LoadBalancer& balancer, const std::string& name, const FabricShape& fabric,
                      std::string_view path, Diagnostics& diagnostics) {
-  Caught(name, "Prepare()", [&] { balancer.Prepare(fabric, path, diagnostics); });
+  const absl::Status status = Caught(name, "Prepare()", [&] {
+                                balancer.Prepare(fabric, path, diagnostics);
+                                return true;
+                              }).status();
+  if (!status.ok()) diagnostics.ErrorAt(path, MessageOf(status));
 }
 
 }  // namespace heddle

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a load balancer's policies and its controller. Exceptions and null policies become a
-// BalancerFault: schemes may come from plug-ins, which Heddle knows nothing of.
+// Makes a load balancer's policies and its controller. Schemes may come from plug-ins, which Heddle
+// knows nothing of: what they throw is caught here, and becomes a status like a policy that is
+// missing.
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -14,19 +16,17 @@
 
 namespace heddle {
 
-// A load balancer has thrown, or given nothing where it must give something: bad input.
-class BalancerFault : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// As the functions of LoadBalancer, but for BalancerFault. `name` is what experiments call it.
-SwitchPolicyPtr MakeSwitchPolicy(const LoadBalancer& balancer, const std::string& name, SwitchId id,
-                                 uint64_t seed);
-HostPolicyPtr MakeHostPolicy(const LoadBalancer& balancer, const std::string& name, HostId id,
-                             uint64_t seed);
-std::unique_ptr<Controller> MakeController(const LoadBalancer& balancer, const std::string& name,
-                                           const FabricView& fabric, uint64_t seed);
+// As the functions of LoadBalancer; `name` is what experiments call it. InvalidArgument, which is
+// bad input, if the load balancer throws, or gives no policy for a switch.
+absl::StatusOr<SwitchPolicyPtr> MakeSwitchPolicy(const LoadBalancer& balancer,
+                                                 const std::string& name, SwitchId id,
+                                                 uint64_t seed);
+absl::StatusOr<HostPolicyPtr> MakeHostPolicy(const LoadBalancer& balancer, const std::string& name,
+                                             HostId id, uint64_t seed);
+absl::StatusOr<std::unique_ptr<Controller>> MakeController(const LoadBalancer& balancer,
+                                                           const std::string& name,
+                                                           const FabricView& fabric, uint64_t seed);
+// What it throws is an error at `path`.
 void PrepareBalancer(LoadBalancer& balancer, const std::string& name, const FabricShape& fabric,
                      std::string_view path, Diagnostics& diagnostics);
 

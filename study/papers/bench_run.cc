@@ -15,7 +15,6 @@
 #include "experiment/version.h"
 #include "settings/json.h"
 #include "settings/number_text.h"
-#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
@@ -34,18 +33,19 @@ std::string Row(const std::string& balancer, const DecisionCost& cost, const Dec
 }
 
 std::string Summary() {
-  return IndentJson(JsonObject({{"version", QuoteJson(Version())},
-                                {"commit", QuoteJson(Commit())},
-                                {kManifestKey, QuoteJson(kManifestFile)},
-                                {"complete", "true"}}));
+  JsonFields summary;
+  summary.Text("version", Version());
+  summary.Text("commit", Commit());
+  summary.Text(kManifestKey, kManifestFile);
+  summary.Bool("complete", true);
+  return IndentJson(summary.Done());
 }
 
 class Bench {
  public:
   explicit Bench(const ExperimentPoints& points) : points_(points), recorded_(RecordLeaf()) {}
 
-  // What is wrong, empty if nothing is.
-  std::string Run(const PlannedPoint& point) {
+  absl::Status Run(const PlannedPoint& point) {
     // By axis: load balancer, candidates, flows.
     const std::string& balancer = point.choices[0];
     const size_t candidates = NumberFrom<size_t>(point.choices[1]).value_or(0);
@@ -57,12 +57,16 @@ class Bench {
     // Both within the same seconds, as the machine may be slower in others.
     const auto rps = measure("rps");
     const auto cost = balancer == "rps" ? rps : measure(balancer);
-    if (!cost) return fmt::format("{} refuses a fabric with {} candidates", balancer, candidates);
+    if (absl::IsFailedPrecondition(cost.status())) {
+      return absl::FailedPreconditionError(
+          fmt::format("{} refuses a fabric with {} candidates", balancer, candidates));
+    }
+    if (!cost.ok()) return cost.status();
     RunFolder folder(points_.folder().PointPath(point.id));
-    const bool written = folder.Open(/*replace=*/true) &&
-                         folder.Write("bench.csv", Row(balancer, *cost, *rps)) &&
-                         folder.Write("summary.json", Summary()) && folder.Commit();
-    return written ? "" : folder.error();
+    folder.Open(/*replace=*/true).IgnoreError();  // Commit() returns the first failure.
+    folder.Write("bench.csv", Row(balancer, *cost, *rps)).IgnoreError();
+    folder.Write("summary.json", Summary()).IgnoreError();
+    return folder.Commit();
   }
 
  private:
@@ -88,7 +92,7 @@ void CheckBench(const PaperExperiment& experiment, Diagnostics& diagnostics) {
   }
 }
 
-std::string RunBench(const ExperimentPoints& points, const BenchRunOptions& options) {
+absl::Status RunBench(const ExperimentPoints& points, const BenchRunOptions& options) {
   std::vector<const PlannedPoint*> to_run;
   for (const PlannedPoint& point : points.plan().points) {
     const PointState state = points.folder().Inspect(point.id).state;
@@ -96,16 +100,15 @@ std::string RunBench(const ExperimentPoints& points, const BenchRunOptions& opti
     if (state == PointState::kStale && !options.replace) continue;
     to_run.push_back(&point);
   }
-  if (to_run.empty()) return "";
-  if (std::string error = points.folder().Make(); !error.empty()) return error;
+  if (to_run.empty()) return absl::OkStatus();
+  if (absl::Status status = points.folder().Make(); !status.ok()) return status;
   Bench bench(points);
   for (size_t i = 0; i < to_run.size(); ++i) {
     options.progress(i, to_run.size());
-    if (options.stop()) return "";
-    std::string error = bench.Run(*to_run[i]);
-    if (!error.empty()) return error;
+    if (options.stop()) return absl::OkStatus();
+    if (absl::Status status = bench.Run(*to_run[i]); !status.ok()) return status;
   }
-  return "";
+  return absl::OkStatus();
 }
 
 }  // namespace heddle

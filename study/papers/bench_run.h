@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <absl/status/status.h>
+
 #include <functional>
 #include <string>
 
@@ -23,7 +25,7 @@ struct BenchRunOptions {
 // Its load balancers; one that there is not is an error.
 void CheckBench(const PaperExperiment& experiment, Diagnostics& diagnostics);
 
-// Measures the points that are missing. What is wrong, empty if nothing is.
-std::string RunBench(const ExperimentPoints& points, const BenchRunOptions& options);
+// Measures the points that are missing.
+absl::Status RunBench(const ExperimentPoints& points, const BenchRunOptions& options);
 
 }  // namespace heddle

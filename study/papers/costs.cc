@@ -75,8 +75,8 @@ std::string LineOf(const Row& row, const std::array<size_t, kColumns>& widths, b
 
 }  // namespace
 
-ExperimentCosts CostsOf(const std::string& name, const ExperimentPoints& points, bool with_stale,
-                        std::string& error) {
+absl::StatusOr<ExperimentCosts> CostsOf(const std::string& name, const ExperimentPoints& points,
+                                        bool with_stale) {
   ExperimentCosts costs;
   costs.experiment = name;
   costs.points = points.plan().points.size();
@@ -84,9 +84,9 @@ ExperimentCosts CostsOf(const std::string& name, const ExperimentPoints& points,
     const PointState state = points.folder().Inspect(point.id).state;
     if (!HasResult(state, with_stale)) continue;
     RunTables tables(points.folder().PointPath(point.id));
-    const FlatJson* summary = tables.Json("summary.json", error);
-    if (summary == nullptr) return costs;
-    const auto number = [&](std::string_view path) { return FindNumber(*summary, path); };
+    const absl::StatusOr<const FlatJson*> summary = tables.Json("summary.json");
+    if (!summary.ok()) return summary.status();
+    const auto number = [&](std::string_view path) { return FindNumber(**summary, path); };
     const double cpu = number("performance.cpu_seconds");
     ++costs.results;
     costs.cpu_seconds += cpu;

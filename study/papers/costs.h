@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,10 +26,10 @@ struct ExperimentCosts {
   double NanosecondsPerHop() const { return packet_hops > 0 ? cpu_seconds * 1e9 / packet_hops : 0; }
 };
 
-// Results of other versions of Heddle count if `with_stale`. A summary.json that cannot be read is
-// an error in `error`.
-ExperimentCosts CostsOf(const std::string& name, const ExperimentPoints& points, bool with_stale,
-                        std::string& error);
+// Results of other versions of Heddle count if `with_stale`. Fails if a summary.json cannot be
+// read.
+absl::StatusOr<ExperimentCosts> CostsOf(const std::string& name, const ExperimentPoints& points,
+                                        bool with_stale);
 
 // A row for each, and one for all.
 std::string CostsText(const std::vector<ExperimentCosts>& all, bool markdown);

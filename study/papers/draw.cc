@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "settings/status.h"
 #include "study/papers/judge.h"
 
 namespace heddle {
@@ -206,11 +207,10 @@ class Drawer {
   void AddSeries(const std::string& metric, size_t point, DrawnLine& line) {
     if (!results_.HasResult(results_.points()[point])) return;
     const Metric& of = *experiment_.metrics.at(metric);
-    std::string error;
-    const auto series = results_.ReadSeries(of, point, error);
-    if (!series) {
-      if (diagnostics_.IsSound(of.path)) diagnostics_.Error(of.place, of.path, error);
-      return;
+    const auto series = results_.ReadSeries(of, point);
+    if (!series.ok()) {
+      if (!diagnostics_.IsSound(of.path)) return;
+      return diagnostics_.Error(of.place, of.path, MessageOf(series.status()));
     }
     std::map<double, size_t> known;
     for (size_t i = 0; i < line.points.size(); ++i) known.emplace(line.points[i].x, i);

@@ -21,18 +21,22 @@ using Rows = std::vector<size_t>;
 // The table of a metric, with the columns that it names.
 class Source {
  public:
-  Source(const Metric& metric, RunTables& tables, std::string& error)
-      : metric_(metric), run_(tables.run().string()), error_(error) {
-    table_ = tables.Table(metric.file, error);
-    if (table_ == nullptr) return;
-    if (!metric.column.empty()) column_ = ColumnOf(metric.column);
-    if (!metric.x.empty()) x_ = ColumnOf(metric.x);
-    for (const std::string& name : metric.group) group_.push_back(ColumnOf(name));
-    for (const Condition& condition : metric.where) where_.push_back(ColumnOf(condition.column));
+  static absl::StatusOr<Source> Open(const Metric& metric, RunTables& tables) {
+    const absl::StatusOr<const ParsedCsv*> table = tables.Table(metric.file);
+    if (!table.ok()) return table.status();
+    Source source(metric, tables.run().string(), **table);
+    absl::Status status;
+    if (!metric.column.empty()) status.Update(source.FindColumn(metric.column, source.column_));
+    if (!metric.x.empty()) status.Update(source.FindColumn(metric.x, source.x_));
+    for (const std::string& name : metric.group) {
+      status.Update(source.FindColumn(name, source.group_.emplace_back()));
+    }
+    for (const Condition& condition : metric.where) {
+      status.Update(source.FindColumn(condition.column, source.where_.emplace_back()));
+    }
+    if (!status.ok()) return status;
+    return source;
   }
-
-  // False, with an error, if there is no such table or column.
-  bool ok() const { return error_.empty(); }
 
   Rows Select() const {
     Rows rows;
@@ -43,67 +47,68 @@ class Source {
   }
 
   // By the cells of column x.
-  std::optional<std::map<double, Rows>> SelectByX() const {
+  absl::StatusOr<std::map<double, Rows>> SelectByX() const {
     std::map<double, Rows> by_x;
     for (const size_t row : Select()) {
       const auto x = Number(row, x_);
-      if (!x) return std::nullopt;
+      if (!x.ok()) return x.status();
       by_x[*x].push_back(row);
     }
     return by_x;
   }
 
   // What is made of `rows`.
-  std::optional<double> Taken(const Rows& rows) const {
+  absl::StatusOr<double> Taken(const Rows& rows) const {
     const auto values = Values(rows);
-    if (!values) return std::nullopt;
-    if (metric_.take == Take::kCount) return static_cast<double>(values->size());
-    if (values->empty() && metric_.empty) return *metric_.empty;
+    if (!values.ok()) return values.status();
+    if (metric_->take == Take::kCount) return static_cast<double>(values->size());
+    if (values->empty() && metric_->empty) return *metric_->empty;
     if (values->empty()) return Fail("no row fits `where`");
-    if (metric_.take == Take::kValue && values->size() > 1) {
+    if (metric_->take == Take::kValue && values->size() > 1) {
       return Fail(fmt::format("{} rows fit `where`, and nothing says what to take of them",
                               values->size()));
     }
-    return TakeOf(metric_.take, *values);
+    return TakeOf(metric_->take, *values);
   }
 
  private:
-  size_t ColumnOf(const std::string& name) const {
-    const auto found = std::ranges::find(table_->header, name);
-    if (found == table_->header.end() && error_.empty()) {
-      const std::vector<std::string> known(table_->header.begin(), table_->header.end());
-      error_ = fmt::format("{}/{} has no column \"{}\"{}", run_, metric_.file, name,
-                           Suggestion(name, known));
-    }
-    return static_cast<size_t>(found - table_->header.begin());
+  Source(const Metric& metric, std::string run, const ParsedCsv& table)
+      : metric_(&metric), run_(std::move(run)), table_(&table) {}
+
+  absl::Status FindColumn(const std::string& name, size_t& column) const {
+    const auto found = table_->Column(name);
+    column = found.value_or(0);
+    if (found) return absl::OkStatus();
+    const std::vector<std::string> known(table_->header.begin(), table_->header.end());
+    return absl::NotFoundError(fmt::format("{}/{} has no column \"{}\"{}", run_, metric_->file,
+                                           name, Suggestion(name, known)));
   }
 
   bool Holds(size_t row) const {
     for (size_t i = 0; i < where_.size(); ++i) {
-      if (!metric_.where[i].Holds(table_->At(row, where_[i]))) return false;
+      if (!metric_->where[i].Holds(table_->At(row, where_[i]))) return false;
     }
     return true;
   }
 
-  std::nullopt_t Fail(std::string_view what) const {
-    error_ = fmt::format("{}/{}: {}", run_, metric_.file, what);
-    return std::nullopt;
+  absl::Status Fail(std::string_view what) const {
+    return absl::FailedPreconditionError(fmt::format("{}/{}: {}", run_, metric_->file, what));
   }
 
-  std::optional<double> Number(size_t row, size_t column) const {
+  absl::StatusOr<double> Number(size_t row, size_t column) const {
     const std::string_view cell = table_->At(row, column);
-    if (const auto number = NumberFrom<double>(cell)) return number;
+    if (const auto number = NumberFrom<double>(cell)) return *number;
     return Fail(fmt::format("row {}: {} is \"{}\", which is no number", row + 1,
                             table_->header[column], cell));
   }
 
   // Of rows, or of groups of them in the order in which they come.
-  std::optional<std::vector<double>> Values(const Rows& rows) const {
+  absl::StatusOr<std::vector<double>> Values(const Rows& rows) const {
     std::vector<double> values;
     std::map<std::vector<std::string_view>, size_t> groups;
     for (const size_t row : rows) {
-      const auto value = metric_.column.empty() ? std::optional<double>(1) : Number(row, column_);
-      if (!value) return std::nullopt;
+      const auto value = metric_->column.empty() ? 1 : Number(row, column_);
+      if (!value.ok()) return value.status();
       std::vector<std::string_view> key;
       for (const size_t column : group_) key.push_back(table_->At(row, column));
       const auto [group, is_new] = groups.emplace(key, values.size());
@@ -116,10 +121,9 @@ class Source {
     return values;
   }
 
-  const Metric& metric_;
-  const std::string run_;
-  std::string& error_;
-  const RunTable* table_ = nullptr;
+  const Metric* metric_;
+  std::string run_;
+  const ParsedCsv* table_;
   size_t column_ = 0;
   size_t x_ = 0;
   std::vector<size_t> group_;
@@ -163,58 +167,59 @@ double TakeOf(Take take, std::vector<double> values) {
   return static_cast<double>(values.size());
 }
 
-std::optional<double> PointReader::ReadJson(const Metric& metric, std::string& error) {
-  const FlatJson* json = tables_.Json(metric.file, error);
-  if (json == nullptr) return std::nullopt;
+absl::StatusOr<double> PointReader::ReadJson(const Metric& metric) {
+  const absl::StatusOr<const FlatJson*> json = tables_.Json(metric.file);
+  if (!json.ok()) return json.status();
   const bool is_prefix = metric.column.ends_with('*');
   const std::string start = metric.column.substr(0, metric.column.size() - (is_prefix ? 1 : 0));
   std::vector<double> values;
-  for (auto at = json->lower_bound(start); at != json->end() && at->first.starts_with(start);
+  for (auto at = (*json)->lower_bound(start); at != (*json)->end() && at->first.starts_with(start);
        ++at) {
     if (!is_prefix && at->first != start) continue;
     if (const auto number = NumberFrom<double>(at->second)) values.push_back(*number);
   }
   if (metric.take == Take::kCount) return static_cast<double>(values.size());
-  if (values.empty() && metric.empty) return metric.empty;
+  if (values.empty() && metric.empty) return *metric.empty;
   if (!values.empty() && (metric.take != Take::kValue || values.size() == 1)) {
     return TakeOf(metric.take, values);
   }
-  error = fmt::format("{}/{} has {} numbers at \"{}\"", tables_.run().string(), metric.file,
-                      values.size(), metric.column);
-  return std::nullopt;
+  return absl::FailedPreconditionError(fmt::format("{}/{} has {} numbers at \"{}\"",
+                                                   tables_.run().string(), metric.file,
+                                                   values.size(), metric.column));
 }
 
-std::optional<double> PointReader::ReadTaken(const Metric& metric, std::string& error) {
-  if (metric.of != nullptr) return Read(*metric.of, error);
-  if (!metric.model.empty()) return Predict(metric, document_, error);
-  if (metric.file.ends_with(".json")) return ReadJson(metric, error);
-  const Source source(metric, tables_, error);
-  return source.ok() ? source.Taken(source.Select()) : std::nullopt;
+absl::StatusOr<double> PointReader::ReadTaken(const Metric& metric) {
+  if (metric.of != nullptr) return Read(*metric.of);
+  if (!metric.model.empty()) return Predict(metric, document_);
+  if (metric.file.ends_with(".json")) return ReadJson(metric);
+  const auto source = Source::Open(metric, tables_);
+  return source.ok() ? source->Taken(source->Select()) : source.status();
 }
 
-std::optional<PointReader::TermValues> PointReader::ReadTerms(const Metric::Terms& terms,
-                                                              std::string& error) {
+absl::StatusOr<PointReader::TermValues> PointReader::ReadTerms(const Metric::Terms& terms) {
   TermValues values;
   for (const auto& term : terms) {
     Term& read = values.emplace_back();
     if (IsSeries(*term)) {
-      read.series = ReadSeries(*term, error);
-    } else if (const auto value = Read(*term, error)) {
+      auto series = ReadSeries(*term);
+      if (!series.ok()) return series.status();
+      read.series = *std::move(series);
+    } else {
+      const auto value = Read(*term);
+      if (!value.ok()) return value.status();
       read.value = *value;
     }
-    if (!error.empty()) return std::nullopt;
   }
   return values;
 }
 
-std::optional<PointReader::AllTerms> PointReader::ReadAllTerms(const Metric& metric,
-                                                               std::string& error) {
+absl::StatusOr<PointReader::AllTerms> PointReader::ReadAllTerms(const Metric& metric) {
   AllTerms all;
   for (const Metric::Terms* terms :
        {&metric.plus, &metric.minus, &metric.divide_by, &metric.or_less, &metric.or_more}) {
-    auto values = ReadTerms(*terms, error);
-    if (!values) return std::nullopt;
-    all.push_back(std::move(*values));
+    auto values = ReadTerms(*terms);
+    if (!values.ok()) return values.status();
+    all.push_back(*std::move(values));
   }
   return all;
 }
@@ -226,14 +231,13 @@ std::optional<double> PointReader::Term::At(double x) const {
   return found->value;
 }
 
-std::optional<double> PointReader::Combined(const Metric& metric, SeriesPoint taken,
-                                            const AllTerms& terms, std::string& error) {
+absl::StatusOr<double> PointReader::Combined(const Metric& metric, SeriesPoint taken,
+                                             const AllTerms& terms) {
   for (size_t part = 0; part < terms.size(); ++part) {
     for (const Term& term : terms[part]) {
       const auto value = term.At(taken.x);
       if (!value) {
-        error = fmt::format("one of its terms has no value at x = {}", taken.x);
-        return std::nullopt;
+        return absl::NotFoundError(fmt::format("one of its terms has no value at x = {}", taken.x));
       }
       if (part == 0) taken.value += *value;
       if (part == 1) taken.value -= *value;
@@ -245,43 +249,40 @@ std::optional<double> PointReader::Combined(const Metric& metric, SeriesPoint ta
   return taken.value * metric.scale;
 }
 
-std::optional<double> PointReader::Read(const Metric& metric, std::string& error) {
+absl::StatusOr<double> PointReader::Read(const Metric& metric) {
   if (IsSeries(metric)) {
-    error = "is a series over `x`, where one number is needed";
-    return std::nullopt;
+    return absl::InvalidArgumentError("is a series over `x`, where one number is needed");
   }
-  const auto taken = ReadTaken(metric, error);
-  const auto terms = taken ? ReadAllTerms(metric, error) : std::nullopt;
-  return terms ? Combined(metric, {0, *taken}, *terms, error) : std::nullopt;
+  const auto taken = ReadTaken(metric);
+  if (!taken.ok()) return taken.status();
+  const auto terms = ReadAllTerms(metric);
+  return terms.ok() ? Combined(metric, {0, *taken}, *terms) : terms.status();
 }
 
-std::optional<std::vector<SeriesPoint>> PointReader::ReadTakenSeries(const Metric& metric,
-                                                                     std::string& error) {
-  if (metric.of != nullptr && IsSeries(*metric.of)) return ReadSeries(*metric.of, error);
-  if (metric.x.empty()) {
-    error = "has no `x`, so it is no series";
-    return std::nullopt;
-  }
-  const Source source(metric, tables_, error);
-  const auto by_x = source.ok() ? source.SelectByX() : std::nullopt;
-  if (!by_x) return std::nullopt;
+absl::StatusOr<std::vector<SeriesPoint>> PointReader::ReadTakenSeries(const Metric& metric) {
+  if (metric.of != nullptr && IsSeries(*metric.of)) return ReadSeries(*metric.of);
+  if (metric.x.empty()) return absl::InvalidArgumentError("has no `x`, so it is no series");
+  const auto source = Source::Open(metric, tables_);
+  if (!source.ok()) return source.status();
+  const auto by_x = source->SelectByX();
+  if (!by_x.ok()) return by_x.status();
   std::vector<SeriesPoint> series;
   for (const auto& [x, rows] : *by_x) {
-    const auto taken = source.Taken(rows);
-    if (!taken) return std::nullopt;
+    const auto taken = source->Taken(rows);
+    if (!taken.ok()) return taken.status();
     series.push_back({x, *taken});
   }
   return series;
 }
 
-std::optional<std::vector<SeriesPoint>> PointReader::ReadSeries(const Metric& metric,
-                                                                std::string& error) {
-  auto series = ReadTakenSeries(metric, error);
-  const auto terms = series ? ReadAllTerms(metric, error) : std::nullopt;
-  if (!terms) return std::nullopt;
+absl::StatusOr<std::vector<SeriesPoint>> PointReader::ReadSeries(const Metric& metric) {
+  auto series = ReadTakenSeries(metric);
+  if (!series.ok()) return series;
+  const auto terms = ReadAllTerms(metric);
+  if (!terms.ok()) return terms.status();
   for (SeriesPoint& point : *series) {
-    const auto value = Combined(metric, point, *terms, error);
-    if (!value) return std::nullopt;
+    const auto value = Combined(metric, point, *terms);
+    if (!value.ok()) return value.status();
     point.value = *value;
   }
   return series;

@@ -3,8 +3,9 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "settings/value.h"
@@ -30,10 +31,10 @@ class PointReader {
   PointReader(std::filesystem::path run, const Value& document)
       : tables_(std::move(run)), document_(document) {}
 
-  // Nothing, and why not in `error`, if it has no such value.
-  std::optional<double> Read(const Metric& metric, std::string& error);
+  // Fails if the point has no such value; DataLoss means that a file is damaged.
+  absl::StatusOr<double> Read(const Metric& metric);
   // Of a metric with an `x`, by x. Terms that have no x are the same for all x.
-  std::optional<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, std::string& error);
+  absl::StatusOr<std::vector<SeriesPoint>> ReadSeries(const Metric& metric);
   // True if a value is missing because a file is damaged.
   bool found_damage() const { return tables_.found_damage(); }
 
@@ -48,13 +49,13 @@ class PointReader {
   using TermValues = std::vector<Term>;
   using AllTerms = std::vector<TermValues>;  // To add, to subtract, to divide by.
 
-  std::optional<double> ReadTaken(const Metric& metric, std::string& error);
-  std::optional<double> ReadJson(const Metric& metric, std::string& error);
-  std::optional<std::vector<SeriesPoint>> ReadTakenSeries(const Metric& metric, std::string& error);
-  std::optional<TermValues> ReadTerms(const Metric::Terms& terms, std::string& error);
-  std::optional<AllTerms> ReadAllTerms(const Metric& metric, std::string& error);
-  static std::optional<double> Combined(const Metric& metric, SeriesPoint taken,
-                                        const AllTerms& terms, std::string& error);
+  absl::StatusOr<double> ReadTaken(const Metric& metric);
+  absl::StatusOr<double> ReadJson(const Metric& metric);
+  absl::StatusOr<std::vector<SeriesPoint>> ReadTakenSeries(const Metric& metric);
+  absl::StatusOr<TermValues> ReadTerms(const Metric::Terms& terms);
+  absl::StatusOr<AllTerms> ReadAllTerms(const Metric& metric);
+  static absl::StatusOr<double> Combined(const Metric& metric, SeriesPoint taken,
+                                         const AllTerms& terms);
 
   RunTables tables_;
   const Value& document_;

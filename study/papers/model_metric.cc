@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "core/units.h"
@@ -87,19 +88,19 @@ std::optional<double> RunWith(const Metric& metric, const Value& settings,
   return Column(metric, model->run(settings, diagnostics), diagnostics);
 }
 
-// The input for a point with this document; nothing, with an `error`, if it is not there.
-std::optional<Value> InputOf(const ModelInput& input, const Value& document, std::string& error) {
+// The input for a point with this document.
+absl::StatusOr<Value> InputOf(const ModelInput& input, const Value& document) {
   if (input.setting.empty()) return input.value;
   const Value* setting = FindPath(document, input.setting);
   if (setting == nullptr || setting->kind != Value::Kind::kScalar) {
-    error = fmt::format("the point's document has no value at {}", input.setting);
-    return std::nullopt;
+    return absl::NotFoundError(
+        fmt::format("the point's document has no value at {}", input.setting));
   }
   if (input.values.empty()) return Value::Scalar(setting->text, input.value.place);
   const auto meaning = input.values.find(setting->text);
   if (meaning != input.values.end()) return Value::Scalar(meaning->second, input.value.place);
-  error = fmt::format("values: has none for {} = {}", input.setting, setting->text);
-  return std::nullopt;
+  return absl::NotFoundError(
+      fmt::format("values: has none for {} = {}", input.setting, setting->text));
 }
 
 }  // namespace
@@ -123,17 +124,17 @@ void CheckModel(const Metric& metric, Diagnostics& diagnostics) {
   diagnostics.Take(problems);
 }
 
-std::optional<double> Predict(const Metric& metric, const Value& document, std::string& error) {
+absl::StatusOr<double> Predict(const Metric& metric, const Value& document) {
   Value settings = MapAt(metric.place);
   for (const ModelInput& input : metric.inputs) {
-    const auto value = InputOf(input, document, error);
-    if (!value) return std::nullopt;
+    const auto value = InputOf(input, document);
+    if (!value.ok()) return value.status();
     settings.entries.push_back({input.name, input.value.place, *value});
   }
   Diagnostics problems;
   const auto predicted = RunWith(metric, settings, problems);
-  if (!problems.ok()) error = problems.errors().front();
-  return predicted;
+  if (!problems.ok()) return absl::InvalidArgumentError(problems.errors().front());
+  return *predicted;
 }
 
 }  // namespace heddle

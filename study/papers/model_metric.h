@@ -3,7 +3,8 @@
 
 #pragma once
 
-#include <optional>
+#include <absl/status/statusor.h>
+
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ std::vector<std::string> ModelNames();
 // Whether the model has such inputs and such a column, as far as can be told without a point.
 void CheckModel(const Metric& metric, Diagnostics& diagnostics);
 
-// For a point with this document. Nothing, and why not in `error`, if an input makes no sense.
-std::optional<double> Predict(const Metric& metric, const Value& document, std::string& error);
+// For a point with this document. NotFound if it lacks an input, InvalidArgument if one makes no
+// sense.
+absl::StatusOr<double> Predict(const Metric& metric, const Value& document);
 
 }  // namespace heddle

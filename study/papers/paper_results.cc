@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "settings/status.h"
+
 namespace heddle {
 
 std::string ShownName(const std::string& label, const std::map<std::string, std::string>& names) {
@@ -110,7 +112,9 @@ void PaperResults::ReadPoint(const Metrics& metrics, const std::vector<std::stri
     // What a model predicts is there before any result is.
     reading.has_result = HasResult(at) || !metric.model.empty();
     if (!reading.has_result) continue;
-    reading.value = reader.Read(metric, reading.error);
+    const absl::StatusOr<double> value = reader.Read(metric);
+    if (value.ok()) reading.value = *value;
+    reading.error = MessageOf(value.status());
   }
   if (reader.found_damage()) LeaveOut(point);
 }
@@ -130,13 +134,13 @@ std::set<std::filesystem::path> PaperResults::Damaged() const {
   return folders;
 }
 
-std::optional<std::vector<SeriesPoint>> PaperResults::ReadSeries(const Metric& metric, size_t point,
-                                                                 std::string& error) const {
+absl::StatusOr<std::vector<SeriesPoint>> PaperResults::ReadSeries(const Metric& metric,
+                                                                  size_t point) const {
   const Point& at = points_[point];
   Diagnostics ignored;
   const Value document = at.of->points().DocumentOf(at.index, ignored);
   PointReader reader(at.of->folder().PointPath(at.of->plan().points[at.index].id), document);
-  return reader.ReadSeries(metric, error);
+  return reader.ReadSeries(metric);
 }
 
 std::vector<std::string> PaperResults::LabelsOf(const std::string& axis) const {

@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -73,8 +75,7 @@ class PaperResults {
   const std::vector<Reading>& ValuesOf(const std::string& metric) const {
     return readings_.at(metric);
   }
-  std::optional<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, size_t point,
-                                                     std::string& error) const;
+  absl::StatusOr<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, size_t point) const;
 
   // All labels of `axis`, in the order of the sweep.
   std::vector<std::string> LabelsOf(const std::string& axis) const;

@@ -2,6 +2,7 @@
 
 #include "study/papers/papers_output.h"
 
+#include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,9 +12,8 @@
 #include <sstream>
 
 #include "experiment/version.h"
+#include "settings/csv.h"
 #include "settings/json.h"
-#include "settings/yaml.h"
-#include "study/sweep/csv.h"
 
 namespace heddle {
 namespace {
@@ -142,12 +142,8 @@ std::string TotalsMarkdown(const std::vector<JudgedPaper>& papers) {
 }
 
 // In a cell of a Markdown table.
-std::string Cell(std::string text) {
-  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\\");
-  }
-  std::ranges::replace(text, '\n', ' ');
-  return text;
+std::string Cell(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
 }
 
 // "12.3 +- 0.4"; numbers of bytes are whole.
@@ -383,16 +379,14 @@ std::string PapersJson(const std::vector<JudgedPaper>& papers, const LoadOptions
                                 {"papers", JsonArray(all)}}));
 }
 
-std::optional<Verdicts> ParseVerdicts(std::string_view csv) {
-  CsvLines lines(csv);
-  const auto header = lines.Next();
-  if (!header || *header != kCsvHeader) return std::nullopt;
-  const size_t columns = SplitCsvLine(kCsvHeader).size();
+absl::StatusOr<Verdicts> ParseVerdicts(std::string_view csv) {
+  const auto table = ParsedCsv::Parse(std::string(csv));
+  if (!table.ok() || !csv.starts_with(fmt::format("{}\n", kCsvHeader))) {
+    return absl::InvalidArgumentError("is not a claims.csv of heddle papers claims");
+  }
   Verdicts verdicts;
-  while (const auto line = lines.Next()) {
-    const std::vector<std::string> cells = SplitCsvLine(*line);
-    if (cells.size() != columns) return std::nullopt;
-    verdicts[cells[0]] = cells[1];
+  for (size_t row = 0; row < table->rows(); ++row) {
+    verdicts[std::string(table->At(row, 0))] = table->At(row, 1);
   }
   return verdicts;
 }

@@ -3,8 +3,9 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,9 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers);
 std::string ClaimsCsv(const std::vector<JudgedPaper>& papers);
 std::string PapersJson(const std::vector<JudgedPaper>& papers, const LoadOptions& load);
 
-// Verdicts by claim, of a file that ClaimsCsv() wrote. Nothing if it is none.
+// Verdicts by claim, of a file that ClaimsCsv() wrote. InvalidArgument if it is none.
 using Verdicts = std::map<std::string, std::string>;
-std::optional<Verdicts> ParseVerdicts(std::string_view csv);
+absl::StatusOr<Verdicts> ParseVerdicts(std::string_view csv);
 Verdicts VerdictsOf(const std::vector<JudgedPaper>& papers);
 
 }  // namespace heddle

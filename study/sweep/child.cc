@@ -3,6 +3,7 @@
 #include "study/sweep/child.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <utility>
@@ -49,6 +51,10 @@ int Run(const std::function<int(const Child::Inside&)>& function, const Child::I
   return kExitFailed;
 }
 
+absl::Status NoProcess(int error) {
+  return absl::UnavailableError(fmt::format("no process can be started: {}", std::strerror(error)));
+}
+
 void PrepareChild(pid_t parent, int errors) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) std::_Exit(kExitFailed);  // It has died meanwhile.
@@ -58,9 +64,10 @@ void PrepareChild(pid_t parent, int errors) {
 
 }  // namespace
 
-std::unique_ptr<Child> Child::Start(const std::function<int(const Inside&)>& function) {
+absl::StatusOr<std::unique_ptr<Child>> Child::Start(
+    const std::function<int(const Inside&)>& function) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return nullptr;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return NoProcess(errno);
   void* memory = SharedMemory(sizeof(Shared));
   const pid_t parent = getpid();
   // What is buffered would be printed twice.
@@ -81,8 +88,7 @@ std::unique_ptr<Child> Child::Start(const std::function<int(const Inside&)>& fun
     const int error = errno;
     close(ends[0]);
     if (memory != nullptr) munmap(memory, sizeof(Shared));
-    errno = error;
-    return nullptr;
+    return NoProcess(error);
   }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return std::unique_ptr<Child>(new Child(process, ends[0], static_cast<Shared*>(memory)));

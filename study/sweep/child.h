@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -21,10 +22,11 @@ class Child {
     std::function<void(double)> report;
   };
 
-  // Null, with errno, if there can be no process. The function's return value is the exit code;
+  // Fails if there can be no process. The function's return value is the exit code;
   // what it prints to stderr is kept. The child is killed if this process dies, and ignores what
   // ends programs from a terminal: it is this process's to stop it.
-  static std::unique_ptr<Child> Start(const std::function<int(const Inside&)>& function);
+  static absl::StatusOr<std::unique_ptr<Child>> Start(
+      const std::function<int(const Inside&)>& function);
   // Kills it if it still runs.
   ~Child();
   Child(const Child&) = delete;

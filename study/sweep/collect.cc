@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "study/sweep/csv.h"
+#include "settings/csv.h"
+#include "settings/files.h"
 #include "study/sweep/left_overs.h"
 #include "study/sweep/means.h"
 #include "study/sweep/point_rows.h"
-#include "study/sweep/whole_file.h"
 
 namespace heddle {
 namespace {
@@ -50,27 +50,29 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
     PointState& state = collected.states.emplace_back(folder.Inspect(point.id).state);
     if (!HasResult(state, with_stale)) continue;
     const auto rows = ReadPointRows(folder.PointPath(point.id));
-    if (!rows) {
+    if (!rows.ok()) {
       state = PointState::kDamaged;
       continue;
     }
     if (collected.taken > 0 && rows->columns != columns) {
-      collected.error = fmt::format("{}: has other columns than the points before it",
-                                    folder.PointPath(point.id).string());
+      collected.status = absl::FailedPreconditionError(fmt::format(
+          "{}: has other columns than the points before it", folder.PointPath(point.id).string()));
       return collected;
     }
     columns = rows->columns;
-    if (collected.taken++ == 0) points.Append(Header(plan, columns));
-    points.Append(Lines(point, *rows));
+    // Commit() returns a failure; until then the states of all points are found out.
+    if (collected.taken++ == 0) points.Append(Header(plan, columns)).IgnoreError();
+    points.Append(Lines(point, *rows)).IgnoreError();
     means.Add(point, *rows);
   }
   if (collected.taken == 0) {
-    collected.error =
-        fmt::format("{}: no point has results yet that can be taken", folder.path().string());
-  } else if (!points.Commit()) {
-    collected.error = points.error();
-  } else {
-    collected.error = WriteWholeFile(into / "means.csv", means.Csv(plan));
+    collected.status = absl::NotFoundError(
+        fmt::format("{}: no point has results yet that can be taken", folder.path().string()));
+    return collected;
+  }
+  collected.status = points.Commit();
+  if (collected.status.ok()) {
+    collected.status = WriteWholeFile(into / "means.csv", means.Csv(plan));
   }
   return collected;
 }

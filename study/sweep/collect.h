@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <absl/status/status.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -17,7 +19,7 @@ namespace heddle {
 struct Collected {
   std::vector<PointState> states;  // By point; what is done or incomplete has been taken.
   size_t taken = 0;
-  std::string error;  // Empty if both files have been written.
+  absl::Status status;  // OK if both files have been written.
 };
 
 // Writes both files into `into`, mostly that of the sweep, each whole or not at all. Results of

@@ -59,29 +59,24 @@ std::string NoSuchClass(const PointRows& rows, const CompareOptions& options) {
   return fmt::format("no class is called \"{}\"{}", name, Suggestion(name, known));
 }
 
-// The metrics of a point; a cell without a number is not a number. Empty with an `error`, or if the
-// point is damaged.
-std::vector<double> MetricsOf(ComparedSide::Point& point, const CompareOptions& options,
-                              std::string& error) {
+// The metrics of a point; a cell without a number is not a number. Empty if the point is damaged.
+absl::StatusOr<std::vector<double>> MetricsOf(ComparedSide::Point& point,
+                                              const CompareOptions& options) {
   const auto rows = ReadPointRows(point.run);
-  if (!rows) {
+  std::vector<double> values;
+  if (!rows.ok()) {
     point.state = PointState::kDamaged;
-    return {};
+    return values;
   }
   const auto row = std::ranges::find_if(rows->rows, [&](const PointRows::Row& candidate) {
     return candidate.class_set == options.class_set && candidate.size_class == options.size_class;
   });
-  if (row == rows->rows.end()) {
-    error = NoSuchClass(*rows, options);
-    return {};
-  }
-  std::vector<double> values;
+  if (row == rows->rows.end()) return absl::NotFoundError(NoSuchClass(*rows, options));
   for (const std::string& metric : options.metrics) {
     const auto column = std::ranges::find(rows->columns, metric);
     if (column == rows->columns.end()) {
-      error =
-          fmt::format("no metric is called \"{}\"{}", metric, Suggestion(metric, rows->columns));
-      return {};
+      return absl::NotFoundError(
+          fmt::format("no metric is called \"{}\"{}", metric, Suggestion(metric, rows->columns)));
     }
     const std::string& cell = row->cells[static_cast<size_t>(column - rows->columns.begin())];
     values.push_back(NumberFrom<double>(cell).value_or(std::nan("")));
@@ -98,6 +93,16 @@ Comparison& ComparisonOf(std::vector<Comparison>& comparisons,
     comparisons.back().metrics.push_back({metric, {}, {}, {}});
   }
   return comparisons.back();
+}
+
+// The metrics of a seed on both sides.
+void AddPair(const std::vector<double>& a, const std::vector<double>& b, Comparison& comparison) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) || std::isnan(b[i])) continue;
+    comparison.metrics[i].a.Add(a[i]);
+    comparison.metrics[i].b.Add(b[i]);
+    comparison.metrics[i].difference.Add(b[i] - a[i]);
+  }
 }
 
 }  // namespace
@@ -118,8 +123,8 @@ Verdict Judge(std::string_view metric, const Replications& difference) {
   return Verdict::kDifferent;
 }
 
-std::vector<Comparison> Compare(ComparedSide& a, ComparedSide& b, const CompareOptions& options,
-                                std::string& error) {
+absl::StatusOr<std::vector<Comparison>> Compare(ComparedSide& a, ComparedSide& b,
+                                                const CompareOptions& options) {
   std::vector<Comparison> comparisons;
   const auto counterparts = IndexOf<ComparedSide::Point>(b);
   for (ComparedSide::Point& point : a.points) {
@@ -128,17 +133,13 @@ std::vector<Comparison> Compare(ComparedSide& a, ComparedSide& b, const CompareO
     Comparison& comparison = ComparisonOf(comparisons, point.choices, options);
     ++comparison.planned;
     if (!HasResults(point) || !HasResults(*counterpart->second)) continue;
-    const std::vector<double> of_a = MetricsOf(point, options, error);
-    const std::vector<double> of_b = MetricsOf(*counterpart->second, options, error);
-    if (!error.empty()) return {};
+    const auto of_a = MetricsOf(point, options);
+    const auto of_b = MetricsOf(*counterpart->second, options);
+    if (!of_b.ok()) return of_b.status();
+    if (!of_a.ok()) return of_a.status();
     if (!HasResults(point) || !HasResults(*counterpart->second)) continue;  // Damaged.
     ++comparison.paired;
-    for (size_t i = 0; i < of_a.size(); ++i) {
-      if (std::isnan(of_a[i]) || std::isnan(of_b[i])) continue;
-      comparison.metrics[i].a.Add(of_a[i]);
-      comparison.metrics[i].b.Add(of_b[i]);
-      comparison.metrics[i].difference.Add(of_b[i] - of_a[i]);
-    }
+    AddPair(*of_a, *of_b, comparison);
   }
   std::erase_if(comparisons, [](const Comparison& comparison) { return comparison.paired == 0; });
   return comparisons;
@@ -175,13 +176,12 @@ ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_vie
   return side;
 }
 
-std::string FindValue(const Plan& plan, std::string_view axis, const std::string& word,
-                      std::string& error) {
+absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,
+                                      const std::string& word) {
   const auto found = std::ranges::find(plan.axes, axis);
   if (found == plan.axes.end()) {
-    error =
-        fmt::format("no axis is called \"{}\"{}", axis, Suggestion(std::string(axis), plan.axes));
-    return "";
+    return absl::NotFoundError(
+        fmt::format("no axis is called \"{}\"{}", axis, Suggestion(axis, plan.axes)));
   }
   std::vector<std::string> known;
   std::vector<std::string> of_kind;  // "letflow" for "letflow.gap=100us".
@@ -193,10 +193,12 @@ std::string FindValue(const Plan& plan, std::string_view axis, const std::string
     if (value.starts_with(word + ".")) of_kind.push_back(value);
   }
   if (of_kind.size() == 1) return of_kind.front();
-  error = of_kind.empty()
-              ? fmt::format("{} has no value \"{}\"{}", axis, word, Suggestion(word, known))
-              : fmt::format("\"{}\" may be any of: {}", word, fmt::join(of_kind, ", "));
-  return "";
+  if (!of_kind.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" may be any of: {}", word, fmt::join(of_kind, ", ")));
+  }
+  return absl::NotFoundError(
+      fmt::format("{} has no value \"{}\"{}", axis, word, Suggestion(word, known)));
 }
 
 }  // namespace heddle

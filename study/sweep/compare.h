@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -55,10 +57,10 @@ struct CompareOptions {
   std::string size_class = "all";
 };
 
-// Combinations that both sides have finished at some seed, in the order of side A. What is wrong in
-// `error`, empty if nothing is. A point whose results cannot be read becomes a damaged one.
-std::vector<Comparison> Compare(ComparedSide& a, ComparedSide& b, const CompareOptions& options,
-                                std::string& error);
+// Combinations that both sides have finished at some seed, in the order of side A. NotFound if
+// there is no such metric or class. A point whose results cannot be read becomes a damaged one.
+absl::StatusOr<std::vector<Comparison>> Compare(ComparedSide& a, ComparedSide& b,
+                                                const CompareOptions& options);
 
 // The first points that both sides have finished, null if there are none.
 std::pair<const ComparedSide::Point*, const ComparedSide::Point*> FirstPair(const ComparedSide& a,
@@ -71,9 +73,9 @@ size_t CombinationsOnlyIn(const ComparedSide& side, const ComparedSide& other);
 ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_view axis,
                     std::string_view value);
 
-// The value of the axis that is meant by `word`: itself, or the only one whose kind it is. Nothing,
-// and why not in `error`, if there is none.
-std::string FindValue(const Plan& plan, std::string_view axis, const std::string& word,
-                      std::string& error);
+// The value of the axis that is meant by `word`: itself, or the only one whose kind it is. NotFound
+// if there is none, InvalidArgument if there are several.
+absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,
+                                      const std::string& word);
 
 }  // namespace heddle

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "settings/csv.h"
 #include "settings/number_text.h"
-#include "study/sweep/csv.h"
 
 namespace heddle {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "experiment/estimate.h"
 #include "experiment/point_problems.h"
+#include "settings/csv.h"
 #include "settings/number_text.h"
-#include "study/sweep/csv.h"
 
 namespace heddle {
 namespace {
@@ -80,22 +80,25 @@ std::string PlanCsv(const Plan& plan) {
   return csv;
 }
 
-std::optional<Plan> ParsePlan(std::string_view csv) {
-  CsvLines lines(csv);
-  const auto header = lines.Next();
-  if (!header || !header->starts_with(kHeader)) return std::nullopt;
-  const std::vector<std::string> columns = SplitCsvLine(*header);
-  Plan plan{{columns.begin() + kFixedColumns, columns.end()}, {}};
-  while (const auto line = lines.Next()) {
-    const std::vector<std::string> cells = SplitCsvLine(*line);
-    if (cells.size() != columns.size()) return std::nullopt;
-    PlannedPoint point{cells[1], cells[2], cells[3], {cells.begin() + kFixedColumns, cells.end()}};
+absl::StatusOr<Plan> ParsePlan(std::string_view csv) {
+  const absl::Status is_none = absl::InvalidArgumentError("is not the plan of a sweep");
+  if (!csv.starts_with(kHeader)) return is_none;
+  const auto table = ParsedCsv::Parse(std::string(csv));
+  if (!table.ok() || table->header.size() < kFixedColumns) return is_none;
+  const auto from = table->header.begin() + kFixedColumns;
+  Plan plan{{from, table->header.end()}, {}};
+  for (size_t row = 0; row < table->rows(); ++row) {
+    const auto cells = table->Row(row);
+    const auto choices = cells.subspan(kFixedColumns);
     const auto hops = NumberFrom<double>(cells[4]);
     const auto memory = NumberFrom<double>(cells[5]);
-    if (!hops || !memory) return std::nullopt;
-    point.hops = *hops;
-    point.memory_bytes = *memory;
-    plan.points.push_back(std::move(point));
+    if (!hops || !memory) return is_none;
+    plan.points.push_back({.id = std::string(cells[1]),
+                           .label = std::string(cells[2]),
+                           .seed = std::string(cells[3]),
+                           .choices = {choices.begin(), choices.end()},
+                           .hops = *hops,
+                           .memory_bytes = *memory});
   }
   return plan;
 }

@@ -4,9 +4,10 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ PlannedPoint PlanPoint(const ExperimentFile& file, size_t point, Diagnostics& di
 Plan MakePlan(const ExperimentFile& file, Diagnostics& diagnostics);
 
 std::string PlanCsv(const Plan& plan);
-std::optional<Plan> ParsePlan(std::string_view csv);
+// InvalidArgument if it is something else.
+absl::StatusOr<Plan> ParsePlan(std::string_view csv);
 
 }  // namespace heddle

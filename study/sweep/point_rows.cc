@@ -55,42 +55,47 @@ std::vector<std::string> ColumnsOf(const RunResults& results) {
   std::vector<std::string> columns(results.summary.header.begin() + kNames,
                                    results.summary.header.end());
   for (size_t i = kNames; i < results.reorder.header.size(); ++i) {
-    const std::string& name = results.reorder.header[i];
-    columns.push_back(name == "ratio" ? "reordered_ratio" : name);
+    const std::string_view name = results.reorder.header[i];
+    columns.emplace_back(name == "ratio" ? "reordered_ratio" : name);
   }
   for (const char* column : kQueueingColumns) columns.push_back(fmt::format("queueing_{}", column));
   for (const RunColumn& column : kRunColumns) columns.emplace_back(column.name);
   return columns;
 }
 
-std::vector<std::string> QueueingCells(const ResultTable& queueing, size_t row) {
+std::vector<std::string> QueueingCells(const ParsedCsv& queueing, size_t row) {
   std::vector<std::string> cells;
   for (const char* name : kQueueingColumns) {
     const auto column = queueing.Column(name);
-    cells.push_back(column && row < queueing.rows.size() ? queueing.rows[row][*column] : "");
+    cells.emplace_back(column && row < queueing.rows() ? queueing.At(row, *column) : "");
   }
   return cells;
 }
 
 }  // namespace
 
-std::optional<PointRows> ReadPointRows(const std::filesystem::path& run) {
+absl::StatusOr<PointRows> ReadPointRows(const std::filesystem::path& run) {
   const auto results = ReadRunResults(run);
+  if (!results.ok()) return results.status();
+  const ParsedCsv& summary = results->summary;
+  const ParsedCsv& reorder = results->reorder;
+  const absl::Status damaged =
+      absl::DataLossError(run.string() + ": its tables do not fit together");
   // All tables have the same classes in the same order.
-  if (!results || results->summary.rows.size() != results->reorder.rows.size()) return std::nullopt;
-  if (results->summary.header.size() < kNames || results->reorder.header.size() < kNames) {
-    return std::nullopt;
-  }
+  if (summary.rows() != reorder.rows()) return damaged;
+  if (summary.header.size() < kNames || reorder.header.size() < kNames) return damaged;
   PointRows point{.columns = ColumnsOf(*results),
                   .rows = {},
                   .complete = FindText(results->summary_json, "complete") == "true"};
   const std::vector<std::string> of_run = RunCells(results->summary_json);
-  for (size_t i = 0; i < results->summary.rows.size(); ++i) {
-    const std::vector<std::string>& summary = results->summary.rows[i];
-    const std::vector<std::string>& reorder = results->reorder.rows[i];
-    if (summary[0] != reorder[0] || summary[1] != reorder[1]) return std::nullopt;
-    PointRows::Row row{summary[0], summary[1], {summary.begin() + kNames, summary.end()}};
-    row.cells.insert(row.cells.end(), reorder.begin() + kNames, reorder.end());
+  for (size_t i = 0; i < summary.rows(); ++i) {
+    const auto names = summary.Row(i).first(kNames);
+    if (!std::ranges::equal(names, reorder.Row(i).first(kNames))) return damaged;
+    PointRows::Row row{std::string(names[0]), std::string(names[1]), {}};
+    for (const ParsedCsv* table : {&summary, &reorder}) {
+      const auto numbers = table->Row(i).subspan(kNames);
+      row.cells.insert(row.cells.end(), numbers.begin(), numbers.end());
+    }
     const std::vector<std::string> queueing = QueueingCells(results->queueing, i);
     row.cells.insert(row.cells.end(), queueing.begin(), queueing.end());
     row.cells.insert(row.cells.end(), of_run.begin(), of_run.end());

@@ -3,8 +3,9 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct PointRows {
   bool complete = false;
 };
 
-// From the results in the folder `run`; nothing if they cannot be read.
-std::optional<PointRows> ReadPointRows(const std::filesystem::path& run);
+// From the results in the folder `run`. The codes are those of ReadRunResults(); DataLoss also if
+// the tables do not fit together.
+absl::StatusOr<PointRows> ReadPointRows(const std::filesystem::path& run);
 
 }  // namespace heddle

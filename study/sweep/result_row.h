@@ -3,8 +3,9 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@
 
 namespace heddle {
 
-// The row that RowOf() made when it ran; nothing if there is no result.
-std::optional<TableRow> ReadTableRow(const std::filesystem::path& run, const std::string& label);
+// The row that RowOf() made when it ran. The codes are those of ReadRunResults().
+absl::StatusOr<TableRow> ReadTableRow(const std::filesystem::path& run, const std::string& label);
 
 std::vector<std::string> ReadWarnings(const std::filesystem::path& run);
 

@@ -2,56 +2,54 @@
 
 #include "study/sweep/run_results.h"
 
-#include <algorithm>
+#include <utility>
 
-#include "experiment/checked_folder.h"
 #include "settings/number_text.h"
-#include "study/sweep/csv.h"
+#include "settings/status.h"
 
 namespace heddle {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{1} << 26;
 
-std::optional<ResultTable> ReadTable(const CheckedFolder& run, const std::string& file) {
-  std::string ignored;
-  const auto text = run.Read(file, kMaxBytes, ignored);
-  if (!text) return std::nullopt;
-  CsvLines lines(*text);
-  const auto header = lines.Next();
-  if (!header) return std::nullopt;
-  ResultTable table{SplitCsvLine(*header), {}};
-  while (const auto line = lines.Next()) {
-    table.rows.push_back(SplitCsvLine(*line));
-    if (table.rows.back().size() != table.header.size()) return std::nullopt;
-  }
-  return table;
-}
-
 }  // namespace
 
-std::optional<size_t> ResultTable::Column(std::string_view name) const {
-  const auto found = std::ranges::find(header, name);
-  if (found == header.end()) return std::nullopt;
-  return static_cast<size_t>(found - header.begin());
+absl::StatusOr<ParsedCsv> ReadRunTable(const CheckedFolder& run, const std::string& file,
+                                       size_t limit) {
+  auto text = run.Read(file, limit);
+  if (!text.ok()) return text.status();
+  auto table = ParsedCsv::Parse(*std::move(text));
+  if (table.ok()) return table;
+  return absl::DataLossError(MessageOf(Within(table.status(), (run.path() / file).string())));
 }
 
-std::optional<RunResults> ReadRunResults(const std::filesystem::path& path) {
+absl::StatusOr<FlatJson> ReadRunJson(const CheckedFolder& run, const std::string& file,
+                                     size_t limit) {
+  const auto text = run.Read(file, limit);
+  if (!text.ok()) return text.status();
+  auto json = ParseJson(*text);
+  if (json.ok()) return json;
+  return absl::DataLossError((run.path() / file).string() + ": is not JSON");
+}
+
+absl::StatusOr<RunResults> ReadRunResults(const std::filesystem::path& path) {
   const CheckedFolder run(path);
   NoteUnchecked(run);
+  const auto table = [&](const char* file) { return ReadRunTable(run, file, kMaxBytes); };
   auto json = ReadSummary(run);
-  auto summary = ReadTable(run, "summary.csv");
-  auto reorder = ReadTable(run, "reorder.csv");
-  auto queueing = run.Has("queueing.csv") ? ReadTable(run, "queueing.csv") : ResultTable{};
-  if (!json || !summary || !reorder || !queueing) return std::nullopt;
-  return RunResults{std::move(*json), std::move(*summary), std::move(*reorder),
-                    std::move(*queueing)};
+  if (!json.ok()) return json.status();
+  auto summary = table("summary.csv");
+  if (!summary.ok()) return summary.status();
+  auto reorder = table("reorder.csv");
+  if (!reorder.ok()) return reorder.status();
+  auto queueing = run.Has("queueing.csv") ? table("queueing.csv") : ParsedCsv();
+  if (!queueing.ok()) return queueing.status();
+  return RunResults{*std::move(json), *std::move(summary), *std::move(reorder),
+                    *std::move(queueing)};
 }
 
-std::optional<FlatJson> ReadSummary(const CheckedFolder& run) {
-  std::string ignored;
-  const auto text = run.Read("summary.json", kMaxBytes, ignored);
-  return text ? ParseJson(*text) : std::nullopt;
+absl::StatusOr<FlatJson> ReadSummary(const CheckedFolder& run) {
+  return ReadRunJson(run, "summary.json", kMaxBytes);
 }
 
 std::string FindText(const FlatJson& json, std::string_view path) {

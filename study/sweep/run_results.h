@@ -3,36 +3,36 @@
 
 #pragma once
 
+#include <absl/status/statusor.h>
+
+#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "experiment/checked_folder.h"
+#include "settings/csv.h"
 #include "settings/json.h"
 
 namespace heddle {
 
-// A CSV file of a run: small, and without quotes.
-struct ResultTable {
-  std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows;
-
-  // Nothing if there is no such column.
-  std::optional<size_t> Column(std::string_view name) const;
-};
-
 struct RunResults {
   FlatJson summary_json;
-  ResultTable summary;
-  ResultTable reorder;
-  ResultTable queueing;  // Empty if it was not measured.
+  ParsedCsv summary;
+  ParsedCsv reorder;
+  ParsedCsv queueing;  // Without columns if it was not measured.
 };
 
-// Nothing if some of it is not there, or damaged; so is the next one.
-std::optional<RunResults> ReadRunResults(const std::filesystem::path& run);
-std::optional<FlatJson> ReadSummary(const CheckedFolder& run);
+// All of a run's tables, or the summary alone. The codes are those of CheckedFolder::Read();
+// DataLoss also if a file is read and is not what a run writes.
+absl::StatusOr<RunResults> ReadRunResults(const std::filesystem::path& run);
+absl::StatusOr<FlatJson> ReadSummary(const CheckedFolder& run);
+
+// Another file of a run, as a table or as JSON, likewise.
+absl::StatusOr<ParsedCsv> ReadRunTable(const CheckedFolder& run, const std::string& file,
+                                       size_t limit);
+absl::StatusOr<FlatJson> ReadRunJson(const CheckedFolder& run, const std::string& file,
+                                     size_t limit);
 
 // The value at `path`; "" if there is none.
 std::string FindText(const FlatJson& json, std::string_view path);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -19,6 +18,7 @@
 
 #include "experiment/run.h"
 #include "experiment/run_folder.h"
+#include "settings/status.h"
 #include "study/sweep/child.h"
 
 namespace heddle {
@@ -57,21 +57,12 @@ int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::pa
     inside.report(
         std::min(1.0, static_cast<double>(progress.flows_done) / progress.flows_expected));
   };
-  const RunOutcome outcome = RunToFolder(experiment, simulation, path, replace);
-  switch (outcome.status) {
-    case RunOutcome::Status::kDone:
-    case RunOutcome::Status::kIncomplete:
-      return kWritten;
-    case RunOutcome::Status::kStopped:
-      return kStopped;
-    case RunOutcome::Status::kBusy:
-      return kBusy;
-    case RunOutcome::Status::kNoRoom:
-    case RunOutcome::Status::kFailed:
-      break;
-  }
-  fmt::print(stderr, "{}\n", outcome.error);
-  return outcome.status == RunOutcome::Status::kNoRoom ? kNoRoom : kFailed;
+  const absl::Status status = RunToFolder(experiment, simulation, path, replace).status();
+  if (status.ok()) return kWritten;
+  if (absl::IsCancelled(status)) return kStopped;
+  if (absl::IsAborted(status)) return kBusy;
+  fmt::print(stderr, "{}\n", MessageOf(status));
+  return absl::IsResourceExhausted(status) ? kNoRoom : kFailed;
 }
 
 std::string LastLine(std::string text) {
@@ -85,7 +76,7 @@ class Runner {
          const RunnerOptions& options)
       : file_(file), plan_(plan), folder_(folder), options_(options) {}
 
-  std::string Run(const std::vector<size_t>& points) {
+  absl::Status Run(const std::vector<size_t>& points) {
     for (const size_t point : points) {
       work_ += WorkOf(point);
       queue_.push_back(point);
@@ -94,14 +85,14 @@ class Runner {
     std::ranges::stable_sort(queue_, std::ranges::greater{},
                              [&](size_t point) { return WorkOf(point); });
     all_ = points.size();
-    while (error_.empty() && (!stopping() || !running_.empty())) {
+    while (no_process_.ok() && (!stopping() || !running_.empty())) {
       if (!stopping()) StartMore();
       if (running_.empty()) break;
       Wait();
       Stop();
       Report();
     }
-    return error_.empty() ? no_room_ : error_;
+    return no_process_.ok() ? no_room_ : no_process_;
   }
 
  private:
@@ -112,11 +103,11 @@ class Runner {
 
   int stops() const { return options_.stops == nullptr ? 0 : options_.stops->load(); }
   // A full disk stops the sweep: the user is told once, makes room, and repeats the command.
-  bool stopping() const { return stops() > 0 || !no_room_.empty(); }
+  bool stopping() const { return stops() > 0 || !no_room_.ok(); }
   double WorkOf(size_t point) const { return std::max(1.0, plan_.points[point].hops); }
 
   void StartMore() {
-    while (error_.empty() && !queue_.empty() && std::ssize(running_) < options_.jobs) {
+    while (no_process_.ok() && !queue_.empty() && std::ssize(running_) < options_.jobs) {
       const size_t point = queue_.front();
       queue_.pop_front();
       Start(point);
@@ -140,11 +131,8 @@ class Runner {
     auto child = Child::Start([&](const Child::Inside& inside) {
       return RunPoint(file_, point, path, options_.threads, replace, inside);
     });
-    if (child == nullptr) {
-      error_ = fmt::format("no process can be started: {}", std::strerror(errno));
-      return;
-    }
-    running_.push_back({point, std::move(child)});
+    no_process_ = child.status();
+    if (child.ok()) running_.push_back({point, *std::move(child)});
   }
 
   // Until a child has ended or printed, or a tick has passed.
@@ -184,7 +172,8 @@ class Runner {
     // Another process may have been faster, unless what is there was to be replaced.
     if (is_there && (is_written || !options_.replace)) return Written(point);
     if (says && child.exit_code() == kNoRoom) {
-      no_room_ = LastLine(child.printed()) + " (make room, then repeat the command)";
+      no_room_ = absl::ResourceExhaustedError(LastLine(child.printed()) +
+                                              " (make room, then repeat the command)");
       return;
     }
     if (!says) RunFolder::RemoveLeftOvers(folder_.PointPath(plan_.points[point].id));
@@ -223,12 +212,12 @@ class Runner {
     }
     ++failed_;
     // If that cannot be written, it is not known to have failed, but simply missing.
-    const std::string error = folder_.WriteFailure(plan_.points[point], status, message);
+    const absl::Status written = folder_.WriteFailure(plan_.points[point], status, message);
     Count(point);
     options_.ended(point, {.state = PointState::kFailed,
                            .version = "",
                            .status = status,
-                           .message = message + error});
+                           .message = message + MessageOf(written)});
   }
 
   void Done(size_t point) {
@@ -274,15 +263,15 @@ class Runner {
   Clock::time_point started_ = Clock::now();
   Clock::time_point reported_ = started_;
   std::optional<Clock::time_point> stopped_;
-  std::string error_;
-  std::string no_room_;
+  absl::Status no_process_;
+  absl::Status no_room_;
 };
 
 }  // namespace
 
-std::string RunPoints(const ExperimentFile& file, const Plan& plan,
-                      const std::vector<size_t>& points, const SweepFolder& folder,
-                      const RunnerOptions& options) {
+absl::Status RunPoints(const ExperimentFile& file, const Plan& plan,
+                       const std::vector<size_t>& points, const SweepFolder& folder,
+                       const RunnerOptions& options) {
   return Runner(file, plan, folder, options).Run(points);
 }
 

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <absl/status/status.h>
+
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -38,11 +40,11 @@ struct RunnerOptions {
 
 // Runs `points`, which have no results that are to be kept, in an order of its own. What comes of
 // each is in `folder`. One that another process works on is waited for; one that is killed from
-// outside, as for lack of memory, is tried once more, alone. Returns what is wrong if no process
-// can be started, or the first point that the disk has no room for, which is the last; else
-// nothing. This process must have no threads.
-std::string RunPoints(const ExperimentFile& file, const Plan& plan,
-                      const std::vector<size_t>& points, const SweepFolder& folder,
-                      const RunnerOptions& options);
+// outside, as for lack of memory, is tried once more, alone. Fails if no process can be started;
+// ResourceExhausted names the first point that the disk has no room for, which is the last one that
+// is tried. This process must have no threads.
+absl::Status RunPoints(const ExperimentFile& file, const Plan& plan,
+                       const std::vector<size_t>& points, const SweepFolder& folder,
+                       const RunnerOptions& options);
 
 }  // namespace heddle

@@ -2,10 +2,12 @@
 
 #include "study/sweep/selection.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -27,20 +29,16 @@ std::optional<std::pair<size_t, size_t>> ReadSpan(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::vector<size_t>> ParseNumbers(std::string_view text, size_t count,
-                                                std::string& error) {
+absl::StatusOr<std::vector<size_t>> ParseNumbers(std::string_view text, size_t count) {
   std::set<size_t> points;
-  for (std::string_view rest = text; error.empty();) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    const auto span = ReadSpan(rest.substr(0, comma));
+  const std::vector<std::string> words = absl::StrSplit(std::string(text), ',');
+  for (const std::string& word : words) {
+    const auto span = ReadSpan(word);
     if (!span || span->first < 1 || span->second < span->first || span->second > count) {
-      error = fmt::format("\"{}\" names no points; expected numbers from 1 to {}, such as 3,7-9",
-                          rest.substr(0, comma), count);
-      return std::nullopt;
+      return absl::InvalidArgumentError(fmt::format(
+          "\"{}\" names no points; expected numbers from 1 to {}, such as 3,7-9", word, count));
     }
     for (size_t number = span->first; number <= span->second; ++number) points.insert(number - 1);
-    if (comma == rest.size()) break;
-    rest.remove_prefix(comma + 1);
   }
   return std::vector<size_t>(points.begin(), points.end());
 }
@@ -57,15 +55,14 @@ std::string NumbersText(const std::vector<size_t>& points) {
   return text;
 }
 
-std::optional<std::vector<size_t>> ParseShard(std::string_view text, size_t count,
-                                              std::string& error) {
+absl::StatusOr<std::vector<size_t>> ParseShard(std::string_view text, size_t count) {
   const size_t slash = text.find('/');
   const auto shard = NumberFrom<size_t>(text.substr(0, slash));
   const auto shards =
       slash == std::string_view::npos ? std::nullopt : NumberFrom<size_t>(text.substr(slash + 1));
   if (!shard || !shards || *shard < 1 || *shard > *shards) {
-    error = fmt::format("\"{}\" is not a part such as 1/4, 2/4, 3/4 or 4/4", text);
-    return std::nullopt;
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is not a part such as 1/4, 2/4, 3/4 or 4/4", text));
   }
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});

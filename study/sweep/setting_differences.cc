@@ -2,14 +2,15 @@
 
 #include "study/sweep/setting_differences.h"
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "experiment/checked_folder.h"
 #include "experiment/points.h"
 #include "settings/patch.h"
+#include "settings/status.h"
 #include "settings/yaml.h"
 
 namespace heddle {
@@ -56,15 +57,14 @@ class Comparer {
   std::vector<SettingDifference> differences_;
 };
 
-// Nothing, and why not in `error`, if it cannot be read.
-std::optional<Value> ReadRunYaml(const std::filesystem::path& run, std::string& error) {
+absl::StatusOr<Value> ReadRunYaml(const std::filesystem::path& run) {
   constexpr size_t kMaxBytes = size_t{1} << 26;
-  const auto text = CheckedFolder(run).Read("run.yaml", kMaxBytes, error);
-  if (!text) return std::nullopt;
+  const auto text = CheckedFolder(run).Read("run.yaml", kMaxBytes);
+  if (!text.ok()) return text.status();
   Diagnostics problems;
   auto value = ParseYaml(*text, (run / "run.yaml").string(), problems);
-  if (!value) error = problems.Report();
-  return value;
+  if (!value) return absl::DataLossError(problems.Report());
+  return *std::move(value);
 }
 
 }  // namespace
@@ -77,11 +77,11 @@ std::vector<SettingDifference> DifferencesOf(const Value& a, const Value& b) {
 
 std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
                                                  const std::filesystem::path& b) {
-  std::string error;
-  const std::optional<Value> of_a = ReadRunYaml(a, error);
-  const std::optional<Value> of_b = ReadRunYaml(b, error);
+  const absl::StatusOr<Value> of_a = ReadRunYaml(a);
+  const absl::StatusOr<Value> of_b = ReadRunYaml(b);
   // "The same settings" would be a guess.
-  if (!of_a || !of_b) return {{error, "-", "-"}};
+  if (!of_b.ok()) return {{MessageOf(of_b.status()), "-", "-"}};
+  if (!of_a.ok()) return {{MessageOf(of_a.status()), "-", "-"}};
   std::vector<SettingDifference> differences = DifferencesOf(*of_a, *of_b);
   std::erase_if(differences, [](const SettingDifference& one) { return one.key == "name"; });
   return differences;

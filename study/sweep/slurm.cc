@@ -2,6 +2,7 @@
 
 #include "study/sweep/slurm.h"
 
+#include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -116,9 +117,7 @@ std::string QuoteShell(const std::string& word) {
           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%") ==
           std::string::npos;
   if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
+  return fmt::format("'{}'", absl::StrReplaceAll(word, {{"'", "'\\''"}}));
 }
 
 }  // namespace heddle

@@ -10,10 +10,10 @@
 #include "experiment/checked_folder.h"
 #include "experiment/run_folder.h"
 #include "experiment/version.h"
+#include "settings/files.h"
 #include "settings/json.h"
-#include "settings/yaml.h"
+#include "settings/status.h"
 #include "study/sweep/run_results.h"
-#include "study/sweep/whole_file.h"
 
 namespace heddle {
 namespace {
@@ -24,10 +24,9 @@ constexpr size_t kMaxBytes = size_t{1} << 28;
 // All but flows.csv and what is measured over time: a sweep may have thousands of points.
 constexpr size_t kMaxReadToInspect = size_t{1} << 16;
 
-std::optional<FlatJson> ReadJson(const fs::path& path) {
-  std::string ignored;
-  const auto text = ReadTextFile(path.string(), kMaxBytes, ignored);
-  return text ? ParseJson(*text) : std::nullopt;
+absl::StatusOr<FlatJson> ReadJson(const fs::path& path) {
+  const auto text = ReadTextFile(path.string(), kMaxBytes);
+  return text.ok() ? ParseJson(*text) : text.status();
 }
 
 // "0.1.0 (35d89dc)": what must be the same for results to belong together.
@@ -67,27 +66,27 @@ fs::path SweepFolder::FailurePath(const std::string& id) const {
   return path_ / "points" / (id + ".failed");
 }
 
-std::string SweepFolder::Make() const {
+absl::Status SweepFolder::Make() const {
   std::error_code error;
   fs::create_directories(path_ / "points", error);
-  return error ? fmt::format("{}: {}", path_.string(), error.message()) : "";
+  return error ? FileStatus(error.value(), path_.string()) : absl::OkStatus();
 }
 
 // The plan last: whoever finds it finds the document of at least its time.
-std::string SweepFolder::WritePlan(const ExperimentFile& file, const Plan& plan) const {
-  std::string error = WriteWholeFile(path_ / "sweep.yaml", file.Text());
-  if (error.empty()) error = WriteWholeFile(path_ / "plan.csv", PlanCsv(plan));
-  return error;
+absl::Status SweepFolder::WritePlan(const ExperimentFile& file, const Plan& plan) const {
+  const absl::Status status = WriteWholeFile(path_ / "sweep.yaml", file.Text());
+  return status.ok() ? WriteWholeFile(path_ / "plan.csv", PlanCsv(plan)) : status;
 }
 
-std::string SweepFolder::WriteFailure(const PlannedPoint& point, const std::string& status,
-                                      const std::string& message) const {
-  return WriteWholeFile(
-      FailurePath(point.id),
-      fmt::format("{{\n  \"label\": {},\n  \"version\": {},\n  \"commit\": {},\n  \"status\": {},\n"
-                  "  \"message\": {}\n}}\n",
-                  QuoteJson(point.label), QuoteJson(Version()), QuoteJson(Commit()),
-                  QuoteJson(status), QuoteJson(message)));
+absl::Status SweepFolder::WriteFailure(const PlannedPoint& point, const std::string& status,
+                                       const std::string& message) const {
+  JsonFields failure;
+  failure.Text("label", point.label);
+  failure.Text("version", Version());
+  failure.Text("commit", Commit());
+  failure.Text("status", status);
+  failure.Text("message", message);
+  return WriteWholeFile(FailurePath(point.id), IndentJson(failure.Done()));
 }
 
 void SweepFolder::RemoveFailure(const std::string& id) const {
@@ -109,17 +108,19 @@ bool SweepFolder::RemoveTables() const {
   return any;
 }
 
-std::optional<Plan> SweepFolder::ReadPlan(std::string& error) const {
+absl::StatusOr<Plan> SweepFolder::ReadPlan() const {
   const fs::path path = path_ / "plan.csv";
-  const auto text = ReadTextFile(path.string(), kMaxBytes, error);
-  std::optional<Plan> plan = text ? ParsePlan(*text) : std::nullopt;
-  if (plan) return plan;
+  const auto text = ReadTextFile(path.string(), kMaxBytes);
   std::error_code ignored;
-  error = !fs::exists(path_, ignored)
-              ? fmt::format("{}: there is no such folder", path_.string())
-              : fmt::format("{}: {}", path.string(),
-                            text ? "is not the plan of a sweep" : "no sweep has been started here");
-  return std::nullopt;
+  if (!fs::exists(path_, ignored)) {
+    return absl::NotFoundError(fmt::format("{}: there is no such folder", path_.string()));
+  }
+  if (!text.ok()) {
+    return absl::NotFoundError(fmt::format("{}: no sweep has been started here", path.string()));
+  }
+  auto plan = ParsePlan(*text);
+  if (plan.ok()) return plan;
+  return Within(plan.status(), path.string());
 }
 
 PointReport SweepFolder::Inspect(const std::string& id) const {
@@ -128,8 +129,8 @@ PointReport SweepFolder::Inspect(const std::string& id) const {
   if (fs::exists(PointPath(id), ignored)) {
     const CheckedFolder run(PointPath(id));
     const auto summary = ReadSummary(run);
-    if (summary) report = ReportOn(*summary);
-    if (!summary || !run.Damage(kMaxReadToInspect).empty()) {
+    if (summary.ok()) report = ReportOn(*summary);
+    if (!summary.ok() || !run.Damage(kMaxReadToInspect).empty()) {
       report.state = PointState::kDamaged;
     } else if (report.state != PointState::kStale) {
       NoteUnchecked(run);
@@ -142,7 +143,7 @@ PointReport SweepFolder::Inspect(const std::string& id) const {
   }
   const auto failure = ReadJson(FailurePath(id));
   // What failed under another version may work under this one.
-  if (!failure || VersionOf(*failure) != OurVersion()) return report;
+  if (!failure.ok() || VersionOf(*failure) != OurVersion()) return report;
   report.state = PointState::kFailed;
   report.status = FindText(*failure, "status");
   report.message = FindText(*failure, "message");

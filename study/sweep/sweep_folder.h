@@ -13,9 +13,11 @@
 
 #pragma once
 
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "study/sweep/plan.h"
@@ -54,11 +56,11 @@ class SweepFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path PointPath(const std::string& id) const { return path_ / "points" / id; }
 
-  // Makes the folders. What is wrong, empty if nothing is; so are the next ones.
-  std::string Make() const;
-  std::string WritePlan(const ExperimentFile& file, const Plan& plan) const;
-  std::string WriteFailure(const PlannedPoint& point, const std::string& status,
-                           const std::string& message) const;
+  // Makes the folders.
+  absl::Status Make() const;
+  absl::Status WritePlan(const ExperimentFile& file, const Plan& plan) const;
+  absl::Status WriteFailure(const PlannedPoint& point, const std::string& status,
+                            const std::string& message) const;
   void RemoveFailure(const std::string& id) const;
 
   // Whether it is the folder of a single run, a point of a sweep for example.
@@ -66,8 +68,8 @@ class SweepFolder {
   // Removes what has been made of the points of another plan, or of fewer. Whether there was any.
   bool RemoveTables() const;
 
-  // Nothing, and why not in `error`, if it cannot be read.
-  std::optional<Plan> ReadPlan(std::string& error) const;
+  // NotFound if there is no plan, or not even a folder.
+  absl::StatusOr<Plan> ReadPlan() const;
 
   PointReport Inspect(const std::string& id) const;
 

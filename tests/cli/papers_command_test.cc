@@ -178,7 +178,7 @@ TEST_F(PapersCommandTest, SaysWhatResultsHaveCost) {
   for (const auto& point : fs::directory_iterator(folder_ / "results/papers/ci/toy/fig1/points")) {
     if (!fs::exists(point.path() / "summary.json")) continue;
     const auto summary = ParseJson(ReadFile(point.path() / "summary.json"));
-    ASSERT_TRUE(summary);
+    ASSERT_TRUE(summary.ok());
     hops += FindNumber(*summary, "performance.packet_hops");
     seconds += FindNumber(*summary, "performance.cpu_seconds");
   }

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/plugins.h"
 #include "lb/parts/load_balancer.h"
+#include "settings/status.h"
 #include "tests/conformance/tested_policies.h"
 
 namespace heddle {
@@ -22,21 +22,23 @@ namespace {
 
 std::vector<std::string> tested;
 
-// Takes `--plugin FILE` out of the arguments. What is wrong with one of them.
-std::optional<std::string> LoadPlugins(std::vector<char*>& arguments) {
+// Takes `--plugin FILE` out of the arguments, and loads the files.
+absl::Status LoadPlugins(std::vector<char*>& arguments) {
   Plugins plugins;
   for (auto at = arguments.begin(); at != arguments.end();) {
     if (std::string_view(*at) != "--plugin") {
       ++at;
       continue;
     }
-    if (at + 1 == arguments.end()) return "--plugin is followed by the file of a plug-in";
-    if (const std::optional<std::string> error = plugins.Load(*(at + 1))) {
-      return fmt::format("{}: {}", *(at + 1), *error);
+    if (at + 1 == arguments.end()) {
+      return absl::InvalidArgumentError("--plugin is followed by the file of a plug-in");
+    }
+    if (const absl::Status status = plugins.Load(*(at + 1)); !status.ok()) {
+      return Within(status, *(at + 1));
     }
     at = arguments.erase(at, at + 2);
   }
-  return std::nullopt;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -49,8 +51,8 @@ int main(int argc, char** argv) {
   using heddle::tested;
   const std::vector<std::string> built_in = heddle::LoadBalancers().Names();
   std::vector<char*> arguments(argv, argv + argc);
-  if (const std::optional<std::string> error = heddle::LoadPlugins(arguments)) {
-    fmt::print(stderr, "{}\n", *error);
+  if (const absl::Status status = heddle::LoadPlugins(arguments); !status.ok()) {
+    fmt::print(stderr, "{}\n", heddle::MessageOf(status));
     return 2;
   }
   const std::vector<std::string> names = heddle::LoadBalancers().Names();

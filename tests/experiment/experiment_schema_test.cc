@@ -19,6 +19,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/experiment_file.h"
+#include "settings/json.h"
 #include "settings/reader.h"
 #include "settings/schema.h"
 #include "settings/writer.h"

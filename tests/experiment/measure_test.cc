@@ -6,12 +6,16 @@
 #include <gtest/gtest.h>
 
 #include "experiment/run.h"
+#include "experiment/run_folder.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/status.h"
 
 namespace heddle {
 namespace {
 
+using testing::_;
 using testing::HasSubstr;
 
 std::string Yaml(const std::string& workload, const std::string& measure = "{}") {
@@ -89,7 +93,7 @@ TEST(MeasureTest, EndsAtTheLatestAtTMax) {
 }
 
 RunOutcome RunTo(const std::filesystem::path& path, const std::string& yaml) {
-  return RunToFolder(ExperimentFrom(yaml), {}, path, false);
+  return RunToFolder(ExperimentFrom(yaml), {}, path, false).value();
 }
 
 TEST(RunToFolderTest, IsIncompleteIfMeasuredFlowsAreUnfinishedUnlessToldOtherwise) {
@@ -98,8 +102,7 @@ TEST(RunToFolderTest, IsIncompleteIfMeasuredFlowsAreUnfinishedUnlessToldOtherwis
     const RunOutcome outcome = RunTo(
         folder / unfinished, Yaml("[{kind: permutation, size: 1MB}]",
                                   fmt::format("{{t_max: 300us, unfinished: {}}}", unfinished)));
-    EXPECT_EQ(outcome.status,
-              unfinished == "error" ? RunOutcome::Status::kIncomplete : RunOutcome::Status::kDone);
+    EXPECT_EQ(outcome.complete, unfinished != "error");
     EXPECT_THAT(testing::PrintToString(outcome.warnings),
                 HasSubstr("flows are unfinished at 300us"));
     EXPECT_TRUE(std::filesystem::exists(folder / unfinished / "summary.json"));
@@ -117,7 +120,7 @@ TEST(RunToFolderTest, WarnsIfTheRunEndsBeforeAllFlowsHaveStarted) {
 TEST(RunToFolderTest, WritesEveryFile) {
   const TemporaryFolder folder;
   const RunOutcome outcome = RunTo(folder / "run", Yaml("[{kind: permutation, size: 2KB}]"));
-  EXPECT_EQ(outcome.status, RunOutcome::Status::kDone);
+  EXPECT_TRUE(outcome.complete);
   const auto files = ReadResults(folder / "run");
   for (const char* name : {"flows.csv", "summary.csv", "reorder.csv", "links.csv", "lb.csv",
                            "run.yaml", "manifest.csv"}) {
@@ -131,10 +134,31 @@ TEST(RunToFolderTest, LeavesNothingIfItIsStopped) {
   std::atomic<bool> stop{true};
   SimulationOptions options;
   options.stop = &stop;
-  const RunOutcome outcome = RunToFolder(ExperimentFrom(Yaml("[{kind: permutation, size: 2KB}]")),
-                                         options, folder / "run", false);
-  EXPECT_EQ(outcome.status, RunOutcome::Status::kStopped);
+  EXPECT_THAT(RunToFolder(ExperimentFrom(Yaml("[{kind: permutation, size: 2KB}]")), options,
+                          folder / "run", false),
+              Fails(absl::StatusCode::kCancelled, _));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(RunToFolderTest, LeavesNothingOnAFullDisk) {
+  const TemporaryFolder folder;
+  const FileSizeLimit limit(500);
+  EXPECT_THAT(RunToFolder(ExperimentFrom(Yaml("[{kind: permutation, size: 2KB}]")), {},
+                          folder / "run", false),
+              Fails(absl::StatusCode::kResourceExhausted, HasSubstr("run/flows.csv: ")));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(RunToFolderTest, LeavesResultsAloneThatAreThereOrBeingWritten) {
+  const TemporaryFolder folder;
+  const Experiment experiment = ExperimentFrom(Yaml("[{kind: permutation, size: 2KB}]"));
+  RunFolder other(folder / "busy");
+  ASSERT_THAT(other.Open(false), IsOk());
+  EXPECT_THAT(RunToFolder(experiment, {}, folder / "busy", false),
+              Fails(absl::StatusCode::kAborted, HasSubstr("another process is writing")));
+  ASSERT_THAT(RunToFolder(experiment, {}, folder / "run", false), IsOk());
+  EXPECT_THAT(RunToFolder(experiment, {}, folder / "run", false),
+              Fails(absl::StatusCode::kAlreadyExists, HasSubstr("--force")));
 }
 
 // --- Loads ---

@@ -181,7 +181,7 @@ TEST(ResequencingCsvTest, IsAFileOnlyIfAskedFor) {
     const std::filesystem::path path = folder.path() / kind;
     const Experiment experiment =
         ExperimentFrom(Skewed("{kind: dctcp, resequencing: " + kind + "}", "rps"));
-    ASSERT_EQ(RunToFolder(experiment, {}, path, false).status, RunOutcome::Status::kDone);
+    ASSERT_TRUE(RunToFolder(experiment, {}, path, false).value().complete);
     EXPECT_EQ(std::filesystem::exists(path / "resequencing.csv"), kind == "timeout");
   }
 }

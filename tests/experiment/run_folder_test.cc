@@ -8,11 +8,14 @@
 #include <fstream>
 
 #include "tests/support/command.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/status.h"
 
 namespace heddle {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 size_t EntriesOf(const fs::path& folder) {
@@ -25,13 +28,16 @@ TEST(RunFolderTest, AppearsCompleteOrNotAtAll) {
   const TemporaryFolder place;
   {
     RunFolder folder(place / "run");
-    ASSERT_TRUE(folder.Open(false)) << folder.error();
-    ASSERT_TRUE(folder.Write("a.csv", "1\n"));
-    ASSERT_TRUE(folder.Start("b.csv") && folder.Append("b.csv", "x") &&
-                folder.Append("c.csv", "1") && folder.Append("b.csv", "y") &&
-                folder.Append("c.csv", "2") && folder.Finish());
+    ASSERT_THAT(folder.Open(false), IsOk());
+    ASSERT_THAT(folder.Write("a.csv", "1\n"), IsOk());
+    ASSERT_THAT(folder.Start("b.csv"), IsOk());
+    ASSERT_THAT(folder.Append("b.csv", "x"), IsOk());
+    ASSERT_THAT(folder.Append("c.csv", "1"), IsOk());
+    ASSERT_THAT(folder.Append("b.csv", "y"), IsOk());
+    ASSERT_THAT(folder.Append("c.csv", "2"), IsOk());
+    ASSERT_THAT(folder.Finish(), IsOk());
     EXPECT_FALSE(fs::exists(place / "run"));
-    ASSERT_TRUE(folder.Commit()) << folder.error();
+    ASSERT_THAT(folder.Commit(), IsOk());
   }
   EXPECT_EQ(ReadFile(place / "run" / "a.csv"), "1\n");
   EXPECT_EQ(ReadFile(place / "run" / "b.csv"), "xy");
@@ -42,10 +48,12 @@ TEST(RunFolderTest, AppearsCompleteOrNotAtAll) {
 TEST(RunFolderTest, WritesAManifestOfWhatWasWritten) {
   const TemporaryFolder place;
   RunFolder folder(place / "run");
-  ASSERT_TRUE(folder.Open(false) && folder.Write("b.csv", "123456789") &&
-              folder.Append("a.csv", "") && folder.Append("a.csv", "12345") &&
-              folder.Append("a.csv", "6789") && folder.Commit())
-      << folder.error();
+  ASSERT_THAT(folder.Open(false), IsOk());
+  ASSERT_THAT(folder.Write("b.csv", "123456789"), IsOk());
+  ASSERT_THAT(folder.Append("a.csv", ""), IsOk());
+  ASSERT_THAT(folder.Append("a.csv", "12345"), IsOk());
+  ASSERT_THAT(folder.Append("a.csv", "6789"), IsOk());
+  ASSERT_THAT(folder.Commit(), IsOk());
   EXPECT_EQ(ReadFile(place / "run" / "manifest.csv"),
             "file,bytes,crc32\na.csv,9,cbf43926\nb.csv,9,cbf43926\n");
 }
@@ -56,15 +64,15 @@ TEST(RunFolderTest, HalfOfWhatWasWrittenIsNotCommitted) {
     const TemporaryFolder place;
     {
       RunFolder folder(place / "run");
-      ASSERT_TRUE(folder.Open(false) && folder.Start("flows.csv") &&
-                  folder.Append("flows.csv", "text"));
+      ASSERT_THAT(folder.Open(false), IsOk());
+      ASSERT_THAT(folder.Start("flows.csv"), IsOk());
+      ASSERT_THAT(folder.Append("flows.csv", "text"), IsOk());
       fs::remove(place / ".run.partial/flows.csv");
-      ASSERT_TRUE(folder.Write("summary.csv", "text"));
+      ASSERT_THAT(folder.Write("summary.csv", "text"), IsOk());
       if (anew) place.Write(".run.partial/flows.csv", "another text");
-      EXPECT_FALSE(folder.Commit());
-      EXPECT_THAT(folder.error(), HasSubstr(anew ? "run/flows.csv: is not what was written"
-                                                 : "run/flows.csv: is gone"));
-      EXPECT_FALSE(folder.lacks_room());
+      EXPECT_THAT(folder.Commit(), Fails(absl::StatusCode::kDataLoss,
+                                         HasSubstr(anew ? "run/flows.csv: is not what was written"
+                                                        : "run/flows.csv: is gone")));
     }
     EXPECT_EQ(EntriesOf(place.path()), 0u);
   }
@@ -74,8 +82,9 @@ TEST(RunFolderTest, LeavesNothingIfNotCommitted) {
   const TemporaryFolder place;
   {
     RunFolder folder(place / "run");
-    ASSERT_TRUE(folder.Open(false));
-    ASSERT_TRUE(folder.Start("flows.csv") && folder.Append("flows.csv", "half"));
+    ASSERT_THAT(folder.Open(false), IsOk());
+    ASSERT_THAT(folder.Start("flows.csv"), IsOk());
+    ASSERT_THAT(folder.Append("flows.csv", "half"), IsOk());
   }
   EXPECT_EQ(EntriesOf(place.path()), 0u);
 }
@@ -83,27 +92,29 @@ TEST(RunFolderTest, LeavesNothingIfNotCommitted) {
 TEST(RunFolderTest, MakesTheFoldersAbove) {
   const TemporaryFolder place;
   RunFolder folder(place.path() / "a" / "b" / "c/");
-  ASSERT_TRUE(folder.Open(false) && folder.Write("x", "") && folder.Commit()) << folder.error();
+  ASSERT_THAT(folder.Open(false), IsOk());
+  ASSERT_THAT(folder.Write("x", ""), IsOk());
+  ASSERT_THAT(folder.Commit(), IsOk());
   EXPECT_TRUE(fs::exists(place.path() / "a" / "b" / "c" / "x"));
 }
 
 void WriteResults(const fs::path& path, const std::string& text, bool replace) {
   RunFolder folder(path);
-  ASSERT_TRUE(folder.Open(replace)) << folder.error();
-  ASSERT_TRUE(folder.Write("summary.json", text) && folder.Commit()) << folder.error();
+  ASSERT_THAT(folder.Open(replace), IsOk());
+  ASSERT_THAT(folder.Write("summary.json", text), IsOk());
+  ASSERT_THAT(folder.Commit(), IsOk());
 }
 
 TEST(RunFolderTest, ReplacesResultsOnlyIfToldTo) {
   const TemporaryFolder place;
   WriteResults(place / "run", "old", false);
   RunFolder refused(place / "run");
-  EXPECT_FALSE(refused.Open(false));
-  EXPECT_THAT(refused.error(), HasSubstr("--force"));
+  EXPECT_THAT(refused.Open(false), Fails(absl::StatusCode::kAlreadyExists, HasSubstr("--force")));
   EXPECT_EQ(ReadFile(place / "run" / "summary.json"), "old");
   {
     RunFolder abandoned(place / "run");
-    ASSERT_TRUE(abandoned.Open(true));
-    ASSERT_TRUE(abandoned.Write("summary.json", "half"));
+    ASSERT_THAT(abandoned.Open(true), IsOk());
+    ASSERT_THAT(abandoned.Write("summary.json", "half"), IsOk());
   }
   EXPECT_EQ(ReadFile(place / "run" / "summary.json"), "old");
   WriteResults(place / "run", "new", true);
@@ -116,12 +127,13 @@ TEST(RunFolderTest, ReplacesNothingThatIsNotAFolderOfResults) {
   fs::create_directory(place / "thesis");
   std::ofstream(place / "thesis/chapter1.tex") << "years of work";
   RunFolder folder(place / "thesis");
-  EXPECT_FALSE(folder.Open(true));
-  EXPECT_THAT(folder.error(), HasSubstr("holds no results of a run"));
+  EXPECT_THAT(folder.Open(true),
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("holds no results of a run")));
   EXPECT_EQ(ReadFile(place / "thesis/chapter1.tex"), "years of work");
   place.Write("file", "text");
   RunFolder file(place / "file");
-  EXPECT_FALSE(file.Open(true));
+  EXPECT_THAT(file.Open(true),
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("holds no results of a run")));
   EXPECT_EQ(ReadFile(place / "file"), "text");
 }
 
@@ -137,14 +149,14 @@ TEST(RunFolderTest, CleansUpWhatAKilledRunLeft) {
 TEST(RunFolderTest, IsHeldByOneRunAtATime) {
   const TemporaryFolder place;
   RunFolder first(place / "run");
-  ASSERT_TRUE(first.Open(false));
-  ASSERT_TRUE(first.Write("a", "first"));
+  ASSERT_THAT(first.Open(false), IsOk());
+  ASSERT_THAT(first.Write("a", "first"), IsOk());
   {
     RunFolder second(place / "run");
-    EXPECT_FALSE(second.Open(false));
-    EXPECT_THAT(second.error(), HasSubstr("another process is writing"));
+    EXPECT_THAT(second.Open(false),
+                Fails(absl::StatusCode::kAborted, HasSubstr("another process is writing")));
   }
-  ASSERT_TRUE(first.Commit()) << first.error();
+  ASSERT_THAT(first.Commit(), IsOk());
   EXPECT_EQ(ReadFile(place / "run" / "a"), "first");
 }
 
@@ -153,12 +165,11 @@ TEST(RunFolderTest, TellsOthersThatItIsBeingWritten) {
   EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
   {
     RunFolder folder(place / "run");
-    ASSERT_TRUE(folder.Open(false));
+    ASSERT_THAT(folder.Open(false), IsOk());
     EXPECT_TRUE(RunFolder::IsBeingWritten(place / "run"));
     RunFolder second(place / "run");
-    EXPECT_FALSE(second.Open(false));
-    EXPECT_TRUE(second.busy());
-    EXPECT_FALSE(folder.busy());
+    EXPECT_THAT(second.Open(false), Fails(absl::StatusCode::kAborted, HasSubstr("another")));
+    EXPECT_THAT(folder.status(), IsOk());
   }
   EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
   EXPECT_EQ(EntriesOf(place.path()), 0u);
@@ -170,26 +181,60 @@ TEST(RunFolderTest, TakesOverALockThatNobodyHolds) {
   place.Write(".run.lock", "");
   EXPECT_FALSE(RunFolder::IsBeingWritten(place / "run"));
   RunFolder folder(place / "run");
-  ASSERT_TRUE(folder.Open(false) && folder.Write("x", "") && folder.Commit()) << folder.error();
+  ASSERT_THAT(folder.Open(false), IsOk());
+  ASSERT_THAT(folder.Write("x", ""), IsOk());
+  ASSERT_THAT(folder.Commit(), IsOk());
 }
 
 TEST(RunFolderTest, SaysWhyItCannotBeWritten) {
   const TemporaryFolder place;
   place.Write("file", "");
   RunFolder below_a_file(place / "file/run");
-  EXPECT_FALSE(below_a_file.Open(false));
-  EXPECT_THAT(below_a_file.error(), HasSubstr("Not a directory"));
+  EXPECT_THAT(below_a_file.Open(false),
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("Not a directory")));
   RunFolder folder(place / "run");
-  ASSERT_TRUE(folder.Open(false));
-  EXPECT_FALSE(folder.Write("no/such/folder.csv", ""));
-  EXPECT_THAT(folder.error(), HasSubstr("No such file or directory"));
+  ASSERT_THAT(folder.Open(false), IsOk());
+  EXPECT_THAT(folder.Write("no/such/folder.csv", ""),
+              Fails(absl::StatusCode::kNotFound, HasSubstr("No such file or directory")));
+}
+
+TEST(RunFolderTest, KeepsItsFirstFailure) {
+  const TemporaryFolder place;
+  {
+    RunFolder folder(place / "run");
+    ASSERT_THAT(folder.Open(false), IsOk());
+    const absl::Status first = folder.Write("no/such/folder.csv", "");
+    EXPECT_FALSE(first.ok());
+    EXPECT_EQ(folder.Write("a.csv", "1"), first);
+    EXPECT_EQ(folder.Append("b.csv", "2"), first);
+    EXPECT_EQ(folder.Finish(), first);
+    EXPECT_EQ(folder.Commit(), first);
+    EXPECT_EQ(folder.status(), first);
+  }
+  EXPECT_EQ(EntriesOf(place.path()), 0u);
+}
+
+// A limit on the size of files stands for a full disk; the kernel's message is another.
+TEST(RunFolderTest, SaysThatThereIsNoRoom) {
+  const TemporaryFolder place;
+  const FileSizeLimit limit(1'000);
+  {
+    RunFolder folder(place / "run");
+    ASSERT_THAT(folder.Open(false), IsOk());
+    folder.Append("flows.csv", std::string(2'000, 'x')).IgnoreError();  // It may be buffered.
+    EXPECT_THAT(folder.Commit(), Fails(absl::StatusCode::kResourceExhausted,
+                                       EndsWith("run/flows.csv: File too large")));
+  }
+  EXPECT_EQ(EntriesOf(place.path()), 0u);
 }
 
 TEST(RunFolderTest, RemovesAllThatIsBeingWritten) {
   const TemporaryFolder place;
   RunFolder one(place / "one");
   RunFolder two(place / "two");
-  ASSERT_TRUE(one.Open(false) && two.Open(false) && one.Write("a", "1"));
+  ASSERT_THAT(one.Open(false), IsOk());
+  ASSERT_THAT(two.Open(false), IsOk());
+  ASSERT_THAT(one.Write("a", "1"), IsOk());
   RunFolder::RemoveAll();
   EXPECT_EQ(EntriesOf(place.path()), 0u);
 }
@@ -198,14 +243,14 @@ TEST(RunFolderTest, RemovesAllThatIsBeingWritten) {
 TEST(RunFolderTest, WritesManyFilesPieceByPiece) {
   const TemporaryFolder place;
   RunFolder folder(place / "results");
-  ASSERT_TRUE(folder.Open(false));
+  ASSERT_THAT(folder.Open(false), IsOk());
   constexpr int kFiles = 300;
   const auto name = [](int i) { return "file" + std::to_string(i); };
   for (const char* piece : {"one ", "two"}) {
-    for (int i = 0; i < kFiles; ++i) ASSERT_TRUE(folder.Append(name(i), piece)) << folder.error();
+    for (int i = 0; i < kFiles; ++i) ASSERT_THAT(folder.Append(name(i), piece), IsOk());
   }
-  ASSERT_TRUE(folder.Finish());
-  ASSERT_TRUE(folder.Commit());
+  ASSERT_THAT(folder.Finish(), IsOk());
+  ASSERT_THAT(folder.Commit(), IsOk());
   for (const int i : {0, 127, 128, kFiles - 1}) {
     EXPECT_EQ(ReadFile(place / "results" / name(i)), "one two");
   }

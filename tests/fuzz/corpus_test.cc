@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "settings/json.h"
 #include "settings/yaml.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/fuzz/targets.h"

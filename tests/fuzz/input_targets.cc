@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "cli/plugins.h"
+#include "settings/files_read.h"
 #include "settings/reader.h"
+#include "settings/status.h"
 #include "settings/yaml.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
@@ -160,27 +162,28 @@ void FuzzSizes(FuzzInput input) {
   if (text.find("file") != std::string::npos) return;  // Of this machine.
   for (const SizeOptions& options : kSizeOptions) {
     FilesRead files;
-    std::string error;
-    const auto sizes = ParseSizes(text, options, files, error);
-    Require((sizes == nullptr) != error.empty(), "sizes, or an error: " + error);
-    if (sizes) RequireDistribution(*sizes, options);
+    const auto sizes = ParseSizes(text, options, files);
+    Require(sizes.ok() == sizes.status().message().empty(), "sizes, or an error");
+    if (sizes.ok()) RequireDistribution(**sizes, options);
   }
 }
 
 void FuzzSizeTable(FuzzInput input) {
-  std::string error;
-  const CdfPoints points = ParseCdf(TextOf(input), "sizes.cdf", error);
-  Require(points.empty() != error.empty(), "points, or an error: " + error);
-  if (points.empty()) {
+  const absl::StatusOr<CdfPoints> parsed = ParseCdf(TextOf(input), "sizes.cdf");
+  if (!parsed.ok()) {
+    const std::string error = MessageOf(parsed.status());
     Require(error.starts_with("sizes.cdf:"), "an error starts with its place: " + error);
     return;
   }
+  const CdfPoints& points = *parsed;
+  Require(points.size() > 1, "a distribution has points");
   Require(std::ranges::is_sorted(points, {}, &CdfPoints::value_type::first), "sizes ascend");
   Require(std::ranges::is_sorted(points, {}, &CdfPoints::value_type::second), "so do shares");
   Require(points.back().second == 1, "the last share is 1");
   std::string written;
   for (const auto& [size, share] : points) written += fmt::format("{} {}\n", size, share);
-  Require(ParseCdf(written, "sizes.cdf", error) == points, "it reads the same: " + written);
+  const auto again = ParseCdf(written, "sizes.cdf");
+  Require(again.ok() && *again == points, "it reads the same: " + written);
   for (const SizeOptions& options : kSizeOptions) {
     RequireDistribution(*MakeCdf(points, options), options);
   }

@@ -55,7 +55,7 @@ const Plan& OnePoint() {
 
 void CheckRows(const std::filesystem::path& run) {
   const auto rows = ReadPointRows(run);
-  if (!rows) return;
+  if (!rows.ok()) return;
   for (const PointRows::Row& row : rows->rows) {
     Require(row.cells.size() == rows->columns.size(), "a row has a cell in each column");
   }
@@ -132,11 +132,11 @@ void FuzzRunFolder(FuzzInput input) {
   const std::filesystem::path run = WriteRun(TextOf(input));
   CheckRows(run);
   const auto row = ReadTableRow(run, "fuzz");
-  Require(!row || row->label == "fuzz", "a row has its label");
+  Require(!row.ok() || row->label == "fuzz", "a row has its label");
   ReadWarnings(run);
   CheckDifferences(run);
   const PointReport report = SweepFolder(FuzzFolder()).Inspect("fuzz");
-  Require(row.has_value() <= HasResult(report.state, /*with_stale=*/true), "a row is of a result");
+  Require(row.ok() <= HasResult(report.state, /*with_stale=*/true), "a row is of a result");
 }
 
 void FuzzRunTable(FuzzInput input) {
@@ -144,22 +144,21 @@ void FuzzRunTable(FuzzInput input) {
   const Value document;
   PointReader reader(FuzzFolder() / "points" / "fuzz", document);
   for (const auto& [name, metric] : FlowMetrics()) {
-    std::string error;
     if (metric->x.empty()) {
-      const auto value = reader.Read(*metric, error);
-      Require(value.has_value() == error.empty(), name + " has a value, or an error: " + error);
+      const absl::Status status = reader.Read(*metric).status();
+      Require(status.ok() == status.message().empty(), name + " has a value, or an error");
       continue;
     }
-    const auto series = reader.ReadSeries(*metric, error);
-    Require(series.has_value() == error.empty(), name + " is a series, or an error: " + error);
-    if (!series) continue;
+    const auto series = reader.ReadSeries(*metric);
+    Require(series.ok() == series.status().message().empty(), name + " is a series, or an error");
+    if (!series.ok()) continue;
     Require(std::ranges::is_sorted(*series, {}, &SeriesPoint::x), "a series is in order");
   }
 }
 
 void FuzzPlan(FuzzInput input) {
   const auto plan = ParsePlan(TextOf(input));
-  if (!plan) return;
+  if (!plan.ok()) return;
   for (const PlannedPoint& point : plan->points) {
     Require(point.choices.size() == plan->axes.size(), "a point has a choice on each axis");
   }
@@ -170,13 +169,13 @@ void FuzzPlan(FuzzInput input) {
   if (!is_plain) return;
   const std::string csv = PlanCsv(*plan);
   const auto again = ParsePlan(csv);
-  Require(again && PlanCsv(*again) == csv, "what is written reads the same: " + csv);
+  Require(again.ok() && PlanCsv(*again) == csv, "what is written reads the same: " + csv);
 }
 
 void FuzzVerdicts(FuzzInput input) {
   const std::string text = TextOf(input);
   const auto verdicts = ParseVerdicts(text);
-  if (!verdicts) return;
+  if (!verdicts.ok()) return;
   const auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
   Require(verdicts->size() <= lines, "a line has one verdict");
 }

@@ -494,10 +494,11 @@ TEST(SeriesTest, IsTheSameForEveryNumberOfThreads) {
 TEST(SeriesTest, StopsTheRunIfItCannotBeWritten) {
   const Experiment experiment = ExperimentFrom(kFabric);
   int rows = 0;
-  const SimulationResult result = Simulate(
+  const auto result = Simulate(
       experiment, {}, [](std::string_view) { return true; },
       [&](std::string_view, std::string_view) { return ++rows < 20; });
-  EXPECT_TRUE(result.stopped);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->stopped);
   EXPECT_EQ(rows, 20);
 }
 

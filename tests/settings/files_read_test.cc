@@ -8,12 +8,14 @@
 #include <string>
 
 #include "settings/digest.h"
-#include "settings/yaml.h"
+#include "settings/files.h"
 #include "tests/support/command.h"
+#include "tests/support/status.h"
 
 namespace heddle {
 namespace {
 
+using testing::_;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
@@ -23,12 +25,11 @@ TEST(FilesReadTest, RemembersTheContentsOfWhatItHasRead) {
   const std::string a = folder.Write("a", "first").string();
   const std::string b = folder.Write("b", "").string();
   FilesRead files;
-  std::string message;
-  EXPECT_EQ(files.Read(b, 10, message), "");
-  EXPECT_EQ(files.Read(a, 10, message), "first");
+  EXPECT_EQ(files.Read(b, 10).value(), "");
+  EXPECT_EQ(files.Read(a, 10).value(), "first");
   EXPECT_THAT(files.digests(), ElementsAre(Pair(a, Digest("first")), Pair(b, Digest(""))));
   folder.Write("a", "second");
-  EXPECT_EQ(files.Read(a, 10, message), "second");
+  EXPECT_EQ(files.Read(a, 10).value(), "second");
   EXPECT_THAT(files.digests(), ElementsAre(Pair(a, Digest("second")), Pair(b, Digest(""))));
 }
 
@@ -36,10 +37,8 @@ TEST(FilesReadTest, ForgetsWhatCannotBeRead) {
   const TemporaryFolder folder;
   const std::string large = folder.Write("large", "12345").string();
   FilesRead files;
-  std::string message;
-  EXPECT_FALSE(files.Read(large, 4, message));
-  EXPECT_EQ(message, "is larger than 4 bytes");
-  EXPECT_FALSE(files.Read((folder / "absent").string(), 4, message));
+  EXPECT_THAT(files.Read(large, 4), Fails(absl::StatusCode::kOutOfRange, "is larger than 4 bytes"));
+  EXPECT_THAT(files.Read((folder / "absent").string(), 4), Fails(absl::StatusCode::kNotFound, _));
   EXPECT_THAT(files.digests(), IsEmpty());
 }
 
@@ -50,10 +49,9 @@ TEST(FilesReadTest, KnowsNothingOfWhatOthersRead) {
   const std::string b = folder.Write("b", "second").string();
   FilesRead one;
   FilesRead other;
-  std::string message;
-  one.Read(a, 10, message);
-  other.Read(b, 10, message);
-  ReadTextFile(b, 10, message);
+  EXPECT_THAT(one.Read(a, 10), IsOk());
+  EXPECT_THAT(other.Read(b, 10), IsOk());
+  EXPECT_THAT(ReadTextFile(b, 10), IsOk());
   EXPECT_THAT(one.digests(), ElementsAre(Pair(a, Digest("first"))));
   EXPECT_THAT(other.digests(), ElementsAre(Pair(b, Digest("second"))));
 }

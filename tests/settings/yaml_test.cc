@@ -253,14 +253,6 @@ TEST_F(YamlFileTest, AFileWithoutPermissionIsRefused) {
   EXPECT_THAT(ErrorsOf(path), ElementsAre(HasSubstr("Permission denied")));
 }
 
-TEST_F(YamlFileTest, AFileOfExactlyTheLimitIsRead) {
-  std::string message;
-  const std::string path = Write("limit", std::string(1'000, 'x'));
-  EXPECT_EQ(ReadTextFile(path, 1'000, message)->size(), 1'000u);
-  EXPECT_FALSE(ReadTextFile(path, 999, message));
-  EXPECT_EQ(ReadTextFile(Write("empty", ""), 10, message), "");
-}
-
 std::string ReadBack(const std::string& text) {
   const Value map = Parse("key: " + QuoteYaml(text) + "\nlist: [" + QuoteYaml(text) + "]\n");
   const Value* value = map.Find("key");

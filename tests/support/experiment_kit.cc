@@ -11,22 +11,14 @@
 #include <stdexcept>
 
 #include "experiment/results.h"
+#include "settings/csv.h"
+#include "settings/files_read.h"
 #include "settings/reader.h"
+#include "settings/status.h"
 #include "settings/yaml.h"
-#include "study/sweep/csv.h"
 
 namespace heddle {
 namespace {
-
-std::vector<std::string> SplitAt(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const size_t cut = text.find(separator);
-    parts.emplace_back(text.substr(0, cut));
-    if (cut == std::string_view::npos) return parts;
-    text.remove_prefix(cut + 1);
-  }
-}
 
 struct OneWorkload {
   Chosen<Workload> workload;
@@ -49,13 +41,11 @@ Chosen<Workload> Read(const std::string& yaml, const Stage& stage, Diagnostics& 
 
 CsvTable::CsvTable(std::string_view text) {
   if (!text.ends_with('\n')) throw std::runtime_error("a CSV file ends with a line end");
-  std::vector<std::string> lines = SplitAt(text.substr(0, text.size() - 1), '\n');
-  header = SplitCsvLine(lines.front());
-  for (size_t i = 1; i < lines.size(); ++i) {
-    rows.push_back(SplitCsvLine(lines[i]));
-    if (rows.back().size() != header.size()) {
-      throw std::runtime_error("not as many cells as columns: " + lines[i]);
-    }
+  const auto csv = ParsedCsv::Parse(std::string(text));
+  if (!csv.ok()) throw std::runtime_error(MessageOf(csv.status()));
+  header.assign(csv->header.begin(), csv->header.end());
+  for (size_t i = 0; i < csv->rows(); ++i) {
+    rows.emplace_back(csv->Row(i).begin(), csv->Row(i).end());
   }
 }
 
@@ -142,7 +132,9 @@ FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions&
     run.files.series[std::string(file)] += text;
     return true;
   };
-  run.result = Simulate(experiment, options, write_flows, write_files);
+  auto result = Simulate(experiment, options, write_flows, write_files);
+  if (!result.ok()) throw std::runtime_error(MessageOf(result.status()));
+  run.result = *std::move(result);
   run.files.summary = SummaryCsv(Summarise(experiment, run.result));
   const auto take = [&](const char* name) {
     const auto file = run.files.series.extract(name);

@@ -10,6 +10,7 @@
 
 #include "experiment/complete.h"
 #include "network/ideal_fct.h"
+#include "settings/files_read.h"
 #include "tests/support/settings_from.h"
 #include "topo/leaf_spine.h"
 #include "transport/roce.h"

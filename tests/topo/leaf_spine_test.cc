@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "settings/files_read.h"
 #include "settings/reader.h"
 #include "settings/yaml.h"
 #include "tests/support/lab.h"

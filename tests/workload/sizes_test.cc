@@ -8,24 +8,25 @@
 #include <cmath>
 #include <map>
 
+#include "settings/files_read.h"
 #include "tests/support/command.h"
+#include "tests/support/status.h"
 
 namespace heddle {
 namespace {
 
 std::unique_ptr<SizeDistribution> Sizes(const std::string& text, const SizeOptions& options = {}) {
   FilesRead files;
-  std::string error;
-  auto sizes = ParseSizes(text, options, files, error);
-  EXPECT_NE(sizes, nullptr) << error;
-  return sizes;
+  auto sizes = ParseSizes(text, options, files);
+  EXPECT_THAT(sizes, IsOk());
+  return *std::move(sizes);
 }
 
 std::string SizesError(const std::string& text) {
   FilesRead files;
-  std::string error;
-  EXPECT_EQ(ParseSizes(text, {}, files, error), nullptr) << text;
-  return error;
+  const auto sizes = ParseSizes(text, {}, files);
+  EXPECT_FALSE(sizes.ok()) << text;
+  return MessageOf(sizes.status());
 }
 
 std::vector<int64_t> Draw(const SizeDistribution& sizes, size_t count, uint64_t seed = 1) {
@@ -49,16 +50,15 @@ Moments MomentsOf(const std::vector<int64_t>& samples) {
 }
 
 CdfPoints Cdf(const std::string& text) {
-  std::string error;
-  CdfPoints points = ParseCdf(text, "my.cdf", error);
-  EXPECT_EQ(error, "");
-  return points;
+  const auto points = ParseCdf(text, "my.cdf");
+  EXPECT_THAT(points, IsOk());
+  return *points;
 }
 
 std::string CdfError(const std::string& text) {
-  std::string error;
-  EXPECT_TRUE(ParseCdf(text, "my.cdf", error).empty()) << text;
-  return error;
+  const auto points = ParseCdf(text, "my.cdf");
+  EXPECT_THAT(points, Fails(absl::StatusCode::kInvalidArgument, testing::_)) << text;
+  return MessageOf(points.status());
 }
 
 // Worked numbers of the distributions.

@@ -14,6 +14,7 @@
 #include "settings/yaml.h"
 #include "study/papers/evaluate.h"
 #include "tests/support/command.h"
+#include "tests/support/status.h"
 
 namespace heddle {
 namespace {
@@ -51,22 +52,21 @@ class MetricTest : public testing::Test {
 
   // Of the metric `m`.
   double ValueOf(const std::string& yaml) {
-    std::string error;
-    const auto value = Evaluate(yaml, error);
-    EXPECT_EQ(error, "") << yaml;
-    return value.value_or(std::nan(""));
+    const auto value = Evaluate(yaml);
+    EXPECT_THAT(value, IsOk()) << yaml;
+    return value.ok() ? *value : std::nan("");
   }
   std::string ErrorOf(const std::string& yaml) {
-    std::string error;
-    EXPECT_EQ(Evaluate(yaml, error), std::nullopt);
-    return error;
+    const auto value = Evaluate(yaml);
+    EXPECT_FALSE(value.ok());
+    return MessageOf(value.status());
   }
-  std::optional<double> Evaluate(const std::string& yaml, std::string& error) {
+  absl::StatusOr<double> Evaluate(const std::string& yaml) {
     Diagnostics diagnostics;
     const Metrics metrics = Read("  m: " + yaml + "\n", diagnostics);
     EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
     PointReader reader(folder_.path(), point_);
-    return reader.Read(*metrics.at("m"), error);
+    return reader.Read(*metrics.at("m"));
   }
 
   TemporaryFolder folder_;
@@ -123,7 +123,6 @@ TEST_F(MetricTest, CombinesMetrics) {
               "rx_done_ps, take: max, minus: {file: flows.csv, where: {class: [M, L], measured: "
               "1}, column: start_ps, take: min}}, scale: 8e3}"),
       42'000.0 / 1'010 * 8e3);
-  std::string error;
   Diagnostics diagnostics;
   const Metrics metrics = Read(
       "  both: {of: small, plus: [small, {file: flows.csv, take: count}]}\n"
@@ -131,7 +130,7 @@ TEST_F(MetricTest, CombinesMetrics) {
       diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   PointReader reader(folder_.path(), point_);
-  EXPECT_EQ(reader.Read(*metrics.at("both"), error), 204);
+  EXPECT_EQ(reader.Read(*metrics.at("both")).value(), 204);
 }
 
 TEST_F(MetricTest, TakesTheLesserOrTheGreaterOfMetrics) {
@@ -165,12 +164,11 @@ TEST_F(MetricTest, IsASeriesOverX) {
       "  most: {file: series.csv, x: time_ps, column: bytes, take: max}\n",
       diagnostics);
   PointReader reader(folder_.path(), point_);
-  std::string error;
-  const auto series = reader.ReadSeries(*metrics.at("m"), error);
-  ASSERT_TRUE(series) << error;
+  const auto series = reader.ReadSeries(*metrics.at("m"));
+  ASSERT_THAT(series, IsOk());
   EXPECT_THAT(*series, ElementsAre(SeriesPoint{0, 4.0 / 3}, SeriesPoint{10, 7.0 / 5}));
-  EXPECT_EQ(reader.Read(*metrics.at("m"), error), std::nullopt);
-  EXPECT_THAT(error, HasSubstr("is a series"));
+  EXPECT_THAT(reader.Read(*metrics.at("m")),
+              Fails(absl::StatusCode::kInvalidArgument, HasSubstr("is a series")));
 }
 
 TEST_F(MetricTest, AnEmptyCellIsAnError) {

@@ -16,6 +16,7 @@
 #include "study/sweep/setting_differences.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/status.h"
 
 namespace heddle {
 namespace {
@@ -51,11 +52,9 @@ class CompareTest : public testing::Test {
     return side;
   }
   ComparedMetric Compared(const std::vector<double>& a, const std::vector<double>& b) {
-    std::string error;
     ComparedSide side_a = Side("a", a);
     ComparedSide side_b = Side("b", b);
-    const auto comparisons = Compare(side_a, side_b, {.metrics = {"avg_fct_us"}}, error);
-    EXPECT_EQ(error, "");
+    const auto comparisons = Compare(side_a, side_b, {.metrics = {"avg_fct_us"}}).value();
     EXPECT_THAT(comparisons, SizeIs(1));
     return comparisons.front().metrics.front();
   }
@@ -111,9 +110,7 @@ TEST_F(CompareTest, LeavesOutWhatIsNotDoneOrDamaged) {
   a.points[0].state = PointState::kMissing;
   folder_.Write("b2/summary.csv", "");
   EXPECT_EQ(FirstPair(a, b).first, &a.points[1]);
-  std::string error;
-  const auto comparisons = Compare(a, b, {.metrics = {"avg_fct_us"}}, error);
-  EXPECT_EQ(error, "");
+  const auto comparisons = Compare(a, b, {.metrics = {"avg_fct_us"}}).value();
   ASSERT_THAT(comparisons, SizeIs(1));
   EXPECT_EQ(comparisons.front().planned, 3u);
   EXPECT_EQ(comparisons.front().paired, 1u);
@@ -121,8 +118,32 @@ TEST_F(CompareTest, LeavesOutWhatIsNotDoneOrDamaged) {
   EXPECT_EQ(b.points[1].state, PointState::kDamaged);
   EXPECT_EQ(FirstPair(a, b).first, &a.points[2]);
   a.points[2].state = PointState::kFailed;
-  EXPECT_THAT(Compare(a, b, {.metrics = {"avg_fct_us"}}, error), SizeIs(0));
+  EXPECT_THAT(Compare(a, b, {.metrics = {"avg_fct_us"}}).value(), SizeIs(0));
   EXPECT_EQ(FirstPair(a, b).first, nullptr);
+}
+
+TEST_F(CompareTest, RefusesMetricsAndClassesThatThereAreNot) {
+  ComparedSide a = Side("a", {10});
+  ComparedSide b = Side("b", {11});
+  EXPECT_THAT(Compare(a, b, {.metrics = {"avg_fct_uss"}}),
+              Fails(absl::StatusCode::kNotFound, HasSubstr("did you mean \"avg_fct_us\"?")));
+  EXPECT_THAT(Compare(a, b, {.metrics = {"avg_fct_us"}, .size_class = "XL"}),
+              Fails(absl::StatusCode::kNotFound, HasSubstr("no class is called \"all/XL\"")));
+}
+
+TEST_F(CompareTest, FindsTheValueThatAWordMeans) {
+  Plan plan{{"lb"}, {}};
+  for (const char* lb : {"letflow.gap=1us", "letflow.gap=2us", "tr.x=1", "rps"}) {
+    plan.points.push_back({.id = lb, .label = lb, .seed = "1", .choices = {lb}});
+  }
+  EXPECT_EQ(FindValue(plan, "lb", "rps").value(), "rps");
+  EXPECT_EQ(FindValue(plan, "lb", "tr").value(), "tr.x=1");
+  EXPECT_THAT(FindValue(plan, "lb", "letflow"),
+              Fails(absl::StatusCode::kInvalidArgument, HasSubstr("may be any of")));
+  EXPECT_THAT(FindValue(plan, "lb", "rp"),
+              Fails(absl::StatusCode::kNotFound, HasSubstr("lb has no value \"rp\"")));
+  EXPECT_THAT(FindValue(plan, "load", "1"),
+              Fails(absl::StatusCode::kNotFound, HasSubstr("no axis is called \"load\"")));
 }
 
 TEST_F(CompareTest, CountsCombinationsThatOneSideLacks) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A limit on the size of every file that this process writes. It fails writes as a full disk does.
+
+#pragma once
+
+#include <sys/resource.h>
+
+#include <csignal>
+
+namespace heddle {
+
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*const signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);  // Which would end the process.
+  rlimit before_{};
+};
+
+}  // namespace heddle
