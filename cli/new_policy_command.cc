@@ -3,6 +3,7 @@
 #include "cli/new_policy_command.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cctype>
