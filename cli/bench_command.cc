@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "bench/decision/cost.h"
+#include "bench/decision/cost_cases.h"
 #include "cli/commands.h"
 #include "experiment/version.h"
 
@@ -21,8 +21,8 @@ namespace {
 
 struct BenchArguments {
   std::vector<std::string> balancers;
-  std::vector<size_t> candidates = {4, 8, 16, 64};
-  std::vector<size_t> flows = {1'000, 100'000, 1'000'000};
+  std::vector<size_t> candidates = kCostCandidates;
+  std::vector<size_t> flows = kCostFlows;
   int rounds = 3;
 };
 
@@ -77,9 +77,7 @@ int BenchLb(BenchArguments arguments) {
   }
   const std::vector<RecordedPacket> recorded = RecordLeaf();
   for (const size_t flows : arguments.flows) {
-    // Enough that every flow has come before what is measured.
-    const size_t count = std::max(recorded.size(), 2 * flows);
-    const std::vector<RecordedPacket> packets = WithLiveFlows(recorded, count, flows);
+    const std::vector<RecordedPacket> packets = WithLiveFlows(recorded, flows);
     for (const size_t candidates : arguments.candidates) {
       PrintTable(arguments, candidates, flows, packets);
     }

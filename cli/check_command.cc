@@ -73,7 +73,10 @@ int Check(const RunArguments& arguments) {
   Diagnostics diagnostics;
   for (const std::string& file : arguments.files) {
     for (const Experiment& experiment :
-         LoadExperiments(file, {arguments.sets, arguments.seed, arguments.scale}, diagnostics)) {
+         LoadExperiments(file,
+                         {arguments.sets, arguments.seed, arguments.scale, /*one_seed=*/false,
+                          arguments.plugins->digests()},
+                         diagnostics)) {
       Print(file, experiment);
       for (const std::string& warning : experiment.warnings) {
         if (warned.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/plugins.h"
 #include "experiment/experiment.h"
 #include "measure/trace/tracer.h"
 
@@ -27,6 +28,7 @@ struct RunArguments {
   bool quiet = false;
   bool force = false;
   std::optional<TraceSettings> trace;  // Of one experiment.
+  const Plugins* plugins = nullptr;    // Those that have been loaded.
 };
 
 int Run(const RunArguments& arguments);

@@ -60,9 +60,9 @@ void AddRunOptions(CLI::App& command, RunArguments& arguments) {
   command.add_flag("--force", arguments.force, "Replace results that are there");
 }
 
-void AddPluginOption(CLI::App& command, std::vector<std::string>& plugins) {
+void AddPluginOption(CLI::App& command, std::vector<std::string>& files) {
   command
-      .add_option("--plugin", plugins,
+      .add_option("--plugin", files,
                   "Load balancers of your own, built for this heddle; repeatable")
       ->type_name("FILE.so")
       ->expected(1)
@@ -71,11 +71,11 @@ void AddPluginOption(CLI::App& command, std::vector<std::string>& plugins) {
 }
 
 // One after the other, as later ones may not take names of earlier ones.
-bool LoadPlugins(const std::vector<std::string>& plugins) {
-  for (const std::string& plugin : plugins) {
-    const std::optional<std::string> error = LoadPlugin(plugin);
+bool LoadPlugins(const std::vector<std::string>& files, Plugins& plugins) {
+  for (const std::string& file : files) {
+    const std::optional<std::string> error = plugins.Load(file);
     if (!error) continue;
-    std::fprintf(stderr, "heddle: --plugin %s: %s\n", plugin.c_str(), error->c_str());
+    std::fprintf(stderr, "heddle: --plugin %s: %s\n", file.c_str(), error->c_str());
     return false;
   }
   return true;
@@ -113,19 +113,24 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Exit codes: 0 done, 1 failed or incomplete, 2 bad input, 3 broken invariant.");
   std::function<int()> command;
+  std::vector<std::string> plugin_files;
+  Plugins plugins;
 
   RunArguments run_arguments;
+  run_arguments.plugins = &plugins;
   CLI::App* run = app.add_subcommand("run", "Run experiments and write their results");
   AddExperimentOptions(*run, run_arguments);
   AddRunOptions(*run, run_arguments);
   run->callback([&] { command = [&] { return Run(run_arguments); }; });
 
   RunArguments trace_arguments;
+  trace_arguments.plugins = &plugins;
   CLI::App* trace = AddTraceCommand(app, trace_arguments, command);
   AddExperimentOptions(*trace, trace_arguments);
   AddRunOptions(*trace, trace_arguments);
 
   RunArguments check_arguments;
+  check_arguments.plugins = &plugins;
   CLI::App* check =
       app.add_subcommand("check", "Check experiments and say what they would simulate");
   AddExperimentOptions(*check, check_arguments);
@@ -140,7 +145,6 @@ int Main(int argc, char** argv) {
   describe->add_option("name", name, "What heddle list names, or \"experiment\"")->required();
   describe->callback([&] { command = [&] { return DescribeName(name); }; });
 
-  std::vector<std::string> plugins;
   AddSweepCommand(app, plugins, command);
   AddCollectCommand(app, command);
   AddCompareCommand(app, command);
@@ -159,7 +163,7 @@ int Main(int argc, char** argv) {
                          app.get_subcommand("papers")->get_subcommand("run"),
                          app.get_subcommand("papers")->get_subcommand("claims"),
                          app.get_subcommand("schema"), app.get_subcommand("completion")}) {
-    AddPluginOption(*with, plugins);
+    AddPluginOption(*with, plugin_files);
   }
 
   if (argc < 2) {
@@ -176,7 +180,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitBadInput;
   }
-  if (!LoadPlugins(plugins)) return kExitBadInput;
+  if (!LoadPlugins(plugin_files, plugins)) return kExitBadInput;
   const int exit_code = command();
   WarnOfUnchecked();
   // A full disk behind a redirection shows only now.

@@ -481,8 +481,7 @@ void AddRunOptions(CLI::App& app, SweepArguments& sweep) {
 
 }  // namespace
 
-void AddPapersCommand(CLI::App& app, const std::vector<std::string>& plugins,
-                      std::function<int()>& command) {
+void AddPapersCommand(CLI::App& app, const Plugins& plugins, std::function<int()>& command) {
   CLI::App* papers =
       app.add_subcommand("papers", "Run the experiments of papers, and judge their claims");
   papers->require_subcommand(1);
@@ -491,8 +490,12 @@ void AddPapersCommand(CLI::App& app, const std::vector<std::string>& plugins,
     const auto arguments = std::make_shared<PapersArguments>();
     arguments->sweep.plugins = &plugins;
     AddCommonOptions(*added, *arguments);
-    added->callback(
-        [&command, arguments, run] { command = [arguments, run] { return run(*arguments); }; });
+    added->callback([&command, arguments, run] {
+      command = [arguments, run] {
+        arguments->load.plugins = arguments->sweep.plugins->digests();
+        return run(*arguments);
+      };
+    });
     return std::pair(added, arguments);
   };
   const auto [list, list_arguments] =

@@ -5,14 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <string>
-#include <vector>
+
+#include "cli/plugins.h"
 
 namespace heddle {
 
-// Adds the commands to `app`; if one is given, `command` becomes what does it. `plugins` is filled
-// in by then.
-void AddPapersCommand(CLI::App& app, const std::vector<std::string>& plugins,
-                      std::function<int()>& command);
+// Adds the commands to `app`; if one is given, `command` becomes what does it. `plugins` are loaded
+// by then.
+void AddPapersCommand(CLI::App& app, const Plugins& plugins, std::function<int()>& command);
 
 }  // namespace heddle

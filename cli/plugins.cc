@@ -14,14 +14,11 @@
 #include <vector>
 
 #include "cmake/plugin_abi.h"
-#include "experiment/experiment_file.h"
 #include "lb/parts/load_balancer.h"
 #include "settings/digest.h"
 
 namespace heddle {
 namespace {
-
-bool has_plugins = false;
 
 // What of [offset, offset + size) lies within `file`: all of it or nothing.
 std::string_view Slice(std::string_view file, uint64_t offset, uint64_t size) {
@@ -78,7 +75,7 @@ std::string_view ElfSection(std::string_view file, std::string_view name) {
   return {};
 }
 
-std::optional<std::string> LoadPlugin(const std::string& path) {
+std::optional<std::string> Plugins::Load(const std::string& path) {
   if (auto mismatch = MismatchOf(path)) return mismatch;
   const std::vector<std::string> before = LoadBalancers().Names();
   const uint64_t digest = Digest(Contents(path).value_or(""));
@@ -93,12 +90,10 @@ std::optional<std::string> LoadPlugin(const std::string& path) {
   }
   if (LoadBalancers().Names().size() == before.size()) return "registers no load balancer";
   for (const std::string& name : LoadBalancers().Names()) {
-    if (!std::ranges::binary_search(before, name)) NotePluginKind(name, digest);
+    if (!std::ranges::binary_search(before, name)) digests_[name] = digest;
   }
-  has_plugins = true;
+  files_.push_back(path);
   return std::nullopt;
 }
-
-bool HasPlugins() { return has_plugins; }
 
 }  // namespace heddle

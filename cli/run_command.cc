@@ -74,7 +74,8 @@ std::vector<ExperimentFile> ReadFiles(const RunArguments& arguments, Diagnostics
   std::vector<ExperimentFile> files;
   for (const std::string& path : arguments.files) {
     const LoadOptions options{arguments.sets, arguments.seed, arguments.scale,
-                              /*one_seed=*/arguments.trace.has_value()};
+                              /*one_seed=*/arguments.trace.has_value(),
+                              arguments.plugins->digests()};
     auto file = ExperimentFile::Read(path, options, diagnostics);
     if (file) files.push_back(std::move(*file));
   }
@@ -218,8 +219,8 @@ int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
   }
   if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
   CountStopSignals(/*patience=*/1);
-  return HasPlugins() && !IsDebugged() ? RunWithPlugins(jobs, arguments)
-                                       : RunAndPrint(jobs, arguments);
+  return !arguments.plugins->empty() && !IsDebugged() ? RunWithPlugins(jobs, arguments)
+                                                      : RunAndPrint(jobs, arguments);
 }
 
 // As `heddle sweep` does it.
@@ -229,6 +230,7 @@ int RunSweep(const ExperimentFile& file, const RunArguments& arguments) {
   sweep.threads = arguments.threads;
   sweep.force = arguments.force;
   sweep.quiet = arguments.quiet;
+  sweep.plugins = arguments.plugins;
   return Sweep(file, sweep);
 }
 

@@ -267,7 +267,7 @@ std::optional<std::string> TaskCommand(const ExperimentFile& file, const SweepFo
                                     fmt::format("{}", arguments.threads)};
   if (arguments.retry_failed) words.emplace_back("--retry-failed");
   if (arguments.replace_stale) words.emplace_back("--replace-stale");
-  for (const std::string& plugin : *arguments.plugins) {
+  for (const std::string& plugin : arguments.plugins->files()) {
     words.insert(words.end(), {"--plugin", fs::absolute(plugin).string()});
   }
   std::string command;
@@ -459,8 +459,10 @@ int Status(const std::string& out) {
 
 int SweepFile(const SweepArguments& arguments) {
   Diagnostics diagnostics;
-  const auto file = ExperimentFile::Read(
-      arguments.file, {arguments.sets, arguments.seed, arguments.scale}, diagnostics);
+  const auto file = ExperimentFile::Read(arguments.file,
+                                         {arguments.sets, arguments.seed, arguments.scale,
+                                          /*one_seed=*/false, arguments.plugins->digests()},
+                                         diagnostics);
   if (diagnostics.ok()) return Sweep(*file, arguments);
   if (file) file->Check(diagnostics);
   fmt::print(stderr, "{}", diagnostics.Report());
@@ -507,8 +509,7 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
   return Report(folder, *plan, reports, *selected, arguments);
 }
 
-void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
-                     std::function<int()>& command) {
+void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>& command) {
   CLI::App* sweep = app.add_subcommand("sweep", "Run every point of a sweep, here or on a cluster");
   const auto arguments = std::make_shared<SweepArguments>();
   arguments->plugins = &plugins;

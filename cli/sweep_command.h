@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/plugins.h"
 #include "experiment/experiment_file.h"
 #include "study/sweep/slurm.h"
 
@@ -35,15 +36,14 @@ struct SweepArguments {
   bool submit = false;
   double task_minutes = 30;
   SlurmSettings slurm_settings;
-  const std::vector<std::string>* plugins = nullptr;  // That have been loaded.
+  const Plugins* plugins = nullptr;  // Those that have been loaded.
 };
 
 // Runs, lists or submits the points of `file`, which has no mistakes as a document.
 int Sweep(const ExperimentFile& file, const SweepArguments& arguments);
 
-// Adds the command to `app`; if it is given, `command` becomes what does it. `plugins` is filled
-// in by then.
-void AddSweepCommand(CLI::App& app, const std::vector<std::string>& plugins,
-                     std::function<int()>& command);
+// Adds the command to `app`; if it is given, `command` becomes what does it. `plugins` are loaded
+// by then.
+void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>& command);
 
 }  // namespace heddle

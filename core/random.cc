@@ -8,8 +8,6 @@
 namespace heddle {
 namespace {
 
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
-
 uint64_t HashText(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -19,12 +17,11 @@ uint64_t HashText(std::string_view text) {
 }  // namespace
 
 Rng Rng::Stream(uint64_t seed, std::string_view purpose, uint64_t id) {
-  const uint64_t named = Mix64(Mix64(seed + kGolden) ^ HashText(purpose));
-  return Rng(Mix64(named + kGolden * (id + 1)));
-}
-
-Rng::Rng(uint64_t key) {
-  for (uint64_t& word : state_) word = Mix64(key += kGolden);
+  const uint64_t named = Mix64(SplitMix64(seed).Next() ^ HashText(purpose));
+  SplitMix64 key(Mix64(named + SplitMix64::kStep * (id + 1)));
+  std::array<uint64_t, 4> state;
+  for (uint64_t& word : state) word = key.Next();
+  return Rng(Xoshiro256(state));
 }
 
 uint64_t Rng::Unbiased(uint64_t product, uint32_t n) {

@@ -2,8 +2,8 @@
 // Random numbers with names. Every consumer draws from a stream of its own, seeded from the
 // experiment's seed, what the stream is for and whose it is; a new consumer shifts no other stream.
 //
-// The generator is xoshiro256** (Blackman and Vigna, 2018), seeded by SplitMix64. The standard
-// library's distributions differ between vendors, so those that shape results are here.
+// A stream is a xoshiro256** generator that SplitMix64 has seeded. The standard library's
+// distributions differ between vendors, so those that shape results are here.
 
 #pragma once
 
@@ -28,12 +28,25 @@ constexpr uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-class Rng {
+// SplitMix64 (Vigna's public-domain splitmix64.c): fills the state of another generator.
+class SplitMix64 {
  public:
-  // The stream `purpose` of entity `id` in an experiment with this seed.
-  static Rng Stream(uint64_t seed, std::string_view purpose, uint64_t id);
+  explicit constexpr SplitMix64(uint64_t seed) : state_(seed) {}
 
-  uint64_t Next() {
+  constexpr uint64_t Next() { return Mix64(state_ += kStep); }
+
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;  // 2^64 by the golden ratio, made odd.
+
+ private:
+  uint64_t state_;
+};
+
+// xoshiro256** 1.0 (Blackman and Vigna, 2018), from a state that is not all zeros.
+class Xoshiro256 {
+ public:
+  explicit constexpr Xoshiro256(const std::array<uint64_t, 4>& state) : state_(state) {}
+
+  constexpr uint64_t Next() {
     const uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
     const uint64_t shifted = state_[1] << 17;
     state_[2] ^= state_[0];
@@ -44,6 +57,17 @@ class Rng {
     state_[3] = std::rotl(state_[3], 45);
     return result;
   }
+
+ private:
+  std::array<uint64_t, 4> state_;
+};
+
+class Rng {
+ public:
+  // The stream `purpose` of entity `id` in an experiment with this seed.
+  static Rng Stream(uint64_t seed, std::string_view purpose, uint64_t id);
+
+  uint64_t Next() { return generator_.Next(); }
 
   // Uniform in {0, ..., n-1}, without modulo bias (Lemire, 2019); n > 0.
   uint32_t Below(uint32_t n) {
@@ -70,10 +94,10 @@ class Rng {
   Duration ExponentialDuration(double mean_ps);
 
  private:
-  explicit Rng(uint64_t key);
+  explicit Rng(const Xoshiro256& generator) : generator_(generator) {}
   uint64_t Unbiased(uint64_t product, uint32_t n);
 
-  std::array<uint64_t, 4> state_;
+  Xoshiro256 generator_;
 };
 
 }  // namespace heddle

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // One directed link: a FIFO ring of packets, each stamped with its arrival time. The sending port
-// holds its tail end and the receiving node its head end; nothing else touches the ring.
+// holds the WireTail and pushes packets; the receiving node holds the WireHead and takes them.
+// Nothing else touches the ring, and neither end ever waits for the other.
 //
-//   1. The tail pushes only packets that arrive at or after the end of its window; the head takes
-//   only
-//      packets that arrive before the end of its own. So within one window they never meet at a
-//      packet, and the window barrier orders everything else.
-//   2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
-//   3. Each end keeps a copy of the other's index. The head of a wire within one thread looks at
-//   the
-//      tail's when it has taken all it knew of; between threads it learns by mail, once a window,
-//      what has come. The tail looks at the head's when the ring seems full.
-//   4. A full ring is replaced by one of twice the size. A head on another thread may still read
-//   the
-//      old one, which is freed when that thread next reads its mail.
-//   5. A wire may carry telemetry: a record beside each packet, in the same ring.
+// 1. The tail pushes only packets that arrive at or after the end of its window. The head takes
+//    only packets that arrive before the end of its own window. So the two ends never meet at a
+//    packet within a window, and the barrier between windows orders everything else.
+// 2. The order of the ring is the order of arrival: nothing inside a wire is ever sorted.
+// 3. Each end keeps a copy of the other end's index. The tail reads the head's index when the ring
+//    seems full. A head on the same thread reads the tail's index when it has taken every packet it
+//    knew of; a head on another thread learns of new packets by mail, once a window.
+// 4. A full ring is replaced by one of twice the size. A head on another thread may still read the
+//    old ring, which is freed when that thread next reads its mail.
+// 5. A wire may carry telemetry: a record beside each packet, in the same ring.
 
 #pragma once
 

@@ -302,7 +302,7 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
   }
   size_t ports = 0;
   for (uint32_t v = 0; v < experiment.graph.vertices(); ++v) {
-    ports = std::max(ports, routing.adjacency().Of(v).size());
+    ports = std::max(ports, routing.adjacency().Of(VertexId(v)).size());
   }
   const Time latest = Tournament::LatestFor(ports) - 2 * experiment.base_rtt;
   if (!experiment.settings.measure.t_max) timeline.t_max = std::min(timeline.t_max, latest);
@@ -374,7 +374,8 @@ void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
 }
 
 // Prepares the workloads that have been read without a mistake.
-void PrepareWorkloads(Experiment& experiment, const Routing& routing, Diagnostics& diagnostics) {
+void PrepareWorkloads(Experiment& experiment, const Routing& routing, FilesRead& files,
+                      Diagnostics& diagnostics) {
   const PathFinder find = [&routing](HostId src, HostId dst, std::span<const int64_t> uplinks,
                                      std::string& problem) {
     return PathIdOf(routing, src, dst, uplinks, problem);
@@ -383,19 +384,19 @@ void PrepareWorkloads(Experiment& experiment, const Routing& routing, Diagnostic
     const std::string path = fmt::format("workload[{}]", i);
     if (!diagnostics.IsSound(path)) continue;
     experiment.stage.index = static_cast<uint16_t>(i);
-    experiment.settings.workload[i].settings->Prepare(experiment.stage, path, diagnostics);
+    experiment.settings.workload[i].settings->Prepare(experiment.stage, path, files, diagnostics);
     experiment.settings.workload[i].settings->PinFlows(find, diagnostics);
   }
 }
 
-void LoadFiles(const ExperimentSettings& settings, const std::string& folder,
+void LoadFiles(const ExperimentSettings& settings, const std::string& folder, FilesRead& files,
                Diagnostics& diagnostics) {
-  Stage files;
-  files.folder = folder;
+  Stage stage;
+  stage.folder = folder;
   for (size_t i = 0; i < settings.workload.size(); ++i) {
     const std::string path = fmt::format("workload[{}]", i);
     if (settings.workload[i].settings)
-      settings.workload[i].settings->Load(files, path, diagnostics);
+      settings.workload[i].settings->Load(stage, path, files, diagnostics);
   }
 }
 
@@ -441,18 +442,19 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
   return shape;
 }
 
-void Complete(Experiment& experiment, const std::string& folder, Diagnostics& diagnostics) {
+void Complete(Experiment& experiment, const std::string& folder, FilesRead& files,
+              Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (diagnostics.IsSound("measure")) CheckClasses(settings.measure, diagnostics);
   CheckResequencing(settings, diagnostics);
-  LoadFiles(settings, folder, diagnostics);
+  LoadFiles(settings, folder, files, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   if (diagnostics.IsSound("transport") && diagnostics.IsSound("lb")) {
     WarnOfIdleSettings(settings, diagnostics);
   }
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   settings.topology.settings->ResolveFiles(folder);
-  experiment.graph = settings.topology.settings->Build(seed, "topology", diagnostics);
+  experiment.graph = settings.topology.settings->Build(seed, "topology", files, diagnostics);
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("transport")) return;
   const Routing routing(experiment.graph);
   CheckRoutes(routing, diagnostics);
@@ -466,7 +468,7 @@ void Complete(Experiment& experiment, const std::string& folder, Diagnostics& di
         ResolveFaults(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
-  PrepareWorkloads(experiment, routing, diagnostics);
+  PrepareWorkloads(experiment, routing, files, diagnostics);
   if (diagnostics.IsSound("lb")) {
     const PortRule& rule = settings.topology.settings->port;
     PrepareBalancer(*settings.lb.settings, settings.lb.kind,

@@ -131,11 +131,16 @@ struct Experiment {
 // A document's own scale, which is that of a paper rather than of a laptop.
 inline constexpr std::string_view kFullScale = "full";
 
+// The load balancers that plug-ins have registered, by kind, with a digest of the plug-in's file:
+// results of another build of it are other results.
+using PluginDigests = std::map<std::string, uint64_t>;
+
 struct LoadOptions {
   std::vector<std::string> sets;  // "path=value"
   std::optional<uint64_t> seed;
   std::string scale = std::string(kFullScale);  // Or one that the document's `scales` names.
   bool one_seed = false;  // `seed` stands for all that the sweep has, not for the first of them.
+  PluginDigests plugins = {};
 };
 
 // Reads the experiment in the file `path`, with its sweep: one experiment for each combination.

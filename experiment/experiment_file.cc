@@ -27,12 +27,6 @@ constexpr size_t kMaxLabelLength = 200;
 // Where relative paths start, if not where the file is: in documents that have been put elsewhere.
 constexpr const char* kRelativeTo = "relative_to";
 
-// Of load balancers by kind.
-std::map<std::string, uint64_t>& PluginDigests() {
-  static std::map<std::string, uint64_t> digests;
-  return digests;
-}
-
 // A word that a file name and a terminal can have.
 std::string PlainText(const std::string& text) {
   std::string plain;
@@ -292,13 +286,13 @@ std::optional<std::string> TakeText(Value& document, const std::string& key,
 
 }  // namespace
 
-void NotePluginKind(const std::string& kind, uint64_t digest) { PluginDigests()[kind] = digest; }
-
 ExperimentFile::ExperimentFile(Value document, std::string folder, std::string name,
-                               const std::set<std::string>& fixed, Diagnostics& diagnostics)
+                               const std::set<std::string>& fixed, PluginDigests plugins,
+                               Diagnostics& diagnostics)
     : document_(std::move(document)),
       folder_(std::move(folder)),
       name_(std::move(name)),
+      plugins_(std::move(plugins)),
       points_(document_, fixed, diagnostics, TopLevelKeys()) {}
 
 ExperimentFile ExperimentFile::Make(Value document, const std::string& folder,
@@ -309,7 +303,7 @@ ExperimentFile ExperimentFile::Make(Value document, const std::string& folder,
   const Value* given = document.Find("name");
   const bool has_name = given != nullptr && !given->text.empty();
   return ExperimentFile(std::move(document), base ? AbsolutePath(folder, *base) : folder,
-                        has_name ? given->text : name, fixed, diagnostics);
+                        has_name ? given->text : name, fixed, options.plugins, diagnostics);
 }
 
 std::optional<ExperimentFile> ExperimentFile::FromText(const std::string& text,
@@ -344,16 +338,16 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   experiment.axes = points_.ChoicesOf(point);
   experiment.label = LabelOf(experiment.axes);
   Diagnostics problems;
-  const FilesRead files;
+  FilesRead files;
   const Value document = points_.DocumentOf(point, problems);
   ReadSettings(document, [&](Fields& fields) { experiment.settings.Declare(fields); }, problems,
                {"sweep", "scales"});
-  if (document.kind == Value::Kind::kMap) Complete(experiment, folder_, problems);
+  if (document.kind == Value::Kind::kMap) Complete(experiment, folder_, files, problems);
   if (experiment.settings.name.empty()) experiment.settings.name = name_;
   experiment.warnings = problems.warnings();
   experiment.files = files.digests();
-  const auto plugin = PluginDigests().find(experiment.settings.lb.kind);
-  if (plugin != PluginDigests().end()) experiment.files.emplace("(plug-in)", plugin->second);
+  const auto plugin = plugins_.find(experiment.settings.lb.kind);
+  if (plugin != plugins_.end()) experiment.files.emplace("(plug-in)", plugin->second);
   diagnostics.Take(problems);
   return experiment;
 }

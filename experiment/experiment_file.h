@@ -18,10 +18,6 @@
 
 namespace heddle {
 
-// Says that the load balancer `kind` is from a plug-in with these contents: results of another
-// build of it are other results.
-void NotePluginKind(const std::string& kind, uint64_t digest);
-
 class ExperimentFile {
  public:
   // Nothing if there is no telling what it says. If there are errors in `diagnostics`, its points
@@ -51,13 +47,15 @@ class ExperimentFile {
 
  private:
   ExperimentFile(Value document, std::string folder, std::string name,
-                 const std::set<std::string>& fixed, Diagnostics& diagnostics);
+                 const std::set<std::string>& fixed, PluginDigests plugins,
+                 Diagnostics& diagnostics);
   static ExperimentFile Make(Value document, const std::string& folder, const std::string& name,
                              const LoadOptions& options, Diagnostics& diagnostics);
 
   Value document_;
   std::string folder_;
   std::string name_;
+  PluginDigests plugins_;
   Points points_;
 };
 

@@ -44,7 +44,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
                         const std::vector<std::string>& warnings);
 
 // Of the link from `vertex` to `peer`: host_up, leaf_up, spine_down...
-std::string TierName(const Graph& graph, uint32_t vertex, uint32_t peer);
+std::string TierName(const Graph& graph, VertexId vertex, VertexId peer);
 
 // Whether all flows that count have finished, as far as the experiment wants them to.
 bool IsComplete(const Experiment& experiment, const SimulationResult& result);

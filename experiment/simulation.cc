@@ -419,7 +419,7 @@ void CollectQueries(const Experiment& experiment, const Collector& collector,
 }
 
 template <class Policy>
-PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
+PolicyReport ReportOf(VertexId vertex, const Policy& policy) {
   PolicyReport report{vertex, static_cast<int64_t>(policy.StateBytes()), {}};
   for (const auto& counter : policy.Counters()) {
     report.counters.emplace_back(counter.name, counter.value);
@@ -427,7 +427,7 @@ PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
   return report;
 }
 
-PolicyReport ReportOf(uint32_t vertex, Host& from) {
+PolicyReport ReportOf(VertexId vertex, Host& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   report.state_bytes +=
       static_cast<int64_t>(from.policy().FlowBytes() * from.transport().most_flows());
@@ -435,7 +435,7 @@ PolicyReport ReportOf(uint32_t vertex, Host& from) {
 }
 
 // A decision is a packet that had a choice, whatever the scheme makes of it: so schemes compare.
-PolicyReport ReportOf(uint32_t vertex, Switch& from) {
+PolicyReport ReportOf(VertexId vertex, Switch& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   report.counters.insert(report.counters.begin(), {"decisions", from.asked()});
   return report;
@@ -444,10 +444,10 @@ PolicyReport ReportOf(uint32_t vertex, Switch& from) {
 void CollectPolicies(Network& network, SimulationResult& result) {
   for (size_t h = 0; h < network.hosts(); ++h) {
     if (!network.host(h).has_policy()) continue;
-    result.policies.push_back(ReportOf(static_cast<uint32_t>(h), network.host(h)));
+    result.policies.push_back(ReportOf(network.graph().VertexOfHost(h), network.host(h)));
   }
   for (const std::unique_ptr<Switch>& s : network.switches()) {
-    const uint32_t vertex = static_cast<uint32_t>(network.hosts()) + s->id();
+    const VertexId vertex = network.graph().VertexOfSwitch(s->id());
     result.policies.push_back(ReportOf(vertex, *s));
   }
   std::map<std::string, int64_t, std::less<>> counters;

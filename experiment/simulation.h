@@ -46,9 +46,9 @@ struct SimulationOptions {
 
 // What one direction of a link carried in the measured time.
 struct LinkUse {
-  uint32_t vertex;
+  VertexId vertex;
   PortIndex port;
-  uint32_t peer;
+  VertexId peer;
   BitRate rate;
   FifoPort::Counters sent;
   PauseTotals pauses;
@@ -64,7 +64,7 @@ struct QueryResult {
 
 // What the load balancer of one node has counted.
 struct PolicyReport {
-  uint32_t vertex;
+  VertexId vertex;
   int64_t state_bytes;
   std::vector<std::pair<std::string, int64_t>> counters;
 

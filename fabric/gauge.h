@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a load balancer shows of its state while a run goes on. A policy returns its gauges when a
+// time series samples them (measure.record.lb), between windows; reading them changes nothing.
 
 #pragma once
 
@@ -6,8 +8,7 @@
 
 namespace heddle {
 
-// Something of a load balancer's state that rises and falls, as it is now; to draw over time.
-// Counters, which only rise, are told apart.
+// One value that rises and falls, as it is at this instant. Counters, which only rise, are apart.
 struct Gauge {
   std::string name;
   double value;

@@ -32,7 +32,7 @@ void PathPauses::FindPaths(const Network& network, SwitchId src, HostId dst) {
       return;
     }
     for (const PortIndex port : routing.TableOf(at).Towards(dst)) {
-      const uint32_t vertex = static_cast<uint32_t>(network.graph().hosts) + at;
+      const VertexId vertex = network.graph().VertexOfSwitch(at);
       ports.push_back(static_cast<uint32_t>(network.EgressOf(vertex, port)));
       self(self, routing.SwitchAt(routing.PortsOf(at)[port].peer), id + routing.PathPart(at, port));
       ports.pop_back();

@@ -325,7 +325,7 @@ class LbSeries final : public Series::Recording {
     const Graph& graph = network_.graph();
     for (size_t h = 0; h < network_.hosts(); ++h) {
       Host& host = network_.host(h);
-      if (host.has_policy()) AddRows(graph.NameOf(static_cast<uint32_t>(h)), host.policy(), now);
+      if (host.has_policy()) AddRows(graph.NameOf(graph.VertexOfHost(h)), host.policy(), now);
     }
     for (const std::unique_ptr<Switch>& s : network_.switches()) {
       AddRows(graph.switches[s->id()].name, s->policy(), now);
@@ -370,11 +370,11 @@ class PauseSeries final : public Series::Recording {
     Duration paused{0};
   };
   struct Log {
-    uint32_t vertex;
+    VertexId vertex;
     PauseLog* log;
   };
   struct Interval {
-    uint32_t vertex;
+    VertexId vertex;
     PauseInterval pause;
   };
 
@@ -409,11 +409,11 @@ class PauseSeries final : public Series::Recording {
   // In the order of nodes.
   void StartLogs() {
     for (size_t h = 0; h < network_.hosts(); ++h) {
-      logs_.push_back({static_cast<uint32_t>(h), &network_.host(h).LogPauses()});
+      logs_.push_back({network_.graph().VertexOfHost(h), &network_.host(h).LogPauses()});
     }
     for (const std::unique_ptr<Switch>& s : network_.switches()) {
       if (s->queued() == nullptr) continue;
-      const uint32_t vertex = static_cast<uint32_t>(network_.hosts()) + s->id();
+      const VertexId vertex = network_.graph().VertexOfSwitch(s->id());
       logs_.push_back({vertex, &s->queued()->LogPauses()});
     }
   }

@@ -87,7 +87,7 @@ PairBandwidthDelay::Way PairBandwidthDelay::WorstOf(const std::vector<Way>& ways
                                                     HostId dst) const {
   Way worst;
   for (const PortIndex port : routing_.FirstHops(src, dst)) {
-    const Way& way = ways[routing_.SwitchAt(routing_.adjacency().Of(src)[port].peer)];
+    const Way& way = ways[routing_.SwitchAt(routing_.NicsOf(src)[port].peer)];
     worst = Worse(worst, way);
   }
   return worst;
@@ -101,15 +101,13 @@ PairBandwidthDelay::Way PairBandwidthDelay::Worse(const Way& a, const Way& b) {
 PairBandwidthDelay::Way PairBandwidthDelay::Onward(SwitchId s, HostId dst, std::vector<Way>& ways,
                                                    std::vector<bool>& known) const {
   if (known[s]) return ways[s];
-  const std::vector<Adjacency::Port>& ports =
-      routing_.adjacency().Of(static_cast<uint32_t>(graph_.hosts + s));
+  const std::vector<Adjacency::Port>& ports = routing_.PortsOf(s);
   Way worst;
   for (const PortIndex port : routing_.TableOf(s).Towards(dst)) {
     const Graph::Link& link = graph_.links[ports[port].link];
     const bool forward = link.b == ports[port].peer;
-    const SwitchId peer = static_cast<SwitchId>(ports[port].peer - graph_.hosts);
     const Way way = Join(Cross(ports[port].out, forward ? link.b_to_a : link.a_to_b),
-                         Onward(peer, dst, ways, known));
+                         Onward(routing_.SwitchAt(ports[port].peer), dst, ways, known));
     worst = Worse(worst, way);
   }
   known[s] = true;

@@ -63,11 +63,11 @@ class Search {
 
   // The queues of the next switch that hold what has come through `queue`.
   std::vector<Queue> WaitsFor(const Queue& queue) const {
-    const uint32_t vertex = static_cast<uint32_t>(network_.graph().hosts) + queue.at;
-    const Adjacency::Port& out = adjacency_.Of(vertex)[queue.port];
+    const Graph& graph = network_.graph();
+    const Adjacency::Port& out = adjacency_.Of(graph.VertexOfSwitch(queue.at))[queue.port];
     std::vector<Queue> next;
-    if (network_.graph().IsHost(out.peer)) return next;
-    const SwitchId peer = static_cast<SwitchId>(out.peer - network_.graph().hosts);
+    if (graph.IsHost(out.peer)) return next;
+    const SwitchId peer = graph.SwitchAt(out.peer);
     const std::vector<Adjacency::Port>& back = adjacency_.Of(out.peer);
     const PortIndex in = static_cast<PortIndex>(
         std::ranges::find(back, out.link, &Adjacency::Port::link) - back.begin());

@@ -65,7 +65,7 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
 IdealFct::Ways IdealFct::WaysBetween(HostId src, HostId dst) {
   Ways ways;
   for (const PortIndex port : routing_.FirstHops(src, dst)) {
-    const SwitchId first = routing_.SwitchAt(routing_.adjacency().Of(src)[port].peer);
+    const SwitchId first = routing_.SwitchAt(routing_.NicsOf(src)[port].peer);
     ways.push_back(classes_.Between(first, routing_.LeafIndexOf(dst)));
   }
   return ways;

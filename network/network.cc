@@ -111,17 +111,18 @@ void Network::MakeNodes() {
     leaf_of_host_.push_back(routing_.LeafIndexOf(id));
     host_nodes_.push_back(hosts_.back().get());
     engine_.Add(*hosts_.back(), routing_.LeafOf(id));
-    if (!faulty[h]) continue;
+    const VertexId vertex = graph.VertexOfHost(h);
+    if (!faulty[vertex.index()]) continue;
     for (PortIndex port = 0; port < routing_.LinksOf(id); ++port) {
-      const uint32_t link = routing_.adjacency().Of(id)[port].link;
-      hosts_[h]->SetLoss(port, std::make_unique<RandomLoss>(LossOf(id, link)));
+      const uint32_t link = routing_.NicsOf(id)[port].link;
+      hosts_[h]->SetLoss(port, std::make_unique<RandomLoss>(LossOf(vertex, link)));
     }
   }
   const auto is_pinned = [](const UdpSource& source) { return source.path != kNoPath; };
   const bool pins = plan_.pins != nullptr || std::ranges::any_of(plan_.background, is_pinned);
   for (size_t s = 0; s < graph.switches.size(); ++s) {
     const SwitchId id = static_cast<SwitchId>(s);
-    const size_t ports = routing_.adjacency().Of(static_cast<uint32_t>(graph.hosts + s)).size();
+    const size_t ports = routing_.PortsOf(id).size();
     SwitchPolicyPtr policy = plan_.switch_policy(id);
     switch_policies_.push_back(policy.get());
     if (plan_.ack_path != AckPath::kPolicy) {
@@ -129,7 +130,7 @@ void Network::MakeNodes() {
     }
     if (pins) policy = std::make_unique<FollowPins>(std::move(policy), plan_.pins);
     faults_.push_back(nullptr);
-    if (faulty[graph.hosts + s]) policy = WithFaults(id, std::move(policy));
+    if (faulty[graph.VertexOfSwitch(s).index()]) policy = WithFaults(id, std::move(policy));
     if (plan_.around) policy = plan_.around(std::move(policy));
     switches_.push_back(
         std::make_unique<Switch>(id, graph.switches[s].tier, ports, std::move(policy)));
@@ -143,16 +144,19 @@ std::vector<bool> Network::FaultyVertices() const {
   std::vector<bool> faulty(graph.vertices(), false);
   for (const LinkEvent& event : plan_.events) {
     if (!event.loss) continue;
-    faulty[graph.links[event.link].a] = faulty[graph.links[event.link].b] = true;
+    const Graph::Link& link = graph.links[event.link];
+    faulty[link.a.index()] = faulty[link.b.index()] = true;
   }
-  for (const SwitchEvent& event : plan_.faults) faulty[graph.hosts + event.index] = true;
+  for (const SwitchEvent& event : plan_.faults) {
+    faulty[graph.VertexOfSwitch(event.id).index()] = true;
+  }
   return faulty;
 }
 
 SwitchPolicyPtr Network::WithFaults(SwitchId id, SwitchPolicyPtr policy) {
-  const uint32_t vertex = static_cast<uint32_t>(plan_.graph->hosts) + id;
+  const VertexId vertex = plan_.graph->VertexOfSwitch(id);
   std::vector<RandomLoss> links;
-  for (const Adjacency::Port& port : routing_.adjacency().Of(vertex)) {
+  for (const Adjacency::Port& port : routing_.PortsOf(id)) {
     links.push_back(LossOf(vertex, port.link));
   }
   auto faults = std::make_unique<SwitchFaults>(
@@ -162,7 +166,7 @@ SwitchPolicyPtr Network::WithFaults(SwitchId id, SwitchPolicyPtr policy) {
 }
 
 // Each direction of a link draws for itself.
-RandomLoss Network::LossOf(uint32_t receiver, uint32_t link) const {
+RandomLoss Network::LossOf(VertexId receiver, uint32_t link) const {
   const uint64_t back = plan_.graph->links[link].a == receiver ? 1 : 0;
   return RandomLoss(Rng::Stream(plan_.seed, "link loss", uint64_t{link} * 2 + back));
 }
@@ -240,36 +244,36 @@ void Network::Apply(const LinkEvent& event, Time now) {
 }
 
 void Network::Apply(const SwitchEvent& event) {
-  SwitchFaults& faults = *faults_[event.index];
+  SwitchFaults& faults = *faults_[event.id];
   if (event.drop) faults.drops().Set(*event.drop);
   if (event.blackhole) faults.Open(*event.blackhole);
 }
 
 // One direction: of what arrives at `receiver`.
-void Network::SetLoss(uint32_t receiver, uint32_t link, double probability) {
+void Network::SetLoss(VertexId receiver, uint32_t link, double probability) {
   const PortIndex port = PortOf(receiver, link);
-  if (live_.IsHost(receiver)) return hosts_[receiver]->loss(port).Set(probability);
-  faults_[receiver - live_.hosts]->link(port).Set(probability);
+  if (live_.IsHost(receiver)) return HostAt(receiver).loss(port).Set(probability);
+  faults_[live_.SwitchAt(receiver)]->link(port).Set(probability);
 }
 
-PortIndex Network::PortOf(uint32_t vertex, uint32_t link) const {
+PortIndex Network::PortOf(VertexId vertex, uint32_t link) const {
   const std::vector<Adjacency::Port>& ports = routing_.adjacency().Of(vertex);
   return static_cast<PortIndex>(std::ranges::find(ports, link, &Adjacency::Port::link) -
                                 ports.begin());
 }
 
 // One direction: the port of `vertex`.
-void Network::SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
+void Network::SetLink(VertexId vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
                       Time now) {
   const PortIndex port = PortOf(vertex, link);
   if (live_.IsHost(vertex)) {
-    Host& host = *hosts_[vertex];
+    Host& host = HostAt(vertex);
     host.SetChannel(port, now, channel.rate, channel.delay);
     if (was_up && !up) host.TakeDown(port, now);
     if (!was_up && up) host.nic(port).GoUp();
     return;
   }
-  Switch& s = *switches_[vertex - live_.hosts];
+  Switch& s = SwitchAt(vertex);
   s.SetChannel(port, now, channel.rate, channel.delay);
   if (was_up && !up) s.TakeDown(port, now);
   if (!was_up && up) s.BringUp(port);
@@ -318,8 +322,8 @@ void Network::MakeQueues() {
   queueing.eager = plan_.ports == NetworkPlan::Ports::kEager;
   queueing.seed = plan_.seed;
   for (const std::unique_ptr<Switch>& s : switches_) {
-    const uint32_t vertex = static_cast<uint32_t>(plan_.graph->hosts) + s->id();
-    const std::vector<SharedMemory::Port> shares = queue_plan_.SharesOf(vertex);
+    const std::vector<SharedMemory::Port> shares =
+        queue_plan_.SharesOf(live_.VertexOfSwitch(s->id()));
     std::vector<QueuedPorts::Port> ports;
     for (FifoPort& port : s->ports()) {
       const Channel channel{port.rate(), port.delay()};
@@ -338,16 +342,17 @@ Duration Network::LeastCrossing(const Channel& channel) const {
   return channel.delay + SerializationDelay(smallest, channel.rate) - 1_ps;
 }
 
-FifoPort& Network::AddPort(uint32_t vertex, uint32_t peer, const Channel& channel) {
+FifoPort& Network::AddPort(VertexId vertex, VertexId peer, const Channel& channel) {
   const Graph& graph = *plan_.graph;
   const Bytes overhead{plan_.transport->sizes().wire_overhead};
   if (graph.IsHost(vertex)) {
-    const PortIndex index = static_cast<PortIndex>(hosts_[vertex]->nics());
-    FifoPort& nic = hosts_[vertex]->AddNic(PortRule::Nic(channel, overhead));
+    Host& host = HostAt(vertex);
+    const PortIndex index = static_cast<PortIndex>(host.nics());
+    FifoPort& nic = host.AddNic(PortRule::Nic(channel, overhead));
     egresses_.push_back({vertex, index, peer, &nic, channel.rate});
     return nic;
   }
-  Switch& node = *switches_[vertex - graph.hosts];
+  Switch& node = SwitchAt(vertex);
   const PortIndex index = static_cast<PortIndex>(node.ports().size());
   FifoPort& port = node.AddPort(SettingsOf(channel), graph.IsHost(peer));
   egresses_.push_back({vertex, index, peer, &port, channel.rate});
@@ -362,9 +367,9 @@ PortSettings Network::SettingsOf(const Channel& channel) const {
   return settings;
 }
 
-Node& Network::NodeOf(uint32_t vertex) {
-  if (plan_.graph->IsHost(vertex)) return *hosts_[vertex];
-  return *switches_[vertex - plan_.graph->hosts];
+Node& Network::NodeOf(VertexId vertex) {
+  if (live_.IsHost(vertex)) return HostAt(vertex);
+  return SwitchAt(vertex);
 }
 
 void Network::SetLogs(std::span<FlowLog* const> logs) {
@@ -373,14 +378,14 @@ void Network::SetLogs(std::span<FlowLog* const> logs) {
   }
 }
 
-size_t Network::EgressOf(uint32_t vertex, PortIndex port) const {
+size_t Network::EgressOf(VertexId vertex, PortIndex port) const {
   const auto first = std::ranges::lower_bound(egresses_, vertex, {}, &Egress::vertex);
   return static_cast<size_t>(first - egresses_.begin()) + port;
 }
 
 PauseTotals Network::PausesOf(const Egress& egress, Time now) {
-  if (live_.IsHost(egress.vertex)) return hosts_[egress.vertex]->PausesUntil(egress.port, now);
-  QueuedPorts* queued = switches_[egress.vertex - live_.hosts]->queued();
+  if (live_.IsHost(egress.vertex)) return HostAt(egress.vertex).PausesUntil(egress.port, now);
+  QueuedPorts* queued = SwitchAt(egress.vertex).queued();
   return queued == nullptr ? PauseTotals{} : queued->PausesOf(egress.port, now);
 }
 

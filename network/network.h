@@ -95,7 +95,7 @@ class Network {
   const Routing& routing() const { return routing_; }
   size_t hosts() const { return hosts_.size(); }
   Host& host(size_t h) { return *hosts_[h]; }
-  Node& NodeOf(uint32_t vertex);
+  Node& NodeOf(VertexId vertex);
   std::span<const std::unique_ptr<Switch>> switches() const { return switches_; }
 
   // From the end of a flow's sender to the end of its receiver: long enough that every letter about
@@ -104,15 +104,15 @@ class Network {
 
   // One direction of a link, with the port that sends on it; in the order of nodes, then ports.
   struct Egress {
-    uint32_t vertex;
+    VertexId vertex;
     PortIndex port;
-    uint32_t peer;
+    VertexId peer;
     FifoPort* fifo;
     BitRate rate;
   };
   std::span<const Egress> egresses() const { return egresses_; }
   // Where among them the port of a vertex is.
-  size_t EgressOf(uint32_t vertex, PortIndex port) const;
+  size_t EgressOf(VertexId vertex, PortIndex port) const;
 
   // How long it was paused until `now`, which is between windows.
   PauseTotals PausesOf(const Egress& egress, Time now);
@@ -137,7 +137,7 @@ class Network {
   Udp& UdpOf(HostId host);
   std::vector<bool> FaultyVertices() const;
   SwitchPolicyPtr WithFaults(SwitchId id, SwitchPolicyPtr policy);
-  RandomLoss LossOf(uint32_t receiver, uint32_t link) const;
+  RandomLoss LossOf(VertexId receiver, uint32_t link) const;
   void MakeController();
   Time NextEvent() const {
     return next_event_ < plan_.events.size() ? plan_.events[next_event_].at : kNever;
@@ -145,19 +145,21 @@ class Network {
   Time NextFault() const {
     return next_fault_ < plan_.faults.size() ? plan_.faults[next_fault_].at : kNever;
   }
+  Host& HostAt(VertexId vertex) { return *hosts_[live_.HostAt(vertex)]; }
+  Switch& SwitchAt(VertexId vertex) { return *switches_[live_.SwitchAt(vertex)]; }
   Time NextReroute() const { return reroutes_.empty() ? kNever : reroutes_.front(); }
   Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
   void Apply(const LinkEvent& event, Time now);
   void Apply(const SwitchEvent& event);
-  void SetLoss(uint32_t receiver, uint32_t link, double probability);
-  PortIndex PortOf(uint32_t vertex, uint32_t link) const;
+  void SetLoss(VertexId receiver, uint32_t link, double probability);
+  PortIndex PortOf(VertexId vertex, uint32_t link) const;
   void Reroute(Time now);
   void TellNextHops(const Routing& routing);
   Duration LeastCrossing(const Channel& channel) const;
-  void SetLink(uint32_t vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
+  void SetLink(VertexId vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
                Time now);
   PortSettings SettingsOf(const Channel& channel) const;
-  FifoPort& AddPort(uint32_t vertex, uint32_t peer, const Channel& channel);
+  FifoPort& AddPort(VertexId vertex, VertexId peer, const Channel& channel);
 
   const NetworkPlan plan_;
   Graph live_;  // The network as it is now.

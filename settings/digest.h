@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Digest() names a text by 64 bits. Ids of points are digests of all that determines their results,
+// so the function must never change: finished results would not be found again.
 
 #pragma once
 

@@ -3,19 +3,15 @@
 #include "settings/files_read.h"
 
 #include "settings/digest.h"
+#include "settings/yaml.h"
 
 namespace heddle {
-namespace {
 
-thread_local FilesRead* listening = nullptr;
-
-}  // namespace
-
-FilesRead::FilesRead() { listening = this; }
-FilesRead::~FilesRead() { listening = nullptr; }
-
-void FilesRead::Note(const std::string& path, std::string_view contents) {
-  if (listening != nullptr) listening->digests_.insert_or_assign(path, Digest(contents));
+std::optional<std::string> FilesRead::Read(const std::string& path, size_t limit,
+                                           std::string& message) {
+  std::optional<std::string> text = ReadTextFile(path, limit, message);
+  if (text) digests_.insert_or_assign(path, Digest(*text));
+  return text;
 }
 
 }  // namespace heddle

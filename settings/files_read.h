@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files a thing was read from, so that a result can be told from one of other contents.
+// Which files an experiment was read from: its id has their digests, so that a result is told from
+// one of other contents. Whoever loads an experiment makes one of these and hands it to all that
+// reads a file for it; a file that is read in any other way does not count.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <string_view>
 
 namespace heddle {
 
-// Every file that this thread reads with ReadTextFile while this lives. One at a time.
 class FilesRead {
  public:
-  FilesRead();
-  ~FilesRead();
-  FilesRead(const FilesRead&) = delete;
-  FilesRead& operator=(const FilesRead&) = delete;
+  // Reads a whole file as ReadTextFile does, and remembers its contents. One that cannot be read is
+  // not remembered.
+  std::optional<std::string> Read(const std::string& path, size_t limit, std::string& message);
 
   // Digests of contents by path.
   const std::map<std::string, uint64_t>& digests() const { return digests_; }
-
-  // For whoever reads a file in another way.
-  static void Note(const std::string& path, std::string_view contents);
 
  private:
   std::map<std::string, uint64_t> digests_;

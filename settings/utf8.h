@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks that text from the user is UTF-8. Whoever reads names and values calls it before they are
+// used, because results are JSON, which knows no other encoding.
 
 #pragma once
 
@@ -8,7 +10,7 @@
 namespace heddle {
 
 // How many bytes of `text` are valid UTF-8 (RFC 3629) before the first that are not; all, if all
-// are. Texts of settings end up in JSON, which knows no other encoding.
+// are.
 size_t ValidUtf8(std::string_view text);
 
 }  // namespace heddle

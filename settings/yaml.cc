@@ -16,7 +16,6 @@
 #include <sstream>
 #include <vector>
 
-#include "settings/files_read.h"
 #include "settings/utf8.h"
 
 namespace heddle {
@@ -271,7 +270,6 @@ std::optional<std::string> ReadTextFile(const std::string& path, size_t limit,
     message = fmt::format("is larger than {} bytes", limit);
     return std::nullopt;
   }
-  FilesRead::Note(path, text);
   return text;
 }
 

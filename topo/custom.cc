@@ -29,14 +29,16 @@ class NamedGraph {
  public:
   NamedGraph(int64_t hosts, std::string_view path, Diagnostics& diagnostics)
       : path_(path), diagnostics_(diagnostics), hosts_(hosts), maker_(static_cast<size_t>(hosts)) {
-    for (int64_t h = 0; h < hosts; ++h) AddVertex(fmt::format("host{}", h));
+    for (size_t h = 0; h < maker_.graph().hosts; ++h) {
+      AddVertex(fmt::format("host{}", h), maker_.graph().VertexOfHost(h));
+    }
   }
 
   void AddSwitch(size_t index, const Custom::Switch& added) {
     const std::string at = fmt::format("switches[{}].name", index);
     if (!IsPlain(added.name)) {
       Fail(at, fmt::format("\"{}\" is no name; use letters, digits and _ . -", added.name));
-    } else if (!AddVertex(added.name)) {
+    } else if (!AddVertex(added.name, maker_.graph().VertexOfSwitch(switches_.size()))) {
       Fail(at, fmt::format("something else is called \"{}\"", added.name));
     }
     std::optional<int> tier;
@@ -61,12 +63,12 @@ class NamedGraph {
   }
 
  private:
-  bool AddVertex(const std::string& name) {
-    return numbers_.emplace(name, static_cast<uint32_t>(numbers_.size())).second;
+  bool AddVertex(const std::string& name, VertexId vertex) {
+    return vertices_.emplace(name, vertex).second;
   }
 
-  std::optional<uint32_t> Find(const std::string& at, const std::string& name) {
-    if (const auto found = numbers_.find(name); found != numbers_.end()) return found->second;
+  std::optional<VertexId> Find(const std::string& at, const std::string& name) {
+    if (const auto found = vertices_.find(name); found != vertices_.end()) return found->second;
     constexpr size_t kFew = 32;  // Not to fill the screen.
     const std::string known = switches_.size() <= kFew ? Suggestion(name, switches_) : "";
     Fail(at, fmt::format("no switch is called \"{}\", and hosts are host0 to host{}{}", name,
@@ -82,7 +84,7 @@ class NamedGraph {
   const std::string_view path_;
   Diagnostics& diagnostics_;
   const int64_t hosts_;
-  std::map<std::string, uint32_t> numbers_;
+  std::map<std::string, VertexId> vertices_;  // By name.
   std::vector<std::string> switches_;
   GraphMaker maker_;
   bool sound_ = true;
@@ -128,8 +130,9 @@ void Custom::ResolveFiles(const std::string& folder) {
   if (!file.empty()) file = AbsolutePath(folder, file);
 }
 
-Graph Custom::Build(uint64_t /*seed*/, std::string_view path, Diagnostics& diagnostics) const {
-  if (!file.empty()) return ReadLinkFile(file, fmt::format("{}.file", path), diagnostics);
+Graph Custom::Build(uint64_t /*seed*/, std::string_view path, FilesRead& files,
+                    Diagnostics& diagnostics) const {
+  if (!file.empty()) return ReadLinkFile(file, fmt::format("{}.file", path), files, diagnostics);
   NamedGraph graph(*hosts, path, diagnostics);
   for (size_t s = 0; s < switches.size(); ++s) graph.AddSwitch(s, switches[s]);
   for (size_t l = 0; l < links.size(); ++l) graph.AddLink(l, links[l], link);

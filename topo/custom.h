@@ -39,7 +39,8 @@ class Custom final : public Topology {
 
   void Declare(Fields& fields) override;
   void ResolveFiles(const std::string& folder) override;
-  Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const override;
+  Graph Build(uint64_t seed, std::string_view path, FilesRead& files,
+              Diagnostics& diagnostics) const override;
 };
 
 }  // namespace heddle

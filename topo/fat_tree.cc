@@ -38,7 +38,8 @@ void FatTree::Declare(Fields& fields) {
                  fmt::format("more than {} links in all", kMaxLinks));
 }
 
-Graph FatTree::Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const {
+Graph FatTree::Build(uint64_t seed, std::string_view path, FilesRead& /*files*/,
+                     Diagnostics& diagnostics) const {
   Graph graph;
   graph.hosts = static_cast<size_t>(edges() * edge_hosts());
   const int64_t cores = half() * agg_cores();
@@ -46,20 +47,24 @@ Graph FatTree::Build(uint64_t seed, std::string_view path, Diagnostics& diagnost
   for (int64_t a = 0; a < edges(); ++a) graph.switches.push_back({fmt::format("agg{}", a), 1});
   for (int64_t c = 0; c < cores; ++c) graph.switches.push_back({fmt::format("core{}", c), 2});
 
-  const int64_t first_edge = static_cast<int64_t>(graph.hosts);
-  const int64_t first_agg = first_edge + edges();
-  const int64_t first_core = first_agg + edges();
-  const auto connect = [&](int64_t lower, int64_t upper, const LinkSettings& link) {
-    graph.Connect(static_cast<uint32_t>(lower), static_cast<uint32_t>(upper), link.channel());
-  };
-  for (int64_t h = 0; h < first_edge; ++h) connect(h, first_edge + h / edge_hosts(), host_link);
+  const auto edge = [&](int64_t e) { return graph.VertexOfSwitch(static_cast<size_t>(e)); };
+  const auto agg = [&](int64_t a) { return edge(edges() + a); };
+  const auto core = [&](int64_t c) { return edge(2 * edges() + c); };
+  for (int64_t h = 0; h < edges() * edge_hosts(); ++h) {
+    graph.Connect(graph.VertexOfHost(static_cast<size_t>(h)), edge(h / edge_hosts()),
+                  host_link.channel());
+  }
   for (int64_t e = 0; e < edges(); ++e) {
-    const int64_t first_of_pod = first_agg + e / half() * half();
-    for (int64_t j = 0; j < half(); ++j) connect(first_edge + e, first_of_pod + j, edge_link);
+    const int64_t first_of_pod = e / half() * half();
+    for (int64_t j = 0; j < half(); ++j) {
+      graph.Connect(edge(e), agg(first_of_pod + j), edge_link.channel());
+    }
   }
   for (int64_t a = 0; a < edges(); ++a) {
-    const int64_t first_of_agg = first_core + a % half() * agg_cores();
-    for (int64_t c = 0; c < agg_cores(); ++c) connect(first_agg + a, first_of_agg + c, core_link);
+    const int64_t first_of_agg = a % half() * agg_cores();
+    for (int64_t c = 0; c < agg_cores(); ++c) {
+      graph.Connect(agg(a), core(first_of_agg + c), core_link.channel());
+    }
   }
   ApplyChanges(asymmetry, seed, fmt::format("{}.asymmetry", path), graph, diagnostics);
   return graph;

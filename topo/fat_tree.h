@@ -33,7 +33,8 @@ class FatTree final : public Topology {
   std::vector<Change> asymmetry;
 
   void Declare(Fields& fields) override;
-  Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const override;
+  Graph Build(uint64_t seed, std::string_view path, FilesRead& files,
+              Diagnostics& diagnostics) const override;
 
  private:
   int64_t half() const { return k / 2; }

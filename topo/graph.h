@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/check.h"
 #include "core/packet.h"
 #include "core/units.h"
 
@@ -22,15 +23,30 @@ struct Channel {
   friend auto operator<=>(const Channel&, const Channel&) = default;
 };
 
-// Vertices are numbered hosts first: host h is vertex h, switch s is vertex hosts + s.
+// A host or a switch as a vertex of a graph. It is no HostId and no SwitchId: only Graph, which
+// knows how many hosts there are, converts between them.
+class VertexId {
+ public:
+  constexpr VertexId() = default;
+  constexpr explicit VertexId(uint32_t index) : index_(index) {}
+
+  // Into a table of all vertices.
+  constexpr uint32_t index() const { return index_; }
+
+  friend constexpr auto operator<=>(VertexId, VertexId) = default;
+
+ private:
+  uint32_t index_ = 0;
+};
+
 struct Graph {
   struct SwitchVertex {
     std::string name;
     int tier;  // 0: leaves, which have hosts; growing towards the core.
   };
   struct Link {
-    uint32_t a;
-    uint32_t b;
+    VertexId a;
+    VertexId b;
     Channel a_to_b;
     Channel b_to_a;
     std::string name;
@@ -41,14 +57,27 @@ struct Graph {
   std::vector<SwitchVertex> switches;
   std::vector<Link> links;  // The ports of a vertex are numbered in the order of its links.
 
+  // Vertices are numbered hosts first: the switches follow the last host.
   size_t vertices() const { return hosts + switches.size(); }
-  bool IsHost(uint32_t vertex) const { return vertex < hosts; }
-  std::string NameOf(uint32_t vertex) const {
-    return IsHost(vertex) ? "host" + std::to_string(vertex) : switches[vertex - hosts].name;
+  bool IsHost(VertexId vertex) const { return vertex.index() < hosts; }
+  VertexId VertexOfHost(size_t host) const { return VertexId(static_cast<uint32_t>(host)); }
+  VertexId VertexOfSwitch(size_t s) const { return VertexId(static_cast<uint32_t>(hosts + s)); }
+  HostId HostAt(VertexId vertex) const {
+    HEDDLE_CHECK(IsHost(vertex), "vertex {} is a switch", vertex.index());
+    return static_cast<HostId>(vertex.index());
+  }
+  SwitchId SwitchAt(VertexId vertex) const {
+    HEDDLE_CHECK(!IsHost(vertex), "vertex {} is a host", vertex.index());
+    return static_cast<SwitchId>(vertex.index() - hosts);
+  }
+
+  std::string NameOf(VertexId vertex) const {
+    if (IsHost(vertex)) return "host" + std::to_string(HostAt(vertex));
+    return switches[SwitchAt(vertex)].name;
   }
 
   // A link that is the same both ways, named after its ends, as in host3-leaf0 or leaf0-spine1#2.
-  void Connect(uint32_t a, uint32_t b, Channel channel, const std::string& number = "") {
+  void Connect(VertexId a, VertexId b, Channel channel, const std::string& number = "") {
     links.push_back({a, b, channel, channel, NameOf(a) + "-" + NameOf(b) + number, true});
   }
 };
@@ -57,7 +86,7 @@ struct Graph {
 class Adjacency {
  public:
   struct Port {
-    uint32_t peer;
+    VertexId peer;
     uint32_t link;
     Channel out;  // From this vertex to its peer.
     bool up;
@@ -66,12 +95,12 @@ class Adjacency {
   explicit Adjacency(const Graph& graph) : ports_(graph.vertices()) {
     for (uint32_t l = 0; l < graph.links.size(); ++l) {
       const Graph::Link& link = graph.links[l];
-      ports_[link.a].push_back({link.b, l, link.a_to_b, link.up});
-      ports_[link.b].push_back({link.a, l, link.b_to_a, link.up});
+      ports_[link.a.index()].push_back({link.b, l, link.a_to_b, link.up});
+      ports_[link.b.index()].push_back({link.a, l, link.b_to_a, link.up});
     }
   }
 
-  const std::vector<Port>& Of(uint32_t vertex) const { return ports_[vertex]; }
+  const std::vector<Port>& Of(VertexId vertex) const { return ports_[vertex.index()]; }
 
  private:
   std::vector<std::vector<Port>> ports_;

@@ -23,15 +23,15 @@ void GraphMaker::AddSwitch(std::string name, std::optional<int> tier) {
   tiers_.push_back(tier);
 }
 
-GraphMaker::Mistake GraphMaker::AddLink(uint32_t a, uint32_t b, Channel channel) {
+GraphMaker::Mistake GraphMaker::AddLink(VertexId a, VertexId b, Channel channel) {
   if (a == b) return fmt::format("links {} to itself", graph_.NameOf(a));
   if (graph_.IsHost(a) && graph_.IsHost(b)) {
     return fmt::format("links {} to {}; hosts are linked to switches", graph_.NameOf(a),
                        graph_.NameOf(b));
   }
-  for (const uint32_t end : {a, b}) {
+  for (const VertexId end : {a, b}) {
     if (!graph_.IsHost(end)) continue;
-    std::optional<Channel>& first = link_of_host_[end];
+    std::optional<Channel>& first = link_of_host_[graph_.HostAt(end)];
     if (first && *first != channel) {
       return fmt::format(
           "has another rate or delay than the first link of {}; those of one host "
@@ -56,7 +56,7 @@ GraphMaker::Mistake GraphMaker::Finish() {
   for (size_t s = 0; s < graph_.switches.size(); ++s) {
     Graph::SwitchVertex& vertex = graph_.switches[s];
     if (distances[s] == kNoWay) return fmt::format("{} has no way to any host", vertex.name);
-    if (adjacency.Of(static_cast<uint32_t>(graph_.hosts + s)).size() > kMaxPorts) {
+    if (adjacency.Of(graph_.VertexOfSwitch(s)).size() > kMaxPorts) {
       return fmt::format("{} has more than {} links", vertex.name, kMaxPorts);
     }
     vertex.tier = tiers_[s].value_or(static_cast<int>(distances[s]));
@@ -69,26 +69,26 @@ GraphMaker::Mistake GraphMaker::Finish() {
 std::vector<uint32_t> GraphMaker::DistancesFromHosts() const {
   const Adjacency adjacency(graph_);
   std::vector<uint32_t> distances(graph_.switches.size(), kNoWay);
-  std::queue<uint32_t> frontier;
-  const auto reach = [&](uint32_t vertex, uint32_t distance) {
-    if (graph_.IsHost(vertex) || distances[vertex - graph_.hosts] != kNoWay) return;
-    distances[vertex - graph_.hosts] = distance;
+  std::queue<VertexId> frontier;
+  const auto reach = [&](VertexId vertex, uint32_t distance) {
+    if (graph_.IsHost(vertex) || distances[graph_.SwitchAt(vertex)] != kNoWay) return;
+    distances[graph_.SwitchAt(vertex)] = distance;
     frontier.push(vertex);
   };
-  for (uint32_t h = 0; h < graph_.hosts; ++h) {
-    for (const Adjacency::Port& port : adjacency.Of(h)) reach(port.peer, 0);
+  for (size_t h = 0; h < graph_.hosts; ++h) {
+    for (const Adjacency::Port& port : adjacency.Of(graph_.VertexOfHost(h))) reach(port.peer, 0);
   }
   for (; !frontier.empty(); frontier.pop()) {
-    const uint32_t from = frontier.front();
+    const VertexId from = frontier.front();
     for (const Adjacency::Port& port : adjacency.Of(from)) {
-      reach(port.peer, distances[from - graph_.hosts] + 1);
+      reach(port.peer, distances[graph_.SwitchAt(from)] + 1);
     }
   }
   return distances;
 }
 
 void GraphMaker::NumberParallelLinks() {
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<Graph::Link*>> bundles;
+  std::map<std::pair<VertexId, VertexId>, std::vector<Graph::Link*>> bundles;
   for (Graph::Link& link : graph_.links) bundles[std::minmax(link.a, link.b)].push_back(&link);
   for (const auto& [ends, links] : bundles) {
     for (size_t i = 0; i < links.size() && links.size() > 1; ++i) {

@@ -24,10 +24,13 @@ class GraphMaker {
   // nearest switch with a host. Switches come before links.
   void AddSwitch(std::string name, std::optional<int> tier);
 
-  Mistake AddLink(uint32_t a, uint32_t b, Channel channel);
+  Mistake AddLink(VertexId a, VertexId b, Channel channel);
 
   // After all links.
   Mistake Finish();
+
+  // The graph so far, which knows the vertices of all hosts and of the switches that were added.
+  const Graph& graph() const { return graph_; }
 
   // Once finished without a mistake.
   Graph Take() { return std::move(graph_); }

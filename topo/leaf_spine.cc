@@ -30,22 +30,23 @@ void LeafSpine::Declare(Fields& fields) {
                  fmt::format("more than {} links in all", kMaxLinks));
 }
 
-Graph LeafSpine::Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const {
+Graph LeafSpine::Build(uint64_t seed, std::string_view path, FilesRead& /*files*/,
+                       Diagnostics& diagnostics) const {
   Graph graph;
   graph.hosts = static_cast<size_t>(leaves * hosts_per_leaf);
-  const uint32_t first_leaf = static_cast<uint32_t>(graph.hosts);
-  const uint32_t first_spine = first_leaf + static_cast<uint32_t>(leaves);
   for (int64_t l = 0; l < leaves; ++l) graph.switches.push_back({fmt::format("leaf{}", l), 0});
   for (int64_t s = 0; s < spines; ++s) graph.switches.push_back({fmt::format("spine{}", s), 1});
-  for (uint32_t h = 0; h < graph.hosts; ++h) {
-    const uint32_t leaf = first_leaf + h / static_cast<uint32_t>(hosts_per_leaf);
-    graph.Connect(h, leaf, host_link.channel());
+  const auto leaf = [&](size_t l) { return graph.VertexOfSwitch(l); };
+  const auto spine = [&](size_t s) { return leaf(static_cast<size_t>(leaves) + s); };
+  for (size_t h = 0; h < graph.hosts; ++h) {
+    graph.Connect(graph.VertexOfHost(h), leaf(h / static_cast<size_t>(hosts_per_leaf)),
+                  host_link.channel());
   }
-  for (uint32_t l = 0; l < leaves; ++l) {
-    for (uint32_t s = 0; s < spines; ++s) {
+  for (size_t l = 0; l < static_cast<size_t>(leaves); ++l) {
+    for (size_t s = 0; s < static_cast<size_t>(spines); ++s) {
       for (int64_t n = 0; n < links_per_pair; ++n) {
         const std::string number = links_per_pair > 1 ? fmt::format("#{}", n) : "";
-        graph.Connect(first_leaf + l, first_spine + s, fabric_link.channel(), number);
+        graph.Connect(leaf(l), spine(s), fabric_link.channel(), number);
       }
     }
   }

@@ -28,7 +28,8 @@ class LeafSpine final : public Topology {
   std::vector<Change> asymmetry;
 
   void Declare(Fields& fields) override;
-  Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const override;
+  Graph Build(uint64_t seed, std::string_view path, FilesRead& files,
+              Diagnostics& diagnostics) const override;
 };
 
 }  // namespace heddle

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "settings/quantity.h"
-#include "settings/yaml.h"
 #include "topo/graph_maker.h"
 #include "topo/links.h"
 #include "topo/topology.h"
@@ -45,10 +44,8 @@ class LinkFileReader {
 
   Graph Read() {
     if (!ReadCounts() || !ReadSwitches()) return {};
-    GraphMaker maker(vertex_of_.size() - static_cast<size_t>(switches_));
-    for (size_t node = 0; node < vertex_of_.size(); ++node) {
-      if (is_switch_[node]) maker.AddSwitch(fmt::format("switch{}", node), std::nullopt);
-    }
+    GraphMaker maker(is_switch_.size() - static_cast<size_t>(switches_));
+    AddNodes(maker);
     ReadLinks(maker);
     if (errors_ > 0) return {};
     if (const auto mistake = maker.Finish()) {
@@ -102,16 +99,17 @@ class LinkFileReader {
       if (is_switch_[*node]) Fail(word.column, fmt::format("lists switch {} twice", *node));
       is_switch_[*node] = true;
     }
-    NumberVertices();
     return errors_ == 0;
   }
 
-  // Hosts come first in a graph.
-  void NumberVertices() {
-    uint32_t host = 0;
-    uint32_t next_switch = static_cast<uint32_t>(std::ranges::count(is_switch_, false));
-    for (const bool is_switch : is_switch_) {
-      vertex_of_.push_back(is_switch ? next_switch++ : host++);
+  // The file numbers hosts and switches in one row, a graph each of them from 0.
+  void AddNodes(GraphMaker& maker) {
+    size_t hosts = 0;
+    size_t switches = 0;
+    for (size_t node = 0; node < is_switch_.size(); ++node) {
+      if (is_switch_[node]) maker.AddSwitch(fmt::format("switch{}", node), std::nullopt);
+      vertex_of_.push_back(is_switch_[node] ? maker.graph().VertexOfSwitch(switches++)
+                                            : maker.graph().VertexOfHost(hosts++));
     }
   }
 
@@ -185,14 +183,15 @@ class LinkFileReader {
   int64_t switches_ = 0;
   int64_t links_ = 0;
   std::vector<bool> is_switch_;      // By number in the file.
-  std::vector<uint32_t> vertex_of_;  // Likewise.
+  std::vector<VertexId> vertex_of_;  // Likewise.
 };
 
 }  // namespace
 
-Graph ReadLinkFile(const std::string& file, std::string_view path, Diagnostics& diagnostics) {
+Graph ReadLinkFile(const std::string& file, std::string_view path, FilesRead& files,
+                   Diagnostics& diagnostics) {
   std::string message;
-  const std::optional<std::string> text = ReadTextFile(file, kMaxFileBytes, message);
+  const std::optional<std::string> text = files.Read(file, kMaxFileBytes, message);
   if (!text) {
     diagnostics.ErrorAt(path, fmt::format("{} {}", file, message));
     return {};

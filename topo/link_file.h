@@ -13,12 +13,14 @@
 #include <string_view>
 
 #include "settings/diagnostics.h"
+#include "settings/files_read.h"
 #include "topo/graph.h"
 
 namespace heddle {
 
-// Reads the file; its mistakes go to `diagnostics`, each with its place and with `path`, the
-// setting that names the file.
-Graph ReadLinkFile(const std::string& file, std::string_view path, Diagnostics& diagnostics);
+// Reads the file through `files`; its mistakes go to `diagnostics`, each with its place and with
+// `path`, the setting that names the file.
+Graph ReadLinkFile(const std::string& file, std::string_view path, FilesRead& files,
+                   Diagnostics& diagnostics);
 
 }  // namespace heddle

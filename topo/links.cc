@@ -19,12 +19,11 @@ void Change(Graph::Link& link, const LinkChange& change) {
   if (change.direction != LinkChange::Direction::kUp) apply(link.b_to_a);
 }
 
-std::vector<uint32_t> TopVertices(const Graph& graph) {
+std::vector<VertexId> TopVertices(const Graph& graph) {
   const int top = std::ranges::max(graph.switches, {}, &Graph::SwitchVertex::tier).tier;
-  std::vector<uint32_t> vertices;
+  std::vector<VertexId> vertices;
   for (size_t s = 0; s < graph.switches.size(); ++s) {
-    if (graph.switches[s].tier != top) continue;
-    vertices.push_back(static_cast<uint32_t>(graph.hosts + s));
+    if (graph.switches[s].tier == top) vertices.push_back(graph.VertexOfSwitch(s));
   }
   return vertices;
 }
@@ -33,8 +32,8 @@ std::string_view WithoutNumber(std::string_view link) { return link.substr(0, li
 
 // "host0-leaf0 to host7-leaf1 and leaf0-spine0 to leaf1-spine3"
 std::string NamesOfLinks(const Graph& graph) {
-  const auto tier = [&](uint32_t vertex) {
-    return graph.IsHost(vertex) ? -1 : graph.switches[vertex - graph.hosts].tier;
+  const auto tier = [&](VertexId vertex) {
+    return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;
   };
   std::string names;
   for (size_t first = 0; first < graph.links.size();) {
@@ -69,7 +68,7 @@ void LinkPicker::PickNamed(const std::vector<std::string>& names) {
   }
 }
 
-void LinkPicker::PickAllOf(uint32_t vertex) {
+void LinkPicker::PickAllOf(VertexId vertex) {
   for (size_t l = 0; l < graph_.links.size(); ++l) {
     if (graph_.links[l].a == vertex || graph_.links[l].b == vertex) picked_.insert(l);
   }
@@ -128,7 +127,7 @@ void LinkChange::DeclareFor(std::string_view top, Fields& fields) {
 void ApplyChange(const LinkChange& change, std::string_view top, size_t index, uint64_t seed,
                  const std::string& path, Graph& graph, Diagnostics& diagnostics) {
   const std::string entry = fmt::format("{}[{}]", path, index);
-  const std::vector<uint32_t> tops = TopVertices(graph);
+  const std::vector<VertexId> tops = TopVertices(graph);
   Rng rng = Rng::Stream(seed, "asymmetry", index);
   LinkPicker picker(graph, entry, diagnostics);
   picker.PickNamed(change.links);

@@ -40,7 +40,7 @@ class LinkPicker {
 
   // Without the number of a parallel link, a name means all of them.
   void PickNamed(const std::vector<std::string>& names);
-  void PickAllOf(uint32_t vertex);
+  void PickAllOf(VertexId vertex);
   // `count` of the links between switches.
   void PickRandom(int64_t count, Rng& rng);
 

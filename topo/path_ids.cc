@@ -156,7 +156,8 @@ std::string FindUnmirroredPath(const Routing& routing, const Graph& graph) {
     for (const HostId dst : routing.first_hosts()) {
       const auto strayed = MirrorCheck(routing, src, dst).WalkFrom(routing.LeafOf(src), 0);
       if (!strayed) continue;
-      return graph.NameOf(src) + " to " + graph.NameOf(dst) + " cannot go back through " +
+      return graph.NameOf(graph.VertexOfHost(src)) + " to " +
+             graph.NameOf(graph.VertexOfHost(dst)) + " cannot go back through " +
              graph.switches[*strayed].name;
     }
   }

@@ -81,7 +81,7 @@ BitRate SlowestNic(const Graph& graph) {
 
 std::vector<Channel> SwitchChannels(const Graph& graph) {
   std::vector<Channel> channels;
-  const auto add = [&](uint32_t from, const Channel& channel) {
+  const auto add = [&](VertexId from, const Channel& channel) {
     if (graph.IsHost(from)) return;
     if (std::ranges::find(channels, channel.rate, &Channel::rate) != channels.end()) return;
     channels.push_back(channel);
@@ -162,7 +162,7 @@ int64_t QueuePlan::XoffAt(const Channel& out, int64_t headroom) const {
   return port.buffer * (port.count_packets ? traffic_.sizes.packet : 1) - headroom;
 }
 
-std::vector<SharedMemory::Port> QueuePlan::SharesOf(uint32_t vertex) const {
+std::vector<SharedMemory::Port> QueuePlan::SharesOf(VertexId vertex) const {
   std::vector<SharedMemory::Port> shares;
   for (const Adjacency::Port& port : adjacency_.Of(vertex)) {
     const Graph::Link& link = graph_.links[port.link];
@@ -245,9 +245,8 @@ void QueuePlan::CheckHeadroom(const std::string& path, Diagnostics& diagnostics)
 
 void QueuePlan::CheckMemory(const std::string& path, Diagnostics& diagnostics) const {
   const MemorySettings memory = queueing().memory;
-  for (uint32_t s = 0; s < graph_.switches.size(); ++s) {
-    const std::vector<SharedMemory::Port> shares =
-        SharesOf(static_cast<uint32_t>(graph_.hosts) + s);
+  for (size_t s = 0; s < graph_.switches.size(); ++s) {
+    const std::vector<SharedMemory::Port> shares = SharesOf(graph_.VertexOfSwitch(s));
     const std::string& name = graph_.switches[s].name;
     for (const SharedMemory::Port& share : shares) {
       if (!rule_.pfc.on() || share.xoff >= traffic_.sizes.packet) continue;

@@ -39,8 +39,9 @@ class QueuePlan {
   bool fifo_is_exact() const;
 
   Queueing queueing() const;
-  // Of the switch at `vertex`: what each port shares, and its queues; ports as in the graph.
-  std::vector<SharedMemory::Port> SharesOf(uint32_t vertex) const;
+  // How each port of the switch at `vertex` shares its memory, ports as in the graph; and the
+  // queues in front of a channel.
+  std::vector<SharedMemory::Port> SharesOf(VertexId vertex) const;
   QueueSettings QueuesAt(const Channel& channel) const;
 
   // What cannot work, or may surprise, below the path of the port's settings.

@@ -43,7 +43,7 @@ void Routing::FindLeaves() {
   std::vector<bool> is_whole;  // By leaf: all links of its first host are up.
   for (uint32_t h = 0; h < graph_.hosts; ++h) {
     const HostId host = static_cast<HostId>(h);
-    for (const Adjacency::Port& port : adjacency_.Of(h)) {
+    for (const Adjacency::Port& port : NicsOf(host)) {
       uint32_t& number = number_[SwitchAt(port.peer)];
       if (number != kUnreachable) continue;
       number = static_cast<uint32_t>(with_hosts_.size());
@@ -59,9 +59,9 @@ void Routing::FindLeaves() {
     if (!is_whole[leaf->second] && up == all) first_hosts_[leaf->second] = host;
     is_whole[leaf->second] = is_whole[leaf->second] || up == all;
     if (!up.empty() && up != all) partly_up_.emplace(host, up);
-    const auto first = std::ranges::find(adjacency_.Of(h), true, &Adjacency::Port::up);
-    const bool any = first != adjacency_.Of(h).end();
-    leaf_of_host_.push_back(SwitchAt(any ? first->peer : adjacency_.Of(h).front().peer));
+    const auto first = std::ranges::find(NicsOf(host), true, &Adjacency::Port::up);
+    const bool any = first != NicsOf(host).end();
+    leaf_of_host_.push_back(SwitchAt(any ? first->peer : NicsOf(host).front().peer));
   }
 }
 
@@ -86,7 +86,7 @@ void Routing::FindGroups() {
 
 Routing::Numbers Routing::NumbersOf(HostId h, bool up) const {
   Numbers numbers;
-  for (const Adjacency::Port& port : adjacency_.Of(h)) {
+  for (const Adjacency::Port& port : NicsOf(h)) {
     if (port.up || !up) numbers.push_back(number_[SwitchAt(port.peer)]);
   }
   std::ranges::sort(numbers);
@@ -109,7 +109,7 @@ uint32_t Routing::DistanceTo(SwitchId s, const Numbers& leaf) const {
 // Links between the switches where they begin.
 uint32_t Routing::DistanceBetween(HostId src, HostId dst) const {
   const PortIndex port = FirstHops(src, dst).front();
-  return DistanceTo(SwitchAt(adjacency_.Of(src)[port].peer), ReachedBy(dst));
+  return DistanceTo(SwitchAt(NicsOf(src)[port].peer), ReachedBy(dst));
 }
 
 std::vector<SwitchId> Routing::SwitchesOf(size_t leaf) const {
@@ -132,7 +132,7 @@ Host::FirstHops Routing::FirstHopsOf(HostId src) const {
 }
 
 std::vector<PortIndex> Routing::FirstHops(HostId src, const Numbers& dst) const {
-  const std::vector<Adjacency::Port>& links = adjacency_.Of(src);
+  const std::vector<Adjacency::Port>& links = NicsOf(src);
   const bool any_up = std::ranges::any_of(links, &Adjacency::Port::up);
   std::vector<PortIndex> nearest;
   uint32_t least = kUnreachable;
@@ -229,11 +229,12 @@ void Routing::FindPortsTowards(SwitchId s, const Numbers& leaf,
   }
 }
 
-std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, uint32_t host) const {
+std::vector<PortIndex> Routing::PortsToHost(SwitchId leaf, HostId host) const {
   const std::vector<Adjacency::Port>& links = PortsOf(leaf);
   std::vector<PortIndex> ports;
+  const VertexId peer = graph_.VertexOfHost(host);
   for (size_t p = 0; p < links.size(); ++p) {
-    if (links[p].peer == host && links[p].up) ports.push_back(static_cast<PortIndex>(p));
+    if (links[p].peer == peer && links[p].up) ports.push_back(static_cast<PortIndex>(p));
   }
   return ports;
 }
@@ -278,7 +279,7 @@ std::vector<std::vector<Channel>> Routing::PathsBetween(HostId src, HostId dst) 
   std::vector<Channel> path;
   auto walk = [&](auto&& self, const Adjacency::Port& link) -> void {
     path.push_back(link.out);
-    if (link.peer == dst) {
+    if (link.peer == graph_.VertexOfHost(dst)) {
       paths.push_back(path);
     } else {
       const SwitchId s = SwitchAt(link.peer);
@@ -286,7 +287,7 @@ std::vector<std::vector<Channel>> Routing::PathsBetween(HostId src, HostId dst) 
     }
     path.pop_back();
   };
-  for (const PortIndex port : FirstHops(src, dst)) walk(walk, adjacency_.Of(src)[port]);
+  for (const PortIndex port : FirstHops(src, dst)) walk(walk, NicsOf(src)[port]);
   return paths;
 }
 

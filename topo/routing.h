@@ -55,13 +55,13 @@ class Routing {
     return FirstHops(src, ReachedBy(dst));
   }
   Host::FirstHops FirstHopsOf(HostId src) const;
-  size_t LinksOf(HostId h) const { return adjacency_.Of(h).size(); }
+  size_t LinksOf(HostId h) const { return NicsOf(h).size(); }
 
   // The two directions of a host's link; all of one host are alike.
-  const Channel& HostUplink(HostId h) const { return adjacency_.Of(h).front().out; }
+  const Channel& HostUplink(HostId h) const { return NicsOf(h).front().out; }
   const Channel& HostDownlink(HostId h) const {
-    const Graph::Link& link = graph_.links[adjacency_.Of(h).front().link];
-    return link.a == h ? link.b_to_a : link.a_to_b;
+    const Graph::Link& link = graph_.links[NicsOf(h).front().link];
+    return link.a == graph_.VertexOfHost(h) ? link.b_to_a : link.a_to_b;
   }
 
   // What hosts may choose from: the paths between each pair of leaves, weighted by the least rate
@@ -87,9 +87,12 @@ class Routing {
 
   const Adjacency& adjacency() const { return adjacency_; }
   const std::vector<Adjacency::Port>& PortsOf(SwitchId s) const {
-    return adjacency_.Of(static_cast<uint32_t>(graph_.hosts) + s);
+    return adjacency_.Of(graph_.VertexOfSwitch(s));
   }
-  SwitchId SwitchAt(uint32_t vertex) const { return static_cast<SwitchId>(vertex - graph_.hosts); }
+  const std::vector<Adjacency::Port>& NicsOf(HostId h) const {
+    return adjacency_.Of(graph_.VertexOfHost(h));
+  }
+  SwitchId SwitchAt(VertexId vertex) const { return graph_.SwitchAt(vertex); }
   size_t switches() const { return graph_.switches.size(); }
   size_t leaves() const { return leaves_.size(); }
 
@@ -113,7 +116,7 @@ class Routing {
   void FindDistances();
   RoutingTable MakeTable(SwitchId s) const;
   void FindPortsTowards(SwitchId s, const Numbers& leaf, std::vector<PortIndex>& ports) const;
-  std::vector<PortIndex> PortsToHost(SwitchId leaf, uint32_t host) const;
+  std::vector<PortIndex> PortsToHost(SwitchId leaf, HostId host) const;
   std::vector<PortIndex> FindUplinks(SwitchId s) const;
   uint32_t PathDivisor(int tier) const;
 

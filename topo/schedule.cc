@@ -13,24 +13,23 @@
 namespace heddle {
 namespace {
 
-std::vector<uint32_t> TopsOf(const Graph& graph) {
+std::vector<SwitchId> TopsOf(const Graph& graph) {
   int top = 0;
   for (const Graph::SwitchVertex& s : graph.switches) top = std::max(top, s.tier);
-  std::vector<uint32_t> switches;
-  for (uint32_t s = 0; s < graph.switches.size(); ++s) {
-    if (graph.switches[s].tier == top) switches.push_back(s);
+  std::vector<SwitchId> switches;
+  for (size_t s = 0; s < graph.switches.size(); ++s) {
+    if (graph.switches[s].tier == top) switches.push_back(static_cast<SwitchId>(s));
   }
   return switches;
 }
 
-// Indices into Graph::switches, each once. `seed` and `index`, of the entry, choose those at
-// random.
-std::vector<uint32_t> SwitchesOf(const ScheduledChange& change, uint64_t seed, size_t index,
+// The switches of an entry, each once. `seed` and `index`, of the entry, choose those at random.
+std::vector<SwitchId> SwitchesOf(const ScheduledChange& change, uint64_t seed, size_t index,
                                  const std::string& path, const Graph& graph,
                                  Diagnostics& diagnostics) {
-  std::vector<uint32_t> switches;
+  std::vector<SwitchId> switches;
   if (change.random_switches > 0) {
-    const std::vector<uint32_t> tops = TopsOf(graph);
+    const std::vector<SwitchId> tops = TopsOf(graph);
     Rng rng = Rng::Stream(seed, "scheduled switches", index);
     LinkPicker picker(graph, path, diagnostics);
     for (const size_t i :
@@ -42,7 +41,7 @@ std::vector<uint32_t> SwitchesOf(const ScheduledChange& change, uint64_t seed, s
     const std::string& name = change.switches[i];
     const auto found = std::ranges::find(graph.switches, name, &Graph::SwitchVertex::name);
     if (found != graph.switches.end()) {
-      const uint32_t s = static_cast<uint32_t>(found - graph.switches.begin());
+      const SwitchId s = static_cast<SwitchId>(found - graph.switches.begin());
       if (std::ranges::find(switches, s) == switches.end()) switches.push_back(s);
     } else {
       diagnostics.ErrorAt(fmt::format("{}.switches[{}]", path, i),
@@ -57,8 +56,8 @@ std::set<size_t> LinksOf(const ScheduledChange& change, uint64_t seed, size_t in
   Rng rng = Rng::Stream(seed, "schedule", index);
   LinkPicker picker(graph, path, diagnostics);
   picker.PickNamed(change.links);
-  for (const uint32_t s : SwitchesOf(change, seed, index, path, graph, diagnostics)) {
-    picker.PickAllOf(static_cast<uint32_t>(graph.hosts) + s);
+  for (const SwitchId s : SwitchesOf(change, seed, index, path, graph, diagnostics)) {
+    picker.PickAllOf(graph.VertexOfSwitch(s));
   }
   picker.PickRandom(change.random_links, rng);
   return picker.picked();
@@ -95,11 +94,11 @@ std::vector<bool> HostsOf(const std::vector<int64_t>& hosts, const std::string& 
 }
 
 // The ports of switch `s` that `links` lead to.
-std::vector<bool> PortsOf(const std::set<size_t>& links, uint32_t s, const std::string& key,
+std::vector<bool> PortsOf(const std::set<size_t>& links, SwitchId s, const std::string& key,
                           const Graph& graph, Diagnostics& diagnostics) {
   const Adjacency adjacency(graph);
   std::vector<bool> chosen;
-  for (const Adjacency::Port& port : adjacency.Of(static_cast<uint32_t>(graph.hosts) + s)) {
+  for (const Adjacency::Port& port : adjacency.Of(graph.VertexOfSwitch(s))) {
     chosen.push_back(links.contains(port.link));
   }
   if (std::ranges::find(chosen, true) == chosen.end()) {
@@ -128,7 +127,7 @@ Blackhole BlackholeOf(const BlackholeSettings& settings, uint64_t salt, const st
 
 // At each of `switches`.
 std::vector<Blackhole> BlackholesOf(const BlackholeSettings& settings, uint64_t salt,
-                                    const std::vector<uint32_t>& switches, const std::string& path,
+                                    const std::vector<SwitchId>& switches, const std::string& path,
                                     const Graph& graph, Diagnostics& diagnostics) {
   std::vector<Blackhole> all(switches.size(),
                              BlackholeOf(settings, salt, path, graph, diagnostics));
@@ -235,7 +234,7 @@ std::vector<SwitchEvent> ResolveFaults(const std::vector<ScheduledChange>& chang
     const ScheduledChange& change = changes[i];
     if (!change.concerns_switches()) continue;
     const std::string entry = fmt::format("{}[{}]", path, i);
-    const std::vector<uint32_t> switches = SwitchesOf(change, seed, i, entry, graph, diagnostics);
+    const std::vector<SwitchId> switches = SwitchesOf(change, seed, i, entry, graph, diagnostics);
     const uint64_t salt = Rng::Stream(seed, "blackhole", i).Next();
     const std::vector<Blackhole> blackholes =
         BlackholesOf(change.blackhole, salt, switches, entry + ".blackhole", graph, diagnostics);

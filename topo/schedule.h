@@ -74,7 +74,7 @@ struct LinkEvent {
 // What happens to one switch.
 struct SwitchEvent {
   Time at;
-  uint32_t index;                                     // Into Graph::switches.
+  SwitchId id;
   std::optional<double> drop;                         // Not set: unchanged.
   std::optional<Blackhole> blackhole = std::nullopt;  // One more.
 };

@@ -9,6 +9,7 @@
 
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
+#include "settings/files_read.h"
 #include "settings/kinds.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
@@ -29,9 +30,11 @@ class Topology {
   // Makes the names of files absolute, whose relative paths start at `folder`.
   virtual void ResolveFiles(const std::string& /*folder*/) {}
 
-  // The network. What is chosen at random is drawn from `seed`. Errors that only show now, such as
-  // the names of links that don't exist, go to `diagnostics` below the path `path`.
-  virtual Graph Build(uint64_t seed, std::string_view path, Diagnostics& diagnostics) const = 0;
+  // The network. What is chosen at random is drawn from `seed`, and a file is read through `files`.
+  // Errors that only show now, such as the names of links that don't exist, go to `diagnostics`
+  // below the path `path`.
+  virtual Graph Build(uint64_t seed, std::string_view path, FilesRead& files,
+                      Diagnostics& diagnostics) const = 0;
 
   PortRule port;  // Of switches.
 };

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Random permutations of hosts without fixed points, for the patterns in which every host has one
+// partner. Workloads and the background draw them from streams of their own, so all load balancers
+// meet the same pairs.
 
 #pragma once
 

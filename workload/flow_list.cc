@@ -13,7 +13,6 @@
 #include <optional>
 
 #include "settings/quantity.h"
-#include "settings/yaml.h"
 #include "workload/request_list.h"
 
 namespace heddle {
@@ -247,11 +246,12 @@ void FlowList::Declare(Fields& fields) {
   DeclareCommon(fields);
 }
 
-void FlowList::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void FlowList::Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+                       Diagnostics& diagnostics) {
   stage_ = stage;
   file_ = stage.PathTo(file_);
   std::string message;
-  const std::optional<std::string> text = ReadTextFile(file_, kMaxFileBytes, message);
+  const std::optional<std::string> text = files.Read(file_, kMaxFileBytes, message);
   if (!text) {
     return diagnostics.ErrorAt(fmt::format("{}.file", path), fmt::format("{} {}", file_, message));
   }

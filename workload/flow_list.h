@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The workload `flows`: a CSV file that says who sends how much to whom, and when. The file is read
+// and checked once, when the workload is prepared; mistakes name their line and column. A run then
+// starts the flows in the order of their start times.
 
 #pragma once
 
@@ -17,7 +20,8 @@ namespace heddle {
 class FlowList final : public Workload {
  public:
   void Declare(Fields& fields) override;
-  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+               Diagnostics& diagnostics) override;
   void PinFlows(const PathFinder& find, Diagnostics& diagnostics) override;
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;

@@ -151,7 +151,8 @@ void Incast::Declare(Fields& fields) {
                  "several queries need a period or a load");
 }
 
-void Incast::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void Incast::Prepare(const Stage& stage, std::string_view path, FilesRead& /*files*/,
+                     Diagnostics& diagnostics) {
   stage_ = stage;
   const std::string fan_in = fmt::format("{}.fan_in", path);
   if (receiver_ && static_cast<size_t>(*receiver_) >= stage.hosts) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The workload `incast`: queries, in each of which many hosts answer one at the same time. A run
+// draws the queries as time advances; the results say how long each query took.
 
 #pragma once
 
@@ -17,7 +19,8 @@ class Incast final : public Workload {
   enum class Senders { kAny, kOtherRacks };
 
   void Declare(Fields& fields) override;
-  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+               Diagnostics& diagnostics) override;
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;
 

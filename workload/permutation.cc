@@ -19,7 +19,8 @@ void Permutation::Declare(Fields& fields) {
   DeclareCommon(fields);
 }
 
-void Permutation::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void Permutation::Prepare(const Stage& stage, std::string_view path, FilesRead& /*files*/,
+                          Diagnostics& diagnostics) {
   stage_ = stage;
   CheckFlowSize(size_, stage, fmt::format("{}.size", path), diagnostics);
   if (cross_rack_ && stage.leaves < 2) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The workload `permutation`: every host sends one flow and receives one. The pairs are drawn by
+// the seed when a run opens the workload, so they are the same under every load balancer.
 
 #pragma once
 
@@ -13,7 +15,8 @@ namespace heddle {
 class Permutation final : public Workload {
  public:
   void Declare(Fields& fields) override;
-  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+               Diagnostics& diagnostics) override;
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;
 

@@ -118,7 +118,8 @@ void Poisson::Declare(Fields& fields) {
   fields.Require(duration_ || flows_, "duration", "set duration, flows or both: it must end");
 }
 
-void Poisson::Load(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void Poisson::Load(const Stage& stage, std::string_view path, FilesRead& files,
+                   Diagnostics& diagnostics) {
   const std::string sizes = fmt::format("{}.sizes", path);
   if (!diagnostics.IsSound(sizes)) return;
   if (const size_t file = sizes_text_.find("file:"); file != std::string::npos) {
@@ -126,11 +127,12 @@ void Poisson::Load(const Stage& stage, std::string_view path, Diagnostics& diagn
     sizes_text_.replace(name, std::string::npos, stage.PathTo(sizes_text_.substr(name)));
   }
   std::string error;
-  sizes_ = ParseSizes(sizes_text_, {interpolation_, largest_}, error);
+  sizes_ = ParseSizes(sizes_text_, {interpolation_, largest_}, files, error);
   if (!sizes_) diagnostics.ErrorAt(sizes, error);
 }
 
-void Poisson::Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) {
+void Poisson::Prepare(const Stage& stage, std::string_view path, FilesRead& /*files*/,
+                      Diagnostics& diagnostics) {
   stage_ = stage;
   if (sizes_->max() > stage.max_flow_size) {
     return diagnostics.ErrorAt(

@@ -20,8 +20,10 @@ class Poisson final : public Workload {
   enum class LoadOf { kHost, kFabric };
 
   void Declare(Fields& fields) override;
-  void Load(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
-  void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) override;
+  void Load(const Stage& stage, std::string_view path, FilesRead& files,
+            Diagnostics& diagnostics) override;
+  void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+               Diagnostics& diagnostics) override;
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What workloads with few flows share: a FlowSource over flows that are all known before the run
+// starts, and the jitter and the size check that go with them.
 
 #pragma once
 

@@ -12,7 +12,6 @@
 
 #include "settings/diagnostics.h"
 #include "settings/quantity.h"
-#include "settings/yaml.h"
 
 namespace heddle {
 namespace {
@@ -207,8 +206,9 @@ class Mix final : public SizeDistribution {
 // Reads "name:argument:argument..." from the left.
 class SizeParser {
  public:
-  SizeParser(std::string_view text, const SizeOptions& options, std::string& error)
-      : rest_(text), options_(options), error_(error) {}
+  SizeParser(std::string_view text, const SizeOptions& options, FilesRead& files,
+             std::string& error)
+      : rest_(text), options_(options), files_(files), error_(error) {}
 
   std::unique_ptr<SizeDistribution> ParseAll() {
     auto sizes = Parse(0);
@@ -309,7 +309,7 @@ class SizeParser {
     const std::string path(std::exchange(rest_, {}));
     if (path.empty()) return Fail("file: needs a path, as in file:my_sizes.cdf");
     std::string message;
-    const std::optional<std::string> text = ReadTextFile(path, kMaxCdfBytes, message);
+    const std::optional<std::string> text = files_.Read(path, kMaxCdfBytes, message);
     if (!text) return Fail(fmt::format("{} {}", path, message));
     const CdfPoints points = ParseCdf(*text, path, error_);
     if (points.empty()) return nullptr;
@@ -358,6 +358,7 @@ class SizeParser {
 
   std::string_view rest_;
   const SizeOptions& options_;
+  FilesRead& files_;
   std::string& error_;
 };
 
@@ -456,8 +457,8 @@ std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOpt
 }
 
 std::unique_ptr<SizeDistribution> ParseSizes(std::string_view text, const SizeOptions& options,
-                                             std::string& error) {
-  return SizeParser(text, options, error).ParseAll();
+                                             FilesRead& files, std::string& error) {
+  return SizeParser(text, options, files, error).ParseAll();
 }
 
 }  // namespace heddle

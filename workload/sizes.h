@@ -14,6 +14,7 @@
 
 #include "core/random.h"
 #include "core/units.h"
+#include "settings/files_read.h"
 
 namespace heddle {
 
@@ -57,9 +58,9 @@ struct SizeOptions {
 // Reads what an experiment says of sizes: the name of a table, or one of
 //   fixed:SIZE  uniform:SIZE:SIZE  pareto:MEAN:SHAPE  pareto_bounded:MIN:MAX:SHAPE
 //   classes:S:M:L:XL  mix:SHARE:FIRST:SECOND  file:PATH
-// Null, and what is wrong in `error`, if it makes no sense.
+// The file is read through `files`. Null, and what is wrong in `error`, if it makes no sense.
 std::unique_ptr<SizeDistribution> ParseSizes(std::string_view text, const SizeOptions& options,
-                                             std::string& error);
+                                             FilesRead& files, std::string& error);
 
 // The piecewise distribution through `points`, which are valid.
 std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOptions& options);

@@ -20,6 +20,7 @@
 #include "fabric/pins.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
+#include "settings/files_read.h"
 #include "settings/kinds.h"
 
 namespace heddle {
@@ -108,14 +109,15 @@ class Workload {
 
   // Reads the files and names that do not depend on the network; of `stage`, only the folder is
   // known. Other settings may be wrong. Errors go to `diagnostics` below `path`; without any there,
-  // Prepare follows.
-  virtual void Load(const Stage& /*stage*/, std::string_view /*path*/,
+  // Prepare follows. Both read files through `files`.
+  virtual void Load(const Stage& /*stage*/, std::string_view /*path*/, FilesRead& /*files*/,
                     Diagnostics& /*diagnostics*/) {}
 
   // Prepares for `stage`. Errors that only show now, such as hosts that don't exist or files that
   // cannot be read, go to `diagnostics` below `path`; without any, the functions below may be
   // called.
-  virtual void Prepare(const Stage& stage, std::string_view path, Diagnostics& diagnostics) = 0;
+  virtual void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+                       Diagnostics& diagnostics) = 0;
 
   // After Prepare: pins flows to the paths that were asked for. Those that don't exist go to
   // `diagnostics`.

@@ -84,13 +84,13 @@ bool Tracer::Chosen(const Graph::Link& link) const {
          std::ranges::find(settings_.links, link.name) != settings_.links.end();
 }
 
-LinkEnd Tracer::EndOf(uint32_t vertex, uint32_t link) const {
+LinkEnd Tracer::EndOf(VertexId vertex, uint32_t link) const {
   const Graph& graph = network_.graph();
   const std::vector<Adjacency::Port>& ports = network_.routing().adjacency().Of(vertex);
   const auto port = std::ranges::find(ports, link, &Adjacency::Port::link);
   const bool is_host = graph.IsHost(vertex);
   return {.is_host = is_host,
-          .id = static_cast<uint16_t>(is_host ? vertex : vertex - graph.hosts),
+          .id = is_host ? graph.HostAt(vertex) : graph.SwitchAt(vertex),
           .port = static_cast<PortIndex>(port - ports.begin())};
 }
 
@@ -98,7 +98,8 @@ LinkEnd Tracer::EndOf(uint32_t vertex, uint32_t link) const {
 void Tracer::WatchLinks() {
   const Graph& graph = network_.graph();
   links_seen_.resize(graph.links.size());
-  for (uint32_t vertex = 0; vertex < graph.vertices(); ++vertex) {
+  for (uint32_t v = 0; v < graph.vertices(); ++v) {
+    const VertexId vertex(v);
     const std::vector<Adjacency::Port>& ports = network_.routing().adjacency().Of(vertex);
     for (PortIndex port = 0; port < ports.size(); ++port) {
       const uint32_t index = ports[port].link;
@@ -239,7 +240,7 @@ void Tracer::NoteQueues(Time now) {
 }
 
 int64_t Tracer::BytesAt(const Network::Egress& egress, Time now) {
-  Switch& s = *network_.switches()[egress.vertex - network_.hosts()];
+  Switch& s = *network_.switches()[network_.graph().SwitchAt(egress.vertex)];
   if (s.queued() == nullptr) return egress.fifo->QueueAt(now).bytes;
   QueuedPort& queued = (*s.queued())[egress.port];
   int64_t bytes = queued.QueueAt(0, now).bytes;

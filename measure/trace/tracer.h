@@ -101,7 +101,7 @@ class Tracer {
   void NoteQueues(Time now);
   std::string NotStarted() const;
   bool Shows(const Queue& queue) const;
-  LinkEnd EndOf(uint32_t vertex, uint32_t link) const;
+  LinkEnd EndOf(VertexId vertex, uint32_t link) const;
   void WatchLinks();
   int64_t BytesAt(const Network::Egress& egress, Time now);
   void OnArrival(uint32_t point, const Packet& packet);

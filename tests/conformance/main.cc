@@ -24,13 +24,14 @@ std::vector<std::string> tested;
 
 // Takes `--plugin FILE` out of the arguments. What is wrong with one of them.
 std::optional<std::string> LoadPlugins(std::vector<char*>& arguments) {
+  Plugins plugins;
   for (auto at = arguments.begin(); at != arguments.end();) {
     if (std::string_view(*at) != "--plugin") {
       ++at;
       continue;
     }
     if (at + 1 == arguments.end()) return "--plugin is followed by the file of a plug-in";
-    if (const std::optional<std::string> error = LoadPlugin(*(at + 1))) {
+    if (const std::optional<std::string> error = plugins.Load(*(at + 1))) {
       return fmt::format("{}: {}", *(at + 1), *error);
     }
     at = arguments.erase(at, at + 2);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the conformance tests share: the load balancers that `main` has read from the command line
+// before any test runs, and the count of allocations that the program's operator new keeps.
 
 #pragma once
 

@@ -130,7 +130,7 @@ uint16_t PortOverSpine0(const std::string& transport) {
     Lab lab({.graph = TwoSpines(), .transport = transport});
     lab.AddFlow(FromHost0To4(sport, 10));
     lab.Run();
-    const uint32_t spine = lab.SwitchVertex(kSpine0);
+    const VertexId spine = lab.SwitchVertex(kSpine0);
     if (lab.PortTo(spine, lab.SwitchVertex(1)).Committed().packets > 0 &&
         lab.PortTo(spine, lab.SwitchVertex(0)).Committed().packets == 0) {
       return sport;

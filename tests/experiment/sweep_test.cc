@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/experiment_file.h"
+#include "settings/digest.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
@@ -14,6 +15,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 std::vector<Experiment> Load(const std::string& sweep, const std::vector<std::string>& sets = {},
                              std::optional<uint64_t> seed = std::nullopt) {
@@ -353,12 +355,51 @@ TEST(ExperimentFileTest, AnIdIsThatOfWhatDeterminesTheResult) {
 
 TEST(ExperimentFileTest, AnIdDependsOnWhatIsInTheFilesItReads) {
   const TemporaryFolder folder;
-  const std::string text = kTopology + "lb: ecmp\nworkload: [{kind: flows, file: flows.csv}]\n";
-  folder.Write("flows.csv", "src,dst,size_bytes,start_ps\n0,5,1000,0\n");
-  const auto before = IdsOf(FileOf(text, folder.path().string()));
-  EXPECT_EQ(IdsOf(FileOf(text, folder.path().string())), before);
-  folder.Write("flows.csv", "src,dst,size_bytes,start_ps\n0,5,2000,0\n");
-  EXPECT_NE(IdsOf(FileOf(text, folder.path().string())), before);
+  const std::string permutation = "lb: ecmp\nworkload: [{kind: permutation, size: 1KB}]\n";
+  struct Row {
+    const char* file;
+    std::string text;
+    const char* before;
+    const char* after;
+  };
+  for (const Row& row :
+       {Row{"flows.csv", kTopology + "lb: ecmp\nworkload: [{kind: flows, file: flows.csv}]\n",
+            "src,dst,size_bytes,start_ps\n0,5,1000,0\n",
+            "src,dst,size_bytes,start_ps\n0,5,2000,0\n"},
+        {"sizes.cdf",
+         kTopology + "lb: ecmp\nworkload: [{kind: poisson, load: 0.1, flows: 9, sizes: "
+                     "'mix:0.5:fixed:1KB:file:sizes.cdf'}]\n",
+         "1000 0\n2000 1\n", "1000 0\n3000 1\n"},
+        {"links.txt", "topology: {kind: custom, file: links.txt}\n" + permutation,
+         "3 1 2\n2\n0 2 10Gbps 1us 0\n1 2 10Gbps 1us 0\n",
+         "3 1 2\n2\n0 2 10Gbps 1us 0\n1 2 10Gbps 2us 0\n"}}) {
+    SCOPED_TRACE(row.file);
+    folder.Write(row.file, row.before);
+    const auto before = IdsOf(FileOf(row.text, folder.path().string()));
+    EXPECT_EQ(IdsOf(FileOf(row.text, folder.path().string())), before);
+    folder.Write(row.file, row.after);
+    EXPECT_NE(IdsOf(FileOf(row.text, folder.path().string())), before);
+    Diagnostics diagnostics;
+    EXPECT_THAT(FileOf(row.text, folder.path().string()).Load(0, diagnostics).files,
+                ElementsAre(Pair((folder / row.file).string(), Digest(row.after))));
+  }
+}
+
+// The digests come with the options, so two builds of a plug-in may be asked about side by side.
+TEST(ExperimentFileTest, AnIdDependsOnThePluginOfItsBalancer) {
+  const auto id = [](const PluginDigests& plugins) {
+    LoadOptions options;
+    options.plugins = plugins;
+    Diagnostics diagnostics;
+    const auto file = ExperimentFile::FromText(
+        kTopology + "lb: rps\nworkload: [{kind: permutation, size: 1KB}]\n", "test.yaml", ".",
+        options, diagnostics);
+    return IdsOf(*file);
+  };
+  EXPECT_NE(id({{"rps", 1}}), id({}));
+  EXPECT_NE(id({{"rps", 1}}), id({{"rps", 2}}));
+  EXPECT_EQ(id({{"rps", 1}, {"ecmp", 3}}), id({{"rps", 1}}));
+  EXPECT_EQ(id({{"ecmp", 3}}), id({}));
 }
 
 TEST(SweepTest, RefusesMoreCombinationsThanAnyoneCanRun) {

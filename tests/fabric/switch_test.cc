@@ -274,8 +274,9 @@ TEST(SwitchTest, DropsWhatGoesInCircles) {
 TEST(SwitchTest, DropsWhatHasNoRoute) {
   Graph islands{.hosts = 2, .switches = {{"s0", 0}, {"s1", 0}}, .links = {}};
   const Channel channel{10_Gbps, 1_us};
-  islands.links.push_back({0, 2, channel, channel, "a"});
-  islands.links.push_back({1, 3, channel, channel, "b"});
+  for (size_t i = 0; i < 2; ++i) {
+    islands.Connect(islands.VertexOfHost(i), islands.VertexOfSwitch(i), channel);
+  }
   Lab lab({.graph = islands});
   lab.AddFlow(0, 1, 14'600);
   lab.Run(Time{} + 1_ms);

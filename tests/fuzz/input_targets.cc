@@ -82,7 +82,8 @@ FlowList ReadFlowList(const std::string& name, const Stage& stage, Diagnostics& 
   const auto document = ParseYaml("file: " + name, "fuzz.yaml", diagnostics);
   ReadSettings(
       *document, [&](Fields& fields) { list.Declare(fields); }, diagnostics);
-  list.Prepare(stage, "workload[0]", diagnostics);
+  FilesRead files;
+  list.Prepare(stage, "workload[0]", files, diagnostics);
   return list;
 }
 
@@ -116,24 +117,29 @@ void RequireGraph(const Graph& graph) {
   Require(graph.hosts >= 2 && !graph.switches.empty(), "a network has hosts and switches");
   std::vector<size_t> links(graph.vertices());
   for (const Graph::Link& link : graph.links) {
-    Require(link.a < graph.vertices() && link.b < graph.vertices() && link.a != link.b,
-            "a link has two ends");
+    Require(
+        link.a.index() < graph.vertices() && link.b.index() < graph.vertices() && link.a != link.b,
+        "a link has two ends");
     Require(link.a_to_b.rate.bps > 0 && link.b_to_a.rate.bps > 0, "links have a rate");
     Require(link.a_to_b.delay.ps >= 0 && link.b_to_a.delay.ps >= 0, "and no negative delay");
-    ++links[link.a];
-    ++links[link.b];
+    ++links[link.a.index()];
+    ++links[link.b.index()];
   }
-  for (uint32_t host = 0; host < graph.hosts; ++host) Require(links[host] > 0, "hosts have a link");
+  for (size_t host = 0; host < graph.hosts; ++host) {
+    Require(links[graph.VertexOfHost(host).index()] > 0, "hosts have a link");
+  }
 }
 
 // Hosts have the first numbers there, whatever numbers they had.
 std::string LinkFileOf(const Graph& graph) {
   std::string text =
       fmt::format("{} {} {}\n", graph.vertices(), graph.switches.size(), graph.links.size());
-  for (size_t s = 0; s < graph.switches.size(); ++s) text += fmt::format("{} ", graph.hosts + s);
+  for (size_t s = 0; s < graph.switches.size(); ++s) {
+    text += fmt::format("{} ", graph.VertexOfSwitch(s).index());
+  }
   for (const Graph::Link& link : graph.links) {
-    text += fmt::format("\n{} {} {} {} 0", link.a, link.b, FormatQuantity(link.a_to_b.rate),
-                        FormatQuantity(link.a_to_b.delay));
+    text += fmt::format("\n{} {} {} {} 0", link.a.index(), link.b.index(),
+                        FormatQuantity(link.a_to_b.rate), FormatQuantity(link.a_to_b.delay));
   }
   return text + "\n";
 }
@@ -153,8 +159,9 @@ void FuzzSizes(FuzzInput input) {
   const std::string text = TextOf(input);
   if (text.find("file") != std::string::npos) return;  // Of this machine.
   for (const SizeOptions& options : kSizeOptions) {
+    FilesRead files;
     std::string error;
-    const auto sizes = ParseSizes(text, options, error);
+    const auto sizes = ParseSizes(text, options, files, error);
     Require((sizes == nullptr) != error.empty(), "sizes, or an error: " + error);
     if (sizes) RequireDistribution(*sizes, options);
   }
@@ -197,14 +204,16 @@ void FuzzFlowList(FuzzInput input) {
 }
 
 void FuzzLinkFile(FuzzInput input) {
+  FilesRead files;
   Diagnostics diagnostics;
   const Graph graph =
-      ReadLinkFile(WriteInput("links.txt", TextOf(input)), "topology.file", diagnostics);
+      ReadLinkFile(WriteInput("links.txt", TextOf(input)), "topology.file", files, diagnostics);
   RequirePlaces(diagnostics);
   if (!diagnostics.ok()) return;
   RequireGraph(graph);
   const std::string written = LinkFileOf(graph);
-  const Graph again = ReadLinkFile(WriteInput("links.txt", written), "topology.file", diagnostics);
+  const Graph again =
+      ReadLinkFile(WriteInput("links.txt", written), "topology.file", files, diagnostics);
   Require(diagnostics.ok(), "what is written can be read: " + diagnostics.Report() + written);
   Require(AreAlike(graph, again), "what is written reads the same: " + written);
 }

@@ -108,8 +108,9 @@ int64_t LongestQueue(const std::string& balancer) {
   }
   int64_t longest = 0;
   lab.SampleEvery(500_ns, [&](Time now) {
+    const Graph& graph = lab.network().graph();
     for (const Network::Egress& egress : lab.network().egresses()) {
-      if (egress.vertex < 16 || egress.peer < 16) continue;
+      if (graph.IsHost(egress.vertex) || graph.IsHost(egress.peer)) continue;
       longest = std::max(longest, egress.fifo->Unsent(now).count);
     }
   });

@@ -453,15 +453,15 @@ TEST(PathPausesTest, UnitesTheIntervalsOfItsPorts) {
   Lab lab({.graph = GraphFrom("{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 1}")});
   lab.Run(Time{} + 1_us);
   const Network& network = lab.network();
-  const auto egress = [&](uint32_t from, uint32_t to) {
+  const auto egress = [&](VertexId from, VertexId to) {
     const auto egresses = network.egresses();
     return static_cast<size_t>(
         std::ranges::find_if(
             egresses, [&](const Network::Egress& e) { return e.vertex == from && e.peer == to; }) -
         egresses.begin());
   };
-  const uint32_t leaf0 = lab.SwitchVertex(0), leaf1 = lab.SwitchVertex(1);
-  const uint32_t spine0 = lab.SwitchVertex(2), spine1 = lab.SwitchVertex(3);
+  const VertexId leaf0 = lab.SwitchVertex(0), leaf1 = lab.SwitchVertex(1);
+  const VertexId spine0 = lab.SwitchVertex(2), spine1 = lab.SwitchVertex(3);
   PathPauses pauses(network);
   ASSERT_EQ(pauses.paths().size(), 4u);
   pauses.Add(egress(spine0, leaf1), Time{5}, Time{20});
@@ -469,7 +469,8 @@ TEST(PathPausesTest, UnitesTheIntervalsOfItsPorts) {
   pauses.Add(egress(leaf0, spine1), Time{15}, Time{30});
   EXPECT_EQ(pauses.CloseBin(), 2);
   pauses.Add(egress(leaf0, spine1), Time{40}, Time{41});
-  pauses.Add(egress(leaf0, 0), Time{40}, Time{45});  // Towards a host: of no path between leaves.
+  pauses.Add(egress(leaf0, lab.HostVertex(0)), Time{40},
+             Time{45});  // Towards a host: of no path between leaves.
   EXPECT_EQ(pauses.CloseBin(), 1);
   EXPECT_EQ(pauses.CloseBin(), 0);
   EXPECT_EQ(pauses.paths()[0].paused, Duration{20});

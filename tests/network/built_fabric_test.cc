@@ -16,10 +16,10 @@ namespace {
 constexpr PacketSizes kSizes{
     .mss = 1'460, .data_overhead = 58, .min_packet = 64, .ack = 64, .wire_overhead = 20};
 
-// The port of switch `s` that leads to switch `peer`.
-PortIndex PortTo(const Routing& routing, SwitchId s, uint32_t peer_vertex) {
+// The port of switch `s` that leads to `peer`.
+PortIndex PortTo(const Routing& routing, SwitchId s, VertexId peer) {
   const auto& ports = routing.PortsOf(s);
-  return static_cast<PortIndex>(std::ranges::find(ports, peer_vertex, &Adjacency::Port::peer) -
+  return static_cast<PortIndex>(std::ranges::find(ports, peer, &Adjacency::Port::peer) -
                                 ports.begin());
 }
 
@@ -31,7 +31,7 @@ TEST(BuiltFabricTest, KnowsTheDelayTheRatesAndTheLastBufferOfAWay) {
   const Routing routing(graph);
   const PortRule rule = PortRuleFrom("{buffer: 100pkts}");
   const BuiltFabric fabric(routing, rule, kSizes);
-  const uint32_t spine1 = 6 + 4;  // Hosts, leaves and spine 0 come before it.
+  const VertexId spine1 = graph.VertexOfSwitch(4);
   const std::optional<Way> way = fabric.WayTo(0, PortTo(routing, 0, spine1), 2);
   ASSERT_TRUE(way);
   EXPECT_EQ(way->propagation, 2_us + 7_us);
@@ -41,9 +41,9 @@ TEST(BuiltFabricTest, KnowsTheDelayTheRatesAndTheLastBufferOfAWay) {
   EXPECT_EQ(way->links, 2);
   EXPECT_EQ(fabric.BufferOf(0, 0), Bytes{100 * 1'518});
   // From the spine it is the last link alone; to itself, or through a host's port, there is no way.
-  EXPECT_EQ(fabric.WayTo(4, PortTo(routing, 4, 6 + 2), 2)->propagation, 7_us);
+  EXPECT_EQ(fabric.WayTo(4, PortTo(routing, 4, graph.VertexOfSwitch(2)), 2)->propagation, 7_us);
   EXPECT_FALSE(fabric.WayTo(0, PortTo(routing, 0, spine1), 0));
-  EXPECT_FALSE(fabric.WayTo(0, PortTo(routing, 0, 0), 2));
+  EXPECT_FALSE(fabric.WayTo(0, PortTo(routing, 0, graph.VertexOfHost(0)), 2));
 }
 
 TEST(BuiltFabricTest, TakesTheQuickestOfSeveralWaysBeyondAPort) {

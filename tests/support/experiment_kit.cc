@@ -39,8 +39,9 @@ Chosen<Workload> Read(const std::string& yaml, const Stage& stage, Diagnostics& 
   if (!document) return {};
   ReadSettings(
       *document, [&](Fields& fields) { one.Declare(fields); }, diagnostics);
-  if (diagnostics.ok()) one.workload.settings->Load(stage, "workload", diagnostics);
-  if (diagnostics.ok()) one.workload.settings->Prepare(stage, "workload", diagnostics);
+  FilesRead files;
+  if (diagnostics.ok()) one.workload.settings->Load(stage, "workload", files, diagnostics);
+  if (diagnostics.ok()) one.workload.settings->Prepare(stage, "workload", files, diagnostics);
   return std::move(one.workload);
 }
 

@@ -19,7 +19,7 @@ namespace heddle {
 namespace {
 
 Graph::Link Both(uint32_t a, uint32_t b, Channel channel) {
-  return {a, b, channel, channel, fmt::format("{}-{}", a, b)};
+  return {VertexId(a), VertexId(b), channel, channel, fmt::format("{}-{}", a, b)};
 }
 
 void AddSwitches(Graph& graph, size_t count) {
@@ -30,7 +30,8 @@ void AddSwitches(Graph& graph, size_t count) {
 
 Graph Built(const Topology& topology, uint64_t seed) {
   Diagnostics diagnostics;
-  Graph graph = topology.Build(seed, "topology", diagnostics);
+  FilesRead files;
+  Graph graph = topology.Build(seed, "topology", files, diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   return graph;
 }
@@ -317,11 +318,11 @@ ReorderingStats Lab::Reordering() const {
   return all;
 }
 
-FifoPort& Lab::PortTo(uint32_t vertex, uint32_t peer) {
+FifoPort& Lab::PortTo(VertexId vertex, VertexId peer) {
   for (const Network::Egress& egress : network_->egresses()) {
     if (egress.vertex == vertex && egress.peer == peer) return *egress.fifo;
   }
-  ADD_FAILURE() << "no port from " << vertex << " to " << peer;
+  ADD_FAILURE() << "no port from " << graph_.NameOf(vertex) << " to " << graph_.NameOf(peer);
   return *network_->egresses().front().fifo;
 }
 

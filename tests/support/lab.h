@@ -107,9 +107,15 @@ class Lab {
   // The reordered packets of flows of all size classes.
   ReorderingStats Reordering() const;
 
-  // The port from one vertex to another: host h is vertex h, switch s is vertex hosts + s.
-  FifoPort& PortTo(uint32_t vertex, uint32_t peer);
-  uint32_t SwitchVertex(SwitchId s) const { return static_cast<uint32_t>(graph_.hosts) + s; }
+  // The port from one vertex to another.
+  FifoPort& PortTo(VertexId vertex, VertexId peer);
+  VertexId HostVertex(HostId h) const { return graph_.VertexOfHost(h); }
+  VertexId SwitchVertex(SwitchId s) const { return graph_.VertexOfSwitch(s); }
+
+  // The same by numbers, for networks that are written out: the switches follow the last host.
+  FifoPort& PortTo(uint32_t vertex, uint32_t peer) {
+    return PortTo(VertexId(vertex), VertexId(peer));
+  }
 
   // A flow that is being sent; nullptr before its start and after its end.
   const TcpSender* Sender(FlowId flow) const;

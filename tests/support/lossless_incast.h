@@ -48,9 +48,10 @@ struct LosslessIncast {
   }
   // Links between switches that were ever paused.
   int PausedFabricLinks() {
+    const Graph& graph = lab.network().graph();
     int paused = 0;
     for (const Network::Egress& egress : lab.network().egresses()) {
-      if (egress.vertex < hosts || egress.peer < hosts) continue;
+      if (graph.IsHost(egress.vertex) || graph.IsHost(egress.peer)) continue;
       if (lab.network().PausesOf(egress, lab.end()).pauses > 0) ++paused;
     }
     return paused;

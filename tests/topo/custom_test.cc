@@ -73,7 +73,9 @@ TEST(CustomTest, OffersPathsOverTheUplinksOfItsTiers) {
 // The numbers of a link list need not be those of a graph: here, switches come first.
 std::string LinkFileOf(const Graph& graph) {
   const size_t switches = graph.switches.size();
-  const auto node = [&](uint32_t v) { return graph.IsHost(v) ? v + switches : v - graph.hosts; };
+  const auto node = [&](VertexId vertex) {
+    return graph.IsHost(vertex) ? switches + graph.HostAt(vertex) : graph.SwitchAt(vertex);
+  };
   std::string text = fmt::format("{} {} {}\n", graph.vertices(), switches, graph.links.size());
   for (size_t s = 0; s < switches; ++s) text += fmt::format("{} ", s);
   text += "\n";

@@ -43,7 +43,8 @@ TEST(FatTreeTest, HasThePapersNumbersOfEverything) {
     EXPECT_EQ(SwitchesOfTier(graph, 2), fmt::format("{} to core{}", half * half, half * half - 1));
     const Adjacency adjacency(graph);
     for (uint32_t v = 0; v < graph.vertices(); ++v) {
-      EXPECT_EQ(adjacency.Of(v).size(), graph.IsHost(v) ? 1 : k) << graph.NameOf(v);
+      const VertexId vertex(v);
+      EXPECT_EQ(adjacency.Of(vertex).size(), graph.IsHost(vertex) ? 1 : k) << graph.NameOf(vertex);
     }
   }
 }
@@ -113,12 +114,12 @@ TEST(FatTreeTest, HasAllShortestPathsBetweenEveryPair) {
 }
 
 // The vertices that a packet of path `id` crosses, with every switch deciding as FollowPath does.
-std::vector<uint32_t> Follow(const Graph& graph, const Routing& routing, HostId src, HostId dst,
+std::vector<VertexId> Follow(const Graph& graph, const Routing& routing, HostId src, HostId dst,
                              uint16_t id) {
-  std::vector<uint32_t> way;
-  for (uint32_t at = routing.adjacency().Of(src).front().peer; at != dst;) {
+  std::vector<VertexId> way;
+  for (VertexId at = routing.NicsOf(src).front().peer; at != graph.VertexOfHost(dst);) {
     way.push_back(at);
-    const RoutingTable& table = routing.TableOf(static_cast<SwitchId>(at - graph.hosts));
+    const RoutingTable& table = routing.TableOf(graph.SwitchAt(at));
     const auto ports = table.Towards(dst);
     PortIndex port = ports.front();
     if (ports.size() > 1) port = table.uplinks[id / table.path_divisor % table.uplinks.size()];
@@ -138,7 +139,7 @@ TEST(FatTreeTest, EveryPathHasAnIdOfItsOwn) {
         const HostId src = static_cast<HostId>(a);
         const HostId dst = static_cast<HostId>(b);
         if (shape.EdgeOf(src) == shape.EdgeOf(dst)) continue;
-        std::set<std::vector<uint32_t>> ways;
+        std::set<std::vector<VertexId>> ways;
         for (const PathChoice& path : table->Between(src, dst)) {
           ways.insert(Follow(graph, routing, src, dst, path.id));
           EXPECT_EQ(path.weight, 1);
@@ -163,8 +164,8 @@ TEST(FatTreeTest, PacketsTakeThePathThatTheirIdNames) {
       lab.AddFlow(0, dst, 100'000);
       lab.Run();
       EXPECT_EQ(lab.Record(0).receiver.paths_used, 1);
-      std::vector<uint32_t> way = Follow(graph, routing, 0, dst, choice.id);
-      way.push_back(dst);
+      std::vector<VertexId> way = Follow(graph, routing, 0, dst, choice.id);
+      way.push_back(graph.VertexOfHost(dst));
       for (size_t hop = 1; hop < way.size(); ++hop) {
         EXPECT_EQ(lab.PortTo(way[hop - 1], way[hop]).Committed().packets, 69) << choice.id;
       }

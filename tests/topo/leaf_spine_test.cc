@@ -92,7 +92,8 @@ TEST(LeafSpineTest, SaysWhichLinksAndSpinesDoNotExist) {
   change.tops = {7};
   change.random_tops = 5;
   Diagnostics diagnostics;
-  shape.Build(1, "topology", diagnostics);
+  FilesRead files;
+  shape.Build(1, "topology", files, diagnostics);
   EXPECT_EQ(diagnostics.errors().size(), 3u) << diagnostics.Report();
   EXPECT_NE(diagnostics.Report().find("leaf0-spine9"), std::string::npos);
   EXPECT_NE(diagnostics.Report().find("there is no spine 7"), std::string::npos);

@@ -81,8 +81,12 @@ TEST(PathClassesTest, AddUpPathsThatShareAnId) {
 TEST(PathClassesTest, KnowNoChoiceWithoutUplinks) {
   Graph ring{.hosts = 4, .switches = {{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}}, .links = {}};
   const Channel channel{10_Gbps, 1_us};
-  for (uint32_t h = 0; h < 4; ++h) ring.Connect(h, 4 + h, channel);
-  for (uint32_t s = 0; s < 4; ++s) ring.Connect(4 + s, 4 + (s + 1) % 4, channel);
+  for (size_t i = 0; i < 4; ++i) {
+    ring.Connect(ring.VertexOfHost(i), ring.VertexOfSwitch(i), channel);
+  }
+  for (size_t s = 0; s < 4; ++s) {
+    ring.Connect(ring.VertexOfSwitch(s), ring.VertexOfSwitch((s + 1) % 4), channel);
+  }
   EXPECT_EQ(Routing(ring).PathsBetween(0, 2).size(), 2u);
   EXPECT_EQ(Choices(ring, 0, 2), (Pairs{{0, 1}}));
   EXPECT_EQ(Choices(ring, 0, 1), (Pairs{{0, 1}}));
@@ -94,11 +98,12 @@ TEST(PathClassesTest, AreNotSlowedByManyPathsThatAreAlike) {
   Graph grid{.hosts = 2, .switches = {}, .links = {}};
   const Channel channel{10_Gbps, 1_us};
   for (uint32_t s = 0; s < kSide * kSide; ++s) grid.switches.push_back({std::to_string(s), 0});
-  grid.Connect(0, 2, channel);
-  grid.Connect(1, 2 + kSide * kSide - 1, channel);
-  for (uint32_t s = 0; s < kSide * kSide; ++s) {
-    if (s % kSide + 1 < kSide) grid.Connect(2 + s, 2 + s + 1, channel);
-    if (s + kSide < kSide * kSide) grid.Connect(2 + s, 2 + s + kSide, channel);
+  const auto at = [&](size_t s) { return grid.VertexOfSwitch(s); };
+  grid.Connect(grid.VertexOfHost(0), at(0), channel);
+  grid.Connect(grid.VertexOfHost(1), at(kSide * kSide - 1), channel);
+  for (size_t s = 0; s < kSide * kSide; ++s) {
+    if (s % kSide + 1 < kSide) grid.Connect(at(s), at(s + 1), channel);
+    if (s + kSide < kSide * kSide) grid.Connect(at(s), at(s + kSide), channel);
   }
   const Routing routing(grid);
   PathClasses classes(routing);

@@ -34,9 +34,7 @@ class Plan {
         plan_(graph_, rule_, traffic, events) {}
 
   const QueuePlan* operator->() const { return &plan_; }
-  uint32_t leaf() const {
-    return static_cast<uint32_t>(graph_.hosts);
-  }  // Ports: 2 hosts, 2 spines.
+  VertexId leaf() const { return graph_.VertexOfSwitch(0); }  // Ports: 2 hosts, 2 spines.
 
   std::string Errors() const {
     Diagnostics diagnostics;

@@ -140,8 +140,10 @@ TEST(PathTableTest, CountsThePathsThatWereUsed) {
 TEST(RoutingTest, NamesLeavesThatCannotReachEachOther) {
   Graph islands{.hosts = 3, .switches = {{"a", 0}, {"b", 0}, {"c", 0}}, .links = {}};
   const Channel channel{10_Gbps, 1_us};
-  for (uint32_t h = 0; h < 3; ++h) islands.links.push_back({h, 3 + h, channel, channel, ""});
-  islands.links.push_back({3, 4, channel, channel, ""});
+  for (size_t i = 0; i < 3; ++i) {
+    islands.Connect(islands.VertexOfHost(i), islands.VertexOfSwitch(i), channel);
+  }
+  islands.Connect(islands.VertexOfSwitch(0), islands.VertexOfSwitch(1), channel);
   const Routing routing(islands);
   const std::vector<std::string> pairs = routing.Unreachable();
   EXPECT_EQ(std::set<std::string>(pairs.begin(), pairs.end()),

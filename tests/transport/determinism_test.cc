@@ -36,9 +36,9 @@ std::string Trace(const std::string& topology, const std::string& balancer, int 
   for (const FlowRecord& record : lab.records()) trace += Describe(record) + "\n";
   for (const Network::Egress& egress : lab.network().egresses()) {
     const FifoPort::Counters sent = egress.fifo->Committed();
-    trace += fmt::format("port {}.{} {} {} {} {} {} {}\n", egress.vertex, egress.port, sent.packets,
-                         sent.wire_bytes, sent.payload_bytes, sent.busy_ps, egress.fifo->dropped(),
-                         egress.fifo->marked());
+    trace += fmt::format("port {}.{} {} {} {} {} {} {}\n", egress.vertex.index(), egress.port,
+                         sent.packets, sent.wire_bytes, sent.payload_bytes, sent.busy_ps,
+                         egress.fifo->dropped(), egress.fifo->marked());
   }
   const ReorderingStats reordering = lab.Reordering();
   return trace + fmt::format("end {} reordered {} {} {} {} {}\n", lab.end().ps, reordering.degree1,

@@ -50,7 +50,7 @@ SteadyState RunLongFlows(BitRate rate, Duration round_trip, HostId n, int k, Dur
            .transport = "{kind: dctcp, framing: ip1500}",
            .port = "{buffer: unlimited, ecn_above: " + std::to_string(k) + "pkts}"});
   for (HostId h = 0; h < n; ++h) lab.AddFlow(h, n, kForever);
-  FifoPort& port = lab.PortTo(lab.SwitchVertex(0), n);
+  FifoPort& port = lab.PortTo(lab.SwitchVertex(0), lab.HostVertex(n));
   const Time from = Time{} + until / 4;
   SteadyState seen;
   double cwnd = 0;
@@ -61,7 +61,7 @@ SteadyState RunLongFlows(BitRate rate, Duration round_trip, HostId n, int k, Dur
     if (now < from) return;
     if (now == from) at_start = port.SentBy(now);
     at_end = port.SentBy(now);
-    seen.queue.push_back(port.Backlog(now));
+    seen.queue.push_back(port.QueueAt(now).packets);
     for (FlowId f = 0; f < n; ++f) seen.alpha += lab.Sender(f)->window().alpha / n;
     const CongestionWindow& window = lab.Sender(0)->window();
     reductions += window.cwnd < cwnd ? 1 : 0;
@@ -158,10 +158,10 @@ TEST(IncastTest, QueuesAllButWhatHasLeftMeanwhile) {
   for (const HostId n : std::array<HostId, 2>{20, 25}) {
     Lab lab(Incast(n, "unlimited"));
     AddBursts(lab, n);
-    FifoPort& port = lab.PortTo(lab.SwitchVertex(0), n);
+    FifoPort& port = lab.PortTo(lab.SwitchVertex(0), lab.HostVertex(n));
     const PacketSizes sizes = TransportFrom("{kind: tcp}").settings->sizes();
     int64_t peak = 0;
-    lab.SampleEvery(500_ns, [&](Time now) { peak = std::max(peak, port.Backlog(now)); });
+    lab.SampleEvery(500_ns, [&](Time now) { peak = std::max(peak, port.QueueAt(now).bytes); });
     lab.Run();
     EXPECT_EQ(peak, (10 * n - 9) * sizes.DataPacket(sizes.mss));
     Time last;

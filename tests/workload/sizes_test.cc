@@ -14,15 +14,17 @@ namespace heddle {
 namespace {
 
 std::unique_ptr<SizeDistribution> Sizes(const std::string& text, const SizeOptions& options = {}) {
+  FilesRead files;
   std::string error;
-  auto sizes = ParseSizes(text, options, error);
+  auto sizes = ParseSizes(text, options, files, error);
   EXPECT_NE(sizes, nullptr) << error;
   return sizes;
 }
 
 std::string SizesError(const std::string& text) {
+  FilesRead files;
   std::string error;
-  EXPECT_EQ(ParseSizes(text, {}, error), nullptr) << text;
+  EXPECT_EQ(ParseSizes(text, {}, files, error), nullptr) << text;
   return error;
 }
 

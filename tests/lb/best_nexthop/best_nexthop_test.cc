@@ -285,14 +285,11 @@ UdpSource DatagramsOver(uint16_t path, uint32_t id, HostId src, HostId dst) {
 std::vector<double> BroughtBy(const std::string& direction, const std::vector<int64_t>& packets) {
   constexpr uint32_t kSwitches = 5;
   Graph chain{.hosts = kSwitches, .switches = {}, .links = {}};
-  const auto link = [&](uint32_t a, uint32_t b) {
-    const Channel channel{10_Gbps, 1_us};
-    chain.links.push_back({a, b, channel, channel, std::to_string(a) + "-" + std::to_string(b)});
-  };
+  const Channel channel{10_Gbps, 1_us};
   for (uint32_t s = 0; s < kSwitches; ++s) {
     chain.switches.push_back({"s" + std::to_string(s), static_cast<int>(s)});
-    link(s, kSwitches + s);
-    if (s > 0) link(kSwitches + s - 1, kSwitches + s);
+    chain.Connect(chain.VertexOfHost(s), chain.VertexOfSwitch(s), channel);
+    if (s > 0) chain.Connect(chain.VertexOfSwitch(s - 1), chain.VertexOfSwitch(s), channel);
   }
   std::vector<UdpSource> load;
   for (HostId link_from = 0; link_from < packets.size(); ++link_from) {
@@ -358,7 +355,7 @@ class BestNexthopNetworkTest : public testing::Test {
     }
     lab.Run(Time{} + 1_s);
     EXPECT_TRUE(lab.finished());
-    const uint32_t leaf = lab.SwitchVertex(from_loaded ? 0 : 1);
+    const VertexId leaf = lab.SwitchVertex(from_loaded ? 0 : 1);
     int64_t all = 0;
     for (SwitchId spine = 2; spine < 6; ++spine) {
       all += lab.PortTo(leaf, lab.SwitchVertex(spine)).Committed().payload_bytes;
@@ -426,7 +423,7 @@ std::pair<int64_t, int64_t> OverLoadedCore(const std::string& apply_at) {
       "delay: 1us}, core_link: {rate: 10Gbps, delay: 1us}}");
   const auto vertex = [&](const std::string& name) {
     const auto found = std::ranges::find(graph.switches, name, &Graph::SwitchVertex::name);
-    return static_cast<uint32_t>(graph.hosts + (found - graph.switches.begin()));
+    return graph.VertexOfSwitch(static_cast<size_t>(found - graph.switches.begin()));
   };
   std::vector<LinkEvent> events;
   for (uint32_t l = 0; l < graph.links.size(); ++l) {

@@ -292,8 +292,12 @@ TEST(TracerTest, RefusesWhatItCannotDo) {
     return ProblemWith(settings, experiment);
   };
   EXPECT_THAT(problem(TraceSettings()), Optional(HasSubstr("a trace of everything is too much")));
-  EXPECT_THAT(problem({.links = {"leaf0-spin1"}}), Optional(HasSubstr("\"leaf0-spine1\"")));
-  EXPECT_THAT(problem({.from = Time{5}, .to = Time{5}}), Optional(HasSubstr("before --to")));
+  EXPECT_THAT(problem({.links = {"leaf0-spin1"}}),
+              Optional(HasSubstr("did you mean \"leaf0-spine1\"")));
+  EXPECT_THAT(problem({.from = Time{5}, .to = Time{5}}),
+              Optional(HasSubstr("--from must be before --to")));
+  EXPECT_THAT(problem({.from = Time{6}, .to = Time{5}}),
+              Optional(HasSubstr("--from must be before --to")));
   EXPECT_EQ(problem({.links = {"leaf0-spine1"}}), std::nullopt);
   EXPECT_THAT(problem({.flows = {{7, 7}, {8, 9}}}),
               Optional(HasSubstr("there is no flow 8; flows are 0 to 7")));

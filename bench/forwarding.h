@@ -1,36 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine costs, beside what a conventional one costs for the same work: hosts that send at
-// a steady rate over a leaf-spine, ECMP, drop-tail queues with ECN marking. Both count the same
-// hops, drops and marks, or the program stops.
-//
-// The conventional engine is the textbook's: one binary heap of events for the whole network,
-// packets from a pool.
+// Forwarding alone, without transport or statistics, by two engines: hosts send at a steady rate
+// over a leaf-spine with ECMP, drop-tail queues and ECN marking. ConventionalNetwork is the
+// textbook's simulator, one binary heap of events for the whole network and packets from a pool.
+// HeddleNetwork is made of Heddle's engine, switches and ports. Both count the same hops, drops and
+// marks.
 
-#include <fmt/format.h>
+#pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <queue>
-#include <thread>
+#include <utility>
 #include <vector>
 
-#include "bench/paired.h"
 #include "core/engine.h"
 #include "fabric/switch.h"
 #include "lb/parts/ecmp_hash.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::forwarding {
 
-constexpr BitRate kRate = 100_Gbps;
-constexpr Duration kDelay = 1_us;
-constexpr int64_t kFrame = 1518;
-constexpr int64_t kOverhead = 20;
-constexpr int64_t kBuffer = 700 * kFrame;
-constexpr int64_t kMarkAbove = 65 * kFrame;
-constexpr Duration kGap{1538 * 80 * 10 / 8};  // 80 % of the rate.
+inline constexpr BitRate kRate = 100_Gbps;
+inline constexpr Duration kDelay = 1_us;
+inline constexpr int64_t kFrame = 1518;
+inline constexpr int64_t kOverhead = 20;
+inline constexpr int64_t kBuffer = 700 * kFrame;
+inline constexpr int64_t kMarkAbove = 65 * kFrame;
+inline constexpr Duration kGap{1538 * 80 * 10 / 8};  // 80 % of the rate.
 
 struct Shape {
   uint32_t leaves;
@@ -39,6 +36,9 @@ struct Shape {
 
   uint32_t hosts() const { return leaves * hosts_per_leaf; }
 };
+
+inline constexpr Shape k128Hosts{8, 16, 8};
+inline constexpr Shape k1024Hosts{32, 32, 32};
 
 struct Counts {
   int64_t hops = 0;
@@ -50,17 +50,17 @@ struct Counts {
 };
 
 // The n-th packet of host h belongs to one of 16 flows, eight packets at a time.
-uint32_t TupleOf(uint32_t host, uint32_t n) {
+inline uint32_t TupleOf(uint32_t host, uint32_t n) {
   return static_cast<uint32_t>(Mix64(host * 64 + (n >> 3) % 16));
 }
-uint64_t SaltOf(uint32_t s) { return Mix64(s + 99); }
-Time FirstOf(uint32_t host) { return Time{host * 1000}; }
+inline uint64_t SaltOf(uint32_t s) { return Mix64(s + 99); }
+inline Time FirstOf(uint32_t host) { return Time{host * 1000}; }
 
 // --- The conventional engine ---
 
-class Conventional {
+class ConventionalNetwork {
  public:
-  explicit Conventional(const Shape& shape) : shape_(shape) {
+  explicit ConventionalNetwork(const Shape& shape) : shape_(shape) {
     const uint32_t hosts = shape.hosts();
     nodes_.resize(hosts + shape.leaves + shape.spines);
     for (uint32_t h = 0; h < hosts; ++h) AddPort(h, hosts + h / shape.hosts_per_leaf);
@@ -268,9 +268,9 @@ class RunUntil final : public Conductor {
   const Time end_;
 };
 
-class Heddle {
+class HeddleNetwork {
  public:
-  Heddle(const Shape& shape, int threads) : graph_(GraphOf(shape)), routing_(graph_) {
+  HeddleNetwork(const Shape& shape, int threads) : graph_(GraphOf(shape)), routing_(graph_) {
     const PortSettings nic{.rate = kRate, .delay = kDelay, .wire_overhead = Bytes{kOverhead}};
     PortSettings port = nic;
     port.buffer = kBuffer;
@@ -291,7 +291,8 @@ class Heddle {
     }
     for (const Graph::Link& link : graph_.links) {
       const bool from_host = graph_.IsHost(link.a);
-      FifoPort& there = from_host ? hosts_[link.a]->nic() : SwitchOf(link.a).AddPort(port, false);
+      FifoPort& there =
+          from_host ? hosts_[graph_.HostAt(link.a)]->nic() : SwitchOf(link.a).AddPort(port, false);
       FifoPort& back = SwitchOf(link.b).AddPort(port, from_host);
       engine_.Connect(NodeOf(link.a), there.wire(), NodeOf(link.b), kDelay);
       engine_.Connect(NodeOf(link.b), back.wire(), NodeOf(link.a), kDelay);
@@ -334,20 +335,21 @@ class Heddle {
     for (uint32_t l = 0; l < shape.leaves; ++l) graph.switches.push_back({"leaf", 0});
     for (uint32_t s = 0; s < shape.spines; ++s) graph.switches.push_back({"spine", 1});
     for (uint32_t h = 0; h < graph.hosts; ++h) {
-      graph.links.push_back({h, shape.hosts() + h / shape.hosts_per_leaf, channel, channel, ""});
+      graph.links.push_back({graph.VertexOfHost(h), graph.VertexOfSwitch(h / shape.hosts_per_leaf),
+                             channel, channel, ""});
     }
     for (uint32_t l = 0; l < shape.leaves; ++l) {
       for (uint32_t s = 0; s < shape.spines; ++s) {
-        graph.links.push_back(
-            {shape.hosts() + l, shape.hosts() + shape.leaves + s, channel, channel, ""});
+        graph.links.push_back({graph.VertexOfSwitch(l), graph.VertexOfSwitch(shape.leaves + s),
+                               channel, channel, ""});
       }
     }
     return graph;
   }
 
-  Switch& SwitchOf(uint32_t vertex) { return *switches_[vertex - graph_.hosts]; }
-  Node& NodeOf(uint32_t vertex) {
-    if (graph_.IsHost(vertex)) return *hosts_[vertex];
+  Switch& SwitchOf(VertexId vertex) { return *switches_[graph_.SwitchAt(vertex)]; }
+  Node& NodeOf(VertexId vertex) {
+    if (graph_.IsHost(vertex)) return *hosts_[graph_.HostAt(vertex)];
     return SwitchOf(vertex);
   }
 
@@ -359,56 +361,4 @@ class Heddle {
   Engine engine_;
 };
 
-// Two networks, each of half the size, that know nothing of each other: what the machine gives to
-// two threads. Nanoseconds of wall time per hop of either.
-double NanosecondsSideBySide(const Shape& shape, Time end) {
-  const Shape half{shape.leaves / 2, shape.hosts_per_leaf, shape.spines / 2};
-  Heddle first(half, 1);
-  Heddle second(half, 1);
-  const double seconds = SecondsOf([&] {
-    const std::jthread other([&] { second.Run(end); });
-    first.Run(end);
-  });
-  return seconds * 1e9 / static_cast<double>(first.counts().hops + second.counts().hops);
-}
-
-void Compare(const std::string& name, const Shape& shape, Time end, int rounds) {
-  Counts expected;
-  const auto measure = [&](auto&& network) {
-    const double seconds = SecondsOf([&] { network.Run(end); });
-    const Counts counts = network.counts();
-    if (expected.hops == 0) expected = counts;
-    if (counts != expected) {
-      fmt::print(stderr, "the two engines disagree: {} and {} hops, {} and {} drops\n", counts.hops,
-                 expected.hops, counts.dropped, expected.dropped);
-      std::exit(1);
-    }
-    return seconds * 1e9 / static_cast<double>(counts.hops);
-  };
-  fmt::print("{}: forwarding, per packet-hop\n", name);
-  const std::vector<PairedTimes> times =
-      MeasureInTurns({{"binary heap, pooled packets", [&] { return measure(Conventional(shape)); }},
-                      {"Heddle, 1 thread", [&] { return measure(Heddle(shape, 1)); }},
-                      {"Heddle, 2 threads", [&] { return measure(Heddle(shape, 2)); }},
-                      {"two halves side by side, no common clock",
-                       [&] { return NanosecondsSideBySide(shape, end); }}},
-                     rounds);
-  fmt::print("  {} hops, {} drops, {} marks each\n", expected.hops, expected.dropped,
-             expected.marked);
-  fmt::print("  Heddle is {:.2f} times as fast as the heap\n", times[0].median / times[1].median);
-  fmt::print(
-      "  two threads are {:.2f} times as fast as one; the machine gives two independent threads "
-      "{:.2f}\n",
-      times[1].median / times[2].median, times[1].median / times[3].median);
-}
-
-}  // namespace
-}  // namespace heddle
-
-int main(int argc, char** argv) {
-  using namespace heddle;
-  const bool smoke = IsSmoke(argc, argv);
-  Compare("128 hosts", {8, 16, 8}, Time{} + (smoke ? 20_us : 5_ms), smoke ? 1 : 5);
-  Compare("1024 hosts", {32, 32, 32}, Time{} + (smoke ? 10_us : 1_ms), smoke ? 1 : 5);
-  return 0;
-}
+}  // namespace heddle::forwarding
