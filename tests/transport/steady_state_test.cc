@@ -62,7 +62,7 @@ SteadyState RunLongFlows(BitRate rate, Duration round_trip, HostId n, int k, Dur
     if (now == from) at_start = port.SentBy(now);
     at_end = port.SentBy(now);
     seen.queue.push_back(port.Backlog(now));
-    for (FlowId f = 0; f < n; ++f) seen.alpha += lab.Sender(f)->window().alpha / n;
+    for (FlowId f = 0; f < n; ++f) seen.alpha += lab.Sender(f)->state().alpha.value() / n;
     const CongestionWindow& window = lab.Sender(0)->window();
     reductions += window.cwnd < cwnd ? 1 : 0;
     cwnd = window.cwnd;

@@ -9,7 +9,7 @@
 // htsim hands all that the window allows to a NIC without bound at once. After a reduction nothing
 // grows until what has been handed over fits into the window again.
 
-#include "transport/htsim_control.h"
+#include "transport/congestion/htsim.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,9 +17,13 @@
 namespace heddle {
 namespace {
 
-class HtsimTcp : public CongestionControl {
+HtsimState& StateOf(CongestionWindow& window) { return window.own.As<HtsimState>(); }
+
+class HtsimTcp : public WindowControl {
  public:
-  bool marks_data() const override { return false; }
+  void Start(CongestionWindow& window, uint32_t /*first_flight*/) const override {
+    window.own.Begin<HtsimState>();
+  }
 
   void OnConnected(CongestionWindow& window) const override { Grow(window, 0); }
 
@@ -29,13 +33,14 @@ class HtsimTcp : public CongestionControl {
   }
 
   void OnTimeout(CongestionWindow& window, uint32_t /*nxt*/) const override {
-    window.handed_over = 0;
+    StateOf(window).handed_over = 0;
   }
 
  protected:
   // By one segment at most; `una` is the first segment that is not acknowledged.
   static void Grow(CongestionWindow& window, uint32_t una) {
-    const int64_t outstanding = std::max<int64_t>(window.handed_over - una, 0);
+    int64_t& handed_over = StateOf(window).handed_over;
+    const int64_t outstanding = std::max<int64_t>(handed_over - una, 0);
     const double room = window.cwnd - static_cast<double>(outstanding) * window.mss;
     const double most = std::min(room, window.mss);
     if (most > 0) {
@@ -43,7 +48,7 @@ class HtsimTcp : public CongestionControl {
                                                    : std::floor(most * window.mss / window.cwnd);
     }
     const int64_t allowed = una + static_cast<int64_t>(window.cwnd / window.mss);
-    window.handed_over = std::max(window.handed_over, allowed);
+    handed_over = std::max(handed_over, allowed);
   }
 };
 
@@ -51,10 +56,8 @@ class HtsimDctcp final : public HtsimTcp {
  public:
   explicit HtsimDctcp(double g) : g_(g) {}
 
-  bool marks_data() const override { return true; }
-
   void Start(CongestionWindow& window, uint32_t /*first_flight*/) const override {
-    window.window_end = 2 * static_cast<int64_t>(window.mss);
+    window.own.Begin<HtsimState>().window_end = 2 * static_cast<int64_t>(window.mss);
   }
 
   void OnConnected(CongestionWindow& window) const override {
@@ -68,26 +71,31 @@ class HtsimDctcp final : public HtsimTcp {
     return reduced;
   }
 
+  std::optional<double> MarkedShare(const CongestionWindow& window) const override {
+    return window.own.As<HtsimState>().alpha;
+  }
+
  private:
-  // One ACK; here `window_end` is the number of bytes after which an observation ends.
+  // One ACK; `window_end` is the number of bytes after which an observation ends.
   bool Observe(CongestionWindow& window, bool marked) const {
+    HtsimState& state = StateOf(window);
     const auto mss = static_cast<int64_t>(window.mss);
-    window.bytes_acked += mss;
+    state.bytes_acked += mss;
     if (marked) {
-      window.bytes_marked += mss;
+      state.bytes_marked += mss;
       window.ssthresh = std::min(window.ssthresh, window.cwnd);
     }
-    if (window.bytes_acked < window.window_end) return false;
+    if (state.bytes_acked < state.window_end) return false;
     const double share =
-        static_cast<double>(window.bytes_marked) / static_cast<double>(window.bytes_acked);
-    window.alpha = (1 - g_) * window.alpha + g_ * share;
-    window.bytes_acked = window.bytes_marked = 0;
-    if (window.alpha > 0) {
-      window.cwnd = std::max(std::floor(window.cwnd * (1 - window.alpha / 2)), window.mss);
+        static_cast<double>(state.bytes_marked) / static_cast<double>(state.bytes_acked);
+    state.alpha = (1 - g_) * state.alpha + g_ * share;
+    state.bytes_acked = state.bytes_marked = 0;
+    if (state.alpha > 0) {
+      window.cwnd = std::max(std::floor(window.cwnd * (1 - state.alpha / 2)), window.mss);
       window.ssthresh = window.cwnd;
     }
-    window.window_end = static_cast<int64_t>(window.cwnd);
-    return window.alpha > 0;
+    state.window_end = static_cast<int64_t>(window.cwnd);
+    return state.alpha > 0;
   }
 
   const double g_;
@@ -95,9 +103,9 @@ class HtsimDctcp final : public HtsimTcp {
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> MakeHtsimTcp() { return std::make_unique<HtsimTcp>(); }
+std::unique_ptr<const WindowControl> MakeHtsimTcp() { return std::make_unique<HtsimTcp>(); }
 
-std::unique_ptr<CongestionControl> MakeHtsimDctcp(double g) {
+std::unique_ptr<const WindowControl> MakeHtsimDctcp(double g) {
   return std::make_unique<HtsimDctcp>(g);
 }
 

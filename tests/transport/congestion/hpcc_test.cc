@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HPCC: single steps, what switches tell, and flows that share a port.
 
-#include "transport/hpcc.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/support/controls_from.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 #include "transport/roce_sender.h"
@@ -24,7 +23,8 @@ constexpr Time At(Duration since_start) { return Time{} + since_start; }
 // One flow at 100 Gbps over a round trip of 10 us, so a link holds 125,000 bytes; in packets of
 // 1000. What `hops` ports tell is set by hand.
 struct Flow {
-  explicit Flow(const HpccSettings& settings = {}, uint8_t hops = 1) : control(MakeHpcc(settings)) {
+  explicit Flow(const std::string& settings = "", uint8_t hops = 1)
+      : control(RateControlFrom("{kind: hpcc" + settings + "}")) {
     state.line = state.rate = 100e9;
     state.packet_bits = 8'000;
     state.base_rtt = 10_us;
@@ -130,7 +130,7 @@ TEST(HpccTest, AveragesOverARoundTrip) {
 }
 
 TEST(HpccTest, FollowsTheUtilisationAfterSomeAdditiveSteps) {
-  Flow flow({.max_stage = 3});
+  Flow flow(", max_stage: 3");
   flow.AckOfNewRound(1'250'000);  // 10.
   const double cut = 125'000 * 0.095 + kIncrease;
   for (int stage = 1; stage <= 3; ++stage) {
@@ -139,18 +139,18 @@ TEST(HpccTest, FollowsTheUtilisationAfterSomeAdditiveSteps) {
   }
   flow.AckOfNewRound(62'500);
   EXPECT_NEAR(flow.window(), (cut + 3 * kIncrease) * 1.9 + kIncrease, 1e-6);
-  Flow eager({.max_stage = 0});
+  Flow eager(", max_stage: 0");
   eager.AckOfNewRound(1'250'000);
   eager.AckOfNewRound(62'500);
   EXPECT_NEAR(eager.window(), cut * 1.9 + kIncrease, 1e-6);
 }
 
 TEST(HpccTest, HeedsTheBusiestLink) {
-  Flow flow({}, 3);
+  Flow flow("", 3);
   flow.now.queue_bytes[1] = flow.told.queue_bytes[1] = 112'500;
   flow.AckOfNewRound(125'000);
   EXPECT_NEAR(flow.window(), 62'500 + kIncrease, 1e-6);
-  Flow slow({}, 2);
+  Flow slow("", 2);
   slow.now.mbps[1] = slow.told.mbps[1] = 40'000;
   slow.AckOfNewRound(50'000);  // Two fifths of one link, all of the other.
   EXPECT_NEAR(slow.window(), 125'000 * 0.95 + kIncrease, 1e-6);
@@ -194,25 +194,25 @@ TEST(HpccTest, StaysWithinItsBounds) {
   EXPECT_EQ(flow.state.window, 1);
   for (int i = 0; i < 100; ++i) flow.AckOfNewRound(1'000);
   EXPECT_EQ(flow.state.rate, 100e9);
-  Flow bounded({.min_rate = 30_Gbps});
+  Flow bounded(", min_rate: 30Gbps");
   for (int i = 0; i < 100; ++i) bounded.AckOfNewRound(1'250'000);
   EXPECT_NEAR(bounded.state.rate, 30e9, 1);
 }
 
 TEST(HpccTest, IncreasesBySizeOrRate) {
-  const auto after_cut = [](const HpccSettings& settings) {
+  const auto after_cut = [](const std::string& settings) {
     Flow flow(settings);
     flow.AckOfNewRound(250'000);
     return flow.window() - 125'000 * 0.475;
   };
-  EXPECT_NEAR(after_cut({}), kIncrease, 1e-6);
-  EXPECT_NEAR(after_cut({.flows = 50}), 2 * kIncrease, 1e-6);
-  EXPECT_NEAR(after_cut({.w_ai = 80_B}), 80, 1e-6);
-  EXPECT_NEAR(after_cut({.ai_rate = 50_Mbps}), 62.5, 1e-6);
+  EXPECT_NEAR(after_cut(""), kIncrease, 1e-6);
+  EXPECT_NEAR(after_cut(", flows: 50"), 2 * kIncrease, 1e-6);
+  EXPECT_NEAR(after_cut(", w_ai: 80B"), 80, 1e-6);
+  EXPECT_NEAR(after_cut(", ai_rate: 50Mbps"), 62.5, 1e-6);
 }
 
 TEST(HpccTest, TakesTheRoundTripThatIsSet) {
-  Flow flow({.base_rtt = 20_us});
+  Flow flow(", base_rtt: 20us");
   EXPECT_EQ(flow.state.window, 250);
 }
 

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "tests/support/controls_from.h"
 #include "tests/support/lab.h"
 #include "transport/roce_sender.h"
-#include "transport/swift.h"
-#include "transport/timely.h"
 
 namespace heddle {
 namespace {
@@ -20,8 +23,8 @@ struct Flow {
     state.packet_bits = 8'000;
     control->Start(state);
   }
-  void Ack(Duration rtt, Time now = Time{}, int64_t packets = 1) {
-    control->OnAck(state, {now, rtt, packets, packets * 1'000, 4});
+  void Ack(Duration rtt, Time now = Time{}, int64_t packets = 1, int links = 4) {
+    control->OnAck(state, {now, rtt, packets, packets * 1'000, links});
   }
 
   std::unique_ptr<const RateControl> control;
@@ -32,8 +35,8 @@ constexpr Time At(Duration since_start) { return Time{} + since_start; }
 
 // --- TIMELY ---
 
-Flow TimelyAt(double gbps, TimelySettings settings = {.segment = Bytes{1}}) {
-  Flow flow(MakeTimely(settings));
+Flow TimelyAt(double gbps, const std::string& segment = "1B") {
+  Flow flow(RateControlFrom("{kind: timely, segment: " + segment + "}"));
   flow.state.rate = gbps * 1e9;
   return flow;
 }
@@ -72,26 +75,45 @@ TEST(TimelyTest, StaysWithinItsBounds) {
 }
 
 TEST(TimelyTest, TakesOneSampleForEachSegment) {
-  Flow flow = TimelyAt(5, {.segment = Bytes{16'000}});
+  Flow flow = TimelyAt(5, "16KB");
   for (int i = 0; i < 47; ++i) flow.Ack(40_us);
   EXPECT_DOUBLE_EQ(flow.state.rate, 5e9 + 2 * 10e6);
 }
 
 // --- Swift ---
 
+// The delay that a window of `cwnd` packets aims at over so many links: the least at which an ACK
+// does not make the window grow.
+Duration SwiftTarget(const std::string& settings, double cwnd, int links) {
+  const auto grows_at = [&](Duration rtt) {
+    Flow flow(RateControlFrom(
+        fmt::format("{{kind: swift{}, initial_cwnd: {}, max_cwnd: 1000000}}", settings, cwnd)));
+    flow.Ack(rtt, At(1_ms), 1, links);
+    return flow.state.window > std::max(cwnd, 1.0);
+  };
+  Duration below{0};
+  Duration above = 1_ms;
+  while (above - below > 1_ps) {
+    const Duration middle = below + (above - below) / 2;
+    (grows_at(middle) ? below : above) = middle;
+  }
+  return above;
+}
+
 TEST(SwiftTest, AimsAtADelayThatGrowsWithHopsAndShrinksWithTheWindow) {
-  const SwiftSettings settings{.base = 26_us, .per_hop = 2_us, .fs_range = 100_us};
+  const std::string settings = ", base: 26us, per_hop: 2us, fs_range: 100us";
   EXPECT_EQ(SwiftTarget(settings, 100, 4), 34_us);
   EXPECT_EQ(SwiftTarget(settings, 1'000, 6), 38_us);
   EXPECT_EQ(SwiftTarget(settings, 0.1, 4), 134_us);
   EXPECT_EQ(SwiftTarget(settings, 0.01, 4), 134_us);
   // a = 100 / (sqrt(10) - 0.1) = 32.655; at one packet a (1 - 0.1) more.
   EXPECT_NEAR(Microseconds(SwiftTarget(settings, 1, 4)), 34 + 29.3895, 0.001);
-  EXPECT_NEAR(Microseconds(SwiftTarget({}, 100, 13)), 75, 1e-4);  // per_hop is base / 6.5.
+  EXPECT_NEAR(Microseconds(SwiftTarget("", 100, 13)), 75, 1e-4);  // per_hop is base / 6.5.
 }
 
 Flow SwiftAt(double cwnd) {
-  return Flow(MakeSwift({.per_hop = Duration{0}, .fs_range = Duration{0}, .initial_cwnd = cwnd}));
+  return Flow(RateControlFrom(
+      fmt::format("{{kind: swift, per_hop: 0us, fs_range: 0us, initial_cwnd: {}}}", cwnd)));
 }
 
 TEST(SwiftTest, FollowsThePaperStepByStep) {

@@ -1,21 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include "transport/timely.h"
+// TIMELY (Mittal et al., SIGCOMM 2015): the rate follows the gradient of the round-trip time.
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transport/congestion_controls.h"
 
 namespace heddle {
 namespace {
+
+struct TimelySettings {
+  double alpha = 0.875;
+  double beta = 0.8;
+  Duration t_low = 50_us;
+  Duration t_high = 500_us;
+  Duration min_rtt = 20_us;
+  std::optional<BitRate> delta = std::nullopt;  // Not set: 1 Mbps per Gbps of the NIC.
+  int64_t hyperactive_after = 5;
+  int64_t hyperactive_factor = 5;
+  Bytes segment{16'000};
+  std::optional<BitRate> min_rate = std::nullopt;  // Not set: 0.1 % of the NIC's.
+
+  void Declare(Fields& fields);
+};
 
 class Timely final : public RateControl {
  public:
   explicit Timely(const TimelySettings& settings) : settings_(settings) {}
 
-  void Start(RateState& state) const override { state.Begin<Own>(); }
+  void Start(RateState& state) const override { state.own.Begin<Own>(); }
 
   // One sample for each segment; the NIC of the paper reports completions of these.
   void OnAck(RateState& state, const AckSignal& ack) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     own.acked += ack.payload_bytes;
     if (own.acked < settings_.segment.count) return;
     own.acked = 0;
@@ -67,8 +86,6 @@ class Timely final : public RateControl {
   const TimelySettings settings_;
 };
 
-}  // namespace
-
 void TimelySettings::Declare(Fields& fields) {
   const Range<Duration> time{.above = Duration{0}, .at_most = 1_s};
   fields.Add("alpha", alpha, {.above = 0.0, .at_most = 1.0},
@@ -90,8 +107,20 @@ void TimelySettings::Declare(Fields& fields) {
   fields.Require(t_low <= t_high, "t_high", "is less than t_low");
 }
 
-std::unique_ptr<const RateControl> MakeTimely(const TimelySettings& settings) {
-  return std::make_unique<Timely>(settings);
-}
+class TimelyModel final : public RateControlModel {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  std::unique_ptr<const RateControl> Prepare() const override {
+    return std::make_unique<Timely>(settings_);
+  }
 
+ private:
+  TimelySettings settings_;
+};
+
+[[maybe_unused]] const bool registered = CongestionControls().Add<TimelyModel>(
+    {"timely", "TIMELY: a rate that follows the gradient of the delay.",
+     "Mittal et al., SIGCOMM 2015"});
+
+}  // namespace
 }  // namespace heddle

@@ -13,7 +13,7 @@
 #include "settings/yaml.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
-#include "transport/htsim_control.h"
+#include "transport/congestion/htsim.h"
 
 namespace heddle {
 namespace {
@@ -34,9 +34,11 @@ Acknowledgement AckOf(uint32_t una, bool echo) {
           .window_limited = false};  // The window grows all the same.
 }
 
+HtsimState& StateOf(CongestionWindow& window) { return window.own.As<HtsimState>(); }
+
 // The windows after ACKs from segment `first` to `last`, the one of `marked` with an echo.
-std::vector<double> Windows(const CongestionControl& control, CongestionWindow& window,
-                            uint32_t first, uint32_t last, uint32_t marked = 0) {
+std::vector<double> Windows(const WindowControl& control, CongestionWindow& window, uint32_t first,
+                            uint32_t last, uint32_t marked = 0) {
   std::vector<double> windows;
   for (uint32_t una = first; una <= last; ++una) {
     control.OnAck(window, AckOf(una, una == marked));
@@ -59,9 +61,9 @@ TEST(HtsimDctcpTest, FollowsTheWindowThatIsWorkedOutByHand) {
   EXPECT_THAT(Windows(*control, window, 5, 11, 5),
               ElementsAre(22'600, 22'699, 22'798, 22'896, 22'994, 23'091, 23'188));
   EXPECT_EQ(window.ssthresh, 22'500);
-  EXPECT_EQ(window.alpha, 0);
+  EXPECT_EQ(control->MarkedShare(window), 0);
   EXPECT_TRUE(control->OnAck(window, AckOf(12, false)));
-  EXPECT_DOUBLE_EQ(window.alpha, 1.0 / 176);
+  EXPECT_DOUBLE_EQ(control->MarkedShare(window).value(), 1.0 / 176);
   EXPECT_EQ(window.ssthresh, 23'122);
   EXPECT_EQ(window.cwnd, 23'122 + 97);  // The increase of the same ACK.
 }
@@ -74,11 +76,11 @@ TEST(HtsimDctcpTest, ReducesOnceAWindowEvenWithoutMarks) {
   control->OnConnected(window);
   Windows(*control, window, 1, 12, 5);
   Windows(*control, window, 13, 27);
-  EXPECT_DOUBLE_EQ(window.alpha, 1.0 / 176);
+  EXPECT_DOUBLE_EQ(control->MarkedShare(window).value(), 1.0 / 176);
   const double before = window.cwnd;
   control->OnAck(window, AckOf(28, false));
   const double alpha = 15.0 / 16 / 176;
-  EXPECT_DOUBLE_EQ(window.alpha, alpha);
+  EXPECT_DOUBLE_EQ(control->MarkedShare(window).value(), alpha);
   EXPECT_EQ(window.ssthresh, std::floor(before * (1 - alpha / 2)));
   EXPECT_LT(window.ssthresh, before);
   EXPECT_EQ(window.cwnd, window.ssthresh + std::floor(kMss * kMss / window.ssthresh));
@@ -89,25 +91,31 @@ TEST(HtsimDctcpTest, ReducesOnceAWindowEvenWithoutMarks) {
 TEST(HtsimDctcpTest, DoesNotGrowWhileMoreIsOutstandingThanTheReducedWindowAllows) {
   const auto control = MakeHtsimDctcp(1.0);  // alpha is the share of the newest window.
   CongestionWindow window = TenSegments();
-  window.handed_over = 10;
-  window.window_end = 1'500;
+  control->Start(window, 10);
+  StateOf(window).handed_over = 10;
+  StateOf(window).window_end = 1'500;
   control->OnAck(window, AckOf(1, true));
   EXPECT_EQ(window.cwnd, 7'500);
-  EXPECT_EQ(window.window_end, 7'500);
+  EXPECT_EQ(StateOf(window).window_end, 7'500);
   EXPECT_THAT(Windows(*control, window, 2, 5), ElementsAre(7'500, 7'500, 7'500, 7'500));
-  window.window_end = 1'000'000;
+  StateOf(window).window_end = 1'000'000;
   EXPECT_THAT(Windows(*control, window, 6, 7), ElementsAre(7'800, 8'088));
   window.cwnd = 2'000;
-  window.bytes_acked = 0;  // Only the next ACK, with its mark, is observed.
-  window.window_end = 1'500;
+  StateOf(window).bytes_acked = 0;  // Only the next ACK, with its mark, is observed.
+  StateOf(window).window_end = 1'500;
   control->OnAck(window, AckOf(8, true));
   EXPECT_EQ(window.ssthresh, 1'500);
 }
 
+TEST(HtsimTcpTest, SendsPacketsThatAreNotEcnCapable) {
+  const auto transport = TransportFrom("{kind: tcp, variant: htsim}");
+  EXPECT_FALSE(transport.settings->echoes_marks());
+}
+
 TEST(HtsimTcpTest, GrowsWhetherOrNotTheWindowIsUsed) {
   const auto control = MakeHtsimTcp();
-  EXPECT_FALSE(control->marks_data());
   CongestionWindow window = TenSegments();
+  control->Start(window, 10);
   window.ssthresh = 17'000;
   control->OnConnected(window);
   EXPECT_EQ(window.cwnd, 16'500);

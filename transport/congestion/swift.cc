@@ -1,29 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include "transport/swift.h"
+// Swift (Kumar et al., SIGCOMM 2020): a window that aims at a delay, which grows with the hops and
+// shrinks with the window. Hosts have no delay of their own here, so only the fabric's window is
+// there.
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transport/congestion_controls.h"
 
 namespace heddle {
 namespace {
+
+struct SwiftSettings {
+  double ai = 1.0;
+  double beta = 0.8;
+  double max_mdf = 0.5;
+  Duration base = 25_us;
+  std::optional<Duration> per_hop = std::nullopt;   // Not set: base / 6.5.
+  std::optional<Duration> fs_range = std::nullopt;  // Not set: 5 base.
+  double fs_min = 0.1;
+  double fs_max = 100;
+  double min_cwnd = 0.001;
+  double max_cwnd = 1'000;
+  std::optional<double> initial_cwnd = std::nullopt;  // Not set: base at line rate.
+  int64_t retx_reset = 5;
+
+  void Declare(Fields& fields);
+};
+
+// The delay that a window of `cwnd` packets aims at over so many links. Section 3.2 of the paper:
+// flow scaling is fs_range at fs_min, and 0 at fs_max.
+Duration Target(const SwiftSettings& settings, double cwnd, int links) {
+  const Duration per_hop = settings.per_hop.value_or(settings.base * 2 / 13);
+  const double range = static_cast<double>(settings.fs_range.value_or(settings.base * 5).ps);
+  const double least = 1 / std::sqrt(settings.fs_max);
+  const double a = range / (1 / std::sqrt(settings.fs_min) - least);
+  const double scaling = std::clamp(a * (1 / std::sqrt(cwnd) - least), 0.0, range);
+  return settings.base + per_hop * links + Duration{static_cast<int64_t>(scaling)};
+}
 
 class Swift final : public RateControl {
  public:
   explicit Swift(const SwiftSettings& settings) : settings_(settings) {}
 
   void Start(RateState& state) const override {
-    Own& own = state.Begin<Own>();
+    Own& own = state.own.Begin<Own>();
     own.cwnd =
         settings_.initial_cwnd.value_or(state.line * Seconds(settings_.base) / state.packet_bits);
     Apply(state, own);
   }
 
   void OnAck(RateState& state, const AckSignal& ack) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     own.rtt = ack.rtt;
     if (ack.packets > 0) own.timeouts = 0;
-    const Duration target = SwiftTarget(settings_, own.cwnd, ack.links);
+    const Duration target = Target(settings_, own.cwnd, ack.links);
     if (ack.rtt < target) {
       const double grown = settings_.ai * static_cast<double>(ack.packets);
       own.cwnd += own.cwnd >= 1 ? grown / own.cwnd : grown;
@@ -35,13 +69,13 @@ class Swift final : public RateControl {
   }
 
   void OnLoss(RateState& state, Time now) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     Cut(own, 1 - settings_.max_mdf, now);
     Apply(state, own);
   }
 
   void OnTimeout(RateState& state, Time now) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     if (++own.timeouts >= settings_.retx_reset) {
       own.cwnd = settings_.min_cwnd;
     } else {
@@ -77,18 +111,6 @@ class Swift final : public RateControl {
   const SwiftSettings settings_;
 };
 
-}  // namespace
-
-// Section 3.2 of the paper: flow scaling is fs_range at fs_min, and 0 at fs_max.
-Duration SwiftTarget(const SwiftSettings& settings, double cwnd, int links) {
-  const Duration per_hop = settings.per_hop.value_or(settings.base * 2 / 13);
-  const double range = static_cast<double>(settings.fs_range.value_or(settings.base * 5).ps);
-  const double least = 1 / std::sqrt(settings.fs_max);
-  const double a = range / (1 / std::sqrt(settings.fs_min) - least);
-  const double scaling = std::clamp(a * (1 / std::sqrt(cwnd) - least), 0.0, range);
-  return settings.base + per_hop * links + Duration{static_cast<int64_t>(scaling)};
-}
-
 void SwiftSettings::Declare(Fields& fields) {
   const Range<double> packets{.above = 0.0, .at_most = 1e6};
   const Range<Duration> time{.above = Duration{0}, .at_most = 1_s};
@@ -114,8 +136,19 @@ void SwiftSettings::Declare(Fields& fields) {
   fields.Require(min_cwnd <= max_cwnd, "max_cwnd", "is less than min_cwnd");
 }
 
-std::unique_ptr<const RateControl> MakeSwift(const SwiftSettings& settings) {
-  return std::make_unique<Swift>(settings);
-}
+class SwiftModel final : public RateControlModel {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  std::unique_ptr<const RateControl> Prepare() const override {
+    return std::make_unique<Swift>(settings_);
+  }
 
+ private:
+  SwiftSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = CongestionControls().Add<SwiftModel>(
+    {"swift", "Swift: a window that aims at a delay.", "Kumar et al., SIGCOMM 2020"});
+
+}  // namespace
 }  // namespace heddle

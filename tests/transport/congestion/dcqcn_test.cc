@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // DCQCN's rates, step by step, and what becomes of them in a network.
 
-#include "transport/dcqcn.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "tests/support/controls_from.h"
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 #include "transport/roce_sender.h"
@@ -19,8 +19,8 @@ namespace {
 // packets do at a host.
 class RateClock {
  public:
-  explicit RateClock(const DcqcnSettings& settings, BitRate line = 100_Gbps)
-      : control_(MakeDcqcn(settings)) {
+  explicit RateClock(const std::string& settings = "", BitRate line = 100_Gbps)
+      : control_(RateControlFrom("{kind: dcqcn" + settings + "}")) {
     state_.line = state_.rate = static_cast<double>(line.bps);
     control_->Start(state_);
   }
@@ -57,7 +57,7 @@ constexpr Time At(Duration since_start) { return Time{} + since_start; }
 // --- The paper's sender (T9) ---
 
 TEST(DcqcnPaperTest, HalvesTheRateAndHalvesTheWayBack) {
-  RateClock rate({});
+  RateClock rate;
   EXPECT_EQ(rate.Gbps(At(0_us)), 100);
   rate.Cnp(At(0_us));
   double expected = 50;
@@ -69,7 +69,7 @@ TEST(DcqcnPaperTest, HalvesTheRateAndHalvesTheWayBack) {
 }
 
 TEST(DcqcnPaperTest, KeepsAlphaWhileCnpsComeInEveryInterval) {
-  RateClock rate({});
+  RateClock rate;
   for (const Duration at : {0_us, 50_us, 100_us}) rate.Cnp(At(at));
   EXPECT_DOUBLE_EQ(rate.Gbps(At(100_us)), 12.5);
   // Five steps towards 25 Gbps, at 155 to 375 us; the first additive one, by 0.1, at 430 us.
@@ -82,7 +82,7 @@ TEST(DcqcnPaperTest, KeepsAlphaWhileCnpsComeInEveryInterval) {
 TEST(DcqcnPaperTest, ForgetsOldCongestion) {
   // Half of alpha is forgotten after 177.1 intervals without a CNP.
   for (const int64_t intervals : {177, 178}) {
-    RateClock rate({});
+    RateClock rate;
     rate.Cnp(At(0_us));
     const Time again = At(55_us * intervals);
     const double before = rate.Gbps(again - 1_ps);
@@ -94,7 +94,7 @@ TEST(DcqcnPaperTest, ForgetsOldCongestion) {
 }
 
 TEST(DcqcnPaperTest, StopsItsClockAtTheLineRate) {
-  RateClock rate({});
+  RateClock rate;
   EXPECT_EQ(rate.deadline(), kNever);
   rate.Cnp(At(0_us));
   EXPECT_EQ(rate.Gbps(At(10_ms)), 100);
@@ -102,7 +102,7 @@ TEST(DcqcnPaperTest, StopsItsClockAtTheLineRate) {
 }
 
 TEST(DcqcnPaperTest, RaisesTheRateByBytesToo) {
-  RateClock rate({.byte_counter = Bytes{10'000}});
+  RateClock rate(", byte_counter: 10KB");
   for (const Duration at : {0_us, 50_us}) rate.Cnp(At(at));
   // 25 Gbps, target 50. Every tenth packet of 1000 bytes is a step.
   double expected = 25;
@@ -120,7 +120,7 @@ TEST(DcqcnPaperTest, RaisesTheRateByBytesToo) {
 // Section 3.1 of the paper: a CNP resets the byte counter as well as the timer. Of nine packets
 // before it none counts towards the ten that make a step after it.
 TEST(DcqcnPaperTest, CountsBytesFromTheLastCnpOn) {
-  RateClock rate({.byte_counter = Bytes{10'000}});
+  RateClock rate(", byte_counter: 10KB");
   rate.Cnp(At(0_us));
   for (int i = 0; i < 9; ++i) rate.Send(At(1_us), 1'000);
   rate.Cnp(At(50_us));
@@ -132,7 +132,7 @@ TEST(DcqcnPaperTest, CountsBytesFromTheLastCnpOn) {
 
 // Hyper increase begins when both the time and the bytes have made more than F steps.
 TEST(DcqcnPaperTest, GrowsFasterWhenBothClocksAgree) {
-  RateClock rate({.byte_counter = Bytes{1'000}});
+  RateClock rate(", byte_counter: 1KB");
   for (const Duration at : {0_us, 50_us}) rate.Cnp(At(at));
   double target = 50;
   double expected = 25;
@@ -153,17 +153,17 @@ TEST(DcqcnPaperTest, GrowsFasterWhenBothClocksAgree) {
 }
 
 TEST(DcqcnPaperTest, NeverFallsBelowItsLeastRate) {
-  RateClock rate({});
+  RateClock rate;
   for (int i = 0; i < 100; ++i) rate.Cnp(At(50_us * i));
   EXPECT_DOUBLE_EQ(rate.Gbps(At(50_us * 99)), 0.1);
-  RateClock other({.min_rate = 2_Gbps});
+  RateClock other(", min_rate: 2Gbps");
   for (int i = 0; i < 100; ++i) other.Cnp(At(50_us * i));
   EXPECT_DOUBLE_EQ(other.Gbps(At(50_us * 99)), 2);
 }
 
 // --- The NIC's sender (T10) ---
 
-const DcqcnSettings kNic{.rp = DcqcnSettings::Variant::kNic};
+constexpr const char* kNic = ", rp: nic";
 
 TEST(DcqcnNicTest, CutsOnItsGrid) {
   RateClock rate(kNic);
@@ -181,9 +181,7 @@ TEST(DcqcnNicTest, CutsOnItsGrid) {
 
 TEST(DcqcnNicTest, KeepsTheTargetOfCutsInARow) {
   for (const bool clamp : {false, true}) {
-    DcqcnSettings settings = kNic;
-    settings.clamp_target = clamp;
-    RateClock rate(settings);
+    RateClock rate(std::string(kNic) + (clamp ? ", clamp_target: true" : ""));
     rate.Cnp(At(0_us));
     double before = 100;
     for (int i = 1; i <= 9; ++i) {

@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include "transport/hpcc.h"
+// HPCC (Li et al., SIGCOMM 2019): from what switches tell of their ports a sender computes how much
+// is in flight on the busiest link of its path, in units of what the link holds in a round trip,
+// and sets its window so that this comes to a little less than one.
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transport/congestion_controls.h"
 
 namespace heddle {
 namespace {
+
+struct HpccSettings {
+  double eta = 0.95;
+  int64_t max_stage = 5;
+  std::optional<Duration> base_rtt = std::nullopt;  // Not set: that of the network.
+  BaseRtt rtt_scope = BaseRtt::kLongest;
+  std::optional<Bytes> w_ai = std::nullopt;       // On the wire. Not set: from the rate, or flows.
+  std::optional<BitRate> ai_rate = std::nullopt;  // Not set: from the flows.
+  int64_t flows = 100;
+  std::optional<BitRate> min_rate = std::nullopt;  // Not set: 0.1 % of the NIC's.
+
+  void Declare(Fields& fields);
+};
 
 // What an ACK says of the busiest link since the ACK before.
 struct Reading {
@@ -49,7 +68,7 @@ class Hpcc final : public RateControl {
   explicit Hpcc(const HpccSettings& settings) : settings_(settings) {}
 
   void Start(RateState& state) const override {
-    Own& own = state.Begin<Own>();
+    Own& own = state.own.Begin<Own>();
     if (settings_.base_rtt) state.base_rtt = *settings_.base_rtt;
     own.window = own.reference = FullWindow(state);
     Apply(state, own);
@@ -80,7 +99,7 @@ class Hpcc final : public RateControl {
   // Algorithm 1, ComputeWind. ACKs of what was sent before the last update react to the congestion
   // they report, but always from the same reference, so that it is not answered twice.
   void Update(RateState& state, const AckSignal& ack, const Reading& reading) const {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     const double rtt = Seconds(state.base_rtt);
     const double share = std::min(reading.interval, rtt) / rtt;
     own.utilisation = (1 - share) * own.utilisation + share * reading.utilisation;
@@ -115,8 +134,6 @@ class Hpcc final : public RateControl {
   const HpccSettings settings_;
 };
 
-}  // namespace
-
 void HpccSettings::Declare(Fields& fields) {
   fields.Add("eta", eta, {.above = 0.0, .at_most = 1.0},
              "Utilisation of the busiest link that is aimed at.");
@@ -142,8 +159,24 @@ void HpccSettings::Declare(Fields& fields) {
   fields.Require(!w_ai || !ai_rate, "ai_rate", "w_ai says the same; leave one of them out");
 }
 
-std::unique_ptr<const RateControl> MakeHpcc(const HpccSettings& settings) {
-  return std::make_unique<Hpcc>(settings);
-}
+class HpccModel final : public RateControlModel {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  std::unique_ptr<const RateControl> Prepare() const override {
+    return std::make_unique<Hpcc>(settings_);
+  }
+  BaseRtt base_rtt() const override {
+    return settings_.base_rtt ? BaseRtt::kNone : settings_.rtt_scope;
+  }
+  bool wants_telemetry() const override { return true; }
 
+ private:
+  HpccSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = CongestionControls().Add<HpccModel>(
+    {"hpcc", "HPCC: a window that follows what switches tell of their queues and links.",
+     "Li et al., SIGCOMM 2019"});
+
+}  // namespace
 }  // namespace heddle

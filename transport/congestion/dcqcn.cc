@@ -1,11 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include "transport/dcqcn.h"
+// DCQCN (Zhu et al., SIGCOMM 2015): receivers turn congestion marks into CNPs, each CNP cuts the
+// rate of its queue pair, and time and bytes without one raise it again. Two variants of the
+// sender: that of the paper, and that of ConnectX-4 NICs, as HPCC's and ConWeave's simulators model
+// it.
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transport/congestion_controls.h"
 
 namespace heddle {
 namespace {
+
+struct DcqcnSettings {
+  enum class Variant { kPaper, kNic };
+
+  Variant rp = Variant::kPaper;
+  double g = 1.0 / 256;
+  std::optional<Duration> alpha_interval = std::nullopt;     // Not set: 55 us, nic 1 us.
+  std::optional<Duration> increase_interval = std::nullopt;  // 55 us, nic 300 us.
+  Duration decrease_interval = 4_us;                         // nic.
+  Bytes byte_counter{10'000'000};                            // paper.
+  std::optional<int64_t> threshold = std::nullopt;           // F. 5, nic 1.
+  std::optional<BitRate> rai = std::nullopt;                 // By the line's rate, see Parameters.
+  std::optional<BitRate> rhai = std::nullopt;
+  std::optional<BitRate> min_rate = std::nullopt;
+  bool clamp_target = false;       // nic.
+  double rate_on_first_cnp = 1.0;  // nic.
+  CnpRule::Mode cnp_mode = CnpRule::Mode::kPacket;
+  std::optional<Duration> cnp_interval = std::nullopt;  // 50 us, nic 4 us.
+  bool cnp_trailing = false;
+  bool cnp_on_ooo = false;
+
+  bool is_nic() const { return rp == Variant::kNic; }
+  void Declare(Fields& fields);
+};
 
 // x^n by squaring: std::pow need not round alike everywhere.
 double Power(double x, int64_t n) {
@@ -66,13 +97,13 @@ class PaperDcqcn final : public Dcqcn {
   using Dcqcn::Dcqcn;
 
   void Start(RateState& state) const override {
-    Own& own = state.Begin<Own>();
+    Own& own = state.own.Begin<Own>();
     own.target = state.line;
     own.rates = RatesOf(settings_, state.line);
   }
 
   void OnCnp(RateState& state, Time now) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     const double g = settings_.g;
     own.alpha *= Power(1 - g, (now - own.alpha_since) / alpha_interval_);
     own.target = state.rate;
@@ -85,7 +116,7 @@ class PaperDcqcn final : public Dcqcn {
   }
 
   void OnSent(RateState& state, int64_t bytes, Time /*now*/) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     if (!own.active) return;
     own.bytes += bytes;
     if (own.bytes < settings_.byte_counter.count) return;
@@ -96,7 +127,7 @@ class PaperDcqcn final : public Dcqcn {
 
   void OnTimer(RateState& state, Time now) const override {
     state.deadline = now + increase_interval_;
-    ++state.Own<Own>().timer_steps;
+    ++state.own.As<Own>().timer_steps;
     Increase(state);
   }
 
@@ -113,7 +144,7 @@ class PaperDcqcn final : public Dcqcn {
   };
 
   void Increase(RateState& state) const {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     const int64_t slower = std::min(own.timer_steps, own.byte_steps);
     if (slower > threshold_) {
       own.target += own.rates.hai * static_cast<double>(slower - threshold_);
@@ -135,13 +166,13 @@ class NicDcqcn final : public Dcqcn {
   using Dcqcn::Dcqcn;
 
   void Start(RateState& state) const override {
-    Own& own = state.Begin<Own>();
+    Own& own = state.own.Begin<Own>();
     own.target = state.line;
     own.rates = RatesOf(settings_, state.line);
   }
 
   void OnCnp(RateState& state, Time now) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     if (own.origin == kNever) {
       own.origin = own.alpha_at = now;
       state.rate = std::max(state.rate * settings_.rate_on_first_cnp, own.rates.min);
@@ -155,7 +186,7 @@ class NicDcqcn final : public Dcqcn {
   }
 
   void OnTimer(RateState& state, Time now) const override {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     if (own.decrease_at <= now) {
       Decrease(state, now);
     } else {
@@ -198,7 +229,7 @@ class NicDcqcn final : public Dcqcn {
   }
 
   void Decrease(RateState& state, Time now) const {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     UpdateAlpha(own, now);
     // Cuts in a row keep the target: recovery is then fast.
     if (settings_.clamp_target || own.stage > 0) own.target = state.rate;
@@ -209,7 +240,7 @@ class NicDcqcn final : public Dcqcn {
   }
 
   void Increase(RateState& state, Time now) const {
-    Own& own = state.Own<Own>();
+    Own& own = state.own.As<Own>();
     if (own.stage == threshold_) {
       own.target += own.rates.ai;
     } else if (own.stage > threshold_) {
@@ -221,8 +252,6 @@ class NicDcqcn final : public Dcqcn {
     own.increase_at = state.rate < state.line ? now + increase_interval_ : kNever;
   }
 };
-
-}  // namespace
 
 void DcqcnSettings::Declare(Fields& fields) {
   const Range<Duration> interval{.above = Duration{0}, .at_most = 10_s};
@@ -260,9 +289,22 @@ void DcqcnSettings::Declare(Fields& fields) {
   fields.Add("cnp_on_ooo", cnp_on_ooo, "Packets that come out of order count as marked.");
 }
 
-std::unique_ptr<const RateControl> MakeDcqcn(const DcqcnSettings& settings) {
-  if (settings.is_nic()) return std::make_unique<NicDcqcn>(settings);
-  return std::make_unique<PaperDcqcn>(settings);
-}
+class DcqcnModel final : public RateControlModel {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  std::unique_ptr<const RateControl> Prepare() const override {
+    if (settings_.is_nic()) return std::make_unique<NicDcqcn>(settings_);
+    return std::make_unique<PaperDcqcn>(settings_);
+  }
+  bool wants_red() const override { return true; }
 
+ private:
+  DcqcnSettings settings_;
+};
+
+[[maybe_unused]] const bool registered = CongestionControls().Add<DcqcnModel>(
+    {"dcqcn", "DCQCN: marked packets cause CNPs, which cut the rate of their flow.",
+     "Zhu et al., SIGCOMM 2015"});
+
+}  // namespace
 }  // namespace heddle
