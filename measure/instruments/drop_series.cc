@@ -39,9 +39,13 @@ class DropSeries final : public Series {
   void Prepare() override { before_.resize(network().graph().vertices()); }
 
   void Record(Time /*from*/, Time now) override {
-    const size_t hosts = network().hosts();
-    for (size_t h = 0; h < hosts; ++h) Add(h, DropsOf(network().host(h)), now);
-    for (const auto& s : network().switches()) Add(hosts + s->id(), DropsOf(*s), now);
+    const Graph& graph = network().graph();
+    for (size_t h = 0; h < network().hosts(); ++h) {
+      Add(graph.VertexOfHost(h), DropsOf(network().host(h)), now);
+    }
+    for (const auto& s : network().switches()) {
+      Add(graph.VertexOfSwitch(s->id()), DropsOf(*s), now);
+    }
   }
   void RecordRest(Time from, Time end) override { Record(from, end); }
 
@@ -63,13 +67,12 @@ class DropSeries final : public Series {
     return drops;
   }
 
-  void Add(size_t vertex, const ByReason& drops, Time now) {
-    const ByReason before = std::exchange(before_[vertex], drops);
+  void Add(VertexId vertex, const ByReason& drops, Time now) {
+    const ByReason before = std::exchange(before_[vertex.index()], drops);
     for (size_t reason = 0; reason < kDropReasons; ++reason) {
       const int64_t more = drops[reason] - before[reason];
       if (more == 0) continue;
-      file_.Add({now, network().graph().NameOf(VertexId(static_cast<uint32_t>(vertex))),
-                 kDropReasonNames[reason], more});
+      file_.Add({now, network().graph().NameOf(vertex), kDropReasonNames[reason], more});
     }
   }
 
