@@ -184,9 +184,10 @@ TEST(PauseTest, LetsTwoSendersShareEvenly) {
 // shares only the link between the switches with the crowd.
 double VictimShare(const std::string& pfc) {
   Graph graph{.hosts = 6, .switches = {{"s0", 0}, {"s1", 0}}, .links = {}};
-  for (const uint32_t h : {0u, 1u}) graph.Connect(h, 6, k100G);
-  for (const uint32_t h : {2u, 3u, 4u, 5u}) graph.Connect(h, 7, k100G);
-  graph.Connect(6, 7, k100G);
+  for (size_t h = 0; h < graph.hosts; ++h) {
+    graph.Connect(graph.VertexOfHost(h), graph.VertexOfSwitch(h < 2 ? 0 : 1), k100G);
+  }
+  graph.Connect(graph.VertexOfSwitch(0), graph.VertexOfSwitch(1), k100G);
   Lab lab(
       {.graph = graph, .transport = kLineRate, .port = fmt::format("{{buffer: 200KB, {}}}", pfc)});
   for (const HostId h : std::vector<HostId>{1, 4, 5}) lab.AddFlow(h, 3, 100'000'000);
@@ -278,10 +279,9 @@ TEST(PauseTreeTest, HasAllUplinksUnderSpraying) {
 std::unique_ptr<Lab> Ring(uint32_t switches, const std::string& watchdog = "{}") {
   Graph graph{.hosts = switches, .switches = {}, .links = {}};
   for (uint32_t s = 0; s < switches; ++s) graph.switches.push_back({fmt::format("s{}", s), 0});
-  for (uint32_t s = 0; s < switches; ++s) graph.Connect(s, switches + s, k100G);
-  for (uint32_t s = 0; s < switches; ++s) {
-    graph.Connect(switches + s, switches + (s + 1) % switches, k100G);
-  }
+  const auto at = [&](size_t s) { return graph.VertexOfSwitch(s); };
+  for (uint32_t s = 0; s < switches; ++s) graph.Connect(graph.VertexOfHost(s), at(s), k100G);
+  for (uint32_t s = 0; s < switches; ++s) graph.Connect(at(s), at((s + 1) % switches), k100G);
   auto lab = std::make_unique<Lab>(
       Lab::Plan{.graph = graph,
                 .transport = "{kind: rocev2, framing: ns3_rdma, cc: none, rto: 500us}",
