@@ -34,7 +34,7 @@ struct Note {
 // Decides as the scheme, and writes down every decision.
 class NotingPolicy final : public AroundSwitchPolicy {
  public:
-  NotingPolicy(std::unique_ptr<SwitchPolicy> scheme, std::vector<Note>* notes)
+  NotingPolicy(SwitchPolicyPtr scheme, std::vector<Note>* notes)
       : AroundSwitchPolicy(std::move(scheme)), notes_(notes) {}
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
@@ -53,7 +53,7 @@ class NotingBalancer final : public LoadBalancer {
   NotingBalancer(const std::string& scheme, std::vector<Note>* notes)
       : scheme_(PreparedBalancer(scheme, 4).value()), notes_(notes) {}
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     auto policy = scheme_.settings->ForSwitch(id, seed);
     if (id != 0) return policy;
     return std::make_unique<NotingPolicy>(std::move(policy), notes_);
@@ -154,8 +154,8 @@ TEST(CostCasesTest, MeasureEveryLoadBalancerWhereverItActs) {
   EXPECT_EQ(combinations, 12u);
   for (const std::string& name : LoadBalancers().Names()) {
     SCOPED_TRACE(name);
-    const auto at_host = PreparedBalancer(name, 4)->settings->ForHost(0, 1);
-    const bool sends = at_host != nullptr && (at_host->hooks() & HostPolicy::kSend) != 0;
+    const HostPolicyPtr at_host = PreparedBalancer(name, 4)->settings->ForHost(0, 1);
+    const bool sends = (at_host.hooks() & HostPolicy::kSend) != 0;
     EXPECT_EQ(parts[name].count(CostPart::kDecide), combinations);
     EXPECT_EQ(parts[name].count(CostPart::kSwitch), combinations);
     EXPECT_EQ(parts[name].count(CostPart::kSend), sends ? combinations : 0);
