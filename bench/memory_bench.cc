@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulation keeps in memory: for each host, for each live flow, for each finished flow. The
-// counters are the figures to look at, bytes by what the counter's name says; times are those of
-// the runs that fill the memory.
+// The memory that a simulation takes for each host, each live flow and each finished flow. The
+// counter bytes_each is the figure to look at; times are those of the runs that fill the memory.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -25,7 +24,19 @@ SimulationResult Run(benchmark::State& state, const Scenario& scenario) {
     state.counters["csv_MB"] = static_cast<double>(outcome.csv_bytes) * 1e-6;
     result = std::move(outcome.result);
   }
+  state.counters["peak_MB"] = static_cast<double>(PeakMemoryBytes()) * 1e-6;
   return result;
+}
+
+// `bytes` of memory belong to `count` hosts or flows.
+void Report(benchmark::State& state, int64_t count, int64_t bytes) {
+  state.counters["count"] = static_cast<double>(count);
+  state.counters["bytes_each"] =
+      static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(count, 1));
+}
+
+void RunOnce(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
 }
 
 // Flows of one packet that come and go: bytes that the process has kept for each at its end, beyond
@@ -33,20 +44,16 @@ SimulationResult Run(benchmark::State& state, const Scenario& scenario) {
 void FinishedFlows(benchmark::State& state) {
   const int64_t before = PeakMemoryBytes();
   Run(state,
-      {"kind: leaf_spine, leaves: 4, spines: 4, hosts_per_leaf: 8",
+      {LeafSpine(4, 4, 8),
        fmt::format("{{kind: poisson, sizes: fixed:1000B, load: 0.3, flows: {}}}", state.range(0))});
-  const auto grown = static_cast<double>(PeakMemoryBytes() - before);
-  state.counters["peak_MB"] = static_cast<double>(PeakMemoryBytes()) * 1e-6;
-  state.counters["bytes_per_flow"] = grown / static_cast<double>(state.range(0));
+  Report(state, state.range(0), PeakMemoryBytes() - before);
 }
 BENCHMARK(FinishedFlows)
     ->Name("memory/finished_flows")
     ->ArgName("flows")
     ->Arg(10'000)
     ->Arg(10'000'000)
-    ->Iterations(1)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+    ->Apply(RunOnce);
 
 // One short flow among 1024 hosts and 64 switches.
 const Scenario kIdle{k1024Hosts, "{kind: incast, fan_in: 1, bytes_each: 1B}", "100us"};
@@ -55,14 +62,9 @@ const Scenario kIdle{k1024Hosts, "{kind: incast, fan_in: 1, bytes_each: 1B}", "1
 // wires.
 void IdleHosts(benchmark::State& state) {
   const SimulationResult result = Run(state, kIdle);
-  state.counters["bytes_per_host"] =
-      static_cast<double>(result.node_bytes + result.wire_bytes) / 1'024;
+  Report(state, 1'024, result.node_bytes + result.wire_bytes);
 }
-BENCHMARK(IdleHosts)
-    ->Name("memory/idle_hosts")
-    ->Iterations(1)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(IdleHosts)->Name("memory/idle_hosts")->Apply(RunOnce);
 
 // Every host sends to 31 others at once, none of which ends in time: bytes for each flow, at both
 // ends, beyond those of an idle network.
@@ -71,16 +73,9 @@ void LiveFlows(benchmark::State& state) {
   const SimulationResult result = Run(
       state, {k1024Hosts, "{kind: incast, fan_in: 31, bytes_each: 1GB, queries: 1000, period: 1ps}",
               "20us"});
-  const int64_t live = result.flows_started - result.flows_finished;
-  state.counters["flows"] = static_cast<double>(live);
-  state.counters["bytes_per_flow"] = static_cast<double>(result.node_bytes - idle_bytes) /
-                                     static_cast<double>(std::max<int64_t>(live, 1));
+  Report(state, result.flows_started - result.flows_finished, result.node_bytes - idle_bytes);
 }
-BENCHMARK(LiveFlows)
-    ->Name("memory/live_flows")
-    ->Iterations(1)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(LiveFlows)->Name("memory/live_flows")->Apply(RunOnce);
 
 }  // namespace
 }  // namespace heddle

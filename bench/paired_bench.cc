@@ -108,13 +108,13 @@ class FlowFile {
 void MeasureIdle(bool smoke, int rounds) {
   const std::string t_max = smoke ? "30us" : "2ms";
   const FlowFile flows;
-  const Scenario busy{"kind: leaf_spine, leaves: 2, spines: 8, hosts_per_leaf: 16",
-                      fmt::format("{{kind: flows, file: {}}}", flows.path()), t_max};
+  const Scenario busy{LeafSpine(2, 8, 16), fmt::format("{{kind: flows, file: {}}}", flows.path()),
+                      t_max};
   Scenario waiting = busy;
   waiting.workload +=
       ", {kind: poisson, sizes: small, load: 0.5, start: 10ms, flows: 1000000, measured: false}";
   Scenario idle = busy;
-  idle.shape = "kind: leaf_spine, leaves: 128, spines: 8, hosts_per_leaf: 16";
+  idle.shape = LeafSpine(128, 8, 16);
   fmt::print("What waits or idles, per packet-hop\n");
   const std::vector<PairedTimes> times = MeasureInTurns(
       {{"32 busy hosts", [&] { return NanosecondsPerHop(busy, 1); }},

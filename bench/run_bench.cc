@@ -19,32 +19,45 @@
 namespace heddle {
 namespace {
 
-void CountHops(benchmark::State& state, int64_t hops) {
-  state.SetItemsProcessed(hops);
-  state.counters["ns_per_hop"] = benchmark::Counter(
-      static_cast<double>(hops) * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-}
+// Counts the hops of all iterations and their time.
+class HopCount {
+ public:
+  explicit HopCount(benchmark::State& state) : state_(state) {}
+  ~HopCount() {
+    state_.SetItemsProcessed(hops_);
+    state_.counters["ns_per_hop"] = seconds_ * 1e9 / static_cast<double>(hops_);
+  }
+
+  // One iteration.
+  void Add(int64_t hops, double seconds) {
+    hops_ += hops;
+    seconds_ += seconds;
+    state_.SetIterationTime(seconds);
+  }
+
+ private:
+  benchmark::State& state_;
+  int64_t hops_ = 0;
+  double seconds_ = 0;
+};
 
 // A simulation as `heddle run` runs it, with statistics and rows of flows.csv, which nobody keeps.
 void Run(benchmark::State& state, const Scenario& scenario) {
-  int64_t hops = 0;
+  HopCount count(state);
   for (auto _ : state) {
     const SimulationResult result = RunScenario(scenario, static_cast<int>(state.range(0))).result;
-    hops += result.packets.hops;
-    state.SetIterationTime(result.run_seconds);
+    count.Add(result.packets.hops, result.run_seconds);
   }
-  CountHops(state, hops);
 }
 
 // Engine, switches and ports without transport and statistics (bench/forwarding.h).
 void Forward(benchmark::State& state, const forwarding::Shape& shape, Time end) {
-  int64_t hops = 0;
+  HopCount count(state);
   for (auto _ : state) {
     forwarding::HeddleNetwork network(shape, static_cast<int>(state.range(0)));
-    state.SetIterationTime(SecondsOf([&] { network.Run(end); }));
-    hops += network.counts().hops;
+    const double seconds = SecondsOf([&] { network.Run(end); });
+    count.Add(network.counts().hops, seconds);
   }
-  CountHops(state, hops);
 }
 
 template <class Benchmark>
@@ -74,7 +87,7 @@ void RegisterAll() {
   const std::string lossless =
       "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}";
   for (const auto& [shape_name, shape] :
-       {std::pair{"leaf_spine", k128Hosts}, std::pair{"fat_tree", k128HostFatTree}}) {
+       {std::pair{"leaf_spine", k128Hosts}, std::pair{"fat_tree", FatTree(8)}}) {
     for (const auto& [load_name, load, t_max] :
          {std::tuple{"permutation", permutation, "500us"}, {"websearch", websearch, "1ms"}}) {
       const Scenario dctcp{shape, load, t_max};

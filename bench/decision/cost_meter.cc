@@ -59,8 +59,7 @@ std::optional<Chosen<LoadBalancer>> PreparedBalancer(const std::string& yaml, si
 }
 
 bool ActsAtHosts(const LoadBalancer& balancer) {
-  const std::unique_ptr<HostPolicy> policy = balancer.ForHost(0, /*seed=*/1);
-  return policy != nullptr && (policy->hooks() & HostPolicy::kSend) != 0;
+  return (balancer.ForHost(0, /*seed=*/1).hooks() & HostPolicy::kSend) != 0;
 }
 
 CostMeter::CostMeter(const LoadBalancer& balancer, size_t candidates, CostPart part,

@@ -154,8 +154,8 @@ TEST(CostCasesTest, MeasureEveryLoadBalancerWhereverItActs) {
   EXPECT_EQ(combinations, 12u);
   for (const std::string& name : LoadBalancers().Names()) {
     SCOPED_TRACE(name);
-    const auto at_host = PreparedBalancer(name, 4)->settings->ForHost(0, 1);
-    const bool sends = at_host != nullptr && (at_host->hooks() & HostPolicy::kSend) != 0;
+    const HostPolicyPtr at_host = PreparedBalancer(name, 4)->settings->ForHost(0, 1);
+    const bool sends = (at_host.hooks() & HostPolicy::kSend) != 0;
     EXPECT_EQ(parts[name].count(CostPart::kDecide), combinations);
     EXPECT_EQ(parts[name].count(CostPart::kSwitch), combinations);
     EXPECT_EQ(parts[name].count(CostPart::kSend), sends ? combinations : 0);
