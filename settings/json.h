@@ -38,13 +38,11 @@ std::string JsonNumber(double number);
 // An object that is put together member by member.
 class JsonFields {
  public:
-  void Add(std::string key, std::string json) {
-    members_.emplace_back(std::move(key), std::move(json));
-  }
-  void Text(std::string key, std::string_view value) { Add(std::move(key), QuoteJson(value)); }
-  void Integer(std::string key, int64_t value) { Add(std::move(key), std::to_string(value)); }
-  void Real(std::string key, double value) { Add(std::move(key), JsonNumber(value)); }
-  void Bool(std::string key, bool value) { Add(std::move(key), value ? "true" : "false"); }
+  void Add(std::string_view key, std::string_view json) { members_.emplace_back(key, json); }
+  void Text(std::string_view key, std::string_view value) { Add(key, QuoteJson(value)); }
+  void Integer(std::string_view key, int64_t value) { Add(key, std::to_string(value)); }
+  void Real(std::string_view key, double value) { Add(key, JsonNumber(value)); }
+  void Bool(std::string_view key, bool value) { Add(key, value ? "true" : "false"); }
   std::string Done() const { return JsonObject(members_); }
 
  private:

@@ -58,9 +58,9 @@ std::string NumbersText(const std::vector<size_t>& points) {
 absl::StatusOr<std::vector<size_t>> ParseShard(std::string_view text, size_t count) {
   const size_t slash = text.find('/');
   const auto shard = NumberFrom<size_t>(text.substr(0, slash));
-  const auto shards =
-      slash == std::string_view::npos ? std::nullopt : NumberFrom<size_t>(text.substr(slash + 1));
-  if (!shard || !shards || *shard < 1 || *shard > *shards) {
+  const size_t shards =
+      slash == std::string_view::npos ? 0 : NumberFrom<size_t>(text.substr(slash + 1)).value_or(0);
+  if (!shard || *shard < 1 || *shard > shards) {
     return absl::InvalidArgumentError(
         fmt::format("\"{}\" is not a part such as 1/4, 2/4, 3/4 or 4/4", text));
   }
@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<size_t>> ParseShard(std::string_view text, size_t cou
   Rng rng = Rng::Stream(0, "shards", 0);
   rng.MoveToFront(order, order.size());
   std::vector<size_t> points;
-  for (size_t i = *shard - 1; i < count; i += *shards) points.push_back(order[i]);
+  for (size_t i = *shard - 1; i < count; i += shards) points.push_back(order[i]);
   std::ranges::sort(points);
   return points;
 }
