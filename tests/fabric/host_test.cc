@@ -153,7 +153,6 @@ class Actor final : public Transport {
 
 // Does nothing by itself; with a policy the host has a view for its part to look through.
 struct Policy final : HostPolicy {
-  uint32_t hooks() const override { return 0; }
   size_t StateBytes() const override { return 0; }
 };
 
