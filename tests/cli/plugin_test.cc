@@ -205,7 +205,7 @@ class NewPolicyTest : public testing::Test {
     return RunCommand(kHeddle + " new-policy " + arguments, folder_.path());
   }
   void MakeTree() {
-    fs::create_directories(folder_ / "lb");
+    fs::create_directories(folder_ / "lb/parts");
     folder_.Write("lb/parts/load_balancer.h", "");
   }
 
