@@ -1,60 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulation keeps in memory: per host, per live flow, per finished flow; and that ten
-// million flows fit.
+// What a simulation keeps in memory: for each host, for each live flow, for each finished flow. The
+// counters are the figures to look at, bytes by what the counter's name says; times are those of
+// the runs that fill the memory.
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
-#include "bench/paired.h"
+#include "bench/benchmark_main.h"
 #include "bench/scenario.h"
 #include "experiment/results.h"
 
 namespace heddle {
 namespace {
 
-int64_t NodeAndWireBytes(const SimulationResult& result) {
-  return result.node_bytes + result.wire_bytes;
+SimulationResult Run(benchmark::State& state, const Scenario& scenario) {
+  SimulationResult result;
+  for (auto _ : state) {
+    Outcome outcome = RunScenario(scenario);
+    state.SetIterationTime(outcome.result.run_seconds);
+    state.counters["csv_MB"] = static_cast<double>(outcome.csv_bytes) * 1e-6;
+    result = std::move(outcome.result);
+  }
+  return result;
 }
 
-void MeasureHostsAndLiveFlows() {
-  const std::string shape = "leaves: 32, spines: 32, hosts_per_leaf: 32";
-  // One short flow; then every host sends to 31 others at once, none of which ends in time.
-  const Outcome idle = RunScenario({shape, "{kind: incast, fan_in: 1, bytes_each: 1B}", "100us"});
-  const Outcome busy = RunScenario(
-      {shape, "{kind: incast, fan_in: 31, bytes_each: 1GB, queries: 1000, period: 1ps}", "20us"});
-  fmt::print("1024 hosts, 64 switches, idle: {} bytes per host, ports and wires included\n",
-             NodeAndWireBytes(idle.result) / 1024);
-  const int64_t live = busy.result.flows_started - busy.result.flows_finished;
-  fmt::print("{} live flows: {} bytes each, both ends\n", live,
-             (busy.result.node_bytes - idle.result.node_bytes) / std::max<int64_t>(live, 1));
-}
-
-void MeasureFinishedFlows(int64_t flows) {
+// Flows of one packet that come and go: bytes that the process has kept for each at its end, beyond
+// what it had used at its peak before. With few flows it is mostly the network's own memory.
+void FinishedFlows(benchmark::State& state) {
   const int64_t before = PeakMemoryBytes();
-  const std::string workload =
-      fmt::format("{{kind: poisson, sizes: fixed:1000B, load: 0.3, flows: {}}}", flows);
-  Outcome outcome;
-  const double seconds = SecondsOf([&] {
-    outcome = RunScenario({"leaves: 4, spines: 4, hosts_per_leaf: 8", workload});
-  });
-  fmt::print("{} finished flows of one packet: {:.1f} s, {:.1f} GB of flows.csv\n",
-             outcome.result.flows_finished, seconds, static_cast<double>(outcome.csv_bytes) * 1e-9);
-  fmt::print(
-      "  peak memory {:.0f} MB, {:.0f} MB more than before: {:.1f} bytes per finished flow\n",
-      static_cast<double>(PeakMemoryBytes()) * 1e-6,
-      static_cast<double>(PeakMemoryBytes() - before) * 1e-6,
-      static_cast<double>(PeakMemoryBytes() - before) / static_cast<double>(flows));
-  fmt::print("  nodes and wires at the end: {:.2f} MB\n",
-             static_cast<double>(NodeAndWireBytes(outcome.result)) * 1e-6);
+  Run(state,
+      {"kind: leaf_spine, leaves: 4, spines: 4, hosts_per_leaf: 8",
+       fmt::format("{{kind: poisson, sizes: fixed:1000B, load: 0.3, flows: {}}}", state.range(0))});
+  const auto grown = static_cast<double>(PeakMemoryBytes() - before);
+  state.counters["peak_MB"] = static_cast<double>(PeakMemoryBytes()) * 1e-6;
+  state.counters["bytes_per_flow"] = grown / static_cast<double>(state.range(0));
 }
+BENCHMARK(FinishedFlows)
+    ->Name("memory/finished_flows")
+    ->ArgName("flows")
+    ->Arg(10'000)
+    ->Arg(10'000'000)
+    ->Iterations(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+// One short flow among 1024 hosts and 64 switches.
+const Scenario kIdle{k1024Hosts, "{kind: incast, fan_in: 1, bytes_each: 1B}", "100us"};
+
+// A network in which nothing happens: bytes for each host, with its share of switches, ports and
+// wires.
+void IdleHosts(benchmark::State& state) {
+  const SimulationResult result = Run(state, kIdle);
+  state.counters["bytes_per_host"] =
+      static_cast<double>(result.node_bytes + result.wire_bytes) / 1'024;
+}
+BENCHMARK(IdleHosts)
+    ->Name("memory/idle_hosts")
+    ->Iterations(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+// Every host sends to 31 others at once, none of which ends in time: bytes for each flow, at both
+// ends, beyond those of an idle network.
+void LiveFlows(benchmark::State& state) {
+  const int64_t idle_bytes = RunScenario(kIdle).result.node_bytes;
+  const SimulationResult result = Run(
+      state, {k1024Hosts, "{kind: incast, fan_in: 31, bytes_each: 1GB, queries: 1000, period: 1ps}",
+              "20us"});
+  const int64_t live = result.flows_started - result.flows_finished;
+  state.counters["flows"] = static_cast<double>(live);
+  state.counters["bytes_per_flow"] = static_cast<double>(result.node_bytes - idle_bytes) /
+                                     static_cast<double>(std::max<int64_t>(live, 1));
+}
+BENCHMARK(LiveFlows)
+    ->Name("memory/live_flows")
+    ->Iterations(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace heddle
 
-int main(int argc, char** argv) {
-  heddle::MeasureHostsAndLiveFlows();
-  heddle::MeasureFinishedFlows(heddle::IsSmoke(argc, argv) ? 10'000 : 10'000'000);
-  return 0;
-}
+int main(int argc, char** argv) { return heddle::BenchmarkMain(argc, argv, "0"); }

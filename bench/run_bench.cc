@@ -1,93 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a whole simulation costs per packet-hop: DCTCP, ECMP, statistics and rows of flows.csv, on a
-// leaf-spine of 100 Gbps links with 1 us of delay.
+// Whole runs and forwarding alone. An iteration is a run, items are packet-hops: one packet, data
+// or ACK, crossing one port and wire. The counter ns_per_hop is the figure to look at. Time is that
+// of the run, without reading the experiment and building its network; CPU includes both.
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include <cstdint>
 #include <string>
-#include <vector>
+#include <tuple>
+#include <utility>
 
+#include "bench/benchmark_main.h"
+#include "bench/forwarding.h"
 #include "bench/paired.h"
 #include "bench/scenario.h"
 
 namespace heddle {
 namespace {
 
-double NanosecondsPerHop(const Scenario& scenario, int threads) {
-  const SimulationResult result = RunScenario(scenario, threads).result;
-  return result.run_seconds * 1e9 / static_cast<double>(result.packets.hops);
+void CountHops(benchmark::State& state, int64_t hops) {
+  state.SetItemsProcessed(hops);
+  state.counters["ns_per_hop"] = benchmark::Counter(
+      static_cast<double>(hops) * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-void Measure(const std::string& name, const Scenario& scenario, int rounds) {
-  Scenario short_hosts = scenario;
-  short_hosts.host_delay = "25ns";
-  fmt::print("{}, per packet-hop\n", name);
-  const std::vector<PairedTimes> times = MeasureInTurns(
-      {{"1 thread", [&] { return NanosecondsPerHop(scenario, 1); }},
-       {"2 threads", [&] { return NanosecondsPerHop(scenario, 2); }},
-       {"host links of 25 ns, 1 thread", [&] { return NanosecondsPerHop(short_hosts, 1); }}},
-      rounds);
-  fmt::print(
-      "  two threads are {:.2f} times as fast as one; short host links cost {:.2f} times as "
-      "much\n",
-      times[0].median / times[1].median, times[2].median / times[0].median);
-}
-
-// A file of flows of 1 GB from each of 16 hosts on leaf 0 to one on leaf 1.
-class FlowFile {
- public:
-  FlowFile() {
-    std::ofstream file(path_);
-    file << "src,dst,size_bytes,start_ps\n";
-    for (int h = 0; h < 16; ++h) file << h << "," << h + 16 << ",1000000000,0\n";
+// A simulation as `heddle run` runs it, with statistics and rows of flows.csv, which nobody keeps.
+void Run(benchmark::State& state, const Scenario& scenario) {
+  int64_t hops = 0;
+  for (auto _ : state) {
+    const SimulationResult result = RunScenario(scenario, static_cast<int>(state.range(0))).result;
+    hops += result.packets.hops;
+    state.SetIterationTime(result.run_seconds);
   }
-  ~FlowFile() { std::filesystem::remove(path_); }
-  std::string path() const { return path_.string(); }
+  CountHops(state, hops);
+}
 
- private:
-  const std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / fmt::format("heddle_bench_{}.csv", getpid());
-};
+// Engine, switches and ports without transport and statistics (bench/forwarding.h).
+void Forward(benchmark::State& state, const forwarding::Shape& shape, Time end) {
+  int64_t hops = 0;
+  for (auto _ : state) {
+    forwarding::HeddleNetwork network(shape, static_cast<int>(state.range(0)));
+    state.SetIterationTime(SecondsOf([&] { network.Run(end); }));
+    hops += network.counts().hops;
+  }
+  CountHops(state, hops);
+}
 
-// Neither flows that wait to start nor hosts that do nothing may cost anything.
-void MeasureIdle(bool smoke, int rounds) {
-  const std::string t_max = smoke ? "30us" : "2ms";
-  const FlowFile flows;
-  const Scenario busy{"leaves: 2, spines: 8, hosts_per_leaf: 16",
-                      fmt::format("{{kind: flows, file: {}}}", flows.path()), t_max};
-  Scenario waiting = busy;
-  waiting.workload +=
-      ", {kind: poisson, sizes: small, load: 0.5, start: 10ms, flows: 1000000, measured: false}";
-  Scenario idle = busy;
-  idle.shape = "leaves: 128, spines: 8, hosts_per_leaf: 16";
-  fmt::print("What waits or idles, per packet-hop\n");
-  const std::vector<PairedTimes> times = MeasureInTurns(
-      {{"32 busy hosts", [&] { return NanosecondsPerHop(busy, 1); }},
-       {"and a million flows that start later", [&] { return NanosecondsPerHop(waiting, 1); }},
-       {"and 2016 hosts that do nothing", [&] { return NanosecondsPerHop(idle, 1); }}},
-      rounds);
-  fmt::print("  waiting flows cost {:.2f} times, idle hosts {:.2f} times as much\n",
-             times[1].median / times[0].median, times[2].median / times[0].median);
+template <class Benchmark>
+void Register(const std::string& name, const Benchmark& run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)
+      ->ArgName("threads")
+      ->Arg(1)
+      ->Arg(2)
+      ->MeasureProcessCPUTime()
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+void RegisterRun(const std::string& name, const Scenario& scenario) {
+  Register("run/" + name, [scenario](benchmark::State& state) { Run(state, scenario); });
+}
+
+void RegisterForwarding(const std::string& name, const forwarding::Shape& shape, Time end) {
+  Register("forward/" + name,
+           [shape, end](benchmark::State& state) { Forward(state, shape, end); });
+}
+
+void RegisterAll() {
+  const std::string permutation = "{kind: permutation, size: 1GB}";
+  const std::string websearch = "{kind: poisson, sizes: websearch, load: 0.5, duration: 1ms}";
+  const std::string roce = "{kind: rocev2, cc: {kind: dcqcn, rp: nic}}";
+  const std::string lossless =
+      "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}";
+  for (const auto& [shape_name, shape] :
+       {std::pair{"leaf_spine", k128Hosts}, std::pair{"fat_tree", k128HostFatTree}}) {
+    for (const auto& [load_name, load, t_max] :
+         {std::tuple{"permutation", permutation, "500us"}, {"websearch", websearch, "1ms"}}) {
+      const Scenario dctcp{shape, load, t_max};
+      Scenario rdma = dctcp;
+      rdma.transport = roce;
+      rdma.port = lossless;
+      const std::string name = fmt::format("{}/{}", load_name, shape_name);
+      RegisterRun(name + "/dctcp/hosts:128", dctcp);
+      RegisterRun(name + "/roce_pfc/hosts:128", rdma);
+    }
+  }
+  RegisterRun("permutation/leaf_spine/dctcp/hosts:1024", {k1024Hosts, permutation, "100us"});
+  RegisterRun("websearch/leaf_spine/dctcp/hosts:1024", {k1024Hosts, websearch, "200us"});
+  RegisterForwarding("hosts:128", forwarding::k128Hosts, Time{} + 1_ms);
+  RegisterForwarding("hosts:1024", forwarding::k1024Hosts, Time{} + 200_us);
 }
 
 }  // namespace
 }  // namespace heddle
 
 int main(int argc, char** argv) {
-  using namespace heddle;
-  const bool smoke = IsSmoke(argc, argv);
-  const int rounds = smoke ? 1 : 5;
-  const std::string small = "leaves: 8, spines: 8, hosts_per_leaf: 16";
-  const std::string large = "leaves: 32, spines: 32, hosts_per_leaf: 32";
-  const std::string permutation = "{kind: permutation, size: 1GB}";
-  const std::string websearch = "{kind: poisson, sizes: websearch, load: 0.5, duration: 1ms}";
-  Measure("128 hosts, permutation", {small, permutation, smoke ? "30us" : "1ms"}, rounds);
-  Measure("128 hosts, web search at 50 %", {small, websearch, smoke ? "30us" : "2ms"}, rounds);
-  Measure("1024 hosts, permutation", {large, permutation, smoke ? "20us" : "300us"}, rounds);
-  Measure("1024 hosts, web search at 50 %", {large, websearch, smoke ? "20us" : "500us"}, rounds);
-  MeasureIdle(smoke, rounds);
-  return 0;
+  heddle::RegisterAll();
+  return heddle::BenchmarkMain(argc, argv, "0.5");
 }

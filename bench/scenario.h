@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole simulations for benchmarks: ECMP on a leaf-spine of 100 Gbps links with 1 us of delay, with
-// DCTCP if nothing else is said.
+// Whole simulations for benchmarks: ECMP between hosts with links of 100 Gbps and 1 us of delay,
+// with DCTCP if nothing else is said.
 
 #pragma once
 
@@ -18,8 +18,21 @@
 
 namespace heddle {
 
+inline const std::string kBenchLink = "{rate: 100Gbps, delay: 1us}";
+inline std::string LeafSpine(int leaves, int spines, int hosts_per_leaf) {
+  return fmt::format(
+      "kind: leaf_spine, leaves: {}, spines: {}, hosts_per_leaf: {}, fabric_link: {}", leaves,
+      spines, hosts_per_leaf, kBenchLink);
+}
+inline std::string FatTree(int k) {
+  return fmt::format("kind: fat_tree, k: {}, edge_link: {}, core_link: {}", k, kBenchLink,
+                     kBenchLink);
+}
+inline const std::string k128Hosts = LeafSpine(8, 8, 16);
+inline const std::string k1024Hosts = LeafSpine(32, 32, 32);
+
 struct Scenario {
-  std::string shape;     // "leaves: 8, spines: 8, hosts_per_leaf: 16"
+  std::string shape;     // LeafSpine() or FatTree().
   std::string workload;  // The list in flow style.
   std::string t_max = "10s";
   std::string host_delay = "1us";
@@ -30,14 +43,13 @@ struct Scenario {
 
 struct Outcome {
   SimulationResult result;
-  int64_t csv_bytes = 0;  // Of flows.csv.
+  int64_t csv_bytes = 0;  // The size of flows.csv.
 };
 
 inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
   const std::string yaml = fmt::format(
       "name: bench\n"
-      "topology: {{kind: leaf_spine, {}, host_link: {{rate: 100Gbps, delay: {}}},"
-      " fabric_link: {{rate: 100Gbps, delay: 1us}}, port: {}}}\n"
+      "topology: {{{}, host_link: {{rate: 100Gbps, delay: {}}}, port: {}}}\n"
       "transport: {}\nlb: ecmp\nworkload: [{}]\n"
       "measure: {{unfinished: drop, warm_up: 0us, t_max: {}}}\n",
       scenario.shape, scenario.host_delay, scenario.port, scenario.transport, scenario.workload,
@@ -59,6 +71,11 @@ inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
   });
   outcome.result = std::move(result).value();  // Built-in load balancers do not fail.
   return outcome;
+}
+
+inline double NanosecondsPerHop(const Scenario& scenario, int threads = 1) {
+  const SimulationResult result = RunScenario(scenario, threads).result;
+  return result.run_seconds * 1e9 / static_cast<double>(result.packets.hops);
 }
 
 }  // namespace heddle

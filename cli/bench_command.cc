@@ -5,8 +5,7 @@
 #include <absl/status/statusor.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "bench/decision/cost.h"
+#include "bench/decision/cost_cases.h"
 #include "cli/commands.h"
 #include "experiment/version.h"
 #include "settings/status.h"
@@ -23,8 +23,8 @@ namespace {
 
 struct BenchArguments {
   std::vector<std::string> balancers;
-  std::vector<size_t> candidates = {4, 8, 16, 64};
-  std::vector<size_t> flows = {1'000, 100'000, 1'000'000};
+  std::vector<size_t> candidates = kCostCandidates;
+  std::vector<size_t> flows = kCostFlows;
   int rounds = 3;
 };
 
@@ -82,9 +82,7 @@ int BenchLb(BenchArguments arguments) {
   }
   const std::vector<RecordedPacket> recorded = RecordLeaf();
   for (const size_t flows : arguments.flows) {
-    // Enough that every flow has come before what is measured.
-    const size_t count = std::max(recorded.size(), 2 * flows);
-    const std::vector<RecordedPacket> packets = WithLiveFlows(recorded, count, flows);
+    const std::vector<RecordedPacket> packets = WithLiveFlows(recorded, flows);
     for (const size_t candidates : arguments.candidates) {
       const absl::Status status = PrintTable(arguments, candidates, flows, packets);
       if (status.ok()) continue;

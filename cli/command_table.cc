@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "experiment/experiment.h"
-#include "transport/rate_control.h"
+#include "transport/congestion_controls.h"
 #include "workload/sizes.h"
 
 namespace heddle {
@@ -15,8 +15,11 @@ namespace {
 std::vector<std::string> Names() {
   std::vector<std::string> names = {"experiment"};
   for (const KindNames* kinds : std::initializer_list<const KindNames*>{
-           &LoadBalancers(), &Transports(), &RateControls(), &Topologies(), &Workloads()}) {
-    for (const std::string& name : kinds->Names()) names.push_back(name);
+           &LoadBalancers(), &Transports(), &CongestionControls().rates(),
+           &CongestionControls().windows(), &Topologies(), &Workloads()}) {
+    for (const std::string& name : kinds->Names()) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
   }
   for (const SizeTable& table : SizeTables()) names.emplace_back(table.name);
   return names;

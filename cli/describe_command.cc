@@ -11,7 +11,7 @@
 #include "experiment/experiment.h"
 #include "experiment/version.h"
 #include "settings/writer.h"
-#include "transport/rate_control.h"
+#include "transport/congestion_controls.h"
 #include "transport/resequencing.h"
 #include "workload/sizes.h"
 
@@ -52,7 +52,8 @@ Family FamilyOf(const std::string& heading, const std::string& key, const Kinds<
 std::vector<Family> Families() {
   return {FamilyOf("Load balancers", "lb", LoadBalancers()),
           FamilyOf("Transports", "transport", Transports()),
-          FamilyOf("Congestion control of rocev2", "transport.cc", RateControls()),
+          FamilyOf("Congestion control of rocev2", "transport.cc", CongestionControls().rates()),
+          FamilyOf("Congestion control of tcp", "transport.cc", CongestionControls().windows()),
           FamilyOf("Resequencing at receivers", "transport.resequencing", Resequencings()),
           FamilyOf("Topologies", "topology", Topologies()),
           FamilyOf("Workloads", "workload", Workloads())};
@@ -102,10 +103,13 @@ int DescribeName(const std::string& name) {
         "      meaning  Where relative paths in this file start.\n");
     return kExitDone;
   }
+  bool found = false;  // One name may stand for several things, as dctcp does.
   for (const Family& family : Families()) {
     for (const KindInfo& kind : family.kinds()) {
       known.push_back(kind.name);
       if (kind.name != name) continue;
+      if (found) fmt::print("\n");
+      found = true;
       fmt::print("{}: {}\n", kind.name, kind.summary);
       if (!kind.source.empty()) fmt::print("Source: {}\n", kind.source);
       // Workloads are a list.
@@ -113,9 +117,9 @@ int DescribeName(const std::string& name) {
       fmt::print("In an experiment: {}: {}\n", family.key,
                  family.key == "workload" ? "[" + map + "]" : map);
       family.describe(name);
-      return kExitDone;
     }
   }
+  if (found) return kExitDone;
   for (const SizeTable& table : SizeTables()) {
     known.emplace_back(table.name);
     if (table.name != name) continue;

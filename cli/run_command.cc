@@ -126,7 +126,8 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
     options.threads = arguments.threads;
     options.progress = [&](const Progress& progress) { line.Show(progress); };
     options.stop = &StopRequested();
-    if (arguments.trace) options.trace = &*arguments.trace;
+    std::optional<Tracer> tracer;
+    if (arguments.trace) options.instruments.push_back(&tracer.emplace(*arguments.trace));
     const auto outcome = RunToFolder(job.experiment, options, job.folder, arguments.force);
     line.Clear();
     if (absl::IsCancelled(outcome.status())) {
@@ -309,7 +310,9 @@ int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& argu
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
   }
-  const std::optional<std::string> problem = ProblemWith(*arguments.trace, jobs.front().experiment);
+  const Experiment& experiment = jobs.front().experiment;
+  const std::optional<std::string> problem =
+      ProblemWith(*arguments.trace, experiment.graph, experiment.forecasts);
   return problem ? BadInput(*problem) : RunAllJobs(jobs, arguments);
 }
 

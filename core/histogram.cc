@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+
+#include "core/statistics.h"
 
 namespace heddle {
 namespace {
@@ -46,10 +47,7 @@ void Histogram::Merge(const Histogram& other) {
 }
 
 int64_t Histogram::Percentile(double p) const {
-  const double count = static_cast<double>(count_);
-  int64_t rank = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(p * count)));
-  // The product may have been rounded up past the rank: 0.07 * 100 > 7.
-  if (rank > 1 && static_cast<double>(rank - 1) / count >= p) --rank;
+  const int64_t rank = NearestRank(p, count_);
   int64_t seen = 0;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     seen += buckets_[i];

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
+#include "core/own_state.h"
 #include "core/units.h"
 
 namespace heddle {
@@ -87,7 +87,7 @@ struct alignas(64) Packet {
     } pause;
   };
   // What a load balancer carries in its header; at most 8 bytes, see Scheme().
-  alignas(8) std::array<std::byte, 8> scheme = {};
+  OwnState<8> scheme{};
 
   Packet() : data{} {}
 
@@ -109,15 +109,11 @@ struct alignas(64) Packet {
   // The balancer's header as a type of its own.
   template <class T>
   T Scheme() const {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(scheme));
-    T header;
-    std::memcpy(&header, scheme.data(), sizeof(T));
-    return header;
+    return scheme.As<T>();
   }
   template <class T>
   void SetScheme(const T& header) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(scheme));
-    std::memcpy(scheme.data(), &header, sizeof(T));
+    scheme.Begin(header);
   }
 };
 

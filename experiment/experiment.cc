@@ -4,23 +4,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "core/check.h"
 #include "experiment/experiment_file.h"
 #include "experiment/point_problems.h"
 #include "experiment/version.h"
+#include "measure/instrument.h"
 #include "settings/digest.h"
 #include "settings/writer.h"
 
 namespace heddle {
-namespace {
-
-const Range<Duration> kIntervals = {.at_least = 1_ns, .at_most = 1000_s};
-
-}  // namespace
 
 void MeasureSettings::Declare(Fields& fields) {
   fields.AddOr("auto", "warm_up", warm_up, {.at_least = Duration{0}, .at_most = 1000_s},
@@ -47,51 +41,16 @@ void MeasureSettings::Declare(Fields& fields) {
                  {"hpcc", PercentileMethod::kHpcc}},
                 "linear: interpolated, as numpy does; nearest: a sample, rank rounded up; hpcc: a "
                 "sample, rank rounded down.");
-  fields.Add("queueing", queueing,
-             "queueing.csv: how long data packets wait in the queues of switches.");
-  fields.Add("link_classes", link_classes,
-             "link_classes.csv: how much of what each port of each switch sends is of flows of "
-             "which size.");
+  instruments.Declare(fields);
   fields.Section("record", record, "What is recorded over time, in files of its own.");
   fields.Require(!classes.empty(), "classes", "name at least one class set");
 }
 
-bool RecordSettings::Flows::Chooses(int64_t id, int64_t size) const {
-  return (size_at_least && size >= size_at_least->count) || std::ranges::find(ids, id) != ids.end();
-}
-
-void RecordSettings::Flows::Declare(Fields& fields) {
-  fields.List("ids", ids, Between<int64_t>(0, std::numeric_limits<uint32_t>::max()),
-              "Flows by their flow_id in flows.csv.");
-  fields.AddOr("none", "size_at_least", size_at_least, Above(Bytes{0}),
-               "And all flows of at least this size.");
-  fields.Add("every", every, kIntervals, "The interval.");
-}
-
-void RecordSettings::Declare(Fields& fields) {
-  fields.AddOr("off", "queues", queues, kIntervals,
-               "series_queue.csv: the queues of switches at each multiple of this.");
-  fields.AddOr("off", "links", links, kIntervals,
-               "series_link.csv: what each direction of each link sends in each interval.");
-  fields.AddOr("off", "buffers", buffers, kIntervals,
-               "series_buffer.csv: what each switch holds at each multiple of this.");
-  fields.AddOr("off", "marks", marks, kIntervals,
-               "series_marks.csv and series_cnp.csv: packets that each port marks, and congestion "
-               "notifications that come to each host, in each interval.");
-  fields.AddOr("off", "dupacks", dupacks, kIntervals,
-               "series_dupack.csv: data packets sent, and entries into fast retransmit by their "
-               "cause, in each interval.");
-  fields.AddOr("off", "lb", lb, kIntervals,
-               "series_lb.csv: what load balancers tell of their state at each multiple of this.");
-  fields.Section("flows", flows,
-                 "series_flow.csv: windows, rates and progress of flows that are being sent.");
-  fields.AddOr("off", "pauses", pauses, kIntervals,
-               "pfc_rate.csv: pauses in each interval; pause_intervals.csv: each pause of each "
-               "class of each port.");
-  fields.Add("paths", paths,
-             "paused_paths.csv: how many paths between leaves are paused in each of these "
-             "intervals; path_pauses.csv: how long each was. Takes memory for each path.");
-  fields.Require(!paths || pauses, "paths", "needs an interval, such as \"pauses: 1ms\"");
+std::vector<std::unique_ptr<Instrument>> MeasureSettings::Make(const RunPlan& plan) const {
+  std::vector<std::unique_ptr<Instrument>> made;
+  instruments.Make(plan, made);
+  record.instruments.Make(plan, made);
+  return made;
 }
 
 void RoutingSettings::Declare(Fields& fields) {

@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "core/statistics.h"
 #include "experiment/background.h"
 #include "lb/parts/load_balancer.h"
+#include "measure/instrument_settings.h"
 #include "measure/size_classes.h"
-#include "measure/statistics.h"
+#include "measure/timeline.h"
 #include "network/return_path.h"
 #include "settings/diagnostics.h"
 #include "settings/fields.h"
@@ -25,29 +27,11 @@
 
 namespace heddle {
 
-// What is written down while the run goes on, each at its own interval; not set: never.
+// The instruments that write over time: `measure.record`.
 struct RecordSettings {
-  struct Flows {
-    std::vector<int64_t> ids;
-    std::optional<Bytes> size_at_least;
-    Duration every = 100_us;
+  InstrumentSet instruments{InstrumentPlace::kRecord};
 
-    bool on() const { return !ids.empty() || size_at_least; }
-    bool Chooses(int64_t id, int64_t size) const;
-    void Declare(Fields& fields);
-  };
-
-  std::optional<Duration> queues;
-  std::optional<Duration> links;
-  std::optional<Duration> buffers;
-  std::optional<Duration> marks;
-  std::optional<Duration> dupacks;
-  std::optional<Duration> lb;
-  std::optional<Duration> pauses;
-  bool paths = false;
-  Flows flows;
-
-  void Declare(Fields& fields);
+  void Declare(Fields& fields) { instruments.Declare(fields); }
 };
 
 // What is measured, and until when.
@@ -60,11 +44,13 @@ struct MeasureSettings {
   Unfinished unfinished = Unfinished::kError;
   std::vector<std::string> classes = {"all", "smlxl"};
   PercentileMethod percentiles = PercentileMethod::kLinear;
-  bool queueing = false;
-  bool link_classes = false;
+  InstrumentSet instruments{InstrumentPlace::kMeasure};  // Others.
   RecordSettings record;
 
   void Declare(Fields& fields);
+
+  // The instruments that are asked for.
+  std::vector<std::unique_ptr<Instrument>> Make(const RunPlan& plan) const;
 };
 
 struct RoutingSettings {
@@ -87,17 +73,6 @@ struct ExperimentSettings {
   RoutingSettings routing;
 
   void Declare(Fields& fields);
-};
-
-// The times that frame a run, all of them resolved.
-struct Timeline {
-  Time generation_start;  // The first measured flow may start here,
-  Time generation_end;    // the last here.
-  Time measure_from;      // Flows that start in [measure_from, measure_until) are measured.
-  Time measure_until;
-  Time links_from;   // links.csv covers [links_from, links_until);
-  Time links_until;  // kNever: to the end of the run.
-  Time t_max;
 };
 
 // Checked settings, with what follows from them.

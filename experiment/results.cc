@@ -2,20 +2,21 @@
 
 #include "experiment/results.h"
 
-#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <ranges>
+#include <string_view>
 
+#include "core/statistics.h"
 #include "experiment/manifest.h"
 #include "experiment/version.h"
+#include "measure/table.h"
 #include "settings/digest.h"
 #include "settings/json.h"
 
@@ -28,37 +29,16 @@ constexpr std::array<double, 4> kPercentiles = {0.5, 0.95, 0.99, 0.999};
 std::vector<double> Describe(std::vector<double> values, PercentileMethod method) {
   if (values.empty()) return std::vector<double>(6, std::nan(""));
   // Summed in the order of flows.csv, before it is lost.
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  std::vector<double> numbers = {sum / static_cast<double>(values.size())};
+  std::vector<double> numbers = {Mean(values)};
   std::ranges::sort(values);
   for (const double p : kPercentiles) numbers.push_back(Percentile(values, p, method));
   numbers.push_back(values.back());
   return numbers;
 }
 
-// Doubles as the shortest text that reads back the same; what does not exist is left empty.
-std::string Number(double value) {
-  if (std::isnan(value)) return "";
-  return fmt::format("{}", value);
-}
-
 double Ratio(int64_t part, int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
-
-}  // namespace
-
-std::string TierName(const Graph& graph, VertexId vertex, VertexId peer) {
-  if (graph.IsHost(vertex)) return "host_up";
-  const int tier = graph.switches[graph.SwitchAt(vertex)].tier;
-  static constexpr std::array<const char*, 3> kNames = {"leaf", "spine", "core"};
-  const std::string name =
-      tier < 3 ? kNames[static_cast<size_t>(tier)] : fmt::format("tier{}", tier);
-  const bool up = !graph.IsHost(peer) && graph.switches[graph.SwitchAt(peer)].tier > tier;
-  return name + (up ? "_up" : "_down");
-}
-
-namespace {
 
 ClassSummary SummariseClass(const Experiment& experiment, const SimulationResult& result,
                             const ClassSet& set, size_t index) {
@@ -104,11 +84,11 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
   double host_load = 0;
   double host_load_with_headers = 0;
   double fabric_load = 0;
-  const double window = static_cast<double>((result.links_until - result.links_from).ps);
+  const double window = static_cast<double>((result.load.until - result.load.from).ps);
   for (const Forecast& forecast : experiment.forecasts) {
     // Each counts as much as it overlaps the time that is looked at.
-    const Time from = std::max(forecast.first, result.links_from);
-    const Time until = std::min(forecast.last, result.links_until);
+    const Time from = std::max(forecast.first, result.load.from);
+    const Time until = std::min(forecast.last, result.load.until);
     const double share =
         until > from && window > 0 ? static_cast<double>((until - from).ps) / window : 0;
     host_load += share * forecast.host_load;
@@ -117,17 +97,17 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
   }
   double capacity = 0;
   for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);
-  const double seconds = Seconds(result.links_until - result.links_from);
+  const double seconds = Seconds(result.load.until - result.load.from);
   const auto share = [&](int64_t bytes) {
     return seconds <= 0 ? 0 : static_cast<double>(bytes) * 8 / (capacity * seconds);
   };
   load.Real("nominal_host", host_load);
   load.Real("nominal_host_with_headers", host_load_with_headers);
   load.Real("nominal_fabric", fabric_load);
-  load.Real("offered_host", share(result.payload_offered));
-  load.Real("carried_host", share(result.payload_carried));
-  load.Real("offered_background", share(result.background_offered));
-  load.Real("carried_background", share(result.background_carried));
+  load.Real("offered_host", share(result.load.payload_offered));
+  load.Real("carried_host", share(result.load.payload_carried));
+  load.Real("offered_background", share(result.load.background_offered));
+  load.Real("carried_background", share(result.load.background_carried));
   return load.Done();
 }
 
@@ -152,7 +132,7 @@ std::string CountsJson(const SimulationResult& result) {
   counts.Integer("ecn_marked", result.packets.marked);
   counts.Integer("watchdog_triggers", result.packets.storms);
   PauseTotals pauses;
-  for (const LinkUse& link : result.links) {
+  for (const LinkUse& link : result.load.links) {
     pauses.pauses += link.pauses.pauses;
     pauses.paused.ps += link.pauses.paused.ps;
   }
@@ -221,19 +201,32 @@ std::string QueriesJson(const Experiment& experiment, const SimulationResult& re
   return JsonArray(list);
 }
 
-// The last cells of a row in udp.csv.
-void AppendDelays(std::string& csv, const Histogram& delay_ps) {
-  if (delay_ps.count() == 0) {
-    csv += ",,,\n";
-    return;
-  }
-  csv += Number(delay_ps.mean() * 1e-3);
-  for (const int64_t ps : {delay_ps.Percentile(0.5), delay_ps.Percentile(0.99), delay_ps.max()}) {
-    csv += ',';
-    AppendExact(csv, ps, 3);
-  }
-  csv += '\n';
+std::optional<double> IfAnyFinished(const ClassSummary& row, double value) {
+  return row.flows > row.unfinished ? std::optional(value) : std::nullopt;
 }
+
+// The columns of summary.csv.
+constexpr Column<ClassSummary> kColumns[] = {
+    {"class_set", [](const ClassSummary& row) -> std::string_view { return row.set; }},
+    {"class", [](const ClassSummary& row) -> std::string_view { return row.label; }},
+    {"n", [](const ClassSummary& row) { return row.flows; }},
+    {"unfinished", [](const ClassSummary& row) { return row.unfinished; }},
+    {"avg_fct_us", [](const ClassSummary& row) { return row.fct_us[0]; }},
+    {"p50_fct_us", [](const ClassSummary& row) { return row.fct_us[1]; }},
+    {"p95_fct_us", [](const ClassSummary& row) { return row.fct_us[2]; }},
+    {"p99_fct_us", [](const ClassSummary& row) { return row.fct_us[3]; }},
+    {"p999_fct_us", [](const ClassSummary& row) { return row.fct_us[4]; }},
+    {"max_fct_us", [](const ClassSummary& row) { return row.fct_us[5]; }},
+    {"avg_slowdown", [](const ClassSummary& row) { return row.slowdown[0]; }},
+    {"p50_slowdown", [](const ClassSummary& row) { return row.slowdown[1]; }},
+    {"p95_slowdown", [](const ClassSummary& row) { return row.slowdown[2]; }},
+    {"p99_slowdown", [](const ClassSummary& row) { return row.slowdown[3]; }},
+    {"p999_slowdown", [](const ClassSummary& row) { return row.slowdown[4]; }},
+    {"max_slowdown", [](const ClassSummary& row) { return row.slowdown[5]; }},
+    {"goodput_gbps", [](const ClassSummary& row) { return IfAnyFinished(row, row.goodput_gbps); }},
+    {"throughput_gbps",
+     [](const ClassSummary& row) { return IfAnyFinished(row, row.throughput_gbps); }},
+    {"low_n", [](const ClassSummary& row) { return row.low_n; }}};
 
 }  // namespace
 
@@ -249,187 +242,11 @@ std::vector<ClassSummary> Summarise(const Experiment& experiment, const Simulati
 }
 
 std::string SummaryCsv(const std::vector<ClassSummary>& summary) {
-  std::string csv =
-      "class_set,class,n,unfinished,avg_fct_us,p50_fct_us,p95_fct_us,p99_fct_us,p999_fct_us,"
-      "max_fct_us,avg_slowdown,p50_slowdown,p95_slowdown,p99_slowdown,p999_slowdown,max_slowdown,"
-      "goodput_gbps,throughput_gbps,low_n\n";
-  for (const ClassSummary& row : summary) {
-    csv += fmt::format("{},{},{},{}", row.set, row.label, row.flows, row.unfinished);
-    for (const double value : row.fct_us) csv += "," + Number(value);
-    for (const double value : row.slowdown) csv += "," + Number(value);
-    const bool any = row.flows > row.unfinished;
-    csv += fmt::format(",{},{},{}\n", any ? Number(row.goodput_gbps) : "",
-                       any ? Number(row.throughput_gbps) : "", row.low_n ? 1 : 0);
-  }
-  return csv;
-}
-
-std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result) {
-  std::string csv =
-      "scope,class,n_pkts,reordered,ratio,deg1,deg2,deg3plus,extent_p50,extent_p99,extent_max,"
-      "late_p99_ns,flows_with_reordering,dupack3_reorder,retx_spurious,pkts_sent,retx,behind_p99,"
-      "behind_max,path_switches\n";
-  const SizeClasses classes = experiment.size_classes();
-  for (const ClassSet& set : classes.sets()) {
-    for (size_t c = 0; c < set.labels.size(); ++c) {
-      ClassCounters counters;
-      ReorderingStats reordering;
-      for (size_t atom = 0; atom < classes.atoms(); ++atom) {
-        if (classes.ClassOf(set, atom) != c) continue;
-        counters.Merge(result.counters[atom]);
-        reordering.Merge(result.reordering[atom]);
-      }
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},", set.name, set.labels[c],
-                         counters.packets_received, counters.reordered,
-                         Ratio(counters.reordered, counters.packets_received), reordering.degree1,
-                         reordering.degree2, reordering.degree3_plus,
-                         reordering.extent.Percentile(0.5), reordering.extent.Percentile(0.99),
-                         reordering.extent.max());
-      AppendExact(csv, reordering.late_ps.Percentile(0.99), 3);
-      csv += fmt::format(",{},{},{},{},{},{},{},{}\n", counters.flows_with_reordering,
-                         counters.fast_retransmits_reorder, counters.retransmissions_spurious,
-                         counters.packets_sent, counters.retransmissions,
-                         reordering.behind.Percentile(0.99), reordering.behind.max(),
-                         counters.path_switches);
-    }
-  }
-  return csv;
-}
-
-std::string QueueingCsv(const Experiment& experiment, const SimulationResult& result) {
-  if (result.queueing.empty()) return "";
-  std::string csv = "scope,class,n_pkts,mean_ns,p99_ns,max_ns\n";
-  const SizeClasses classes = experiment.size_classes();
-  for (const ClassSet& set : classes.sets()) {
-    for (size_t c = 0; c < set.labels.size(); ++c) {
-      Histogram waited_ps;
-      for (size_t atom = 0; atom < classes.atoms(); ++atom) {
-        if (classes.ClassOf(set, atom) == c) waited_ps.Merge(result.queueing[atom]);
-      }
-      csv += fmt::format("{},{},{},", set.name, set.labels[c], waited_ps.count());
-      if (waited_ps.count() == 0) {
-        csv += ",,\n";
-        continue;
-      }
-      csv += Number(waited_ps.mean() * 1e-3) + ',';
-      AppendExact(csv, waited_ps.Percentile(0.99), 3);
-      csv += ',';
-      AppendExact(csv, waited_ps.max(), 3);
-      csv += '\n';
-    }
-  }
-  return csv;
-}
-
-std::string LinkClassesCsv(const Experiment& experiment, const SimulationResult& result) {
-  if (!experiment.settings.measure.link_classes) return "";
-  const Graph& graph = experiment.graph;
-  const SizeClasses classes = experiment.size_classes();
-  std::string csv = "link_id,node,port,peer,tier,scope,class,payload_bytes\n";
-  for (size_t id = 0; id < result.links.size(); ++id) {
-    const LinkUse& link = result.links[id];
-    if (link.payload_by_class.empty()) continue;
-    const std::string start =
-        fmt::format("{},{},{},{},{}", id, graph.NameOf(link.vertex), link.port,
-                    graph.NameOf(link.peer), TierName(graph, link.vertex, link.peer));
-    for (const ClassSet& set : classes.sets()) {
-      std::vector<int64_t> bytes(set.labels.size(), 0);
-      for (size_t atom = 0; atom < classes.atoms(); ++atom) {
-        bytes[classes.ClassOf(set, atom)] += link.payload_by_class[atom];
-      }
-      for (size_t c = 0; c < bytes.size(); ++c) {
-        csv += fmt::format("{},{},{},{}\n", start, set.name, set.labels[c], bytes[c]);
-      }
-    }
-  }
-  return csv;
-}
-
-std::string LinksCsv(const Experiment& experiment, const SimulationResult& result) {
-  const Graph& graph = experiment.graph;
-  std::string csv =
-      "link_id,node,port,peer,tier,rate_bps,wire_bytes,payload_bytes,pkts,busy_ps,util,paused_ps,"
-      "blocked_ps,pause_rx,resume_rx,pause_tx,resume_tx\n";
-  const double interval = static_cast<double>((result.links_until - result.links_from).ps);
-  int64_t id = 0;
-  for (const LinkUse& link : result.links) {
-    const double util = interval > 0 ? static_cast<double>(link.sent.busy_ps) / interval : 0;
-    fmt::format_to(std::back_inserter(csv),
-                   FMT_COMPILE("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n"), id++,
-                   graph.NameOf(link.vertex), link.port, graph.NameOf(link.peer),
-                   TierName(graph, link.vertex, link.peer), link.rate.bps, link.sent.wire_bytes,
-                   link.sent.payload_bytes, link.sent.packets, link.sent.busy_ps, util,
-                   link.pauses.paused.ps, link.pauses.blocked.ps, link.pauses.pauses,
-                   link.pauses.resumes, link.pauses.pauses_sent, link.pauses.resumes_sent);
-  }
-  return csv;
-}
-
-// Hosts are many, so zeros of theirs are left out.
-std::string LbCsv(const Experiment& experiment, const SimulationResult& result) {
-  std::string csv = "node,policy,counter,value\n";
-  for (const PolicyReport& report : result.policies) {
-    const bool is_host = experiment.graph.IsHost(report.vertex);
-    const std::string start =
-        fmt::format("{},{}", experiment.graph.NameOf(report.vertex), experiment.settings.lb.kind);
-    csv += fmt::format("{},state_bytes,{}\n", start, report.state_bytes);
-    for (const auto& [name, value] : report.counters) {
-      if (!is_host || value != 0) csv += fmt::format("{},{},{}\n", start, name, value);
-    }
-  }
-  return csv;
-}
-
-std::string UdpCsv(const SimulationResult& result) {
-  static constexpr std::array<const char*, 3> kPatterns = {"cbr", "poisson", "onoff"};
-  std::string csv =
-      "source,entry,src,dst,pattern,priority,path,rate_bps,start_ps,stop_ps,pkts_sent,bytes_sent,"
-      "pkts_unsent,pkts_received,bytes_received,pkts_lost,loss_ratio,reordered,avg_delay_ns,"
-      "p50_delay_ns,p99_delay_ns,max_delay_ns\n";
-  auto out = std::back_inserter(csv);
-  for (const UdpRecord& record : result.background) {
-    const UdpSource& source = *record.source;
-    fmt::format_to(out, "{},{},{},{},{},{},", source.id, source.entry, source.src, source.dst,
-                   kPatterns[static_cast<size_t>(source.pattern.kind)], source.priority);
-    if (source.path != kNoPath) fmt::format_to(out, "{}", source.path);
-    fmt::format_to(out, ",{},{},", source.rate.bps, source.start.ps);
-    if (source.stop != kNever) fmt::format_to(out, "{}", source.stop.ps);
-    const int64_t payload = source.payload.count;
-    fmt::format_to(out, ",{},{},{},{},{},{},{},{},", record.sent, record.sent * payload,
-                   record.unsent, record.received, record.received * payload, record.lost,
-                   Ratio(record.lost, record.received + record.lost), record.reordered);
-    AppendDelays(csv, record.delay_ps);
-  }
-  return csv;
-}
-
-std::string ResequencingCsv(const SimulationResult& result) {
-  if (result.resequencing.empty()) return "";
-  std::string csv =
-      "host,n_pkts,held,waiting,late,hold_mean_ns,hold_p99_ns,hold_max_ns,mean_bytes,max_bytes,"
-      "max_pkts,flow_max_bytes,flow_max_pkts,timeouts,overflows,evictions\n";
-  const double time = static_cast<double>(result.end.ps);
-  const auto add = [&](const std::string& host, const ResequencingStats& s, double hosts) {
-    csv += fmt::format("{},{},{},{},{},{},", host, s.packets, s.held, s.waiting, s.late,
-                       Number(s.hold_ps.mean() * 1e-3));
-    AppendExact(csv, s.hold_ps.Percentile(0.99), 3);
-    csv += ',';
-    AppendExact(csv, s.hold_ps.max(), 3);
-    csv += fmt::format(",{},{},{},{},{},{},{},{}\n", Number(s.byte_ps / time / hosts), s.max_bytes,
-                       s.max_packets, s.flow_max_bytes, s.flow_max_packets, s.timeouts, s.overflows,
-                       s.evictions);
-  };
-  ResequencingStats all;
-  for (const ResequencingStats& host : result.resequencing) all.Merge(host);
-  add("all", all, static_cast<double>(result.resequencing.size()));
-  for (size_t h = 0; h < result.resequencing.size(); ++h) {
-    add(fmt::format("{}", h), result.resequencing[h], 1);
-  }
-  return csv;
+  return Table(kColumns).Text(summary);
 }
 
 bool IsComplete(const Experiment& experiment, const SimulationResult& result) {
-  if (!result.deadlock.empty()) return false;
+  if (result.notes.incomplete) return false;
   if (experiment.settings.measure.unfinished != MeasureSettings::Unfinished::kError) return true;
   return result.unfinished == 0 && !result.cut_short;
 }
@@ -450,8 +267,8 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Bool("complete", IsComplete(experiment, result));
   json.Bool("reached_t_max", result.reached_t_max);
   json.Integer("measure_from_ps", experiment.timeline.measure_from.ps);
-  json.Integer("links_from_ps", result.links_from.ps);
-  json.Integer("links_until_ps", result.links_until.ps);
+  json.Integer("links_from_ps", result.load.from.ps);
+  json.Integer("links_until_ps", result.load.until.ps);
   json.Integer("base_rtt_ps", experiment.base_rtt.ps);
   json.Integer("bdp_bytes", experiment.bdp.count);
   json.Add("load", LoadJson(experiment, result));
@@ -461,8 +278,10 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   json.Real("avg_slowdown", all.slowdown.front());
   json.Add("queries", QueriesJson(experiment, result));
   JsonFields policy;
-  policy.Integer("state_bytes", result.policy_state_bytes);
-  for (const auto& [name, value] : result.policy_counters) policy.Integer(name, value);
+  int64_t state_bytes = 0;
+  for (const PolicyReport& report : result.policies) state_bytes += report.state_bytes;
+  policy.Integer("state_bytes", state_bytes);
+  for (const auto& [name, value] : SumOfCounters(result.policies)) policy.Integer(name, value);
   json.Add("load_balancer", policy.Done());
   json.Add("performance", PerformanceJson(result));
   json.Add("warnings", JsonStrings(warnings));
@@ -487,12 +306,7 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
                                    result.unfinished, result.measured,
                                    FormatQuantity(result.end - Time{})));
   }
-  if (!result.deadlock.empty()) {
-    warnings.push_back(fmt::format("DEADLOCK at {}: paused ports wait for each other: {}",
-                                   FormatQuantity(result.deadlock_at - Time{}),
-                                   fmt::join(result.deadlock, " -> ")));
-  }
-  warnings.insert(warnings.end(), result.trace_warnings.begin(), result.trace_warnings.end());
+  warnings.insert(warnings.end(), result.notes.warnings.begin(), result.notes.warnings.end());
   if (IsDebugBuild()) warnings.emplace_back("this is a Debug build; expect it to be slow");
   return warnings;
 }

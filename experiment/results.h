@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of one run besides flows.csv, and the lines for the terminal.
+// The summary of one run: summary.csv, summary.json, warnings, and the lines for the terminal. Its
+// other tables are written by instruments (measure/instrument.h).
 
 #pragma once
 
@@ -31,20 +32,8 @@ struct ClassSummary {
 std::vector<ClassSummary> Summarise(const Experiment& experiment, const SimulationResult& result);
 
 std::string SummaryCsv(const std::vector<ClassSummary>& summary);
-std::string ReorderCsv(const Experiment& experiment, const SimulationResult& result);
-std::string LinksCsv(const Experiment& experiment, const SimulationResult& result);
-// Empty if they are not asked for.
-std::string QueueingCsv(const Experiment& experiment, const SimulationResult& result);
-std::string LinkClassesCsv(const Experiment& experiment, const SimulationResult& result);
-std::string LbCsv(const Experiment& experiment, const SimulationResult& result);
-std::string UdpCsv(const SimulationResult& result);
-// Empty if packets are not put in order.
-std::string ResequencingCsv(const SimulationResult& result);
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings);
-
-// Of the link from `vertex` to `peer`: host_up, leaf_up, spine_down...
-std::string TierName(const Graph& graph, VertexId vertex, VertexId peer);
 
 // Whether all flows that count have finished, as far as the experiment wants them to.
 bool IsComplete(const Experiment& experiment, const SimulationResult& result);

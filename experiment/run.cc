@@ -28,25 +28,13 @@ absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
   if (absl::Status status = folder.Finish(); !status.ok()) return status;
   const SimulationResult& result = *simulated;
   if (result.stopped) return absl::CancelledError("stopped");
-  if (!result.trace_problem.empty()) return absl::FailedPreconditionError(result.trace_problem);
+  if (!result.notes.problem.empty()) return absl::FailedPreconditionError(result.notes.problem);
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
   RunOutcome outcome;
   outcome.warnings = WarningsOf(experiment, result);
-  const auto write = [&](const char* file, const std::string& text) {
-    folder.Write(file, text).IgnoreError();  // Commit() returns the first failure.
-  };
-  write("run.yaml", experiment.Resolved());
-  write("summary.csv", SummaryCsv(summary));
-  write("reorder.csv", ReorderCsv(experiment, result));
-  write("links.csv", LinksCsv(experiment, result));
-  write("lb.csv", LbCsv(experiment, result));
-  if (!result.queueing.empty()) write("queueing.csv", QueueingCsv(experiment, result));
-  if (experiment.settings.measure.link_classes) {
-    write("link_classes.csv", LinkClassesCsv(experiment, result));
-  }
-  if (!result.background.empty()) write("udp.csv", UdpCsv(result));
-  if (!result.resequencing.empty()) write("resequencing.csv", ResequencingCsv(result));
-  write("summary.json", SummaryJson(experiment, result, outcome.warnings));
+  folder.Write("run.yaml", experiment.Resolved()).IgnoreError();  // Commit() returns a failure.
+  folder.Write("summary.csv", SummaryCsv(summary)).IgnoreError();
+  folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)).IgnoreError();
   if (absl::Status status = folder.Commit(); !status.ok()) return status;
   outcome.row = RowOf(experiment.label.empty() ? experiment.settings.name : experiment.label,
                       summary, result);

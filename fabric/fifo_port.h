@@ -115,13 +115,7 @@ class alignas(64) FifoPort {
   }
   Bytes Unsent(Time now) const { return busy_until_ > now ? SentIn(busy_until_ - now) : Bytes{0}; }
 
-  // The queue at `now` in the unit of `buffer`, the packet being sent counted whole.
-  int64_t Backlog(Time now) {
-    ForgetDeparted(now);
-    return backlog_;
-  }
-
-  // The same in packets, whatever the unit.
+  // The packets queued at `now`, the one being sent included, whatever the unit of `buffer`.
   int64_t QueuedPackets(Time now) {
     ForgetDeparted(now);
     return tail_ - head_;

@@ -4,16 +4,14 @@
 
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
+#include "core/own_state.h"
 #include "core/packet.h"
 #include "core/units.h"
 #include "fabric/gauge.h"
@@ -48,12 +46,11 @@ struct HostFlow {
   Duration srtt{0};        // 0: not measured yet.
 
   // What the policy keeps per flow; zero at the start of the flow.
-  alignas(8) std::array<std::byte, 48> state = {};
+  OwnState<48> state{};
 
   template <class T>
   T& State() {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(state));
-    return *reinterpret_cast<T*>(state.data());
+    return state.As<T>();
   }
 };
 

@@ -110,7 +110,6 @@ std::optional<DropReason> SharedMemory::Admit(PortIndex in, PortIndex out, size_
     in_pool_used_ += InPool(input) - before;
   } else if (lossless && input.headroom + bytes <= ports_[in].headroom) {
     input.headroom += bytes;
-    max_headroom_ = std::max(max_headroom_, input.headroom);
   } else {
     return lossless ? DropReason::kHeadroom : DropReason::kIngress;
   }
@@ -118,7 +117,6 @@ std::optional<DropReason> SharedMemory::Admit(PortIndex in, PortIndex out, size_
   out_pool_used_ += BeyondGuarantee(length + bytes) - BeyondGuarantee(length);
   length += bytes;
   used_ += bytes;
-  max_used_ = std::max(max_used_, used_);
   return std::nullopt;
 }
 

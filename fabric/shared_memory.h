@@ -86,14 +86,9 @@ class SharedMemory {
   bool MustPause(PortIndex in, size_t cls) const;
   bool MayResume(PortIndex in, size_t cls) const;
 
-  // Bytes held, of all packets that are charged; those in headroom; and the most there ever were.
+  // Bytes held by all packets that are charged, and by those in the headroom of one input's class.
   int64_t used() const { return used_; }
-  int64_t max_used() const { return max_used_; }
   int64_t headroom_used(PortIndex in, size_t cls) const { return At(in, cls).headroom; }
-  int64_t max_headroom_used() const { return max_headroom_; }
-  int64_t held_by(PortIndex in, size_t cls) const {
-    return At(in, cls).share + At(in, cls).headroom;
-  }
 
   // Bytes that `ports` inputs leave for the pool; negative if the settings ask for more than all.
   static int64_t PoolOf(const MemorySettings& settings, const std::vector<Port>& ports);
@@ -145,8 +140,6 @@ class SharedMemory {
   int64_t in_pool_used_ = 0;
   int64_t out_pool_used_ = 0;
   int64_t used_ = 0;
-  int64_t max_used_ = 0;
-  int64_t max_headroom_ = 0;
 };
 
 inline void SharedMemory::Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes) {

@@ -20,9 +20,9 @@ void DeliveryTaps::HostTap::OnArrival(uint32_t point, const Packet& packet) {
   }
 }
 
-DeliveryTaps::DeliveryTaps(Network& network) {
-  for (size_t h = 0; h < network.hosts(); ++h) {
-    network.engine().Insert(hosts_.emplace_back(network.host(h)).tapped);
+void DeliveryTaps::Begin() {
+  for (size_t h = 0; h < network().hosts(); ++h) {
+    network().engine().Insert(hosts_.emplace_back(network().host(h)).tapped);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <deque>
 
 #include "core/tap.h"
-#include "network/network.h"
+#include "measure/instrument.h"
 
 namespace heddle {
 
@@ -20,16 +20,15 @@ struct Fingerprint {
 };
 
 // Taps on all hosts.
-class DeliveryTaps {
+class DeliveryTaps final : public Instrument {
  public:
-  // Before the run. Must outlive the network's engine.
-  explicit DeliveryTaps(Network& network);
-
-  // Of all that has arrived so far.
+  // The number of all that has arrived so far.
   Fingerprint Sum() const;
 
  private:
-  // Of one host: packets of one link in their order, links whatever their order.
+  void Begin() override;
+
+  // Sums up one host: packets of one link in their order, links whatever their order.
   class HostTap final : public Tap {
    public:
     explicit HostTap(Host& host);

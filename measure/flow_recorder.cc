@@ -2,35 +2,94 @@
 
 #include "measure/flow_recorder.h"
 
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
-#include <iterator>
+#include <algorithm>
 
 #include "core/check.h"
+#include "measure/table.h"
 
 namespace heddle {
 
-std::string FlowsHeader(bool listed_ids) {
-  const std::string_view columns =
-      "flow_id,src,dst,sport,dport,class,transport,size_bytes,start_ps,rx_done_ps,tx_done_ps,"
-      "fct_rx_ns,fct_tx_ns,ideal_rx_ns,ideal_tx_ns,slowdown,hops,pkts,pkts_sent,retx,"
-      "retx_spurious,retx_loss,rto,fast_retx,dupack3_reorder,nack,cnp,ecn_marked,reordered_net,"
-      "reordered_seq,max_extent,max_degree,ooo_max_bytes,pause_blocked_ns,paths_used,"
-      "path_switches,job,iter,step,measured,finished";
-  return fmt::format("{}{}\n", columns, listed_ids ? ",id" : "");
+namespace {
+
+// A flow with what its row in flows.csv needs besides its record.
+struct FlowRow {
+  const FlowRecord& record;
+  std::string_view size_class;
+  std::string_view transport;
+  IdealFct::Times ideal;
+  std::optional<Duration> fct_rx;  // Not set: not all of it has arrived,
+  std::optional<Duration> fct_tx;  // or been acknowledged.
+  double slowdown;
+  std::optional<int64_t> listed_id;
+
+  bool finished() const { return fct_rx && fct_tx; }
+};
+
+std::optional<int64_t> Instant(const std::optional<Duration>& reached, Time at) {
+  return reached ? std::optional<int64_t>(at.ps) : std::nullopt;
+}
+std::optional<Nanoseconds> Took(const std::optional<Duration>& time) {
+  return time ? std::optional<Nanoseconds>(InNs(*time)) : std::nullopt;
 }
 
-void AppendExact(std::string& out, int64_t ps, int digits) {
-  int64_t unit = 1;
-  for (int i = 0; i < digits; ++i) unit *= 10;
-  auto end = fmt::format_to(std::back_inserter(out), FMT_COMPILE("{}"), ps / unit);
-  int64_t rest = ps % unit;
-  if (rest == 0) return;
-  int width = digits;
-  for (; rest % 10 == 0; rest /= 10) --width;
-  fmt::format_to(end, FMT_COMPILE(".{:0{}}"), rest, width);
+constexpr Column<FlowRow> kColumns[] = {
+    {"flow_id", [](const FlowRow& row) { return row.record.spec.id; }},
+    {"src", [](const FlowRow& row) { return row.record.spec.src; }},
+    {"dst", [](const FlowRow& row) { return row.record.spec.dst; }},
+    {"sport", [](const FlowRow& row) { return row.record.spec.sport; }},
+    {"dport", [](const FlowRow& row) { return row.record.spec.dport; }},
+    {"class", [](const FlowRow& row) { return row.size_class; }},
+    {"transport", [](const FlowRow& row) { return row.transport; }},
+    {"size_bytes", [](const FlowRow& row) { return row.record.spec.size; }},
+    {"start_ps", [](const FlowRow& row) { return row.record.spec.start.ps; }},
+    {"rx_done_ps",
+     [](const FlowRow& row) { return Instant(row.fct_rx, row.record.receiver.done); }},
+    {"tx_done_ps", [](const FlowRow& row) { return Instant(row.fct_tx, row.record.sender.done); }},
+    {"fct_rx_ns", [](const FlowRow& row) { return Took(row.fct_rx); }},
+    {"fct_tx_ns", [](const FlowRow& row) { return Took(row.fct_tx); }},
+    {"ideal_rx_ns", [](const FlowRow& row) { return InNs(row.ideal.rx); }},
+    {"ideal_tx_ns", [](const FlowRow& row) { return InNs(row.ideal.tx); }},
+    {"slowdown",
+     [](const FlowRow& row) {
+       return row.fct_rx ? std::optional<double>(row.slowdown) : std::nullopt;
+     }},
+    {"hops", [](const FlowRow& row) { return row.record.receiver.hops; }},
+    {"pkts", [](const FlowRow& row) { return row.record.sender.packets; }},
+    {"pkts_sent", [](const FlowRow& row) { return row.record.sender.packets_sent; }},
+    {"retx", [](const FlowRow& row) { return row.record.sender.retransmissions; }},
+    {"retx_spurious",
+     [](const FlowRow& row) { return row.record.sender.retransmissions_spurious; }},
+    {"retx_loss", [](const FlowRow& row) { return row.record.sender.retransmissions_loss; }},
+    {"rto", [](const FlowRow& row) { return row.record.sender.timeouts; }},
+    {"fast_retx", [](const FlowRow& row) { return row.record.sender.fast_retransmits; }},
+    {"dupack3_reorder",
+     [](const FlowRow& row) { return row.record.sender.fast_retransmits_reorder; }},
+    {"nack", [](const FlowRow& row) { return row.record.sender.nacks; }},
+    {"cnp", [](const FlowRow& row) { return row.record.sender.cnps; }},
+    {"ecn_marked", [](const FlowRow& row) { return row.record.receiver.ce_marked; }},
+    {"reordered_net", [](const FlowRow& row) { return row.record.receiver.reordered_net; }},
+    {"reordered_seq", [](const FlowRow& row) { return row.record.receiver.reordered_seq; }},
+    {"max_extent", [](const FlowRow& row) { return row.record.receiver.max_extent; }},
+    {"max_degree", [](const FlowRow& row) { return row.record.receiver.max_degree; }},
+    {"ooo_max_bytes",
+     [](const FlowRow& row) { return row.record.receiver.max_out_of_order_bytes; }},
+    {"pause_blocked_ns", [](const FlowRow& row) { return InNs(row.record.sender.pause_blocked); }},
+    {"paths_used", [](const FlowRow& row) { return row.record.receiver.paths_used; }},
+    {"path_switches", [](const FlowRow& row) { return row.record.receiver.path_switches; }},
+    {"job", [](const FlowRow& row) { return row.record.spec.job; }},
+    {"iter", [](const FlowRow& /*row*/) { return 0; }},
+    {"step", [](const FlowRow& /*row*/) { return 0; }},
+    {"measured", [](const FlowRow& row) { return row.record.spec.measured; }},
+    {"finished", [](const FlowRow& row) { return row.finished(); }},
+    {"id", [](const FlowRow& row) { return row.listed_id; }}};
+
+constexpr Table<FlowRow> FlowsTable(bool listed_ids) {
+  return listed_ids ? Table(kColumns) : Table(kColumns).WithoutLast(1);
 }
+
+}  // namespace
+
+std::string FlowsHeader(bool listed_ids) { return FlowsTable(listed_ids).Header(); }
 
 void ClassCounters::Add(const FlowRecord& record) {
   packets_received += record.receiver.packets;
@@ -67,7 +126,7 @@ FlowRecorder::FlowRecorder(const Context& context)
 
 void FlowRecorder::SenderDone(const FlowSpec& spec, Time done) {
   ++done_;
-  if (context_.keeps_senders_done) senders_done_.push_back(spec.id);
+  if (keeps_senders_done_) senders_done_.push_back(spec.id);
   if (!spec.measured) return;
   ++measured_done_;
   last_measured_done_ = std::max(last_measured_done_, done);
@@ -80,61 +139,33 @@ void FlowRecorder::ClearRows() {
 
 void FlowRecorder::Add(const FlowRecord& record) {
   const FlowSpec& spec = record.spec;
-  const SenderRecord& sender = record.sender;
-  const ReceiverRecord& receiver = record.receiver;
-  const IdealFct::Times ideal = ideal_.Of(spec.src, spec.dst, spec.size);
-  const bool received = receiver.done != kNever;
-  const bool finished = received && sender.done != kNever;
-  const Duration fct_rx = receiver.done - spec.start;
-  const double slowdown = static_cast<double>(fct_rx.ps) / static_cast<double>(ideal.rx.ps);
-  HEDDLE_CHECK(!received || fct_rx >= ideal.least,
-               "flow {} took {} ps, less than the {} ps that it needs on an idle network", spec.id,
-               fct_rx.ps, ideal.least.ps);
-  if (spec.measured) counters_[context_.classes->AtomOf(spec.size)].Add(record);
-
   const ClassSet& set = context_.classes->sets().back();
-  const size_t begin = text_.size();
-  auto out = std::back_inserter(text_);
-  fmt::format_to(out, FMT_COMPILE("{},{},{},{},{},{},{},{},{},"), spec.id, spec.src, spec.dst,
-                 spec.sport, spec.dport, set.labels[set.IndexOf(spec.size)], context_.transport,
-                 spec.size, spec.start.ps);
-  if (received) fmt::format_to(out, FMT_COMPILE("{}"), receiver.done.ps);
-  text_ += ',';
-  if (sender.done != kNever) fmt::format_to(out, FMT_COMPILE("{}"), sender.done.ps);
-  text_ += ',';
-  if (received) AppendExact(text_, fct_rx.ps, 3);
-  text_ += ',';
-  if (sender.done != kNever) AppendExact(text_, (sender.done - spec.start).ps, 3);
-  text_ += ',';
-  AppendExact(text_, ideal.rx.ps, 3);
-  text_ += ',';
-  AppendExact(text_, ideal.tx.ps, 3);
-  text_ += ',';
-  if (received) fmt::format_to(out, FMT_COMPILE("{}"), slowdown);
-  fmt::format_to(out, FMT_COMPILE(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},"),
-                 receiver.hops, sender.packets, sender.packets_sent, sender.retransmissions,
-                 sender.retransmissions_spurious, sender.retransmissions_loss, sender.timeouts,
-                 sender.fast_retransmits, sender.fast_retransmits_reorder, sender.nacks,
-                 sender.cnps, receiver.ce_marked, receiver.reordered_net, receiver.reordered_seq,
-                 receiver.max_extent, receiver.max_degree, receiver.max_out_of_order_bytes);
-  AppendExact(text_, sender.pause_blocked.ps, 3);
-  fmt::format_to(out, FMT_COMPILE(",{},{},{},0,0,{},{}"), receiver.paths_used,
-                 receiver.path_switches, spec.job, spec.measured ? 1 : 0, finished ? 1 : 0);
-  if (context_.listed_ids != nullptr) {
-    text_ += ',';
-    const std::optional<int64_t> id = (*context_.listed_ids)[spec.id];
-    if (id) fmt::format_to(out, FMT_COMPILE("{}"), *id);
+  FlowRow row{.record = record,
+              .size_class = set.labels[set.IndexOf(spec.size)],
+              .transport = context_.transport,
+              .ideal = ideal_.Of(spec.src, spec.dst, spec.size),
+              .fct_rx = std::nullopt,
+              .fct_tx = std::nullopt,
+              .slowdown = 0,
+              .listed_id = std::nullopt};
+  if (record.sender.done != kNever) row.fct_tx = record.sender.done - spec.start;
+  if (record.receiver.done != kNever) {
+    row.fct_rx = record.receiver.done - spec.start;
+    row.slowdown = static_cast<double>(row.fct_rx->ps) / static_cast<double>(row.ideal.rx.ps);
+    HEDDLE_CHECK(*row.fct_rx >= row.ideal.least,
+                 "flow {} took {} ps, less than the {} ps that it needs on an idle network",
+                 spec.id, row.fct_rx->ps, row.ideal.least.ps);
   }
-  text_ += '\n';
-  rows_.push_back({.tx_done = sender.done,
-                   .id = spec.id,
+  const bool has_id = context_.listed_ids != nullptr;
+  if (has_id) row.listed_id = (*context_.listed_ids)[spec.id];
+  if (spec.measured) counters_[context_.classes->AtomOf(spec.size)].Add(record);
+  const size_t begin = text_.size();
+  FlowsTable(has_id).Append(text_, row);
+  rows_.push_back({.record = record,
+                   .sample = {spec.size, row.finished() ? row.fct_rx->ps : kNever.ps, row.slowdown,
+                              spec.start.ps},
                    .text_begin = static_cast<uint32_t>(begin),
-                   .text_end = static_cast<uint32_t>(text_.size()),
-                   .sample = {spec.size, finished ? fct_rx.ps : kNever.ps, slowdown, spec.start.ps},
-                   .job = spec.job,
-                   .workload = spec.workload,
-                   .measured = spec.measured,
-                   .rx_done = receiver.done});
+                   .text_end = static_cast<uint32_t>(text_.size())});
 }
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of finished flows: a row of flows.csv each, and what the summaries need. Recorders
+// Records flows that have ended: a row of flows.csv each, and the samples that summaries need. They
 // are filled by the threads of the engine, one each, and emptied between windows into one
 // collector, in an order that does not depend on the threads.
 
@@ -18,7 +18,7 @@
 
 namespace heddle {
 
-// What percentiles need of one measured flow.
+// A measured flow, as percentiles need it.
 struct FlowSample {
   int64_t size;
   int64_t fct_ps;  // kNever.ps: unfinished.
@@ -26,7 +26,7 @@ struct FlowSample {
   int64_t start_ps;
 };
 
-// Of measured flows, per atom of the size classes.
+// Counts of measured flows, for one atom of the size classes.
 struct ClassCounters {
   int64_t packets_received = 0;
   int64_t packets_sent = 0;
@@ -51,19 +51,21 @@ class FlowRecorder final : public FlowLog {
     const Routing* routing;
     PacketSizes sizes;
     std::string transport;
-    bool keeps_fast_retransmits = false;
-    bool keeps_senders_done = false;
     // The ids that flow lists give, by flow id; null if no list gives any.
     const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
   };
   explicit FlowRecorder(const Context& context);
+
+  // Before the run, by an instrument that wants to know of each.
+  void KeepFastRetransmits() { keeps_fast_retransmits_ = true; }
+  void KeepSendersDone() { keeps_senders_done_ = true; }
 
   void SenderDone(const FlowSpec& spec, Time done) override;
   void Add(const FlowRecord& record) override;
   ReorderingStats& Reordering(uint16_t size_class) override { return reordering_[size_class]; }
 
   void FastRetransmit(Time at, bool dropped) override {
-    if (context_.keeps_fast_retransmits) fast_retransmits_.push_back({at, dropped});
+    if (keeps_fast_retransmits_) fast_retransmits_.push_back({at, dropped});
   }
 
   // Of the flows of this thread, in no particular order; those for a segment that was dropped, and
@@ -78,17 +80,12 @@ class FlowRecorder final : public FlowLog {
   const std::vector<FlowId>& senders_done() const { return senders_done_; }
   void ClearSendersDone() { senders_done_.clear(); }
 
-  // A row in flows.csv, with its key: by the sender's end, then by id.
+  // A row in flows.csv; they stand by the sender's end, then by id.
   struct Row {
-    Time tx_done;
-    FlowId id;
+    FlowRecord record;
+    FlowSample sample;
     uint32_t text_begin;  // In text().
     uint32_t text_end;
-    FlowSample sample;
-    uint32_t job;
-    uint16_t workload;
-    bool measured;
-    Time rx_done;
   };
   const std::vector<Row>& rows() const { return rows_; }
   std::string_view TextOf(const Row& row) const {
@@ -105,6 +102,8 @@ class FlowRecorder final : public FlowLog {
  private:
   const Context context_;
   IdealFct ideal_;
+  bool keeps_fast_retransmits_ = false;
+  bool keeps_senders_done_ = false;
   std::vector<Row> rows_;
   std::string text_;
   std::vector<ClassCounters> counters_;      // By atom of the size classes.
@@ -118,8 +117,5 @@ class FlowRecorder final : public FlowLog {
 
 // The header of flows.csv, with its line end; with the column of what lists call flows, or without.
 std::string FlowsHeader(bool listed_ids);
-
-// An exact number of units of 10^digits ps, without trailing zeros: 1234500 ps is "1234.5" ns.
-void AppendExact(std::string& out, int64_t ps, int digits);
 
 }  // namespace heddle

@@ -46,4 +46,14 @@ size_t SizeClasses::ClassOf(const ClassSet& set, size_t atom) const {
   return set.IndexOf(largest);
 }
 
+void SizeClasses::ForEachClass(
+    const std::function<void(const ClassSet& set, size_t cls, const std::vector<size_t>& atoms)>&
+        visit) const {
+  for (const ClassSet& set : sets_) {
+    std::vector<std::vector<size_t>> atoms_of(set.labels.size());
+    for (size_t atom = 0; atom < atoms(); ++atom) atoms_of[ClassOf(set, atom)].push_back(atom);
+    for (size_t cls = 0; cls < atoms_of.size(); ++cls) visit(set, cls, atoms_of[cls]);
+  }
+}
+
 }  // namespace heddle

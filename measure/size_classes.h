@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ class SizeClasses {
 
   // The class of `set` that contains `atom`.
   size_t ClassOf(const ClassSet& set, size_t atom) const;
+
+  // Visits every class of every set, in their order, with the atoms that it consists of.
+  void ForEachClass(const std::function<void(const ClassSet& set, size_t cls,
+                                             const std::vector<size_t>& atoms)>& visit) const;
 
  private:
   std::vector<ClassSet> sets_;

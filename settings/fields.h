@@ -232,6 +232,9 @@ class Fields {
     if (!holds) OnBrokenRule(name, message);
   }
 
+  // There is no setting `name` here, though a user may look for it: what the error says then.
+  void Absent(std::string_view name, std::string_view message) { OnAbsent(name, message); }
+
   // --- What the readers and writers of settings implement ---
 
   struct Scalar {
@@ -262,6 +265,7 @@ class Fields {
                         const std::function<Block(size_t)>& at, Presence presence,
                         std::string_view meaning) = 0;
   virtual void OnBrokenRule(std::string_view /*name*/, std::string_view /*message*/) {}
+  virtual void OnAbsent(std::string_view /*name*/, std::string_view /*message*/) {}
 
  private:
   static std::string UnknownWord(std::string_view text, const std::vector<std::string>& words);
@@ -303,9 +307,13 @@ class Fields {
   }
   template <class T>
   static Block BlockOf(Chosen<T>& chosen, const Kinds<T>& kinds) {
-    return {[&chosen](Fields& fields) { chosen.settings->Declare(fields); }, &kinds,
-            [&chosen] { return chosen.kind; },
-            [&chosen, &kinds](const std::string& kind) { chosen = kinds.Make(kind); }};
+    return {[&chosen](Fields& fields) {
+              if (chosen.settings) chosen.settings->Declare(fields);
+            },
+            &kinds, [&chosen] { return chosen.kind; },
+            [&chosen, &kinds](const std::string& kind) {
+              chosen = kind.empty() && !kinds.Knows(kind) ? Chosen<T>{} : kinds.Make(kind);
+            }};
   }
 };
 

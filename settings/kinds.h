@@ -22,11 +22,16 @@ class KindNames {
   const std::string& noun() const { return noun_; }    // "load balancer"
   virtual std::vector<std::string> Names() const = 0;  // Sorted.
 
+  // Why a name that exists cannot be chosen here, and what can, as "is ...; ..."; empty if there is
+  // no more to say than that it is not one of Names().
+  virtual std::string WhyNot(const std::string& /*name*/) const { return ""; }
+
  private:
   std::string noun_;
 };
 
-// The settings of one kind. T has a virtual function Declare(Fields&).
+// The settings of one kind. T has a virtual function Declare(Fields&). A choice that need not be
+// made is empty, without settings, and is not written.
 template <class T>
 struct Chosen {
   std::string kind;
@@ -60,6 +65,12 @@ class Kinds final : public KindNames {
     for (const auto& [name, entry] : kinds_) names.push_back(name);
     return names;
   }
+  std::string WhyNot(const std::string& name) const override {
+    return reason_ ? reason_(name) : "";
+  }
+  void SetReason(std::function<std::string(const std::string&)> reason) {
+    reason_ = std::move(reason);
+  }
   // Names that were added again, in vain.
   const std::vector<std::string>& duplicates() const { return duplicates_; }
   bool Knows(const std::string& name) const { return kinds_.contains(name); }
@@ -73,6 +84,7 @@ class Kinds final : public KindNames {
   };
   std::map<std::string, Entry> kinds_;
   std::vector<std::string> duplicates_;
+  std::function<std::string(const std::string&)> reason_;  // Of WhyNot.
 };
 
 }  // namespace heddle

@@ -71,6 +71,9 @@ class Reader final : public Fields {
   void OnBrokenRule(std::string_view name, std::string_view message) override {
     broken_rules_.emplace_back(PathOf(name), message);
   }
+  void OnAbsent(std::string_view name, std::string_view message) override {
+    absent_.emplace_back(name, message);
+  }
 
  private:
   std::string PathOf(std::string_view name) const {
@@ -132,9 +135,7 @@ class Reader final : public Fields {
       return may_lack;
     }
     if (kind->kind != Value::Kind::kScalar || !std::ranges::binary_search(names, kind->text)) {
-      Fail(kind->place, PathOf(kKind),
-           fmt::format("no {} is called {}{}", block.kinds->noun(), Describe(*kind),
-                       Suggestion(kind->text, names)));
+      Fail(kind->place, PathOf(kKind), UnknownKind(*block.kinds, *kind, names));
       // What else is wrong is looked for as if the name had been spelt right.
       const std::string* meant = Nearest(kind->text, names);
       if (meant != nullptr) block.choose(*meant);
@@ -144,12 +145,22 @@ class Reader final : public Fields {
     return true;
   }
 
+  static std::string UnknownKind(const KindNames& kinds, const Value& kind,
+                                 const std::vector<std::string>& names) {
+    const std::string why = kinds.WhyNot(kind.text);
+    if (!why.empty()) return fmt::format("\"{}\" {}", kind.text, why);
+    return fmt::format("no {} is called {}{}", kinds.noun(), Describe(kind),
+                       Suggestion(kind.text, names));
+  }
+
   void ReportUnknownKeys() {
     std::vector<std::string> known = declared_;
     known.insert(known.end(), elsewhere_.begin(), elsewhere_.end());
     for (const Value::Entry& entry : map_.entries) {
       if (std::ranges::find(declared_, entry.key) != declared_.end()) continue;
-      Fail(entry.key_place, PathOf(entry.key), "unknown key" + Suggestion(entry.key, known));
+      const auto absent = std::ranges::find(absent_, entry.key, &AbsentKey::first);
+      Fail(entry.key_place, PathOf(entry.key),
+           absent != absent_.end() ? absent->second : "unknown key" + Suggestion(entry.key, known));
     }
   }
 
@@ -161,10 +172,13 @@ class Reader final : public Fields {
     }
   }
 
+  using AbsentKey = std::pair<std::string, std::string>;  // And why it is not there.
+
   const Value& map_;
   const std::string path_;
   Diagnostics& diagnostics_;
   std::vector<std::string> declared_;
+  std::vector<AbsentKey> absent_;
   std::vector<std::string> elsewhere_;
   std::vector<std::pair<std::string, std::string>> broken_rules_;  // Paths and messages.
   bool failed_ = false;  // At the settings of this map itself.

@@ -179,6 +179,7 @@ class SchemaWriter final : public Fields {
   // A name alone is short for a map with nothing else.
   std::string OfKinds(const Block& block) {
     const std::vector<std::string> names = NamesToWrite(*block.kinds);
+    const std::string chosen = block.kind();
     std::vector<std::string> forms = {JsonObject({{"enum", JsonStrings(names)}})};
     if (HasNamelessKind(*block.kinds)) {
       block.choose("");
@@ -194,6 +195,7 @@ class SchemaWriter final : public Fields {
       }
       forms.push_back(JsonObject({{"$ref", QuoteJson("#/definitions/" + name)}}));
     }
+    block.choose(chosen);  // Other settings may depend on it.
     return JsonObject({{"oneOf", JsonArray(forms)}});
   }
 

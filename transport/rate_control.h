@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a RoCE queue pair sends, and how it answers congestion. One object serves all queue
-// pairs of an experiment: what belongs to one of them is in its RateState.
+// The congestion control of a RoCE queue pair: how fast it sends, and how it answers congestion.
+// One object serves all queue pairs of an experiment, and is called by the sender (roce_sender.h);
+// what belongs to one queue pair is in its RateState. An algorithm is one file in
+// transport/congestion/ that registers itself, see congestion_controls.h.
 
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <new>
-#include <type_traits>
 
+#include "core/own_state.h"
 #include "core/telemetry.h"
 #include "core/units.h"
 #include "settings/fields.h"
-#include "settings/kinds.h"
 
 namespace heddle {
 
@@ -28,18 +26,7 @@ struct RateState {
   Duration base_rtt{0};       // The round trip that the algorithm wants to know.
   Telemetry* told = nullptr;  // Where it keeps telemetry, no hops at first; null: it gets none.
 
-  // What the algorithm keeps.
-  alignas(8) std::array<std::byte, 96> own = {};
-
-  template <class T>
-  T& Begin() {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(own));
-    return *new (own.data()) T();
-  }
-  template <class T>
-  T& Own() {
-    return *std::launder(reinterpret_cast<T*>(own.data()));
-  }
+  OwnState<96> own{};  // What the algorithm keeps of the queue pair.
 };
 
 // An ACK or a NACK.
@@ -95,6 +82,7 @@ class RateControl {
   virtual CnpRule cnp_rule() const { return {}; }
 };
 
+// A rate control with its settings, as an experiment chooses it.
 class RateControlModel {
  public:
   virtual ~RateControlModel() = default;
@@ -104,9 +92,8 @@ class RateControlModel {
   virtual BaseRtt base_rtt() const { return BaseRtt::kNone; }
   // Whether switches are to tell packets of the ports on their way.
   virtual bool wants_telemetry() const { return false; }
+  // Whether it expects switches to mark between two lengths of queue rather than above one.
+  virtual bool wants_red() const { return false; }
 };
-
-// dcqcn, hpcc, none, swift, timely.
-const Kinds<RateControlModel>& RateControls();
 
 }  // namespace heddle

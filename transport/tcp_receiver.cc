@@ -81,7 +81,7 @@ void TcpReceiver::Report(uint32_t segment) {
 // RFC 8257 section 3.2: packets with and without a mark are never answered together.
 void TcpReceiver::NoteMark(const Packet& data) {
   const bool ce = data.Has(Packet::kCe);
-  if (shared_->control->latches_echo()) {
+  if (shared_->latches_echo()) {
     echo_ = ce || (echo_ && !data.Has(Packet::kCwr));
     return;
   }

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "transport/flow_timers.h"
-#include "transport/htsim_control.h"
-#include "transport/reno.h"
 
 namespace heddle {
 namespace {
@@ -17,27 +15,22 @@ namespace {
 constexpr int32_t kMaxBackoff = 1 << 20;
 constexpr uint32_t kMaxAdaptedThreshold = 300;  // As in Linux.
 
-std::unique_ptr<CongestionControl> MakeControl(const TcpSettings& tcp) {
-  if (tcp.is_htsim()) return tcp.is_dctcp ? MakeHtsimDctcp(tcp.dctcp.g) : MakeHtsimTcp();
-  const int growth_limit = tcp.delack_count == 1 ? 1 : 2;
-  if (tcp.is_dctcp) return MakeDctcp(tcp.dctcp, growth_limit);
-  return MakeReno(tcp.ecn == TcpSettings::Ecn::kRfc3168, growth_limit);
-}
-
 }  // namespace
 
-TcpShared::TcpShared(const TcpSettings& tcp, const PacketSizes& packet_sizes, Duration close)
+TcpShared::TcpShared(const TcpSettings& tcp, TcpSettings::Ecn echo, const PacketSizes& packet_sizes,
+                     std::unique_ptr<const WindowControl> window_control, Duration close)
     : settings(tcp),
       sizes(packet_sizes),
       rto{tcp.min_rto, tcp.max_rto, tcp.rto_init.value_or(tcp.min_rto), tcp.rto_granularity},
-      close_delay(close) {
+      control(std::move(window_control)),
+      close_delay(close),
+      ecn(echo) {
   dupthresh =
       tcp.dupthresh ? static_cast<uint32_t>(*tcp.dupthresh) : std::numeric_limits<uint32_t>::max();
   max_segments = kMaxWindowSegments;
   for (const std::optional<int64_t>& limit : {tcp.max_cwnd, tcp.rwnd}) {
     if (limit) max_segments = static_cast<uint32_t>(std::min<int64_t>(max_segments, *limit));
   }
-  control = MakeControl(tcp);
 }
 
 void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared) {
@@ -167,8 +160,7 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
     if (in_recovery_) extra_->prr.OnSend();
   }
   if (segment == nxt_) ++nxt_;
-  const CongestionControl& control = *shared_->control;
-  if (again ? control.marks_retransmissions() : control.marks_data()) packet.Set(Packet::kEct);
+  if (shared_->IsCapable(again)) packet.Set(Packet::kEct);
 
   const int64_t payload = PayloadUpTo(segment + 1) - PayloadUpTo(segment);
   packet.sent = now;
@@ -244,7 +236,8 @@ void TcpSender::LearnFrom(const Packet& ack) {
   Rack& rack = extra_->rack;
   const bool again = ack.Has(Packet::kDsack);
   if (again) rack.OnDsack(board_.first(), board_.end());
-  if (again && settings.undo == TcpSettings::Undo::kDsack) extra_->undo.OnDsack(window_);
+  if (again && settings.undo == TcpSettings::Undo::kDsack)
+    extra_->undo.OnDsack(window_, *shared_->control);
   rack.EndAck();
   OnProbeAcked(ack);
   if (!settings.reordering_adapt) return;
@@ -297,9 +290,11 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
                              .nxt = nxt_,
                              .ecn_echo = HearsEcho(ack),
                              .in_recovery = in_recovery_,
-                             .window_limited = IsWindowLimited(flight)};
+                             .window_limited = IsWindowLimited(flight),
+                             .now = now,
+                             .srtt = rtt_.srtt()};
   const bool reduced = shared_->control->OnAck(window_, news);
-  send_cwr_ = send_cwr_ || (reduced && shared_->control->latches_echo());
+  send_cwr_ = send_cwr_ || (reduced && shared_->latches_echo());
   TellPolicy(ack, news.bytes, newly_sacked, rtt);
 
   const bool first_partial_ack = !partial_ack_seen_;
@@ -360,7 +355,7 @@ void TcpSender::EnterRecovery() {
   in_recovery_ = true;
   partial_ack_seen_ = false;
   recover_ = board_.end();
-  HalveThreshold();
+  SetThreshold();
   window_.cwnd = window_.ssthresh;
   if (!IsSack()) {
     window_.cwnd += dupthresh_ * window_.mss;
@@ -402,9 +397,8 @@ void TcpSender::ReduceInProportion(uint32_t delivered) {
   window_.cwnd = static_cast<double>(pipe + more) * window_.mss;
 }
 
-void TcpSender::HalveThreshold() {
-  const double flight = static_cast<double>(FlightSize()) * window_.mss;
-  window_.ssthresh = std::max(flight / 2, 2 * window_.mss);
+void TcpSender::SetThreshold() {
+  shared_->control->SetThreshold(window_, static_cast<double>(FlightSize()) * window_.mss);
 }
 
 // --- Timers ---
@@ -443,7 +437,7 @@ void TcpSender::OnTimeout() {
   ++record_.timeouts;
   const bool again = timed_out_ && timed_out_first_ == board_.first();
   if (board_.first() >= recover_) BeginEpisode();
-  if (!again) HalveThreshold();
+  if (!again) SetThreshold();
   timed_out_ = true;
   timed_out_first_ = board_.first();
   window_.cwnd = window_.mss;
@@ -495,7 +489,7 @@ void TcpSender::OnProbeAcked(const Packet& ack) {
   if (!needless && ack.seq == end) return;  // Either copy; a DSACK will tell.
   extra_->probe_end = -1;
   if (needless) return;
-  HalveThreshold();
+  SetThreshold();
   window_.cwnd = window_.ssthresh;
   shared_->control->OnLoss(window_, board_.end());
 }
@@ -513,13 +507,11 @@ void TcpSender::Finish() {
 
 FlowState TcpSender::state() const {
   const int64_t acked = PayloadUpTo(board_.first());
-  FlowState state{.cwnd = window_.cwnd,
-                  .rate = std::nullopt,
-                  .alpha = std::nullopt,
-                  .in_flight = PayloadUpTo(std::max(nxt_, board_.end())) - acked,
-                  .acked = acked};
-  if (shared_->settings.is_dctcp) state.alpha = window_.alpha;
-  return state;
+  return {.cwnd = window_.cwnd,
+          .rate = std::nullopt,
+          .alpha = shared_->control->MarkedShare(window_),
+          .in_flight = PayloadUpTo(std::max(nxt_, board_.end())) - acked,
+          .acked = acked};
 }
 
 const SenderRecord& TcpSender::Settle(Time known) {

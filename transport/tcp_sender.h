@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of a TCP or DCTCP flow: what to send, when to send it again, and how fast.
+// The sending half of a TCP flow: what to send and when to send it again. How large its window is
+// says the congestion control (window_control.h).
 //
 // Sequence numbers count segments. Loss recovery is that of RFC 6675 (SACK) or RFC 6582 (NewReno),
 // started by duplicate ACKs (RFC 5681 section 3.2); the retransmission timer that of RFC 6298.
@@ -16,13 +17,13 @@
 #include "fabric/host.h"
 #include "fabric/host_policy.h"
 #include "fabric/transport.h"
-#include "transport/congestion_control.h"
 #include "transport/flow_timers.h"
 #include "transport/judge.h"
 #include "transport/rtt.h"
 #include "transport/scoreboard.h"
 #include "transport/tcp_extensions.h"
 #include "transport/tcp_settings.h"
+#include "transport/window_control.h"
 
 namespace heddle {
 
@@ -33,10 +34,19 @@ struct TcpShared {
   RtoLimits rto;
   uint32_t dupthresh;
   uint32_t max_segments;  // In a window: the least of rwnd, max_cwnd and what SACK can name.
-  std::unique_ptr<CongestionControl> control;
+  std::unique_ptr<const WindowControl> control;
   Duration close_delay;  // From the end of the sender to the end of the receiver.
+  TcpSettings::Ecn ecn;
 
-  TcpShared(const TcpSettings& settings, const PacketSizes& sizes, Duration close_delay);
+  TcpShared(const TcpSettings& settings, TcpSettings::Ecn ecn, const PacketSizes& sizes,
+            std::unique_ptr<const WindowControl> control, Duration close_delay);
+
+  // The receiver repeats its echo until it sees CWR, instead of echoing each mark once.
+  bool latches_echo() const { return ecn == TcpSettings::Ecn::kRfc3168; }
+  // A data packet is ECN-capable; `again`: a retransmission.
+  bool IsCapable(bool again) const {
+    return ecn != TcpSettings::Ecn::kOff && !(again && latches_echo());
+  }
 };
 
 class TcpSender {
@@ -113,7 +123,7 @@ class TcpSender {
   void EnterRecovery();
   void ReduceInProportion(uint32_t delivered);
   void ContinueRecovery(int64_t newly_acked);
-  void HalveThreshold();
+  void SetThreshold();
 
   void RestartTimer();
   void Set(LazyTimer& timer, FlowTimer kind, Time deadline);
@@ -139,13 +149,13 @@ class TcpSender {
   bool may_send_ = false;      // Connected.
   bool send_cwr_ = false;
   bool partial_ack_seen_ = false;
+  bool timed_out_ = false;  // timed_out_first_ is valid.
   CongestionWindow window_;
   RttEstimator rtt_;
   LazyTimer rto_;
   int64_t recover_ = -1;  // board_.end() when recovery was entered, or at the last timeout.
   int32_t backoff_ = 1;
   uint32_t timed_out_first_ = 0;
-  bool timed_out_ = false;  // timed_out_first_ is valid.
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
   HostFlow flow_;

@@ -68,45 +68,18 @@ void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
   fields.AddOr("data", "control_priority", control_priority, Between<int64_t>(0, 7),
                "Priority class of ACKs and of the handshake; data: the same as data packets, with "
                "which they compete on the way back.");
-  fields.Choice(
-      "variant", variant,
-      {{is_dctcp ? "rfc8257" : "rfc5681", Variant::kStandard}, {"htsim", Variant::kHtsim}},
-      is_dctcp ? "rfc8257: the window as the RFC has it. htsim: as the simulator htsim has it, to "
-                 "compare with it: each window reduces cwnd by alpha/2 from the first mark on, be "
-                 "there marks in it or not, to one segment at least; cwnd grows on every ACK, used "
-                 "up or not; alpha starts at 0."
-               : "rfc5681: the window as the RFC has it, and growing only while it limits the "
-                 "sender. htsim: as the simulator htsim has it, to compare with it: whole bytes, "
-                 "and growing whether or not the sender uses it up.");
-  if (is_dctcp) {
-    dctcp.Declare(fields);
-  } else {
-    fields.Choice("ecn", ecn, {{"off", Ecn::kOff}, {"rfc3168", Ecn::kRfc3168}},
-                  "off: packets are not ECN-capable; rfc3168: a mark counts as a loss.");
-  }
   fields.Require(
       mtu == kDefaultMtu || framing.settings->uses_mtu(), "mtu",
       "goes with a framing that has a name; framing.payload says how much a packet holds");
-  fields.Require(!is_htsim() || delack_count == 1, "delack_count",
-                 "variant: htsim has no delayed ACKs");
-  fields.Require(!is_htsim() || ecn == Ecn::kOff, "ecn", "variant: htsim of TCP has no ECN");
-  fields.Require(!is_htsim() || !is_dctcp || dctcp.HasDefaultsBesidesG(), "variant",
-                 "htsim knows no alpha0, min_cwnd and grow_in_cwr; it starts alpha at 0, reduces "
-                 "to one segment, and always grows");
   fields.Require(min_rto <= max_rto, "max_rto", "is less than min_rto");
   fields.Require(!tlp || loss == Loss::kRack, "tlp", "needs loss: rack");
   fields.Require(!extended() || recovery == Recovery::kSack, "recovery",
                  "loss: rack, tlp, rescue, prr, undo and reordering_adapt need sack");
 }
 
-void DctcpSettings::Declare(Fields& fields) {
-  fields.Add("g", g, {.above = 0.0, .at_most = 1.0},
-             "Weight of the newest window in alpha (RFC 8257 section 4.2).");
-  fields.Add("alpha0", alpha0, Between(0.0, 1.0), "alpha before the first window.");
-  fields.Add("min_cwnd", min_cwnd, Between(1.0, 100.0),
-             "Segments below which marks don't reduce the window.");
-  fields.Add("grow_in_cwr", grow_in_cwr,
-             "Let the window grow between a reduction and the end of that window.");
+void TcpSettings::DeclareEcn(Fields& fields) {
+  fields.Choice("ecn", ecn, {{"off", Ecn::kOff}, {"rfc3168", Ecn::kRfc3168}},
+                "off: packets are not ECN-capable; rfc3168: a mark counts as a loss.");
 }
 
 PacketSizes SizesOf(const TcpSettings& settings, const TcpFraming& framing) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be set about TCP and DCTCP, with the defaults that most load-balancing studies use.
+// What can be set about TCP, its congestion control aside, with the defaults that most
+// load-balancing studies use.
 
 #pragma once
 
@@ -8,7 +9,6 @@
 
 #include "core/units.h"
 #include "settings/fields.h"
-#include "transport/dctcp.h"
 #include "transport/framing.h"
 #include "transport/packet_sizes.h"
 #include "transport/rtt.h"
@@ -25,8 +25,11 @@ struct TcpSettings {
   enum class Setup { kNone, kHandshake, kPersistent };
   enum class Loss { kDupAcks, kRack };
   enum class Undo { kNone, kDsack };
-  enum class Ecn { kOff, kRfc3168 };  // Of plain TCP; DCTCP has its own.
-  enum class Variant { kStandard, kHtsim };
+  enum class Ecn {
+    kOff,       // Packets are not ECN-capable.
+    kRfc3168,   // Originals are; receivers repeat an echo until they see CWR.
+    kEachMark,  // All data is; receivers echo each mark once (RFC 8257). Not for users to set.
+  };
 
   Recovery recovery = Recovery::kSack;
   std::optional<int64_t> dupthresh = 3;  // Not set: never.
@@ -53,20 +56,16 @@ struct TcpSettings {
   int64_t priority = 1;
   std::optional<int64_t> control_priority;  // Not set: as data.
 
-  bool is_dctcp = true;
-  Variant variant = Variant::kStandard;
-  Ecn ecn = Ecn::kOff;
-  DctcpSettings dctcp;
-
-  bool is_htsim() const { return variant == Variant::kHtsim; }
+  Ecn ecn = Ecn::kOff;  // Unless the congestion control has its own.
 
   // Whether any option is on that a flow keeps TcpExtensions for.
   bool extended() const {
     return loss == Loss::kRack || tlp || rescue || prr || undo != Undo::kNone || reordering_adapt;
   }
 
-  // `framing` is set beside these.
+  // `framing` is set beside these. `ecn` comes last, where the congestion control has none.
   void Declare(Fields& fields, Chosen<TcpFraming>& framing);
+  void DeclareEcn(Fields& fields);
 };
 
 // The sizes of packets under these settings.

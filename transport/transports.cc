@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fabric/host.h"
+#include "transport/congestion_controls.h"
 #include "transport/resequencing.h"
 #include "transport/roce.h"
 #include "transport/roce_settings.h"
@@ -58,12 +59,21 @@ int64_t LargestFlow(const PacketSizes& sizes) {
   return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
 }
 
+// TCP with any congestion control. Without `cc` that is Reno, whose settings then stand among
+// TCP's.
 class TcpModel : public WithResequencing {
  public:
-  explicit TcpModel(bool is_dctcp = false) { settings_.is_dctcp = is_dctcp; }
+  TcpModel() : TcpModel("reno") {}
 
   void Declare(Fields& fields) override {
     settings_.Declare(fields, framing_);
+    DeclareControl(fields);
+    if (control().own_ecn()) {
+      fields.Absent("ecn", "this congestion control brings its own ECN; leave it out");
+    } else {
+      settings_.DeclareEcn(fields);
+    }
+    control().Check(settings_, fields);
     WithResequencing::Declare(fields);
   }
   PacketSizes sizes() const override { return SizesOf(settings_, *framing_.settings); }
@@ -78,30 +88,55 @@ class TcpModel : public WithResequencing {
     return {static_cast<uint8_t>(settings_.priority),
             static_cast<uint8_t>(settings_.control_priority.value_or(settings_.priority))};
   }
-  bool echoes_marks() const override {
-    return settings_.is_dctcp || settings_.ecn != TcpSettings::Ecn::kOff;
-  }
+  bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
-    return std::make_unique<Maker<Tcp, TcpShared>>(TcpShared(settings_, sizes(), close_delay),
-                                                   model());
+    return std::make_unique<Maker<Tcp, TcpShared>>(
+        TcpShared(settings_, ecn(), sizes(), control().Prepare(settings_), close_delay), model());
   }
 
+ protected:
+  explicit TcpModel(const std::string& usual)
+      : usual_(CongestionControls().windows().Make(usual)) {}
+
+  virtual void DeclareControl(Fields& fields) {
+    fields.Kind("cc", chosen_, CongestionControls().windows(),
+                "Congestion control. Not set: reno, with its `variant` beside this.");
+    if (!chosen_.settings) DeclareUsual(fields);
+  }
+  void DeclareUsual(Fields& fields) { usual_.settings->Declare(fields); }
+
  private:
+  const WindowControlModel& control() const {
+    return chosen_.settings ? *chosen_.settings : *usual_.settings;
+  }
+  TcpSettings::Ecn ecn() const { return control().own_ecn().value_or(settings_.ecn); }
+
   TcpSettings settings_;
   Chosen<TcpFraming> framing_ = TcpFramings().Make("eth");
+  const Chosen<WindowControlModel> usual_;
+  Chosen<WindowControlModel> chosen_;  // Empty without `cc`.
 };
 
+// Short for TCP with cc: dctcp, whose settings stand among TCP's.
 class DctcpModel final : public TcpModel {
  public:
-  DctcpModel() : TcpModel(true) {}
+  DctcpModel() : TcpModel("dctcp") {}
+
+ private:
+  void DeclareControl(Fields& fields) override {
+    fields.Absent("cc",
+                  "kind: dctcp is short for {kind: tcp, cc: dctcp}; write kind: tcp to choose "
+                  "another congestion control");
+    DeclareUsual(fields);
+  }
 };
 
 class RoceModel final : public WithResequencing {
  public:
   void Declare(Fields& fields) override {
     settings_.Declare(fields, framing_);
-    fields.Kind("cc", control_, RateControls(), "Congestion control.");
+    fields.Kind("cc", control_, CongestionControls().rates(), "Congestion control.");
     WithResequencing::Declare(fields);
   }
   PacketSizes sizes() const override {
@@ -119,7 +154,7 @@ class RoceModel final : public WithResequencing {
     return {static_cast<uint8_t>(settings_.priority),
             static_cast<uint8_t>(settings_.control_priority)};
   }
-  bool wants_red() const override { return control_.kind == "dcqcn"; }
+  bool wants_red() const override { return control_.settings->wants_red(); }
   bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
   bool limits_rates() const override { return true; }
   bool needs_order() const override { return !settings_.is_irn() && resequencing() == "off"; }
@@ -140,7 +175,7 @@ class RoceModel final : public WithResequencing {
  private:
   RoceSettings settings_;
   Chosen<RoceFraming> framing_ = RoceFramings().Make("rocev2");
-  Chosen<RateControlModel> control_ = RateControls().Make("dcqcn");
+  Chosen<RateControlModel> control_ = CongestionControls().rates().Make("dcqcn");
 };
 
 }  // namespace

@@ -4,10 +4,9 @@
 
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
-#include "transport/congestion_control.h"
+#include "transport/window_control.h"
 
 namespace heddle {
 
@@ -15,8 +14,7 @@ class WindowUndo {
  public:
   // An episode of recovery begins; `window` is not reduced yet.
   void Begin(const CongestionWindow& window) {
-    cwnd_ = window.cwnd;
-    ssthresh_ = window.ssthresh;
+    before_ = window;
     unproven_ = 0;
     possible_ = true;
   }
@@ -24,16 +22,14 @@ class WindowUndo {
   bool possible() const { return possible_; }
 
   // A retransmission has proved needless. If it was the last of them, restores the window.
-  void OnDsack(CongestionWindow& window) {
+  void OnDsack(CongestionWindow& window, const WindowControl& control) {
     if (!possible_ || unproven_ == 0 || --unproven_ > 0) return;
-    window.cwnd = std::max(window.cwnd, cwnd_);
-    window.ssthresh = std::max(window.ssthresh, ssthresh_);
+    control.Undo(window, before_);
     possible_ = false;
   }
 
  private:
-  double cwnd_ = 0;
-  double ssthresh_ = 0;
+  CongestionWindow before_;
   uint32_t unproven_ = 0;
   bool possible_ = false;
 };

@@ -28,8 +28,8 @@ class HostPair {
  public:
   // Nanoseconds of the policies.
   struct Times {
-    double send = 0;  // Of the question about what leaves.
-    double all = 0;   // Also what they do to it when it arrives, to its ACK, and by their timers.
+    double send = 0;  // The question about each packet sent.
+    double all = 0;   // And what both do when it arrives, when its ACK does, and by timers.
   };
 
   HostPair(const LoadBalancer& balancer, size_t paths)
@@ -48,8 +48,8 @@ class HostPair {
     }
   }
 
-  bool sends() const { return sender_.Wants(HostPolicy::kSend); }
-  size_t state_bytes() const {  // Of the one that sends.
+  // What the policy of the sending host keeps.
+  size_t state_bytes() const {
     const auto has_started = [](const HostFlow& flow) { return flow.size != 0; };
     const auto started = static_cast<size_t>(std::ranges::count_if(flows_, has_started));
     return sender_.prompter->StateBytes() + sender_.prompter->FlowBytes() * started;
@@ -100,7 +100,7 @@ class HostPair {
     }
     bool Wants(HostPolicy::Hook hook) const { return (prompter->scheme_hooks() & hook) != 0; }
 
-    // Nanoseconds of its timers before `at`.
+    // Lets its timers before `at` fire. Returns the nanoseconds that it takes.
     double RunBefore(Time at, CostSink& sink) {
       double ns = 0;
       while (host.Due() < at) {
@@ -125,7 +125,7 @@ class HostPair {
     HostView view;
   };
 
-  // Of what was sent with the last visit.
+  // The ACKs of the packets sent in the last visit.
   void MakeAcks() {
     acks_.clear();
     for (const Packet& data : sent_) {
@@ -151,7 +151,7 @@ class HostPair {
   void HearAcks(HostView& view, HostPolicy& policy) {
     for (size_t i = 0; i < acks_.size(); ++i) {
       HostFlow& flow = flows_[acks_[i].flow];
-      if (sender_.Wants(HostPolicy::kEcho)) policy.HidesEcho(view, flow);
+      if (sender_.Wants(HostPolicy::kEcho)) KeepResult(policy.HidesEcho(view, flow));
       if (!sender_.Wants(HostPolicy::kAck)) continue;
       policy.OnAck(view, flow, acks_[i],
                    {.newly_acked = sent_[i].data.payload,
@@ -192,8 +192,8 @@ class HostPair {
   End sender_;
   End receiver_;
   std::vector<HostFlow> flows_;
-  std::vector<Packet> sent_;  // With the last visit.
-  std::vector<Packet> acks_;  // Of these.
+  std::vector<Packet> sent_;  // In the last visit.
+  std::vector<Packet> acks_;  // For them.
 };
 
 }  // namespace heddle

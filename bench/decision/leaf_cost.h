@@ -101,8 +101,8 @@ class LeafPair {
   Switch& leaf() { return *switches_.front(); }
 
   void Decide(SwitchView& view, SwitchPolicy& policy, const Packet& packet) const {
-    Decision decision = policy.OnPacket(view, packet, to_host_, {0, 1, uplinks_});
-    asm volatile("" : : "g"(&decision) : "memory");  // It is used.
+    const Decision decision = policy.OnPacket(view, packet, to_host_, {0, 1, uplinks_});
+    KeepResult(decision);
   }
 
   void AddSwitch(int tier, size_t ports, SwitchPolicyPtr policy) {
@@ -111,7 +111,7 @@ class LeafPair {
     engine_.Add(*switches_.back(), engine_.AddGroup());
   }
 
-  // In the order in which their ends number them.
+  // Links are made in the order in which the nodes at their ends number their ports.
   void Link(size_t uplinks) {
     const PortSettings link{.rate = 100_Gbps, .delay = kCostLinkDelay, .wire_overhead = 24_B};
     const auto connect = [&](Switch& from, Node& to, bool faces_host) {
@@ -164,8 +164,8 @@ class LeafPair {
     node.Attach();
   }
 
-  // Nanoseconds that the measured leaf takes, up to `end`. By visits, as what is sent within one
-  // arrives after it.
+  // Runs all nodes up to `end`, visit by visit, as packets sent in one arrive after it. Returns the
+  // nanoseconds that the measured leaf takes.
   double RunUntil(Time end) {
     double ns = 0;
     while (ran_to_ < end) {
@@ -185,9 +185,9 @@ class LeafPair {
   const bool prefetches_;  // The policy wants to know of the packet behind.
   Engine engine_;
   std::vector<std::unique_ptr<Switch>> switches_;  // Leaves, then spines.
-  std::optional<SwitchView> view_;                 // Of the measured leaf.
+  std::optional<SwitchView> view_;                 // The measured leaf's.
   CostSink sink_;                                  // Both hosts.
-  FixedVector<FifoPort> hosts_;                    // What they send through.
+  FixedVector<FifoPort> hosts_;                    // The ports that they send through.
   std::vector<PortIndex> uplinks_;
   Time ran_to_;
 };

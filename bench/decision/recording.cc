@@ -98,4 +98,9 @@ std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& rec
   return packets;
 }
 
+std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& recorded,
+                                          size_t flows) {
+  return WithLiveFlows(recorded, std::max(recorded.size(), 2 * flows), flows);
+}
+
 }  // namespace heddle

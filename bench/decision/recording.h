@@ -17,13 +17,16 @@ struct RecordedPacket {
   Packet packet;
 };
 
-// What leaf 0 of a leaf-spine sends to its uplinks: 16 hosts at 25 Gbps under DCTCP, web search at
-// 60 % load.
+// The packets that leaf 0 of a leaf-spine sends to its uplinks: 16 hosts at 25 Gbps under DCTCP,
+// web search at 60 % load.
 std::vector<RecordedPacket> RecordLeaf();
 
 // `recorded`, again and again, until there are `count`, from about `flows` live flows: each flow of
-// the recording stands for many, of which every packet draws one.
+// the recording stands for many, of which every packet draws one. By default as many packets as are
+// needed for every flow to have come in the first round.
 std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& recorded, size_t count,
+                                          size_t flows);
+std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& recorded,
                                           size_t flows);
 
 }  // namespace heddle

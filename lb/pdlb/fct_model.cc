@@ -25,20 +25,18 @@ int CellsOf(double window, int granularity, int paths) {
   return static_cast<int>(std::clamp(cells, 1.0, static_cast<double>(paths)));
 }
 
-// The rounds without their windows: enough for the prediction, and no memory is needed.
+// The sums over the rounds of a flow are enough for the prediction.
 struct Totals {
-  double windows = 0;
-  double cells = 0;
-  int rounds = 0;
+  double windows = 0;  // W_0 + ... + W_r: F, or more.
+  double cells = 0;    // n_1 + ... + n_r
+  int rounds = 0;      // r
 };
 
-template <class Visitor>
-Totals RunRounds(const PdlbCase& given, int granularity, const Visitor& visit) {
+Totals RunRounds(const PdlbCase& given, int granularity) {
   HEDDLE_CHECK(given.paths >= 1 && given.max_window >= 1 && granularity >= 1,
                "{} paths, windows of {} packets and cells of {}", given.paths, given.max_window,
                granularity);
   double window = given.paths * given.max_window;
-  visit(window);
   Totals totals{.windows = window};
   int known_cells = 0;
   double disorder = 0;
@@ -48,7 +46,6 @@ Totals RunRounds(const PdlbCase& given, int granularity, const Visitor& visit) {
     known_cells = cells;
     window =
         std::min(cells * given.max_window, (window + 1) * (1 - disorder) + window / 2 * disorder);
-    visit(window);
     totals.windows += window;
     totals.cells += cells;
     ++totals.rounds;
@@ -70,15 +67,8 @@ double PdlbDisorder(int cells, double slow_share) {
   return std::max(0.0, 1 - in_order);
 }
 
-PdlbRounds PdlbRoundsOf(const PdlbCase& given, int granularity) {
-  PdlbRounds rounds;
-  rounds.cells_sum =
-      RunRounds(given, granularity, [&](double window) { rounds.windows.push_back(window); }).cells;
-  return rounds;
-}
-
 PdlbPrediction PredictPdlb(const PdlbCase& given, int granularity, PdlbForm form) {
-  const Totals totals = RunRounds(given, granularity, [](double) {});
+  const Totals totals = RunRounds(given, granularity);
   const double packets_per_second = static_cast<double>(given.rate.bps) / kPacketBits;
   const bool literal = form == PdlbForm::kLiteral;
   PdlbPrediction prediction;

@@ -41,15 +41,7 @@ struct PdlbCase {
 // P(n): the cells that take slow paths do not all come after the others.
 double PdlbDisorder(int cells, double slow_share);
 
-// The rounds of the flow, for cells of `granularity` packets.
-struct PdlbRounds {
-  std::vector<double> windows;  // W_0, ..., W_r: in sum F, or more.
-  double cells_sum = 0;         // n_1 + ... + n_r
-  int rounds() const { return static_cast<int>(windows.size()) - 1; }
-};
-PdlbRounds PdlbRoundsOf(const PdlbCase& given, int granularity);
-
-// Of one granularity.
+// The model's prediction for cells of one size.
 struct PdlbPrediction {
   double mean_window = 0;  // Packets.
   double mean_cells = 0;   // Of a window.

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "measure/flow_recorder.h"
+#include "measure/table.h"
 #include "measure/trace/pcap.h"
 #include "settings/diagnostics.h"
 #include "settings/quantity.h"
@@ -28,14 +28,29 @@ CaptureFilter FilterOf(const TraceSettings& settings) {
 }
 
 // The most flows that can start; nothing if that is not known.
-std::optional<int64_t> MostFlows(const Experiment& experiment) {
+std::optional<int64_t> MostFlows(std::span<const Forecast> forecasts) {
   int64_t flows = 0;
-  for (const Forecast& forecast : experiment.forecasts) {
+  for (const Forecast& forecast : forecasts) {
     if (!forecast.most_flows) return std::nullopt;
     flows += *forecast.most_flows;
   }
   return flows;
 }
+
+// A pcap.
+struct FileRow {
+  std::string_view link;
+  std::string_view file;
+  int64_t packets;
+  std::optional<Nanoseconds> first;
+  std::optional<Nanoseconds> last;
+};
+constexpr Column<FileRow> kIndexColumns[] = {
+    {"link", [](const FileRow& row) { return row.link; }},
+    {"file", [](const FileRow& row) { return row.file; }},
+    {"packets", [](const FileRow& row) { return row.packets; }},
+    {"first_ns", [](const FileRow& row) { return row.first; }},
+    {"last_ns", [](const FileRow& row) { return row.last; }}};
 
 std::string FlowsAre(int64_t flows) {
   return flows == 0 ? "there are no flows" : fmt::format("flows are 0 to {}", flows - 1);
@@ -43,9 +58,8 @@ std::string FlowsAre(int64_t flows) {
 
 }  // namespace
 
-std::optional<std::string> ProblemWith(const TraceSettings& settings,
-                                       const Experiment& experiment) {
-  const Graph& graph = experiment.graph;
+std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph,
+                                       std::span<const Forecast> forecasts) {
   if (settings.flows.empty() && settings.links.empty() && settings.from == Time{} &&
       settings.to == kNever) {
     return "a trace of everything is too much; choose flows (--flow 0,3-5), links (--link "
@@ -58,7 +72,7 @@ std::optional<std::string> ProblemWith(const TraceSettings& settings,
     if (std::ranges::find(names, link) != names.end()) continue;
     return fmt::format("--link: no link is called \"{}\"{}", link, Suggestion(link, names));
   }
-  const std::optional<int64_t> flows = MostFlows(experiment);
+  const std::optional<int64_t> flows = MostFlows(forecasts);
   for (const FlowRange& range : settings.flows) {
     if (!flows || range.first < *flows) continue;
     return fmt::format("--flow: there is no flow {}; {}", range.first, FlowsAre(*flows));
@@ -66,17 +80,14 @@ std::optional<std::string> ProblemWith(const TraceSettings& settings,
   return std::nullopt;
 }
 
-Tracer::Tracer(const TraceSettings& settings, const Experiment& experiment, Network& network,
-               const SeriesWriter& write)
-    : settings_(settings),
-      experiment_(experiment),
-      network_(network),
-      write_(write),
-      capture_(FilterOf(settings)),
-      frames_(experiment.settings.transport.settings->wire_format()),
-      timeline_(settings.limit) {
-  WatchLinks();
+Tracer::Tracer(const TraceSettings& settings)
+    : settings_(settings), capture_(FilterOf(settings)), timeline_(settings.limit) {
   if (settings.timeline) next_ = std::max(settings.from, Time{} + settings.every);
+}
+
+void Tracer::Begin() {
+  frames_.emplace(run().plan().transport->wire_format());
+  WatchLinks();
 }
 
 bool Tracer::Chosen(const Graph::Link& link) const {
@@ -85,8 +96,8 @@ bool Tracer::Chosen(const Graph::Link& link) const {
 }
 
 LinkEnd Tracer::EndOf(VertexId vertex, uint32_t link) const {
-  const Graph& graph = network_.graph();
-  const std::vector<Adjacency::Port>& ports = network_.routing().adjacency().Of(vertex);
+  const Graph& graph = network().graph();
+  const std::vector<Adjacency::Port>& ports = network().routing().adjacency().Of(vertex);
   const auto port = std::ranges::find(ports, link, &Adjacency::Port::link);
   const bool is_host = graph.IsHost(vertex);
   return {.is_host = is_host,
@@ -96,11 +107,11 @@ LinkEnd Tracer::EndOf(VertexId vertex, uint32_t link) const {
 
 // In the order of nodes, as Capture wants them.
 void Tracer::WatchLinks() {
-  const Graph& graph = network_.graph();
+  const Graph& graph = network().graph();
   links_seen_.resize(graph.links.size());
   for (uint32_t v = 0; v < graph.vertices(); ++v) {
     const VertexId vertex(v);
-    const std::vector<Adjacency::Port>& ports = network_.routing().adjacency().Of(vertex);
+    const std::vector<Adjacency::Port>& ports = network().routing().adjacency().Of(vertex);
     for (PortIndex port = 0; port < ports.size(); ++port) {
       const uint32_t index = ports[port].link;
       const Graph::Link& link = graph.links[index];
@@ -108,13 +119,13 @@ void Tracer::WatchLinks() {
       const uint32_t incoming = 2 * index + (link.a == vertex ? 1 : 0);
       const uint32_t outgoing = incoming ^ 1u;
       points_[incoming] = {link.name, EndOf(ports[port].peer, index), EndOf(vertex, index)};
-      capture_.Watch(network_.engine(), network_.NodeOf(vertex), port, incoming);
+      capture_.Watch(network().engine(), network().NodeOf(vertex), port, incoming);
       if (settings_.pcap && !settings_.links.empty()) {
         files_.try_emplace(
             index, File{.name = link.name + ".pcap", .text = PcapHeader(settings_.snaplen)});
       }
       if (graph.IsHost(vertex)) continue;  // A host's NIC pulls, so it has no queue.
-      queues_.push_back({&network_.egresses()[network_.EgressOf(vertex, port)], outgoing});
+      queues_.push_back({&network().egresses()[network().EgressOf(vertex, port)], outgoing});
     }
   }
 }
@@ -133,7 +144,9 @@ void Tracer::OnSenderDone(FlowId flow) {
   if (capture_.filter().ChoosesFlow(flow)) --under_way_;
 }
 
-void Tracer::OnEnd(FlowId flow, Time done) {
+void Tracer::OnEnd(const FlowRecord& record) {
+  const FlowId flow = record.spec.id;
+  const Time done = record.receiver.done;
   if (done == kNever || running_.erase(flow) == 0) return;
   const Flow& ended = flows_.at(flow);
   if (ended.seen) timeline_.AddFlow(ended.spec, done);
@@ -141,7 +154,7 @@ void Tracer::OnEnd(FlowId flow, Time done) {
 
 const FlowSpec* Tracer::FlowOf(const Packet& packet) {
   if (packet.kind == PacketKind::kDatagram) {
-    datagram_.sport = experiment_.background[~packet.flow].sport;
+    datagram_.sport = run().plan().background[~packet.flow].sport;
     datagram_.dport = kDiscardPort;
     return &datagram_;
   }
@@ -154,7 +167,7 @@ const FlowSpec* Tracer::FlowOf(const Packet& packet) {
 
 // --- Packets ---
 
-void Tracer::Close() {
+void Tracer::OnWindowClosed(Time /*end*/) {
   capture_.Take([this](uint32_t point, const Packet& packet) { OnArrival(point, packet); });
 }
 
@@ -181,18 +194,14 @@ void Tracer::Record(uint32_t point, const Packet& packet, const FlowSpec* flow) 
   }
   if (file.packets++ == 0) file.first = packet.arrival;
   file.last = packet.arrival;
-  AppendPcapRecord(file.text, packet.arrival, frames_.Make(packet, flow, where.from, where.to),
+  AppendPcapRecord(file.text, packet.arrival, frames_->Make(packet, flow, where.from, where.to),
                    settings_.snaplen);
   if (file.text.size() >= kPiece) Flush(file);
 }
 
 void Tracer::Flush(File& file) {
-  Write(file.name, file.text);
+  run().Write(file.name, file.text);
   file.text.clear();
-}
-
-void Tracer::Write(std::string_view file, std::string_view text) {
-  writable_ = writable_ && write_(file, text);
 }
 
 // --- Pauses, as their frames say ---
@@ -224,7 +233,7 @@ bool Tracer::Shows(const Queue& queue) const {
   return settings_.flows.empty() || !settings_.links.empty() || links_seen_[queue.point / 2];
 }
 
-void Tracer::Take(Time now) {
+void Tracer::Act(Time now) {
   if (settings_.flows.empty() || under_way_ > 0) NoteQueues(now);
   next_ = now + settings_.every;
   if (next_ >= settings_.to || queues_until_ != kNever) next_ = kNever;
@@ -240,7 +249,7 @@ void Tracer::NoteQueues(Time now) {
 }
 
 int64_t Tracer::BytesAt(const Network::Egress& egress, Time now) {
-  Switch& s = *network_.switches()[network_.graph().SwitchAt(egress.vertex)];
+  Switch& s = *network().switches()[network().graph().SwitchAt(egress.vertex)];
   if (s.queued() == nullptr) return egress.fifo->QueueAt(now).bytes;
   QueuedPort& queued = (*s.queued())[egress.port];
   int64_t bytes = queued.QueueAt(0, now).bytes;
@@ -253,17 +262,23 @@ int64_t Tracer::BytesAt(const Network::Egress& egress, Time now) {
 // --- The end ---
 
 std::string Tracer::NameOf(uint32_t point) const {
-  const Graph& graph = network_.graph();
+  const Graph& graph = network().graph();
   const Graph::Link& link = graph.links[point / 2];
   return fmt::format("{} at {}", link.name, graph.NameOf(point % 2 == 0 ? link.a : link.b));
 }
 
-void Tracer::Finish(Time end) {
+void Tracer::Finish(Time end, RunNotes& notes) {
   end_ = end;
-  Close();
+  OnWindowClosed(end);
   for (auto& [link, file] : files_) Flush(file);
-  if (settings_.pcap) Write("trace.csv", Index());
-  if (!settings_.timeline) return;
+  if (settings_.pcap) run().Write("trace.csv", Index());
+  if (settings_.timeline) WriteTimeline(end);
+  notes.problem = Problem();
+  const std::vector<std::string> warnings = Warnings();
+  notes.warnings.insert(notes.warnings.end(), warnings.begin(), warnings.end());
+}
+
+void Tracer::WriteTimeline(Time end) {
   const Time last = std::min({end, settings_.to, cut_});
   while (!pauses_.empty()) {
     const auto [point, cls] = pauses_.begin()->first;
@@ -276,26 +291,25 @@ void Tracer::Finish(Time end) {
   timeline_.Write(
       end, [this](uint32_t point) { return NameOf(point); },
       [this](std::string_view text) {
-        Write("trace.json", text);
-        return writable_;
+        run().Write("trace.json", text);
+        return run().writable();
       });
 }
 
-// What each pcap holds.
+// A row for each pcap.
 std::string Tracer::Index() const {
-  std::string csv = "link,file,packets,first_ns,last_ns\n";
+  const Table<FileRow> table(kIndexColumns);
+  std::string csv = table.Header();
   for (const auto& [link, file] : files_) {
-    fmt::format_to(std::back_inserter(csv), "{},{},{},", network_.graph().links[link].name,
-                   file.name, file.packets);
-    if (file.packets > 0) AppendExact(csv, file.first.ps, 3);
-    csv += ',';
-    if (file.packets > 0) AppendExact(csv, file.last.ps, 3);
-    csv += '\n';
+    FileRow row{network().graph().links[link].name, file.name, file.packets, {}, {}};
+    if (file.packets > 0) row.first = InNs(file.first);
+    if (file.packets > 0) row.last = InNs(file.last);
+    table.Append(csv, row);
   }
   return csv;
 }
 
-std::string Tracer::problem() const {
+std::string Tracer::Problem() const {
   const bool nothing = !settings_.flows.empty() && flows_.empty();
   return nothing ? fmt::format("--flow: {}, so there is nothing to trace", NotStarted()) : "";
 }
@@ -309,7 +323,7 @@ std::string Tracer::NotStarted() const {
   return "";
 }
 
-std::vector<std::string> Tracer::warnings() const {
+std::vector<std::string> Tracer::Warnings() const {
   std::vector<std::string> warnings;
   if (std::string absent = NotStarted(); !absent.empty()) {
     warnings.push_back("--flow: " + absent);

@@ -10,18 +10,19 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/units.h"
-#include "experiment/experiment.h"
-#include "measure/series.h"
+#include "measure/instrument.h"
 #include "measure/trace/capture.h"
 #include "measure/trace/event_trace.h"
 #include "measure/trace/frames.h"
-#include "network/network.h"
+#include "topo/graph.h"
+#include "workload/workload.h"
 
 namespace heddle {
 
@@ -37,39 +38,32 @@ struct TraceSettings {
   Duration every = 1_us;       // Between two looks at the queues.
 };
 
-// What is wrong with `settings` for this experiment; nothing if all is well, as far as can be known
-// before it has been run.
-std::optional<std::string> ProblemWith(const TraceSettings& settings, const Experiment& experiment);
+// The problem with `settings` for a run of these workloads on `graph`; nothing if all is well, as
+// far as can be known before it has been run.
+std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph,
+                                       std::span<const Forecast> forecasts);
 
-class Tracer {
+class Tracer final : public Instrument,
+                     public FlowObserver,
+                     public SenderObserver,
+                     public WindowObserver {
  public:
-  // All of these must outlive it. Before the run; `settings` have no problem.
-  Tracer(const TraceSettings& settings, const Experiment& experiment, Network& network,
-         const SeriesWriter& write);
+  // `settings`, which have no problem, must outlive it.
+  explicit Tracer(const TraceSettings& settings);
 
-  // When it looks at the queues next, which it does between windows; and to do so.
-  Time Next() const { return next_; }
-  void Take(Time now);
+  // When it looks at the queues next.
+  Time Next() const override { return next_; }
+  void Act(Time now) override;
 
-  // A flow will start at spec.start; and has come whole at `done`, kNever: it has not, or it is not
-  // known yet.
-  void OnStart(const FlowSpec& spec);
-  void OnEnd(FlowId flow, Time done);
+  void OnStart(const FlowSpec& spec) override;
+  void OnEnd(const FlowRecord& record) override;
+  void OnSenderDone(FlowId flow) override;
 
-  // All of a flow's bytes have been acknowledged, in the window that ends now. Known long before
-  // OnEnd(), which waits for what may still be on its way.
-  void OnSenderDone(FlowId flow);
+  // Writes down what arrived in the window.
+  void OnWindowClosed(Time end) override;
 
-  // A window has ended: writes down what arrived in it.
-  void Close();
-
-  // The run ends at `end`.
-  void Finish(Time end);
-
-  bool writable() const { return writable_; }
-  // After Finish(): why there is no trace, empty if there is one; and what it lacks, for the user.
-  std::string problem() const;
-  std::vector<std::string> warnings() const;
+  // Notes why there is no trace, or what it lacks.
+  void Finish(Time end, RunNotes& notes) override;
 
  private:
   // What arrives at one end of a link: point 2 * link of what b receives, the next of what a does.
@@ -97,6 +91,9 @@ class Tracer {
     int64_t bytes = 0;
   };
 
+  void Begin() override;
+  std::string Problem() const;
+  std::vector<std::string> Warnings() const;
   bool Chosen(const Graph::Link& link) const;
   void NoteQueues(Time now);
   std::string NotStarted() const;
@@ -111,17 +108,13 @@ class Tracer {
   void EndPause(uint32_t point, uint8_t cls, Time now);
   std::string NameOf(uint32_t point) const;
   void Flush(File& file);
-  void Write(std::string_view file, std::string_view text);
   std::string Index() const;
 
-  const TraceSettings& settings_;
-  const Experiment& experiment_;
-  Network& network_;
-  const SeriesWriter& write_;
-  bool writable_ = true;
+  void WriteTimeline(Time end);
 
+  const TraceSettings& settings_;
   Capture capture_;
-  FrameMaker frames_;
+  std::optional<FrameMaker> frames_;  // From when it is attached.
   std::map<uint32_t, Point> points_;
   absl::flat_hash_map<FlowId, Flow> flows_;  // Chosen ones.
   FlowSpec datagram_;                        // Addresses and ports of the one at hand.

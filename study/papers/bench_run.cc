@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -73,9 +72,7 @@ class Bench {
  private:
   const std::vector<RecordedPacket>& PacketsOf(size_t flows) {
     std::vector<RecordedPacket>& packets = packets_[flows];
-    // Enough that every flow has come before what is measured.
-    const size_t count = std::max(recorded_.size(), 2 * flows);
-    if (packets.empty()) packets = WithLiveFlows(recorded_, count, flows);
+    if (packets.empty()) packets = WithLiveFlows(recorded_, flows);
     return packets;
   }
 

@@ -10,7 +10,7 @@
 
 #include "study/papers/claims.h"
 #include "study/papers/paper_results.h"
-#include "study/papers/statistics.h"
+#include "study/papers/findings.h"
 
 namespace heddle {
 

@@ -14,7 +14,7 @@
 #include "settings/diagnostics.h"
 #include "settings/value.h"
 #include "study/papers/metric.h"
-#include "study/papers/statistics.h"
+#include "study/papers/findings.h"
 
 namespace heddle {
 

@@ -9,7 +9,7 @@
 #include "settings/diagnostics.h"
 #include "study/papers/claims.h"
 #include "study/papers/paper_results.h"
-#include "study/papers/statistics.h"
+#include "study/papers/findings.h"
 
 namespace heddle {
 

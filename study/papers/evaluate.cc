@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "core/statistics.h"
 #include "settings/number_text.h"
 #include "study/papers/model_metric.h"
 
@@ -130,21 +130,9 @@ class Source {
   std::vector<size_t> where_;
 };
 
-double NearestRank(std::vector<double> values, double share) {
+double SortedPercentile(std::vector<double> values, double p) {
   std::ranges::sort(values);
-  const double rank = std::ceil(share * static_cast<double>(values.size()));
-  return values[static_cast<size_t>(std::max(rank, 1.0)) - 1];
-}
-
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double Deviation(const std::vector<double>& values) {
-  const double mean = Mean(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(values.size()));
+  return Percentile(values, p, PercentileMethod::kNearest);
 }
 
 bool IsSeries(const Metric& metric) {
@@ -168,11 +156,11 @@ double TakeOf(Take take, std::vector<double> values) {
     case Take::kStd:
       return Deviation(values);
     case Take::kP50:
-      return NearestRank(std::move(values), 0.5);
+      return SortedPercentile(std::move(values), 0.5);
     case Take::kP95:
-      return NearestRank(std::move(values), 0.95);
+      return SortedPercentile(std::move(values), 0.95);
     case Take::kP99:
-      return NearestRank(std::move(values), 0.99);
+      return SortedPercentile(std::move(values), 0.99);
     case Take::kCount:
       break;
   }

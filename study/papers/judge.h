@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges claims by results: finds the comparisons that a claim is about, lets
-// study/papers/statistics.h say what each of them says, and puts it into words.
+// study/papers/findings.h say what each of them says, and puts it into words.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "study/papers/claims.h"
 #include "study/papers/paper_results.h"
-#include "study/papers/statistics.h"
+#include "study/papers/findings.h"
 
 namespace heddle {
 

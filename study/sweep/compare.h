@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "study/sweep/confidence.h"
+#include "core/statistics.h"
 #include "study/sweep/plan.h"
 #include "study/sweep/sweep_folder.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "study/sweep/confidence.h"
+#include "core/statistics.h"
 #include "study/sweep/plan.h"
 #include "study/sweep/point_rows.h"
 

@@ -127,6 +127,14 @@ TEST(DescribeTest, ShowsTypeDefaultAndMeaning) {
   EXPECT_THAT(Heddle("describe websearch").out, HasSubstr("mean 1711250 bytes with linear"));
 }
 
+// dctcp is a transport, and the congestion control that this transport is short for.
+TEST(DescribeTest, ShowsAllThatANameStandsFor) {
+  const std::string out = Heddle("describe dctcp").out;
+  EXPECT_THAT(out, AllOf(HasSubstr("In an experiment: transport: {kind: dctcp, ...}\n"),
+                         HasSubstr("In an experiment: transport.cc: {kind: dctcp, ...}\n"),
+                         HasSubstr("\n  min_rto\n"), HasSubstr("\n  alpha0\n")));
+}
+
 TEST(DescribeTest, SuggestsTheNearestName) {
   const CommandResult result = Heddle("describe lteflow");
   EXPECT_EQ(result.exit_code, 2);

@@ -263,8 +263,9 @@ Alone RunAlone(const Fabric& fabric, const Stack& stack, const std::string& lb, 
   const CsvTable flows(run.files.flows);
   EXPECT_EQ(flows.Integer(0, "hops"), fabric.hops_across);
   Alone alone{flows.At(0, "slowdown"), static_cast<double>(run.result.samples.at(0).fct_ps)};
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == "probes") alone.probes = value;
+  const auto counters = SumOfCounters(run.result.policies);
+  if (const auto probes = counters.find("probes"); probes != counters.end()) {
+    alone.probes = probes->second;
   }
   return alone;
 }

@@ -54,7 +54,7 @@ TEST(DeterminismTest, ResultsAreTheSameForEveryNumberOfThreadsAndEveryTime) {
         EXPECT_EQ(first.files, again.files) << threads << " threads";
         EXPECT_EQ(first.result.end, again.result.end);
         EXPECT_EQ(first.result.packets.hops, again.result.packets.hops);
-        EXPECT_EQ(first.result.policy_counters, again.result.policy_counters);
+        EXPECT_EQ(first.result.policies, again.result.policies);
         ASSERT_EQ(first.result.queries.size(), again.result.queries.size());
         EXPECT_EQ(first.result.queries[0].completion_ps, again.result.queries[0].completion_ps);
       }

@@ -16,6 +16,7 @@
 #include "lb/parts/load_balancer.h"
 #include "tests/support/experiment_kit.h"
 #include "topo/port_rule.h"
+#include "transport/congestion_controls.h"
 #include "transport/transports.h"
 
 namespace heddle {
@@ -235,6 +236,15 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
                 IdleOnes({Network("{kind: " + kind + cc + "}", "rps")}, "transport.",
                          SettingsOf(*transport.settings)),
                 known);
+  }
+}
+
+TEST(EverySettingTest, OfCongestionControlsOfTcpChangesSomethingOrWarns) {
+  const Known known = {};
+  for (const std::string& kind : CongestionControls().windows().Names()) {
+    const auto control = CongestionControls().windows().Make(kind);
+    const std::string yaml = Network("{kind: tcp, cc: {kind: " + kind + "}}", "rps");
+    ExpectKnown(kind, IdleOnes({yaml}, "transport.cc.", SettingsOf(*control.settings)), known);
   }
 }
 

@@ -95,9 +95,7 @@ std::string YamlOf(const Case& c) {
 }
 
 std::string RowOf(const Case& c) {
-  SimulationOptions options;
-  options.fingerprint = true;
-  const Fingerprint print = RunExperiment(ExperimentFrom(YamlOf(c)), options).result.fingerprint;
+  const Fingerprint print = FingerprintOf(ExperimentFrom(YamlOf(c)));
   return fmt::format("{},{},{:016x}", c.name, print.deliveries, print.hash);
 }
 
@@ -151,14 +149,13 @@ TEST_P(FingerprintTest, DependsOnWhatIsSimulatedAlone) {
   const std::string yaml = YamlOf(AllCases()[GetParam()]);
   const Experiment experiment = ExperimentFrom(yaml);
   SimulationOptions options;
-  options.fingerprint = true;
-  const Fingerprint one = RunExperiment(experiment, options).result.fingerprint;
+  const Fingerprint one = FingerprintOf(experiment, options);
   EXPECT_GT(one.deliveries, 1'500);
   options.threads = 3;
-  EXPECT_EQ(RunExperiment(experiment, options).result.fingerprint, one);
+  EXPECT_EQ(FingerprintOf(experiment, options), one);
   options.ports = NetworkPlan::Ports::kEager;
-  EXPECT_EQ(RunExperiment(experiment, options).result.fingerprint, one);
-  EXPECT_FALSE(RunExperiment(ExperimentFrom(yaml, {"seed=8"}), options).result.fingerprint == one);
+  EXPECT_EQ(FingerprintOf(experiment, options), one);
+  EXPECT_FALSE(FingerprintOf(ExperimentFrom(yaml, {"seed=8"}), options) == one);
 }
 
 // Some of them; other tests compare threads and ports for all.

@@ -193,13 +193,13 @@ TEST(LoadTest, CarriedCountsEachByteOnce) {
       "inter_rack}]\n");
   const FinishedRun run = RunExperiment(experiment);
   int64_t on_links = 0;
-  for (const LinkUse& link : run.result.links) {
+  for (const LinkUse& link : run.result.load.links) {
     if (experiment.graph.IsHost(link.peer)) on_links += link.sent.payload_bytes;
   }
-  EXPECT_GT(on_links, run.result.payload_offered * 105 / 100);
-  EXPECT_NEAR(static_cast<double>(run.result.payload_carried),
-              static_cast<double>(run.result.payload_offered),
-              0.03 * static_cast<double>(run.result.payload_offered));
+  EXPECT_GT(on_links, run.result.load.payload_offered * 105 / 100);
+  EXPECT_NEAR(static_cast<double>(run.result.load.payload_carried),
+              static_cast<double>(run.result.load.payload_offered),
+              0.03 * static_cast<double>(run.result.load.payload_offered));
 }
 
 // A mark is counted where it is made, so marks made are marks that arrive, if nothing is lost.

@@ -348,7 +348,7 @@ TEST(PacketLossTest, CostsNothingWhereNothingIsLost) {
       const FinishedRun run = RunExperiment(faulty);
       EXPECT_EQ(run.files, sound.files);
       EXPECT_EQ(run.result.packets.hops, sound.result.packets.hops);
-      EXPECT_EQ(run.result.policy_counters, sound.result.policy_counters);
+      EXPECT_EQ(run.result.policies, sound.result.policies);
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
+#include "tests/support/memory_peaks.h"
 
 namespace heddle {
 namespace {
@@ -48,12 +49,15 @@ const SharedMemory& MemoryOf(Lab& lab, size_t s = 0) {
 // --- Zero loss ---
 
 // 16 hosts send to one at line rate; if `both_ways` it sends to all of them, so that pause frames
-// wait for full packets.
-std::unique_ptr<Lab> LineRateIncast(const std::string& pfc, bool both_ways) {
+// wait for full packets. `peaks` watches the switch's memory; null: nobody does.
+std::unique_ptr<Lab> LineRateIncast(const std::string& pfc, bool both_ways,
+                                    MemoryPeaks* peaks = nullptr) {
   auto lab = std::make_unique<Lab>(
       Lab::Plan{.graph = Star(17, k100G),
                 .transport = kLineRate,
-                .port = fmt::format("{{buffer: unlimited, pfc: {{classes: [3], {}}}}}", pfc)});
+                .port = fmt::format("{{buffer: unlimited, pfc: {{classes: [3], {}}}}}", pfc),
+                .switch_policy = peaks == nullptr ? nullptr : peaks->AroundEcmp()});
+  if (peaks != nullptr) peaks->Watch(MemoryOf(*lab), 17);
   for (HostId h = 1; h <= 16; ++h) lab->AddFlow(h, 0, 500'000);
   for (HostId h = 1; h <= 16 && both_ways; ++h) lab->AddFlow(0, h, 500'000);
   lab->Run(Time{} + 20_ms);
@@ -62,11 +66,12 @@ std::unique_ptr<Lab> LineRateIncast(const std::string& pfc, bool both_ways) {
 
 TEST(ZeroLossTest, HoldsWithTheHeadroomOfTheFormula) {
   for (const bool both_ways : {false, true}) {
-    const auto lab = LineRateIncast("xoff: 100KB", both_ways);
+    MemoryPeaks peaks;
+    const auto lab = LineRateIncast("xoff: 100KB", both_ways, &peaks);
     EXPECT_TRUE(lab->finished());
     EXPECT_EQ(lab->Packets().dropped_total(), 0);
-    EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228);
-    EXPECT_GT(MemoryOf(*lab).max_headroom_used(), 25'000);  // What is in flight, at least.
+    EXPECT_LE(peaks.headroom(), 28'228);
+    EXPECT_GT(peaks.headroom(), 25'000);  // What is in flight, at least.
     EXPECT_EQ(MemoryOf(*lab).used(), 0);
   }
 }
@@ -78,21 +83,24 @@ TEST(ZeroLossTest, NeedsTheHeadroom) {
 }
 
 TEST(ZeroLossTest, HoldsWhenSendersReactLate) {
-  const auto lab = LineRateIncast("xoff: 100KB, response: 2us", false);
+  MemoryPeaks peaks;
+  const auto lab = LineRateIncast("xoff: 100KB, response: 2us", false, &peaks);
   EXPECT_EQ(lab->Packets().dropped_total(), 0);
-  EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228 + 25'000);
-  EXPECT_GT(MemoryOf(*lab).max_headroom_used(), 50'000);
+  EXPECT_LE(peaks.headroom(), 28'228 + 25'000);
+  EXPECT_GT(peaks.headroom(), 50'000);
 }
 
 // 200 quanta are 1.024 us: a pause ends long before the queue has drained.
 TEST(ZeroLossTest, HoldsWithPausesThatExpireAndAreRefreshed) {
   const auto forever = LineRateIncast("xoff: 100KB", false);
   for (const char* refresh : {"timer", "timer, refresh_interval: 900ns"}) {
+    MemoryPeaks peaks;
     const auto lab =
-        LineRateIncast(std::string("xoff: 100KB, quanta: 200, refresh: ") + refresh, false);
+        LineRateIncast(std::string("xoff: 100KB, quanta: 200, refresh: ") + refresh, false, &peaks);
     EXPECT_TRUE(lab->finished());
     EXPECT_EQ(lab->Packets().dropped_total(), 0);
-    EXPECT_LE(MemoryOf(*lab).max_headroom_used(), 28'228);
+    EXPECT_LE(peaks.headroom(), 28'228);
+    EXPECT_GT(peaks.headroom(), 0);
     EXPECT_GT(Sum(*lab).pauses, 2 * Sum(*forever).pauses);
     EXPECT_EQ(Sum(*lab).paused, Sum(*forever).paused);  // Without a gap.
   }
@@ -119,16 +127,20 @@ TEST(PauseTest, LastsLongerThanItMustWithTheLongestPause) {
 class ModelTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(ModelTest, LosesNothing) {
+  MemoryPeaks peaks;
   Lab lab({.graph = Star(17, k100G),
            .transport = kLineRate,
-           .port = fmt::format("{{memory: {}, pfc: {{classes: [3]}}}}", GetParam())});
+           .port = fmt::format("{{memory: {}, pfc: {{classes: [3]}}}}", GetParam()),
+           .switch_policy = peaks.AroundEcmp()});
+  peaks.Watch(MemoryOf(lab), 17);
   for (HostId h = 1; h <= 16; ++h) lab.AddFlow(h, 0, 1'000'000);
   lab.Run();
   EXPECT_EQ(lab.Packets().dropped_total(), 0);
   EXPECT_GT(Sum(lab).pauses, 0);
   EXPECT_EQ(Sum(lab).pauses, Sum(lab).resumes);
   EXPECT_EQ(Sum(lab).pauses, Sum(lab).pauses_sent);
-  EXPECT_LE(MemoryOf(lab).max_used(), 4'000'000);
+  EXPECT_LE(peaks.used(), 4'000'000);
+  EXPECT_GT(peaks.used(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModelTest,
@@ -172,9 +184,10 @@ TEST(PauseTest, LetsTwoSendersShareEvenly) {
 // shares only the link between the switches with the crowd.
 double VictimShare(const std::string& pfc) {
   Graph graph{.hosts = 6, .switches = {{"s0", 0}, {"s1", 0}}, .links = {}};
-  for (const uint32_t h : {0u, 1u}) graph.Connect(h, 6, k100G);
-  for (const uint32_t h : {2u, 3u, 4u, 5u}) graph.Connect(h, 7, k100G);
-  graph.Connect(6, 7, k100G);
+  for (size_t h = 0; h < graph.hosts; ++h) {
+    graph.Connect(graph.VertexOfHost(h), graph.VertexOfSwitch(h < 2 ? 0 : 1), k100G);
+  }
+  graph.Connect(graph.VertexOfSwitch(0), graph.VertexOfSwitch(1), k100G);
   Lab lab(
       {.graph = graph, .transport = kLineRate, .port = fmt::format("{{buffer: 200KB, {}}}", pfc)});
   for (const HostId h : std::vector<HostId>{1, 4, 5}) lab.AddFlow(h, 3, 100'000'000);
@@ -266,10 +279,9 @@ TEST(PauseTreeTest, HasAllUplinksUnderSpraying) {
 std::unique_ptr<Lab> Ring(uint32_t switches, const std::string& watchdog = "{}") {
   Graph graph{.hosts = switches, .switches = {}, .links = {}};
   for (uint32_t s = 0; s < switches; ++s) graph.switches.push_back({fmt::format("s{}", s), 0});
-  for (uint32_t s = 0; s < switches; ++s) graph.Connect(s, switches + s, k100G);
-  for (uint32_t s = 0; s < switches; ++s) {
-    graph.Connect(switches + s, switches + (s + 1) % switches, k100G);
-  }
+  const auto at = [&](size_t s) { return graph.VertexOfSwitch(s); };
+  for (uint32_t s = 0; s < switches; ++s) graph.Connect(graph.VertexOfHost(s), at(s), k100G);
+  for (uint32_t s = 0; s < switches; ++s) graph.Connect(at(s), at((s + 1) % switches), k100G);
   auto lab = std::make_unique<Lab>(
       Lab::Plan{.graph = graph,
                 .transport = "{kind: rocev2, framing: ns3_rdma, cc: none, rto: 500us}",

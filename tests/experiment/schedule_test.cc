@@ -215,6 +215,7 @@ TEST(ScheduleTest, LosesTrackOfNoPacketWhateverHappens) {
     const Graph graph = LeafSpineFrom("{leaves: 3, spines: 3, hosts_per_leaf: 2}");
     std::vector<LinkEvent> events;
     std::vector<SwitchEvent> faults;
+    const auto any_switch = [&] { return static_cast<SwitchId>(rng.Below(6)); };
     Duration at{0};
     for (int i = 0; i < 30; ++i) {
       at += Duration{static_cast<int64_t>(rng.Below(30'000'000))};
@@ -234,11 +235,11 @@ TEST(ScheduleTest, LosesTrackOfNoPacketWhateverHappens) {
           events.push_back(SetLoss(at, link, rng.Below(10) / 20.0));
           break;
         case 4:
-          faults.push_back({At(at), rng.Below(6), rng.Below(10) / 20.0});
+          faults.push_back({At(at), any_switch(), rng.Below(10) / 20.0});
           break;
         case 5:
           faults.push_back({At(at),
-                            rng.Below(6),
+                            any_switch(),
                             {},
                             Blackhole{.hash_to = Blackhole::kAll / 3, .until = At(1_ms)}});
           break;
@@ -251,7 +252,7 @@ TEST(ScheduleTest, LosesTrackOfNoPacketWhateverHappens) {
       events.push_back(Up(1_ms, link));
       events.push_back(SetLoss(1_ms, link, 0));
     }
-    for (uint32_t s = 0; s < 6; ++s) faults.push_back({At(1_ms), s, 0.0});
+    for (SwitchId s = 0; s < 6; ++s) faults.push_back({At(1_ms), s, 0.0});
     const char* balancers[] = {"{kind: ecmp}", "{kind: rps}", "{kind: letflow}", "{kind: presto}"};
     Lab lab({.graph = graph,
              .balancer = balancers[seed % 4],
@@ -277,20 +278,20 @@ TEST(ScheduleTest, DrawsSwitchesOfTheHighestTier) {
         "state: "
         "down}]\nseed: " +
         std::to_string(seed) + "\n");
-    std::map<uint32_t, int> links_of_switch;
+    std::map<VertexId, int> links_of_switch;
     for (const LinkEvent& event : experiment.events) {
       const Graph::Link& link = experiment.graph.links[event.link];
       ++links_of_switch[link.b];
     }
     return links_of_switch;
   };
-  std::set<std::map<uint32_t, int>> halves;
+  std::set<std::map<VertexId, int>> halves;
   for (int seed = 1; seed <= 10; ++seed) {
-    const std::map<uint32_t, int> half = spines_down(seed);
+    const std::map<VertexId, int> half = spines_down(seed);
     EXPECT_EQ(half, spines_down(seed));
     EXPECT_EQ(half.size(), 4u);
     for (const auto& [vertex, links] : half) {
-      EXPECT_GE(vertex, 6u + 3u) << "not a spine";
+      EXPECT_GE(vertex.index(), 6u + 3u) << "not a spine";
       EXPECT_EQ(links, 3);
     }
     halves.insert(half);

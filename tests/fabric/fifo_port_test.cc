@@ -127,7 +127,8 @@ void ExpectAsWithEvents(const PortSettings& settings, Rng& rng) {
       reference.Arrive(offers[next].at, offers[next].packet);
     }
     reference.RunTo(end);
-    ASSERT_EQ(bench.port().Backlog(end), reference.Backlog());
+    const QueueLength queue = bench.port().QueueAt(end);
+    ASSERT_EQ(settings.count_packets ? queue.packets : queue.bytes, reference.Backlog());
     // The reference has begun at most one packet that has not left; what waits has not begun.
     ASSERT_EQ(bench.port().SentBy(end), CountersAt(reference, end, settings.wire_overhead));
   });

@@ -49,9 +49,7 @@ std::string YamlOf(const std::string& lb, Traffic traffic) {
 }
 
 Fingerprint FingerprintOf(const std::string& lb, Traffic traffic) {
-  SimulationOptions options;
-  options.fingerprint = true;
-  return RunExperiment(ExperimentFrom(YamlOf(lb, traffic)), options).result.fingerprint;
+  return FingerprintOf(ExperimentFrom(YamlOf(lb, traffic)));
 }
 
 struct Setting {

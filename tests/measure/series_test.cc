@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // measure.record: what is written over time, against numbers worked out by hand.
 
-#include "measure/series.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "measure/path_pauses.h"
+#include "measure/instruments/path_pauses.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"

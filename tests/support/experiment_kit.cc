@@ -102,9 +102,9 @@ double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_
 }
 
 int64_t Counted(const FinishedRun& run, std::string_view counter) {
-  for (const auto& [name, value] : run.result.policy_counters) {
-    if (name == counter) return value;
-  }
+  const std::map<std::string, int64_t> counters = SumOfCounters(run.result.policies);
+  const auto found = counters.find(std::string(counter));
+  if (found != counters.end()) return found->second;
   ADD_FAILURE() << "no counter is called " << counter;
   return 0;
 }
@@ -128,22 +128,33 @@ FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions&
     run.files.flows += text;
     return true;
   };
-  const auto write_series = [&](std::string_view file, std::string_view text) {
+  const auto write_files = [&](std::string_view file, std::string_view text) {
     run.files.series[std::string(file)] += text;
     return true;
   };
-  auto result = Simulate(experiment, options, write_flows, write_series);
+  auto result = Simulate(experiment, options, write_flows, write_files);
   if (!result.ok()) throw std::runtime_error(MessageOf(result.status()));
   run.result = *std::move(result);
   run.files.summary = SummaryCsv(Summarise(experiment, run.result));
-  run.files.reorder = ReorderCsv(experiment, run.result);
-  run.files.links = LinksCsv(experiment, run.result);
-  run.files.queueing = QueueingCsv(experiment, run.result);
-  run.files.link_classes = LinkClassesCsv(experiment, run.result);
-  run.files.lb = LbCsv(experiment, run.result);
-  run.files.udp = UdpCsv(run.result);
-  run.files.resequencing = ResequencingCsv(run.result);
+  const auto take = [&](const char* name) {
+    const auto file = run.files.series.extract(name);
+    return file.empty() ? "" : file.mapped();
+  };
+  run.files.reorder = take("reorder.csv");
+  run.files.links = take("links.csv");
+  run.files.queueing = take("queueing.csv");
+  run.files.link_classes = take("link_classes.csv");
+  run.files.lb = take("lb.csv");
+  run.files.udp = take("udp.csv");
+  run.files.resequencing = take("resequencing.csv");
   return run;
+}
+
+Fingerprint FingerprintOf(const Experiment& experiment, SimulationOptions options) {
+  DeliveryTaps taps;
+  options.instruments.push_back(&taps);
+  RunExperiment(experiment, options);
+  return taps.Sum();
 }
 
 Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate, BitRate uplinks) {

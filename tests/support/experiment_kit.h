@@ -13,6 +13,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/simulation.h"
+#include "measure/delivery_tap.h"
 #include "workload/workload.h"
 
 namespace heddle {
@@ -70,6 +71,9 @@ double MeanFct(const SimulationResult& result);
 FinishedRun RunExperiment(const Experiment& experiment, int threads = 1,
                           NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest);
 FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions& options);
+
+// All deliveries of a run in one number.
+Fingerprint FingerprintOf(const Experiment& experiment, SimulationOptions options = {});
 
 // A network of `leaves` leaves with `hosts_per_leaf` hosts each, as workloads see it.
 Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate = 100_Gbps,

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "study/sweep/confidence.h"
+#include "core/statistics.h"
 
 namespace heddle {
 

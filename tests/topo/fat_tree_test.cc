@@ -208,7 +208,7 @@ TEST(FatTreeTest, CarriesAFabricLoadOnTheUplinksOfEdgeSwitches) {
     if (links.At(l, "tier") != "leaf_up") continue;
     payload_bits += 8 * links.Real(l, "payload_bytes");
     capacity_bits +=
-        links.Real(l, "rate_bps") * Seconds(run.result.links_until - run.result.links_from);
+        links.Real(l, "rate_bps") * Seconds(run.result.load.until - run.result.load.from);
   }
   EXPECT_NEAR(payload_bits / capacity_bits, 0.4, 0.4 * 0.05);
 }

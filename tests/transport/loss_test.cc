@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
@@ -320,66 +318,6 @@ TEST(RetransmissionTest, IsJudgedByTheLatestCopy) {
   EXPECT_EQ(flow.sender.retransmissions, 2);
   EXPECT_EQ(flow.sender.retransmissions_loss, 1);
   EXPECT_EQ(flow.sender.retransmissions_spurious, 1);
-}
-
-// Sees all that is sent and all that is dropped, at the switches where it happens.
-class Oracle {
- public:
-  explicit Oracle(uint64_t seed) : some_(WithProbability(0.01, seed, AllData(0))) {}
-
-  std::vector<Rule> Rules(uint64_t seed) {
-    const Match lost = [this](const Packet& p) {
-      if (!some_(p)) return false;
-      drops_[p.data.tx_id] = now_;
-      return true;
-    };
-    return {
-        WatchAt(0, AllData(0), [this](const SwitchView&, const Packet& p) { OnSent(p); }),
-        WatchAt(1, AllData(0), [this](const SwitchView& at, const Packet&) { now_ = at.now(); }),
-        DropAt(1, lost), DropAt(0, WithProbability(0.02, seed, AllAcks(0))),
-        HoldAt(2, WithProbability(0.01, seed + 100, AllData(0)), 6_us)};
-  }
-
-  int64_t loss = 0;
-  int64_t spurious = 0;
-  int64_t drops() const { return static_cast<int64_t>(drops_.size()); }
-
- private:
-  void OnSent(const Packet& p) {
-    if (const auto copy = latest_.find(p.seq); copy != latest_.end()) {
-      EXPECT_TRUE(p.Has(Packet::kRetransmission));
-      const auto drop = drops_.find(copy->second);
-      ++(drop != drops_.end() && drop->second < p.sent ? loss : spurious);
-    }
-    latest_[p.seq] = p.data.tx_id;
-  }
-
-  Match some_;
-  Time now_;
-  std::map<uint32_t, uint32_t> latest_;  // By segment.
-  std::map<uint32_t, Time> drops_;       // By number of transmission.
-};
-
-TEST(RetransmissionTest, IsJudgedAsByAnOracle) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    for (const char* recovery : {"sack", "newreno"}) {
-      SCOPED_TRACE(testing::Message() << recovery << ", seed " << seed);
-      Oracle oracle(seed);
-      Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
-               .transport = std::string("{kind: tcp, min_rto: 1ms, recovery: ") + recovery + "}",
-               .switch_policy = Scripted(oracle.Rules(seed))});
-      lab.AddFlow(0, 1, 1'000'000);
-      lab.Run();
-      ASSERT_TRUE(lab.finished());
-      const FlowRecord& flow = lab.Record(0);
-      EXPECT_EQ(flow.sender.retransmissions_loss, oracle.loss);
-      EXPECT_EQ(flow.sender.retransmissions_spurious, oracle.spurious);
-      EXPECT_EQ(flow.sender.retransmissions, oracle.loss + oracle.spurious);
-      EXPECT_EQ(flow.sender.packets_sent, flow.sender.packets + flow.sender.retransmissions);
-      EXPECT_EQ(flow.receiver.packets, flow.sender.packets_sent - oracle.drops());
-      EXPECT_EQ(flow.receiver.packets, flow.sender.packets + flow.receiver.duplicates);
-    }
-  }
 }
 
 TEST(RetransmissionTest, IsNeverSpuriousWithoutReorderingOrLostAcks) {

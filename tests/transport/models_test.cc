@@ -11,10 +11,8 @@
 
 #include "core/random.h"
 #include "tests/support/printers.h"
-#include "transport/dctcp.h"
 #include "transport/flow_table.h"
 #include "transport/judge.h"
-#include "transport/reno.h"
 #include "transport/rtt.h"
 #include "transport/scoreboard.h"
 #include "transport/segment_set.h"
@@ -340,143 +338,6 @@ TEST(ScoreboardTest, RemembersTheTransmissionBeforeTheLatest) {
   board.Resend(0, Time{2}, 9);
   EXPECT_EQ(board.At(0).tx_id, 9u);
   EXPECT_EQ(board.At(0).previous_tx_id, 7u);
-}
-
-// --- Congestion control ---
-
-constexpr double kMss = 1'000;
-
-CongestionWindow WindowOf(double segments) {
-  CongestionWindow window{.mss = kMss};
-  window.cwnd = segments * kMss;
-  return window;
-}
-
-// The ACK of one segment, with `flight` more behind it.
-Acknowledgement Acked(uint32_t una, uint32_t flight, bool ecn_echo = false) {
-  return {.bytes = 1'000,
-          .una = una,
-          .nxt = una + flight,
-          .ecn_echo = ecn_echo,
-          .in_recovery = false,
-          .window_limited = true};
-}
-
-TEST(WindowGrowthTest, IsOneSegmentPerAckInSlowStartAndPerWindowAfterIt) {
-  CongestionWindow window = WindowOf(10);
-  GrowWindow(window, 1'000, 1);
-  EXPECT_EQ(window.cwnd, 11 * kMss);
-  GrowWindow(window, 5'000, 1);
-  EXPECT_EQ(window.cwnd, 12 * kMss);
-  GrowWindow(window, 5'000, 2);
-  EXPECT_EQ(window.cwnd, 14 * kMss);
-  GrowWindow(window, 100, 2);
-  EXPECT_EQ(window.cwnd, 14.1 * kMss);
-  window = WindowOf(100);
-  window.ssthresh = window.cwnd;
-  for (int i = 0; i < 100; ++i) GrowWindow(window, 1'000, 1);
-  EXPECT_NEAR(window.cwnd, 101 * kMss, 0.01 * kMss);
-}
-
-TEST(WindowGrowthTest, WaitsForAWindowThatLimitsAndForTheEndOfRecovery) {
-  for (const auto& control : {MakeReno(true, 1), MakeDctcp({}, 1)}) {
-    CongestionWindow window = WindowOf(10);
-    control->Start(window, 10);
-    Acknowledgement ack = Acked(1, 9);
-    ack.window_limited = false;
-    EXPECT_FALSE(control->OnAck(window, ack));
-    EXPECT_EQ(window.cwnd, 10 * kMss);
-    ack = Acked(2, 9);
-    ack.in_recovery = true;
-    control->OnAck(window, ack);
-    EXPECT_EQ(window.cwnd, 10 * kMss);
-    control->OnAck(window, Acked(3, 9));
-    EXPECT_EQ(window.cwnd, 11 * kMss);
-  }
-}
-
-TEST(DctcpWindowTest, MovesAlphaByTheShareOfMarkedBytesOncePerWindow) {
-  Rng rng = Rng::Stream(1, "dctcp", 0);
-  const auto dctcp = MakeDctcp({}, 1);
-  CongestionWindow window = WindowOf(20);
-  dctcp->Start(window, 20);
-  EXPECT_EQ(window.alpha, 1);
-  double alpha = 1;
-  int64_t acked = 0;
-  int64_t marked = 0;
-  uint32_t window_end = 20;
-  for (uint32_t una = 1; una < 5'000; ++una) {
-    const bool echo = rng.Below(100) < una % 100;
-    ++acked;
-    marked += echo ? 1 : 0;
-    dctcp->OnAck(window, Acked(una, 20, echo));
-    if (una > window_end) {
-      alpha = alpha * 15 / 16 + static_cast<double>(marked) / static_cast<double>(acked) / 16;
-      acked = marked = 0;
-      window_end = una + 20;
-    }
-    ASSERT_NEAR(window.alpha, alpha, 1e-9) << una;
-  }
-}
-
-TEST(DctcpWindowTest, ShrinksByHalfOfAlphaAtMostOncePerWindow) {
-  const auto dctcp = MakeDctcp({.alpha0 = 0.5}, 1);
-  CongestionWindow window = WindowOf(100);
-  dctcp->Start(window, 100);
-  EXPECT_TRUE(dctcp->OnAck(window, Acked(1, 100, true)));
-  EXPECT_DOUBLE_EQ(window.cwnd, 75 * kMss);
-  EXPECT_EQ(window.ssthresh, window.cwnd);
-  for (uint32_t una = 2; una <= 101; ++una) {
-    EXPECT_FALSE(dctcp->OnAck(window, Acked(una, 100, una % 2 == 0)));
-    ASSERT_DOUBLE_EQ(window.cwnd, 75 * kMss) << "neither shrinks nor grows before " << una;
-  }
-  EXPECT_TRUE(dctcp->OnAck(window, Acked(102, 100, true)));
-}
-
-TEST(DctcpWindowTest, CountsALossAsTheReductionOfItsWindow) {
-  const auto dctcp = MakeDctcp({}, 1);
-  CongestionWindow window = WindowOf(100);
-  dctcp->Start(window, 100);
-  dctcp->OnLoss(window, 120);
-  EXPECT_FALSE(dctcp->OnAck(window, Acked(120, 50, true)));
-  EXPECT_TRUE(dctcp->OnAck(window, Acked(121, 50, true)));
-}
-
-TEST(DctcpWindowTest, KeepsItsMinimumAndItsAlphaThroughATimeout) {
-  const auto dctcp = MakeDctcp({}, 1);
-  CongestionWindow window = WindowOf(3);
-  dctcp->Start(window, 3);
-  dctcp->OnAck(window, Acked(1, 3, true));
-  EXPECT_EQ(window.cwnd, 2 * kMss);
-  const double alpha = window.alpha;
-  dctcp->OnTimeout(window, 50);
-  EXPECT_EQ(window.alpha, alpha);
-  EXPECT_EQ(window.bytes_acked, 0);
-  EXPECT_EQ(window.bytes_marked, 0);
-  EXPECT_EQ(window.window_end, 50);
-}
-
-TEST(DctcpWindowTest, GrowsInTheReducedWindowOnlyIfToldTo) {
-  for (const bool grow : {false, true}) {
-    const auto dctcp = MakeDctcp({.grow_in_cwr = grow}, 1);
-    CongestionWindow window = WindowOf(100);
-    dctcp->Start(window, 100);
-    dctcp->OnAck(window, Acked(1, 100, true));
-    const double reduced = window.cwnd;
-    dctcp->OnAck(window, Acked(2, 100));
-    EXPECT_EQ(window.cwnd > reduced, grow);
-  }
-}
-
-TEST(RenoWindowTest, HalvesOncePerWindowOfMarks) {
-  const auto reno = MakeReno(true, 1);
-  CongestionWindow window = WindowOf(100);
-  EXPECT_TRUE(reno->OnAck(window, Acked(1, 100, true)));
-  EXPECT_EQ(window.cwnd, 50 * kMss);
-  EXPECT_FALSE(reno->OnAck(window, Acked(101, 50, true)));
-  EXPECT_EQ(window.cwnd, 50 * kMss);
-  EXPECT_TRUE(reno->OnAck(window, Acked(102, 3, true)));
-  EXPECT_EQ(window.cwnd, 2 * kMss);  // At least.
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ SteadyState RunLongFlows(BitRate rate, Duration round_trip, HostId n, int k, Dur
     if (now < from) return;
     if (now == from) at_start = port.SentBy(now);
     at_end = port.SentBy(now);
-    seen.queue.push_back(port.Backlog(now));
-    for (FlowId f = 0; f < n; ++f) seen.alpha += lab.Sender(f)->window().alpha / n;
+    seen.queue.push_back(port.QueueAt(now).packets);
+    for (FlowId f = 0; f < n; ++f) seen.alpha += lab.Sender(f)->state().alpha.value() / n;
     const CongestionWindow& window = lab.Sender(0)->window();
     reductions += window.cwnd < cwnd ? 1 : 0;
     cwnd = window.cwnd;
@@ -161,7 +161,7 @@ TEST(IncastTest, QueuesAllButWhatHasLeftMeanwhile) {
     FifoPort& port = lab.PortTo(lab.SwitchVertex(0), lab.HostVertex(n));
     const PacketSizes sizes = TransportFrom("{kind: tcp}").settings->sizes();
     int64_t peak = 0;
-    lab.SampleEvery(500_ns, [&](Time now) { peak = std::max(peak, port.Backlog(now)); });
+    lab.SampleEvery(500_ns, [&](Time now) { peak = std::max(peak, port.QueueAt(now).bytes); });
     lab.Run();
     EXPECT_EQ(peak, (10 * n - 9) * sizes.DataPacket(sizes.mss));
     Time last;

@@ -87,9 +87,10 @@ struct Traced {
 
 Traced Trace(const Experiment& experiment, const TraceSettings& settings, int threads = 1) {
   Traced traced;
+  Tracer tracer(settings);
   SimulationOptions options;
   options.threads = threads;
-  options.trace = &settings;
+  options.instruments = {&tracer};
   traced.run = RunExperiment(experiment, options);
   traced.files = traced.run.files.series;
   return traced;
@@ -184,12 +185,15 @@ TEST(TracerTest, HasTheSameBytesForAnyNumberOfThreads) {
 // Neither do the ports that do the work change it.
 TEST(TracerTest, HasTheSamePacketsForAnyPorts) {
   const Experiment experiment = ExperimentFrom(kFailing);
-  const TraceSettings settings = AllTime();
-  SimulationOptions options;
-  options.trace = &settings;
-  const FinishedRun cheapest = RunExperiment(experiment, options);
-  options.ports = NetworkPlan::Ports::kEager;
-  EXPECT_EQ(RunExperiment(experiment, options).files, cheapest.files);
+  const auto files = [&](NetworkPlan::Ports ports) {
+    const TraceSettings settings = AllTime();
+    Tracer tracer(settings);
+    SimulationOptions options;
+    options.instruments = {&tracer};
+    options.ports = ports;
+    return RunExperiment(experiment, options).files;
+  };
+  EXPECT_EQ(files(NetworkPlan::Ports::kEager), files(NetworkPlan::Ports::kCheapest));
 }
 
 TEST(TracerTest, FramesOfALinkAreInTheOrderOfTime) {
@@ -263,16 +267,16 @@ TEST(TracerTest, TheLimitIsSaid) {
   int64_t packets = 0;
   for (size_t row = 0; row < index.rows.size(); ++row) packets += index.Integer(row, "packets");
   EXPECT_EQ(packets, 100);
-  EXPECT_THAT(traced.run.result.trace_warnings, ElementsAre(HasSubstr("after 100 packets")));
+  EXPECT_THAT(traced.run.result.notes.warnings, ElementsAre(HasSubstr("after 100 packets")));
   EXPECT_EQ(Trace(experiment, settings, 1).files, traced.files);
-  EXPECT_THAT(Trace(experiment, AllTime()).run.result.trace_warnings, IsEmpty());
+  EXPECT_THAT(Trace(experiment, AllTime()).run.result.notes.warnings, IsEmpty());
 }
 
 TEST(TracerTest, TheLimitOfEventsIsSaid) {
   TraceSettings settings = AllTime();
   settings.limit = 5;
   settings.pcap = false;
-  EXPECT_THAT(Trace(ExperimentFrom(kTcp), settings).run.result.trace_warnings,
+  EXPECT_THAT(Trace(ExperimentFrom(kTcp), settings).run.result.notes.warnings,
               ElementsAre(ContainsRegex("trace.json shows queues until [0-9.]+us only, 5 values"),
                           HasSubstr("trace.json lacks flows beyond the first 5")));
 }
@@ -289,7 +293,7 @@ TEST(TracerTest, KeepsNoMoreOfAFrameThanAsked) {
 TEST(TracerTest, RefusesWhatItCannotDo) {
   const Experiment experiment = ExperimentFrom(kTcp);
   const auto problem = [&](const TraceSettings& settings) {
-    return ProblemWith(settings, experiment);
+    return ProblemWith(settings, experiment.graph, experiment.forecasts);
   };
   EXPECT_THAT(problem(TraceSettings()), Optional(HasSubstr("a trace of everything is too much")));
   EXPECT_THAT(problem({.links = {"leaf0-spin1"}}),
@@ -311,21 +315,22 @@ TEST(TracerTest, SaysWhichFlowsThereHaveNotBeen) {
   const auto trace = [&](std::vector<FlowRange> flows) {
     return Trace(experiment, {.flows = std::move(flows)}).run.result;
   };
-  EXPECT_EQ(ProblemWith({.flows = {{9999, 9999}}}, experiment), std::nullopt);
+  EXPECT_EQ(ProblemWith({.flows = {{9999, 9999}}}, experiment.graph, experiment.forecasts),
+            std::nullopt);
   const SimulationResult nothing = trace({{9999, 9999}});
-  EXPECT_EQ(nothing.trace_problem,
+  EXPECT_EQ(nothing.notes.problem,
             fmt::format("--flow: there is no flow 9999; flows are 0 to {}, so there is nothing to "
                         "trace",
                         nothing.flows_started - 1));
   const SimulationResult some = trace({{0, 0}, {9999, 9999}});
-  EXPECT_EQ(some.trace_problem, "");
-  EXPECT_THAT(some.trace_warnings, ElementsAre(HasSubstr("there is no flow 9999")));
+  EXPECT_EQ(some.notes.problem, "");
+  EXPECT_THAT(some.notes.warnings, ElementsAre(HasSubstr("there is no flow 9999")));
 }
 
 TEST(TracerTest, SaysThatNothingMatches) {
   TraceSettings settings;
   settings.from = Time{} + 100_s;
-  EXPECT_THAT(Trace(ExperimentFrom(kTcp), settings).run.result.trace_warnings,
+  EXPECT_THAT(Trace(ExperimentFrom(kTcp), settings).run.result.notes.warnings,
               ElementsAre(HasSubstr("no packet matches; the run ended at")));
 }
 

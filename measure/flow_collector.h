@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers what the recorders of all threads know of flows that have ended, in an order that does
+// not depend on the threads: writes flows.csv, tells the instruments of each flow, and sums up.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "measure/flow_recorder.h"
+#include "measure/instrument_panel.h"
+
+namespace heddle {
+
+struct FlowTotals {
+  int64_t finished = 0;
+  int64_t unfinished = 0;           // Measured ones.
+  int64_t payload_finished = 0;     // Bytes.
+  std::vector<FlowSample> samples;  // Of measured flows, in the order of flows.csv.
+};
+
+class FlowCollector {
+ public:
+  // All must outlive it. `write` is given flows.csv, piece by piece, and returns false if it cannot
+  // be written.
+  FlowCollector(std::span<const std::unique_ptr<FlowRecorder>> recorders,
+                const std::function<bool(std::string_view)>& write, InstrumentPanel& instruments)
+      : recorders_(recorders), write_(write), instruments_(instruments) {}
+
+  void Write(std::string_view text) { writable_ = writable_ && write_(text); }
+  bool writable() const { return writable_; }
+
+  // Between windows: empties the recorders. Rows become known in the order in which senders end,
+  // those of one window in any.
+  void Collect();
+
+  FlowTotals& totals() { return totals_; }
+
+  // How many flows of a query have arrived, and when the last of them did: by workload and job.
+  struct Query {
+    int64_t arrived = 0;
+    Time last;
+  };
+  const std::map<uint16_t, std::vector<Query>>& queries() const { return queries_; }
+
+ private:
+  struct Entry {
+    const FlowRecorder::Row* row;
+    const FlowRecorder* recorder;
+  };
+
+  void Take(const FlowRecorder::Row& row);
+  void TakeQuery(const FlowRecord& record);
+
+  const std::span<const std::unique_ptr<FlowRecorder>> recorders_;
+  const std::function<bool(std::string_view)>& write_;
+  InstrumentPanel& instruments_;
+  std::vector<Entry> order_;
+  FlowTotals totals_;
+  std::map<uint16_t, std::vector<Query>> queries_;
+  bool writable_ = true;
+};
+
+// The sums of the counters of all recorders, by atom of the size classes.
+std::vector<ClassCounters> CountersOf(std::span<const std::unique_ptr<FlowRecorder>> recorders);
+
+}  // namespace heddle

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instrument of the time that links.csv covers: from Timeline::links_from to links_until, as far
+// as the run gets.
+
+#pragma once
+
+#include "core/units.h"
+#include "measure/instrument.h"
+
+namespace heddle {
+
+class LinkTime : public Instrument {
+ public:
+  Time Next() const final { return next_; }
+
+  void Act(Time now) final {
+    if (phase_ == Phase::kBefore) {
+      phase_ = Phase::kDuring;
+      next_ = run().plan().timeline.links_until;
+      Start(now);
+    } else {
+      phase_ = Phase::kAfter;
+      next_ = kNever;
+      Stop(now);
+    }
+  }
+
+  void Finish(Time end, RunNotes& notes) final {
+    while (phase_ != Phase::kAfter) Act(end);
+    Write(notes);
+  }
+
+ protected:
+  // The time begins, and has ended.
+  virtual void Start(Time now) = 0;
+  virtual void Stop(Time now) = 0;
+
+  // At the end of the run, after Stop().
+  virtual void Write(RunNotes& notes) = 0;
+
+ private:
+  enum class Phase { kBefore, kDuring, kAfter };
+
+  void Begin() final { next_ = run().plan().timeline.links_from; }
+
+  Phase phase_ = Phase::kBefore;
+  Time next_ = kNever;
+};
+
+}  // namespace heddle

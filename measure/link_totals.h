@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// links.csv: what each direction of each link carried in the time that is measured, and the load
+// that hosts offered and received meanwhile, which summary.json shows.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "measure/link_time.h"
+
+namespace heddle {
+
+// One direction of a link.
+struct LinkUse {
+  uint32_t vertex;
+  PortIndex port;
+  uint32_t peer;
+  BitRate rate;
+  FifoPort::Counters sent;
+  PauseTotals pauses;
+};
+
+// Everything is of [from, until).
+struct LinkLoad {
+  Time from;
+  Time until;
+  std::vector<LinkUse> links;      // In the order of Network::egresses().
+  int64_t payload_offered = 0;     // Bytes of flows that start,
+  int64_t payload_carried = 0;     // and those that arrive, each byte once.
+  int64_t background_offered = 0;  // Bytes on the wire of datagrams sent,
+  int64_t background_carried = 0;  // and received.
+};
+
+class LinkTotals final : public LinkTime, public FlowObserver {
+ public:
+  void OnStart(const FlowSpec& spec) override;
+
+  // After the run.
+  LinkLoad& load() { return load_; }
+
+ private:
+  void Start(Time now) override;
+  void Stop(Time now) override;
+  void Write(RunNotes& notes) override;
+
+  std::vector<LinkUse> LinksAt(Time now);
+  int64_t PayloadReceived();
+  void AddBackground(int64_t sign);
+
+  LinkLoad load_;
+};
+
+}  // namespace heddle

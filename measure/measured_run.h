@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as its instruments know it: first the plan, then, when the network has
+// been built, the run itself, through which it also writes its files and may end the run.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "measure/flow_recorder.h"
+#include "measure/size_classes.h"
+#include "measure/timeline.h"
+#include "network/network.h"
+#include "topo/queue_rule.h"
+#include "transport/transports.h"
+#include "transport/udp.h"
+
+namespace heddle {
+
+// Known before the network is built. What it points at outlives the run.
+struct RunPlan {
+  const SizeClasses* classes = nullptr;
+  const TransportModel* transport = nullptr;
+  const PauseRule* pfc = nullptr;
+  std::string_view lb;  // The kind of load balancer.
+  Timeline timeline = {};
+  std::span<const UdpSource> background = {};  // By id.
+};
+
+// Appends `text` to the file of that name. False: it cannot be written.
+using FileWriter = std::function<bool(std::string_view file, std::string_view text)>;
+
+class MeasuredRun {
+ public:
+  // `network` and `recorders` outlive it. Without `write`, files are dropped.
+  MeasuredRun(const RunPlan& plan, Network& network,
+              std::span<const std::unique_ptr<FlowRecorder>> recorders, FileWriter write)
+      : plan_(plan), network_(network), recorders_(recorders), write_(std::move(write)) {}
+
+  const RunPlan& plan() const { return plan_; }
+  Network& network() { return network_; }
+
+  // The recorders of flows, one for each thread; to be read between windows.
+  std::span<const std::unique_ptr<FlowRecorder>> recorders() const { return recorders_; }
+
+  // Appends `text` to the file of that name. Once something could not be written, nothing is, and
+  // the run stops.
+  void Write(std::string_view file, std::string_view text) {
+    writable_ = writable_ && (!write_ || write_(file, text));
+  }
+  bool writable() const { return writable_; }
+
+  // Ends the run with this window.
+  void End() { ends_ = true; }
+  bool ends() const { return ends_; }
+
+ private:
+  const RunPlan plan_;
+  Network& network_;
+  const std::span<const std::unique_ptr<FlowRecorder>> recorders_;
+  const FileWriter write_;
+  bool writable_ = true;
+  bool ends_ = false;
+};
+
+}  // namespace heddle

@@ -1,0 +1,740 @@
+// SPDX-License-Identifier: Apache-2.0
+// One host, whose transport and background are scripted: when flows may send, whose turn it is,
+// what goes before data, what pauses do, and what comes first among things of one instant. The
+// host's link has 10 Gbps and 1 us, so a data packet of 1250 bytes takes 1 us and an ACK of 125
+// takes 100 ns; the times below follow from these.
+
+#include "fabric/host.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine.h"
+#include "fabric/flow.h"
+
+namespace heddle {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Duration kLink = 1_us;
+constexpr uint8_t kDataClass = 3;
+constexpr uint8_t kBackgroundClass = 5;
+constexpr HostId kOther = 1;
+
+Time At(Duration since_start) { return Time{} + since_start; }
+std::string Microsecond(Time at) { return fmt::format("{:g}", Microseconds(at - Time{})); }
+
+// The other end of a link: sends what it is told to, and notes what arrives.
+class Peer final : public Node {
+ public:
+  void Run(const Window& window) override {
+    for (; next_ < offers.size() && offers[next_].first - kLink < window.end; ++next_) {
+      Packet& slot = wire.Slot();
+      slot = offers[next_].second;
+      slot.arrival = offers[next_].first;
+      wire.Commit(slot.arrival, std::exchange(last_, slot.arrival), window.Horizon(wire));
+    }
+    for (; arrivals_.Next() < window.end; arrivals_.Pop()) received.push_back(arrivals_.Front());
+  }
+  Time Due() const override {
+    return std::min(arrivals_.Next(), next_ < offers.size() ? offers[next_].first - kLink : kNever);
+  }
+
+  WireTail wire;
+  std::vector<std::pair<Time, Packet>> offers;  // By arrival at the host.
+  std::vector<Packet> received;
+
+ private:
+  size_t next_ = 0;
+  Time last_{-kNever.ps};
+};
+
+// The transport of the host, or its background: flows with so many packets left to send, by slot.
+class Actor final : public Transport {
+ public:
+  Actor(Host& host, Lane lane) : host_(host), lane_(lane) {}
+
+  // The flow may send so many packets more.
+  void Offer(uint32_t slot, int packets) {
+    Flow& flow = flows_[slot];
+    flow.left += packets;
+    if (!std::exchange(flow.in_round, true)) host_.Ready(slot, lane_);
+  }
+  // It may not send after all; the NIC will learn so when its turn comes.
+  void Withdraw(uint32_t slot) { flows_[slot].left = 0; }
+  // Something happens at `at`, among the timers of that instant by `key`.
+  void Schedule(Time at, uint64_t key, std::function<void()> action) {
+    actions_[key] = std::move(action);
+    host_.SetTimer(at, key, lane_);
+    host_.Wake(at);
+  }
+  void SendAck() {
+    Packet& ack = host_.ControlSlot(kOther, 0);
+    ack.kind = PacketKind::kAck;
+    ack.bytes = 125;
+    ack.dst = kOther;
+    host_.SendControl();
+  }
+
+  void OnPacket(const Packet& packet) override {
+    if (on_packet) on_packet(packet);
+  }
+  Pulled Pull(uint32_t slot, Packet& packet) override {
+    Flow& flow = flows_[slot];
+    pulls.push_back(Microsecond(host_.now()) + " " + Name(slot));
+    if (flow.left == 0) {
+      flow.in_round = false;
+      return {.sent = false, .more = false};
+    }
+    packet.kind = lane_ == Lane::kTransport ? PacketKind::kData : PacketKind::kDatagram;
+    packet.flow = slot;
+    packet.dst = kOther;
+    packet.bytes = 1'250;
+    packet.data.tx_id = flow.sent++;
+    packet.data.payload = 1'000;
+    if (on_build) on_build();
+    flow.in_round = --flow.left > 0;
+    return {.sent = true, .more = flow.in_round};
+  }
+  void OnTimer(uint64_t key) override { actions_.at(key)(); }
+  Tuple TupleOf(uint32_t slot) const override { return {kOther, 7'919 * slot}; }
+  void AddBlocked(uint32_t slot, Duration blocked) override { blocked_[slot] += blocked; }
+  void StartFlow(const FlowSpec& spec) override {
+    started.push_back(spec.id);
+    Offer(spec.id, 1);
+  }
+  void ExpectFlow(const FlowSpec&) override {}
+  void OnDropNotice(const DropNotice& notice) override { drops.push_back(notice); }
+  void OnFlowEnded(const FlowEnded&) override {}
+  size_t most_flows() const override { return flows_.size(); }
+  void CollectUnfinishedSenders(std::vector<FlowRecord>&) override {}
+  void CollectUnfinishedReceivers(std::vector<FlowRecord>&) override {}
+  size_t memory_bytes() const override { return 0; }
+
+  // Flows of the transport are A, B, ..., those of the background a, b, ...
+  std::string Name(uint32_t slot) const {
+    return std::string(1, static_cast<char>((lane_ == Lane::kTransport ? 'A' : 'a') + slot));
+  }
+  Duration blocked(uint32_t slot) const {
+    const auto found = blocked_.find(slot);
+    return found == blocked_.end() ? Duration{0} : found->second;
+  }
+
+  std::vector<std::string> pulls;  // "1.5 A": at 1.5 us flow A was asked for a packet.
+  std::vector<FlowId> started;
+  std::vector<DropNotice> drops;
+  std::function<void(const Packet&)> on_packet;
+  std::function<void()> on_build;  // While the packet lies in the NIC, incomplete.
+
+ private:
+  struct Flow {
+    int left = 0;
+    uint32_t sent = 0;
+    bool in_round = false;
+  };
+
+  Host& host_;
+  const Lane lane_;
+  std::map<uint32_t, Flow> flows_;
+  std::map<uint32_t, Duration> blocked_;
+  std::map<uint64_t, std::function<void()>> actions_;
+};
+
+// Does nothing by itself; with a policy the host has a view for its part to look through.
+struct Policy final : HostPolicy {
+  uint32_t hooks() const override { return 0; }
+  size_t StateBytes() const override { return 0; }
+};
+
+class Bench {
+ public:
+  explicit Bench(size_t links = 1) : host_(0, links, std::make_unique<Policy>()) {
+    engine_.Add(host_, engine_.AddGroup());
+    for (size_t link = 0; link < links; ++link) {
+      FifoPort& nic = host_.AddNic({.rate = 10_Gbps, .delay = kLink, .wire_overhead = 0_B});
+      peers_.push_back(std::make_unique<Peer>());
+      engine_.Add(*peers_.back(), engine_.AddGroup());
+      engine_.Connect(host_, nic.wire(), *peers_.back(), kLink);
+      engine_.Connect(*peers_.back(), peers_.back()->wire, host_, kLink);
+    }
+    auto actor = std::make_unique<Actor>(host_, Lane::kTransport);
+    transport_ = actor.get();
+    host_.SetTransport(std::move(actor));
+    host_.SetBackground(&background_, kBackgroundClass);
+    host_.SetClasses(kDataClass, 0);
+    host_.Attach();
+    engine_.Place(1);
+  }
+
+  Host& host() { return host_; }
+  Actor& transport() { return *transport_; }
+  Actor& background() { return background_; }
+
+  // Arrives at the host. Give those of one link in the order of time.
+  void Arrive(Time at, const Packet& packet, size_t link = 0) {
+    peers_[link]->offers.push_back({at, packet});
+    peers_[link]->Wake(peers_[link]->Due());
+  }
+  void ArriveData(Time at) {
+    Packet data;
+    data.dst = 0;
+    data.bytes = 1'250;
+    Arrive(at, data);
+  }
+  void ArrivePause(Time at, unsigned classes, bool stop, size_t link = 0) {
+    Packet frame;
+    frame.kind = PacketKind::kPause;
+    frame.bytes = 64;
+    frame.pause.classes = static_cast<uint8_t>(classes);
+    frame.pause.stop = stop;
+    Arrive(at, frame, link);
+  }
+
+  // Between windows, before anything else of its instant. Give them in the order of time.
+  void Do(Time at, std::function<void()> action) { actions_.push_back({at, std::move(action)}); }
+
+  void Run() {
+    Script script(actions_);
+    engine_.Run(script);
+  }
+
+  const std::vector<Packet>& received(size_t link = 0) const { return peers_[link]->received; }
+
+  // "2 A": at 2 us the last bit of a packet of flow A had left.
+  std::vector<std::string> Left(size_t link = 0) const {
+    std::vector<std::string> left;
+    for (const Packet& packet : peers_[link]->received) {
+      left.push_back(Microsecond(packet.arrival - kLink) + " " + NameOf(packet));
+    }
+    return left;
+  }
+
+ private:
+  class Script final : public Conductor {
+   public:
+    explicit Script(const std::vector<std::pair<Time, std::function<void()>>>& actions)
+        : actions_(actions) {}
+    Time Next() override { return next_ < actions_.size() ? actions_[next_].first : kNever; }
+    Time Open(Time start, Time latest) override {
+      while (Next() <= start) actions_[next_++].second();
+      return std::min(latest, Next());
+    }
+    void Close(Time /*end*/) override {}
+    Time End() const override { return kNever; }
+
+   private:
+    const std::vector<std::pair<Time, std::function<void()>>>& actions_;
+    size_t next_ = 0;
+  };
+
+  std::string NameOf(const Packet& packet) const {
+    if (packet.kind == PacketKind::kAck) return "ack";
+    if (packet.kind == PacketKind::kControl) return "control";
+    const bool data = packet.kind == PacketKind::kData;
+    return (data ? *transport_ : background_).Name(packet.flow);
+  }
+
+  Engine engine_;
+  Host host_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+  Actor* transport_ = nullptr;
+  Actor background_{host_, Lane::kBackground};
+  std::vector<std::pair<Time, std::function<void()>>> actions_;
+};
+
+constexpr unsigned Bit(uint8_t cls) { return 1u << cls; }
+
+// --- Pull ---
+
+TEST(HostPullTest, AsksForAPacketWhenItsFirstBitCanLeave) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(5_us), 0, [&] { flows.Offer(0, 3); });
+  bench.Run();
+  EXPECT_THAT(flows.pulls, ElementsAre("5 A", "6 A", "7 A"));
+  EXPECT_THAT(bench.Left(), ElementsAre("6 A", "7 A", "8 A"));
+  EXPECT_EQ(bench.host().data_sent(), 3);
+}
+
+// The turn of a flow that may not send after all costs no time.
+TEST(HostPullTest, GoesToTheNextFlowAtOnceIfOneHasNothing) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] {
+    flows.Offer(0, 1);
+    flows.Offer(1, 5);
+    flows.Offer(2, 1);
+  });
+  flows.Schedule(At(1_us), 1, [&] { flows.Withdraw(1); });
+  bench.Run();
+  EXPECT_THAT(flows.pulls, ElementsAre("1 A", "2 B", "2 C"));
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 C"));
+  EXPECT_EQ(bench.host().data_sent(), 2);
+}
+
+// A packet that is built when its turn comes, and not when the flow could send, knows what has
+// arrived until then.
+TEST(HostPullTest, BuildsAPacketAfterWhatHasArrivedByThatInstant) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  std::vector<std::string> order;
+  flows.on_packet = [&](const Packet&) { order.push_back("arrival"); };
+  flows.on_build = [&] { order.push_back("build"); };
+  flows.Schedule(At(3_us), 0, [&] { flows.Offer(0, 2); });
+  bench.ArriveData(At(4_us));  // The NIC is free at this instant.
+  bench.Run();
+  EXPECT_THAT(order, ElementsAre("build", "arrival", "build"));
+}
+
+// --- Turns ---
+
+TEST(HostTurnsTest, AreOnePacketEachInTheOrderInWhichFlowsBecameReady) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] {
+    flows.Offer(2, 3);
+    flows.Offer(0, 2);
+    flows.Offer(1, 1);
+  });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 C", "3 A", "4 B", "5 C", "6 A", "7 C"));
+}
+
+TEST(HostTurnsTest, BeginAtTheEndOfTheRoundForAFlowThatComesBack) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] {
+    flows.Offer(0, 1);
+    flows.Offer(1, 3);
+    flows.Offer(2, 3);
+  });
+  flows.Schedule(At(1_us) + 500_ns, 1, [&] { flows.Offer(0, 1); });  // While its packet leaves.
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 B", "4 C", "5 A", "6 B", "7 C", "8 B", "9 C"));
+}
+
+// By default a flow with more to send has joined when its packet begins to leave, before a flow
+// that becomes ready while it leaves. With LetFlowsJoinAtEnd it joins when the packet has left,
+// behind all who are ready by then.
+TEST(HostTurnsTest, MayBeginWhenThePacketBeforeHasLeft) {
+  for (const bool at_end : {false, true}) {
+    for (const Duration ready : {1'500_ns, 2'000_ns}) {
+      SCOPED_TRACE(testing::Message() << at_end << ", " << ready.ps);
+      Bench bench;
+      Actor& flows = bench.transport();
+      if (at_end) bench.host().LetFlowsJoinAtEnd();
+      flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+      flows.Schedule(At(ready), 1, [&] { flows.Offer(1, 1); });
+      bench.Run();
+      if (at_end) {
+        EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 B", "4 A"));
+      } else {
+        EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 A", "4 B"));
+      }
+    }
+  }
+}
+
+TEST(HostTurnsTest, AtTheEndOfAPacketComeBeforeThoseOfLaterFlows) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  bench.host().LetFlowsJoinAtEnd();
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+  flows.Schedule(At(1_us), 1, [&] { flows.SendAck(); });  // Leaves from 1 us on; A from 1.1 us.
+  flows.Schedule(At(2_us) + 200_ns, 2, [&] { flows.Offer(1, 1); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("1.1 ack", "2.1 A", "3.1 A", "4.1 B"));
+}
+
+// --- Lanes ---
+
+TEST(HostLanesTest, TakeTurnsWhileBothMaySend) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  Actor& background = bench.background();
+  flows.Schedule(At(1_us), 0, [&] {
+    flows.Offer(0, 2);
+    flows.Offer(1, 2);
+  });
+  background.Schedule(At(1_us) + 500_ns, 0, [&] { background.Offer(0, 2); });
+  bench.Run();
+  // Of the transport's two flows each gets a quarter, as long as there are datagrams.
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 a", "4 B", "5 a", "6 A", "7 B"));
+  EXPECT_EQ(bench.host().data_sent(), 4);
+  EXPECT_EQ(bench.host().datagrams_sent(), 2);
+}
+
+TEST(HostLanesTest, HaveTheNicToThemselvesWhileTheOtherIsEmpty) {
+  Bench bench;
+  Actor& background = bench.background();
+  background.Schedule(At(1_us), 0, [&] { background.Offer(0, 3); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 a", "3 a", "4 a"));
+}
+
+TEST(HostLanesTest, HaveAClassEachAndControlPacketsTheirOwn) {
+  Bench bench;
+  bench.transport().Schedule(At(1_us), 0, [&] {
+    bench.transport().Offer(0, 1);
+    bench.transport().SendAck();
+  });
+  bench.background().Schedule(At(3_us), 0, [&] { bench.background().Offer(0, 1); });
+  bench.Run();
+  std::map<PacketKind, int> classes;
+  for (const Packet& packet : bench.received()) classes[packet.kind] = packet.priority;
+  EXPECT_EQ(classes, (std::map<PacketKind, int>{{PacketKind::kData, kDataClass},
+                                                {PacketKind::kAck, 0},
+                                                {PacketKind::kDatagram, kBackgroundClass}}));
+}
+
+// --- ACKs first ---
+
+TEST(HostAckTest, GoesBeforeDataThatHasNotBegun) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 3); });
+  flows.Schedule(At(1_us) + 500_ns, 1, [&] { flows.SendAck(); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "2.1 ack", "3.1 A", "4.1 A"));
+  EXPECT_THAT(flows.pulls, ElementsAre("1 A", "2.1 A", "3.1 A"));
+  EXPECT_EQ(bench.host().control_sent(), 1);
+}
+
+// Also at the instant at which the NIC has become free: the choice of a flow comes last.
+TEST(HostAckTest, GoesBeforeDataOfTheSameInstant) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.on_packet = [&](const Packet&) { flows.SendAck(); };
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+  bench.ArriveData(At(2_us));
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "2.1 ack", "3.1 A"));
+}
+
+TEST(HostAckTest, LeavesInOrderAndWithoutPausesOfData) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  bench.ArrivePause(At(1_us), Bit(kDataClass) | Bit(kBackgroundClass), true);
+  flows.Schedule(At(2_us), 0, [&] {
+    flows.Offer(0, 1);
+    flows.SendAck();
+    flows.SendAck();
+  });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2.1 ack", "2.2 ack"));
+  EXPECT_THAT(flows.pulls, IsEmpty());
+}
+
+// --- What a policy sends ---
+
+Packet Probe() {
+  Packet probe;
+  probe.kind = PacketKind::kControl;
+  probe.dst = kOther;
+  probe.bytes = 125;
+  return probe;
+}
+
+// While a packet is being built in the NIC's slot there is no room for another.
+TEST(HostPolicyPacketTest, FollowsThePacketThatIsBeingBuilt) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.on_build = [&] { bench.host().view().SendControl(Probe()); };
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "2.1 control", "3.1 A", "3.2 control"));
+}
+
+TEST(HostPolicyPacketTest, IsRefusedAsAProbeWhileDataIsPaused) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  std::vector<bool> sent;
+  const auto probe = [&] { sent.push_back(bench.host().view().SendProbe(Probe())); };
+  bench.ArrivePause(At(2_us), Bit(kDataClass), true);
+  bench.ArrivePause(At(4_us), Bit(kDataClass), false);
+  flows.Schedule(At(1_us), 0, probe);
+  flows.Schedule(At(3_us), 1, probe);
+  flows.Schedule(At(5_us), 2, probe);
+  bench.Run();
+  EXPECT_THAT(sent, ElementsAre(true, false, true));
+  EXPECT_THAT(bench.Left(), ElementsAre("1.1 control", "5.1 control"));
+}
+
+// --- Pauses ---
+
+// A frame that comes while a packet leaves does not stop that packet.
+TEST(HostPauseTest, HoldsBackAllPacketsThatHaveNotBegun) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+  bench.ArrivePause(At(1_us) + 500_ns, Bit(kDataClass), true);
+  bench.ArrivePause(At(7_us), Bit(kDataClass), false);
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "8 A"));
+  const PauseTotals totals = bench.host().PausesUntil(0, At(20_us));
+  EXPECT_EQ(totals.pauses, 1);
+  EXPECT_EQ(totals.resumes, 1);
+  EXPECT_EQ(totals.paused, 5'500_ns);
+  EXPECT_EQ(totals.blocked, 5'500_ns);
+}
+
+TEST(HostPauseTest, HoldsBackNoOtherClass) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  Actor& background = bench.background();
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+  background.Schedule(At(1_us), 0, [&] { background.Offer(0, 3); });
+  bench.ArrivePause(At(1_us) - 1_ns, Bit(kBackgroundClass) | Bit(1), true);
+  bench.ArrivePause(At(10_us), 0xff, false);
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 A", "11 a", "12 a", "13 a"));
+}
+
+// What each flow could not send for: from the pause on, or from when it became ready in it.
+TEST(HostPauseTest, CountsForEachFlowTheTimeInWhichItCouldHaveSent) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 5); });
+  bench.ArrivePause(At(2_us) - 100_ns, Bit(kDataClass), true);
+  flows.Schedule(At(4_us), 1, [&] { flows.Offer(1, 1); });
+  bench.ArrivePause(At(9_us), Bit(kDataClass), false);
+  bench.Run();
+  EXPECT_EQ(flows.blocked(0), 7'100_ns);
+  EXPECT_EQ(flows.blocked(1), 5_us);
+  EXPECT_EQ(flows.blocked(2), Duration{0});
+  EXPECT_EQ(bench.Left()[1], "10 A");
+  EXPECT_EQ(bench.Left()[2], "11 B");
+}
+
+// The class is paused from 1 us on, and only from 4 us on it has something to send.
+TEST(HostPauseTest, BlocksOnlyFromWhenThereIsSomethingToSend) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  PauseLog& log = bench.host().LogPauses();
+  bench.ArrivePause(At(1_us), Bit(kDataClass), true);
+  flows.Schedule(At(4_us), 0, [&] { flows.Offer(0, 1); });
+  bench.ArrivePause(At(6_us), Bit(kDataClass), false);
+  bench.Run();
+  const PauseTotals totals = bench.host().PausesUntil(0, At(20_us));
+  EXPECT_EQ(totals.paused, 5_us);
+  EXPECT_EQ(totals.blocked, 2_us);
+  ASSERT_EQ(log.ended().size(), 1u);
+  EXPECT_EQ(log.ended()[0].start, At(1_us));
+  EXPECT_EQ(log.ended()[0].end, At(6_us));
+  EXPECT_EQ(log.ended()[0].blocked, 2_us);
+  EXPECT_EQ(log.ended()[0].cls, kDataClass);
+}
+
+TEST(HostPauseTest, TakesEffectAfterTheResponse) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  bench.host().SetPauseResponse(1'200_ns);
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 4); });
+  bench.ArrivePause(At(1_us), Bit(kDataClass), true);  // Effective at 2.2 us, when two have begun.
+  bench.ArrivePause(At(5_us), Bit(kDataClass), false);
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 A", "7.2 A", "8.2 A"));
+}
+
+// 100 quanta of 512 bits take 5.12 us at 10 Gbps. A second frame makes the pause longer.
+TEST(HostPauseTest, ExpiresAfterItsQuanta) {
+  for (const bool again : {false, true}) {
+    SCOPED_TRACE(again);
+    Bench bench;
+    Actor& flows = bench.transport();
+    bench.host().SetPauseResponse(Duration{0}, 100);
+    bench.ArrivePause(At(1_us), Bit(kDataClass), true);
+    if (again) bench.ArrivePause(At(4_us), Bit(kDataClass), true);
+    flows.Schedule(At(2_us), 0, [&] { flows.Offer(0, 1); });
+    bench.Run();
+    EXPECT_THAT(flows.pulls, ElementsAre(again ? "9.12 A" : "6.12 A"));
+    EXPECT_EQ(flows.blocked(0), again ? 7'120_ns : 4'120_ns);
+  }
+}
+
+// A pause at the instant at which a packet could begin comes first, as all arrivals do.
+TEST(HostPauseTest, ComesBeforeTheChoiceOfTheSameInstant) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+  bench.ArrivePause(At(2_us), Bit(kDataClass), true);
+  bench.ArrivePause(At(5_us), Bit(kDataClass), false);
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("2 A", "6 A"));
+}
+
+// The link goes down and takes its pause with it; what it still carried is lost.
+TEST(HostPauseTest, EndsWithTheLink) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 2); });
+  bench.ArrivePause(At(1_us) + 500_ns, Bit(kDataClass), true);
+  bench.Do(At(2_us) + 500_ns, [&] { bench.host().TakeDown(0, At(2_us) + 500_ns); });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), IsEmpty());
+  ASSERT_EQ(flows.drops.size(), 2u);  // One on the wire, and one sent into the dead link.
+  EXPECT_EQ(flows.drops[0].tx_id, 0u);
+  EXPECT_EQ(flows.drops[0].at, At(2_us) + 500_ns);
+  EXPECT_EQ(flows.drops[1].tx_id, 1u);
+  EXPECT_EQ(bench.host().PausesUntil(0, At(20_us)).paused, 1_us);
+}
+
+// --- Things of one instant ---
+
+TEST(HostInstantTest, BeginsWithArrivalsThenStartsThenTimersByKeyThenTheChoice) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  std::vector<std::string> order;
+  flows.on_packet = [&](const Packet&) { order.push_back("arrival"); };
+  flows.on_build = [&] { order.push_back("build"); };
+  const Time at = At(3_us);
+  flows.Schedule(at, 9, [&] { order.push_back("timer 9"); });
+  flows.Schedule(at, 4, [&] {
+    order.push_back(fmt::format("timer 4 after {} starts", flows.started.size()));
+  });
+  bench.ArriveData(at);
+  bench.Do(At(2_us), [&] {
+    for (const FlowId id : {1u, 2u}) {
+      FlowSpec spec;
+      spec.id = id;
+      spec.start = at;
+      bench.host().StartFlow(spec);
+    }
+  });
+  bench.Run();
+  EXPECT_THAT(order, ElementsAre("arrival", "timer 4 after 2 starts", "timer 9", "build", "build"));
+  EXPECT_THAT(flows.started, ElementsAre(1u, 2u));
+  EXPECT_THAT(bench.Left(), ElementsAre("4 B", "5 C"));
+}
+
+// Flows that become ready at one instant, by an ACK, a start and timers, take their turns in the
+// order of these, not in that in which they were set up.
+TEST(HostInstantTest, OrdersTheFlowsThatBecomeReadyInIt) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  const Time at = At(3_us);
+  flows.Schedule(at, 8, [&] { flows.Offer(0, 1); });
+  flows.Schedule(at, 2, [&] { flows.Offer(1, 1); });
+  flows.on_packet = [&](const Packet&) { flows.Offer(2, 1); };
+  bench.ArriveData(at);
+  bench.Do(At(2_us), [&] {
+    FlowSpec spec;
+    spec.id = 3;
+    spec.start = at;
+    bench.host().StartFlow(spec);
+  });
+  bench.Run();
+  EXPECT_THAT(bench.Left(), ElementsAre("4 C", "5 D", "6 B", "7 A"));
+}
+
+// --- Several links ---
+
+// Six flows of two packets each, over two links that both begin a shortest path.
+void OfferSix(Bench& bench) {
+  Actor& flows = bench.transport();
+  bench.host().SetFirstHops({{0, 0}, {{0, 1}}}, At(0_us));
+  flows.Schedule(At(1_us), 0, [&flows] {
+    for (uint32_t slot = 0; slot < 6; ++slot) flows.Offer(slot, 2);
+  });
+}
+// The flows whose packets left through a link, in this order.
+std::vector<std::string> FlowsOver(const Bench& bench, size_t link) {
+  std::vector<std::string> flows;
+  for (const std::string& packet : bench.Left(link)) {
+    flows.push_back(packet.substr(packet.find(' ') + 1));
+  }
+  return flows;
+}
+
+TEST(HostLinksTest, CarryAllPacketsOfAFlowOverOneOfThem) {
+  Bench bench(2);
+  OfferSix(bench);
+  bench.Run();
+  std::map<std::string, size_t> link_of;
+  for (size_t link = 0; link < 2; ++link) {
+    EXPECT_THAT(FlowsOver(bench, link), testing::Not(IsEmpty()));
+    for (const std::string& flow : FlowsOver(bench, link)) {
+      const auto [same, is_new] = link_of.emplace(flow, link);
+      EXPECT_EQ(same->second, link) << flow;
+    }
+  }
+  EXPECT_EQ(FlowsOver(bench, 0).size() + FlowsOver(bench, 1).size(), 12u);
+}
+
+// The first packet of each link is leaving when routes change so that only link 1 remains. Flows
+// that wait move there: those of link 0 first, in their order, the one that has sent last of them.
+TEST(HostLinksTest, HandOverTheFlowsThatWaitWhenRoutesChange) {
+  Bench bench(2);
+  OfferSix(bench);
+  bench.Run();
+  Bench moved(2);
+  OfferSix(moved);
+  const Time change = At(1_us) + 500_ns;
+  moved.Do(change, [&] { moved.host().SetFirstHops({{0, 0}, {{1}}}, change); });
+  moved.Run();
+  std::vector<std::string> expected;
+  std::vector<std::string> again;  // Flows that have another packet after that round.
+  for (size_t link = 0; link < 2; ++link) {
+    std::vector<std::string> waiting = FlowsOver(bench, link);
+    waiting.resize(waiting.size() / 2);  // One round.
+    again.insert(again.end(), waiting.begin() + 1, waiting.end());
+    std::rotate(waiting.begin(), waiting.begin() + 1, waiting.end());
+    expected.insert(expected.end(), waiting.begin(), waiting.end());
+  }
+  expected.insert(expected.begin(), FlowsOver(bench, 1).front());
+  expected.insert(expected.end(), again.begin(), again.end());
+  EXPECT_THAT(FlowsOver(moved, 0), ElementsAre(FlowsOver(bench, 0).front()));
+  EXPECT_EQ(FlowsOver(moved, 1), expected);
+}
+
+TEST(HostLinksTest, ArePausedOneByOne) {
+  Bench bench(2);
+  Actor& flows = bench.transport();
+  bench.host().SetFirstHops({{0, 0}, {{0, 1}}}, At(0_us));
+  bench.ArrivePause(At(1_us), Bit(kDataClass), true, 1);
+  flows.Schedule(At(2_us), 0, [&] {
+    for (uint32_t slot = 0; slot < 6; ++slot) flows.Offer(slot, 1);
+  });
+  bench.Run();
+  EXPECT_THAT(bench.Left(0), testing::Not(IsEmpty()));
+  EXPECT_THAT(bench.Left(1), IsEmpty());
+  EXPECT_EQ(bench.host().PausesUntil(0, At(9_us)).paused, Duration{0});
+  EXPECT_EQ(bench.host().PausesUntil(1, At(9_us)).paused, 8_us);
+}
+
+// --- Damage ---
+
+TEST(HostLossTest, TakesPacketsAndSparesPauseFrames) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  auto loss = std::make_unique<RandomLoss>(Rng::Stream(1, "loss", 0));
+  loss->Set(1);
+  bench.host().SetLoss(0, std::move(loss));
+  int arrived = 0;
+  flows.on_packet = [&](const Packet&) { ++arrived; };
+  Packet ack;
+  ack.kind = PacketKind::kAck;
+  ack.bytes = 125;
+  bench.Arrive(At(1_us), ack);
+  bench.ArrivePause(At(2_us), Bit(kDataClass), true);
+  flows.Schedule(At(3_us), 0, [&] { flows.Offer(0, 1); });
+  bench.Run();
+  EXPECT_EQ(arrived, 0);
+  EXPECT_EQ(bench.host().damaged(), 1);
+  EXPECT_EQ(bench.host().received(), 1);  // The pause.
+  EXPECT_THAT(bench.Left(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows and acknowledgements for tests of window controls, in segments of 1000 bytes.
+
+#pragma once
+
+#include <cstdint>
+
+#include "transport/window_control.h"
+
+namespace heddle {
+
+inline constexpr double kTestMss = 1'000;
+
+inline CongestionWindow WindowOf(double segments) {
+  CongestionWindow window{.mss = kTestMss};
+  window.cwnd = segments * kTestMss;
+  return window;
+}
+
+// The ACK of one segment, with `flight` more behind it.
+inline Acknowledgement Acked(uint32_t una, uint32_t flight, bool ecn_echo = false) {
+  return {.bytes = 1'000,
+          .una = una,
+          .nxt = una + flight,
+          .ecn_echo = ecn_echo,
+          .in_recovery = false,
+          .window_limited = true};
+}
+
+}  // namespace heddle

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+// DCQCN's rates, step by step, and what becomes of them in a network.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/support/controls_from.h"
+#include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
+#include "transport/roce_sender.h"
+
+namespace heddle {
+namespace {
+
+// One flow's rate at 100 Gbps, with CNPs at given times. CNPs come before timers of one instant, as
+// packets do at a host.
+class RateClock {
+ public:
+  explicit RateClock(const std::string& settings = "", BitRate line = 100_Gbps)
+      : control_(RateControlFrom("{kind: dcqcn" + settings + "}")) {
+    state_.line = state_.rate = static_cast<double>(line.bps);
+    control_->Start(state_);
+  }
+
+  void Cnp(Time at) {
+    RunTo(at - 1_ps);
+    control_->OnCnp(state_, at);
+  }
+  void Send(Time at, int64_t bytes) {
+    RunTo(at - 1_ps);
+    control_->OnSent(state_, bytes, at);
+  }
+  double Gbps(Time at) {
+    RunTo(at);
+    return state_.rate * 1e-9;
+  }
+  Time deadline() const { return state_.deadline; }
+
+ private:
+  void RunTo(Time end) {
+    while (state_.deadline <= end) {
+      const Time now = state_.deadline;
+      state_.deadline = kNever;
+      control_->OnTimer(state_, now);
+    }
+  }
+
+  std::unique_ptr<const RateControl> control_;
+  RateState state_;
+};
+
+constexpr Time At(Duration since_start) { return Time{} + since_start; }
+
+// --- The paper's sender (T9) ---
+
+TEST(DcqcnPaperTest, HalvesTheRateAndHalvesTheWayBack) {
+  RateClock rate;
+  EXPECT_EQ(rate.Gbps(At(0_us)), 100);
+  rate.Cnp(At(0_us));
+  double expected = 50;
+  for (const Duration at : {0_us, 55_us, 110_us, 165_us, 220_us, 275_us}) {
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(at)), expected);
+    expected = (expected + 100) / 2;
+  }
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(275_us)), 98.4375);
+}
+
+TEST(DcqcnPaperTest, KeepsAlphaWhileCnpsComeInEveryInterval) {
+  RateClock rate;
+  for (const Duration at : {0_us, 50_us, 100_us}) rate.Cnp(At(at));
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(100_us)), 12.5);
+  // Five steps towards 25 Gbps, at 155 to 375 us; the first additive one, by 0.1, at 430 us.
+  const double recovered = 25 - 12.5 / 32;
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(375_us)), recovered);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(430_us) - 1_ps), recovered);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(430_us)), (recovered + 25.1) / 2);
+}
+
+TEST(DcqcnPaperTest, ForgetsOldCongestion) {
+  // Half of alpha is forgotten after 177.1 intervals without a CNP.
+  for (const int64_t intervals : {177, 178}) {
+    RateClock rate;
+    rate.Cnp(At(0_us));
+    const Time again = At(55_us * intervals);
+    const double before = rate.Gbps(again - 1_ps);
+    rate.Cnp(again);
+    const double alpha = 2 * (1 - rate.Gbps(again) / before);
+    EXPECT_NEAR(alpha, std::pow(255.0 / 256, static_cast<double>(intervals)), 1e-9);
+    EXPECT_EQ(alpha < 0.5, intervals == 178);
+  }
+}
+
+TEST(DcqcnPaperTest, StopsItsClockAtTheLineRate) {
+  RateClock rate;
+  EXPECT_EQ(rate.deadline(), kNever);
+  rate.Cnp(At(0_us));
+  EXPECT_EQ(rate.Gbps(At(10_ms)), 100);
+  EXPECT_EQ(rate.deadline(), kNever);
+}
+
+TEST(DcqcnPaperTest, RaisesTheRateByBytesToo) {
+  RateClock rate(", byte_counter: 10KB");
+  for (const Duration at : {0_us, 50_us}) rate.Cnp(At(at));
+  // 25 Gbps, target 50. Every tenth packet of 1000 bytes is a step.
+  double expected = 25;
+  for (int step = 1; step <= 5; ++step) {
+    for (int i = 0; i < 9; ++i) rate.Send(At(51_us), 1'000);
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(51_us)), expected);
+    rate.Send(At(51_us), 1'000);
+    expected = (expected + 50) / 2;
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(51_us)), expected);
+  }
+  for (int i = 0; i < 10; ++i) rate.Send(At(52_us), 1'000);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(52_us)), (expected + 50.1) / 2);
+}
+
+// Section 3.1 of the paper: a CNP resets the byte counter as well as the timer. Of nine packets
+// before it none counts towards the ten that make a step after it.
+TEST(DcqcnPaperTest, CountsBytesFromTheLastCnpOn) {
+  RateClock rate(", byte_counter: 10KB");
+  rate.Cnp(At(0_us));
+  for (int i = 0; i < 9; ++i) rate.Send(At(1_us), 1'000);
+  rate.Cnp(At(50_us));
+  for (int i = 0; i < 9; ++i) rate.Send(At(51_us), 1'000);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(51_us)), 25);
+  rate.Send(At(51_us), 1'000);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(51_us)), (25 + 50.0) / 2);
+}
+
+// Hyper increase begins when both the time and the bytes have made more than F steps.
+TEST(DcqcnPaperTest, GrowsFasterWhenBothClocksAgree) {
+  RateClock rate(", byte_counter: 1KB");
+  for (const Duration at : {0_us, 50_us}) rate.Cnp(At(at));
+  double target = 50;
+  double expected = 25;
+  const auto step = [&](double more) {
+    target += more;
+    expected = (expected + target) / 2;
+  };
+  for (int i = 1; i <= 7; ++i) {
+    rate.Send(At(51_us), 1'000);
+    step(i <= 5 ? 0 : 0.1);
+  }
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(51_us)), expected);
+  for (int i = 1; i <= 7; ++i) {
+    // Time steps at 105 us and on; bytes are at 7 steps.
+    step(i <= 5 ? 0.1 : 1.0 * (i - 5));
+    EXPECT_DOUBLE_EQ(rate.Gbps(At(50_us + 55_us * i)), expected) << i;
+  }
+}
+
+TEST(DcqcnPaperTest, NeverFallsBelowItsLeastRate) {
+  RateClock rate;
+  for (int i = 0; i < 100; ++i) rate.Cnp(At(50_us * i));
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(50_us * 99)), 0.1);
+  RateClock other(", min_rate: 2Gbps");
+  for (int i = 0; i < 100; ++i) other.Cnp(At(50_us * i));
+  EXPECT_DOUBLE_EQ(other.Gbps(At(50_us * 99)), 2);
+}
+
+// --- The NIC's sender (T10) ---
+
+constexpr const char* kNic = ", rp: nic";
+
+TEST(DcqcnNicTest, CutsOnItsGrid) {
+  RateClock rate(kNic);
+  rate.Cnp(At(0_us));
+  EXPECT_EQ(rate.Gbps(At(4_us)), 100);
+  const double alpha = std::pow(255.0 / 256, 4);
+  const double cut = 100 * (1 - alpha / 2);
+  EXPECT_NEAR(cut, 50.78, 0.005);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(4'001_ns)), cut);
+  EXPECT_DOUBLE_EQ(rate.Gbps(At(304'001_ns) - 1_ps), cut);
+  EXPECT_NEAR(rate.Gbps(At(304'001_ns)), 75.39, 0.005);
+  EXPECT_NEAR(rate.Gbps(At(604'001_ns)), 87.69, 0.005);
+  EXPECT_NEAR(rate.Gbps(At(904'001_ns)), 93.85, 0.005);
+}
+
+TEST(DcqcnNicTest, KeepsTheTargetOfCutsInARow) {
+  for (const bool clamp : {false, true}) {
+    RateClock rate(std::string(kNic) + (clamp ? ", clamp_target: true" : ""));
+    rate.Cnp(At(0_us));
+    double before = 100;
+    for (int i = 1; i <= 9; ++i) {
+      rate.Cnp(At(4_us * i));
+      EXPECT_EQ(rate.Gbps(At(4_us * i)), before) << i;
+      before = rate.Gbps(At(4_us * i + 1_ns));
+    }
+    const Time last = At(36'001_ns);
+    if (clamp) {
+      EXPECT_LT(rate.Gbps(last + 300_us), 1);
+    } else {
+      EXPECT_NEAR(rate.Gbps(last), 0.317, 0.0005);
+      EXPECT_NEAR(rate.Gbps(last + 300_us), 50.16, 0.005);
+    }
+  }
+}
+
+// The same, tick by tick, as the rules are written.
+class NicReference {
+ public:
+  explicit NicReference(Time origin) : origin_(origin) {}
+
+  void Cnp(bool first) {
+    if (!first) alpha_flag_ = true;
+    decrease_flag_ = true;
+  }
+  // `now` is a whole number of ns.
+  void Tick(Time now) {
+    const int64_t ns = (now - origin_) / 1_ns;
+    if (ns > 0 && ns % 1'000 == 0) {
+      alpha_ = alpha_ * (1 - kG) + (alpha_flag_ ? kG : 0);
+      alpha_flag_ = false;
+    }
+    if (ns > 1 && ns % 4'000 == 1 && decrease_flag_) {
+      if (stage_ > 0) target_ = rate_;
+      rate_ = std::max(rate_ * (1 - alpha_ / 2), 0.1);
+      stage_ = 0;
+      decrease_flag_ = false;
+      increase_at_ = now + 300_us;
+    } else if (now == increase_at_) {
+      if (stage_ == 1) target_ += 0.02;
+      if (stage_ > 1) target_ += 0.2;
+      target_ = std::min(target_, 100.0);
+      rate_ = (rate_ + target_) / 2;
+      ++stage_;
+      increase_at_ = now + 300_us;
+    }
+  }
+  double rate() const { return rate_; }
+
+ private:
+  static constexpr double kG = 1.0 / 256;
+  const Time origin_;
+  double rate_ = 100;
+  double target_ = 100;
+  double alpha_ = 1;
+  bool alpha_flag_ = false;
+  bool decrease_flag_ = false;
+  int stage_ = 0;
+  Time increase_at_ = kNever;
+};
+
+TEST(DcqcnNicTest, AgreesWithAClockThatTicks) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    Rng rng = Rng::Stream(seed, "cnps", 0);
+    std::vector<Time> cnps;
+    for (Time at = At(3_us); at < At(3_ms);) {
+      cnps.push_back(at);
+      at += 1_ns * (rng.Below(4) == 0 ? rng.Below(900'000) : 1 + rng.Below(9'000));
+    }
+    RateClock rate(kNic);
+    NicReference reference(cnps.front());
+    size_t next = 0;
+    for (Time now = At(0_us); now < At(4_ms); now += 1_ns) {
+      while (next < cnps.size() && cnps[next] == now) {
+        rate.Cnp(now);
+        reference.Cnp(next++ == 0);
+      }
+      if (now >= cnps.front()) reference.Tick(now);
+      if (now.ps % (1_us).ps == 2'000) {
+        ASSERT_NEAR(rate.Gbps(now), reference.rate(), 1e-6) << now.ps << " ps, seed " << seed;
+      }
+    }
+  }
+}
+
+// --- CNPs ---
+
+// When switch 0 saw each CNP of a flow whose packets are marked by the last switch with probability
+// `p`.
+std::vector<Time> CnpTimes(const std::string& cc, double p, std::vector<Rule> more = {},
+                           int64_t size = 3'000'000) {
+  std::vector<Time> times;
+  const auto note = [&](const SwitchView& at, const Packet&) { times.push_back(at.now()); };
+  std::vector<Rule> rules = std::move(more);
+  rules.push_back(MarkAt(2, WithProbability(p, 1, AllData(0))));
+  rules.push_back(WatchAt(0, Anything(PacketKind::kCnp), note));
+  Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, framing: ns3_rdma, cc: {kind: dcqcn, " + cc + "}}",
+           .switch_policy = Scripted(rules)});
+  lab.AddFlow(0, 1, size);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  EXPECT_GE(lab.Record(0).sender.cnps, static_cast<int32_t>(times.size()) - 1);
+  return times;
+}
+
+TEST(CnpTest, IsSentAtMostOnceInAnInterval) {
+  for (const auto& [cc, interval] : {std::pair{"rp: paper", 50_us}, std::pair{"rp: nic", 4_us},
+                                     std::pair{"cnp_interval: 20us", 20_us}}) {
+    SCOPED_TRACE(cc);
+    const std::vector<Time> times = CnpTimes(cc, 1);
+    ASSERT_GT(times.size(), 3u);
+    for (size_t i = 1; i < times.size(); ++i) EXPECT_GE(times[i] - times[i - 1], interval);
+  }
+}
+
+TEST(CnpTest, OfOneMarkComesOnce) {
+  EXPECT_EQ(CnpTimes("rp: paper", 0, {MarkAt(2, Data(0, 100))}).size(), 1u);
+  EXPECT_EQ(CnpTimes("rp: paper", 0).size(), 0u);
+}
+
+// Two marks, 0.8 us apart.
+TEST(CnpTest, CanTrailTheInterval) {
+  const std::vector<Rule> marks = {MarkAt(2, Data(0, 100)), MarkAt(2, Data(0, 110))};
+  EXPECT_EQ(CnpTimes("rp: paper", 0, marks).size(), 1u);
+  const std::vector<Time> both = CnpTimes("rp: paper, cnp_trailing: true", 0, marks);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[1] - both[0], 50_us);
+}
+
+TEST(CnpTest, MayStandForReordering) {
+  const std::vector<Rule> overtaken = {LetPassAt(1, Data(0, 100), 3).Times(1)};
+  EXPECT_EQ(CnpTimes("rp: paper", 0, overtaken).size(), 0u);
+  EXPECT_EQ(CnpTimes("rp: paper, cnp_on_ooo: true", 0, overtaken).size(), 1u);
+}
+
+TEST(CnpTest, MayTravelInAcks) {
+  Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, cc: {kind: dcqcn, rp: nic, cnp_mode: ack_flag}}",
+           .switch_policy =
+               Scripted({MarkAt(2, Data(0, 100)), MarkAt(2, Data(0, 101)), MarkAt(2, Data(0, 150)),
+                         DropAt(0, Anything(PacketKind::kCnp))})});
+  lab.AddFlow(0, 1, 1'000'000);
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).sender.cnps, 3);
+  EXPECT_EQ(lab.Drops(DropReason::kPolicy), 0);
+}
+
+int64_t CnpsInAcks(std::vector<Rule> rules, const std::string& cc, const std::string& more = "") {
+  Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, cc: {kind: dcqcn, rp: nic, cnp_mode: ack_flag" + cc + "}" +
+                        more + "}",
+           .switch_policy = Scripted(std::move(rules))});
+  lab.AddFlow(0, 1, 500'000);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  return lab.Record(0).sender.cnps;
+}
+
+// A hundred packets come behind the gap; one of them is answered, by a NACK.
+TEST(CnpTest, InAcksIsOnlyOfThePacketThatIsAnswered) {
+  const std::vector<Rule> lost = {DropAt(0, Data(0, 100)).Times(1)};
+  EXPECT_EQ(CnpsInAcks(lost, ", cnp_on_ooo: true"), 1);
+  EXPECT_EQ(CnpsInAcks(lost, ""), 0);
+  for (const auto& [seq, cnps] : {std::pair{101u, 1}, std::pair{110u, 0}}) {
+    std::vector<Rule> marked = lost;
+    marked.push_back(MarkAt(2, Data(0, seq)).Times(1));
+    EXPECT_EQ(CnpsInAcks(marked, ""), cnps) << seq;
+  }
+}
+
+// An ACK of several packets is that of each of them.
+TEST(CnpTest, InAcksIsOfAllPacketsThatAnAckIsFor) {
+  const std::vector<Rule> marks = {MarkAt(2, Data(0, 8)), MarkAt(2, Data(0, 9)),
+                                   MarkAt(2, Data(0, 13))};
+  EXPECT_EQ(CnpsInAcks(marks, "", ", ack_interval: 4"), 2);
+}
+
+// --- In a network ---
+
+TEST(DcqcnTest, HalvesTheRateOfAFlowWhenItsFirstCnpArrives) {
+  Time sent;
+  Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+           .transport = "{kind: rocev2, framing: ns3_rdma}",
+           .switch_policy =
+               Scripted({MarkAt(2, Data(0, 100)),
+                         WatchAt(2, Data(0, 100),
+                                 [&](const SwitchView&, const Packet& p) { sent = p.sent; })})});
+  lab.AddFlow(0, 1, 3'000'000);
+  std::vector<std::pair<Time, double>> rates;
+  lab.SampleEvery(10_ns, [&](Time now) {
+    const RoceSender* qp = lab.QueuePair(0);
+    const double gbps = qp ? qp->rate().rate * 1e-9 : 100;
+    if (rates.empty() || rates.back().second != gbps) rates.push_back({now, gbps});
+  });
+  lab.Run();
+  ASSERT_GE(rates.size(), 4u);
+  // There and back: 1048 bytes and 60 bytes over four links each. Samples are 10 ns apart.
+  const Time cnp = sent + 4 * (83'840_ps + 1_us) + 4 * (4'800_ps + 1_us);
+  const double expected[] = {50, 75, 87.5};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(Microseconds(rates[1 + i].first - cnp), 55.0 * i, 0.011);
+    EXPECT_DOUBLE_EQ(rates[1 + i].second, expected[i]);
+  }
+}
+
+// Ten CNPs in a row leave 98 Mbps, and 86 us between packets; 55 us later the rate grows by a half,
+// which helps the packet that waits only if it is retimed.
+TEST(DcqcnTest, MayRetimeThePacketThatWaits) {
+  for (const bool retimes : {false, true}) {
+    std::vector<Time> late;
+    const auto note = [&](const SwitchView&, const Packet& p) {
+      if (p.sent > At(20_us)) late.push_back(p.sent);
+    };
+    Lab lab({.graph = Line(4, {100_Gbps, 1_us}),
+             .transport = std::string("{kind: rocev2, framing: ns3_rdma, retime_on_rate_change: ") +
+                          (retimes ? "true" : "false") + ", cc: {kind: dcqcn, cnp_interval: 0us}}",
+             .switch_policy =
+                 Scripted({MarkAt(2, AllData(0)).Times(10), WatchAt(0, AllData(0), note)})});
+    lab.AddFlow(0, 1, 130'000);
+    lab.Run();
+    ASSERT_FALSE(late.empty());
+    EXPECT_NEAR(Microseconds(late.front() - Time{}), retimes ? 66 : 95, 2);
+  }
+}
+
+struct Shares {
+  double jain = 0;         // Of what the flows have sent in the second half.
+  double utilisation = 0;  // Of the bottleneck in the second half.
+  int64_t drops = 0;
+};
+
+// `flows` long ones over one port of 10 Gbps, the second and later ones 200 us apart.
+Shares Compete(const std::string& cc, int flows, Duration time, const std::string& port) {
+  Lab lab({.graph = Dumbbell(static_cast<size_t>(flows), {10_Gbps, 1_us}, {10_Gbps, 1_us}),
+           .transport = "{kind: rocev2, framing: ns3_rdma, cc: " + cc + "}",
+           .port = port});
+  for (int i = 0; i < flows; ++i) {
+    lab.AddFlow(static_cast<HostId>(i), static_cast<HostId>(flows + i), 1'000'000'000,
+                Time{} + 200_us * i);
+  }
+  const uint32_t left = static_cast<uint32_t>(2 * flows);
+  std::vector<int64_t> sent(static_cast<size_t>(flows));
+  int64_t carried = 0;
+  lab.SampleEvery(time / 2, [&](Time now) {
+    if (now != Time{} + time / 2) return;
+    for (int i = 0; i < flows; ++i) {
+      sent[static_cast<size_t>(i)] = lab.PortTo(static_cast<uint32_t>(i), left).Committed().packets;
+    }
+    carried = lab.PortTo(left, left + 1).Committed().busy_ps;
+  });
+  lab.Run(Time{} + time);
+  Shares shares;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < flows; ++i) {
+    const double packets =
+        static_cast<double>(lab.PortTo(static_cast<uint32_t>(i), left).Committed().packets -
+                            sent[static_cast<size_t>(i)]);
+    sum += packets;
+    squares += packets * packets;
+  }
+  shares.jain = sum * sum / (flows * squares);
+  shares.utilisation =
+      static_cast<double>(lab.PortTo(left, left + 1).Committed().busy_ps - carried) /
+      static_cast<double>((time / 2).ps);
+  shares.drops = lab.Packets().dropped_total();
+  return shares;
+}
+
+TEST(DcqcnTest, SharesABottleneck) {
+  for (const char* cc : {"{kind: dcqcn, rp: paper}", "{kind: dcqcn, rp: nic}"}) {
+    const Shares shares = Compete(cc, 2, 40_ms, "{buffer: unlimited, ecn_above: 40KB}");
+    SCOPED_TRACE(testing::Message()
+                 << cc << ": Jain " << shares.jain << ", utilisation " << shares.utilisation);
+    EXPECT_GT(shares.jain, 0.99);
+    EXPECT_GT(shares.utilisation, 0.9);
+  }
+}
+
+}  // namespace
+}  // namespace heddle

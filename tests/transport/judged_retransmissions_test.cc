@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether each retransmission was needed, as senders judge it from the notices of drops, against an
+// oracle that sees every packet sent and every packet dropped. For all kinds of recovery of TCP and
+// of RoCE, in networks that lose data, ACKs and NACKs, and delay data until it is overtaken.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
+
+namespace heddle {
+namespace {
+
+struct Trouble {
+  double data_lost;     // By switch 1,
+  double answers_lost;  // by switch 0,
+  double delayed;       // and by switch 2,
+  Duration delay;       // for so long.
+};
+
+class Oracle {
+ public:
+  std::vector<Rule> Rules(const Trouble& trouble, uint64_t seed) {
+    const Match some = WithProbability(trouble.data_lost, seed, AllData(0));
+    const Match lost = [this, some](const Packet& p) {
+      if (!some(p)) return false;
+      drops_[p.data.tx_id] = now_;
+      return true;
+    };
+    const Match answer = [](const Packet& p) { return p.kind != PacketKind::kData; };
+    return {
+        WatchAt(0, AllData(0), [this](const SwitchView&, const Packet& p) { OnSent(p); }),
+        WatchAt(1, AllData(0), [this](const SwitchView& at, const Packet&) { now_ = at.now(); }),
+        DropAt(1, lost), DropAt(0, WithProbability(trouble.answers_lost, seed, answer)),
+        HoldAt(2, WithProbability(trouble.delayed, seed + 100, AllData(0)), trouble.delay)};
+  }
+
+  int64_t loss = 0;
+  int64_t spurious = 0;
+  int64_t drops() const { return static_cast<int64_t>(drops_.size()); }
+
+ private:
+  void OnSent(const Packet& p) {
+    if (const auto copy = latest_.find(p.seq); copy != latest_.end()) {
+      EXPECT_TRUE(p.Has(Packet::kRetransmission));
+      const auto drop = drops_.find(copy->second);
+      ++(drop != drops_.end() && drop->second < p.sent ? loss : spurious);
+    }
+    latest_[p.seq] = p.data.tx_id;
+  }
+
+  Time now_;
+  std::map<uint32_t, uint32_t> latest_;  // The latest transmission, by segment or packet.
+  std::map<uint32_t, Time> drops_;       // By number of transmission.
+};
+
+struct Case {
+  Channel link;
+  std::string transport;
+  Trouble trouble;
+  bool discards = false;  // What comes out of order.
+};
+
+void ExpectJudgedAsByAnOracle(const Case& c) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(testing::Message() << c.transport << ", seed " << seed);
+    Oracle oracle;
+    Lab lab({.graph = Line(4, c.link),
+             .transport = c.transport,
+             .switch_policy = Scripted(oracle.Rules(c.trouble, seed))});
+    lab.AddFlow(0, 1, 1'000'000);
+    lab.Run();
+    ASSERT_TRUE(lab.finished());
+    const auto& [spec, sender, receiver] = lab.Record(0);
+    EXPECT_EQ(sender.retransmissions_loss, oracle.loss);
+    EXPECT_EQ(sender.retransmissions_spurious, oracle.spurious);
+    EXPECT_EQ(sender.retransmissions, oracle.loss + oracle.spurious);
+    EXPECT_EQ(sender.packets_sent, sender.packets + sender.retransmissions);
+    EXPECT_EQ(receiver.packets, sender.packets_sent - oracle.drops());
+    EXPECT_EQ(receiver.packets, sender.packets + receiver.duplicates + receiver.discarded);
+    if (!c.discards) EXPECT_EQ(receiver.discarded, 0);
+  }
+}
+
+TEST(JudgedRetransmissionsTest, AreThoseOfAnOracleForTcp) {
+  for (const std::string recovery : {"sack", "newreno"}) {
+    ExpectJudgedAsByAnOracle({.link = {10_Gbps, 1_us},
+                              .transport = "{kind: tcp, min_rto: 1ms, recovery: " + recovery + "}",
+                              .trouble = {0.01, 0.02, 0.01, 6_us}});
+  }
+}
+
+TEST(JudgedRetransmissionsTest, AreThoseOfAnOracleForRoce) {
+  for (const std::string recovery : {"gbn", "gbn, nack: timer", "irn", "irn, nack_threshold: 3"}) {
+    ExpectJudgedAsByAnOracle(
+        {.link = {100_Gbps, 1_us},
+         .transport =
+             "{kind: rocev2, framing: ns3_rdma, cc: none, rto: 200us, recovery: " + recovery + "}",
+         .trouble = {0.005, 0.01, 0.005, 2_us},
+         .discards = recovery.starts_with("gbn")});
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every congestion control in the program, by name. One file in transport/congestion/ makes one and
+// registers it; no other file needs to know of it:
+//
+//   class MyModel final : public WindowControlModel { ... };
+//   [[maybe_unused]] const bool registered =
+//       CongestionControls().Add<MyModel>({"my_control", "One sentence.", "Paper, year"});
+//
+// A WindowControlModel serves kind: tcp and a RateControlModel kind: rocev2. A class that is both
+// serves both, under the same name.
+
+#pragma once
+
+#include <concepts>
+#include <string>
+
+#include "settings/kinds.h"
+#include "transport/rate_control.h"
+#include "transport/window_control.h"
+
+namespace heddle {
+
+class CongestionControlRegistry {
+ public:
+  CongestionControlRegistry();
+  CongestionControlRegistry(const CongestionControlRegistry&) = delete;
+  CongestionControlRegistry& operator=(const CongestionControlRegistry&) = delete;
+
+  // Returns whether the name is new, so that a file can register in an initialiser.
+  template <class Model>
+  bool Add(const KindInfo& info) {
+    constexpr bool kServesWindows = std::derived_from<Model, WindowControlModel>;
+    constexpr bool kServesRates = std::derived_from<Model, RateControlModel>;
+    static_assert(kServesWindows || kServesRates, "serves neither tcp nor rocev2");
+    bool is_new = true;
+    if constexpr (kServesWindows) is_new = windows_.template Add<Model>(info);
+    if constexpr (kServesRates) is_new = rates_.template Add<Model>(info) && is_new;
+    return is_new;
+  }
+
+  const Kinds<WindowControlModel>& windows() const { return windows_; }  // Of kind: tcp.
+  const Kinds<RateControlModel>& rates() const { return rates_; }        // Of kind: rocev2.
+
+ private:
+  Kinds<WindowControlModel> windows_;
+  Kinds<RateControlModel> rates_;
+};
+
+CongestionControlRegistry& CongestionControls();
+
+}  // namespace heddle

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The congestion control of a TCP sender: how its window answers acknowledgements, ECN marks and
+// losses. One object serves all flows of an experiment, and is called by the sender (tcp_sender.h);
+// what belongs to one flow is in its CongestionWindow. An algorithm is one file in
+// transport/congestion/ that registers itself, see congestion_controls.h.
+
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "core/own_state.h"
+#include "core/units.h"
+#include "settings/fields.h"
+#include "transport/tcp_settings.h"
+
+namespace heddle {
+
+struct CongestionWindow {
+  double mss = 0;   // Bytes.
+  double cwnd = 0;  // Bytes; a fraction of a segment is kept, and not sent.
+  double ssthresh = std::numeric_limits<double>::infinity();
+
+  OwnState<56> own{};  // What the algorithm keeps of the flow.
+};
+
+// An acknowledgement that advances `una`.
+struct Acknowledgement {
+  int64_t bytes;  // Newly acknowledged.
+  uint32_t una;   // The first segment that is not acknowledged, afterwards.
+  uint32_t nxt;   // The next segment to send.
+  bool ecn_echo;
+  bool in_recovery;     // Repairing a loss found by duplicate ACKs: the window does not grow.
+  bool window_limited;  // The window, not the application, had held the sender back.
+  Time now{};
+  Duration srtt{0};  // 0: not measured yet.
+};
+
+class WindowControl {
+ public:
+  virtual ~WindowControl() = default;
+
+  // A flow begins. Its first flight ends before segment `first_flight`.
+  virtual void Start(CongestionWindow& /*window*/, uint32_t /*first_flight*/) const {}
+
+  // The handshake is over.
+  virtual void OnConnected(CongestionWindow& /*window*/) const {}
+
+  // Returns true if the window was reduced because of marks.
+  virtual bool OnAck(CongestionWindow& window, const Acknowledgement& ack) const = 0;
+
+  // A loss has been found while `flight` bytes were outstanding: sets ssthresh, from which the
+  // sender sets cwnd afterwards. As it stands here, RFC 5681 equation (4).
+  virtual void SetThreshold(CongestionWindow& window, double flight) const;
+
+  // The sender has set ssthresh and cwnd because of a loss; the recovery ends at segment `recover`.
+  virtual void OnLoss(CongestionWindow& /*window*/, uint32_t /*recover*/) const {}
+  // The same for the retransmission timer; `nxt` is the next segment to send.
+  virtual void OnTimeout(CongestionWindow& /*window*/, uint32_t /*nxt*/) const {}
+
+  // The last loss was none (undo: dsack). `before` is the window as it was then.
+  virtual void Undo(CongestionWindow& window, const CongestionWindow& before) const;
+
+  // The algorithm's estimate of the share of marked bytes, if it has one.
+  virtual std::optional<double> MarkedShare(const CongestionWindow& /*window*/) const {
+    return std::nullopt;
+  }
+};
+
+// Slow start and congestion avoidance (RFC 5681 section 3.1, counting bytes as in RFC 3465): at
+// most `limit` segments for one ACK in slow start; after it one segment for each window
+// acknowledged, in fractions with each ACK.
+void GrowWindow(CongestionWindow& window, int64_t bytes, int limit);
+
+// The `limit` of GrowWindow: L of RFC 3465, 2 where ACKs are delayed.
+inline int GrowthLimit(const TcpSettings& tcp) { return tcp.delack_count == 1 ? 1 : 2; }
+
+// A window control with its settings, as an experiment chooses it.
+class WindowControlModel {
+ public:
+  virtual ~WindowControlModel() = default;
+  virtual void Declare(Fields& fields) = 0;
+  virtual std::unique_ptr<const WindowControl> Prepare(const TcpSettings& tcp) const = 0;
+
+  // How marks are echoed to it, if that is not for the setting `ecn` to say.
+  virtual std::optional<TcpSettings::Ecn> own_ecn() const { return std::nullopt; }
+
+  // Requires of the transport's settings, which `fields` has, what the algorithm needs.
+  virtual void Check(const TcpSettings& /*tcp*/, Fields& /*fields*/) const {}
+};
+
+}  // namespace heddle
