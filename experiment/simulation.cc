@@ -122,6 +122,16 @@ bool Any(const Experiment& experiment, bool Forecast::*what) {
   return std::ranges::any_of(experiment.forecasts, what);
 }
 
+RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes) {
+  const ExperimentSettings& settings = experiment.settings;
+  return {.classes = &classes,
+          .transport = settings.transport.settings.get(),
+          .pfc = &settings.topology.settings->port.pfc,
+          .lb = settings.lb.kind,
+          .timeline = experiment.timeline,
+          .background = experiment.background};
+}
+
 // What the load balancer has made for a network that is about to be built.
 struct Balancing {
   std::vector<HostPolicyPtr> hosts;
@@ -146,16 +156,6 @@ absl::StatusOr<Balancing> MakePolicies(const Experiment& experiment) {
     made.switches.push_back(*std::move(policy));
   }
   return made;
-}
-
-RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes) {
-  const ExperimentSettings& settings = experiment.settings;
-  return {.classes = &classes,
-          .transport = settings.transport.settings.get(),
-          .pfc = &settings.topology.settings->port.pfc,
-          .lb = settings.lb.kind,
-          .timeline = experiment.timeline,
-          .background = experiment.background};
 }
 
 // The network takes what `made` has.
