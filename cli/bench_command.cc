@@ -4,6 +4,7 @@
 
 #include <absl/status/statusor.h>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstddef>
 #include <cstdio>

@@ -3,6 +3,7 @@
 #include "cli/collect_command.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -3,11 +3,11 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "cli/app.h"
 #include "study/sweep/sweep_folder.h"
 
 namespace heddle {

@@ -2,6 +2,8 @@
 
 #include "cli/command_table.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 
 #include "experiment/experiment.h"

@@ -4,9 +4,10 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "cli/app.h"
 
 namespace heddle {
 

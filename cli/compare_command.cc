@@ -3,6 +3,7 @@
 #include <absl/status/statusor.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,6 +2,8 @@
 
 #include "cli/generated_commands.h"
 
+#include <CLI/CLI.hpp>
+
 #include <cstdio>
 #include <memory>
 #include <string>

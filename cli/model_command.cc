@@ -3,6 +3,7 @@
 #include "cli/model_command.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <optional>

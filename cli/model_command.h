@@ -3,8 +3,9 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/app.h"
 
 namespace heddle {
 

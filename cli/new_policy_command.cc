@@ -5,6 +5,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_replace.h>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -3,10 +3,11 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <string_view>
+
+#include "cli/app.h"
 
 namespace heddle {
 

@@ -3,10 +3,11 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "cli/plugins.h"
+
+#include "cli/app.h"
 
 namespace heddle {
 

@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -38,7 +39,7 @@ struct ReportArguments {
   bool quiet = false;
 };
 
-int Fail(int exit_code, std::string_view message) {
+int ReportFailure(int exit_code, std::string_view message) {
   fmt::print(stderr, "heddle: {}\n", message);
   return exit_code;
 }
@@ -192,32 +193,33 @@ int Report(const ReportArguments& arguments) {
   const bool is_run =
       fs::exists(folder / "run.yaml", error) || fs::exists(folder / kManifestFile, error);
   if (!is_papers && !is_sweep && !is_run) {
-    return Fail(kExitBadInput, fmt::format("{}: has neither the plan.csv of a sweep, nor the "
-                                           "run.yaml of a run, nor the papers.json of papers",
-                                           arguments.folder));
+    return ReportFailure(kExitBadInput,
+                         fmt::format("{}: has neither the plan.csv of a sweep, nor the "
+                                     "run.yaml of a run, nor the papers.json of papers",
+                                     arguments.folder));
   }
   if (!is_papers && !is_sweep) {
     const CheckedFolder run(folder);
     const std::vector<DamagedFile> damage = run.Damage(kReadAll);
-    if (!damage.empty()) return Fail(kExitFailed, TextOf(run, damage.front()));
+    if (!damage.empty()) return ReportFailure(kExitFailed, TextOf(run, damage.front()));
     NoteUnchecked(run);
   }
   const auto package = PackageFolder();
   if (!package) {
-    return Fail(
+    return ReportFailure(
         kExitFailed,
         "heddle's folder study/report/ is neither where it was built nor where it is installed; "
         "set HEDDLE_REPORT to it");
   }
   const std::vector<Needed> needed = NeededFor(arguments);
   const auto python = FindPython(needed);
-  if (!python) return Fail(kExitFailed, WhatToInstall(needed));
+  if (!python) return ReportFailure(kExitFailed, WhatToInstall(needed));
   CollectOutcome outcome{kExitDone, true};
   // Results that somebody else owns can be looked at if the page goes elsewhere.
   std::optional<TemporaryFolder> aside;
   if (is_sweep && !arguments.out.empty()) aside.emplace();
   if (aside && aside->path().empty()) {
-    return Fail(kExitFailed, "there is no folder for temporary files; set TMPDIR to one");
+    return ReportFailure(kExitFailed, "there is no folder for temporary files; set TMPDIR to one");
   }
   const std::string tables = aside ? aside->path() : "";
   if (is_sweep) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>

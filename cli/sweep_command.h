@@ -3,13 +3,13 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/app.h"
 #include "cli/plugins.h"
 #include "experiment/experiment_file.h"
 #include "study/sweep/slurm.h"

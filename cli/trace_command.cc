@@ -4,6 +4,7 @@
 
 #include <absl/status/status.h>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdint>

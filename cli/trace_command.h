@@ -3,9 +3,9 @@
 
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
+#include "cli/app.h"
 #include "cli/commands.h"
 
 namespace heddle {

@@ -27,7 +27,7 @@ class AroundSwitchPolicy : public SwitchPolicy {
   uint32_t scheme_hooks() const { return scheme_.hooks(); }
 
   void Attach(SwitchView& view) override { scheme_->Attach(view); }
-  // One that is asked about more packets than the scheme forwards the others itself: AsksAbout().
+  // A class that overrides asked_about() decides itself where the scheme does not: !AsksAbout().
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     return scheme_->OnPacket(view, packet, in_port, candidates);

@@ -36,7 +36,7 @@ class Instrument {
 
   // Before the network is built: may put a policy of its own around that of each switch, which then
   // sees every packet (fabric/around_policy.h). The result must not outlive the instrument.
-  virtual std::unique_ptr<SwitchPolicy> Around(std::unique_ptr<SwitchPolicy> scheme) {
+  virtual SwitchPolicyPtr Around(SwitchPolicyPtr scheme) {
     return scheme;
   }
 

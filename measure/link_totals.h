@@ -13,9 +13,9 @@ namespace heddle {
 
 // One direction of a link.
 struct LinkUse {
-  uint32_t vertex;
+  VertexId vertex;
   PortIndex port;
-  uint32_t peer;
+  VertexId peer;
   BitRate rate;
   FifoPort::Counters sent;
   PauseTotals pauses;

@@ -11,7 +11,7 @@ namespace heddle {
 namespace {
 
 template <class Policy>
-PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
+PolicyReport ReportOf(VertexId vertex, const Policy& policy) {
   PolicyReport report{vertex, static_cast<int64_t>(policy.StateBytes()), {}};
   for (const auto& counter : policy.Counters()) {
     report.counters.emplace_back(counter.name, counter.value);
@@ -19,7 +19,7 @@ PolicyReport ReportOf(uint32_t vertex, const Policy& policy) {
   return report;
 }
 
-PolicyReport ReportOf(uint32_t vertex, Host& from) {
+PolicyReport ReportOf(VertexId vertex, Host& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   report.state_bytes +=
       static_cast<int64_t>(from.policy().FlowBytes() * from.transport().most_flows());
@@ -27,7 +27,7 @@ PolicyReport ReportOf(uint32_t vertex, Host& from) {
 }
 
 // A decision is a packet that had a choice, whatever the scheme makes of it: so schemes compare.
-PolicyReport ReportOf(uint32_t vertex, Switch& from) {
+PolicyReport ReportOf(VertexId vertex, Switch& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   report.counters.insert(report.counters.begin(), {"decisions", from.asked()});
   return report;
@@ -37,11 +37,10 @@ std::vector<PolicyReport> ReportsOf(Network& network) {
   std::vector<PolicyReport> reports;
   for (size_t h = 0; h < network.hosts(); ++h) {
     if (!network.host(h).has_policy()) continue;
-    reports.push_back(ReportOf(static_cast<uint32_t>(h), network.host(h)));
+    reports.push_back(ReportOf(network.graph().VertexOfHost(h), network.host(h)));
   }
   for (const std::unique_ptr<Switch>& s : network.switches()) {
-    const uint32_t vertex = static_cast<uint32_t>(network.hosts()) + s->id();
-    reports.push_back(ReportOf(vertex, *s));
+    reports.push_back(ReportOf(network.graph().VertexOfSwitch(s->id()), *s));
   }
   return reports;
 }

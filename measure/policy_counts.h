@@ -16,7 +16,7 @@ namespace heddle {
 
 // The load balancer of one node.
 struct PolicyReport {
-  uint32_t vertex;
+  VertexId vertex;
   int64_t state_bytes;
   std::vector<std::pair<std::string, int64_t>> counters;
 

@@ -9,13 +9,13 @@
 
 namespace heddle {
 
-std::string TierName(const Graph& graph, uint32_t vertex, uint32_t peer) {
+std::string TierName(const Graph& graph, VertexId vertex, VertexId peer) {
   if (graph.IsHost(vertex)) return "host_up";
-  const int tier = graph.switches[vertex - graph.hosts].tier;
+  const int tier = graph.switches[graph.SwitchAt(vertex)].tier;
   static constexpr std::array<const char*, 3> kNames = {"leaf", "spine", "core"};
   const std::string name =
       tier < 3 ? kNames[static_cast<size_t>(tier)] : fmt::format("tier{}", tier);
-  const bool up = !graph.IsHost(peer) && graph.switches[peer - graph.hosts].tier > tier;
+  const bool up = !graph.IsHost(peer) && graph.switches[graph.SwitchAt(peer)].tier > tier;
   return name + (up ? "_up" : "_down");
 }
 

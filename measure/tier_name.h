@@ -11,6 +11,6 @@
 namespace heddle {
 
 // The layer of the link from `vertex` to `peer`: host_up, leaf_up, spine_down...
-std::string TierName(const Graph& graph, uint32_t vertex, uint32_t peer);
+std::string TierName(const Graph& graph, VertexId vertex, VertexId peer);
 
 }  // namespace heddle

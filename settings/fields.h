@@ -41,13 +41,8 @@ struct Range {
     return (!above || value > *above) && (!at_least || value >= *at_least) &&
            (!at_most || value <= *at_most);
   }
-  std::string Text() const {
-    std::string text;
-    if (above) text += " > " + FormatQuantity(*above);
-    if (at_least) text += " >= " + FormatQuantity(*at_least);
-    if (at_most) text += " <= " + FormatQuantity(*at_most);
-    return text;
-  }
+  std::string Text() const;  // " > 0 <= 16": what follows the type in a description.
+  ParseError Parse(std::string_view text, T& value) const;
 };
 
 template <class T>
@@ -110,15 +105,11 @@ constexpr std::string_view Article(std::string_view noun) {
 
 template <class T>
 ParseError ParseInRange(std::string_view text, T& value, const Range<T>& range) {
-  T read{};
-  if (ParseError error = ParseQuantity(text, read)) return error;
-  if (!range.Contains(read)) {
-    return fmt::format("\"{}\" is out of range; expected {} {}{}", text, Article(TypeName(read)),
-                       TypeName(read), range.Text());
-  }
-  value = read;
-  return std::nullopt;
+  return range.Parse(text, value);
 }
+
+template <class T>
+struct ScalarFor;
 
 template <class E>
 using Choices = std::vector<std::pair<std::string, E>>;
@@ -136,30 +127,25 @@ class Fields {
   template <class T>
   void Add(std::string_view name, T& value, const std::type_identity_t<Range<T>>& range,
            std::string_view meaning, Presence presence = Presence::kOptional) {
-    OnScalar(name, ScalarOf(value, range), presence, meaning);
+    OnScalar(name, ScalarFor<T>::Of(value, range), presence, meaning);
   }
   template <class T>
   requires std::same_as<T, bool> || std::same_as<T, std::string>
   void Add(std::string_view name, T& value, std::string_view meaning,
            Presence presence = Presence::kOptional) {
-    OnScalar(name, ScalarOf(value, Range<T>{}), presence, meaning);
+    OnScalar(name, ScalarFor<T>::Of(value, {}), presence, meaning);
   }
 
   // A quantity that follows from others unless it is set: unset reads and writes as `word`.
   template <class T>
   void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
              const std::type_identity_t<Range<T>>& range, std::string_view meaning) {
-    const auto parse = [range](std::string_view text, T& read) {
-      return ParseInRange(text, read, range);
-    };
-    AddOr(word, name, value, fmt::format("{}{}", TypeName(T{}), range.Text()), ShapeOf(T{}, range),
-          parse, meaning);
+    OnScalar(name, ScalarFor<T>::Or(word, value, range), Presence::kOptional, meaning);
   }
   template <class T>
   void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
              std::string_view meaning) {
-    const auto parse = [](std::string_view text, T& read) { return ParseQuantity(text, read); };
-    AddOr(word, name, value, std::string(TypeName(T{})), ShapeOf(T{}), parse, meaning);
+    OnScalar(name, ScalarFor<T>::Or(word, value), Presence::kOptional, meaning);
   }
 
   // One of several words.
@@ -168,26 +154,13 @@ class Fields {
               std::string_view meaning, Presence presence = Presence::kOptional) {
     std::vector<std::string> words;
     for (const auto& [word, unused] : choices) words.push_back(word);
-    std::string type;
-    for (const std::string& word : words) type += (type.empty() ? "" : " | ") + word;
-    Scalar scalar{type, nullptr, nullptr};
-    scalar.shape.words = words;
-    scalar.parse = [words, choices, &value](std::string_view text) -> ParseError {
-      for (const auto& [word, meant] : choices) {
-        if (word != text) continue;
-        value = meant;
-        return std::nullopt;
-      }
-      return UnknownWord(text, words);
+    const auto choose = [choices, &value](size_t i) { value = choices[i].second; };
+    const auto chosen = [choices, &value] {
+      size_t i = 0;
+      while (i < choices.size() && choices[i].second != value) ++i;
+      return i;
     };
-    scalar.text = [choices, &value] {
-      for (const auto& [word, meant] : choices) {
-        if (meant == value) return word;
-      }
-      return std::string();
-    };
-    scalar.is_text = true;  // YAML has a meaning of its own for some words, such as off.
-    OnScalar(name, scalar, presence, meaning);
+    OnScalar(name, ScalarOfWords(words, choose, chosen), presence, meaning);
   }
 
   // A list of quantities.
@@ -197,8 +170,8 @@ class Fields {
             Presence presence = Presence::kOptional) {
     OnScalars(
         name, values.size(), [&values](size_t count) { values.assign(count, T{}); },
-        [&values, range](size_t i) { return ScalarOf(values[i], range); }, presence, meaning,
-        fmt::format("list of {}{}", TypeName(T{}), range.Text()));
+        [&values, range](size_t i) { return ScalarFor<T>::Of(values[i], range); }, presence,
+        meaning, fmt::format("list of {}{}", TypeName(T{}), range.Text()));
   }
 
   // Settings within settings.
@@ -268,38 +241,10 @@ class Fields {
   virtual void OnAbsent(std::string_view /*name*/, std::string_view /*message*/) {}
 
  private:
-  static std::string UnknownWord(std::string_view text, const std::vector<std::string>& words);
-
-  template <class T, class Parse>
-  void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
-             const std::string& type, ScalarShape shape, const Parse& parse,
-             std::string_view meaning) {
-    Scalar scalar{fmt::format("{}, or {}", type, word), nullptr, nullptr};
-    scalar.shape = std::move(shape);
-    scalar.shape.words = {std::string(word)};
-    scalar.parse = [word = std::string(word), &value, parse](std::string_view text) -> ParseError {
-      if (text == word) {
-        value.reset();
-        return std::nullopt;
-      }
-      T read{};
-      if (ParseError error = parse(text, read)) return error;
-      value = read;
-      return std::nullopt;
-    };
-    scalar.text = [word = std::string(word), &value] {
-      return value ? FormatQuantity(*value) : word;
-    };
-    OnScalar(name, scalar, Presence::kOptional, meaning);
-  }
-
-  template <class T>
-  static Scalar ScalarOf(T& value, const Range<T>& range) {
-    return {fmt::format("{}{}", TypeName(value), range.Text()),
-            [&value, range](std::string_view text) { return ParseInRange(text, value, range); },
-            [&value] { return FormatQuantity(value); }, std::same_as<T, std::string>,
-            ShapeOf(value, range)};
-  }
+  // One of `words`; `chosen` returns the index of the present one, or their number if it is none.
+  static Scalar ScalarOfWords(const std::vector<std::string>& words,
+                              const std::function<void(size_t)>& choose,
+                              const std::function<size_t()>& chosen);
 
   template <class S>
   static Block BlockOf(S& settings) {
@@ -316,5 +261,101 @@ class Fields {
             }};
   }
 };
+
+// Makes the scalars of quantities of type T, each bound to the variable that holds its value.
+template <class T>
+struct ScalarFor {
+  static Fields::Scalar Of(T& value, const Range<T>& range);
+  // These are unset where the text is `word`.
+  static Fields::Scalar Or(std::string_view word, std::optional<T>& value, const Range<T>& range);
+  static Fields::Scalar Or(std::string_view word, std::optional<T>& value);
+
+ private:
+  static Fields::Scalar Or(std::string_view word, std::optional<T>& value, std::string_view type,
+                           ScalarShape shape,
+                           std::function<ParseError(std::string_view, T&)> parse);
+};
+
+template <class T>
+std::string Range<T>::Text() const {
+  std::string text;
+  if (above) text += " > " + FormatQuantity(*above);
+  if (at_least) text += " >= " + FormatQuantity(*at_least);
+  if (at_most) text += " <= " + FormatQuantity(*at_most);
+  return text;
+}
+
+template <class T>
+ParseError Range<T>::Parse(std::string_view text, T& value) const {
+  T read{};
+  if (ParseError error = ParseQuantity(text, read)) return error;
+  if (!Contains(read)) {
+    return fmt::format("\"{}\" is out of range; expected {} {}{}", text, Article(TypeName(read)),
+                       TypeName(read), Text());
+  }
+  value = read;
+  return std::nullopt;
+}
+
+template <class T>
+Fields::Scalar ScalarFor<T>::Of(T& value, const Range<T>& range) {
+  return {fmt::format("{}{}", TypeName(value), range.Text()),
+          [&value, range](std::string_view text) { return range.Parse(text, value); },
+          [&value] { return FormatQuantity(value); }, std::same_as<T, std::string>,
+          ShapeOf(value, range)};
+}
+
+template <class T>
+Fields::Scalar ScalarFor<T>::Or(std::string_view word, std::optional<T>& value,
+                                const Range<T>& range) {
+  return Or(word, value, fmt::format("{}{}", TypeName(T{}), range.Text()), ShapeOf(T{}, range),
+            [range](std::string_view text, T& read) { return range.Parse(text, read); });
+}
+
+template <class T>
+Fields::Scalar ScalarFor<T>::Or(std::string_view word, std::optional<T>& value) {
+  return Or(word, value, TypeName(T{}), ShapeOf(T{}),
+            [](std::string_view text, T& read) { return ParseQuantity(text, read); });
+}
+
+template <class T>
+Fields::Scalar ScalarFor<T>::Or(std::string_view word, std::optional<T>& value,
+                                std::string_view type, ScalarShape shape,
+                                std::function<ParseError(std::string_view, T&)> parse) {
+  Fields::Scalar scalar{fmt::format("{}, or {}", type, word), nullptr, nullptr};
+  scalar.shape = std::move(shape);
+  scalar.shape.words = {std::string(word)};
+  scalar.parse = [word = std::string(word), &value,
+                  parse = std::move(parse)](std::string_view text) -> ParseError {
+    if (text == word) {
+      value.reset();
+      return std::nullopt;
+    }
+    T read{};
+    if (ParseError error = parse(text, read)) return error;
+    value = read;
+    return std::nullopt;
+  };
+  scalar.text = [word = std::string(word), &value] {
+    return value ? FormatQuantity(*value) : word;
+  };
+  return scalar;
+}
+
+// Compiled once, in fields.cc: nearly every file with settings uses them.
+extern template struct Range<Duration>;
+extern template struct Range<BitRate>;
+extern template struct Range<Bytes>;
+extern template struct Range<int64_t>;
+extern template struct Range<double>;
+extern template struct Range<bool>;
+extern template struct Range<std::string>;
+extern template struct ScalarFor<Duration>;
+extern template struct ScalarFor<BitRate>;
+extern template struct ScalarFor<Bytes>;
+extern template struct ScalarFor<int64_t>;
+extern template struct ScalarFor<double>;
+extern template struct ScalarFor<bool>;
+extern template struct ScalarFor<std::string>;
 
 }  // namespace heddle

@@ -34,7 +34,7 @@ class LbSeries final : public Series {
     const Graph& graph = network().graph();
     for (size_t h = 0; h < network().hosts(); ++h) {
       Host& host = network().host(h);
-      if (host.has_policy()) Add(graph.NameOf(static_cast<uint32_t>(h)), host.policy(), now);
+      if (host.has_policy()) Add(graph.NameOf(graph.VertexOfHost(h)), host.policy(), now);
     }
     for (const std::unique_ptr<Switch>& s : network().switches()) {
       Add(graph.switches[s->id()].name, s->policy(), now);

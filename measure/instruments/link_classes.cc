@@ -23,13 +23,10 @@ namespace {
 // Counts the bytes of flows that each port of one switch has begun to send.
 class Meter final : public AroundSwitchPolicy {
  public:
-  Meter(std::unique_ptr<SwitchPolicy> scheme, const std::vector<uint16_t>& atom_of, size_t atoms)
+  Meter(SwitchPolicyPtr scheme, const std::vector<uint16_t>& atom_of, size_t atoms)
       : AroundSwitchPolicy(std::move(scheme)),
-        wants_(AroundSwitchPolicy::hooks()),
         atom_of_(atom_of),
         atoms_(atoms) {}
-
-  uint32_t hooks() const override { return wants_ | kTransmit; }
 
   void Attach(SwitchView& view) override {
     payload_.assign(view.ports() * atoms_, 0);
@@ -40,13 +37,12 @@ class Meter final : public AroundSwitchPolicy {
     if (packet.kind == PacketKind::kData) {
       payload_[port * atoms_ + atom_of_[packet.flow]] += packet.data.payload;
     }
-    if (wants_ & kTransmit) AroundSwitchPolicy::OnTransmit(view, packet, port);
+    AroundSwitchPolicy::OnTransmit(view, packet, port);
   }
 
   const std::vector<int64_t>& payload() const { return payload_; }
 
  private:
-  const uint32_t wants_;  // The hooks that the scheme itself asks for.
   const std::vector<uint16_t>& atom_of_;
   const size_t atoms_;
   std::vector<int64_t> payload_;  // By port, then atom.
@@ -78,7 +74,7 @@ class LinkClasses final : public LinkTime, public FlowObserver {
  public:
   explicit LinkClasses(const RunPlan& plan) : classes_(*plan.classes) {}
 
-  std::unique_ptr<SwitchPolicy> Around(std::unique_ptr<SwitchPolicy> scheme) override {
+  SwitchPolicyPtr Around(SwitchPolicyPtr scheme) override {
     auto meter = std::make_unique<Meter>(std::move(scheme), atom_of_, classes_.atoms());
     meters_.push_back(meter.get());
     return meter;

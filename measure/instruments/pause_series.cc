@@ -90,11 +90,11 @@ class PauseSeries final : public Series {
 
  private:
   struct Log {
-    uint32_t vertex;
+    VertexId vertex;
     PauseLog* log;
   };
   struct Interval {
-    uint32_t vertex;
+    VertexId vertex;
     PauseInterval pause;
   };
   struct PathFiles {
@@ -140,12 +140,11 @@ class PauseSeries final : public Series {
   // In the order of nodes.
   void StartLogs() {
     for (size_t h = 0; h < network().hosts(); ++h) {
-      logs_.push_back({static_cast<uint32_t>(h), &network().host(h).LogPauses()});
+      logs_.push_back({network().graph().VertexOfHost(h), &network().host(h).LogPauses()});
     }
     for (const std::unique_ptr<Switch>& s : network().switches()) {
       if (s->queued() == nullptr) continue;
-      const uint32_t vertex = static_cast<uint32_t>(network().hosts()) + s->id();
-      logs_.push_back({vertex, &s->queued()->LogPauses()});
+      logs_.push_back({network().graph().VertexOfSwitch(s->id()), &s->queued()->LogPauses()});
     }
   }
 

@@ -26,25 +26,19 @@ namespace {
 // Around the policy of one switch.
 class Stamp final : public AroundSwitchPolicy {
  public:
-  explicit Stamp(std::unique_ptr<SwitchPolicy> scheme)
-      : AroundSwitchPolicy(std::move(scheme)), wants_(AroundSwitchPolicy::hooks()) {}
-
-  uint32_t hooks() const override { return wants_ | kEnqueue | kTransmit; }
+  explicit Stamp(SwitchPolicyPtr scheme) : AroundSwitchPolicy(std::move(scheme)) {}
 
   // The instant is taken off here and added again when the packet leaves. Packets that a scheme
   // holds back come to a port when it lets them go.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kData) packet.AddWaited(Time{} - view.now());
-    if (wants_ & kEnqueue) AroundSwitchPolicy::OnEnqueue(view, packet, port);
+    AroundSwitchPolicy::OnEnqueue(view, packet, port);
   }
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kData) packet.AddWaited(view.now() - Time{});
-    if (wants_ & kTransmit) AroundSwitchPolicy::OnTransmit(view, packet, port);
+    AroundSwitchPolicy::OnTransmit(view, packet, port);
   }
-
- private:
-  const uint32_t wants_;  // The hooks that the scheme itself asks for.
 };
 
 // The size and part in the statistics of each flow, read by all threads while a window runs.
@@ -94,7 +88,7 @@ class Queueing final : public Instrument, public FlowObserver {
  public:
   explicit Queueing(const RunPlan& plan) : classes_(*plan.classes) {}
 
-  std::unique_ptr<SwitchPolicy> Around(std::unique_ptr<SwitchPolicy> scheme) override {
+  SwitchPolicyPtr Around(SwitchPolicyPtr scheme) override {
     return std::make_unique<Stamp>(std::move(scheme));
   }
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string_view>
@@ -194,8 +196,8 @@ class PaperReader {
     return {{lines.empty() ? "lb" : lines.front(), value.place, value}};
   }
 
-  // Each claim that names what an experiment has as the paper prints it too is judged a second
-  // time, of that: C6 is then followed by C6L, unless there is one.
+  // Each claim of the paper that names what an experiment has as the paper prints it too is judged
+  // a second time, of that: C6 is then followed by C6L, unless there is one.
   void ReadClaims(MapReader& map, PaperExperiment& experiment) {
     const std::map<std::string, std::string> printed = TextsOf("printed", map);
     const std::vector<Value::Entry>& claims = map.Entries("claims");
@@ -207,7 +209,7 @@ class PaperReader {
         continue;  // Those of the second would be the same.
       const auto literal = AsPrinted(claim, printed);
       const bool is_new =
-          !claim.key.ends_with('L') &&
+          experiment.claims.back().role == ClaimRole::kPaper &&
           std::ranges::find(claims, claim.key + "L", &Value::Entry::key) == claims.end();
       if (literal && is_new) {
         experiment.claims.push_back(ReadClaim(*literal, path, experiment.metrics));
@@ -248,10 +250,18 @@ class PaperReader {
     return any;
   }
 
+  // The letter behind the number of C6L or C2T says that C6 or C2 is judged once more.
+  static ClaimRole RoleOf(const std::string& id, bool is_ours) {
+    if (is_ours) return ClaimRole::kOurs;
+    const bool has_letter = id.size() > 1 && id.back() >= 'A' && id.back() <= 'Z';
+    return has_letter ? ClaimRole::kTwin : ClaimRole::kPaper;
+  }
+
   Claim ReadClaim(const Value::Entry& entry, const std::string& path, const Metrics& metrics) {
     Claim claim;
     MapReader map(entry.value, path + "." + entry.key, diagnostics_);
     claim.id = entry.key;
+    claim.role = RoleOf(claim.id, map.Flag("ours").value_or(false));
     claim.says = map.RequireText("says", "what the paper says, in our words");
     claim.depends_on = map.Text("depends_on").value_or("");
     map.Find("printed_depends_on");
@@ -262,7 +272,7 @@ class PaperReader {
     const Value* all = map.Find("all");
     if (all == nullptr) {
       if (entry.value.kind == Value::Kind::kMap) {
-        read(entry.value, map.path(), {"says", "depends_on", "printed_depends_on"});
+        read(entry.value, map.path(), {"says", "ours", "depends_on", "printed_depends_on"});
       }
       return claim;
     }
@@ -330,6 +340,11 @@ class PaperReader {
 };
 
 }  // namespace
+
+std::string_view NameOf(ClaimRole role) {
+  static constexpr std::array<std::string_view, 3> kNames = {"claim", "twin", "ours"};
+  return kNames[static_cast<size_t>(role)];
+}
 
 const PaperExperiment* Paper::Find(const std::string& experiment) const {
   const auto found = std::ranges::find(experiments, experiment, &PaperExperiment::id);

@@ -34,7 +34,7 @@ struct Note {
 // Decides as the scheme, and writes down every decision.
 class NotingPolicy final : public AroundSwitchPolicy {
  public:
-  NotingPolicy(std::unique_ptr<SwitchPolicy> scheme, std::vector<Note>* notes)
+  NotingPolicy(SwitchPolicyPtr scheme, std::vector<Note>* notes)
       : AroundSwitchPolicy(std::move(scheme)), notes_(notes) {}
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
@@ -53,7 +53,7 @@ class NotingBalancer final : public LoadBalancer {
   NotingBalancer(const std::string& scheme, std::vector<Note>* notes)
       : scheme_(PreparedBalancer(scheme, 4).value()), notes_(notes) {}
   void Declare(Fields& /*fields*/) override {}
-  std::unique_ptr<SwitchPolicy> ForSwitch(SwitchId id, uint64_t seed) const override {
+  SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     auto policy = scheme_.settings->ForSwitch(id, seed);
     if (id != 0) return policy;
     return std::make_unique<NotingPolicy>(std::move(policy), notes_);

@@ -5,11 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
+#include "core/check.h"
 #include "fabric/around_policy.h"
 #include "tests/support/lab.h"
 
@@ -231,6 +234,29 @@ TEST(HooksTest, IncludeWhatIsSaidOfPacketsAndNextHops) {
   };
   EXPECT_EQ(HooksOfA<Every>(), SwitchPolicy::kEveryPacket);
   EXPECT_EQ(HooksOfA<Last>(), SwitchPolicy::kLastUplink | SwitchPolicy::kNextHops);
+}
+
+// Nothing is known of next hops that nobody asked routing about.
+TEST(HooksDeathTest, APolicyThatLooksAtNextHopsMustSaySo) {
+  struct Looks final : PlainSwitch {
+    explicit Looks(bool wants) : wants_(wants) {}
+    bool wants_next_hops() const override { return wants_; }
+    Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex,
+                      const Candidates& c) override {
+      EXPECT_EQ(view.NextHopsTo(packet.dst).size(), c.ports.size());
+      return Decision::Forward(c.ports.front());
+    }
+    const bool wants_;
+  };
+  const auto run = [](bool wants) {
+    Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 1}"),
+             .switch_policy = [&](SwitchId) { return std::make_unique<Looks>(wants); }});
+    lab.AddFlow(0, 1, 14'600);
+    lab.Run();
+    EXPECT_TRUE(lab.finished());
+  };
+  run(true);
+  EXPECT_EXIT(run(false), testing::ExitedWithCode(kExitBrokenInvariant), "wants_next_hops");
 }
 
 // --- Narrowed by settings ---

@@ -78,7 +78,7 @@ TEST(BalancersHooksTest, AreThoseThatTheirSettingsNeed) {
     EXPECT_EQ(balancer.settings->ForSwitch(0, 1).hooks(), at_switch);
     const HostPolicyPtr host = balancer.settings->ForHost(0, 1);
     ASSERT_EQ(host != nullptr, at_host.has_value());
-    if (at_host) EXPECT_EQ(host.hooks(), *at_host);
+    EXPECT_EQ(host.hooks(), at_host.value_or(0));
   }
 }
 

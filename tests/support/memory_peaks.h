@@ -30,7 +30,7 @@ class MemoryPeaks {
   MemoryPeaks& operator=(const MemoryPeaks&) = delete;
 
   // For Lab::Plan::switch_policy; the lab must not outlive these peaks.
-  std::function<std::unique_ptr<SwitchPolicy>(SwitchId)> AroundEcmp() {
+  std::function<SwitchPolicyPtr(SwitchId)> AroundEcmp() {
     return [this](SwitchId id) {
       return std::make_unique<Observer>(BalancerFrom("ecmp").settings->ForSwitch(id, /*seed=*/1),
                                         *this);
@@ -48,9 +48,8 @@ class MemoryPeaks {
  private:
   class Observer final : public AroundSwitchPolicy {
    public:
-    Observer(std::unique_ptr<SwitchPolicy> scheme, MemoryPeaks& peaks)
+    Observer(SwitchPolicyPtr scheme, MemoryPeaks& peaks)
         : AroundSwitchPolicy(std::move(scheme)), peaks_(peaks) {}
-    uint32_t hooks() const override { return AroundSwitchPolicy::hooks() | kEnqueue; }
     void OnEnqueue(SwitchView& view, Packet& /*packet*/, PortIndex /*port*/) override {
       if (view.id() == 0 && peaks_.memory_ != nullptr) peaks_.Look();
     }

@@ -71,7 +71,7 @@ std::string ErrorsWith(const std::string& transport) { return ErrorsOf(WithTrans
 
 TEST(CongestionControlChoiceTest, SaysWhereOneOfTheOtherTransportBelongs) {
   const std::string tcp_cc = ErrorsWith("{kind: rocev2, cc: reno}");
-  EXPECT_THAT(tcp_cc, HasSubstr(":4:30: transport.cc.kind: \"reno\" is a congestion control of "
+  EXPECT_THAT(tcp_cc, HasSubstr(":4:31: transport.cc.kind: \"reno\" is a congestion control of "
                                 "kind: tcp; kind: rocev2 takes one of: "));
   EXPECT_THAT(tcp_cc, HasSubstr("dcqcn, hpcc, none, swift, timely"));
   const std::string roce_cc = ErrorsWith("{kind: tcp, cc: {kind: dcqcn, rp: nic}}");
