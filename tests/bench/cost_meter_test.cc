@@ -73,7 +73,8 @@ std::vector<Note> DecisionsInARun(const std::string& scheme) {
       "measure: {warm_up: 0us, unfinished: drop, t_max: 1ms}\n");
   std::vector<Note> notes;
   experiment.settings.lb = {"noting", std::make_unique<NotingBalancer>(scheme, &notes)};
-  Simulate(experiment, {}, [](std::string_view) { return true; });
+  const auto run = Simulate(experiment, {}, [](std::string_view) { return true; });
+  EXPECT_TRUE(run.ok()) << run.status();
   return notes;
 }
 

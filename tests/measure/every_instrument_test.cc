@@ -75,7 +75,7 @@ Files FilesOf(const std::string& yaml, int threads = 1) {
   Files files;
   SimulationOptions options;
   options.threads = threads;
-  Simulate(
+  const auto run = Simulate(
       ExperimentFrom(yaml), options,
       [&](std::string_view text) {
         files["flows.csv"] += text;
@@ -85,6 +85,7 @@ Files FilesOf(const std::string& yaml, int threads = 1) {
         files[std::string(file)] += text;
         return true;
       });
+  EXPECT_TRUE(run.ok()) << run.status();
   return files;
 }
 
