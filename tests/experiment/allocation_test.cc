@@ -2,6 +2,7 @@
 // In steady state nothing allocates per packet, in any part of a run. This program counts what it
 // allocates.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -94,8 +95,8 @@ TEST(AllocationTest, ADatagramCostsNone) {
   for (const char* pattern : {"cbr", "poisson", "onoff"}) {
     for (const char* via : {"''", "spine1"}) {
       SCOPED_TRACE(std::string(pattern) + " " + via);
-      const std::string background = std::string("[{hosts: 1, load: 0.1, cross_rack: true, ") +
-                                     "pattern: " + pattern + ", via: " + via + "}]";
+      const std::string background = fmt::format(
+          "[{{hosts: 1, load: 0.1, cross_rack: true, pattern: {}, via: {}}}]", pattern, via);
       const Cost shorter = CostOf("dctcp", "rps", "6ms", background);
       const Cost longer = CostOf("dctcp", "rps", "12ms", background);
       const int64_t hops = longer.hops - shorter.hops;
