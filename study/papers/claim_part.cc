@@ -177,6 +177,7 @@ class PartReader {
     part_.target.absolute =
         part_.quantity == Quantity::kImprovement || part_.quantity == Quantity::kGain;
     part_.target.within = map_.Number("within").value_or(part_.target.within);
+    part_.target.describes = part_.quantity == Quantity::kRatio && !part_.than_metric.empty();
     if (const Value* value = map_.Find("value")) ReadValue(*value);
   }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "study/papers/claim_cells.h"
@@ -114,15 +116,27 @@ class Expectation {
   const PaperExperiment& experiment_;
 };
 
-// "+12 % +- 3 %", or "15 times +- 0.8" where percentages have too many digits.
-std::string Measure(const JudgedCell& cell) {
-  constexpr double kManyTimes = 10;
-  // Of what is next to nothing neither says anything.
+constexpr double kManyTimes = 10;  // From here on percentages have too many digits.
+
+// Whether a result is shown as a share of what it is compared with. Beside next to nothing neither
+// percentages nor multiples say anything.
+bool IsShare(const JudgedCell& cell) {
   constexpr double kTooMany = 1000;
+  return std::isfinite(cell.relative) && cell.finding.mean != 0 && cell.relative > -kManyTimes &&
+         cell.relative < kTooMany;
+}
+
+// "+12 %" or "15 times", without an interval.
+std::string BareMeasure(const JudgedCell& cell) {
+  if (!IsShare(cell)) return ShortNumber(cell.finding.mean);
+  if (cell.relative < kManyTimes) return Percent(cell.relative);
+  return fmt::format("{:.3g} times", 1 + cell.relative);
+}
+
+// "+12 % +- 3 %" or "15 times +- 0.8".
+std::string Measure(const JudgedCell& cell) {
   const Finding& finding = cell.finding;
-  const bool is_share = std::isfinite(cell.relative) && finding.mean != 0 &&
-                        cell.relative > -kManyTimes && cell.relative < kTooMany;
-  if (!is_share) return WithInterval(finding.mean, finding.half_width);
+  if (!IsShare(cell)) return WithInterval(finding.mean, finding.half_width);
   const double half_width = std::abs(cell.relative / finding.mean) * finding.half_width;
   const bool is_known = !std::isnan(half_width);
   if (cell.relative < kManyTimes) {
@@ -132,23 +146,30 @@ std::string Measure(const JudgedCell& cell) {
          (is_known ? fmt::format(" +- {:.2g}", half_width) : "");
 }
 
-// "+12 % to +40 %", or each where there are few.
-std::string Extremes(const JudgedPart& judged) {
+// The comparisons with the least and with the greatest result; nothing if none has a number.
+std::optional<std::pair<JudgedCell, JudgedCell>> LeastAndMost(const JudgedPart& judged) {
   const auto key = [](const JudgedCell& cell) {
     return std::isfinite(cell.relative) ? cell.relative : cell.finding.mean;
   };
   // Those without a number have no place in an order.
   std::vector<JudgedCell> cells = judged.cells;
   std::erase_if(cells, [&](const JudgedCell& cell) { return std::isnan(key(cell)); });
-  if (cells.empty()) return "no number";
+  if (cells.empty()) return std::nullopt;
   const auto [least, most] = std::ranges::minmax_element(cells, {}, key);
+  return std::pair(*least, *most);
+}
+
+// "+12 % (load=0.1) to +40 % (load=0.8)".
+std::string Extremes(const JudgedPart& judged) {
+  const auto ends = LeastAndMost(judged);
+  if (!ends) return "no number";
+  const auto& [least, most] = *ends;
   if (judged.cells.size() == 1) {
     const std::string& where = judged.cells.front().where;
-    return Measure(*least) + (where.empty() ? "" : fmt::format(" ({})", where));
+    return Measure(least) + (where.empty() ? "" : fmt::format(" ({})", where));
   }
-  if (Measure(*least) == Measure(*most)) return Measure(*least) + " everywhere";
-  return fmt::format("{} ({}) to {} ({})", Measure(*least), least->where, Measure(*most),
-                     most->where);
+  if (Measure(least) == Measure(most)) return Measure(least) + " everywhere";
+  return fmt::format("{} ({}) to {} ({})", Measure(least), least.where, Measure(most), most.where);
 }
 
 // Where the claim does not hold.
@@ -178,6 +199,15 @@ std::string ShortNumber(double value) { return fmt::format("{:.3g}", value); }
 
 std::string ExpectedText(const ClaimPart& part, const PaperExperiment& experiment) {
   return Expectation(part, experiment).Text();
+}
+
+std::string RangeText(const JudgedPart& judged) {
+  const auto ends = LeastAndMost(judged);
+  if (!ends) return "no number";
+  const auto& [least, most] = *ends;
+  const bool is_one = judged.cells.size() == 1 || Measure(least) == Measure(most);
+  if (is_one) return Measure(least);
+  return fmt::format("{} to {}", BareMeasure(least), BareMeasure(most));
 }
 
 std::string MeasuredText(const JudgedPart& judged) { return Extremes(judged) + Exceptions(judged); }

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string_view>
@@ -248,10 +250,18 @@ class PaperReader {
     return any;
   }
 
+  // The letter behind the number of C6L or C2T says that C6 or C2 is judged once more.
+  static ClaimRole RoleOf(const std::string& id, bool is_ours) {
+    if (is_ours) return ClaimRole::kOurs;
+    const bool has_letter = id.size() > 1 && id.back() >= 'A' && id.back() <= 'Z';
+    return has_letter ? ClaimRole::kTwin : ClaimRole::kPaper;
+  }
+
   Claim ReadClaim(const Value::Entry& entry, const std::string& path, const Metrics& metrics) {
     Claim claim;
     MapReader map(entry.value, path + "." + entry.key, diagnostics_);
     claim.id = entry.key;
+    claim.role = RoleOf(claim.id, map.Flag("ours").value_or(false));
     claim.says = map.RequireText("says", "what the paper says, in our words");
     claim.depends_on = map.Text("depends_on").value_or("");
     map.Find("printed_depends_on");
@@ -262,7 +272,7 @@ class PaperReader {
     const Value* all = map.Find("all");
     if (all == nullptr) {
       if (entry.value.kind == Value::Kind::kMap) {
-        read(entry.value, map.path(), {"says", "depends_on", "printed_depends_on"});
+        read(entry.value, map.path(), {"says", "ours", "depends_on", "printed_depends_on"});
       }
       return claim;
     }
@@ -330,6 +340,11 @@ class PaperReader {
 };
 
 }  // namespace
+
+std::string_view NameOf(ClaimRole role) {
+  static constexpr std::array<std::string_view, 3> kNames = {"claim", "twin", "ours"};
+  return kNames[static_cast<size_t>(role)];
+}
 
 const PaperExperiment* Paper::Find(const std::string& experiment) const {
   const auto found = std::ranges::find(experiments, experiment, &PaperExperiment::id);

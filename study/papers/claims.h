@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,8 +71,15 @@ struct ClaimPart {
   bool interior_minimum = false;
 };
 
+// As what a claim is counted: a claim of the paper; a twin, which judges a claim of the paper once
+// more, as printed or with another choice (C6L of C6); or a claim of ours, which the paper does not
+// make.
+enum class ClaimRole { kPaper, kTwin, kOurs };
+std::string_view NameOf(ClaimRole role);
+
 struct Claim {
   std::string id;  // "C1"
+  ClaimRole role = ClaimRole::kPaper;
   std::string says;
   std::string depends_on;
   std::vector<ClaimPart> parts;

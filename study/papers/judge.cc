@@ -105,12 +105,13 @@ class PartJudge {
   void JudgeOrdering(const std::vector<ClaimCell>& cells) {
     for (const ClaimCell& cell : cells) {
       Finding finding = JudgeSign(cell.values);
-      if (part_.or_equal && finding.outcome == Outcome::kUndecided) {
-        finding.outcome = Outcome::kFor;
-      }
       // Shown is the first side by the second, whichever was to be higher.
       if (!part_.higher) finding.mean = -finding.mean;
       const double relative = finding.mean / std::abs(Over(cell.references).mean());
+      finding = WithLeastEffect(std::move(finding), relative);
+      if (part_.or_equal && finding.outcome == Outcome::kUndecided) {
+        finding.outcome = Outcome::kFor;
+      }
       Add(cell, std::move(finding), relative);
     }
   }
@@ -165,6 +166,7 @@ class PartJudge {
       const bool is_share = part_.goes == Shape::kFlat;
       const double relative =
           is_share ? finding.mean : finding.mean / std::abs(sum / static_cast<double>(y.size()));
+      if (!is_share) finding = WithLeastEffect(std::move(finding), relative);
       Add(whole, std::move(finding), relative);
     }
   }
@@ -269,6 +271,7 @@ class PartJudge {
   void Explain() {
     if (judged_.cells.empty()) return;
     judged_.measured = MeasuredText(judged_);
+    judged_.range = RangeText(judged_);
     if (left_out_ > 0) {
       judged_.measured +=
           fmt::format("; {} left out, where nothing is divided by nothing", left_out_);
@@ -300,7 +303,7 @@ template <class Text>
 std::string Joined(const std::vector<JudgedPart>& parts, const Text& text) {
   std::string joined;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const std::string& of_part = text(parts[i]);
+    const std::string of_part = text(parts[i]);
     if (of_part.empty()) continue;
     joined += joined.empty() ? "" : "; ";
     if (parts.size() > 1) joined += fmt::format("({}) ", i + 1);
@@ -336,6 +339,10 @@ std::string JudgedClaim::Measured() const {
   return Joined(parts, [](const JudgedPart& part) { return part.measured; });
 }
 
+std::string JudgedClaim::Range() const {
+  return Joined(parts, [](const JudgedPart& part) { return part.range; });
+}
+
 std::string JudgedClaim::Reason() const {
   return Joined(parts, [](const JudgedPart& part) { return part.reason; });
 }
@@ -348,9 +355,11 @@ JudgedClaim JudgeClaim(const Claim& claim, const PaperExperiment& experiment,
     const PaperResults& other =
         part.than_experiment.empty() ? results : others(part.than_experiment);
     judged.parts.push_back(PartJudge(part, experiment, results, other).Judge());
-    // Verdicts ascend.
     judged.verdict = std::max(judged.verdict, judged.parts.back().verdict);
   }
+  const bool some_against =
+      judged.verdict == ClaimVerdict::kContradicted || judged.verdict == ClaimVerdict::kMixed;
+  if (some_against) judged.verdict = ContradictedOrMixed(judged.agreeing(), judged.all());
   return judged;
 }
 

@@ -26,6 +26,7 @@ struct JudgedPart {
   ClaimVerdict verdict = ClaimVerdict::kUnjudged;
   std::string expected;
   std::string measured;
+  std::string range;   // The same in short, without where.
   std::string reason;  // Why it cannot be judged.
   std::vector<JudgedCell> cells;
 
@@ -41,6 +42,7 @@ struct JudgedClaim {
   size_t all() const;
   std::string Expected() const;
   std::string Measured() const;
+  std::string Range() const;
   std::string Reason() const;
 };
 

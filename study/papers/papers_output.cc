@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kTextWidth = 100;
 constexpr std::string_view kCsvHeader =
-    "claim,verdict,agreeing,of,says,expected,measured,reason,depends_on";
+    "claim,verdict,agreeing,of,says,expected,measured,reason,depends_on,counts_as";
 
 using Visit =
     std::function<void(const Paper&, const JudgedExperiment&, const Claim&, const JudgedClaim&)>;
@@ -69,22 +69,23 @@ std::string ChoicesText(const PaperExperiment& experiment) {
 
 using VerdictCounts = std::map<ClaimVerdict, size_t>;
 
-// By paper, each with all its verdicts.
-std::vector<std::pair<std::string, VerdictCounts>> CountsOf(
-    const std::vector<JudgedPaper>& papers) {
+// The verdicts on what counts as `role`, by paper.
+std::vector<std::pair<std::string, VerdictCounts>> CountsOf(const std::vector<JudgedPaper>& papers,
+                                                            ClaimRole role) {
   std::vector<std::pair<std::string, VerdictCounts>> counts;
   for (const JudgedPaper& paper : papers) counts.emplace_back(paper.paper->name, VerdictCounts());
-  ForEachClaim(papers, [&](const Paper& paper, const JudgedExperiment&, const Claim&,
+  ForEachClaim(papers, [&](const Paper& paper, const JudgedExperiment&, const Claim& claim,
                            const JudgedClaim& judged) {
+    if (claim.role != role) return;
     ++std::ranges::find(counts, paper.name, &std::pair<std::string, VerdictCounts>::first)
           ->second[judged.verdict];
   });
   return counts;
 }
 
-VerdictCounts TotalsOf(const std::vector<JudgedPaper>& papers) {
+VerdictCounts TotalsOf(const std::vector<JudgedPaper>& papers, ClaimRole role) {
   VerdictCounts totals;
-  for (const auto& [paper, counts] : CountsOf(papers)) {
+  for (const auto& [paper, counts] : CountsOf(papers, role)) {
     for (const auto& [verdict, count] : counts) totals[verdict] += count;
   }
   return totals;
@@ -96,14 +97,27 @@ size_t SumOf(const VerdictCounts& counts) {
   return sum;
 }
 
+// What a reader calls so many of a role.
+std::string CountText(size_t count, ClaimRole role) {
+  static constexpr std::array<std::string_view, 3> kNouns = {"claims", "twins", "claims of ours"};
+  return fmt::format("{} {}", count, kNouns[static_cast<size_t>(role)]);
+}
+
+constexpr std::array kRoles = {ClaimRole::kPaper, ClaimRole::kTwin, ClaimRole::kOurs};
+
 std::string TotalsText(const std::vector<JudgedPaper>& papers) {
-  const VerdictCounts counts = TotalsOf(papers);
-  std::string text = fmt::format("{} claims", SumOf(counts));
-  for (const auto& [verdict, count] : counts) {
-    text += fmt::format("{} {} {}", &verdict == &counts.begin()->first ? ":" : ",", count,
-                        NameOf(verdict));
+  std::string text;
+  for (const ClaimRole role : kRoles) {
+    const VerdictCounts counts = TotalsOf(papers, role);
+    if (counts.empty() && role != ClaimRole::kPaper) continue;
+    text += CountText(SumOf(counts), role);
+    for (const auto& [verdict, count] : counts) {
+      text += fmt::format("{} {} {}", &verdict == &counts.begin()->first ? ":" : ",", count,
+                          NameOf(verdict));
+    }
+    text += "\n";
   }
-  return text + "\n";
+  return text;
 }
 
 std::string PointsText(const JudgedExperiment& experiment) {
@@ -115,11 +129,11 @@ std::string PointsText(const JudgedExperiment& experiment) {
   return text;
 }
 
-// A row for each paper, and one for all.
+// A row for each paper, and one for all; twins and claims of ours have rows of their own below.
 std::string TotalsMarkdown(const std::vector<JudgedPaper>& papers) {
-  static constexpr std::array kVerdicts = {ClaimVerdict::kReproduced, ClaimVerdict::kSameDirection,
-                                           ClaimVerdict::kTie, ClaimVerdict::kContradicted,
-                                           ClaimVerdict::kUnjudged};
+  static constexpr std::array kVerdicts = {
+      ClaimVerdict::kReproduced, ClaimVerdict::kSameDirection, ClaimVerdict::kTie,
+      ClaimVerdict::kMixed,      ClaimVerdict::kContradicted,  ClaimVerdict::kUnjudged};
   std::string text = "| paper |";
   std::string line = "|---|";
   for (const ClaimVerdict verdict : kVerdicts) {
@@ -135,9 +149,12 @@ std::string TotalsMarkdown(const std::vector<JudgedPaper>& papers) {
     }
     text += "\n";
   };
-  for (const auto& [paper, counts] : CountsOf(papers)) add(paper, counts);
-  const VerdictCounts totals = TotalsOf(papers);
-  if (papers.size() > 1) add(fmt::format("all {} claims", SumOf(totals)), totals);
+  for (const auto& [paper, counts] : CountsOf(papers, ClaimRole::kPaper)) add(paper, counts);
+  for (const ClaimRole role : kRoles) {
+    const VerdictCounts totals = TotalsOf(papers, role);
+    const bool is_needed = role == ClaimRole::kPaper ? papers.size() > 1 : !totals.empty();
+    if (is_needed) add("all " + CountText(SumOf(totals), role), totals);
+  }
   return text + "\n";
 }
 
@@ -185,6 +202,38 @@ std::string TableOf(const DrawnFigure& drawn) {
   return text + "\n";
 }
 
+// One line for each claim, short enough to be read; NotesOf() has the rest.
+std::string ClaimsTable(const JudgedExperiment& judged) {
+  if (judged.claims.empty()) return "";
+  std::string text = "| claim | the paper says | measured | verdict |\n|---|---|---|---|\n";
+  for (size_t i = 0; i < judged.claims.size(); ++i) {
+    const Claim& claim = judged.experiment->claims[i];
+    const JudgedClaim& of = judged.claims[i];
+    const std::string range = of.Range();
+    const std::string_view whose = claim.role == ClaimRole::kOurs ? "ours: " : "";
+    text += fmt::format("| {} | {}{} | {} | {} |\n", claim.id, whose, Cell(claim.says),
+                        Cell(range.empty() ? of.Reason() : range), VerdictText(of));
+  }
+  return text + "\n";
+}
+
+// Where each result was measured, and what the verdict depends on: an item for each claim.
+std::string NotesOf(const JudgedExperiment& judged) {
+  std::string text;
+  for (size_t i = 0; i < judged.claims.size(); ++i) {
+    const Claim& claim = judged.experiment->claims[i];
+    const JudgedClaim& of = judged.claims[i];
+    const std::string measured = of.Measured() == of.Range() ? "" : of.Measured();
+    if (measured.empty() && claim.depends_on.empty()) continue;
+    text += fmt::format("- **{}**: {}", claim.id, measured);
+    if (!claim.depends_on.empty()) {
+      text += fmt::format("{}*It depends on:* {}", measured.empty() ? "" : ". ", claim.depends_on);
+    }
+    text += "\n";
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 // --- JSON ---
 
 std::string_view WordOf(Outcome outcome) {
@@ -216,12 +265,14 @@ std::string JsonOf(const std::string& full_id, const Claim& claim, const JudgedC
   std::vector<std::string> parts;
   for (const JudgedPart& part : judged.parts) parts.push_back(JsonOf(part));
   return JsonObject({{"id", QuoteJson(full_id)},
+                     {"counts_as", QuoteJson(NameOf(claim.role))},
                      {"says", QuoteJson(claim.says)},
                      {"verdict", QuoteJson(NameOf(judged.verdict))},
                      {"agreeing", fmt::format("{}", judged.agreeing())},
                      {"of", fmt::format("{}", judged.all())},
                      {"expected", QuoteJson(judged.Expected())},
                      {"measured", QuoteJson(judged.Measured())},
+                     {"range", QuoteJson(judged.Range())},
                      {"reason", QuoteJson(judged.Reason())},
                      {"depends_on", QuoteJson(claim.depends_on)},
                      {"parts", JsonArray(parts)}});
@@ -332,18 +383,7 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
       if (experiment.bench) {
         for (const DrawnFigure& figure : judged.figures) text += TableOf(figure);
       }
-      if (judged.claims.empty()) continue;
-      text +=
-          "| claim | the paper says | measured | verdict | depends on |\n|---|---|---|---|---|\n";
-      for (size_t i = 0; i < judged.claims.size(); ++i) {
-        const JudgedClaim& of = judged.claims[i];
-        const std::string measured = of.Measured();
-        text += fmt::format("| {} | {} | {} | {} | {} |\n", experiment.claims[i].id,
-                            Cell(experiment.claims[i].says),
-                            Cell(measured.empty() ? of.Reason() : measured), VerdictText(of),
-                            Cell(experiment.claims[i].depends_on));
-      }
-      text += "\n";
+      text += ClaimsTable(judged) + NotesOf(judged);
     }
   }
   return text;
@@ -353,11 +393,11 @@ std::string ClaimsCsv(const std::vector<JudgedPaper>& papers) {
   std::string csv = fmt::format("{}\n", kCsvHeader);
   ForEachClaim(papers, [&](const Paper& paper, const JudgedExperiment& experiment,
                            const Claim& claim, const JudgedClaim& judged) {
-    csv += fmt::format("{},{},{},{},{},{},{},{},{}\n",
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n",
                        CsvCell(FullId(paper, *experiment.experiment, claim)),
                        NameOf(judged.verdict), judged.agreeing(), judged.all(), CsvCell(claim.says),
                        CsvCell(judged.Expected()), CsvCell(judged.Measured()),
-                       CsvCell(judged.Reason()), CsvCell(claim.depends_on));
+                       CsvCell(judged.Reason()), CsvCell(claim.depends_on), NameOf(claim.role));
   });
   return csv;
 }

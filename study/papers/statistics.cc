@@ -144,7 +144,22 @@ Finding JudgeBounds(Finding finding, const Target& target) {
   } else if (finding.mean >= least && finding.mean <= most) {
     finding.outcome = Outcome::kInDirection;
   } else {
-    finding.outcome = Outcome::kAgainst;
+    const bool may_be =
+        finding.mean + finding.half_width >= least && finding.mean - finding.half_width <= most;
+    finding.outcome = may_be ? Outcome::kUndecided : Outcome::kAgainst;
+  }
+  return finding;
+}
+
+// Without a point at which A and B are alike there is no direction.
+Finding JudgeDistance(Finding finding, double distance, double allowed) {
+  if (distance <= allowed) {
+    finding.outcome = Outcome::kFor;
+  } else if (finding.seeds < 2) {
+    finding.reason = kOneSeed;
+  } else {
+    const bool may_be = distance - finding.half_width <= allowed;
+    finding.outcome = may_be ? Outcome::kUndecided : Outcome::kAgainst;
   }
   return finding;
 }
@@ -190,6 +205,12 @@ Finding JudgeSign(const BySeed& differences) {
     return finding;
   }
   finding.outcome = OutcomeOfSign(finding.mean, finding.half_width);
+  return finding;
+}
+
+Finding WithLeastEffect(Finding finding, double relative) {
+  const bool is_known = finding.outcome != Outcome::kUnknown;
+  if (is_known && std::abs(relative) < kLeastEffect) finding.outcome = Outcome::kUndecided;
   return finding;
 }
 
@@ -249,23 +270,22 @@ Finding JudgeNumber(const BySeed& values, Quantity quantity, const Target& targe
   const double allowed = target.absolute ? target.within : target.within * std::abs(*target.value);
   const double distance = std::abs(finding.mean - *target.value);
   // A percentage point more or less is no matter of how numbers are represented.
-  if (distance <= allowed * (1 + 1e-9)) {
-    finding.outcome = Outcome::kFor;
-    return finding;
-  }
+  const double rounded = allowed * (1 + 1e-9);
+  const auto neutral = NeutralOf(quantity);
+  if (!neutral || *target.value == *neutral) return JudgeDistance(finding, distance, rounded);
   if (finding.seeds < 2) {
     finding.reason = kOneSeed;
     return finding;
   }
-  const auto neutral = NeutralOf(quantity);
-  if (!neutral || *target.value == *neutral) {
-    finding.outcome =
-        distance - finding.half_width <= allowed ? Outcome::kUndecided : Outcome::kAgainst;
-    return finding;
+  const double claimed = *target.value - *neutral;
+  const double effect = finding.mean - *neutral;
+  finding.outcome = OutcomeOfSign(claimed > 0 ? effect : -effect, finding.half_width);
+  // A difference is not relative to anything.
+  if (quantity != Quantity::kDifference) finding = WithLeastEffect(finding, effect);
+  if (finding.outcome == Outcome::kFor && distance > rounded) {
+    const bool too_much = target.describes && std::abs(effect) > 2 * std::abs(claimed);
+    finding.outcome = too_much ? Outcome::kAgainst : Outcome::kInDirection;
   }
-  const double sign = *target.value > *neutral ? 1 : -1;
-  finding.outcome = OutcomeOfSign(sign * (finding.mean - *neutral), finding.half_width);
-  if (finding.outcome == Outcome::kFor) finding.outcome = Outcome::kInDirection;
   return finding;
 }
 
@@ -284,9 +304,13 @@ bool HasInnerMinimum(const std::vector<double>& values) {
 }
 
 std::string_view NameOf(ClaimVerdict verdict) {
-  static constexpr std::array<std::string_view, 5> kNames = {"reproduced", "same direction", "tie",
-                                                             "can't be judged", "contradicted"};
+  static constexpr std::array<std::string_view, 6> kNames = {
+      "reproduced", "same direction", "tie", "mixed", "can't be judged", "contradicted"};
   return kNames[static_cast<size_t>(verdict)];
+}
+
+ClaimVerdict ContradictedOrMixed(size_t agreeing, size_t all) {
+  return 2 * agreeing >= all ? ClaimVerdict::kMixed : ClaimVerdict::kContradicted;
 }
 
 ClaimVerdict Combine(const std::vector<Finding>& findings) {
@@ -294,7 +318,9 @@ ClaimVerdict Combine(const std::vector<Finding>& findings) {
     return static_cast<size_t>(std::ranges::count(findings, outcome, &Finding::outcome));
   };
   if (findings.empty() || count(Outcome::kUnknown) > 0) return ClaimVerdict::kUnjudged;
-  if (count(Outcome::kAgainst) > 0) return ClaimVerdict::kContradicted;
+  if (count(Outcome::kAgainst) > 0) {
+    return ContradictedOrMixed(count(Outcome::kFor), findings.size());
+  }
   if (count(Outcome::kFor) == findings.size()) return ClaimVerdict::kReproduced;
   const bool some = count(Outcome::kFor) + count(Outcome::kInDirection) > 0;
   return some ? ClaimVerdict::kSameDirection : ClaimVerdict::kTie;

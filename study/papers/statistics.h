@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,6 +45,13 @@ Finding Measured(const BySeed& values);
 // Whether the mean is above zero; below is against it.
 Finding JudgeSign(const BySeed& differences);
 
+// The least effect: a difference of less than a hundredth is none, however many seeds agree on it.
+inline constexpr double kLeastEffect = 0.01;
+
+// `finding`, undecided if its effect is less than kLeastEffect. `relative` is the effect as a share
+// of what it is compared with; without such a share (not a number) nothing changes.
+Finding WithLeastEffect(Finding finding, double relative);
+
 enum class Shape { kUp, kDown, kFlat, kDownUp, kUpDown };
 
 // By least squares in each seed: how much y changes over the range of x.
@@ -65,10 +73,13 @@ struct Target {
   bool absolute = true;
   std::optional<double> at_most = std::nullopt;
   std::optional<double> at_least = std::nullopt;
+  // The paper describes a relation ("about twice") rather than promises a gain. More than twice as
+  // far from the point at which A and B are alike is then no longer the same direction.
+  bool describes = false;
 };
 
-// For: as claimed, whatever the interval. In direction: not as much, but significantly beyond the
-// point at which A and B are alike.
+// For: as claimed, and significantly beyond the point at which A and B are alike. In direction: so
+// far beyond it, but not as claimed. A quantity without such a point is judged by the distance.
 Finding JudgeNumber(const BySeed& values, Quantity quantity, const Target& target);
 
 // Spearman's, with mean ranks for ties; not a number if one of them is constant.
@@ -79,10 +90,15 @@ bool HasInnerMinimum(const std::vector<double>& values);
 
 // --- Verdicts ---
 
-enum class ClaimVerdict { kReproduced, kSameDirection, kTie, kUnjudged, kContradicted };
+// They ascend: of several parts of a claim the last one counts.
+enum class ClaimVerdict { kReproduced, kSameDirection, kTie, kMixed, kUnjudged, kContradicted };
 std::string_view NameOf(ClaimVerdict verdict);
 
-// Of several findings that shall all hold.
+// The verdict on a claim that is contradicted in some of `all` comparisons, and holds in
+// `agreeing`: mixed if these are at least half.
+ClaimVerdict ContradictedOrMixed(size_t agreeing, size_t all);
+
+// The verdict on findings that shall all hold.
 ClaimVerdict Combine(const std::vector<Finding>& findings);
 
 }  // namespace heddle

@@ -157,9 +157,10 @@ TEST_F(PapersCommandTest, RunsAndJudges) {
   const CommandResult markdown = Run("heddle papers claims toy-fig1 --scale ci --markdown");
   EXPECT_THAT(
       markdown.out,
-      AllOf(HasSubstr("| Toy | 4 | 0 | 0 | 1 | 1 |\n"),
+      AllOf(HasSubstr("| Toy | 4 | 0 | 0 | 0 | 1 | 1 |\n"),
             HasSubstr(fmt::format("\n12 of 12 points have results, of Heddle {} (", Version())),
-            HasSubstr("| C5 | Who knows. | nobody does | can't be judged |  |\n")));
+            HasSubstr("| C5 | Who knows. | nobody does | can't be judged |\n"),
+            HasSubstr("*It depends on:* the sizes\n")));
   EXPECT_THAT(Run("heddle papers claims toy-speed --scale ci --markdown").out,
               HasSubstr("| state (B) | 4 ports |\n|---|---:|\n| ecmp | 8 |\n"));
   // Nothing runs twice.

@@ -43,7 +43,7 @@ def of_sweep(sweep):
 
 
 def of_papers(found):
-    drawn = [(chart.id, f"{paper.name}, {experiment.about}.", chart)
+    drawn = [(chart.id, f"{paper.name}, {experiment.about.rstrip('.')}.", chart)
              for paper, experiment, of in reproduction.figures(found) for chart in of]
     return drawn, found.made(), ""
 

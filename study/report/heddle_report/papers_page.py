@@ -62,11 +62,13 @@ def _terms(pairs, kind):
 
 def _summary(found):
     heads = "".join(f'<th scope="col">{badge(verdict)}</th>' for verdict in VERDICTS)
-    rows = [_summary_row(f'<a href="#{escape(paper.id)}">{escape(paper.name)}</a>', paper.claims(),
+    rows = [_summary_row(f'<a href="#{escape(paper.id)}">{escape(paper.name)}</a>', paper.claims_of("claim"),
                          paper.experiments, paper.id) for paper in found.papers]
-    if len(found.papers) > 1:
-        everything = [e for paper in found.papers for e in paper.experiments]
-        rows.append(_summary_row("all", found.claims(), everything, "claims"))
+    everything = [e for paper in found.papers for e in paper.experiments]
+    for role, name in reproduction.ROLES.items():
+        claims = [claim for paper in found.papers for claim in paper.claims_of(role)]
+        if len(found.papers) > 1 if role == "claim" else claims:
+            rows.append(_summary_row(name, claims, everything, "claims"))
     legend = _terms(((badge(verdict), escape(text)) for verdict, text in VERDICTS.items()), "legend")
     return page.section("summary", "Verdicts", (
         f'<div class="scroll"><table class="summary"><thead><tr><th scope="col">paper</th>{heads}'

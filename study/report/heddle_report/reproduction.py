@@ -13,12 +13,16 @@ from .axes import quantity
 
 FILE = "papers.json"
 
+# As what claims are counted, with the name of a row: docs/papers.md says what a twin is.
+ROLES = {"claim": "all", "twin": "twins", "ours": "claims of ours"}
+
 # From the best to the worst but for the last, each with what it means.
 VERDICTS = {
     "reproduced": "every comparison agrees: significantly, or with the paper's number",
     "same direction": "some agree significantly, or by less than the paper says; none is against it",
-    "tie": "no significant difference",
-    "contradicted": "at least one is significantly the other way",
+    "tie": "no significant difference, or one of less than 1 %",
+    "mixed": "at least half agree, and at least one is significantly the other way",
+    "contradicted": "at least one is significantly the other way, and less than half agree",
     "can't be judged": "for the reason given",
 }
 
@@ -47,12 +51,14 @@ class Part:
 @dataclass
 class Claim:
     id: str
+    counts_as: str   # "claim", "twin" or "ours", see docs/papers.md.
     says: str
     verdict: str
     agreeing: int
     of: int
     expected: str
     measured: str
+    range: str       # The same in short, without where.
     reason: str
     depends_on: str
     parts: list[Part]
@@ -105,6 +111,9 @@ class Paper:
     def claims(self):
         return [claim for experiment in self.experiments for claim in experiment.claims]
 
+    def claims_of(self, role):
+        return [claim for claim in self.claims() if claim.counts_as == role]
+
 
 @dataclass
 class Reproduction:
@@ -129,6 +138,9 @@ def read(folder):
     except json.JSONDecodeError as error:
         raise results.BadInput(f"{path}:{error.lineno}:{error.colno}: {error.msg}") from error
     for claim in found.claims():
+        if claim.counts_as not in ROLES:
+            raise results.BadInput(f'{path}: {claim.id}: "{claim.counts_as}" is nothing that claims count as; '
+                                   f"expected one of {', '.join(ROLES)}")
         if claim.verdict not in VERDICTS:
             raise results.BadInput(f'{path}: {claim.id}: "{claim.verdict}" is no verdict; expected '
                                    f"one of {', '.join(VERDICTS)}")
@@ -248,14 +260,23 @@ def _y_title(figure):
     return "\n".join(textwrap.wrap(f"{named}, by that of {figure.normalised_to}" if figure.normalised_to else named, 36))
 
 
+def _subject(figure):
+    """What is drawn, and over what: "Link utilisation by congested paths."."""
+    others = len({line.metric for line in figure.lines}) - 1
+    drawn = f"{figure.label} and {others} more" if others > 0 else figure.label
+    over = f" by {figure.x_label}" if figure.x and figure.x_label else ""
+    return f"{drawn[:1].upper()}{drawn[1:]}{over}."
+
+
 def _caption(figure):
     seeds = sorted({n for line in figure.lines for n in line.n if n})
+    told = f"{_subject(figure)} "
     if seeds[-1] == 1:
-        told = "One seed, so no confidence intervals."
+        told += "One seed, so no confidence intervals."
     else:
         mark = "Whiskers" if _kind(figure) == "bars" else "Bands"
         many = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else seeds[0]
-        told = f"Means over {many} seeds. {mark}: 95 % confidence intervals (Student's t)."
+        told += f"Means over {many} seeds. {mark}: 95 % confidence intervals (Student's t)."
     if figure.normalised_to:
         told += f" Each run's value by that of {figure.normalised_to} with the same seed."
     return told

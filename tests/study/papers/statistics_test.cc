@@ -48,6 +48,17 @@ TEST(JudgeSignTest, SaysWhyItCannotTell) {
   EXPECT_EQ(JudgeSign(Seeds({1})).outcome, Outcome::kUnknown);
 }
 
+// Less than a hundredth is no effect, whatever the interval; what cannot be known stays so.
+TEST(LeastEffectTest, ADifferenceOfLessThanAHundredthIsATie) {
+  const Finding certain = JudgeSign(Seeds({1, 1.001, 0.999}));
+  EXPECT_EQ(WithLeastEffect(certain, 0.0099).outcome, Outcome::kUndecided);
+  EXPECT_EQ(WithLeastEffect(certain, -0.0099).outcome, Outcome::kUndecided);
+  EXPECT_EQ(WithLeastEffect(certain, 0.01).outcome, Outcome::kFor);
+  EXPECT_EQ(WithLeastEffect(certain, std::nan("")).outcome, Outcome::kFor);
+  EXPECT_EQ(WithLeastEffect(certain, kInfinity).outcome, Outcome::kFor);
+  EXPECT_EQ(WithLeastEffect(JudgeSign(Seeds({1})), 0).outcome, Outcome::kUnknown);
+}
+
 // --- Trends ---
 
 // Slopes 2, 3 and 1 over a range of 2: 4, 6, 2, on average 4 with s = 2: +- 4.302653 * 2 / sqrt(3).
@@ -127,12 +138,40 @@ TEST(JudgeNumberTest, TenPercentagePointsReproduceAnImprovement) {
     return JudgeNumber(Seeds(values), Quantity::kImprovement, {.value = claimed}).outcome;
   };
   EXPECT_EQ(judge({0.33, 0.33}, 0.43), Outcome::kFor);
-  EXPECT_EQ(judge({0.53}, 0.43), Outcome::kFor);  // Whatever the interval.
+  EXPECT_EQ(judge({0.40, 0.55}, 0.43), Outcome::kUndecided);  // +- 0.95: perhaps nothing.
+  EXPECT_EQ(judge({0.53}, 0.43), Outcome::kUnknown);
   EXPECT_EQ(judge({0.32, 0.321}, 0.43), Outcome::kInDirection);
   EXPECT_EQ(judge({0.8, 0.81}, 0.43), Outcome::kInDirection);
   EXPECT_EQ(judge({-0.2, 0.3}, 0.43), Outcome::kUndecided);
   EXPECT_EQ(judge({-0.2, -0.21}, 0.43), Outcome::kAgainst);
   EXPECT_EQ(judge({0.8}, 0.43), Outcome::kUnknown);
+}
+
+// Near enough to a small number is not enough if nothing is gained, or less than a hundredth.
+TEST(JudgeNumberTest, ANumberIsReproducedOnlyIfThereIsAnEffect) {
+  const auto judge = [](const std::vector<double>& values, double claimed) {
+    return JudgeNumber(Seeds(values), Quantity::kGain, {.value = claimed}).outcome;
+  };
+  EXPECT_EQ(judge({0.05, 0.05}, 0.08), Outcome::kFor);
+  EXPECT_EQ(judge({-0.01, 0.05}, 0.08), Outcome::kUndecided);
+  EXPECT_EQ(judge({-0.015, -0.015}, 0.08), Outcome::kAgainst);
+  EXPECT_EQ(judge({0.0099, 0.0099}, 0.08), Outcome::kUndecided);
+  EXPECT_EQ(judge({0.0099, 0.0099}, 0.43), Outcome::kUndecided);
+  EXPECT_EQ(judge({-0.0099, -0.0099}, 0.43), Outcome::kUndecided);
+}
+
+// "About twice" is not eleven times; a gain may be as large as it likes.
+TEST(JudgeNumberTest, MoreThanTwiceTheEffectIsNotWhatAPaperDescribes) {
+  const auto judge = [](const std::vector<double>& values, bool describes) {
+    return JudgeNumber(Seeds(values), Quantity::kRatio,
+                       {.value = 2, .absolute = false, .describes = describes})
+        .outcome;
+  };
+  EXPECT_EQ(judge({11.2, 11.3}, true), Outcome::kAgainst);
+  EXPECT_EQ(judge({11.2, 11.3}, false), Outcome::kInDirection);
+  EXPECT_EQ(judge({2.99, 2.99}, true), Outcome::kInDirection);
+  EXPECT_EQ(judge({2.1, 2.1}, true), Outcome::kFor);
+  EXPECT_EQ(judge({0.5, 0.5}, true), Outcome::kAgainst);
 }
 
 TEST(JudgeNumberTest, RatiosAreAlikeAtOneAndValuesNowhere) {
@@ -156,6 +195,7 @@ TEST(JudgeNumberTest, Bounds) {
   EXPECT_EQ(judge({0.4, 0.41}, below), Outcome::kFor);
   EXPECT_EQ(judge({0.4, 0.55}, below), Outcome::kInDirection);
   EXPECT_EQ(judge({0.6, 0.61}, below), Outcome::kAgainst);
+  EXPECT_EQ(judge({0.5, 0.55}, below), Outcome::kUndecided);  // 0.525 +- 0.32.
   EXPECT_EQ(judge({0.6, 0.61}, {.at_most = 0.7, .at_least = 0.5}), Outcome::kFor);
   EXPECT_EQ(judge({0.4}, below), Outcome::kUnknown);
 }
@@ -191,7 +231,10 @@ TEST(CombineTest, TheWholeClaimByItsParts) {
   EXPECT_EQ(combine({kFor, kUndecided}), ClaimVerdict::kSameDirection);
   EXPECT_EQ(combine({kInDirection}), ClaimVerdict::kSameDirection);
   EXPECT_EQ(combine({kUndecided, kUndecided}), ClaimVerdict::kTie);
-  EXPECT_EQ(combine({kFor, kFor, kAgainst}), ClaimVerdict::kContradicted);
+  EXPECT_EQ(combine({kFor, kFor, kAgainst}), ClaimVerdict::kMixed);
+  EXPECT_EQ(combine({kFor, kAgainst}), ClaimVerdict::kMixed);
+  EXPECT_EQ(combine({kFor, kUndecided, kAgainst}), ClaimVerdict::kContradicted);
+  EXPECT_EQ(combine({kInDirection, kAgainst}), ClaimVerdict::kContradicted);
   EXPECT_EQ(combine({kFor, kUnknown, kAgainst}), ClaimVerdict::kUnjudged);
   EXPECT_EQ(combine({}), ClaimVerdict::kUnjudged);
 }

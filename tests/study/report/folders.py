@@ -102,8 +102,8 @@ def claim(id_, verdict="reproduced", says="it is faster", **more):
               "relative": -0.25, "seeds": 3}]
     part = {"verdict": verdict, "expected": "afct: pdlb < ecmp", "measured": "-25 % +- 6.2 %",
             "reason": "", "cells": cells}
-    return {"id": id_, "says": says, "verdict": verdict, "agreeing": 1, "of": 1,
-            "expected": part["expected"], "measured": part["measured"], "reason": "",
+    return {"id": id_, "counts_as": "claim", "says": says, "verdict": verdict, "agreeing": 1, "of": 1,
+            "expected": part["expected"], "measured": part["measured"], "range": "-25 %", "reason": "",
             "depends_on": "", "parts": [part], **more}
 
 

@@ -214,11 +214,11 @@ class BrowserTest(Browsing):
         self.assertIn(ODD, self.column("results", 1))
 
 
-VERDICTS = ("reproduced", "same direction", "tie", "contradicted", "can't be judged")
+VERDICTS = ("reproduced", "same direction", "tie", "mixed", "contradicted", "can't be judged")
 
 
 class PapersTest(Browsing):
-    """The page of two papers: five claims in two experiments, and one in a third."""
+    """The page of two papers: six claims in two experiments, and one in a third."""
 
     @classmethod
     def setUpClass(cls):
@@ -228,11 +228,11 @@ class PapersTest(Browsing):
             folders.figure("7c", x_is_number=False, lines=[folders.line("rps", (1, 2), x_text=("", "few"))]),
             folders.figure("8", kind="time", x="", lines=[
                 folders.line("rps", (1, 3, 2), x=(0, 0.5, 1), x_text=("", "", ""))])]
-        first = [folders.claim(f"pdlb-fig7.C{i}", verdict) for i, verdict in enumerate(VERDICTS[:4], 1)]
+        first = [folders.claim(f"pdlb-fig7.C{i}", verdict) for i, verdict in enumerate(VERDICTS[:5], 1)]
         papers = [
             folders.paper(experiments=[
                 folders.experiment(claims=first, figures=figures),
-                folders.experiment("fig9", [folders.claim("pdlb-fig9.C1", VERDICTS[4], ODD)])]),
+                folders.experiment("fig9", [folders.claim("pdlb-fig9.C1", VERDICTS[5], ODD)])]),
             folders.paper("tr", [folders.experiment(claims=[folders.claim("tr-fig7.C1")])], "TR")]
         cls.page = folders.write_papers(cls.folder / "papers", papers) / "report.html"
         assert report(cls.page.parent).returncode == 0
@@ -279,13 +279,13 @@ class PapersTest(Browsing):
     def test_verdicts_filter_claims_experiments_and_the_table(self):
         self.open(self.page)
         everything = self.claims()
-        self.assertEqual(len(everything), 6)
+        self.assertEqual(len(everything), 7)
         self.find("#filters [data-verdict=contradicted]").click()
-        self.assertEqual(self.claims(), ["pdlb-fig7.C4"])
+        self.assertEqual(self.claims(), ["pdlb-fig7.C5"])
         self.assertEqual(self.shown("article"), ["pdlb-fig7"])
         self.find("#filters [data-verdict=reproduced]").click()
-        self.assertEqual(self.claims(), ["pdlb-fig7.C1", "pdlb-fig7.C4", "tr-fig7.C1"])
-        self.assertEqual(self.find("#filters .count").text, "3 of 6 claims")
+        self.assertEqual(self.claims(), ["pdlb-fig7.C1", "pdlb-fig7.C5", "tr-fig7.C1"])
+        self.assertEqual(self.find("#filters .count").text, "3 of 7 claims")
         self.find("#filters .reset").click()
         self.assertEqual(self.claims(), everything)
         self.assertEqual(self.shown("article"), ["pdlb-fig7", "pdlb-fig9", "tr-fig7"])

@@ -133,7 +133,13 @@ class ChartTest(unittest.TestCase):
     def test_one_seed_has_no_intervals(self):
         drawn = chart(lines=[line("a", (1, 2), ci95=(None, None), n=1)])
         self.assertEqual(drawn.panels[0].lines[0].ci, [])
-        self.assertEqual(drawn.caption, "One seed, so no confidence intervals.")
+        self.assertEqual(drawn.caption, "AFCT by slow paths. One seed, so no confidence intervals.")
+
+    def test_captions_say_what_is_drawn(self):
+        self.assertTrue(chart(label="link utilisation").caption.startswith("Link utilisation by slow paths. Means"))
+        lines = [line("a", (1, 2)), line("b", (1, 2), metric="p99")]
+        self.assertTrue(chart(lines=lines).caption.startswith("AFCT and 1 more by slow paths. Means"))
+        self.assertTrue(chart(x="", lines=[line("a", [1], x=[0], x_text=[""])]).caption.startswith("AFCT. Means"))
 
     def test_a_scheme_looks_the_same_in_all_figures_of_a_paper(self):
         styles = reproduction.Styles()
@@ -182,7 +188,22 @@ class PapersPageTest(Folder):
             claims=[claim("pdlb-fig7.C1"), claim("pdlb-fig7.C2", "tie"), claim("pdlb-fig7.C3", "tie")])))
         row = re.search(r"<tbody>(.*?)</tr>", papers_page._summary(found))[1]
         counts = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", row)]
-        self.assertEqual(counts, ["1", "–", "2", "–", "–", "3", "1", "12 of 12"])
+        self.assertEqual(counts, ["1", "–", "2", "–", "–", "–", "3", "1", "12 of 12"])
+
+    def test_summary_counts_twins_and_claims_of_ours_apart(self):
+        found = reproduction.read(folders.write_papers(self.folder, self.one(claims=[
+            claim("pdlb-fig7.C1"), claim("pdlb-fig7.C1L", "mixed", counts_as="twin"),
+            claim("pdlb-fig7.C2", "tie", counts_as="ours")])))
+        rows = [[re.sub("<[^>]*>", "", cell) for cell in re.findall("<t[hd].*?</t[hd]>", row)]
+                for row in re.findall("<tr>(.*?)</tr>", papers_page._summary(found))[1:]]
+        self.assertEqual([row[:8] for row in rows],
+                         [["PDLB", "1", "–", "–", "–", "–", "–", "1"], ["twins", "–", "–", "–", "1", "–", "–", "1"],
+                          ["claims of ours", "–", "–", "1", "–", "–", "–", "1"]])
+
+    def test_claims_count_as_something_that_is_known(self):
+        folders.write_papers(self.folder, self.one(claims=[claim("pdlb-fig7.C1", counts_as="theirs")]))
+        with self.assertRaisesRegex(results.BadInput, 'pdlb-fig7.C1: "theirs" is nothing that claims count as'):
+            reproduction.read(self.folder)
 
     def test_claims_say_what_they_depend_on_and_by_what_they_are_judged(self):
         text = self.written(self.one(claims=[claim("pdlb-fig7.C1", depends_on="the gap")]))
@@ -211,7 +232,7 @@ class PapersPageTest(Folder):
         names = figure("2", x_is_number=False, lines=[line("a", [7], [2], ["few"]),
                                                       line("$b$", (-5, 6), x_text=("", "few"))])
         folders.write_papers(self.folder, self.one(
-            figures=[figure(), figure("7b", kind="bars"), time, names]))
+            figures=[figure(), figure("7b", kind="bars"), time, names], about="schemes by slow paths."))
         written = []
         for seed in ("1", "2"):
             out = self.folder / f"figures{seed}"

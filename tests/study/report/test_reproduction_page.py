@@ -12,8 +12,8 @@ COSTS = """\
 |---|---:|---:|---:|---:|---:|---:|
 """
 CLAIMS = """\
-| claim | the paper says | measured | verdict | depends on |
-|---|---|---|---|---|
+| claim | the paper says | measured | verdict |
+|---|---|---|---|
 """
 
 
@@ -22,9 +22,11 @@ def costs(*rows):
 
 
 def section(name, done, *verdicts, version=1):
-    rows = "".join(f"| C{i + 1} | a \\| b of {name} | {done} | {verdict} |  |\n"
-                   for i, verdict in enumerate(verdicts))
-    return f"### {name}\n\nAbout it.\n\n{done} of 9 points have results, of Heddle {version}.\n\n" + (CLAIMS + rows + "\n" if rows else "")
+    rows = "".join(f"| C{i + 1} | a \\| b of {name} | {done} | {verdict} |\n" for i, verdict in enumerate(verdicts))
+    told = "".join(f"- **C{i + 1}**: where {done}\n" for i in range(len(verdicts)))
+    of = f", of Heddle {version}" if done else ""
+    head = f"### {name}\n\nAbout it.\n\n{done} of 9 points have results{of}.\n\n"
+    return head + (f"{CLAIMS}{rows}\n{told}\n" if rows else "")
 
 
 class CostsTest(unittest.TestCase):
@@ -53,35 +55,62 @@ class ClaimsTest(unittest.TestCase):
         old = section("x", 9, "tie")
         self.assertEqual(self.merge(old, section("x", 0, "can't be judged")), "## P\n\nTitle\n\n" + old)
 
+    def test_beside_new_claims_says_of_when_the_others_are(self):
+        merged = self.merge(section("x", 9, "tie"), section("x", 0, "can't be judged", "can't be judged"))
+        self.assertIn("No results since; below those of Heddle 1.", merged)
+        self.assertIn("| 9 | tie |", merged)
+        self.assertIn("- **C1**: *Results of Heddle 1.* where 9\n", merged)
+
+    def test_what_is_kept_twice_says_so_once(self):
+        once = self.merge(section("x", 9, "tie"), section("x", 0, "can't be judged", "can't be judged"))
+        twice = self.merge(once.partition("Title\n\n")[2], section("x", 3, "can't be judged", "tie", version=2))
+        self.assertEqual(twice.count("*Results of Heddle 1.*"), 1)
+        self.assertNotIn("*Results of Heddle 2.*", twice)
+
     def test_replaces_as_many_results(self):
         merged = self.merge(section("x", 9, "tie"), section("x", 9, "reproduced (2 of 2)"))
         self.assertIn("| 9 | reproduced (2 of 2) |", merged)
         self.assertNotIn("tie", merged)
 
     def test_of_unfinished_experiments_takes_what_could_be_judged(self):
-        merged = self.merge(section("x", 3, "can't be judged", "tie", "can't be judged"),
-                            section("x", 4, "contradicted", "can't be judged", "can't be judged", version=2))
+        merged = self.merge(section("x", 9, "tie", "tie", "can't be judged"),
+                            section("x", 4, "contradicted", "can't be judged", "can't be judged", "mixed", version=2))
         self.assertEqual([page.verdict(text) for text in page.claims(merged).values()],
-                         ["contradicted", "tie", "can't be judged"])
+                         ["contradicted", "tie", "can't be judged", "mixed"])
         self.assertIn("4 of 9 points have results, of Heddle 2.", merged)
+        self.assertEqual(list(page.notes(merged).values()),
+                         ["- **C1**: where 4\n", "- **C2**: *Results of Heddle 1.* where 9\n", "- **C3**: where 4\n",
+                          "- **C4**: where 4\n"])
 
     def test_forgets_experiments_that_are_no_more(self):
         self.assertNotIn("### y", self.merge(section("x", 9, "tie") + section("y", 9, "tie"), section("x", 9, "tie")))
 
-    def test_counts_verdicts_by_paper(self):
-        text = ("## P\n\n" + section("x", 9, "tie", "reproduced", "reproduced (1 of 2)") + "## Q\n\n" +
-                section("y", 0, "can't be judged") + section("z", 9))
-        self.assertEqual([page.cells(line) for line in page.totals(text).splitlines()[2:]],
-                         [["P", "2", "0", "1", "0", "0"], ["Q", "0", "0", "0", "0", "1"],
-                          ["all 4 claims", "2", "0", "1", "0", "1"]])
+    def test_counts_verdicts_by_paper_and_role(self):
+        ours = section("z", 9, "tie").replace("| C1 | ", "| C1 | ours: ")
+        pages = {"P": section("x", 9, "tie", "reproduced", "reproduced (1 of 2)"),
+                 "Q": section("y", 9, "mixed").replace("| C1 |", "| C1L |") + ours}
+        self.assertEqual([page.cells(line) for line in page.totals(pages).splitlines()[2:]],
+                         [["P", "2", "0", "1", "0", "0", "0"], ["Q", "0", "0", "0", "0", "0", "0"],
+                          ["all 3 claims", "2", "0", "1", "0", "0", "0"], ["all 1 twins", "0", "0", "0", "1", "0", "0"],
+                          ["all 1 claims of ours", "0", "0", "1", "0", "0", "0"]])
 
 
 class PageTest(unittest.TestCase):
-    def test_joined_with_itself_stays(self):
-        below = page.PAGE.read_text().partition(page.MARK)[2]
-        sections = "".join(page.parts(below)[1:])
-        self.assertEqual(page.merged_claims(sections, sections), sections)
-        self.assertIn(page.totals(sections), below)
+    PAPERS = {"Best-nexthop": "bestnh", "FLB": "flb", "PDLB": "pdlb", "TDLB": "tdlb", "TR": "tr"}
+
+    def test_joined_with_themselves_pages_stay(self):
+        for paper in self.PAPERS.values():
+            sections = "".join(page.parts(page.page_of(paper).read_text()))
+            self.assertEqual(page.merged_claims(sections, sections), sections, paper)
+
+    def test_the_counts_are_those_of_the_pages(self):
+        pages = {name: page.page_of(paper).read_text() for name, paper in self.PAPERS.items()}
+        text = (page.DOCS / "reproduction.md").read_text()
+        self.assertEqual(page.between(text, page.totals(pages)), text)
+
+    def test_what_is_outside_the_marks_stays(self):
+        self.assertEqual(page.between(f"a\n{page.START}old\n{page.END}b\n", "new\n"),
+                         f"a\n{page.START}\nnew\n\n{page.END}b\n")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,13 @@ class SectionTest(unittest.TestCase):
         self.assertIn("0 of 1 verdicts change.\n", text)
         self.assertNotIn("|", text)
 
+    def test_says_which_scale_is_small(self):
+        self.assertIn("0 of 0 verdicts change, at the scale ci.", page.section(VARIATION, {}, {}, "ci"))
+
+    def test_sections_are_found_by_their_titles(self):
+        found = page.sections_of("\n## Later\n\ntext\n\n## Sooner\n\nmore\n")
+        self.assertEqual(found, {"## Later": "## Later\n\ntext\n", "## Sooner": "## Sooner\n\nmore\n"})
+
     def test_says_the_command_as_a_shell_takes_it(self):
         self.assertIn("`--set transport.dupthresh=10 --set 'transport.resequencing={kind: timeout}' "
                       "--out results/papers/late`, with p-a", page.section(VARIATION, {}, {}))
