@@ -196,8 +196,8 @@ class PaperReader {
     return {{lines.empty() ? "lb" : lines.front(), value.place, value}};
   }
 
-  // Each claim that names what an experiment has as the paper prints it too is judged a second
-  // time, of that: C6 is then followed by C6L, unless there is one.
+  // Each claim of the paper that names what an experiment has as the paper prints it too is judged
+  // a second time, of that: C6 is then followed by C6L, unless there is one.
   void ReadClaims(MapReader& map, PaperExperiment& experiment) {
     const std::map<std::string, std::string> printed = TextsOf("printed", map);
     const std::vector<Value::Entry>& claims = map.Entries("claims");
@@ -209,7 +209,7 @@ class PaperReader {
         continue;  // Those of the second would be the same.
       const auto literal = AsPrinted(claim, printed);
       const bool is_new =
-          !claim.key.ends_with('L') &&
+          experiment.claims.back().role != ClaimRole::kOurs && !claim.key.ends_with('L') &&
           std::ranges::find(claims, claim.key + "L", &Value::Entry::key) == claims.end();
       if (literal && is_new) {
         experiment.claims.push_back(ReadClaim(*literal, path, experiment.metrics));

@@ -21,8 +21,13 @@ def costs(*rows):
     return COSTS + "".join(f"| {row} |\n" for row in rows)
 
 
+def measured(done, verdict):
+    return f"{9 - done} of the experiment's 9 points have no results" if verdict == "can't be judged" else done
+
+
 def section(name, done, *verdicts, version=1):
-    rows = "".join(f"| C{i + 1} | a \\| b of {name} | {done} | {verdict} |\n" for i, verdict in enumerate(verdicts))
+    rows = "".join(f"| C{i + 1} | a \\| b of {name} | {measured(done, verdict)} | {verdict} |\n"
+                   for i, verdict in enumerate(verdicts))
     told = "".join(f"- **C{i + 1}**: where {done}\n" for i in range(len(verdicts)))
     of = f", of Heddle {version}" if done else ""
     head = f"### {name}\n\nAbout it.\n\n{done} of 9 points have results{of}.\n\n"
@@ -81,6 +86,10 @@ class ClaimsTest(unittest.TestCase):
         self.assertEqual(list(page.notes(merged).values()),
                          ["- **C1**: where 4\n", "- **C2**: *Results of Heddle 1.* where 9\n", "- **C3**: where 4\n",
                           "- **C4**: where 4\n"])
+
+    def test_what_cannot_be_judged_at_all_is_no_longer_a_verdict(self):
+        new = section("x", 0, "can't be judged").replace(measured(0, "can't be judged"), "no two schemes can differ")
+        self.assertIn("| no two schemes can differ | can't be judged |", self.merge(section("x", 9, "tie"), new))
 
     def test_forgets_experiments_that_are_no_more(self):
         self.assertNotIn("### y", self.merge(section("x", 9, "tie") + section("y", 9, "tie"), section("x", 9, "tie")))
