@@ -104,6 +104,15 @@ class ClaimsTest(unittest.TestCase):
                           ["all 1 claims of ours", "0", "0", "1", "0", "0", "0"]])
 
 
+class SmallTest(unittest.TestCase):
+    def test_shows_what_can_be_judged(self):
+        text = page.small_text("## P\n\nTitle\n\n" + section("x", 4, "tie", "can't be judged") + section("y", 0, "can't be judged"))
+        self.assertIn("| C1 |", text)
+        self.assertIn("- **C1**: where 4\n", text)
+        self.assertNotIn("C2", text)
+        self.assertNotIn("### y", text)
+
+
 class PageTest(unittest.TestCase):
     PAPERS = {"Best-nexthop": "bestnh", "FLB": "flb", "PDLB": "pdlb", "TDLB": "tdlb", "TR": "tr"}
 
