@@ -209,7 +209,7 @@ class PaperReader {
         continue;  // Those of the second would be the same.
       const auto literal = AsPrinted(claim, printed);
       const bool is_new =
-          experiment.claims.back().role != ClaimRole::kOurs && !claim.key.ends_with('L') &&
+          experiment.claims.back().role == ClaimRole::kPaper &&
           std::ranges::find(claims, claim.key + "L", &Value::Entry::key) == claims.end();
       if (literal && is_new) {
         experiment.claims.push_back(ReadClaim(*literal, path, experiment.metrics));

@@ -389,7 +389,7 @@ TEST_F(JudgeTest, CountsTwinsAndClaimsOfOursApart) {
   const std::string zero = "says: x, kind: zero, metric: v}\n";
   const JudgedExperiment judged =
       Judge("    printed: {rps: letflow.gap=1ms}\n    claims:\n      C1: {" + zero +
-            "      C1T: {" + zero + "      C2: {ours: true, at: {lb: rps}, " + zero +
+            "      C1T: {at: {lb: rps}, " + zero + "      C2: {ours: true, at: {lb: rps}, " + zero +
             "      C3: {says: x, kind: zero, metric: v, at: {lb: rps}}\n" +
             "      C4: {ours: true, says: x, all: [{kind: zero, metric: v}]}\n");
   std::vector<std::string> roles;

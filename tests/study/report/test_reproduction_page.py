@@ -51,6 +51,12 @@ class CostsTest(unittest.TestCase):
         self.assertIn("| a | 9 | 2 s |", merged)
         self.assertIn("| all | 9 | 2 s |", merged)
 
+    def test_keeps_the_rows_of_others(self):
+        merged = page.merged_costs(costs("a | 9 | 1 s | 1 s | 1 million | 1 | 1 MB", "all | 9 | 1 s | 1 s | 1 million | 1 | 1 MB"),
+                                   costs("b | 1 of 9 | 2 s | 1 s | 1 million | 2 | 1 MB"), True)
+        self.assertEqual([page.cells(line)[0] for line in merged.splitlines()[2:]], ["a", "b", "all"])
+        self.assertIn("| all | 10 of 18 | 3 s |", merged)
+
 
 class ClaimsTest(unittest.TestCase):
     def merge(self, old, new):
@@ -94,6 +100,12 @@ class ClaimsTest(unittest.TestCase):
     def test_forgets_experiments_that_are_no_more(self):
         self.assertNotIn("### y", self.merge(section("x", 9, "tie") + section("y", 9, "tie"), section("x", 9, "tie")))
 
+    def test_keeps_others_where_only_some_are_judged(self):
+        old = section("x", 9, "tie") + section("y", 9, "tie")
+        merged = page.merged_claims(old, section("x", 9, "mixed", version=2) + section("z", 9, "tie"), True)
+        self.assertEqual([part.splitlines()[0] for part in page.parts(merged)], ["### x", "### y", "### z"])
+        self.assertIn("mixed", page.parts(merged)[0])
+
     def test_counts_verdicts_by_paper_and_role(self):
         ours = section("z", 9, "tie").replace("| C1 | ", "| C1 | ours: ")
         pages = {"P": section("x", 9, "tie", "reproduced", "reproduced (1 of 2)"),
@@ -114,17 +126,15 @@ class SmallTest(unittest.TestCase):
 
 
 class PageTest(unittest.TestCase):
-    PAPERS = {"Best-nexthop": "bestnh", "FLB": "flb", "PDLB": "pdlb", "TDLB": "tdlb", "TR": "tr"}
-
     def test_joined_with_themselves_pages_stay(self):
-        for paper in self.PAPERS.values():
-            sections = "".join(page.parts(page.page_of(paper).read_text()))
+        self.assertEqual(list(page.all_pages()), ["Best-nexthop", "FLB", "PDLB", "TDLB", "TR"])
+        for paper, text in page.all_pages().items():
+            sections = "".join(page.parts(text))
             self.assertEqual(page.merged_claims(sections, sections), sections, paper)
 
     def test_the_counts_are_those_of_the_pages(self):
-        pages = {name: page.page_of(paper).read_text() for name, paper in self.PAPERS.items()}
         text = (page.DOCS / "reproduction.md").read_text()
-        self.assertEqual(page.between(text, page.totals(pages)), text)
+        self.assertEqual(page.between(text, page.totals(page.all_pages())), text)
 
     def test_what_is_outside_the_marks_stays(self):
         self.assertEqual(page.between(f"a\n{page.START}old\n{page.END}b\n", "new\n"),
