@@ -125,6 +125,19 @@ class SmallTest(unittest.TestCase):
         self.assertNotIn("### y", text)
 
 
+class PicturesTest(unittest.TestCase):
+    def test_only_those_of_the_page_are_drawn(self):
+        figures = [{"id": "7a"}, {"id": "7c"}]
+        found = {"papers": [{"id": "pdlb", "experiments": [{"id": "fig7", "figures": figures}]}]}
+        self.assertEqual(page.only_pictures(found)["papers"][0]["experiments"][0]["figures"], [{"id": "7c"}])
+
+    def test_they_are_all_there_and_shown(self):
+        text = (page.DOCS / "reproduction.md").read_text()
+        for name in page.PICTURES:
+            self.assertTrue((page.PAGES / f"{name}.svg").exists(), name)
+            self.assertIn(f"](reproduction/{name}.svg)", text)
+
+
 class PageTest(unittest.TestCase):
     def test_joined_with_themselves_pages_stay(self):
         self.assertEqual(list(page.all_pages()), ["Best-nexthop", "FLB", "PDLB", "TDLB", "TR"])
