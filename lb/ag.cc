@@ -59,7 +59,7 @@ class Ag final : public MeasuredLeaf {
  private:
   struct Flow {
     uint16_t path = kNoPath;
-    uint16_t left = 0;  // Packets before it takes another one.
+    uint16_t left = 0;  // Packets until the flow takes another path.
   };
   // The granularity towards one leaf, computed from the delays of its paths at the time `at`.
   struct Known {

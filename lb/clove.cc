@@ -143,7 +143,7 @@ class CloveHost final : public HostPolicy {
   struct Path {
     uint16_t id;
     uint8_t utilisation = 0;
-    double weight;           // All of them sum to 1.
+    double weight;           // The weights of all paths sum to 1.
     Time heard{-kNever.ps};  // When news last came; with ECN: of congestion.
   };
   struct Destination {

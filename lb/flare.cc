@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLARE (Kandula et al., CCR 37(2), 2007). Each packet credits every path of its destination with a
-// share of its bytes, in proportion to what the path should carry, and debits all its bytes from
-// the path that it takes. At a flowlet gap longer than the difference of the paths' delays, a flow
-// may move to the path with the largest credit. So the shares are met to within one flowlet, and
-// delivery stays in order.
+// FLARE (Kandula et al., CCR 37(2), 2007). Each packet adds its bytes as tokens to the paths of its
+// destination, in proportion to what each should carry, and takes as many tokens from the path that
+// it uses. At a flowlet gap longer than the difference of the paths' delays, a flow may move to the
+// path with the most tokens. So the shares are met to within one flowlet, and delivery stays in
+// order.
 //
-// The leaf where flows begin keeps the credits, per destination leaf, as the paper's edge of a
+// The leaf where flows begin keeps the tokens, per destination leaf, as the paper's edge of a
 // wide-area network does; switches above hash. The paper measures how much the paths differ in
 // delay; here the gap is a setting.
 
@@ -77,15 +77,14 @@ class Flare final : public SwitchPolicy {
   }
 
  private:
-  // The credits in bytes of the paths to one leaf. They sum to 0: a packet's credits equal its
-  // debit.
+  // The tokens of the paths to one leaf, in bytes. They sum to 0, as a packet takes what it adds.
   struct Tokens {
-    uint32_t version;    // Version of the candidates that the credits are for.
-    int64_t rescalings;  // How often the credits have been halved so far.
+    uint32_t version;    // Version of the candidates that the tokens are for.
+    int64_t rescalings;  // How often the tokens have been halved so far.
     std::vector<double> by_port;
   };
 
-  // Halves the credits from time to time, so that old differences are not made up for in a burst.
+  // Halves the tokens from time to time, so that old differences are not made up for in a burst.
   void BringUpToDate(Tokens& tokens, Time now, uint32_t version) {
     const int64_t due = now.ps / rescale_every_.ps;
     if (tokens.version != version) {

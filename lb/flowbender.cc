@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlowBender (Kabbani et al., CoNEXT 2014). In each round trip a host counts how many of a flow's
 // ACKs echo an ECN mark. If their share is above a threshold in `rounds` round trips in a row, or
-// the flow has a timeout, the host changes a number V that enters the hash of every switch: the
-// flow takes another path.
+// the flow has a retransmission timeout, the host changes a number V that enters the hash of every
+// switch: the flow takes another path.
 
 #include <algorithm>
 #include <cstdint>

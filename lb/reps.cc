@@ -53,7 +53,7 @@ struct RepsEcho {
 struct RepsFlow {
   std::array<uint16_t, kMostKept> kept;
   int64_t frozen_until_ps;  // 0: it is not frozen.
-  uint32_t longest_rtt_ns;  // Since the last timeout.
+  uint32_t longest_rtt_ns;  // Since the last retransmission timeout.
   uint16_t explore;         // Packets that still draw a new entropy.
   uint8_t head : 4;         // The place of the next entry to store.
   uint8_t cursor : 4;       // The next entry to use while frozen.

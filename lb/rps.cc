@@ -143,7 +143,7 @@ class Rps final : public SwitchPolicy {
     return leaf.has_lost_paths;
   }
 
-  // Updates the average queue, and returns true if RED drops the packet that would join it.
+  // Updates the average queue. Returns true if the packet is marked and RED drops it.
   bool Drops(const SwitchView& view, PortIndex port) {
     double& average = queues_[port];
     average += kRedGain * (static_cast<double>(view.Unsent(port).count) - average);

@@ -168,7 +168,7 @@ class BestNexthop final : public SwitchPolicy {
   };
   struct Port {
     explicit Port(const DreSettings& settings) : dre(settings) {}
-    Dre dre;  // Packets.
+    Dre dre;  // Counts packets.
     // When each queued packet was enqueued, by class. Packets of one class leave in order.
     std::array<Ring<Time>, kClasses> waiting;
     Duration latency{0};
@@ -291,7 +291,7 @@ class BestNexthop final : public SwitchPolicy {
     probe.kind = PacketKind::kControl;
     probe.bytes = kProbeBytes;
     probe.src = source;
-    // Without a route back to this leaf, nobody there needs to learn about it either.
+    // Switches without a route back to this leaf discard the probe; they could not use it.
     probe.dst = source == back_to_ ? sources_.front() : back_to_;
     probe.sent = view.now();
     for (const PortIndex port : view.Uplinks()) Send(view, probe, IntFields{}, port);

@@ -39,8 +39,9 @@ class FlbDelays {
   // Returns the delays to `leaf`, by path, as they are compared: raw, or above the least.
   const Duration* To(uint16_t leaf) const { return &delays_[leaf * own_paths_]; }
 
-  // Resets the path to the delay of a full packet in an `idle` fabric. It is cut to whole
-  // nanoseconds like the stamps: a measured delay must not win by rounding.
+  // Forgets a path's measurements. Its delay is `idle` until the next one, that of a full packet in
+  // an idle fabric; cut to whole nanoseconds like stamps: a measured delay must not win by
+  // rounding.
   void Forget(uint16_t leaf, uint16_t path, Duration idle) {
     paths_[leaf * own_paths_ + path] = Path{};
     delays_[leaf * own_paths_ + path] =
@@ -144,7 +145,7 @@ class FlbDelays {
   const Duration ahead_;
   size_t own_paths_ = 0;
   std::vector<Duration> delays_;      // By leaf, then our path. Apart, as each decision reads many.
-  std::vector<Path> paths_;           // Likewise.
+  std::vector<Path> paths_;           // By leaf, then our path.
   std::vector<News> news_;            // By leaf, then its path.
   std::vector<uint64_t> waiting_of_;  // By leaf: a bit for each of its paths with unsent news.
   int64_t waiting_ = 0;

@@ -8,7 +8,7 @@
 //
 // The paper leaves some questions open; our answers:
 // - A delay counts from the moment when a packet is queued at its leaf, so it includes the leaf's
-// own queues.
+//   own queues.
 // - New flows take equally fast paths in turn.
 // - A flow is not forgotten while it is isolated or its uplink is paused.
 // - A flow leaves an uplink at once when the uplink is isolated.

@@ -30,7 +30,8 @@ class FlbQueues {
 
  public:
   // A queue is long from `above` bytes on (K), and short below `below` bytes. `again`: the least
-  // time between two notices to a flow. `pauses`: a notified flow stops sending (FLB+RC).
+  // time between two notices to a flow in one episode. `pauses`: a notified flow stops sending
+  // (FLB+RC).
   FlbQueues(int64_t above, int64_t below, Duration again, bool pauses)
       : above_(above), below_(below), again_(again), pauses_(pauses) {}
 

@@ -162,8 +162,9 @@ class HederaSwitch final : public SwitchPolicy {
   int64_t reroutes_ = 0;
 };
 
-// The links of every path, and the bandwidth reserved there. Path id = leaf uplink + leaf uplinks x
-// aggregation uplink; both ends number alike (topo/routing.h).
+// The links of every path, and the bandwidth reserved there. A path id is the leaf's uplink, plus
+// the aggregation switch's uplink times the number of the leaf's; both ends number alike
+// (topo/routing.h).
 class HederaLinks {
  public:
   explicit HederaLinks(std::span<HederaSwitch* const> switches) {

@@ -146,7 +146,7 @@ class HermesHost final : public HostPolicy {
 
   struct FlowState {
     uint16_t path = kNoPath;
-    uint16_t previous = kNoPath;   // The path before it.
+    uint16_t previous = kNoPath;   // The path before the last move.
     uint32_t next = 0;             // The first segment that has not been sent,
     uint32_t moved_at = 0;         // and its value when the flow moved.
     uint32_t sent_since_move = 0;  // Bytes; the counter saturates.

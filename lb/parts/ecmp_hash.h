@@ -20,7 +20,7 @@ inline uint32_t EcmpHash(const Packet& packet, uint64_t salt) {
   return static_cast<uint32_t>(Mix64(key ^ salt) >> 32);
 }
 
-// Maps a hash to one of `n` numbers, which are equally likely but for n / 2^32.
+// Maps a hash to one of `n` numbers, which are equally likely to within n / 2^32.
 inline size_t MapToRange(uint32_t hash, size_t n) {
   return static_cast<size_t>((uint64_t{hash} * n) >> 32);
 }

@@ -202,7 +202,7 @@ class PdlbHost final : public HostPolicy {
     Estimator& estimator = *estimators_.at(static_cast<uint16_t>(id));
     estimator.armed = false;
     Evaluate(view, estimator);
-    if (estimator.flows == 0) return;  // The next flow arms it again.
+    if (estimator.flows == 0) return;  // The next flow sets the timer again.
     if (settings_.collect == Collect::kProbes) Probe(view, estimator);
     Arm(view, estimator);
   }

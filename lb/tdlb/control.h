@@ -18,7 +18,7 @@ struct TdlbControl {
   Kind kind;
   uint8_t unused;
   uint16_t path;     // The path that the probe, or the flow's packet, took.
-  int32_t delay_ns;  // The difference of two leaves' clocks: may be negative.
+  int32_t delay_ns;  // Measured by two leaves' clocks: may be negative.
 };
 
 }  // namespace heddle

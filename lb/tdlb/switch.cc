@@ -421,8 +421,8 @@ class Tdlb final : public SwitchPolicy {
     probe.src = own_host_;
     probe.sent = view.now() + clock_ahead_;
     probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
-    // The probe is for all other leaves. It names this leaf's host as its destination, so it is not
-    // sent where there is no route back, from where no echo could come.
+    // The probe is for all other leaves. Its destination is this leaf's host, so switches without a
+    // route back, from where no echo could come, discard it.
     probe.dst = probe.src;
     for (const PortIndex port : view.Uplinks()) {
       view.SendAsData(probe, port);
@@ -460,7 +460,7 @@ class Tdlb final : public SwitchPolicy {
   void OnProbe(SwitchView& view, const Packet& probe, PortIndex in_port) {
     const uint16_t leaf = view.LeafOf(probe.src);
     if (leaf == own_leaf_) return;  // The probe came back over another link.
-    const Duration delay = view.now() + clock_ahead_ - probe.sent;  // A difference of two clocks.
+    const Duration delay = view.now() + clock_ahead_ - probe.sent;  // Measured by two clocks.
     if (settings_.probe == ProbeMode::kHula) {
       return Learn(view, leaf, PathBack(in_port, probe.taken), delay);
     }

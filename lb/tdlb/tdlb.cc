@@ -8,8 +8,8 @@
 // With three tiers a leaf chooses a whole path, which the switches above follow.
 //
 // The paper is silent or could not work in places; our answers:
-// - Leaves check uplinks as well as ports to hosts: in a switch with output queues, flows to
-//   different hosts wait for each other only there.
+// - Leaves check uplinks as well as ports to hosts: in a switch with output queues, only
+//   at uplinks do flows to different hosts wait for each other.
 // - Innocent flows leave only marked paths (`always`: the published algorithm).
 // - The echo brings a delay to the leaf that uses it, for the direction in which it was measured
 //   (`probe: hula`: as published).

@@ -218,8 +218,8 @@ class Tr final : public SwitchPolicy {
   // Predicts the arrival of a packet that leaves this switch at `leaves`.
   Time Predict(Time leaves, Bytes size, Time now, const Onward& onward) const {
     const Duration sending = TimeFor(size.count, onward);
-    // For a prediction by codes it does not matter where on the way the packet waits. The leaf's
-    // own clock has the packets that it sent there before, which the packet queues behind.
+    // A prediction by codes adds the waits; their places on the way do not matter. With the leaf's
+    // own clock the packet waits until `free`, which includes the same propagation delay.
     if (settings_.telemetry == Source::kOwnClock) {
       return std::max(leaves + onward.propagation, onward.free) + sending;
     }
@@ -291,7 +291,7 @@ class Tr final : public SwitchPolicy {
   int64_t reroutes_ = 0;
   int64_t nothing_fits_ = 0;
   int64_t codes_read_ = 0;
-  Duration told_age_{0};  // The sum of ages, over the next number of decisions.
+  Duration told_age_{0};  // Sum of the ages in told_decisions_ decisions.
   int64_t told_decisions_ = 0;
 };
 
