@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // AAC, adaptively adjusting concurrency (Gao et al., J. Network and Systems Management 29(3),
-// 2021). Packets are spread at random, but only over the paths whose delays are near to the least:
-// all where paths are alike, one at worst. Other paths get a packet each now and then, to hear when
-// they are better again.
+// 2021). A leaf sprays packets at random, but only over the paths whose delays are near the least:
+// over all paths if they are alike, over one path at worst. Every other path gets a packet now and
+// then, so that the leaf learns when it has become better.
 //
-// A reconstruction: the paper's principle, with a rule of our own for which paths are near enough.
+// This is a reconstruction: the principle is the paper's, the rule for which paths are near enough
+// is ours.
 
 #include <algorithm>
 #include <cstdint>
@@ -45,10 +46,10 @@ class Aac final : public MeasuredLeaf {
   }
 
  private:
-  // The paths to a leaf that are used.
+  // The paths to one leaf that are in use.
   struct Subset {
     Time at{-kNever.ps};
-    uint32_t version = 0;       // Of the candidates.
+    uint32_t version = 0;       // Version of the candidates that `used` was made from.
     std::vector<bool> is_used;  // By path.
     std::vector<uint16_t> used;
     uint16_t next_trial = 0;
@@ -77,8 +78,8 @@ class Aac final : public MeasuredLeaf {
     return subset.used[rng_.Below(static_cast<uint32_t>(subset.used.size()))];
   }
 
-  // A path that is used may be a bit worse than the limit, and one that is not must be a bit
-  // better, so that those near to it don't come and go.
+  // A path in use may be slightly worse than the limit, and an unused one must be slightly better,
+  // so that a path near the limit does not come and go.
   void Adjust(Subset& subset, uint16_t leaf, const std::vector<uint16_t>& live, Time now) {
     Duration least = LatestOf(subset, leaf, live.front(), now);
     for (const uint16_t path : live) least = std::min(least, LatestOf(subset, leaf, path, now));
@@ -95,13 +96,13 @@ class Aac final : public MeasuredLeaf {
     subset.trial_is_due = subset.used.size() < live.size();
   }
 
-  // A path that is not used keeps its delay until a trial tells of another, however rarely these
-  // come round.
+  // A path not in use keeps its last measured delay until a trial measures a new one, however rare
+  // trials are.
   Duration LatestOf(const Subset& subset, uint16_t leaf, uint16_t path, Time now) const {
     return subset.is_used[path] ? DelayOf(leaf, path, now) : LastDelayOf(leaf, path);
   }
 
-  // One packet over a path that is not used, another one each time.
+  // Sends one packet over a path that is not in use, a different path each time.
   uint16_t Try(Subset& subset, const std::vector<uint16_t>& live) {
     subset.trial_is_due = false;
     for (size_t i = 0; i < live.size(); ++i) {

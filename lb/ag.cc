@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// AG, adaptive granularity (Liu et al., ICNP 2019). After so many packets a flow takes another
-// path; how many follows from by how much paths differ in delay: one where they are alike, and
-// where they are not as many as a fast path could send while a packet waits on a slow one, so that
-// few are overtaken.
+// AG, adaptive granularity (Liu et al., ICNP 2019). A flow takes another path after a number of
+// packets. The more the delays of the paths differ, the larger this number is: one packet if the
+// paths are alike; otherwise as many as a fast path can send while a packet waits on a slow one, so
+// that few packets are overtaken.
 //
-// A reconstruction: the paper's principle, with a formula of our own.
+// This is a reconstruction: the principle is the paper's, the formula is ours.
 
 #include <algorithm>
 #include <cstdint>
@@ -59,9 +59,9 @@ class Ag final : public MeasuredLeaf {
  private:
   struct Flow {
     uint16_t path = kNoPath;
-    uint16_t left = 0;  // Packets before it takes another one.
+    uint16_t left = 0;  // Packets until the flow takes another path.
   };
-  // What follows from the delays of the paths to a leaf, as of `at`.
+  // The granularity towards one leaf, computed from the delays of its paths at the time `at`.
   struct Known {
     Time at{-kNever.ps};
     int64_t granularity = 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// BurstBalancer (Liu et al., ICNP 2022). Everything is hashed but for flows that burst and have a
-// bucket of a small sketch, BalanceSketch: they take another port after a pause. A flow that has no
-// bucket votes down the one that it hashes to, and takes it when no votes are left, unless the
-// flow that has it has been given a port of its own, which it keeps until it is silent.
+// BurstBalancer (Liu et al., ICNP 2022). A switch hashes all flows, except bursty flows that own a
+// bucket of a small sketch, BalanceSketch: these take another port after a flowlet gap. A flow
+// without a bucket votes down the owner of the bucket that it hashes to, and takes the bucket when
+// no votes are left. An owner that already has a port of its own keeps both until it falls silent.
 //
-// Ports are drawn at random. The authors' ns-2 code hashes the port before instead, and begins with
-// the port of ECMP (`draw: rehash`).
+// The port is drawn at random. The authors' ns-2 code instead hashes the previous port, beginning
+// with the port of ECMP (`draw: rehash`).
 
 #include <algorithm>
 #include <cstddef>
@@ -47,7 +47,7 @@ class BurstBalancer final : public SwitchPolicy {
     return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
-  // As in hardware: 2 bytes of fingerprint, votes and port each, and 4 of time.
+  // As in hardware: fingerprint, votes and port take 2 bytes each, the time takes 4.
   size_t StateBytes() const override { return buckets_.size() * 10; }
   std::vector<Counter> Counters() const override {
     const auto is_used = [](const Bucket& bucket) { return bucket.last >= Time{}; };
@@ -62,11 +62,11 @@ class BurstBalancer final : public SwitchPolicy {
     Time last{-kNever.ps};
     uint16_t fingerprint = 0;
     uint16_t votes = 0;
-    PortIndex port = kNoPort;  // kNoPort: where ECMP says.
+    PortIndex port = kNoPort;  // kNoPort: ECMP chooses.
     uint32_t draws = 0;
   };
 
-  // The port that the packet's flow has been given, if it has a bucket and one.
+  // Returns the port that the packet's flow owns; kNoPort if it has no bucket or no port.
   PortIndex PinOf(const Packet& packet, Time now, const Candidates& candidates) {
     const uint64_t hash = Mix64(packet.tuple_hash ^ kSketchSalt);
     const uint16_t fingerprint = static_cast<uint16_t>(hash);
@@ -79,9 +79,9 @@ class BurstBalancer final : public SwitchPolicy {
       Contest(bucket, fingerprint, now);
       return kNoPort;
     }
-    // A port that is gone is none: the flow is hashed until its next burst.
+    // A failed port is forgotten: the flow is hashed until its next burst.
     if (!candidates.Has(bucket.port)) bucket.port = kNoPort;
-    // Others may have voted down a flow that has a port; that must not bind it to the port.
+    // Others may have voted down a flow that has a port; this must not keep it from moving.
     const bool may_move = bucket.port != kNoPort || bucket.votes > settings_.votes_above;
     if (now - bucket.last > settings_.gap && may_move) Pin(bucket, packet, candidates);
     bucket.votes = static_cast<uint16_t>(std::min(bucket.votes + 1, 0xffff));
@@ -110,7 +110,7 @@ class BurstBalancer final : public SwitchPolicy {
   PortIndex AtRandom(const Candidates& candidates) {
     return candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
   }
-  // ECMP's port for the first burst, then that of the hash of the hash, and so on.
+  // Returns the port of ECMP for the first burst, then the port of the hash of the hash, and so on.
   PortIndex Rehashed(Bucket& bucket, const Packet& packet, const Candidates& candidates) const {
     const uint32_t draws = bucket.draws++;
     if (draws == 0) return EcmpPort(packet, salt_, candidates.ports);
@@ -118,7 +118,7 @@ class BurstBalancer final : public SwitchPolicy {
     return candidates.ports[MapToRange(static_cast<uint32_t>(hash >> 32), candidates.ports.size())];
   }
 
-  // So that flows of one bucket are not those of one port.
+  // The sketch's hash differs from ECMP's, so that flows of one bucket spread over all ports.
   static constexpr uint64_t kSketchSalt = 0x5bd1'e995'0000'0000u;
 
   const BurstBalancerSettings settings_;

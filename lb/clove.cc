@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clove (Katta et al., CoNEXT 2017): what a hypervisor can do alone. A host knows a few paths to
-// each other host and gives each flowlet one of them. With clove_ecn it draws by weights, and takes
-// a third off the weight of a path whose packets came with a congestion mark; with clove_int
+// Clove (Katta et al., CoNEXT 2017) works in hypervisors alone. A host uses a few paths to each
+// other host and assigns each flowlet to one of them. With clove_ecn it draws the path by weights,
+// and takes a third off the weight of a path whose packets came with an ECN mark. With clove_int
 // packets collect the greatest utilisation on their way, and a flowlet takes the path with the
-// least. The receiving host tells, in the header of whatever it sends back.
+// least. The receiving host returns this news in the header of whatever it sends back.
 //
-// The paper finds out by traceroute which source ports lead over which paths, and by an
-// encapsulation's header tells the switches nothing; here paths are named, and switches follow. Its
-// hypervisor hides marks from its guests until all paths have them, which alters what congestion
-// control does; here that is an option.
+// The paper's hypervisor finds out by traceroute which source ports lead over which paths. Here
+// hosts name paths, and switches follow. The paper's hypervisor hides ECN marks from its guests
+// until all paths have them, which changes what congestion control does; here this is an option
+// (mask_ecn).
 
 #include <algorithm>
 #include <cstddef>
@@ -42,7 +42,7 @@ struct CloveSettings {
   DreSettings dre;
 };
 
-// With what follows from the fabric.
+// The settings with `auto` replaced by values that follow from the fabric.
 struct CloveRules {
   CloveKind kind = CloveKind::kEcn;
   Duration gap{};
@@ -54,9 +54,9 @@ struct CloveRules {
   Duration stale{};
 };
 
-// On data, the utilisation that it has met; on ACKs, what data that took `path` had met.
+// On data: the greatest utilisation on its way. On ACKs: the utilisation that data on `path` met.
 struct CloveHeader {
-  uint16_t path = kNoPath;  // kNoPath: tells of nothing.
+  uint16_t path = kNoPath;  // kNoPath: no news.
   uint8_t utilisation = 0;  // 255: all of a link.
 };
 
@@ -105,7 +105,7 @@ class CloveHost final : public HostPolicy {
     ack.SetScheme(NextNews(from_[data.src], view.now()));
   }
 
-  // --- The sender hears of it ---
+  // --- The sender learns about its paths ---
 
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& /*news*/) override {
     const CloveHeader header = ack.Scheme<CloveHeader>();
@@ -118,7 +118,7 @@ class CloveHost final : public HostPolicy {
     if (rules_.kind == CloveKind::kEcn) Cut(to, *path, view.now());
   }
 
-  // As long as there is a path without congestion to move to, the guest need not slow down.
+  // While some path is free of congestion, the guest need not slow down.
   bool HidesEcho(HostView& view, HostFlow& flow) override {
     const bool hides = CountFree(*flow.State<FlowState>().to, view.now()) > 0;
     hidden_ += hides ? 1 : 0;
@@ -143,14 +143,14 @@ class CloveHost final : public HostPolicy {
   struct Path {
     uint16_t id;
     uint8_t utilisation = 0;
-    double weight;           // All of them sum to 1.
-    Time heard{-kNever.ps};  // When it was last told of: with ECN, that it is congested.
+    double weight;           // The weights of all paths sum to 1.
+    Time heard{-kNever.ps};  // When news last came; with ECN: of congestion.
   };
   struct Destination {
-    uint32_t version = 0;  // Of the paths that it was made from.
+    uint32_t version = 0;  // Version of the paths that it was made from.
     std::vector<Path> paths;
   };
-  // About a path that packets come over.
+  // News about a path that packets arrive over, to be returned to their source.
   struct News {
     uint16_t path = kNoPath;
     uint8_t utilisation = 0;
@@ -164,13 +164,14 @@ class CloveHost final : public HostPolicy {
     uint16_t path;
   };
 
-  // Some of the live paths. What is known of those that remain may be about links that are gone.
+  // Draws a subset of the live paths. It forgets everything about the old ones, whose links may be
+  // gone.
   void Discover(const HostView& view, HostId dst, Destination& to) {
     to.version = view.PathsVersion();
     to.paths.clear();
     const std::span<const PathChoice> live = view.PathsTo(dst);
     const size_t n = std::min(live.size(), rules_.paths);
-    // Each is as likely to be among the n: of those left, as many as are still wanted.
+    // Selection sampling: every path is equally likely to be among the n.
     for (size_t i = 0; i < live.size() && to.paths.size() < n; ++i) {
       const size_t wanted = n - to.paths.size();
       if (rng_.Below(static_cast<uint32_t>(live.size() - i)) >= wanted) continue;
@@ -191,7 +192,7 @@ class CloveHost final : public HostPolicy {
     return to.paths.back().id;  // Weights sum to 1 but for rounding.
   }
 
-  // What has not been heard of for long counts as idle, so that it is tried again.
+  // A path without news for a long time counts as idle, so that it is tried again.
   uint16_t LeastUsed(const Destination& to, Time now) {
     const auto use = [&](const Path& path) {
       return now - path.heard > rules_.stale ? 0 : int{path.utilisation};
@@ -215,8 +216,8 @@ class CloveHost final : public HostPolicy {
     return std::ranges::count_if(to.paths, [&](const Path& path) { return IsFree(path, now); });
   }
 
-  // What is taken off goes to the paths that are not known to be congested; if there is none,
-  // nothing is.
+  // Spreads the weight taken off over the paths that are not known to be congested. If there are
+  // none, no weight is taken off.
   void Cut(Destination& to, Path& congested, Time now) {
     const int64_t free = CountFree(to, now);
     if (free == 0) return;
@@ -227,8 +228,8 @@ class CloveHost final : public HostPolicy {
     }
   }
 
-  // Of a source there are as many entries as it uses paths; a path that is new takes the place of
-  // one that has not been heard of longest.
+  // There are as many entries for a source as it uses paths. A new path replaces the one whose news
+  // is oldest.
   News& NewsOf(std::vector<News>& from, uint16_t path, Time now) {
     if (from.empty()) from.resize(rules_.paths);
     News* oldest = &from.front();
@@ -244,7 +245,7 @@ class CloveHost final : public HostPolicy {
     return *oldest;
   }
 
-  // The one that was told longest ago, if any is due.
+  // Returns the due news that was sent longest ago, if any is due.
   CloveHeader NextNews(std::vector<News>& from, Time now) {
     News* next = nullptr;
     for (News& news : from) {
@@ -259,7 +260,7 @@ class CloveHost final : public HostPolicy {
 
   const CloveRules rules_;
   Rng rng_;
-  // Hosts that this one sends to, or hears from. Only for finding; elements do not move.
+  // The hosts that this one sends to, or receives from. Used for lookup only; elements do not move.
   std::unordered_map<HostId, Destination> to_;
   std::unordered_map<HostId, std::vector<News>> from_;
   int64_t flowlets_ = 0;
@@ -268,7 +269,7 @@ class CloveHost final : public HostPolicy {
   int64_t hidden_ = 0;
 };
 
-// Follows paths, and stamps data with what the links between switches carry.
+// Follows the paths that packets name, and stamps data with the utilisation of fabric links.
 class CloveIntSwitch final : public SwitchPolicy {
  public:
   CloveIntSwitch(const DreSettings& dre, uint64_t salt) : dre_(dre), follow_(salt) {}

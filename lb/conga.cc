@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONGA (Alizadeh et al., SIGCOMM 2014, section 3). Leaves learn how congested each of their
-// uplinks is towards each other leaf, all the way, and send each flowlet where that is least. Every
-// link of the fabric has a rate estimator; a packet collects the largest reading on its way, its
-// destination leaf keeps that, and returns it in the header of some packet that goes back.
+// CONGA (Alizadeh et al., SIGCOMM 2014, section 3). Leaves learn how congested the whole path to
+// each other leaf is over each of their uplinks, and send each flowlet over the least congested
+// one. Every fabric link has a rate estimator. A packet collects the largest reading on its way;
+// its destination leaf stores it and returns it in the header of a packet that goes back.
 //
-// The paper's ASIC has four bits for the number of an uplink and three for a reading; here an
-// uplink's number may take eight.
+// The paper's ASIC has four bits for an uplink's number and three for a reading; here an uplink's
+// number may take eight bits.
 //
-// With three tiers an uplink is not a path. `mode: path` names whole paths instead of uplinks,
-// which switches above follow, and compares a few random ones for each flowlet.
+// With three tiers an uplink does not determine the path. `mode: path` names whole paths instead of
+// uplinks, which the switches above follow, and compares a few random ones for each flowlet.
 
 #include <algorithm>
 #include <cstdint>
@@ -40,10 +40,10 @@ struct CongaSettings {
 constexpr uint8_t kNoTag = 255;
 
 struct CongaHeader {
-  uint8_t tag;           // LBTag: the source leaf's uplink, or path.
-  uint8_t congestion;    // CE: the largest reading so far.
-  uint8_t feedback_tag;  // FB_LBTag: an uplink of the leaf that this packet goes to, kNoTag: none.
-  uint8_t feedback_metric;  // FB_Metric: what packets that came by it had collected.
+  uint8_t tag;              // LBTag: the source leaf's uplink, or path.
+  uint8_t congestion;       // CE: the largest reading so far.
+  uint8_t feedback_tag;     // FB_LBTag: an uplink of the packet's destination leaf; kNoTag: none.
+  uint8_t feedback_metric;  // FB_Metric: the readings that packets over that uplink collected.
 };
 
 class Conga final : public SwitchPolicy {
@@ -89,7 +89,7 @@ class Conga final : public SwitchPolicy {
     if (is_leaf_) flowlets_.Prefetch(packet);
   }
 
-  // A source leaf writes the header; feedback rides on any packet.
+  // The source leaf writes the header; feedback is added to any packet.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (!is_leaf_ || tag_of_port_[port] == kNoTag || !view.IsAttached(packet.src)) return;
     CongaHeader header{tag_of_port_[port], 0, kNoTag, 0};
@@ -106,7 +106,7 @@ class Conga final : public SwitchPolicy {
     packet.SetScheme(header);
   }
 
-  // As in the ASIC: a reading is a byte, with the time of its last update four more.
+  // As in the ASIC: a reading takes one byte, the time of its last update four more.
   size_t StateBytes() const override {
     size_t bytes = links_.size() * sizeof(Link) + flowlets_.memory_bytes();
     for (const auto& uplinks : to_leaf_) bytes += uplinks.size() * 5;
@@ -125,18 +125,18 @@ class Conga final : public SwitchPolicy {
   struct Link {
     Dre estimator;
     BitRate rate{0};
-    double full = 0;  // What the estimator tends to at that rate, which changes on schedule only.
+    double full = 0;  // The estimator's value at full rate; cached, as `rate` seldom changes.
   };
 
-  // Congestion-To-Leaf: of one uplink, towards one leaf.
+  // Congestion-To-Leaf: the metric of one uplink towards one leaf.
   struct ToLeaf {
     uint8_t metric = 0;
     Time updated;
   };
 
-  // Congestion-From-Leaf: what has been collected on the way from one leaf, by its uplinks.
+  // Congestion-From-Leaf: the metrics that packets from one leaf collected, by that leaf's uplinks.
   struct FromLeaf {
-    static constexpr size_t kTags = 16;  // Of the ASIC; more are kept where a leaf has more.
+    static constexpr size_t kTags = 16;  // The ASIC's; a leaf with more uplinks has more.
     struct Entry {
       uint8_t metric = 0;
       bool known = false;
@@ -153,7 +153,8 @@ class Conga final : public SwitchPolicy {
       entry.known = true;
     }
 
-    // In turn; first among those that have changed since they were told last.
+    // Writes the next metric into the header, round robin; metrics that have changed since they
+    // were last returned go first.
     void TakeNext(CongaHeader& header) {
       const auto find = [&](auto&& wanted) {
         for (size_t i = 0; i < by_tag.size(); ++i) {
@@ -174,7 +175,7 @@ class Conga final : public SwitchPolicy {
 
   static FlowletSettings SlotsOf(const CongaSettings& settings) {
     FlowletSettings none = settings.flowlets;
-    none.slots = 1;  // Until it turns out to be a leaf.
+    none.slots = 1;  // One slot until Attach() finds that this switch is a leaf.
     return none;
   }
 
@@ -189,7 +190,7 @@ class Conga final : public SwitchPolicy {
     return Dre::Quantise(sent, link.full, static_cast<int>(settings_.bits));
   }
 
-  // At the destination leaf.
+  // The destination leaf reads the header.
   void Learn(const SwitchView& view, const Packet& packet) {
     const CongaHeader header = packet.Scheme<CongaHeader>();
     const uint16_t source = view.LeafOf(packet.src);
@@ -200,8 +201,8 @@ class Conga final : public SwitchPolicy {
     ++feedback_count_;
   }
 
-  // What has not been heard of for the age decays to 0 within another one, so that an unused path
-  // is tried again.
+  // A metric older than `age` decays to 0 within another `age`, so that an unused path is tried
+  // again.
   uint32_t Aged(const ToLeaf& entry, Time now) const {
     if (entry.metric == 0) return 0;
     const Duration silence = now - entry.updated;
@@ -236,8 +237,8 @@ class Conga final : public SwitchPolicy {
     return PathOrHash(view, packet, candidates, salt_);
   }
 
-  // Slots hold paths instead of ports. The path that a flow has is always compared, or it would
-  // move to one that is no better.
+  // Slots hold paths instead of ports. The flow's current path is always compared too, or the flow
+  // would move to a path that is no better.
   uint16_t PathFor(const SwitchView& view, const Packet& packet, const Candidates& candidates) {
     Flowlets::Slot& slot = flowlets_.Of(packet);
     const uint16_t before = slot.port;
@@ -258,7 +259,7 @@ class Conga final : public SwitchPolicy {
     return slot.port;
   }
 
-  // Distinct ones: one that came twice would be drawn more often among equals.
+  // Draws distinct paths: a path drawn twice would win ties more often.
   void Sample(const Candidates& candidates) {
     sampled_ = paths_.Live(candidates);
     const size_t n = std::min(sampled_.size(), static_cast<size_t>(settings_.samples));
@@ -272,12 +273,12 @@ class Conga final : public SwitchPolicy {
   Rng rng_;
   bool is_leaf_ = false;
   std::vector<Link> links_;                   // By port.
-  std::vector<uint8_t> tag_of_port_;          // kNoTag: no uplink.
-  LeafPaths paths_;                           // Of two tiers: the uplinks.
+  std::vector<uint8_t> tag_of_port_;          // kNoTag: the port is no uplink.
+  LeafPaths paths_;                           // With two tiers the paths are the uplinks.
   std::vector<std::vector<ToLeaf>> to_leaf_;  // By leaf, then path.
   std::vector<FromLeaf> from_leaf_;           // By leaf.
   Flowlets flowlets_;
-  std::vector<uint16_t> sampled_;  // Paths of one decision.
+  std::vector<uint16_t> sampled_;  // The paths compared in one decision.
   int64_t flowlet_count_ = 0;
   int64_t reroutes_ = 0;
   int64_t feedback_count_ = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digit-reversal bouncing (Cao et al., CoNEXT 2013): a host sends each packet to another host by
-// another core switch, in an order in which the lowest tier's choice changes with every packet, the
-// next one's when all of those have had their turn. No link has more than one packet of a pair more
-// than another. Receivers put packets in order: set transport.resequencing.
+// Digit-reversal bouncing (Cao et al., CoNEXT 2013): for each destination host, a host sends
+// successive packets through different core switches. In their order the lowest tier's choice
+// changes with every packet, and the next tier's when all of those have had their turn. So links
+// differ by at most one packet of a host pair. Receivers restore the order: set
+// transport.resequencing.
 //
-// That order is the order of path ids, whose lowest digit is the leaf's uplink.
+// This is the order of path ids, whose lowest digit is the leaf's uplink.
 
 #include <array>
 #include <cstdint>
@@ -36,18 +37,19 @@ class DrbHost final : public HostPolicy {
   }
   void OnSendCnp(HostView& view, uint16_t /*taken*/, Packet& cnp) override { SendBack(view, cnp); }
 
-  // Two counters for each host that this one has sent to.
+  // Counts two counters for each host that this one has sent to.
   size_t StateBytes() const override {
     return sizeof(rng_) + pairs_.size() * 2 * sizeof(uint16_t) + orders_.memory_bytes();
   }
   size_t FlowBytes() const override { return sizeof(Pair*); }
 
  private:
-  // Turns of data and of what goes back are apart: alternating, all data would take the even ones.
+  // Data and returning packets take turns separately: if they alternated, all data would take the
+  // even paths.
   enum Turn { kData, kBack };
   struct Pair {
     const std::vector<uint16_t>* order = nullptr;
-    uint32_t version = 0;  // Of the paths in `order`.
+    uint32_t version = 0;  // Version of the paths in `order`.
     std::array<uint32_t, 2> next = {};
   };
 
@@ -56,7 +58,7 @@ class DrbHost final : public HostPolicy {
     Pair& pair = entry->second;
     if (!is_new && pair.version == view.PathsVersion()) return pair;
     Route(view, other, pair);
-    // Hosts that all began with the same core would meet there.
+    // A random start keeps hosts from meeting at the same core switch.
     if (is_new && !pair.order->empty()) {
       const uint32_t n = static_cast<uint32_t>(pair.order->size());
       pair.next = {rng_.Below(n), rng_.Below(n)};
@@ -85,7 +87,7 @@ class DrbHost final : public HostPolicy {
 
   Rng rng_;
   PathOrders orders_;
-  std::unordered_map<HostId, Pair> pairs_;  // Only for finding; its elements do not move.
+  std::unordered_map<HostId, Pair> pairs_;  // For lookup only; its elements do not move.
 };
 
 class DrbBalancer final : public LoadBalancer {

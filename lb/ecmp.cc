@@ -14,8 +14,8 @@ namespace heddle {
 namespace {
 
 enum class Hash {
-  kGood,      // Salted per switch, and not linear in the salt.
-  kSameSalt,  // One salt for all: tiers polarise.
+  kGood,      // Salted per switch; not linear in the salt.
+  kSameSalt,  // The same salt at all switches: tiers polarise.
   kCrcInit,   // A CRC that starts from the salt: linear in it, so tiers polarise all the same.
 };
 enum class Mapping { kRange, kModulo };
@@ -56,11 +56,11 @@ class Ecmp final : public SwitchPolicy {
   size_t StateBytes() const override { return sizeof(salt_) + tables_.size() * sizeof(Table); }
 
  private:
-  // Which port each share of the hash space goes to. When a port fails, only its shares move, and
-  // when it is back they return.
+  // The port of each share of the hash space. When a port fails, only its shares move; when it is
+  // back, they return.
   struct Table {
     uint32_t version = 0;
-    std::array<PortIndex, 256> homes = {};  // Where shares go while nothing has failed.
+    std::array<PortIndex, 256> homes = {};  // The ports while nothing has failed.
     std::array<PortIndex, 256> ports = {};
   };
 
@@ -87,7 +87,7 @@ class Ecmp final : public SwitchPolicy {
       if (candidates.Has(table.homes[b])) {
         port = table.homes[b];
       } else if (!candidates.Has(port)) {
-        port = candidates.ports[moved++ % n];  // By turns, so that the survivors share evenly.
+        port = candidates.ports[moved++ % n];  // Round robin, so that the survivors share evenly.
       }
     }
     return table;

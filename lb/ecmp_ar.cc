@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ECMP with exceptions: a packet whose port is in the worst band of queue takes, by the throw of a
-// coin, the least loaded one instead (uet-htsim).
+// ECMP with exceptions: a packet whose port is in the worst queue band moves, with probability
+// `move`, to the least loaded port (uet-htsim).
 
 #include <cstdint>
 #include <span>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLARE (Kandula et al., CCR 37(2), 2007). Each packet earns every path of its destination a share
-// of its bytes, in proportion to what the path should carry, and the path that it takes pays for it
-// whole. A flow that has been silent for longer than the paths differ in delay may take another
-// path: the one with the most in hand. So shares are met to within a flowlet, and nothing is
-// reordered.
+// FLARE (Kandula et al., CCR 37(2), 2007). Each packet adds its bytes as tokens to the paths of its
+// destination, in proportion to what each should carry, and takes as many tokens from the path that
+// it uses. At a flowlet gap longer than the difference of the paths' delays, a flow may move to the
+// path with the most tokens. So the shares are met to within one flowlet, and delivery stays in
+// order.
 //
-// Its tokens are kept for each destination leaf at the leaf where flows begin, the edge of its
-// wide-area network; switches above hash. The paper measures by how much paths differ; here the gap
-// is set.
+// The leaf where flows begin keeps the tokens, per destination leaf, as the paper's edge of a
+// wide-area network does; switches above hash. The paper measures how much the paths differ in
+// delay; here the gap is a setting.
 
 #include <algorithm>
 #include <cstddef>
@@ -77,14 +77,14 @@ class Flare final : public SwitchPolicy {
   }
 
  private:
-  // Of the paths to one leaf. What they have in hand sums to 0, as all that is earned is paid.
+  // The tokens of the paths to one leaf, in bytes. They sum to 0, as a packet takes what it adds.
   struct Tokens {
-    uint32_t version;    // Of the candidates that it is about.
-    int64_t rescalings;  // That have been made up for.
+    uint32_t version;    // Version of the candidates that the tokens are for.
+    int64_t rescalings;  // How often the tokens have been halved so far.
     std::vector<double> by_port;
   };
 
-  // So that what long ago was too much or too little for a path is not made up for in a burst.
+  // Halves the tokens from time to time, so that old differences are not made up for in a burst.
   void BringUpToDate(Tokens& tokens, Time now, uint32_t version) {
     const int64_t due = now.ps / rescale_every_.ps;
     if (tokens.version != version) {

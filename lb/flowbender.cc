@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlowBender (Kabbani et al., CoNEXT 2014). A host counts, round trip by round trip, how many of a
-// flow's ACKs echo a congestion mark. When they are more than a share of all, `rounds` times in a
-// row, or when the flow has a timeout, it changes a number V that enters the hash of every switch:
-// the flow takes another path.
+// FlowBender (Kabbani et al., CoNEXT 2014). In each round trip a host counts how many of a flow's
+// ACKs echo an ECN mark. If their share is above a threshold in `rounds` round trips in a row, or
+// the flow has a retransmission timeout, the host changes a number V that enters the hash of every
+// switch: the flow takes another path.
 
 #include <algorithm>
 #include <cstdint>
@@ -44,7 +44,7 @@ class FlowBenderHost final : public HostPolicy {
     if (state.round_ends == 0) state.round_ends = state.next_seq;
     ++state.acks;
     state.marked += news.ecn_echo ? 1 : 0;
-    // All that had been sent when the round began is acknowledged.
+    // Everything sent before the round began is acknowledged.
     if (ack.seq >= state.round_ends) EndRound(state, ack.seq);
   }
 
@@ -59,9 +59,9 @@ class FlowBenderHost final : public HostPolicy {
  private:
   struct FlowState {
     uint32_t next_seq = 0;
-    uint32_t round_ends = 0;  // 0: with the next ACK a round begins.
-    uint32_t acks = 0;        // In this round;
-    uint32_t marked = 0;      // of these, with an echo.
+    uint32_t round_ends = 0;  // 0: a round begins with the next ACK.
+    uint32_t acks = 0;        // ACKs in this round,
+    uint32_t marked = 0;      // and those of them that echo a mark.
     uint32_t congested_rounds = 0;
     uint16_t value = 0;  // V. 0: the path that ECMP would give the flow.
   };
@@ -71,7 +71,7 @@ class FlowBenderHost final : public HostPolicy {
     state.congested_rounds = is_congested ? state.congested_rounds + 1 : 0;
     if (state.congested_rounds >= settings_.rounds) Bend(state);
     state.acks = state.marked = 0;
-    // With nothing in flight there is nothing yet that could end a round.
+    // With nothing in flight no ACK can end a round yet.
     state.round_ends = acked < state.next_seq ? state.next_seq : 0;
   }
 
@@ -79,7 +79,7 @@ class FlowBenderHost final : public HostPolicy {
     const uint32_t values = static_cast<uint32_t>(settings_.values);
     const uint32_t step = settings_.change == Change::kNext ? 1 : 1 + rng_.Below(values - 1);
     state.value = static_cast<uint16_t>((state.value + step) % values);
-    // What was counted is about the path that it leaves.
+    // The counts are for the path that the flow leaves.
     state.congested_rounds = state.acks = state.marked = 0;
     state.round_ends = 0;
     ++reroutes_;
@@ -105,7 +105,7 @@ class FlowBenderBalancer final : public LoadBalancer {
   }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Without a path it hashes.
+    return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Hashes packets that name no path.
   }
   HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<FlowBenderHost>(settings_, Rng::Stream(seed, "flowbender", id));

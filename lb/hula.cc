@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// HULA (Katta et al., SOSR 2016). Every switch knows one next hop for each leaf: the one whose path
-// has the least utilisation, as probes from that leaf told. A probe goes up and down again, as data
-// would in the opposite direction, and each switch adds the utilisation of the link by which data
-// would come back; a switch tells the others of its best, and gives new flowlets that.
+// HULA (Katta et al., SOSR 2016). Every switch knows one best next hop for each leaf: the one whose
+// path has the least utilisation, according to probes from that leaf. A probe travels up and down
+// against the direction of data, and each switch raises its value to the utilisation of the link
+// that data would take. A switch sends its best value on to the others, and new flowlets take the
+// best next hop.
 //
-// Where the paper leaves it open: a next hop that has not been heard of for `fail_after` gives way
-// to any other. A switch passes on what changes its best, so no probe travels for nothing; before
-// the first one has come, flows are hashed.
+// The paper leaves two questions open. Here a next hop without a probe for `fail_after` gives way
+// to any other, and flows are hashed until the first probe has come. A switch passes on only probes
+// that update its best next hop.
 
 #include <algorithm>
 #include <cstddef>
@@ -34,12 +35,12 @@ struct HulaSettings {
 constexpr uint16_t kProbeBytes = 64;
 
 struct HulaProbe {
-  uint16_t leaf;        // torID: that it comes from.
-  uint8_t utilisation;  // minUtil: of the bottleneck on the way there; 255: all of a link.
+  uint16_t leaf;        // torID: the leaf that sent it.
+  uint8_t utilisation;  // minUtil: the bottleneck's on the way to that leaf; 255: all of a link.
 };
 
-// Decays in a straight line between packets, as hardware without multipliers would do it: the
-// paper's U = D + U (1 - dt / tau). Tends to rate x tau.
+// A link's utilisation estimator. It decays linearly between packets, as in hardware without
+// multipliers: the paper's U = D + U (1 - dt / tau). It tends to rate x tau.
 class LinkUse {
  public:
   void Add(double bytes, Time now, Duration tau) {
@@ -79,7 +80,7 @@ class Hula final : public SwitchPolicy {
       if (view.IsAttached(static_cast<HostId>(h))) own_ = static_cast<HostId>(h);
     }
     if (!own_) return;
-    // Not all leaves at once.
+    // A random phase, so that leaves do not probe at once.
     const double phase = rng_.Uniform() * static_cast<double>(probe_every_.ps);
     view.SetTimer(view.now() + Duration{static_cast<int64_t>(phase)}, 0);
   }
@@ -116,7 +117,7 @@ class Hula final : public SwitchPolicy {
   }
 
  private:
-  // Of the next hops towards one leaf.
+  // The best next hop towards one leaf.
   struct Best {
     PortIndex port = kNoPort;
     uint8_t utilisation = 0;
@@ -147,7 +148,7 @@ class Hula final : public SwitchPolicy {
 
   void OnProbe(SwitchView& view, const Packet& packet, PortIndex in_port) {
     HulaProbe probe = packet.Scheme<HulaProbe>();
-    // Data for that leaf would leave through `in_port`.
+    // Data for that leaf leaves through `in_port`.
     probe.utilisation = std::max(probe.utilisation, UtilisationOf(view, in_port));
     Best& best = best_[probe.leaf];
     const bool is_news = probe.utilisation < best.utilisation || in_port == best.port ||
@@ -157,7 +158,8 @@ class Hula final : public SwitchPolicy {
     PassOn(view, packet, probe, in_port);
   }
 
-  // From below to all above and all others below; from above to all below. Leaves are the end.
+  // Copies a probe from below to all other ports, and one from above to all ports below. Leaves
+  // copy none.
   void PassOn(SwitchView& view, const Packet& packet, const HulaProbe& probe, PortIndex in_port) {
     if (view.tier() == 0 || packet.hops >= probe_hops_) return;
     const std::span<const PortIndex> uplinks = view.Uplinks();
@@ -170,7 +172,7 @@ class Hula final : public SwitchPolicy {
     }
   }
 
-  // Whoever it names: switches ask where it comes from.
+  // The destination does not matter: switches look only at the source.
   static Packet ProbeFrom(HostId host) {
     Packet packet;
     packet.kind = PacketKind::kControl;
@@ -194,7 +196,7 @@ class Hula final : public SwitchPolicy {
   const Duration probe_every_;
   const Duration tau_;
   const Duration fail_after_;
-  const int probe_hops_;  // From one leaf to another.
+  const int probe_hops_;  // Hops from one leaf to another.
   const uint64_t salt_;
   Rng rng_;
   std::vector<LinkUse> use_;   // By port.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LetFlow (Vanini et al., NSDI 2017). A flow keeps its port until it has been silent for longer
-// than the gap, then draws one at random. With a gap above the largest difference in path delay, no
-// packet overtakes an earlier one of its flow. The draw ignores congestion on purpose: a slow path
-// stretches the gaps between packets, which ends flowlets early and so moves traffic off that path.
+// LetFlow (Vanini et al., NSDI 2017). A flow keeps its port until a flowlet gap, then draws one at
+// random. If the gap is above the largest difference in path delay, no packet overtakes an earlier
+// one of its flow. The draw ignores congestion on purpose: a slow path stretches the gaps between
+// packets, which ends flowlets early and so moves traffic off that path.
 
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ class LetFlow final : public SwitchPolicy {
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
     if (has_ended || !candidates.Has(slot.port)) {
       const PortIndex before = slot.port;
-      // May draw the same port again.
+      // The draw may return the same port again.
       slot.port = candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
       ++count_;
       reroutes_ += before != kNoPort && before != slot.port ? 1 : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least queue: each packet takes the port that has least to send, a random one if several do. Known
-// as join-the-shortest-queue, or as adaptive routing. How long a paused port makes a packet wait
-// its queue does not tell, so such ports come last.
+// Least queue: each packet takes the port with the least to send, a random one if several tie. Also
+// known as join-the-shortest-queue, or as adaptive routing. Paused ports come last, because their
+// queues do not tell how long a packet would wait.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each packet takes the best port by coarse bands: one that is not paused before one that is, then
-// by queue, then by how busy it has been (uet-htsim).
+// Each packet takes the best port by coarse bands: ports that are not paused come first, then the
+// band of the queue counts, then the band of utilisation (uet-htsim).
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flow keeps its port until it has been silent for longer than the gap, and then moves, by the
-// throw of a coin, if another port is in a strictly better band of queue (uet-htsim).
+// A flow keeps its port until a flowlet gap. Then, with probability `move`, it looks for a port in
+// a strictly better queue band (uet-htsim).
 
 #include <algorithm>
 #include <cstdint>
@@ -37,7 +37,7 @@ class LqFlowlet final : public SwitchPolicy {
     const bool is_live = candidates.Has(slot.port);
     const bool has_ended = flowlets_.HasEnded(slot, view.now());
     if (has_ended) ++count_;
-    // A port as good as the one that it has is no reason to move, so ties keep it.
+    // Ties keep the flow's port: an equally good port is no reason to move.
     if (!is_live || (has_ended && rng_.Uniform() < move_)) {
       const PortIndex best = LeastOf(candidates.ports, slot.port, rng_,
                                      [&](PortIndex port) { return bands_.QueueBand(view, port); });

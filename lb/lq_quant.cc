@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each packet takes a random port of those whose queues are in the lowest band, as the switch knew
-// them a moment ago: least queue with the precision and the age of what hardware has (uet-htsim).
+// Each packet takes a random port among those in the lowest queue band, by a slightly outdated
+// measurement: least queue with the precision and delay of hardware (uet-htsim).
 
 #include <cstdint>
 

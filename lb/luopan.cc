@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Luopan (Wang et al., IEEE TPDS 30(1), 2019). A leaf probes a few random paths, and the best one
-// so far, to each leaf that it sends to, and gives each flowcell of 64 KB the best.
+// so far, to each leaf that it sends to. Each flowcell of 64 KB takes the best path.
 //
-// A reconstruction: the paper's principle; how often it probes, and that a path is as congested as
-// its queues are long together, are ours. Probes don't wait in these queues, and replies go back by
-// hash. A best path that no reply has confirmed for a round is one no longer.
+// This is a reconstruction: the principle is the paper's. The probing interval is ours, and so is
+// the measure of congestion, the sum of the queues along the path. Probes do not wait in these
+// queues, and replies are hashed. A best path that no reply confirms in a round is dropped.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +39,7 @@ struct LuopanHeader {
   Kind kind;
   uint8_t round;
   uint16_t path;
-  uint32_t queue;  // Bytes, of all ports on the way.
+  uint32_t queue;  // Bytes in the queues of all ports on the way.
 };
 
 class Luopan final : public SwitchPolicy {
@@ -65,7 +65,7 @@ class Luopan final : public SwitchPolicy {
       leaves_[view.LeafOf(host)].host = host;
       if (view.IsAttached(host)) own_ = host;
     }
-    // Not all leaves at once.
+    // A random phase, so that leaves do not probe at once.
     const double phase = rng_.Uniform() * static_cast<double>(probe_every_.ps);
     view.SetTimer(view.now() + Duration{static_cast<int64_t>(phase)}, 0);
   }
@@ -120,15 +120,15 @@ class Luopan final : public SwitchPolicy {
  private:
   struct Flow {
     uint16_t path = kNoPath;
-    int64_t left = 0;  // Bytes of the cell.
+    int64_t left = 0;  // Bytes left in the current cell.
   };
-  // What is known of the way to another leaf.
+  // The state of the paths to another leaf.
   struct Leaf {
-    std::optional<HostId> host;  // That stands for it.
-    bool is_active = false;      // Something has been sent there in this round.
+    std::optional<HostId> host;  // A host that stands for the leaf.
+    bool is_active = false;      // A packet has been sent there in this round.
     bool is_heard = false;       // A reply has come in this round.
-    uint16_t best = kNoPath;     // kNoPath: nothing is known.
-    uint32_t queue = 0;          // Of the best.
+    uint16_t best = kNoPath;     // kNoPath: no reply yet.
+    uint32_t queue = 0;          // The best path's queues.
   };
 
   uint16_t PathFor(SwitchView& view, const Packet& packet, const Candidates& candidates) {
@@ -156,7 +156,7 @@ class Luopan final : public SwitchPolicy {
   void StartRound(SwitchView& view, Leaf& leaf) {
     const Candidates candidates = view.CandidatesTo(*leaf.host);
     if (paths_.Live(candidates).empty()) return;
-    // Distinct ones: the i-th is drawn from those that are left.
+    // Draws distinct paths: the i-th is drawn from the rest.
     sampled_ = paths_.Live(candidates);
     const size_t n = std::min(sampled_.size(), static_cast<size_t>(settings_.samples));
     bool has_best = leaf.best == kNoPath || !paths_.Lives(leaf.best, candidates);
@@ -203,7 +203,7 @@ class Luopan final : public SwitchPolicy {
       view.SendControl(reply, EcmpPort(reply, salt_, candidates.ports));
   }
 
-  // The best is that of the replies of a round.
+  // Keeps the best path among the replies of the current round.
   void Learn(Leaf& leaf, const LuopanHeader& header) {
     if (header.round != round_) return;
     if (leaf.is_heard && header.queue >= leaf.queue) return;

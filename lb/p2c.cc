@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The better of two random ports for each packet: DRILL's sampling without its memory. A paused one
-// is the worse.
+// Each packet takes the better of two random ports: DRILL's sampling without its memory. A paused
+// port is worse than one that is not.
 
 #include <cstdint>
 
@@ -20,7 +20,7 @@ class TwoChoices final : public SwitchPolicy {
     const uint32_t n = static_cast<uint32_t>(candidates.ports.size());
     if (n == 1) return Decision::Forward(candidates.ports.front());
     const uint32_t first = rng_.Below(n);
-    const uint32_t second = (first + 1 + rng_.Below(n - 1)) % n;  // Another one.
+    const uint32_t second = (first + 1 + rng_.Below(n - 1)) % n;  // A different port.
     const PortIndex a = candidates.ports[first];
     const PortIndex b = candidates.ports[second];
     const auto cost = [&](PortIndex port) {

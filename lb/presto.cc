@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Presto (He et al., SIGCOMM 2015), the sending side: the host cuts each flow into flowcells of 64
-// KB and sends them over all paths in turn. Its receiver, which hides the reordering at the
-// boundaries of cells from TCP, is a resequencer (transport/presto_gro.h).
+// KB and sends them over all paths in turn. The receiving side is a resequencer, which hides the
+// reordering at cell boundaries from TCP (transport/presto_gro.h).
 
 #include <cstdint>
 #include <vector>
@@ -27,7 +27,7 @@ class PrestoHost final : public HostPolicy {
   void OnFlowStart(HostView& view, HostFlow& flow) override {
     State& state = flow.State<State>();
     Route(view, flow, state);
-    // Flows that all began with the same path would collide on it.
+    // A random start keeps flows from colliding on the first path.
     if (!state.order->empty()) {
       state.next = rng_.Below(static_cast<uint32_t>(state.order->size()));
     }
@@ -60,11 +60,11 @@ class PrestoHost final : public HostPolicy {
  private:
   struct State {
     const std::vector<uint16_t>* order;
-    int64_t bytes;     // Of the cell under way.
-    uint32_t next;     // Of `order`: what that cell takes.
-    uint32_t version;  // Of the paths that `order` was made from.
+    int64_t bytes;     // Bytes of the current cell.
+    uint32_t next;     // The current cell's index in `order`.
+    uint32_t version;  // Version of the paths that `order` was made from.
     uint32_t cell;
-    uint16_t path;  // Of its latest packet.
+    uint16_t path;  // The path of the latest packet.
   };
 
   void Route(HostView& view, const HostFlow& flow, State& state) {

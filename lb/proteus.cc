@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proteus (Hu et al., ICNP 2023), for fabrics that lose nothing. Packets collect how long they have
-// waited and the greatest utilisation of a link on their way, and leaves tell each other of both,
-// path by path. A new flow takes a path that is light in both. When a packet has waited for long
-// behind a pause, the switch tells the leaf where its flow begins at once, which moves the flow to
-// a path of a better class, and counts that path as heavy for a while.
+// Proteus (Hu et al., ICNP 2023), for lossless fabrics. Packets collect their waiting time and the
+// greatest link utilisation on their way, and leaves report both to each other, path by path. A new
+// flow takes a path with low values of both. When a packet has waited long behind a PFC pause, the
+// switch notifies the leaf where its flow begins. The leaf then moves the flow to a path of a
+// better class, and counts the old path as heavy for a while.
 //
-// A reconstruction, from the paper's principle: how paths are classed, and all thresholds, are
-// ours. The delay of a path is what packets waited on it, not a round trip.
+// This is a reconstruction of the paper's principle: the classes of paths and all thresholds are
+// ours. The delay of a path is the time that packets waited on it, not a round trip.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,27 +39,27 @@ struct ProteusSettings {
   FlowTableSettings flows{.age = 1_ms};
 };
 
-// With what follows from the fabric.
+// The settings with `auto` replaced by values that follow from the fabric.
 struct ProteusRules : ProteusSettings {
   Duration light{};
   Duration heavy{};
   Duration notice{};
   Duration hold{};     // heavy_for, and the least time between two moves of a flow.
-  int64_t coarse = 1;  // How many times longer units of time are.
+  int64_t coarse = 1;  // Factor by which all units of time are longer.
   PathDigits digits;
 };
 
 constexpr uint16_t kNoticeBytes = 64;
-constexpr size_t kMostNotices = 256;  // That wait for the end of an instant.
+constexpr size_t kMostNotices = 256;  // Notices that wait for the end of an instant.
 
-// In packets between leaves. Waits in units of 0.1 us, utilisation with 255 for all of a link.
-// Where thresholds are longer than 250 us all units of time are as many times longer.
+// The header of packets between leaves. Waits count in units of 0.1 us; utilisation 255 is all of a
+// link. All units of time are longer by `coarse` if a threshold is above 250 us.
 struct ProteusHeader {
-  uint16_t entered;     // The port that it waits at now: in units of 16 ns, modulo 1 ms.
-  uint16_t waited;      // At ports before.
+  uint16_t entered;     // When it joined its present queue: units of 16 ns, modulo 1 ms.
+  uint16_t waited;      // At the ports before.
   uint8_t utilisation;  // The greatest so far.
-  uint8_t told_path;    // Of the leaf that it goes to, and 1: what came over it. 0: none.
-  uint8_t told_waited;  // In units of 1 us.
+  uint8_t told_path;    // A path of the receiving leaf, plus 1; 0: no report.
+  uint8_t told_waited;  // Packets' waiting time on it, in units of 1 us.
   uint8_t told_utilisation;
 };
 constexpr size_t kMostPaths = 254;
@@ -133,7 +133,7 @@ class Proteus final : public SwitchPolicy {
     }
   }
 
-  // Notices of packets that left at this instant.
+  // Sends the notices about packets that left at this instant.
   void OnTimer(SwitchView& view, uint32_t /*id*/) override {
     for (const Packet& data : notices_) SendNotice(view, data);
     notices_.clear();
@@ -161,16 +161,16 @@ class Proteus final : public SwitchPolicy {
     uint16_t path = kNoPath;
     Time moved;
   };
-  // Of one of our paths to a leaf.
+  // The state of one of our paths to a leaf.
   struct Known {
     Time at{-kNever.ps};
     Time heavy_until{-kNever.ps};
     uint8_t waited = 0;  // In units of 1 us.
     uint8_t utilisation = 0;
   };
-  // What came over one path of a leaf.
+  // The values of packets that came over one path of a leaf.
   struct From {
-    uint8_t waited = 0;  // Likewise.
+    uint8_t waited = 0;  // In units of 1 us.
     uint8_t utilisation = 0;
     bool is_due = false;
   };
@@ -193,7 +193,7 @@ class Proteus final : public SwitchPolicy {
     known.utilisation = header.told_utilisation;
   }
 
-  // In turn, of those that packets have come over since.
+  // Reports the paths in turn, only those with new packets since their last report.
   ProteusHeader NewsFor(uint16_t leaf) {
     ProteusHeader header{};
     const size_t n = paths_.count();
@@ -222,7 +222,7 @@ class Proteus final : public SwitchPolicy {
     return flow.path;
   }
 
-  // Nothing known of it, or nothing of late: it looks as it did when idle.
+  // A path without a recent report counts as idle.
   Class ClassOf(Time now, const Known& known) const {
     if (now < known.heavy_until) return kHeavy;
     if (now - known.at > rules_.stale) return kLight;
@@ -240,7 +240,7 @@ class Proteus final : public SwitchPolicy {
 
   // --- Notices ---
 
-  // A timer, as nothing can be sent while a packet leaves.
+  // Uses a timer, because a policy cannot send while a packet leaves.
   void NoticeLater(SwitchView& view, const Packet& data) {
     if (notices_.size() == kMostNotices) return;
     if (notices_.empty()) view.SetTimer(view.now(), 0);
@@ -278,7 +278,7 @@ class Proteus final : public SwitchPolicy {
     if (flows_.Find(as_data, view.now()) != nullptr) Move(view, as_data, leaf, path);
   }
 
-  // At most once in a while, and only to a path of a better class.
+  // Moves the flow if its last move is long enough ago and a path of a better class exists.
   void Move(SwitchView& view, const Packet& as_data, uint16_t leaf, uint16_t from) {
     Flow& flow = flows_.Touch(as_data, view.now()).state;
     const Candidates candidates = view.CandidatesTo(as_data.dst);
@@ -298,10 +298,10 @@ class Proteus final : public SwitchPolicy {
   bool is_leaf_ = false;
   LeafPaths paths_;
   std::vector<Dre> estimators_;  // By port.
-  std::vector<Time> paused_at_;  // By port: when a packet last came and found it paused.
+  std::vector<Time> paused_at_;  // By port: when a packet last joined its queue during a pause.
   std::vector<Known> to_;        // By leaf, then our path.
   std::vector<From> from_;       // By leaf, then its path.
-  std::vector<size_t> next_;     // By leaf: of its paths, to be told of.
+  std::vector<size_t> next_;     // By leaf: its path to report next.
   AgedFlowTable<Flow> flows_;
   std::vector<Packet> notices_;
   int64_t placed_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// QDAPS (Huang et al., ICNP 2018): a packet takes a port from which it leaves no earlier than the
-// packet of its flow before it, so that spraying over local queues of unequal length does not
-// reorder. A reconstruction: from the principle, and the one line that other papers give to it.
+// QDAPS (Huang et al., ICNP 2018): a packet takes a port that it leaves no earlier than the
+// previous packet of its flow, so that spraying over local queues of unequal length keeps the
+// order. This is a reconstruction from the principle, and from one line about it in other papers.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace heddle {
 namespace {
 
 enum class Need {
-  kRemaining,  // What is left of the wait of the packet before.
-  kLiteral,    // Its whole wait, as if it had only now come.
+  kRemaining,  // The rest of the previous packet's wait.
+  kLiteral,    // Its whole wait, as if it had arrived only now.
 };
 
 struct QdapsSettings {
@@ -57,8 +57,8 @@ class Qdaps final : public SwitchPolicy {
 
  private:
   struct Flow {
-    Time leaves;       // When the last bit of its last packet will have left.
-    Duration wait{0};  // Of that packet, as it came.
+    Time leaves;       // When the last bit of its last packet leaves.
+    Duration wait{0};  // That packet's wait when it arrived.
     PortIndex port = kNoPort;
   };
 
@@ -66,9 +66,9 @@ class Qdaps final : public SwitchPolicy {
     return need_ == Need::kLiteral ? flow.wait : flow.leaves - now;
   }
 
-  // The shortest wait of at least `least`; if none is that long, the port of the packet before,
-  // behind which it cannot overtake. How long a paused port makes a packet wait is not known, so a
-  // flow keeps to one, but does not go there.
+  // Returns the port with the shortest wait of at least `least`. If there is none, returns the
+  // previous packet's port, where the packet cannot overtake. The wait at a paused port is unknown:
+  // a flow may stay on such a port, but does not move to it.
   PortIndex PortFor(const SwitchView& view, const Packet& packet, const Candidates& candidates,
                     PortIndex previous, bool is_live, Duration least) {
     for (const PortIndex port : candidates.ports) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // REPS, recycled entropy packet spraying (Bonato et al., EuroSys 2026, algorithms 1 and 2). Each
 // packet carries an entropy, which enters the hash of every switch and comes back with its ACK. The
-// sender keeps the last few that came back without a congestion mark and uses each again, so
-// packets go where there was room; without any it draws one. After a timeout that no congestion
-// explains it freezes: it goes over those that it has, again and again, as they are known to work.
+// sender stores the last few that came back without an ECN mark and uses each again, so packets
+// follow paths with room. If none is stored it draws one. After a retransmission timeout without
+// congestion it freezes: it reuses only its stored entropies, whose paths are known to work.
 //
-// Without trimming switches a timeout is a failure if round trips had been short. Which ones count
-// the paper's artefact says: all since the connection began; here, since its last timeout, or one
-// queue would hide every failure after it.
+// Without trimming switches, a timeout counts as a failure if round trips were short. The paper's
+// artefact looks at all round trips of the connection. Here only those since its last timeout
+// count, or one long queue would hide every failure after it.
 
 #include <algorithm>
 #include <array>
@@ -33,32 +33,32 @@ struct RepsSettings {
   double freeze_below = 1.65;
 };
 
-// With what follows from the fabric.
+// The settings and the values that follow from the fabric.
 struct RepsRules : RepsSettings {
   Duration base_rtt{};
-  int64_t window = 1;  // Packets: of a link of a host and that round trip.
+  int64_t window = 1;  // Packets: the bandwidth-delay product of a host link.
 };
 
 constexpr size_t kMostKept = 8;
 
-// On ACKs: of the data packet that they answer.
+// The header of ACKs, about the data packet that they answer.
 struct RepsEcho {
   uint16_t entropy;
   bool is_set;
   bool marked;
 };
 
-// What a connection remembers: the circular buffer of the paper. Entries that can be used lie
-// before `head`, the oldest first.
+// The state of a connection: the circular buffer of the paper. Usable entries lie before `head`,
+// the oldest first.
 struct RepsFlow {
   std::array<uint16_t, kMostKept> kept;
   int64_t frozen_until_ps;  // 0: it is not frozen.
-  uint32_t longest_rtt_ns;  // Since the last timeout.
-  uint16_t explore;         // Packets that still draw.
-  uint8_t head : 4;         // Where the next one is kept.
-  uint8_t cursor : 4;       // What is used next while frozen.
-  uint8_t usable : 4;       // How many have not been used since they came back.
-  uint8_t filled : 4;       // How many have ever been kept.
+  uint32_t longest_rtt_ns;  // Since the last retransmission timeout.
+  uint16_t explore;         // Packets that still draw a new entropy.
+  uint8_t head : 4;         // The place of the next entry to store.
+  uint8_t cursor : 4;       // The next entry to use while frozen.
+  uint8_t usable : 4;       // Entries not used since they came back.
+  uint8_t filled : 4;       // Entries ever stored, up to the buffer's size.
 };
 
 class RepsHost final : public HostPolicy {
@@ -78,7 +78,7 @@ class RepsHost final : public HostPolicy {
     ++sent_;
   }
 
-  // The ACK of a packet goes its own way, but not always the same.
+  // An ACK carries its data packet's entropy, so ACKs take varying paths too.
   void OnSendAck(HostView& /*view*/, const Packet& data, Packet& ack) override {
     ack.entropy = data.entropy;
     ack.SetScheme(RepsEcho{data.entropy, true, data.Has(Packet::kCe)});
@@ -114,7 +114,7 @@ class RepsHost final : public HostPolicy {
   }
 
  private:
-  // A bandwidth-delay product of packets.
+  // Returns the packets of a bandwidth-delay product.
   uint16_t Explorers() const {
     return static_cast<uint16_t>(std::clamp<int64_t>(rules_.window, 1, 0xffff));
   }
@@ -147,7 +147,7 @@ class RepsHost final : public HostPolicy {
     }
   }
 
-  // What it has held on to is old by then: the network is explored anew.
+  // Ends a freeze: the stored entropies are old by then, so the sender draws new ones.
   void Thaw(RepsFlow& state, Time now) {
     if (state.frozen_until_ps == 0 || now.ps <= state.frozen_until_ps) return;
     state.frozen_until_ps = 0;
@@ -160,7 +160,7 @@ class RepsHost final : public HostPolicy {
   }
 
   const RepsRules rules_;
-  const uint8_t size_;  // Of the buffer.
+  const uint8_t size_;  // The buffer's size.
   Rng rng_;
   int64_t sent_ = 0;
   int64_t recycled_ = 0;
@@ -194,7 +194,7 @@ class RepsBalancer final : public LoadBalancer {
   }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
-    return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Without a path it hashes.
+    return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Hashes packets that name no path.
   }
   HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
     return std::make_unique<RepsHost>(rules_, Rng::Stream(seed, "reps", id));

@@ -2,10 +2,10 @@
 // Random packet spraying (Dixit et al., INFOCOM 2013): every packet, data or ACK, takes a random
 // path.
 //
-// Flows that have lost paths to a failure put more onto the others than flows that have not, and
-// the queues become unequal. For that the paper proposes selective RED (S-RED): packets of such
-// flows are marked where they enter the fabric, and switches drop marked ones at random, as RED
-// does (Floyd, Jacobson 1993), others only when a buffer is full. Its constants are ours.
+// Flows that have lost paths to a failure send more over the other paths than flows that have not,
+// so queues become unequal. The paper's remedy is selective RED (S-RED): packets of such flows are
+// marked where they enter the fabric. Switches drop marked packets at random, as RED does (Floyd,
+// Jacobson 1993), and others only when a buffer is full. The constants are ours.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct RpsSettings {
   double red_drop = 0.1;
 };
 
-// Weight of an arrival in the average of its queue: RED's.
+// RED's weight of an arrival in the average of its queue.
 constexpr double kRedGain = 0.002;
 
 class Rps final : public SwitchPolicy {
@@ -51,7 +51,7 @@ class Rps final : public SwitchPolicy {
     if (!settings_.selective_red) return;
     queues_.resize(view.ports());
     leaves_.resize(view.leaves());
-    // As the fabric was built.
+    // Records the capacities of the fabric as it was built.
     for (size_t h = 0; h < view.hosts(); ++h) {
       const HostId host = static_cast<HostId>(h);
       if (!view.IsAttached(host)) leaves_[view.LeafOf(host)].most = CapacityTo(view, host);
@@ -89,10 +89,10 @@ class Rps final : public SwitchPolicy {
   struct Mark {
     bool has_lost_paths;
   };
-  // What routing has of the way to another leaf.
+  // Routing's view of the paths to another leaf.
   struct Leaf {
-    uint32_t version = 0;  // Of the candidates.
-    int64_t most = 0;      // Bits per second, ever.
+    uint32_t version = 0;  // Version of the candidates.
+    int64_t most = 0;      // The largest capacity so far, in bit/s.
     bool has_lost_paths = false;
   };
 
@@ -112,7 +112,7 @@ class Rps final : public SwitchPolicy {
     return DrawBy(ports, [&](size_t i) { return hops[i].capacity; });
   }
 
-  // With probabilities in proportion to `weight`.
+  // Draws a port with probability proportional to `weight`.
   template <class Weight>
   PortIndex DrawBy(std::span<const PortIndex> ports, const Weight& weight) {
     int64_t total = 0;
@@ -143,7 +143,7 @@ class Rps final : public SwitchPolicy {
     return leaf.has_lost_paths;
   }
 
-  // Whether RED drops the packet that would join the queue of `port` now, if it is marked.
+  // Updates the average queue. Returns true if the packet is marked and RED drops it.
   bool Drops(const SwitchView& view, PortIndex port) {
     double& average = queues_[port];
     average += kRedGain * (static_cast<double>(view.Unsent(port).count) - average);
@@ -156,9 +156,9 @@ class Rps final : public SwitchPolicy {
 
   const RpsSettings settings_;
   Rng rng_;
-  std::vector<double> queues_;  // By port: averages, in bytes.
+  std::vector<double> queues_;  // By port: average queue in bytes.
   std::vector<Leaf> leaves_;
-  bool is_marked_ = false;  // The data packet that is being forwarded.
+  bool is_marked_ = false;  // The data packet being forwarded has the mark.
   int64_t drops_ = 0;
 };
 

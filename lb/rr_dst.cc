@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets to each leaf take turns over the next hops, in a random order of that leaf's own, from a
-// random start. Small packets have turns of their own: alternating with large ones, they would put
-// all of these onto every other path. With these pointers a permutation of hosts queues a constant
-// number of packets, where turns that all destinations share may queue as many as there are paths
-// (Cao et al., CoNEXT 2013).
+// Packets to each leaf take turns over the next hops, in a random order for each leaf and from a
+// random start. Small packets take separate turns: if they alternated with large ones, all large
+// packets would take every other path. With separate turns per leaf, a permutation of hosts queues
+// a constant number of packets; turns shared by all destinations may queue as many as there are
+// paths (Cao et al., CoNEXT 2013).
 
 #include <cstdint>
 #include <vector>
@@ -37,7 +37,7 @@ class RrDst final : public SwitchPolicy {
   const Bytes small_;
   Rng rng_;
   size_t uplinks_ = 0;
-  std::vector<Round> rounds_;  // By leaf: of large packets, then of small ones.
+  std::vector<Round> rounds_;  // By leaf: the round of large packets, then of small ones.
 };
 
 class RrDstBalancer final : public LoadBalancer {

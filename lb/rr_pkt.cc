@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets take turns over the next hops of a switch, in a random order that is drawn anew now and
-// then, as the switches of the UET simulator (uet-htsim) do. Several papers call this RPS; random
-// spraying proper is another scheme, and its queues differ.
+// Packets take turns over the next hops of a switch in a random order, which is drawn anew from
+// time to time, as in the switches of the UET simulator (uet-htsim). Several papers call this RPS;
+// true random spraying is another scheme, with different queues.
 
 #include <algorithm>
 #include <cstdint>
@@ -26,14 +26,14 @@ class RrPkt final : public SwitchPolicy {
     return Decision::Forward(rounds_[candidates.id].Next(candidates, reshuffle_, rng_));
   }
 
-  // One round; others are for other sets of next hops, after failures.
+  // Counts one round; after failures other sets of next hops have rounds of their own.
   size_t StateBytes() const override { return Round::StateBytes(uplinks_); }
 
  private:
   const int64_t reshuffle_;
   Rng rng_;
   size_t uplinks_ = 0;
-  std::vector<Round> rounds_;  // By id of the candidates.
+  std::vector<Round> rounds_;  // By the candidates' id.
 };
 
 class RrPktBalancer final : public LoadBalancer {

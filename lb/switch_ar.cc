@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adaptive routing as switches and network cards of today offer it together: a packet that its
-// sender has marked as fit for any order takes a random port of those with the least load, in
-// coarse bands and as known a moment ago, and all others are hashed. The receiver's card puts data
-// where they belong in whatever order they come: choose a transport that does.
+// Adaptive routing as today's switches and network cards offer it together. A data packet takes a
+// random port among those in the lowest load band, as measured a moment ago; all other packets are
+// hashed. The receiver's card places data in memory in any order: choose a transport that does.
 //
-// A reconstruction: vendors publish the principle, not the bands. Paused ports are in a band below
-// all others. What switches tell each other of congestion further on is not published, nor here.
+// This is a reconstruction: vendors publish the principle, not the bands. Paused ports are in a
+// band below all others. How switches report congestion to each other is not published, and not
+// modelled here.
 
 #include <cstdint>
 #include <vector>

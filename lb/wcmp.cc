@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// WCMP (Zhou et al., EuroSys 2014): ECMP in which each next hop has a share of the flows that is in
+// WCMP (Zhou et al., EuroSys 2014): ECMP in which each next hop gets a share of the flows in
 // proportion to the capacity of the paths behind it, towards each leaf. As in a switch, a group of
-// next hops is a table in which each appears as often as its weight says, and a table has room for
-// so many entries; weights that do not fit are reduced, by the paper's greedy algorithm.
+// next hops is a table in which each appears as often as its weight. A table has a limited number
+// of entries; weights that do not fit are reduced by the paper's greedy algorithm.
 
 #include <cstdint>
 #include <vector>
@@ -34,7 +34,7 @@ class Wcmp final : public SwitchPolicy {
     return Decision::Forward(EcmpPort(packet, salt_, group.ports));
   }
 
-  // A group has its entries; they are two bytes each.
+  // Each group has all its entries, of two bytes each.
   size_t StateBytes() const override {
     const size_t entries = static_cast<size_t>(settings_.entries);
     return sizeof(salt_) + groups_.size() * entries * sizeof(PortIndex);
@@ -42,11 +42,11 @@ class Wcmp final : public SwitchPolicy {
 
  private:
   struct Group {
-    uint32_t version = 0;  // Of the candidates; 0: none yet.
+    uint32_t version = 0;  // Version of the candidates; 0: none yet.
     std::vector<PortIndex> ports;
   };
 
-  // Once for each change of routes.
+  // Fills the table; called once per change of routes.
   void Fill(const SwitchView& view, HostId dst, const Candidates& candidates, Group& group) const {
     group.version = candidates.version;
     group.ports.clear();

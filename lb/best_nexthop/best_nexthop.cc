@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Best-nexthop with in-band network telemetry (Lim et al., "Best nexthop Load Balancing Algorithm
 // with Inband network telemetry", POSTECH). Packets collect the greatest latency, queue and
-// utilisation on their way; a switch keeps what came from each host over each port, and gives each
-// flowlet the port with the smallest sum of the three, each as a share of its range.
+// utilisation on their way. A switch stores the values that came from each host through each port.
+// It gives each flowlet the port with the smallest sum of the three, each as a share of its range.
 //
-// The paper collects at the ports that packets leave through, and uses what came from a host for
-// packets to it, which are the opposite queues. By default a switch adds what the port that a
-// packet came in through would do to packets the other way: so it learns of the way to the packet's
-// source
-// (`direction: forward` is as published). Where traffic is one-way, probes teach: one for each host
-// from its leaf over all uplinks, which upper switches copy to all others below. The paper does not
-// say what becomes of old values: they count as nothing.
+// In the paper, packets collect values at the ports that they leave through, and a switch uses the
+// values from a host for packets to that host, which wait in the opposite queues. By default a
+// switch here adds the values of the port that the packet came in through, in the direction back to
+// the source; `direction: forward` is as published. Where traffic is one-way, probes carry the
+// values: each leaf sends one for each of its hosts over all uplinks, and upper switches copy it to
+// all others below. The paper does not say what happens to old values: here they count as zero.
 
 #include <algorithm>
 #include <array>
@@ -57,7 +56,7 @@ struct BestNexthopSettings {
   FlowTableSettings flows = {.age = 5_ms};
 };
 
-// With what follows from others.
+// The settings with `auto` replaced by values.
 struct BestNexthopTimes {
   Duration gap;
   Duration probe_every;
@@ -93,7 +92,7 @@ class BestNexthop final : public SwitchPolicy {
     chooses_ = view.tier() == 0 || settings_.apply_at == ApplyAt::kAll;
     if (!settings_.probes || view.tier() > 0 || view.Uplinks().empty()) return;
     CollectSources(view);
-    const double share = rng_.Uniform();  // Not all leaves at once.
+    const double share = rng_.Uniform();  // Leaves must not all send at once.
     view.SetTimer(view.now() + Duration{static_cast<int64_t>(
                                    share * static_cast<double>(times_.probe_every.ps))},
                   0);
@@ -119,7 +118,7 @@ class BestNexthop final : public SwitchPolicy {
 
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     std::array<Ring<Time>, kClasses>& waiting = ports_[port]->waiting;
-    // What a failed link has taken is not seen to leave.
+    // A packet lost on a failed link never reaches OnTransmit(), so its entry is cleared here.
     if (view.QueuedPackets(port) <= 1) {
       for (Ring<Time>& of_class : waiting) of_class.clear();
     }
@@ -165,28 +164,28 @@ class BestNexthop final : public SwitchPolicy {
  private:
   struct Flow {
     PortIndex port = kNoPort;
-    Time last;  // When its latest packet left, or will.
+    Time last;  // When its latest packet left, or will leave, this switch.
   };
   struct Port {
     explicit Port(const DreSettings& settings) : dre(settings) {}
-    Dre dre;  // Packets.
-    // When each packet in the queue was enqueued, by its class, within which they leave in order.
+    Dre dre;  // Counts packets.
+    // When each queued packet was enqueued, by class. Packets of one class leave in order.
     std::array<Ring<Time>, kClasses> waiting;
     Duration latency{0};
     IntRange range;
   };
-  // Of the way to a host, or leaf, through a port.
+  // The congestion on the way to one host, or leaf, through one port.
   struct Known {
     double congestion = 0;
     Time at{-kNever.ps};
   };
 
-  // A host, or leaf, that packets go to.
+  // The state for one host, or leaf, that packets go to.
   struct Towards {
-    Time heard{-kNever.ps};    // When anything was collected, through any port.
-    PortIndex best = kNoPort;  // Chosen last, of candidates
-    uint32_t among = 0;        // with this id. It is the best
-    Time is_best{-kNever.ps};  // up to then, if nothing is collected before.
+    Time heard{-kNever.ps};    // When a value last came, through any port.
+    PortIndex best = kNoPort;  // The port chosen last, among the candidates
+    uint32_t among = 0;        // with this id. It stays the best
+    Time is_best{-kNever.ps};  // until this time, unless a new value comes.
   };
 
   size_t KeyOf(const SwitchView& view, HostId host) const {
@@ -194,7 +193,8 @@ class BestNexthop final : public SwitchPolicy {
   }
   Known& KnownOf(size_t key, PortIndex port) { return known_[key * ports_.size() + port]; }
 
-  // What a port can reach, unless it is set; a buffer without a limit has no range.
+  // The largest values that the port can reach, or those of the settings. An unlimited buffer has
+  // no range.
   IntRange RangeOf(SwitchView& view, PortIndex port) const {
     const Bytes buffer = view.BufferOf(port);
     const bool is_limited = buffer.count < kUnlimited / 2;
@@ -206,7 +206,7 @@ class BestNexthop final : public SwitchPolicy {
     }
     if (settings_.latency_range) range.latency = Seconds(*settings_.latency_range);
     if (settings_.queue_range) range.queue = static_cast<double>(*settings_.queue_range);
-    // Just before a decay, at the whole of the rate.
+    // The register reaches its maximum just before a decay, with the port always busy.
     range.utilisation = settings_.utilisation_range.value_or(
         bps * Seconds(times_.dre.period) / settings_.dre_alpha / (8 * kPacketBytes));
     return range;
@@ -217,7 +217,7 @@ class BestNexthop final : public SwitchPolicy {
     return IntFields(its.latency, view.QueuedPackets(port), its.dre.Read(view.now()));
   }
 
-  // What is known of the way to the packet's source.
+  // Stores the values that the packet carries and returns them, about the way to its source.
   IntFields Collect(SwitchView& view, const Packet& packet, PortIndex in_port) {
     IntFields fields = packet.Scheme<IntFields>();
     if (settings_.direction == Direction::kTowardSource) {
@@ -254,7 +254,7 @@ class BestNexthop final : public SwitchPolicy {
     if (changes_.Note(key, candidates, view.Uplinks(), forget)) towards.is_best = {-kNever.ps};
     if (now <= towards.is_best && towards.among == candidates.id) return towards.best;
     if (now - towards.heard > times_.stale) return Unknowing(packet, candidates);
-    Time oldest = kNever;  // Of what is fresh.
+    Time oldest = kNever;  // When the oldest of the fresh values came.
     const PortIndex best = LeastOf(candidates.ports, towards.best, rng_, [&](PortIndex port) {
       const Known& known = KnownOf(key, port);
       const bool is_fresh = now - known.at <= times_.stale;
@@ -274,7 +274,7 @@ class BestNexthop final : public SwitchPolicy {
 
   // --- Probes: packets from a host of this leaf that go everywhere ---
 
-  // The hosts of this leaf; one stands for all if nothing more is asked for.
+  // Lists the hosts that this leaf probes for; with `key: leaf` one stands for all.
   void CollectSources(const SwitchView& view) {
     for (size_t host = 0; host < view.hosts(); ++host) {
       if (view.IsAttached(static_cast<HostId>(host))) {
@@ -291,13 +291,14 @@ class BestNexthop final : public SwitchPolicy {
     probe.kind = PacketKind::kControl;
     probe.bytes = kProbeBytes;
     probe.src = source;
-    // Where there is no route back to this leaf, there is nothing to learn of it either.
+    // Switches without a route back to this leaf discard the probe; they could not use it.
     probe.dst = source == back_to_ ? sources_.front() : back_to_;
     probe.sent = view.now();
     for (const PortIndex port : view.Uplinks()) Send(view, probe, IntFields{}, port);
   }
 
-  // From below to all others below and all above; from above to all below. Leaves are the end.
+  // Copies a probe from below to all other ports, and a probe from above to all ports below. Leaves
+  // copy none.
   void PassOn(SwitchView& view, const Packet& probe, const IntFields& fields, PortIndex in_port) {
     if (view.tier() == 0 || probe.hops >= probe_hops_) return;
     const std::span<const PortIndex> uplinks = view.Uplinks();
@@ -321,19 +322,19 @@ class BestNexthop final : public SwitchPolicy {
 
   const BestNexthopSettings settings_;
   const BestNexthopTimes times_;
-  const int probe_hops_;  // From one leaf to another.
+  const int probe_hops_;  // Hops from one leaf to another.
   const uint64_t salt_;
   Rng rng_;
   AgedFlowTable<Flow> flows_;
   std::vector<std::unique_ptr<Port>> ports_;
-  bool chooses_ = false;  // Here, or it hashes.
+  bool chooses_ = false;  // True if this switch chooses; false if it hashes.
   size_t keys_ = 0;
   std::vector<Known> known_;      // By key, then port.
   std::vector<Towards> towards_;  // By key.
   RouteChanges changes_;          // By key.
-  std::vector<HostId> sources_;   // Of probes.
-  HostId back_to_ = 0;            // One of this leaf.
-  IntFields carried_;             // By the packet that is being forwarded.
+  std::vector<HostId> sources_;   // The hosts that this leaf sends probes for.
+  HostId back_to_ = 0;            // A host of this leaf; probes are addressed to it.
+  IntFields carried_;             // The values in the packet that is being forwarded.
   int64_t flowlets_ = 0;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;
@@ -382,7 +383,7 @@ class BestNexthopBalancer final : public LoadBalancer {
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     const BestNexthopTimes times = TimesOf();
     BestNexthopSettings settings = settings_;
-    // A flow that is forgotten within its gap would lose its port.
+    // A flow forgotten within its gap would lose its port.
     settings.flows.age = std::max(settings.flows.age, 10 * times.gap);
     return std::make_unique<BestNexthop>(settings, times, tiers_, EcmpSalt(id, seed),
                                          Rng::Stream(seed, "best_nexthop", id));

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConWeave (Song et al., SIGCOMM 2023, section 3). The leaf where a flow begins asks the leaf where
-// it ends for a reply, again and again. If none comes within a little more than an idle round trip,
-// it moves the flow to another path of two random ones that is not known to be congested; the last
-// packet on the old path says so (TAIL). The other leaf holds back what comes over the new path
-// (REROUTED) until that has come, or should have, and then lets the source go on (CLEAR). So hosts
-// see packets in order, and a flow changes its path at most once in a round trip.
+// ConWeave (Song et al., SIGCOMM 2023, section 3). The leaf where a flow begins repeatedly asks the
+// leaf where it ends for a reply. If none comes within a little more than an idle round trip, it
+// draws two random paths and moves the flow to one that is not known to be congested. The last
+// packet on the old path says so (TAIL). The other leaf holds back the packets that come over the
+// new path (REROUTED) until the TAIL has come, or should have, and then allows the next reroute
+// (CLEAR). So hosts receive packets in order, and a flow changes its path at most once per round
+// trip.
 //
-// Data only; all else is hashed. Where the paper and the authors' code differ the paper holds: a
-// flow that finds no better path does not begin to reroute.
+// Only data is rerouted; all else is hashed. Where the paper and the authors' code differ, we
+// follow the paper: a flow that finds no better path does not begin to reroute.
 
 #include <algorithm>
 #include <cstddef>
@@ -44,11 +45,11 @@ struct ConWeaveSettings {
   Duration table_age = 100_ms;
 };
 
-// With what follows from the fabric.
+// The settings with `auto` replaced by values that follow from the fabric.
 struct ConWeaveRules {
   Duration reply_within{};
   Duration busy_for{};
-  Duration unseen_busy_for{};  // 0: no longer than others.
+  Duration unseen_busy_for{};  // 0: no longer than for other paths.
   Duration inactive{};
   Duration resume_default{};
   Duration resume_extra{};
@@ -116,11 +117,11 @@ class ConWeave final : public SwitchPolicy {
     stamp_ = std::nullopt;
   }
 
-  // Of a queue: by now what it waits for has come, or should have.
+  // The timer of a queue: the TAIL that it waits for has come by now, or should have.
   void OnTimer(SwitchView& view, uint32_t queue) override {
     stamp_ = std::nullopt;
     ConWeaveHolds::Queue& hold = holds_[queue];
-    if (!hold.is_taken || view.now() < hold.resume) return;  // Set before it knew better.
+    if (!hold.is_taken || view.now() < hold.resume) return;  // An outdated timer.
     Sink* sink = sinks_.Find(hold.flow);
     if (sink != nullptr && !sink->tail_has_come) {
       ++tails_lost_;
@@ -151,20 +152,20 @@ class ConWeave final : public SwitchPolicy {
   }
 
  private:
-  // A flow where it begins.
+  // The state of a flow at the leaf where it begins.
   struct Source {
     Time last{-kNever.ps};
-    Time deadline;  // Of the reply.
+    Time deadline;  // The reply's deadline.
     uint16_t path = kNoPath;
-    uint16_t left = kNoPath;  // The one before, when rerouted,
-    uint16_t tail = 0;        // and when that was, in ticks.
+    uint16_t left = kNoPath;  // The path before the reroute,
+    uint16_t tail = 0;        // and the time of the reroute in ticks.
     uint8_t epoch = 0;
-    bool is_rerouted : 1 = false;  // And not cleared yet.
-    bool may_start : 1 = false;    // The reply or CLEAR of this epoch has come.
+    bool is_rerouted : 1 = false;  // True until CLEAR comes.
+    bool may_start : 1 = false;    // The reply or CLEAR for this epoch has come.
   };
-  // A flow where it ends.
+  // The state of a flow at the leaf where it ends.
   struct Sink {
-    Time old_came{-kNever.ps};  // The last packet of this epoch over the old path;
+    Time old_came{-kNever.ps};  // When the last packet of this epoch came over the old path,
     uint16_t old_sent = 0;      // and when it was sent, in ticks.
     uint16_t tail_sent = 0;
     uint8_t epoch = 0;
@@ -212,7 +213,8 @@ class ConWeave final : public SwitchPolicy {
     ++epochs_;
   }
 
-  // The reply is late. Returns the path of this packet, which if the flow leaves it is its TAIL.
+  // Called when the reply is late. Returns the path of this packet, which is the TAIL if the flow
+  // moves.
   uint16_t TryReroute(Source& flow, uint16_t leaf, Time now, const Candidates& candidates,
                       ConWeaveHeader& header) {
     const auto other = Sample(flow.path, leaf, now, candidates);
@@ -228,14 +230,14 @@ class ConWeave final : public SwitchPolicy {
     return flow.left;
   }
 
-  // For a flow whose packets are all elsewhere by now.
+  // Chooses a path for a flow that has no packets in flight any more.
   uint16_t FreshPath(uint16_t current, uint16_t leaf, Time now, const Candidates& candidates) {
     if (const auto path = Sample(kNoPath, leaf, now, candidates)) return *path;
     return paths_.Lives(current, candidates) ? current : AnyOf(candidates);
   }
 
-  // The first of a few random paths that is neither `current` nor known to be congested. The same
-  // one may be drawn twice, as in the authors' code.
+  // Draws a few random paths and returns the first that is neither `current` nor known to be
+  // congested. A path may be drawn twice, as in the authors' code.
   std::optional<uint16_t> Sample(uint16_t current, uint16_t leaf, Time now,
                                  const Candidates& candidates) {
     for (size_t i = 0; i < rules_.samples; ++i) {
@@ -304,7 +306,7 @@ class ConWeave final : public SwitchPolicy {
     sink = Sink{.epoch = epoch};
   }
 
-  // What is held goes behind it: a timer comes after all arrivals of this instant.
+  // Held packets follow the TAIL: the timer fires after all arrivals of this instant.
   Decision OnTail(SwitchView& view, const Packet& packet, Sink& sink, PortIndex port) {
     if (!sink.tail_has_come) Tell(view, packet, {ConWeaveControl::kClear, sink.epoch, 0});
     sink.tail_has_come = true;
@@ -335,7 +337,8 @@ class ConWeave final : public SwitchPolicy {
     return Decision::Hold();
   }
 
-  // When the TAIL should come: as long after the last packet on the old path as it was sent later.
+  // Sets when the TAIL should come: as long after the last packet on the old path as it was sent
+  // after it.
   void SetResume(SwitchView& view, const Sink& sink) {
     Time resume = view.now() + rules_.resume_default;
     if (sink.old_came >= Time{}) {
@@ -362,7 +365,7 @@ class ConWeave final : public SwitchPolicy {
     Tell(view, packet, {ConWeaveControl::kNotify, 0, packet.path});
   }
 
-  // To the leaf where the flow of `data` begins.
+  // Sends `control` to the leaf where the flow of `data` begins.
   void Tell(SwitchView& view, const Packet& data, const ConWeaveControl& control) {
     const Candidates candidates = view.CandidatesTo(data.src);
     if (candidates.ports.empty()) return;
@@ -383,12 +386,12 @@ class ConWeave final : public SwitchPolicy {
   Rng rng_;
   bool is_leaf_ = false;
   LeafPaths paths_;
-  std::vector<Time> busy_until_;  // By leaf, then our path: what its leaf has told.
-  std::vector<Time> told_;        // By leaf, then its path: when it was told.
+  std::vector<Time> busy_until_;  // By leaf, then our path: until when it is congested.
+  std::vector<Time> told_;        // By leaf, then its path: when we last reported it congested.
   ExpiringTable<Source> sources_;
   ExpiringTable<Sink> sinks_;
   ConWeaveHolds holds_;
-  std::optional<Stamp> stamp_;  // Of the packet that is being forwarded.
+  std::optional<Stamp> stamp_;  // The header for the packet that is being forwarded.
   size_t most_entries_ = 0;
   int64_t epochs_ = 0;
   int64_t reroutes_ = 0;

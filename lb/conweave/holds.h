@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queues in which ConWeave's leaf of the destination holds back packets of rerouted flows: some
-// for each port to a host, one flow in each, each of limited length.
+// The queues in which ConWeave's destination leaf holds back packets of rerouted flows. Each port
+// to a host has a fixed number of queues of limited length, and each queue holds one flow. The
+// policy takes a queue for a flow's first held packet and gives it back when it has released them.
 
 #pragma once
 
@@ -20,13 +21,13 @@ class ConWeaveHolds {
  public:
   struct Held {
     Packet packet;
-    PortIndex in_port;  // It came through.
+    PortIndex in_port;  // The port that it came in through.
   };
   struct Queue {
     uint64_t flow = 0;
     PortIndex port = 0;
     bool is_taken = false;
-    Time resume = kNever;  // When what it holds goes on, whatever has come until then.
+    Time resume = kNever;  // When the held packets are released, whether or not the TAIL has come.
     Ring<Held> packets = {};
   };
 
@@ -35,7 +36,7 @@ class ConWeaveHolds {
 
   void Attach(size_t ports) { queues_.resize(ports * per_port_); }
 
-  // A queue for a flow that has none, if there is one left.
+  // Takes a free queue for a flow; nothing if all are taken.
   std::optional<uint32_t> Take(uint64_t flow, PortIndex port) {
     for (size_t i = port * per_port_; i < (port + size_t{1}) * per_port_; ++i) {
       if (queues_[i].is_taken) continue;
@@ -56,7 +57,7 @@ class ConWeaveHolds {
 
   Queue& operator[](uint32_t queue) { return queues_[queue]; }
 
-  // Of the queues; what lies in them is the switch's memory.
+  // The size of the queues themselves; the packets in them count as the switch's buffer.
   size_t memory_bytes() const { return queues_.size() * (sizeof(Queue) - sizeof(Ring<Held>)); }
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DRILL (Ghorbani et al., SIGCOMM 2017): for each packet a switch compares the queues of d random
-// ports and of the m that were best before, and takes the shortest. Where paths differ (section
-// 3.4), next hops whose paths are alike form a component; flows are hashed to components, in
-// proportion to their capacity, and packets are spread within one, so that they meet equal queues.
+// ports and of the m ports that were best before, and takes the shortest. Where paths differ
+// (section 3.4), next hops with equal paths form a component. Flows are hashed to components in
+// proportion to their capacity, and packets are sprayed within a component, so that they meet equal
+// queues.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace {
 enum class DrillMetric {
   kBytes,
   kDelay,
-  kWaiting,  // Packets, without the one being sent.
+  kWaiting,  // Packets in the queue, without the one being sent.
 };
 
 enum class MemoryPer { kSwitch, kHost };
@@ -74,8 +75,8 @@ class Drill final : public SwitchPolicy {
     unseen_[port].Add(view.WireBytes(packet).count, view.now());
   }
 
-  // The remembered ports of each engine (for each host), and the components of one group, as if it
-  // were the only one: without asymmetry it is.
+  // Counts the remembered ports of each engine (and host), and the components of one group: a
+  // symmetric fabric has only one.
   size_t StateBytes() const override {
     const size_t remembered = static_cast<size_t>(settings_.m * settings_.engines) * memories_;
     return sizeof(salt_) + (remembered + uplinks_) * sizeof(PortIndex);
@@ -84,14 +85,14 @@ class Drill final : public SwitchPolicy {
  private:
   static constexpr uint32_t kUnknown = std::numeric_limits<uint32_t>::max();
 
-  // Next hops that are alike, and for each engine (for each host) the m best of those it looked at
-  // last.
+  // Next hops with equal paths, and for each engine (and host) the m best ports of its last
+  // decision.
   struct Component {
     std::vector<PortIndex> ports;
     uint64_t capacity = 0;
-    std::vector<PortIndex> memory;  // kNoPort: nothing yet.
+    std::vector<PortIndex> memory;  // kNoPort: nothing remembered yet.
   };
-  // Leaves that are reached alike share a group, and so what is remembered.
+  // Leaves reached through the same next hops share a group, and so its remembered ports.
   struct Group {
     uint32_t candidates;
     std::vector<NextHop> next_hops;
@@ -103,7 +104,7 @@ class Drill final : public SwitchPolicy {
     PortIndex port;
   };
 
-  // Once for each change of routes.
+  // Forgets all groups; called once per change of routes.
   void Forget(uint32_t version) {
     version_ = version;
     groups_.clear();
@@ -131,7 +132,7 @@ class Drill final : public SwitchPolicy {
       if (kind >= group.components.size()) group.components.resize(kind + 1);
       Component& component = group.components[kind];
       component.ports.push_back(candidates.ports[i]);
-      // In Mbps, so that a hash times the sum fits in 64 bits.
+      // Mbps, so that a hash times the sum fits in 64 bits.
       component.capacity += static_cast<uint64_t>(next_hops[i].capacity + 999'999) / 1'000'000;
     }
     for (Component& component : group.components) {
@@ -151,8 +152,7 @@ class Drill final : public SwitchPolicy {
     return group.components.back();
   }
 
-  // The remembered ports are looked at, with the load that they have now, before d that are drawn
-  // at random.
+  // Compares the remembered ports, by their present load, and then d random ports.
   PortIndex Choose(const SwitchView& view, uint8_t priority, Component& component,
                    size_t memory_of) {
     const size_t m = static_cast<size_t>(settings_.m);
@@ -165,7 +165,7 @@ class Drill final : public SwitchPolicy {
     rng_.MoveToFront(component.ports, count);
     for (size_t i = 0; i < count; ++i) {
       const PortIndex port = component.ports[i];
-      // Behind one remembered port its equal changes nothing.
+      // With one remembered port, a copy of it changes nothing.
       if (m > 1 && std::ranges::find(memory, port) != memory.end()) continue;
       Keep({VisibleLoadOf(view, port, priority), port});
     }
@@ -173,13 +173,13 @@ class Drill final : public SwitchPolicy {
     return best_.front().port;
   }
 
-  // If it is among the best so far; behind its equals.
+  // Inserts the sample if it is among the best so far, behind its equals.
   void Keep(Sample sample) {
     size_t at = found_;
     if (found_ < best_.size()) {
       ++found_;
     } else if (sample.load < best_[--at].load) {
-      // In the place of the worst.
+      // It takes the place of the worst.
     } else {
       return;
     }
@@ -187,7 +187,7 @@ class Drill final : public SwitchPolicy {
     best_[at] = sample;
   }
 
-  // Queues are FIFO, so what is not visible yet is the last to leave.
+  // Queues are FIFO, so bytes not visible yet are the last to leave.
   int64_t VisibleLoadOf(const SwitchView& view, PortIndex port, uint8_t priority) {
     if (settings_.metric == DrillMetric::kWaiting) {
       return std::max<int64_t>(0, view.QueuedPackets(port) - 1);
@@ -205,13 +205,13 @@ class Drill final : public SwitchPolicy {
   const uint64_t salt_;
   Rng rng_;
   size_t uplinks_ = 0;
-  size_t memories_ = 1;              // Of an engine: one, or one for each host.
+  size_t memories_ = 1;              // Memories of an engine: one, or one for each host.
   std::vector<UnseenBytes> unseen_;  // By port.
-  uint32_t version_ = 0;             // Of the routes that groups were made from.
+  uint32_t version_ = 0;             // Version of the routes that the groups were made from.
   std::vector<uint32_t> group_of_leaf_;
   std::vector<Group> groups_;
-  std::vector<Sample> best_;  // Of one decision, the least load first,
-  size_t found_ = 0;          // and how many.
+  std::vector<Sample> best_;  // The best samples of one decision, least load first,
+  size_t found_ = 0;          // and how many there are.
 };
 
 class DrillBalancer final : public LoadBalancer {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a port has been given so lately that its counter does not show it yet: hardware counts a
-// packet when it has been written to the queue, so decisions that follow at once do not see it.
+// The bytes enqueued at a port so recently that its counter does not show them yet: hardware counts
+// a packet once it has been written to the queue. DRILL calls Add() for each enqueued packet and
+// subtracts At() from the port's true load.
 
 #pragma once
 
@@ -13,10 +14,10 @@ namespace heddle {
 
 class UnseenBytes {
  public:
-  // `delay`: for how long what is added is not seen.
+  // `delay`: how long added bytes stay invisible.
   explicit UnseenBytes(Duration delay) : delay_(delay) {}
 
-  // Times never decrease. Forgets what is old: many ports are never looked at.
+  // Times never decrease. Add() also drops old entries, because many ports are never read.
   void Add(int64_t bytes, Time now) {
     ForgetSeen(now);
     recent_.push_back({now, bytes});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an FLB leaf knows of the one-way delays to the others, over each of its paths: packets carry
-// stamps there, and what came of them back.
+// An FLB leaf's one-way delays to the other leaves over each of its paths. The leaf stamps packets;
+// the leaf at the other end measures and sends the result back. The switch policy calls HeaderFor()
+// and Measure() for packets that leave and arrive, Learn() for results, and To() to choose.
 
 #pragma once
 
@@ -18,7 +19,7 @@ namespace heddle {
 
 class FlbDelays {
  public:
-  // Leaves have at most `most_paths`. This one's clock is `ahead` of the right time.
+  // `most_paths`: the most paths that any leaf has. `ahead`: how far ahead this leaf's clock is.
   FlbDelays(size_t most_paths, Duration stamp_every, bool above_least, Duration ahead)
       : most_paths_(most_paths),
         words_((most_paths + 63) / 64),
@@ -26,7 +27,7 @@ class FlbDelays {
         above_least_(above_least),
         ahead_(ahead) {}
 
-  // `paths`: of this leaf.
+  // `paths`: the number of this leaf's paths.
   void Resize(size_t leaves, size_t paths) {
     own_paths_ = paths;
     delays_.resize(leaves * paths);
@@ -35,18 +36,19 @@ class FlbDelays {
     waiting_of_.resize(leaves * words_);
   }
 
-  // To `leaf`, by path, as paths are compared: raw, or above the least.
+  // Returns the delays to `leaf`, by path, as they are compared: raw, or above the least.
   const Duration* To(uint16_t leaf) const { return &delays_[leaf * own_paths_]; }
 
-  // Nothing is known of it but that a full packet takes so long where it is `idle`. In whole
-  // nanoseconds, as stamps are: a measured delay must not win by what they leave out.
+  // Forgets a path's measurements. Its delay is `idle` until the next one, that of a full packet in
+  // an idle fabric; cut to whole nanoseconds like stamps: a measured delay must not win by
+  // rounding.
   void Forget(uint16_t leaf, uint16_t path, Duration idle) {
     paths_[leaf * own_paths_ + path] = Path{};
     delays_[leaf * own_paths_ + path] =
         above_least_ ? Duration{0} : Duration{idle.ps / 1'000 * 1'000};
   }
 
-  // What a packet for `leaf` carries that is queued now for `own_path`.
+  // Returns the header for a packet to `leaf` that is queued now on `own_path`.
   FlbHeader HeaderFor(uint16_t leaf, uint16_t own_path, bool is_data, Time now) {
     Path& path = paths_[leaf * own_paths_ + own_path];
     FlbHeader header;
@@ -58,17 +60,17 @@ class FlbDelays {
     return header;
   }
 
-  // A packet has come from `leaf` over its `path`.
+  // Called when a packet has come from `leaf` over its `path`: measures the path's delay.
   void Measure(uint16_t leaf, uint16_t path, uint32_t stamp, Time now) {
     uint64_t& waiting = waiting_of_[leaf * words_ + path / 64];
     const uint64_t its = uint64_t{1} << path % 64;
     if ((waiting & its) == 0) ++waiting_;
     waiting |= its;
-    // Below zero if the other clock is ahead.
+    // Negative if the other clock is ahead.
     news_[leaf * most_paths_ + path] = {static_cast<int32_t>(Stamp(now) - stamp) / 2, now};
   }
 
-  // `leaf` says what it has measured of one of our paths.
+  // Stores the delay that `leaf` has measured on one of our paths.
   void Learn(uint16_t leaf, uint16_t own_path, int32_t delay_ns) {
     Path& path = paths_[leaf * own_paths_ + own_path];
     const Duration measured = 1'000_ps * int64_t{delay_ns};
@@ -76,10 +78,10 @@ class FlbDelays {
     delays_[leaf * own_paths_ + own_path] = above_least_ ? measured - path.least : measured;
   }
 
-  // Whether something that was measured here waits to be carried back.
+  // Returns true if a delay that was measured here waits to be sent back.
   bool has_news() const { return waiting_ > 0; }
 
-  // `send(leaf, path, delay_ns)` for what nobody has carried since `since`.
+  // Calls `send(leaf, path, delay_ns)` for each delay that has waited since `since` or longer.
   template <class Send>
   void SendOverdue(Time since, const Send& send) {
     for (size_t i = 0; i < waiting_of_.size() && waiting_ > 0; ++i) {
@@ -101,18 +103,18 @@ class FlbDelays {
   }
 
  private:
-  // From here to a leaf.
+  // A path from this leaf to another one.
   struct Path {
-    Duration least{kNever.ps};  // Measured so far; at first nothing.
-    Time stamp_from;            // When its next packet is stamped.
+    Duration least{kNever.ps};  // The least measured delay; kNever: none yet.
+    Time stamp_from;            // When its next packet gets a stamp.
   };
-  // A delay that was measured here, to be told to the leaf at the other end.
+  // A delay that was measured here, to be sent to the leaf at the other end.
   struct News {
     int32_t delay_ns = 0;
     Time since;
   };
 
-  // The time as this leaf's clock has it, as stamps tell it.
+  // Returns the time of this leaf's clock in the format of stamps.
   uint32_t Stamp(Time now) const {
     return static_cast<uint32_t>((now + ahead_).ps / 1'000) << 1 | 1;
   }
@@ -137,15 +139,15 @@ class FlbDelays {
   }
 
   const size_t most_paths_;
-  const size_t words_;  // Of 64 paths, for those of one leaf.
+  const size_t words_;  // Words of 64 paths for the paths of one leaf.
   const Duration stamp_every_;
   const bool above_least_;
   const Duration ahead_;
   size_t own_paths_ = 0;
-  std::vector<Duration> delays_;      // By leaf, then our path: apart, as each decision reads many.
-  std::vector<Path> paths_;           // Likewise.
+  std::vector<Duration> delays_;      // By leaf, then our path. Apart, as each decision reads many.
+  std::vector<Path> paths_;           // By leaf, then our path.
   std::vector<News> news_;            // By leaf, then its path.
-  std::vector<uint64_t> waiting_of_;  // By leaf: bits, of its paths whose news nobody has carried.
+  std::vector<uint64_t> waiting_of_;  // By leaf: a bit for each of its paths with unsent news.
   int64_t waiting_ = 0;
 };
 

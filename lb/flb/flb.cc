@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLB (Hu et al., USENIX ATC 2025), for fabrics that lose nothing. Leaves reroute packet by packet:
-// a flow moves to a quicker path when the packet before is so far ahead that it cannot be
-// overtaken; leaves measure one-way delays to each other by stamps in packets. And they isolate: a
-// queue that has become long has the flows in it notified (CNM, 64 bytes), and the leaves where
-// those begin send them over as few uplinks as carry them, which other flows leave, so that a pause
-// stops only those that caused it.
+// FLB (Hu et al., USENIX ATC 2025), for lossless fabrics. Leaves reroute packet by packet: a flow
+// moves to a faster path when its previous packet is so far ahead that it cannot be overtaken.
+// Leaves measure the one-way delays to each other by stamps in packets. They also isolate flows: a
+// leaf with a long queue notifies the flows in it (CNM, 64 bytes). The leaves where these flows
+// begin send them over as few uplinks as can carry them, and other flows leave these uplinks. So a
+// PFC pause stops only the flows that caused it.
 //
-// Where the paper is silent: a delay counts from the moment that a packet is queued at its leaf, so
-// that the leaf's own queues count; paths alike take turns with new flows; a flow that is isolated,
-// or whose uplink is paused, is not forgotten; a flow whose uplink has just been isolated leaves it
-// at once; an uplink is isolated for all destinations, as a pause stops all; delays that nobody
-// carries back are sent back after a round trip.
+// The paper leaves some questions open; our answers:
+// - A delay counts from the moment when a packet is queued at its leaf, so it includes the leaf's
+//   own queues.
+// - New flows take equally fast paths in turn.
+// - A flow is not forgotten while it is isolated or its uplink is paused.
+// - A flow leaves an uplink at once when the uplink is isolated.
+// - An uplink is isolated for all destinations, as a pause stops all.
+// - A delay that no packet carries back is sent back after a round trip.
 //
-// With three tiers leaves name whole paths, which switches above follow, and measure each of them.
-// Isolated flows share whole paths, one over each isolated uplink.
+// With three tiers leaves name and measure whole paths, which the switches above follow. Isolated
+// flows share whole paths, one over each isolated uplink.
 
 #include <fmt/format.h>
 
@@ -139,8 +142,7 @@ class FlbBalancer final : public LoadBalancer {
         DigitsOf(shape_).paths(), shape_.leaf_uplinks, shape_.above_uplinks, kMostPaths);
   }
 
-  // Congestion control keeps queues somewhat above where marking begins: there nothing is wrong
-  // yet.
+  // Congestion control keeps queues slightly above the marking threshold, which is no problem yet.
   void CheckMarking(std::string_view path, Diagnostics& diagnostics) const {
     const bool is_set = settings_.isolate_above || settings_.isolate_share;
     const int64_t marked = shape_.marked_above.count;
@@ -156,8 +158,8 @@ class FlbBalancer final : public LoadBalancer {
             FormatQuantity(Bytes{AutoAbove()}), FormatQuantity(Bytes{3 * marked / 2})));
   }
 
-  // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty but for few senders; its
-  // lower end keeps the link busy after a resume and leaves most room to PFC.
+  // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty except for few senders.
+  // Its lower end keeps the link busy after a resume and leaves most room to PFC.
   int64_t IsolateAbove() const {
     if (settings_.isolate_above) return settings_.isolate_above->count;
     if (settings_.isolate_share) {
@@ -167,8 +169,9 @@ class FlbBalancer final : public LoadBalancer {
     return AutoAbove();
   }
 
-  // The paper's K is for flows that nothing but pauses slows down. Where marks do, the queue that
-  // they keep is no sign of congestion: K counts from there, and halves what is left to a pause.
+  // The paper's K is for flows that only pauses slow down. Where ECN marks slow them down, a queue
+  // at the marking threshold is no sign of congestion: K counts from that threshold, and is at most
+  // halfway from it to the queue that causes a pause.
   int64_t AutoAbove() const {
     const double round_trip =
         Seconds(shape_.base_rtt) * static_cast<double>(shape_.host_rate.bps) / 8;

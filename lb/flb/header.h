@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What FLB's leaves write into packets for each other.
+// The headers that FLB's leaves write into packets for each other: stamps and measured delays in
+// data and ACKs, notices and delays in control packets.
 
 #pragma once
 
@@ -7,18 +8,19 @@
 
 namespace heddle {
 
-// In data and ACKs. Times in nanoseconds, by the clocks of leaves: delays may be below zero.
+// The header of data and ACKs. Times are nanoseconds of two leaves' clocks: a delay may be
+// negative.
 struct FlbHeader {
-  uint32_t stamp = 0;  // Twice the time it was queued at its first leaf, plus 1; 0: none.
-  uint32_t news = 0;   // A delay the other way, times 256, plus the path from 1; 0: none.
+  uint32_t stamp = 0;  // Twice the time when its first leaf queued it, plus 1; 0: none.
+  uint32_t news = 0;   // A delay times 256, plus the receiver's path id and 1; 0: none.
 };
 
-// In the packets that leaves send to each other.
+// The header of control packets between leaves.
 struct FlbControl {
   enum Kind : uint8_t { kCongested, kReleased, kDelay };
   Kind kind;
-  uint8_t path;    // kDelay: of the leaf that is told.
-  uint16_t flows;  // kCongested: n, now.
+  uint8_t path;    // kDelay: a path of the receiving leaf.
+  uint16_t flows;  // kCongested: n, the flows in the queue now.
   int32_t number;  // kDelay: nanoseconds. kCongested: the largest n since the queue became long.
 };
 

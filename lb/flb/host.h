@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLB's minimal rate control (Hu et al., USENIX ATC 2025, section 3.3): a flow that congests a
-// queue pauses, and goes on at its share of the link when the queue is short again. The paper does
-// not say when it is free again: when it has not been notified for as long as leaves remember
-// flows.
+// FLB's minimal rate control (Hu et al., USENIX ATC 2025, section 3.3): a host stops a flow that
+// congests a queue, and resumes it at its share of the link when the queue is short again. The
+// paper does not say when the limit ends: here it ends when no notice has come for as long as
+// leaves remember flows.
 
 #pragma once
 
@@ -21,7 +21,7 @@ namespace heddle {
 
 class FlbHost final : public HostPolicy {
  public:
-  // Knows of at most `flows`, each for `age`.
+  // Limits at most `flows` flows, each until it has had no notice for `age`.
   FlbHost(Duration age, size_t flows) : age_(age), flows_(flows) {}
 
   void OnControl(HostView& view, const Packet& packet) override {
@@ -54,7 +54,7 @@ class FlbHost final : public HostPolicy {
 
  private:
   struct Limited {
-    uint16_t most = 0;  // The most flows that were in a queue with it.
+    uint16_t most = 0;  // The most flows that shared its queue.
   };
 
   static void Free(HostView& view, uint64_t flow) {

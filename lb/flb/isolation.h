@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLB's isolation at the leaf where flows begin (Hu et al., USENIX ATC 2025, section 3.2): flows
-// that congest a queue somewhere share as few uplinks as carry them, and no others use those. With
-// three tiers they share one path over each of these, so that further up, too, few links see them.
+// FLB's isolation at the leaf where flows begin (Hu et al., USENIX ATC 2025, section 3.2). The
+// flows that congest a queue share as few uplinks as can carry them; other flows avoid these
+// uplinks. With three tiers they share one path over each isolated uplink, so that few links
+// further up see them. The leaf's policy calls Add() and Remove() on notices, Find() for each
+// packet, and Review() periodically.
 //
 // Paths are numbered as in lb/parts/leaf_paths.h: those over one uplink have the same first digit.
 
@@ -25,13 +27,13 @@ namespace heddle {
 class FlbIsolation {
  public:
   struct Flow {
-    uint16_t flows_there = 1;  // n: those in the queue that it congests.
+    uint16_t flows_there = 1;  // n: the flows in the queue that it congests.
     uint16_t scope = 0;
     uint16_t path = 0;
   };
 
-  // Flows of one scope share isolated paths. The first digit of a path is below `radix`, and each
-  // begins `above` paths.
+  // Flows of one scope share isolated paths. The first digit of a path is below `radix`; `above`
+  // paths share each first digit.
   FlbIsolation(size_t flows, size_t scopes, size_t radix, size_t above)
       : radix_(radix),
         flows_(flows),
@@ -39,7 +41,7 @@ class FlbIsolation {
                               std::vector<bool>(radix * above, false), 0}),
         load_(radix * above) {}
 
-  // Flows that are not isolated stay off it, as it shares its uplink with an isolated path.
+  // Returns true if the path's uplink is isolated: flows that are not isolated stay off the path.
   bool IsClosed(size_t scope, uint16_t path) const { return scopes_[scope].closed[path]; }
   bool IsIsolated(size_t scope, uint16_t path) const {
     return scopes_[scope].over[path % radix_] == path;
@@ -47,14 +49,14 @@ class FlbIsolation {
 
   bool Has(uint64_t flow) const { return flows_.Find(flow) != nullptr; }
 
-  // Null if the flow is not isolated. A packet or a notification keeps it so for `age`.
+  // Returns null if the flow is not isolated. A packet or a notice keeps it isolated for `age`.
   Flow* Find(uint64_t flow, Time now) {
     if (flows_.Find(flow) == nullptr) return nullptr;
     return &flows_.Touch(flow, now, [](uint64_t, const Flow&) {}).state;
   }
 
-  // It congests a queue with `flows_there` flows; until now it went over `path`. `live`: those that
-  // it may take, which ascend.
+  // Isolates a flow that congests a queue with `flows_there` flows and has used `path` so far.
+  // `live`: the paths that it may take, in ascending order.
   void Add(uint64_t flow, size_t scope, uint16_t flows_there, uint16_t path,
            std::span<const uint16_t> live, Time now, Rng& rng) {
     const auto touched = flows_.Touch(flow, now, [](uint64_t, const Flow&) {});
@@ -66,11 +68,11 @@ class FlbIsolation {
     its.path = IsolatedFor(its, live, rng);
   }
 
-  // It congests nothing any more.
+  // The flow does not congest any queue any more.
   void Remove(uint64_t flow) { flows_.Erase(flow); }
 
-  // From time to time: forgets flows that have been silent since `since`, lets uplinks go that are
-  // not needed, and replaces those that have failed.
+  // Called periodically: forgets flows that have been silent since `since`, frees uplinks that are
+  // not needed, and replaces failed ones.
   void Review(Time since, std::span<const uint16_t> live, Rng& rng) {
     flows_.ExpireBefore(since, [](uint64_t, const Flow&) {});
     for (size_t scope = 0; scope < scopes_.size(); ++scope) {
@@ -78,7 +80,7 @@ class FlbIsolation {
     }
   }
 
-  // One of the isolated paths over the uplinks of `live`; any of these if there is none.
+  // Returns a random isolated path over the uplinks of `live`; any path of `live` if there is none.
   uint16_t AnyOf(size_t scope, std::span<const uint16_t> live, Rng& rng) const {
     const std::vector<uint16_t>& over = scopes_[scope].over;
     const std::span<const uint16_t> uplinks = OneForEachUplink(live);
@@ -93,7 +95,7 @@ class FlbIsolation {
 
   size_t size() const { return flows_.size(); }
   size_t isolated_uplinks(size_t scope) const { return scopes_[scope].count; }
-  size_t isolated_uplinks() const { return isolated_; }  // Of all scopes.
+  size_t isolated_uplinks() const { return isolated_; }  // Over all scopes.
   bool is_idle() const { return flows_.size() == 0 && isolated_ == 0; }
   int64_t evictions() const { return flows_.evictions(); }
   size_t memory_bytes() const {
@@ -101,8 +103,8 @@ class FlbIsolation {
     return flows_.memory_bytes() + scopes_.size() * of_scope + load_.size() * sizeof(load_[0]);
   }
 
-  // How many uplinks so many flows need, each of which converges to 1/n of a link; one must remain
-  // for all others.
+  // Returns the number of uplinks for flows that need `share` links in total, as each converges to
+  // 1/n of a link. One uplink must remain for all other flows.
   static size_t Needed(double share, size_t uplinks) {
     if (uplinks < 2) return 0;
     constexpr double kRounding = 1e-9;  // 15 times 1/15 is 1.
@@ -112,9 +114,9 @@ class FlbIsolation {
 
  private:
   struct Scope {
-    std::vector<uint16_t> over;  // By first digit: the isolated path that begins so, or kNoPath.
+    std::vector<uint16_t> over;  // By first digit: the isolated path with this digit, or kNoPath.
     std::vector<bool> closed;    // By path.
-    size_t count = 0;            // Of isolated paths.
+    size_t count = 0;            // Isolated paths.
   };
 
   std::span<const uint16_t> OneForEachUplink(std::span<const uint16_t> live) const {
@@ -122,13 +124,14 @@ class FlbIsolation {
     return live.first(static_cast<size_t>(end - live.begin()));
   }
 
-  // Its own uplink's if that is isolated, which changes least.
+  // Returns the isolated path over the flow's own uplink, if there is one: this changes least.
   uint16_t IsolatedFor(const Flow& flow, std::span<const uint16_t> live, Rng& rng) const {
     const uint16_t over = scopes_[flow.scope].over[flow.path % radix_];
     return over != kNoPath ? over : AnyOf(flow.scope, live, rng);
   }
 
-  // Of the flows of one scope: the links that they need, and load_, how many are on each path.
+  // Counts the flows of one scope on each path into load_, and returns the number of links they
+  // need.
   double Count(size_t scope) {
     std::ranges::fill(load_, 0);
     double share = 0;
@@ -164,14 +167,14 @@ class FlbIsolation {
     });
   }
 
-  // A failed uplink is isolated no more.
+  // A failed uplink is not isolated any more.
   void DropDead(size_t scope, std::span<const uint16_t> live) {
     for (const uint16_t path : scopes_[scope].over) {
       if (path != kNoPath && !IsAmong(live, path)) Set(scope, path, false);
     }
   }
 
-  // Of those that fit, one with the least or most flows.
+  // Returns the path in `live` that fits and has the least or most flows.
   template <class Fits, class Better>
   uint16_t Extreme(std::span<const uint16_t> live, const Fits& fits, const Better& better,
                    Rng& rng) const {
@@ -202,8 +205,8 @@ class FlbIsolation {
   const size_t radix_;
   ExpiringTable<Flow> flows_;
   std::vector<Scope> scopes_;
-  size_t isolated_ = 0;    // Uplinks, of all scopes.
-  std::vector<int> load_;  // Scratch, by path.
+  size_t isolated_ = 0;    // Uplinks, over all scopes.
+  std::vector<int> load_;  // Scratch, by path: flows.
 };
 
 }  // namespace heddle

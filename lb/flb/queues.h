@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queues of one of FLB's leaves: which flows are in each, and which of them are told when it
-// becomes long and when it is short again (Hu et al., USENIX ATC 2025, section 3.2).
+// The port queues of one of FLB's leaves: which flows are in each queue, and which of them are
+// notified when it becomes long and when it is short again (Hu et al., USENIX ATC 2025, section
+// 3.2). The leaf's policy calls Enter() and Leave() for each data packet.
 
 #pragma once
 
@@ -18,7 +19,8 @@
 namespace heddle {
 
 class FlbQueues {
-  // Tells a flow that has been told of the queue that it is short, or that nobody watches it.
+  // Returns a callback that tells a notified flow that it is released: the queue is short, or the
+  // flow's entry has been evicted.
   template <class Tell>
   static auto Releasing(const Tell& tell) {
     return [&tell](uint64_t key, const QueueFlows::Flow& flow) {
@@ -27,8 +29,9 @@ class FlbQueues {
   }
 
  public:
-  // Bytes: a queue is long from `above` on (K), and short below `below`. `again`: before a flow is
-  // told a second time, of another number of flows. `pauses`: who is told sends nothing (FLB+RC).
+  // A queue is long from `above` bytes on (K), and short below `below` bytes. `again`: the least
+  // time between two notices to a flow in one episode. `pauses`: a notified flow stops sending
+  // (FLB+RC).
   FlbQueues(int64_t above, int64_t below, Duration again, bool pauses)
       : above_(above), below_(below), again_(again), pauses_(pauses) {}
 
@@ -38,8 +41,8 @@ class FlbQueues {
     }
   }
 
-  // A packet of data has been queued. Calls `tell(key, flow, control)` for each flow that is to
-  // know.
+  // Called when a data packet has been queued. Calls `tell(key, flow, control)` for each flow that
+  // needs a notice.
   template <class Tell>
   void Enter(const SwitchView& view, const Packet& packet, PortIndex port, const Tell& tell) {
     QueueFlows& queue = *queues_[port];
@@ -54,7 +57,7 @@ class FlbQueues {
     TellPaused(view.now(), queue, tell);
   }
 
-  // It has been sent.
+  // Called when the packet has been sent.
   template <class Tell>
   void Leave(const SwitchView& view, const Packet& packet, PortIndex port, const Tell& tell) {
     QueueFlows& queue = *queues_[port];
@@ -66,7 +69,7 @@ class FlbQueues {
   }
 
   int64_t episodes() const { return episodes_; }
-  // Flows that were forgotten for lack of room.
+  // Flows whose entries were evicted for lack of room.
   int64_t evictions() const {
     int64_t sum = 0;
     for (const auto& queue : queues_) sum += queue->evictions();
@@ -81,9 +84,9 @@ class FlbQueues {
  private:
   bool IsTime(Time now, const QueueFlows::Flow& flow) const { return now - flow.told_at >= again_; }
 
-  // With rate control also flows that send nothing, as they are paused, hear of more than they know
-  // of: of the most that there were, as some have left the queue by then. Several times in
-  // `again_`, as that is counted for each flow.
+  // With rate control, paused flows send nothing but still need the number of flows in their queue,
+  // at its greatest in this episode. Runs several times within `again_`, which counts from each
+  // flow's own notice.
   template <class Tell>
   void TellPaused(Time now, QueueFlows& queue, const Tell& tell) {
     if (!pauses_ || now - queue.reviewed < again_ / 4) return;

@@ -30,7 +30,7 @@ using Evict = FlbSettings::Evict;
 using Compare = FlbSettings::Compare;
 using IsolationScope = FlbSettings::IsolationScope;
 
-constexpr Duration kUnsure = 2_ns;  // Of a difference of measured delays.
+constexpr Duration kUnsure = 2_ns;  // Accuracy of a difference of measured delays.
 constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
 constexpr uint16_t kControlBytes = 64;
 constexpr uint32_t kReview = 0;  // The only timer.
@@ -164,10 +164,10 @@ class Flb final : public SwitchPolicy {
     return fixed_.settings.scope == IsolationScope::kPath ? leaf : 0;
   }
 
-  // Whether packets name their paths: in two tiers the uplink says all.
+  // Returns true if packets name their paths; in two tiers the uplink determines the path.
   bool names_paths() const { return fixed_.digits.second > 1; }
 
-  // Nothing is known of its paths: what an idle fabric would do to a full packet on the quickest.
+  // Sets the delays of an uplink's paths to the delay of a full packet in an idle fabric.
   void SetIdle(SwitchView& view, PortIndex uplink, uint16_t leaf) {
     Duration idle{0};
     if (const std::optional<Way> way = view.WayTo(uplink, leaf)) {
@@ -182,7 +182,7 @@ class Flb final : public SwitchPolicy {
 
   // --- Rerouting, algorithm 1 ---
 
-  // Of `live`, the different paths to the packet's leaf.
+  // Returns one of `live`, which are the distinct paths to the packet's leaf.
   uint16_t Choose(SwitchView& view, const Packet& packet, uint16_t leaf,
                   const Candidates& candidates, std::span<const uint16_t> live) {
     NoteRoutes(view, packet.dst, leaf, candidates);
@@ -197,7 +197,8 @@ class Flb final : public SwitchPolicy {
     return path;
   }
 
-  // Silent since `last`: it is isolated, or has waited for its uplink's pause to end.
+  // A flow silent since `last` is kept if it is isolated or has waited for its uplink's pause to
+  // end.
   bool IsHeld(SwitchView& view, const Packet& packet, const Flow& flow, Time last) const {
     const Time now = view.now();
     if (now - last > fixed_.settings.longest_age() || flow.path == kNoPath) return false;
@@ -231,8 +232,8 @@ class Flb final : public SwitchPolicy {
     return LeastOf(free, kNoPath, rng_, [=](uint16_t path) { return delays[path] > most; });
   }
 
-  // Picks the quickest path that has been given to no flow for longest. Otherwise flows that begin
-  // together would all take the only path that has been measured.
+  // Picks, among the fastest paths, the one given to a new flow longest ago. Otherwise flows that
+  // begin together would all take the only path that has been measured.
   uint16_t Begin(const Duration* delays, std::span<const uint16_t> free) {
     const Duration most = LeastDelay(delays, free) + kUnsure;
     const uint16_t path = LeastOf(free, kNoPath, rng_, [&](uint16_t other) {
@@ -247,14 +248,14 @@ class Flb final : public SwitchPolicy {
     return least;
   }
 
-  // As an aging counter has it, if one is set: the ticks between.
+  // Returns the flow's gap; with `gap_tick`, as an aging counter counts it, in ticks.
   Duration GapSince(Time last, Time now) const {
     const std::optional<Duration> tick = fixed_.settings.gap_tick;
     if (!tick) return now - last;
     return *tick * (now.ps / tick->ps - last.ps / tick->ps);
   }
 
-  // Nothing if the flow is not isolated.
+  // Returns nothing if the flow is not isolated.
   std::optional<uint16_t> IsolatedPath(const Packet& packet, uint16_t leaf, Time now,
                                        std::span<const uint16_t> live) {
     FlbIsolation::Flow* its = isolation_->Find(FlowKey(packet), now);
@@ -265,9 +266,9 @@ class Flb final : public SwitchPolicy {
     return paths_.AsTo(leaf, its->path);
   }
 
-  // Quicker than `from` by less than the packet before is ahead; if it must leave, also slower.
-  // Each of the two delays may be off by up to a nanosecond, as stamps are whole ones: a difference
-  // of two may be none.
+  // Returns the fastest path that is faster than `from` by less than the previous packet's lead; if
+  // the flow must leave, slower paths count too. Stamps are whole nanoseconds, so each delay may be
+  // off by up to one: smaller differences do not count.
   std::optional<uint16_t> QuickestNotOvertaking(uint16_t leaf, uint16_t from, Duration ahead,
                                                 bool must_leave, std::span<const uint16_t> free) {
     const Duration* delays = delays_.To(leaf);
@@ -284,7 +285,7 @@ class Flb final : public SwitchPolicy {
     return LeastOf(found, from, rng_, [=](uint16_t path) { return delays[path] > most; });
   }
 
-  // Those whose uplink is not isolated; all if all are.
+  // Returns the paths whose uplink is not isolated; all paths if every uplink is.
   std::span<const uint16_t> FreeOf(size_t scope, std::span<const uint16_t> live) {
     if (isolation_->isolated_uplinks(scope) == 0) return live;
     free_.clear();
@@ -305,7 +306,7 @@ class Flb final : public SwitchPolicy {
     AddSecondDigits();
   }
 
-  // To the paths that are live_ with a second digit of zero, those with others.
+  // Adds to live_ the paths with the other second digits.
   void AddSecondDigits() {
     for (size_t path = paths_.radix(); path < paths_.count(); ++path) {
       const uint16_t one_less = static_cast<uint16_t>(path - paths_.radix());
@@ -321,8 +322,8 @@ class Flb final : public SwitchPolicy {
 
   // --- One-way delays ---
 
-  // Of a packet that begins here. Only paths that this leaf can choose are measured: one that was
-  // pinned to another number keeps that.
+  // Writes the header of a packet that begins here. Only paths that this leaf can choose are
+  // measured; a packet pinned to another path number keeps that.
   void WriteHeader(SwitchView& view, Packet& packet, PortIndex port) {
     const uint16_t leaf = view.LeafOf(packet.dst);
     uint16_t path = paths_.FirstOver(port);
@@ -343,10 +344,10 @@ class Flb final : public SwitchPolicy {
       Learn(leaf, static_cast<uint8_t>((header.news & 0xff) - 1),
             static_cast<int32_t>(header.news) >> 8);
     }
-    // Where a link has just failed a packet may come by a detour, which is no path of its leaf.
+    // After a link failure a packet may take a detour, which is not a path of its leaf.
     const int links = paths_.IsNear(leaf) ? 2 : fixed_.most_links;
     if (header.stamp == 0 || packet.hops != links) return;
-    // Behind a link that has failed further up it stands for all that names the same path.
+    // After a failure further up, the measurement stands for all packets that name the same path.
     const uint16_t path = names_paths() ? packet.path : packet.taken;
     if (path >= fixed_.digits.paths()) return;
     delays_.Measure(leaf, path, header.stamp, view.now());
@@ -357,7 +358,7 @@ class Flb final : public SwitchPolicy {
     if (path < paths_.CountTo(leaf)) delays_.Learn(leaf, path, delay_ns);
   }
 
-  // What nobody has carried back within a round trip.
+  // Sends the delays that no packet has carried back within a round trip.
   void SendOverdueNews(SwitchView& view) {
     delays_.SendOverdue(view.now() - fixed_.base_rtt,
                         [&](uint16_t leaf, uint8_t path, int32_t delay_ns) {
@@ -371,7 +372,7 @@ class Flb final : public SwitchPolicy {
 
   // --- Congestion: where the queue is ---
 
-  // Of a port.
+  // Tells flows of one port's queue.
   struct Teller {
     Flb& flb;
     SwitchView& view;
@@ -381,8 +382,8 @@ class Flb final : public SwitchPolicy {
     }
   };
 
-  // The leaf where the flow begins, which may be this one: then, of flows between its own hosts
-  // there is nothing to isolate.
+  // Tells the leaf where the flow begins. If it is this leaf, flows between its own hosts need no
+  // isolation.
   void Tell(SwitchView& view, uint64_t key, const QueueFlows::Flow& flow, PortIndex port,
             const FlbControl& header) {
     ++cnms_sent_;
@@ -397,7 +398,7 @@ class Flb final : public SwitchPolicy {
     if (fixed_.settings.rate_control) SendControl(view, packet, flow.path);
   }
 
-  // Back over the path that a packet has taken, if it lives.
+  // Sends `packet` back over the path that a packet has taken, if the path is alive.
   void SendControl(SwitchView& view, Packet& packet, uint16_t path) {
     const Candidates candidates = view.CandidatesTo(packet.dst);
     if (candidates.ports.empty()) return;
@@ -456,19 +457,19 @@ class Flb final : public SwitchPolicy {
   AgedFlowTable<Flow> flows_;
   size_t leaves_ = 0;
   LeafPaths paths_;
-  std::optional<FlbIsolation> isolation_;            // Nothing: this is no leaf, and only forwards.
+  std::optional<FlbIsolation> isolation_;            // Nothing if not a leaf: it only forwards.
   RouteChanges changes_;                             // By leaf.
-  std::vector<std::optional<HostId>> host_of_leaf_;  // One that has been heard of.
-  std::vector<uint16_t> live_;                       // Paths whose uplinks lead to any of these.
-  HostId own_host_ = 0;                              // One of this leaf.
+  std::vector<std::optional<HostId>> host_of_leaf_;  // A host of each leaf, if known.
+  std::vector<uint16_t> live_;                       // Paths whose uplinks lead to any of them.
+  HostId own_host_ = 0;                              // A host of this leaf.
   FlbQueues queues_;
   bool is_armed_ = false;
   std::vector<uint16_t> free_;  // Scratch.
   std::vector<uint16_t> fit_;   // Scratch.
-  std::vector<int64_t> given_;  // By path: which of the flows that have begun took it last.
+  std::vector<int64_t> given_;  // By path: the number of the flow that last began there.
   int64_t begun_ = 0;
-  std::vector<Time> resumed_;      // By port: when a pause that packets waited for ended last.
-  std::vector<uint8_t> is_stuck_;  // By port: packets wait for that.
+  std::vector<Time> resumed_;      // By port: when the last pause that delayed packets ended.
+  std::vector<uint8_t> is_stuck_;  // By port: packets wait for a pause to end.
   int64_t reroutes_ = 0;
   int64_t forced_evictions_ = 0;
   int64_t cnms_sent_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLB's switches: what they are set to, and the policy of each.
+// FLB's switches: their settings, and the maker of their policy. FlbBalancer fills the constants
+// from the settings and the fabric, and calls MakeFlbSwitch() for each switch.
 
 #pragma once
 
@@ -36,11 +37,11 @@ struct FlbSettings {
   FlowTableSettings flows = {.age = 1_ms};
   Duration held_age = 100_ms;
 
-  // How long a flow is known that sends nothing because it cannot.
+  // How long a flow is remembered that sends nothing because it cannot.
   Duration longest_age() const { return std::max(flows.age, held_age); }
 };
 
-// What follows from the fabric, too.
+// The settings and the values that follow from the fabric.
 struct FlbConstants {
   FlbSettings settings;
   Duration base_rtt;
@@ -48,8 +49,8 @@ struct FlbConstants {
   int64_t isolate_above;  // K
   int64_t release_below;
   PathDigits digits;
-  int most_links = 2;  // On a path between leaves.
-  Bytes packet;        // A full one, on the wire.
+  int most_links = 2;  // The links of the longest path between leaves.
+  Bytes packet;        // A full packet on the wire.
 };
 
 SwitchPolicyPtr MakeFlbSwitch(const FlbConstants& constants, uint64_t salt, Rng rng);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hedera's other scheduler (Al-Fares et al., NSDI 2010): simulated annealing. All large flows to a
-// host take the path that the host has been given. A step swaps the paths of two hosts of one pod;
-// the energy is by how much demands exceed the capacity of links, all together. A worse state is
-// accepted by chance, the less the colder it is; the best one met is the result, from which the
-// next search begins.
+// Hedera's other scheduler (Al-Fares et al., NSDI 2010): simulated annealing. The controller calls
+// Search() every period; it assigns one path to each destination host, for all large flows to it. A
+// step swaps the paths of two hosts of one pod. The energy is the sum over links of the demand
+// above capacity. A worse state is accepted with a probability that falls with the temperature. The
+// best state is the result, and the next search starts from it.
 //
-// How energy compares with temperature is ours: what a link lacks, as a share of a host's, times
-// 500.
+// The energy's scale is ours: a link's missing capacity, as a share of a host's link, times 500.
 
 #pragma once
 
@@ -27,8 +26,8 @@ class HederaAnnealing {
  public:
   explicit HederaAnnealing(Rng rng) : rng_(rng) {}
 
-  // Each host begins with another of `paths`. If there are more paths than hosts, the rest are
-  // given to nobody, with whom hosts can swap too.
+  // Assigns `paths` to the hosts in turn. If there are more paths than hosts, the rest have no
+  // host; hosts can swap with these too.
   void AddPod(std::span<const HostId> hosts, size_t paths) {
     Pod pod;
     for (size_t i = 0; i < std::max(hosts.size(), paths); ++i) {
@@ -39,11 +38,11 @@ class HederaAnnealing {
     pods_.push_back(std::move(pod));
   }
 
-  // `move(host, from, to)` takes all flows to a host from one path to another, and returns by how
-  // much that raises the energy. It has been told of all hosts with the paths that they have.
+  // `move(host, from, to)` moves all flows to a host from one path to another and returns the
+  // increase of energy. The caller has already placed all hosts on the paths of ForEach().
   template <class Move>
   void Search(const Move& move) {
-    double energy = 0;  // Above that of the beginning.
+    double energy = 0;  // Relative to the initial energy.
     double least = 0;
     std::vector<Pod> best = pods_;
     for (int temperature = kHottest; temperature > 0; --temperature) {
@@ -64,7 +63,7 @@ class HederaAnnealing {
     pods_ = std::move(best);
   }
 
-  // `visit(host, path)` of all hosts.
+  // Calls `visit(host, path)` for all hosts.
   template <class Visit>
   void ForEach(const Visit& visit) const {
     for (const Pod& pod : pods_) {
@@ -75,9 +74,9 @@ class HederaAnnealing {
   }
 
  private:
-  static constexpr int kHottest = 1'000;  // And as many steps, the paper's.
+  static constexpr int kHottest = 1'000;  // The search has as many steps, as in the paper.
   static constexpr double kScale = 500;
-  static constexpr double kNothing = 1e-9;  // A rounding.
+  static constexpr double kNothing = 1e-9;  // Smaller changes are rounding errors.
 
   struct Place {
     std::optional<HostId> host = {};
@@ -95,7 +94,7 @@ class HederaAnnealing {
     return change;
   }
 
-  // (1 - x/64)^64: exp() of the C library is not the same everywhere.
+  // (1 - x/64)^64: exp() of the C library differs between machines.
   static double ExpOfMinus(double x) {
     if (x >= 64) return 0;
     double power = 1 - x / 64;

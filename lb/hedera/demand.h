@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hedera's estimate of what large flows would send if only the links of hosts were in their way
-// (Al-Fares et al., NSDI 2010, section 4.2): each source shares its link among its flows, each
-// destination that would get too much caps them to an equal share of its own, and so on until
-// nothing changes. The result is max-min fair.
+// Hedera's demand estimate: what large flows would send if only the links of hosts limited them
+// (Al-Fares et al., NSDI 2010, section 4.2). The controller calls EstimateDemands() once a period.
+// Each source divides its link among its flows, each overloaded destination caps its flows to an
+// equal share of its own link, and this repeats until nothing changes. The result is max-min fair.
 
 #pragma once
 
@@ -27,11 +27,11 @@ namespace hedera {
 // The flows of each host, by index.
 using FlowsOfHost = std::map<HostId, std::vector<size_t>>;
 
-// Less than this is a rounding.
+// Smaller differences are rounding errors.
 inline constexpr double kNothing = 1e-9;
 
-// A source gives what its settled flows leave, in equal parts, to its other ones. Returns whether
-// anything has changed.
+// A source divides what its settled flows leave equally among its other flows. Returns whether any
+// demand has changed.
 inline bool ShareAtSource(std::vector<FlowDemand>& flows, const std::vector<size_t>& own) {
   double left = 1;
   size_t open = 0;
@@ -49,8 +49,8 @@ inline bool ShareAtSource(std::vector<FlowDemand>& flows, const std::vector<size
   return changed;
 }
 
-// A destination that is asked for more than its link lets flows that ask for less than an equal
-// share have what they ask for, and gives all others an equal share of the rest.
+// A destination that is asked for more than its link grants small flows, below an equal share, all
+// they ask for, and gives all others an equal share of the rest.
 inline bool CapAtDestination(std::vector<FlowDemand>& flows, const std::vector<size_t>& own) {
   double asked = 0;
   for (const size_t i : own) asked += flows[i].demand;
@@ -88,7 +88,7 @@ inline void EstimateDemands(std::vector<FlowDemand>& flows) {
     of_source[flows[i].src].push_back(i);
     of_destination[flows[i].dst].push_back(i);
   }
-  // Each round settles a flow or is the last: as many as there are flows, and one.
+  // Each round but the last settles a flow, so there are at most as many rounds as flows, plus one.
   for (bool changed = true; changed;) {
     changed = false;
     for (const auto& [host, own] : of_source) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hedera (Al-Fares et al., NSDI 2010). Flows are hashed. Every period a controller takes those that
-// have sent at more than a tenth of a host's link, estimates what each would send if the network
-// were not in its way, and puts those that have no place yet on the first path on all of whose
-// links there is room for that (global first fit), or gives each destination a path by simulated
-// annealing. Leaves then send them there.
+// Hedera (Al-Fares et al., NSDI 2010). Flows are hashed. Every period a controller collects the
+// large flows, which have sent at more than a tenth of a host's link, and estimates what each would
+// send if the network did not limit it. Global first fit places each large flow without a path on
+// the first path with room on all links. Simulated annealing instead gives each destination a path.
+// Leaves then send the flows there.
 //
-// The controller knows the rates of links as the network was built, and which next hops routing has
-// towards each leaf; flows on a path that is gone it places anew. It puts whole paths into the
-// packets of a flow, where the paper has rules at two tiers of switches. What it learns takes no
-// time, as it acts between windows; the paper's takes a fraction of its period of five seconds.
+// The controller knows the links' rates as the network was built, and routing's next hops towards
+// each leaf; it places flows again whose path has failed. It writes whole paths into a flow's
+// packets, where the paper sets rules at two tiers of switches. It collects flows in no time,
+// because it acts between windows; the paper's controller takes a fraction of its five-second
+// period.
 
 #include <algorithm>
 #include <cstddef>
@@ -40,11 +41,11 @@ struct HederaSettings {
   int64_t table_entries = 65'536;
 };
 
-// What a leaf keeps of a flow that begins at it.
+// The state that a leaf keeps for a flow that begins at it.
 struct HederaFlow {
   HostId src = 0;
   HostId dst = 0;
-  uint16_t path = kNoPath;  // Where the controller has put it.
+  uint16_t path = kNoPath;  // The controller's choice.
   int64_t bytes = 0;        // On the wire, in this period.
 };
 
@@ -87,13 +88,13 @@ class HederaSwitch final : public SwitchPolicy {
     if (const auto uplink = OnItsPath(view, as_placed, candidates)) {
       return Decision::Forward(*uplink);
     }
-    stamp_ = std::nullopt;  // That path has failed here.
+    stamp_ = std::nullopt;  // The path has failed here.
     return Decision::Forward(EcmpPort(packet, salt_, candidates.ports));
   }
 
   void OnEnqueue(SwitchView& /*view*/, Packet& packet, PortIndex /*port*/) override {
     const std::optional<uint16_t> path = std::exchange(stamp_, std::nullopt);
-    if (path && packet.path == kNoPath) packet.path = *path;  // Else it is pinned to its own.
+    if (path && packet.path == kNoPath) packet.path = *path;  // A pinned packet keeps its own path.
   }
 
   size_t StateBytes() const override { return sizeof(salt_) + flows_.memory_bytes(); }
@@ -107,8 +108,8 @@ class HederaSwitch final : public SwitchPolicy {
   // --- For the controller ---
 
   int tier() const { return tier_; }
-  const std::vector<int64_t>& rates() const { return rates_; }  // Of the uplinks.
-  // Whether an uplink is a next hop towards a leaf.
+  const std::vector<int64_t>& rates() const { return rates_; }  // By uplink.
+  // Returns true if the uplink is a next hop towards the leaf.
   bool Lives(uint16_t leaf, size_t uplink) const {
     const Candidates candidates = view_->CandidatesTo(*first_host_[leaf]);
     return candidates.Has(view_->Uplinks()[uplink]);
@@ -121,7 +122,7 @@ class HederaSwitch final : public SwitchPolicy {
   void ForEachFlow(const Visit& visit) {
     flows_.ForEach([&](uint64_t, HederaFlow& flow) { visit(flow); });
   }
-  // Those that have sent nothing for a period have ended.
+  // Forgets flows that have sent nothing for a period, and resets the counters of the others.
   void StartPeriod(Time now) {
     flows_.ExpireBefore(now - period_, [](uint64_t, const HederaFlow&) {});
     flows_.ForEach([](uint64_t, HederaFlow& flow) { flow.bytes = 0; });
@@ -130,7 +131,7 @@ class HederaSwitch final : public SwitchPolicy {
   void CountPlaced() { ++reroutes_; }
 
  private:
-  // Of flows that have a choice. Returns the path that it has been put on.
+  // Counts the packet for its flow. Returns the path that the controller has chosen, if any.
   std::optional<uint16_t> Account(const SwitchView& view, const Packet& packet) {
     if (!view.IsAttached(packet.src)) return std::nullopt;
     const auto [flow, is_new] =
@@ -147,7 +148,7 @@ class HederaSwitch final : public SwitchPolicy {
 
   const Duration period_;
   const uint64_t salt_;
-  const SwitchView* view_ = nullptr;  // Of the switch that this policy belongs to.
+  const SwitchView* view_ = nullptr;  // The switch that this policy belongs to.
   int tier_ = 0;
   int64_t host_bps_ = 0;
   std::vector<int64_t> rates_;
@@ -155,39 +156,40 @@ class HederaSwitch final : public SwitchPolicy {
   std::vector<std::optional<HostId>> first_host_;  // By leaf.
   std::vector<uint16_t> leaves_below_;
   ExpiringTable<HederaFlow> flows_;
-  std::optional<uint16_t> stamp_;  // Of the packet that is being forwarded.
+  std::optional<uint16_t> stamp_;  // The path of the packet that is being forwarded.
   size_t most_flows_ = 0;
   int64_t large_flows_ = 0;
   int64_t reroutes_ = 0;
 };
 
-// Where every path goes, and what is reserved there. A path id is the uplink of the leaf, plus,
-// times their number, that of the aggregation switch; both ends number alike (topo/routing.h).
+// The links of every path, and the bandwidth reserved there. A path id is the leaf's uplink, plus
+// the aggregation switch's uplink times the number of the leaf's; both ends number alike
+// (topo/routing.h).
 class HederaLinks {
  public:
   explicit HederaLinks(std::span<HederaSwitch* const> switches) {
     for (HederaSwitch* its : switches) AddSwitch(*its);
   }
 
-  // Hosts may be on switches of other tiers, in a network of any shape.
+  // In a network of any shape, hosts may be attached to switches of other tiers.
   bool Knows(uint16_t leaf) const { return leaves_.contains(leaf); }
 
   size_t PathsBetween(uint16_t src, uint16_t dst) const {
     return PodOf(src) == PodOf(dst) ? leaves_.at(src)->rates().size() : PathsFrom(src);
   }
-  // To other pods.
+  // Returns the number of paths to other pods.
   size_t PathsFrom(uint16_t leaf) const {
     const size_t uplinks = leaves_.at(leaf)->rates().size();
     return aggs_.empty() ? uplinks : uplinks * aggs_.begin()->second->rates().size();
   }
 
-  // The first leaf of its pod.
+  // Returns the first leaf of the leaf's pod, which stands for the pod.
   size_t PodOf(uint16_t leaf) const {
     const auto pod = pod_of_.find(leaf);
     return pod == pod_of_.end() ? leaf : pod->second;
   }
 
-  // Whether routing has the path, at each switch that chooses.
+  // Returns true if routing has the path at each switch that chooses.
   bool Lives(uint16_t src, uint16_t dst, uint16_t path) const {
     const size_t uplinks = leaves_.at(src)->rates().size();
     const size_t u = path % uplinks;
@@ -198,17 +200,17 @@ class HederaLinks {
     return v < agg->second->rates().size() && agg->second->Lives(dst, v);
   }
 
-  // Whether `bps` more fit on all links of a path, which are then reserved.
+  // If all links of the path have room for `bps` more, reserves it and returns true.
   bool Reserve(uint16_t src, uint16_t dst, uint16_t path, double bps) {
     if (!Lives(src, dst, path) || !Fits(src, dst, path, bps)) return false;
     ForEachLink(src, dst, path, [&](const Key& link) { reserved_[link] += bps; });
     return true;
   }
-  // What already sends there, whether it fits or not.
+  // Reserves `bps` for a flow that already uses the path, whether it fits or not.
   void Occupy(uint16_t src, uint16_t dst, uint16_t path, double bps) {
     ForEachLink(src, dst, path, [&](const Key& link) { reserved_[link] += bps; });
   }
-  // The same with `bps` of either sign. Returns how much more, or less, the links of the path lack.
+  // Adds `bps` of either sign. Returns by how much the missing capacity of the path's links grows.
   double Shift(uint16_t src, uint16_t dst, uint16_t path, double bps) {
     double change = 0;
     ForEachLink(src, dst, path, [&](const Key& link) {
@@ -222,11 +224,11 @@ class HederaLinks {
   void Clear() { reserved_.clear(); }
 
  private:
-  // A link up from, or down to, a switch of a tier, by its uplink there.
+  // A link up from, or down to, a switch of a tier, with its uplink number there.
   struct Key {
     bool down;
     int tier;
-    size_t at;  // Leaf, or pod and uplink of its leaves.
+    size_t at;  // The leaf, or the pod and the uplink of its leaves.
     size_t uplink;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
@@ -240,7 +242,7 @@ class HederaLinks {
     }
     if (its.tier() != 1) return;
     for (const uint16_t leaf : its.leaves_below()) pod_of_[leaf] = first;
-    // Aggregation switches of a pod are its leaves' uplinks, in order.
+    // The i-th aggregation switch of a pod is at the i-th uplink of its leaves.
     if (!its.rates().empty()) aggs_[{first, aggs_in_[first]++}] = &its;
   }
 
@@ -263,7 +265,7 @@ class HederaLinks {
     ForEachLink(src, dst, path, [&](const Key& link) {
       const auto reserved = reserved_.find(link);
       const double before = reserved == reserved_.end() ? 0 : reserved->second;
-      // Demands are sums of shares: what fills a link exactly must not fail by a rounding.
+      // Demands are sums of shares: rounding must not reject a flow that fills a link exactly.
       fits = fits && before + bps <= 1.000'001 * CapacityOf(link);
     });
     return fits;
@@ -368,7 +370,7 @@ class HederaController final : public Controller {
     }
   }
 
-  // A flow stays where it is, unless that has failed.
+  // A flow keeps its path unless the path has failed.
   void Keep(const Large& its, double bps) {
     uint16_t& path = its.flow->path;
     if (path == kNoPath) return;
@@ -406,8 +408,8 @@ class HederaController final : public Controller {
     });
   }
 
-  // Puts all large flows to a host on a path, or takes them off. Returns what links then lack more,
-  // as a share of a host's link; a path that has failed lacks everything.
+  // Adds all large flows to a host to a path, or removes them. Returns how much more capacity links
+  // then lack, as a share of a host's link; a failed path lacks all of it.
   double ShiftAll(HostId host, uint16_t path, int sign) {
     const auto flows = flows_to_.find(host);
     if (flows == flows_to_.end()) return 0;
@@ -442,10 +444,10 @@ class HederaController final : public Controller {
   Time next_ = Time{} + period_;
   std::vector<HederaSwitch*> switches_;  // By id.
   std::optional<HederaLinks> links_;
-  std::vector<Large> large_;  // In the order of leaves, then of when flows sent last.
+  std::vector<Large> large_;  // In the order of leaves, then of when the flows last sent.
   std::vector<FlowDemand> demands_;
   HederaAnnealing annealing_;
-  std::map<HostId, std::vector<size_t>> flows_to_;  // Of `large_`.
+  std::map<HostId, std::vector<size_t>> flows_to_;  // Indices into `large_`, by destination.
 };
 
 class HederaBalancer final : public LoadBalancer {

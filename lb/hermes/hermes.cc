@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hermes (Zhang et al., SIGCOMM 2017). Hosts judge every path to a rack by round-trip times, ECN
-// marks and losses, from the ACKs of their own flows and from the probes of one host a rack, and
-// move a flow only when its path is bad, another is clearly better, and the flow is large and slow
-// enough for that to pay. Switches follow the path that the packet names.
+// marks and losses, from the ACKs of their own flows and from the probes of one host per rack. A
+// flow moves only if its path is bad, another is clearly better, and the flow is large and slow
+// enough to gain. Switches follow the path that the packet names.
 //
-// The rules are the paper's (its algorithms 1 and 2); its thresholds are for 10 Gbps, so by default
-// they follow from this fabric's idle round trip and marking threshold. The authors' public ns-3
-// code differs from the paper; settings that the paper does not have make the rules like its.
+// The rules are the paper's algorithms 1 and 2. Its thresholds are for 10 Gbps, so by default ours
+// follow from the fabric's idle round trip and marking threshold. The authors' public ns-3 code
+// differs from the paper; some settings, which the paper does not have, select that code's rules.
 
 #include <cstdint>
 #include <map>
@@ -122,7 +122,7 @@ class HermesBalancer final : public LoadBalancer {
   }
 
   void Resolve(const FabricShape& fabric) {
-    // Where nothing is marked: 65 packets of 1500 bytes, as DCTCP marks at 10 Gbps.
+    // If switches do not mark: the delay of 65 packets of 1500 bytes, DCTCP's threshold at 10 Gbps.
     const bool marks = fabric.marking_delay > Duration{0};
     rules_.has_ecn = marks && rules_.use_ecn;
     const Duration hop =

@@ -19,13 +19,13 @@
 namespace heddle {
 namespace {
 
-// On ACKs: what became of the packet that they answer. On probes and their replies: the same.
+// On ACKs: the state of the data packet that they answer. On probes and their replies: the probe's.
 struct HermesHeader {
   enum Kind : uint8_t { kNone, kEcho, kProbe, kReply };
   uint16_t path;
   Kind kind;
   bool marked;
-  uint32_t delay_ns;  // On the way there.
+  uint32_t delay_ns;  // One-way delay of the data packet or probe.
 };
 
 enum class PathType { kGood, kGray, kCongested, kFailed };
@@ -90,8 +90,8 @@ class HermesHost final : public HostPolicy {
     FlowState& state = flow.State<FlowState>();
     state.timed_out = true;
     if (state.path == kNoPath) return;
-    // Of those that stand for a pair and a path at once there are few; a host that has more of
-    // them than this has lost its network.
+    // Few pairs of a destination and a path have timeouts at once; a host with more than this has
+    // lost its network.
     if (timeouts_.size() >= kMostTimeouts) timeouts_.clear();
     Timeouts& timeouts = timeouts_[{flow.dst, state.path}];
     timeouts.last = view.now();
@@ -139,19 +139,19 @@ class HermesHost final : public HostPolicy {
 
  private:
   using Row = HermesTable::Row;
-  using Probed = std::array<uint16_t, 3>;  // Paths; kNoPath: fewer.
+  using Probed = std::array<uint16_t, 3>;  // Path ids; kNoPath: fewer than three.
 
   static constexpr int64_t kProbeBytes = 64;
   static constexpr size_t kMostTimeouts = 4096;
 
   struct FlowState {
     uint16_t path = kNoPath;
-    uint16_t previous = kNoPath;   // The path before it.
+    uint16_t previous = kNoPath;   // The path before the last move.
     uint32_t next = 0;             // The first segment that has not been sent,
-    uint32_t moved_at = 0;         // and the one that it was when the flow moved.
-    uint32_t sent_since_move = 0;  // Bytes, as far as they fit.
+    uint32_t moved_at = 0;         // and its value when the flow moved.
+    uint32_t sent_since_move = 0;  // Bytes; the counter saturates.
     SentRate rate;
-    Time tried{-kNever.ps};  // To move.
+    Time tried{-kNever.ps};  // When it last tried to move.
     bool timed_out = false;
   };
   struct Timeouts {
@@ -184,7 +184,7 @@ class HermesHost final : public HostPolicy {
     path.updated = now;
   }
 
-  // Counts a packet that is about to leave on `path`.
+  // Counts a packet that is about to leave on `path`, for the flow and for the path.
   void Account(Time now, FlowState& state, Row& row, const Packet& packet) {
     HermesPath& path = row[state.path];
     const double bytes = static_cast<double>(packet.bytes);
@@ -198,8 +198,8 @@ class HermesHost final : public HostPolicy {
     state.next = std::max(state.next, packet.seq + 1);
   }
 
-  // A segment is sent again. It was lost on the path that the flow took when it was sent first; by
-  // congestion, if there is some there.
+  // Called when a segment is retransmitted. The original was lost on the path that the flow had
+  // then; the loss does not count against a congested path.
   void NoteLoss(Time now, const FlowState& state, Row& row, uint32_t segment) {
     const bool before = segment < state.moved_at && state.previous < row.size();
     HermesPath& path = row[before ? state.previous : state.path];
@@ -207,7 +207,7 @@ class HermesHost final : public HostPolicy {
     if (!IsCongested(path)) ++path.retransmitted;
   }
 
-  // An epoch ends with the first packet after it.
+  // An epoch ends with the first packet after its length.
   void EndEpoch(Time now, HermesPath& path) {
     if (now - path.epoch < rules_.epoch) return;
     const double lost = rules_.retransmitted * static_cast<double>(path.packets);
@@ -258,8 +258,8 @@ class HermesHost final : public HostPolicy {
     return state.path;
   }
 
-  // A flow that is new, or whose path has failed. If all have, it keeps to `own`, or packet by
-  // packet it would take another one.
+  // Chooses for a flow that is new or whose path has failed. If all paths have failed the flow
+  // stays on `own`; otherwise each packet would take another path.
   uint16_t ChooseAnew(const Choice& choice, uint16_t own) {
     for (const PathType wanted : {PathType::kGood, PathType::kGray}) {
       const auto fits = [&](uint16_t id) { return TypeOf(choice, id) == wanted; };
@@ -281,7 +281,7 @@ class HermesHost final : public HostPolicy {
   }
 
   bool IsBetter(const HermesPath& other, const HermesPath& current) const {
-    if (other.rtt_ps == 0) return false;  // Nobody knows.
+    if (other.rtt_ps == 0) return false;  // The other path has no measurement.
     const bool faster = current.rtt_ps - other.rtt_ps > static_cast<double>(rules_.better.ps);
     return faster && (!rules_.has_ecn || current.ecn - other.ecn > rules_.ecn_better);
   }
@@ -295,8 +295,8 @@ class HermesHost final : public HostPolicy {
     }
   }
 
-  // Of the paths that fit, or of their lowest level of delay, the one on which this host sends
-  // least; kNoPath if none fits.
+  // Returns the path that this host sends least on, among those that fit and have the lowest delay
+  // level; kNoPath if none fits.
   template <class Fits>
   uint16_t LeastSent(const Choice& choice, const Fits& fits) {
     Collect(choice, fits);
@@ -316,8 +316,7 @@ class HermesHost final : public HostPolicy {
     return candidates_[rng_.Below(static_cast<uint32_t>(candidates_.size()))];
   }
 
-  // Two random paths and the one that was best in the last round: the power of two choices, with
-  // memory.
+  // Probes two random paths and the best of the last round: the power of two choices, with memory.
   void Probe(HostView& view, uint16_t leaf) {
     const HostId to = first_hosts_[leaf];
     const std::span<const PathChoice> paths = view.PathsTo(to);
@@ -336,7 +335,7 @@ class HermesHost final : public HostPolicy {
     probed_[leaf] = now;
   }
 
-  // Of the live ones that have been measured; kNoPath: there is none.
+  // Returns the best probed path that is live and measured; kNoPath if there is none.
   static uint16_t BestOf(const Probed& probed, std::span<const PathChoice> paths, const Row& row) {
     uint16_t best = kNoPath;
     for (const uint16_t path : probed) {
@@ -371,10 +370,10 @@ class HermesHost final : public HostPolicy {
   Rng rng_;
   double nic_bps_ = 0;
   HermesTable table_;
-  // Timeouts in a row, by destination and path, with nothing acknowledged since.
+  // Consecutive timeouts by destination and path; an ACK resets them.
   std::map<std::pair<HostId, uint16_t>, Timeouts> timeouts_;
   std::vector<HostId> first_hosts_;  // By leaf; empty at hosts that send no probes.
-  std::vector<Probed> probed_;       // By leaf: in the last round.
+  std::vector<Probed> probed_;       // By leaf: the paths probed in the last round.
   std::vector<uint16_t> candidates_;
   int64_t reroutes_ = 0;
   int64_t probes_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hermes' hosts: what they are set to, and the policy of each.
+// Hermes' hosts: their settings, and the maker of their policy. HermesBalancer resolves the
+// settings into rules and calls MakeHermesHost() for each host.
 
 #pragma once
 
@@ -44,7 +45,7 @@ struct HermesSettings {
   Duration rate_tau = 500_us;
 };
 
-// The same with everything that follows from the fabric worked out.
+// The settings with every value that follows from the fabric.
 struct HermesRules : HermesSettings {
   Duration low{};
   Duration high{};
@@ -54,7 +55,8 @@ struct HermesRules : HermesSettings {
 
 HostPolicyPtr MakeHermesHost(const HermesRules& rules, HostId id, Rng rng);
 
-// What such a policy knows of the paths, which hosts of a rack share.
+// Returns the table of paths of a policy that MakeHermesHost() made; HermesRacks shares it in a
+// rack.
 HermesTable& HermesTableOf(HostPolicy& policy);
 
 }  // namespace heddle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Hermes' hosts know of the paths to other racks, and how those of one rack share it.
+// The path tables of Hermes' hosts: measurements of the paths to other racks. Each host policy owns
+// a HermesTable; the controller HermesRacks copies fresh entries among the hosts of a rack.
 
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace heddle {
 
-// The rate at which something is sent, with the time constant tau, small enough for a flow's state.
+// The rate of a flow or path, averaged with the time constant tau. Small enough for a flow's state.
 class SentRate {
  public:
   void Add(double bytes, Time now, Duration tau) {
@@ -28,7 +29,7 @@ class SentRate {
   Time last() const { return at_; }
 
  private:
-  // In steps of a 64th of tau: exp() of the C library is not the same everywhere.
+  // Decays in steps of tau / 64, because exp() of the C library differs between machines.
   double Decayed(Time now, Duration tau) const {
     constexpr double kKeep = 63.0 / 64;
     const int64_t step = std::max<int64_t>(1, tau.ps / 64);
@@ -46,19 +47,19 @@ class SentRate {
   Time at_;
 };
 
-// What is known of one path to a rack.
+// The measurements of one path to a rack.
 struct HermesPath {
   double rtt_ps = 0;  // 0: unknown.
   double ecn = 0;
   Time updated{-1};
   SentRate sent;
-  uint32_t packets = 0;  // Data, in this epoch;
+  uint32_t packets = 0;  // Data packets in this epoch.
   uint32_t retransmitted = 0;
   Time epoch;
-  Time failed_until{-1};  // It has lost packets that no congestion explains.
+  Time failed_until{-1};  // Set when packets were lost without congestion.
 };
 
-// What one host knows of the paths to each leaf.
+// One host's measurements of the paths to each leaf.
 class HermesTable {
  public:
   using Row = std::vector<HermesPath>;  // By path id; empty until needed.
@@ -75,8 +76,8 @@ class HermesTable {
     return row;
   }
 
-  // When routes change, what is known of failures may be about links that are gone, or mended: all
-  // is forgotten but what this host sends. False if they have not.
+  // After a change of routes, measured failures may concern links that are gone or repaired:
+  // forgets everything but the host's own sending rates. Returns false if routes have not changed.
   bool Forget(const HostView& view) {
     if (version_ == view.PathsVersion()) return false;
     version_ = view.PathsVersion();
@@ -90,7 +91,7 @@ class HermesTable {
     return true;
   }
 
-  uint32_t version() const { return version_; }  // Of the paths that rows are about.
+  uint32_t version() const { return version_; }  // Version of the paths in the rows.
   size_t leaves() const { return rows_.size(); }
   Row& row(size_t leaf) { return rows_[leaf]; }
   size_t memory_bytes() const {
@@ -104,10 +105,10 @@ class HermesTable {
   std::vector<Row> rows_;
 };
 
-// What one host of a rack has learned of a path, all of them know a little later.
+// Shares the tables among the hosts of each rack: all of them know a measurement a little later.
 class HermesRacks final : public Controller {
  public:
-  // The tables of the hosts of each rack.
+  // `racks`: the tables of the hosts of each rack.
   HermesRacks(std::vector<std::vector<HermesTable*>> racks, Duration interval)
       : interval_(interval), racks_(std::move(racks)) {}
 
@@ -121,8 +122,8 @@ class HermesRacks final : public Controller {
   }
 
  private:
-  // Hosts that have not looked at their paths since routes changed have nothing to tell: what they
-  // know of is gone.
+  // Finds the hosts with the newest routes. The others have nothing to share: their measurements
+  // are for old routes.
   void FindCurrent(const std::vector<HermesTable*>& rack) {
     uint32_t newest = 0;
     for (const HermesTable* host : rack) newest = std::max(newest, host->version());
@@ -132,8 +133,8 @@ class HermesRacks final : public Controller {
     }
   }
 
-  // The latest of each path goes to all who keep a table of that leaf; that it has failed, which
-  // only the host knows that lost the packets, is not undone by fresher delays of others.
+  // Copies the latest measurement of each path to all hosts with a table for that leaf. A failure,
+  // known only to the host that lost packets, survives fresher delays of others.
   void Share(size_t leaf) const {
     size_t paths = 0;
     for (HermesTable* host : current_) paths = std::max(paths, host->row(leaf).size());
@@ -162,7 +163,7 @@ class HermesRacks final : public Controller {
   const Duration interval_;
   Time next_ = Time{} + interval_;
   const std::vector<std::vector<HermesTable*>> racks_;
-  std::vector<HermesTable*> current_;  // Of the rack that is being looked at.
+  std::vector<HermesTable*> current_;  // The tables that FindCurrent() found.
 };
 
 }  // namespace heddle

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discounting rate estimator of CONGA (Alizadeh et al., SIGCOMM 2014, section 3.2): a register
-// that every transmission adds to, and that is multiplied by 1 - alpha once a period. At a constant
-// rate it tends to that rate times tau = period / alpha, and it forgets with the time constant tau.
+// The discounting rate estimator of CONGA (Alizadeh et al., SIGCOMM 2014, section 3.2). Every
+// transmission adds to a register, which is multiplied by 1 - alpha once a period. At a constant
+// rate the register tends to that rate times tau = period / alpha; its time constant is tau.
 //
-// Decays are made up for when somebody reads or adds, one by one, so that no timer is needed and
-// the register is what it would have been with one, to the last bit.
+// A policy calls Add() when a port sends and Read() when it compares ports. Both first make up for
+// the decays that are due, one by one, so no timer is needed and the register is exact to the last
+// bit.
 
 #pragma once
 
@@ -38,32 +39,32 @@ class Dre {
   explicit Dre(const DreSettings& settings)
       : period_(settings.period), keep_(1 - settings.alpha), next_(Time{} + settings.period) {}
 
-  // `amount`, in bytes or packets, is sent now. Times never decrease.
+  // Adds `amount`, in bytes or packets, that is sent now. Times never decrease.
   void Add(double amount, Time now) {
     Decay(now);
     register_ += amount;
   }
 
-  // In the unit of what is added. A decay that is due now has been made.
+  // Returns the register, in the unit of the amounts added. A decay that is due now has been made.
   double Read(Time now) {
     if (register_ != 0) Decay(now);
     return register_;
   }
 
-  // What the register tends to at the whole of `rate`, in bytes.
+  // Returns the register's limit, in bytes, when the port sends at the full `rate`.
   static double FullBytes(BitRate rate, const DreSettings& settings) {
     return static_cast<double>(rate.bps) / 8 * static_cast<double>(settings.period.ps) * 1e-12 /
            settings.alpha;
   }
 
-  // The share of `full`, in `bits` bits: rounded down, and no more than fits.
+  // Returns value / full in `bits` bits, rounded down and limited to the largest number.
   static uint32_t Quantise(double value, double full, int bits) {
     const double levels = static_cast<double>(uint64_t{1} << bits);
     return static_cast<uint32_t>(std::min(levels - 1, levels * value / full));
   }
 
  private:
-  // What is left is nothing then: it ends the decay of a port that is idle.
+  // Smaller values become 0, which ends the decays of an idle port.
   static constexpr double kNothing = 1e-6;
 
   void Decay(Time now) {
@@ -80,7 +81,7 @@ class Dre {
 
   Duration period_;
   double keep_;
-  Time next_;  // Decays come at the multiples of the period.
+  Time next_;  // Decays are due at the multiples of the period.
   double register_ = 0;
 };
 

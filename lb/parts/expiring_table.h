@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy holds about something until it has been silent for a while, such as that a flow is
-// present at a port: unlike in a flow table, the end is an event, which the owner is told of. A
-// fixed number of entries; one more ends the one that has been silent longest.
+// A policy's state for each key, kept until the key has been silent for a while, such as the flows
+// present at a port. Unlike in a flow table, the end of a key is an event: the table calls back its
+// owner. The number of entries is fixed; a new key beyond it ends the one that has been silent
+// longest.
 //
-// Every operation is O(1), but for those that end or visit many entries, and nothing is allocated
-// after construction. Entries are visited in the order in which they were touched last.
+// Every operation is O(1), except those that end or visit many entries, and nothing is allocated
+// after construction. Entries are visited in the order of their last Touch().
 
 #pragma once
 
@@ -26,7 +27,7 @@ class ExpiringTable {
   explicit ExpiringTable(size_t capacity)
       : capacity_(capacity), entries_(capacity), index_(std::bit_ceil(2 * capacity)) {}
 
-  // Null if `key` is not there, or has not been touched at or after `since`. Leaves no trace.
+  // Returns null if `key` is not there, or has not been touched since `since`. Does not touch it.
   State* Find(uint64_t key, Time since = {-kNever.ps}) {
     if (size_ == 0) return nullptr;
     const uint32_t e = index_[PlaceOf(key)].entry;
@@ -36,8 +37,9 @@ class ExpiringTable {
     return const_cast<ExpiringTable*>(this)->Find(key, since);
   }
 
-  // The state of `key`, heard of now; State{} if it is new. `gone(key, state)` is told of what has
-  // to make room. Times never decrease. Valid until the next call.
+  // Touches `key` and returns its state, State{} if it is new. Calls `gone(key, state)` for the
+  // entry that makes room, if any. Times never decrease. The reference is valid until the next
+  // call.
   struct Touched {
     State& state;
     bool is_new;
@@ -51,7 +53,7 @@ class ExpiringTable {
       if (size_ == capacity_) {
         ++evictions_;
         End(oldest_, gone);
-        place = PlaceOf(key);  // That may have made room closer to where it belongs.
+        place = PlaceOf(key);  // The hole may be closer to the key's own place.
       }
       e = TakeEntry(key, place);
     } else {
@@ -62,7 +64,7 @@ class ExpiringTable {
     return {entries_[e].state, is_new};
   }
 
-  // False if it was not there.
+  // Returns false if the key is not there.
   bool Erase(uint64_t key) {
     const uint32_t e = index_[PlaceOf(key)].entry;
     if (e == kNone) return false;
@@ -70,13 +72,13 @@ class ExpiringTable {
     return true;
   }
 
-  // Ends what has not been touched at or after `since`.
+  // Ends the entries that have not been touched since `since`.
   template <class Gone>
   void ExpireBefore(Time since, const Gone& gone) {
     while (oldest_ != kNone && entries_[oldest_].last < since) End(oldest_, gone);
   }
 
-  // The longest silent first. `visit(key, state)` must not touch or erase anything.
+  // Visits the longest silent entry first. `visit(key, state)` must not touch or erase anything.
   template <class Visit>
   void ForEach(const Visit& visit) {
     for (uint32_t e = oldest_; e != kNone; e = entries_[e].newer) {
@@ -84,7 +86,7 @@ class ExpiringTable {
     }
   }
 
-  // Ends those for which `condemns(key, state)` holds.
+  // Erases the entries for which `condemns(key, state)` returns true.
   template <class Condemns>
   void EraseIf(const Condemns& condemns) {
     for (uint32_t e = oldest_; e != kNone;) {
@@ -94,13 +96,13 @@ class ExpiringTable {
     }
   }
 
-  // When the one that has been silent longest was touched; kNever if there is none.
+  // Returns when the longest silent entry was touched; kNever if the table is empty.
   Time oldest() const { return oldest_ == kNone ? kNever : entries_[oldest_].last; }
 
   size_t size() const { return size_; }
-  // The most that there have been at once.
+  // The most entries at once so far.
   size_t most() const { return entries_.size(); }
-  // Those that had to make room.
+  // Entries that ended to make room.
   int64_t evictions() const { return evictions_; }
   size_t capacity() const { return capacity_; }
   size_t memory_bytes() const { return capacity_ * sizeof(Entry) + index_.size() * sizeof(Place); }
@@ -108,7 +110,7 @@ class ExpiringTable {
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-  // Entries are a list, by when they were touched last; those that nobody uses are another one.
+  // Used entries form a list in the order of their last touch; free entries form another list.
   struct Entry {
     uint64_t key = 0;
     Time last;
@@ -116,7 +118,7 @@ class ExpiringTable {
     uint32_t newer = kNone;
     State state = {};
   };
-  // In the index; with the hash there is seldom need to look at a key that is another.
+  // A place in the index. It has the hash, so that other keys are seldom compared.
   struct Place {
     uint32_t entry = kNone;
     uint32_t hash = 0;
@@ -151,8 +153,8 @@ class ExpiringTable {
     gone(entries_[e].key, entries_[e].state);
   }
 
-  // What removing the next two will need: a table that is full ends one with each that is new.
-  // Inline, as a compiler may take a call that only prefetches for one that does nothing.
+  // Prefetches what the next two removals read: a full table ends one entry for each new one.
+  // Inline, because a compiler may remove a call that only prefetches.
   [[gnu::always_inline]] void PrefetchOldest() const {
     if (oldest_ == kNone) return;
     const Entry& next = entries_[oldest_];
@@ -177,7 +179,7 @@ class ExpiringTable {
   size_t mask() const { return index_.size() - 1; }
   static uint32_t HashOf(uint64_t key) { return static_cast<uint32_t>(Mix64(key)); }
 
-  // Where in the index the key is, or would be.
+  // Returns the place in the index where the key is, or would be.
   size_t PlaceOf(uint64_t key) const {
     const uint32_t hash = HashOf(key);
     size_t i = hash & mask();
@@ -188,7 +190,7 @@ class ExpiringTable {
     return i;
   }
 
-  // Pulls back what probing would no longer find across the hole.
+  // Moves back the entries that probing would not find across the hole.
   void CloseHole(size_t hole) {
     for (size_t i = (hole + 1) & mask(); index_[i].entry != kNone; i = (i + 1) & mask()) {
       const size_t distance = (i - index_[i].hash) & mask();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key for one direction of a flow: flow ids are unique, and the two directions differ in the host
-// that sends. 48 bits.
+// A 48-bit key for one direction of a flow, for tables of flows. Flow ids are unique, and the two
+// directions differ in the sending host.
 
 #pragma once
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of flows as switches have it: sets of some entries each, and the key of a flow names its
-// set. It costs one place in memory to find a flow, to forget those that have been silent for too
-// long, and to make room. A flow that finds its set full takes the place of the one in the set that
-// has been silent longest, though there may be room elsewhere: with flows for half of the entries
-// one new flow in 20 does, for a quarter one in 900, for an eighth one in 98,000 (how many flows a
-// set meets within the age is Poisson's).
+// A flow table as in a switch: sets of a few entries, and the hash of a flow's key selects its set.
+// Finding a flow, forgetting silent ones and making room cost one access to memory. A new flow that
+// finds its set full replaces the flow in the set that has been silent longest, even if other sets
+// have room. This happens to one new flow in 20 with flows for half of the entries, to one in 900
+// with a quarter, to one in 98,000 with an eighth (the flows of a set within the age are Poisson).
 //
 // Every operation is O(1), and nothing is allocated after construction.
 
@@ -25,8 +24,8 @@
 
 namespace heddle {
 
-// How many flows were heard of within the age. Each counts for a 32nd of the age longer at most,
-// as what is counted is how many were heard of last in each of 64 to 127 slices of it.
+// Counts the flows that were seen within the age, in 64 to 127 slices of time. A flow counts for up
+// to a 32nd of the age longer, because only whole slices expire.
 class RecentFlows {
  public:
   explicit RecentFlows(Duration age)
@@ -34,7 +33,7 @@ class RecentFlows {
             std::max(0, static_cast<int>(std::bit_width(static_cast<uint64_t>(age.ps))) - 7)),
         slices_(age.ps >> slice_bits_) {}
 
-  // An entry that was touched `last`, or never, is touched `now`. Times never decrease.
+  // Moves an entry that was touched `last`, or never, to `now`. Times never decrease.
   void Touch(Time last, Time now) {
     const int64_t slice = now.ps >> slice_bits_;
     if (slice != latest_) Advance(slice);
@@ -46,7 +45,7 @@ class RecentFlows {
     most_ = std::max(most_, live_);
   }
 
-  // The most there have been at once.
+  // The most flows at once so far.
   size_t most() const { return most_; }
 
  private:
@@ -66,9 +65,9 @@ class RecentFlows {
   }
 
   const int slice_bits_;
-  const int64_t slices_;  // In the age.
+  const int64_t slices_;  // Slices of an age.
   int64_t latest_ = 0;
-  std::array<uint32_t, kPlaces + 1> counts_ = {};  // The last is for what does not count.
+  std::array<uint32_t, kPlaces + 1> counts_ = {};  // The last place is for flows that do not count.
   size_t live_ = 0;
   size_t most_ = 0;
 };
@@ -78,10 +77,10 @@ class FlowSets {
  public:
   struct Found {
     State& state;  // Valid until the next call.
-    bool is_new;   // The state is State{}: the flow has not been seen, or was forgotten.
+    bool is_new;   // The state is State{}: the flow is new, or was forgotten.
   };
 
-  // Of `entries`, or a few more so that all sets are of one size.
+  // Makes `entries` entries, or a few more so that all sets have the same size.
   FlowSets(size_t entries, Duration age)
       : age_(age),
         sets_(std::max<size_t>(1, entries / kWays)),
@@ -91,12 +90,12 @@ class FlowSets {
     if (entries_ == nullptr) throw std::bad_alloc();
   }
 
-  // The state of `key`, heard of now. Times never decrease.
+  // Returns the state of `key`, and notes that it was seen now. Times never decrease.
   Found Touch(uint64_t key, Time now) {
     return Touch(key, now, [](const State&, Time) { return false; });
   }
-  // The same where `holds(state, last)` says of a flow that has been silent for longer than the
-  // age, since `last`, whether it is known all the same.
+  // The same, but a flow that has been silent since `last`, longer than the age, is still known if
+  // `holds(state, last)` returns true.
   template <class Holds>
   Found Touch(uint64_t key, Time now, const Holds& holds) {
     Entry& entry = *Seek(key);
@@ -113,34 +112,34 @@ class FlowSets {
     return {entry.state, is_new};
   }
 
-  // The same without a trace: null if the flow is not known.
+  // The same without noting anything; null if the flow is not known.
   const State* Find(uint64_t key, Time now) const { return FindSince(key, now - age_); }
-  // Null if it has been silent since, or has made room.
+  // Returns null if the flow has been silent since `since`, or its entry was reused.
   const State* FindSince(uint64_t key, Time since) const {
     const Entry* const entry = Seek(key);
     return entry->key == key + 1 && entry->last >= since ? &entry->state : nullptr;
   }
 
-  // Asks for the memory that Touch(key) looks at first. Inline, as a compiler may take a call that
-  // only prefetches for one that does nothing.
+  // Prefetches the memory that Touch(key) reads first. Inline, because a compiler may remove a call
+  // that only prefetches.
   [[gnu::always_inline]] void Prefetch(uint64_t key) const {
     const Place place = PlaceOf(key);
     __builtin_prefetch(&entries_[place.set * ways_ + place.way]);
   }
 
-  // The most flows that have been remembered at once; see RecentFlows.
+  // The most flows remembered at once; see RecentFlows.
   size_t most() const { return recent_.most(); }
-  // Flows that had to make room.
+  // Flows whose entries were reused within the age.
   int64_t evictions() const { return evictions_; }
   size_t capacity() const { return sets_ * ways_; }
   size_t memory_bytes() const { return capacity() * sizeof(Entry); }
 
  private:
-  static constexpr size_t kWays = 8;  // Or more, if that does not divide the entries.
+  static constexpr size_t kWays = 8;  // Or more, if the entries do not divide by it.
 
-  // All of it starts as zeros, which the system hands out without that any is touched.
+  // Entries start as zeros, which calloc() provides without touching the memory.
   struct Entry {
-    uint64_t key;  // And 1; 0: never used.
+    uint64_t key;  // The key plus 1; 0: never used.
     Time last;
     State state;
   };
@@ -148,7 +147,7 @@ class FlowSets {
 
   struct Place {
     size_t set;
-    size_t way;  // Where a flow would be if it were alone.
+    size_t way;  // The first way to look at.
   };
   Place PlaceOf(uint64_t key) const {
     const uint64_t hash = Mix64(key);
@@ -156,14 +155,14 @@ class FlowSets {
             static_cast<size_t>((hash >> 32) * ways_ >> 32)};
   }
 
-  // The entry of `key`, or if there is none the one that it would take.
+  // Returns the entry of `key`, or the one that it would take.
   Entry* Seek(uint64_t key) const {
     const Place place = PlaceOf(key);
     Entry* const set = &entries_[place.set * ways_];
     Entry* entry = set + place.way;
     Entry* longest_silent = entry;
     for (size_t i = 0; i < ways_; ++i) {
-      // What has never been used has nothing behind it that began here.
+      // Probing fills a set in order, so an unused entry ends the search.
       if (entry->key == key + 1 || entry->key == 0) return entry;
       if (entry->last < longest_silent->last) longest_silent = entry;
       if (++entry == set + ways_) entry = set;

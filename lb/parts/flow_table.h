@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy remembers of each flow that it sees, in a table of fixed size, as in a switch. A
-// flow is a 5-tuple, so the two directions of a connection are two flows. One that has been silent
-// for longer than the age is forgotten. By default flows never share an entry, and a new flow that
-// finds no room takes the place of one that has been silent for long (lb/parts/flow_sets.h). With
-// `bits`, the hash of the 5-tuple names the entry, as in hardware, and flows that collide share it.
+// A policy's state for each flow, in a table of fixed size, as in a switch. A flow is a 5-tuple, so
+// the two directions of a connection are two flows. A policy calls Touch() for each packet; a flow
+// that has been silent for longer than the age is forgotten. By default flows never share an entry,
+// and a new flow without room replaces a long-silent one (lb/parts/flow_sets.h). With `bits`, the
+// hash of the 5-tuple selects the entry, as in hardware, and flows that collide share it.
 //
 // Every operation is O(1), and nothing is allocated after construction.
 
@@ -51,39 +51,39 @@ class AgedFlowTable {
         own_(settings.bits ? 1 : static_cast<size_t>(settings.entries), settings.age),
         shared_(settings.bits ? size_t{1} << *settings.bits : 0) {}
 
-  // The state of the packet's flow, which is heard of now. Times never decrease.
+  // Returns the state of the packet's flow, and notes that it was seen now. Times never decrease.
   Found Touch(const Packet& packet, Time now) {
     if (is_shared()) {
       return TouchShared(shared_[SlotOf(packet)], now, [](const State&, Time) { return false; });
     }
     return own_.Touch(FlowKey(packet), now);
   }
-  // The same where `holds(state, last)` says of a flow that has been silent for longer than the
-  // age, since `last`, whether it is known all the same.
+  // The same, but a flow that has been silent since `last`, longer than the age, is still known if
+  // `holds(state, last)` returns true.
   template <class Holds>
   Found Touch(const Packet& packet, Time now, const Holds& holds) {
     if (is_shared()) return TouchShared(shared_[SlotOf(packet)], now, holds);
     return own_.Touch(FlowKey(packet), now, holds);
   }
 
-  // Asks for the memory that Touch(packet) looks at first.
+  // Prefetches the memory that Touch(packet) reads first.
   [[gnu::always_inline]] void Prefetch(const Packet& packet) const {
     if (!is_shared()) return own_.Prefetch(FlowKey(packet));
     __builtin_prefetch(&shared_[SlotOf(packet)]);
   }
 
-  // The same without a trace: null if the flow is not known.
+  // The same without noting anything; null if the flow is not known.
   const State* Find(const Packet& packet, Time now) const { return FindSince(packet, now - age_); }
-  // Null if it has been silent since, or has made room.
+  // Returns null if the flow has been silent since `since`, or its entry was reused.
   const State* FindSince(const Packet& packet, Time since) const {
     if (!is_shared()) return own_.FindSince(FlowKey(packet), since);
     const Shared& entry = shared_[SlotOf(packet)];
     return entry.last < since ? nullptr : &entry.state;
   }
 
-  // The most entries that have been in use at once; of shared ones, those that have ever been used.
+  // The most entries in use at once; with shared entries, all that have ever been used.
   size_t used() const { return is_shared() ? used_ : own_.most(); }
-  // Flows that were forgotten for lack of room.
+  // Flows whose entries were reused within the age.
   int64_t evictions() const { return own_.evictions(); }
   size_t capacity() const { return is_shared() ? shared_.size() : own_.capacity(); }
   size_t memory_bytes() const {
@@ -113,8 +113,8 @@ class AgedFlowTable {
   }
 
   const Duration age_;
-  FlowSets<State> own_;         // By flow, unless
-  std::vector<Shared> shared_;  // flows share entries.
+  FlowSets<State> own_;         // Used unless flows share entries.
+  std::vector<Shared> shared_;  // Used if they do.
   size_t used_ = 0;
 };
 

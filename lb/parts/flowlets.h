@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flowlets, as LetFlow and CONGA find them in hardware: a flow's packets until it has been silent
-// for longer than a gap, in slots that the hash of the 5-tuple names. Slots have no key, so flows
-// that collide keep each other's flowlet alive.
+// Flowlets as LetFlow and CONGA detect them in hardware: a flowlet ends when its flow has been
+// silent for longer than the flowlet gap. The hash of the 5-tuple selects a slot. Slots have no
+// key, so flows that collide keep each other's flowlet alive. A policy calls Of() and HasEnded()
+// for each packet, and writes the slot.
 
 #pragma once
 
@@ -58,8 +59,8 @@ class Flowlets {
 
   bool HasEnded(const Slot& slot, Time now) const {
     if (detector_ == FlowletDetector::kTimestamp) return now - slot.last > gap_;
-    // A sweep at each multiple of the gap marks an entry, and ends it if the mark of the sweep
-    // before still stands: two sweeps without a packet between them.
+    // A sweep at each multiple of the gap marks an entry, and ends it if the mark of the previous
+    // sweep is still there: two sweeps without a packet in between.
     return now.ps / gap_.ps - FloorOfGaps(slot.last) >= 2;
   }
 
@@ -70,7 +71,7 @@ class Flowlets {
   size_t memory_bytes() const { return slots_.size() * sizeof(Slot); }
 
  private:
-  // Of 32 bits: a division of 64 takes much longer.
+  // A 32-bit division, as a 64-bit one takes much longer.
   size_t SlotOf(const Packet& packet) const {
     return packet.tuple_hash % static_cast<uint32_t>(slots_.size());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch's part of schemes that choose paths at the host: take the uplink that the packet's
-// path names.
+// Switch policies that forward a packet to the uplink that its path names, for schemes in which
+// hosts or leaves choose paths. FollowPath does only this; FollowPins wraps another policy.
 
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-// Empty if there is no path, or it says nothing about the choice between these.
+// Returns nothing if there is no path, or its uplink is not among the candidates.
 inline std::optional<PortIndex> OnPath(const SwitchView& view, uint16_t path,
                                        const Candidates& candidates) {
   if (path == kNoPath || view.Uplinks().empty()) return std::nullopt;
@@ -29,7 +29,7 @@ inline std::optional<PortIndex> OnItsPath(const SwitchView& view, const Packet& 
   return OnPath(view, packet.path, candidates);
 }
 
-// The port that its path names; by its hash, as in ECMP, if there is none.
+// Returns the port that the packet's path names; without one, the port of ECMP.
 inline PortIndex PathOrHash(const SwitchView& view, const Packet& packet,
                             const Candidates& candidates, uint64_t salt) {
   if (candidates.ports.size() == 1) return candidates.ports.front();
@@ -52,13 +52,12 @@ class FollowPath final : public SwitchPolicy {
   const uint64_t salt_;
 };
 
-// Around the policy of any scheme: datagrams and flows pinned to a path take it, where the scheme
-// is not asked; with all others it deals as if this were not there. A scheme that wants to see
-// every packet sees those of pinned flows too and may keep them; only the port that it would choose
-// for them does not count.
+// Wraps the policy of any scheme: datagrams and flows pinned to a path take it without asking the
+// scheme; all other calls are forwarded. A scheme that asks for every packet also sees those of
+// pinned flows and may hold or consume them; only its choice of a port for them is ignored.
 class FollowPins final : public AroundSwitchPolicy {
  public:
-  // `flows` is null if none is pinned.
+  // `flows` is null if no flow is pinned.
   FollowPins(SwitchPolicyPtr scheme, const Pins* flows)
       : AroundSwitchPolicy(std::move(scheme)), flows_(flows) {}
 

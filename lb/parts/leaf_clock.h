@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a leaf that stamps packets, which need not show the right time.
+// The clock offset of a leaf that stamps packets. Schemes that measure one-way delays add it to the
+// true time, so that they must cope with clocks that are not synchronised.
 
 #pragma once
 
@@ -16,8 +17,8 @@ inline void DeclareClockSpread(Fields& fields, Duration& spread) {
              "Each leaf's clock is ahead of the right time by a random part of this.");
 }
 
-// How far ahead the clock of the leaf with this salt is. In whole nanoseconds, as stamps are: then
-// clocks alone change nothing in how delays between two leaves differ.
+// Returns how far ahead the clock of the leaf with this salt is. Whole nanoseconds like the stamps,
+// so that offsets never change the differences between delays by rounding.
 inline Duration ClockAhead(Duration spread, uint64_t salt) {
   const double ns = static_cast<double>(spread.ps / 1'000);
   return 1'000_ps * static_cast<int64_t>(Rng::Stream(salt, "clock", 0).Uniform() * ns);

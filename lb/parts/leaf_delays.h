@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves learn of the delays of paths to each other, from stamps in packets: the leaf at the
-// end measures, and tells the leaf at the beginning in packets that go back, of one path in each,
-// in turn, those first that packets have come over since they were told of last.
+// The one-way delays of the paths between leaves, measured by stamps in packets. The leaf at a
+// path's end measures, and returns the delay in packets that go back: one path per packet, in turn,
+// for paths with new packets since their last report. A leaf's policy calls Depart() for each
+// packet that it sends and Arrive() for each that it receives.
 
 #pragma once
 
@@ -14,17 +15,17 @@
 
 namespace heddle {
 
-// In packets between leaves. One that no leaf has stamped is all zeros.
+// The header of packets between leaves; all zeros if no leaf has stamped the packet.
 struct LeafDelayHeader {
-  uint32_t sent_ns = 0;     // When it was queued at its first leaf, modulo 4.3 s; 0: not stamped.
-  uint16_t path = 0xffff;   // Of the leaf that it goes to, whose delay it tells; 0xffff: of none.
-  uint16_t delay_16ns = 0;  // Up to a millisecond; longer ones are that.
+  uint32_t sent_ns = 0;     // When its first leaf queued it, modulo 4.3 s; 0: no stamp.
+  uint16_t path = 0xffff;   // A path of the receiving leaf; 0xffff: no report.
+  uint16_t delay_16ns = 0;  // The path's delay; a millisecond if longer.
 };
 
 class LeafDelays {
  public:
-  // `queueing`: only what is above the least ever measured on a path counts. What has not been told
-  // of for `stale` counts as nothing.
+  // `queueing`: a delay counts only above the least ever measured on its path. A delay without a
+  // report for `stale` counts as zero.
   LeafDelays(size_t leaves, size_t paths, bool queueing, Duration stale)
       : paths_(paths),
         queueing_(queueing),
@@ -33,15 +34,15 @@ class LeafDelays {
         from_(leaves * paths),
         next_(leaves) {}
 
-  // A packet comes from `leaf`, which sent it over `path` of its own. Times are of the clock of the
-  // leaf that looks at it, which need not agree with those of others.
+  // Called when a packet has come from `leaf` over `path` of that leaf. Times are of this leaf's
+  // clock, which need not agree with other clocks.
   void Arrive(const LeafDelayHeader& header, uint16_t leaf, uint16_t path, Time now) {
     if (header.sent_ns == 0) return;
     if (header.path < paths_) {
       to_[leaf * paths_ + header.path] = {16'000_ps * header.delay_16ns, now};
     }
     if (path >= paths_) return;
-    // Below zero if the other clock is ahead.
+    // Negative if the other clock is ahead.
     const int32_t ns = static_cast<int32_t>(NanosecondsOf(now) - header.sent_ns);
     From& from = from_[leaf * paths_ + path];
     const Duration delay = 1'000_ps * int64_t{ns};
@@ -50,7 +51,7 @@ class LeafDelays {
     from.is_known = from.is_due = true;
   }
 
-  // The header of a packet that is sent to `leaf` now.
+  // Returns the header of a packet that is sent to `leaf` now.
   LeafDelayHeader Depart(uint16_t leaf, Time now) {
     LeafDelayHeader header{.sent_ns = std::max(NanosecondsOf(now), uint32_t{1})};
     From* const of_leaf = &from_[leaf * paths_];
@@ -67,7 +68,7 @@ class LeafDelays {
     return header;
   }
 
-  // Routes have changed: a path may be longer now, and the least delay is learnt anew.
+  // Called when routes have changed: a path may be longer now, so its least delay is measured anew.
   void ForgetLeast() {
     for (From& from : from_) from.is_known = false;
   }
@@ -77,7 +78,7 @@ class LeafDelays {
     return now - to.at > stale_ ? Duration{0} : to.delay;
   }
 
-  // However long ago it was told.
+  // Returns the last delay, however old the report is.
   Duration LastOf(uint16_t leaf, uint16_t path) const { return to_[leaf * paths_ + path].delay; }
 
   size_t memory_bytes() const {
@@ -95,7 +96,7 @@ class LeafDelays {
     Duration delay{0};
     Duration least{0};
     bool is_known = false;
-    bool is_due = false;  // To be told of.
+    bool is_due = false;  // Waits to be reported.
   };
 
   size_t paths_;

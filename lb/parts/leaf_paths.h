@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole paths as a leaf names them for the packets of its hosts: a digit for its own uplink, and
-// with three tiers one for that of the aggregation switch (Packet::path). Switches above follow
-// them (lb/parts/follow_path.h); what names a link that has failed there is hashed. To a leaf that
-// a switch next to both links, the first digit says all; the other one is zero.
+// The whole paths that a leaf assigns to its hosts' packets. A path id has a digit for the leaf's
+// uplink and, with three tiers, one for that of the aggregation switch (Packet::path). Switches
+// above follow it (lb/parts/follow_path.h); they hash a packet whose link has failed. A leaf that
+// shares a switch with the destination leaf needs the first digit only; the other one is zero.
 
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace heddle {
 
-// How many values the digits of a path have, whatever leaf it begins at.
+// The number of values of each digit, the same for all leaves.
 struct PathDigits {
   size_t first = 1;
   size_t second = 1;
@@ -35,7 +35,7 @@ inline PathDigits DigitsOf(const FabricShape& fabric) {
 
 class LeafPaths {
  public:
-  // Where another leaf has more uplinks than this one, some numbers are no path.
+  // If another leaf has more uplinks than this one, some path numbers are unused here.
   void Attach(const SwitchView& view, PathDigits digits) {
     uplinks_.assign(view.Uplinks().begin(), view.Uplinks().end());
     radix_ = std::max(digits.first, uplinks_.size());
@@ -53,11 +53,11 @@ class LeafPaths {
   size_t count() const { return count_; }
   size_t radix() const { return radix_; }
   bool IsNear(uint16_t leaf) const { return is_near_[leaf] != 0; }
-  // Of those to one leaf, which come first.
+  // The paths to `leaf` are the first CountTo(leaf) path ids.
   size_t CountTo(uint16_t leaf) const { return is_near_[leaf] ? uplinks_.size() : count_; }
-  // The first that begins with this uplink.
+  // The first path over this uplink.
   uint16_t FirstOver(PortIndex uplink) const { return first_over_[uplink]; }
-  // What a path is called towards one leaf.
+  // Returns the name of a path towards `leaf`.
   uint16_t AsTo(uint16_t leaf, uint16_t path) const {
     return path >= radix_ && is_near_[leaf] ? static_cast<uint16_t>(path % radix_) : path;
   }
@@ -66,28 +66,28 @@ class LeafPaths {
     return path < count_ && candidates.Has(UplinkOf(path));
   }
 
-  // The packet that is being forwarded goes by `path`, through this port; Stamp() will write it.
+  // Assigns `path` to the packet that is being forwarded, and returns its port; Stamp() writes it.
   PortIndex Take(uint16_t path) {
     taken_ = path;
     return UplinkOf(path);
   }
-  // What was taken for the packet before, which may have been dropped.
+  // Drops the path of the previous packet, which may have been lost.
   void Forget() { taken_ = kNoPath; }
-  // When the packet is queued. What has a path already keeps it: pinned datagrams, and ACKs that go
-  // back the way of their data.
+  // Writes the path when the packet is queued. Packets that already have a path keep it: pinned
+  // datagrams, and ACKs that return over the path of their data.
   void Stamp(Packet& packet) {
     const uint16_t path = std::exchange(taken_, kNoPath);
     if (packet.path == kNoPath) packet.path = path;
   }
 
-  // Those whose first link lives. Valid until the next call.
+  // Returns the paths whose first link is alive. Valid until the next call.
   const std::vector<uint16_t>& Live(const Candidates& candidates) {
     LiveSet& live = live_[candidates.id % live_.size()];
     if (live.begin_with != NameOf(candidates)) [[unlikely]]
       Look(candidates, live);
     return live.paths;
   }
-  // Of those, the different ones to one leaf: one for each uplink that leads there if it is near.
+  // Returns the distinct ones to `leaf`: if it is near, one per uplink that leads there.
   std::span<const uint16_t> LiveTo(uint16_t leaf, const Candidates& candidates) {
     const std::span<const uint16_t> live = Live(candidates);
     return is_near_[leaf] ? live.first(std::min(live.size(), candidates.ports.size())) : live;
@@ -105,7 +105,7 @@ class LeafPaths {
 
   struct LiveSet {
     std::vector<uint16_t> paths;
-    uint64_t begin_with = 0;  // These candidates.
+    uint64_t begin_with = 0;  // The candidates that the paths begin with.
   };
 
   static uint64_t NameOf(const Candidates& candidates) {
@@ -128,7 +128,7 @@ class LeafPaths {
   size_t radix_ = 1;
   size_t count_ = 0;
   uint16_t taken_ = kNoPath;
-  std::array<LiveSet, 4> live_;  // Where links have failed packets alternate between a few sets.
+  std::array<LiveSet, 4> live_;  // After failures packets alternate between a few candidate sets.
 };
 
 }  // namespace heddle

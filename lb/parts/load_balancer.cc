@@ -4,7 +4,7 @@
 
 namespace heddle {
 
-// Made on first use: the files that register run their initialisers in no particular order.
+// Made on first use, because the initialisers that register load balancers run in any order.
 Kinds<LoadBalancer>& LoadBalancers() {
   static Kinds<LoadBalancer> kinds("load balancer");
   return kinds;

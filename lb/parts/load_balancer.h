@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load balancer is to an experiment: settings, and the policies they make for each switch
-// and, if it acts there, each host. One file makes one and registers it:
+// The interface of a load balancer. An experiment reads its settings with Declare(), calls
+// Prepare() once, and then asks it for the policy of each switch and host. One file defines and
+// registers it:
 //
 //   class MyPolicy final : public SwitchPolicy { ... };  // Or HostPolicy; or both.
 //   class MyBalancer final : public LoadBalancer { ... };  // Makes them with std::make_unique.
@@ -23,23 +24,23 @@
 
 namespace heddle {
 
-// What a scheme may want to know of the fabric before it runs; as it is at the start.
+// The properties of the fabric that a scheme may use, as they are before the run.
 struct FabricShape {
   int tiers = 2;
   size_t leaves = 2;
-  size_t leaf_uplinks = 4;    // The most of any in the lowest tier,
-  size_t above_uplinks = 0;   // and in the next one.
-  Duration base_rtt = 16_us;  // The longest between hosts when idle, of a full packet and its ACK.
-  BitRate host_rate = 10_Gbps;     // Of the slowest link of a host,
-  BitRate fabric_rate = 10_Gbps;   // and of the slowest between switches.
-  Duration marking_delay = 78_us;  // Of the longest queue that is not marked; 0: none ever is.
-  Bytes marked_above{0};           // A queue to a host, where congestion control heeds it; 0: none.
-  bool is_lossless = false;        // Classes of data are paused, IEEE 802.1Qbb,
-  Bytes pause_above{256'000};  // when an input holds more, if that is fixed; else a usual value.
-  bool limits_rates = true;    // The transport can hold flows to a rate.
-  bool echoes_marks = true;    // Its ACKs tell congestion control of marks.
-  Bytes switch_memory{9'000'000};  // Of all ports together, if they share it.
-  Bytes packet{1'524};             // A full one of data, as it occupies a wire.
+  size_t leaf_uplinks = 4;         // The largest number of uplinks of a lowest-tier switch,
+  size_t above_uplinks = 0;        // and of a switch of the next tier.
+  Duration base_rtt = 16_us;       // Longest idle RTT between hosts, of a full packet and its ACK.
+  BitRate host_rate = 10_Gbps;     // The rate of the slowest host link,
+  BitRate fabric_rate = 10_Gbps;   // and of the slowest link between switches.
+  Duration marking_delay = 78_us;  // The delay of the longest unmarked queue; 0: no ECN marks.
+  Bytes marked_above{0};           // Marking threshold to a host, if transports use marks; else 0.
+  bool is_lossless = false;        // PFC (IEEE 802.1Qbb) pauses the data classes
+  Bytes pause_above{256'000};      // above this backlog of an input; a usual value if not fixed.
+  bool limits_rates = true;        // The transport can limit a flow's rate.
+  bool echoes_marks = true;        // Its ACKs echo ECN marks.
+  Bytes switch_memory{9'000'000};  // The shared buffer of all ports.
+  Bytes packet{1'524};             // A full data packet on the wire.
 };
 
 class LoadBalancer {
@@ -48,22 +49,23 @@ class LoadBalancer {
 
   virtual void Declare(Fields& fields) = 0;
 
-  // Before any policy is made. What of the settings follows from the fabric is worked out here; a
-  // scheme that cannot run on it says so to `diagnostics`, for the setting `path` or one within it,
-  // and what the user can do.
+  // Called before any policy is made. Computes the settings that follow from the fabric. A scheme
+  // that cannot run on it reports an error to `diagnostics`, at `path` or a setting below it, and
+  // says what the user can do.
   virtual void Prepare(const FabricShape& /*fabric*/, std::string_view /*path*/,
                        Diagnostics& /*diagnostics*/) {}
 
-  // Whether packets of one flow overtake each other as a rule, and not only where it changes paths.
+  // Returns true if packets of one flow often overtake each other, not only when it changes its
+  // path.
   virtual bool reorders() const { return false; }
 
-  // The policy of one switch. All randomness comes from streams of `seed` and the switch's id.
+  // Returns the policy of one switch. All its randomness comes from streams of `seed` and the id.
   virtual SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const = 0;
 
-  // The policy of one host, null if the scheme does nothing there.
+  // Returns the policy of one host, null if the scheme does nothing there.
   virtual HostPolicyPtr ForHost(HostId /*id*/, uint64_t /*seed*/) const { return nullptr; }
 
-  // What acts on the whole fabric at once, null if nothing does. `fabric` outlives it.
+  // Returns the scheme's controller of the whole fabric, null if it has none. `fabric` outlives it.
   virtual std::unique_ptr<Controller> ForFabric(const FabricView& /*fabric*/,
                                                 uint64_t /*seed*/) const {
     return nullptr;

@@ -16,7 +16,7 @@ absl::Status Fault(const std::string& name, std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("load balancer \"{}\": {}", name, what));
 }
 
-// What `function` returns, or what it throws.
+// Returns the result of `function`, or an error if it throws.
 template <class Function>
 auto Caught(const std::string& name, const char* what, const Function& function)
     -> absl::StatusOr<decltype(function())> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a load balancer's policies and its controller. Schemes may come from plug-ins, which Heddle
-// knows nothing of: what they throw is caught here, and becomes a status like a policy that is
-// missing.
+// Functions that make a load balancer's policies and its controller. The experiment calls them
+// instead of LoadBalancer's own: schemes may come from plug-ins, so exceptions and missing policies
+// are caught here and become a status.
 
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace heddle {
 
-// As the functions of LoadBalancer; `name` is what experiments call it. InvalidArgument, which is
-// bad input, if the load balancer throws, or gives no policy for a switch.
+// Like the functions of LoadBalancer; `name` is the scheme's name in experiments. Return
+// InvalidArgument if the load balancer throws, or gives no policy for a switch.
 absl::StatusOr<SwitchPolicyPtr> MakeSwitchPolicy(const LoadBalancer& balancer,
                                                  const std::string& name, SwitchId id,
                                                  uint64_t seed);
@@ -26,7 +26,7 @@ absl::StatusOr<HostPolicyPtr> MakeHostPolicy(const LoadBalancer& balancer, const
 absl::StatusOr<std::unique_ptr<Controller>> MakeController(const LoadBalancer& balancer,
                                                            const std::string& name,
                                                            const FabricView& fabric, uint64_t seed);
-// What it throws is an error at `path`.
+// Reports an exception as an error at `path`.
 void PrepareBalancer(LoadBalancer& balancer, const std::string& name, const FabricShape& fabric,
                      std::string_view path, Diagnostics& diagnostics);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves do under every scheme in which they name whole paths and learn of their delays from
-// packets: those of their hosts get a path and a stamp, those that come from other leaves tell, and
-// switches above follow paths. Which path a packet takes the scheme says.
+// The base class of schemes in which leaves choose whole paths by their delays. Attach(),
+// OnPacket() and OnEnqueue() give packets of the leaf's hosts a path and a stamp, read the reports
+// of other leaves, and follow paths elsewhere. The scheme implements PathFor(), which chooses the
+// path.
 
 #pragma once
 
@@ -77,7 +78,7 @@ class MeasuredLeaf : public SwitchPolicy {
     return Decision::Forward(PathOrHash(view, packet, candidates, salt_));
   }
 
-  // All that begins here is stamped.
+  // Stamps every packet that begins here and ends at another leaf.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex /*port*/) final {
     if (!is_leaf_ || !view.IsAttached(packet.src) || view.IsAttached(packet.dst)) return;
     paths_.Stamp(packet);
@@ -85,14 +86,14 @@ class MeasuredLeaf : public SwitchPolicy {
   }
 
  protected:
-  // At a leaf, before its first packet.
+  // Called at a leaf, before its first packet.
   virtual void OnAttach(SwitchView& view) = 0;
 
-  // One of paths().Live(candidates), for a packet that begins here and ends elsewhere.
+  // Returns one of paths().Live(candidates), for a packet that begins here and ends elsewhere.
   virtual uint16_t PathFor(SwitchView& view, const Packet& packet,
                            const Candidates& candidates) = 0;
 
-  // Of a leaf's quickest uplink: what a fast path can send.
+  // Returns the rate of a leaf's fastest uplink: the most that a fast path can carry.
   static BitRate FastestUplink(const SwitchView& view) {
     BitRate fastest{};
     for (const PortIndex port : view.Uplinks()) fastest = std::max(fastest, view.Rate(port));
@@ -104,7 +105,7 @@ class MeasuredLeaf : public SwitchPolicy {
   Duration DelayOf(uint16_t leaf, uint16_t path, Time now) const {
     return delays_.Of(leaf, path, now + clock_ahead_);
   }
-  // Also if that is long ago.
+  // Returns the last delay, however old it is.
   Duration LastDelayOf(uint16_t leaf, uint16_t path) const { return delays_.LastOf(leaf, path); }
   size_t memory_bytes() const { return sizeof(salt_) + delays_.memory_bytes(); }
 
@@ -116,7 +117,7 @@ class MeasuredLeaf : public SwitchPolicy {
   bool is_leaf_ = false;
   LeafPaths paths_;
   LeafDelays delays_;
-  uint32_t version_ = 0;  // Of the routes that delays are about.
+  uint32_t version_ = 0;  // Version of the routes that the delays were measured on.
 };
 
 }  // namespace heddle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which a host's packets or flowcells take the paths to a leaf: that of their ids, in
-// which the choice of the lowest tier changes every time, or each as often as its capacity says,
-// spread evenly.
+// The order in which a host's packets or flowcells take the paths to a leaf. With equal weights it
+// is the order of path ids, in which the lowest tier's choice changes every time. Otherwise each
+// path appears in proportion to its capacity, spread evenly. Host policies (DRB, Presto) call To().
 
 #pragma once
 
@@ -24,7 +24,7 @@ class PathOrders {
  public:
   explicit PathOrders(PathWeights weights) : weights_(weights) {}
 
-  // Valid until view.PathsVersion() changes. Destinations on one leaf share an order.
+  // Returns the order. Valid until view.PathsVersion() changes; destinations on one leaf share it.
   const std::vector<uint16_t>& To(const HostView& view, HostId dst) {
     if (version_ != view.PathsVersion()) orders_.clear();
     version_ = view.PathsVersion();
@@ -47,7 +47,7 @@ class PathOrders {
     std::vector<int64_t> weights;
     int64_t total = 0;
     for (const PathChoice& path : paths) total += path.weight;
-    // Capacities without a small common measure are rounded, so that the order stays short.
+    // Rounds capacities without a small common divisor, so that the order stays short.
     const int64_t unit = std::max<int64_t>(1, total / kLongest);
     for (const PathChoice& path : paths) {
       weights.push_back(std::max<int64_t>(1, path.weight / unit));
@@ -63,7 +63,7 @@ class PathOrders {
 
   const PathWeights weights_;
   uint32_t version_ = 0;
-  std::map<const PathChoice*, std::vector<uint16_t>> orders_;  // Only for finding.
+  std::map<const PathChoice*, std::vector<uint16_t>> orders_;  // For lookup only.
 };
 
 }  // namespace heddle

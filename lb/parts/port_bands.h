@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch knows of its ports when it does not look at them for every packet: bands of how
-// full their queues are and how busy they have been, refreshed at an interval, as the adaptive
-// routing of uet-htsim has it.
+// A switch's coarse view of its ports: bands of queue length and of utilisation, refreshed at an
+// interval, as in the adaptive routing of uet-htsim. Policies call QueueBand() and UseBand()
+// instead of reading a port's state for every packet.
 
 #pragma once
 
@@ -38,10 +38,10 @@ class PortBands {
     estimators_.assign(ports, Dre(kUse));
   }
 
-  // 0 .. 3, by the port's queue.
+  // Returns 0 to 3, by the port's queue.
   uint32_t QueueBand(const SwitchView& view, PortIndex port) { return Known(view, port).queue; }
 
-  // 0 .. 3, by the share of its rate that the port has sent at; OnTransmit must be told.
+  // Returns 0 to 3, by the port's utilisation. The policy must call OnTransmit() for each packet.
   uint32_t UseBand(const SwitchView& view, PortIndex port) { return Known(view, port).use; }
 
   void OnTransmit(const SwitchView& view, const Packet& packet, PortIndex port) {
@@ -51,7 +51,7 @@ class PortBands {
   size_t memory_bytes() const { return known_.size() * (sizeof(Bands) + sizeof(Dre)); }
 
  private:
-  // 10 us: tens of packets at 100 Gbps.
+  // A time constant of 10 us: tens of packets at 100 Gbps.
   static constexpr DreSettings kUse{.period = 1_us, .alpha = 0.1};
 
   struct Bands {
@@ -60,7 +60,7 @@ class PortBands {
     uint8_t use = 0;
   };
 
-  // The band of a share, which is below the first of three limits that it is below.
+  // Returns the index of the first limit that is above the share; 3 if none is.
   static uint8_t BandOf(double share, double first, double second, double third) {
     return share < first ? 0 : share < second ? 1 : share < third ? 2 : 3;
   }
@@ -77,7 +77,7 @@ class PortBands {
 
   const PortBandSettings settings_;
   std::vector<Bands> known_;     // By port.
-  std::vector<Dre> estimators_;  // Likewise.
+  std::vector<Dre> estimators_;  // By port.
 };
 
 }  // namespace heddle

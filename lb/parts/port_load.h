@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How loaded a port is, for schemes that compare the switch's own ports.
+// The load of a port, in bytes or in time, for policies that compare the switch's own ports.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 namespace heddle {
 
 enum class LoadMetric {
-  kBytes,  // Not sent yet, the rest of the packet on the wire included.
-  kDelay,  // Until they are: ports of different rates compare.
+  kBytes,  // Bytes not sent yet, with the rest of the packet on the wire.
+  kDelay,  // Time to send them: comparable between ports of different rates.
 };
 
 inline void DeclareMetric(Fields& fields, LoadMetric& metric) {
@@ -25,8 +25,8 @@ inline int64_t LoadOf(const SwitchView& view, PortIndex port, LoadMetric metric)
   return metric == LoadMetric::kBytes ? view.Unsent(port).count : view.QueueingDelay(port).ps;
 }
 
-// The same of what goes before a packet of `priority` alone: its class and those that are
-// preferred.
+// The same, but counts only what is sent before a packet of `priority`: its own class and preferred
+// classes.
 inline int64_t LoadBefore(const SwitchView& view, PortIndex port, uint8_t priority,
                           LoadMetric metric) {
   const Bytes before = view.UnsentBefore(port, priority);
@@ -38,8 +38,8 @@ inline void DeclarePerClass(Fields& fields, bool& per_class) {
              "Count only packets of the packet's own class and of those before it.");
 }
 
-// `cost`, which is not negative, for a port that is not paused; a paused one, which makes a packet
-// wait for nobody knows how long, comes after all of those. One number, since pairs compare slowly.
+// Returns `cost`, which is not negative, if the port is not paused; a paused port, where the wait
+// is unknown, costs more than any other. One number, as pairs compare slowly.
 inline int64_t PausedLast(const SwitchView& view, const Packet& packet, PortIndex port,
                           int64_t cost) {
   return cost | int64_t{view.IsPaused(port, packet.priority)} << 62;

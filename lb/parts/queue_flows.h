@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flows have packets in one egress queue, and which have been told that they congest it: for
-// schemes that treat such flows apart (FLB, TDLB).
+// The flows that have packets in one egress queue, and those notified that they congest it. Schemes
+// that treat such flows separately (FLB, TDLB) call Enter() and Leave() for each data packet, and
+// BeginEpisode() and EndEpisode() when the queue becomes long and short.
 
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace heddle {
 
-// What makes a queue long, as the rest is small.
+// Returns true for the packets that make a queue long; all others are small.
 inline bool IsData(const Packet& packet) {
   return packet.kind == PacketKind::kData || packet.kind == PacketKind::kDatagram;
 }
@@ -25,12 +26,12 @@ class QueueFlows {
   struct Flow {
     uint32_t tuple_hash = 0;
     HostId dst = 0;
-    uint16_t path = 0;  // Taken by its latest packet.
+    uint16_t path = 0;  // The path of its latest packet.
     uint16_t packets = 0;
-    uint16_t told = 0;         // How many flows it was told of, last
-    uint16_t most_told = 0;    // and at most,
-    bool is_notified = false;  // in this episode,
-    Time told_at;              // and when.
+    uint16_t told = 0;         // The number of flows in its last notice,
+    uint16_t most_told = 0;    // the largest number in its notices,
+    bool is_notified = false;  // whether it had a notice in this episode,
+    Time told_at;              // and the time of the last notice.
   };
 
   explicit QueueFlows(size_t flows) : flows_(flows) {}
@@ -38,7 +39,7 @@ class QueueFlows {
   static FlowId FlowOf(uint64_t key) { return static_cast<FlowId>(key >> 16); }
   static HostId SourceOf(uint64_t key) { return static_cast<HostId>(key & 0xffff); }
 
-  // `gone(key, flow)` is told of what has to make room.
+  // Notes that a packet was queued. Calls `gone(key, flow)` for the flow that makes room, if any.
   template <class Gone>
   Flow& Enter(const Packet& packet, Time now, const Gone& gone) {
     const auto touched = flows_.Touch(FlowKey(packet), now, [&](uint64_t key, const Flow& flow) {
@@ -61,24 +62,24 @@ class QueueFlows {
     if (!flow->is_notified) flows_.Erase(FlowKey(packet));
   }
 
-  // Flows with packets in the queue; packets that were lost with a link are not seen to leave.
+  // Flows with packets in the queue; packets lost with a link are still counted.
   uint16_t distinct() const { return distinct_; }
-  // The most since the episode began.
+  // The most flows since the episode began.
   uint16_t most() const { return most_; }
 
-  // `visit(key, flow)` of all that are in the queue or have been notified.
+  // Calls `visit(key, flow)` for all flows that are in the queue or have been notified.
   template <class Visit>
   void ForEach(const Visit& visit) {
     flows_.ForEach(visit);
   }
 
-  // The queue has become long.
+  // Called when the queue has become long.
   void BeginEpisode() {
     is_congested = true;
     most_ = distinct_;
   }
 
-  // It is short again: forgets who has been notified.
+  // Called when the queue is short again: forgets which flows were notified.
   void EndEpisode() {
     is_congested = false;
     flows_.ForEach([](uint64_t, Flow& flow) {
@@ -88,7 +89,7 @@ class QueueFlows {
     flows_.EraseIf([](uint64_t, const Flow& flow) { return flow.packets == 0; });
   }
 
-  // There is nothing in the queue.
+  // Called when the queue is empty.
   void Empty() {
     flows_.EraseIf([](uint64_t, Flow& flow) {
       flow.packets = 0;
@@ -101,7 +102,7 @@ class QueueFlows {
   size_t memory_bytes() const { return flows_.memory_bytes(); }
 
   bool is_congested = false;
-  Time reviewed{-kNever.ps};  // When all flows were looked at last, for news to tell.
+  Time reviewed{-kNever.ps};  // When all flows were last checked for a new notice.
 
  private:
   ExpiringTable<Flow> flows_;

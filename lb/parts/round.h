@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking turns over next hops in a random order.
+// A round robin over the next hops of a switch in a random order. A policy calls Next() for each
+// packet; when the candidates change, a new order is drawn.
 
 #pragma once
 
@@ -15,7 +16,7 @@ namespace heddle {
 
 class Round {
  public:
-  // The next one. After `reshuffle` turns for each the order is drawn anew; 0: never.
+  // Returns the next port. Draws a new order after `reshuffle` rounds; 0: never.
   PortIndex Next(const Candidates& candidates, int64_t reshuffle, Rng& rng) {
     if (version_ != candidates.version) {
       version_ = candidates.version;
@@ -33,11 +34,11 @@ class Round {
     return order_[next_++];
   }
 
-  // For a round over `ports`: an order, and where it stands.
+  // The bytes of a round over `ports` in hardware: the order, and the position in it.
   static size_t StateBytes(size_t ports) { return ports * sizeof(PortIndex) + sizeof(uint32_t); }
 
  private:
-  uint32_t version_ = 0;  // Of the candidates in `order_`; 0: none yet.
+  uint32_t version_ = 0;  // Version of the candidates in `order_`; 0: none yet.
   std::vector<PortIndex> order_;
   size_t next_ = 0;
   int64_t rounds_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which changes of routes a policy has seen: what it knew of a next hop that had failed means
-// nothing when that is back.
+// The route changes that a policy has seen, by key. A policy calls Note() before it uses its
+// measurements of the next hops: those of a next hop that failed in the meantime must be forgotten.
 
 #pragma once
 
@@ -17,9 +17,9 @@ class RouteChanges {
  public:
   void Resize(size_t keys) { seen_.assign(keys, 0); }
 
-  // `forget(port)` is called for those of `ports` that may have failed since this was asked about
-  // the same key, such as a leaf: that are no candidates now, or all if routes have changed twice,
-  // as one may have gone and come back. Returns whether routes have changed.
+  // Calls `forget(port)` for each of `ports` that may have failed since the last call with `key`,
+  // such as a leaf: those that are no candidates now, or all of them if routes have changed more
+  // than once, because a port may have failed and recovered. Returns true if routes have changed.
   template <class Ports, class Forget>
   bool Note(size_t key, const Candidates& candidates, const Ports& ports, const Forget& forget) {
     if (seen_[key] == candidates.version) [[likely]]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best of several ports, and what to do if several are best.
+// Finds the best of several ports, or paths, with a rule for ties. Policies call LeastOf() to
+// choose.
 
 #pragma once
 
@@ -12,18 +13,19 @@
 
 namespace heddle {
 
-// For a flow that has no port yet.
+// The port of a flow that has none yet.
 inline constexpr PortIndex kNoPort = std::numeric_limits<PortIndex>::max();
 
-// The port of the least cost. Of several it is `previous` if that is among them, so that a flow
-// does not move for nothing, else one drawn at random: the first would be the same at all switches.
-// `cost` is asked about each port once, but for very many ties, and answers the same.
+// Returns the port of the least cost. Among ties it returns `previous` if that is one, so that a
+// flow does not move without need, else a random one: the first would be the same at all switches.
+// Calls `cost` once for each port, except with very many ties; it must return the same each time.
 //
-// Costs come in no order, so a processor would guess wrong at every other branch: there is none.
+// The loop has no branches on costs: they are in random order, so half of them would be
+// mispredicted.
 template <class Cost>
 PortIndex LeastOf(std::span<const PortIndex> ports, PortIndex previous, Rng& rng, Cost&& cost) {
   constexpr uint32_t kKept = 128;
-  PortIndex kept[kKept + 1];  // The first of those that tie; the last place is for all others.
+  PortIndex kept[kKept + 1];  // The first of the ports that tie; the last place is for all others.
   kept[0] = ports.front();
   auto least = cost(ports.front());
   uint32_t ties = 1;
@@ -45,7 +47,7 @@ PortIndex LeastOf(std::span<const PortIndex> ports, PortIndex previous, Rng& rng
   for (const PortIndex port : ports) {
     if (!(least < cost(port)) && drawn-- == 0) return port;
   }
-  return kept[0];  // Never: as many ports tie as did before.
+  return kept[0];  // Not reached: as many ports tie as before.
 }
 
 }  // namespace heddle

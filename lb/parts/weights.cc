@@ -24,7 +24,7 @@ double Oversubscription(std::span<const int64_t> weights, std::span<const int64_
   return worst;
 }
 
-// Greedily, from one each: that port gets one more which leaves the least oversubscription.
+// Greedy: starts from one each, and adds one to the port that leaves the least oversubscription.
 std::vector<int64_t> ReduceWeights(std::span<const int64_t> capacities, int64_t limit,
                                    double target) {
   int64_t unit = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PDLB learns of the paths to one destination from delays: which share of them is slow, and
-// how slow.
+// PDLB's estimates from delays: the share of slow paths to one destination, and how slow they are.
+// The host policy adds each measured delay to a DelayWindow and calls ContrastOf() once a period.
 
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace heddle {
 
-// The delays of one window, in nanoseconds: the latest, if there are more than it holds.
+// The delays of one window, in nanoseconds; the latest ones, if there are too many.
 class DelayWindow {
  public:
-  static constexpr size_t kSamples = 512;  // At 10 Gbps a packet each 1.2 us: 600 us.
+  static constexpr size_t kSamples = 512;  // At 10 Gbps with a packet every 1.2 us: 600 us.
 
   void Add(Duration delay) {
     const uint32_t ns = static_cast<uint32_t>(std::min<int64_t>(delay.ps / 1'000, UINT32_MAX));
@@ -38,22 +38,23 @@ class DelayWindow {
 
  private:
   std::vector<uint32_t> samples_;
-  size_t next_ = 0;  // Once it is full: the oldest.
+  size_t next_ = 0;  // The oldest sample, once the window is full.
 };
 
-// Which delays tell of a slow path.
+// The rule by which a delay indicates a slow path.
 enum class SlowRule {
-  kAboveLeast,    // Those above theta times the least of the window.
-  kAboveAverage,  // Those above twice the mean of the window, as published.
+  kAboveLeast,    // Delays above theta times the least of the window.
+  kAboveAverage,  // Delays above twice the mean of the window, as published.
 };
 
 struct PathContrast {
   double slow_share = 0;  // P_b
-  double slowness = 1;    // X: their mean delay by that of the others.
-  double fast_ns = 0;     // D_g: mean delay of the others.
+  double slowness = 1;    // X: mean slow delay / mean fast delay.
+  double fast_ns = 0;     // D_g: mean fast delay.
 };
 
-// Of a window that is not empty. If all are slow, none is: then there is nothing to compare with.
+// Compares the slow delays of a window, which must not be empty, with the others. If all would be
+// slow, none is, because nothing is left to compare with.
 inline PathContrast ContrastOf(std::span<const uint32_t> samples_ns, SlowRule rule, double theta) {
   int64_t sum = 0;
   for (const uint32_t ns : samples_ns) sum += ns;

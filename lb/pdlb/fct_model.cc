@@ -15,19 +15,19 @@ namespace {
 constexpr double kPacketBits = 12'000;  // 1500 bytes.
 
 Duration ToDuration(double seconds) {
-  constexpr double kLongest = 1e6;  // 11 days: within 63 bits of picoseconds, and beyond any flow.
+  constexpr double kLongest = 1e6;  // 11 days: fits 63 bits of picoseconds, longer than any flow.
   return {std::llround(std::min(seconds, kLongest) * kPicosecondsPerSecond)};
 }
 
-// Into so many cells a window of `window` packets is cut.
+// Returns the number of cells that a window of `window` packets is cut into.
 int CellsOf(double window, int granularity, int paths) {
   const double cells = std::ceil(window / granularity);
   return static_cast<int>(std::clamp(cells, 1.0, static_cast<double>(paths)));
 }
 
-// The sums over the rounds of a flow are enough for the prediction.
+// Sums over the rounds of a flow, which are enough for the prediction.
 struct Totals {
-  double windows = 0;  // W_0 + ... + W_r: F, or more.
+  double windows = 0;  // W_0 + ... + W_r: at least F.
   double cells = 0;    // n_1 + ... + n_r
   int rounds = 0;      // r
 };
@@ -57,7 +57,7 @@ Totals RunRounds(const PdlbCase& given, int granularity) {
 
 double PdlbDisorder(int cells, double slow_share) {
   const double fast_share = 1 - slow_share;
-  // In order if the first k cells take fast paths and all others slow ones, for any k.
+  // Probability that, for some k, the first k cells take fast paths and all others slow ones.
   double in_order = 0;
   double all_fast = 1;
   for (int k = 0; k <= cells; ++k) {

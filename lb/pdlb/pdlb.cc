@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// PDLB (Gao et al., J. Cloud Computing 12:173, 2023). The sending host cuts its flows into cells
-// of so many packets, and each cell draws a path: the cell's number enters the hash of every
-// switch. How many packets is what the paper's model of completion time (lb/pdlb/fct_model.h) finds
-// best for the share of slow paths, which the host measures by the delays of ACKs. So ACKs return
-// over the path of the data: otherwise a slow path would show in the delays of others.
+// PDLB (Gao et al., J. Cloud Computing 12:173, 2023). The sending host cuts its flows into cells of
+// some packets, and each cell draws a path: the cell's number enters the hash of every switch. The
+// paper's model of completion time (lb/pdlb/fct_model.h) gives the best number of packets for the
+// share of slow paths, which the host measures by the delays of ACKs. ACKs return over the path of
+// the data: otherwise a slow path would show in the delays of others.
 //
-// Where the paper is silent or contradicts itself: hosts share what they learn among destinations
-// on one leaf, which are behind the same paths; a path is slow if a delay is above theta times the
-// least of its window (the published rule, twice the mean, cannot find several slow paths of few);
-// the model's window is a path's bandwidth-delay product and the queue that DCTCP leaves standing.
+// The paper is silent or contradicts itself in places; our answers:
+// - Hosts share estimates among destinations on one leaf, which are behind the same paths.
+// - A path is slow if a delay is above theta times the least of its window. The published rule,
+//   twice the mean, cannot find several slow paths among few.
+// - The model's window is a path's bandwidth-delay product plus the queue that DCTCP leaves.
 
 #include <fmt/format.h>
 
@@ -63,7 +64,7 @@ constexpr uint16_t kProbeBytes = 64;
 // 2^n KB in packets of 1460 bytes, n = 0 ... 6.
 constexpr std::array<int, 7> kPowersOfTwo = {1, 2, 3, 6, 11, 22, 44};
 
-// What the model is asked: delays are as coarse as what they are made from, see BestFor().
+// The inputs of the model. Delays are rounded, see BestFor().
 struct ModelQuestion {
   int64_t slow_percent = -1;
   int64_t slowness_tenths = 0;
@@ -71,16 +72,16 @@ struct ModelQuestion {
   int64_t delay_ps = 0;
   int64_t rate_bps = 0;
   int64_t queue = 0;    // Packets that DCTCP leaves waiting.
-  int64_t packets = 0;  // Of the flow.
+  int64_t packets = 0;  // The flow's packets.
   PdlbForm form = PdlbForm::kCorrected;
   Sizes sizes = Sizes::kAll;
 
   friend bool operator==(const ModelQuestion&, const ModelQuestion&) = default;
 };
 
-// Answers of the model. It takes tens of microseconds, and hosts ask the same over and over; the
-// memory only saves time: an answer depends on the question alone. Two questions that share a slot
-// replace each other.
+// A cache of the model's answers, which take tens of microseconds each and are asked for over and
+// over. An answer depends on the question alone, so the cache changes no result. Two questions that
+// share a slot replace each other.
 class ModelMemory {
  public:
   template <class Model>
@@ -103,25 +104,25 @@ class ModelMemory {
   std::vector<Entry> entries_ = std::vector<Entry>(32'768);
 };
 
-// Of all hosts that a thread simulates.
+// Returns the cache that all hosts of one thread share.
 ModelMemory& Answers() {
   thread_local ModelMemory answers;
   return answers;
 }
 
-// What is known of the paths to one leaf, or host.
+// The estimate for the paths to one leaf, or host.
 struct Estimator {
   DelayWindow window;
-  HostId dst = 0;  // Of the flow that started last: stands for all.
+  HostId dst = 0;  // Destination of the latest flow; stands for all others.
   int64_t granularity = 1;
-  PathContrast contrast;  // At the last evaluation,
-  int64_t paths = 0;      // with so many paths; 0: there was none.
-  int64_t flows = 0;      // Being sent.
+  PathContrast contrast;  // Result of the last evaluation,
+  int64_t paths = 0;      // and its number of paths; 0: no evaluation yet.
+  int64_t flows = 0;      // Active flows.
   bool armed = false;
   Time last_sample;
 };
 
-// What a probe carries, and its echo.
+// The header of a probe and its echo.
 struct ProbeHeader {
   uint32_t one_way_ns;
   bool is_echo;
@@ -142,7 +143,7 @@ class PdlbHost final : public HostPolicy {
     if (view.LeafOf(flow.dst) == view.LeafOf(view.id())) return;
     state.estimator = &EstimatorOf(view, flow.dst);
     state.cell = static_cast<uint16_t>(rng_.Next());
-    // Odd, so that a flow's cells have different numbers until all have been used.
+    // Odd, so that a flow's cells have distinct numbers until all numbers have been used.
     state.stride = static_cast<uint16_t>(rng_.Next() | 1);
     Route(view, flow, state);
     Estimator& estimator = *state.estimator;
@@ -177,9 +178,9 @@ class PdlbHost final : public HostPolicy {
     if (settings_.signal == Signal::kRtt) ack.path = data.taken;
   }
 
-  // Of duplicate ACKs too: the packets that wait for a slow one have come over fast paths, and
-  // without them slow paths would seem to be many. An ACK echoes the time of the packet that caused
-  // it, first copy or not, so retransmissions are not ambiguous (Karn).
+  // Duplicate ACKs give samples too: packets that wait for a slow one have come over fast paths,
+  // and without them slow paths would seem to be many. An ACK echoes the time of the packet that
+  // caused it, original or retransmission, so retransmissions are not ambiguous (Karn).
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& /*news*/) override {
     Estimator* estimator = flow.State<State>().estimator;
     if (estimator == nullptr || settings_.collect == Collect::kProbes) return;
@@ -201,7 +202,7 @@ class PdlbHost final : public HostPolicy {
     Estimator& estimator = *estimators_.at(static_cast<uint16_t>(id));
     estimator.armed = false;
     Evaluate(view, estimator);
-    if (estimator.flows == 0) return;  // The next flow arms it again.
+    if (estimator.flows == 0) return;  // The next flow sets the timer again.
     if (settings_.collect == Collect::kProbes) Probe(view, estimator);
     Arm(view, estimator);
   }
@@ -224,7 +225,7 @@ class PdlbHost final : public HostPolicy {
             {"probe_bytes", probe_bytes_}};
   }
 
-  // By the number of the leaf, or host, that they are about.
+  // Named by the leaf, or host, that the estimate is for.
   std::vector<Gauge> Gauges(Time /*now*/) const override {
     std::vector<Gauge> gauges;
     for (const auto& [key, estimator] : estimators_) {
@@ -242,9 +243,9 @@ class PdlbHost final : public HostPolicy {
 
  private:
   struct State {
-    Estimator* estimator;  // Null if there is nothing to choose.
-    uint32_t version;      // Of the paths when `path` was chosen.
-    uint32_t sent;         // Packets of the cell.
+    Estimator* estimator;  // Null if there is only one path.
+    uint32_t version;      // Version of the paths when `path` was chosen.
+    uint32_t sent;         // Packets of the current cell.
     uint16_t cell;
     uint16_t stride;
     uint16_t path;
@@ -270,7 +271,7 @@ class PdlbHost final : public HostPolicy {
 
   int64_t Initial() const { return settings_.granularity.value_or(settings_.initial); }
 
-  // A cell's path, where the host chooses it.
+  // Chooses a cell's path, if the host chooses it.
   void Route(HostView& view, const HostFlow& flow, State& state) {
     state.version = view.PathsVersion();
     state.path = kNoPath;
@@ -285,7 +286,7 @@ class PdlbHost final : public HostPolicy {
     ++samples_;
   }
 
-  // At multiples of the period, from the host's own phase on.
+  // Timers are due at multiples of the period, plus the host's own phase.
   void Arm(HostView& view, Estimator& estimator) {
     if (estimator.armed || settings_.granularity) return;
     estimator.armed = true;
@@ -318,8 +319,8 @@ class PdlbHost final : public HostPolicy {
     estimator.paths = paths;
   }
 
-  // The model is asked in steps of 1 % of paths, 0.1 of slowness and 5 us of delay (below 50 us,
-  // 0.5 us), so that it need not be asked each time.
+  // The inputs are rounded to 1 % of paths, 0.1 of slowness and 5 us of delay (0.5 us below 50 us),
+  // so that the cache has most answers.
   int64_t BestFor(const PathContrast& contrast, int64_t paths, BitRate rate) const {
     const int64_t step = contrast.fast_ns < 50e3 ? 500'000 : 5'000'000;  // Picoseconds.
     const double steps = contrast.fast_ns * 1e3 / static_cast<double>(step);
@@ -350,7 +351,7 @@ class PdlbHost final : public HostPolicy {
     return BestPdlbGranularity(given, question.form, sizes_);
   }
 
-  // One on each path, in the queues of data.
+  // Sends a probe over each path, in the queues of data.
   void Probe(HostView& view, const Estimator& estimator) {
     Packet probe;
     probe.kind = PacketKind::kControl;
@@ -376,7 +377,7 @@ class PdlbHost final : public HostPolicy {
     echo.sent = probe.sent;
     echo.path = probe.taken;
     echo.SetScheme(ProbeHeader{NanosecondsSince(probe.sent, view.now()), true});
-    view.SendControl(echo);  // As ACKs go.
+    view.SendControl(echo);  // In the queues of ACKs.
     Count(echo);
   }
 
@@ -388,7 +389,7 @@ class PdlbHost final : public HostPolicy {
   const PdlbSettings settings_;
   Rng rng_;
   const Duration phase_;
-  std::vector<int> sizes_;  // Of cells, among which the model chooses.
+  std::vector<int> sizes_;  // The cell sizes that the model chooses from.
   std::map<uint16_t, std::unique_ptr<Estimator>> estimators_;
   size_t turn_ = 0;
   int64_t cells_ = 0;

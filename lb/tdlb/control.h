@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TDLB's switches send to each other.
+// The control packets that TDLB's switches send to each other: probes, their echoes, and notices
+// about congested flows.
 
 #pragma once
 
@@ -9,15 +10,15 @@ namespace heddle {
 
 struct TdlbControl {
   enum Kind : uint8_t {
-    kProbe,      // To all other leaves; Packet::sent says when.
-    kEcho,       // What a probe has measured.
-    kCongested,  // Of Packet::flow, to its source; as if from its destination.
+    kProbe,      // Goes to all other leaves; Packet::sent is its time.
+    kEcho,       // Returns the delay that a probe measured.
+    kCongested,  // Packet::flow is. Sent to its source, as if from its destination.
     kCleared,
   };
   Kind kind;
   uint8_t unused;
-  uint16_t path;     // That the probe, or the flow's packet, has taken.
-  int32_t delay_ns;  // By the clocks of two leaves: it may be below zero.
+  uint16_t path;     // The path that the probe, or the flow's packet, took.
+  int32_t delay_ns;  // Measured by two leaves' clocks: may be negative.
 };
 
 }  // namespace heddle

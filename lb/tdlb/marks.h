@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The congested flows that begin at one of TDLB's leaves, and the paths that are marked because of
-// them: the paper's hash array (Hu et al., Computer Networks 255, 2024, section 3.3).
+// The congested flows that begin at one of TDLB's leaves, and the paths that they mark: the paper's
+// hash array (Hu et al., Computer Networks 255, 2024, section 3.3). The leaf's policy calls Mark()
+// and Clear() on notices, and IsMarked() and IsCongested() when it chooses a path.
 
 #pragma once
 
@@ -25,7 +26,7 @@ class TdlbMarks {
   bool IsMarked(uint16_t leaf, uint16_t path) const { return marks_[path * leaves_ + leaf] > 0; }
   bool IsCongested(uint64_t flow) { return flows_.Find(flow) != nullptr; }
 
-  // The flow marks this path, and no other any more.
+  // Marks this path for the flow, and removes the flow's mark from any other.
   void Mark(uint64_t flow, uint16_t leaf, uint16_t path, Time now) {
     const auto touched =
         flows_.Touch(flow, now, [this](uint64_t, const Marked& gone) { --At(gone); });
@@ -39,7 +40,7 @@ class TdlbMarks {
     --At(*its);
     flows_.Erase(flow);
   }
-  // Those that nobody has told of since `before`.
+  // Removes the flows that have had no notice since `before`.
   void Expire(Time before) {
     flows_.ExpireBefore(before, [this](uint64_t, const Marked& gone) { --At(gone); });
   }
@@ -56,9 +57,9 @@ class TdlbMarks {
 
   uint32_t& At(const Marked& marked) { return marks_[marked.path * leaves_ + marked.leaf]; }
 
-  ExpiringTable<Marked> flows_;  // By id and host.
+  ExpiringTable<Marked> flows_;  // By flow id and sending host.
   size_t leaves_ = 0;
-  std::vector<uint32_t> marks_;  // How many flows, by path, then leaf.
+  std::vector<uint32_t> marks_;  // The number of congested flows, by path, then leaf.
 };
 
 }  // namespace heddle

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TDLB knows of the delays of all paths to one leaf, and for how long a flow must pause before
-// it may change its path: by as much as the slowest path is slower than the fastest (Hu et al.,
-// Computer Networks 255, 2024, section 4.2).
+// TDLB's delays of all paths to one leaf. The leaf's policy calls Learn() with the results of
+// probes, and Timeout() for the flowlet gap that a flow needs before it may change its path: the
+// difference between the slowest and the fastest path (Hu et al., Computer Networks 255, 2024,
+// section 4.2).
 //
-// The published algorithm remembers only the fastest and the slowest path, each by its latest
-// delay. If the fastest becomes the slowest it has a negative difference until others have been
+// The published algorithm stores only the fastest and the slowest path, with the latest delay of
+// each. If the fastest becomes the slowest, its difference is negative until other paths have been
 // measured; kFastestAndSlowest does the same.
 
 #pragma once
@@ -23,8 +24,8 @@ class PathDelays {
  public:
   enum class Memory { kAll, kFastestAndSlowest };
 
-  // `idle`: of each path, as long as nothing is measured. Delays older than `stale` do not count.
-  // The timeout is at least `floor`.
+  // `idle`: the delay of each path until a measurement. Delays older than `stale` do not count.
+  // `floor`: the least timeout.
   PathDelays(std::vector<Duration> idle, Duration stale, Duration floor, Memory memory)
       : stale_(stale), floor_(floor), memory_(memory) {
     for (const Duration delay : idle) paths_.push_back({delay, delay, 0_ps, Time{-kNever.ps}});
@@ -38,7 +39,7 @@ class PathDelays {
     LearnEnds(path, delay);
   }
 
-  // The path has failed: what comes after it starts anew.
+  // The path has failed: measurements start anew after it.
   void Forget(size_t path) {
     paths_[path] = {paths_[path].idle, paths_[path].idle, 0_ps, Time{-kNever.ps}};
     const bool is_an_end = fastest_ && (fastest_->first == path || slowest_->first == path);
@@ -47,10 +48,10 @@ class PathDelays {
 
   Duration Of(size_t path) const { return paths_[path].delay; }
 
-  // Whether it has been measured lately.
+  // Returns true if the path has been measured recently.
   bool IsFresh(size_t path, Time now) const { return IsFresh(paths_[path], now); }
 
-  // How much more than the least ever measured.
+  // Returns the path's latest delay above the least ever measured.
   Duration Queueing(size_t path) const {
     return IsMeasured(paths_[path]) ? paths_[path].delay - paths_[path].least : 0_ps;
   }
@@ -78,7 +79,7 @@ class PathDelays {
     Duration delay;
     Duration idle;
     Duration least;
-    Time at;  // When it was measured.
+    Time at;  // Last measurement.
   };
 
   static bool IsMeasured(const Path& path) { return path.at >= Time{}; }
@@ -86,7 +87,7 @@ class PathDelays {
     return IsMeasured(path) && now - path.at <= stale_;
   }
 
-  // As published: one path cannot become the other end by what was measured at one end.
+  // As published: a measurement of one end cannot make it the other end.
   void LearnEnds(size_t path, Duration delay) {
     if (!fastest_) fastest_ = slowest_ = {path, delay};
     if (fastest_->first == path && slowest_->first != path) {

@@ -32,7 +32,7 @@ using ProbeMode = TdlbSettings::ProbeMode;
 
 constexpr uint16_t kControlBytes = 64;
 constexpr int64_t kMtu = 1'500;
-constexpr uint32_t kCheck = 0;  // Timers.
+constexpr uint32_t kCheck = 0;  // Ids of timers.
 constexpr uint32_t kProbe = 1;
 
 class Tdlb final : public SwitchPolicy {
@@ -76,7 +76,7 @@ class Tdlb final : public SwitchPolicy {
     for (const PortIndex uplink : view.Uplinks()) {
       alike_ = std::max(alike_, view.TimeToSend(uplink, Bytes{kMtu}));
     }
-    // Not all leaves at once.
+    // Random phases, so that leaves do not act at once.
     view.SetTimer(view.now() + Within(settings_.check_every), kCheck);
     view.SetTimer(view.now() + Within(probe_every_), kProbe);
   }
@@ -144,7 +144,7 @@ class Tdlb final : public SwitchPolicy {
             {"table_evictions", flows_.evictions() + marks_.evictions() + QueueEvictions()}};
   }
 
-  // The pause after which a flow to a leaf may change its path.
+  // The flowlet gap after which a flow to a leaf may change its path.
   std::vector<Gauge> Gauges(Time now) const override {
     std::vector<Gauge> gauges;
     for (size_t leaf = 0; leaf < delays_.size(); ++leaf) {
@@ -160,7 +160,7 @@ class Tdlb final : public SwitchPolicy {
     uint16_t path = kNoPath;
     Time last;
   };
-  // One port, and from where on it is congested.
+  // The flows in one port's queue, and the port's thresholds of congestion.
   struct Monitor {
     explicit Monitor(size_t room) : flows(room) {}
     QueueFlows flows;
@@ -186,8 +186,8 @@ class Tdlb final : public SwitchPolicy {
     monitor.one_packet = view.TimeToSend(port, Bytes{kMtu});
   }
 
-  // Of paths that differ above their first link only, the quickest is known before any is measured;
-  // what is no path here is like the one before, and never asked for.
+  // Returns the delays before any measurement: propagation only. A path number that is unused here
+  // has the delay of the one before it, and is never chosen.
   PathDelays DelaysTo(SwitchView& view, uint16_t leaf) {
     std::vector<Duration> idle;
     for (size_t path = 0; path < paths_.CountTo(leaf); ++path) {
@@ -241,9 +241,9 @@ class Tdlb final : public SwitchPolicy {
     return marks_.IsMarked(leaf, path) ? Fastest(view, leaf, kNoPath, candidates) : path;
   }
 
-  // Picks the fastest path that has been given to no flow for longest. Delays that differ by less
-  // than a packet time count as equal. Otherwise all flows would begin on one path until the next
-  // probe.
+  // Picks, among the fastest paths, the one given to a new flow longest ago. Delays that differ by
+  // less than a packet time count as equal. Otherwise all flows would begin on one path until the
+  // next probe.
   uint16_t Begin(const SwitchView& view, uint16_t leaf, const Candidates& candidates) {
     const std::span<const uint16_t> among = Unmarked(leaf, candidates);
     const auto cost = [&](uint16_t path) { return CostOf(view, leaf, path); };
@@ -256,20 +256,20 @@ class Tdlb final : public SwitchPolicy {
     return path;
   }
 
-  // Picks among the paths that are not marked, if there are any.
+  // Picks the fastest path, among the unmarked ones if there are any.
   uint16_t Fastest(const SwitchView& view, uint16_t leaf, uint16_t previous,
                    const Candidates& candidates) {
     return LeastOf(Unmarked(leaf, candidates), previous, rng_,
                    [&](uint16_t path) { return CostOf(view, leaf, path); });
   }
 
-  // First those that probes have come over lately: others may be lost where routing does not know
-  // of a failure yet.
+  // Paths that probes have recently come over are preferred: on others, packets may be lost where
+  // routing does not know of a failure yet.
   std::pair<bool, Duration> CostOf(const SwitchView& view, uint16_t leaf, uint16_t path) const {
     return {!delays_[leaf].IsFresh(path, view.now()), delays_[leaf].Of(path)};
   }
 
-  // All that live if all are marked. Valid until the next call.
+  // Returns the unmarked live paths; all live paths if all are marked. Valid until the next call.
   std::span<const uint16_t> Unmarked(uint16_t leaf, const Candidates& candidates) {
     unmarked_.clear();
     const std::span<const uint16_t> live = paths_.LiveTo(leaf, candidates);
@@ -285,11 +285,11 @@ class Tdlb final : public SwitchPolicy {
     }
   }
 
-  // The flow's path is marked: the one it has now, which may be another than that its packets in
-  // the queue have taken, or than when it was notified of before.
+  // Marks the path that the flow has now. It may differ from the path of the flow's queued packets,
+  // and from the path in an earlier notice.
   void Congest(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t leaf, uint16_t path) {
     const uint16_t now = PathNow(view, key, tuple_hash, path);
-    if (now >= paths_.CountTo(leaf)) return;  // None that a leaf would choose.
+    if (now >= paths_.CountTo(leaf)) return;  // The path is not one that a leaf would choose.
     marks_.Mark(key, leaf, now, view.now());
   }
   uint16_t PathNow(SwitchView& view, uint64_t key, uint32_t tuple_hash, uint16_t path) {
@@ -303,7 +303,7 @@ class Tdlb final : public SwitchPolicy {
 
   // --- Where queues are ---
 
-  // Of ports to hosts: flows from elsewhere, as there is no path to choose for others.
+  // At ports to hosts only flows from other leaves are watched: others have no choice of paths.
   bool IsWatched(const SwitchView& view, const Packet& packet, PortIndex port) const {
     if (!view.FacesHost(port)) return settings_.detect_at == DetectAt::kLeaves;
     return !view.IsAttached(packet.src);
@@ -326,7 +326,8 @@ class Tdlb final : public SwitchPolicy {
     }
   }
 
-  // Of an uplink: a path through it is, by more than a packet. A queue to a host is a delay.
+  // Returns true if a path over the uplink has more than a packet's delay above its least. A queue
+  // to a host is always a delay.
   bool IsDelayed(const SwitchView& view, PortIndex port) const {
     if (view.FacesHost(port)) return true;
     for (uint16_t leaf = 0; leaf < leaves_; ++leaf) {
@@ -349,7 +350,7 @@ class Tdlb final : public SwitchPolicy {
 
   void Tell(SwitchView& view, uint64_t key, const QueueFlows::Flow& flow, PortIndex port,
             TdlbControl::Kind kind) {
-    if (!view.FacesHost(port)) {  // It begins here.
+    if (!view.FacesHost(port)) {  // The flow begins at this leaf.
       if (kind == TdlbControl::kCleared) return marks_.Clear(key);
       return Congest(view, key, flow.tuple_hash, view.LeafOf(flow.dst), paths_.FirstOver(port));
     }
@@ -363,7 +364,7 @@ class Tdlb final : public SwitchPolicy {
     Send(view, packet, flow.path);
   }
 
-  // Back over the path that a packet has taken, if it lives.
+  // Sends `packet` back over the path that a packet has taken, if the path is alive.
   void Send(SwitchView& view, Packet& packet, uint16_t path) {
     const Candidates candidates = view.CandidatesTo(packet.dst);
     if (candidates.ports.empty()) return;
@@ -420,8 +421,8 @@ class Tdlb final : public SwitchPolicy {
     probe.src = own_host_;
     probe.sent = view.now() + clock_ahead_;
     probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});
-    // It is for all other leaves. Where there is no route back to this one, nobody could tell it of
-    // what a probe has measured.
+    // The probe is for all other leaves. Its destination is this leaf's host, so switches without a
+    // route back, from where no echo could come, discard it.
     probe.dst = probe.src;
     for (const PortIndex port : view.Uplinks()) {
       view.SendAsData(probe, port);
@@ -429,8 +430,8 @@ class Tdlb final : public SwitchPolicy {
     }
   }
 
-  // To all other leaves: from below in all directions, from above down. What has not come straight
-  // from its leaf is on no path that data takes.
+  // Copies a probe from below to all other ports, and one from above to the ports below. A probe
+  // that did not come straight from its leaf is on a path that data never takes.
   void Replicate(SwitchView& view, const Packet& probe, PortIndex in_port) {
     const bool is_rising = !IsUplink(view, in_port);
     if (is_rising && probe.hops != view.tier()) return;
@@ -451,15 +452,15 @@ class Tdlb final : public SwitchPolicy {
     if (path < paths_.CountTo(leaf)) delays_[leaf].Learn(path, delay, view.now());
   }
 
-  // Rounded down below zero too, so that clocks change no difference of delays.
+  // Rounds down, negative values too, so that clock offsets never change a difference of delays.
   static int32_t WholeNanoseconds(Duration delay) {
     return static_cast<int32_t>((delay.ps - (delay.ps < 0 ? 999 : 0)) / 1'000);
   }
 
   void OnProbe(SwitchView& view, const Packet& probe, PortIndex in_port) {
     const uint16_t leaf = view.LeafOf(probe.src);
-    if (leaf == own_leaf_) return;  // Over another link of the same two switches.
-    const Duration delay = view.now() + clock_ahead_ - probe.sent;  // By two clocks.
+    if (leaf == own_leaf_) return;  // The probe came back over another link.
+    const Duration delay = view.now() + clock_ahead_ - probe.sent;  // Measured by two clocks.
     if (settings_.probe == ProbeMode::kHula) {
       return Learn(view, leaf, PathBack(in_port, probe.taken), delay);
     }
@@ -471,7 +472,7 @@ class Tdlb final : public SwitchPolicy {
     Send(view, echo, probe.taken);
   }
 
-  // What goes back over the links of a path that ends at `in_port`.
+  // Returns our path over the links of the path that ends at `in_port`.
   size_t PathBack(PortIndex in_port, uint16_t taken) const {
     const size_t above = digits_.second > 1 ? taken / paths_.radix() : 0;
     return paths_.FirstOver(in_port) + paths_.radix() * above;
@@ -485,25 +486,25 @@ class Tdlb final : public SwitchPolicy {
   Rng rng_;
   const Duration clock_ahead_;
   AgedFlowTable<Flow> flows_;
-  TdlbMarks marks_;  // Of flows that begin here.
+  TdlbMarks marks_;  // The congested flows that begin here.
   bool is_leaf_ = false;
   size_t leaves_ = 0;
-  HostId own_host_ = 0;  // The first of this leaf.
+  HostId own_host_ = 0;  // The first host of this leaf.
   uint16_t own_leaf_ = 0;
   LeafPaths paths_;
   std::vector<std::unique_ptr<Monitor>> queues_;
   std::vector<PathDelays> delays_;  // By leaf.
   RouteChanges changes_;            // By leaf.
   std::vector<uint16_t> unmarked_;  // Scratch.
-  Duration alike_{0};               // Delays that differ by no more are the same.
-  std::vector<int64_t> given_;      // By path: which of the flows that have begun took it last.
+  Duration alike_{0};               // Delays that differ by no more count as equal.
+  std::vector<int64_t> given_;      // By path: the number of the flow that last began there.
   int64_t begun_ = 0;
   int64_t reroutes_ = 0;
   int64_t flowlets_ = 0;
   int64_t episodes_ = 0;
   int64_t notices_sent_ = 0;
   int64_t notices_taken_ = 0;
-  int64_t probes_ = 0;  // And all else that it has sent.
+  int64_t probes_ = 0;  // All control packets sent.
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TDLB's switches: what they are set to, and the policy of each.
+// TDLB's switches: their settings, and the maker of their policy. TdlbBalancer calls
+// MakeTdlbSwitch() for each switch.
 
 #pragma once
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// TDLB (Hu et al., Computer Networks 255, 2024). Leaves look at their queues; flows with packets in
-// one that has become long are congested, and the leaf where each begins is notified. There they
-// keep their path and are left to congestion control, while the others, the innocent, may leave
-// paths with congested flows, at a pause longer than the paths' delays differ. Leaves measure these
-// by probes, which wait in the queues of data; what they find is echoed to the leaf that sent them.
+// TDLB (Hu et al., Computer Networks 255, 2024). Leaves check their queues. Flows with packets in a
+// long queue are congested, and the leaf where each begins is notified. A congested flow keeps its
+// path and is left to congestion control. An innocent flow may leave a path with congested flows at
+// a flowlet gap longer than the difference between the slowest and the fastest path. Leaves measure
+// delays by probes, which wait in the queues of data and are echoed to the leaf that sent them.
 //
-// With three tiers the path that a leaf chooses is a whole one, which the switches above follow.
+// With three tiers a leaf chooses a whole path, which the switches above follow.
 //
-// Where the paper is silent or could not work: uplinks are looked at as well as ports to hosts, as
-// in a switch with output queues only there do flows to different hosts wait for each other; the
-// innocent leave only paths that are marked (`always`: the published algorithm); the echo makes a
-// delay known where it is used, in the direction it was measured in (`probe: hula` as published).
-// A new flow congests nothing yet, so it is innocent and begins on the quickest path.
+// The paper is silent or could not work in places; our answers:
+// - Leaves check uplinks as well as ports to hosts: in a switch with output queues, only
+//   at uplinks do flows to different hosts wait for each other.
+// - Innocent flows leave only marked paths (`always`: the published algorithm).
+// - The echo brings a delay to the leaf that uses it, for the direction in which it was measured
+//   (`probe: hula`: as published).
+// - A new flow congests nothing yet, so it is innocent and begins on the fastest path.
 
 #include <cstdint>
 #include <memory>

@@ -10,12 +10,12 @@ namespace {
 
 Duration ToDuration(double seconds) { return {std::llround(seconds * kPicosecondsPerSecond)}; }
 
-// n over k by logarithms: flows have many packets.
+// Returns the logarithm of n over k: flows have many packets.
 double LogChoose(int n, int k) {
   return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
 }
 
-// Of n packets, each on a good path with probability p, at least k are.
+// Probability that at least k of n packets take a good path, with probability p each.
 double AtLeast(int k, int n, double p) {
   if (k > n) return 0;
   if (p >= 1) return 1;
@@ -32,7 +32,7 @@ double TrDisorder(int packets, int duplicate_acks, int good_paths, int bad_paths
   if (good_paths == 0 || bad_paths == 0) return 0;
   const double good = static_cast<double>(good_paths) / (good_paths + bad_paths);
   double disorder = 0;
-  double all_good = 1;  // The packets before the i-th.
+  double all_good = 1;  // Probability that all packets before the i-th take good paths.
   for (int i = 1; i <= packets - duplicate_acks; ++i) {
     disorder += all_good * (1 - good) * AtLeast(duplicate_acks, packets - i, good);
     all_good *= good;

@@ -3,14 +3,14 @@
 // "Fine-grained load balancing with traffic-aware rerouting in datacenter networks", J. Cloud
 // Computing 10:37, 2021, "Model analysis"). heddle model tr prints it.
 //
-// N flows of S packets each share n = n_g + n_b paths of B packets of buffer. Their windows follow
-// a saw-tooth up to w packets in rounds of r. Sprayed, a flow takes a packet that overtook H others
-// on a slow path for a loss, which has probability P_fr, and halves its window; TR keeps the order
-// but, at worst, puts all packets on slow paths.
+// N flows of S packets each share n = n_g + n_b paths, each with a buffer of B packets. Their
+// windows follow a saw-tooth up to w packets in rounds of length r. A sprayed flow takes a packet
+// on a slow path that H later packets have overtaken for a loss, with probability P_fr, and halves
+// its window. TR keeps the order, but at worst it puts all packets on slow paths.
 //
-// The paper uses the greatest window of the saw-tooth for spraying and its mean, 3/4 of that, for
-// TR, so TR comes out worse by 4/3 than by its own argument: f_tr is as printed, f_tr_consistent
-// uses the greatest window for both.
+// The paper uses the greatest window of the saw-tooth for spraying, and its mean, 3/4 of that, for
+// TR. So TR comes out worse by 4/3 than by the paper's own argument. f_tr is as printed;
+// f_tr_consistent uses the greatest window for both.
 
 #pragma once
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // TR, traffic-aware rerouting (Zhang et al., J. Cloud Computing 10:37, 2021). For each packet of a
-// flow that begins at it, a leaf predicts when it would arrive at the destination's leaf over each
-// uplink. It leaves out those over which the packet would overtake the one before it; of the rest a
-// short flow takes the earliest, and a long flow the uplink with the fewest short flows. The queue
-// at a spine is told by ACKs that pass it, in a few bits.
+// flow that begins at it, a leaf predicts its arrival at the destination's leaf over each uplink.
+// It excludes uplinks over which the packet would overtake the previous one. Among the rest a short
+// flow takes the earliest, and a long flow the uplink with the fewest short flows. ACKs that pass a
+// spine carry the length of its queue, in a few bits.
 //
-// Where the paper is silent or could not work: what a spine tells is kept for each destination
-// leaf, as a spine has a queue for each; the time that the packet itself takes to send counts,
-// without which short packets overtake long ones; and the uplink of the packet before always
-// remains, as queues there keep the order whatever has been told since.
+// The paper is silent or could not work in places; our answers:
+// - A leaf stores a spine's queue for each destination leaf, as a spine has a queue for each.
+// - The packet's own serialization delay counts; without it short packets overtake long ones.
+// - The uplink of the previous packet is never excluded: its queues keep the order in any case.
 
 #include <algorithm>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct TrSettings {
   FlowTableSettings flows = {.age = 100_ms};
 };
 
-// The leaf's part and the spine's: a switch finds out by its place in the fabric which it is.
+// The policy of leaves and of spines; a switch finds out by its tier which it is.
 class Tr final : public SwitchPolicy {
  public:
   Tr(const TrSettings& settings, Duration idle, Rng rng)
@@ -110,20 +110,20 @@ class Tr final : public SwitchPolicy {
   // A flow that begins here.
   struct Flow {
     int64_t bytes = 0;
-    Time arrival{-kNever.ps};  // Predicted for its packets so far: the latest.
+    Time arrival{-kNever.ps};  // The latest arrival predicted for its packets so far.
     PortIndex port = kNoPort;
     bool is_long = false;
   };
 
-  // Beyond a port, on the way to a leaf.
+  // The state of the path beyond a port, towards a leaf.
   struct Onward {
     Duration propagation;
-    double ps_per_byte = 0;  // Of the link from the spine to the leaf.
-    Bytes buffer;            // Of its port.
-    int64_t queue = 0;       // Bytes at that port, as told last,
+    double ps_per_byte = 0;  // Rate of the link from the spine to the leaf.
+    Bytes buffer;            // The buffer of that link's port.
+    int64_t queue = 0;       // Bytes at that port, as last reported,
     Duration wait{0};        // how long it takes to send them,
     Time told{-kNever.ps};   // and when that was.
-    Time free;               // When the packets of this leaf alone will have left it.
+    Time free;               // When the last packet of this leaf will have left it.
 
     void Forget() {
       queue = 0;
@@ -145,8 +145,8 @@ class Tr final : public SwitchPolicy {
     return candidates.ports[rng_.Below(static_cast<uint32_t>(candidates.ports.size()))];
   }
 
-  // A spine notes its queue in the opposite direction. A leaf reads what the spine has noted. Where
-  // a link has just failed an ACK may come by a detour, which tells of no path that data takes.
+  // At a spine, notes its queue in the opposite direction for the ACK. At a leaf, reads the ACK's
+  // code. After a link failure an ACK may take a detour, which is not a path of data.
   void LookAtAck(SwitchView& view, const Packet& ack, PortIndex in_port) {
     if (ack.hops != (is_leaf_ ? 2 : 1)) return;
     const uint16_t from = view.LeafOf(ack.src);
@@ -187,7 +187,7 @@ class Tr final : public SwitchPolicy {
     return port;
   }
 
-  // A flow that turns out to be long is no short flow anywhere any more.
+  // A flow that becomes long is removed from the short flows of all ports.
   void CountBytes(Flow& flow, const Packet& packet) {
     flow.bytes += packet.data.payload;
     if (flow.is_long || flow.bytes <= settings_.long_above.count) return;
@@ -205,7 +205,7 @@ class Tr final : public SwitchPolicy {
   }
   void Leave(uint64_t key) { --short_flows_[key & 0xffff]; }
 
-  // TR eq. (1): when the packet arrives at `leaf`.
+  // TR eq. (1): predicts when the packet arrives at `leaf`, over each port.
   void PredictAll(SwitchView& view, const Packet& packet, std::span<const PortIndex> ports,
                   uint16_t leaf) {
     const Bytes size = settings_.own_serialization ? view.WireBytes(packet) : 0_B;
@@ -215,11 +215,11 @@ class Tr final : public SwitchPolicy {
     }
   }
 
-  // It `leaves` this switch then.
+  // Predicts the arrival of a packet that leaves this switch at `leaves`.
   Time Predict(Time leaves, Bytes size, Time now, const Onward& onward) const {
     const Duration sending = TimeFor(size.count, onward);
-    // Where on the way the wait is does not matter to a prediction by codes. The leaf's own clock
-    // compares with the packets that it has sent there, which come as far behind as this one.
+    // A prediction by codes adds the waits; their places on the way do not matter. With the leaf's
+    // own clock the packet waits until `free`, which includes the same propagation delay.
     if (settings_.telemetry == Source::kOwnClock) {
       return std::max(leaves + onward.propagation, onward.free) + sending;
     }
@@ -237,14 +237,14 @@ class Tr final : public SwitchPolicy {
     return TimeFor(std::max<int64_t>(0, onward.queue - gone), onward);
   }
 
-  // How old what is known beyond the chosen port is, if anything is.
+  // Adds up the age of the reports about the chosen port, if there was any.
   void NoteAge(const Onward& onward, Time now) {
     if (onward.told == Time{-kNever.ps}) return;
     told_age_ += now - onward.told;
     ++told_decisions_;
   }
 
-  // `port` will send this packet on; what follows waits for it there.
+  // The spine sends this packet on; later packets wait for it there.
   void Occupy(SwitchView& view, const Packet& packet, PortIndex port, uint16_t leaf) {
     Onward& onward = Beyond(port, leaf);
     const Bytes size = view.WireBytes(packet);
@@ -253,8 +253,8 @@ class Tr final : public SwitchPolicy {
     onward.free = std::max(onward.free, there) + TimeFor(size.count, onward);
   }
 
-  // Over which the packet does not overtake the one before. Arrivals at the same instant over two
-  // ports could be in either order.
+  // Returns the ports over which the packet does not overtake the previous one. Equal arrival times
+  // over two ports do not fit, because either order could result.
   std::span<const PortIndex> Fitting(const Flow& flow, std::span<const PortIndex> ports) {
     size_t fit = 0;
     for (const PortIndex port : ports) {
@@ -262,7 +262,7 @@ class Tr final : public SwitchPolicy {
       fit += (costs_[port] > flow.arrival) | (port == flow.port);
     }
     if (fit > 0) return {fit_.data(), fit};
-    ++nothing_fits_;  // Its port has failed.
+    ++nothing_fits_;  // The flow's port has failed.
     return ports;
   }
 
@@ -285,13 +285,13 @@ class Tr final : public SwitchPolicy {
   bool is_leaf_ = false;
   RouteChanges changes_;        // By leaf.
   std::vector<Onward> onward_;  // By leaf, then port.
-  TrHeader code_;               // For the ACK that is being forwarded.
+  TrHeader code_;               // The code for the ACK that is being forwarded.
   std::vector<Time> costs_;     // Scratch, by port.
   std::vector<PortIndex> fit_;  // Scratch.
   int64_t reroutes_ = 0;
   int64_t nothing_fits_ = 0;
   int64_t codes_read_ = 0;
-  Duration told_age_{0};  // In sum, of so many decisions.
+  Duration told_age_{0};  // Sum of the ages in told_decisions_ decisions.
   int64_t told_decisions_ = 0;
 };
 
