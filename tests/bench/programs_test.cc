@@ -47,7 +47,12 @@ class BenchProgramsTest : public testing::Test {
 
 TEST_F(BenchProgramsTest, DecisionsHaveABenchmarkForEachCase) {
   std::vector<std::string> expected;
-  for (const CostCase& one : AllCostCases()) expected.push_back(one.Name() + "/manual_time");
+  for (const CostCase& one : AllCostCases()) {
+    // Other tests of this program register load balancers of their own.
+    if (LoadBalancers().InfoOf(one.balancer).source == "This test") continue;
+    expected.push_back(one.Name() + "/manual_time");
+  }
+  EXPECT_GT(expected.size(), 800u);
   EXPECT_EQ(Lines(Run("decision_bench --benchmark_list_tests")), expected);
 }
 
