@@ -27,8 +27,8 @@ namespace heddle {
 
 class Switch;
 
-// Whether `port` is one of `ports`, which ascend. They seldom have gaps, and a search would guess
-// wrongly at every other step.
+// Returns true if `port` is among `ports`, which ascend. Ports seldom have gaps, so two comparisons
+// usually suffice; the branches of a search would be mispredicted.
 inline bool IsAmong(std::span<const PortIndex> ports, PortIndex port) {
   if (ports.empty()) return false;
   if (ports.back() - ports.front() != static_cast<int>(ports.size()) - 1) [[unlikely]]
@@ -41,30 +41,31 @@ struct Candidates {
   uint32_t id;       // Small and stable: destinations with the same id share their next hops.
   uint32_t version;  // Changes whenever `ports` does.
   std::span<const PortIndex> ports;
-  // There is one port, of several uplinks that the switch has: the others don't lead there, now.
+  // True if `ports` holds one uplink, and the switch's other uplinks do not lead there now.
   bool is_last_uplink = false;
 
   bool Has(PortIndex port) const { return IsAmong(ports, port); }
-  // To choose, or to follow a flow until there is a choice again.
+  // Returns true if there is a choice, or if a choice may return (is_last_uplink).
   bool matters() const { return ports.size() > 1 || is_last_uplink; }
 };
 
-// What routing knows of a next hop towards a leaf.
+// Routing's description of a next hop towards a leaf.
 struct NextHop {
-  // Of the paths that begin there, the sum of the least rates along them, in bits per second.
+  // The capacity through this next hop in bits per second: the sum, over the paths that begin
+  // there, of the slowest rate on each path.
   int64_t capacity;
-  // Next hops are alike if their paths are: link by link the same rates, and the same switches
-  // feeding them. Such have the same number, counted from 0.
+  // Next hops are of one kind if their paths have the same rates link by link and are fed by the
+  // same switches. Kinds count from 0.
   uint16_t kind;
 
   friend auto operator<=>(const NextHop&, const NextHop&) = default;
 };
 
-// What becomes of a packet.
+// The fate of a packet, as the policy decides.
 struct Decision {
   enum class Kind : uint8_t {
     kForward,  // It leaves through `port`.
-    kConsume,  // It was for this switch's policy and ends here.
+    kConsume,  // The packet was for this switch's policy and ends here.
     kDiscard,  // It is dropped, and counted by `reason`.
     kHold,     // The policy keeps a copy, which Hold() has found room for, to Release() it later.
   };
@@ -92,31 +93,32 @@ class SwitchView {
   size_t ports() const;
   bool FacesHost(PortIndex port) const;
   BitRate Rate(PortIndex port) const;
-  Duration TimeToSend(PortIndex port, Bytes size) const;  // At that rate.
+  Duration TimeToSend(PortIndex port, Bytes size) const;  // At the port's rate.
 
   // The wait of a packet enqueued now, and the bytes not yet sent: those queued plus the unsent
   // rest of the packet on the wire, counted as they occupy the wire.
   Duration QueueingDelay(PortIndex port) const;
   Bytes Unsent(PortIndex port) const;
-  // Of these, what goes before a packet of class `priority` if lower classes go first.
+  // The part of Unsent() that goes before a packet of class `priority` if lower classes go first.
   Bytes UnsentBefore(PortIndex port, uint8_t priority) const;
 
-  // What `packet` occupies of the wire: its bytes as buffered, preamble and gap.
+  // The bytes of `packet` on the wire: its bytes as in buffers, preamble and inter-frame gap.
   Bytes WireBytes(const Packet& packet) const;
 
-  // Whether packets of class `priority` must wait there until the link's far end says otherwise
-  // (PFC). The delay above does not know for how long.
+  // Returns true if the far end of the link has paused class `priority` (PFC). QueueingDelay() does
+  // not include the time that a pause will last.
   bool IsPaused(PortIndex port, uint8_t priority) const;
 
   // The packets that have not left yet, the one on the wire included.
   int64_t QueuedPackets(PortIndex port) const;
 
-  // Whether `host` is attached to this switch, and the next hops towards it.
+  // IsAttached() returns true if `host` is attached to this switch. CandidatesTo() returns the next
+  // hops towards it.
   bool IsAttached(HostId host) const;
   Candidates CandidatesTo(HostId host) const;
 
-  // What is known beforehand of the way through `port` to a leaf, and of what `port` can hold.
-  // Slow: for Attach().
+  // The static properties of the path through `port` to a leaf, and the buffer of `port`. Slow:
+  // meant for Attach().
   std::optional<Way> WayTo(PortIndex port, uint16_t leaf) const;
   Bytes BufferOf(PortIndex port) const;
 
@@ -130,20 +132,20 @@ class SwitchView {
   std::span<const PortIndex> Uplinks() const;
   PortIndex UplinkOf(uint16_t path) const;
 
-  // What is known of the next hops towards `host`, which is not attached: one for each candidate,
-  // in their order. For policies that say so in wants_next_hops().
+  // Describes the next hops towards `host`, which is not attached: one entry for each candidate, in
+  // their order. Only for policies whose wants_next_hops() returns true.
   std::span<const NextHop> NextHopsTo(HostId host) const;
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet, PortIndex port);
 
-  // The same in the class of data, behind what waits there.
+  // The same in the class of data, behind the data packets that wait there.
   void SendAsData(const Packet& packet, PortIndex port);
 
-  // Takes room in the switch's memory for a packet that came through `in_port` and is to leave
-  // through `port`. False: there is none, and the packet cannot be held.
+  // Reserves room in the shared buffer for a packet that came through `in_port` and will leave
+  // through `port`. Returns false if there is none; then the packet cannot be held.
   bool Hold(const Packet& packet, PortIndex in_port, PortIndex port);
-  // Sends a packet that was held so. It goes on its way as if it had come now.
+  // Sends a held packet, as if it had arrived now.
   void Release(const Packet& packet, PortIndex in_port, PortIndex port);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
@@ -157,8 +159,9 @@ class SwitchView {
 
 class SwitchPolicy {
  public:
-  // What a switch does for its policy, besides asking it about packets that have a choice; the rest
-  // costs nothing. A policy has a hook if it overrides the function of that name, or says so below.
+  // The calls that a policy can ask for, besides OnPacket() for packets with a choice. Hooks that
+  // it does not have cost nothing. A policy has a hook if it overrides the function of that name,
+  // or asks for it as noted here.
   enum Hook : uint32_t {
     kEveryPacket = 1,  // Packets::kEvery
     kTransmit = 2,
@@ -173,7 +176,7 @@ class SwitchPolicy {
   template <class T>
   static uint32_t HooksOf(const T& policy);
 
-  // Whether a policy with these hooks is asked about a packet with these next hops.
+  // Returns true if the switch asks a policy with these hooks about a packet with these next hops.
   static bool AsksAbout(uint32_t hooks, const Candidates& candidates) {
     return candidates.ports.size() > 1 || (hooks & kEveryPacket) != 0 ||
            (candidates.is_last_uplink && (hooks & kLastUplink) != 0);
@@ -192,11 +195,12 @@ class SwitchPolicy {
   };
   virtual Packets asked_about() const { return Packets::kWithChoice; }
 
-  // Whether routing works out what next hops are like, again after every change.
+  // Returns true if the policy uses NextHopsTo(). Routing then describes the next hops after every
+  // change.
   virtual bool wants_next_hops() const { return false; }
 
-  // Hooks that the class overrides and this policy, with its settings, has no use for: they are not
-  // called.
+  // Hooks that the class overrides but this object, with its settings, does not need. The switch
+  // does not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
   // Before the first packet; the only hook that may allocate.
@@ -206,8 +210,8 @@ class SwitchPolicy {
   virtual Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                             const Candidates& candidates) = 0;
 
-  // Before OnPacket() of the packet before it, if both come within one window: may ask for the
-  // memory in which it will look for the packet's flow, and nothing else.
+  // Called before OnPacket() of the preceding packet, if both arrive within one window. It may
+  // prefetch the memory that holds the state of the packet's flow, and do nothing else.
   virtual void Prefetch(const Packet& /*packet*/) const {}
 
   // `port` has accepted `packet`, which may be rewritten: its path, entropy, scheme header and CE
@@ -223,22 +227,22 @@ class SwitchPolicy {
 
   virtual void OnTimer(SwitchView& /*view*/, uint32_t /*id*/) {}
 
-  // Bytes of tables and registers that this switch needs.
+  // Bytes of tables and registers that the policy needs in this switch.
   virtual size_t StateBytes() const = 0;
 
-  // What the policy has counted, by name.
+  // A count of the policy, with its name.
   struct Counter {
     std::string_view name;
     int64_t value;
   };
   virtual std::vector<Counter> Counters() const { return {}; }
 
-  // What it shows of its state at `now`, always the same names in the same order, but for what has
-  // not come into being yet.
+  // The policy's gauges at `now`. Names and order stay the same; gauges may be missing until they
+  // first have a value.
   virtual std::vector<Gauge> Gauges(Time /*now*/) const { return {}; }
 
  protected:
-  // Likewise, for the hooks that classes from T up to Base override, without Base.
+  // The hooks that the classes from T up to Base override, without Base itself.
   template <class Base, class T>
   static uint32_t HooksBelow(const T& policy);
 };
