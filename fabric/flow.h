@@ -64,9 +64,8 @@ struct ReceiverRecord {
   int32_t max_extent = 0;
   int32_t max_degree = 0;
   int32_t paths_used = 0;
-  int32_t path_switches =
-      0;             // Packets on another path than their predecessor, without late packets.
-  int32_t hops = 0;  // Links crossed by the first data packet.
+  int32_t path_switches = 0;  // Packets on another path than the packet before; late ones aside.
+  int32_t hops = 0;           // Links crossed by the first data packet.
 };
 
 struct FlowRecord {

@@ -55,13 +55,12 @@ struct MemorySettings {
   };
 
   Model model = Model::kPrivate;
-  int64_t size = 0;  // Bytes of the whole switch; unused by kPrivate.
-  double alpha =
-      1;  // kDynamic: for queues and lossless inputs. kHpcc: for inputs. kBroadcom: for queues.
-  double alpha_in = 0;           // kBroadcom: for inputs.
-  int64_t reserve = 0;           // kHpcc: bytes for each (input, class).
-  int64_t mtu = 0;               // kBroadcom: the unit of its guarantees.
-  uint8_t lossless = 0;          // Classes that are paused rather than dropped; bit mask.
+  int64_t size = 0;      // Bytes of the whole switch; unused by kPrivate.
+  double alpha = 1;      // kDynamic: queues, lossless inputs. kHpcc: inputs. kBroadcom: queues.
+  double alpha_in = 0;   // kBroadcom: inputs.
+  int64_t reserve = 0;   // kHpcc: bytes for each (input, class).
+  int64_t mtu = 0;       // kBroadcom: the unit of its guarantees.
+  uint8_t lossless = 0;  // Classes that are paused rather than dropped; bit mask.
   int64_t resume_offset = 0;     // An input resumes this many bytes below its pause threshold.
   bool limits_lossless = false;  // alpha also limits queues of lossless classes.
 };
@@ -85,7 +84,7 @@ class SharedMemory {
                                   int64_t queued, int64_t size);
   void Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes);
 
-  // Return true if the sender at `in` must pause, and if it may go on, given the present charges.
+  // MustPause() is true if the sender at `in` must pause; MayResume() if a paused one may go on.
   bool MustPause(PortIndex in, size_t cls) const;
   bool MayResume(PortIndex in, size_t cls) const;
 
