@@ -16,7 +16,7 @@ namespace heddle {
 // the quotient of one quantum and its remainder are multiplied apart.
 constexpr Duration PauseTime(uint16_t quanta, BitRate rate) {
   constexpr int64_t kQuantum = 512 * kPicosecondsPerSecond;
-  constexpr int64_t kLongest = kNever.ps / 65'536;  // Limits links below 16 bps.
+  constexpr int64_t kLongest = kNever.ps / 65'536;  // A cap, reached on links below 16 bps.
   const int64_t rest = quanta * (kQuantum % rate.bps);
   const int64_t whole = quanta * std::min(kQuantum / rate.bps, kLongest);
   return {whole + (rest + rate.bps - 1) / rate.bps};

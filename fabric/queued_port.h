@@ -43,7 +43,7 @@ struct QueueSettings {
   uint8_t classes = 1;  // Classes in use; bit mask.
   Scheduler scheduler = Scheduler::kRoundRobin;
   bool telemetry = false;       // The port adds its telemetry to data packets.
-  bool queues_control = false;  // Class 0 has a queue.
+  bool queues_control = false;  // Class 0 has a queue of its own.
   Marking marking;
   std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes per turn, by class.
 };

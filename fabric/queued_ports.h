@@ -40,9 +40,9 @@ struct PauseSettings {
   Duration interval{0};  // kTimer. 0: half the time that a pause lasts.
 };
 
-// The watchdog looks at every class every `poll`. It gives up on a class that was paused for 99 %
-// of `detect`, had packets and sent none. For the time `restore` the port then ignores pauses of
-// the class, and drops its packets if `drops` is set.
+// Every `poll`, the watchdog looks at all lossless classes. It gives up on a class that was paused
+// for 99 % of `detect`, had packets and sent none. For the time `restore` the port then ignores
+// pauses of the class, and drops its packets if `drops` is set.
 struct WatchdogSettings {
   Duration detect{0};  // 0: off.
   Duration restore{0};
