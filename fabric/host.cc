@@ -77,7 +77,7 @@ void Host::SetFirstHops(FirstHops hops, Time now) {
   Wake(now);
 }
 
-// Reports a packet of this host that was lost before it left.
+// Reports a packet that was lost in this host's NIC or on its link.
 void Host::ReportDrop(const Packet& packet, Time now) {
   if (packet.kind != PacketKind::kData) return;
   transport_->OnDropNotice({packet.flow, packet.data.tx_id, now});
