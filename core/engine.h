@@ -68,7 +68,7 @@ class Engine {
   // arrival.
   void Connect(Node& from, WireTail& wire, Node& to, Duration least);
 
-  // Limits the length of windows.
+  // Limits the length of windows to `longest`.
   void LimitWindow(Duration longest) { lookahead_ = std::min(lookahead_, longest); }
   Duration lookahead() const { return lookahead_; }
 
