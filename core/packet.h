@@ -26,7 +26,7 @@ enum class PacketKind : uint8_t {
   kCnp,   // RoCE: a packet came with a congestion mark.
   kSyn,
   kSynAck,
-  kControl,   // Made by a load balancer: probes, notifications. From here on, kinds without a flow.
+  kControl,   // Made by a load balancer: probes, notifications. From here on, packets of no flow.
   kDatagram,  // UDP, in the background: never acknowledged and never retransmitted.
   kPause,     // A PFC pause frame (IEEE 802.1Qbb), which goes only to the far end of its link.
 };

@@ -23,8 +23,7 @@ Shard::Shard(uint32_t index, std::vector<Group*> groups)
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];
     group.due.Resize(group.nodes.size());
-    due_nodes_.resize(
-        std::max(due_nodes_.size(), group.nodes.size() + 1));  // CollectBefore() needs one more.
+    due_nodes_.resize(std::max(due_nodes_.size(), group.nodes.size() + 1));  // One is spare.
     for (uint32_t n = 0; n < group.nodes.size(); ++n) {
       group.nodes[n]->shard_ = this;
       group.nodes[n]->group_ = g;

@@ -22,8 +22,7 @@ struct alignas(64) Telemetry {
   uint32_t path = 0;                       // A hash of the ports on the path.
   uint8_t hops = 0;                        // Number of switches recorded; it indexes the arrays.
   std::array<Time, kMaxSwitches> at = {};  // When the packet's first bit left.
-  std::array<uint32_t, kMaxSwitches> sent_bytes =
-      {};  // Sent by the port before this packet; modulo 2^32.
+  std::array<uint32_t, kMaxSwitches> sent_bytes = {};   // Sent by the port so far; modulo 2^32.
   std::array<uint32_t, kMaxSwitches> queue_bytes = {};  // Queue behind the packet.
   std::array<uint32_t, kMaxSwitches> mbps = {};         // Rate of the port, at least 1.
 
