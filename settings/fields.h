@@ -2,7 +2,7 @@
 // Declares settings once for all readers and writers. A struct of settings has a function
 //
 //   void Declare(Fields& fields) {
-//     fields.Add("gap", gap, Above(0_ps), "Silence after which a flow may change its path.");
+//     fields.Add("gap", gap, Above(0_ps), "Flowlet gap: a flow may change its path after it.");
 //   }
 //
 // From it, Heddle reads the struct from YAML and reports every mistake (ReadSettings), writes it

@@ -18,9 +18,9 @@ struct Value {
 
   Kind kind = Kind::kNull;
   Place place;
-  std::string text;            // kScalar.
-  std::vector<Value> items;    // kList.
-  std::vector<Entry> entries;  // kMap: in the order written, with unique keys.
+  std::string text;            // The text of a scalar.
+  std::vector<Value> items;    // The items of a list.
+  std::vector<Entry> entries;  // The entries of a map, in the order written; keys are unique.
 
   static Value Scalar(std::string text, Place place);
 
