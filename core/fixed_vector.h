@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector whose elements never move. It allocates room for all of them at the start, and Add()
-// must not exceed that capacity.
+// A vector whose elements never move, such as the ports of switches and hosts. It allocates room
+// for all of them at the start, and Add() must not exceed that capacity.
 
 #pragma once
 

@@ -27,7 +27,7 @@ class Histogram {
   int64_t Percentile(double p) const;
 
  private:
-  std::vector<int64_t> buckets_;  // As far as needed.
+  std::vector<int64_t> buckets_;  // Grows as far as needed.
   int64_t count_ = 0;
   int64_t sum_ = 0;
   int64_t max_ = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the earliest of a fixed number of entries, each of which has a time or none. It is a tree
-// of minima with the entry's number in the low bits of the key, so that a tie goes to the lower
-// number. Set() walks one path from leaf to root, without a branch to mispredict.
+// Finds the earliest of a fixed number of entries, each of which has a time or none. Arrivals and
+// eager ports look up their next event with it. It is a tree of minima with the entry's number in
+// the low bits of the key, so that a tie goes to the lower number. Set() walks one path from leaf
+// to root, without a branch to mispredict.
 
 #pragma once
 

@@ -110,14 +110,14 @@ class alignas(64) FifoPort {
   // The end of the last transmission so far committed.
   Time busy_until() const { return busy_until_; }
 
-  // How long a packet enqueued now would wait, and the bytes that have not left yet: those waiting
-  // and the unsent rest of the packet on the wire, as they occupy the wire.
+  // QueueingDelay() is the wait of a packet enqueued now. Unsent() is the bytes that have not left,
+  // counted as on the wire: the waiting packets and the unsent rest of the packet in transmission.
   Duration QueueingDelay(Time now) const {
     return busy_until_ > now ? busy_until_ - now : Duration{0};
   }
   Bytes Unsent(Time now) const { return busy_until_ > now ? SentIn(busy_until_ - now) : Bytes{0}; }
 
-  // The packets queued at `now`, the one being sent included, whatever the unit of `buffer`.
+  // The packets queued at `now`, including the one in transmission, also if `buffer` counts bytes.
   int64_t QueuedPackets(Time now) {
     ForgetDeparted(now);
     return tail_ - head_;
@@ -140,7 +140,7 @@ class alignas(64) FifoPort {
 
   bool is_down() const { return down_; }
   BitRate rate() const { return rate_; }
-  // How long `size` takes on the wire: no division for most rates.
+  // The time that `size` takes on the wire, without a division for most rates.
   Duration TimeToSend(Bytes size) const {
     return ps_per_byte_ != 0 ? Duration{size.count * ps_per_byte_}
                              : SerializationDelay(size, rate_);

@@ -63,13 +63,13 @@ class HostView {
   Time now() const;
   HostId id() const;
 
-  // The live paths to `dst`, as routing knows them: empty if there is nothing to choose. The
-  // version changes whenever any of them does.
+  // PathsTo() returns the live paths to `dst`, as routing knows them; empty if there is nothing to
+  // choose. PathsVersion() changes whenever any path changes.
   std::span<const PathChoice> PathsTo(HostId dst) const;
   uint32_t PathsVersion() const;
 
-  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on. Hosts
-  // are numbered from 0 to hosts() - 1.
+  // Leaves are the switches that have hosts, numbered from 0 to leaves() - 1. LeafOf() is the leaf
+  // of `host`. Hosts are numbered from 0 to hosts() - 1.
   size_t leaves() const;
   size_t hosts() const;
   uint16_t LeafOf(HostId host) const;
@@ -148,8 +148,8 @@ class HostPolicy {
   // A data packet has arrived here, before the transport sees it.
   virtual void OnData(HostView& /*view*/, const Packet& /*data*/) {}
 
-  // Every ACK that arrives while the flow is being sent, also one that tells the transport nothing
-  // because a later ACK has overtaken it.
+  // Called for every ACK that arrives while the flow is being sent, even if a later ACK has
+  // overtaken it and it tells the transport nothing.
   virtual void OnAck(HostView& /*view*/, HostFlow& /*flow*/, const Packet& /*ack*/,
                      const AckNews& /*news*/) {}
   virtual void OnLoss(HostView& /*view*/, HostFlow& /*flow*/, LossSign /*sign*/) {}
@@ -159,7 +159,7 @@ class HostPolicy {
   // new.
   virtual bool HidesEcho(HostView& /*view*/, HostFlow& /*flow*/) { return false; }
 
-  // A packet of kind kControl, addressed to this host.
+  // A packet of kind kControl for this host has arrived.
   virtual void OnControl(HostView& /*view*/, const Packet& /*packet*/) {}
   virtual void OnTimer(HostView& /*view*/, uint32_t /*id*/) {}
 

@@ -52,7 +52,7 @@ class ReorderingTracker {
     uint32_t count;
     uint32_t end() const { return first + count; }
   };
-  // Numbers [first, end) that have not arrived, though a later one has, first at `index` and `at`.
+  // Numbers [first, end) have not arrived, but a later one has: as arrival `index`, at time `at`.
   struct Hole {
     uint32_t first;
     uint32_t end;

@@ -49,9 +49,9 @@ inline constexpr const char* kDropReasonNames[kDropReasons] = {
 struct MemorySettings {
   enum class Model {
     kPrivate,   // Each port has a buffer of its own.
-    kDynamic,   // A queue may hold alpha times what is free (Choudhury and Hahne, ToN 1998).
-    kHpcc,      // An input may hold alpha times what is free; no limit at outputs (HPCC, 2019).
-    kBroadcom,  // An input pauses at alpha_in, a queue is full at alpha times what is free.
+    kDynamic,   // A queue may hold alpha times the free pool (Choudhury and Hahne, ToN 1998).
+    kHpcc,      // An input may hold alpha times the free pool; no limit at outputs (HPCC, 2019).
+    kBroadcom,  // An input pauses at alpha_in, a queue is full at alpha times the free pool.
   };
 
   Model model = Model::kPrivate;

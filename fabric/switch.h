@@ -83,7 +83,8 @@ class Switch final : public Node {
   // --- Building ---
 
   FifoPort& AddPort(const PortSettings& settings, bool faces_host);
-  // After all ports: puts queues in front of them, which then have no limits of their own.
+  // Puts queues in front of all ports, which then have no limits of their own. Called after the
+  // last AddPort().
   void UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports);
   // The classes of packets that the load balancer sends with SendControl() and SendAsData().
   void SetClasses(uint8_t control, uint8_t data) {
@@ -97,7 +98,7 @@ class Switch final : public Node {
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetMap(const FabricMap* map) { map_ = map; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
-  // After ports and routes: lets the policy prepare.
+  // Lets the policy prepare. Called when ports and routes are set.
   void Attach();
 
   // --- Conductor, between windows, when all mail has been read ---

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question a switch asks its load balancer: which live next hop does this packet take?
+// A policy is the load balancer of one switch. The switch asks it which live next hop a packet
+// takes.
 //
 // A policy sees its own switch and the packet, and nothing else. What it remembers lives in tables
 // of fixed size: one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
@@ -81,7 +82,7 @@ struct Decision {
   static Decision Hold() { return {Kind::kHold, DropReason::kPolicy, 0}; }
 };
 
-// A policy's view of its switch, and what it may ask the switch to do.
+// A policy's view of its switch, and the actions that it may ask for.
 class SwitchView {
  public:
   explicit SwitchView(Switch& self) : self_(self) {}
@@ -95,8 +96,8 @@ class SwitchView {
   BitRate Rate(PortIndex port) const;
   Duration TimeToSend(PortIndex port, Bytes size) const;  // At the port's rate.
 
-  // The wait of a packet enqueued now, and the bytes not yet sent: those queued plus the unsent
-  // rest of the packet on the wire, counted as they occupy the wire.
+  // QueueingDelay() is the wait of a packet enqueued now. Unsent() is the bytes not yet sent,
+  // counted as on the wire: the queued packets and the unsent rest of the packet in transmission.
   Duration QueueingDelay(PortIndex port) const;
   Bytes Unsent(PortIndex port) const;
   // The part of Unsent() that goes before a packet of class `priority` if lower classes go first.
@@ -122,13 +123,14 @@ class SwitchView {
   std::optional<Way> WayTo(PortIndex port, uint16_t leaf) const;
   Bytes BufferOf(PortIndex port) const;
 
-  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
+  // Leaves are the switches that have hosts, numbered from 0 to leaves() - 1. LeafOf() is the leaf
+  // of `host`.
   size_t leaves() const;
   uint16_t LeafOf(HostId host) const;
   size_t hosts() const;  // In the whole fabric, numbered from 0.
 
-  // The ports towards the core, in ascending order, and the one of them that a path id names here.
-  // There are some: a leaf of a single-switch fabric has no choice to make.
+  // Uplinks() are the ports towards the core, in ascending order. UplinkOf() is the uplink that a
+  // path id chooses here; the switch must have uplinks.
   std::span<const PortIndex> Uplinks() const;
   PortIndex UplinkOf(uint16_t path) const;
 
@@ -186,11 +188,12 @@ class SwitchPolicy {
 
   // Which packets OnPacket() is asked about.
   enum class Packets : uint32_t {
-    // Those with more than one candidate.
+    // Packets with more than one candidate.
     kWithChoice = 0,
-    // Also those with Candidates::is_last_uplink, for policies that time or count a flow's packets.
+    // Also packets with Candidates::is_last_uplink, for policies that time or count a flow's
+    // packets.
     kWithLastUplink = kLastUplink,
-    // All.
+    // All packets.
     kEvery = kEveryPacket,
   };
   virtual Packets asked_about() const { return Packets::kWithChoice; }
@@ -203,7 +206,7 @@ class SwitchPolicy {
   // does not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
-  // Before the first packet; the only hook that may allocate.
+  // Called before the first packet; the only hook that may allocate.
   virtual void Attach(SwitchView& /*view*/) {}
 
   // Decides about a packet that came in through `in_port`. Called with view.now() never decreasing.
@@ -222,7 +225,8 @@ class SwitchPolicy {
   virtual void OnDropped(SwitchView& /*view*/, const Packet& /*packet*/, PortIndex /*port*/) {}
 
   // The first bit of `packet` leaves through `port` at view.now(): for rate estimators and in-band
-  // telemetry, which may rewrite its scheme header and CE mark. In the order of transmission.
+  // telemetry, which may rewrite its scheme header and CE mark. Calls come in the order of
+  // transmission.
   virtual void OnTransmit(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
 
   virtual void OnTimer(SwitchView& /*view*/, uint32_t /*id*/) {}

@@ -35,7 +35,7 @@ std::string Line(const Place& place, std::string_view path, std::string_view mes
   return Printable(line + fmt::format(": {}", message));
 }
 
-// The path around `path`, in this order: a.b[0].c, a.b[0], a.b, a, "".
+// The path of the map or list around `path`: a.b[0] for a.b[0].c, then a.b, a and "".
 std::string_view Parent(std::string_view path) {
   const size_t cut = path.find_last_of(".[");
   return cut == std::string_view::npos ? std::string_view() : path.substr(0, cut);
@@ -129,8 +129,7 @@ std::string Diagnostics::Report() const {
 
 const std::string* Nearest(std::string_view name, const std::vector<std::string>& known) {
   const std::string* nearest = nullptr;
-  size_t least =
-      std::min<size_t>(3, name.size() / 2 + 1);  // A more distant word is no misspelling.
+  size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // Further words are no misspelling.
   for (const std::string& candidate : known) {
     const size_t distance = EditDistance(name, candidate);
     if (distance >= least) continue;

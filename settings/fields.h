@@ -136,7 +136,8 @@ class Fields {
     OnScalar(name, ScalarFor<T>::Of(value, {}), presence, meaning);
   }
 
-  // A quantity that follows from others unless it is set: unset reads and writes as `word`.
+  // A quantity that follows from others unless it is set. `word` stands for the unset value in
+  // files.
   template <class T>
   void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
              const std::type_identity_t<Range<T>>& range, std::string_view meaning) {
@@ -174,7 +175,7 @@ class Fields {
         meaning, fmt::format("list of {}{}", TypeName(T{}), range.Text()));
   }
 
-  // Settings within settings.
+  // A struct of settings within settings.
   template <class S>
   void Section(std::string_view name, S& settings, std::string_view meaning,
                Presence presence = Presence::kOptional) {

@@ -19,7 +19,7 @@
 namespace heddle {
 namespace {
 
-// Abseil's codes, except for ResourceExhausted. Abseil uses it for too many open files, too, and
+// Abseil's codes, except for ResourceExhausted. Abseil also uses it for too many open files, and
 // does not use it for a file beyond its size limit.
 absl::StatusCode CodeOf(int error) {
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {

@@ -36,7 +36,7 @@ std::filesystem::path HiddenBeside(const std::filesystem::path& path, std::strin
 // the disk had room for all of it.
 class OutputFile {
  public:
-  // Nothing is open.
+  // No file is open.
   OutputFile() = default;
   // Takes over `stream`. Messages call the file `name`.
   OutputFile(std::FILE* stream, std::string name) : stream_(stream), name_(std::move(name)) {}

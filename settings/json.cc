@@ -41,7 +41,7 @@ class Flattener {
   bool start_array(size_t /*items*/) { return Enter(0); }
   bool end_array() { return Leave(); }
 
-  // The parser's message is "[json.exception.parse_error.101] parse error at line 1, column 5:
+  // Receives a message such as "[json.exception.parse_error.101] parse error at line 1, column 5:
   // ...".
   bool parse_error(size_t /*position*/, const std::string& /*last*/,
                    const nlohmann::json::exception& error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with units as users write them: "40Gbps", "1.5us", "64KiB". No space before the unit, no
-// bare numbers where a unit belongs; 1 KB is 1000 B, 1 KiB is 1024 B. A value that is not a whole
-// number of picoseconds, bits per second or bytes is refused, never rounded.
+// Reads and writes numbers with units as users write them: "40Gbps", "1.5us", "64KiB". No space
+// before the unit, no bare numbers where a unit belongs; 1 KB is 1000 B, 1 KiB is 1024 B. A value
+// that is not a whole number of picoseconds, bits per second or bytes is refused, never rounded.
 
 #pragma once
 
@@ -36,7 +36,7 @@ std::string FormatQuantity(double value);
 std::string FormatQuantity(bool value);
 std::string FormatQuantity(const std::string& value);
 
-// To five digits, for people: "109.47ms".
+// Rounds to five digits, for people: "109.47ms".
 std::string RoundedQuantity(Duration value);
 
 }  // namespace heddle

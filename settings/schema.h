@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-// A key of the document that no declaration has, with a schema of its own.
+// A key of the document that is not declared, with its own schema.
 struct ExtraKey {
   std::string name;
   std::string schema;
