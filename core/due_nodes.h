@@ -29,7 +29,7 @@ class DueNodes {
 
   Time Min() const { return min_; }
 
-  // `i` is due at `at`, if it was not due earlier. Returns true if that changed its due time.
+  // Makes `i` due at `at` unless it is due earlier. Returns true if its due time changed.
   bool Lower(size_t i, Time at) {
     if (is_list_ ? list_[i] <= at : !tree_.Lower(i, at)) return false;
     if (is_list_) list_[i] = at;
@@ -53,7 +53,7 @@ class DueNodes {
     return count;
   }
 
-  // `i` is due at `at`, whatever was said before. Min() is right again after Refresh().
+  // Replaces the due time of `i` by `at`. Min() is right again after Refresh().
   void Set(size_t i, Time at) {
     if (is_list_) {
       list_[i] = at;

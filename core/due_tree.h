@@ -30,7 +30,7 @@ class DueTree {
     return i - leaves_;
   }
 
-  // `i` is due at `at`, if it was not due earlier. Returns true if that changed its due time.
+  // Makes `i` due at `at` unless it is due earlier. Returns true if its due time changed.
   bool Lower(size_t i, Time at) {
     i += leaves_;
     if (tree_[i] <= at) return false;
@@ -38,7 +38,7 @@ class DueTree {
     return true;
   }
 
-  // `i` is due at `at`, whatever was said before.
+  // Replaces the due time of `i` by `at`.
   void Set(size_t i, Time at) {
     i += leaves_;
     tree_[i] = at;

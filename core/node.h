@@ -2,7 +2,7 @@
 // A switch or a host. A node owns its ports, timers, random streams and state; nothing outside it
 // writes to any of these while a window runs, so the nodes of one window need not know each other.
 //
-// The order in which a node handles what is due at one instant:
+// The order in which a node handles the events of one instant:
 //   1. transmission completions (a packet counts as queued while its transmission ends later),
 //   2. packet arrivals, by in-port; each wire keeps its own order,
 //   3. timers, by their key,

@@ -119,7 +119,8 @@ class HostPolicy {
     kEcho = 64,  // HidesEcho
   };
 
-  // The hooks of a policy whose class is T. PolicyPtr looks once, when the policy has been made.
+  // The hooks of a policy whose class is T. PolicyPtr calls this once, when it takes over the
+  // policy.
   template <class T>
   static uint32_t HooksOf(const T& policy);
 

@@ -2,8 +2,8 @@
 // A policy is the load balancer of one switch. The switch asks it which live next hop a packet
 // takes.
 //
-// A policy sees its own switch and the packet, and nothing else. What it remembers lives in tables
-// of fixed size: one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
+// A policy sees its own switch and the packet, and nothing else. It keeps its state in tables of
+// fixed size, so one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
 // nothing, and draw random numbers only from the stream they were given.
 
 #pragma once
@@ -174,7 +174,8 @@ class SwitchPolicy {
     kLastUplink = 64,  // Packets::kWithLastUplink
   };
 
-  // The hooks of a policy whose class is T. PolicyPtr looks once, when the policy has been made.
+  // The hooks of a policy whose class is T. PolicyPtr calls this once, when it takes over the
+  // policy.
   template <class T>
   static uint32_t HooksOf(const T& policy);
 

@@ -2,8 +2,8 @@
 // Replays the starts of transmissions for a switch with FIFO ports. A FIFO port puts a packet on
 // its wire as soon as it is enqueued, but rate estimators and in-band telemetry must act when its
 // first bit leaves. The transmissions of one switch are replayed in the order of their start, ties
-// by port, on records that still lie on their wires: nobody can see a record before the window in
-// which it starts has closed.
+// by port, on records that still lie on their wires: the receiver reads a record only after the
+// window in which its transmission starts has closed.
 
 #pragma once
 

@@ -4,8 +4,8 @@
 //
 // Sending is pull, not push (the NIC owns the only transmit queue): a flow that may send says so
 // with Host::Ready, and when its turn comes the NIC pulls one packet, which is built at that
-// instant. So no packet is lost in the host, an elephant blocks nobody, and a flow that waits
-// builds no state.
+// instant. So the host loses no packets, a large flow blocks no other flow, and a waiting flow
+// builds no packets.
 
 #pragma once
 

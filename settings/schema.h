@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON Schema (draft-07) of settings, which editors use to complete and check what is typed. It
-// is made from the same declarations as the reader. The reader refuses everything that the schema
-// refuses. The schema does not know rules that concern several settings, bounds of quantities with
-// units, and required keys below the top (a sweep may add them).
+// The JSON Schema (draft-07) of settings, which editors use to complete and check settings as the
+// user types. It is made from the same declarations as the reader. The reader refuses everything
+// that the schema refuses. The schema does not know rules that concern several settings, bounds of
+// quantities with units, and required keys below the top (a sweep may add them).
 
 #pragma once
 
