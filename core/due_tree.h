@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the next due time of each of a set of things in a tree of minima. Engine and shards use it
-// to find what to run. The earliest time is at the root, and things due before a given time are
+// Keeps the next due time of each of a set of things in a tree of minima. Shards use it to find the
+// groups and nodes to run. The earliest time is at the root, and things due before a given time are
 // found without looking at the others, so idle ones cost nothing.
 
 #pragma once
