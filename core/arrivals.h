@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges the in-wires of one node in the order (time, in-port, FIFO): a tournament over the arrival
-// of each wire's front packet.
+// Merges the in-wires of one node in the order (time, in-port, FIFO), by a tournament over the
+// arrival of each wire's front packet. The node takes its packets from here while a window runs.
 
 #pragma once
 
@@ -16,7 +16,7 @@ namespace heddle {
 
 class Arrivals {
  public:
-  // The wire that arrives at the next free in-port, numbered from 0.
+  // Adds the wire that leads to the next free in-port, numbered from 0.
   void Add(const WireTail& tail) {
     heads_.emplace_back(&tail);
     next_.Resize(heads_.size());
@@ -28,7 +28,7 @@ class Arrivals {
   const Packet& Front() { return heads_[Port()].Front(); }
   const Telemetry& FrontExtra() { return heads_[Port()].FrontExtra(); }
 
-  // Whether it comes at `time` or earlier.
+  // Returns true if the next packet arrives at `time` or earlier.
   bool AnyUntil(Time time) const { return next_.AnyUntil(time); }
 
   // Removes Front().
@@ -37,8 +37,8 @@ class Arrivals {
     next_.Set(port, heads_[port].Pop());
   }
 
-  // The same in two steps: from the first on Next() is of what comes after the packet, which lies
-  // where it was until the second.
+  // The same in two steps. After Take(), Next() refers to the packet behind the one taken. The
+  // taken packet stays where it is until Drop().
   struct Taken {
     PortIndex port = 0;
     const Packet* packet = nullptr;
@@ -50,20 +50,20 @@ class Arrivals {
     return {port, &head.Front()};
   }
   void Drop(const Taken& taken) { heads_[taken.port].Drop(); }
-  // Between the steps: the one that comes at Next().
+  // Between the steps: the packet that arrives at Next().
   const Packet& FrontBehind(const Taken& taken) {
     return Port() == taken.port ? heads_[Port()].Second() : Front();
   }
   const Telemetry& ExtraOf(const Taken& taken) { return heads_[taken.port].FrontExtra(); }
 
-  // The wire at `port` has a packet again. Returns false if that is known already.
+  // The wire at `port` has a packet again. Returns false if the wire was known to have one.
   bool Announce(PortIndex port) {
     if (next_.Has(port)) return false;
     next_.Set(port, heads_[port].NextArrival());
     return true;
   }
 
-  // The same between threads: `pushed` packets have been sent, the first of the new ones arrives at
+  // The same between threads. `pushed` packets have been sent, and the first new one arrives at
   // `arrival`.
   bool Announce(PortIndex port, Time arrival, uint64_t pushed) {
     heads_[port].Learn(pushed);
@@ -72,8 +72,8 @@ class Arrivals {
     return true;
   }
 
-  // Looks at the wire at `port` anew, on which `pushed` packets have been sent. Returns the next
-  // arrival on it.
+  // Reads the wire at `port` again, on which `pushed` packets have been sent. Returns its next
+  // arrival.
   Time Refresh(PortIndex port, uint64_t pushed) {
     heads_[port].SetTail(pushed);
     const Time arrival = heads_[port].NextArrival();
@@ -81,7 +81,7 @@ class Arrivals {
     return arrival;
   }
 
-  // Asks for the packets at the front of all wires that have any, two of each.
+  // Prefetches the first two packets of every wire that has a packet due before `end`.
   void Prefetch(Time end) const {
     for (size_t i = 0; i < heads_.size(); ++i) {
       if (next_.HasBefore(i, end)) heads_[i].Prefetch();

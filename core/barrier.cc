@@ -13,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Long enough for the other threads' share of most windows, which differ by less; far too long to
-// spin where there are more threads than cores, and the one waited for may not be running.
+// The spin times. The longer one covers the difference between threads in most windows. It is too
+// long if there are more threads than cores, because the awaited thread may not be running.
 constexpr std::chrono::microseconds kPatientSpin{300};
 constexpr std::chrono::microseconds kCrowdedSpin{5};
 constexpr int kPausesPerLook = 64;
@@ -36,7 +36,7 @@ Barrier::Barrier(int threads)
       spin_(static_cast<unsigned>(threads) <= std::thread::hardware_concurrency() ? kPatientSpin
                                                                                   : kCrowdedSpin) {}
 
-// Whether the round has ended within `limit`.
+// Returns true if the round ended within `limit`.
 bool Barrier::SpinWhile(uint32_t round, Clock::duration limit) const {
   const Clock::time_point start = Clock::now();
   do {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where threads meet between windows. The last to arrive does what must be done alone and then lets
-// the others go.
+// The barrier at which threads meet between windows. The last thread to arrive does the work that
+// one thread must do alone, and then calls Release().
 //
 // A window is some microseconds of work, so waiting by sleeping costs as much as the work; yet on a
 // machine with more threads than cores a thread that spins keeps the one it waits for from running.
-// So: spin for a while, a short one if there are more threads than cores, then sleep; and after
-// three waits in a row that ended in sleep, because another program has the core, hardly spin for a
-// while.
+// So a thread spins for a while and then sleeps. It spins for a short while if there are more
+// threads than cores. After three waits in a row that ended in sleep, because another program has
+// the core, it hardly spins for some waits.
 
 #pragma once
 
@@ -20,13 +20,14 @@ class Barrier {
  public:
   explicit Barrier(int threads);
 
-  // How one thread has fared at waiting.
+  // The waiting history of one thread.
   struct Patience {
     int failures = 0;   // Waits in a row that ended in sleep.
     int impatient = 0;  // Waits left that should hardly spin.
   };
 
-  // Returns true to the last of the threads, which then calls Release(); all others wait for that.
+  // Returns true to the last thread that arrives, which must then call Release(). The others wait
+  // for that.
   bool ArriveAndWait(Patience& patience);
 
   void Release();
@@ -38,7 +39,7 @@ class Barrier {
   bool SpinWhile(uint32_t round, std::chrono::steady_clock::duration limit) const;
 
   const int threads_;
-  const std::chrono::steady_clock::duration spin_;  // Before it sleeps.
+  const std::chrono::steady_clock::duration spin_;  // How long a thread spins before it sleeps.
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<uint32_t> round_{0};
 };

@@ -14,13 +14,13 @@ namespace heddle {
 
 inline constexpr int kExitBrokenInvariant = 3;
 
-// Runs before the program stops, for what must not be left behind (half-written results).
+// Sets a function that runs before the program stops, to remove half-written results.
 void SetBrokenInvariantHandler(void (*handler)());
 
-// The experiment and seed named in every report of a broken invariant.
+// Sets the experiment and seed named in every report of a broken invariant.
 void SetRunDescription(std::string description);
 
-// The simulated time of this thread's current window, for the same report.
+// Sets the simulated time of this thread's current window, for the same report.
 void SetCheckTime(Time now);
 
 [[noreturn]] void BrokenInvariant(const char* file, int line, const char* condition,

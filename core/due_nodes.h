@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each node of a group is next due. A group runs very many short windows, each of a few nodes:
-// up to some dozens of nodes, looking at all of them costs less than keeping a tree.
+// Keeps the next due time of each node of a group; the shard uses it to find the nodes to run. A
+// group runs very many short windows, each of a few nodes. For some dozens of nodes, looking at all
+// of them costs less than keeping a tree.
 
 #pragma once
 
@@ -28,7 +29,7 @@ class DueNodes {
 
   Time Min() const { return min_; }
 
-  // `i` is due at `at`, if it was not due earlier. Returns whether that was news.
+  // Makes `i` due at `at` unless it is due earlier. Returns true if its due time changed.
   bool Lower(size_t i, Time at) {
     if (is_list_ ? list_[i] <= at : !tree_.Lower(i, at)) return false;
     if (is_list_) list_[i] = at;
@@ -36,8 +37,8 @@ class DueNodes {
     return true;
   }
 
-  // Puts those due before `end` first into `due`, in ascending order, and returns how many there
-  // are. `due` has room for all.
+  // Writes the nodes due before `end` to the front of `due`, in ascending order, and returns their
+  // number. `due` has room for all nodes and one more.
   size_t CollectBefore(Time end, std::vector<uint32_t>& due) const {
     size_t count = 0;
     if (is_list_) {
@@ -52,7 +53,7 @@ class DueNodes {
     return count;
   }
 
-  // `i` is due at `at`, whatever was said before. Min() is right again after Refresh().
+  // Replaces the due time of `i` by `at`. Min() is right again after Refresh().
   void Set(size_t i, Time at) {
     if (is_list_) {
       list_[i] = at;

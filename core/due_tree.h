@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each of a set of things is next due: a tree of minima. The earliest is at the root, those
-// due before a given time are found without looking at the others, so what is idle costs nothing.
+// Keeps the next due time of each of a set of things in a tree of minima. Shards use it to find the
+// groups and nodes to run. The earliest time is at the root, and things due before a given time are
+// found without looking at the others, so idle ones cost nothing.
 
 #pragma once
 
@@ -22,14 +23,14 @@ class DueTree {
 
   Time Min() const { return tree_[1]; }
 
-  // The lowest of those that are due at Min().
+  // The lowest index among the things due at Min().
   size_t First() const {
     size_t i = 1;
     while (i < leaves_) i = 2 * i + (tree_[2 * i] == tree_[1] ? 0 : 1);
     return i - leaves_;
   }
 
-  // `i` is due at `at`, if it was not due earlier. Returns whether that was news.
+  // Makes `i` due at `at` unless it is due earlier. Returns true if its due time changed.
   bool Lower(size_t i, Time at) {
     i += leaves_;
     if (tree_[i] <= at) return false;
@@ -37,7 +38,7 @@ class DueTree {
     return true;
   }
 
-  // `i` is due at `at`, whatever was said before.
+  // Replaces the due time of `i` by `at`.
   void Set(size_t i, Time at) {
     i += leaves_;
     tree_[i] = at;

@@ -10,11 +10,11 @@
 namespace heddle {
 namespace {
 
-// With fewer nodes than this at work, meeting at the barrier costs more than the work.
+// If fewer nodes than this run in a window, the barrier costs more than the work.
 constexpr int64_t kSparseVisits = 32;
 
-// The groups of each shard: the heaviest first, each to the shard with the least work so far.
-// Leaves and spines come to lie on every shard, so many wires need not cross threads.
+// Distributes the groups over shards: the heaviest first, each to the shard with the least work so
+// far. Every shard gets leaves and spines, so many wires need not cross threads.
 std::vector<std::vector<Group*>> Distribute(const std::vector<std::unique_ptr<Group>>& groups,
                                             size_t shards) {
   std::vector<size_t> order(groups.size());
@@ -100,7 +100,7 @@ Time Engine::Run(Conductor& conductor) {
       helpers.emplace_back([this, i] { Work(*shards_[i]); });
     }
   } catch (...) {
-    // Those that run must not wait for those that could not be started.
+    // Running threads must not wait for threads that could not be started.
     NoteFailure();
     for (size_t i = helpers.size(); i < shards_.size(); ++i) {
       if (!barrier_->Arrive()) continue;
@@ -134,17 +134,18 @@ void Engine::Work(Shard& shard) {
     try {
       shard.Run(window_number_, window_end_);
     } catch (...) {
-      NoteFailure();  // The others are at work: all leave at the next meeting.
+      NoteFailure();  // The other threads are running; all leave at the next barrier.
     }
   }
 }
 
-// Called while an exception is handled; the first is the one that Run() throws.
+// Called while an exception is handled. Run() throws the first one.
 void Engine::NoteFailure() {
   if (!failed_.exchange(true)) failure_ = std::current_exception();
 }
 
-// Leaves with a window open that is worth the company of the other threads, or at the end.
+// Runs windows on this thread alone. Returns at the end, or when an open window has enough work for
+// all threads.
 void Engine::RunWindowsAlone() {
   while (!failed_) {
     if (window_number_ > 0) conductor_->Close(window_end_);

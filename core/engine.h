@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs nodes through simulated time. There is no global event queue.
 //
-// Nothing that a node does can be felt by another before a packet has crossed the link between
-// them. So time is cut into windows no longer than the shortest link (the lookahead); inside a
-// window every node runs alone, and what it sends lies on its wires, stamped with its arrival, when
-// the next window opens. Windows in which nobody has anything due are skipped.
+// A node cannot affect another one before a packet has crossed the link between them. So time is
+// cut into windows no longer than the shortest link (the lookahead). Inside a window every node
+// runs alone. When the next window opens, the packets it has sent lie on its wires, stamped with
+// their arrival. Windows in which no node has anything due are skipped.
 //
-// The order of everything a node handles is fixed by time, port and key (core/node.h). So results
-// do not depend on the order in which nodes run, on the length of windows, or on the number of
-// threads.
+// Time, port and key fix the order of all events of a node (core/node.h). So results do not depend
+// on the order in which nodes run, on the length of windows, or on the number of threads.
 
 #pragma once
 
@@ -29,24 +28,25 @@
 
 namespace heddle {
 
-// What needs a view of the whole: new flows, scheduled changes, the end of the run. It acts between
-// windows, when no node runs, and before every node event of the time it acts at.
+// The conductor handles everything that needs a view of the whole network: new flows, scheduled
+// changes, the end of the run. It acts between windows, when no node runs, and before every node
+// event of the same instant.
 class Conductor {
  public:
   virtual ~Conductor() = default;
 
-  // The earliest time at which it has something to do, kNever if there is nothing.
+  // The earliest time at which the conductor has something to do; kNever if there is nothing.
   virtual Time Next() = 0;
 
-  // A window opens at `start`. Does what is due at or before `start`, tells the nodes what begins
-  // inside the window, and returns the window's end: at most `latest`, after `start`, and not after
-  // the next thing to do.
+  // A window opens at `start`. Does everything due at or before `start`, and tells the nodes of
+  // flows that start inside the window. Returns the window's end: after `start`, at most `latest`,
+  // and not after the next thing to do.
   virtual Time Open(Time start, Time latest) = 0;
 
   // A window has ended, at `end`.
   virtual void Close(Time end) = 0;
 
-  // When the run ends. May become earlier, but never earlier than the end of the last window.
+  // When the run ends. The end may move earlier, but not before the end of the last window.
   virtual Time End() const = 0;
 };
 
@@ -63,12 +63,12 @@ class Engine {
   // `node` must outlive the engine. Nodes run in the order in which they were added.
   void Add(Node& node, GroupId group);
 
-  // `wire`, whose tail a port of `from` holds and which must stay where it is, leads to the next
+  // Connects `wire`, whose tail a port of `from` holds and which must stay where it is, to the next
   // in-port of `to`. A packet takes at least `least` from the moment the port has it to its
   // arrival.
   void Connect(Node& from, WireTail& wire, Node& to, Duration least);
 
-  // No window is longer than this.
+  // Limits the length of windows to `longest`.
   void LimitWindow(Duration longest) { lookahead_ = std::min(lookahead_, longest); }
   Duration lookahead() const { return lookahead_; }
 
@@ -76,8 +76,8 @@ class Engine {
   // when everything has been added.
   void Place(int threads);
 
-  // After Place(): `tapped` runs in place of its node, or of what runs in its place already. It
-  // must outlive the engine.
+  // Called after Place(). `tapped` runs in place of its node, or in place of the tap already there.
+  // It must outlive the engine.
   void Insert(TappedNode& tapped);
 
   // --- Running ---
@@ -89,10 +89,10 @@ class Engine {
   int threads() const { return static_cast<int>(shards_.size()); }
   int shard_of(const Node& node) const { return static_cast<int>(node.shard_->index()); }
 
-  // For the conductor, from Open: lets every node read its mail now, before the window does.
+  // For the conductor, inside Open: delivers all mail now, before the window opens.
   void DeliverMail();
 
-  // --- What it took ---
+  // --- Work done ---
 
   uint64_t windows() const { return window_number_; }
   int64_t node_visits() const;
@@ -121,8 +121,8 @@ class Engine {
   Time window_end_;
   Time now_;
   bool done_ = false;
-  std::atomic<bool> failed_ = false;  // A thread has met an exception,
-  std::exception_ptr failure_;        // this one.
+  std::atomic<bool> failed_ = false;  // A thread has thrown an exception.
+  std::exception_ptr failure_;        // The exception.
   std::unique_ptr<Barrier> barrier_;
 };
 

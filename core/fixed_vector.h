@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in one piece of memory that never move: room for all of them is taken at the start.
+// A vector whose elements never move, such as the ports of switches and hosts. It allocates room
+// for all of them at the start, and Add() must not exceed that capacity.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of non-negative integers in buckets of at most 1/128 relative width: exact up to 255, and
-// in its count, sum and maximum. Two histograms add up to the same whatever the order.
+// A histogram of non-negative integers in buckets of at most 1/128 relative width. Values up to
+// 255, the count, the sum and the maximum are exact. Merging histograms gives the same result in
+// any order, so each thread can fill its own.
 
 #pragma once
 
@@ -21,12 +22,12 @@ class Histogram {
     return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
   }
 
-  // The smallest value such that a share of at least `p` of all values does not exceed it (its
-  // bucket's upper end, at most the maximum); 0 if there are none.
+  // The smallest value that a share of at least `p` of all values does not exceed; 0 without
+  // values. The result is the upper end of that value's bucket, at most the maximum.
   int64_t Percentile(double p) const;
 
  private:
-  std::vector<int64_t> buckets_;  // As far as needed.
+  std::vector<int64_t> buckets_;  // Grows as far as needed.
   int64_t count_ = 0;
   int64_t sum_ = 0;
   int64_t max_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread has to tell another about the window just simulated, read at the start of the
-// next.
+// The mail between threads. During a window, nodes and wires of one thread leave news and letters
+// for another thread, which reads them at the start of the next window.
 
 #pragma once
 
@@ -21,12 +21,12 @@ class WireHead;
 class WireTail;
 struct PacketRing;
 
-// A message outside the simulated network, from one node to another: it takes no bandwidth and is
+// A message from one node to another outside the simulated network: it takes no bandwidth and is
 // there when the next window opens. The letters of one window reach a node in an order that depends
-// on the number of threads, so what they do must not depend on it.
+// on the number of threads, so their effects must not depend on that order.
 struct Letter {
   Node* to = nullptr;
-  uint32_t kind = 0;  // Means what the two nodes agree on.
+  uint32_t kind = 0;  // The two nodes agree on its meaning.
   alignas(8) std::array<std::byte, 160> body = {};
 
   template <class T>
@@ -45,8 +45,8 @@ struct Letter {
   }
 };
 
-// From one thread to one thread. In windows of even number the writer fills side 0 while the reader
-// empties side 1, in odd windows the other way round.
+// The mail from one thread to one other thread. In windows with an even number, the writer fills
+// side 0 while the reader empties side 1; in odd windows it is the other way round.
 class Outbox {
  public:
   // A wire on which packets have been put in this window.
@@ -54,8 +54,8 @@ class Outbox {
     WireTail* wire;
     Node* node;
     PortIndex in_port;
-    Time arrival;         // Of the first of them.
-    uint64_t pushed = 0;  // By the end of the window.
+    Time arrival;         // Arrival of the first new packet.
+    uint64_t pushed = 0;  // Packets sent by the end of the window.
   };
   // The sender of a wire has replaced its ring.
   struct GrownRing {
@@ -66,16 +66,16 @@ class Outbox {
     std::vector<News> news;
     std::vector<Letter> letters;
     std::vector<GrownRing> grown;
-    Time due = kNever;  // When the earliest of all this matters.
+    Time due = kNever;  // The earliest time at which any of this matters.
   };
 
   // Called by the writer only.
   void StartWindow(uint64_t number) { writing_ = number % 2; }
-  void EndWindow();  // Fills in what the news could not say before.
+  void EndWindow();  // Fills in `pushed` of the news.
   Side& Writing() { return sides_[writing_]; }
   const Side& Writing() const { return sides_[writing_]; }
 
-  // Called by the reader only: what was written in the window before this one.
+  // Called by the reader only. Returns the mail written in the window before this one.
   Side& Reading(uint64_t number) { return sides_[(number + 1) % 2]; }
 
  private:

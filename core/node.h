@@ -2,7 +2,7 @@
 // A switch or a host. A node owns its ports, timers, random streams and state; nothing outside it
 // writes to any of these while a window runs, so the nodes of one window need not know each other.
 //
-// The order in which a node handles what is due at one instant:
+// The order in which a node handles the events of one instant:
 //   1. transmission completions (a packet counts as queued while its transmission ends later),
 //   2. packet arrivals, by in-port; each wire keeps its own order,
 //   3. timers, by their key,
@@ -22,10 +22,10 @@ class Shard;
 
 // The part of simulated time in which a node may run alone.
 struct Window {
-  Time end;        // What the node handles is due before this.
-  Time outer_end;  // The same for nodes outside its group; at least `end`.
+  Time end;        // The node handles events due before this.
+  Time outer_end;  // The window's end for nodes outside its group; at least `end`.
 
-  // What a packet on `wire` must not arrive before.
+  // The earliest time at which a packet on `wire` may arrive.
   Time Horizon(const WireTail& wire) const { return wire.within_group() ? end : outer_end; }
 };
 
@@ -39,12 +39,12 @@ class Node {
   // Handles everything due before `window.end`, in the order above.
   virtual void Run(const Window& window) = 0;
 
-  // When this node next has something to do, kNever if it waits for others.
+  // When this node next has something to do; kNever if it waits for other nodes.
   virtual Time Due() const = 0;
 
   virtual void OnLetter(const Letter& /*letter*/) {}
 
-  // Run() to `end` comes soon: asks for the memory it will touch first.
+  // Called shortly before Run() to `end`: prefetches the memory that Run() touches first.
   virtual void Prefetch(Time /*end*/) const {}
 
   // The wire at `in_port`, empty so far, has a packet.
@@ -57,8 +57,8 @@ class Node {
     if (arrivals_.Announce(in_port, arrival, pushed)) Wake(arrival);
   }
 
-  // Between windows: the last packets on the wire at `in_port`, on which `pushed` have been sent,
-  // are not what they were.
+  // Called between windows when the last packets on the wire at `in_port` have changed. `pushed` is
+  // the number of packets sent on that wire.
   void OnWireChange(PortIndex in_port, uint64_t pushed) {
     const Time arrival = arrivals_.Refresh(in_port, pushed);
     if (arrival != kNever) Wake(arrival);

@@ -16,7 +16,7 @@ namespace heddle {
 template <size_t kBytes>
 class OwnState {
  public:
-  // Puts a T there, whatever was there before.
+  // Puts a T there, replacing the previous state.
   template <class T>
   T& Begin(const T& initial = T()) {
     Check<T>();
@@ -35,7 +35,7 @@ class OwnState {
     return *std::launder(reinterpret_cast<const T*>(bytes_.data()));
   }
 
-  // The bytes, for those who print or compare records without knowing T.
+  // The bytes, for code that prints or compares records without knowing T.
   static constexpr size_t size() { return kBytes; }
   auto begin() const { return bytes_.begin(); }
   auto end() const { return bytes_.end(); }

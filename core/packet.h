@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A packet is one cache line, moved by value: no pool, no pointers, no allocation.
+// The packet that ports, wires and policies pass on. It fills one cache line and is moved by value,
+// without a pool, pointers or allocation.
 
 #pragma once
 
@@ -25,15 +26,16 @@ enum class PacketKind : uint8_t {
   kCnp,   // RoCE: a packet came with a congestion mark.
   kSyn,
   kSynAck,
-  kControl,   // Made by a load balancer: probes, notifications. From here on, of no flow.
-  kDatagram,  // UDP, in the background: nobody answers, and nobody sends it again.
-  kPause,     // Of the link, not of the network: IEEE 802.1Qbb. Goes no further than its far end.
+  kControl,   // Made by a load balancer: probes, notifications. From here on, packets of no flow.
+  kDatagram,  // UDP, in the background: never acknowledged and never retransmitted.
+  kPause,     // A PFC pause frame (IEEE 802.1Qbb), which goes only to the far end of its link.
 };
 
 inline constexpr uint16_t kNoPath = 0xffff;
 
-// No packet is smaller, as buffered, unless a framing of exact sizes says so: it has headers of IP
-// and TCP or UDP. The time to send it adds to a link's delay before anything can arrive.
+// The least size of a packet in buffers, unless a framing of exact sizes says otherwise: the
+// headers of IP and TCP or UDP. The time to send it adds to a link's delay before anything can
+// arrive.
 inline constexpr uint16_t kMinPacketBytes = 40;
 
 // One SACK block of an ACK: segments [cumulative + start, cumulative + start + length).
@@ -51,17 +53,17 @@ struct alignas(64) Packet {
     kCwr = 8,  // Congestion window reduced (RFC 3168).
     kRetransmission = 16,
     kDsack = 32,   // On ACKs: the segment that caused it had arrived before (RFC 2883).
-    kNotify = 64,  // On RoCE's ACKs and NACKs: is a CNP as well.
+    kNotify = 64,  // On RoCE's ACKs and NACKs: the packet is also a CNP.
   };
 
-  Time arrival;     // Last bit received at the far end of the wire it lies on.
+  Time arrival;     // When the last bit is received at the far end of the packet's wire.
   Time sent;        // DATA, DATAGRAM: first bit left the NIC. ACK: echo of the DATA that caused it.
   FlowId flow = 0;  // DATAGRAM: ~id of its source, so that no flow has the same.
-  uint32_t tuple_hash = 0;  // Of (src, dst, sport, dport, protocol), unsalted.
+  uint32_t tuple_hash = 0;  // Hash of the 5-tuple, unsalted.
   uint32_t seq = 0;         // DATA: segment number. ACK: next segment expected. DATAGRAM: number.
-  HostId src = 0;           // Of this packet: of an ACK, the host that receives the data.
+  HostId src = 0;           // Source of this packet; for an ACK, the receiver of the data.
   HostId dst = 0;
-  uint16_t bytes = 0;       // As buffers, ECN thresholds and windows count; see wire overhead.
+  uint16_t bytes = 0;       // Size as buffers, ECN thresholds and windows count it.
   uint16_t path = kNoPath;  // Source route chosen by the host's balancer, kNoPath: none.
   uint16_t entropy = 0;     // Enters every ECMP hash; a host balancer moves a flow by changing it.
   uint16_t taken = 0;       // The path taken so far, numbered as `path`.
@@ -73,20 +75,20 @@ struct alignas(64) Packet {
     struct {
       uint32_t tx_id;    // Numbers every transmission of the flow, retransmissions included.
       uint16_t payload;  // Bytes of the flow in this segment, or of the datagram.
-      std::array<uint16_t, 3> waited;  // If it is measured; see Waited().
+      std::array<uint16_t, 3> waited;  // If measured; see Waited().
     } data;
     struct {
       std::array<SackBlock, 3> sack;  // The most recently changed block first (RFC 2018).
     } ack;
     struct {
-      uint32_t trigger;  // The packet that came out of order; `seq` is the one expected.
+      uint32_t trigger;  // The segment that came out of order; `seq` is the expected one.
     } nack;
     struct {
       uint8_t classes;  // Bit mask.
-      bool stop;        // False: go on.
+      bool stop;        // False: a resume frame.
     } pause;
   };
-  // What a load balancer carries in its header; at most 8 bytes, see Scheme().
+  // The load balancer's header; at most 8 bytes, see Scheme().
   OwnState<8> scheme{};
 
   Packet() : data{} {}
@@ -94,8 +96,8 @@ struct alignas(64) Packet {
   bool Has(Flag flag) const { return (flags & flag) != 0; }
   void Set(Flag flag) { flags |= flag; }
 
-  // DATA, if it is measured: how long it has waited in the queues of switches. Counted in 48 bits:
-  // a sum of up to 281 s is right, whatever it passes on the way.
+  // DATA, if measured: how long it has waited in the queues of switches. The sum has 48 bits, so a
+  // total of up to 281 s is right even if intermediate sums overflow.
   Duration Waited() const {
     const auto [low, middle, high] = data.waited;
     return {int64_t{high} << 32 | int64_t{middle} << 16 | low};

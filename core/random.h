@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers with names. Every consumer draws from a stream of its own, seeded from the
-// experiment's seed, what the stream is for and whose it is; a new consumer shifts no other stream.
+// Random numbers with names. Every consumer draws from a stream of its own. A stream's seed is made
+// of the experiment's seed, its purpose and its owner's id, so a new consumer shifts no other
+// stream.
 //
-// A stream is a xoshiro256** generator that SplitMix64 has seeded. The standard library's
-// distributions differ between vendors, so those that shape results are here.
+// A stream is a xoshiro256** generator that SplitMix64 has seeded. The distributions that shape
+// results are written here, because those of the standard library differ between vendors.
 
 #pragma once
 

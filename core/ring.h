@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue in one piece of memory, which doubles when it is full and is never given back: for queues
-// that reach a working size and keep it.
+// A FIFO queue in one block of memory, for queues that reach a working size and keep it. The block
+// doubles when it is full and never shrinks.
 
 #pragma once
 

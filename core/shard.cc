@@ -23,7 +23,7 @@ Shard::Shard(uint32_t index, std::vector<Group*> groups)
   for (uint32_t g = 0; g < groups_.size(); ++g) {
     Group& group = *groups_[g];
     group.due.Resize(group.nodes.size());
-    due_nodes_.resize(std::max(due_nodes_.size(), group.nodes.size() + 1));  // One of scratch.
+    due_nodes_.resize(std::max(due_nodes_.size(), group.nodes.size() + 1));  // One is spare.
     for (uint32_t n = 0; n < group.nodes.size(); ++n) {
       group.nodes[n]->shard_ = this;
       group.nodes[n]->group_ = g;
@@ -63,7 +63,7 @@ void Shard::Run(uint64_t number, Time end) {
 }
 
 void Shard::RunGroup(Group& group, Time end) {
-  // Finer windows find in the cache what the window before them used.
+  // No prefetch for finer windows: the window before them has left their data in the cache.
   const bool is_whole = group.due.Min() + group.lookahead >= end;
   while (group.due.Min() < end) {
     const Time start = group.due.Min();

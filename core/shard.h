@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of nodes that one thread runs.
+// A shard is the groups of nodes that one thread runs. Inside a window, the engine calls Run() on
+// the shard's thread, and nothing outside the shard touches its nodes.
 
 #pragma once
 
@@ -21,8 +22,8 @@ namespace heddle {
 struct Group {
   std::vector<Node*> nodes;
   DueNodes due;                   // By index in `nodes`.
-  Duration lookahead{kNever.ps};  // The least time a packet needs between two of them.
-  int64_t weight = 0;             // In-wires: a measure of the work.
+  Duration lookahead{kNever.ps};  // The least time a packet needs between two nodes.
+  int64_t weight = 0;             // Number of in-wires, a measure of the work.
 };
 
 class Shard {
@@ -32,13 +33,13 @@ class Shard {
   uint32_t index() const { return index_; }
   Outbox& OutboxTo(const Shard& other) { return *outboxes_[other.index_]; }
 
-  // Window `number`: reads the mail of the last one, then runs all that is due before `end`.
+  // Runs window `number`: reads the mail of the last window, then runs all nodes due before `end`.
   void Run(uint64_t number, Time end);
 
   // Delivers the mail that window `number` would read.
   void ReadMail(uint64_t number);
 
-  // When this shard has something to do, or has given another something to do.
+  // When this shard next has something to do, or has mail for another shard that matters.
   Time Due() const;
 
   // Nodes visited in the last window.
@@ -59,7 +60,7 @@ class Shard {
   DueTree due_;                                    // By index in `groups_`.
   std::vector<std::unique_ptr<Outbox>> outboxes_;  // By receiving shard.
   std::vector<Outbox*> inboxes_;                   // By sending shard.
-  std::vector<uint32_t> due_nodes_;                // Of the group at work, in the window at hand.
+  std::vector<uint32_t> due_nodes_;                // Due nodes of the running group in this window.
   int64_t visits_ = 0;
   int64_t total_visits_ = 0;
 };

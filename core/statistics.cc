@@ -80,11 +80,11 @@ double Percentile(std::span<const double> sorted, double p, PercentileMethod met
 }
 
 double StudentT95(int64_t degrees) {
-  constexpr int64_t kAsGoodAsNormal = 100'000;  // The rest is less than 0.0003.
+  constexpr int64_t kAsGoodAsNormal = 100'000;  // The error is below 0.0003.
   constexpr double kNormal = 1.959963984540054;
   if (degrees > kAsGoodAsNormal) return kNormal;
   double low = 1.9;
-  double high = 13;  // Above the largest, that of one degree.
+  double high = 13;  // Above the largest t, that of one degree.
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
     (ProbabilityWithin(middle, degrees) < 0.95 ? low : high) = middle;
@@ -127,7 +127,7 @@ double Slope(const std::vector<double>& x, const std::vector<double>& y) {
 double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b) {
   const std::vector<double> ranks_a = Ranks(a);
   const std::vector<double> ranks_b = Ranks(b);
-  // With slopes both ways: r^2 is their product.
+  // r^2 is the product of the slopes in both directions.
   const double forth = Slope(ranks_a, ranks_b);
   const double back = Slope(ranks_b, ranks_a);
   return std::copysign(std::sqrt(forth * back), forth);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statistics of samples that results, comparisons and claims rest on: means, percentiles,
-// 95 % confidence intervals, slopes and rank correlation. Each is written here once. Counts of many
-// integers are kept in a Histogram (core/histogram.h), whose percentiles have the same ranks.
+// The sample statistics behind results, comparisons and claims: means, percentiles, 95 % confidence
+// intervals, slopes and rank correlation. All other code calls these functions instead of writing
+// its own. Counts of many integers are kept in a Histogram (core/histogram.h), whose percentiles
+// have the same ranks.
 
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace heddle {
 
-// The sum over the number of values, in their order; not a number if there are none.
+// The mean, summed in the order of `values`; NaN if there are none.
 double Mean(std::span<const double> values);
 
 // The square root of the mean squared distance from the mean (of a population, divided by n).
@@ -45,9 +46,9 @@ class Replications {
   void Add(double value);
 
   int64_t count() const { return count_; }
-  double mean() const;  // Not a number if there are none.
-  // Half the width of the interval, t s / sqrt(n); not a number for fewer than two values, or if
-  // one of them is infinite.
+  double mean() const;  // NaN if there are no values.
+  // Half the width of the interval, t s / sqrt(n); NaN for fewer than two values, or if one of them
+  // is infinite.
   double half_width() const;
 
  private:
@@ -61,7 +62,7 @@ class Replications {
 // The slope of the least-squares line through (x, y).
 double Slope(const std::vector<double>& x, const std::vector<double>& y);
 
-// Spearman's coefficient, with mean ranks for ties; not a number if one of them is constant.
+// Spearman's coefficient, with mean ranks for ties; NaN if `a` or `b` is constant.
 double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace heddle

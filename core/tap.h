@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the packets that arrive at a node, before the node does.
+// A tap sees the packets that arrive at a node before the node does; instruments implement it.
 //
-// What a node will handle in a window lies on its wires when the window opens. So a tap need not be
-// called for each packet: a node with a tap is replaced, in the list of those that run, by one that
-// first walks the wires and then lets the node run. Nodes without a tap run the same instructions
-// as if there were none.
+// All packets that a node will handle in a window lie on its wires when the window opens. So a
+// TappedNode takes the node's place in the list of running nodes: it first walks the wires and then
+// runs the node. Nodes without a tap run the same instructions as if there were no taps.
 
 #pragma once
 
@@ -20,8 +19,9 @@ class Tap {
  public:
   virtual ~Tap() = default;
 
-  // `packet`, which is as it was sent, arrives at the in-port known to the tap as `point`. Called
-  // on the thread that runs the node; in the order of arrival at each point, but not across points.
+  // `packet` arrives, unchanged since it was sent, at the in-port that the tap knows as `point`.
+  // Called on the thread that runs the node, in the order of arrival at each point but not across
+  // points.
   virtual void OnArrival(uint32_t point, const Packet& packet) = 0;
 };
 
@@ -30,7 +30,7 @@ class TappedNode final : public Node {
   // Both must outlive it.
   TappedNode(Node& node, Tap& tap) : node_(node), inner_(&node), tap_(tap) {}
 
-  // While building.
+  // Taps an in-port. Called while building.
   void Watch(PortIndex in_port, uint32_t point) { watched_.push_back({in_port, point}); }
 
   Node& node() { return node_; }
@@ -56,7 +56,7 @@ class TappedNode final : public Node {
   };
 
   Node& node_;
-  Node* inner_;  // What runs when the wires have been walked: the node, or another tap on it.
+  Node* inner_;  // Runs after the wires have been walked: the node, or another tap on it.
   Tap& tap_;
   std::vector<Watched> watched_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the switches on a packet's way have told of the ports it left through. A packet has no room
-// for it, so it lies beside the packet, on wires and in queues that carry telemetry.
+// In-band telemetry: what the switches on a packet's path recorded about the ports it left through.
+// A packet has no room for it, so it lies beside the packet, on wires and in queues that carry
+// telemetry. Queued ports add to it, and congestion controls such as HPCC read it.
 
 #pragma once
 
@@ -16,13 +17,13 @@
 namespace heddle {
 
 struct alignas(64) Telemetry {
-  static constexpr size_t kMaxSwitches = 6;  // Those after them are not recorded.
+  static constexpr size_t kMaxSwitches = 6;  // Later switches are not recorded.
 
-  uint32_t path = 0;                       // A hash of the ports; not of how long the packet took.
-  uint8_t hops = 0;                        // Switches recorded; the values of each by its number.
-  std::array<Time, kMaxSwitches> at = {};  // When the first bit left.
-  std::array<uint32_t, kMaxSwitches> sent_bytes = {};   // By the port before, ever; modulo 2^32.
-  std::array<uint32_t, kMaxSwitches> queue_bytes = {};  // What the packet has left behind.
+  uint32_t path = 0;                       // A hash of the ports on the path.
+  uint8_t hops = 0;                        // Number of switches recorded; it indexes the arrays.
+  std::array<Time, kMaxSwitches> at = {};  // When the packet's first bit left.
+  std::array<uint32_t, kMaxSwitches> sent_bytes = {};   // Sent by the port so far; modulo 2^32.
+  std::array<uint32_t, kMaxSwitches> queue_bytes = {};  // Queue behind the packet.
   std::array<uint32_t, kMaxSwitches> mbps = {};         // Rate of the port, at least 1.
 
   void Clear() {
@@ -30,7 +31,7 @@ struct alignas(64) Telemetry {
     hops = 0;
   }
 
-  // A port that no other in the network shares its `id` with.
+  // Adds a port, whose `id` is unique in the network.
   void Add(uint32_t id, Time start, int64_t sent, int64_t queue, BitRate rate) {
     path = (path ^ id) * 0x9e3779b1u + 1;
     if (hops == kMaxSwitches) return;
@@ -45,7 +46,8 @@ struct alignas(64) Telemetry {
 static_assert(sizeof(Telemetry) == 128);
 static_assert(std::is_trivially_copyable_v<Telemetry>);
 
-// Data packets collect it, and what answers them carries it back.
+// Returns true if packets of this kind carry telemetry: data packets collect it, and ACKs and NACKs
+// carry it back.
 constexpr bool CarriesTelemetry(PacketKind kind) {
   return kind == PacketKind::kData || kind == PacketKind::kAck || kind == PacketKind::kNack;
 }

@@ -2,10 +2,10 @@
 // The timers of one node: a heap ordered by (time, key), so that timers of one instant fire in an
 // order that does not depend on when they were set.
 //
-// There is no way to cancel: finding an entry in a heap is O(n), and few timers are. Who sets a
-// timer keeps its deadline beside it, ignores a firing that no longer holds and sets the timer
-// again if the deadline has moved. A flow that restarts its timer with each ACK then has one entry
-// here.
+// A timer cannot be cancelled, because finding an entry in a heap is O(n) and few timers need it.
+// Instead, the owner of a timer keeps its deadline. When the timer fires, the owner ignores it if
+// the deadline no longer holds, or sets it again if the deadline has moved. So a flow that restarts
+// its timer with each ACK has one entry here.
 
 #pragma once
 
@@ -22,14 +22,14 @@ namespace heddle {
 
 struct Timer {
   Time at;
-  uint64_t key;  // Unique among the timers of one instant; means what its owner says.
+  uint64_t key;  // Unique among the timers of one instant; its owner defines its meaning.
 
   friend auto operator<=>(const Timer&, const Timer&) = default;
 };
 
 class Timers {
  public:
-  // When the earliest fires, kNever if there is none.
+  // When the earliest timer fires; kNever if there is none.
   Time Next() const { return next_; }
 
   void Set(Time at, uint64_t key) {

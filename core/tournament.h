@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The earliest of a fixed number of entries, each of which has a time or none: a tree of minima
-// with the entry's number in the low bits of the key, so that a tie goes to the lower number.
-// Replacing a time walks one path from leaf to root, without a branch to mispredict.
+// Finds the earliest of a fixed number of entries, each of which has a time or none. Arrivals and
+// eager ports look up their next event with it. It is a tree of minima with the entry's number in
+// the low bits of the key, so that a tie goes to the lower number. Set() walks one path from leaf
+// to root, without a branch to mispredict.
 
 #pragma once
 
@@ -17,8 +18,8 @@ namespace heddle {
 
 class Tournament {
  public:
-  // The latest time that a key can hold, of `entries`: 2^61 ps (26 days) divided by their number,
-  // rounded up to a power of two.
+  // The latest time that the keys of a tournament of `entries` can hold: 2^61 ps (26 days) divided
+  // by their number, rounded up to a power of two.
   static Time LatestFor(size_t entries) { return {kNever.ps >> std::bit_width(entries - 1)}; }
 
   // Forgets all times.
@@ -28,12 +29,12 @@ class Tournament {
     tree_.assign(2 * static_cast<size_t>(leaves_), kNone);
   }
 
-  // The earliest time, kNever if there is none, and whose it is.
+  // The earliest time, kNever if there is none, and the entry that has it.
   Time Next() const { return tree_[1] == kNone ? kNever : Time{tree_[1] >> bits_}; }
   size_t First() const { return static_cast<size_t>(tree_[1] & (leaves_ - 1)); }
 
   bool Has(size_t entry) const { return KeyOf(entry) != kNone; }
-  // Whether any is at `time` or earlier.
+  // Returns true if any entry is at `time` or earlier.
   bool AnyUntil(Time time) const { return tree_[1] < (time.ps + 1) << bits_; }
 
   bool HasBefore(size_t entry, Time end) const {

@@ -40,7 +40,7 @@ struct Bytes {
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
 };
 
-// Later than everything. A quarter of the range, so that adding a delay to it cannot overflow.
+// Later than every event. It is a quarter of the range, so that adding a delay cannot overflow.
 inline constexpr Time kNever{std::numeric_limits<int64_t>::max() / 4};
 
 constexpr Duration operator+(Duration a, Duration b) { return {a.ps + b.ps}; }
@@ -69,8 +69,8 @@ inline constexpr int64_t kPicosecondsPerSecond = 1'000'000'000'000;
 constexpr double Seconds(Duration d) { return static_cast<double>(d.ps) * 1e-12; }
 constexpr double Microseconds(Duration d) { return static_cast<double>(d.ps) * 1e-6; }
 
-// How long `size` takes to pass at `rate`, rounded up: a packet is never early. Exact for every
-// rate that divides 8e12, which all Ethernet rates up to 800 Gbps do; `size` below 1.15 MB.
+// The time that `size`, below 1.15 MB, takes at `rate`. It is rounded up, so a packet is never
+// early, and exact for every rate that divides 8e12, which all Ethernet rates up to 800 Gbps do.
 constexpr Duration SerializationDelay(Bytes size, BitRate rate) {
   const int64_t bit_ps = size.count * 8 * kPicosecondsPerSecond;
   return {(bit_ps + rate.bps - 1) / rate.bps};

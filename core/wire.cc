@@ -13,7 +13,7 @@ namespace heddle {
 namespace {
 
 // Small rings keep an idle fabric small and the first pages of a short run few; a busy wire doubles
-// its ring to what it needs.
+// its ring until all its packets fit.
 constexpr uint32_t kFirstCapacity = 16;
 
 size_t RingBytes(uint32_t capacity, bool telemetry) {

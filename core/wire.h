@@ -31,15 +31,15 @@ class Node;
 class Outbox;
 
 struct PacketRing {
-  static PacketRing* New(uint32_t capacity, bool telemetry);  // A power of two.
-  // Frees `ring` and those it has replaced.
+  static PacketRing* New(uint32_t capacity, bool telemetry);  // `capacity` is a power of two.
+  // Frees `ring` and the rings that it has replaced.
   static void Delete(PacketRing* ring);
 
   alignas(64) uint32_t mask;
   PacketRing* outgrown;  // The ring this one replaced, while the head may still read it.
   Packet slots[1];
 
-  // Behind the last packet, if the wire carries telemetry.
+  // The records lie behind the last packet slot, if the wire carries telemetry.
   Telemetry& TelemetryOf(uint64_t number) {
     return reinterpret_cast<Telemetry*>(slots + mask + 1)[number & mask];
   }
@@ -61,8 +61,8 @@ class WireTail {
 
   // Hands over the packet in Slot(), which arrives at `arrival`. `horizon` is the end of the
   // sender's window as the receiver sees it, and `previous` the arrival of the packet pushed before
-  // this one: if that lies at or beyond the horizon it is still on the wire, and the receiver knows
-  // of it.
+  // this one: if that lies at or beyond the horizon, that packet is still on the wire and the
+  // receiver already knows of the wire.
   void Commit(Time arrival, Time previous, Time horizon) {
     HEDDLE_CHECK(arrival >= horizon,
                  "a packet arrives at {} ps, inside the window that ends at {} ps", arrival.ps,
@@ -77,16 +77,17 @@ class WireTail {
     }
   }
 
-  // A packet by its number, counted from 0, and by its distance from the end (1: the last one). It
-  // must not have arrived yet.
+  // At() finds a packet by its number, counted from 0, and FromBack() by its distance from the end
+  // (1: the last one). The packet must not have arrived yet.
   Packet& At(uint64_t number) { return ring_->slots[number & mask_]; }
-  // What lies beside it. Written at any time until the end of the window in which it was committed.
+  // The telemetry beside packet `number`. It may be written until the end of the window in which
+  // the packet was committed.
   Telemetry& Extra(uint64_t number) { return ring_->TelemetryOf(number); }
   const Packet& FromBack(uint64_t i) const { return ring_->slots[(pushed() - i) & mask_]; }
 
-  // For changes between windows, when all mail has been read: how many packets have not been taken
-  // by the head; to forget the last of them; and to tell the consumer that those left have new
-  // arrivals.
+  // For changes between windows, when all mail has been read. waiting() counts the packets that the
+  // head has not taken, TakeBack() removes the last ones, and TellOfChange() tells the consumer
+  // that the rest have new arrivals.
   uint64_t waiting() const;
   void TakeBack(uint64_t packets) { tail_ -= packets; }
   void TellOfChange();
@@ -96,7 +97,7 @@ class WireTail {
 
   bool within_group() const { return within_group_; }
 
-  // While building.
+  // Called while building.
   void CarryTelemetry() { telemetry_ = true; }
   bool carries_telemetry() const { return telemetry_; }
   size_t memory_bytes() const;
@@ -107,8 +108,8 @@ class WireTail {
   friend class WireHead;
 
   void MakeRoom();
-  void Announce(Time arrival);  // To a consumer on this thread.
-  void Report(Time arrival);    // To one on another.
+  void Announce(Time arrival);  // Tells a consumer on this thread.
+  void Report(Time arrival);    // Tells a consumer on another thread.
   uint64_t EndReport() {
     reported_ = false;
     return tail_;
@@ -116,14 +117,13 @@ class WireTail {
 
   PacketRing* ring_ = nullptr;  // Allocated with the first packet.
   uint64_t tail_ = 0;
-  uint64_t head_seen_ =
-      ~uint64_t{0};  // As if one packet too many were there, until there is a ring.
+  uint64_t head_seen_ = ~uint64_t{0};  // Makes Slot() call MakeRoom() until there is a ring.
   uint32_t mask_ = 0;
   PortIndex in_port_ = 0;
   bool within_group_ = true;
-  bool reported_ = false;  // In this window.
+  bool reported_ = false;  // Report() was called in this window.
   Node* consumer_ = nullptr;
-  Outbox* outbox_ = nullptr;  // Between threads: where news for the consumer's is left.
+  Outbox* outbox_ = nullptr;  // Between threads: the outbox for news to the consumer's thread.
   bool telemetry_ = false;
 };
 
@@ -150,8 +150,8 @@ class WireHead {
   // Removes the front packet. The sender may use its slot.
   void Drop() { head_.store(popped() + 1, std::memory_order_release); }
 
-  // The packets that arrive before `end`, in their order, without taking them. As far as they are
-  // known: in a window these are all that arrive in it.
+  // Visits the known packets that arrive before `end`, in their order, without taking them. While a
+  // window runs, these are all packets that arrive in it.
   template <class Visit>
   void ForEachBefore(Time end, const Visit& visit) {
     for (uint64_t number = popped(); ArrivalOf(number) < end; ++number) {
@@ -159,7 +159,7 @@ class WireHead {
     }
   }
 
-  // The first two packets, before a visit.
+  // Prefetches the first two packets.
   void Prefetch() const {
     __builtin_prefetch(&ring_->slots[popped() & mask_]);
     __builtin_prefetch(&ring_->slots[(popped() + 1) & mask_]);
@@ -168,21 +168,21 @@ class WireHead {
   // Packets taken so far.
   uint64_t popped() const { return head_.load(std::memory_order_relaxed); }
 
-  // Between threads: `pushed` packets had been sent by the end of the last window. Asks for those
-  // it had not known of: they lie in another core's cache.
+  // Between threads: `pushed` packets had been sent by the end of the last window. Prefetches the
+  // new ones, which lie in another core's cache.
   void Learn(uint64_t pushed);
 
-  // `pushed` packets have been sent; what was known of the last of them has changed.
+  // `pushed` packets have been sent, and the last of them have changed.
   void SetTail(uint64_t pushed) { tail_seen_ = pushed; }
 
-  // Moves to the tail's new ring and frees those left behind.
+  // Moves to the tail's new ring and frees the old ones.
   void Adopt(PacketRing* ring);
 
  private:
   friend class Engine;
   friend class WireTail;
 
-  // `number` is at most that of the next packet to come.
+  // `number` is at most the number of the next packet to come.
   Time ArrivalOf(uint64_t number) {
     if (number == tail_seen_ && !LookAgain()) return kNever;
     __builtin_prefetch(&ring_->slots[(number + 1) & mask_]);
@@ -195,7 +195,7 @@ class WireHead {
   std::atomic<uint64_t> head_ = 0;
   uint64_t tail_seen_ = 0;
   uint32_t mask_ = 0;
-  bool between_threads_ = false;  // The tail is on another: what it has sent is told by mail.
+  bool between_threads_ = false;  // The tail is on another thread and tells of new packets by mail.
 };
 
 }  // namespace heddle

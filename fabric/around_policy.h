@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies that stand around the policy of any scheme, between it and its switch or host. These
-// classes forward every call; one that derives from them overrides the calls that it deals with
-// itself, and passes on to the base class what the scheme is to see of them. It then has the
-// scheme's hooks and its own; the base class passes on only calls that the scheme has hooks for.
+// Base classes for policies that wrap the policy of any scheme and stand between it and its switch
+// or host. They forward every call that the scheme has a hook for. A derived class overrides the
+// calls that it handles itself, and calls the base class for those that the scheme shall see. The
+// hooks of the wrapper are those of the scheme and its own.
 
 #pragma once
 
@@ -27,7 +27,7 @@ class AroundSwitchPolicy : public SwitchPolicy {
   uint32_t scheme_hooks() const { return scheme_.hooks(); }
 
   void Attach(SwitchView& view) override { scheme_->Attach(view); }
-  // A class that overrides asked_about() decides itself where the scheme does not: !AsksAbout().
+  // A class that overrides asked_about() must itself decide where AsksAbout() is false.
   Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                     const Candidates& candidates) override {
     return scheme_->OnPacket(view, packet, in_port, candidates);
@@ -63,7 +63,7 @@ class AroundSwitchPolicy : public SwitchPolicy {
   const SwitchPolicyPtr scheme_;
 };
 
-// The scheme may do nothing at hosts: null.
+// `scheme` is null if the scheme does nothing at hosts.
 class AroundHostPolicy : public HostPolicy {
  public:
   explicit AroundHostPolicy(HostPolicyPtr scheme) : scheme_(std::move(scheme)) {}

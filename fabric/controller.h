@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a load balancer that sees more than one switch or host: a central scheduler, a table
-// shared by the hosts of a rack. It acts between windows, when no node runs, and before every node
-// event of the time it acts at; what it does is felt from that instant on. A scheme whose control
-// takes time waits that long before it acts.
+// A controller is the part of a load balancer that sees more than one switch or host, such as a
+// central scheduler or a table shared by the hosts of a rack. It acts between windows, when no node
+// runs, and before every node event of the same instant; its actions take effect at that instant. A
+// scheme that models control latency acts that much later.
 
 #pragma once
 
@@ -27,10 +27,10 @@ class Controller {
  public:
   virtual ~Controller() = default;
 
-  // When it wants to act next, kNever if never.
+  // When the controller wants to act next; kNever if never.
   virtual Time Next() const = 0;
 
-  // It is `now`, which is Next(). Afterwards Next() lies later.
+  // Acts at `now`, which is Next(). Afterwards Next() must be later.
   virtual void Act(Time now) = 0;
 };
 

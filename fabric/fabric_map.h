@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator knows of the fabric as it was built, and configures a scheme with. It does not
-// follow what happens to links later.
+// A map of the fabric as it was built, from which an operator would configure a scheme. Policies
+// read it through SwitchView, usually in Attach(). It does not follow later changes of links.
 
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace heddle {
 
-// A shortest way from a switch to a leaf.
+// A shortest path from a switch to a leaf.
 struct Way {
-  Duration propagation;  // Of all its links, with what the switches add.
-  BitRate last_rate;     // Of its last link, which leads to the leaf.
-  BitRate least_rate;    // Of its slowest.
-  Bytes last_buffer;     // What the port of its last link can hold; many if there is no limit.
+  Duration propagation;  // The sum over its links and switch latencies.
+  BitRate last_rate;     // Rate of its last link, which leads to the leaf.
+  BitRate least_rate;    // Rate of its slowest link.
+  Bytes last_buffer;     // Buffer of the last link's port; very large if unlimited.
   int links = 2;
 };
 
@@ -25,11 +25,11 @@ class FabricMap {
  public:
   virtual ~FabricMap() = default;
 
-  // The quickest way from `from` through its `port` to a leaf, numbered from 0 among the switches
-  // that have hosts; nothing if none of the shortest ways begins there.
+  // The fastest path from switch `from` through its `port` to a leaf. Leaves are the switches that
+  // have hosts, numbered from 0. Returns nothing if no shortest path begins at `port`.
   virtual std::optional<Way> WayTo(SwitchId from, PortIndex port, uint16_t leaf) const = 0;
 
-  // What a port can hold; many if there is no limit.
+  // The buffer of a port; very large if there is no limit.
   virtual Bytes BufferOf(SwitchId at, PortIndex port) const = 0;
 };
 

@@ -80,7 +80,7 @@ FifoPort::Counters FifoPort::Committed() const {
           BusyTime()};
 }
 
-// A NIC takes its time over a packet that nobody receives.
+// The lost packet occupies the NIC for its transmission time.
 bool FifoPort::Lose(const Packet& slot, Time now) {
   const Duration tx = SerializationDelay(Bytes{slot.bytes + wire_overhead_}, rate_);
   busy_until_ = std::max(busy_until_, now) + tx;
@@ -121,7 +121,8 @@ void FifoPort::GoUp() {
 
 void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarted& restarted) {
   ForgetDeparted(now);
-  // The port has been busy since the first of them began, and that one goes on as it began.
+  // The port has been busy since the first queued packet began. A packet that began before now
+  // keeps its rate.
   uint32_t first = head_;
   Time free = now;
   if (first != tail_) {
@@ -130,7 +131,7 @@ void FifoPort::SetChannel(Time now, BitRate rate, Duration delay, const Restarte
     if (queue_[first & mask_].departure - tx < now) free = queue_[first++ & mask_].departure;
   }
   if (ps_per_byte_ == 0 && first != tail_) odd_busy_ps_ -= (busy_until_ - free).ps;
-  int64_t bytes = 0;  // Of those that have not begun.
+  int64_t bytes = 0;  // Bytes of packets that have not begun.
   for (uint32_t i = first; i != tail_; ++i) {
     bytes += wire_.FromBack(tail_ - i).bytes + wire_overhead_;
   }
@@ -173,7 +174,7 @@ QueueLength FifoPort::QueueAt(Time now) {
 FifoPort::Counters FifoPort::SentBy(Time now) {
   ForgetDeparted(now);
   Counters sent = Committed();
-  // What has not left by now arrives later still, so its record lies on the wire.
+  // A packet that has not left by now arrives later still, so its record lies on the wire.
   for (uint32_t i = 1; i <= tail_ - head_; ++i) {
     const Packet& waiting = wire_.FromBack(i);
     --sent.packets;

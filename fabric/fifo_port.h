@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // An egress port with one FIFO queue, drop-tail, ECN marking at enqueue, and never paused.
 //
-// For such a port the departure of a packet is known when it is enqueued: nothing that comes later
-// can change it. So the packet goes onto the wire at once, stamped with its future arrival, and one
-// handling per packet-hop gives the same result, to the picosecond, as separate arrival and
-// departure events. The queue at any instant is the set of packets whose departure lies after it.
+// At such a port, the departure of a packet is known when it is enqueued, because no later event
+// can change it. So the port puts the packet onto the wire at once, stamped with its future
+// arrival. One event per packet-hop then gives the same result, to the picosecond, as separate
+// arrival and departure events. The queue at any instant is the set of packets that depart later.
 
 #pragma once
 
@@ -25,14 +25,14 @@ inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 2;
 
 struct PortSettings {
   BitRate rate;
-  Duration delay;               // Propagation plus what the receiving switch adds; at least 1 ps.
-  Bytes wire_overhead;          // On the wire but not in buffers: preamble and inter-frame gap.
-  bool count_packets = false;   // `buffer` and `mark_above` are packets, not bytes.
-  int64_t buffer = kUnlimited;  // A packet that would exceed this is dropped.
+  Duration delay;                   // Propagation and receiving switch's latency; at least 1 ps.
+  Bytes wire_overhead;              // On the wire but not in buffers: preamble and inter-frame gap.
+  bool count_packets = false;       // `buffer` and `mark_above` are packets, not bytes.
+  int64_t buffer = kUnlimited;      // A packet that would exceed this is dropped.
   int64_t mark_above = kUnlimited;  // DCTCP's K: marks when the queue, packet included, exceeds it.
 };
 
-// A queue with the packet being sent, which counts whole. Bytes as buffered.
+// The length of a queue. The packet in transmission counts whole, and bytes count as in buffers.
 struct QueueLength {
   int64_t bytes = 0;
   int64_t packets = 0;
@@ -40,11 +40,11 @@ struct QueueLength {
 
 class alignas(64) FifoPort {
  public:
-  // What a port has sent. A packet counts when its last bit has left.
+  // Traffic sent by a port. A packet counts when its last bit has left.
   struct Counters {
     int64_t packets = 0;
     int64_t wire_bytes = 0;
-    int64_t payload_bytes = 0;  // Of flows, retransmissions included.
+    int64_t payload_bytes = 0;  // Payload of flows, retransmissions included.
     int64_t busy_ps = 0;        // Time spent transmitting.
 
     friend bool operator==(const Counters&, const Counters&) = default;
@@ -52,8 +52,9 @@ class alignas(64) FifoPort {
 
   explicit FifoPort(const PortSettings& settings);
 
-  // Enqueues a copy of `packet` at `now`, which never decreases; `path_part` is what this hop adds
-  // to the id of the path taken. False: dropped, the buffer is full.
+  // Enqueues a copy of `packet` at `now`, which never decreases; `path_part` is this hop's term in
+  // the id of the path taken. Returns false if the packet is dropped because the buffer is full or
+  // the link is down.
   [[gnu::always_inline]] bool Send(const Packet& packet, uint16_t path_part, Time now,
                                    const Window& window) {
     const int64_t size = SizeOf(packet);
@@ -72,10 +73,11 @@ class alignas(64) FifoPort {
     return true;
   }
 
-  // For a NIC, which builds a packet where it will lie: fill in Slot(), then SendSlot(). No buffer
-  // limit and no marking: the host hands over one packet at a time.
+  // For a NIC, which builds a packet in its place on the wire: fill in Slot(), then call
+  // SendSlot(). There is no buffer limit and no marking, because the host hands over one packet at
+  // a time.
   Packet& Slot() { return wire_.Slot(); }
-  // False: lost, the link is down.
+  // Returns false if the packet is lost because the link is down.
   bool SendSlot(Time now, const Window& window) {
     Packet& slot = wire_.Slot();
     if (down_) [[unlikely]]
@@ -84,8 +86,8 @@ class alignas(64) FifoPort {
     return true;
   }
 
-  // For queues in front of this port, which fill in Slot() when the link is up: `size` is what the
-  // packet counts in the unit of the buffer.
+  // For queues in front of this port, which fill in Slot() when the link is up. `size` is the
+  // packet's size in the buffer's unit.
   [[gnu::always_inline]] void Transmit(Packet& slot, int64_t size, Time now, const Window& window) {
     const int64_t wire_bytes = slot.bytes + wire_overhead_;
     const Duration tx = ps_per_byte_ != 0 ? Duration{wire_bytes * ps_per_byte_}
@@ -108,22 +110,23 @@ class alignas(64) FifoPort {
   // The end of the last transmission so far committed.
   Time busy_until() const { return busy_until_; }
 
-  // How long a packet enqueued now would wait, and the bytes that have not left yet: those waiting
-  // and the unsent rest of the packet on the wire, as they occupy the wire.
+  // QueueingDelay() is the wait of a packet enqueued now. Unsent() is the bytes that have not left,
+  // counted as on the wire: the waiting packets and the unsent rest of the packet in transmission.
   Duration QueueingDelay(Time now) const {
     return busy_until_ > now ? busy_until_ - now : Duration{0};
   }
   Bytes Unsent(Time now) const { return busy_until_ > now ? SentIn(busy_until_ - now) : Bytes{0}; }
 
-  // The packets queued at `now`, the one being sent included, whatever the unit of `buffer`.
+  // The packets queued at `now`, including the one in transmission, also if `buffer` counts bytes.
   int64_t QueuedPackets(Time now) {
     ForgetDeparted(now);
     return tail_ - head_;
   }
 
-  // For queues in front of this port: what a packet counts in the unit of the buffer, what it
-  // occupies of the wire, how long a number of such bytes take, after a break or without one, how
-  // many pass in a time; and to mark a packet that is ECN-capable.
+  // For queues in front of this port. SizeOf() is a packet's size in the buffer's unit, and
+  // WireBytesOf() its bytes on the wire. TransmissionTimeOf() is the time that such bytes take, on
+  // an idle or a busy port, and SentIn() the bytes that pass in a time. Mark() marks an ECN-capable
+  // packet.
   int64_t SizeOf(const Packet& packet) const { return (packet.bytes & size_mask_) | size_unit_; }
   int64_t WireBytesOf(const Packet& packet) const { return packet.bytes + wire_overhead_; }
   int64_t wire_overhead() const { return wire_overhead_; }
@@ -137,7 +140,7 @@ class alignas(64) FifoPort {
 
   bool is_down() const { return down_; }
   BitRate rate() const { return rate_; }
-  // How long `size` takes on the wire: no division for most rates.
+  // The time that `size` takes on the wire, without a division for most rates.
   Duration TimeToSend(Bytes size) const {
     return ps_per_byte_ != 0 ? Duration{size.count * ps_per_byte_}
                              : SerializationDelay(size, rate_);
@@ -147,31 +150,31 @@ class alignas(64) FifoPort {
 
   // --- Between windows, when all mail has been read; every event before `now` has been handled ---
 
-  // Told of each packet whose transmission starts later than was known, or earlier.
+  // Called for each packet whose transmission now starts at another time.
   using Restarted = std::function<void(uint64_t number, Time start)>;
 
-  // The link has another rate and delay from `now` on, for packets whose first bit has not left.
-  // None arrives before one that was sent before it.
+  // Gives the link another rate and delay from `now` on, for packets whose first bit has not left.
+  // Packets still arrive in the order in which they were sent.
   void SetChannel(Time now, BitRate rate, Duration delay, const Restarted& restarted);
 
-  // The link goes down: all packets that have not arrived are lost, and so is what is sent until it
-  // comes up again.
+  // Takes the link down. All packets that have not arrived are lost, and so are those sent until
+  // the link comes up again.
   void GoDown(Time now, const std::function<void(const Packet&)>& lost);
   void GoUp();
 
-  // What had left by `now`, which is a window boundary not before any packet sent so far; and what
-  // had not, whatever the unit of the buffer.
+  // SentBy() counts the packets that had left by `now`, QueueAt() those that had not, in bytes and
+  // packets. `now` is a window boundary, and all packets so far were sent before it.
   Counters SentBy(Time now);
   QueueLength QueueAt(Time now);
   bool counts_packets() const { return size_unit_ != 0; }
 
-  // Everything committed, whether it has left or not.
+  // Counts all packets put on the wire, whether they have left or not.
   Counters Committed() const;
   int64_t CommittedBytes() const {  // As buffered.
     return wire_bytes_ - wire_overhead_ * (static_cast<int64_t>(wire_.pushed()) + lost_on_wire_);
   }
-  int64_t dropped() const { return dropped_; }            // For lack of room.
-  int64_t dropped_down() const { return dropped_down_; }  // Because the link is down.
+  int64_t dropped() const { return dropped_; }            // Because the buffer was full.
+  int64_t dropped_down() const { return dropped_down_; }  // Because the link was down.
   int64_t marked() const { return marked_; }
   size_t memory_bytes() const { return sizeof(*this) + queue_memory_.size() * sizeof(Queued); }
 
@@ -181,14 +184,15 @@ class alignas(64) FifoPort {
     int64_t size;
   };
 
-  // Without a branch: data and ACKs come in no order that could be predicted.
+  // Without a branch, which would be mispredicted: data packets and ACKs follow no pattern.
   static int64_t PayloadOf(const Packet& packet) {
     const uint32_t is_data = packet.kind == PacketKind::kData ? 1 : 0;
     return packet.data.payload & (0 - is_data);
   }
 
-  // Brings the queue up to `now`. It is done only when something depends on it: what has departed
-  // may stay in the count while even so neither a drop nor a mark is possible.
+  // Removes packets that have departed by `now` from the queue. It is called only when the queue
+  // length matters: as long as neither a drop nor a mark is possible, departed packets may still
+  // count.
   void ForgetDeparted(Time now) {
     for (; head_ != tail_ && queue_[head_ & mask_].departure <= now; ++head_) {
       backlog_ -= queue_[head_ & mask_].size;
@@ -206,10 +210,10 @@ class alignas(64) FifoPort {
   void MakeRoom(Time now);
 
   // First cache line, with the delay.
-  Time busy_until_{-kNever.ps};  // Of the last transmission committed; long ago if there was none.
-  int64_t backlog_ = 0;          // Of what is in queue_.
+  Time busy_until_{-kNever.ps};  // End of the last transmission; long ago if there was none.
+  int64_t backlog_ = 0;          // The sum of the sizes in queue_.
   int64_t harmless_;             // A backlog that can cause neither a drop nor a mark.
-  Queued* queue_;  // A ring: what is committed, from the first not known to have left.
+  Queued* queue_;                // A ring of the packets that are not known to have left.
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
   uint32_t mask_;
@@ -219,7 +223,7 @@ class alignas(64) FifoPort {
   Duration delay_;
 
   // Second cache line, with the hot part of the wire.
-  Time last_arrival_{-kNever.ps};  // Of the last packet committed.
+  Time last_arrival_{-kNever.ps};  // Arrival of the last packet sent.
   int64_t wire_overhead_;
   int64_t wire_bytes_ = 0;
   int64_t payload_bytes_ = 0;
@@ -230,15 +234,15 @@ class alignas(64) FifoPort {
   int64_t marked_ = 0;
   int64_t dropped_ = 0;
   int64_t dropped_down_ = 0;
-  int64_t lost_on_wire_ = 0;  // Of those, the ones that had left.
+  int64_t lost_on_wire_ = 0;  // Dropped packets that had left the port.
   bool down_ = false;
   const int64_t settings_buffer_;
   std::vector<Queued> queue_memory_;
   BitRate rate_;
-  int64_t carry_ = 0;         // Picosecond-bits by which the last transmission was rounded up.
-  int64_t odd_busy_ps_ = 0;   // Busy time, where it does not follow from the bytes.
-  int64_t busy_before_ = 0;   // Busy time at earlier rates,
-  int64_t bytes_before_ = 0;  // and what was sent in it.
+  int64_t carry_ = 0;         // Rounding of the last transmission in picosecond-bits.
+  int64_t odd_busy_ps_ = 0;   // Busy time, if it does not follow from the bytes.
+  int64_t busy_before_ = 0;   // Busy time at earlier rates.
+  int64_t bytes_before_ = 0;  // Bytes sent at earlier rates.
 };
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load balancer shows of its state while a run goes on. A policy returns its gauges when a
-// time series samples them (measure.record.lb), between windows; reading them changes nothing.
+// A gauge shows a part of a load balancer's state during the run. A policy returns its gauges when
+// a time series samples them (measure.record.lb), between windows; reading them changes nothing.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// One value that rises and falls, as it is at this instant. Counters, which only rise, are apart.
+// One value that rises and falls, as it is at this instant. Values that only rise are counters.
 struct Gauge {
   std::string name;
   double value;

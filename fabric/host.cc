@@ -29,7 +29,7 @@ void Host::StartFlow(const FlowSpec& spec) {
 
 void Host::SetChannel(PortIndex link, Time now, BitRate rate, Duration delay) {
   nics_[link].port.SetChannel(now, rate, delay, [](uint64_t, Time) {});
-  Wake(now);  // It may be able to send earlier than it thought.
+  Wake(now);  // The host may now be able to send earlier.
 }
 
 void Host::TakeDown(PortIndex link, Time now) {
@@ -44,7 +44,8 @@ void Host::TakeDown(PortIndex link, Time now) {
 
 PortIndex Host::HashedNic(HostId dst, uint32_t tuple_hash) const {
   const std::vector<PortIndex>& hops = first_hops_.sets[first_hops_.set_of_host[dst]];
-  // Switches hash the tuple too, and must not find that all who came through one NIC are alike.
+  // Mixed again because switches hash the tuple too: otherwise the flows of one NIC would share
+  // bits of the switches' hash.
   return hops[Mix64(tuple_hash) % hops.size()];
 }
 
@@ -53,7 +54,7 @@ PortIndex Host::NicOf(uint32_t slot, Lane of) const {
   return HashedNic(dst, tuple_hash);
 }
 
-// Flows that wait move to the NICs that are theirs now, in the order of NICs.
+// Waiting flows move to their new NICs, in the order of the old ones.
 void Host::SetFirstHops(FirstHops hops, Time now) {
   first_hops_ = std::move(hops);
   now_ = now;
@@ -76,7 +77,7 @@ void Host::SetFirstHops(FirstHops hops, Time now) {
   Wake(now);
 }
 
-// A packet of this host's own has not left it.
+// Reports a packet that was lost in this host's NIC or on its link.
 void Host::ReportDrop(const Packet& packet, Time now) {
   if (packet.kind != PacketKind::kData) return;
   transport_->OnDropNotice({packet.flow, packet.data.tx_id, now});
@@ -126,7 +127,7 @@ bool Host::IsDamaged(const Packet& packet) {
   return true;
 }
 
-// What is no packet of a flow.
+// Receives packets that belong to no flow: datagrams and control packets.
 void Host::ReceiveApart(const Packet& packet) {
   if (packet.kind == PacketKind::kDatagram) {
     ++datagrams_received_;
@@ -167,7 +168,7 @@ void Host::Pause(Nic& nic, unsigned classes, bool stop) {
   NotePauses(nic);
 }
 
-// A frame makes a pause that there is longer, too.
+// Also extends a pause under way.
 void Host::SetPauseEnd(Nic& nic, unsigned classes) {
   const Time end = now_ + PauseTime(pause_quanta_, nic.port.rate());
   for (size_t i = 0; i < kLanes; ++i) {
@@ -199,7 +200,7 @@ void Host::Resume(NicLane& its, Endpoint& endpoint) {
   }
 }
 
-// It may send but for the pause, which it has not seen all of.
+// The flow became ready during the pause: only the time from now on counts as blocked.
 void Host::WaitPaused(Nic& nic, NicLane& its, uint32_t slot) {
   users_[static_cast<size_t>(&its - nic.lanes.data())].endpoint->AddBlocked(
       slot, its.paused_since - now_);
@@ -218,7 +219,7 @@ void Host::NotePauses(Nic& nic) {
   if (pause_log_) LogPausesByClass(nic);
 }
 
-// The lanes may be of one class.
+// The log is by class, and both lanes may have the same class.
 void Host::LogPausesByClass(const Nic& nic) {
   unsigned paused = 0;
   unsigned waiting = 0;
@@ -246,7 +247,7 @@ void Host::OnTimer() {
   policy_->OnTimer(view_, static_cast<uint32_t>(key));
 }
 
-// Inlined twice, which spares the usual lane a pointer.
+// Inlined for each lane, which saves an indirection for the transport's lane.
 [[gnu::always_inline]] inline void Host::Serve(Nic& nic, Lane of) {
   NicLane& its = nic.lane(of);
   User& its_user = user(of);
@@ -277,8 +278,8 @@ void Host::OnTimer() {
   if (its.joins_at_end) its.left = left;
 }
 
-// The NIC that has waited longest; if both its lanes may send, it is the turn of the one that has
-// not been served last.
+// Serves the NIC whose service is due first. If both its lanes may send, the one not served last
+// has its turn.
 void Host::Serve() {
   Nic* nic = &nics_[0];
   for (size_t i = 1; i < links_; ++i) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host: its NICs, mostly one, its transport, the datagrams it sends in the background, and its
-// part of the load balancer.
+// A host with its NICs (usually one), its transport, its background datagrams and its part of the
+// load balancer. The engine runs it as a node; transport, background and policy call it to send
+// packets and set timers.
 //
-// With several links each has a NIC of its own. All packets of a flow leave through the same one,
-// by a hash of the 5-tuple over those that begin a shortest path, until routes change.
+// A host with several links has one NIC for each. All packets of a flow leave through the same NIC
+// until routes change: a hash of the 5-tuple chooses among the NICs that begin a shortest path.
 
 #pragma once
 
@@ -40,26 +41,28 @@ class Host final : public Node {
 
   FifoPort& AddNic(const PortSettings& settings) { return nics_.Add(settings).port; }
   void SetTransport(std::unique_ptr<Transport> transport);
-  // Who sends and receives datagrams here, and their class. Outlives this.
+  // Sets the endpoint that sends and receives datagrams here, and their class. It must outlive the
+  // host.
   void SetBackground(Endpoint* background, uint8_t priority) {
     users_[static_cast<size_t>(Lane::kBackground)] = {background, priority};
   }
-  // Of the packets that it sends: those of flows, and ACKs and the like.
+  // Sets the classes of sent packets: one for data, one for ACKs and other control packets.
   void SetClasses(uint8_t data, uint8_t control) {
     users_[static_cast<size_t>(Lane::kTransport)].priority = data;
     control_class_ = control;
   }
-  // From the arrival of a pause frame to its effect; and how long it lasts, 0: until it is lifted.
+  // `response` is the time from the arrival of a pause frame to its effect. `quanta` is how long a
+  // pause lasts; 0: until a resume frame ends it.
   void SetPauseResponse(Duration response, uint16_t quanta = 0) {
     pause_response_ = response;
     pause_quanta_ = quanta;
   }
-  // A flow of the transport that may send again at once joins the round when its packet has left,
-  // behind those that were ready by then; otherwise when its packet begins to leave.
+  // Lets a transport flow that may send again rejoin the round when its packet has left, behind the
+  // flows that are ready by then. By default it rejoins when its packet begins to leave.
   void LetFlowsJoinAtEnd() {
     for (Nic& nic : nics_) nic.lane(Lane::kTransport).joins_at_end = true;
   }
-  // A link damages packets on their way here, but for pause frames.
+  // Makes a link damage packets on their way to this host, except pause frames.
   void SetLoss(PortIndex link, std::unique_ptr<RandomLoss> loss) {
     loss_.resize(links_);
     loss_[link] = std::move(loss);
@@ -76,19 +79,20 @@ class Host final : public Node {
   void StartFlow(const FlowSpec& spec);
   void ExpectFlow(const FlowSpec& spec) { transport_->ExpectFlow(spec); }
 
-  // A link has another rate and delay.
+  // A link gets another rate and delay.
   void SetChannel(PortIndex link, Time now, BitRate rate, Duration delay);
-  // It goes down, when all mail has been read: what has not arrived is lost.
+  // A link goes down, and the packets that have not arrived are lost. Called when all mail has been
+  // read.
   void TakeDown(PortIndex link, Time now);
 
-  // For a host with several links: which of them begin a shortest path to each host.
+  // For a host with several links: the links that begin a shortest path to each host.
   struct FirstHops {
     std::vector<uint16_t> set_of_host;
     std::vector<std::vector<PortIndex>> sets;
   };
   void SetFirstHops(FirstHops hops, Time now);
 
-  RandomLoss& loss(PortIndex link) { return *loss_[link]; }  // It must have been set.
+  RandomLoss& loss(PortIndex link) { return *loss_[link]; }  // Needs SetLoss() before.
 
   // --- Node ---
 
@@ -103,9 +107,9 @@ class Host final : public Node {
   HostId id() const { return id_; }
   FlowLog& log() { return *log_; }
 
-  // ACKs and their like go before any data not yet begun and keep their order, so their departure
-  // is known at once: fill in ControlSlot(), then SendControl(). The packet is for `dst`, and of
-  // the flow with this hash.
+  // Control packets such as ACKs go before any data packet not yet begun and keep their order, so
+  // their departure is known at once. Fill in ControlSlot(), then call SendControl(). The packet
+  // goes to `dst` and belongs to the flow with this hash.
   Packet& ControlSlot(HostId dst, uint32_t tuple_hash) {
     building_ = &nics_[NicFor(dst, tuple_hash)];
     Packet& slot = building_->port.Slot();
@@ -118,8 +122,8 @@ class Host final : public Node {
     SendSlot();
   }
 
-  // Where wires carry telemetry: what came with the packet that is being received, and what goes
-  // with the one that is being built.
+  // Where wires carry telemetry: the record that came with the packet being received, and the
+  // record that goes with the packet being built.
   const Telemetry& ArrivedTelemetry() { return arrivals_.FrontExtra(); }
   Telemetry& LeavingTelemetry() {
     WireTail& wire = building_->port.wire();
@@ -140,7 +144,7 @@ class Host final : public Node {
     its.Join(slot, now_);
   }
 
-  // What packets of a flow to `dst` leave at now.
+  // The present rate of the link that packets of a flow to `dst` leave through.
   BitRate LineRate(HostId dst, uint32_t tuple_hash) const {
     return nics_[NicFor(dst, tuple_hash)].port.rate();
   }
@@ -150,16 +154,16 @@ class Host final : public Node {
     timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
   }
 
-  // A letter to `host`, to be read by `due`.
+  // Sends a letter to `host`, which must read it by `due`.
   template <class T>
   void Tell(HostId host, LetterKind kind, const T& body, Time due) {
     Post(Letter::Of(*hosts_[host], kind, body), due);
   }
 
-  // Bytes of a flow have come that had not come before.
+  // Counts bytes of a flow that have arrived for the first time.
   void NotePayload(int64_t bytes) { payload_received_ += bytes; }
 
-  // The load balancer's part, for hooks it asked for.
+  // The host's load-balancing policy, and whether it has a hook.
   bool Wants(HostPolicy::Hook hook) const { return (hooks_ & hook) != 0; }
   bool has_policy() const { return policy_ != nullptr; }
   HostPolicy& policy() { return *policy_; }
@@ -175,7 +179,7 @@ class Host final : public Node {
   int64_t datagrams_received() const { return datagrams_received_; }
   int64_t control_sent() const { return control_sent_; }
   int64_t received() const { return received_; }  // Packets of all kinds.
-  int64_t damaged() const { return damaged_; }    // Likewise, and not received.
+  int64_t damaged() const { return damaged_; }    // Damaged packets, which are not in received().
   int64_t payload_received() const { return payload_received_; }
   PauseTotals PausesUntil(PortIndex link, Time now) { return nics_[link].pauses.Until(now); }
   // From now on every pause is logged.
@@ -187,30 +191,30 @@ class Host final : public Node {
  private:
   friend class HostView;
 
-  static constexpr uint64_t kPauseTimer = 0;  // First among those of one instant.
-  static constexpr int kLinkShift = 16;       // In its key.
+  static constexpr uint64_t kPauseTimer = 0;  // Fires first among the timers of one instant.
+  static constexpr int kLinkShift = 16;       // In the key of a pause timer.
   static constexpr uint64_t kPauseEnds = 1 << 9;
   static constexpr uint64_t kTransportTimer = uint64_t{1} << 56;
   static constexpr uint64_t kPolicyTimer = uint64_t{2} << 56;
   static constexpr uint64_t kBackgroundTimer = uint64_t{3} << 56;
 
-  // Who sends in a lane.
+  // The sender of a lane.
   struct User {
     Endpoint* endpoint = nullptr;
-    uint8_t priority = 0;  // Of all its packets.
-    int64_t sent = 0;      // Packets.
+    uint8_t priority = 0;  // The class of all its packets.
+    int64_t sent = 0;      // Packets sent.
   };
 
   struct NicLane {
     Ring<uint32_t> ready;  // Slots of the flows that take turns.
     Time since = kNever;   // Since when the lane may send; kNever: it may not.
-    bool paused = false;   // By the switch.
+    bool paused = false;   // Paused by the switch (PFC).
     bool joins_at_end = false;
-    bool joins_again = false;  // The flow at `sent`, when its packet has left.
-    uint32_t sent = 0;         // The last that was sent from, if they join at the end,
-    Time left{-kNever.ps};     // and when its packet has left.
+    bool joins_again = false;  // The flow at `sent` rejoins when its packet has left.
+    uint32_t sent = 0;         // joins_at_end: the flow that sent last.
+    Time left{-kNever.ps};     // joins_at_end: when that flow's packet has left.
     Time paused_since;
-    Time paused_until = kNever;  // Unless it is lifted.
+    Time paused_until = kNever;  // Unless a resume frame ends the pause before.
 
     bool empty() const { return ready.empty() && !joins_again; }
     void Rejoin() {
@@ -218,7 +222,7 @@ class Host final : public Node {
       joins_again = false;
       ready.push_back(sent);
     }
-    // Whoever is ready by the instant at which the packet has left goes first.
+    // Flows that are ready by the instant at which the packet has left go first.
     void Join(uint32_t slot, Time now) {
       if (left < now) {
         Rejoin();
@@ -240,13 +244,13 @@ class Host final : public Node {
     FifoPort port;
     Time service_from = kNever;  // The earliest `since` of the lanes.
     std::array<NicLane, kLanes> lanes;
-    Lane served = Lane::kTransport;  // The last that had its turn.
+    Lane served = Lane::kTransport;  // The lane that last had its turn.
     PauseMeter pauses;
   };
 
   User& user(Lane of) { return users_[static_cast<size_t>(of)]; }
   PortIndex IndexOf(const Nic& nic) const { return static_cast<PortIndex>(&nic - nics_.begin()); }
-  // Through which NIC a packet of a flow leaves, and a flow of a lane.
+  // The NIC that a packet of a flow leaves through. NicOf() finds it for a flow of a lane.
   PortIndex NicFor(HostId dst, uint32_t tuple_hash) const {
     if (links_ == 1) return 0;
     return HashedNic(dst, tuple_hash);
@@ -262,8 +266,8 @@ class Host final : public Node {
     for (size_t i = 1; i < links_; ++i) next = std::min(next, nics_[i].NextService());
     return next;
   }
-  // The packet in the NIC's slot is complete. What the policy sent while it was being built
-  // follows. Returns when the packet has left.
+  // The packet in the NIC's slot is complete. Sends it, and then the packets that the policy sent
+  // while it was being built. Returns when the packet has left.
   Time SendSlot() {
     FifoPort& port = std::exchange(building_, nullptr)->port;
     if (!port.SendSlot(now_, *window_)) [[unlikely]]
@@ -296,7 +300,7 @@ class Host final : public Node {
   uint8_t control_class_ = 0;
   Duration pause_response_{0};
   uint16_t pause_quanta_ = 0;
-  Nic* building_ = nullptr;  // Its slot holds a packet that is not complete.
+  Nic* building_ = nullptr;  // The NIC whose slot holds an unfinished packet.
   std::vector<Packet> deferred_;
   const size_t links_;
   FixedVector<Nic> nics_;  // By link.
@@ -319,8 +323,8 @@ class Host final : public Node {
   int64_t datagrams_received_ = 0;
   int64_t payload_received_ = 0;
   int64_t damaged_ = 0;
-  std::vector<std::unique_ptr<RandomLoss>> loss_;  // By link; empty if none ever damages anything.
-  std::unique_ptr<PauseLog> pause_log_;            // Null if nobody asks.
+  std::vector<std::unique_ptr<RandomLoss>> loss_;  // By link; empty if no link damages packets.
+  std::unique_ptr<PauseLog> pause_log_;            // Null unless LogPauses() was called.
 };
 
 inline Time HostView::now() const { return self_.now_; }

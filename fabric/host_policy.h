@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host asks its load balancer, for schemes that choose at the edge: the path, the entropy or
-// the flowcell of each packet. A policy sees the flows of its own host and what comes back to them.
+// The host's part of a load balancer, for schemes that choose at the edge: it sets the path, the
+// entropy or the flowcell of each packet. The host calls the hooks as its flows send and as packets
+// arrive. A policy sees only the flows of its own host, and the ACKs and control packets that come
+// back.
 
 #pragma once
 
@@ -21,16 +23,16 @@ namespace heddle {
 
 class Host;
 
-// Which of the switches that have hosts each host is on, numbered from 0.
+// Maps each host to its leaf. Leaves are the switches that have hosts, numbered from 0.
 struct LeafMap {
   std::span<const uint16_t> of_host;
   size_t leaves = 0;
 };
 
-// One way through the fabric, as a host knows it.
+// One path through the fabric, as a host knows it.
 struct PathChoice {
   uint16_t id;      // Packet::path; its digits choose uplinks, see SwitchView::Uplinks.
-  uint16_t weight;  // In proportion to capacity; 1 everywhere if all are equal.
+  uint16_t weight;  // Proportional to the path's capacity; 1 everywhere if all are equal.
 
   friend auto operator<=>(const PathChoice&, const PathChoice&) = default;
 };
@@ -45,7 +47,7 @@ struct HostFlow {
   int64_t bytes_sent = 0;  // Payload, retransmissions included.
   Duration srtt{0};        // 0: not measured yet.
 
-  // What the policy keeps per flow; zero at the start of the flow.
+  // The policy's own state for the flow; all zero when the flow starts.
   OwnState<48> state{};
 
   template <class T>
@@ -61,28 +63,29 @@ class HostView {
   Time now() const;
   HostId id() const;
 
-  // The live paths to `dst`, as routing knows them: empty if there is nothing to choose. The
-  // version changes whenever any of them does.
+  // PathsTo() returns the live paths to `dst`, as routing knows them; empty if there is nothing to
+  // choose. PathsVersion() changes whenever any path changes.
   std::span<const PathChoice> PathsTo(HostId dst) const;
   uint32_t PathsVersion() const;
 
-  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on. Hosts
-  // are numbered from 0 to hosts() - 1.
+  // Leaves are the switches that have hosts, numbered from 0 to leaves() - 1. LeafOf() is the leaf
+  // of `host`. Hosts are numbered from 0 to hosts() - 1.
   size_t leaves() const;
   size_t hosts() const;
   uint16_t LeafOf(HostId host) const;
 
-  // What the host's link carries, towards the network.
+  // The rate of the host's link towards the network.
   BitRate NicRate() const;
 
-  // Holds a flow of this host to a rate, see Transport::SetRateLimit. Not while a packet is built.
+  // Limits the rate of a flow of this host, see Transport::SetRateLimit. Must not be called while a
+  // packet is built.
   void SetRateLimit(FlowId flow, BitRate limit);
 
   // Sends a packet made by the policy, ahead of data. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet);
 
-  // The same in the class of data, so that it meets the queues that data meets. False: that class
-  // is paused (PFC), and the packet is not sent.
+  // The same in the class of data, so that the packet waits in the same queues as data. Returns
+  // false, without sending the packet, if that class is paused (PFC).
   bool SendProbe(const Packet& packet);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
@@ -92,9 +95,9 @@ class HostView {
   Host& self_;
 };
 
-// What an ACK told the sender.
+// The news in an ACK for the sender.
 struct AckNews {
-  int64_t newly_acked;  // Bytes, cumulatively.
+  int64_t newly_acked;  // Bytes newly acknowledged cumulatively.
   int64_t newly_sacked;
   Duration rtt;  // 0: no sample.
   bool ecn_echo;
@@ -104,8 +107,8 @@ enum class LossSign : uint8_t { kDuplicateAcks, kTimeout };
 
 class HostPolicy {
  public:
-  // What a host calls its policy for; the rest costs nothing. A policy has a hook if it overrides
-  // one of the functions of that name.
+  // The calls that a policy can ask for. Hooks that it does not have cost nothing. A policy has a
+  // hook if it overrides one of its functions.
   enum Hook : uint32_t {
     kFlows = 1,  // OnFlowStart, OnFlowEnd
     kSend = 2,
@@ -116,14 +119,15 @@ class HostPolicy {
     kEcho = 64,  // HidesEcho
   };
 
-  // The hooks of a policy whose class is T. PolicyPtr looks once, when the policy has been made.
+  // The hooks of a policy whose class is T. PolicyPtr calls this once, when it takes over the
+  // policy.
   template <class T>
   static uint32_t HooksOf(const T& policy);
 
   virtual ~HostPolicy() = default;
 
-  // Hooks that the class overrides and this policy, with its settings, has no use for: they are not
-  // called.
+  // Hooks that the class overrides but this object, with its settings, does not need. The host does
+  // not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
   virtual void Attach(HostView& /*view*/) {}
@@ -135,7 +139,8 @@ class HostPolicy {
   // flow.bytes_sent only afterwards. May set path, entropy and scheme.
   virtual void OnSend(HostView& /*view*/, HostFlow& /*flow*/, Packet& /*packet*/) {}
 
-  // `ack` is about to leave in answer to `data`: what the receiver echoes for the scheme.
+  // The receiver is about to send `ack` in answer to `data`. The policy may add what the scheme
+  // echoes.
   virtual void OnSendAck(HostView& /*view*/, const Packet& /*data*/, Packet& /*ack*/) {}
 
   // RoCE: `cnp` is about to leave, because of a marked packet that had taken the path `taken`.
@@ -144,22 +149,23 @@ class HostPolicy {
   // A data packet has arrived here, before the transport sees it.
   virtual void OnData(HostView& /*view*/, const Packet& /*data*/) {}
 
-  // Every ACK that arrives while the flow is being sent, also one that tells the transport nothing
-  // because a later ACK has overtaken it.
+  // Called for every ACK that arrives while the flow is being sent, even if a later ACK has
+  // overtaken it and it tells the transport nothing.
   virtual void OnAck(HostView& /*view*/, HostFlow& /*flow*/, const Packet& /*ack*/,
                      const AckNews& /*news*/) {}
   virtual void OnLoss(HostView& /*view*/, HostFlow& /*flow*/, LossSign /*sign*/) {}
 
-  // Whether congestion control shall not hear that an ACK echoes a mark (TCP), as where a
-  // hypervisor stands between network and guest. Asked of each that acknowledges something new,
-  // before OnAck.
+  // Returns true to hide the ECN echo of an ACK from congestion control (TCP), as a hypervisor
+  // between network and guest can. Called before OnAck for each ACK that acknowledges something
+  // new.
   virtual bool HidesEcho(HostView& /*view*/, HostFlow& /*flow*/) { return false; }
 
-  // A packet of kind kControl, addressed to this host.
+  // A packet of kind kControl for this host has arrived.
   virtual void OnControl(HostView& /*view*/, const Packet& /*packet*/) {}
   virtual void OnTimer(HostView& /*view*/, uint32_t /*id*/) {}
 
-  // Bytes of state on this host now, but for what flows keep in HostFlow::state: so many each.
+  // StateBytes() is the state on this host now, without HostFlow::state. FlowBytes() is the part of
+  // HostFlow::state that each flow uses.
   virtual size_t StateBytes() const = 0;
   virtual size_t FlowBytes() const { return 0; }
 
@@ -169,12 +175,12 @@ class HostPolicy {
   };
   virtual std::vector<Counter> Counters() const { return {}; }
 
-  // What it shows of its state at `now`, always the same names in the same order, but for what has
-  // not come into being yet.
+  // The policy's gauges at `now`. Names and order stay the same; gauges may be missing until they
+  // first have a value.
   virtual std::vector<Gauge> Gauges(Time /*now*/) const { return {}; }
 
  protected:
-  // Likewise, for the hooks that classes from T up to Base override, without Base.
+  // The hooks that the classes from T up to Base override, without Base itself.
   template <class Base, class T>
   static uint32_t HooksBelow(const T& policy);
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes tell each other outside the simulated network (core/mail.h). None of it changes what a
-// packet does: it settles statistics, and lets a receiver forget a flow whose sender has finished.
+// The letters that nodes send each other outside the simulated network (core/mail.h). They change
+// no packet: they settle statistics, and let a receiver forget a flow whose sender has finished.
 
 #pragma once
 
@@ -17,14 +17,14 @@ enum LetterKind : uint32_t {
   kFlowEnded,
 };
 
-// To the sending host: one transmission of a data packet has been dropped.
+// Tells the sending host that one transmission of a data packet has been dropped.
 struct DropNotice {
   FlowId flow;
   uint32_t tx_id;
   Time at;
 };
 
-// To the receiving host: the sender has finished. The receiver stops answering at `close`.
+// Tells the receiving host that the sender has finished. The receiver stops answering at `close`.
 struct FlowEnded {
   FlowId flow;
   Time close;

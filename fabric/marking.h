@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packets a queue marks (RFC 3168's CE), by its instantaneous length. A step: DCTCP's K
-// (SIGCOMM 2010, section 3.1). Between two thresholds, with a probability that grows linearly:
-// DCQCN's (SIGCOMM 2015, section 3.1); beyond the upper one every packet.
+// Decides which packets a queue marks (RFC 3168's CE), by its instantaneous length; ports call it
+// at enqueue or dequeue. With one threshold it is DCTCP's K (SIGCOMM 2010, section 3.1). With two
+// it is DCQCN's (SIGCOMM 2015, section 3.1): between them the probability grows linearly, and above
+// the upper one every packet is marked.
 
 #pragma once
 
@@ -15,16 +16,17 @@
 namespace heddle {
 
 struct Marking {
-  int64_t above = kUnlimited;     // Up to this length none is marked,
-  int64_t all = kUnlimited;       // above this one all are; in the buffer's unit.
-  double at_all = 1;              // The probability just below `all`.
-  bool at_dequeue = false;        // By the length a packet leaves behind, not by the one it makes.
-  bool counts_departing = false;  // at_dequeue: with the packet that leaves counted as well.
+  int64_t above = kUnlimited;  // Up to this length no packet is marked; in the buffer's unit.
+  int64_t all = kUnlimited;    // Above this length all packets are marked; likewise.
+  double at_all = 1;           // The probability just below `all`.
+  bool at_dequeue = false;     // The length behind a leaving packet decides, not that at enqueue.
+  bool counts_departing = false;  // at_dequeue: that length includes the leaving packet.
 
-  // Whether it takes more than a FIFO port, which marks at enqueue and by a step.
+  // Returns true if a FIFO port cannot do it: that marks at enqueue with one threshold.
   bool needs_queue() const { return at_dequeue || above != all; }
 
-  // The length that decides at dequeue about a packet of `size` that leaves `behind`.
+  // The length that decides about marking a packet of `size` at dequeue. `behind` is the length of
+  // the queue behind the packet.
   int64_t LengthAtDequeue(int64_t behind, int64_t size) const {
     return counts_departing ? behind + size : behind;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paths that hosts may choose from, computed by routing and shared by all hosts, read-only
-// while a window runs.
+// The table of paths that hosts may choose from. Routing computes it and changes it between
+// windows; all hosts share it and only read it.
 
 #pragma once
 
@@ -28,7 +28,7 @@ class PathTable {
     ++version_;
   }
 
-  // Takes over what `other` knows, as a change of this table.
+  // Replaces the paths of this table by those of `other`.
   void Replace(PathTable&& other) {
     sets_ = std::move(other.sets_);
     between_ = std::move(other.between_);

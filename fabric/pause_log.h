@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pause of a node's transmitters, class by class, for who wants to know more than the sums of
-// a PauseMeter.
+// Records every pause (PFC) of a node's transmitters, by class, where the sums of a PauseMeter are
+// not enough. Hosts and switches call Set(); instruments read the log between windows.
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace heddle {
 struct PauseInterval {
   Time start;
   Time end;
-  Duration blocked;  // How much of it packets of the class waited.
+  Duration blocked;  // The part of the pause in which packets of the class waited.
   PortIndex port;
   uint8_t cls;
 };
@@ -27,8 +27,8 @@ class PauseLog {
  public:
   explicit PauseLog(size_t ports) : open_(ports) {}
 
-  // From `now` on the classes in `paused` of `port` are, and those in `waiting` have packets; bit
-  // masks. A class that is paused does not stop waiting.
+  // From `now` on the classes in `paused` of `port` are paused and those in `waiting` have packets.
+  // Both are bit masks. A paused class that waits goes on waiting until the pause ends.
   void Set(PortIndex port, unsigned paused, unsigned waiting, Time now) {
     for (size_t cls = 0; cls < kClasses; ++cls) {
       Open& open = open_[port][cls];
@@ -44,10 +44,10 @@ class PauseLog {
 
   // --- Between windows ---
 
-  // Those that have ended, in the order of time. Whoever reads them clears them.
+  // Pauses that have ended, in the order of time. The reader clears the list.
   std::vector<PauseInterval>& ended() { return ended_; }
 
-  // Appends those under way, as if they ended `now`.
+  // Appends the pauses under way, as if they ended `now`.
   void AddOpen(Time now, std::vector<PauseInterval>& to) const {
     for (size_t port = 0; port < open_.size(); ++port) {
       for (size_t cls = 0; cls < kClasses; ++cls) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a transmitter was paused (IEEE 802.1Qbb), and how long it was while it had something to
-// send.
+// Measures how long a transmitter was paused (PFC, IEEE 802.1Qbb), and how long a pause held back
+// waiting packets. Hosts and switches call Set() whenever pauses or backlogs change.
 
 #pragma once
 
@@ -11,11 +11,11 @@
 namespace heddle {
 
 struct PauseTotals {
-  Duration paused{0};   // Any class was.
-  Duration blocked{0};  // A paused class had packets waiting: this is what hurts.
-  int64_t pauses = 0;   // Frames received,
-  int64_t resumes = 0;
-  int64_t pauses_sent = 0;  // and sent, to the other end of the link.
+  Duration paused{0};       // Time in which any class was paused.
+  Duration blocked{0};      // Time in which packets waited in a paused class.
+  int64_t pauses = 0;       // Pause frames received.
+  int64_t resumes = 0;      // Resume frames received.
+  int64_t pauses_sent = 0;  // Pause frames sent to the other end of the link.
   int64_t resumes_sent = 0;
 
   PauseTotals& operator-=(const PauseTotals& before) {
@@ -31,14 +31,15 @@ struct PauseTotals {
 
 class PauseMeter {
  public:
-  // From `now` on the classes in `paused` are, and those in `waiting` have packets; bit masks.
+  // From `now` on the classes in `paused` are paused and those in `waiting` have packets. Both are
+  // bit masks.
   void Set(unsigned paused, unsigned waiting, Time now) {
     Add(now);
     is_paused_ = paused != 0;
     is_blocked_ = (paused & waiting) != 0;
   }
 
-  // Up to `now`.
+  // Returns the totals up to `now`.
   const PauseTotals& Until(Time now) {
     Add(now);
     return totals_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows whose packets take a given path, whatever the load balancer would choose.
+// Pins flows to a given path, whatever the load balancer would choose. Pins are set between windows
+// when a flow starts, and switches ask for the path of each packet.
 
 #pragma once
 
@@ -12,8 +13,8 @@
 namespace heddle {
 
 struct Pin {
-  uint16_t path = kNoPath;      // Of data; kNoPath: the load balancer chooses.
-  uint16_t ack_path = kNoPath;  // Of what answers it.
+  uint16_t path = kNoPath;      // For data; kNoPath: the load balancer chooses.
+  uint16_t ack_path = kNoPath;  // For the packets that answer data.
 
   bool pins() const { return path != kNoPath || ack_path != kNoPath; }
 };
@@ -27,7 +28,7 @@ class Pins {
     pins_[flow] = pin;
   }
 
-  // The path that `packet` is pinned to, kNoPath if it is not.
+  // The path that `packet` is pinned to, kNoPath if it is not pinned.
   uint16_t PathOf(const Packet& packet) const {
     if (packet.kind >= PacketKind::kControl || packet.flow >= pins_.size()) return kNoPath;
     const Pin& pin = pins_[packet.flow];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy, and the hooks that its class overrides. Switches and hosts call no others, so that what
-// a policy does not use costs nothing. The compiler finds the hooks where a policy is handed over,
-// which is the last place that knows its class; nobody lists them, and so nobody can forget one.
+// A pointer to a policy, together with the hooks that the policy's class overrides. Switches and
+// hosts call only these, so unused hooks cost nothing. The compiler finds the hooks where the
+// policy is handed over, which is the last place that knows its class, so no author can forget to
+// list one.
 
 #pragma once
 
@@ -43,7 +44,7 @@ class PolicyPtr {
   uint32_t hooks_ = 0;
 };
 
-// Whether Member, the type of a pointer to a member, points to a member that Base itself declares.
+// True if Member, the type of a pointer to a member, points to a member that Base itself declares.
 template <class Base, class Member>
 inline constexpr bool kIsMemberOf = false;
 template <class Base, class Function>
@@ -59,9 +60,9 @@ struct AsMemberOf<T, Function Base::*> {
 
 }  // namespace heddle
 
-// Defines Overrides<Function><T, Base>(): whether T, or a class between T and Base, overrides a
-// virtual function of Interface. The type of &T::Function names the class that declares the
-// function last. An override that is private, or has overloads beside it, gives no such type;
+// Defines Overrides<Function><T, Base>(), which is true if T, or a class between T and Base,
+// overrides a virtual function of Interface. The type of &T::Function names the class that declares
+// the function last. An override that is private, or has overloads beside it, gives no such type;
 // without overrides there always is one.
 #define HEDDLE_DEFINE_OVERRIDES(Interface, Function)                                       \
   template <class T, class Base>                                                           \

@@ -29,7 +29,7 @@ void QueuedPort::SetPaused(uint8_t mask, bool paused, Time now) {
   if (!wanted && Wants()) wants_since_ = now;
 }
 
-// Of class 0 is what the transmitter has and no other class sent.
+// The queue of class 0 holds the packets with the transmitter that no other class sent.
 QueueLength QueuedPort::QueueAt(size_t cls, Time now) {
   const bool serves = in_service_.end > now;
   if (cls == 0) {
@@ -53,7 +53,8 @@ int64_t QueuedPort::WaitingBytes(size_t cls) const {
   return bytes;
 }
 
-// A class keeps its turn while its deficit lasts, and loses what is left when it runs empty.
+// A class keeps its turn while its deficit lasts, and loses its remaining deficit when its queue
+// runs empty.
 size_t QueuedPort::PickByDeficit(unsigned eligible) {
   for (;;) {
     if ((eligible >> turn_ & 1) != 0) {
@@ -69,8 +70,8 @@ size_t QueuedPort::PickByDeficit(unsigned eligible) {
   }
 }
 
-// What the packet that has been put on the wire last brought along goes with it. A data packet is
-// also told of this port, as it is when its first bit leaves.
+// Puts the telemetry of the packet `sent`, the last on the wire, beside it. For a data packet, adds
+// the state of this port at the time its first bit leaves.
 void QueuedPort::SendTelemetry(ClassQueue& queue, const Packet& sent, Time start) {
   WireTail& wire = out_->wire();
   Telemetry& beside = wire.Extra(wire.pushed() - 1);

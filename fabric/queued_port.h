@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// An egress port with a queue for each class in front of its transmitter: for priorities, pauses,
-// marking at dequeue and shared memory, where what leaves when is not known on arrival.
+// An egress port with a queue for each class in front of its transmitter. It serves priorities,
+// PFC, marking at dequeue and the shared buffer, where the departure of a packet is not known when
+// it arrives. QueuedPorts calls it, one object per port of a switch.
 //
-// A service decision at a time t sees everything that happened up to and at t. Nothing says that it
-// must be made at t: as long as nothing happens to the port it may be made up for later, with the
-// same result. So Serve() starts the next packet at NextService(), whenever it is called, if all
-// that concerns the port until then has been told.
+// A service decision at a time t sees everything that happened up to and at t. The program may make
+// the decision later than t with the same result, as long as nothing else happens to the port in
+// between. So Serve() may be called late: it starts the next packet at NextService(), provided that
+// the port has been told of every event up to that time.
 //
-// Class 0 goes before all others and is never paused: the departure of its packets is known when
-// they come, as at a FIFO port, so they go to the transmitter at once and wait in no queue. Unless
-// pause frames may have to overtake them (PFC): then those that find the transmitter busy wait too.
+// Class 0 goes before all others and is never paused. The departure of its packets is known when
+// they arrive, as at a FIFO port, so they go to the transmitter at once and wait in no queue. The
+// exception is a port whose pause frames may overtake class 0 (PFC): there, class-0 packets that
+// find the transmitter busy wait in a queue.
 
 #pragma once
 
@@ -38,21 +40,21 @@ enum class Scheduler : uint8_t {
 };
 
 struct QueueSettings {
-  uint8_t classes = 1;  // That may come; bit mask.
+  uint8_t classes = 1;  // Classes in use; bit mask.
   Scheduler scheduler = Scheduler::kRoundRobin;
-  bool telemetry = false;       // Data packets are told of the port.
-  bool queues_control = false;  // Class 0 has a queue.
+  bool telemetry = false;       // The port adds its telemetry to data packets.
+  bool queues_control = false;  // Class 0 has a queue of its own.
   Marking marking;
-  std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes of a turn, by class.
+  std::array<int64_t, kClasses> quantum = {};  // kDeficit: bytes per turn, by class.
 };
 
 class alignas(64) QueuedPort {
  public:
-  // `out` sends what is served; it has no limits of its own, and stays where it is. `id`: no other
-  // port of the network has the same.
+  // `out` transmits the packets that are served. It has no buffer limit or marking of its own, and
+  // must stay where it is. `id` is unique among the ports of the network.
   QueuedPort(FifoPort& out, const QueueSettings& settings, Rng rng, uint32_t id);
 
-  // What is being sent, or was sent last.
+  // The packet in transmission, or the last one transmitted.
   struct InService {
     Time end{-kNever.ps};
     int64_t size = 0;  // In the buffer's unit.
@@ -62,33 +64,33 @@ class alignas(64) QueuedPort {
   };
   const InService& in_service() const { return in_service_; }
 
-  // When the next service decision is due, kNever if there is nothing to send, or all of it is
-  // paused.
+  // When the next service decision is due; kNever if no unpaused class has packets.
   Time NextService() const { return Wants() ? std::max(out_->busy_until(), wants_since_) : kNever; }
 
-  // Whether a packet of class 0 that comes now goes to the transmitter, not into a queue.
+  // Returns true if a class-0 packet that arrives now goes to the transmitter and into no queue.
   bool SendsControlAtOnce(Time now) const {
     return !settings_.queues_control || (out_->busy_until() <= now && (backlogged_ & 1) == 0);
   }
 
-  // Appends `packet`, of a class that has a queue, which came in at `in`; marks it if it is marked
-  // at enqueue. `telemetry` came with it; null: none did. Returns it as it lies in its queue.
+  // Appends `packet`, which came in through port `in`, to the queue of its class, and marks it if
+  // marking is at enqueue. `telemetry` is the record that came with the packet, or null. Returns
+  // the packet in its queue.
   Packet& Enqueue(const Packet& packet, const Telemetry* telemetry, uint16_t path_part,
                   PortIndex in, Time now);
 
-  // Starts the packet that is due at NextService(), and returns it as it lies on the wire.
+  // Starts the packet that is due at NextService(), and returns the packet on the wire.
   Packet& Serve(const Window& window);
 
-  // Whether a packet of class `cls` would leave at once, and the next decision be between it and
-  // what else comes at `now`. Then Pass() does in one step, past the queues, what Enqueue() and
-  // Serve() do, except for telemetry: nothing else of that instant may follow.
+  // Returns true if a packet of class `cls` that arrives now would leave at once. Then Pass() does
+  // in one step what Enqueue() and Serve() do, without the queues and without telemetry. The caller
+  // must know that nothing else happens to the port at `now`.
   bool IsFree(size_t cls, Time now) const {
     return waiting_ == 0 && (paused_ >> cls & 1) == 0 && out_->busy_until() <= now;
   }
   Packet& Pass(const Packet& packet, uint16_t path_part, PortIndex in, Time now,
                const Window& window);
 
-  // The classes in `mask` are paused, or not any more.
+  // Pauses the classes in `mask`, or resumes them.
   void SetPaused(uint8_t mask, bool paused, Time now);
   unsigned paused() const { return paused_; }
   Time paused_since(size_t cls) const { return paused_since_[cls]; }
@@ -99,32 +101,34 @@ class alignas(64) QueuedPort {
   int64_t started(size_t cls) const { return QueueOf(cls).started; }
   unsigned backlogged() const { return backlogged_; }  // Classes with packets; bit mask.
 
-  // What is queued, the packet being sent counted whole, in the buffer's unit: of a class, of all
-  // but 0.
+  // Queue length in the buffer's unit, of one class and of all classes but 0. The packet in
+  // transmission counts whole.
   int64_t Length(size_t cls, Time now) const {
     return QueueOf(cls).size + (in_service_.cls == cls ? Sending(now) : 0);
   }
   int64_t Length(Time now) const { return size_ + Sending(now); }
   int64_t SizeOf(const Packet& packet) const { return out_->SizeOf(packet); }
 
-  // Packets that wait, not yet with the transmitter; of all classes and of one.
+  // Packets that wait and are not yet with the transmitter, of all classes and of one.
   int64_t waiting() const { return waiting_; }
   size_t waiting(size_t cls) const { return QueueOf(cls).packets.size(); }
   int64_t QueuedPackets(Time now) { return waiting_ + out_->QueuedPackets(now); }
-  // Of a class, whatever the unit, and of what is not yet with the transmitter; between windows.
+  // The queue of one class in bytes and packets, and the bytes that wait and are not yet with the
+  // transmitter. Called between windows.
   QueueLength QueueAt(size_t cls, Time now);
   int64_t WaitingBytes(size_t cls) const;
-  // Classes that may come, other than 0; bit mask.
+  // Classes in use, other than 0; bit mask.
   unsigned classes() const { return settings_.classes & ~1u; }
-  // The inputs that those of a class came from.
+  // The input port that the `i`-th waiting packet of a class came from.
   PortIndex WaitsFrom(size_t cls, size_t i) const { return InputOf(QueueOf(cls).packets[i]); }
 
-  // How long a packet enqueued now would wait if all that is queued went first; what of it has not
-  // left, as it occupies the wire.
+  // How long a packet enqueued now would wait if everything queued went first. Unsent() gives the
+  // same backlog as bytes on the wire.
   Duration QueueingDelay(Time now) const;
   Bytes Unsent(Time now) const { return out_->SentIn(QueueingDelay(now)); }
-  // What goes before a packet of class `cls` enqueued now if lower classes go first: what is with
-  // the transmitter, as it occupies the wire, and what waits of classes up to its own, as buffered.
+  // The bytes that go before a packet of class `cls` enqueued now, if lower classes go first. It is
+  // the sum of the bytes with the transmitter, counted as on the wire, and the bytes waiting in
+  // classes up to `cls`, counted as in buffers.
   Bytes UnsentUpTo(size_t cls, Time now) const {
     Bytes bytes = out_->Unsent(now);
     for (size_t c = settings_.queues_control ? 0 : 1; c <= cls; ++c)
@@ -132,7 +136,7 @@ class alignas(64) QueuedPort {
     return bytes;
   }
 
-  // Empties all queues: the link is down. Tells of every packet, with its input.
+  // Empties all queues because the link is down. Calls lost(packet, input) for every packet.
   template <class Lost>
   void Clear(const Lost& lost);
   // The same for one class.
@@ -147,20 +151,20 @@ class alignas(64) QueuedPort {
   struct ClassQueue {
     Ring<Packet, 16> packets;
     int64_t size = 0;           // In the buffer's unit.
-    int64_t started = 0;        // Packets, since the beginning.
+    int64_t started = 0;        // Packets started since the run began.
     int64_t deficit = 0;        // kDeficit: bytes it may send in this turn.
-    Ring<Telemetry> telemetry;  // What came with them, if ports tell.
+    Ring<Telemetry> telemetry;  // The packets' telemetry, if ports record it.
   };
 
-  // When a packet arrives at the far end is not known while it waits: the record has room for the
-  // input that it came from.
+  // While a packet waits, its arrival at the far end is not known, so that field stores the input
+  // port that it came from.
   static void SetInput(Packet& queued, PortIndex in) { queued.arrival = Time{in}; }
   static PortIndex InputOf(const Packet& queued) {
     return static_cast<PortIndex>(queued.arrival.ps);
   }
 
   bool Wants() const { return (backlogged_ & ~paused_) != 0; }
-  // What a packet counts of the port's queue, which class 0 is no part of.
+  // A packet's share of the port's queue length. Class 0 does not count.
   int64_t SizeIn(size_t cls, const Packet& packet) const { return cls == 0 ? 0 : SizeOf(packet); }
   bool MarksAt(bool dequeue, size_t cls, int64_t length) {
     return settings_.marking.at_dequeue == dequeue && cls != 0 &&
@@ -176,11 +180,11 @@ class alignas(64) QueuedPort {
 
   // First cache line.
   FifoPort* out_;
-  Time wants_since_;         // Since when it has wanted to send, or when the last packet started.
-  unsigned backlogged_ = 0;  // Classes with packets,
-  unsigned paused_ = 0;      // and those that must not be sent; bit masks.
+  Time wants_since_;         // When the port last began to want to send, or started a packet.
+  unsigned backlogged_ = 0;  // Classes with packets; bit mask.
+  unsigned paused_ = 0;      // Classes that must not be sent; bit mask.
   size_t turn_ = 0;          // The class other than 0 that was served last.
-  int64_t size_ = 0;         // Of all queues.
+  int64_t size_ = 0;         // The sum over all queues.
   int64_t waiting_ = 0;
   int64_t waiting_wire_bytes_ = 0;
 
@@ -193,7 +197,7 @@ class alignas(64) QueuedPort {
   Rng rng_;
   const uint32_t id_;
   std::array<Time, kClasses> paused_since_ = {};
-  std::array<Duration, kClasses> paused_for_ = {};  // In pauses that have ended.
+  std::array<Duration, kClasses> paused_for_ = {};  // Time in pauses that have ended.
 };
 
 [[gnu::always_inline]] inline Packet& QueuedPort::Enqueue(const Packet& packet,
@@ -238,7 +242,8 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   waiting_wire_bytes_ -= out_->WireBytesOf(slot);
   if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
   if (MarksAt(true, cls, settings_.marking.LengthAtDequeue(queue.size, size))) out_->Mark(slot);
-  // As if it had been handed over when the port last had a choice: an unbroken busy period is one.
+  // The packet counts as handed over when the port last had a choice. So the transmissions of a
+  // busy period follow each other without a gap.
   out_->Transmit(slot, SizeOf(slot), wants_since_, window);
   if (settings_.telemetry) SendTelemetry(queue, slot, start);
   in_service_.end = out_->busy_until();

@@ -10,16 +10,16 @@
 namespace heddle {
 namespace {
 
-// The key of a pause on its way to take effect, numbered so that those of one instant keep their
-// order. The top bit: look at inputs that may resume.
+// The key of a pause frame that has not taken effect. Keys are numbered, so that effects of one
+// instant keep their order. The top bit means: look at inputs that may resume.
 constexpr uint64_t kStop = uint64_t{1} << 8;
 constexpr int kPortShift = 16;
 constexpr int kNumberShift = 32;
 constexpr uint64_t kLookAgain = uint64_t{1} << 63;
-// Of the watchdog: to look for what is stuck, and to obey pauses again.
+// Timers of the watchdog: one looks for stuck classes, the other obeys pauses again.
 constexpr uint64_t kPoll = uint64_t{1} << 62;
 constexpr uint64_t kRestore = uint64_t{1} << 61;
-// Timers of pauses that expire: one asks for another pause, the other ends one.
+// Timers of pauses that expire: one repeats the pause frame, the other ends a pause.
 constexpr uint64_t kAskAgain = uint64_t{1} << 60;
 constexpr uint64_t kExpiry = uint64_t{1} << 59;
 constexpr uint64_t kNumbers = kExpiry - 1;
@@ -74,7 +74,7 @@ void QueuedPorts::CatchUpAll(Time time, const Window& window) {
 
 // --- Eager ports ---
 
-// Mostly nothing else happens at that instant, and the port may choose at once.
+// Usually nothing else happens at that instant, and the port may choose its next packet at once.
 QueuedPorts::Started QueuedPorts::HandleEnd(Time other, const Window& window) {
   const PortIndex out = static_cast<PortIndex>(ends_.First());
   const Time now = ends_.Next();
@@ -93,7 +93,7 @@ QueuedPorts::Started QueuedPorts::Start(PortIndex port, const Window& window) {
   return {port, &packet};
 }
 
-// The packet that `out` was sending does not occupy memory any more.
+// Frees the shared buffer of the packet that `out` has finished sending.
 void QueuedPorts::Release(PortIndex out, Time now, const Window& window) {
   if (!memory_) return;
   const QueuedPort::InService& sent = ports_[out].in_service();
@@ -106,7 +106,7 @@ void QueuedPorts::Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes,
   ResumeAfter(from, cls, now, window);
 }
 
-// Lets those inputs go on that may, since a packet of `from` has left.
+// Resumes the inputs that may go on, after a packet from input `from` has left.
 void QueuedPorts::ResumeAfter(PortIndex from, size_t cls, Time now, const Window& window) {
   if (queueing_.memory.lossless == 0) return;
   if (!queueing_.pause.scan_all) return TryResume(from, cls, now, window);
@@ -147,8 +147,8 @@ void QueuedPorts::TryResume(PortIndex in, size_t cls, Time now, const Window& wi
   if (IsPausing(in, cls) && memory_->MayResume(in, cls)) Tell(in, cls, false, now, window);
 }
 
-// A frame to the other end of the link at `in`. It waits for no packet but the one being sent
-// (IEEE 802.1Qbb), so it may be handed to the transmitter at once.
+// Sends a pause frame to the other end of the link at `in`. The frame waits only for the packet in
+// transmission (IEEE 802.1Qbb), so it goes to the transmitter at once.
 void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Window& window) {
   const unsigned bit = 1u << cls;
   pausing_[in] = static_cast<uint8_t>(stop ? pausing_[in] | bit : pausing_[in] & ~bit);
@@ -166,7 +166,8 @@ void QueuedPorts::Tell(PortIndex in, size_t cls, bool stop, Time now, const Wind
   if (stop && expires_) AskAgainLater(in, cls, now);
 }
 
-// While its sender is to stay paused. The rate of this end stands for that of the sender's.
+// Schedules the next pause frame for a sender that may have to stay paused. Both ends of the link
+// are taken to have the same rate.
 void QueuedPorts::AskAgainLater(PortIndex in, size_t cls, Time now) {
   const PauseSettings& pause = queueing_.pause;
   if (pause.refresh != PauseSettings::Refresh::kTimer) return;
@@ -182,7 +183,7 @@ void QueuedPorts::AskAgain(PortIndex in, size_t cls, Time now, const Window& win
   }
 }
 
-// Ends the pauses of `classes`, but for those that a later frame has made longer.
+// Ends the pauses of `classes`, except those that a later frame has extended.
 void QueuedPorts::EndPauses(PortIndex port, unsigned classes, Time now) {
   unsigned ended = 0;
   for (unsigned left = classes & ports_[port].paused(); left != 0; left &= left - 1) {
@@ -256,7 +257,7 @@ void QueuedPorts::LookForStorms(Time now, const Window& window) {
   }
 }
 
-// For the whole of the last polls that make up the time to detect it.
+// Returns true if the class was stuck at all polls within the detection time.
 bool QueuedPorts::IsStuck(PortIndex port, size_t cls, Time now) {
   const QueuedPort& queued = ports_[port];
   Watch& watch = watches_[port * kClasses + cls];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queued ports of a switch, and what they share: memory, and the pauses that follow from it.
+// The queued ports of a switch with their shared buffer, and the pauses (PFC) that it causes. The
+// switch offers every packet to Accept() and runs the events of the ports.
 //
 // Ports that share nothing are served late, when something happens to them and at the end of a
-// window: one handling per packet-hop, as for FIFO ports. Where a packet that leaves one port
-// changes what another one may do (shared memory, PFC), or where somebody must be told in the order
-// of time, each end of a transmission is an event of the switch: the ports are eager. Both give the
-// same result where both apply.
+// window. That takes one event per packet-hop, as for FIFO ports. Ports are eager if a packet that
+// leaves one port changes what another may do (shared buffer, PFC), or if a policy watches
+// transmissions in the order of time. Then each end of a transmission is an event of the switch.
+// Both ways give the same result where both apply.
 
 #pragma once
 
@@ -28,20 +29,20 @@
 namespace heddle {
 
 struct PauseSettings {
-  Duration response{0};       // From the arrival of a frame to its effect.
-  bool scan_all = false;      // A release lets every paused input be looked at, not just its own.
-  uint16_t frame_bytes = 64;  // As buffered.
-  uint16_t quanta = 0;        // How long a pause lasts; 0: until it is lifted.
+  Duration response{0};       // Time from the arrival of a pause frame to its effect.
+  bool scan_all = false;      // A leaving packet may resume any input, not only its own.
+  uint16_t frame_bytes = 64;  // Size of a pause frame as in buffers.
+  uint16_t quanta = 0;        // How long a pause lasts; 0: until a resume frame ends it.
 
-  // When a sender that is to stay paused is asked again.
+  // When the switch repeats the pause frame to a sender that must stay paused.
   enum class Refresh { kTimer, kArrivals, kNone };
   Refresh refresh = Refresh::kTimer;
   Duration interval{0};  // kTimer. 0: half the time that a pause lasts.
 };
 
-// A class that was paused for 99 % of `detect`, had packets and sent none is given up for
-// `restore`: its pauses do not count, and its packets are dropped if so asked. Looked for every
-// `poll`.
+// Every `poll`, the watchdog looks at all lossless classes. It gives up on a class that was paused
+// for 99 % of `detect`, had packets and sent none. For the time `restore` the port then ignores
+// pauses of the class, and drops its packets if `drops` is set.
 struct WatchdogSettings {
   Duration detect{0};  // 0: off.
   Duration restore{0};
@@ -49,13 +50,13 @@ struct WatchdogSettings {
   bool drops = true;
 };
 
-// What is common to the queued ports of all switches.
+// Settings common to the queued ports of all switches.
 struct Queueing {
   MemorySettings memory;
   PauseSettings pause;
   WatchdogSettings watchdog;
-  bool eager = false;  // Even where late service would do.
-  uint64_t seed = 1;   // Of random marks.
+  bool eager = false;  // Makes ports eager even where late service would do.
+  uint64_t seed = 1;   // Seed of random marks.
 };
 
 class QueuedPorts {
@@ -73,35 +74,35 @@ class QueuedPorts {
   QueuedPort& operator[](PortIndex port) { return ports_[port]; }
   size_t size() const { return ports_.size(); }
 
-  // A packet that came in at `in`, for the port `out`.
+  // A packet that came in through port `in` and will leave through port `out`.
   struct Offer {
     const Packet& packet;
-    const Telemetry* telemetry;  // What came with it; null: nothing.
-    uint16_t path_part;          // What this hop adds to the id of the path taken.
+    const Telemetry* telemetry;  // The record that came with the packet, or null.
+    uint16_t path_part;          // This hop's term in the id of the path taken.
     PortIndex in;
     PortIndex out;
-    bool is_last;  // Nothing else arrives at this instant, no timer is due, and nobody looks at
-                   // what lies in queues.
+    bool is_last;  // Nothing else arrives at this instant, no timer is due, and no hook needs the
+                   // packet in its queue.
   };
 
-  // Whether a packet of class 0 goes to SendControl(), not to Accept().
+  // Returns true if a class-0 packet goes to SendControl() and not to Accept().
   bool SendsControlAtOnce(PortIndex out, Time now) const {
     return ports_[out].SendsControlAtOnce(now);
   }
-  // Admits a copy of a packet; or says why not.
+  // Admits a copy of a packet, or returns why not.
   std::optional<DropReason> Accept(const Offer& offer, Time now, const Window& window);
-  // The packet accepted last, as it lies in its queue.
+  // The packet accepted last, in its queue.
   Packet& accepted() { return *accepted_; }
 
-  // A packet that a policy holds back, from input `in` and for output `out`, occupies memory as if
-  // it were queued: charges it, or says why there is no room. LetGo() comes right before Accept()
-  // of the same packet, and LookAgain() right after.
+  // For packets that a policy holds back, which occupy the shared buffer as if they were queued.
+  // Keep() charges a packet from input `in` to output `out`, or returns why there is no room. To
+  // send it, call LetGo(), Accept() and LookAgain() in this order.
   std::optional<DropReason> Keep(const Packet& packet, PortIndex in, PortIndex out, Time now,
                                  const Window& window);
   void LetGo(const Packet& packet, PortIndex in, PortIndex out);
   void LookAgain(const Packet& packet, PortIndex in, Time now, const Window& window);
 
-  // Sends a packet of class 0, which goes before all others. False: the link is down.
+  // Sends a packet of class 0, which goes before all others. Returns false if the link is down.
   [[gnu::always_inline]] bool SendControl(const Offer& offer, Time now, const Window& window) {
     CatchUp(offer.out, now, window);
     FifoPort& port = ports_[offer.out].out();
@@ -115,45 +116,48 @@ class QueuedPorts {
 
   // --- Ports served late ---
 
-  // Makes up for the decisions of `port` that were due before `time`. Eager ports owe none.
+  // Makes the decisions of `port` that were due before `time`. Does nothing for eager ports.
   void CatchUp(PortIndex port, Time time, const Window& window) {
     if (eager_) return;
     QueuedPort& queued = ports_[port];
     while (queued.NextService() < time) queued.Serve(window);
   }
-  // The same for all ports, at the end of a window. Afterwards NextLate() is when the next is due.
+  // The same for all ports, at the end of a window. Afterwards NextLate() is when the next decision
+  // is due.
   void CatchUpAll(Time time, const Window& window);
   Time NextLate() const { return next_late_; }
 
   // --- Eager ports ---
 
-  // When the next transmission ends, a pause takes effect, a port may choose what to send: at one
-  // instant in this order, with arrivals after the first.
+  // When the next transmission ends, the next pause takes effect, and the next port may choose a
+  // packet. Events of one instant run in this order, with arrivals between the first and the
+  // second.
   Time NextEnd() const { return ends_.Next(); }
   Time NextEffect() const { return effects_.Next(); }
   Time NextChoice() const { return choices_.Next(); }
   Time NextEvent() const { return std::min({NextEnd(), NextEffect(), NextChoice()}); }
 
-  // What has been started, if anything.
+  // The transmission that was started; null if none.
   struct Started {
     PortIndex port = 0;
     Packet* packet = nullptr;
   };
-  // `other`: when the switch has something else to do than here.
+  // `other` is when the switch next has an arrival or a timer.
   Started HandleEnd(Time other, const Window& window);
   void HandleEffect(const Window& window);
   Started HandleChoice(const Window& window);
 
   // --- Between windows ---
 
-  // Its link goes down: what waits is lost, nobody is paused any more. `now`: of the next window.
+  // The link of `port` goes down: its waiting packets are lost, and its pauses end. `now` is the
+  // start of the next window.
   void TakeDown(PortIndex port, Time now, const std::function<void(const Packet&)>& lost);
 
-  // Its link has another rate or delay.
+  // The link of `port` has another rate or delay.
   void OnNewChannel(PortIndex port);
 
   PauseTotals PausesOf(PortIndex port, Time now) { return meters_[port].Until(now); }
-  const SharedMemory* memory() const { return memory_.get(); }  // Null if nothing is shared.
+  const SharedMemory* memory() const { return memory_.get(); }  // Null without a shared buffer.
   // From now on every pause is logged.
   PauseLog& LogPauses() {
     if (!pause_log_) pause_log_ = std::make_unique<PauseLog>(ports_.size());
@@ -163,15 +167,15 @@ class QueuedPorts {
   int64_t frames_sent() const { return frames_sent_; }
   int64_t storms() const { return storms_; }  // Times that the watchdog has given up on a class.
 
-  // Who is told of packets that are dropped after they had been accepted.
+  // Sets the function to call for packets that are dropped after they were accepted.
   void SetLost(std::function<void(const Packet&)> lost) { lost_ = std::move(lost); }
   size_t memory_bytes() const;
 
  private:
-  // Of one class of one port.
+  // The watchdog's state of one class of one port.
   struct Watch {
-    Duration stuck{0};   // So long, as far as has been looked.
-    Duration paused{0};  // What was counted when it was looked at last.
+    Duration stuck{0};   // How long the class has been stuck, in whole polls.
+    Duration paused{0};  // Its total pause time at the last poll.
     int64_t started = 0;
   };
   std::optional<DropReason> Charge(const Packet& packet, PortIndex in, PortIndex out, Time now,
@@ -183,7 +187,7 @@ class QueuedPorts {
   void Free(PortIndex from, PortIndex out, size_t cls, int64_t bytes, Time now,
             const Window& window);
   bool IsPausing(PortIndex in, size_t cls) const { return (pausing_[in] >> cls & 1) != 0; }
-  // A port chooses when it is free and has something to send, unless it is about to anyway.
+  // Sets the time at which a port chooses its next packet, unless one is set or it is transmitting.
   void Arm(PortIndex port, Time now) {
     if (choices_.Has(port) || ends_.Has(port)) return;
     const Time next = ports_[port].NextService();
@@ -207,42 +211,43 @@ class QueuedPorts {
 
   const Queueing queueing_;
   const bool eager_;
-  const bool expires_;  // Pauses do.
+  const bool expires_;  // Pauses expire.
   const bool repeats_on_arrival_;
   std::vector<QueuedPort> ports_;
-  std::vector<int64_t> buffers_;  // Of ports that share nothing.
+  std::vector<int64_t> buffers_;  // The buffers of ports that share nothing.
   std::unique_ptr<SharedMemory> memory_;
   Packet* accepted_ = nullptr;
 
   std::vector<uint64_t> backlogged_;  // Ports that may have something waiting, bit by bit.
   Time next_late_ = kNever;
 
-  // By port: when its transmission ends, or when it chooses what to send next: as soon as nothing
-  // else is due at an instant, or behind packets of class 0. It never waits for both.
+  // By port: when its transmission ends, and when it chooses its next packet. A port waits for one
+  // of the two at most. It chooses when nothing else is due at that instant, or after packets of
+  // class 0.
   Tournament ends_;
   Tournament choices_;
 
   std::vector<uint8_t> pausing_;  // By input: the classes whose sender has been told to stop.
-  Timers effects_;                // Key: number, port, classes and what becomes of them.
+  Timers effects_;                // Key: number, port, classes and kind of effect.
   uint32_t effects_set_ = 0;
-  // By port, then class, if pauses expire: until when it is paused, and when the sender of this
-  // input is asked again.
+  // By port, then class, if pauses expire: until when the class is paused, and when the switch
+  // sends the next pause frame to the sender at this input.
   struct Expiry {
     Time until = kNever;
     Time again = kNever;
   };
   std::vector<Expiry> expiries_;
-  std::vector<Time> down_at_;  // When the link of a port failed last: pauses before it are void.
+  std::vector<Time> down_at_;  // When the link of a port last failed; earlier pauses are void.
   std::vector<PauseMeter> meters_;
   std::vector<Watch> watches_;     // By port, then class; empty without a watchdog.
-  std::vector<uint8_t> given_up_;  // Classes, by port.
+  std::vector<uint8_t> given_up_;  // By port: classes that the watchdog has given up.
   int64_t storms_ = 0;
   std::function<void(const Packet&)> lost_;
-  std::unique_ptr<PauseLog> pause_log_;  // Null if nobody asks.
+  std::unique_ptr<PauseLog> pause_log_;  // Null unless LogPauses() was called.
   int64_t frames_sent_ = 0;
 };
 
-// Takes room for a packet, and pauses its input if need be; or says why there is none.
+// Takes room for a packet and pauses its input if need be, or returns why there is no room.
 [[gnu::always_inline]] inline std::optional<DropReason> QueuedPorts::Charge(const Packet& packet,
                                                                             PortIndex in,
                                                                             PortIndex out, Time now,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each packet is lost with the same probability, whatever became of others: one draw a packet from
-// a stream that serves nothing else, and none while nothing is lost.
+// Loses packets at random, each with the same probability and independently of the others. Faulty
+// links and switches call Strikes() once for each packet. The random stream serves nothing else,
+// and nothing is drawn from it while the probability is 0.
 
 #pragma once
 
@@ -14,7 +15,7 @@ class RandomLoss {
 
   void Set(double probability) { probability_ = probability; }
 
-  // Whether the next packet is lost.
+  // Returns true if the next packet is lost.
   bool Strikes() { return probability_ > 0 && rng_.Uniform() < probability_; }
 
  private:

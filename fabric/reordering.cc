@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// A packet later than this many arrivals is taken to have just this extent.
+// The extent of a packet is at most this many arrivals.
 constexpr int64_t kWindow = 4'096;
 constexpr size_t kFewHoles = 64;
 constexpr int32_t kMaxDegree = 64;
@@ -40,8 +40,8 @@ std::optional<Reordered> ReorderingTracker::OnIrregularArrival(uint32_t number, 
   return reordered;
 }
 
-// Lost packets leave holes that nothing fills: those older than the window go.
-// Not one by one, which would move the others each time.
+// Lost packets leave holes that nothing fills. This removes the holes older than the window, many
+// at once, because each removal moves the others.
 void ReorderingTracker::ForgetHoles(int64_t index) {
   if (holes_.size() < forget_at_) return;
   const auto current =
@@ -55,7 +55,7 @@ void ReorderingTracker::ForgetHoles(int64_t index) {
 // had arrived before would have opened it earlier.
 Reordered ReorderingTracker::FillHole(uint32_t number, int64_t index, Time now) {
   const auto hole = std::ranges::upper_bound(holes_, number, {}, &Hole::end);
-  // Its hole has been forgotten: it opened before all that are known, at the latest.
+  // Its hole has been removed, so it opened no later than forgotten_until_.
   if (hole == holes_.end() || number < hole->first) return {kWindow, 0, now - forgotten_until_};
   if (hole->index < index - kWindow) return {kWindow, 0, now - hole->at};
   const Reordered reordered{index - hole->index, 0, now - hole->at};

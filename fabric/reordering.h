@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the network changes the order of a flow's packets (RFC 4737).
+// Measures how much the network reorders the packets of a flow (RFC 4737). The receiver of a flow
+// calls the tracker for every data packet that arrives.
 //
 // Packets are numbered in the order in which they were sent, retransmissions included; lost ones
-// leave gaps and do not matter. So this is what the paths did, whatever the transport made of it.
+// leave gaps and do not matter. So the result describes the paths and not the transport.
 
 #pragma once
 
@@ -28,7 +29,8 @@ class ReorderingTracker {
  public:
   void Reset();
 
-  // A packet has arrived, the `number`-th sent. Returns what makes it reordered, if it is.
+  // A packet has arrived, the `number`-th sent. Returns how far it was reordered, or nothing if it
+  // came in order.
   std::optional<Reordered> OnArrival(uint32_t number, Time now) {
     const int64_t index = arrivals_++;
     if (number == next_expected_ && !recent_.empty() && recent_.back().end() == number) [[likely]] {
@@ -50,7 +52,7 @@ class ReorderingTracker {
     uint32_t count;
     uint32_t end() const { return first + count; }
   };
-  // Numbers [first, end) that have not arrived, though a later one has, first at `index` and `at`.
+  // Numbers [first, end) have not arrived, but a later one has: as arrival `index`, at time `at`.
   struct Hole {
     uint32_t first;
     uint32_t end;
@@ -68,18 +70,19 @@ class ReorderingTracker {
   int64_t arrivals_ = 0;
   Ring<Run> recent_;         // The last arrivals, 64 runs of them.
   std::vector<Hole> holes_;  // Ascending.
-  size_t forget_at_ = 64;    // So many holes are worth a look for old ones.
-  Time forgotten_until_;     // When the last hole opened that is not in holes_ any more.
+  size_t forget_at_ = 64;    // ForgetHoles() looks for old holes from this many on.
+  Time forgotten_until_;     // When the newest hole removed from holes_ opened.
 };
 
 // The reordered packets of many flows.
 struct ReorderingStats {
   int64_t degree1 = 0;
   int64_t degree2 = 0;
-  int64_t degree3_plus = 0;  // Three duplicate ACKs, for a receiver that acknowledges every packet.
+  int64_t degree3_plus = 0;  // Causes three duplicate ACKs if every packet is acknowledged.
   Histogram extent;
   Histogram late_ps;
-  // By sequence number, as the transport sees them: how far one lay behind the highest before it.
+  // How far a packet's sequence number lay behind the highest one that had arrived before it. This
+  // is the reordering that the transport sees.
   Histogram behind;
 
   void Add(const Reordered& packet);

@@ -12,11 +12,11 @@ namespace {
 
 using Model = MemorySettings::Model;
 
-// Of what is free of the pool: how much an input may hold of it before it pauses.
+// An input may hold this multiple of the free pool before it pauses.
 double AlphaOf(const MemorySettings& settings, const SharedMemory::Port& port) {
   switch (settings.model) {
     case Model::kPrivate:
-      return 1;  // Of a pool without end: only xoff counts.
+      return 1;  // The pool is unlimited, so only xoff counts.
     case Model::kDynamic:
       return settings.alpha;
     case Model::kHpcc:
@@ -32,7 +32,7 @@ int64_t ReserveOf(const MemorySettings& settings) {
     case Model::kHpcc:
       return settings.reserve;
     case Model::kBroadcom:
-      return 2 * settings.mtu;  // One of the (input, class), one of the input.
+      return 2 * settings.mtu;  // One MTU for the (input, class), one for the input.
     default:
       return 0;
   }
@@ -62,7 +62,7 @@ SharedMemory::SharedMemory(const MemorySettings& settings, const std::vector<Por
   for (const Port& port : ports) limits_.push_back({port.xoff, AlphaOf(settings, port)});
 }
 
-// Whether `bytes` more of an input go into its reserve and the pool.
+// Returns true if `bytes` more of an input fit its reserve and the pool.
 bool SharedMemory::FitsShare(PortIndex in, const Input& input, int64_t bytes) const {
   const int64_t after = input.share + bytes;
   if (after <= reserve_) return true;
@@ -70,7 +70,7 @@ bool SharedMemory::FitsShare(PortIndex in, const Input& input, int64_t bytes) co
   return settings_.model == Model::kBroadcom || after - reserve_ <= PauseThreshold(in);
 }
 
-// Lossless classes have no limit there unless it is asked for.
+// Called for lossless classes only if settings_.limits_lossless.
 std::optional<DropReason> SharedMemory::RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes,
                                                        int64_t queued, int64_t size) const {
   const int64_t length = outputs_[out * kClasses + cls];

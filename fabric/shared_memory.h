@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packet memory of a switch: who may use how much of it, and when a sender must pause.
+// The shared buffer of a switch: which port may use how much of it, and when the sender at the far
+// end of a link must pause (PFC). QueuedPorts calls Admit() for every packet that arrives and
+// Release() for every packet that leaves.
 //
 // Every packet is charged twice, to the (input, class) it came from and to the (output, class) it
-// waits for. What an input holds beyond its reserve comes from the common pool or, for lossless
-// classes, from headroom that belongs to that input alone (IEEE 802.1Qbb: what arrives between the
-// decision to pause a sender and the pause's effect). Packets of class 0, control, are not charged:
-// they are never dropped for lack of memory.
+// waits for. Beyond its reserve, an input takes bytes from the common pool. A lossless class may
+// also take them from headroom, which belongs to that input alone and holds the packets that arrive
+// between the decision to pause a sender and the pause's effect (IEEE 802.1Qbb). Packets of class
+// 0, control, are not charged and never dropped for lack of buffer.
 
 #pragma once
 
@@ -36,8 +38,8 @@ enum class DropReason : uint8_t {
   kNoRoute,
   kLinkDown,
   kCorrupt,    // A link has damaged it.
-  kRandom,     // A faulty switch, by chance,
-  kBlackhole,  // or always, because of where it comes from or goes to.
+  kRandom,     // A faulty switch dropped it by chance.
+  kBlackhole,  // A faulty switch drops all packets like it (same ends, hash or in-port).
 };
 inline constexpr size_t kDropReasons = 12;
 inline constexpr const char* kDropReasonNames[kDropReasons] = {
@@ -46,51 +48,51 @@ inline constexpr const char* kDropReasonNames[kDropReasons] = {
 
 struct MemorySettings {
   enum class Model {
-    kPrivate,   // Each port has its own buffer.
-    kDynamic,   // A queue may hold alpha times what is free (Choudhury and Hahne, ToN 1998).
-    kHpcc,      // An input may hold alpha times what is free; no limit at outputs (HPCC, 2019).
-    kBroadcom,  // An input pauses at alpha_in, a queue is full at alpha times what is free.
+    kPrivate,   // Each port has a buffer of its own.
+    kDynamic,   // A queue may hold alpha times the free pool (Choudhury and Hahne, ToN 1998).
+    kHpcc,      // An input may hold alpha times the free pool; no limit at outputs (HPCC, 2019).
+    kBroadcom,  // An input pauses at alpha_in, a queue is full at alpha times the free pool.
   };
 
   Model model = Model::kPrivate;
-  int64_t size = 0;      // Bytes of the whole switch; of no meaning for kPrivate.
-  double alpha = 1;      // kDynamic: of queues and lossless inputs. kHpcc: of inputs. kBroadcom: of
-                         // queues.
-  double alpha_in = 0;   // kBroadcom: of inputs.
-  int64_t reserve = 0;   // kHpcc: of each input's each class.
+  int64_t size = 0;      // Bytes of the whole switch; unused by kPrivate.
+  double alpha = 1;      // kDynamic: queues, lossless inputs. kHpcc: inputs. kBroadcom: queues.
+  double alpha_in = 0;   // kBroadcom: inputs.
+  int64_t reserve = 0;   // kHpcc: bytes for each (input, class).
   int64_t mtu = 0;       // kBroadcom: the unit of its guarantees.
   uint8_t lossless = 0;  // Classes that are paused rather than dropped; bit mask.
-  int64_t resume_offset = 0;     // It resumes when it holds so much less than where it paused.
-  bool limits_lossless = false;  // kBroadcom: alpha is for queues of lossless classes, too.
+  int64_t resume_offset = 0;     // An input resumes this many bytes below its pause threshold.
+  bool limits_lossless = false;  // alpha also limits queues of lossless classes.
 };
 
 class SharedMemory {
  public:
   struct Port {
     int64_t buffer;             // kPrivate: bytes or packets for lossy classes.
-    int64_t headroom = 0;       // For each lossless class of this input.
-    int64_t xoff = kUnlimited;  // An input pauses above this, whatever the pool says.
+    int64_t headroom = 0;       // Bytes for each lossless class of this input.
+    int64_t xoff = kUnlimited;  // An input pauses above this, even if the pool has room.
     double faster = 1;          // Rate over that of the slowest NIC: scales kHpcc's alpha, up to 1.
   };
   SharedMemory(const MemorySettings& settings, const std::vector<Port>& ports);
 
   bool IsLossless(size_t cls) const { return (settings_.lossless >> cls & 1) != 0; }
 
-  // Charges a packet of `bytes`, or says why there is no room for it. `queued` is what output `out`
-  // holds of all classes, and `size` the packet, in the unit of its own buffer.
+  // Charges a packet of `bytes`, or returns why there is no room for it. `queued` is the queue of
+  // output `out` over all classes and `size` the size of the packet, both in the unit of the port's
+  // own buffer.
   std::optional<DropReason> Admit(PortIndex in, PortIndex out, size_t cls, int64_t bytes,
                                   int64_t queued, int64_t size);
   void Release(PortIndex in, PortIndex out, size_t cls, int64_t bytes);
 
-  // Whether the sender at `in` must pause, and whether it may go on, judged by what is charged now.
+  // MustPause() is true if the sender at `in` must pause; MayResume() if a paused one may go on.
   bool MustPause(PortIndex in, size_t cls) const;
   bool MayResume(PortIndex in, size_t cls) const;
 
-  // Bytes held by all packets that are charged, and by those in the headroom of one input's class.
+  // Bytes charged in the whole switch, and bytes in the headroom of one (input, class).
   int64_t used() const { return used_; }
   int64_t headroom_used(PortIndex in, size_t cls) const { return At(in, cls).headroom; }
 
-  // Bytes that `ports` inputs leave for the pool; negative if the settings ask for more than all.
+  // Bytes left for the pool after reserves and headroom; negative if these exceed the buffer.
   static int64_t PoolOf(const MemorySettings& settings, const std::vector<Port>& ports);
 
   // Stops the program if the books of inputs and outputs do not agree.
@@ -98,8 +100,8 @@ class SharedMemory {
 
  private:
   struct Input {
-    int64_t share = 0;     // In the reserve, then in the pool.
-    int64_t headroom = 0;  // Beyond.
+    int64_t share = 0;     // Bytes in the reserve, then in the pool.
+    int64_t headroom = 0;  // Bytes in the headroom.
   };
 
   Input& At(PortIndex in, size_t cls) { return inputs_[in * kClasses + cls]; }
@@ -122,7 +124,7 @@ class SharedMemory {
   std::optional<DropReason> RefuseAtOutput(PortIndex out, size_t cls, int64_t bytes, int64_t queued,
                                            int64_t size) const;
 
-  // Of an input: what it may hold of the pool before it pauses, and of what is free there.
+  // An input pauses above the smaller of `xoff` and `alpha` times the free pool.
   struct Limit {
     int64_t xoff;
     double alpha;
@@ -131,10 +133,10 @@ class SharedMemory {
   const MemorySettings settings_;
   const std::vector<Port> ports_;
   std::vector<Limit> limits_;
-  const int64_t pool_;       // Of inputs, beyond reserves and headroom.
-  const int64_t out_pool_;   // kBroadcom: of outputs.
-  const int64_t reserve_;    // Of each (input, class).
-  const int64_t guarantee_;  // Of each (output, class).
+  const int64_t pool_;       // Bytes for inputs, beyond reserves and headroom.
+  const int64_t out_pool_;   // kBroadcom: bytes for outputs.
+  const int64_t reserve_;    // Bytes for each (input, class).
+  const int64_t guarantee_;  // Bytes for each (output, class).
   std::vector<Input> inputs_;
   std::vector<int64_t> outputs_;
   int64_t in_pool_used_ = 0;

@@ -24,7 +24,7 @@ FifoPort& Switch::AddPort(const PortSettings& settings, bool faces_host) {
   return ports_.Add(settings);
 }
 
-// Who watches transmissions sees them in the order of time, so they must be made in it.
+// A policy that watches transmissions must see them in the order of time, so its ports are eager.
 void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports) {
   queued_ =
       std::make_unique<QueuedPorts>(queueing, ports, id_, (hooks_ & SwitchPolicy::kTransmit) != 0);
@@ -72,7 +72,7 @@ void Switch::Attach() { policy_->Attach(view_); }
     return Discard(packet, DropReason::kLoop);
   PortIndex port = candidates.ports.front();
   if (SwitchPolicy::AsksAbout(hooks_, candidates)) {
-    // Not packets without a choice: who asks about those may stand around the scheme.
+    // Packets without a choice do not count: a policy around the scheme may have asked for them.
     asked_ += candidates.ports.size() > 1 ? 1 : 0;
     const Decision decision = policy_->OnPacket(view_, packet, in_port, candidates);
     if (decision.kind != Decision::Kind::kForward) [[unlikely]]
@@ -129,7 +129,7 @@ void Switch::ForwardAndTell(const Packet& packet, PortIndex port) {
   NoteSent(out, port, start);
 }
 
-// What came with `packet`. What a policy sends, or has held back, starts with nothing.
+// The telemetry that came with `packet`; empty for packets that a policy sends or has held back.
 inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived) {
   static constexpr Telemetry kNothing;
   if (!telemetry_ || !CarriesTelemetry(packet.kind)) return nullptr;
@@ -154,7 +154,7 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, queued_->accepted(), port);
 }
 
-// It goes before all queues.
+// A class-0 packet goes before all queues.
 [[gnu::always_inline]] inline void Switch::ForwardControl(const QueuedPorts::Offer& offer) {
   FifoPort& out = ports_[offer.out];
   const Time start = std::max(now_, out.busy_until());
@@ -197,7 +197,7 @@ void Switch::NoteStarted(const QueuedPorts::Started& started) {
   policy_->OnTransmit(view_, *started.packet, started.port);
 }
 
-// In the order of core/node.h.
+// Handles the events of one instant in the order of core/node.h.
 void Switch::RunEager(const Window& window) {
   QueuedPorts& queued = *queued_;
   for (;;) {
@@ -228,7 +228,7 @@ void Switch::SetChannel(PortIndex port, Time now, BitRate rate, Duration delay) 
     if (replays) transmissions_.Add({start, port, number});
   });
   if (queued_) queued_->OnNewChannel(port);
-  Wake(now);  // It may have to send earlier than it thought.
+  Wake(now);  // The switch may now have to send earlier.
 }
 
 void Switch::TakeDown(PortIndex port, Time now) {

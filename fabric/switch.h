@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An output-queued, store-and-forward switch: a packet received whole is routed, its load balancer
-// picks one of the live next hops, and the port it leaves through admits, marks and queues it.
-// Where FIFO ports are exact they do all of that; otherwise queued ports lie in front of them.
+// picks one of the live next hops, and the port it leaves through admits, marks and queues it. FIFO
+// ports alone do all of that where they are exact (fabric/fifo_port.h). Elsewhere, queued ports
+// stand in front of them.
 
 #pragma once
 
@@ -24,7 +25,7 @@
 
 namespace heddle {
 
-// Where a host belongs in all routing tables of a network. Every switch reaches the hosts of one
+// The position of a host in all routing tables of a network. Every switch reaches the hosts of one
 // group through the same next hops, except the switches that the group is attached to.
 struct HostGroup {
   uint16_t group;
@@ -65,7 +66,7 @@ struct RoutingTable {
   }
 };
 
-// What next hops are like, by leaf, for the switches that want to know.
+// Descriptions of the next hops by leaf, for switches whose policy uses them.
 struct NextHopTable {
   std::vector<uint16_t> set_of_leaf;
   std::vector<std::vector<NextHop>> sets;
@@ -82,9 +83,10 @@ class Switch final : public Node {
   // --- Building ---
 
   FifoPort& AddPort(const PortSettings& settings, bool faces_host);
-  // After all ports: puts queues in front of them, which then have no limits of their own.
+  // Puts queues in front of all ports, which then have no limits of their own. Called after the
+  // last AddPort().
   void UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::Port>& ports);
-  // Of packets that its load balancer makes: usually, and as if they were data.
+  // The classes of packets that the load balancer sends with SendControl() and SendAsData().
   void SetClasses(uint8_t control, uint8_t data) {
     control_class_ = control;
     data_class_ = data;
@@ -92,16 +94,16 @@ class Switch final : public Node {
   void SetRoutes(RoutingTable routes);
   bool WantsNextHops() const { return (hooks_ & SwitchPolicy::kNextHops) != 0; }
   void SetNextHops(NextHopTable next_hops) { next_hops_ = std::move(next_hops); }
-  // Who is told that a data packet of a flow has been dropped: the nodes of all hosts.
+  // The nodes of all hosts. The switch sends a letter to the source of a data packet that it drops.
   void SetHosts(std::span<Node* const> hosts) { hosts_ = hosts; }
   void SetMap(const FabricMap* map) { map_ = map; }
   void SetLeaves(const LeafMap& leaves) { leaves_ = leaves; }
-  // After ports and routes: lets the policy prepare.
+  // Lets the policy prepare. Called when ports and routes are set.
   void Attach();
 
   // --- Conductor, between windows, when all mail has been read ---
 
-  // The link at `port` has another rate and delay, goes down, or comes up.
+  // The link at `port` gets another rate and delay, goes down, or comes up.
   void SetChannel(PortIndex port, Time now, BitRate rate, Duration delay);
   void TakeDown(PortIndex port, Time now);
   void BringUp(PortIndex port) { ports_[port].GoUp(); }
@@ -124,7 +126,7 @@ class Switch final : public Node {
   int64_t consumed() const { return consumed_; }
   int64_t control_sent() const { return control_sent_; }
   int64_t held() const { return held_; }
-  int64_t asked() const { return asked_; }  // Packets with a choice.
+  int64_t asked() const { return asked_; }  // Packets with a choice that the policy decided.
   SwitchPolicy& policy() { return *policy_; }
   QueuedPorts* queued() { return queued_.get(); }  // Null if all ports are FIFO ports.
   size_t memory_bytes() const;
@@ -136,7 +138,7 @@ class Switch final : public Node {
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
   void End(const Packet& packet, const Decision& decision);
-  // `arrived`: it is the packet that is being handled, not one that the policy sends.
+  // `arrived` is true for the packet being handled, false for one that the policy sends.
   void Forward(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
   void SendOwn(const Packet& packet, uint8_t cls, PortIndex port);
   void ForwardAndTell(const Packet& packet, PortIndex port);
@@ -149,7 +151,7 @@ class Switch final : public Node {
   void ReportDrop(const Packet& packet);
   void ReplayTransmissions(Time before);
 
-  // `port` with all decisions made that are due before now.
+  // The queued port `port`, after all its service decisions that were due before now.
   QueuedPort& QueueNow(PortIndex port) {
     queued_->CatchUp(port, now_, *window_);
     return (*queued_)[port];
@@ -158,22 +160,22 @@ class Switch final : public Node {
   const Candidates& CandidatesTo(HostId host) const { return candidates_[routes_.SetOf(host)]; }
 
   Time now_;
-  int64_t asked_ = 0;  // Here, in a cache line that every packet touches.
+  int64_t asked_ = 0;  // Placed in a cache line that every packet touches.
   const Window* window_ = nullptr;
-  Arrivals::Taken arrived_;  // What is being handled.
+  Arrivals::Taken arrived_;  // The arrival being handled.
   FixedVector<FifoPort> ports_;
-  std::vector<uint16_t> path_parts_;  // By port: what it adds to the id of the path taken.
+  std::vector<uint16_t> path_parts_;  // By port: its term in the id of the path taken.
   RoutingTable routes_;
   std::vector<Candidates> candidates_;  // By set of `routes_`.
   NextHopTable next_hops_;              // Empty unless the policy asks for it.
   Timers timers_;
   SwitchPolicyPtr policy_;
   uint32_t hooks_;
-  bool plain_;  // FIFO ports, and a policy that is told of no packet's fate: the fast way.
-  bool may_pass_ = false;  // Queued ports, and nobody looks at what lies in their queues.
+  bool plain_;             // FIFO ports, and a policy without kTransmit, kEnqueue and kDropped.
+  bool may_pass_ = false;  // Queued ports, without those hooks and without telemetry.
   uint8_t control_class_ = 0;
   uint8_t data_class_ = 0;
-  bool telemetry_ = false;  // Its ports tell data packets of themselves.
+  bool telemetry_ = false;  // The ports add telemetry to data packets.
   std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};
   TransmitReplay transmissions_;
@@ -190,7 +192,7 @@ class Switch final : public Node {
   int64_t control_sent_ = 0;
 };
 
-// --- What a policy sees: thin enough to vanish ---
+// --- SwitchView, inlined ---
 
 inline Time SwitchView::now() const { return self_.now_; }
 inline SwitchId SwitchView::id() const { return self_.id_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch that loses packets: what its links have damaged, what falls into a blackhole, and a
-// share of all, by chance (the malfunctions of Hermes, Zhang et al., SIGCOMM 2017). It stands
-// around the policy of any scheme, which deals with all other packets as if this were not there,
-// and does not learn of what is lost.
+// Makes a switch lose packets: those damaged by its links, those that fall into a blackhole, and a
+// random share of the rest (the malfunctions of Hermes, Zhang et al., SIGCOMM 2017). It wraps the
+// policy of any scheme, which handles all other packets as usual and does not learn of lost ones.
+// The conductor changes the faults between windows.
 
 #pragma once
 
@@ -17,25 +17,25 @@
 
 namespace heddle {
 
-// Takes every packet that fits all of these.
+// Drops every packet that meets all of these conditions.
 struct Blackhole {
-  static constexpr uint64_t kAll = uint64_t{1} << 32;  // Of the 2^32 values of a hash.
+  static constexpr uint64_t kAll = uint64_t{1} << 32;  // All 2^32 values of a hash.
 
   std::vector<bool> from = {};      // By its source; empty: any.
   std::vector<bool> to = {};        // By its destination; likewise.
   uint64_t pairs = kAll;            // A salted hash of (source, destination) is below this.
-  uint64_t salt = 0;                // Of that hash.
-  uint64_t hash_from = 0;           // Its tuple_hash is at least this,
-  uint64_t hash_to = kAll;          // and below this.
+  uint64_t salt = 0;                // The salt of that hash.
+  uint64_t hash_from = 0;           // The packet's tuple_hash is at least this.
+  uint64_t hash_to = kAll;          // The packet's tuple_hash is below this.
   std::vector<bool> in_ports = {};  // By the port it came in through; empty: any.
-  Time until = kNever;              // When it closes.
+  Time until = kNever;              // When the blackhole closes.
 
   bool Takes(const Packet& packet, PortIndex in_port, Time now) const;
 };
 
 class SwitchFaults final : public AroundSwitchPolicy {
  public:
-  // `links`: what is lost on arrival, by port. `drops`: of what is left.
+  // `links` holds the losses on arrival, by port. `drops` applies to the packets that are left.
   SwitchFaults(SwitchPolicyPtr scheme, std::vector<RandomLoss> links, RandomLoss drops)
       : AroundSwitchPolicy(std::move(scheme)), links_(std::move(links)), drops_(drops) {}
 

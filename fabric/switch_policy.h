@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question a switch asks its load balancer: which live next hop does this packet take?
+// A policy is the load balancer of one switch. The switch asks it which live next hop a packet
+// takes.
 //
-// A policy sees its own switch and the packet, and nothing else. What it remembers lives in tables
-// of fixed size: one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
+// A policy sees its own switch and the packet, and nothing else. It keeps its state in tables of
+// fixed size, so one object runs in a unit test, a microbenchmark and a fabric. Hooks allocate
 // nothing, and draw random numbers only from the stream they were given.
 
 #pragma once
@@ -27,8 +28,8 @@ namespace heddle {
 
 class Switch;
 
-// Whether `port` is one of `ports`, which ascend. They seldom have gaps, and a search would guess
-// wrongly at every other step.
+// Returns true if `port` is among `ports`, which ascend. Ports seldom have gaps, so two comparisons
+// usually suffice; the branches of a search would be mispredicted.
 inline bool IsAmong(std::span<const PortIndex> ports, PortIndex port) {
   if (ports.empty()) return false;
   if (ports.back() - ports.front() != static_cast<int>(ports.size()) - 1) [[unlikely]]
@@ -41,30 +42,31 @@ struct Candidates {
   uint32_t id;       // Small and stable: destinations with the same id share their next hops.
   uint32_t version;  // Changes whenever `ports` does.
   std::span<const PortIndex> ports;
-  // There is one port, of several uplinks that the switch has: the others don't lead there, now.
+  // True if `ports` holds one uplink, and the switch's other uplinks do not lead there now.
   bool is_last_uplink = false;
 
   bool Has(PortIndex port) const { return IsAmong(ports, port); }
-  // To choose, or to follow a flow until there is a choice again.
+  // Returns true if there is a choice, or if a choice may return (is_last_uplink).
   bool matters() const { return ports.size() > 1 || is_last_uplink; }
 };
 
-// What routing knows of a next hop towards a leaf.
+// Routing's description of a next hop towards a leaf.
 struct NextHop {
-  // Of the paths that begin there, the sum of the least rates along them, in bits per second.
+  // The capacity through this next hop in bits per second: the sum, over the paths that begin
+  // there, of the slowest rate on each path.
   int64_t capacity;
-  // Next hops are alike if their paths are: link by link the same rates, and the same switches
-  // feeding them. Such have the same number, counted from 0.
+  // Next hops are of one kind if their paths have the same rates link by link and are fed by the
+  // same switches. Kinds count from 0.
   uint16_t kind;
 
   friend auto operator<=>(const NextHop&, const NextHop&) = default;
 };
 
-// What becomes of a packet.
+// The fate of a packet, as the policy decides.
 struct Decision {
   enum class Kind : uint8_t {
     kForward,  // It leaves through `port`.
-    kConsume,  // It was for this switch's policy and ends here.
+    kConsume,  // The packet was for this switch's policy and ends here.
     kDiscard,  // It is dropped, and counted by `reason`.
     kHold,     // The policy keeps a copy, which Hold() has found room for, to Release() it later.
   };
@@ -80,7 +82,7 @@ struct Decision {
   static Decision Hold() { return {Kind::kHold, DropReason::kPolicy, 0}; }
 };
 
-// A policy's view of its switch, and what it may ask the switch to do.
+// A policy's view of its switch, and the actions that it may ask for.
 class SwitchView {
  public:
   explicit SwitchView(Switch& self) : self_(self) {}
@@ -92,58 +94,60 @@ class SwitchView {
   size_t ports() const;
   bool FacesHost(PortIndex port) const;
   BitRate Rate(PortIndex port) const;
-  Duration TimeToSend(PortIndex port, Bytes size) const;  // At that rate.
+  Duration TimeToSend(PortIndex port, Bytes size) const;  // At the port's rate.
 
-  // The wait of a packet enqueued now, and the bytes not yet sent: those queued plus the unsent
-  // rest of the packet on the wire, counted as they occupy the wire.
+  // QueueingDelay() is the wait of a packet enqueued now. Unsent() is the bytes not yet sent,
+  // counted as on the wire: the queued packets and the unsent rest of the packet in transmission.
   Duration QueueingDelay(PortIndex port) const;
   Bytes Unsent(PortIndex port) const;
-  // Of these, what goes before a packet of class `priority` if lower classes go first.
+  // The part of Unsent() that goes before a packet of class `priority` if lower classes go first.
   Bytes UnsentBefore(PortIndex port, uint8_t priority) const;
 
-  // What `packet` occupies of the wire: its bytes as buffered, preamble and gap.
+  // The bytes of `packet` on the wire: its bytes as in buffers, preamble and inter-frame gap.
   Bytes WireBytes(const Packet& packet) const;
 
-  // Whether packets of class `priority` must wait there until the link's far end says otherwise
-  // (PFC). The delay above does not know for how long.
+  // Returns true if the far end of the link has paused class `priority` (PFC). QueueingDelay() does
+  // not include the time that a pause will last.
   bool IsPaused(PortIndex port, uint8_t priority) const;
 
   // The packets that have not left yet, the one on the wire included.
   int64_t QueuedPackets(PortIndex port) const;
 
-  // Whether `host` is attached to this switch, and the next hops towards it.
+  // IsAttached() returns true if `host` is attached to this switch. CandidatesTo() returns the next
+  // hops towards it.
   bool IsAttached(HostId host) const;
   Candidates CandidatesTo(HostId host) const;
 
-  // What is known beforehand of the way through `port` to a leaf, and of what `port` can hold.
-  // Slow: for Attach().
+  // The static properties of the path through `port` to a leaf, and the buffer of `port`. Slow:
+  // meant for Attach().
   std::optional<Way> WayTo(PortIndex port, uint16_t leaf) const;
   Bytes BufferOf(PortIndex port) const;
 
-  // Switches that have hosts are numbered from 0 to leaves() - 1; the one that `host` is on.
+  // Leaves are the switches that have hosts, numbered from 0 to leaves() - 1. LeafOf() is the leaf
+  // of `host`.
   size_t leaves() const;
   uint16_t LeafOf(HostId host) const;
   size_t hosts() const;  // In the whole fabric, numbered from 0.
 
-  // The ports towards the core, in ascending order, and the one of them that a path id names here.
-  // There are some: a leaf of a single-switch fabric has no choice to make.
+  // Uplinks() are the ports towards the core, in ascending order. UplinkOf() is the uplink that a
+  // path id chooses here; the switch must have uplinks.
   std::span<const PortIndex> Uplinks() const;
   PortIndex UplinkOf(uint16_t path) const;
 
-  // What is known of the next hops towards `host`, which is not attached: one for each candidate,
-  // in their order. For policies that say so in wants_next_hops().
+  // Describes the next hops towards `host`, which is not attached: one entry for each candidate, in
+  // their order. Only for policies whose wants_next_hops() returns true.
   std::span<const NextHop> NextHopsTo(HostId host) const;
 
   // Sends a packet made by the policy out of `port`. It travels as any other, and may be dropped.
   void SendControl(const Packet& packet, PortIndex port);
 
-  // The same in the class of data, behind what waits there.
+  // The same in the class of data, behind the data packets that wait there.
   void SendAsData(const Packet& packet, PortIndex port);
 
-  // Takes room in the switch's memory for a packet that came through `in_port` and is to leave
-  // through `port`. False: there is none, and the packet cannot be held.
+  // Reserves room in the shared buffer for a packet that came through `in_port` and will leave
+  // through `port`. Returns false if there is none; then the packet cannot be held.
   bool Hold(const Packet& packet, PortIndex in_port, PortIndex port);
-  // Sends a packet that was held so. It goes on its way as if it had come now.
+  // Sends a held packet, as if it had arrived now.
   void Release(const Packet& packet, PortIndex in_port, PortIndex port);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
@@ -157,8 +161,9 @@ class SwitchView {
 
 class SwitchPolicy {
  public:
-  // What a switch does for its policy, besides asking it about packets that have a choice; the rest
-  // costs nothing. A policy has a hook if it overrides the function of that name, or says so below.
+  // The calls that a policy can ask for, besides OnPacket() for packets with a choice. Hooks that
+  // it does not have cost nothing. A policy has a hook if it overrides the function of that name,
+  // or asks for it as noted here.
   enum Hook : uint32_t {
     kEveryPacket = 1,  // Packets::kEvery
     kTransmit = 2,
@@ -169,11 +174,12 @@ class SwitchPolicy {
     kLastUplink = 64,  // Packets::kWithLastUplink
   };
 
-  // The hooks of a policy whose class is T. PolicyPtr looks once, when the policy has been made.
+  // The hooks of a policy whose class is T. PolicyPtr calls this once, when it takes over the
+  // policy.
   template <class T>
   static uint32_t HooksOf(const T& policy);
 
-  // Whether a policy with these hooks is asked about a packet with these next hops.
+  // Returns true if the switch asks a policy with these hooks about a packet with these next hops.
   static bool AsksAbout(uint32_t hooks, const Candidates& candidates) {
     return candidates.ports.size() > 1 || (hooks & kEveryPacket) != 0 ||
            (candidates.is_last_uplink && (hooks & kLastUplink) != 0);
@@ -183,31 +189,33 @@ class SwitchPolicy {
 
   // Which packets OnPacket() is asked about.
   enum class Packets : uint32_t {
-    // Those with more than one candidate.
+    // Packets with more than one candidate.
     kWithChoice = 0,
-    // Also those with Candidates::is_last_uplink, for policies that time or count a flow's packets.
+    // Also packets with Candidates::is_last_uplink, for policies that time or count a flow's
+    // packets.
     kWithLastUplink = kLastUplink,
-    // All.
+    // All packets.
     kEvery = kEveryPacket,
   };
   virtual Packets asked_about() const { return Packets::kWithChoice; }
 
-  // Whether routing works out what next hops are like, again after every change.
+  // Returns true if the policy uses NextHopsTo(). Routing then describes the next hops after every
+  // change.
   virtual bool wants_next_hops() const { return false; }
 
-  // Hooks that the class overrides and this policy, with its settings, has no use for: they are not
-  // called.
+  // Hooks that the class overrides but this object, with its settings, does not need. The switch
+  // does not call them.
   virtual uint32_t unused_hooks() const { return 0; }
 
-  // Before the first packet; the only hook that may allocate.
+  // Called before the first packet; the only hook that may allocate.
   virtual void Attach(SwitchView& /*view*/) {}
 
   // Decides about a packet that came in through `in_port`. Called with view.now() never decreasing.
   virtual Decision OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                             const Candidates& candidates) = 0;
 
-  // Before OnPacket() of the packet before it, if both come within one window: may ask for the
-  // memory in which it will look for the packet's flow, and nothing else.
+  // Called before OnPacket() of the preceding packet, if both arrive within one window. It may
+  // prefetch the memory that holds the state of the packet's flow, and do nothing else.
   virtual void Prefetch(const Packet& /*packet*/) const {}
 
   // `port` has accepted `packet`, which may be rewritten: its path, entropy, scheme header and CE
@@ -218,27 +226,28 @@ class SwitchPolicy {
   virtual void OnDropped(SwitchView& /*view*/, const Packet& /*packet*/, PortIndex /*port*/) {}
 
   // The first bit of `packet` leaves through `port` at view.now(): for rate estimators and in-band
-  // telemetry, which may rewrite its scheme header and CE mark. In the order of transmission.
+  // telemetry, which may rewrite its scheme header and CE mark. Calls come in the order of
+  // transmission.
   virtual void OnTransmit(SwitchView& /*view*/, Packet& /*packet*/, PortIndex /*port*/) {}
 
   virtual void OnTimer(SwitchView& /*view*/, uint32_t /*id*/) {}
 
-  // Bytes of tables and registers that this switch needs.
+  // Bytes of tables and registers that the policy needs in this switch.
   virtual size_t StateBytes() const = 0;
 
-  // What the policy has counted, by name.
+  // A count of the policy, with its name.
   struct Counter {
     std::string_view name;
     int64_t value;
   };
   virtual std::vector<Counter> Counters() const { return {}; }
 
-  // What it shows of its state at `now`, always the same names in the same order, but for what has
-  // not come into being yet.
+  // The policy's gauges at `now`. Names and order stay the same; gauges may be missing until they
+  // first have a value.
   virtual std::vector<Gauge> Gauges(Time /*now*/) const { return {}; }
 
  protected:
-  // Likewise, for the hooks that classes from T up to Base override, without Base.
+  // The hooks that the classes from T up to Base override, without Base itself.
   template <class Base, class T>
   static uint32_t HooksBelow(const T& policy);
 };

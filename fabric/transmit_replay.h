@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the moments of transmission again. A FIFO port puts a packet on its wire as soon as it is
-// enqueued, but rate estimators and in-band telemetry belong to the moment its first bit leaves.
-// The transmissions of one switch are replayed in the order of their start, ties by port, on
-// records that still lie on their wires: nobody can see a record before the window in which it
-// starts has closed.
+// Replays the starts of transmissions for a switch with FIFO ports. A FIFO port puts a packet on
+// its wire as soon as it is enqueued, but rate estimators and in-band telemetry must act when its
+// first bit leaves. The transmissions of one switch are replayed in the order of their start, ties
+// by port, on records that still lie on their wires: the receiver reads a record only after the
+// window in which its transmission starts has closed.
 
 #pragma once
 
@@ -23,7 +23,7 @@ class TransmitReplay {
   struct Start {
     Time at;
     PortIndex port;
-    uint64_t number;  // Of the record on the port's wire.
+    uint64_t number;  // Number of the packet on the port's wire.
 
     friend bool operator>(const Start& a, const Start& b) {
       return std::tie(a.at, a.port) > std::tie(b.at, b.port);
@@ -35,7 +35,7 @@ class TransmitReplay {
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
   }
 
-  // Forgets what `port` was to send from `time` on.
+  // Forgets the transmissions of `port` from `time` on.
   void Forget(PortIndex port, Time time) {
     std::erase_if(heap_,
                   [&](const Start& start) { return start.port == port && start.at >= time; });

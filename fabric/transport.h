@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host asks of those who send and receive through its NIC: its transport, and the datagrams
-// in the background. One object holds all flows of one host, as sender and as receiver.
+// The interface between a host and what sends and receives through its NIC: the transport, and the
+// background datagrams. One object holds all flows of one host, as sender and as receiver.
 //
 // Sending is pull, not push (the NIC owns the only transmit queue): a flow that may send says so
 // with Host::Ready, and when its turn comes the NIC pulls one packet, which is built at that
-// instant. So no packet is lost in the host, an elephant blocks nobody, and a flow that waits
-// builds no state.
+// instant. So the host loses no packets, a large flow blocks no other flow, and a waiting flow
+// builds no packets.
 
 #pragma once
 
@@ -22,8 +22,8 @@
 
 namespace heddle {
 
-// Those who share a NIC. Each has its own round of flows, which take turns; the lanes that have
-// something to send take turns too, one packet each.
+// The two users of a NIC. Within a lane, flows take turns with one packet each. Lanes that have
+// something to send take turns too.
 enum class Lane : uint8_t { kTransport, kBackground };
 inline constexpr size_t kLanes = 2;
 
@@ -34,8 +34,8 @@ class Endpoint {
   // A packet has arrived, whole.
   virtual void OnPacket(const Packet& packet) = 0;
 
-  // It is the turn of a flow that had called Ready with `slot`. Builds its next packet, whose first
-  // bit leaves now, into `packet`.
+  // The NIC calls this when the turn of the flow at `slot` comes, which had called Ready. The
+  // endpoint builds the flow's next packet into `packet`; its first bit leaves now.
   struct Pulled {
     bool sent;  // False: the flow may not send any more, and has built nothing.
     bool more;  // It may send another one when its turn comes again.
@@ -44,26 +44,27 @@ class Endpoint {
 
   virtual void OnTimer(uint64_t key) = 0;
 
-  // Where the flow at `slot` goes, and the hash of its packets; for hosts with several links.
+  // The destination of the flow at `slot` and the hash of its packets. Hosts with several links use
+  // it to choose a NIC.
   struct Tuple {
     HostId dst;
     uint32_t hash;
   };
   virtual Tuple TupleOf(uint32_t slot) const = 0;
 
-  // The flow at `slot` could not send for so long, only because its class was paused.
+  // For the time `blocked`, only the pause of its class kept the flow at `slot` from sending.
   virtual void AddBlocked(uint32_t /*slot*/, Duration /*blocked*/) {}
 
   virtual size_t memory_bytes() const = 0;
 };
 
-// A flow that is being sent, at one instant. What the transport does not have is not set.
+// The state of a sending flow at one instant. Values that the transport does not have are not set.
 struct FlowState {
   std::optional<double> cwnd;   // Bytes that may be in flight.
-  std::optional<double> rate;   // At which it is paced, bits per second on the wire.
+  std::optional<double> rate;   // Pacing rate in bits per second on the wire.
   std::optional<double> alpha;  // DCTCP's share of marked bytes.
-  int64_t in_flight = 0;        // Payload sent and not acknowledged,
-  int64_t acked = 0;            // and acknowledged, as the receiver has it without a hole.
+  int64_t in_flight = 0;        // Payload bytes sent and not acknowledged.
+  int64_t acked = 0;            // Payload bytes acknowledged cumulatively.
 };
 
 class Transport : public Endpoint {
@@ -77,27 +78,29 @@ class Transport : public Endpoint {
   virtual void OnDropNotice(const DropNotice& notice) = 0;
   virtual void OnFlowEnded(const FlowEnded& ended) = 0;
 
-  // The load balancer asks that a flow sent from here be no faster than this; 0: not at all; the
-  // line's rate: no more than that. A transport that has no rates does nothing.
+  // The load balancer limits the rate of a flow sent from here. At 0 the flow must not send; the
+  // rate of the link lifts the limit. A transport without rates ignores the call.
   virtual void SetRateLimit(FlowId /*flow*/, BitRate /*limit*/) {}
 
-  // Between windows: of a flow that has started and not ended, nothing of others.
+  // Returns the state of a flow that has started and not ended, and nothing for other flows. Called
+  // between windows.
   virtual std::optional<FlowState> StateOf(FlowId /*flow*/) const { return std::nullopt; }
 
-  // Congestion notifications that have come, as packets or in ACKs, for flows sent from here.
+  // The congestion notifications that arrived, as packets or in ACKs, for flows sent from here.
   virtual int64_t cnps() const { return 0; }
 
   // The most flows that have been sent from here at once.
   virtual size_t most_flows() const = 0;
 
-  // At the end of the run: what is known of flows that have not been logged.
+  // Called at the end of the run. They append the records of flows that have not been logged.
   virtual void CollectUnfinishedSenders(std::vector<FlowRecord>& records) = 0;
   virtual void CollectUnfinishedReceivers(std::vector<FlowRecord>& records) = 0;
 
-  // Packets that came for flows that had been closed.
+  // Packets that arrived for flows already closed.
   virtual int64_t late_packets() const { return 0; }
 
-  // Nothing if packets go up as they arrive. `end`: that of the run.
+  // Statistics of resequencing; nothing if packets go up as they arrive. `end` is the end of the
+  // run.
   virtual std::optional<ResequencingStats> Resequencing(Time /*end*/) const { return std::nullopt; }
 };
 

@@ -76,7 +76,8 @@ absl::Status CsvReader::SplitQuoted(std::string_view rest) {
   }
 }
 
-// `rest` is what follows the first quote, and then what follows the cell: a comma, or nothing.
+// On entry, `rest` is the text behind the cell's first quote. On return, it is the text behind the
+// cell: it begins with a comma or is empty.
 absl::Status CsvReader::TakeQuotedCell(std::string_view& rest) {
   size_t end = rest.find('"');
   bool has_quotes = false;

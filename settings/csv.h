@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV as RFC 4180 has it, but without line breaks in cells: rows end with LF or CRLF, and a cell
-// with a comma or a quote stands in quotes. Every CSV file that Heddle reads goes through here.
+// Reads and writes CSV as in RFC 4180, but without line breaks in cells: rows end with LF or CRLF,
+// and a cell with a comma or a quote stands in quotes. Every CSV file that Heddle reads goes
+// through here.
 
 #pragma once
 
@@ -18,11 +19,11 @@
 
 namespace heddle {
 
-// A cell as it is written: in quotes only if it needs them. A line break becomes a space.
+// Writes a cell, in quotes only if it needs them. A line break becomes a space.
 std::string CsvCell(std::string_view text);
 
-// Reads a text row by row, for files too large to keep and for those that have more to say of a
-// mistake than that there is one. The text must outlive the reader, and the reader its cells.
+// Reads a text row by row, for large files and for callers that report each mistake with its line.
+// The text must outlive the reader, and the reader its cells.
 class CsvReader {
  public:
   // A byte order mark, with which some spreadsheets begin a file, is skipped.
@@ -33,8 +34,8 @@ class CsvReader {
 
   const std::vector<std::string_view>& cells() const { return cells_; }
   int line() const { return line_; }  // From 1.
-  // InvalidArgument if quotes stand where they must not; the cells are then those before the
-  // mistake, and the next row can be read all the same.
+  // InvalidArgument if quotes stand where they must not. The cells are then those before the
+  // mistake, and the next row can still be read.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -44,7 +45,7 @@ class CsvReader {
 
   std::string_view rest_;
   std::vector<std::string_view> cells_;
-  std::deque<std::string> unquoted_;  // Cells that are not as they stand in the text.
+  std::deque<std::string> unquoted_;  // Cells that differ from the text, with quotes undone.
   int line_ = 0;
   absl::Status status_;
 };
@@ -53,8 +54,8 @@ class CsvReader {
 // may have a million rows.
 class ParsedCsv {
  public:
-  ParsedCsv() = default;  // Without a column.
-  // InvalidArgument, and which row it is, if `text` is not one.
+  ParsedCsv() = default;  // A table without columns.
+  // Returns InvalidArgument, naming the row, if `text` is not such a file.
   static absl::StatusOr<ParsedCsv> Parse(std::string text);
 
   std::vector<std::string_view> header;
@@ -66,7 +67,7 @@ class ParsedCsv {
   std::string_view At(size_t row, size_t column) const {
     return cells_[row * header.size() + column];
   }
-  // Nothing if there is no such column.
+  // Returns nothing if there is no such column.
   std::optional<size_t> Column(std::string_view name) const;
 
  private:
@@ -77,7 +78,7 @@ class ParsedCsv {
     CsvReader reader;
   };
 
-  std::unique_ptr<Source> source_;       // Views stay what they are when the table moves.
+  std::unique_ptr<Source> source_;       // Views stay valid when the table moves.
   std::vector<std::string_view> cells_;  // Row by row.
 };
 

@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// Escapes control characters: they would break the line, or steer the terminal.
+// Escapes control characters, which would break the line or control the terminal.
 std::string Printable(std::string_view text) {
   std::string printable;
   for (const char c : text) {
@@ -35,13 +35,13 @@ std::string Line(const Place& place, std::string_view path, std::string_view mes
   return Printable(line + fmt::format(": {}", message));
 }
 
-// The path of what contains `path`: a.b[0].c, a.b[0], a.b, a, "".
+// The path of the map or list around `path`: a.b[0] for a.b[0].c, then a.b, a and "".
 std::string_view Parent(std::string_view path) {
   const size_t cut = path.find_last_of(".[");
   return cut == std::string_view::npos ? std::string_view() : path.substr(0, cut);
 }
 
-// Levenshtein's distance: letters to insert, remove or replace.
+// Levenshtein's distance: the number of letters to insert, remove or replace.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -108,7 +108,7 @@ void Diagnostics::TakeWarnings(const Diagnostics& other) {
 }
 
 std::vector<std::string> Diagnostics::errors() const {
-  std::map<std::string, size_t> sources;  // In the order in which they were first blamed.
+  std::map<std::string, size_t> sources;  // In the order of their first error.
   for (const Problem& problem : errors_) sources.emplace(problem.place.source, sources.size());
   std::vector<const Problem*> sorted;
   for (const Problem& problem : errors_) sorted.push_back(&problem);
@@ -129,7 +129,7 @@ std::string Diagnostics::Report() const {
 
 const std::string* Nearest(std::string_view name, const std::vector<std::string>& known) {
   const std::string* nearest = nullptr;
-  size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // Further away is not a misspelling.
+  size_t least = std::min<size_t>(3, name.size() / 2 + 1);  // Further words are no misspelling.
   for (const std::string& candidate : known) {
     const size_t distance = EditDistance(name, candidate);
     if (distance >= least) continue;
@@ -141,7 +141,7 @@ const std::string* Nearest(std::string_view name, const std::vector<std::string>
 
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known) {
   const std::string* nearest = Nearest(name, known);
-  constexpr size_t kMost = 64;  // The links of a network may be thousands.
+  constexpr size_t kMost = 64;  // A network may have thousands of links.
   const std::span<const std::string> listed(known.data(), std::min(known.size(), kMost));
   std::string all = fmt::format("{}", fmt::join(listed, ", "));
   if (known.size() > kMost) all += fmt::format(" and {} more", known.size() - kMost);

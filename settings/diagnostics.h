@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with what a user wrote: every problem, each with its place, all at once.
+// Collects the errors and warnings about a document that a user wrote, each with its place. Readers
+// add problems as they find them, and the program reports all of them at once.
 
 #pragma once
 
@@ -24,7 +25,7 @@ class Diagnostics {
   struct Problem {
     Place place;
     std::string path;
-    std::string line;  // All of it, as it is printed.
+    std::string line;  // The whole message, as it is printed.
   };
 
   // `path` is that of the setting, as in workload[0].load; empty for the document as a whole.
@@ -38,19 +39,19 @@ class Diagnostics {
   void WarningAt(std::string_view path, std::string_view message);
 
   bool ok() const { return errors_.empty(); }
-  // Whether there is no error at `path` or within it.
+  // Returns true if there is no error at `path` or within it.
   bool IsSound(std::string_view path) const;
-  std::vector<std::string> errors() const;  // By line and column within each source.
+  std::vector<std::string> errors() const;  // Ordered by line and column within each source.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // Adds what is new in `other`.
+  // Adds the problems of `other` that are new.
   void Take(const Diagnostics& other);
   void TakeWarnings(const Diagnostics& other);
   void Take(const Problem& error);
 
-  const std::vector<Problem>& problems() const { return errors_; }  // Errors, as they were found.
+  const std::vector<Problem>& problems() const { return errors_; }  // Errors in the order found.
 
-  // All errors, a line each, and how many there are.
+  // All errors, one per line, and their number.
   std::string Report() const;
 
  private:
@@ -61,10 +62,10 @@ class Diagnostics {
   std::map<std::string, Place, std::less<>> places_;
 };
 
-// The one of `known` that `name` may be a misspelling of, null if none is near.
+// The word in `known` that `name` may be a misspelling of; null if none is near.
 const std::string* Nearest(std::string_view name, const std::vector<std::string>& known);
 
-// "; did you mean "letflow"?" if one of `known` is near, otherwise "; expected one of: ...".
+// "; did you mean "letflow"?" if a word in `known` is near, otherwise "; expected one of: ...".
 std::string Suggestion(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace heddle

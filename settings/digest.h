@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digest() names a text by 64 bits. Ids of points are digests of all that determines their results,
-// so the function must never change: finished results would not be found again.
+// Digest() names a text by 64 bits. The id of a point is the digest of everything that determines
+// its results. So the function must never change, or finished results would not be found again.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// FNV-1a with 64 bits. It names texts; it does not protect against those who want two to collide.
+// FNV-1a with 64 bits. It names texts; it is not safe against deliberate collisions.
 constexpr uint64_t Digest(std::string_view text) {
   uint64_t digest = 0xcbf29ce484222325;
   for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3;

@@ -27,7 +27,7 @@ Fields::Scalar Fields::ScalarOfWords(const std::vector<std::string>& words,
     const size_t i = chosen();
     return i < words.size() ? words[i] : std::string();
   };
-  scalar.is_text = true;  // YAML has a meaning of its own for some words, such as off.
+  scalar.is_text = true;  // YAML gives some words, such as off, a meaning of its own.
   return scalar;
 }
 

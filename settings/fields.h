@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be set, declared once. A struct of settings has a function
+// Declares settings once for all readers and writers. A struct of settings has a function
 //
 //   void Declare(Fields& fields) {
-//     fields.Add("gap", gap, Above(0_ps), "Silence after which a flow may change its path.");
+//     fields.Add("gap", gap, Above(0_ps), "Flowlet gap: a flow may change its path after it.");
 //   }
 //
-// and from it follow reading it from YAML with every mistake reported (Reader), writing it with
-// every default (WriteYaml) and describing it (DescribeFields). The values a struct is made with
-// are the defaults.
+// From it, Heddle reads the struct from YAML and reports every mistake (ReadSettings), writes it
+// with all defaults (WriteYaml), and describes it (DescribeFields). The initial values of the
+// struct's members are the defaults.
 
 #pragma once
 
@@ -41,7 +41,7 @@ struct Range {
     return (!above || value > *above) && (!at_least || value >= *at_least) &&
            (!at_most || value <= *at_most);
   }
-  std::string Text() const;  // " > 0 <= 16": what follows the type in a description.
+  std::string Text() const;  // As in " > 0 <= 16", for descriptions.
   ParseError Parse(std::string_view text, T& value) const;
 };
 
@@ -58,18 +58,18 @@ Range<T> Between(T least, T most) {
   return {.at_least = least, .at_most = most};
 }
 
-// What a scalar may be, for those who must say so without reading one.
+// The values that a scalar may have, for code that describes settings without reading any.
 struct ScalarShape {
   enum class Type { kDuration, kRate, kSize, kInteger, kNumber, kBoolean, kText, kPattern, kWord };
   Type type = Type::kWord;
   std::string pattern = {};                    // kPattern: a regular expression (ECMA 262).
-  std::vector<std::string> words = {};         // kWord: one of these; others: or one of these.
+  std::vector<std::string> words = {};         // kWord: only these. Others: these, too.
   std::optional<double> above = std::nullopt;  // Bounds of kInteger and kNumber.
   std::optional<double> at_least = std::nullopt;
   std::optional<double> at_most = std::nullopt;
 };
 
-// Like TypeName, for each type that can be read.
+// The shape of each type that can be read; TypeName() is its name.
 inline ScalarShape ShapeOf(const Duration&) { return {.type = ScalarShape::Type::kDuration}; }
 inline ScalarShape ShapeOf(const BitRate&) { return {.type = ScalarShape::Type::kRate}; }
 inline ScalarShape ShapeOf(const Bytes&) { return {.type = ScalarShape::Type::kSize}; }
@@ -121,7 +121,7 @@ class Fields {
 
   virtual ~Fields() = default;
 
-  // --- What Declare functions call ---
+  // --- For Declare functions ---
 
   // A quantity: a duration, rate, size, number, text...
   template <class T>
@@ -136,7 +136,8 @@ class Fields {
     OnScalar(name, ScalarFor<T>::Of(value, {}), presence, meaning);
   }
 
-  // A quantity that follows from others unless it is set: unset reads and writes as `word`.
+  // A quantity that follows from others unless it is set. `word` stands for the unset value in
+  // files.
   template <class T>
   void AddOr(std::string_view word, std::string_view name, std::optional<T>& value,
              const std::type_identity_t<Range<T>>& range, std::string_view meaning) {
@@ -174,7 +175,7 @@ class Fields {
         meaning, fmt::format("list of {}{}", TypeName(T{}), range.Text()));
   }
 
-  // Settings within settings.
+  // A struct of settings within settings.
   template <class S>
   void Section(std::string_view name, S& settings, std::string_view meaning,
                Presence presence = Presence::kOptional) {
@@ -205,21 +206,22 @@ class Fields {
     if (!holds) OnBrokenRule(name, message);
   }
 
-  // There is no setting `name` here, though a user may look for it: what the error says then.
+  // There is no setting `name` here, but a user may look for it. `message` is the error if it is
+  // set.
   void Absent(std::string_view name, std::string_view message) { OnAbsent(name, message); }
 
-  // --- What the readers and writers of settings implement ---
+  // --- For readers and writers of settings ---
 
   struct Scalar {
     std::string type;
     std::function<ParseError(std::string_view)> parse;
     std::function<std::string()> text;
-    bool is_text = false;  // Any text, which may look like something else.
+    bool is_text = false;  // Any text, even one that looks like a number or a word of YAML.
     ScalarShape shape = {};
   };
   struct Block {
     std::function<void(Fields&)> declare;
-    const KindNames* kinds = nullptr;  // Not null: the key `kind` says which.
+    const KindNames* kinds = nullptr;  // If not null, the key `kind` chooses one.
     std::function<std::string()> kind;
     std::function<void(const std::string&)> choose;
   };
@@ -241,7 +243,8 @@ class Fields {
   virtual void OnAbsent(std::string_view /*name*/, std::string_view /*message*/) {}
 
  private:
-  // One of `words`; `chosen` returns the index of the present one, or their number if it is none.
+  // A scalar that is one of `words`. `chosen` returns the index of the present word, or the number
+  // of words if none is chosen.
   static Scalar ScalarOfWords(const std::vector<std::string>& words,
                               const std::function<void(size_t)>& choose,
                               const std::function<size_t()>& chosen);
@@ -266,7 +269,7 @@ class Fields {
 template <class T>
 struct ScalarFor {
   static Fields::Scalar Of(T& value, const Range<T>& range);
-  // These are unset where the text is `word`.
+  // For optional values: the text `word` means unset.
   static Fields::Scalar Or(std::string_view word, std::optional<T>& value, const Range<T>& range);
   static Fields::Scalar Or(std::string_view word, std::optional<T>& value);
 

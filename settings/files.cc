@@ -19,19 +19,19 @@
 namespace heddle {
 namespace {
 
-// Abseil's codes, but for those that mean no room: it counts too many open files among these, and
-// a file beyond its limit not.
+// Abseil's codes, except for ResourceExhausted. Abseil also uses it for too many open files, and
+// does not use it for a file beyond its size limit.
 absl::StatusCode CodeOf(int error) {
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     return absl::StatusCode::kResourceExhausted;
   }
   const absl::StatusCode code = absl::ErrnoToStatusCode(error);
-  const bool is_told = code != absl::StatusCode::kOk &&  // A call that failed without an errno.
+  const bool is_told = code != absl::StatusCode::kOk &&  // OK: the call set no errno.
                        code != absl::StatusCode::kResourceExhausted;
   return is_told ? code : absl::StatusCode::kUnavailable;
 }
 
-// As if the file had been made in the usual way; mkstemp lets nobody else read.
+// The mode of a file made in the usual way; mkstemp lets only the owner read.
 mode_t UsualMode() {
   const mode_t mask = umask(0);
   umask(mask);
@@ -121,13 +121,13 @@ WholeFile::WholeFile(std::filesystem::path path) : path_(std::move(path)) {
   if (fchmod(file, UsualMode()) != 0) status_ = FileStatus(errno, path_.string());
 }
 
-// -1, with errno, if the file cannot be made.
+// Returns -1, with errno, if the file cannot be made.
 int WholeFile::Create() {
   for (;;) {
     aside_ = HiddenBeside(path_, "XXXXXX");
     const int file = mkostemp(aside_.data(), O_CLOEXEC);
     struct stat status = {};
-    // Before it was locked, somebody may have taken it for what is left over.
+    // Before the lock, another process may have removed the file as a left-over.
     if (file < 0 || flock(file, LOCK_EX | LOCK_NB) != 0) return file;
     if (fstat(file, &status) != 0 || status.st_nlink > 0) return file;
     close(file);
@@ -161,7 +161,7 @@ absl::Status WriteWholeFile(const std::filesystem::path& path, std::string_view 
   const auto before = ReadTextFile(path.string(), text.size());
   if (before.ok() && *before == text) return absl::OkStatus();
   WholeFile file(path);
-  file.Append(text).IgnoreError();  // Commit() returns it.
+  file.Append(text).IgnoreError();  // Commit() returns the error.
   return file.Commit();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files an experiment was read from: its id has their digests, so that a result is told from
-// one of other contents. Whoever loads an experiment makes one of these and hands it to all that
-// reads a file for it; a file that is read in any other way does not count.
+// Records the files that an experiment was read from. The experiment's id includes their digests,
+// so that changed contents give another id. The code that loads an experiment makes one FilesRead
+// and passes it to all code that reads a file for the experiment; files read in any other way do
+// not count.
 
 #pragma once
 
@@ -16,8 +17,8 @@ namespace heddle {
 
 class FilesRead {
  public:
-  // Reads a whole file as ReadTextFile does, and remembers its contents. One that cannot be read is
-  // not remembered.
+  // Reads a whole file as ReadTextFile does, and remembers its contents. A file that cannot be read
+  // is not remembered.
   absl::StatusOr<std::string> Read(const std::string& path, size_t limit);
 
   // Digests of contents by path.

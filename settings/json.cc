@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kMaxDepth = 32;
 constexpr size_t kMaxMessage = 200;
 
-// Takes what nlohmann's parser reads, one piece after the other. Its own tree of a document would
-// turn numbers into doubles, but what is read here is written into other tables as it stands.
+// Receives the values that nlohmann's parser reads, one by one. The parser's own tree would turn
+// numbers into doubles, but Heddle copies the numbers into other tables exactly as written.
 // Returning false ends the reading.
 class Flattener {
  public:
@@ -41,7 +41,8 @@ class Flattener {
   bool start_array(size_t /*items*/) { return Enter(0); }
   bool end_array() { return Leave(); }
 
-  // "[json.exception.parse_error.101] parse error at line 1, column 5: ..." is what it says.
+  // Receives a message such as "[json.exception.parse_error.101] parse error at line 1, column 5:
+  // ...".
   bool parse_error(size_t /*position*/, const std::string& /*last*/,
                    const nlohmann::json::exception& error) {
     const std::string_view message = error.what();
@@ -52,8 +53,8 @@ class Flattener {
  private:
   struct Level {
     std::string path;
-    std::string member;          // Of an object: the path of the member at hand.
-    std::optional<size_t> item;  // Of an array: the number of the next item.
+    std::string member;          // In an object: the path of the current member.
+    std::optional<size_t> item;  // In an array: the number of the next item.
   };
 
   std::string NextPath() {
@@ -135,7 +136,7 @@ std::string JsonNumber(double number) {
 
 namespace {
 
-// Lays out JSON that is JSON.
+// Lays out valid JSON.
 class Indenter {
  public:
   Indenter(std::string_view json, JsonArrays arrays) : json_(json), arrays_(arrays) {}
@@ -193,7 +194,7 @@ class Indenter {
   const JsonArrays arrays_;
   size_t at_ = 0;
   std::string out_;
-  std::vector<bool> breaks_;  // Of each array and object that is open: its items have lines.
+  std::vector<bool> breaks_;  // For each open array and object: its items have lines.
 };
 
 }  // namespace

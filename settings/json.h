@@ -15,24 +15,24 @@
 
 namespace heddle {
 
-// The scalars of a document by their paths, "counts.flows_started" or "queries[0].complete":
+// Maps paths to the scalars of a document, as in "counts.flows_started" or "queries[0].complete":
 // strings without quotes, numbers as written, null as "".
 using FlatJson = std::map<std::string, std::string, std::less<>>;
 
-// InvalidArgument, with line and column, if `text` is not JSON to its end; or if it nests too deep
-// or has a path twice, as Heddle never writes it.
+// Returns InvalidArgument, with line and column, if `text` is not JSON to its end. Also refuses
+// deep nesting and repeated paths, which Heddle never writes.
 absl::StatusOr<FlatJson> ParseJson(std::string_view text);
 
-// A string as JSON, and YAML, write it.
+// Quotes a string for JSON and YAML.
 std::string QuoteJson(std::string_view text);
 
-// From text that is JSON already.
+// Put together values that are JSON already.
 using JsonMembers = std::vector<std::pair<std::string, std::string>>;
 std::string JsonObject(const JsonMembers& members);
 std::string JsonArray(const std::vector<std::string>& items);
 
 std::string JsonStrings(const std::vector<std::string>& texts);
-// The shortest text that reads back the same; null if it is not finite.
+// The shortest text that reads back as the same number; null if it is not finite.
 std::string JsonNumber(double number);
 
 // An object that is put together member by member.
@@ -49,7 +49,8 @@ class JsonFields {
   JsonMembers members_;
 };
 
-// Line by line, for people and for diffs; `arrays` says whether each of their items has a line too.
+// Lays out JSON line by line, for people and for diffs. `arrays` says whether the items of arrays
+// also have lines of their own.
 enum class JsonArrays { kLineByLine, kInOneLine };
 std::string IndentJson(std::string_view json, JsonArrays arrays = JsonArrays::kLineByLine);
 

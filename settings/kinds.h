@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of a thing that an experiment chooses among by name: load balancers, transports,
-// topologies, workloads.
+// A registry of the kinds of a thing that an experiment chooses by name: load balancers,
+// transports, topologies, workloads. Each kind registers itself with Add() in an initialiser, and
+// Make() makes the settings of the chosen one.
 
 #pragma once
 
@@ -22,16 +23,16 @@ class KindNames {
   const std::string& noun() const { return noun_; }    // "load balancer"
   virtual std::vector<std::string> Names() const = 0;  // Sorted.
 
-  // Why a name that exists cannot be chosen here, and what can, as "is ...; ..."; empty if there is
-  // no more to say than that it is not one of Names().
+  // Explains why a name that exists cannot be chosen here, and what can, as in "is ...; ...". Empty
+  // if the name is just not one of Names().
   virtual std::string WhyNot(const std::string& /*name*/) const { return ""; }
 
  private:
   std::string noun_;
 };
 
-// The settings of one kind. T has a virtual function Declare(Fields&). A choice that need not be
-// made is empty, without settings, and is not written.
+// The settings of one kind. T has a virtual function Declare(Fields&). An optional choice that was
+// not made has an empty kind and no settings, and is not written.
 template <class T>
 struct Chosen {
   std::string kind;
@@ -71,7 +72,7 @@ class Kinds final : public KindNames {
   void SetReason(std::function<std::string(const std::string&)> reason) {
     reason_ = std::move(reason);
   }
-  // Names that were added again, in vain.
+  // Names that were added more than once; the first kind stays.
   const std::vector<std::string>& duplicates() const { return duplicates_; }
   bool Knows(const std::string& name) const { return kinds_.contains(name); }
   const KindInfo& InfoOf(const std::string& name) const { return kinds_.at(name).info; }
@@ -84,7 +85,7 @@ class Kinds final : public KindNames {
   };
   std::map<std::string, Entry> kinds_;
   std::vector<std::string> duplicates_;
-  std::function<std::string(const std::string&)> reason_;  // Of WhyNot.
+  std::function<std::string(const std::string&)> reason_;  // The text of WhyNot().
 };
 
 }  // namespace heddle

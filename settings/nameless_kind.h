@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind with an empty name is the one of a map without the key `kind`: `framing: eth` names a
-// kind, and `framing: {header: 0B, ...}` gives the settings of the nameless one. The other kinds of
-// such a thing have no settings, so their names alone are written.
+// A kind with an empty name is chosen by a map without the key `kind`. So `framing: eth` names a
+// kind, and `framing: {header: 0B, ...}` gives the settings of the nameless one. The other kinds
+// have no settings, so their names alone are written. Reader, writer and schema call these
+// functions.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as programs write them into CSV and JSON. What users write has units, and a reader of its
-// own (settings/quantity.h).
+// Reads numbers as programs write them into CSV and JSON. Numbers that users write have units, and
+// a reader of their own (settings/quantity.h).
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace heddle {
 
-// Nothing if `text` is not a number to its end.
+// Returns the number, or nothing if `text` is not a number to its end.
 template <class Number>
 std::optional<Number> NumberFrom(std::string_view text) {
   Number number{};

@@ -16,8 +16,8 @@ namespace heddle {
 namespace {
 
 struct Step {
-  std::string key;   // Of a map; empty:
-  size_t index = 0;  // of a list.
+  std::string key;   // A key of a map, or empty.
+  size_t index = 0;  // An index in a list, if the key is empty.
 };
 
 constexpr size_t kMaxIndex = 100'000;
@@ -51,7 +51,7 @@ std::optional<std::vector<Step>> ParsePath(std::string_view path) {
   return steps;
 }
 
-// The element of `value` that `step` leads to, made if need be; nullptr if there can be none.
+// The element of `value` that `step` leads to, made if missing; nullptr if there can be none.
 Value* Descend(Value& value, const Step& step, const Place& place) {
   if (!step.key.empty()) {
     if (value.kind == Value::Kind::kNull) {
@@ -59,7 +59,7 @@ Value* Descend(Value& value, const Step& step, const Place& place) {
       value.place = place;
     }
     if (value.kind == Value::Kind::kScalar) {
-      // `lb: letflow` is short for `lb: {kind: letflow}`, as the reader has it.
+      // `lb: letflow` is short for `lb: {kind: letflow}`, as in the reader.
       Value map;
       map.kind = Value::Kind::kMap;
       map.place = place;

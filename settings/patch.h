@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to a document before it is read: what --set and sweeps do.
+// Changes a document before its settings are read, for --set and for sweeps.
 
 #pragma once
 
@@ -12,24 +12,24 @@
 
 namespace heddle {
 
-// Puts `value` at `path` ("workload[0].load"), in place of what is there, making the maps on the
-// way. An element of a list must exist, or be the one after the last.
-// Errors are at the place of `value`, and so are keys that are new, or at `place`.
+// Puts `value` at `path` ("workload[0].load"), replacing the previous value, and makes missing maps
+// on the way. An element of a list must exist, or be the one after the last. Errors and new keys
+// get the place of `value`, or `place` if it is given.
 void Patch(Value& document, std::string_view path, const Value& value, Diagnostics& diagnostics);
 void Patch(Value& document, std::string_view path, const Value& value, const Place& place,
            Diagnostics& diagnostics);
 
-// Whether `path` is `key` or lies in it: topology.port.pfc and topology[0] in topology, topologies
-// not.
+// Returns true if `path` is `key` or lies in it: topology.port.pfc and topology[0] lie in topology,
+// topologies does not.
 bool IsWithin(std::string_view path, std::string_view key);
 
-// What is at `path`; nullptr if there is nothing.
+// The value at `path`; nullptr if there is none.
 const Value* FindPath(const Value& document, std::string_view path);
 
-// "path=value" with a value in YAML, as on the command line.
+// Applies "path=value", with a value in YAML, as on the command line.
 void PatchFromArgument(Value& document, const std::string& argument, Diagnostics& diagnostics);
 
-// Its value alone; nothing if there is an error in `diagnostics`.
+// Returns the value of "path=value"; nothing if there is an error in `diagnostics`.
 std::optional<Value> ValueOfArgument(const std::string& argument, Diagnostics& diagnostics);
 
 }  // namespace heddle

@@ -20,18 +20,19 @@ namespace heddle {
 namespace {
 
 constexpr int64_t kMaxValues = 10'000;
-constexpr int kMaxDigits = 12;     // Of a number as written: all products fit 128 bits.
-constexpr int kExtraDigits = 6;    // Further ones for which an exact decimal is looked for.
-constexpr int kRoundedDigits = 4;  // Significant ones where there is none.
+constexpr int kMaxDigits = 12;     // Digits of a number as written: all products fit 128 bits.
+constexpr int kExtraDigits = 6;    // Further digits that an exact decimal may have.
+constexpr int kRoundedDigits = 4;  // Significant digits without an exact decimal.
 
-// digits / 10^scale, and what is written behind it.
+// The number digits / 10^scale, with the text written behind it.
 struct Amount {
   absl::int128 digits = 0;
   int scale = 0;
   std::string unit;
 };
 
-// Moves the point of `amount` as the exponent in `text` says, as in "e-4"; false if it is none.
+// Moves the point of `amount` by the exponent in `text`, such as "e-4". Returns false if `text` is
+// no exponent.
 bool MovePoint(Amount& amount, std::string_view text) {
   if (text.size() < 2 || (text.front() != 'e' && text.front() != 'E')) return false;
   const bool plus = text[1] == '+';
@@ -65,12 +66,12 @@ std::optional<Amount> ReadAmount(std::string_view text) {
   if (negative) amount.digits = -amount.digits;
   if (MovePoint(amount, text.substr(i))) return amount;
   amount.unit = text.substr(i);
-  // "1/16" is a number too, but not of this kind.
+  // "1/16" is a number, too, but no decimal.
   if (amount.unit.find_first_of("/0123456789") != std::string::npos) return std::nullopt;
   return amount;
 }
 
-// 10us and 1ms: both in picoseconds.
+// Reads a quantity in its base unit: 10us and 1ms both become picoseconds.
 template <class Quantity>
 std::optional<Amount> InBaseUnit(const std::string& text, int64_t Quantity::*count,
                                  const std::string& unit) {
@@ -111,7 +112,8 @@ std::string Text(Amount amount) {
   return text + amount.unit;
 }
 
-// Base units become the largest that leaves a whole number; others stay as the user wrote them.
+// Writes base units in the largest unit that leaves a whole number; other units stay as the user
+// wrote them.
 std::string ShortText(const Amount& amount, bool in_base_unit) {
   if (!in_base_unit || amount.scale != 0) return Text(amount);
   const int64_t count = static_cast<int64_t>(amount.digits);
@@ -120,7 +122,7 @@ std::string ShortText(const Amount& amount, bool in_base_unit) {
   return FormatQuantity(Bytes{count});
 }
 
-// By way of "1.235e+07".
+// Rounds by writing "1.235e+07" and reading it again.
 Amount Rounded(double value, const std::string& unit) {
   const std::string text = fmt::format("{:.{}e}", value, kRoundedDigits - 1);
   const size_t e = text.find('e');

@@ -40,16 +40,16 @@ std::string UnitNames(std::span<const Unit> units) {
   return names;
 }
 
-// A decimal number as digits and how many of them stand behind the point.
+// A decimal number: its digits, and how many of them stand behind the point.
 struct Decimal {
   absl::int128 digits = 0;
   int scale = 0;
-  size_t length = 0;       // Of the text it takes; 0: there is no number.
+  size_t length = 0;       // Length of the number in the text; 0: there is no number.
   bool too_large = false;  // Too many digits before the point for any quantity.
-  bool too_fine = false;   // Too many behind it.
+  bool too_fine = false;   // Too many digits behind the point.
 };
 
-// Times the largest factor, these still fit 128 bits.
+// Numbers with this many digits fit 128 bits, even times the largest factor.
 constexpr int kMaxDigits = 24;
 
 Decimal ReadDecimal(std::string_view text) {
@@ -57,7 +57,7 @@ Decimal ReadDecimal(std::string_view text) {
   const size_t first_digit = text.starts_with('-') ? 1 : 0;
   size_t i = first_digit;
   size_t point = std::string_view::npos;
-  int zeros = 0;   // Behind the point, not yet counted: they mean something only before others.
+  int zeros = 0;   // Zeros behind the point that count only if a digit follows.
   int digits = 0;  // Without leading zeros.
   const auto append = [&](int digit) {
     digits += digits > 0 || digit != 0 ? 1 : 0;
@@ -89,8 +89,8 @@ Decimal ReadDecimal(std::string_view text) {
   return number;
 }
 
-// A unit to suggest for a number without one. The larger the number, the smaller the unit, so that
-// the suggestion has a magnitude that occurs.
+// The unit to suggest for a number without one. The larger the number, the smaller the unit, so
+// that the suggestion has a magnitude that occurs.
 struct Guess {
   int64_t below;
   std::string_view unit;
@@ -112,7 +112,8 @@ constexpr Dimension kSizeIn{kSizes, kSizeGuesses, "100KB"};
 std::string FormatWithUnit(int64_t value, std::span<const Unit> units);
 ParseError ParseWithUnit(std::string_view text, const Dimension& in, int64_t& value);
 
-// Ways to write a number that has no unit: as it is, and with a larger unit where that is shorter.
+// Suggests how to write a number that has no unit: with the guessed unit, and with a larger one
+// where that is shorter.
 std::string Suggestions(std::string_view text, const Decimal& number, const Dimension& in) {
   absl::int128 whole = number.digits < 0 ? -number.digits : number.digits;
   for (int i = 0; i < number.scale && i <= kMaxDigits; ++i) whole /= 10;
@@ -182,7 +183,7 @@ std::string RoundWithUnit(int64_t value, std::span<const Unit> units) {
 }
 
 ParseError ParseDouble(std::string_view text, double& value) {
-  // No exponents without digits, no hexadecimal, no "inf": what a reader of the file would expect.
+  // Refuses exponents without digits, hexadecimal and "inf".
   const auto number = NumberFrom<double>(text);
   if (!number || !std::isfinite(*number)) return fmt::format("\"{}\" is not a number", text);
   value = *number;

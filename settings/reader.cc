@@ -136,7 +136,7 @@ class Reader final : public Fields {
     }
     if (kind->kind != Value::Kind::kScalar || !std::ranges::binary_search(names, kind->text)) {
       Fail(kind->place, PathOf(kKind), UnknownKind(*block.kinds, *kind, names));
-      // What else is wrong is looked for as if the name had been spelt right.
+      // Further mistakes are looked for as if the name had been spelt right.
       const std::string* meant = Nearest(kind->text, names);
       if (meant != nullptr) block.choose(*meant);
       return meant != nullptr;
@@ -164,7 +164,7 @@ class Reader final : public Fields {
     }
   }
 
-  // Only what has been read without a mistake, a misspelt key included, can break a rule.
+  // Reports broken rules only if the settings were read without a mistake, such as a misspelt key.
   void ReportBrokenRules() {
     if (failed_) return;
     for (const auto& [path, message] : broken_rules_) {
@@ -172,7 +172,7 @@ class Reader final : public Fields {
     }
   }
 
-  using AbsentKey = std::pair<std::string, std::string>;  // And why it is not there.
+  using AbsentKey = std::pair<std::string, std::string>;  // The key, and why it is not there.
 
   const Value& map_;
   const std::string path_;
@@ -181,7 +181,7 @@ class Reader final : public Fields {
   std::vector<AbsentKey> absent_;
   std::vector<std::string> elsewhere_;
   std::vector<std::pair<std::string, std::string>> broken_rules_;  // Paths and messages.
-  bool failed_ = false;  // At the settings of this map itself.
+  bool failed_ = false;  // A setting of this map itself is wrong.
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads settings from a document, and reports everything in it that is wrong.
+// Reads settings from a document, and reports all mistakes in it at once. Programs call it after a
+// YAML file has been read and patched.
 
 #pragma once
 
@@ -13,8 +14,9 @@
 
 namespace heddle {
 
-// Reads the map `document` into what `declare` declares. Places are noted in `diagnostics`.
-// `elsewhere` are keys of it that somebody else reads, and who misspells one is to be told of.
+// Reads the map `document` into what `declare` declares. Notes places and mistakes in
+// `diagnostics`. `elsewhere` names keys of the map that other code reads; the reader suggests them,
+// too, for a misspelt key.
 void ReadSettings(const Value& document, const std::function<void(Fields&)>& declare,
                   Diagnostics& diagnostics, const std::vector<std::string>& elsewhere = {});
 

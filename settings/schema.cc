@@ -21,13 +21,13 @@ using Type = ScalarShape::Type;
 
 // --- Scalars ---
 
-// A decimal number with a unit: what settings/quantity.h reads.
+// A decimal number with a unit, as settings/quantity.h reads it.
 std::string WithUnit(std::string_view units) {
   return JsonObject({{"type", "\"string\""},
                      {"pattern", QuoteJson(fmt::format("^-?[0-9]+(\\.[0-9]+)?({})$", units))}});
 }
 
-// A number, or one in quotes. Bounds are of the former.
+// A number, or a number in quotes. Bounds apply only to numbers without quotes.
 std::string Numeric(std::string_view type, std::string_view pattern, const ScalarShape& shape) {
   JsonMembers members = {{"type", QuoteJson(type)}};
   const auto add = [&](const char* key, const std::optional<double>& bound) {
@@ -68,7 +68,7 @@ std::string Quantity(const ScalarShape& shape) {
   return "false";
 }
 
-// How YAML may read a word that is not quoted.
+// Adds the forms in which YAML may read a word that is not quoted.
 void AddForms(const std::string& word, std::vector<std::string>& forms) {
   forms.push_back(QuoteJson(word));
   const bool is_number = !word.empty() && word.size() < 10 &&
@@ -85,7 +85,7 @@ std::string OfScalar(const ScalarShape& shape) {
   return JsonObject({{"anyOf", JsonArray({Quantity(shape), words})}});
 }
 
-// A default as it would be typed.
+// A default as a user would type it.
 std::string Typed(const ScalarShape& shape, const std::string& text) {
   const bool is_word = std::ranges::find(shape.words, text) != shape.words.end();
   const bool is_plain =
@@ -93,7 +93,7 @@ std::string Typed(const ScalarShape& shape, const std::string& text) {
   return is_plain && !is_word ? text : QuoteJson(text);
 }
 
-// `schema`, an object, with more members at its front.
+// Adds `members` at the front of `schema`, which is an object.
 std::string With(const JsonMembers& members, const std::string& schema) {
   const std::string front = JsonObject(members);
   if (schema == "{}") return front;
@@ -102,7 +102,7 @@ std::string With(const JsonMembers& members, const std::string& schema) {
 
 // --- Maps ---
 
-// Schemas of kinds, by the name under which they are referred to.
+// The schemas of kinds, by the name that references use.
 using Definitions = std::map<std::string, std::string>;
 
 class SchemaWriter final : public Fields {
@@ -128,7 +128,7 @@ class SchemaWriter final : public Fields {
     std::vector<std::string> preset;
     for (size_t i = 0; i < count; ++i) preset.push_back(Typed(at(i).shape, at(i).text()));
     if (presence == Presence::kOptional) notes.emplace_back("default", JsonArray(preset));
-    resize(1);  // An element to describe; the settings are nobody's.
+    resize(1);  // Makes an element to describe; these settings are not used.
     notes.emplace_back("items", OfScalar(at(0).shape));
     Add(name, presence, JsonObject(notes));
   }
@@ -164,7 +164,7 @@ class SchemaWriter final : public Fields {
     return MapOf(block, {}, {});
   }
 
-  // Of one kind, or of none.
+  // The schema of a map, of one kind or without kinds.
   std::string MapOf(const Block& block, const JsonMembers& kind, const JsonMembers& required) {
     SchemaWriter inner(definitions_);
     inner.properties_ = kind;
@@ -176,7 +176,7 @@ class SchemaWriter final : public Fields {
     return JsonObject(members);
   }
 
-  // A name alone is short for a map with nothing else.
+  // The schema of a choice among kinds. A name alone is short for a map with only `kind`.
   std::string OfKinds(const Block& block) {
     const std::vector<std::string> names = NamesToWrite(*block.kinds);
     const std::string chosen = block.kind();
@@ -195,7 +195,7 @@ class SchemaWriter final : public Fields {
       }
       forms.push_back(JsonObject({{"$ref", QuoteJson("#/definitions/" + name)}}));
     }
-    block.choose(chosen);  // Other settings may depend on it.
+    block.choose(chosen);  // Restored, because other settings may depend on it.
     return JsonObject({{"oneOf", JsonArray(forms)}});
   }
 
@@ -204,7 +204,7 @@ class SchemaWriter final : public Fields {
   std::vector<std::string> required_;
 };
 
-// `key` is there, or a sweep has it or something inside it.
+// Requires that `key` is present, or that a sweep has it or a key inside it.
 std::string RequiredOrSwept(const std::string& key, const ExtraKey& sweep) {
   const std::string pattern = fmt::format("^({}($|[.\\[])|{}$)", key, sweep.brings_any);
   const std::string no_other = JsonObject(

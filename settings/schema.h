@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON Schema (draft-07) of settings, which editors use to complete and check what is typed. It
-// is made from the same declarations as the reader. What it refuses the reader refuses; it does not
-// know what concerns several settings, the bounds of quantities with units, and what is missing
-// below the top (a sweep may add it).
+// The JSON Schema (draft-07) of settings, which editors use to complete and check settings as the
+// user types. It is made from the same declarations as the reader. The reader refuses everything
+// that the schema refuses. The schema does not know rules that concern several settings, bounds of
+// quantities with units, and required keys below the top (a sweep may add them).
 
 #pragma once
 
@@ -15,15 +15,15 @@
 
 namespace heddle {
 
-// A key of the document that no declaration has, with a schema of its own.
+// A key of the document that is not declared, with its own schema.
 struct ExtraKey {
   std::string name;
   std::string schema;
-  std::string brings_any = "";  // With this key in it, it may bring whatever is required.
+  std::string brings_any = "";  // A key in it that may bring any required key.
 };
 
-// Of a document with what `declare` declares, and `sweep` and `others` besides. What is required
-// may come from a sweep.
+// The schema of a document with the settings that `declare` declares and the keys `sweep` and
+// `others`. Required keys may come from a sweep.
 std::string SchemaOf(std::string_view title, const std::function<void(Fields&)>& declare,
                      const ExtraKey& sweep, const std::vector<ExtraKey>& others = {});
 

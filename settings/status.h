@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with files, processes and plug-ins travels as an absl::Status: its message is for
-// the user, its code for the caller. What is wrong with a document goes to Diagnostics, which know
-// its place (settings/diagnostics.h).
+// Helpers for absl::Status, which reports failures of files, processes and plug-ins: its message is
+// for the user, its code for the caller. Mistakes in documents go to Diagnostics instead, which
+// know the place (settings/diagnostics.h).
 
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace heddle {
 
-// The message of a status, in the type that the rest of Heddle has for text: Abseil's own
-// string_view is another one where it was built for C++14, as in Debian.
+// The message of a status as a std::string. Abseil's string_view is a type of its own where Abseil
+// was built for C++14, as in Debian.
 std::string MessageOf(const absl::Status& status);
 
-// The same code, with a message that says where: "flows.csv: is missing". No change if all is well.
+// Puts a place in front of the message: "flows.csv: is missing". Does not change an OK status.
 absl::Status Within(const absl::Status& status, std::string_view where,
                     std::string_view between = ": ");
 

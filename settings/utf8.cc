@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// The length of the UTF-8 character (RFC 3629) that `text` begins with, 0 if it begins with none.
+// The length of the UTF-8 character (RFC 3629) at the start of `text`; 0 if there is none.
 size_t CharacterAt(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -15,7 +15,7 @@ size_t CharacterAt(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Longer than need be, half of a surrogate pair, or beyond the last.
+  // An overlong form, half of a surrogate pair, or beyond the last character.
   const unsigned char second = byte(1);
   const bool wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
                      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that text from the user is UTF-8. Whoever reads names and values calls it before they are
-// used, because results are JSON, which knows no other encoding.
+// Checks that text from the user is UTF-8. Readers of names and values call it before they use
+// them, because results are JSON, which allows no other encoding.
 
 #pragma once
 
@@ -9,8 +9,7 @@
 
 namespace heddle {
 
-// How many bytes of `text` are valid UTF-8 (RFC 3629) before the first that are not; all, if all
-// are.
+// The number of bytes at the start of `text` that are valid UTF-8 (RFC 3629).
 size_t ValidUtf8(std::string_view text);
 
 }  // namespace heddle

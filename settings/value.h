@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A document as the user wrote it: maps, lists and scalars, each with its place. Scalars stay text;
-// what they mean is for the setting that reads them to say.
+// the setting that reads a scalar gives it a meaning.
 
 #pragma once
 
@@ -18,9 +18,9 @@ struct Value {
 
   Kind kind = Kind::kNull;
   Place place;
-  std::string text;            // Of a scalar.
-  std::vector<Value> items;    // Of a list.
-  std::vector<Entry> entries;  // Of a map, in the order written; keys are unique.
+  std::string text;            // The text of a scalar.
+  std::vector<Value> items;    // The items of a list.
+  std::vector<Entry> entries;  // The entries of a map, in the order written; keys are unique.
 
   static Value Scalar(std::string text, Place place);
 

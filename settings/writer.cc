@@ -41,7 +41,7 @@ class Writer final : public Fields {
                std::string_view /*meaning*/) override {
     if (block.kinds != nullptr) {
       const bool has_nameless = HasNamelessKind(*block.kinds);
-      if (block.kind().empty() && !has_nameless) return;  // None is chosen.
+      if (block.kind().empty() && !has_nameless) return;  // No kind is chosen.
       if (!block.kind().empty() && has_nameless) return Line(name, QuoteYaml(block.kind()));
     }
     Line(name, "");
@@ -104,7 +104,7 @@ class Describer final : public Fields {
                                                                : "";
     Row(name, block, preset, "map", meaning);
     const bool has_nameless = block.kinds != nullptr && HasNamelessKind(*block.kinds);
-    if (has_nameless) block.choose("");  // The settings described are nobody's.
+    if (has_nameless) block.choose("");  // These settings are only described, not used.
     if (block.kinds == nullptr || has_nameless) {
       Describer inner(rows_, prefix_ + std::string(name) + ".");
       block.declare(inner);
@@ -114,7 +114,7 @@ class Describer final : public Fields {
   void OnBlocks(std::string_view name, size_t /*count*/, const std::function<void(size_t)>& resize,
                 const std::function<Block(size_t)>& at, Presence presence,
                 std::string_view meaning) override {
-    resize(1);  // An element to describe; the settings described are nobody's.
+    resize(1);  // Makes an element to describe; it is not used.
     const Block block = at(0);
     Row(name, block, presence == Presence::kRequired ? "(required)" : "[]", "list of maps",
         meaning);
@@ -152,7 +152,7 @@ namespace {
 
 constexpr size_t kWidth = 100;
 
-// In one line; brackets would end a plain word there.
+// Writes a value in one line, where brackets would end a plain word.
 std::string FlowText(const Value& value) {
   std::string text;
   switch (value.kind) {
@@ -173,7 +173,7 @@ std::string FlowText(const Value& value) {
   return text;
 }
 
-// Over several lines where one would be long.
+// Writes a value over several lines if one line would be too long.
 void AppendYaml(const Value& value, size_t indent, std::string& out) {
   const std::string flow = FlowText(value);
   if (flow.size() + indent <= kWidth || (value.items.empty() && value.entries.empty())) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings as text: a document that reads back as the same settings, and tables for people.
+// Writes settings as text: as a document that reads back as the same settings, and as tables for
+// people.
 
 #pragma once
 
@@ -12,10 +13,10 @@
 
 namespace heddle {
 
-// Everything that `declare` declares, defaults included, as YAML.
+// Writes all settings that `declare` declares, defaults included, as YAML.
 std::string WriteYaml(const std::function<void(Fields&)>& declare);
 
-// A document that reads back as the map `document`.
+// Writes YAML that reads back as the map `document`.
 std::string WriteYaml(const Value& document);
 
 struct FieldInfo {
@@ -25,7 +26,7 @@ struct FieldInfo {
   std::string meaning;
 };
 
-// What `declare` declares, in its order.
+// Describes the settings that `declare` declares, in its order.
 std::vector<FieldInfo> DescribeFields(const std::function<void(Fields&)>& declare);
 
 }  // namespace heddle

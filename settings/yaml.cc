@@ -20,7 +20,7 @@ namespace heddle {
 namespace {
 
 constexpr size_t kMaxFileBytes = 4 << 20;
-constexpr int kMaxValues = 100'000;  // Aliases counted as often as they are used.
+constexpr int kMaxValues = 100'000;  // An alias counts each time it is used.
 constexpr int kMaxDepth = 32;
 
 class Converter {
@@ -35,7 +35,7 @@ class Converter {
       if (!too_large_) RefuseSize(value.place, path);
       return value;
     }
-    // The tags of plain and of quoted scalars; everything else was written by the user.
+    // yaml-cpp tags plain scalars "?" and quoted ones "!"; the user wrote every other tag.
     const std::string& tag = node.Tag();
     if (!tag.empty() && tag != "?" && tag != "!") {
       Refuse(value.place, path, fmt::format("the tag {} means nothing here", tag));
@@ -70,7 +70,7 @@ class Converter {
 
   void ConvertMap(const YAML::Node& node, const std::string& path, int depth, Value& value) {
     value.kind = Value::Kind::kMap;
-    std::set<std::string_view> keys;  // Into the node.
+    std::set<std::string_view> keys;  // Views into the node.
     for (const auto& entry : node) {
       if (too_large_) return;
       const Place place = PlaceOf(entry.first.Mark());
@@ -113,12 +113,12 @@ class Converter {
   const std::string& source_;
   Diagnostics& diagnostics_;
   int values_ = 0;
-  bool refused_ = false;    // There is no telling what is meant.
-  bool too_large_ = false;  // Nor any use in going on.
+  bool refused_ = false;    // The meaning is unclear, so nothing is returned.
+  bool too_large_ = false;  // Reading stops.
 };
 
-// A first look at a text: the parser recurses as deep as values nest, and reading all documents at
-// once never ends on some texts (yaml-cpp issue 1040: a comma behind the document).
+// Checks a text before it is loaded: the parser recurses as deep as values nest, and loading all
+// documents at once never ends on some texts (yaml-cpp issue 1040: a comma behind the document).
 class Inspector final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -154,9 +154,9 @@ class Inspector final : public YAML::EventHandler {
   int depth_ = 0;
 };
 
-// The one document in `text`, null if there is none.
+// Loads the one document in `text`; null if there is none.
 YAML::Node Load(std::string text) {
-  // yaml-cpp 0.7 takes the end of a text for the end of a quotation if a line ends there too.
+  // yaml-cpp 0.7 takes the end of a text for the end of a quotation if a line ends there, too.
   const size_t last = text.find_last_not_of(" \t");
   if (last != std::string::npos && (text[last] == '\n' || text[last] == '\r')) {
     text.resize(last + 1);
@@ -170,8 +170,8 @@ YAML::Node Load(std::string text) {
   return YAML::Load(text);
 }
 
-// The first line with a tab before its first word, 0 if there is none. What the parser says of it
-// rarely names the tab.
+// The first line with a tab before its first word; 0 if there is none. The parser's message rarely
+// names the tab.
 int LineIndentedWithTab(const std::string& text) {
   int line = 1;
   bool indentation = true;
@@ -192,7 +192,8 @@ Place PlaceBehind(std::string_view text, const std::string& source) {
           static_cast<int>(std::ranges::count_if(line, begins)) + 1};
 }
 
-// What may be meant: `{workload[0].load: 1}` has a list where YAML expects the end of the map.
+// A hint on a likely cause: `{workload[0].load: 1}` has a list where YAML expects the end of the
+// map.
 std::string_view HintOn(std::string_view message) {
   return message == "end of map flow not found"
              ? "; within { }, keys with brackets need quotes, as in {\"workload[0].load\": 0.5}"
