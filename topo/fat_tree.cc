@@ -7,7 +7,8 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t kMaxK = 254;  // With 256, edge and aggregation switches alone are too many.
+constexpr int64_t kMaxK =
+    254;  // With k = 256, edge and aggregation switches use up every SwitchId.
 
 }  // namespace
 

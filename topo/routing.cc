@@ -36,7 +36,7 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   for (SwitchId s = 0; s < graph.switches.size(); ++s) tables_.push_back(MakeTable(s));
 }
 
-// The numbers do not depend on which links are up.
+// The numbers of leaves and switches do not depend on which links are up.
 void Routing::FindLeaves() {
   number_.assign(graph_.switches.size(), kUnreachable);
   std::map<Numbers, uint16_t> known;
@@ -163,12 +163,13 @@ void Routing::FindDistances() {
   using Bits = std::vector<uint64_t>;
   const size_t words = (with_hosts_.size() + 63) / 64;
   distances_.assign(switch_links_.size(), std::vector<uint16_t>(with_hosts_.size(), kFar));
-  std::vector<Bits> reached(switch_links_.size(), Bits(words, 0));  // At any distance so far.
+  std::vector<Bits> reached(switch_links_.size(),
+                            Bits(words, 0));  // Searches that have reached the switch.
   for (size_t number = 0; number < with_hosts_.size(); ++number) {
     reached[with_hosts_[number]][number / 64] |= uint64_t{1} << number % 64;
     distances_[with_hosts_[number]][number] = 0;
   }
-  std::vector<Bits> frontier = reached;  // At the last distance.
+  std::vector<Bits> frontier = reached;  // Searches that reached it in the last step.
   bool found = true;
   for (uint16_t distance = 1; found; ++distance) {
     found = false;
