@@ -32,13 +32,13 @@ Number Pipeline(std::span<const Channel> path, int64_t packets, int64_t wire, in
   Number sum_tx = 0;     // One full packet over all links so far,
   Number sum_delay = 0;  // and the delays of those before this one.
   Number longest = 0;    // The slowest link's time for a full packet.
-  Number arrival = 0;    // Of the last packet at this link.
+  Number arrival = 0;    // The last packet's arrival at this link.
   for (const Channel& link : path) {
     const Number byte = Number(kBitPicoseconds) * scale / Number(link.rate.bps);
     const Number tx = byte * Number(wire);
     sum_tx += tx;
     longest = std::max(longest, tx);
-    // When the packet before the last leaves this link.
+    // The last packet waits until the one before it has left this link.
     if (packets > 1)
       arrival = std::max(arrival, sum_tx + sum_delay + Number(packets - 2) * longest);
     const Number delay = Number(link.delay.ps) * scale;
@@ -86,10 +86,11 @@ Duration IdealFct::Best(HostId src, HostId dst, const Ways& ways, int64_t packet
   return best;
 }
 
-// What no use of the paths can beat: the sender's link carries one packet at a time, and each
-// packet needs its time on the fastest way between them, where it need not wait. Packets that take
-// different ways may overtake each other, so the receiver's link serves them as they come; several
-// links, among which switches may choose, are no better than one that is as fast as all of them.
+// Returns a bound that no use of the paths can beat. The sender's link carries one packet at a
+// time, and each packet takes at least its time on the fastest path without waiting. Packets on
+// different paths may overtake each other, so the receiver's link serves them as they come. Several
+// links, among which switches may choose, are no better than one link as fast as all of them
+// together.
 Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_t packets,
                                 int64_t wire, int64_t last_wire) {
   const Channel& first = routing_.HostUplink(src);
@@ -119,8 +120,9 @@ Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_
   // `tail`.
   const double full = crossing(wire);
   const double tail = (n - 1) * in + tx(first, last_wire) + crossing(last_wire);
-  // That link is done no earlier than t plus its work for what reaches it from t on. Both are
-  // linear in k, so the extremes before and after the last packet decide.
+  // For every time t, the last link is done no earlier than t plus its work for the packets that
+  // reach it from t on. Both are linear in k, so the extremes before and after the last packet
+  // decide.
   const double overtaken = std::clamp(std::floor((tail - full) / in), 0.0, n - 1);
   double done = tail + last_out + (n - 1 - overtaken) * out;
   const auto consider = [&](double k, bool with_tail) {

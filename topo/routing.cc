@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kUnreachable = std::numeric_limits<uint32_t>::max();
 constexpr uint16_t kFar = std::numeric_limits<uint16_t>::max();  // No path.
 constexpr size_t kMostGroups = 1 << 16;        // HostGroup numbers them in 16 bits.
-constexpr uint64_t kTooManyPathIds = 1 << 20;  // From here on, it does not matter how many.
+constexpr uint64_t kTooManyPathIds = 1 << 20;  // Products of uplinks are cut to this.
 
 }  // namespace
 

@@ -26,7 +26,7 @@ int64_t Whole(double bytes) { return std::max<int64_t>(1, std::llround(bytes)); 
 
 // --- Piecewise ---
 
-// The same distribution with everything above `largest` moved to it.
+// Returns the same distribution with everything above `largest` moved to it.
 CdfPoints CutAt(const CdfPoints& points, const SizeOptions& options) {
   const double largest = static_cast<double>(options.largest->count);
   CdfPoints cut;
@@ -365,7 +365,8 @@ class SizeParser {
   FilesRead& files_;
 };
 
-// The numbers of one line of a CDF file, without its comment; nothing if there is something else.
+// Returns the numbers of one line of a CDF file, without its comment; nothing if there is something
+// else.
 std::optional<std::vector<double>> NumbersOf(std::string_view line) {
   std::vector<double> numbers;
   const std::vector<std::string> words = absl::StrSplit(
@@ -378,7 +379,7 @@ std::optional<std::vector<double>> NumbersOf(std::string_view line) {
   return numbers;
 }
 
-// Whether a point may follow `points`.
+// Returns an error if the point may not follow `points`.
 absl::Status CheckPoint(const CdfPoints& points, double x, double share) {
   const auto refuse = [](const std::string& why) { return absl::InvalidArgumentError(why); };
   if (x < 0 || x > kLargestFlow) return refuse(fmt::format("the size {} is out of range", x));
@@ -405,7 +406,7 @@ absl::Status ReadPoint(std::string_view line, CdfPoints& points) {
   return status;
 }
 
-// The whole of a CDF, of which each point has been checked.
+// Checks a whole CDF, of which each point has been checked.
 absl::Status CheckWhole(const CdfPoints& points) {
   if (points.size() < 2) return absl::InvalidArgumentError("a CDF needs at least two points");
   if (points.back().second != 1 && points.back().second != 100) {
