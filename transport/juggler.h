@@ -51,7 +51,7 @@ class Juggler final : public Resequencer {
   struct Entry {
     Phase phase = Phase::kAbsent;
     uint32_t lost = 0;  // In loss recovery: the first segment of the hole that was given up.
-    // What is held in order: segments [run_first, run_end), and their payload.
+    // The packets held in order: segments [run_first, run_end), and their payload.
     uint32_t run_first = 0;
     uint32_t run_end = 0;
     int64_t run_bytes = 0;
@@ -75,9 +75,9 @@ class Juggler final : public Resequencer {
 
   const JugglerSettings settings_;
   std::vector<Entry> entries_;  // By slot.
-  int64_t present_ = 0;         // Those that are in the table.
-  IndexList inactive_;          // In post merge, the longest since its last packet first.
-  IndexList active_;            // In other phases, the longest first.
+  int64_t present_ = 0;         // Flows that are in the table.
+  IndexList inactive_;          // Flows in post merge, longest since the last packet first.
+  IndexList active_;            // Flows in other phases, longest first.
 };
 
 }  // namespace heddle

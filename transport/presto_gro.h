@@ -40,9 +40,9 @@ class PrestoGro final : public Resequencer {
 
  private:
   struct State {
-    uint32_t cell = 0;   // The last that has gone up.
+    uint32_t cell = 0;   // The last one that has gone up.
     Time merging_until;  // The cell at the front has grown: it waits until then in any case.
-    double wait_ps = 0;  // Of packets that were late at the boundary of a cell, smoothed.
+    double wait_ps = 0;  // Smoothed lateness of packets at the boundary of a cell.
   };
 
   static uint32_t CellOf(const Packet& packet) { return packet.Scheme<uint32_t>(); }

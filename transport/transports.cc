@@ -19,7 +19,7 @@
 namespace heddle {
 namespace {
 
-// `Flows` are those of one host, `Shared` is what those of all hosts share.
+// `Flows` holds the flows of one host, `Shared` the values that all hosts share.
 template <class Flows, class Shared>
 class Maker final : public TransportMaker {
  public:
@@ -35,7 +35,7 @@ class Maker final : public TransportMaker {
   const ResequencingModel& resequencing_;
 };
 
-// What both transports can do with packets that come early.
+// The choice of resequencing, which both transports have.
 class WithResequencing : public TransportModel {
  public:
   void Declare(Fields& fields) override {

@@ -62,7 +62,7 @@ UdpClock::UdpClock(const UdpPattern& pattern, Bytes wire, BitRate average, Time 
   }
 }
 
-// As likely as a source is on, or off, at any other time.
+// Begins on or off, each as likely as at any other time.
 void UdpClock::BeginOnOrOff() {
   const double on_ps = static_cast<double>(pattern_.mean_on.ps);
   const double off_ps = static_cast<double>(pattern_.mean_off.ps);
@@ -88,7 +88,7 @@ Duration UdpClock::Gap() {
   return gap + Rounded(more * static_cast<double>(gap.ps));
 }
 
-// What one gap loses by rounding, the next ones gain.
+// Adds to a gap what earlier gaps have lost by rounding.
 Duration UdpClock::ConstantGap() {
   int64_t gap = wire_bits_ / rate_;
   carry_ += wire_bits_ % rate_;
