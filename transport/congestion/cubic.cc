@@ -24,7 +24,7 @@ struct CubicSettings {
   bool fast_convergence = true;  // Section 4.7.
 };
 
-// By Newton's method, whose steps round alike everywhere, as std::cbrt need not. `x` is at least 0.
+// Newton's method, whose steps round alike everywhere, as std::cbrt need not. `x` is at least 0.
 double CubeRoot(double x) {
   if (x <= 0) return 0;
   int exponent = 0;
@@ -95,7 +95,7 @@ class Cubic final : public WindowControl {
     double cwnd_prior = 0;  // The window before the last congestion event.
     double k = 0;
     double w_est = 0;
-    Duration elapsed{0};         // Of this stage of congestion avoidance: the RFC's t.
+    Duration elapsed{0};         // Time in this stage of congestion avoidance: the RFC's t.
     Time last;                   // The last ACK.
     uint32_t reduced_until = 0;  // The next reduction for marks comes when `una` has passed it.
     bool in_stage = false;       // Congestion avoidance has begun since the last event.

@@ -24,7 +24,7 @@ struct DcqcnSettings {
   Duration decrease_interval = 4_us;                         // nic.
   Bytes byte_counter{10'000'000};                            // paper.
   std::optional<int64_t> threshold = std::nullopt;           // F. 5, nic 1.
-  std::optional<BitRate> rai = std::nullopt;                 // By the line's rate, see Parameters.
+  std::optional<BitRate> rai = std::nullopt;                 // Not set: from the line's rate.
   std::optional<BitRate> rhai = std::nullopt;
   std::optional<BitRate> min_rate = std::nullopt;
   bool clamp_target = false;       // nic.
@@ -47,7 +47,7 @@ double Power(double x, int64_t n) {
   return power;
 }
 
-// What follows from the line's rate unless it is set.
+// The rates that follow from the line's rate unless they are set.
 struct Rates {
   double ai;
   double hai;
@@ -64,7 +64,7 @@ Rates RatesOf(const DcqcnSettings& settings, double line) {
   return {rai, bps(settings.rhai, 10 * rai), std::min(bps(settings.min_rate, line * 1e-3), line)};
 }
 
-// Recovery halves what is missing; the last bit per second is made up for, so that it ends.
+// Recovery halves the distance to the target; the last bit per second is added, so that it ends.
 double Approach(double rate, double target, double line) {
   const double next = (rate + target) / 2;
   return line - next < 1 ? line : next;
