@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kBitPicoseconds = 8 * kPicosecondsPerSecond;
 
-// A byte lasts kBitPicoseconds / rate; times are counted in 1/Scale(path) picoseconds, so that this
-// is a whole number for every link. 1 for all rates of Ethernet.
+// A byte lasts kBitPicoseconds / rate. Times are counted in 1/Scale(path) picoseconds, so that this
+// is a whole number for every link. The scale is 1 for all rates of Ethernet.
 int64_t Scale(std::span<const Channel> path) {
   absl::int128 scale = 1;
   for (const Channel& link : path) {
@@ -25,12 +25,12 @@ int64_t Scale(std::span<const Channel> path) {
   return static_cast<int64_t>(scale);
 }
 
-// The pipeline, with a number type that holds picoseconds in units of 1/scale.
+// Computes the pipeline with a number type that holds picoseconds in units of 1/scale.
 template <class Number>
 Number Pipeline(std::span<const Channel> path, int64_t packets, int64_t wire, int64_t last_wire,
                 Number scale) {
-  Number sum_tx = 0;     // One full packet over all links so far,
-  Number sum_delay = 0;  // and the delays of those before this one.
+  Number sum_tx = 0;     // The time of one full packet over all links so far.
+  Number sum_delay = 0;  // The delays of the links before this one.
   Number longest = 0;    // The slowest link's time for a full packet.
   Number arrival = 0;    // The last packet's arrival at this link.
   for (const Channel& link : path) {
@@ -54,7 +54,8 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
                       int64_t last_wire) {
   const int64_t scale = Scale(path);
   if (scale == 0) {
-    // Rates with no small common measure: 64 bits of mantissa are exact to far below a picosecond.
+    // These rates have no small common measure: 64 bits of mantissa are exact to far below a
+    // picosecond.
     const long double time = Pipeline<long double>(path, packets, wire, last_wire, 1);
     return {static_cast<int64_t>(time * (1 - 1e-17L))};
   }

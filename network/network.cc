@@ -64,7 +64,7 @@ Network::Network(const NetworkPlan& plan)
   const TransportModel::Classes classes = plan.transport->classes();
   const PacketSizes sizes = plan.transport->sizes();
   close_delay_ = WorstRoundTrip(*plan.graph, routing_, sizes);
-  // Half the delay is for news to arrive, so it must take no longer than that to be read. A single
+  // A letter travels for half of close_delay_, so it must be read within the other half. A single
   // switch, whose links are all within its group, would set no limit itself.
   engine_.LimitWindow(close_delay_ / 2);
   if (plan.transport->needs_bandwidth_delay()) {

@@ -7,8 +7,7 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t kMaxK =
-    254;  // With k = 256, edge and aggregation switches use up every SwitchId.
+constexpr int64_t kMaxK = 254;  // At 256, edge and aggregation switches use up all SwitchIds.
 
 }  // namespace
 

@@ -41,9 +41,8 @@ class GraphMaker {
   void NumberParallelLinks();
 
   Graph graph_;
-  std::vector<std::optional<Channel>>
-      link_of_host_;                       // The host's first link; all its links are alike.
-  std::vector<std::optional<int>> tiers_;  // By switch.
+  std::vector<std::optional<Channel>> link_of_host_;  // By host: its first link; all are alike.
+  std::vector<std::optional<int>> tiers_;             // By switch.
 };
 
 }  // namespace heddle

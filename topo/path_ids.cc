@@ -100,7 +100,7 @@ class MirrorCheck {
   std::vector<SwitchId> passed_;
 };
 
-// The uplinks of `s` that begin a shortest path to `dst`; none where there is nothing to name.
+// Returns the uplinks of `s` that begin a shortest path to `dst`; none if the path goes up no more.
 std::vector<PortIndex> UplinksTowards(const Routing& routing, SwitchId s, HostId dst) {
   std::vector<PortIndex> ports;
   if (routing.IsAttached(s, dst)) return ports;

@@ -213,7 +213,7 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
   CheckMemory(path, diagnostics);
 }
 
-// One of the thresholds may follow from the rate and lie on the wrong side of the other.
+// A threshold that follows from the rate may lie on the wrong side of the other.
 void QueuePlan::CheckMarking(const std::string& path, Diagnostics& diagnostics) const {
   for (const Channel& channel : SwitchChannels(graph_)) {
     const Marking marking = rule_.MarkingAt(channel, traffic_.wants_red);

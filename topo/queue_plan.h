@@ -20,7 +20,7 @@ namespace heddle {
 // The traffic that will cross the network.
 struct Traffic {
   uint8_t classes;  // Bit mask of priority classes.
-  uint8_t control;  // The class of ACKs and of what load balancers send.
+  uint8_t control;  // The class of ACKs and of load balancers' own packets.
   bool wants_red;   // The transport expects ECN marking between two thresholds.
   FrameSizes sizes;
   bool telemetry = false;  // The transport wants to be told of the ports on a packet's way.

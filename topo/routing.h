@@ -131,17 +131,15 @@ class Routing {
   std::vector<Numbers> leaves_;          // By leaf index.
   std::vector<HostId> first_hosts_;      // Likewise.
   std::map<HostId, Numbers> partly_up_;  // By host with some links down: its reachable switches.
-  std::vector<std::vector<HostId>>
-      members_;  // By leaf index: its hosts outside partly_up_, ascending.
-  std::shared_ptr<const std::vector<HostGroup>>
-      groups_;                        // By host. A host in partly_up_ is a group alone.
-  std::vector<SwitchId> with_hosts_;  // Switches that have hosts, by number.
-  std::vector<uint32_t> number_;      // By switch; into `with_hosts_`.
-  std::vector<std::vector<SwitchLink>> switch_links_;  // By switch, by port, ascending.
-  std::vector<std::vector<uint16_t>> distances_;       // By switch, then by number of the other.
-  std::vector<std::vector<PortIndex>> uplinks_;        // By switch: the ports towards the core.
-  std::vector<uint32_t> radix_of_tier_;                // By tier: the most uplinks of a switch.
-  std::vector<RoutingTable> tables_;                   // By switch.
+  std::vector<std::vector<HostId>> members_;  // By leaf index: its hosts outside partly_up_.
+  std::shared_ptr<const std::vector<HostGroup>> groups_;  // By host; partly_up_ ones are alone.
+  std::vector<SwitchId> with_hosts_;                      // Switches that have hosts, by number.
+  std::vector<uint32_t> number_;                          // By switch; into `with_hosts_`.
+  std::vector<std::vector<SwitchLink>> switch_links_;     // By switch, by port, ascending.
+  std::vector<std::vector<uint16_t>> distances_;          // By switch, then by number of the other.
+  std::vector<std::vector<PortIndex>> uplinks_;           // By switch: the ports towards the core.
+  std::vector<uint32_t> radix_of_tier_;                   // By tier: the most uplinks of a switch.
+  std::vector<RoutingTable> tables_;                      // By switch.
 };
 
 }  // namespace heddle

@@ -23,8 +23,7 @@ std::vector<SwitchId> TopsOf(const Graph& graph) {
   return switches;
 }
 
-// Returns the switches of an entry, each once. `seed` and `index`, the entry's, draw the random
-// ones.
+// Returns the switches of an entry, each once. `seed` and the entry's `index` draw random ones.
 std::vector<SwitchId> SwitchesOf(const ScheduledChange& change, uint64_t seed, size_t index,
                                  const std::string& path, const Graph& graph,
                                  Diagnostics& diagnostics) {
@@ -94,7 +93,7 @@ std::vector<bool> HostsOf(const std::vector<int64_t>& hosts, const std::string& 
   return chosen;
 }
 
-// The ports of switch `s` that `links` lead to.
+// Marks the ports of switch `s` that `links` lead to.
 std::vector<bool> PortsOf(const std::set<size_t>& links, SwitchId s, const std::string& key,
                           const Graph& graph, Diagnostics& diagnostics) {
   const Adjacency adjacency(graph);

@@ -81,8 +81,8 @@ struct SwitchEvent {
 };
 
 // Returns the events of `changes` in the order of time; those of one instant keep their order. No
-// link ever becomes faster or shorter than in `graph`: what is computed from that, such as ideal
-// FCTs, stays a bound. Errors go to `diagnostics` below `path`.
+// link ever becomes faster or shorter than in `graph`, so values computed from `graph`, such as
+// ideal FCTs, stay bounds. Errors go to `diagnostics` below `path`.
 std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint64_t seed,
                                std::string_view path, const Graph& graph, Diagnostics& diagnostics);
 

@@ -10,8 +10,8 @@
 //   loss recovery  A hole was given up. Everything goes up as it comes until that hole is filled.
 //
 // A flow that is not in the table is unknown, even if it was there before. When the table is full,
-// the flow that has been in post merge for longest leaves, or without one the flow that has been in
-// any other phase for longest; what it holds goes up.
+// the flow that has been in post merge for longest leaves. If none is in post merge, the flow that
+// has been in any other phase for longest leaves, and its held packets go up.
 
 #pragma once
 

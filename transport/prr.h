@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proportional rate reduction (RFC 6937): during recovery a sender sends in proportion to what
-// arrives, so that the window shrinks smoothly to ssthresh instead of sending nothing for half a
-// round trip. The TCP sender calls it if the option is on. Counted in segments.
+// Proportional rate reduction (RFC 6937): during recovery a sender sends in proportion to the data
+// that arrives, so that the window shrinks smoothly to ssthresh instead of sending nothing for half
+// a round trip. The TCP sender calls it if the option is on. Counted in segments.
 
 #pragma once
 

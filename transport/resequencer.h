@@ -58,7 +58,7 @@ class Resequencer {
     if (Deadline(slot) <= now) Expire(slot, now);
   }
 
-  // The flow ends: what it holds goes up.
+  // The flow ends: all packets that it holds go up.
   virtual void Close(uint32_t slot, Time now) { HandUpAll(slot, now); }
 
   // `end` is the end of the run.

@@ -57,8 +57,8 @@ class Scoreboard {
   // 3).
   Time Acknowledge(uint32_t first, Time now);
 
-  // Takes a SACK of [first, last), cut to what is outstanding. Returns the number of newly SACKed
-  // segments.
+  // Takes a SACK of [first, last), cut to the outstanding segments. Returns the number of newly
+  // SACKed segments.
   uint32_t Sack(uint32_t first, uint32_t last, Time now);
 
   // Marks lost every segment that is not SACKed and has at least `dupthresh` SACKed above it.

@@ -142,7 +142,7 @@ void TcpReceiver::FillSackBlocks(Packet& ack) const {
   for (; count < ack.ack.sack.size(); ++count) ack.ack.sack[count] = SackBlock{};
 }
 
-// A SYN, or one that was sent again: answers each.
+// Answers every SYN, even one that was sent again.
 void TcpReceiver::OnSyn(const Packet& syn) {
   Packet& answer = host_->ControlSlot(syn.src, tuple_hash_);
   answer.kind = PacketKind::kSynAck;

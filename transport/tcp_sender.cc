@@ -336,7 +336,7 @@ bool TcpSender::MayEnterRecovery() const {
   return board_.outstanding() > 0 && (IsSack() ? first >= recover_ : first > recover_);
 }
 
-// The window is about to be reduced because of a loss.
+// Called when the window is about to be reduced because of a loss.
 void TcpSender::BeginEpisode() {
   if (!extra_) return;
   extra_->undo.Begin(window_);
@@ -470,7 +470,7 @@ bool TcpSender::MayProbe() const {
          extra_->probe_end < 0;
 }
 
-// After two round trips without an ACK the tail of what was sent may be lost.
+// Sets the probe timer: after two round trips without an ACK the tail of the flight may be lost.
 void TcpSender::ScheduleProbe() {
   if (!shared_->settings.tlp) return;
   extra_->probe_due = false;

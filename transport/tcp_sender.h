@@ -138,8 +138,7 @@ class TcpSender {
 
   // Touched by every ACK and every packet.
   Scoreboard board_;  // first() is the oldest unacknowledged segment.
-  uint32_t nxt_ =
-      0;  // The next segment to send; below board_.end() only after NewReno has rewound.
+  uint32_t nxt_ = 0;  // The next to send; below board_.end() only after NewReno has rewound.
   uint32_t segments_ = 0;
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;

@@ -35,7 +35,7 @@ class BandwidthDelay {
   virtual Duration LongestRoundTrip() const = 0;
 };
 
-// Makes the transport of each host; holds what they share.
+// Makes the transport of each host, and holds the values that these share.
 class TransportMaker {
  public:
   virtual ~TransportMaker() = default;

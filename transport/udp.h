@@ -67,7 +67,7 @@ class Udp final : public Endpoint {
  public:
   explicit Udp(Host& host) : host_(host) {}
 
-  // Before the run: `source`, which outlives this, is on this host, or sends to it.
+  // Called before the run. `source` outlives this; it sends from this host, or to it.
   void Send(const UdpSource& source);
   void Expect(const UdpSource& source);
 

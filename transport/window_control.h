@@ -87,7 +87,7 @@ class WindowControlModel {
   // How marks are echoed to it; not set: the setting `ecn` decides.
   virtual std::optional<TcpSettings::Ecn> own_ecn() const { return std::nullopt; }
 
-  // Requires of the transport's settings, which `fields` has, what the algorithm needs.
+  // Checks that the transport's settings meet the algorithm's needs; `fields` has the settings.
   virtual void Check(const TcpSettings& /*tcp*/, Fields& /*fields*/) const {}
 };
 

@@ -185,7 +185,8 @@ double Incast::QueryBytes() const {
                      : static_cast<double>(bytes_total_->count);
 }
 
-// Queries that come faster than a receiver's link carries their answers pile up. That may be meant.
+// Reports queries that come faster than a receiver's link carries their answers, unless overload is
+// meant: they pile up.
 void Incast::CheckPeriod(std::string_view path, Diagnostics& diagnostics) const {
   if (!period_ || queries_ == 1 || overload_) return;
   const double receivers = receiver_ ? 1 : static_cast<double>(stage_.hosts);

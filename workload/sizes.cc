@@ -122,8 +122,8 @@ class Pareto final : public SizeDistribution {
     if (shape_ == 1) return low_ * std::log(largest_ / low_);
     const double scale = std::pow(low_, shape_);
     const double end = std::pow(low_, 1 - shape_);
-    // A factor of a steep distribution is beyond a double. The other ones keep the last digits that
-    // they have always had, which decide when flows start.
+    // A steep distribution has a factor beyond a double. Other distributions keep the last digits
+    // that they have always had, because these decide when flows start.
     if (!std::isfinite(scale) || !std::isnormal(end)) {
       return low_ * (std::pow(largest_ / low_, 1 - shape_) - 1) / (1 - shape_);
     }
@@ -394,7 +394,7 @@ absl::Status CheckPoint(const CdfPoints& points, double x, double share) {
   return absl::OkStatus();
 }
 
-// Adds the point of a line, if it has one.
+// Adds the point of a line to the CDF, if the line has one.
 absl::Status ReadPoint(std::string_view line, CdfPoints& points) {
   const auto numbers = NumbersOf(line);
   if (!numbers || numbers->size() == 1 || numbers->size() > 3) {

@@ -64,7 +64,8 @@ Rates RatesOf(const DcqcnSettings& settings, double line) {
   return {rai, bps(settings.rhai, 10 * rai), std::min(bps(settings.min_rate, line * 1e-3), line)};
 }
 
-// Recovery halves the distance to the target; the last bit per second is added, so that it ends.
+// Recovery halves the distance to the target. It ends because the last bit per second up to the
+// line's rate is added.
 double Approach(double rate, double target, double line) {
   const double next = (rate + target) / 2;
   return line - next < 1 ? line : next;
@@ -209,7 +210,7 @@ class NicDcqcn final : public Dcqcn {
   };
   static constexpr Duration kDecreaseOffset = 1_ns;  // After the step of alpha.
 
-  // The steps of alpha up to `until`: the first one sees the flag.
+  // Takes the steps of alpha up to `until`; the first one sees the flag.
   void UpdateAlpha(Own& own, Time until) const {
     const int64_t steps = (until - own.alpha_at) / alpha_interval_;
     if (steps <= 0) return;
@@ -219,7 +220,7 @@ class NicDcqcn final : public Dcqcn {
     own.alpha_flag = false;
   }
 
-  // Not before `now`.
+  // Returns the next time of a decrease; it is not before `now`.
   Time NextDecrease(Time origin, Time now) const {
     const Time first = origin + kDecreaseOffset;
     const Duration passed = now > first ? now - first : Duration{0};

@@ -29,7 +29,7 @@ struct HpccSettings {
 
 // A measurement of the busiest link, from one ACK to the next.
 struct Reading {
-  double utilisation = 0;  // Share of what the link holds in a round trip; 1: full, no queue.
+  double utilisation = 0;  // Bytes in flight / link's bytes per round trip; 1: full, no queue.
   double interval = 0;     // Seconds of the measurement.
 };
 
