@@ -193,8 +193,8 @@ class Network {
   Engine engine_;
 };
 
-// An upper bound of the time in which a packet and the answer to it cross the network when it is
-// idle.
+// Returns an upper bound of the time in which a packet and the answer to it cross the network when
+// it is idle.
 Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const PacketSizes& sizes);
 
 }  // namespace heddle

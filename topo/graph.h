@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network as a graph: hosts, switches and the links between them.
+// Graph describes a network as hosts, switches and the links between them. A topology builds it,
+// and Network and Routing read it; Adjacency lists the ports of each vertex.
 
 #pragma once
 

@@ -30,8 +30,8 @@ constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {
 constexpr FlowTimer TimerKind(uint64_t key) { return static_cast<FlowTimer>(key >> 32); }
 constexpr FlowId TimerFlow(uint64_t key) { return static_cast<FlowId>(key); }
 
-// A timer that is set anew with every packet: the host holds one, which is left to fire and then
-// set again if the deadline has moved on.
+// A timer that every packet sets anew. The host holds one timer for it, which fires at the old
+// deadline and is then set again if the deadline has moved on.
 struct LazyTimer {
   Time deadline = kNever;
   Time armed = kNever;  // The earliest that the host holds.

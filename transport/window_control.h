@@ -52,7 +52,7 @@ class WindowControl {
   virtual bool OnAck(CongestionWindow& window, const Acknowledgement& ack) const = 0;
 
   // A loss has been found while `flight` bytes were outstanding: sets ssthresh, from which the
-  // sender sets cwnd afterwards. As it stands here, RFC 5681 equation (4).
+  // sender sets cwnd afterwards. This default is RFC 5681 equation (4).
   virtual void SetThreshold(CongestionWindow& window, double flight) const;
 
   // The sender has set ssthresh and cwnd because of a loss; the recovery ends at segment `recover`.

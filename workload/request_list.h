@@ -32,7 +32,7 @@ class RequestList final : public FlowSource {
   size_t next_ = 0;
 };
 
-// A random length of time in [0, longest].
+// Returns a random length of time in [0, longest].
 inline Duration Jitter(Duration longest, Rng& rng) {
   return {static_cast<int64_t>(rng.Uniform() * static_cast<double>(longest.ps + 1))};
 }

@@ -44,7 +44,7 @@ struct Stage {
   // Returns an absolute path, so that the resolved experiment works from anywhere.
   std::string PathTo(const std::string& file) const;
 
-  // A stream of random numbers that belongs to this workload alone.
+  // Returns a stream of random numbers that belongs to this workload alone.
   Rng Stream(std::string_view purpose, uint64_t id) const {
     return Rng::Stream(seed, purpose, uint64_t{index} << 32 | id);
   }
