@@ -19,8 +19,8 @@ class Walker {
 
   // The ids that the remaining hops of paths add up to, from a switch on.
   struct Ids {
-    std::set<uint32_t> through;  // Of paths that pass `via` here or later.
-    std::set<uint32_t> past;     // Of paths that do not.
+    std::set<uint32_t> through;  // Ids of paths that pass `via` here or later.
+    std::set<uint32_t> past;     // Ids of paths that do not.
   };
 
   const Ids& From(SwitchId s) {
