@@ -92,7 +92,8 @@ bool TcpSender::CanSend() const {
   return has_new && (FlightSize() < beyond || Fits(FlightSize() - beyond));
 }
 
-// Returns true if a segment is due whatever the window: a fast retransmit, a probe or a rescue.
+// Returns true if a fast retransmit or a probe is due, which ignore the window, or a rescue that
+// fits into the window.
 bool TcpSender::MustSend() const {
   if (resend_first_) return !UsesRack() || board_.HasLost();
   return extra_->probe_due || (MayRescue() && Fits(board_.pipe()));
