@@ -67,7 +67,7 @@ PairBandwidthDelay::Way PairBandwidthDelay::Join(const Way& a, const Way& b) {
           std::min(a.bottleneck, b.bottleneck)};
 }
 
-// From each switch to the leaf of `dst`.
+// Returns the way from each switch to the leaf of `dst`.
 std::vector<PairBandwidthDelay::Way> PairBandwidthDelay::WaysTo(HostId dst) const {
   std::vector<Way> ways(graph_.switches.size());
   std::vector<bool> known(ways.size());
@@ -82,7 +82,7 @@ std::vector<PairBandwidthDelay::Way> PairBandwidthDelay::WaysTo(HostId dst) cons
   return ways;
 }
 
-// Over the links of `src` that packets to `dst` may take.
+// Returns the worst way over the links of `src` that packets to `dst` may take.
 PairBandwidthDelay::Way PairBandwidthDelay::WorstOf(const std::vector<Way>& ways, HostId src,
                                                     HostId dst) const {
   Way worst;

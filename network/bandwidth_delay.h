@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bandwidth-delay product between two hosts: what a window must hold to fill the path.
+// Computes the bandwidth-delay product between two hosts, which is the window that fills the path.
+// Network makes it for transports whose windows or rates follow from it; they ask when a flow
+// starts.
 //
 // The round trip is that of other RDMA simulators (HPCC's, ConWeave's): propagation both ways, and
 // one packet's payload over each link on the way there. Where several shortest paths differ, the
@@ -22,7 +24,7 @@ class PairBandwidthDelay final : public BandwidthDelay {
 
   Bytes Between(HostId src, HostId dst) const override;
 
-  // Between the first hosts of any two leaves.
+  // The largest product between the first hosts of any two leaves.
   Bytes Largest() const override { return largest_; }
 
   Duration RoundTrip(HostId src, HostId dst) const override { return WayOf(src, dst).idle_rtt; }
@@ -30,8 +32,8 @@ class PairBandwidthDelay final : public BandwidthDelay {
 
  private:
   struct Way {
-    Duration round_trip{0};  // By the convention above.
-    Duration idle_rtt{0};    // With all that a packet and its ACK take on the wire.
+    Duration round_trip{0};  // The round trip as defined above.
+    Duration idle_rtt{0};    // All bytes of a packet and its ACK on the wire.
     BitRate bottleneck;
   };
 
@@ -47,7 +49,7 @@ class PairBandwidthDelay final : public BandwidthDelay {
   const Routing& routing_;
   const PacketSizes sizes_;
   size_t leaves_;
-  std::vector<Way> inner_;  // By leaf of the source, then of the destination: between the leaves.
+  std::vector<Way> inner_;  // Between leaves: by source leaf, then by destination leaf.
   Bytes largest_;
   Duration longest_{0};
 };

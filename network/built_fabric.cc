@@ -26,14 +26,14 @@ std::optional<Way> BuiltFabric::WayTo(SwitchId from, PortIndex port, uint16_t le
   return way;
 }
 
-// Of its links on shortest ways to `host`.
+// Returns the port of `from` with the least delay among those on shortest paths to `host`.
 const Adjacency::Port& BuiltFabric::Quickest(SwitchId from, HostId host) const {
   const std::vector<Adjacency::Port>& ports = routing_.PortsOf(from);
   return ports[*std::ranges::min_element(routing_.TableOf(from).Towards(host), {},
                                          [&](PortIndex port) { return ports[port].out.delay; })];
 }
 
-// Where ports share memory, one may hold all of it.
+// A port of a shared buffer may fill all of it.
 Bytes BuiltFabric::BufferOf(const Channel& channel) const {
   if (rule_.memory.model != MemorySettings::Model::kPrivate && rule_.memory.size) {
     return *rule_.memory.size;

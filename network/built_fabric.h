@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric as it was built, for load balancers that are configured with it.
+// Describes the fabric as it was built to load balancers that are configured with it. They ask for
+// the way to a leaf and for the buffer of a port; failures do not change the answers.
 
 #pragma once
 
@@ -29,7 +30,7 @@ class BuiltFabric final : public FabricMap {
 
   const Routing& routing_;
   const PortRule& rule_;
-  const int64_t packet_;  // A full one, as buffered.
+  const int64_t packet_;  // A full packet, as buffered.
 };
 
 }  // namespace heddle

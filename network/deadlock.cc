@@ -44,7 +44,8 @@ class Search {
            now_ - port.paused_since(queue.cls) >= patience_;
   }
 
-  // Whether a circle can be reached from `queue`; then path_ is that circle.
+  // Returns true if a circle of waiting queues can be reached from `queue`; then path_ is that
+  // circle.
   bool Visit(const Queue& queue) {
     if (!IsStuck(queue) || std::ranges::find(done_, queue) != done_.end()) return false;
     const auto before = std::ranges::find(path_, queue);
@@ -61,7 +62,7 @@ class Search {
     return false;
   }
 
-  // The queues of the next switch that hold what has come through `queue`.
+  // Returns the queues of the next switch that hold packets that came through `queue`.
   std::vector<Queue> WaitsFor(const Queue& queue) const {
     const Graph& graph = network_.graph();
     const Adjacency::Port& out = adjacency_.Of(graph.VertexOfSwitch(queue.at))[queue.port];
@@ -91,7 +92,7 @@ class Search {
   const Duration patience_;
   const Adjacency adjacency_;
   std::vector<Queue> path_;
-  std::vector<Queue> done_;  // From which no circle can be reached.
+  std::vector<Queue> done_;  // Queues from which no circle can be reached.
 };
 
 }  // namespace

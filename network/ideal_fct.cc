@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kBitPicoseconds = 8 * kPicosecondsPerSecond;
 
-// A byte lasts kBitPicoseconds / rate; times are counted in 1/Scale(path) picoseconds, so that this
-// is a whole number for every link. 1 for all rates of Ethernet.
+// A byte lasts kBitPicoseconds / rate. Times are counted in 1/Scale(path) picoseconds, so that this
+// is a whole number for every link. The scale is 1 for all rates of Ethernet.
 int64_t Scale(std::span<const Channel> path) {
   absl::int128 scale = 1;
   for (const Channel& link : path) {
@@ -25,20 +25,20 @@ int64_t Scale(std::span<const Channel> path) {
   return static_cast<int64_t>(scale);
 }
 
-// The pipeline, with a number type that holds picoseconds in units of 1/scale.
+// Computes the pipeline with a number type that holds picoseconds in units of 1/scale.
 template <class Number>
 Number Pipeline(std::span<const Channel> path, int64_t packets, int64_t wire, int64_t last_wire,
                 Number scale) {
-  Number sum_tx = 0;     // One full packet over all links so far,
-  Number sum_delay = 0;  // and the delays of those before this one.
+  Number sum_tx = 0;     // The time of one full packet over all links so far.
+  Number sum_delay = 0;  // The delays of the links before this one.
   Number longest = 0;    // The slowest link's time for a full packet.
-  Number arrival = 0;    // Of the last packet at this link.
+  Number arrival = 0;    // The last packet's arrival at this link.
   for (const Channel& link : path) {
     const Number byte = Number(kBitPicoseconds) * scale / Number(link.rate.bps);
     const Number tx = byte * Number(wire);
     sum_tx += tx;
     longest = std::max(longest, tx);
-    // When the packet before the last leaves this link.
+    // The last packet waits until the one before it has left this link.
     if (packets > 1)
       arrival = std::max(arrival, sum_tx + sum_delay + Number(packets - 2) * longest);
     const Number delay = Number(link.delay.ps) * scale;
@@ -54,7 +54,8 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
                       int64_t last_wire) {
   const int64_t scale = Scale(path);
   if (scale == 0) {
-    // Rates with no small common measure: 64 bits of mantissa are exact to far below a picosecond.
+    // These rates have no small common measure: 64 bits of mantissa are exact to far below a
+    // picosecond.
     const long double time = Pipeline<long double>(path, packets, wire, last_wire, 1);
     return {static_cast<int64_t>(time * (1 - 1e-17L))};
   }
@@ -86,10 +87,11 @@ Duration IdealFct::Best(HostId src, HostId dst, const Ways& ways, int64_t packet
   return best;
 }
 
-// What no use of the paths can beat: the sender's link carries one packet at a time, and each
-// packet needs its time on the fastest way between them, where it need not wait. Packets that take
-// different ways may overtake each other, so the receiver's link serves them as they come; several
-// links, among which switches may choose, are no better than one that is as fast as all of them.
+// Returns a bound that no use of the paths can beat. The sender's link carries one packet at a
+// time, and each packet takes at least its time on the fastest path without waiting. Packets on
+// different paths may overtake each other, so the receiver's link serves them as they come. Several
+// links, among which switches may choose, are no better than one link as fast as all of them
+// together.
 Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_t packets,
                                 int64_t wire, int64_t last_wire) {
   const Channel& first = routing_.HostUplink(src);
@@ -119,8 +121,9 @@ Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_
   // `tail`.
   const double full = crossing(wire);
   const double tail = (n - 1) * in + tx(first, last_wire) + crossing(last_wire);
-  // That link is done no earlier than t plus its work for what reaches it from t on. Both are
-  // linear in k, so the extremes before and after the last packet decide.
+  // For every time t, the last link is done no earlier than t plus its work for the packets that
+  // reach it from t on. Both are linear in k, so the extremes before and after the last packet
+  // decide.
   const double overtaken = std::clamp(std::floor((tail - full) / in), 0.0, n - 1);
   double done = tail + last_out + (n - 1 - overtaken) * out;
   const auto consider = [&](double k, bool with_tail) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a flow takes alone on an idle network, all its packets ready at the start: the pipeline
-// of store-and-forward links at line rate, without handshake or window. The denominator of
-// slowdown.
+// Computes the ideal FCT: the time that a flow takes alone on an idle network, with all its packets
+// ready at the start. It is the pipeline of store-and-forward links at line rate, without handshake
+// or window. It is the denominator of slowdown.
 
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace heddle {
 
-// A flow of `packets` packets, each of `wire` bytes on the wire but the last of `last_wire`, over
-// `path`. Exact, rounded down to a picosecond.
+// Returns the time of a flow of `packets` packets over `path`; each packet takes `wire` bytes on
+// the wire, but the last one `last_wire`. Exact, rounded down to a picosecond.
 Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wire,
                       int64_t last_wire);
 
@@ -29,15 +29,15 @@ class IdealFct {
       : routing_(routing), sizes_(sizes), classes_(routing) {}
 
   struct Times {
-    Duration rx;     // Until the receiver has all,
-    Duration tx;     // and until the last ACK is back: over the best of the shortest paths.
+    Duration rx;     // Until the receiver has all bytes, on the best shortest path.
+    Duration tx;     // Until the last ACK is back, on the best shortest path.
     Duration least;  // No flow can be faster than this, even if it uses several paths at once.
   };
 
   Times Of(HostId src, HostId dst, int64_t size);
 
  private:
-  // The ways between two hosts, from each switch where packets may begin.
+  // The classes of the paths between two hosts, one for each switch where packets may begin.
   using Ways = std::vector<PathClasses::Class>;
 
   Ways WaysBetween(HostId src, HostId dst);

@@ -27,7 +27,7 @@ Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const Packet
       slowest = std::max(slowest, channel.delay + SerializationDelay(packet, channel.rate));
     }
   }
-  // Up, down and back; further where links do not lead straight up and down.
+  // The way leads up, down and back; it is longer where links do not lead straight up and down.
   return slowest * std::max<int64_t>(4 * tiers, 2 * (routing.MostSwitches() + 1));
 }
 
@@ -64,7 +64,7 @@ Network::Network(const NetworkPlan& plan)
   const TransportModel::Classes classes = plan.transport->classes();
   const PacketSizes sizes = plan.transport->sizes();
   close_delay_ = WorstRoundTrip(*plan.graph, routing_, sizes);
-  // Half the delay is for news to arrive, so it must take no longer than that to be read. A single
+  // A letter travels for half of close_delay_, so it must be read within the other half. A single
   // switch, whose links are all within its group, would set no limit itself.
   engine_.LimitWindow(close_delay_ / 2);
   if (plan.transport->needs_bandwidth_delay()) {
@@ -138,7 +138,7 @@ void Network::MakeNodes() {
   }
 }
 
-// Those at which the schedule ever loses a packet.
+// Marks the vertices where the schedule ever loses a packet.
 std::vector<bool> Network::FaultyVertices() const {
   const Graph& graph = *plan_.graph;
   std::vector<bool> faulty(graph.vertices(), false);
@@ -165,7 +165,7 @@ SwitchPolicyPtr Network::WithFaults(SwitchId id, SwitchPolicyPtr policy) {
   return faults;
 }
 
-// Each direction of a link draws for itself.
+// Each direction of a link draws its losses from a stream of its own.
 RandomLoss Network::LossOf(VertexId receiver, uint32_t link) const {
   const uint64_t back = plan_.graph->links[link].a == receiver ? 1 : 0;
   return RandomLoss(Rng::Stream(plan_.seed, "link loss", uint64_t{link} * 2 + back));
@@ -237,7 +237,7 @@ void Network::Apply(const LinkEvent& event, Time now) {
   }
   SetLink(link.a, event.link, link.a_to_b, link.up, was_up, now);
   SetLink(link.b, event.link, link.b_to_a, link.up, was_up, now);
-  // Other rates change no route, but may change weights.
+  // New rates change no route, but may change weights.
   if (!event.up && !(event.rate && weighs_)) return;
   const Time due = now + plan_.convergence;
   if (reroutes_.empty() || reroutes_.back() != due) reroutes_.push_back(due);
@@ -249,7 +249,7 @@ void Network::Apply(const SwitchEvent& event) {
   if (event.blackhole) faults.Open(*event.blackhole);
 }
 
-// One direction: of what arrives at `receiver`.
+// Sets the loss of one direction: packets that arrive at `receiver`.
 void Network::SetLoss(VertexId receiver, uint32_t link, double probability) {
   const PortIndex port = PortOf(receiver, link);
   if (live_.IsHost(receiver)) return HostAt(receiver).loss(port).Set(probability);
@@ -262,7 +262,7 @@ PortIndex Network::PortOf(VertexId vertex, uint32_t link) const {
                                 ports.begin());
 }
 
-// One direction: the port of `vertex`.
+// Changes one direction: the port of `vertex`.
 void Network::SetLink(VertexId vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
                       Time now) {
   const PortIndex port = PortOf(vertex, link);
@@ -279,7 +279,7 @@ void Network::SetLink(VertexId vertex, uint32_t link, const Channel& channel, bo
   if (!was_up && up) s.BringUp(port);
 }
 
-// From the links that are up.
+// Gives every switch new routes, over the links that are up.
 void Network::Reroute(Time now) {
   const Routing live(live_);
   ++routes_version_;
@@ -333,8 +333,9 @@ void Network::MakeQueues() {
   }
 }
 
-// From the moment a port has a packet to its arrival at the other end. What one transmission was
-// rounded up by, less than a picosecond, may be taken off the next.
+// Returns the least time from the moment a port has a packet to the packet's arrival at the other
+// end. One transmission is rounded up by less than a picosecond, and the next one may be shorter by
+// as much.
 Duration Network::LeastCrossing(const Channel& channel) const {
   const PacketSizes sizes = plan_.transport->sizes();
   const int64_t least = std::min<int64_t>(kMinPacketBytes, sizes.Smallest());
@@ -359,7 +360,7 @@ FifoPort& Network::AddPort(VertexId vertex, VertexId peer, const Channel& channe
   return port;
 }
 
-// Behind queues a port has no limits of its own.
+// With queues in front of it, a port needs no limits of its own.
 PortSettings Network::SettingsOf(const Channel& channel) const {
   PortSettings settings =
       plan_.port->SwitchPort(channel, Bytes{plan_.transport->sizes().wire_overhead});

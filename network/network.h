@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network, wired and ready to run: the nodes of a graph with their ports, routes, transports and
-// load balancers, placed on threads.
+// Network wires the nodes of a graph with their ports, routes, transports and load balancers, and
+// places them on threads. A run makes one from a NetworkPlan and runs its engine; between windows
+// the conductor calls Change(). CheckConservation() promises that no packet is lost track of.
 
 #pragma once
 
@@ -36,38 +37,38 @@ struct NetworkPlan {
   const PortRule* port;
   const TransportModel* transport;
   std::function<SwitchPolicyPtr(SwitchId)> switch_policy;
-  // What stands around the policy of each switch, to look on; may be empty.
+  // Wraps each switch's policy in an observer; may be empty.
   std::function<SwitchPolicyPtr(SwitchPolicyPtr)> around = {};
-  // Empty, or may return null.
+  // May be empty, or return null.
   std::function<HostPolicyPtr(HostId)> host_policy;
   std::function<std::unique_ptr<Controller>(const FabricView&)> controller;
   std::span<const UdpSource> background = {};  // By id.
-  const Pins* pins = nullptr;                  // Of flows; null if none is pinned.
-  std::span<const LinkEvent> events = {};      // In the order of time.
-  std::span<const SwitchEvent> faults = {};    // Likewise.
-  Duration convergence{0};                     // From a failure or repair to new routes.
+  const Pins* pins = nullptr;                  // The pins of flows; null if none is pinned.
+  std::span<const LinkEvent> events = {};      // Sorted by time.
+  std::span<const SwitchEvent> faults = {};    // Sorted by time.
+  Duration convergence{0};                     // Time from a failure or repair to new routes.
   AckPath ack_path = AckPath::kPolicy;
-  uint64_t seed = 1;  // Of random marks and losses, and of where ACKs go.
-  // Which ports do the work. Others than the cheapest that are exact are for comparison: they give
-  // the same results.
+  uint64_t seed = 1;  // Seeds random marks and losses, and the paths of ACKs.
+  // Selects the implementation of ports. kCheapest takes the cheapest that is exact; the others are
+  // for comparison and give the same results.
   enum class Ports { kCheapest, kQueued, kEager };
   Ports ports = Ports::kCheapest;
   int threads = 1;
 };
 
-// What `transport` and `background` send.
+// Returns the traffic that `transport` and `background` send.
 Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background);
 
-// Where packets ended up. Sent = received + dropped + consumed + in flight, always.
+// Counts packets by where they ended up. Sent = received + dropped + consumed + in flight, always.
 struct PacketCounts {
   int64_t data_sent = 0;
-  int64_t control_sent = 0;  // ACKs, and what load balancers made.
+  int64_t control_sent = 0;  // ACKs, and packets made by load balancers.
   int64_t datagrams_sent = 0;
-  int64_t received = 0;            // By hosts,
-  int64_t datagrams_received = 0;  // these included.
-  int64_t consumed = 0;            // By load balancers in switches.
+  int64_t received = 0;            // Packets received by hosts, datagrams included.
+  int64_t datagrams_received = 0;  // Datagrams received by hosts.
+  int64_t consumed = 0;            // Taken in by load balancers in switches.
   int64_t dropped[kDropReasons] = {};
-  int64_t in_flight = 0;  // On wires, departed or not; or held back by a load balancer.
+  int64_t in_flight = 0;  // On a wire or in front of one, or held back by a load balancer.
   int64_t marked = 0;
   int64_t storms = 0;  // Times that a watchdog has given up on a paused class.
   int64_t hops = 0;    // Packets put on wires.
@@ -78,17 +79,18 @@ struct PacketCounts {
 
 class Network {
  public:
-  // What `plan` points at must outlive the network.
+  // Everything that `plan` points at must outlive the network.
   explicit Network(const NetworkPlan& plan);
 
-  // Where finished flows go: one log for each thread of the engine.
+  // Sets the logs of finished flows, one for each thread of the engine.
   void SetLogs(std::span<FlowLog* const> logs);
 
   Engine& engine() { return engine_; }
   const Graph& graph() const { return *plan_.graph; }
 
-  // For the conductor, between windows: when a link, the routes or the load balancer's controller
-  // change something next, and to let happen what is due `now`, in that order.
+  // The conductor calls these between windows. NextChange() returns when a link, the routes or the
+  // load balancer's controller next change something. Change() lets everything happen that is due
+  // `now`, in that order.
   Time NextChange() const;
   void Change(Time now);
 
@@ -98,8 +100,8 @@ class Network {
   Node& NodeOf(VertexId vertex);
   std::span<const std::unique_ptr<Switch>> switches() const { return switches_; }
 
-  // From the end of a flow's sender to the end of its receiver: long enough that every letter about
-  // the flow has been read.
+  // The time from the end of a flow's sender to the end of its receiver. It is long enough for
+  // every letter about the flow to be read.
   Duration close_delay() const { return close_delay_; }
 
   // One direction of a link, with the port that sends on it; in the order of nodes, then ports.
@@ -111,15 +113,15 @@ class Network {
     BitRate rate;
   };
   std::span<const Egress> egresses() const { return egresses_; }
-  // Where among them the port of a vertex is.
+  // Returns the index in egresses() of a port of a vertex.
   size_t EgressOf(VertexId vertex, PortIndex port) const;
 
-  // How long it was paused until `now`, which is between windows.
+  // Returns how long `egress` was paused until `now`, which is between windows.
   PauseTotals PausesOf(const Egress& egress, Time now);
 
   PacketCounts CountPackets() const;
 
-  // What has become of the background's datagrams, by source.
+  // Returns what became of the background's datagrams, by source.
   std::vector<UdpRecord> CollectBackground() const;
   std::span<const std::unique_ptr<Udp>> background() const { return udp_; }
 
@@ -168,31 +170,31 @@ class Network {
   QueuePlan queue_plan_;
   const bool is_queued_;  // FIFO ports are not exact, or not wanted.
   std::unique_ptr<PathTable> paths_;
-  bool weighs_ = false;  // Hosts or switches know of rates beyond their own links.
+  bool weighs_ = false;  // Hosts or switches know rates beyond their own links.
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;
   size_t next_fault_ = 0;
-  std::deque<Time> reroutes_;  // When they are due.
+  std::deque<Time> reroutes_;  // The times at which routes are due to change.
   Duration close_delay_;
   std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<SwitchFaults*> faults_;      // By switch; null if it never loses a packet.
-  std::vector<std::unique_ptr<Udp>> udp_;  // Of hosts that take part in the background.
-  std::vector<Udp*> udp_of_host_;          // Null for the others; empty without a background.
+  std::vector<std::unique_ptr<Udp>> udp_;  // One for each host with background traffic.
+  std::vector<Udp*> udp_of_host_;  // By host; null if it has none. Empty without a background.
   std::vector<Node*> host_nodes_;
   std::vector<Egress> egresses_;
   std::vector<uint16_t> leaf_of_host_;
-  std::vector<SwitchPolicy*> switch_policies_;  // Those of the scheme, without what is around them.
+  std::vector<SwitchPolicy*> switch_policies_;  // The scheme's own, without wrappers.
   std::vector<HostPolicy*> host_policies_;
   FabricView fabric_;
   std::unique_ptr<Controller> controller_;
   Engine engine_;
 };
 
-// An upper bound of the time in which a packet and the answer to it cross the network when it is
-// idle.
+// Returns an upper bound of the time in which a packet and the answer to it cross the network when
+// it is idle.
 Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const PacketSizes& sizes);
 
 }  // namespace heddle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way ACKs, NACKs and congestion notifications go, whatever the load balancer would do with
-// them: the other half of an experiment in which only what happens to data is compared.
+// Chooses the paths of ACKs, NACKs and congestion notifications in place of the load balancer, so
+// that an experiment compares only what happens to data. Network wraps each policy in these classes
+// unless the setting is kPolicy.
 
 #pragma once
 
@@ -15,8 +16,8 @@
 namespace heddle {
 
 enum class AckPath {
-  kPolicy,     // As the load balancer says.
-  kEcmp,       // By the hash of the 5-tuple.
+  kPolicy,     // The load balancer chooses.
+  kEcmp,       // The hash of the 5-tuple chooses.
   kSymmetric,  // Back along the path of the packet that they answer.
   kSpray,      // Each along a random path.
 };
@@ -25,8 +26,8 @@ inline bool GoesBack(PacketKind kind) {
   return kind == PacketKind::kAck || kind == PacketKind::kNack || kind == PacketKind::kCnp;
 }
 
-// A scheme that wants to see every packet sees these too and may keep them; only the port that it
-// would choose for them does not count.
+// A scheme that wants to see every packet sees these too and may keep them. If it forwards one, its
+// choice of port is ignored.
 class ReturnPaths final : public AroundSwitchPolicy {
  public:
   ReturnPaths(SwitchPolicyPtr scheme, AckPath way, SwitchId id, uint64_t seed)
@@ -47,8 +48,8 @@ class ReturnPaths final : public AroundSwitchPolicy {
     return Decision::Forward(PortFor(view, packet, candidates));
   }
 
-  // A scheme that writes paths into packets means the one that it would have chosen. Under others
-  // there is nothing to put right.
+  // If a scheme writes paths into packets, the path of a returning packet is restored. Other
+  // schemes need no repair.
   uint32_t unused_hooks() const override { return ~scheme_hooks() & kEnqueue; }
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     const uint16_t path = packet.path;
@@ -71,7 +72,8 @@ class ReturnPaths final : public AroundSwitchPolicy {
   Rng rng_;
 };
 
-// At a host, for AckPath::kSymmetric: paths are numbered alike from both ends.
+// Sends ACKs and CNPs back along the data packet's path, for AckPath::kSymmetric. A path has the
+// same id at both ends.
 class MirrorAcks final : public AroundHostPolicy {
  public:
   using AroundHostPolicy::AroundHostPolicy;

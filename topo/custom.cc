@@ -24,7 +24,7 @@ bool IsPlain(const std::string& name) {
   });
 }
 
-// A graph from names, with mistakes reported at the settings below `path`.
+// Makes a graph from names, and reports mistakes at the settings below `path`.
 class NamedGraph {
  public:
   NamedGraph(int64_t hosts, std::string_view path, Diagnostics& diagnostics)

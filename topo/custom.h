@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network of any shape, link by link.
+// The topology `custom`: a network of any shape. An experiment lists its switches and links one by
+// one or names a file with them; Build() makes the graph and reports the mistakes.
 
 #pragma once
 
@@ -25,7 +26,7 @@ class Custom final : public Topology {
   struct Link {
     std::string a;
     std::string b;
-    std::optional<BitRate> rate;  // Not set: that of `link`.
+    std::optional<BitRate> rate;  // Not set: the rate of `link`.
     std::optional<Duration> delay;
 
     void Declare(Fields& fields);
@@ -35,7 +36,7 @@ class Custom final : public Topology {
   std::vector<Switch> switches;
   std::vector<Link> links;
   LinkSettings link{10_Gbps, 1_us};
-  std::string file;  // Instead of all of the above: see topo/link_file.h.
+  std::string file;  // Replaces all of the above; see topo/link_file.h.
 
   void Declare(Fields& fields) override;
   void ResolveFiles(const std::string& folder) override;

@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t kMaxK = 254;  // With 256, edge and aggregation switches alone are too many.
+constexpr int64_t kMaxK = 254;  // At 256, edge and aggregation switches use up all SwitchIds.
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three tiers of switches with k ports each (Al-Fares, Loukissas and Vahdat, SIGCOMM 2008): k pods
-// of k/2 edge and k/2 aggregation switches, joined by (k/2)^2 core switches.
+// The topology `fat_tree`: three tiers of switches with k ports each (Al-Fares, Loukissas and
+// Vahdat, SIGCOMM 2008). k pods of k/2 edge and k/2 aggregation switches are joined by (k/2)^2 core
+// switches.
 
 #pragma once
 
@@ -26,7 +27,7 @@ class FatTree final : public Topology {
 
   int64_t k = 4;
   std::optional<int64_t> hosts_per_edge;      // Not set: k/2, a non-blocking network.
-  std::optional<int64_t> core_links_per_agg;  // Likewise.
+  std::optional<int64_t> core_links_per_agg;  // Not set: k/2, too.
   LinkSettings host_link{10_Gbps, 1_us};
   LinkSettings edge_link{10_Gbps, 1_us};
   LinkSettings core_link{10_Gbps, 1_us};
@@ -38,7 +39,7 @@ class FatTree final : public Topology {
 
  private:
   int64_t half() const { return k / 2; }
-  int64_t edges() const { return k * half(); }  // As many as there are aggregation switches.
+  int64_t edges() const { return k * half(); }  // There are as many aggregation switches.
   int64_t edge_hosts() const { return hosts_per_edge.value_or(half()); }
   int64_t agg_cores() const { return core_links_per_agg.value_or(half()); }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network as a graph: hosts, switches and the links between them.
+// Graph describes a network as hosts, switches and the links between them. A topology builds it,
+// and Network and Routing read it; Adjacency lists the ports of each vertex.
 
 #pragma once
 
@@ -30,7 +31,7 @@ class VertexId {
   constexpr VertexId() = default;
   constexpr explicit VertexId(uint32_t index) : index_(index) {}
 
-  // Into a table of all vertices.
+  // The index into a table of all vertices.
   constexpr uint32_t index() const { return index_; }
 
   friend constexpr auto operator<=>(VertexId, VertexId) = default;
@@ -76,7 +77,8 @@ struct Graph {
     return switches[SwitchAt(vertex)].name;
   }
 
-  // A link that is the same both ways, named after its ends, as in host3-leaf0 or leaf0-spine1#2.
+  // Adds a link that is the same both ways. Its name joins its ends' names, as in host3-leaf0 or
+  // leaf0-spine1#2.
   void Connect(VertexId a, VertexId b, Channel channel, const std::string& number = "") {
     links.push_back({a, b, channel, channel, NameOf(a) + "-" + NameOf(b) + number, true});
   }
@@ -88,7 +90,7 @@ class Adjacency {
   struct Port {
     VertexId peer;
     uint32_t link;
-    Channel out;  // From this vertex to its peer.
+    Channel out;  // The direction from this vertex to its peer.
     bool up;
   };
 

@@ -65,7 +65,7 @@ GraphMaker::Mistake GraphMaker::Finish() {
   return std::nullopt;
 }
 
-// Breadth first, from all switches with hosts at once.
+// Searches breadth first, from all switches with hosts at once.
 std::vector<uint32_t> GraphMaker::DistancesFromHosts() const {
   const Adjacency adjacency(graph_);
   std::vector<uint32_t> distances(graph_.switches.size(), kNoWay);

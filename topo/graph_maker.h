@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a graph of any shape together, link by link, and says what cannot be.
+// GraphMaker puts a graph of any shape together. A topology adds all switches, then all links, and
+// calls Finish(); AddLink() and Finish() return the mistake that they find.
 
 #pragma once
 
@@ -15,24 +16,24 @@ namespace heddle {
 
 class GraphMaker {
  public:
-  // What is wrong, if something is.
+  // A description of the mistake; unset if there is none.
   using Mistake = std::optional<std::string>;
 
   explicit GraphMaker(size_t hosts) : link_of_host_(hosts) { graph_.hosts = hosts; }
 
-  // Without a tier, a switch has that of its distance: as many links as lead from it to the
-  // nearest switch with a host. Switches come before links.
+  // Adds a switch; all switches come before the links. Without `tier`, its tier is its distance:
+  // the number of links to the nearest switch with a host.
   void AddSwitch(std::string name, std::optional<int> tier);
 
   Mistake AddLink(VertexId a, VertexId b, Channel channel);
 
-  // After all links.
+  // Completes the graph; called after the last link.
   Mistake Finish();
 
   // The graph so far, which knows the vertices of all hosts and of the switches that were added.
   const Graph& graph() const { return graph_; }
 
-  // Once finished without a mistake.
+  // Hands over the graph, once Finish() has found no mistake.
   Graph Take() { return std::move(graph_); }
 
  private:
@@ -40,7 +41,7 @@ class GraphMaker {
   void NumberParallelLinks();
 
   Graph graph_;
-  std::vector<std::optional<Channel>> link_of_host_;  // The first; all of a host are alike.
+  std::vector<std::optional<Channel>> link_of_host_;  // By host: its first link; all are alike.
   std::vector<std::optional<int>> tiers_;             // By switch.
 };
 

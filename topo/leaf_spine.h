@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two tiers: every leaf is linked to every spine, hosts hang on leaves.
+// The topology `leaf_spine`: two tiers of switches. Every leaf is linked to every spine, and hosts
+// are attached to the leaves.
 
 #pragma once
 

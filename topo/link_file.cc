@@ -58,7 +58,7 @@ class LinkFileReader {
   }
 
  private:
-  // The words of the next line that has some; nothing at the end of the file.
+  // Returns the words of the next line that has any; nothing at the end of the file.
   std::optional<std::vector<Word>> NextLine() {
     while (at_ < text_.size()) {
       const size_t end = std::min(text_.find('\n', at_), text_.size());
@@ -104,7 +104,7 @@ class LinkFileReader {
     return errors_ == 0;
   }
 
-  // The file numbers hosts and switches in one row, a graph each of them from 0.
+  // The file numbers hosts and switches together; a graph numbers each kind from 0.
   void AddNodes(GraphMaker& maker) {
     size_t hosts = 0;
     size_t switches = 0;
@@ -184,7 +184,7 @@ class LinkFileReader {
   size_t errors_ = 0;
   int64_t switches_ = 0;
   int64_t links_ = 0;
-  std::vector<bool> is_switch_;      // By number in the file.
+  std::vector<bool> is_switch_;      // By the node's number in the file.
   std::vector<VertexId> vertex_of_;  // Likewise.
 };
 

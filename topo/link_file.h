@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link lists of RDMA simulators built on ns-3 (HPCC, ConWeave):
+// Reads the link lists of RDMA simulators built on ns-3 (HPCC, ConWeave). The topology `custom`
+// calls it for a file in this format:
 //
 //   6 2 5                             nodes, of these switches, links
 //   4 5                               the numbers of the switches

@@ -30,7 +30,7 @@ std::vector<VertexId> TopVertices(const Graph& graph) {
 
 std::string_view WithoutNumber(std::string_view link) { return link.substr(0, link.find('#')); }
 
-// "host0-leaf0 to host7-leaf1 and leaf0-spine0 to leaf1-spine3"
+// Example: "host0-leaf0 to host7-leaf1 and leaf0-spine0 to leaf1-spine3".
 std::string NamesOfLinks(const Graph& graph) {
   const auto tier = [&](VertexId vertex) {
     return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;

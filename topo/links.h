@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What topologies of a regular shape say of their links: the classes of them, and the links that
-// differ from their class.
+// The link settings that regular topologies share: the rate and delay of each class of links, and
+// the links that differ from their class. Topologies apply the changes when they build their graph.
 
 #pragma once
 
@@ -31,20 +31,22 @@ struct LinkSettings {
   Channel channel() const { return {rate, delay}; }
 };
 
-// Links of a graph that a setting names, as indices into Graph::links. Mistakes go to `diagnostics`
-// below the path of that setting.
+// Collects the links that a setting names, as indices into Graph::links. Mistakes go to
+// `diagnostics` below the path of that setting.
 class LinkPicker {
  public:
   LinkPicker(const Graph& graph, std::string path, Diagnostics& diagnostics)
       : graph_(graph), path_(std::move(path)), diagnostics_(diagnostics) {}
 
-  // Without the number of a parallel link, a name means all of them.
+  // Picks the links with these names. A name without the number of a parallel link means all of
+  // them.
   void PickNamed(const std::vector<std::string>& names);
   void PickAllOf(VertexId vertex);
-  // `count` of the links between switches.
+  // Picks `count` random links between switches.
   void PickRandom(int64_t count, Rng& rng);
 
-  // `count` of `all`, chosen at random, in ascending order; what `key` asks for.
+  // Draws `count` of `all` indices at random and returns them in ascending order. `key` is the
+  // setting that asks for them.
   std::vector<size_t> Draw(std::string_view key, int64_t count, size_t all, Rng& rng);
 
   const std::set<size_t>& picked() const { return picked_; }
@@ -56,26 +58,27 @@ class LinkPicker {
   std::set<size_t> picked_;
 };
 
-// Some links, and how they differ from the others. The switches of the top tier can be meant as a
-// whole; a topology has its own word for them, which names the settings.
+// A setting that makes some links differ from the others. It can name switches of the top tier to
+// mean all their links; each topology has its own word for these switches, which names the
+// settings.
 struct LinkChange {
   enum class Direction { kBoth, kUp, kDown };
 
   std::vector<std::string> links;  // By name.
-  std::vector<int64_t> tops;       // All links of these.
+  std::vector<int64_t> tops;       // Top-tier switches, meaning all their links.
   int64_t random_tops = 0;
-  int64_t random_links = 0;  // Of all links between switches.
+  int64_t random_links = 0;  // Number drawn among links between switches.
   Direction direction = Direction::kBoth;
   std::optional<BitRate> rate;
   std::optional<Duration> delay;
 
  protected:
-  // `top`: "spine".
+  // `top` is the topology's word for a switch of the top tier, such as "spine".
   void DeclareFor(std::string_view top, Fields& fields);
 };
 
-// Changes what entry `index` of the setting `path` names. The links of hosts come first in `graph`,
-// and all lead from the lower end to the upper.
+// Applies `change`, which is entry `index` of the setting `path`, to `graph`. The hosts' links come
+// first in `graph`, and every link leads from its lower end to its upper end.
 void ApplyChange(const LinkChange& change, std::string_view top, size_t index, uint64_t seed,
                  const std::string& path, Graph& graph, Diagnostics& diagnostics);
 

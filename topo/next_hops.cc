@@ -27,9 +27,9 @@ const NextHops::Labels& NextHops::LabelsTowards(size_t leaf) {
   return labels;
 }
 
-// Whose traffic comes to each switch on its way to the leaf, over links of which rates. Switches
-// that are further away come first, because they feed the others; those with hosts are told apart,
-// as each has traffic of its own.
+// Labels each switch by the traffic that reaches it on the way to the leaf, and by the rates of the
+// links that carry it. Switches further from the leaf come first, because they feed the others.
+// Each switch with hosts gets a label of its own, since its hosts add traffic.
 void NextHops::LabelFeeds(size_t leaf, Labels& labels) {
   const HostId host = routing_.first_hosts()[leaf];
   std::vector<SwitchId> order(routing_.switches());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the next hops of switches are like, for load balancers that weigh them or tell them apart:
-// the capacity of the paths that begin there, as in WCMP (Zhou et al., EuroSys 2014), and which of
-// them are alike, as DRILL's Quiver finds (Ghorbani et al., SIGCOMM 2017, section 3.4).
+// Describes the next hops of switches for load balancers that weigh them or tell them apart. It
+// finds the capacity of the paths behind each next hop, as in WCMP (Zhou et al., EuroSys 2014), and
+// the next hops that are alike, as DRILL's Quiver does (Ghorbani et al., SIGCOMM 2017, section
+// 3.4). Network asks for the table of each switch.
 
 #pragma once
 
@@ -25,8 +26,8 @@ class NextHops {
  private:
   using Label = uint32_t;
 
-  // Towards one leaf, by switch. Switches with the same label cannot be told apart, by what their
-  // traffic comes from or by what is ahead of it.
+  // Labels for paths towards one leaf, by switch. Switches with the same `above` carry the same
+  // traffic, and switches with the same `ahead` have the same paths in front of them.
   struct Labels {
     std::vector<Label> above;
     std::vector<Label> ahead;

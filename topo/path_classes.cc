@@ -18,7 +18,7 @@ constexpr int64_t kManyPaths = 1 << 16;  // Numbers of them grow exponentially i
 }  // namespace
 
 PathClasses::PathClasses(const Routing& routing) : routing_(routing), to_leaf_(routing.leaves()) {
-  // Both have no step to take, so the map tells them apart by holding one of them only.
+  // kArrived and kNowhere both have no steps; the map tells them apart by holding only one of them.
   const auto nowhere = classes_.emplace(std::vector<Step>(), kNowhere).first;
   steps_ = {&nowhere->first, &nowhere->first};
 }
@@ -92,7 +92,7 @@ int64_t PathClasses::CapacityVia(const Channel& first, Class rest) {
 const std::vector<PathChoice>& PathClasses::ChoicesOf(Class paths) {
   choices_.resize(steps_.size());
   if (choices_[paths]) return *choices_[paths];
-  std::vector<std::pair<uint32_t, int64_t>> capacities;  // By id, in bits per second.
+  std::vector<std::pair<uint32_t, int64_t>> capacities;  // Path ids, with bits per second.
   for (const Way& way : WaysOf(paths)) {
     if (capacities.empty() || capacities.back().first != way.id) capacities.push_back({way.id, 0});
     capacities.back().second += way.bps * way.count;
@@ -103,7 +103,7 @@ const std::vector<PathChoice>& PathClasses::ChoicesOf(Class paths) {
     unit = std::gcd(unit, bps);
     largest = std::max(largest, bps);
   }
-  // Rates without a large common measure are rounded, all by one factor.
+  // Rates without a large common divisor are all scaled by one factor and rounded.
   unit = std::max(unit, largest / 0xffff + 1);
   std::vector<PathChoice> choices;
   for (const auto& [id, bps] : capacities) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shortest paths between leaves, as packets meet them: the channels crossed, and what each
-// switch adds to the path's id. Most pairs of leaves of a fabric have the same, so a class stands
-// for all of them, and is looked into once: a fat-tree of any size has a handful.
+// Groups the shortest paths between leaves into classes. Pairs of leaves are in one class if their
+// paths cross equal channels and get the same ids. A fat-tree of any size has a handful of classes,
+// so ideal FCTs, path tables and capacities are worked out once for each class.
 
 #pragma once
 
@@ -24,25 +24,25 @@ class PathClasses {
   // `routing` must outlive this.
   explicit PathClasses(const Routing& routing);
 
-  // The paths from switch `from` to the leaf of index `leaf`.
+  // The class of the paths from switch `from` to the leaf of index `leaf`.
   Class Between(SwitchId from, size_t leaf);
 
   bool HasSeveral(Class paths) const;
 
-  // The channels crossed, without those of hosts; paths that differ in nothing else count once. The
-  // reference stays valid, as does that below.
+  // The channels that each path crosses, without the hosts' links; paths over equal channels count
+  // once. The reference stays valid, as does that of ChoicesOf().
   const std::vector<std::vector<Channel>>& ChannelsOf(Class paths);
 
-  // Of the paths that begin with `first` and go on as `rest`, the sum of their least rates.
+  // The sum of the least rates of all paths that cross `first` and go on along a path of `rest`.
   int64_t CapacityVia(const Channel& first, Class rest);
 
-  // What hosts may choose from: paths by id, weighted by the least rate along them. Paths share an
-  // id where switches choose by themselves, as among parallel links down; then their weights add
-  // up.
+  // The paths that hosts may choose from, by id, each weighted by the least rate along it. Where
+  // switches choose by themselves, as among parallel links down, several paths share an id; then
+  // their weights add up.
   const std::vector<PathChoice>& ChoicesOf(Class paths);
 
  private:
-  // Where a path may begin, and the class of what remains.
+  // A possible first hop of a path, and the class of the rest of the path.
   struct Step {
     uint32_t id_part;
     Channel out;
@@ -50,7 +50,7 @@ class PathClasses {
 
     friend auto operator<=>(const Step&, const Step&) = default;
   };
-  // Paths of one id and one least rate.
+  // The number of paths that have this id and this least rate.
   struct Way {
     uint32_t id;
     int64_t bps;

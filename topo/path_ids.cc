@@ -17,10 +17,10 @@ class Walker {
   Walker(const Routing& routing, HostId dst, std::optional<SwitchId> via)
       : routing_(routing), dst_(dst), via_(via) {}
 
-  // Of what remains of paths that have come to a switch.
+  // The ids that the remaining hops of paths add up to, from a switch on.
   struct Ids {
-    std::set<uint32_t> through;  // They pass `via` there or later.
-    std::set<uint32_t> past;     // They do not.
+    std::set<uint32_t> through;  // Ids of paths that pass `via` here or later.
+    std::set<uint32_t> past;     // Ids of paths that do not.
   };
 
   const Ids& From(SwitchId s) {
@@ -56,7 +56,7 @@ class MirrorCheck {
   MirrorCheck(const Routing& routing, HostId src, HostId dst)
       : routing_(routing), src_(src), dst_(dst) {}
 
-  // The first switch that the way back would leave by another link than it came.
+  // Returns the first switch at which the way back would take another link than the way there.
   std::optional<SwitchId> WalkFrom(SwitchId s, uint32_t id) {
     passed_.push_back(s);
     std::optional<SwitchId> strayed;
@@ -100,7 +100,7 @@ class MirrorCheck {
   std::vector<SwitchId> passed_;
 };
 
-// The uplinks of `s` that begin a shortest path to `dst`; none where there is nothing to name.
+// Returns the uplinks of `s` that begin a shortest path to `dst`; none if the path goes up no more.
 std::vector<PortIndex> UplinksTowards(const Routing& routing, SwitchId s, HostId dst) {
   std::vector<PortIndex> ports;
   if (routing.IsAttached(s, dst)) return ports;
@@ -113,7 +113,7 @@ SwitchId Behind(const Routing& routing, SwitchId s, PortIndex port) {
   return routing.SwitchAt(routing.PortsOf(s)[port].peer);
 }
 
-// How many uplinks a path from `s` to `dst` takes.
+// Returns the number of uplinks on a path from `s` to `dst`.
 size_t CountUplinks(const Routing& routing, SwitchId s, HostId dst) {
   size_t count = 0;
   for (std::vector<PortIndex> up; !(up = UplinksTowards(routing, s, dst)).empty(); ++count) {

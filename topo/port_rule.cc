@@ -100,7 +100,7 @@ Marking PortRule::MarkingAt(const Channel& channel, bool wants_red) const {
             .counts_departing = mark_at == MarkAt::kDeparture};
   }
   const int64_t unit = port.count_packets ? kMtu : 1;
-  const int64_t kilobyte = channel.rate.bps / 1'000'000;  // Per Gbps.
+  const int64_t kilobyte = channel.rate.bps / 1'000'000;  // 1 KB per Gbps.
   return {.above = (red.min ? red.min->count : kilobyte) / unit,
           .all = (red.max ? red.max->count : 4 * kilobyte) / unit,
           .at_all = red.probability,

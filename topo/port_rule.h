@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a switch port buffers and from where it marks, for ports of any rate.
+// The settings of switch ports of any rate: how much a port buffers, from which queue length it
+// marks, how it schedules and pauses. SwitchPort() and MarkingAt() work out the values for one
+// channel.
 
 #pragma once
 
@@ -18,7 +20,7 @@
 
 namespace heddle {
 
-// A length of queue: "375KB", "250pkts" or "unlimited".
+// A queue length: "375KB", "250pkts" or "unlimited".
 struct QueueSize {
   enum class Unit { kBytes, kPackets, kNone };  // kNone: unlimited.
 
@@ -55,14 +57,16 @@ struct PortRule {
 
   void Declare(Fields& fields);
 
-  // How a queue of a port that sends on `channel` marks; `wants_red`: what marking: auto means.
+  // Returns how a port that sends on `channel` marks. `wants_red` decides what `marking: auto`
+  // means.
   Marking MarkingAt(const Channel& channel, bool wants_red) const;
 
-  // A switch port that sends on `channel`. `wire_overhead`: bytes that occupy the wire but no
-  // buffer.
+  // Returns the settings of a switch port that sends on `channel`. `wire_overhead`: bytes that
+  // occupy the wire but no buffer.
   PortSettings SwitchPort(const Channel& channel, Bytes wire_overhead) const;
 
-  // A host's transmitter. It holds one packet at a time, so it neither drops nor marks.
+  // Returns the settings of a host's NIC. It holds one packet at a time, so it neither drops nor
+  // marks.
   static PortSettings Nic(const Channel& channel, Bytes wire_overhead);
 };
 

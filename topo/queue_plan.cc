@@ -31,8 +31,9 @@ Traffic WithPauseFrame(Traffic traffic, const PortRule& rule) {
   return traffic;
 }
 
-// How much later a pause would have to be asked for again than it is for one to end before: the
-// next frame may wait for a packet that the first one did not wait for.
+// Returns the time between the latest refresh of a pause and the end of the pause; it is negative
+// if the pause may end first. The refresh may wait for a packet that the first pause frame did not
+// wait for.
 Duration SlackOfRefresh(const PauseRule& pfc, const FrameSizes& sizes, const Channel& paused,
                         const Channel& back) {
   const uint16_t quanta = pfc.quanta_or_none();
@@ -41,7 +42,7 @@ Duration SlackOfRefresh(const PauseRule& pfc, const FrameSizes& sizes, const Cha
          SerializationDelay(Bytes{sizes.frame() + sizes.pause}, back.rate);
 }
 
-// Why packets of lossless classes can be lost by the settings, and where these are.
+// A setting that lets packets of lossless classes be lost: its path and the reason.
 struct Risk {
   std::string path;
   std::string reason;
@@ -146,7 +147,7 @@ Queueing QueuePlan::queueing() const {
   return queueing;
 }
 
-// At the end of `link` that is its a, or its b.
+// Returns the headroom of the input at the end a of `link`, or at its end b.
 int64_t QueuePlan::HeadroomAt(const Graph::Link& link, bool at_a) const {
   if (!rule_.pfc.on()) return 0;
   if (rule_.pfc.headroom) return rule_.pfc.headroom->count;
@@ -212,7 +213,7 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
   CheckMemory(path, diagnostics);
 }
 
-// One of the thresholds may follow from the rate and lie on the wrong side of the other.
+// A threshold that follows from the rate may lie on the wrong side of the other.
 void QueuePlan::CheckMarking(const std::string& path, Diagnostics& diagnostics) const {
   for (const Channel& channel : SwitchChannels(graph_)) {
     const Marking marking = rule_.MarkingAt(channel, traffic_.wants_red);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the settings of ports mean for the switches of a network: whether FIFO ports do, and if they
-// don't, the queues and the memory of each switch.
+// Turns the port settings into the queues and the shared buffer of each switch. It says first
+// whether plain FIFO ports do; if not, Network asks it for the settings of each port. Check()
+// reports settings that cannot work.
 
 #pragma once
 
@@ -16,13 +17,13 @@
 
 namespace heddle {
 
-// What will cross the network.
+// The traffic that will cross the network.
 struct Traffic {
-  uint8_t classes;  // Bit mask.
-  uint8_t control;  // The class of ACKs and of what load balancers send.
-  bool wants_red;   // Its transport expects marking between two thresholds.
+  uint8_t classes;  // Bit mask of priority classes.
+  uint8_t control;  // The class of ACKs and of load balancers' own packets.
+  bool wants_red;   // The transport expects ECN marking between two thresholds.
   FrameSizes sizes;
-  bool telemetry = false;  // Its transport wants to be told of the ports on its way.
+  bool telemetry = false;  // The transport wants to be told of the ports on a packet's way.
 };
 
 // The channels that switches send on, one of each rate.
@@ -30,21 +31,22 @@ std::vector<Channel> SwitchChannels(const Graph& graph);
 
 class QueuePlan {
  public:
-  // All of them outlive this. `events` may make links longer, never faster.
+  // The arguments outlive this. `events` may make links longer, never faster.
   QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& traffic,
             const std::vector<LinkEvent>& events);
 
-  // Whether what FIFO ports do is exactly what is asked for: one class, drop-tail, marks by a step
-  // at enqueue, no pauses, no telemetry.
+  // Returns true if FIFO ports do exactly what the settings ask for: one class, drop-tail, step
+  // marking at enqueue, no pauses, no telemetry.
   bool fifo_is_exact() const;
 
   Queueing queueing() const;
-  // How each port of the switch at `vertex` shares its memory, ports as in the graph; and the
-  // queues in front of a channel.
+  // SharesOf() returns how each port of the switch at `vertex` uses the shared buffer, by port
+  // index. QueuesAt() returns the queues in front of a channel.
   std::vector<SharedMemory::Port> SharesOf(VertexId vertex) const;
   QueueSettings QueuesAt(const Channel& channel) const;
 
-  // What cannot work, or may surprise, below the path of the port's settings.
+  // Reports settings that cannot work or may surprise, below `path`, the path of the port's
+  // settings.
   void Check(const std::string& path, Diagnostics& diagnostics) const;
 
  private:
@@ -54,7 +56,7 @@ class QueuePlan {
   int64_t HeadroomAt(const Graph::Link& link, bool at_a) const;
   int64_t XoffAt(const Channel& out, int64_t headroom) const;
 
-  Graph graph_;  // With the longest delays that links will ever have.
+  Graph graph_;  // Each link has the longest delay that it will ever have.
   const PortRule& rule_;
   const Traffic traffic_;
   Adjacency adjacency_;

@@ -121,7 +121,7 @@ void RedRule::Declare(Fields& fields) {
 
 int64_t HeadroomFor(const Channel& in, const Channel& back, const FrameSizes& sizes,
                     Duration response) {
-  // A reverse direction that is slower takes longer over its frames.
+  // A slower reverse direction takes longer to send its frames.
   const Duration deaf = in.delay + back.delay + response +
                         SerializationDelay(Bytes{sizes.frame() + sizes.pause}, back.rate);
   const absl::int128 bits = absl::int128(deaf.ps) * in.rate.bps;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How switches share their memory among ports, and when they make their neighbours pause.
+// The settings of a switch's shared buffer and of PFC: how ports share the buffer, and when a
+// switch pauses its neighbours. PortRule holds them, and QueuePlan turns them into values for each
+// port.
 
 #pragma once
 
@@ -25,7 +27,7 @@ struct MemoryRule {
   void Declare(Fields& fields);
 };
 
-// What a port does about a class that stays paused; SONiC's names and defaults.
+// The PFC watchdog: what a port does if a class stays paused. Names and defaults are SONiC's.
 struct WatchdogRule {
   std::optional<Duration> detect;  // Not set: there is none.
   Duration restore = 200_ms;
@@ -61,13 +63,14 @@ struct PauseRule {
   bool on() const { return !classes.empty(); }
   uint8_t mask() const;
   uint16_t quanta_or_none() const { return static_cast<uint16_t>(quanta.value_or(0)); }
-  // A pause frame on the wire, where packets take `overhead` more than they buffer.
+  // The bytes of a pause frame on the wire; a packet takes `overhead` more there than in the
+  // buffer.
   int64_t FrameOnWire(int64_t overhead) const {
     return frame ? frame->count + overhead : kPauseFrame;
   }
 };
 
-// Marking between two lengths of queue, DCQCN's.
+// ECN marking between two queue lengths, as DCQCN uses it.
 struct RedRule {
   std::optional<Bytes> min;
   std::optional<Bytes> max;
@@ -76,8 +79,7 @@ struct RedRule {
   void Declare(Fields& fields);
 };
 
-// The largest packet as it is buffered, and how much more than it buffers a packet occupies on the
-// wire; bytes.
+// The bytes of the largest packet in the buffer, and the bytes that any packet adds on the wire.
 struct FrameSizes {
   int64_t packet;
   int64_t overhead;
@@ -86,11 +88,11 @@ struct FrameSizes {
   int64_t frame() const { return packet + overhead; }
 };
 
-// What an input needs so that nothing is lost after it has decided to pause its sender at the other
-// end of a link, which sends on `in` and hears on `back`: what is on the wire both ways, a frame
-// being sent in front of the pause frame, the pause frame, the packet that made the threshold
-// exceed, the one that starts just before the pause takes effect, and what is sent while the sender
-// reacts. Nothing smaller will do (802.1Qbb, annex O, states the same sum).
+// Returns the headroom of an input: the bytes that may arrive after it has decided to pause its
+// sender, which sends on `in` and hears on `back`. The headroom holds what is on the wire both
+// ways, a frame being sent in front of the pause frame, the pause frame, the packet that exceeded
+// the threshold, the one that starts just before the pause takes effect, and what is sent while the
+// sender reacts. Less would lose packets (802.1Qbb, annex O, states the same sum).
 int64_t HeadroomFor(const Channel& in, const Channel& back, const FrameSizes& sizes,
                     Duration response);
 

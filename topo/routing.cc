@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kUnreachable = std::numeric_limits<uint32_t>::max();
 constexpr uint16_t kFar = std::numeric_limits<uint16_t>::max();  // No path.
 constexpr size_t kMostGroups = 1 << 16;        // HostGroup numbers them in 16 bits.
-constexpr uint64_t kTooManyPathIds = 1 << 20;  // From here on, it does not matter how many.
+constexpr uint64_t kTooManyPathIds = 1 << 20;  // Products of uplinks are cut to this.
 
 }  // namespace
 
@@ -36,7 +36,7 @@ Routing::Routing(const Graph& graph) : graph_(graph), adjacency_(graph) {
   for (SwitchId s = 0; s < graph.switches.size(); ++s) tables_.push_back(MakeTable(s));
 }
 
-// The numbers do not depend on which links are up.
+// The numbers of leaves and switches do not depend on which links are up.
 void Routing::FindLeaves() {
   number_.assign(graph_.switches.size(), kUnreachable);
   std::map<Numbers, uint16_t> known;
@@ -106,7 +106,7 @@ uint32_t Routing::DistanceTo(SwitchId s, const Numbers& leaf) const {
   return least == kFar ? kUnreachable : least;
 }
 
-// Links between the switches where they begin.
+// Returns the number of links between the first and the last switch of a shortest path.
 uint32_t Routing::DistanceBetween(HostId src, HostId dst) const {
   const PortIndex port = FirstHops(src, dst).front();
   return DistanceTo(SwitchAt(NicsOf(src)[port].peer), ReachedBy(dst));
@@ -157,18 +157,18 @@ void Routing::FindSwitchLinks() {
   }
 }
 
-// Breadth first over switches, from all switches with hosts at once. Each of these has one bit in
-// the words of every switch, so that a link passes on 64 searches in one step.
+// Searches breadth first over switches, from all switches with hosts at once. Each of these has one
+// bit in the words of every switch, so that a link passes on 64 searches in one step.
 void Routing::FindDistances() {
   using Bits = std::vector<uint64_t>;
   const size_t words = (with_hosts_.size() + 63) / 64;
   distances_.assign(switch_links_.size(), std::vector<uint16_t>(with_hosts_.size(), kFar));
-  std::vector<Bits> reached(switch_links_.size(), Bits(words, 0));  // At any distance so far.
+  std::vector<Bits> reached(switch_links_.size(), Bits(words, 0));  // Searches that came so far.
   for (size_t number = 0; number < with_hosts_.size(); ++number) {
     reached[with_hosts_[number]][number / 64] |= uint64_t{1} << number % 64;
     distances_[with_hosts_[number]][number] = 0;
   }
-  std::vector<Bits> frontier = reached;  // At the last distance.
+  std::vector<Bits> frontier = reached;  // Searches that reached it in the last step.
   bool found = true;
   for (uint16_t distance = 1; found; ++distance) {
     found = false;
@@ -216,7 +216,7 @@ uint32_t Routing::PathPart(SwitchId s, PortIndex port) const {
   return static_cast<uint32_t>(uplink - uplinks.begin()) * tables_[s].path_divisor;
 }
 
-// The ports that begin a shortest path to the nearest switches of `leaf`, ascending.
+// Finds the ports that begin a shortest path to the nearest switches of `leaf`, ascending.
 void Routing::FindPortsTowards(SwitchId s, const Numbers& leaf,
                                std::vector<PortIndex>& ports) const {
   uint16_t least = kFar;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shortest paths by hop count over the links that are up, all of them; hosts never forward.
+// Computes all shortest paths by hop count over the links that are up; hosts never forward. Network
+// makes one at the start, and another after each failure or repair, for the routing tables of
+// switches.
 //
-// A host may have several links, to one switch or to several. A leaf, below, is what hosts are
-// attached to: mostly one switch, else the set of switches that some hosts share.
+// A host may have several links, to one switch or to several. A leaf, below, is the switch that
+// hosts are attached to, or the set of switches that some hosts share.
 
 #pragma once
 
@@ -23,13 +25,14 @@ class Routing {
  public:
   explicit Routing(const Graph& graph);
 
-  // Of each switch, towards each host, the ports of all shortest paths, ascending.
+  // The routing table of switch `s`: towards each host, the ports of all shortest paths, ascending.
   const RoutingTable& TableOf(SwitchId s) const { return tables_[s]; }
 
   // The switch that host `h` is attached to; with several, the first by a link that is up.
   SwitchId LeafOf(HostId h) const { return leaf_of_host_[h]; }
 
-  // Whether a link leads from switch `s` to host `h`: one that is up, if any of its links is.
+  // Returns true if a link leads from switch `s` to host `h`. Links that are down count only if all
+  // of the host's links are down.
   bool IsAttached(SwitchId s, HostId h) const;
 
   std::span<const SwitchId> leaf_of_host() const { return leaf_of_host_; }
@@ -39,18 +42,19 @@ class Routing {
 
   bool HasHosts(SwitchId s) const { return number_[s] < with_hosts_.size(); }
 
-  // Links from switch `s` to the leaf of index `leaf`; the largest number if none lead there.
+  // The number of links from switch `s` to the leaf of index `leaf`; the largest number if none
+  // lead there.
   uint32_t DistanceTo(SwitchId s, size_t leaf) const { return DistanceTo(s, leaves_[leaf]); }
 
-  // Of each leaf the host with the lowest number, by the leaf's index: of those whose links are all
-  // up, if there are any.
+  // By leaf index, the host of the leaf with the lowest number; hosts whose links are all up go
+  // first.
   const std::vector<HostId>& first_hosts() const { return first_hosts_; }
 
   // The switches of a leaf, by its index.
   std::vector<SwitchId> SwitchesOf(size_t leaf) const;
 
-  // The links of host `src` that begin a shortest path to host `dst`, ascending; those that are up
-  // if there is none, and all if none is.
+  // The links of host `src` that begin a shortest path to host `dst`, ascending. If there is no
+  // path, they are the links that are up, or all links if none is up.
   std::vector<PortIndex> FirstHops(HostId src, HostId dst) const {
     return FirstHops(src, ReachedBy(dst));
   }
@@ -64,11 +68,11 @@ class Routing {
     return link.a == graph_.VertexOfHost(h) ? link.b_to_a : link.a_to_b;
   }
 
-  // What hosts may choose from: the paths between each pair of leaves, weighted by the least rate
-  // along them.
+  // Makes the table of paths that hosts may choose from: the paths between each pair of leaves,
+  // weighted by the least rate along them.
   std::unique_ptr<PathTable> MakePathTable() const;
 
-  // What leaving switch `s` through `port` adds to the id of a path.
+  // The number that a path's id grows by where the path leaves switch `s` through `port`.
   uint32_t PathPart(SwitchId s, PortIndex port) const;
 
   // Path ids are below this, unless it is so large that no packet can hold them.
@@ -80,8 +84,8 @@ class Routing {
   // Pairs of leaves without a path, as "leaf3 cannot reach leaf7"; empty if there are none.
   std::vector<std::string> Unreachable() const;
 
-  // On a shortest path between hosts, the most switches; and the mean of links, over all pairs of
-  // different leaves (2 if there is one leaf).
+  // MostSwitches() is the largest number of switches on a shortest path between hosts. MeanLinks()
+  // is the mean number of its links, over all pairs of different leaves (2 if there is one leaf).
   uint32_t MostSwitches() const;
   double MeanLinks() const;
 
@@ -97,7 +101,7 @@ class Routing {
   size_t leaves() const { return leaves_.size(); }
 
  private:
-  using Numbers = std::vector<uint32_t>;  // Of switches with hosts, ascending.
+  using Numbers = std::vector<uint32_t>;  // Numbers of switches with hosts, ascending.
 
   // A link that is up, from one switch to another.
   struct SwitchLink {
@@ -124,17 +128,17 @@ class Routing {
   Adjacency adjacency_;
   std::vector<SwitchId> leaf_of_host_;
   std::vector<uint16_t> leaf_index_of_host_;
-  std::vector<Numbers> leaves_;               // By leaf index.
-  std::vector<HostId> first_hosts_;           // Likewise.
-  std::map<HostId, Numbers> partly_up_;       // What is left of the leaf of some hosts.
-  std::vector<std::vector<HostId>> members_;  // By leaf index: its other hosts, ascending.
-  std::shared_ptr<const std::vector<HostGroup>> groups_;  // A leaf's members; one of partly_up_.
+  std::vector<Numbers> leaves_;          // By leaf index.
+  std::vector<HostId> first_hosts_;      // Likewise.
+  std::map<HostId, Numbers> partly_up_;  // By host with some links down: its reachable switches.
+  std::vector<std::vector<HostId>> members_;  // By leaf index: its hosts outside partly_up_.
+  std::shared_ptr<const std::vector<HostGroup>> groups_;  // By host; partly_up_ ones are alone.
   std::vector<SwitchId> with_hosts_;                      // Switches that have hosts, by number.
   std::vector<uint32_t> number_;                          // By switch; into `with_hosts_`.
   std::vector<std::vector<SwitchLink>> switch_links_;     // By switch, by port, ascending.
-  std::vector<std::vector<uint16_t>> distances_;          // By switch, then by such a number.
+  std::vector<std::vector<uint16_t>> distances_;          // By switch, then by number of the other.
   std::vector<std::vector<PortIndex>> uplinks_;           // By switch: the ports towards the core.
-  std::vector<uint32_t> radix_of_tier_;                   // The most uplinks of a switch in it.
+  std::vector<uint32_t> radix_of_tier_;                   // By tier: the most uplinks of a switch.
   std::vector<RoutingTable> tables_;                      // By switch.
 };
 

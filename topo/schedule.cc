@@ -23,7 +23,7 @@ std::vector<SwitchId> TopsOf(const Graph& graph) {
   return switches;
 }
 
-// The switches of an entry, each once. `seed` and `index`, of the entry, choose those at random.
+// Returns the switches of an entry, each once. `seed` and the entry's `index` draw random ones.
 std::vector<SwitchId> SwitchesOf(const ScheduledChange& change, uint64_t seed, size_t index,
                                  const std::string& path, const Graph& graph,
                                  Diagnostics& diagnostics) {
@@ -93,7 +93,7 @@ std::vector<bool> HostsOf(const std::vector<int64_t>& hosts, const std::string& 
   return chosen;
 }
 
-// The ports of switch `s` that `links` lead to.
+// Marks the ports of switch `s` that `links` lead to.
 std::vector<bool> PortsOf(const std::set<size_t>& links, SwitchId s, const std::string& key,
                           const Graph& graph, Diagnostics& diagnostics) {
   const Adjacency adjacency(graph);
@@ -113,7 +113,7 @@ uint64_t OfAllHashes(double share) {
   return static_cast<uint64_t>(share * static_cast<double>(Blackhole::kAll));
 }
 
-// Which packets, at whatever port they come in.
+// Makes the blackhole of `settings`, for packets at any input port.
 Blackhole BlackholeOf(const BlackholeSettings& settings, uint64_t salt, const std::string& path,
                       const Graph& graph, Diagnostics& diagnostics) {
   return {.from = HostsOf(settings.from, path + ".from", graph, diagnostics),
@@ -125,7 +125,7 @@ Blackhole BlackholeOf(const BlackholeSettings& settings, uint64_t salt, const st
           .until = settings.until ? Time{} + *settings.until : kNever};
 }
 
-// At each of `switches`.
+// Makes the blackhole of each of `switches`, at the input ports that the settings name.
 std::vector<Blackhole> BlackholesOf(const BlackholeSettings& settings, uint64_t salt,
                                     const std::vector<SwitchId>& switches, const std::string& path,
                                     const Graph& graph, Diagnostics& diagnostics) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to links and switches while a run goes on: failures, repairs, changes of rate and
-// delay, and packets that are lost, each at its time.
+// The schedule of a run: failures, repairs, changes of rate and delay, and packets that are lost,
+// each at its time. Resolve() and ResolveFaults() turn the settings into events; Network applies
+// each event when its time comes.
 
 #pragma once
 
@@ -18,14 +19,15 @@
 
 namespace heddle {
 
-// Which packets a switch always loses: those that fit all of these, of which at least one is set.
+// Selects the packets that a switch always loses: those that match every condition, of which at
+// least one is set.
 struct BlackholeSettings {
   std::vector<int64_t> from;  // Hosts that send them; empty: any.
   std::vector<int64_t> to;
-  double share_of_pairs = 1;  // Of such pairs of hosts, drawn by the seed.
-  double hash_from = 0;       // Of the 5-tuple's hash, as a share of all its values.
+  double share_of_pairs = 1;  // Share of the matching host pairs, drawn by the seed.
+  double hash_from = 0;       // Range of the 5-tuple's hash, as shares of all values.
   double hash_to = 1;
-  std::vector<std::string> links;  // By name: those they came in over; empty: any.
+  std::vector<std::string> links;  // Names of the links that they came in over; empty: any.
   std::optional<Duration> until;   // Not set: for ever.
 
   bool is_set() const {
@@ -36,22 +38,21 @@ struct BlackholeSettings {
   void Declare(Fields& fields);
 };
 
-// One entry of the schedule: some links, and what becomes of them; or some switches, and what
-// becomes of packets there.
+// One entry of the schedule. It changes links, or makes switches lose packets.
 struct ScheduledChange {
   enum class State { kUnchanged, kUp, kDown };
 
   Duration at{0};
   std::vector<std::string> links;     // By name.
-  std::vector<std::string> switches;  // By name: all links of these, or themselves.
-  int64_t random_links = 0;           // Of all links between switches, chosen by the seed.
-  int64_t random_switches = 0;        // Of those of the highest tier, likewise.
+  std::vector<std::string> switches;  // By name: the switches themselves, or all their links.
+  int64_t random_links = 0;           // Number drawn by the seed among links between switches.
+  int64_t random_switches = 0;  // Number drawn by the seed among switches of the highest tier.
   State state = State::kUnchanged;
   std::optional<BitRate> rate;
   std::optional<Duration> delay;
   std::optional<double> loss;   // The probability that a link damages a packet.
-  std::optional<double> drop;   // That a switch drops one,
-  BlackholeSettings blackhole;  // and which ones it drops always.
+  std::optional<double> drop;   // The probability that a switch drops a packet.
+  BlackholeSettings blackhole;  // The packets that a switch always drops.
 
   bool concerns_links() const {
     return state != State::kUnchanged || rate.has_value() || delay.has_value() || loss.has_value();
@@ -61,7 +62,7 @@ struct ScheduledChange {
   void Declare(Fields& fields);
 };
 
-// What happens to one link, both ways.
+// A change of one link, both ways.
 struct LinkEvent {
   Time at;
   uint32_t link;           // Index into Graph::links.
@@ -71,21 +72,21 @@ struct LinkEvent {
   std::optional<double> loss = std::nullopt;
 };
 
-// What happens to one switch.
+// A change of one switch.
 struct SwitchEvent {
   Time at;
   SwitchId id;
   std::optional<double> drop;                         // Not set: unchanged.
-  std::optional<Blackhole> blackhole = std::nullopt;  // One more.
+  std::optional<Blackhole> blackhole = std::nullopt;  // A further blackhole.
 };
 
-// The events of `changes`, in the order of time, those of one instant in the order given. No link
-// ever becomes faster or shorter than in `graph`: what is computed from that, such as ideal FCTs,
-// stays a bound. Errors go to `diagnostics` below `path`.
+// Returns the events of `changes` in the order of time; those of one instant keep their order. No
+// link ever becomes faster or shorter than in `graph`, so values computed from `graph`, such as
+// ideal FCTs, stay bounds. Errors go to `diagnostics` below `path`.
 std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint64_t seed,
                                std::string_view path, const Graph& graph, Diagnostics& diagnostics);
 
-// Likewise those that happen to switches.
+// Returns the events of switches in the same way.
 std::vector<SwitchEvent> ResolveFaults(const std::vector<ScheduledChange>& changes, uint64_t seed,
                                        std::string_view path, const Graph& graph,
                                        Diagnostics& diagnostics);

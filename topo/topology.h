@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of a network, as an experiment chooses it.
+// Topology is the base of the network shapes that an experiment can choose. The experiment reads
+// its settings and calls Build(), which returns the graph.
 
 #pragma once
 
@@ -18,8 +19,8 @@ namespace heddle {
 class FilesRead;
 
 inline constexpr int64_t kMaxHosts = 65'536;     // A HostId has 16 bits.
-inline constexpr int64_t kMaxSwitches = 65'536;  // So has a SwitchId.
-inline constexpr int64_t kMaxPorts = 65'535;     // Of one switch.
+inline constexpr int64_t kMaxSwitches = 65'536;  // A SwitchId has 16 bits.
+inline constexpr int64_t kMaxPorts = 65'535;     // The most ports of one switch.
 inline constexpr int64_t kMaxLinks = 4'000'000;
 
 class Topology {
@@ -31,13 +32,13 @@ class Topology {
   // Makes the names of files absolute, whose relative paths start at `folder`.
   virtual void ResolveFiles(const std::string& /*folder*/) {}
 
-  // The network. What is chosen at random is drawn from `seed`, and a file is read through `files`.
+  // Builds the network. Random choices are drawn from `seed`, and a file is read through `files`.
   // Errors that only show now, such as the names of links that don't exist, go to `diagnostics`
   // below the path `path`.
   virtual Graph Build(uint64_t seed, std::string_view path, FilesRead& files,
                       Diagnostics& diagnostics) const = 0;
 
-  PortRule port;  // Of switches.
+  PortRule port;  // The settings of switch ports.
 };
 
 // custom, fat_tree, leaf_spine.

@@ -7,7 +7,8 @@
 namespace heddle {
 namespace {
 
-// Why a name of the `other` registry cannot be chosen where `here` can. Empty if it is in neither.
+// Returns why a name of the `other` registry cannot be chosen where `here` can. Empty if it is in
+// neither.
 std::string Misplaced(const std::string& name, const KindNames& other, const char* serves,
                       const KindNames& here, const char* transport) {
   for (const std::string& known : other.Names()) {

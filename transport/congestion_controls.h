@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every congestion control in the program, by name. One file in transport/congestion/ makes one and
-// registers it; no other file needs to know of it:
+// The registry of every congestion control in the program, by name. One file in
+// transport/congestion/ makes one and registers it; no other file needs to know of it:
 //
 //   class MyModel final : public WindowControlModel { ... };
 //   [[maybe_unused]] const bool registered =
@@ -38,8 +38,8 @@ class CongestionControlRegistry {
     return is_new;
   }
 
-  const Kinds<WindowControlModel>& windows() const { return windows_; }  // Of kind: tcp.
-  const Kinds<RateControlModel>& rates() const { return rates_; }        // Of kind: rocev2.
+  const Kinds<WindowControlModel>& windows() const { return windows_; }  // For kind: tcp.
+  const Kinds<RateControlModel>& rates() const { return rates_; }        // For kind: rocev2.
 
  private:
   Kinds<WindowControlModel> windows_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flows of one host, as sender and as receiver: from their start until nobody needs them any
-// more. What transports have in common; what a flow does is its Sender's and its Receiver's.
+// Endpoints is the part that all transports share: it keeps the flows of one host, as sender and as
+// receiver, from their start until nobody needs them any more. The host hands it packets and
+// timers; it passes them to the flow's Sender or Receiver, which decide what the flow does.
 
 #pragma once
 
@@ -22,7 +23,7 @@
 
 namespace heddle {
 
-// Slots for one end of flows. They are used again, with the memory they have, when their flow has
+// The slots of senders, or of receivers. A slot and its memory are used again when its flow has
 // ended.
 template <class Half>
 struct Halves {
@@ -46,7 +47,7 @@ struct Halves {
     table.Erase(flow);
   }
 
-  // nullptr if there is none of that id.
+  // Returns nullptr if there is no flow of that id.
   Half* Find(FlowId flow) {
     const uint32_t slot = table.Find(flow);
     return slot == FlowTable::kAbsent ? nullptr : &slots[slot];
@@ -63,8 +64,8 @@ struct Halves {
   }
 };
 
-// `Shared` is what all flows of an experiment share; it has `close_delay`, the time from the end of
-// a flow's sender to the end of its receiver.
+// `Shared` holds the values that all flows of an experiment share; its `close_delay` is the time
+// from the end of a flow's sender to the end of its receiver.
 template <class Sender, class Receiver, class Shared>
 class Endpoints : public Transport, private Resequencer::Sink {
  public:
@@ -160,7 +161,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
            (resequencer_ ? resequencer_->memory_bytes() : 0);
   }
 
-  // For tests: a flow that is being sent from here, nullptr if there is none of that id.
+  // For tests: returns the sender of a flow from this host, nullptr if there is no flow of that id.
   const Sender* FindSender(FlowId flow) const { return senders_.Find(flow); }
 
  protected:
@@ -172,7 +173,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
     return senders_.slots[slot];
   }
 
-  // Those whom an arriving packet is for. nullptr, and a late packet, if their flow has ended here.
+  // Returns the sender or the receiver that an arriving packet is for. If the flow has ended here,
+  // returns nullptr and counts a late packet.
   Sender* SenderOf(const Packet& packet) {
     Sender* sender = senders_.Find(packet.flow);
     if (sender != nullptr && !sender->done()) [[likely]]
@@ -186,8 +188,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
     return receiver;
   }
 
-  // A data packet has arrived. The receiver takes note of it at once; what it does about it waits
-  // for the packet's turn.
+  // A data packet has arrived. The receiver's log notes it at once; the receiver acts on it at the
+  // packet's turn.
   void OnData(const Packet& data) {
     const uint32_t slot = receivers_.table.Find(data.flow);
     if (slot == FlowTable::kAbsent) {
@@ -243,8 +245,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
   Halves<Sender> senders_;
   Halves<Receiver> receivers_;
   const std::unique_ptr<Resequencer> resequencer_;  // Null: packets go up as they arrive.
-  std::vector<LazyTimer> hold_timers_;              // By slot of the receiver, if there is one.
-  int64_t late_packets_ = 0;                        // For flows that have ended here.
+  std::vector<LazyTimer> hold_timers_;  // By receiver's slot; empty without resequencing.
+  int64_t late_packets_ = 0;            // Packets whose flow has ended here.
 };
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the id of a flow to its slot at this host: open addressing with linear probing, sized for
-// the flows alive. Only for finding; its order never reaches a result.
+// FlowTable finds the slot of a flow at this host by its id. It uses open addressing with linear
+// probing, sized for the flows alive. It is only for finding; its order never reaches a result.
 
 #pragma once
 
@@ -16,7 +16,7 @@ class FlowTable {
  public:
   static constexpr uint32_t kAbsent = ~uint32_t{0};
 
-  // The slot of `flow`, kAbsent if it is not here.
+  // Returns the slot of `flow`, kAbsent if it is not here.
   uint32_t Find(FlowId flow) const {
     for (size_t i = Home(flow);; i = (i + 1) & mask_) {
       const Entry& entry = entries_[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timers of the flows of one host. Those of one instant fire by kind, then by flow id.
+// The timers of the flows of one host. Timers of one instant fire by kind, then by flow id.
 
 #pragma once
 
@@ -14,14 +14,14 @@ namespace heddle {
 enum class FlowTimer : uint8_t {
   kRetransmit,  // Sender: the retransmission timer, or that of the SYN.
   kDelayedAck,  // Receiver.
-  kSettle,      // Sender: every drop before its end is known.
+  kSettle,      // Sender: all drops before its end are known by now.
   kClose,       // Receiver: the sender's end has become known here.
   kReorder,     // Sender: a segment has been late for long enough (RFC 8985 section 6.2).
   kProbe,       // Sender: a tail loss probe (RFC 8985 section 7).
   kRate,        // Sender: the congestion control's own.
   kPace,        // Sender: the next packet may leave.
   kNotify,      // Receiver: a CNP for marks that came too soon after the last one.
-  kHold,        // Receiver: what is missing before held packets is given up.
+  kHold,        // Receiver: gives up the hole in front of held packets.
 };
 
 constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {
@@ -30,8 +30,8 @@ constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {
 constexpr FlowTimer TimerKind(uint64_t key) { return static_cast<FlowTimer>(key >> 32); }
 constexpr FlowId TimerFlow(uint64_t key) { return static_cast<FlowId>(key); }
 
-// A timer that is set anew with every packet: the host holds one, which is left to fire and then
-// set again if the deadline has moved on.
+// A timer that every packet sets anew. The host holds one timer for it, which fires at the old
+// deadline and is then set again if the deadline has moved on.
 struct LazyTimer {
   Time deadline = kNever;
   Time armed = kNever;  // The earliest that the host holds.
@@ -43,7 +43,8 @@ struct LazyTimer {
     host.SetTimer(at, key);
   }
 
-  // Whether the timer, which has fired, has not moved on.
+  // Returns true if the timer, which has fired, is due; if its deadline has moved on, sets it
+  // again.
   bool IsDue(Host& host, uint64_t key) {
     const Time now = host.now();
     if (now != armed) return false;  // An earlier one has taken its place.

@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-constexpr int64_t kEthernetHeader = 18;  // With the frame check sequence.
+constexpr int64_t kEthernetHeader = 18;  // Including the frame check sequence.
 constexpr int64_t kMinFrame = 64;
 constexpr int64_t kPreambleAndGap = 20;
 constexpr Bytes kMostPayload{9'000};

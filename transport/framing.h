@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large packets are: a framing that has a name, such as Ethernet's, or sizes that an experiment
-// gives itself, as a comparison with another simulator needs. TCP and RoCE have framings of their
-// own; what they have in common is that the nameless kind holds exact sizes.
+// Framings say how large packets are. A framing has a name, such as Ethernet's, or is nameless and
+// takes exact sizes from the experiment, as a comparison with another simulator needs. TCP and RoCE
+// have framings of their own; the settings of a transport ask theirs for the sizes.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class TcpFraming {
   virtual ~TcpFraming() = default;
   virtual void Declare(Fields& /*fields*/) {}
 
-  // With IP packets of at most `mtu` bytes, of which `header` are IP's and TCP's.
+  // Returns the sizes for IP packets of at most `mtu` bytes, of which `header` are IP's and TCP's.
   virtual PacketSizes Sizes(int64_t mtu, int64_t header) const = 0;
   virtual bool uses_mtu() const { return true; }
 };
@@ -29,7 +29,8 @@ class RoceFraming {
   virtual ~RoceFraming() = default;
   virtual void Declare(Fields& /*fields*/) {}
 
-  // With a payload of `mtu` bytes in full packets, or else the framing's own.
+  // Returns the sizes for a payload of `mtu` bytes in full packets; not set: the framing's own
+  // payload.
   virtual PacketSizes Sizes(std::optional<int64_t> mtu) const = 0;
   virtual bool uses_mtu() const { return true; }
 };

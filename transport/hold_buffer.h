@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that a receiving host holds back: for each flow by segment, and in the order in which
-// they came. Flows are named by the slots of their receivers. Memory grows to what has been needed
-// at once and is used again, by the same flow and by later ones.
+// HoldBuffer stores the packets that a receiving host holds back: for each flow by segment, and in
+// the order in which they came. Resequencers insert and take packets, and name a flow by its
+// receiver's slot. Memory grows to the most needed at once and is used again, by the same flow and
+// by later ones.
 
 #pragma once
 
@@ -21,7 +22,7 @@ namespace heddle {
 
 struct HoldLimits {
   int64_t flow_packets = std::numeric_limits<int64_t>::max();
-  int64_t host_bytes = std::numeric_limits<int64_t>::max();  // As buffered.
+  int64_t host_bytes = std::numeric_limits<int64_t>::max();  // Counted as buffered.
 };
 
 class HoldBuffer {
@@ -41,11 +42,11 @@ class HoldBuffer {
 
   bool Holds(uint32_t slot) const { return flows_[slot].packets > 0; }
 
-  // Of a flow that holds something: its lowest segment, first come first.
+  // The first copy of the flow's lowest segment; the flow must hold something.
   const Packet& Front(uint32_t slot) const { return held_[PlaceOf(flows_[slot])].packet; }
   Packet TakeFront(uint32_t slot, Time now);
 
-  // The one that came first of all that it holds.
+  // The arrival of the packet that the flow has held for longest.
   Time OldestArrival(uint32_t slot) const {
     return held_[flows_[slot].by_arrival.first()].packet.arrival;
   }
@@ -53,7 +54,7 @@ class HoldBuffer {
   // The first copy of a segment; null if it is not held.
   const Packet* Find(uint32_t slot, uint32_t segment) const;
 
-  // Writes what concerns holding.
+  // Writes the statistics of holding into `stats`.
   void Report(Time end, ResequencingStats& stats) const;
 
   size_t memory_bytes() const;
@@ -63,12 +64,12 @@ class HoldBuffer {
 
   struct Held {
     Packet packet;
-    uint32_t next = kNone;  // A later copy of the segment; of a place that is free, the next such.
-    IndexList::Link link;   // By arrival.
+    uint32_t next = kNone;  // A later copy of the segment; in a free place, the next free place.
+    IndexList::Link link;   // In the flow's by_arrival.
   };
   struct Flow {
-    std::vector<uint32_t> ring;  // By segment, a power of two of them: into held_, or kNone.
-    uint32_t first = 0;          // If it holds something: its lowest segment,
+    std::vector<uint32_t> ring;  // Index into held_ or kNone, by segment modulo a power of two.
+    uint32_t first = 0;          // The lowest segment held,
     uint32_t end = 0;            // and one past its highest.
     int64_t packets = 0;
     int64_t bytes = 0;
@@ -88,9 +89,9 @@ class HoldBuffer {
   uint32_t free_ = kNone;
   std::vector<Flow> flows_;  // By slot.
 
-  int64_t packets_ = 0;  // Of all flows.
+  int64_t packets_ = 0;  // Packets of all flows.
   int64_t bytes_ = 0;
-  Time counted_;               // Until when byte_ps_ is known.
+  Time counted_;               // The time until which byte_ps_ is known.
   absl::uint128 byte_ps_ = 0;  // 1 GB over an hour is 3.6e24.
   ResequencingStats stats_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A doubly linked list of the elements of an array, by their indices. The links are part of the
-// elements, so that joining and leaving a list allocates nothing.
+// IndexList is a doubly linked list of the elements of an array, by their indices. The links are
+// part of the elements, so that joining and leaving a list allocates nothing. Resequencers order
+// packets and flows with it.
 
 #pragma once
 

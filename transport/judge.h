@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Was a retransmission needed? A segment sent again was needed if the copy sent before it had been
-// dropped by then, and spurious otherwise: delivered, or still on its way.
+// RetransmissionJudge decides for a sender which retransmissions were spurious. A segment sent
+// again was needed if the copy sent before it had been dropped by then. Otherwise the copy was
+// delivered or still on its way, and the retransmission spurious.
 //
 // The node that drops a packet says so in a letter, which is read a window later, so the verdict on
 // a retransmission waits until every drop before it must be known.
@@ -28,11 +29,11 @@ class RetransmissionJudge {
 
   void OnDrop(const DropNotice& notice);
 
-  // Whether it is worth calling Settle before the flow ends.
+  // Returns true if it is worth calling Settle before the flow ends.
   bool HasMany() const { return cases_.size() >= many_; }
 
-  // Decides the cases before `known`, up to when all drops are known, into `record`; tells `log` of
-  // those of duplicate ACKs.
+  // Decides into `record` the cases before `known`, the time up to which all drops are known. Tells
+  // `log` the verdicts on duplicate ACKs.
   void Settle(Time known, SenderRecord& record, FlowLog& log);
 
   size_t memory_bytes() const {
@@ -52,9 +53,9 @@ class RetransmissionJudge {
 
   static constexpr size_t kMany = 64;
 
-  std::vector<Case> cases_;  // In the order of time.
+  std::vector<Case> cases_;  // Sorted by time.
   std::vector<Drop> drops_;  // By tx_id.
-  size_t many_ = kMany;      // More than could not be decided the last time.
+  size_t many_ = kMany;      // More cases than were left open the last time.
 };
 
 }  // namespace heddle

@@ -64,7 +64,7 @@ void Juggler::Merge(uint32_t slot, const Packet& packet) {
   if (Deadline(slot) <= now || RunBytes(slot) >= kLargestMerge) HandUpRun(slot, now);
 }
 
-// Of what is held in order, a segment counted once.
+// Returns the payload held in order; a segment counts once.
 int64_t Juggler::RunBytes(uint32_t slot) {
   Entry& entry = entries_[slot];
   if (entry.run_first != expected(slot)) {

@@ -10,8 +10,8 @@
 //   loss recovery  A hole was given up. Everything goes up as it comes until that hole is filled.
 //
 // A flow that is not in the table is unknown, even if it was there before. When the table is full,
-// the flow that has been in post merge for longest leaves, or without one the flow that has been in
-// any other phase for longest; what it holds goes up.
+// the flow that has been in post merge for longest leaves. If none is in post merge, the flow that
+// has been in any other phase for longest leaves, and its held packets go up.
 
 #pragma once
 
@@ -51,7 +51,7 @@ class Juggler final : public Resequencer {
   struct Entry {
     Phase phase = Phase::kAbsent;
     uint32_t lost = 0;  // In loss recovery: the first segment of the hole that was given up.
-    // What is held in order: segments [run_first, run_end), and their payload.
+    // The packets held in order: segments [run_first, run_end), and their payload.
     uint32_t run_first = 0;
     uint32_t run_end = 0;
     int64_t run_bytes = 0;
@@ -75,9 +75,9 @@ class Juggler final : public Resequencer {
 
   const JugglerSettings settings_;
   std::vector<Entry> entries_;  // By slot.
-  int64_t present_ = 0;         // Those that are in the table.
-  IndexList inactive_;          // In post merge, the longest since its last packet first.
-  IndexList active_;            // In other phases, the longest first.
+  int64_t present_ = 0;         // Flows that are in the table.
+  IndexList inactive_;          // Flows in post merge, longest since the last packet first.
+  IndexList active_;            // Flows in other phases, longest first.
 };
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a transport's packets are: as buffers, thresholds and windows count them, and on the
-// wire.
+// The sizes of a transport's packets: as buffers, thresholds and windows count them, and on the
+// wire. A framing makes them when the experiment is prepared.
 
 #pragma once
 
@@ -15,19 +15,19 @@ namespace heddle {
 // Sizes of packets under a framing, all in bytes.
 struct PacketSizes {
   int64_t mss;
-  int64_t data_overhead;    // Of a data packet, as buffered, beyond its payload.
-  int64_t min_packet;       // As buffered: short packets are padded to this.
+  int64_t data_overhead;    // Bytes beyond the payload of a data packet, as buffered.
+  int64_t min_packet;       // As buffered; shorter packets are padded to this.
   int64_t ack;              // As buffered.
-  int64_t wire_overhead;    // On the wire beyond what is buffered: preamble and inter-frame gap.
-  int64_t link_header = 0;  // Of data_overhead, what is around the IP packet, such as Ethernet's.
+  int64_t wire_overhead;    // Preamble and inter-frame gap, which take no buffer.
+  int64_t link_header = 0;  // The part of data_overhead around the IP packet, such as Ethernet's.
 
-  // As buffered. TCP: the handshake's packets; RoCE: its other control packets.
+  // Sizes as buffered. TCP: the handshake's packets; RoCE: its other control packets.
   int64_t syn = 0;
   int64_t syn_ack = 0;
   int64_t nack = 0;
   int64_t cnp = 0;
 
-  // All control packets are as large as an ACK.
+  // Makes all control packets as large as an ACK.
   void SetAllControl(int64_t bytes) { ack = syn = syn_ack = nack = cnp = bytes; }
 
   // The smallest packet that there can be, as buffered.
@@ -37,7 +37,7 @@ struct PacketSizes {
     return payload + data_overhead < min_packet ? min_packet : payload + data_overhead;
   }
 
-  // With a load balancer's header around each packet of data.
+  // Returns the sizes with a load balancer's header on each data packet.
   PacketSizes With(Bytes lb_header) const {
     PacketSizes sizes = *this;
     sizes.data_overhead += lb_header.count;

@@ -50,7 +50,7 @@ void PrestoGro::Note(uint32_t slot, const Packet& packet) {
   state.merging_until = Time{0};
 }
 
-// In order, or after a gap inside a cell. Returns whether there was anything.
+// Hands up packets that are in order or follow a gap inside a cell. Returns true if there were any.
 bool PrestoGro::HandUpWhatFollows(uint32_t slot, Time now) {
   bool any = false;
   while (FrontIsNext(slot) ||
@@ -61,7 +61,7 @@ bool PrestoGro::HandUpWhatFollows(uint32_t slot, Time now) {
   return any;
 }
 
-// When the last packet joined those without a gap at the front of what is held, of one cell.
+// Returns when the last packet of the gapless run at the front, within one cell, arrived.
 Time PrestoGro::LastMerge(uint32_t slot) const {
   const Packet* packet = &buffer().Front(slot);
   const uint32_t cell = CellOf(*packet);

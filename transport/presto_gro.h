@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Presto's receiver (He et al., SIGCOMM 2015, section 3.2), which hides the reordering between
 // flowcells from the transport. All packets of a cell take one path, so a gap inside a cell is a
-// loss, and is handed up at once. A gap before a cell may be reordering: the cell waits for a time
-// that adapts to how long such waits have been.
+// loss, and the packets behind it go up at once. A gap before a cell may be reordering: the cell
+// waits for a time that adapts to the length of such waits.
 //
 // The paper merges packets into segments when an interrupt ends; here each packet is looked at as
-// it comes. The number of the cell is what lb/presto.cc writes into Packet::scheme.
+// it comes. lb/presto.cc writes the number of the cell into Packet::scheme.
 
 #pragma once
 
@@ -40,9 +40,9 @@ class PrestoGro final : public Resequencer {
 
  private:
   struct State {
-    uint32_t cell = 0;   // The last that has gone up.
+    uint32_t cell = 0;   // The last one that has gone up.
     Time merging_until;  // The cell at the front has grown: it waits until then in any case.
-    double wait_ps = 0;  // Of packets that were late at the boundary of a cell, smoothed.
+    double wait_ps = 0;  // Smoothed lateness of packets at the boundary of a cell.
   };
 
   static uint32_t CellOf(const Packet& packet) { return packet.Scheme<uint32_t>(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proportional rate reduction (RFC 6937): during recovery a sender sends in proportion to what
-// arrives, so that the window shrinks smoothly to ssthresh instead of pausing for half a round
-// trip. Counted in segments.
+// Proportional rate reduction (RFC 6937): during recovery a sender sends in proportion to the data
+// that arrives, so that the window shrinks smoothly to ssthresh instead of sending nothing for half
+// a round trip. The TCP sender calls it if the option is on. Counted in segments.
 
 #pragma once
 
@@ -35,7 +35,7 @@ class Prr {
  private:
   explicit Prr(uint32_t flight) : flight_(flight) {}
 
-  double flight_ = 0;  // When recovery began.
+  double flight_ = 0;  // Segments in flight when recovery began.
   double delivered_ = 0;
   double out_ = 0;
 };

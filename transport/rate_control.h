@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The congestion control of a RoCE queue pair: how fast it sends, and how it answers congestion.
-// One object serves all queue pairs of an experiment, and is called by the sender (roce_sender.h);
-// what belongs to one queue pair is in its RateState. An algorithm is one file in
-// transport/congestion/ that registers itself, see congestion_controls.h.
+// RateControl is the congestion control of a RoCE queue pair: it decides how fast the queue pair
+// sends, and how it answers congestion. One object serves all queue pairs of an experiment and is
+// called by the sender (roce_sender.h); the state of one queue pair is in its RateState. An
+// algorithm is one file in transport/congestion/ that registers itself, see congestion_controls.h.
 
 #pragma once
 
@@ -18,39 +18,39 @@
 namespace heddle {
 
 struct RateState {
-  double line = 0;         // Of the NIC, or that is set for it; bits per second.
-  double packet_bits = 0;  // Of a full packet on the wire.
-  double rate = 0;         // Bits per second on the wire; at the NIC's or more nothing is paced.
+  double line = 0;         // Bits per second of the NIC, or as set for it.
+  double packet_bits = 0;  // Bits of a full packet on the wire.
+  double rate = 0;  // Bits per second on the wire; there is no pacing at the NIC's rate or more.
   double window = std::numeric_limits<double>::infinity();  // Packets in flight.
-  Time deadline = kNever;                                   // When OnTimer is to be called.
+  Time deadline = kNever;                                   // The time to call OnTimer.
   Duration base_rtt{0};       // The round trip that the algorithm wants to know.
-  Telemetry* told = nullptr;  // Where it keeps telemetry, no hops at first; null: it gets none.
+  Telemetry* told = nullptr;  // The algorithm's telemetry, no hops at first; null: none wanted.
 
-  OwnState<96> own{};  // What the algorithm keeps of the queue pair.
+  OwnState<96> own{};  // The algorithm's state of the queue pair.
 };
 
 // An ACK or a NACK.
 struct AckSignal {
   Time now;
-  Duration rtt;                          // Of the packet that gave rise to it.
-  int64_t packets;                       // Newly acknowledged, in order,
+  Duration rtt;                          // The round trip of the packet that is answered.
+  int64_t packets;                       // Packets newly acknowledged, in order,
   int64_t payload_bytes;                 // and their payload.
-  int links;                             // From host to host.
+  int links;                             // Links from host to host.
   uint32_t next_expected = 0;            // The first packet not acknowledged,
   uint32_t next_to_send = 0;             // and the next one, unless a packet is sent again.
-  const Telemetry* telemetry = nullptr;  // What the packet was told on its way.
+  const Telemetry* telemetry = nullptr;  // Collected by the packet on its way.
 };
 
 // The round trip that a congestion control wants to know beforehand: that of the idle network,
 // between the hosts of the flow or the longest between any two.
 enum class BaseRtt { kNone, kPair, kLongest };
 
-// When a receiver sends congestion notifications (CNPs).
+// Says when a receiver sends congestion notifications (CNPs).
 struct CnpRule {
   enum class Mode {
     kNone,
-    kPacket,   // As packets of their own, at most one in `interval` for each queue pair.
-    kAckFlag,  // With the ACK of each marked packet.
+    kPacket,   // CNPs are packets, at most one in `interval` for each queue pair.
+    kAckFlag,  // The ACK of each marked packet is a CNP too.
   };
 
   Mode mode = Mode::kNone;
@@ -72,7 +72,7 @@ class RateControl {
   // A packet of `bytes`, as buffered, has begun to leave.
   virtual void OnSent(RateState& /*state*/, int64_t /*bytes*/, Time /*now*/) const {}
 
-  // A loss has been found out by a NACK, or by a timeout.
+  // OnLoss: a NACK has shown a loss. OnTimeout: the retransmission timeout has passed.
   virtual void OnLoss(RateState& /*state*/, Time /*now*/) const {}
   virtual void OnTimeout(RateState& /*state*/, Time /*now*/) const {}
 
@@ -90,9 +90,9 @@ class RateControlModel {
   virtual std::unique_ptr<const RateControl> Prepare() const = 0;
 
   virtual BaseRtt base_rtt() const { return BaseRtt::kNone; }
-  // Whether switches are to tell packets of the ports on their way.
+  // Returns true if switches are to tell packets of the ports on their way.
   virtual bool wants_telemetry() const { return false; }
-  // Whether it expects switches to mark between two lengths of queue rather than above one.
+  // Returns true if it expects ECN marking between two queue lengths rather than above one.
   virtual bool wants_red() const { return false; }
 };
 

@@ -34,7 +34,7 @@ void ReceiverLog::NoteBehind(uint32_t segment) {
   host_->log().Reordering(record_.spec.size_class).behind.Add(highest_ - 1 - segment);
 }
 
-// A late packet left before the one that came last, so it is no return to its path.
+// A late packet left before the packet that came last, so the flow has not returned to its path.
 void ReceiverLog::NotePath(uint16_t path, bool late) {
   if (!late) {
     record_.receiver.path_switches += path_ == kNone ? 0 : 1;

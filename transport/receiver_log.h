@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a receiver notes of the packets of one flow, whatever its transport makes of them: marks,
-// paths, and the order in which they came.
+// ReceiverLog records the packets that arrive for one flow: marks, paths, and the order in which
+// they came. The transport's receiver calls it for every data packet, whatever it does with the
+// packet itself. The record goes to the results when the flow closes.
 
 #pragma once
 
@@ -17,13 +18,13 @@ namespace heddle {
 
 class ReceiverLog {
  public:
-  // The log may have been of another flow before.
+  // Opens the log for `spec`; it may have been used for another flow before.
   void Open(const FlowSpec& spec, Host& host);
 
   // A data packet has arrived, new or not.
   void Observe(const Packet& data);
 
-  // It carries a segment that has not arrived before.
+  // The packet carries a segment that has not arrived before.
   void OnFirstArrival(uint32_t segment) {
     if (segment < highest_) return NoteBehind(segment);
     highest_ = segment + 1;
@@ -36,7 +37,7 @@ class ReceiverLog {
     if (record_.receiver.done == kNever) record_.receiver.done = host_->now();
   }
 
-  // What is known of the sender has come with the letter that ends the flow.
+  // The letter that ends the flow has brought the sender's record.
   void OnFlowEnded(const FlowEnded& ended) { record_.sender = ended.sender; }
 
   const FlowRecord& record() const { return record_; }
@@ -50,7 +51,7 @@ class ReceiverLog {
   static constexpr uint32_t kNone = ~0u;
 
   uint32_t highest_ = 0;              // One past the highest segment seen.
-  uint32_t path_ = kNone;             // Of the last packet that no later one had overtaken.
+  uint32_t path_ = kNone;             // Path of the last packet that none overtook.
   std::vector<uint64_t> paths_seen_;  // Bit p of all words: a packet came over path p.
   ReorderingTracker tracker_;
   Host* host_ = nullptr;

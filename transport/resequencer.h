@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between a host's NIC and the receiving halves of its flows: it holds data packets
-// that came early, and hands them up in order, or gives up waiting for what is missing. One object
-// for all flows of a host, named by the slots of their receivers; it knows no host and sets no
-// timers itself.
+// Resequencer stands between a host's NIC and the receiving halves of its flows. It holds data
+// packets that came early and hands them up in order, or gives up waiting for missing ones. One
+// object serves all flows of a host, named by their receivers' slots; Endpoints calls it for each
+// packet and timer, so it knows no host and sets no timers itself.
 //
-// What all kinds do: a segment below the next one expected goes up at once, since it is late, sent
-// again or a second copy. A packet that would exceed a limit is not held: its flow hands up all
-// that it holds, with this packet, in order. Two copies of a segment stay together. What a
-// transport refuses, as go-back-N does beyond a hole, is expected again, so that what it sends
-// again is put in order too.
+// All kinds share these rules. A segment below the next one expected is late, sent again or a
+// second copy, and goes up at once. A packet that would exceed a limit is not held: its flow hands
+// up all that it holds, with this packet, in order. Two copies of a segment stay together. If a
+// transport refuses packets, as go-back-N does beyond a hole, they are expected again, so that
+// their retransmissions are put in order too.
 
 #pragma once
 
@@ -26,10 +26,11 @@ namespace heddle {
 
 class Resequencer {
  public:
-  // Where packets go, in the order in which the transport shall see them.
+  // Takes the packets in the order in which the transport shall see them.
   class Sink {
    public:
-    // False if the transport throws the packet away, since it is out of order: it will come again.
+    // Returns false if the transport throws the packet away for being out of order: it will come
+    // again.
     virtual bool HandUp(uint32_t slot, const Packet& packet) = 0;
 
    protected:
@@ -40,7 +41,7 @@ class Resequencer {
   Resequencer(Sink& sink, const HoldLimits& limits) : buffer_(limits), sink_(sink) {}
   virtual ~Resequencer() = default;
 
-  // A flow begins at `slot`, which may have been that of another.
+  // A flow begins at `slot`, which another flow may have used before.
   virtual void Open(uint32_t slot);
 
   // A data packet has arrived, at this instant.
@@ -49,18 +50,18 @@ class Resequencer {
     Take(slot, packet);
   }
 
-  // When OnTimer is to be called for the flow, kNever if nothing waits. It changes with any call
-  // for the flow; calls for others only put it off.
+  // Returns the time to call OnTimer for the flow, kNever if nothing waits. Any call for the flow
+  // changes it; calls for other flows only put it off.
   virtual Time Deadline(uint32_t slot) const = 0;
   // Does nothing before the deadline.
   void OnTimer(uint32_t slot, Time now) {
     if (Deadline(slot) <= now) Expire(slot, now);
   }
 
-  // The flow ends: what it holds goes up.
+  // The flow ends: all packets that it holds go up.
   virtual void Close(uint32_t slot, Time now) { HandUpAll(slot, now); }
 
-  // `end`: that of the run.
+  // `end` is the end of the run.
   ResequencingStats Stats(Time end) const;
   virtual size_t memory_bytes() const;
 
@@ -74,13 +75,13 @@ class Resequencer {
   uint32_t& expected(uint32_t slot) { return flows_[slot].expected; }
   uint32_t expected(uint32_t slot) const { return flows_[slot].expected; }
   const HoldBuffer& buffer() const { return buffer_; }
-  // Whether what it holds begins with what is expected.
+  // Returns true if the flow's lowest held segment is the next one expected.
   bool FrontIsNext(uint32_t slot) const {
     return buffer_.Holds(slot) && buffer_.Front(slot).seq <= flows_[slot].expected;
   }
-  // Since when something has waited: all that is held lies beyond the first hole, so that is when
-  // the first of it came. A hole that is being filled with what had been refused is not given up
-  // meanwhile.
+  // Returns since when the flow has waited. All that it holds lies beyond the first hole, so it has
+  // waited since the first of these packets came. While refused segments come again and fill the
+  // hole, it is not given up.
   Time WaitingSince(uint32_t slot) const {
     return std::max(buffer_.OldestArrival(slot), flows_[slot].repeated_at);
   }
@@ -94,7 +95,7 @@ class Resequencer {
   void HandUpRun(uint32_t slot, Time now) {
     while (FrontIsNext(slot)) HandUpFront(slot, now);
   }
-  // False if there is no room: then all of the flow has gone up, with `packet`.
+  // Returns false if there is no room; then all of the flow has gone up, with `packet`.
   bool Hold(uint32_t slot, const Packet& packet);
 
   void CountTimeout() { ++timeouts_; }
@@ -104,7 +105,7 @@ class Resequencer {
   struct Flow {
     uint32_t expected = 0;
     uint32_t repeated_end = 0;  // One past the highest segment that was refused.
-    Time repeated_at;           // When one below it was taken last.
+    Time repeated_at;           // Time at which one below it was last taken.
   };
 
   HoldBuffer buffer_;

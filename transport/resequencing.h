@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How receiving hosts put packets in order before their transport sees them, if they do.
+// ResequencingModel is a kind of resequencing with its settings: how receiving hosts put packets in
+// order before their transport sees them, if they do. An experiment chooses one, and Endpoints lets
+// it make the resequencer of each host.
 
 #pragma once
 
@@ -16,7 +18,7 @@ class ResequencingModel {
   virtual ~ResequencingModel() = default;
   virtual void Declare(Fields& fields) = 0;
 
-  // For one host. Null: packets go up as they arrive.
+  // Makes the resequencer of one host. Null: packets go up as they arrive.
   virtual std::unique_ptr<Resequencer> MakeFor(Resequencer::Sink& sink) const = 0;
 };
 

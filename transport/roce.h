@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All RoCEv2 flows of one host.
+// The RoCEv2 transport of one host: it holds all RoCEv2 flows there and passes each packet to the
+// sender or receiver that it is for.
 
 #pragma once
 

@@ -22,15 +22,14 @@ void RoceReceiver::Open(const FlowSpec& spec, Host& host, const RoceShared& shar
   if (shared.telemetry && !told_) told_ = std::make_unique<Telemetry>();
 }
 
-// A CNP of its own is the NIC's, and does not wait for the order of packets, which would only make
-// the news older.
+// The NIC sends CNP packets at once: waiting for the packets' order would only delay them.
 void RoceReceiver::OnArrival(const Packet& data) {
   log_.Observe(data);
   if (shared_->telemetry) *told_ = host_->ArrivedTelemetry();
   if (shared_->cnps.mode == CnpRule::Mode::kPacket && data.Has(Packet::kCe)) NoteCongestion(data);
 }
 
-// One in an ACK goes with the ACK of that packet, if it has one; and what is out of order shows
+// A CNP in an ACK goes with the packet's own ACK, if it has one. Packets out of order are noticed
 // here.
 void RoceReceiver::OnData(const Packet& data) {
   const CnpRule& cnps = shared_->cnps;
@@ -81,7 +80,7 @@ void RoceReceiver::Discard(const Packet& data) {
   Answer(data, PacketKind::kNack);
 }
 
-// For the packet expected, by a NACK.
+// Returns true if a NACK may ask for the expected packet now.
 bool RoceReceiver::MayAskAgain() const {
   const bool repeats = shared_->settings.nack == RoceSettings::Nack::kTimer;
   return !nacked_ || (repeats && host_->now() >= nack_again_);
@@ -94,8 +93,8 @@ void RoceReceiver::AcceptNext(uint32_t number) {
 
 // --- IRN ---
 
-// Every packet is answered. One that came again beyond a hole is reported again: the first report
-// may have been lost.
+// Answers every packet. A packet that came again beyond a hole is reported again, since the first
+// report may have been lost.
 void RoceReceiver::TakeAny(const Packet& data) {
   if (data.seq < next_ || ahead_.Contains(data.seq)) {
     ++log_.receiver().duplicates;
@@ -105,7 +104,7 @@ void RoceReceiver::TakeAny(const Packet& data) {
   Answer(data, data.seq > next_ ? PacketKind::kNack : PacketKind::kAck);
 }
 
-// Returns whether a packet that is new was the one expected.
+// Returns true if the packet, which is new, was the one expected.
 bool RoceReceiver::Keep(const Packet& data) {
   log_.OnFirstArrival(data.seq);
   log_.OnAccepted(data.data.payload);
@@ -140,7 +139,7 @@ void RoceReceiver::NoteCongestion(const Packet& data) {
   host_->SetTimer(cnp_from_, TimerKey(FlowTimer::kNotify, id()));
 }
 
-// A CNP sent at the same instant, for a packet, has put the next one off.
+// If a CNP packet was sent at this instant, the next CNP must wait again.
 void RoceReceiver::OnTimer() {
   if (marks_wait_ && host_->now() >= cnp_from_) SendCnp(marked_sent_, marked_taken_);
 }
@@ -153,7 +152,7 @@ void RoceReceiver::SendCnp(Time echo, uint16_t taken) {
   host_->SendControl();
 }
 
-// An ACK says what is expected next, and a NACK also what came instead.
+// An ACK names the packet expected next; a NACK also names the packet that came instead.
 void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
   unanswered_ = 0;
   Packet& answer = NewControl(kind, data.sent);

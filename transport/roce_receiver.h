@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of a RoCEv2 queue pair: what it takes, what it acknowledges or asks for again,
-// and when it tells the sender of congestion.
+// The receiving half of a RoCEv2 queue pair. For each packet, it decides whether to take it, which
+// packet to acknowledge or to ask for again, and when to tell the sender of congestion.
 
 #pragma once
 
@@ -25,12 +25,12 @@ class RoceReceiver {
 
   // A data packet has arrived at the NIC.
   void OnArrival(const Packet& data);
-  // It is its turn: then, or later if packets are put in order first.
+  // The packet's turn has come: at its arrival, or later if packets are put in order first.
   void OnData(const Packet& data);
-  // Whether it would throw the packet away for being out of order.
+  // Returns true if it would throw the packet away for being out of order.
   bool Refuses(const Packet& data) const { return !shared_->settings.is_irn() && data.seq > next_; }
 
-  // The end of an interval between CNPs.
+  // An interval between CNPs has ended.
   void OnTimer();
 
   void OnFlowEnded(const FlowEnded& ended) { log_.OnFlowEnded(ended); }
@@ -53,20 +53,20 @@ class RoceReceiver {
   void Answer(const Packet& data, PacketKind kind);
   Packet& NewControl(PacketKind kind, Time echo);
 
-  uint32_t next_ = 0;  // The packet expected.
+  uint32_t next_ = 0;  // The next packet expected.
   uint32_t packets_ = 0;
-  uint32_t tuple_hash_ = 0;    // Of what is sent back.
+  uint32_t tuple_hash_ = 0;    // The hash of packets sent back.
   SegmentSet ahead_;           // Packets that came before the one expected, kept (IRN) or not.
-  int64_t bytes_ahead_ = 0;    // Kept.
+  int64_t bytes_ahead_ = 0;    // Their payload, if kept.
   int64_t unanswered_ = 0;     // In-order packets since the last ACK.
   bool nacked_ = false;        // The expected packet has been asked for.
-  Time nack_again_;            // When it may be asked for again (nack: timer).
+  Time nack_again_;            // Time of the next NACK for it (nack: timer).
   bool notify_ = false;        // The next ACK or NACK is a CNP too.
-  bool marks_wait_ = false;    // For cnp_from_ (trailing CNPs).
-  Time cnp_from_;              // When the next CNP may be sent.
-  Time marked_sent_;           // When the last marked packet was sent.
-  uint16_t marked_taken_ = 0;  // And the path that it took.
-  std::unique_ptr<Telemetry> told_;  // By the last packet that arrived, if they carry telemetry.
+  bool marks_wait_ = false;    // Marks wait for cnp_from_ (trailing CNPs).
+  Time cnp_from_;              // Time from which the next CNP may be sent.
+  Time marked_sent_;           // Time at which the last marked packet was sent.
+  uint16_t marked_taken_ = 0;  // The path of that packet.
+  std::unique_ptr<Telemetry> told_;  // Telemetry of the last packet; null without.
   Host* host_ = nullptr;
   const RoceShared* shared_ = nullptr;
   ReceiverLog log_;

@@ -62,8 +62,8 @@ void RoceSender::StartControl() {
   shared_->control->Start(rate_);
 }
 
-// IRN's limit is a number of packets; a window in bytes lets one more begin as long as it is not
-// full.
+// IRN limits the number of packets. A window in bytes lets one more packet begin as long as it is
+// not full.
 void RoceSender::SetBandwidthDelay() {
   const RoceSettings& settings = shared_->settings;
   bdp_packets_ = kNoLimit;
@@ -141,7 +141,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
   flow_.bytes_sent += payload;
 }
 
-// At the NIC's own rate the NIC is the clock: pacing would only add rounding.
+// At the NIC's own rate the NIC spaces the packets; pacing would only add rounding.
 void RoceSender::Pace(int64_t wire_bytes) {
   paced_from_ = host_->now();
   paced_bits_ = static_cast<double>(wire_bytes * 8);
@@ -189,7 +189,7 @@ void RoceSender::OnAck(const Packet& ack) {
   GetReady();
 }
 
-// Returns the payload that is acknowledged by it.
+// Returns the newly acknowledged payload.
 int64_t RoceSender::Advance(uint32_t una) {
   int64_t acked = 0;
   for (; una_ < una; ++una_) {
@@ -216,8 +216,8 @@ void RoceSender::TakeCnp() {
 
 void RoceSender::OnNack(const Packet& nack) {
   if (IsIrn()) return RepairFrom(nack);
-  // One that an ACK has overtaken says nothing new; and what is about to be sent needs no other
-  // reason.
+  // A NACK that an ACK has overtaken says nothing new. If una_ is about to be sent anyway, a NACK
+  // changes nothing.
   if (nack.seq < una_ || nxt_ == una_) return;
   nxt_ = una_;
   if (una_ == gone_back_to_) return;  // The same gap once more (nack: timer).
@@ -259,7 +259,7 @@ void RoceSender::OnTimeout() {
 
 // --- Timers ---
 
-// What the congestion control has decided takes effect.
+// Applies the decisions of the congestion control.
 void RoceSender::FollowControl() {
   const RoceSettings& settings = shared_->settings;
   const double share =
@@ -276,13 +276,13 @@ void RoceSender::FollowControl() {
   }
 }
 
-// The packet that may be sent next is not as far from the last as it was thought to be.
+// The rate has changed, so the time of the next packet is computed anew.
 void RoceSender::Retime() {
   paced_rate_ = Rate();
   next_avail_ = std::max(host_->now(), paced_from_ + Gap());
 }
 
-// A pause begins and ends at once.
+// A limit takes effect at once, also one of 0 and its end.
 void RoceSender::SetLimit(BitRate limit) {
   limit_ = static_cast<double>(limit.bps);
   Retime();

@@ -30,16 +30,16 @@
 
 namespace heddle {
 
-// What all flows of an experiment share.
+// The values that all flows of an experiment share.
 struct RoceShared {
   RoceSettings settings;
   PacketSizes sizes;
   std::unique_ptr<const RateControl> control;
   CnpRule cnps;
-  BaseRtt base_rtt;                       // That `control` wants to know.
-  bool telemetry;                         // For `control`: comes with ACKs and NACKs.
+  BaseRtt base_rtt;                       // The round trip that `control` wants to know.
+  bool telemetry;                         // ACKs and NACKs bring telemetry for `control`.
   const BandwidthDelay* bandwidth_delay;  // Null if no window follows from it.
-  Duration close_delay;                   // From the end of the sender to the end of the receiver.
+  Duration close_delay;                   // Time from the sender's end to the receiver's.
 };
 
 class RoceSender {
@@ -57,10 +57,10 @@ class RoceSender {
 
   void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
 
-  // No faster from now on, whatever the congestion control says; 0: not at all.
+  // Sends no faster than `limit` from now on, whatever the congestion control says; 0: not at all.
   void SetLimit(BitRate limit);
 
-  // The counters, with the cases decided whose drops are all known.
+  // Decides the cases whose drops are all known and returns the counters.
   const SenderRecord& Settle(Time known);
 
   FlowId id() const { return flow_.id; }
@@ -114,26 +114,26 @@ class RoceSender {
   uint32_t nxt_ = 0;  // The next to send; below end_ only when go-back-N has gone back.
   uint32_t end_ = 0;  // One past the highest ever sent.
   uint32_t packets_ = 0;
-  int64_t gone_back_to_ = -1;  // On account of a NACK, the last time.
+  int64_t gone_back_to_ = -1;  // una_ when a NACK last caused a go-back, -1: none.
   uint32_t window_ = 0;        // Packets that may be in flight.
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;
   bool in_round_ = false;  // The NIC holds this slot; it may outlive the flow.
-  Time next_avail_;        // When the rate allows another packet.
-  Time paced_from_;        // When the last one left,
-  double paced_bits_ = 0;  // and how long it was.
+  Time next_avail_;        // Time at which the rate allows another packet.
+  Time paced_from_;        // Time at which the last packet left.
+  double paced_bits_ = 0;  // Its length on the wire.
   double paced_rate_ = 0;
-  double limit_ = 0;  // Set from outside; the line's rate: none.
+  double limit_ = 0;  // Set by SetLimit; no limit at first.
   double nic_rate_ = 0;
   RateState rate_;
   LazyTimer rto_;
   LazyTimer pace_;
   LazyTimer control_timer_;
-  Ring<uint32_t> copies_;   // Of packets [una_, end_): the number of the latest transmission.
-  SelectiveRepeat repair_;  // IRN.
+  Ring<uint32_t> copies_;   // Latest transmission number of each packet in [una_, end_).
+  SelectiveRepeat repair_;  // For IRN.
   double bdp_packets_ = 0;
-  std::unique_ptr<Telemetry> told_;  // By the last ACK; null unless `control` wants it.
-  RttEstimator rtt_;                 // For the load balancer.
+  std::unique_ptr<Telemetry> told_;  // Telemetry of the last ACK; null if unwanted.
+  RttEstimator rtt_;                 // The load balancer's estimate.
   Host* host_ = nullptr;
   const RoceShared* shared_ = nullptr;
   HostFlow flow_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be set about RoCEv2, its congestion control aside.
+// The settings of RoCEv2, without those of its congestion control. An experiment reads them; all
+// flows share them.
 
 #pragma once
 
@@ -38,7 +39,7 @@ struct RoceSettings {
 
   Window window = Window::kNone;
   Scope bdp_scope = Scope::kPair;
-  std::optional<Bytes> bdp;          // Of payload; not set: from the network.
+  std::optional<Bytes> bdp;          // Payload bytes; not set: from the network.
   std::optional<BitRate> line_rate;  // Not set: the NIC's.
   std::optional<Duration> gap_unit;  // Not set: exact.
   bool retime_on_rate_change = false;

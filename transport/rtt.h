@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round-trip time and retransmission timeout (RFC 6298 section 2).
+// RttEstimator computes the smoothed round-trip time and the retransmission timeout (RFC 6298
+// section 2). A sender feeds it samples from ACKs.
 
 #pragma once
 
@@ -12,7 +13,7 @@ namespace heddle {
 struct RtoLimits {
   Duration min;
   Duration max;
-  Duration initial;      // Before the first sample.
+  Duration initial;      // Used before the first sample.
   Duration granularity;  // G, the clock's.
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TCP sender knows of each segment between the oldest unacknowledged and the highest sent,
-// and how many of them are in the network (RFC 6675 sections 3 and 4, in segments).
+// Scoreboard stores what a TCP sender knows of each segment between the oldest unacknowledged and
+// the highest sent. The sender updates it with every transmission and ACK, and reads from it which
+// segments are lost and how many are in the network (RFC 6675 sections 3 and 4, in segments).
 //
 //   1. Segments [first, end) are kept, in a ring.
 //   2. A segment is SACKed, or lost, or neither. A lost one may have been sent again since.
@@ -23,7 +24,7 @@ class Scoreboard {
   struct Segment {
     Time sent;                    // The latest transmission,
     uint32_t tx_id = 0;           // and its number.
-    uint32_t previous_tx_id = 0;  // Of the transmission before it, if it was sent again.
+    uint32_t previous_tx_id = 0;  // Number of the transmission before it, if sent again.
     bool lost = false;
     bool sent_again = false;  // Since it was marked lost.
     bool ever_retransmitted = false;
@@ -46,16 +47,18 @@ class Scoreboard {
   // An old segment is sent again.
   void Resend(uint32_t segment, Time now, uint32_t tx_id);
 
-  // Who is told of each segment when it is first acknowledged, with the time given below; null:
-  // nobody.
+  // Sets the observer that is told of each segment when it is first acknowledged, with the time
+  // given below; null: none.
   void SetObserver(Rack* observer) { observer_ = observer; }
 
-  // Cumulative acknowledgement. Returns when the last segment that it is the first to acknowledge
-  // had been sent; kNever if there is none, or if any that it covers was sent again: that one may
-  // be what the acknowledgement had to wait for (Karn's rule, RFC 6298 section 3).
+  // Takes a cumulative acknowledgement. Returns when the last segment that it is the first to
+  // acknowledge had been sent. Returns kNever if there is none, or if any that it covers was sent
+  // again: that one may be what the acknowledgement had to wait for (Karn's rule, RFC 6298 section
+  // 3).
   Time Acknowledge(uint32_t first, Time now);
 
-  // SACK of [first, last), cut to what is outstanding. Returns the segments that are news.
+  // Takes a SACK of [first, last), cut to the outstanding segments. Returns the number of newly
+  // SACKed segments.
   uint32_t Sack(uint32_t first, uint32_t last, Time now);
 
   // Marks lost every segment that is not SACKed and has at least `dupthresh` SACKed above it.
@@ -71,7 +74,8 @@ class Scoreboard {
 
   bool FirstIsLost() const { return !segments_.empty() && segments_.front().lost; }
 
-  // Whether a lost segment waits to be sent again, and the lowest such.
+  // HasLost() returns true if a lost segment waits to be sent again; NextLost() returns the lowest
+  // one.
   bool HasLost() const { return lost_ > sent_again_; }
   uint32_t NextLost();
 
@@ -91,7 +95,7 @@ class Scoreboard {
   SegmentSet sacked_;
   uint32_t first_ = 0;
   uint32_t lost_ = 0;
-  uint32_t sent_again_ = 0;      // Of those lost.
+  uint32_t sent_again_ = 0;      // Lost segments sent again.
   uint32_t loss_scan_ = 0;       // Below it, all segments are SACKed or have been found lost.
   uint32_t sacked_at_scan_ = 0;  // SACKed segments at or above loss_scan_.
   uint32_t resend_scan_ = 0;     // Below it, no lost segment waits to be sent again.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of segment numbers at or above a floor that only rises: a bitmap that moves along the flow.
+// SegmentSet is a set of segment numbers at or above a floor that only rises: a bitmap that moves
+// along the flow. Senders and receivers keep in it the segments beyond a hole.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// IRN's loss recovery at the sender (Mittal et al., SIGCOMM 2018, section 3.1): which packets to
-// send again. Packets are numbered; `una` is the first not acknowledged in order, `end` is one past
-// the highest sent.
+// IRN's loss recovery at the sender (Mittal et al., SIGCOMM 2018, section 3.1). The RoCE sender
+// tells it of ACKs and asks it which packets to send again. Packets are numbered; `una` is the
+// first not acknowledged in order, `end` is one past the highest sent.
 
 #pragma once
 
@@ -39,7 +39,7 @@ class SelectiveRepeat {
   // Packets below the highest that has arrived count as lost.
   void BeginRecovery(uint32_t una, uint32_t end) { Begin(una, end, highest_); }
 
-  // All that is not known to have arrived counts as lost, even if it was sent again already.
+  // Every packet not known to have arrived counts as lost, even if it was sent again already.
   void OnTimeout(uint32_t una, uint32_t end) { Begin(una, end, end); }
 
   bool recovering() const { return recovering_; }
@@ -47,8 +47,8 @@ class SelectiveRepeat {
 
   bool HasLost(uint32_t una) const { return recovering_ && FirstLost(una) < limit_; }
 
-  // There must be one. It counts as sent again: a recovery repairs each packet once, and what is
-  // lost twice is left to the timeout.
+  // Takes the next lost packet; there must be one. It counts as sent again: a recovery repairs each
+  // packet once, and a packet lost twice is left to the timeout.
   uint32_t TakeLost(uint32_t una) {
     next_ = FirstLost(una) + 1;
     return next_ - 1;
@@ -66,7 +66,7 @@ class SelectiveRepeat {
     limit_ = limit;
   }
 
-  SegmentSet arrived_;    // Beyond una.
+  SegmentSet arrived_;    // Packets beyond una.
   uint32_t highest_ = 0;  // One past the highest packet that has arrived.
   bool recovering_ = false;
   uint32_t recovery_end_ = 0;

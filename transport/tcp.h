@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All TCP or DCTCP flows of one host.
+// The TCP transport of one host, under any congestion control: it holds all TCP flows there and
+// passes each packet to the sender or receiver that it is for.
 
 #pragma once
 

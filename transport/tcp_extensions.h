@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TCP flow keeps for options that are off by default; made only if one of them is on.
+// The state that a TCP flow keeps for options that are off by default. The sender makes it only if
+// one of them is on.
 
 #pragma once
 
@@ -16,12 +17,12 @@ struct TcpExtensions {
   Rack rack;
   Prr prr;
   WindowUndo undo;
-  bool rescued = false;  // The one segment beyond what is lost has been sent, in this episode.
+  bool rescued = false;  // This episode's one segment beyond the lost ones has been sent.
 
   // Tail loss probes (RFC 8985 section 7).
   bool probe_due = false;
-  bool probe_is_old = false;  // It was a retransmission.
-  int64_t probe_end = -1;     // board_.end() when the last was sent, until its fate is known.
+  bool probe_is_old = false;  // The probe was a retransmission.
+  int64_t probe_end = -1;     // board_.end() at the last probe, until its fate is known.
 
   LazyTimer reorder;
   LazyTimer probe;

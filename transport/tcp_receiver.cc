@@ -30,14 +30,14 @@ void TcpReceiver::OnData(const Packet& data) {
   const bool in_order = !duplicate && Accept(data);
   if (next_ == segments_) log_.OnComplete();
   if (duplicate) ++log_.receiver().duplicates;
-  // RFC 5681 section 4.2: at once for anything but plain progress.
+  // RFC 5681 section 4.2: only plain progress may be acknowledged later.
   if (!in_order || had_hole || ++unanswered_ >= shared_->settings.delack_count) {
     return SendAck(data, duplicate ? Packet::kDsack : 0);
   }
   DelayAck(data);
 }
 
-// Takes a segment that has not arrived before. Returns whether it was the next one expected.
+// Takes a segment that has not arrived before. Returns true if it was the next one expected.
 bool TcpReceiver::Accept(const Packet& data) {
   ReceiverRecord& record = log_.receiver();
   log_.OnFirstArrival(data.seq);
@@ -142,7 +142,7 @@ void TcpReceiver::FillSackBlocks(Packet& ack) const {
   for (; count < ack.ack.sack.size(); ++count) ack.ack.sack[count] = SackBlock{};
 }
 
-// A SYN, or one that was sent again: answers each.
+// Answers every SYN, even one that was sent again.
 void TcpReceiver::OnSyn(const Packet& syn) {
   Packet& answer = host_->ControlSlot(syn.src, tuple_hash_);
   answer.kind = PacketKind::kSynAck;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of a TCP or DCTCP flow: what has arrived, and what to say about it (RFC 5681
-// section 4.2, RFC 2018, RFC 2883, RFC 8257 section 3.2).
+// The receiving half of a TCP or DCTCP flow. It keeps which segments have arrived and decides what
+// to acknowledge, and when (RFC 5681 section 4.2, RFC 2018, RFC 2883, RFC 8257 section 3.2).
 
 #pragma once
 
@@ -25,9 +25,9 @@ class TcpReceiver {
 
   // A data packet has arrived at the NIC.
   void OnArrival(const Packet& data) { log_.Observe(data); }
-  // It is its turn: then, or later if packets are put in order first.
+  // The packet's turn has come: at its arrival, or later if packets are put in order first.
   void OnData(const Packet& data);
-  // Whether it would throw the packet away for being out of order.
+  // Returns true if it would throw the packet away for being out of order.
   bool Refuses(const Packet& /*data*/) const { return false; }
   void OnSyn(const Packet& syn);
 
@@ -53,16 +53,16 @@ class TcpReceiver {
 
   uint32_t next_ = 0;  // The next segment expected.
   uint32_t segments_ = 0;
-  uint32_t tuple_hash_ = 0;  // Of the ACKs.
-  SegmentSet ahead_;         // Beyond a hole.
+  uint32_t tuple_hash_ = 0;  // The hash of the ACKs.
+  SegmentSet ahead_;         // Segments beyond a hole.
   int64_t bytes_ahead_ = 0;
   std::array<uint32_t, 3> reported_{};  // One segment of each block to report, the latest first.
   uint32_t reported_count_ = 0;
-  bool echo_ = false;       // What the next ACK says of congestion.
+  bool echo_ = false;       // The next ACK echoes an ECN mark.
   bool ack_armed_ = false;  // The host holds a timer for ack_deadline_.
   int64_t unanswered_ = 0;  // In-order packets since the last ACK.
   Time ack_deadline_;
-  Packet last_data_;  // What a delayed ACK answers.
+  Packet last_data_;  // The packet that a delayed ACK answers.
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
   ReceiverLog log_;

@@ -13,7 +13,7 @@ namespace heddle {
 namespace {
 
 constexpr int32_t kMaxBackoff = 1 << 20;
-constexpr uint32_t kMaxAdaptedThreshold = 300;  // As in Linux.
+constexpr uint32_t kMaxAdaptedThreshold = 300;  // Linux's limit.
 
 }  // namespace
 
@@ -92,7 +92,8 @@ bool TcpSender::CanSend() const {
   return has_new && (FlightSize() < beyond || Fits(FlightSize() - beyond));
 }
 
-// Something is due whatever the window, or though there is neither new nor lost data.
+// Returns true if a fast retransmit or a probe is due, which ignore the window, or a rescue that
+// fits into the window.
 bool TcpSender::MustSend() const {
   if (resend_first_) return !UsesRack() || board_.HasLost();
   return extra_->probe_due || (MayRescue() && Fits(board_.pipe()));
@@ -127,7 +128,8 @@ uint32_t TcpSender::NextSegment() {
   return extra_ ? NextBeyondLost() : nxt_;
 }
 
-// New data; or, for a probe or a rescue that has none, the highest segment that may be missing.
+// Returns the next new segment. For a probe or a rescue without new data, it is the highest segment
+// that may be missing.
 uint32_t TcpSender::NextBeyondLost() {
   const bool has_new = HasNew();
   if (std::exchange(extra_->probe_due, false)) {
@@ -223,14 +225,15 @@ void TcpSender::OnAck(const Packet& ack) {
   Repair(newly_sacked, board_.first() + board_.sacked() - delivered_before);
 }
 
-// After news, or when a segment has become overdue: `delivered` segments more have arrived.
+// Repairs losses, after an ACK with news or when a segment is overdue. `delivered` segments have
+// arrived since.
 void TcpSender::Repair(uint32_t newly_sacked, uint32_t delivered) {
   if (DetectLoss(newly_sacked) && !in_recovery_ && MayEnterRecovery()) EnterRecovery();
   if (extra_) ReduceInProportion(delivered);
   GetReady();
 }
 
-// What an ACK tells of reordering.
+// Learns from an ACK about reordering.
 void TcpSender::LearnFrom(const Packet& ack) {
   const TcpSettings& settings = shared_->settings;
   Rack& rack = extra_->rack;
@@ -244,7 +247,7 @@ void TcpSender::LearnFrom(const Packet& ack) {
   dupthresh_ = std::max(dupthresh_, std::min(rack.extent() + 1, kMaxAdaptedThreshold));
 }
 
-// Whether something lost waits to be repaired, by the signs that start a recovery.
+// Returns true if the signs that start a recovery show a loss that waits for repair.
 bool TcpSender::DetectLoss(uint32_t newly_sacked) {
   if (extra_ && UsesRack()) {
     const bool many_sacked = board_.sacked() >= dupthresh_;
@@ -256,15 +259,15 @@ bool TcpSender::DetectLoss(uint32_t newly_sacked) {
   return dupacks_ >= dupthresh_ || board_.FirstIsLost();
 }
 
-// Whether a window of which `flight` bytes were in the network has held the flow back. The NIC may
-// still have been busy with what an earlier ACK released: in slow start, which makes two packets of
-// one, half a window is as much as an ACK clock at the NIC's own rate keeps in flight.
+// Returns true if the window has held the flow back while `flight` bytes were in the network. The
+// NIC may still have been busy with packets that an earlier ACK released. In slow start each packet
+// makes two, so an ACK clock at the NIC's own rate keeps only half a window in flight.
 bool TcpSender::IsWindowLimited(double flight) const {
   if (flight >= window_.cwnd - window_.mss) return true;
   return window_.cwnd < window_.ssthresh && window_.cwnd < 2 * flight;
 }
 
-// Whether an ACK echoes a mark, as far as congestion control may know.
+// Returns true if an ACK echoes a mark that the load balancer does not hide.
 bool TcpSender::HearsEcho(const Packet& ack) {
   if (!ack.Has(Packet::kEce)) return false;
   return !host_->Wants(HostPolicy::kEcho) || !host_->policy().HidesEcho(host_->view(), flow_);
@@ -334,7 +337,7 @@ bool TcpSender::MayEnterRecovery() const {
   return board_.outstanding() > 0 && (IsSack() ? first >= recover_ : first > recover_);
 }
 
-// The window is about to be reduced because of a loss.
+// Called when the window is about to be reduced because of a loss.
 void TcpSender::BeginEpisode() {
   if (!extra_) return;
   extra_->undo.Begin(window_);
@@ -381,7 +384,7 @@ void TcpSender::ContinueRecovery(int64_t newly_acked) {
     return;
   }
   if (IsSack()) {
-    resend_first_ = false;  // What it was for has arrived; the scoreboard knows what else is lost.
+    resend_first_ = false;  // The lost segment has arrived; the scoreboard knows the others.
     return;
   }
   // A partial ACK: the next segment is presumed lost too.
@@ -461,14 +464,14 @@ void TcpSender::OnTimeout() {
   GetReady();
 }
 
-// One probe until its fate is known, and none while anything is known to be missing (RFC 8985
-// section 7.2).
+// Allows one probe until its fate is known, and none while a segment is known to be missing (RFC
+// 8985 section 7.2).
 bool TcpSender::MayProbe() const {
   return board_.outstanding() > 0 && board_.sacked() == 0 && board_.first() >= recover_ &&
          extra_->probe_end < 0;
 }
 
-// After two round trips without an ACK the tail of what was sent may be lost.
+// Sets the probe timer: after two round trips without an ACK the tail of the flight may be lost.
 void TcpSender::ScheduleProbe() {
   if (!shared_->settings.tlp) return;
   extra_->probe_due = false;

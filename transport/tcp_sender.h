@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of a TCP flow: what to send and when to send it again. How large its window is
-// says the congestion control (window_control.h).
+// The sending half of a TCP flow. It decides which segment to send and when to send one again; the
+// congestion control (window_control.h) decides how large its window is.
 //
 // Sequence numbers count segments. Loss recovery is that of RFC 6675 (SACK) or RFC 6582 (NewReno),
 // started by duplicate ACKs (RFC 5681 section 3.2); the retransmission timer that of RFC 6298.
@@ -27,23 +27,24 @@
 
 namespace heddle {
 
-// What all flows of an experiment share.
+// The values that all flows of an experiment share.
 struct TcpShared {
   TcpSettings settings;
   PacketSizes sizes;
   RtoLimits rto;
   uint32_t dupthresh;
-  uint32_t max_segments;  // In a window: the least of rwnd, max_cwnd and what SACK can name.
+  uint32_t max_segments;  // Limit of a window: the least of rwnd, max_cwnd and what SACK can name.
   std::unique_ptr<const WindowControl> control;
-  Duration close_delay;  // From the end of the sender to the end of the receiver.
+  Duration close_delay;  // Time from the sender's end to the receiver's.
   TcpSettings::Ecn ecn;
 
   TcpShared(const TcpSettings& settings, TcpSettings::Ecn ecn, const PacketSizes& sizes,
             std::unique_ptr<const WindowControl> control, Duration close_delay);
 
-  // The receiver repeats its echo until it sees CWR, instead of echoing each mark once.
+  // Returns true if the receiver repeats its echo until it sees CWR, instead of echoing each mark
+  // once.
   bool latches_echo() const { return ecn == TcpSettings::Ecn::kRfc3168; }
-  // A data packet is ECN-capable; `again`: a retransmission.
+  // Returns true if a data packet is ECN-capable. `again`: it is a retransmission.
   bool IsCapable(bool again) const {
     return ecn != TcpSettings::Ecn::kOff && !(again && latches_echo());
   }
@@ -74,7 +75,7 @@ class TcpSender {
 
   void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
 
-  // The counters, with the cases decided whose drops are all known.
+  // Decides the cases whose drops are all known and returns the counters.
   const SenderRecord& Settle(Time known);
 
   FlowId id() const { return flow_.id; }
@@ -95,9 +96,9 @@ class TcpSender {
   bool MayRescue() const;
   bool MustSend() const;
   uint32_t FlightSize() const { return nxt_ - board_.first(); }  // RFC 5681, in segments.
-  // Whether the window has room for one segment beyond `segments`.
+  // Returns true if the window has room for one segment beyond `segments`.
   bool Fits(uint32_t segments) const { return (segments + 1) * window_.mss <= window_.cwnd; }
-  // Payload of the first `segments` segments.
+  // Returns the payload of the first `segments` segments.
   int64_t PayloadUpTo(uint32_t segments) const {
     return segments == segments_ ? spec_.size : segments * shared_->sizes.mss;
   }
@@ -137,7 +138,7 @@ class TcpSender {
 
   // Touched by every ACK and every packet.
   Scoreboard board_;  // first() is the oldest unacknowledged segment.
-  uint32_t nxt_ = 0;  // The next to send; below board_.end() only when NewReno has rewound.
+  uint32_t nxt_ = 0;  // The next to send; below board_.end() only after NewReno has rewound.
   uint32_t segments_ = 0;
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;
@@ -145,7 +146,7 @@ class TcpSender {
   uint32_t dupthresh_ = 3;
   bool in_round_ = false;  // The NIC knows that this flow may send.
   bool in_recovery_ = false;
-  bool resend_first_ = false;  // Fast retransmit: the first lost goes out whatever the window.
+  bool resend_first_ = false;  // Fast retransmit: the first lost segment ignores the window.
   bool may_send_ = false;      // Connected.
   bool send_cwr_ = false;
   bool partial_ack_seen_ = false;

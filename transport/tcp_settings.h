@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be set about TCP, its congestion control aside, with the defaults that most
-// load-balancing studies use.
+// The settings of TCP, without those of its congestion control. The defaults are those that most
+// load-balancing studies use. An experiment reads them; all flows share them.
 
 #pragma once
 
@@ -54,11 +54,11 @@ struct TcpSettings {
   bool timestamps = false;
   Bytes lb_header{0};
   int64_t priority = 1;
-  std::optional<int64_t> control_priority;  // Not set: as data.
+  std::optional<int64_t> control_priority;  // Not set: that of data.
 
   Ecn ecn = Ecn::kOff;  // Unless the congestion control has its own.
 
-  // Whether any option is on that a flow keeps TcpExtensions for.
+  // Returns true if any option is on that a flow keeps TcpExtensions for.
   bool extended() const {
     return loss == Loss::kRack || tlp || rescue || prr || undo != Undo::kNone || reordering_adapt;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resequencing with a fixed timeout, as behind DRB (Cao et al., CoNEXT 2013). Early packets wait
-// until all before them have come. A hole is given up when the first packet that came beyond it has
-// waited for the timeout: then all that is held goes up, further holes included. So no packet waits
-// for longer, and a loss shows to the transport so much later.
+// Resequencing with a fixed timeout, as DRB uses it (Cao et al., CoNEXT 2013). Early packets wait
+// until all packets before them have come. A hole is given up when the first packet beyond it has
+// waited for the timeout; then all held packets go up, across further holes too. So no packet waits
+// longer than the timeout, and the transport sees a loss at most that much later.
 
 #pragma once
 

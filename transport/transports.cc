@@ -19,7 +19,7 @@
 namespace heddle {
 namespace {
 
-// `Flows` are those of one host, `Shared` is what those of all hosts share.
+// `Flows` holds the flows of one host, `Shared` the values that all hosts share.
 template <class Flows, class Shared>
 class Maker final : public TransportMaker {
  public:
@@ -35,7 +35,7 @@ class Maker final : public TransportMaker {
   const ResequencingModel& resequencing_;
 };
 
-// What both transports can do with packets that come early.
+// The choice of resequencing, which both transports have.
 class WithResequencing : public TransportModel {
  public:
   void Declare(Fields& fields) override {
@@ -51,7 +51,7 @@ class WithResequencing : public TransportModel {
   Chosen<ResequencingModel> chosen_ = Resequencings().Make("off");
 };
 
-// In-band telemetry of five hops, 8 bytes each, and 2 (Li et al., SIGCOMM 2019).
+// Bytes of in-band telemetry: five hops of 8 bytes each, and 2 more (Li et al., SIGCOMM 2019).
 constexpr int64_t kTelemetryHeader = 42;
 
 // Packets are numbered in 32 bits.
@@ -59,7 +59,7 @@ int64_t LargestFlow(const PacketSizes& sizes) {
   return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
 }
 
-// TCP with any congestion control. Without `cc` that is Reno, whose settings then stand among
+// TCP with any congestion control. Without `cc` the control is Reno, and its settings stand among
 // TCP's.
 class TcpModel : public WithResequencing {
  public:
@@ -118,7 +118,7 @@ class TcpModel : public WithResequencing {
   Chosen<WindowControlModel> chosen_;  // Empty without `cc`.
 };
 
-// Short for TCP with cc: dctcp, whose settings stand among TCP's.
+// `dctcp` is short for TCP with cc: dctcp. DCTCP's settings stand among TCP's.
 class DctcpModel final : public TcpModel {
  public:
   DctcpModel() : TcpModel("dctcp") {}

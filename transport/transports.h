@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transports that an experiment may choose.
+// The interface of the transports that an experiment may choose. The experiment reads a
+// TransportModel's settings and asks what the transport needs; Network lets it make the transport
+// of each host.
 
 #pragma once
 
@@ -27,12 +29,13 @@ class BandwidthDelay {
   virtual Bytes Between(HostId src, HostId dst) const = 0;
   virtual Bytes Largest() const = 0;
 
-  // Of a full packet and its ACK, when the network is idle: between two hosts, and the longest.
+  // The time that a full packet and its ACK take on the idle network: between two hosts, and the
+  // longest.
   virtual Duration RoundTrip(HostId src, HostId dst) const = 0;
   virtual Duration LongestRoundTrip() const = 0;
 };
 
-// Makes the transport of each host; holds what they share.
+// Makes the transport of each host, and holds the values that these share.
 class TransportMaker {
  public:
   virtual ~TransportMaker() = default;
@@ -50,29 +53,29 @@ class TransportModel {
   // The largest flow that it can carry, in bytes.
   virtual int64_t max_flow_size() const = 0;
 
-  // The priority classes of its packets: those of flows, and ACKs and the like.
+  // The priority classes of its data packets, and of ACKs and other control packets.
   struct Classes {
     uint8_t data;
     uint8_t control;
   };
   virtual Classes classes() const = 0;
 
-  // Whether it expects switches to mark between two lengths of queue rather than above one.
+  // Returns true if it expects ECN marking between two queue lengths rather than above one.
   virtual bool wants_red() const { return false; }
 
   // The kind of resequencing at its receivers, such as "off".
   virtual const std::string& resequencing() const = 0;
 
-  // Whether switches are to tell its data packets of the ports on their way.
+  // Returns true if switches are to tell its data packets of the ports on their way.
   virtual bool wants_telemetry() const { return false; }
 
-  // Whether a load balancer can hold its flows to a rate.
+  // Returns true if a load balancer can hold its flows to a rate.
   virtual bool limits_rates() const { return false; }
 
-  // Whether a packet that comes early costs it what it has sent since: go-back-N.
+  // Returns true if it needs in-order delivery: an early packet makes it resend (go-back-N).
   virtual bool needs_order() const { return false; }
 
-  // Whether its ACKs tell congestion control of marks.
+  // Returns true if its ACKs tell congestion control of ECN marks.
   virtual bool echoes_marks() const { return false; }
 
   virtual bool needs_bandwidth_delay() const { return false; }

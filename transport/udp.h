@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UDP in the background: datagrams that come as their pattern says, whatever becomes of them.
-// Nothing is acknowledged or sent again, and they are not ECN-capable.
+// Background UDP: datagrams that come as their pattern says, whatever becomes of them. Nothing is
+// acknowledged or sent again, and datagrams are not ECN-capable. Network makes one Udp for each
+// host that takes part.
 //
 // A datagram that is due waits at the host for the NIC, as flows do; it gets its number when its
 // first bit leaves.
@@ -28,8 +29,8 @@ namespace heddle {
 inline constexpr int64_t kUdpIpHeader = 28;
 
 struct UdpSource {
-  uint32_t id;     // From 0, in an experiment.
-  uint32_t entry;  // Of the experiment's list that it comes from.
+  uint32_t id;     // The source's number in the experiment, from 0.
+  uint32_t entry;  // The entry in the experiment's list that it comes from.
   HostId src;
   HostId dst;
   uint16_t sport;
@@ -45,19 +46,20 @@ struct UdpSource {
   Rng rng;
 };
 
-// As buffered: at least kMinPacketBytes if `payload` is kMinUdpPayload or more.
+// Returns the size of a datagram as buffered: at least kMinPacketBytes if `payload` is
+// kMinUdpPayload or more.
 int64_t DatagramBytes(const PacketSizes& sizes, int64_t payload);
 inline constexpr int64_t kMinUdpPayload = kMinPacketBytes - kUdpIpHeader;
 
-// What became of the datagrams of one source.
+// Counts the datagrams of one source by what became of them.
 struct UdpRecord {
   const UdpSource* source = nullptr;
-  int64_t sent = 0;    // Packets; and so on.
-  int64_t unsent = 0;  // Due, but still waiting for the NIC.
+  int64_t sent = 0;    // In packets, as are the others.
+  int64_t unsent = 0;  // Datagrams that still wait for the NIC.
   int64_t received = 0;
   int64_t lost = 0;       // Numbers that are missing below the highest received.
   int64_t reordered = 0;  // RFC 4737: one with a higher number had come before.
-  Histogram delay_ps;     // From the first bit out of the NIC to the last one received.
+  Histogram delay_ps;     // Delay from the NIC's first bit to the last one received.
 };
 
 // All datagrams of one host.
@@ -65,7 +67,7 @@ class Udp final : public Endpoint {
  public:
   explicit Udp(Host& host) : host_(host) {}
 
-  // Before the run: `source`, which outlives this, is on this host, or sends to it.
+  // Called before the run. `source` outlives this; it sends from this host, or to it.
   void Send(const UdpSource& source);
   void Expect(const UdpSource& source);
 
@@ -77,10 +79,10 @@ class Udp final : public Endpoint {
   void OnTimer(uint64_t slot) override;
   size_t memory_bytes() const override;
 
-  // Adds what is known here to the records, which are by source id.
+  // Adds this host's counts to the records, which are by source id.
   void Collect(std::vector<UdpRecord>& records) const;
 
-  // Bytes on the wire of what has been sent, and of what has come.
+  // Bytes on the wire of all datagrams sent, and of all received.
   int64_t wire_sent() const { return wire_sent_; }
   int64_t wire_received() const { return wire_received_; }
 
@@ -105,7 +107,7 @@ class Udp final : public Endpoint {
   Host& host_;
   std::vector<Sender> senders_;
   std::vector<Receiver> receivers_;
-  FlowTable receiver_of_;  // By the packets' `flow`.
+  FlowTable receiver_of_;  // Found by the packets' `flow`.
   int64_t wire_sent_ = 0;
   int64_t wire_received_ = 0;
 };

@@ -62,7 +62,7 @@ UdpClock::UdpClock(const UdpPattern& pattern, Bytes wire, BitRate average, Time 
   }
 }
 
-// As likely as a source is on, or off, at any other time.
+// Begins on or off, each as likely as at any other time.
 void UdpClock::BeginOnOrOff() {
   const double on_ps = static_cast<double>(pattern_.mean_on.ps);
   const double off_ps = static_cast<double>(pattern_.mean_off.ps);
@@ -72,7 +72,7 @@ void UdpClock::BeginOnOrOff() {
   on_left_ = Draw(pattern_.on, pattern_.mean_on);
 }
 
-// Sources of one rate that began together would go on together.
+// Begins at a random time within a gap, or else sources of one rate would stay in step.
 void UdpClock::BeginWithinGap() {
   if (pattern_.jitter == 0) return;
   Move(Rounded(rng_.Uniform() * static_cast<double>(wire_bits_ / rate_)));
@@ -88,7 +88,7 @@ Duration UdpClock::Gap() {
   return gap + Rounded(more * static_cast<double>(gap.ps));
 }
 
-// What one gap loses by rounding, the next ones gain.
+// Adds to a gap what earlier gaps have lost by rounding.
 Duration UdpClock::ConstantGap() {
   int64_t gap = wire_bits_ / rate_;
   carry_ += wire_bits_ % rate_;
@@ -114,7 +114,7 @@ Duration UdpClock::Draw(UdpPattern::Lengths lengths, Duration mean) {
   return rng_.ExponentialDuration(mean_ps);
 }
 
-// Gaps are counted in the time on alone, so that the mean rate is met however short that is.
+// Gaps count only time on, so that the mean rate is met however short the times on are.
 void UdpClock::Move(Duration gap) {
   if (next_ == kNever) return;
   if (pattern_.kind == UdpPattern::Kind::kOnOff) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a UDP source has its datagrams ready.
+// The timing of a UDP source: UdpPattern holds the settings, and UdpClock tells Udp when the next
+// datagram is ready.
 
 #pragma once
 
@@ -16,29 +17,29 @@ struct UdpPattern {
   enum class Lengths { kExponential, kConstant, kPareto };
 
   Kind kind = Kind::kCbr;
-  double jitter = 0.1;  // Of a gap, at most.
-  // Of on/off sources: how long they send, and are silent.
+  double jitter = 0.1;  // Largest jitter, as a share of a gap.
+  // On/off sources: the mean times of sending and of silence.
   Duration mean_on = 1_ms;
   Duration mean_off = 1_ms;
   Lengths on = Lengths::kExponential;
   Lengths off = Lengths::kExponential;
-  double shape = 1.5;  // Of Pareto lengths.
+  double shape = 1.5;  // The shape of Pareto lengths.
 
   void Declare(Fields& fields);
 
-  // While a source sends, if `average` is its rate over all times.
+  // Returns the rate while a source sends, if `average` is its rate over all times.
   BitRate PeakRate(BitRate average) const;
 };
 
-// The instants of one source. Those of a constant rate are exact: without jitter the n-th comes n
-// gaps after the first, rounded down to picoseconds.
+// The times of one source's datagrams. A constant rate is exact: without jitter the n-th datagram
+// comes n gaps after the first, rounded down to picoseconds.
 class UdpClock {
  public:
-  // `wire`: of each datagram, all that is on the wire; `average` counts it. The clock begins at
+  // `wire` is the bytes of each datagram on the wire, which `average` counts. The clock begins at
   // `start`.
   UdpClock(const UdpPattern& pattern, Bytes wire, BitRate average, Time start, Rng rng);
 
-  // Of the next datagram.
+  // The time of the next datagram.
   Time next() const { return next_; }
   void Advance() { Move(Gap()); }
 
@@ -52,11 +53,11 @@ class UdpClock {
 
   const UdpPattern pattern_;
   const int64_t rate_;       // Bits per second, while it sends.
-  const int64_t wire_bits_;  // In picoseconds at one bit per second.
-  int64_t carry_ = 0;        // What gaps have been rounded down by, in picoseconds times rate_.
+  const int64_t wire_bits_;  // A gap in picoseconds at one bit per second.
+  int64_t carry_ = 0;        // The rounding error of past gaps, in picoseconds times rate_.
   Rng rng_;
   Time next_;
-  Duration on_left_{0};  // Of the time on, after `next_`.
+  Duration on_left_{0};  // The rest of the time on, after `next_`.
 };
 
 }  // namespace heddle

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The congestion control of a TCP sender: how its window answers acknowledgements, ECN marks and
-// losses. One object serves all flows of an experiment, and is called by the sender (tcp_sender.h);
-// what belongs to one flow is in its CongestionWindow. An algorithm is one file in
-// transport/congestion/ that registers itself, see congestion_controls.h.
+// WindowControl is the congestion control of a TCP sender: it decides how the window answers
+// acknowledgements, ECN marks and losses. One object serves all flows of an experiment and is
+// called by the sender (tcp_sender.h); the state of one flow is in its CongestionWindow. An
+// algorithm is one file in transport/congestion/ that registers itself, see congestion_controls.h.
 
 #pragma once
 
@@ -23,12 +23,12 @@ struct CongestionWindow {
   double cwnd = 0;  // Bytes; a fraction of a segment is kept, and not sent.
   double ssthresh = std::numeric_limits<double>::infinity();
 
-  OwnState<56> own{};  // What the algorithm keeps of the flow.
+  OwnState<56> own{};  // The algorithm's state of the flow.
 };
 
 // An acknowledgement that advances `una`.
 struct Acknowledgement {
-  int64_t bytes;  // Newly acknowledged.
+  int64_t bytes;  // Bytes newly acknowledged.
   uint32_t una;   // The first segment that is not acknowledged, afterwards.
   uint32_t nxt;   // The next segment to send.
   bool ecn_echo;
@@ -52,7 +52,7 @@ class WindowControl {
   virtual bool OnAck(CongestionWindow& window, const Acknowledgement& ack) const = 0;
 
   // A loss has been found while `flight` bytes were outstanding: sets ssthresh, from which the
-  // sender sets cwnd afterwards. As it stands here, RFC 5681 equation (4).
+  // sender sets cwnd afterwards. This default is RFC 5681 equation (4).
   virtual void SetThreshold(CongestionWindow& window, double flight) const;
 
   // The sender has set ssthresh and cwnd because of a loss; the recovery ends at segment `recover`.
@@ -60,7 +60,7 @@ class WindowControl {
   // The same for the retransmission timer; `nxt` is the next segment to send.
   virtual void OnTimeout(CongestionWindow& /*window*/, uint32_t /*nxt*/) const {}
 
-  // The last loss was none (undo: dsack). `before` is the window as it was then.
+  // The last loss was spurious (undo: dsack). `before` is the window as it was then.
   virtual void Undo(CongestionWindow& window, const CongestionWindow& before) const;
 
   // The algorithm's estimate of the share of marked bytes, if it has one.
@@ -84,10 +84,10 @@ class WindowControlModel {
   virtual void Declare(Fields& fields) = 0;
   virtual std::unique_ptr<const WindowControl> Prepare(const TcpSettings& tcp) const = 0;
 
-  // How marks are echoed to it, if that is not for the setting `ecn` to say.
+  // How marks are echoed to it; not set: the setting `ecn` decides.
   virtual std::optional<TcpSettings::Ecn> own_ecn() const { return std::nullopt; }
 
-  // Requires of the transport's settings, which `fields` has, what the algorithm needs.
+  // Checks that the transport's settings meet the algorithm's needs; `fields` has the settings.
   virtual void Check(const TcpSettings& /*tcp*/, Fields& /*fields*/) const {}
 };
 

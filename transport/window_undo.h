@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes back a reduction of the window that reordering alone has caused: when DSACKs have shown
-// that every retransmission of the episode was needless (RFC 3708; as Linux does).
+// WindowUndo takes back a reduction of the window that reordering alone has caused. The TCP sender
+// calls it; DSACKs must have shown that every retransmission of the episode was spurious (RFC 3708;
+// as Linux does).
 
 #pragma once
 
@@ -21,7 +22,7 @@ class WindowUndo {
   void OnRetransmission() { ++unproven_; }
   bool possible() const { return possible_; }
 
-  // A retransmission has proved needless. If it was the last of them, restores the window.
+  // A retransmission has proved spurious. If it was the last of them, restores the window.
   void OnDsack(CongestionWindow& window, const WindowControl& control) {
     if (!possible_ || unproven_ == 0 || --unproven_ > 0) return;
     control.Undo(window, before_);

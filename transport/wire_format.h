@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transport's packets look like on the wire, for those who write them down.
+// WireFormat describes a transport's packets on the wire, for code that writes them to captures.
 
 #pragma once
 
@@ -16,7 +16,7 @@ struct WireFormat {
   PacketSizes sizes;
   bool timestamps = false;  // TCP: RFC 7323's option.
   bool sack = true;         // TCP: whether the sender asks for blocks (RFC 2018).
-  int64_t ack_every = 1;    // RoCE: of so many packets one asks for an ACK.
+  int64_t ack_every = 1;    // RoCE: one in this many packets asks for an ACK.
 };
 
 }  // namespace heddle

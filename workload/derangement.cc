@@ -15,8 +15,8 @@ bool Forbidden(const Stage& stage, bool cross_rack, size_t src, size_t dst) {
   return cross_rack ? stage.leaf_of_host[src] == stage.leaf_of_host[dst] : src == dst;
 }
 
-// Hosts in the order of their leaves, each sending to the one half a round further: with leaves of
-// equal size and at least two of them, that one is on another leaf.
+// Lists the hosts by leaf, and lets each send to the host half a round further. With leaves of
+// equal size and at least two of them, that host is on another leaf.
 std::vector<HostId> LeafShift(const Stage& stage) {
   std::vector<HostId> order(stage.hosts);
   std::iota(order.begin(), order.end(), HostId{0});

@@ -12,9 +12,9 @@
 
 namespace heddle {
 
-// The destination of each host in a random permutation in which nobody is its own. With
-// `cross_rack` source and destination are on different leaves: if chance finds none in many draws,
-// every host sends to the one half of all hosts further on.
+// Returns the destination of each host in a random permutation in which nobody is its own. With
+// `cross_rack`, source and destination are on different leaves. If chance finds no such permutation
+// in many draws, every host sends to the one half of all hosts further on.
 std::vector<HostId> Derangement(const Stage& stage, bool cross_rack);
 
 }  // namespace heddle

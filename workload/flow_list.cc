@@ -38,7 +38,7 @@ class FlowReader {
   FlowReader(const Stage& stage, const std::string& source, Diagnostics& diagnostics)
       : stage_(stage), source_(source), diagnostics_(diagnostics) {}
 
-  // Empty if there is a mistake.
+  // Returns no flows if there is a mistake.
   std::vector<FlowRequest> Read(std::string_view text, std::vector<FlowList::Wish>& wishes) {
     std::vector<Row> rows;
     CsvReader reader(text);
@@ -94,7 +94,7 @@ class FlowReader {
     return OneOf({"src"}) && OneOf({"dst"}) && size_ && start_;
   }
 
-  // The column that the header names; null, and a mistake, if it names none or several.
+  // Returns the one of `names` that the header has; null, and a mistake, if it has none or several.
   const char* OneOf(std::initializer_list<const char*> names) {
     const char* found = nullptr;
     for (const char* name : names) {
@@ -175,8 +175,8 @@ class FlowReader {
     return start.ps;
   }
 
-  // "3/1": uplink 3 of the leaf, then uplink 1 of the switch that it leads to. Empty: none is
-  // named.
+  // Reads a path: "3/1" is uplink 3 of the leaf, then uplink 1 of the switch that it leads to. An
+  // empty text names no path.
   std::vector<int64_t> Uplinks(const std::vector<std::string_view>& cells, const char* column) {
     const auto found = columns_.find(column);
     std::vector<int64_t> uplinks;
@@ -192,7 +192,7 @@ class FlowReader {
     return uplinks;
   }
 
-  // The number in a column, `absent` if there is no such column.
+  // Returns the number in a column, `absent` if there is no such column.
   int64_t Number(const std::vector<std::string_view>& cells, const char* column, int64_t least,
                  int64_t most, int64_t absent) {
     const auto found = columns_.find(column);

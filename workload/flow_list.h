@@ -26,7 +26,7 @@ class FlowList final : public Workload {
   Forecast Expect() const override;
   std::unique_ptr<FlowSource> Open() const override;
 
-  // The path that a row asks for, until it is known which one that is.
+  // The path that a row asks for, kept until PinFlows() finds its id.
   struct Wish {
     size_t request;
     int line;
@@ -38,7 +38,7 @@ class FlowList final : public Workload {
   std::string file_;
   Duration start_{0};
 
-  // Since Prepare.
+  // Set by Prepare().
   Stage stage_;
   std::vector<FlowRequest> requests_;
   std::vector<Wish> wishes_;

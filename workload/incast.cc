@@ -18,7 +18,7 @@ constexpr uint16_t kIncastPort = 200;
 
 }  // namespace
 
-// Draws a query when the flows before it have been handed out as far as they can precede its own.
+// Draws the next query once all flows that start before it have been handed out.
 class Incast::Source final : public FlowSource {
  public:
   explicit Source(const Incast& settings)
@@ -81,7 +81,7 @@ class Incast::Source final : public FlowSource {
                                    : settings_.period_.value_or(Duration{0});
   }
 
-  // `fan_in` distinct hosts, none of them the receiver.
+  // Draws `fan_in` distinct hosts, none of them the receiver.
   std::vector<HostId> DrawSenders(HostId receiver) {
     const Stage& stage = settings_.stage_;
     std::vector<HostId> hosts;
@@ -160,7 +160,7 @@ void Incast::Prepare(const Stage& stage, std::string_view path, FilesRead& /*fil
         fmt::format("{}.receiver", path),
         fmt::format("there is no host {}; there are {}, numbered from 0", *receiver_, stage.hosts));
   }
-  // The fewest senders that any receiver can have.
+  // Returns the fewest senders that any receiver can have.
   std::vector<size_t> on_leaf(stage.leaves, 0);
   for (const uint16_t leaf : stage.leaf_of_host) ++on_leaf[leaf];
   const size_t excluded = senders_ == Senders::kAny ? 1
@@ -179,13 +179,14 @@ void Incast::Prepare(const Stage& stage, std::string_view path, FilesRead& /*fil
   mean_gap_ps_ = QueryBytes() * 8 / (*load_ * host_bps) * 1e12;
 }
 
-// Of all answers to a query.
+// Returns the bytes of all answers to a query.
 double Incast::QueryBytes() const {
   return bytes_each_ ? static_cast<double>(bytes_each_->count * fan_in_)
                      : static_cast<double>(bytes_total_->count);
 }
 
-// Queries that come faster than a receiver's link carries their answers pile up. That may be meant.
+// Reports queries that come faster than a receiver's link carries their answers, unless overload is
+// meant: they pile up.
 void Incast::CheckPeriod(std::string_view path, Diagnostics& diagnostics) const {
   if (!period_ || queries_ == 1 || overload_) return;
   const double receivers = receiver_ ? 1 : static_cast<double>(stage_.hosts);
@@ -200,7 +201,8 @@ void Incast::CheckPeriod(std::string_view path, Diagnostics& diagnostics) const 
                                     share));
 }
 
-// From the first query to the last; with a load, as long as there may be queries.
+// Returns the time from the first query to the last; with a load, the time in which there may be
+// queries.
 Duration Incast::Length() const {
   if (load_) return *duration_;
   const double periods =
@@ -227,7 +229,7 @@ Forecast Incast::Expect() const {
   forecast.last = std::min(forecast.first + Length() + jitter_, kNever);
   forecast.open_loop = load_.has_value();
   if (load_) {
-    // By the second, over the senders and receivers that may be drawn.
+    // Bits per second, spread over the senders and receivers that may be drawn.
     const double bps = each * static_cast<double>(fan_in_) * 8e12 / mean_gap_ps_;
     const double hosts = static_cast<double>(stage_.hosts);
     forecast.from_host_bps.assign(stage_.hosts, bps / hosts);

@@ -44,9 +44,9 @@ class Incast final : public Workload {
   double QueryBytes() const;
   void CheckPeriod(std::string_view path, Diagnostics& diagnostics) const;
 
-  // Since Prepare.
+  // Set by Prepare().
   Stage stage_;
-  double mean_gap_ps_ = 0;  // Between queries (load).
+  double mean_gap_ps_ = 0;  // The mean time between queries (load).
 };
 
 }  // namespace heddle

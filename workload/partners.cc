@@ -24,7 +24,7 @@ std::vector<HostId> InLeafOrder(const Stage& stage) {
   return hosts;
 }
 
-// Takes what comes from `middle` on out of `hosts`.
+// Removes the hosts from `middle` on from `hosts` and returns them.
 std::vector<HostId> SplitAt(std::vector<HostId>& hosts, std::vector<HostId>::iterator middle) {
   std::vector<HostId> rest(middle, hosts.end());
   hosts.erase(middle, hosts.end());
@@ -113,14 +113,14 @@ HostId Partners::Draw(size_t src, Rng& rng) const {
 double Partners::Leaving(size_t src) const {
   const uint16_t leaf = stage_.leaf_of_host[src];
   if (!only_.empty()) return stage_.leaf_of_host[only_[src]] == leaf ? 0 : 1;
-  // Whom a host spares is on its own leaf.
+  // The receivers that a host spares are on its own leaf.
   const double local = static_cast<double>(on_leaf_[leaf] - spared_[src].size());
   return 1 - local / static_cast<double>(Choices(src));
 }
 
 std::vector<double> Partners::Received(const std::vector<double>& from) const {
   std::vector<double> to(stage_.hosts, 0);
-  std::vector<double> step(receivers_.size() + 1, 0);  // From each receiver to the next.
+  std::vector<double> step(receivers_.size() + 1, 0);  // Change from receiver to receiver.
   for (size_t h = 0; h < stage_.hosts; ++h) {
     if (!sends_[h]) continue;
     if (!only_.empty()) {

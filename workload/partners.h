@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sends to whom, where each flow's destination is drawn.
+// Partners says which hosts send and draws the destination of each flow. Random workloads make one
+// when they are prepared and ask it for every flow.
 
 #pragma once
 
@@ -30,14 +31,14 @@ class Partners {
 
   bool Sends(size_t host) const { return sends_[host]; }
 
-  // How many destinations `src` has. It may ask for one if there are any.
+  // The number of destinations of `src`. Draw() may be called if it is not 0.
   size_t Choices(size_t src) const;
   HostId Draw(size_t src, Rng& rng) const;
 
   // The share of `src`'s flows that leave its rack.
   double Leaving(size_t src) const;
 
-  // What each host receives if each of those that send sends `from[h]`.
+  // Returns what each host receives on average if each host h that sends sends `from[h]`.
   std::vector<double> Received(const std::vector<double>& from) const;
 
  private:
@@ -58,7 +59,7 @@ class Partners {
   std::vector<HostId> receivers_;
   std::vector<size_t> on_leaf_;  // How many receivers are on each leaf.
   std::vector<Stretch> spared_;  // By host: the receivers that it does not send to.
-  std::vector<HostId> only_;     // By host: its only destination. Empty: there are others.
+  std::vector<HostId> only_;     // By host: its only destination. Empty if hosts have several.
 };
 
 }  // namespace heddle

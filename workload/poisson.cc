@@ -39,7 +39,7 @@ class Poisson::Source final : public FlowSource {
   }
 
  private:
-  // The next arrival at `host`, a gap after the last.
+  // Draws the next arrival at `host`, a gap after the last.
   void Advance(size_t host) {
     const double rate = settings_.flows_per_ps_[host];
     if (rate <= 0) return;
@@ -153,7 +153,7 @@ void Poisson::Prepare(const Stage& stage, std::string_view path, FilesRead& /*fi
   if (FindPartners(path, diagnostics)) PrepareRates(path, diagnostics);
 }
 
-// Whether there are any for each host that sends.
+// Returns true if every host that sends has a destination.
 bool Poisson::FindPartners(std::string_view path, Diagnostics& diagnostics) {
   if (from_.empty() && to_.empty()) {
     partners_ = std::make_shared<Partners>(pairs_, stage_);
@@ -174,7 +174,7 @@ bool Poisson::FindPartners(std::string_view path, Diagnostics& diagnostics) {
   return true;
 }
 
-// All hosts if none is named; nothing if one does not exist or comes twice.
+// Returns all hosts if none is named; nothing if one does not exist or comes twice.
 std::optional<std::vector<HostId>> Poisson::HostsOf(std::string_view key,
                                                     const std::vector<int64_t>& named,
                                                     std::string_view path,
@@ -201,7 +201,7 @@ std::optional<std::vector<HostId>> Poisson::HostsOf(std::string_view key,
   return hosts;
 }
 
-// Bits per second of the links from leaves with hosts that send to other switches.
+// Returns the bits per second of the uplinks of leaves with hosts that send.
 double Poisson::SendersUplinks() const {
   std::vector<bool> sends(stage_.leaves, false);
   for (size_t h = 0; h < stage_.hosts; ++h) {

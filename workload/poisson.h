@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open-loop arrivals: each sending host starts flows at random times, whatever is still under way.
+// The workload `poisson`: open-loop arrivals. Each sending host starts flows at random times,
+// whatever is still under way. A run draws the flows as time advances.
 
 #pragma once
 
@@ -51,16 +52,16 @@ class Poisson final : public Workload {
   std::optional<Duration> duration_;
   std::optional<int64_t> flows_;
 
-  // Since Prepare.
+  // Set by Prepare().
   Stage stage_;
   std::shared_ptr<const SizeDistribution> sizes_;
   std::shared_ptr<const Partners> partners_;
-  double packets_ = 0;                // Of a flow, on average.
-  double host_bps_ = 0;               // Of the links from hosts that send.
+  double packets_ = 0;                // The mean number of packets in a flow.
+  double host_bps_ = 0;               // The rate of the links from hosts that send.
   std::vector<double> flows_per_ps_;  // By host; 0: it does not send.
-  double total_rate_ = 0;             // Their sum.
+  double total_rate_ = 0;             // The sum of flows_per_ps_.
   double leaving_ = 0;                // The share of flows that cross the fabric.
-  double uplink_bps_ = 0;             // Of the leaves whose hosts send.
+  double uplink_bps_ = 0;             // The rate of the uplinks of leaves whose hosts send.
 };
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workloads with few flows share: a FlowSource over flows that are all known before the run
-// starts, and the jitter and the size check that go with them.
+// The parts that workloads with few flows share: a FlowSource over flows that are all known before
+// the run starts, and the jitter and the size check that go with them.
 
 #pragma once
 
@@ -32,12 +32,12 @@ class RequestList final : public FlowSource {
   size_t next_ = 0;
 };
 
-// A random length of time in [0, longest].
+// Returns a random length of time in [0, longest].
 inline Duration Jitter(Duration longest, Rng& rng) {
   return {static_cast<int64_t>(rng.Uniform() * static_cast<double>(longest.ps + 1))};
 }
 
-// Whether the transport can carry a flow of `size`; says so at `path` if not.
+// Returns true if the transport can carry a flow of `size`; otherwise reports it at `path`.
 inline bool CheckFlowSize(Bytes size, const Stage& stage, std::string_view path,
                           Diagnostics& diagnostics) {
   if (size.count <= stage.max_flow_size) return true;

@@ -26,7 +26,7 @@ int64_t Whole(double bytes) { return std::max<int64_t>(1, std::llround(bytes)); 
 
 // --- Piecewise ---
 
-// The same distribution with everything above `largest` moved to it.
+// Returns the same distribution with everything above `largest` moved to it.
 CdfPoints CutAt(const CdfPoints& points, const SizeOptions& options) {
   const double largest = static_cast<double>(options.largest->count);
   CdfPoints cut;
@@ -122,8 +122,8 @@ class Pareto final : public SizeDistribution {
     if (shape_ == 1) return low_ * std::log(largest_ / low_);
     const double scale = std::pow(low_, shape_);
     const double end = std::pow(low_, 1 - shape_);
-    // A factor of a steep distribution is beyond a double. The other ones keep the last digits that
-    // they have always had, which decide when flows start.
+    // A steep distribution has a factor beyond a double. Other distributions keep the last digits
+    // that they have always had, because these decide when flows start.
     if (!std::isfinite(scale) || !std::isnormal(end)) {
       return low_ * (std::pow(largest_ / low_, 1 - shape_) - 1) / (1 - shape_);
     }
@@ -365,7 +365,8 @@ class SizeParser {
   FilesRead& files_;
 };
 
-// The numbers of one line of a CDF file, without its comment; nothing if there is something else.
+// Returns the numbers of one line of a CDF file, without its comment; nothing if there is something
+// else.
 std::optional<std::vector<double>> NumbersOf(std::string_view line) {
   std::vector<double> numbers;
   const std::vector<std::string> words = absl::StrSplit(
@@ -378,7 +379,7 @@ std::optional<std::vector<double>> NumbersOf(std::string_view line) {
   return numbers;
 }
 
-// Whether a point may follow `points`.
+// Returns an error if the point may not follow `points`.
 absl::Status CheckPoint(const CdfPoints& points, double x, double share) {
   const auto refuse = [](const std::string& why) { return absl::InvalidArgumentError(why); };
   if (x < 0 || x > kLargestFlow) return refuse(fmt::format("the size {} is out of range", x));
@@ -393,7 +394,7 @@ absl::Status CheckPoint(const CdfPoints& points, double x, double share) {
   return absl::OkStatus();
 }
 
-// Adds the point of a line, if it has one.
+// Adds the point of a line to the CDF, if the line has one.
 absl::Status ReadPoint(std::string_view line, CdfPoints& points) {
   const auto numbers = NumbersOf(line);
   if (!numbers || numbers->size() == 1 || numbers->size() > 3) {
@@ -405,7 +406,7 @@ absl::Status ReadPoint(std::string_view line, CdfPoints& points) {
   return status;
 }
 
-// The whole of a CDF, of which each point has been checked.
+// Checks a whole CDF, of which each point has been checked.
 absl::Status CheckWhole(const CdfPoints& points) {
   if (points.size() < 2) return absl::InvalidArgumentError("a CDF needs at least two points");
   if (points.back().second != 1 && points.back().second != 100) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large flows are.
+// Flow size distributions: built-in tables, formulas, and CDF files. A workload makes one from its
+// settings with ParseSizes() before the run, and samples it for each flow.
 
 #pragma once
 
@@ -25,10 +26,10 @@ class SizeDistribution {
  public:
   virtual ~SizeDistribution() = default;
 
-  // At least one byte.
+  // Draws a size of at least one byte.
   virtual int64_t Sample(Rng& rng) const = 0;
 
-  // Of the distribution in bytes, as the load of an experiment is computed from.
+  // The mean size in bytes; the load of an experiment is computed from it.
   virtual double mean() const = 0;
 
   // The share of flows larger than `bytes`.
@@ -54,11 +55,11 @@ enum class Interpolation {
 
 struct SizeOptions {
   Interpolation interpolation = Interpolation::kLinear;
-  // Larger samples are cut to this, and the mean is that of what is left.
+  // Larger samples are cut to this, and the mean takes account of the cut.
   std::optional<Bytes> largest = std::nullopt;
 };
 
-// Reads what an experiment says of sizes: the name of a table, or one of
+// Makes the distribution that an experiment describes: the name of a table, or one of
 //   fixed:SIZE  uniform:SIZE:SIZE  pareto:MEAN:SHAPE  pareto_bounded:MIN:MAX:SHAPE
 //   classes:S:M:L:XL  mix:SHARE:FIRST:SECOND  file:PATH
 // The file is read through `files`. InvalidArgument if it makes no sense.
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<SizeDistribution>> ParseSizes(std::string_view te
                                                              const SizeOptions& options,
                                                              FilesRead& files);
 
-// The piecewise distribution through `points`, which are valid.
+// Makes the piecewise distribution through `points`, which are valid.
 std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOptions& options);
 
 // Reads a CDF: a line a point, "bytes share" or "bytes 1 share", shares up to 1 or to 100; # starts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What asks for flows: who sends how much to whom, and when. Flows are drawn as time advances, from
-// streams of random numbers that nothing in the network can shift, so every load balancer meets the
-// same flows, and flows that wait to start take no memory.
+// Workload is the base of everything that asks for flows: who sends how much to whom, and when.
+// Flows are drawn as time advances, from streams of random numbers that nothing in the network can
+// shift. So every load balancer meets the same flows, and flows that wait to start take no memory.
 
 #pragma once
 
@@ -26,25 +26,25 @@ namespace heddle {
 
 class FilesRead;
 
-// What a workload needs to know of the network.
+// The facts about the network that a workload needs.
 struct Stage {
   size_t hosts = 0;
-  std::vector<uint16_t> leaf_of_host;  // Numbered from 0; of hosts with several, all as one.
+  std::vector<uint16_t> leaf_of_host;  // From 0; several switches of a host count as one.
   size_t leaves = 0;
-  std::vector<BitRate> host_rate;      // Of the links from each host together.
-  std::vector<BitRate> downlink_rate;  // Of the links to each host together.
+  std::vector<BitRate> host_rate;      // By host: the sum of the links from it.
+  std::vector<BitRate> downlink_rate;  // By host: the sum of the links to it.
   std::vector<int64_t> uplink_bps;     // By leaf: the sum of its links to other switches.
   int64_t mss = 1460;
   int64_t packet_overhead = 78;  // Bytes on the wire of a packet beyond its payload.
   int64_t max_flow_size = 0;
-  std::string folder;  // Where relative paths start: that of the experiment.
+  std::string folder;  // The experiment's folder, where relative paths start.
   uint64_t seed = 1;
-  uint16_t index = 0;  // Of the workload in the experiment.
+  uint16_t index = 0;  // The workload's number in the experiment.
 
-  // An absolute path, so that the resolved experiment works from anywhere.
+  // Returns an absolute path, so that the resolved experiment works from anywhere.
   std::string PathTo(const std::string& file) const;
 
-  // A stream of random numbers that belongs to this workload alone.
+  // Returns a stream of random numbers that belongs to this workload alone.
   Rng Stream(std::string_view purpose, uint64_t id) const {
     return Rng::Stream(seed, purpose, uint64_t{index} << 32 | id);
   }
@@ -56,10 +56,10 @@ struct FlowRequest {
   HostId dst = 0;
   int64_t size = 1;
   uint16_t dport = 100;
-  std::optional<uint16_t> sport = std::nullopt;  // Not set: the next of the source host's.
-  uint32_t job = 0;                              // Of an incast query, from 1; 0: of none.
+  std::optional<uint16_t> sport = std::nullopt;  // Not set: the source host's next one.
+  uint32_t job = 0;                              // Number of the incast query, from 1; 0: no query.
   Time asked = {};                               // When that query was asked.
-  std::optional<int64_t> id = std::nullopt;      // What a list calls it.
+  std::optional<int64_t> id = std::nullopt;      // The id that a flow list gives it.
   Pin pin = {};
 };
 
@@ -73,32 +73,32 @@ class FlowSource {
   virtual void Pop() = 0;
 };
 
-// What a workload will ask for, as far as it can be told beforehand.
+// A forecast of the flows that a workload will ask for, as far as it can be told beforehand.
 struct Forecast {
   double flows = 0;
-  std::optional<int64_t> most_flows;  // Whatever is drawn; unset: that is not known.
+  std::optional<int64_t> most_flows;  // The most that any draw can give; unset: not known.
   double bytes = 0;                   // Payload.
   double packets = 0;
   int64_t large_flow = 0;  // The size that one flow in a hundred exceeds.
-  Time first;              // When flows may start,
-  Time last;               // and until when.
+  Time first;              // The earliest time at which a flow may start.
+  Time last;               // The latest time at which a flow may start.
   bool open_loop = false;  // A load over a time, not a set of flows.
-  double host_load = 0;    // Of open loops: payload on sending hosts' links,
-  double fabric_load = 0;  // on leaf uplinks,
+  double host_load = 0;    // Open loops: the load of payload on sending hosts' links.
+  double fabric_load = 0;  // Open loops: the load of payload on leaf uplinks.
   double host_load_with_headers = 0;
-  std::optional<double> crossing;  // The share of packets between leaves; unset: any hosts'.
-  // Of open loops: payload in bits per second over the link to each host, and from each.
+  std::optional<double> crossing;  // Share of packets between leaves; unset: as of any two hosts.
+  // Open loops: payload in bits per second over the link to each host, and from each.
   std::vector<double> to_host_bps;
   std::vector<double> from_host_bps;
-  bool overload = false;        // More than links carry is accepted.
+  bool overload = false;        // The user accepts a load beyond the links' rates.
   int64_t flows_per_query = 0;  // Not 0: flows come in queries of this many.
-  bool gives_ids = false;       // Some requests have an id;
-  bool pins_flows = false;      // some are pinned to paths.
+  bool gives_ids = false;       // Some requests have an id.
+  bool pins_flows = false;      // Some requests are pinned to paths.
 };
 
-// The id of the path from one host to another that takes these uplinks: the first of its leaf, the
-// next of the switch that it leads to, and so on, each counted from 0. kNoPath if there is no such
-// path; then `refuse` is told why, and has the place.
+// Returns the id of the path from one host to another that takes these uplinks: the first of its
+// leaf, the next of the switch that it leads to, and so on, each counted from 0. Returns kNoPath if
+// there is no such path; then `refuse` is told why, and adds the place.
 using PathFinder = std::function<uint16_t(HostId src, HostId dst, std::span<const int64_t> uplinks,
                                           const std::function<void(std::string_view)>& refuse)>;
 
@@ -120,19 +120,19 @@ class Workload {
   virtual void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
                        Diagnostics& diagnostics) = 0;
 
-  // After Prepare: pins flows to the paths that were asked for. Those that don't exist go to
-  // `diagnostics`.
+  // Pins flows to the paths that were asked for; called after Prepare(). Paths that don't exist go
+  // to `diagnostics`.
   virtual void PinFlows(const PathFinder& /*find*/, Diagnostics& /*diagnostics*/) {}
 
   virtual Forecast Expect() const = 0;
 
-  // Refers to this object, which must outlive it.
+  // Makes the source of one run's flows. It refers to this object, which must outlive it.
   virtual std::unique_ptr<FlowSource> Open() const = 0;
 
   bool measured = true;  // Its flows count in the statistics.
 
  protected:
-  // What every workload can have set.
+  // Declares the settings that every workload has.
   void DeclareCommon(Fields& fields);
 };
 

@@ -24,7 +24,7 @@ struct CubicSettings {
   bool fast_convergence = true;  // Section 4.7.
 };
 
-// By Newton's method, whose steps round alike everywhere, as std::cbrt need not. `x` is at least 0.
+// Newton's method, whose steps round alike everywhere, as std::cbrt need not. `x` is at least 0.
 double CubeRoot(double x) {
   if (x <= 0) return 0;
   int exponent = 0;
@@ -84,7 +84,7 @@ class Cubic final : public WindowControl {
     own.w_max = 0;
   }
 
-  // Section 4.9.2: unless the window is larger by now than it was.
+  // Section 4.9.2: restores the window, unless it is larger by now than it was.
   void Undo(CongestionWindow& window, const CongestionWindow& before) const override {
     if (window.cwnd < before.cwnd) window = before;
   }
@@ -95,7 +95,7 @@ class Cubic final : public WindowControl {
     double cwnd_prior = 0;  // The window before the last congestion event.
     double k = 0;
     double w_est = 0;
-    Duration elapsed{0};         // Of this stage of congestion avoidance: the RFC's t.
+    Duration elapsed{0};         // Time in this stage of congestion avoidance: the RFC's t.
     Time last;                   // The last ACK.
     uint32_t reduced_until = 0;  // The next reduction for marks comes when `una` has passed it.
     bool in_stage = false;       // Congestion avoidance has begun since the last event.
@@ -109,7 +109,7 @@ class Cubic final : public WindowControl {
     own.in_stage = false;
   }
 
-  // Section 4.6: a mark reduces the window to one segment at least, a loss to two.
+  // Section 4.6: a mark leaves at least one segment of the window, a loss two.
   void ReduceByMark(CongestionWindow& window, double flight) const {
     SetThreshold(window, flight);
     window.cwnd = std::max(flight * beta_, window.mss);
@@ -130,8 +130,8 @@ class Cubic final : public WindowControl {
     return c_ * x * x * x + own.w_max;  // Equation 1.
   }
 
-  // Sections 4.2 to 4.5. Time does not count in which the window was not updated, because something
-  // else limited the flow (section 5.8): then `last` has moved on and `elapsed` has not.
+  // Sections 4.2 to 4.5. If something else limited the flow, the window was not updated, and that
+  // time does not count (section 5.8): `last` has moved on, but `elapsed` has not.
   void AvoidCongestion(CongestionWindow& window, Own& own, const Acknowledgement& ack) const {
     double cwnd = window.cwnd / window.mss;
     if (!own.in_stage) {

@@ -24,7 +24,7 @@ struct DcqcnSettings {
   Duration decrease_interval = 4_us;                         // nic.
   Bytes byte_counter{10'000'000};                            // paper.
   std::optional<int64_t> threshold = std::nullopt;           // F. 5, nic 1.
-  std::optional<BitRate> rai = std::nullopt;                 // By the line's rate, see Parameters.
+  std::optional<BitRate> rai = std::nullopt;                 // Not set: from the line's rate.
   std::optional<BitRate> rhai = std::nullopt;
   std::optional<BitRate> min_rate = std::nullopt;
   bool clamp_target = false;       // nic.
@@ -47,7 +47,7 @@ double Power(double x, int64_t n) {
   return power;
 }
 
-// What follows from the line's rate unless it is set.
+// The rates that follow from the line's rate unless they are set.
 struct Rates {
   double ai;
   double hai;
@@ -64,7 +64,8 @@ Rates RatesOf(const DcqcnSettings& settings, double line) {
   return {rai, bps(settings.rhai, 10 * rai), std::min(bps(settings.min_rate, line * 1e-3), line)};
 }
 
-// Recovery halves what is missing; the last bit per second is made up for, so that it ends.
+// Recovery halves the distance to the target. It ends because the last bit per second up to the
+// line's rate is added.
 double Approach(double rate, double target, double line) {
   const double next = (rate + target) / 2;
   return line - next < 1 ? line : next;
@@ -209,7 +210,7 @@ class NicDcqcn final : public Dcqcn {
   };
   static constexpr Duration kDecreaseOffset = 1_ns;  // After the step of alpha.
 
-  // The steps of alpha up to `until`: the first one sees the flag.
+  // Takes the steps of alpha up to `until`; the first one sees the flag.
   void UpdateAlpha(Own& own, Time until) const {
     const int64_t steps = (until - own.alpha_at) / alpha_interval_;
     if (steps <= 0) return;
@@ -219,7 +220,7 @@ class NicDcqcn final : public Dcqcn {
     own.alpha_flag = false;
   }
 
-  // Not before `now`.
+  // Returns the next time of a decrease; it is not before `now`.
   Time NextDecrease(Time origin, Time now) const {
     const Time first = origin + kDecreaseOffset;
     const Duration passed = now > first ? now - first : Duration{0};

@@ -72,7 +72,7 @@ class Dctcp final : public WindowControl {
   // RFC 8257 section 3.3.
   struct Own {
     double alpha = 0;
-    int64_t bytes_acked = 0;  // In the observation window,
+    int64_t bytes_acked = 0;  // Bytes acknowledged in the observation window,
     int64_t bytes_marked = 0;
     uint32_t window_end = 0;     // which ends at this segment.
     uint32_t reduced_until = 0;  // The next reduction comes when `una` has passed it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HPCC (Li et al., SIGCOMM 2019): from what switches tell of their ports a sender computes how much
-// is in flight on the busiest link of its path, in units of what the link holds in a round trip,
-// and sets its window so that this comes to a little less than one.
+// HPCC (Li et al., SIGCOMM 2019). From the telemetry of switches a sender computes how much is in
+// flight on the busiest link of its path, in units of what the link holds in a round trip. It sets
+// its window so that this comes to a little less than one.
 
 #include <algorithm>
 #include <cmath>
@@ -27,10 +27,10 @@ struct HpccSettings {
   void Declare(Fields& fields);
 };
 
-// What an ACK says of the busiest link since the ACK before.
+// A measurement of the busiest link, from one ACK to the next.
 struct Reading {
-  double utilisation = 0;  // In flight, of what the link holds in a round trip; 1: full, no queue.
-  double interval = 0;     // Seconds in which it was measured.
+  double utilisation = 0;  // Bytes in flight / link's bytes per round trip; 1: full, no queue.
+  double interval = 0;     // Seconds of the measurement.
 };
 
 // Only readings of the same links, one after the other, can be compared.

@@ -37,7 +37,7 @@ class HtsimTcp : public WindowControl {
   }
 
  protected:
-  // By one segment at most; `una` is the first segment that is not acknowledged.
+  // Grows the window by one segment at most; `una` is the first segment that is not acknowledged.
   static void Grow(CongestionWindow& window, uint32_t una) {
     int64_t& handed_over = StateOf(window).handed_over;
     const int64_t outstanding = std::max<int64_t>(handed_over - una, 0);
@@ -76,7 +76,7 @@ class HtsimDctcp final : public HtsimTcp {
   }
 
  private:
-  // One ACK; `window_end` is the number of bytes after which an observation ends.
+  // Counts one ACK; `window_end` is the number of bytes after which an observation ends.
   bool Observe(CongestionWindow& window, bool marked) const {
     HtsimState& state = StateOf(window);
     const auto mss = static_cast<int64_t>(window.mss);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows of the simulator htsim, which `variant: htsim` of reno and of dctcp choose.
+// The windows of the simulator htsim. reno and dctcp make them if `variant: htsim` is set, so that
+// runs can be compared with htsim's.
 
 #pragma once
 
@@ -10,10 +11,10 @@
 
 namespace heddle {
 
-// What they keep of a flow, in CongestionWindow::own.
+// The state of a flow, in CongestionWindow::own.
 struct HtsimState {
   double alpha = 0;
-  int64_t bytes_acked = 0;  // In the observation window,
+  int64_t bytes_acked = 0;  // Bytes acknowledged in the observation window,
   int64_t bytes_marked = 0;
   int64_t window_end = 0;   // which ends after so many bytes.
   int64_t handed_over = 0;  // Segments that the window has allowed so far, sent or not.

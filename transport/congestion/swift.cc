@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swift (Kumar et al., SIGCOMM 2020): a window that aims at a delay, which grows with the hops and
-// shrinks with the window. Hosts have no delay of their own here, so only the fabric's window is
-// there.
+// Swift (Kumar et al., SIGCOMM 2020): the window aims at a delay, which grows with the hops and
+// shrinks with the window. Hosts add no delay in Heddle, so only the fabric's window is modelled.
 
 #include <algorithm>
 #include <cmath>
@@ -31,8 +30,8 @@ struct SwiftSettings {
   void Declare(Fields& fields);
 };
 
-// The delay that a window of `cwnd` packets aims at over so many links. Section 3.2 of the paper:
-// flow scaling is fs_range at fs_min, and 0 at fs_max.
+// Returns the delay that a window of `cwnd` packets aims at over `links` links. Section 3.2 of the
+// paper: flow scaling is fs_range at fs_min, and 0 at fs_max.
 Duration Target(const SwiftSettings& settings, double cwnd, int links) {
   const Duration per_hop = settings.per_hop.value_or(settings.base * 2 / 13);
   const double range = static_cast<double>(settings.fs_range.value_or(settings.base * 5).ps);

@@ -44,7 +44,7 @@ class Timely final : public RateControl {
  private:
   struct Own {
     Duration previous{0};   // The last sample; 0: none yet.
-    double difference = 0;  // Of successive samples, smoothed, in ps.
+    double difference = 0;  // Smoothed difference of successive samples, in ps.
     int64_t acked = 0;      // Bytes since the last sample.
     int64_t falling = 0;    // Samples in a row whose gradient was not positive.
   };
