@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulation keeps in memory: for each host, for each live flow, for each finished flow. The
-// counters are the figures to look at, bytes by what the counter's name says; times are those of
-// the runs that fill the memory.
+// Measures the memory of a simulation: per host, per live flow and per finished flow. Read the
+// counters, which are bytes per item that their name says; the times are those of the runs that
+// fill the memory.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -28,8 +28,8 @@ SimulationResult Run(benchmark::State& state, const Scenario& scenario) {
   return result;
 }
 
-// Flows of one packet that come and go: bytes that the process has kept for each at its end, beyond
-// what it had used at its peak before. With few flows it is mostly the network's own memory.
+// Runs flows of one packet that come and go, and reports the growth of the process's peak memory in
+// bytes per flow. With few flows this is mostly the network's own memory.
 void FinishedFlows(benchmark::State& state) {
   const int64_t before = PeakMemoryBytes();
   Run(state,
@@ -51,8 +51,8 @@ BENCHMARK(FinishedFlows)
 // One short flow among 1024 hosts and 64 switches.
 const Scenario kIdle{k1024Hosts, "{kind: incast, fan_in: 1, bytes_each: 1B}", "100us"};
 
-// A network in which nothing happens: bytes for each host, with its share of switches, ports and
-// wires.
+// Builds a network in which nothing happens, and reports bytes per host, with its share of
+// switches, ports and wires.
 void IdleHosts(benchmark::State& state) {
   const SimulationResult result = Run(state, kIdle);
   state.counters["bytes_per_host"] =
@@ -64,7 +64,7 @@ BENCHMARK(IdleHosts)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// Every host sends to 31 others at once, none of which ends in time: bytes for each flow, at both
+// Every host sends to 31 others at once, and no flow ends in time. Reports bytes per flow at both
 // ends, beyond those of an idle network.
 void LiveFlows(benchmark::State& state) {
   const int64_t idle_bytes = RunScenario(kIdle).result.node_bytes;

@@ -61,9 +61,8 @@ class CheckedFolder {
 // Returns a line such as "out/flows.csv: is missing".
 std::string TextOf(const CheckedFolder& folder, const DamagedFile& damaged);
 
-// Notes folders without a manifest whose results were used, for a warning that a command gives
-// once.
-void NoteUnchecked(const CheckedFolder& folder);  // Notes `folder` if it has no manifest.
+// Counts folders without a manifest whose results were used, for a warning at the end of a command.
+void NoteUnchecked(const CheckedFolder& folder);  // Counts `folder` if it has no manifest.
 struct UncheckedFolders {
   size_t count = 0;
   std::filesystem::path first;

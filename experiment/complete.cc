@@ -152,7 +152,7 @@ void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
 }
 
 // The longest idle round trip between leaves: a full packet there, an ACK back. With very many
-// leaves only every n-th pair is looked at.
+// leaves only every n-th leaf is looked at.
 Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& sizes) {
   IdealFct ideal(routing, sizes);
   std::vector<HostId> hosts = routing.first_hosts();

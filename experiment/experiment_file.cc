@@ -40,7 +40,7 @@ std::string PlainText(const std::string& text) {
   return plain.starts_with('.') ? "_" + plain : plain;
 }
 
-// Shortens a key to its last part if that says enough.
+// Returns the label of a point's choices, with the last part of each key.
 std::string LabelOf(const std::vector<std::pair<std::string, std::string>>& axes) {
   std::string label;
   for (const auto& [key, value] : axes) {

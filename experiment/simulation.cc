@@ -136,8 +136,7 @@ RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes) {
 struct Balancing {
   std::vector<HostPolicyPtr> hosts;
   std::vector<SwitchPolicyPtr> switches;
-  absl::Status
-      controller;  // The controller's status; it is made last, when the network has been built.
+  absl::Status controller;  // Made after the network.
 };
 
 absl::StatusOr<Balancing> MakePolicies(const Experiment& experiment) {
