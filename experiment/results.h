@@ -18,7 +18,7 @@ namespace heddle {
 struct ClassSummary {
   std::string set;
   std::string label;
-  int64_t flows = 0;  // Measured ones.
+  int64_t flows = 0;  // Measured flows.
   int64_t unfinished = 0;
   // Average, p50, p95, p99, p99.9, maximum. NaN without flows, infinite for unfinished flows.
   std::vector<double> fct_us;
@@ -49,7 +49,7 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
 struct TableRow {
   std::string label;
   std::vector<ClassSummary> summary;
-  int64_t flows = 0;           // Measured ones.
+  int64_t flows = 0;           // Measured flows.
   double reordered_ratio = 0;  // Reordered packets as a share of all received.
   double spurious_ratio = 0;   // Spurious retransmissions as a share of all packets sent.
   int64_t dropped = 0;
