@@ -96,7 +96,7 @@ class ConventionalNetwork {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Record {  // As large as Heddle's packet.
+  struct Record {  // Has the size of Heddle's packet.
     uint32_t dst;
     uint32_t tuple_hash;
     uint16_t bytes;

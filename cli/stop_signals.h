@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the signals by which a user or a batch system stops a command. Commands check the count
-// and end in order; files are removed or complete.
+// Counts the signals by which a user or a batch system stops a command. Commands look at the count
+// between steps of their work.
 
 #pragma once
 

@@ -34,7 +34,9 @@ class ExperimentFile {
   const std::string& name() const {
     return name_;
   }  // Empty if neither the document nor a file gives a name.
-  const std::string& source() const { return document_.place.source; }  // As the user named it.
+  const std::string& source() const {
+    return document_.place.source;
+  }  // The file as the user named it.
   const Points& points() const { return points_; }
   size_t size() const { return points_.size(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which build of Heddle this is, as `heddle --version`, run.yaml and the summary of a run name it.
-// The build fills in the values; they never change while the program runs.
+// Names this build of Heddle, for `heddle --version`, run.yaml and the summary of a run. The build
+// fills in the values; they never change while the program runs.
 
 #pragma once
 

@@ -45,7 +45,7 @@ struct ClassCounters {
 
 class FlowRecorder final : public FlowLog {
  public:
-  // What rows are made from; `routing` outlives the recorder.
+  // The data that rows are made from; `routing` outlives the recorder.
   struct Context {
     const SizeClasses* classes;
     const Routing* routing;

@@ -8,7 +8,7 @@
 //
 //   class LiveFlows final : public Instrument, public FlowObserver { ... };
 //
-// How an instrument is registered, with its settings: measure/instruments.h.
+// measure/instruments.h shows how an instrument is registered, with its settings.
 
 #pragma once
 

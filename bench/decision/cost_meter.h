@@ -25,7 +25,7 @@ class HostPair;
 class LeafPair;
 
 enum class CostPart {
-  kDecide,  // The question to the switch's policy alone, queues idle.
+  kDecide,  // Only the question to the switch's policy, with idle queues.
   kSwitch,  // All that a leaf does with a packet, as many from its hosts as to them: the decision,
             // forwarding, what the scheme does when packets enter and leave queues and when its
             // timers fire, and with what other switches that run it send and write into packets.
@@ -78,7 +78,7 @@ class CostMeter {
   const std::unique_ptr<HostPair> hosts_;
   MissCounter* misses_ = nullptr;
   size_t next_ = 0;  // The first packet of the next visit.
-  Time start_;       // When this round's first packet comes.
+  Time start_;       // The arrival of this round's first packet.
 };
 
 }  // namespace heddle

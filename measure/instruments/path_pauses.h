@@ -36,7 +36,7 @@ class PathPauses {
   };
   std::span<const Path> paths() const { return paths_; }
 
-  // How long all paths of the path's pair of leaves were paused at the same time.
+  // Returns the time in which all paths of the path's pair of leaves were paused at once.
   Duration AllPaused(const Path& path) const { return all_paused_[path.pair]; }
 
  private:

@@ -208,8 +208,7 @@ class PaperReader {
       const size_t errors = diagnostics_.problems().size();
       experiment.claims.push_back(ReadClaim(claim, path, experiment.metrics));
       if (diagnostics_.problems().size() > errors)
-        continue;  // Only a claim without errors gets a twin, since the twin's errors would be the
-                   // same.
+        continue;  // The twin would have the same errors.
       const auto literal = AsPrinted(claim, printed);
       const bool is_new =
           experiment.claims.back().role == ClaimRole::kPaper &&

@@ -28,7 +28,7 @@ using Side = Selection;
 
 enum class ClaimKind { kNone, kTrend, kOrdering, kNumber, kZero, kNonzero, kModel };
 
-// Which of several numbers the paper states: kMax for "up to", and so on.
+// Selects the number that the paper states of several: kMax for "up to", and so on.
 enum class Among { kEach, kMax, kMin, kMean, kRange };
 
 struct ClaimPart {

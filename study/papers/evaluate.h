@@ -14,8 +14,8 @@
 
 namespace heddle {
 
-// Reduces `values`, at least one, in the order of their file, to one number. Percentiles are by
-// nearest rank, the deviation is that of a population.
+// Reduces `values` to one number. There is at least one, in the order of their file. Percentiles
+// are by nearest rank, the deviation is that of a population.
 double TakeOf(Take take, std::vector<double> values);
 
 struct SeriesPoint {

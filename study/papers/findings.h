@@ -69,8 +69,7 @@ double QuantityOf(Quantity quantity, double a, double b);
 // The value of a quantity that a paper claims.
 struct Target {
   std::optional<double> value = std::nullopt;
-  double within = 0.1;  // The allowed distance: in the quantity's unit if `absolute`, else a share
-                        // of the value.
+  double within = 0.1;  // In the quantity's unit if `absolute`, else a share of the value.
   bool absolute = true;
   std::optional<double> at_most = std::nullopt;
   std::optional<double> at_least = std::nullopt;

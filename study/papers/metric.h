@@ -35,7 +35,7 @@ struct ModelInput {
   std::string name;
   Value value;
   std::string setting;                        // A path; empty: `value` is used.
-  std::map<std::string, std::string> values;  // What the setting's values mean; empty: themselves.
+  std::map<std::string, std::string> values;  // Replaces the setting's values; empty: unchanged.
 };
 
 struct Metric {
@@ -51,8 +51,7 @@ struct Metric {
   std::shared_ptr<const Metric> of;
   std::string model;
 
-  std::string column;  // A column; for summary.json a path, or "counts.dropped_*"; for a model a
-                       // column of its output.
+  std::string column;  // summary.json: a path, or "counts.dropped_*"; a model: an output.
   std::vector<Condition> where;
   std::vector<std::string> group;  // Rows that agree in these columns are summed first.
   Take take = Take::kValue;

@@ -22,8 +22,8 @@ namespace heddle {
 enum class Verdict { kBetter, kWorse, kTie, kDifferent, kUnknown };
 std::string_view NameOf(Verdict verdict);
 
-// Returns if B is better or worse than A in `metric`, by the interval of B - A; undecided if it
-// contains 0.
+// Returns the verdict on B by the interval of B - A: a tie if it contains 0, else better, worse or
+// different, depending on `metric`.
 Verdict Judge(std::string_view metric, const Replications& difference);
 
 struct ComparedMetric {

@@ -163,9 +163,7 @@ class Runner {
   }
 
   void End(size_t point, const Child& child) {
-    const bool says =
-        child.exited() && child.returned();  // The exit code counts only if the function returned
-                                             // it, not a plug-in's exit(0).
+    const bool says = child.exited() && child.returned();  // Not a plug-in's exit(0).
     const bool is_written = says && child.exit_code() == kWritten;
     if (stopping() && !is_written) return LeaveNothingOf(point, child);
     if (says && child.exit_code() == kBusy) return busy_.push_back(point);

@@ -66,7 +66,8 @@ class SweepFolder {
 
   // Returns true if it is the folder of a single run, such as a point of a sweep.
   bool IsRun() const;
-  // Removes the tables made from the points of an older plan. Returns true if there were any.
+  // Removes the tables and the report, which may be of an older plan. Returns true if there were
+  // any.
   bool RemoveTables() const;
 
   // Returns NotFound if there is no plan or no folder.
