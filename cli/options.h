@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several commands have.
+// Options that several commands share. Each function adds one to a command.
 
 #pragma once
 

@@ -26,12 +26,12 @@ class LeafPair;
 
 enum class CostPart {
   kDecide,  // Only the question to the switch's policy, with idle queues.
-  kSwitch,  // All that a leaf does with a packet, as many from its hosts as to them: the decision,
-            // forwarding, what the scheme does when packets enter and leave queues and when its
-            // timers fire, and with what other switches that run it send and write into packets.
-  kSend,    // The question to the sending host's policy alone. Data packets only.
-  kHost,    // All that the policies of both hosts do with a data packet: when it leaves, when it
-            // arrives, when its ACK does, and by their timers.
+  kSwitch,  // All work of a leaf for a packet: the decision, forwarding, and the scheme's work when
+            // packets enter and leave queues, when its timers fire, and for feedback of other
+            // switches. Half of the packets go to the leaf's hosts.
+  kSend,    // Only the question to the sending host's policy. Data packets only.
+  kHost,    // All work of both hosts' policies for a data packet: when it leaves, when it arrives,
+            // when its ACK arrives, and when their timers fire.
 };
 
 // Reads `yaml` as the lb of an experiment: "tr", "{kind: tr, table_entries: 131072}".

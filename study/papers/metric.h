@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A metric is the quantity that a figure shows: one number of a finished run, or a series. It names
 // rows of a result file and how to reduce them, or a model that predicts the quantity from the
-// run's settings. Claims.yaml defines metrics, evaluate.h reads their values.
+// run's settings. claims.yaml defines metrics, evaluate.h reads their values.
 
 #pragma once
 
@@ -34,8 +34,9 @@ enum class Take { kValue, kSum, kMean, kMin, kMax, kStd, kP50, kP95, kP99, kCoun
 struct ModelInput {
   std::string name;
   Value value;
-  std::string setting;                        // A path; empty: `value` is used.
-  std::map<std::string, std::string> values;  // Replaces the setting's values; empty: unchanged.
+  std::string setting;  // A path; empty: `value` is used.
+  std::map<std::string, std::string>
+      values;  // The input by the setting's value; empty: the setting itself.
 };
 
 struct Metric {
