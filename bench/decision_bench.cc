@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of one decision, for every registered load balancer: a Google Benchmark for each part of
-// the cost (bench/decision/cost_meter.h), number of candidates and number of live flows, on the
-// same packets and with the same clock as `heddle bench lb`.
+// Measures the cost of one decision for every registered load balancer: a Google Benchmark for each
+// part of the cost (bench/decision/cost_meter.h), number of candidates and number of live flows, on
+// the same packets and with the same clock as `heddle bench lb`.
 //
-// An iteration is one packet. Time is the part that the benchmark's name says; CPU is the whole
-// program's, rig included. The iterations of one benchmark go on where the last ones ended, so that
-// repetitions find filled tables; a round over all packets, which is not timed, has filled them.
+// An iteration is one packet. Time covers the part in the benchmark's name; CPU covers the whole
+// program. The iterations of one benchmark go on where the last ones ended, so that repetitions
+// find filled tables; an untimed round over all packets has filled them.
 
 #include <benchmark/benchmark.h>
 
@@ -43,7 +43,9 @@ class WarmMeter {
   }
 
   const std::string& name() const { return name_; }
-  CostMeter* meter() { return meter_ ? &*meter_ : nullptr; }  // Null: such a fabric is refused.
+  CostMeter* meter() {
+    return meter_ ? &*meter_ : nullptr;
+  }  // Null: the scheme refuses such a fabric.
 
  private:
   const std::string name_;
@@ -51,7 +53,7 @@ class WarmMeter {
   std::optional<CostMeter> meter_;
 };
 
-// Only the last one is kept: those with a million flows take 100 MB.
+// Only the last one is kept, since packets of a million flows take 100 MB.
 CostMeter* MeterOf(const CostCase& measured) {
   static std::unique_ptr<WarmMeter> last;
   if (!last || last->name() != measured.Name()) {

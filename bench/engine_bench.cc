@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces of the engine, one by one. Items are packets, timers, entries or visits, as the
-// comment above each benchmark says.
+// Measures the parts of the engine, one by one. Items are packets, timers, entries or visits, as
+// the comment above each benchmark says.
 
 #include <benchmark/benchmark.h>
 
@@ -30,7 +30,7 @@ namespace {
 
 constexpr Duration kGap = 123'040_ps;  // A full frame at 100 Gbps.
 
-// Random gaps, drawn beforehand: drawing them is not what is measured.
+// Random gaps, drawn beforehand so that drawing them is not timed.
 class Gaps {
  public:
   explicit Gaps(Duration mean) {
@@ -104,7 +104,7 @@ void WirePushPop(benchmark::State& state) {
 }
 BENCHMARK(WirePushPop)->Name("wire/push_pop")->ArgName("in_flight")->Arg(8)->Arg(64)->Arg(512);
 
-// The earliest of the packets on `wires` busy wires is taken, and its wire gets another one.
+// Takes the earliest of the packets on `wires` busy wires, and puts another one on its wire.
 void MergeArrivals(benchmark::State& state) {
   const auto count = static_cast<size_t>(state.range(0));
   Wires wires(count);
@@ -224,8 +224,8 @@ BENCHMARK(DueNodesWindow)
     ->Arg(65)
     ->Arg(1'024);
 
-// All threads meet at the barrier, with nothing to do in between. An iteration is one meeting. With
-// more threads than cores it includes sleeping.
+// All threads meet at the barrier, without work in between. An iteration is one meeting. With more
+// threads than cores it includes sleeping.
 void BarrierMeeting(benchmark::State& state) {
   const auto threads = static_cast<int>(state.range(0));
   const int64_t meetings = static_cast<int64_t>(state.max_iterations);
@@ -250,7 +250,7 @@ BENCHMARK(BarrierMeeting)
     ->MeasureProcessCPUTime()
     ->UseRealTime();
 
-// Sends a packet back for each that comes.
+// Answers each packet with a packet of its own.
 class Player final : public Node {
  public:
   void Run(const Window& window) override {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forwarding alone, without transport or statistics, by two engines: hosts send at a steady rate
-// over a leaf-spine with ECMP, drop-tail queues and ECN marking. ConventionalNetwork is the
-// textbook's simulator, one binary heap of events for the whole network and packets from a pool.
+// Two engines that do the same forwarding, without transport or statistics: hosts send at a steady
+// rate over a leaf-spine with ECMP, drop-tail queues and ECN marking. ConventionalNetwork is a
+// textbook simulator: one binary heap of events for the whole network, and packets from a pool.
 // HeddleNetwork is made of Heddle's engine, switches and ports. Both count the same hops, drops and
 // marks.
 
@@ -27,7 +27,7 @@ inline constexpr int64_t kFrame = 1518;
 inline constexpr int64_t kOverhead = 20;
 inline constexpr int64_t kBuffer = 700 * kFrame;
 inline constexpr int64_t kMarkAbove = 65 * kFrame;
-inline constexpr Duration kGap{1538 * 80 * 10 / 8};  // 80 % of the rate.
+inline constexpr Duration kGap{1538 * 80 * 10 / 8};  // 80 % of the link rate.
 
 struct Shape {
   uint32_t leaves;
@@ -96,7 +96,7 @@ class ConventionalNetwork {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Record {  // As large as Heddle's packet.
+  struct Record {  // Has the size of Heddle's packet.
     uint32_t dst;
     uint32_t tuple_hash;
     uint16_t bytes;
@@ -109,7 +109,7 @@ class ConventionalNetwork {
   struct Event {
     Time at;
     uint64_t number;
-    Record* packet;  // Null: the host sends its next.
+    Record* packet;  // Null: the host sends its next packet.
     uint32_t node;
     bool operator>(const Event& other) const {
       return at != other.at ? at > other.at : number > other.number;
@@ -213,7 +213,7 @@ class Ecmp final : public SwitchPolicy {
   const uint64_t salt_;
 };
 
-// A host that sends at a steady rate and takes what it gets.
+// A host that sends at a steady rate and discards the packets that it receives.
 class SteadyHost final : public Node {
  public:
   SteadyHost(uint32_t id, uint32_t dst, const PortSettings& port)

@@ -58,15 +58,15 @@ BENCHMARK(FinishedFlows)
 // One short flow among 1024 hosts and 64 switches.
 const Scenario kIdle{k1024Hosts, "{kind: incast, fan_in: 1, bytes_each: 1B}", "100us"};
 
-// A network in which nothing happens: bytes for each host, with its share of switches, ports and
-// wires.
+// Builds a network in which nothing happens, and reports bytes per host, with its share of
+// switches, ports and wires.
 void IdleHosts(benchmark::State& state) {
   const SimulationResult result = Run(state, kIdle);
   Report(state, 1'024, result.node_bytes + result.wire_bytes);
 }
 BENCHMARK(IdleHosts)->Name("memory/idle_hosts")->Apply(RunOnce);
 
-// Every host sends to 31 others at once, none of which ends in time: bytes for each flow, at both
+// Every host sends to 31 others at once, and no flow ends in time. Reports bytes per flow at both
 // ends, beyond those of an idle network.
 void LiveFlows(benchmark::State& state) {
   const int64_t idle_bytes = RunScenario(kIdle).result.node_bytes;

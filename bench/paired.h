@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timings that are compared are taken in turns, in one process, so that what else the machine does
-// meets all of them alike. Ratios of medians are what to look at; nanoseconds change with the
-// machine.
+// Measures cases that are to be compared in turns, in one process, so that other load on the
+// machine affects all of them alike. Read the ratios; nanoseconds change with the machine.
 
 #pragma once
 
@@ -27,8 +26,8 @@ struct PairedTimes {
   std::vector<double> rounds;  // In the order of time.
 };
 
-// How many times longer one takes than another: the median over the rounds, in each of which both
-// met the machine in much the same state.
+// Returns how many times longer `one` takes than `other`: the median of the rounds' ratios. In one
+// round the machine is in nearly the same state for both.
 inline double RatioOf(const PairedTimes& one, const PairedTimes& other) {
   std::vector<double> ratios;
   for (size_t i = 0; i < one.rounds.size(); ++i) ratios.push_back(one.rounds[i] / other.rounds[i]);
@@ -36,7 +35,7 @@ inline double RatioOf(const PairedTimes& one, const PairedTimes& other) {
   return ratios[ratios.size() / 2];
 }
 
-// Runs every case `rounds` times, in turns, and prints what each took.
+// Runs every case `rounds` times, in turns, and prints the time of each.
 inline std::vector<PairedTimes> MeasureInTurns(const std::vector<PairedCase>& cases, int rounds) {
   std::vector<std::vector<double>> times(cases.size());
   for (int round = 0; round < rounds; ++round) {
@@ -59,7 +58,8 @@ inline double SecondsOf(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Whether the program was started with --smoke: as little as shows that it works.
+// Returns true if the program was started with --smoke, which runs just enough to show that it
+// works.
 inline bool IsSmoke(int argc, char** argv) {
   return std::any_of(argv, argv + argc,
                      [](const char* argument) { return std::strcmp(argument, "--smoke") == 0; });

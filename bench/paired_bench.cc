@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ratios that docs/validation.md and docs/architecture.md promise: Heddle against a
-// conventional engine, two threads against one, kinds of ports against FIFO, what waits or idles
-// against nothing. The cases of one ratio are timed in turns within this one process
-// (bench/paired.h). With --smoke it runs as little of each as shows that it works.
+// conventional engine, two threads against one, kinds of ports against FIFO, waiting flows and idle
+// hosts against none. The cases of one ratio are timed in turns within this one process
+// (bench/paired.h). With --smoke it runs just enough of each to show that it works.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,8 +28,8 @@ using forwarding::Counts;
 using forwarding::HeddleNetwork;
 using forwarding::Shape;
 
-// Two networks, each of half the size, that know nothing of each other: what the machine gives to
-// two threads. Nanoseconds of wall time per hop of either.
+// Runs two independent networks of half the size, which shows how much faster two threads can be on
+// this machine. Returns wall-clock nanoseconds per hop of both together.
 double NanosecondsSideBySide(const Shape& shape, Time end) {
   const Shape half{shape.leaves / 2, shape.hosts_per_leaf, shape.spines / 2};
   HeddleNetwork first(half, 1);
@@ -88,7 +88,7 @@ void MeasureRuns(const std::string& name, const Scenario& scenario, int rounds) 
       times[0].median / times[1].median, times[2].median / times[0].median);
 }
 
-// A file of flows of 1 GB from each of 16 hosts on leaf 0 to one on leaf 1.
+// A flow list: flows of 1 GB from each of 16 hosts on leaf 0 to one on leaf 1.
 class FlowFile {
  public:
   FlowFile() {
@@ -127,7 +127,8 @@ void MeasureIdle(bool smoke, int rounds) {
 
 // --- Kinds of ports ---
 
-// The same traffic through FIFO ports, through queues of two classes, and with memory and pauses.
+// The same traffic through FIFO ports, through queues of two classes, and with a shared buffer and
+// pauses.
 void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds) {
   const auto with = [&](const std::string& transport, const std::string& port,
                         NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a port does with a packet, for each kind of port. Items are packets. The receiver takes each
+// Measures the work of each kind of port for a packet. Items are packets. The receiver takes each
 // packet off the wire again, which is measured with it (wire/push_pop in engine_bench).
 
 #include <benchmark/benchmark.h>
@@ -20,7 +20,7 @@ namespace heddle {
 namespace {
 
 constexpr uint16_t kFrame = 1'518;
-constexpr Duration kFrameTime = 123'040_ps;  // With 20 bytes around it, at 100 Gbps.
+constexpr Duration kFrameTime = 123'040_ps;  // A full frame and 20 bytes around it, at 100 Gbps.
 constexpr PortSettings kLink{.rate = 100_Gbps, .delay = 1_us, .wire_overhead = 20_B};
 
 // The node at each end of the wire under test. It never runs: benchmarks take its packets.
@@ -87,8 +87,8 @@ void FifoIdle(benchmark::State& state) {
 }
 BENCHMARK(FifoIdle)->Name("fifo/idle");
 
-// A FIFO port with `queued` packets gets one more whenever one leaves. From 65 packets on it marks,
-// and has to know which packets have left.
+// A FIFO port with `queued` packets gets one more whenever one leaves. From 65 packets on it sets
+// ECN marks, and has to know which packets have left.
 void FifoQueue(benchmark::State& state) {
   PortSettings settings = kLink;
   settings.buffer = 1'000 * kFrame;
@@ -172,8 +172,8 @@ BENCHMARK_CAPTURE(QueuedQueue, deficit, Scheduler::kDeficit)
     ->ArgNames({"classes", "queued"})
     ->ArgsProduct({{1, 3}, {10, 100}});
 
-// A switch's shared memory is asked for room for a packet, among 100 that it holds, and gets back
-// that of another one.
+// A switch's shared buffer holds 100 packets; one more takes room in it and another one frees its
+// room.
 void MemoryAdmitRelease(benchmark::State& state, MemorySettings::Model model) {
   constexpr PortIndex kPorts = 32;
   SharedMemory memory({.model = model,

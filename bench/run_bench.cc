@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs and forwarding alone. An iteration is a run, items are packet-hops: one packet, data
-// or ACK, crossing one port and wire. The counter ns_per_hop is the figure to look at. Time is that
-// of the run, without reading the experiment and building its network; CPU includes both.
+// Measures whole runs, and forwarding alone. An iteration is a run, items are packet-hops: one
+// packet, data or ACK, crossing one port and wire. Read the counter ns_per_hop. Time covers the
+// run, without reading the experiment and building its network; CPU includes both.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -41,7 +41,8 @@ class HopCount {
   double seconds_ = 0;
 };
 
-// A simulation as `heddle run` runs it, with statistics and rows of flows.csv, which nobody keeps.
+// Runs a simulation as `heddle run` does, with statistics and rows of flows.csv, which are
+// discarded.
 void Run(benchmark::State& state, const Scenario& scenario) {
   HopCount count(state);
   for (auto _ : state) {

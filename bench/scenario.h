@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole simulations for benchmarks: ECMP between hosts with links of 100 Gbps and 1 us of delay,
-// with DCTCP if nothing else is said.
+// Whole simulations for benchmarks: ECMP, hosts with links of 100 Gbps and 1 us of delay, and DCTCP
+// by default.
 
 #pragma once
 

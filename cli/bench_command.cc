@@ -47,7 +47,7 @@ void PrintRow(const std::string& name, const absl::StatusOr<DecisionCost>& cost,
   std::fflush(stdout);
 }
 
-// RPS, against which all others are measured, and then the others.
+// Prints RPS, the reference of all others, and then the others.
 absl::Status PrintTable(const BenchArguments& arguments, size_t candidates, size_t flows,
                         const std::vector<RecordedPacket>& packets) {
   fmt::print("{} candidates, {} live flows\n", candidates, flows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle bench: what load balancers cost on this machine.
+// heddle bench: measures the cost of load balancers on this machine.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// Adds the command to `app`; if it is given, `command` becomes what does it.
+// Adds the command to `app`. If the user gives it, `command` becomes its function.
 void AddBenchCommand(CLI::App& app, std::function<int()>& command);
 
 }  // namespace heddle

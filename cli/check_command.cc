@@ -21,7 +21,7 @@ double Total(const Experiment& experiment, double Forecast::*what) {
   return total;
 }
 
-// The background's average rate, headers included, as a share of all links from hosts.
+// Returns the background's average rate, headers included, as a share of all links from hosts.
 double BackgroundLoad(const Experiment& experiment) {
   double bps = 0;
   double capacity = 0;

@@ -21,7 +21,7 @@ namespace heddle {
 
 namespace {
 
-// What is to be done about points in `state`, the first of which is `path`.
+// Returns advice about points in `state`, the first of which is at `path`.
 std::string RemedyFor(PointState state, const std::filesystem::path& path,
                       const SweepFolder& folder, bool with_stale) {
   const std::string sweep = QuoteShell((folder.path() / "sweep.yaml").string()) + " --out " +

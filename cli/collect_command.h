@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle collect and heddle compare: what a sweep has come to.
+// heddle collect and heddle compare: turn the results of a sweep into tables and comparisons.
 
 #pragma once
 
@@ -14,20 +14,20 @@ namespace heddle {
 
 struct CollectOutcome {
   int exit_code;
-  bool has_tables;  // Also if points are missing, which makes the exit code kExitFailed.
+  bool has_tables;  // True also if points are missing, although the exit code is then kExitFailed.
 };
 
-// Says on stderr which of these points are not done, a line for each state, and what would change
-// that. `ids` are those of `states`. Whether all are done.
+// Prints to stderr which points are not done, a line for each state with a remedy. `ids` belong to
+// `states`. Returns true if all points are done.
 bool SayWhatIsNotDone(const std::vector<PointState>& states, const std::vector<std::string>& ids,
                       const SweepFolder& folder, bool with_stale);
 
-// Collects the sweep in the folder `out` into tables in the folder `into`; says on stderr what is
-// missing.
+// Collects the sweep in the folder `out` into tables in the folder `into`; prints to stderr which
+// points are missing.
 CollectOutcome CollectFolder(const std::string& out, const std::string& into, bool with_stale,
                              bool quiet);
 
-// Each adds its command to `app`; if it is given, `command` becomes what does it.
+// Each adds its command to `app`. If the user gives it, `command` becomes its function.
 void AddCollectCommand(CLI::App& app, std::function<int()>& command);
 void AddCompareCommand(CLI::App& app, std::function<int()>& command);
 

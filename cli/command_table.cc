@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// What heddle describe knows.
+// Returns the names that heddle describe knows.
 std::vector<std::string> Names() {
   std::vector<std::string> names = {"experiment"};
   for (const KindNames* kinds : std::initializer_list<const KindNames*>{
@@ -27,7 +27,7 @@ std::vector<std::string> Names() {
   return names;
 }
 
-// What is set most often.
+// Returns the settings that users change most often, for the completion of --set.
 std::vector<std::string> Settings() {
   std::vector<std::string> settings;
   for (const std::string& name : LoadBalancers().Names()) settings.push_back("lb=" + name);
@@ -37,7 +37,7 @@ std::vector<std::string> Settings() {
   return settings;
 }
 
-// "NAME:{pcap,perfetto}" has the words that a check allows.
+// Returns the words that a check allows, as in the type "NAME:{pcap,perfetto}".
 std::vector<std::string> AllowedWords(const std::string& type) {
   std::vector<std::string> words;
   const size_t open = type.find('{');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands and options of the program as data, taken from what parses them: the man page and
-// shells' completion are made of it.
+// The commands and options of the program as data, taken from the parser. The man page and the
+// completion scripts are made from it.
 
 #pragma once
 
@@ -14,12 +14,12 @@ namespace heddle {
 struct OptionInfo {
   enum class Takes { kNothing, kFile, kFolder, kWord, kOther };
 
-  std::vector<std::string> names;  // "-o", "--out"; empty: an argument that is known by its place.
-  std::string value;               // "DIR"; of one known by its place, its name.
+  std::vector<std::string> names;  // "-o", "--out"; empty for a positional argument.
+  std::string value;               // "DIR"; for a positional argument its name.
   std::string meaning;
-  std::string preset;  // Empty if there is none.
+  std::string preset;  // The default; empty if there is none.
   Takes takes = Takes::kNothing;
-  std::vector<std::string> words;  // That its value may begin with, of those that are known.
+  std::vector<std::string> words;  // Known words that its value may begin with.
 
   bool positional() const { return names.empty(); }
 };
@@ -28,10 +28,10 @@ struct CommandInfo {
   std::string path;  // "heddle", "heddle bench lb".
   std::string meaning;
   std::vector<OptionInfo> options;
-  std::vector<std::string> commands;  // Below it, by their last words.
+  std::vector<std::string> commands;  // Its subcommands, by their last words.
 };
 
-// `app` first, then all that is below it, in their order; not what is hidden.
+// Returns `app`, then all commands below it in their order, without hidden ones.
 std::vector<CommandInfo> CommandsOf(const CLI::App& app);
 
 }  // namespace heddle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program does, a function a command. Each returns the exit code.
+// The functions behind the commands run, check and others, which heddle_main calls with the parsed
+// arguments. Each returns the exit code.
 
 #pragma once
 
@@ -15,8 +16,8 @@
 namespace heddle {
 
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitFailed = 1;    // Or the result is incomplete.
-inline constexpr int kExitBadInput = 2;  // 3 is a broken invariant, see core/check.h.
+inline constexpr int kExitFailed = 1;    // A failure, or an incomplete result.
+inline constexpr int kExitBadInput = 2;  // Wrong input. 3 is a broken invariant, see core/check.h.
 
 struct RunArguments {
   std::vector<std::string> files;
@@ -27,8 +28,8 @@ struct RunArguments {
   std::string out;
   bool quiet = false;
   bool force = false;
-  std::optional<TraceSettings> trace;  // Of one experiment.
-  const Plugins* plugins = nullptr;    // Those that have been loaded.
+  std::optional<TraceSettings> trace;  // Set by heddle trace, for one experiment.
+  const Plugins* plugins = nullptr;    // The loaded plug-ins.
 };
 
 int Run(const RunArguments& arguments);

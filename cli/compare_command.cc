@@ -33,10 +33,10 @@ struct CompareArguments {
   bool csv = false;
 };
 
-// What is compared, with names for people.
+// The two compared sides, with names for messages.
 struct Sides {
-  std::vector<SweepFolder> folders;  // One that both are of, or A's and B's.
-  std::vector<std::string> axes;     // But for the one that is compared.
+  std::vector<SweepFolder> folders;  // One folder for both sides, or A's and B's.
+  std::vector<std::string> axes;     // All axes but the compared one.
   std::string a;
   std::string b;
   ComparedSide side_a;
@@ -83,8 +83,7 @@ double Percent(const ComparedMetric& metric) {
   return 100 * metric.difference.mean() / metric.a.mean();
 }
 
-// Four digits for the terminal, or all before the point if there are more; nothing where there is
-// no number.
+// Returns four digits for the terminal, or all before the point if there are more; "" for NaN.
 std::string Short(double value) {
   if (!std::isfinite(value)) return "-";
   return std::abs(value) < 9999.5 ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
@@ -92,7 +91,7 @@ std::string Short(double value) {
 
 std::string Exact(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
 
-// All that differs at a combination that both have; differences of combinations are not these.
+// Prints the settings that differ at a combination that both sides have.
 void PrintDifferences(const std::vector<SettingDifference>& differences) {
   constexpr size_t kMost = 20;
   if (differences.empty()) fmt::print("Their experiments have the same settings.\n");
@@ -149,7 +148,7 @@ void PrintCsv(const Sides& sides, const std::vector<Comparison>& comparisons,
   }
 }
 
-// Seeds decide what can be said.
+// Warns if there are too few seeds for a verdict.
 void WarnOfFewSeeds(const std::vector<Comparison>& comparisons) {
   const auto lacks_seeds = [](const Comparison& comparison) {
     return std::ranges::any_of(comparison.metrics, [](const ComparedMetric& metric) {
@@ -164,7 +163,8 @@ void WarnOfFewSeeds(const std::vector<Comparison>& comparisons) {
              are_planned ? "run the points that are not done" : "add \"seeds: 10\" to the sweep");
 }
 
-// Differences are paired by seed, which says something only if a seed means the same flows.
+// Warns if the sides have different flows: differences are paired by seed, which helps only if a
+// seed means the same flows.
 void WarnOfOtherFlows(const std::vector<SettingDifference>& differences) {
   std::vector<std::string> keys;
   for (const SettingDifference& one : differences) {
@@ -188,7 +188,7 @@ void SayWhatOneSideLacks(const Sides& sides) {
   say("B", "A", CombinationsOnlyIn(sides.side_b, sides.side_a));
 }
 
-// Whether all points that were to be compared are done.
+// Returns true if all points that were to be compared are done.
 bool AllAreDone(const Sides& sides) {
   std::vector<std::vector<PointState>> states(sides.folders.size());
   std::vector<std::vector<std::string>> ids(sides.folders.size());

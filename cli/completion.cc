@@ -11,14 +11,15 @@ namespace {
 
 using Takes = OptionInfo::Takes;
 
-// For single quotes of a shell: ' becomes '\''.
+// Quotes a text for a shell with single quotes: ' becomes '\''.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-// In bash and zsh: puts what may stand here into the variables words, files and folders.
+// Writes bash and zsh code that puts an option's possible values into the variables words, files
+// and folders.
 std::string Reply(const OptionInfo& option) {
   switch (option.takes) {
     case Takes::kFile:
@@ -34,7 +35,7 @@ std::string Reply(const OptionInfo& option) {
   return ":";
 }
 
-// Which command it is, which follows from the words before the last.
+// Writes shell code that finds the command from the words before the last.
 std::string Walk(const std::vector<CommandInfo>& commands) {
   std::string known;
   for (const CommandInfo& command : commands) {
@@ -45,7 +46,7 @@ std::string Walk(const std::vector<CommandInfo>& commands) {
       "    case \"$command $word\" in\n      {}) command=\"$command $word\" ;;\n    esac\n", known);
 }
 
-// What may come after the option before.
+// Writes shell code for the values that may follow the last option.
 std::string Values(const std::vector<CommandInfo>& commands) {
   std::string cases;
   for (const CommandInfo& command : commands) {
@@ -61,7 +62,7 @@ std::string Values(const std::vector<CommandInfo>& commands) {
   return cases;
 }
 
-// What may come otherwise: commands, or options and arguments.
+// Writes shell code for other words: commands, or options and arguments.
 std::string Arguments(const std::vector<CommandInfo>& commands) {
   std::string cases;
   for (const CommandInfo& command : commands) {
@@ -79,7 +80,7 @@ std::string Arguments(const std::vector<CommandInfo>& commands) {
   return cases;
 }
 
-// The part that bash and zsh share: $line is what has been typed so far, up to the cursor.
+// Writes the part that bash and zsh share. $line is the text up to the cursor.
 std::string Analysis(const std::vector<CommandInfo>& commands) {
   return fmt::format(
       R"(  local command=heddle previous='' current='' word words='' options='' files='' folders=''
@@ -104,7 +105,7 @@ std::string Analysis(const std::vector<CommandInfo>& commands) {
 
 }  // namespace
 
-// Bash cuts words at "=" as well, so what stands before the last one is taken off the replies.
+// Bash also cuts words at "=", so the text before the last "=" is removed from the replies.
 std::string BashCompletion(const std::vector<CommandInfo>& commands) {
   return fmt::format(R"(# Bash completion of heddle; made by "heddle completion bash".
 _heddle() {{

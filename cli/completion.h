@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts that let shells complete commands, options, names and files.
+// Makes the scripts with which shells complete commands, options, names and files. `heddle
+// completion` prints them.
 
 #pragma once
 

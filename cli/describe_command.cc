@@ -27,10 +27,10 @@ void PrintFields(const std::function<void(Fields&)>& declare) {
   }
 }
 
-// One kind of thing that an experiment chooses among.
+// A group of kinds that an experiment chooses from, such as load balancers.
 struct Family {
   std::string heading;
-  std::string key;  // Where it stands in an experiment.
+  std::string key;  // The key in an experiment.
   std::function<std::vector<KindInfo>()> kinds;
   std::function<void(const std::string&)> describe;
 };

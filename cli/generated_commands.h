@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that print what other programs read of heddle: editors, shells and man.
+// Commands that print descriptions of heddle for other programs: editors, shells and man.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// heddle schema, completion and, hidden, man. Call it when `app` has all other commands.
+// Adds heddle schema, completion and, hidden, man. Call it when `app` has all other commands.
 void AddGeneratedCommands(CLI::App& app, std::function<int()>& command);
 
 }  // namespace heddle

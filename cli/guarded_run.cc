@@ -30,13 +30,14 @@ namespace heddle {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatience(5);  // From when it is asked to stop.
+constexpr std::chrono::seconds kPatience(
+    5);  // The time that the process has to stop before it is killed.
 constexpr int kTickMs = 100;
 
 [[noreturn]] void RunInChild(const std::function<int()>& work, pid_t parent,
                              std::atomic<bool>& returned) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) std::_Exit(kExitFailed);  // It has died meanwhile.
+  if (getppid() != parent) std::_Exit(kExitFailed);  // The parent has died meanwhile.
   IgnoreStopSignals();
   int exit_code = CatchAll(work);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -48,8 +49,8 @@ constexpr int kTickMs = 100;
   std::_Exit(exit_code);
 }
 
-// Waits until the other end of `pipe` is closed, by the end of the process that holds it. Whether
-// it had to be killed.
+// Waits until the process that holds the other end of `pipe` ends. Returns true if it had to be
+// killed.
 bool WaitFor(pid_t process, int pipe) {
   std::optional<Clock::time_point> asked;
   bool killed = false;
@@ -80,7 +81,7 @@ absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work) {
   auto& returned = *new (memory) std::atomic<bool>(false);
   ShareStopSignals();
   const pid_t parent = getpid();
-  std::fflush(nullptr);  // What is buffered would be printed twice.
+  std::fflush(nullptr);  // Otherwise the copy would print buffered text a second time.
   const pid_t process = fork();
   if (process == 0) RunInChild(work, parent, returned);
   const int error = errno;

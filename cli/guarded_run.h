@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in a process of its own, for code that is not Heddle's: a plug-in may end the process that
-// it runs in, with whatever exit code, or hang.
+// Runs work in a process of its own, for code that is not Heddle's: a plug-in may end its process,
+// with any exit code, or hang. Commands call it when plug-ins are loaded.
 
 #pragma once
 
@@ -12,8 +12,8 @@ namespace heddle {
 
 struct Guarded {
   bool returned = false;  // False: the process ended before `work` returned.
-  int exit_code = 0;      // What `work` returned; else the status, or 128 + the signal.
-  bool hung = false;      // It was asked to stop and did not, so it was killed.
+  int exit_code = 0;  // The result of `work`; else the process's exit code, or 128 + its signal.
+  bool hung = false;  // True if it was killed because it did not stop when asked to.
 };
 
 // Runs `work` in a copy of this process, which must have no threads, and waits for it. Signals that
@@ -23,8 +23,8 @@ absl::StatusOr<Guarded> RunGuarded(const std::function<int()>& work);
 // Under a debugger, callers run the work in their own process.
 bool IsDebugged();
 
-// Returns the exit code of `work`. Prints what is thrown all the same, and returns 1: no memory is
-// left, or a plug-in's code has thrown. Heddle's own throws nothing.
+// Returns the exit code of `work`. Prints an exception and returns 1: memory has run out, or a
+// plug-in has thrown. Heddle's own code throws nothing.
 int CatchAll(const std::function<int()>& work);
 
 }  // namespace heddle

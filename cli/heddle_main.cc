@@ -70,7 +70,7 @@ void AddPluginOption(CLI::App& command, std::vector<std::string>& files) {
       ->take_all();
 }
 
-// One after the other, as later ones may not take names of earlier ones.
+// Loads plug-ins one after the other, since a later one must not reuse a name of an earlier one.
 bool LoadPlugins(const std::vector<std::string>& files, Plugins& plugins) {
   for (const std::string& file : files) {
     const absl::Status status = plugins.Load(file);
@@ -81,7 +81,8 @@ bool LoadPlugins(const std::vector<std::string>& files, Plugins& plugins) {
   return true;
 }
 
-// Whether `app` has the command `word`, or it is an option; says what was meant otherwise.
+// Returns true if `word` is a command of `app` or an option; otherwise prints an error with a
+// suggestion.
 bool NamesCommand(const CLI::App& app, std::string_view word) {
   if (word.starts_with('-')) return true;
   std::vector<std::string> known;
@@ -183,7 +184,7 @@ int Main(int argc, char** argv) {
   if (!LoadPlugins(plugin_files, plugins)) return kExitBadInput;
   const int exit_code = command();
   WarnOfUnchecked();
-  // A full disk behind a redirection shows only now.
+  // If stdout is redirected to a full disk, the error shows only here.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   std::fprintf(stderr, "heddle: cannot write to the standard output\n");
   return exit_code == kExitDone ? kExitFailed : exit_code;
@@ -192,7 +193,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int HeddleMain(int argc, char** argv) {
-  // A file that grows beyond a limit is an error to report, as is a full disk, not a reason to die.
+  // With SIGXFSZ ignored, a file that exceeds its size limit is an error to report, like a full
+  // disk.
   std::signal(SIGXFSZ, SIG_IGN);
   return CatchAll([&] { return Main(argc, argv); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line: arguments in, exit code out. A program of your own calls it from its main, and
-// then is heddle with the load balancers that are linked into it besides.
+// The whole command line: it takes arguments and returns the exit code. A program of your own that
+// calls it from main() is heddle with the load balancers that you link into it.
 
 #pragma once
 

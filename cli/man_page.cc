@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// As roff takes it literally: a line must not begin with a control character.
+// Escapes a text for roff; a line must not begin with a control character.
 std::string Roff(const std::string& text) {
   std::string roff;
   for (const char c : text) {
@@ -45,7 +45,7 @@ void AppendOption(const OptionInfo& option, std::string& page) {
   page += "\n";
 }
 
-// Its own, and not the one for help, which all have.
+// Returns true for all options but --help, which every command has.
 bool IsOwn(const OptionInfo& option) {
   return option.names.empty() || option.names.back() != "--help";
 }

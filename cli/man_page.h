@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle.1, in the man macros of roff.
+// Makes the man page heddle.1, in the man macros of roff.
 
 #pragma once
 

@@ -30,7 +30,7 @@ T ParseOption(const std::string& name, const std::string& text, const Range<T>& 
   return value;
 }
 
-// An option with a unit, read and refused as in an experiment.
+// Adds an option with a unit, which is read and checked as in an experiment.
 template <class T>
 void AddQuantity(CLI::App& app, const std::string& name, T& value,
                  const std::type_identity_t<Range<T>>& range, const std::string& meaning) {
@@ -42,7 +42,7 @@ void AddQuantity(CLI::App& app, const std::string& name, T& value,
       ->default_str(FormatQuantity(value));
 }
 
-// The same for several, with commas between them.
+// Adds an option with several such values, separated by commas.
 template <class T>
 void AddQuantities(CLI::App& app, const std::string& name, std::vector<T>& values,
                    const std::type_identity_t<Range<T>>& range, const std::string& meaning) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle model: the analytic models of papers, as curves in CSV.
+// heddle model: prints the curves of papers' analytic models as CSV.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// Adds the command to `app`; if it is given, `command` becomes what does it.
+// Adds the command to `app`. If the user gives it, `command` becomes its function.
 void AddModelCommand(CLI::App& app, std::function<int()>& command);
 
 }  // namespace heddle

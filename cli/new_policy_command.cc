@@ -35,7 +35,7 @@ struct NewFile {
   std::string_view content;
 };
 
-// my_policy: MyPolicy.
+// Turns my_policy into MyPolicy.
 std::string ClassNameOf(const std::string& name) {
   std::string result;
   bool begins = true;
@@ -76,12 +76,12 @@ std::vector<NewFile> FilesIn(const fs::path& folder, const std::string& name) {
 absl::Status Write(const NewFile& file, const std::string& name) {
   const std::string text = absl::StrReplaceAll(std::string(file.content),
                                                {{"@name@", name}, {"@Name@", ClassNameOf(name)}});
-  std::error_code ignored;  // The file cannot be written, then.
+  std::error_code ignored;  // If this fails, writing the file fails and is reported.
   if (file.path.has_parent_path()) fs::create_directories(file.path.parent_path(), ignored);
   return WriteWholeFile(file.path, text);
 }
 
-// A part of them would be in the way of the next attempt.
+// Removes all files after a failure, since a part of them would block the next attempt.
 void Remove(const std::vector<NewFile>& files) {
   std::error_code ignored;
   for (const NewFile& file : files) fs::remove(file.path, ignored);

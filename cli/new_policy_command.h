@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle new-policy: the files that a load balancer of one's own starts from.
+// heddle new-policy: writes the first files of a user's own load balancer.
 
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace heddle {
 
-// Adds the command to `app`; if it is given, `command` becomes what does it.
+// Adds the command to `app`. If the user gives it, `command` becomes its function.
 void AddNewPolicyCommand(CLI::App& app, std::function<int()>& command);
 
-// What they hold, for a policy called `@name@`; its classes begin with `@Name@`.
+// The contents of the files, for a policy called `@name@`; its classes begin with `@Name@`.
 extern const std::string_view kPolicyTemplate;
 extern const std::string_view kPolicyTestTemplate;
 extern const std::string_view kMainTemplate;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What heddle new-policy writes. Tests compile and run it, and compare it with
+// The files that heddle new-policy writes. Tests compile and run them, and compare them with
 // docs/examples/out_of_tree.
 
 #include "cli/new_policy_command.h"

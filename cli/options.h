@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several commands have.
+// Options that several commands share. Each function adds one to a command.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// --set KEY=VALUE, for those that read experiments.
+// Adds --set KEY=VALUE to a command that reads experiments.
 inline CLI::Option* AddSetOption(CLI::App& command, std::vector<std::string>& sets) {
   return command.add_option("--set", sets, "Override a setting, as in lb.gap=100us; repeatable")
       ->type_name("KEY=VALUE")

@@ -39,7 +39,7 @@ namespace fs = std::filesystem;
 struct PapersArguments {
   std::vector<std::string> names;  // "pdlb", "pdlb-fig7"; none: all.
   std::string configs;
-  LoadOptions load;  // The scale, and what is set otherwise than in the experiments.
+  LoadOptions load;  // The scale, and settings that differ from the experiments' own.
   std::string out = "results/papers";
   SweepArguments sweep;  // For each experiment.
   bool markdown = false;
@@ -50,7 +50,7 @@ struct PapersArguments {
   fs::path folder() const { return fs::path(out) / load.scale; }
 };
 
-// A paper, and which of its experiments are meant.
+// A paper, and the chosen ones of its experiments.
 struct ChosenPaper {
   Paper paper;
   std::set<std::string> experiments;
@@ -73,7 +73,7 @@ int Report(const Diagnostics& diagnostics) {
 
 // --- Which papers ---
 
-// The papers in `folder` that are asked for, as far as they can be read.
+// Returns the papers in `folder` that are asked for, as far as they can be read.
 std::vector<Paper> ReadPapers(const fs::path& folder, const std::vector<std::string>& names,
                               Diagnostics& diagnostics) {
   std::vector<fs::path> folders;
@@ -96,7 +96,8 @@ std::vector<Paper> ReadPapers(const fs::path& folder, const std::vector<std::str
   return papers;
 }
 
-// What `name` means: all of a paper, or one experiment of it. False if it means nothing.
+// Chooses the experiments that `name` means: all of a paper, or one of them. Returns false if there
+// are none.
 bool Choose(const std::string& name, std::vector<ChosenPaper>& papers) {
   bool found = false;
   for (ChosenPaper& chosen : papers) {
@@ -120,8 +121,8 @@ std::vector<std::string> KnownNames(const std::vector<ChosenPaper>& papers) {
   return names;
 }
 
-// All is checked before anything is done. Nothing, and the exit code in `exit_code`, if there is
-// something wrong.
+// Checks all papers before anything runs. Returns nothing, and sets `exit_code`, if there is a
+// mistake.
 std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& arguments,
                                                      int& exit_code) {
   const auto shared = arguments.configs.empty() ? FindShared("configs/papers")
@@ -163,9 +164,10 @@ std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& argu
 
 // --- heddle papers list ---
 
-// Of one core. Points that differ in their seed alone take as long.
+// Returns the seconds that one core needs for all points. Points that differ only in their seed
+// take equally long.
 double SecondsOf(const ExperimentFile& file, Diagnostics& diagnostics) {
-  std::map<std::vector<std::string>, double> seconds;  // By choices but the seed.
+  std::map<std::vector<std::string>, double> seconds;  // By choices, without the seed.
   double sum = 0;
   for (size_t i = 0; i < file.size(); ++i) {
     std::vector<std::string> choices;
@@ -179,7 +181,7 @@ double SecondsOf(const ExperimentFile& file, Diagnostics& diagnostics) {
   return sum;
 }
 
-// "96 points, about 3 min".
+// Returns a text such as "96 points, about 3 min".
 std::string CostText(const PaperExperiment& experiment, const LoadOptions& load, double& seconds,
                      Diagnostics& diagnostics) {
   if (experiment.bench) return "a benchmark of this machine";
@@ -200,7 +202,7 @@ int ListPapers(const PapersArguments& arguments) {
   for (const ChosenPaper& chosen : *papers) {
     Diagnostics diagnostics;
     double seconds = 0;
-    std::set<fs::path> counted;  // Experiments of one file run once.
+    std::set<fs::path> counted;  // Experiments that share a file run once.
     std::string lines;
     for (const PaperExperiment& experiment : chosen.paper.experiments) {
       if (!chosen.experiments.contains(experiment.id)) continue;
@@ -224,7 +226,7 @@ struct PaperJob {
   const PaperExperiment* experiment;
 };
 
-// What has points of its own, once for each file.
+// Returns the experiments that have points of their own, one for each file.
 std::vector<PaperJob> JobsOf(const std::vector<ChosenPaper>& papers) {
   std::vector<PaperJob> jobs;
   std::set<std::pair<std::string, fs::path>> known;
@@ -262,7 +264,7 @@ int RunBenchJob(const PaperJob& job, const ExperimentPoints& points, const std::
   return StopRequested() ? StoppedExitCode() : kExitDone;
 }
 
-// The experiments of all jobs, every point without mistakes, unless there are some.
+// Returns the files of all jobs after checking every point; mistakes are in the diagnostics.
 std::vector<ExperimentFile> FilesOf(const std::vector<PaperJob>& jobs, const LoadOptions& load,
                                     Diagnostics& diagnostics) {
   std::vector<ExperimentFile> files;
@@ -326,7 +328,8 @@ absl::Status WriteOutputs(const std::vector<JudgedPaper>& judged,
   return WriteWholeFile(arguments.folder() / "papers.json", PapersJson(judged, arguments.load));
 }
 
-// Claims of experiments that were not asked for are nobody's concern.
+// Returns true if the claim belongs to an experiment that was asked for; other claims are not
+// compared.
 bool IsAskedFor(const std::string& claim, const std::vector<ChosenPaper>& papers) {
   return std::ranges::any_of(papers, [&](const ChosenPaper& chosen) {
     const bool is_whole = chosen.experiments.size() == chosen.paper.experiments.size();
@@ -409,7 +412,7 @@ int JudgePapers(const PapersArguments& arguments) {
   fmt::print("{}", arguments.csv        ? ClaimsCsv(judged)
                    : arguments.markdown ? ClaimsMarkdown(judged)
                                         : ClaimsText(judged));
-  // Files of claims half of which could not be read would be taken for more than they are.
+  // Incomplete files of claims would be mistaken for complete ones, so none are written.
   if (!diagnostics.ok()) return Report(diagnostics);
   if (is_damaged) return kExitFailed;
   const absl::Status written = WriteOutputs(judged, arguments);
@@ -425,7 +428,7 @@ int PrintCosts(const PapersArguments& arguments) {
   Diagnostics diagnostics;
   std::vector<ExperimentCosts> costs;
   for (const PaperJob& job : JobsOf(*papers)) {
-    if (job.experiment->bench) continue;  // Times itself.
+    if (job.experiment->bench) continue;  // A benchmark measures times itself.
     const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.load,
                                                arguments.folder(), diagnostics);
     if (!points) return Report(diagnostics);
@@ -452,7 +455,8 @@ void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
       ->envname("HEDDLE_PAPERS");
 }
 
-// Results of changed settings have a folder of their own, or they would be taken for the paper's.
+// Results of changed settings need a folder of their own, or they would be mistaken for the
+// paper's.
 void AddResultOptions(CLI::App& app, PapersArguments& arguments) {
   CLI::Option* out =
       app.add_option("-o,--out", arguments.out, "Folder of the results of all scales")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle papers: the experiments of papers, and what became of their claims.
+// heddle papers: runs the experiments of papers and judges the papers' claims.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace heddle {
 
-// Adds the commands to `app`; if one is given, `command` becomes what does it. `plugins` are loaded
-// by then.
+// Adds the commands to `app`. If the user gives one, `command` becomes its function; `plugins` are
+// loaded before it runs.
 void AddPapersCommand(CLI::App& app, const Plugins& plugins, std::function<int()>& command);
 
 }  // namespace heddle

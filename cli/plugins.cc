@@ -22,7 +22,7 @@
 namespace heddle {
 namespace {
 
-// What of [offset, offset + size) lies within `file`: all of it or nothing.
+// Returns the bytes [offset, offset + size) of `file`; empty unless all of them lie within it.
 std::string_view Slice(std::string_view file, uint64_t offset, uint64_t size) {
   if (offset > file.size() || size > file.size() - offset) return {};
   return file.substr(offset, size);
@@ -57,7 +57,7 @@ absl::Status CheckAbi(std::string_view file) {
 
 }  // namespace
 
-// The header says where the table of sections is, and which of them holds their names.
+// The ELF header says where the section table is, and which section holds the names.
 std::string_view ElfSection(std::string_view file, std::string_view name) {
   const auto header = ReadAt<Elf64_Ehdr>(file, 0);
   if (!header || !file.starts_with(ELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64) return {};
@@ -82,12 +82,12 @@ absl::Status Plugins::Load(const std::string& path) {
   if (absl::Status status = CheckAbi(*contents); !status.ok()) return status;
   const std::vector<std::string> before = LoadBalancers().Names();
   const uint64_t digest = Digest(*contents);
-  // A name without a slash would be looked for among the system's libraries.
+  // dlopen() would look for a name without a slash among the system's libraries.
   const std::string file = std::filesystem::absolute(path).string();
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr) {
     return absl::AlreadyExistsError("is loaded already");
   }
-  // Never closed: its load balancers are used to the end.
+  // The library is never closed, since its load balancers are used to the end.
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
     return absl::FailedPreconditionError(dlerror());
   }

@@ -44,7 +44,7 @@ int ReportFailure(int exit_code, std::string_view message) {
   return exit_code;
 }
 
-// Away again with this object.
+// A folder that is removed with this object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -65,7 +65,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// The status of the program when it has ended; -1 if there is no such program.
+// Runs a program and returns its wait status; -1 if there is no such program.
 int SpawnAndWait(const std::vector<char*>& argv) {
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -85,13 +85,13 @@ int SpawnAndWait(const std::vector<char*>& argv) {
   return status;
 }
 
-// Runs a program and waits; its exit code, 128 and the signal if it was killed, 127 if there is no
-// such program.
+// Runs a program and waits. Returns its exit code, 128 + the signal if it was killed, 127 if there
+// is no such program.
 int RunProgram(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  // As system() does it: Ctrl-C ends the program, and what is left to do here is done.
+  // As in system(), Ctrl-C ends only the program, and this process finishes its own work.
   const auto interrupt = std::signal(SIGINT, SIG_IGN);
   const int status = SpawnAndWait(argv);
   std::signal(SIGINT, interrupt);
@@ -99,8 +99,8 @@ int RunProgram(const std::vector<std::string>& words) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Where the Python package is: beside the source tree that this program was built in, or where it
-// was installed.
+// Returns the folder of the Python package: in the source tree that this program was built from, or
+// where it was installed.
 std::optional<fs::path> PackageFolder() {
   std::vector<fs::path> candidates;
   if (const char* given = std::getenv("HEDDLE_REPORT")) {
@@ -118,7 +118,7 @@ std::optional<fs::path> PackageFolder() {
   return std::nullopt;
 }
 
-// Modules, and the packages that have them in Debian and in the Python index.
+// A Python module, and the packages that contain it in Debian and in the Python index.
 struct Needed {
   const char* module;
   const char* debian;
@@ -134,13 +134,13 @@ std::vector<Needed> NeededFor(const ReportArguments& arguments) {
   return needed;
 }
 
-// The first python3 that has all modules. The one in the path may be a user's own, without those
-// that the distribution has installed.
+// Returns the first python3 that has all modules. The one in the path may be a user's own, without
+// the modules that the distribution has installed.
 std::optional<std::string> FindPython(const std::vector<Needed>& needed) {
   std::vector<std::string> candidates = {"python3", "/usr/bin/python3"};
   if (const char* given = std::getenv("HEDDLE_PYTHON")) candidates = {given};
   for (const std::string& python : candidates) {
-    // -I: nothing that lies in this folder is taken for a module.
+    // -I: Python takes no module from the current folder.
     std::vector<std::string> words = {python, "-I", "-c",
                                       "import importlib.util as u, sys; "
                                       "sys.exit(sys.version_info < (3, 10) or any(u.find_spec(m) "
@@ -166,7 +166,8 @@ std::string WhatToInstall(const std::vector<Needed>& needed) {
 
 std::vector<std::string> CommandLine(const ReportArguments& arguments, const std::string& python,
                                      const fs::path& package, const std::string& tables) {
-  // -B: no compiled files beside the package. The first entry of the path would be this folder.
+  // -B: Python writes no compiled files beside the package. The first entry of its path would be
+  // the current folder.
   std::vector<std::string> words = {
       python, "-B", "-c",
       "import sys; sys.path[0] = sys.argv.pop(1); "
@@ -215,7 +216,7 @@ int Report(const ReportArguments& arguments) {
   const auto python = FindPython(needed);
   if (!python) return ReportFailure(kExitFailed, WhatToInstall(needed));
   CollectOutcome outcome{kExitDone, true};
-  // Results that somebody else owns can be looked at if the page goes elsewhere.
+  // If the results belong to another user, the page can go to another folder.
   std::optional<TemporaryFolder> aside;
   if (is_sweep && !arguments.out.empty()) aside.emplace();
   if (aside && aside->path().empty()) {

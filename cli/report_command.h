@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle report: results that one can look at. The page and the figures are made by the Python
-// package in study/report/, which nothing else of Heddle needs.
+// heddle report: makes a page and figures from results. The Python package in study/report/ draws
+// them; no other part of Heddle needs Python.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// Adds its command to `app`; if it is given, `command` becomes what does it.
+// Adds the command to `app`. If the user gives it, `command` becomes its function.
 void AddReportCommand(CLI::App& app, std::function<int()>& command);
 
 }  // namespace heddle

@@ -30,7 +30,7 @@
 namespace heddle {
 namespace {
 
-// One line on the terminal that is written over.
+// A progress line on the terminal, which is overwritten in place.
 class ProgressLine {
  public:
   ProgressLine(bool enabled, size_t run, size_t runs, std::string label)
@@ -103,7 +103,7 @@ void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArgu
   }
 }
 
-// The experiments of files without a sweep.
+// Loads the experiments of files without a sweep.
 std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
                           Diagnostics& diagnostics) {
   std::vector<Job> jobs;
@@ -113,7 +113,7 @@ std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArg
   return jobs;
 }
 
-// Runs them one after the other, as far as they go; a row in `table` for each that is complete.
+// Runs the jobs one after the other; adds a row to `table` for each complete one.
 int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
             std::vector<TableRow>& table) {
   std::set<std::string> warned;  // Several may have the same warnings.
@@ -153,14 +153,15 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
   return exit_code;
 }
 
-// Names the jobs without a result. The first of them was being run.
+// Names the jobs without a result; the first one was running.
 std::string NamesOf(const std::vector<Job>& jobs) {
   const auto under_way = std::ranges::find_if(
       jobs, [](const Job& job) { return !std::filesystem::exists(job.folder / kManifestFile); });
   return (under_way == jobs.end() ? jobs.back() : *under_way).experiment.settings.name;
 }
 
-// A point's folder is named by what it is the result of: other results would pass for that.
+// Returns true if the job would write into the folder of another point of a sweep. Such a folder is
+// named by its experiment's id, so other results in it would be mistaken for that experiment's.
 bool IsFolderOfAnotherPoint(const Job& job) {
   std::filesystem::path folder = std::filesystem::absolute(job.folder).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();  // "points/ID/".
@@ -196,7 +197,7 @@ int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) 
                "heddle: stopped; the run did not end when it was asked to, and was killed\n");
     return StoppedExitCode();
   }
-  if (run.exit_code == kExitBrokenInvariant) return run.exit_code;  // Which it has told.
+  if (run.exit_code == kExitBrokenInvariant) return run.exit_code;  // The process has reported it.
   if (run.exit_code > 128) {
     fmt::print(stderr, "heddle: {}: the run was ended by signal {} ({}), without results\n",
                NamesOf(jobs), run.exit_code - 128, strsignal(run.exit_code - 128));
@@ -210,7 +211,7 @@ int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) 
 }
 
 int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
-  // Before anything is simulated for nothing.
+  // Check first, before any simulation runs in vain.
   for (const Job& job : jobs) {
     if (IsFolderOfAnotherPoint(job)) {
       fmt::print(stderr, "heddle: {} is for a point of a sweep; name another folder\n",
@@ -229,7 +230,7 @@ int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
                                                       : RunAndPrint(jobs, arguments);
 }
 
-// As `heddle sweep` does it.
+// Runs the points of a file as `heddle sweep` does.
 int RunSweep(const ExperimentFile& file, const RunArguments& arguments) {
   SweepArguments sweep;
   sweep.out = FolderOf(file, arguments).string();
@@ -245,7 +246,7 @@ int BadInput(const std::string& problem) {
   return kExitBadInput;
 }
 
-// As --set takes it.
+// Returns a value in one line, in the syntax of --set.
 std::string InOneLine(const Value& value) {
   std::vector<std::string> parts;
   for (const Value& item : value.items) parts.push_back(InOneLine(item));
@@ -257,7 +258,7 @@ std::string InOneLine(const Value& value) {
   return value.text;
 }
 
-// What `key` is at any of the points, in their order.
+// Returns the values of `key` at all points, in their order, each once.
 std::vector<std::string> ValuesOf(const Points& points, const std::string& key) {
   std::vector<std::string> values;
   std::set<std::string> known;
@@ -269,7 +270,7 @@ std::vector<std::string> ValuesOf(const Points& points, const std::string& key) 
   return values;
 }
 
-// "--set lb=ecmp (or rps, drill)"; empty if all points have the same.
+// Returns "--set lb=ecmp (or rps, drill)"; empty if all points have the same value.
 std::string ChoiceFor(const Points& points, const std::string& key) {
   constexpr size_t kMostShown = 8;
   std::vector<std::string> others = ValuesOf(points, key);
@@ -297,7 +298,7 @@ std::string ProblemWithPoints(const Points& points) {
                      points.size(), fmt::join(choices, " "));
 }
 
-// The one point of the one file.
+// Traces the only point of the only file.
 int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
               Diagnostics& diagnostics) {
   std::vector<Job> jobs;
@@ -325,14 +326,14 @@ int Run(const RunArguments& arguments) {
   if (arguments.trace) return RunTraced(files, arguments, diagnostics);
   const std::vector<Job> jobs = LoadJobs(files, arguments, diagnostics);
   for (const ExperimentFile& file : files) {
-    // A single sweep is checked when it is planned.
+    // A single sweep is checked later, when it is planned.
     if (file.is_sweep() && (files.size() > 1 || !diagnostics.ok())) file.Check(diagnostics);
   }
   if (!diagnostics.ok()) {
     fmt::print(stderr, "{}", diagnostics.Report());
     return kExitBadInput;
   }
-  // Sweeps first: their points run in copies of this process, which has no threads yet.
+  // Sweeps run first: their points run in copies of this process, which must not have threads yet.
   int exit_code = kExitDone;
   for (const ExperimentFile& file : files) {
     if (file.is_sweep()) exit_code = std::max(exit_code, RunSweep(file, arguments));

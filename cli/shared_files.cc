@@ -15,7 +15,7 @@ std::optional<fs::path> FindShared(const std::string& name) {
   const fs::path installed =
       (program.parent_path() / HEDDLE_SHARED_FROM_BIN / name).lexically_normal();
   if (fs::exists(installed, error)) return installed;
-  // build/PRESET/heddle, or wherever below the sources it was built.
+  // The program is build/PRESET/heddle, or elsewhere below the sources.
   for (fs::path folder = program.parent_path(); folder.has_relative_path();
        folder = folder.parent_path()) {
     if (fs::exists(folder / "CMakeLists.txt", error) && fs::exists(folder / name, error)) {

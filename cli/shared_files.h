@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that come with the program.
+// Finds files that come with the program, such as the experiments of papers.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace heddle {
 
-// Where `name` (such as "configs/papers") is: under share/heddle if the program is installed,
-// beside the sources if it is in a build tree. Nothing if it is neither.
+// Returns the path of `name` (such as "configs/papers"): under share/heddle if the program is
+// installed, beside the sources if it is in a build tree; nothing if it is in neither.
 std::optional<std::filesystem::path> FindShared(const std::string& name);
 
 }  // namespace heddle

@@ -28,7 +28,7 @@ int ExitCodeOf(int signal) { return 128 + (signal == SIGUSR1 ? SIGTERM : signal)
 
 extern "C" void OnSignal(int signal) {
   Stops& counted = *stops;
-  // First, as whoever sees that a stop is requested may ask for the signal.
+  // Set first: a reader that sees the stop request may ask for the signal.
   int none = 0;
   counted.signal.compare_exchange_strong(none, signal);
   counted.requested = true;
@@ -48,7 +48,7 @@ void ShareStopSignals() {
   if (stops != &of_this_process) return;
   void* memory =
       mmap(nullptr, sizeof(Stops), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return;  // Then the copy does not hear of signals, and is killed.
+  if (memory == MAP_FAILED) return;  // The copy then cannot see signals, and is killed.
   auto* shared = new (memory) Stops;
   shared->count = of_this_process.count.load();
   shared->signal = of_this_process.signal.load();

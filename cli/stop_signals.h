@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a user, or a batch system, stops a command.
+// Counts the signals by which a user or a batch system stops a command. Commands look at the count
+// between steps of their work.
 
 #pragma once
 
@@ -11,16 +12,16 @@ namespace heddle {
 // program at once.
 void CountStopSignals(int patience);
 
-// For a copy of this process that is to be made (fork): what is counted here is counted there too.
+// Call it before fork(): signals counted in this process then count in the copy too.
 void ShareStopSignals();
-// In the copy: it is for the other process to take the signals.
+// Call it in the copy, which then leaves signals to the other process.
 void IgnoreStopSignals();
 
-const std::atomic<int>& StopSignals();     // How many came,
-const std::atomic<bool>& StopRequested();  // whether any did.
+const std::atomic<int>& StopSignals();     // The number of signals so far.
+const std::atomic<bool>& StopRequested();  // True after the first signal.
 
-// 128 + the first signal, as shells have it; 143, that of SIGTERM, also for SIGUSR1, with which
-// batch systems announce it.
+// Returns 128 + the first signal, as shells do. SIGUSR1, with which batch systems announce SIGTERM,
+// also gives 143, the code of SIGTERM.
 int StoppedExitCode();
 
 }  // namespace heddle

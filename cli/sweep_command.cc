@@ -48,7 +48,7 @@ int Fail(int exit_code, std::string_view message) {
   return exit_code;
 }
 
-// A task of Slurm may see all cores of its node and own but some of them.
+// A Slurm task may see all cores of its node but own only some of them.
 int UsableCores() {
   const char* of_task = std::getenv("SLURM_CPUS_PER_TASK");
   if (of_task != nullptr && std::atoi(of_task) > 0) return std::atoi(of_task);
@@ -63,7 +63,7 @@ int JobsOf(const SweepArguments& arguments) {
   return arguments.jobs > 0 ? arguments.jobs : DefaultJobs(arguments.threads);
 }
 
-// "slurm" is the part of this task in its array.
+// Returns the shard; "slurm" means this task's part of its job array.
 absl::StatusOr<std::string> ShardText(const std::string& shard) {
   if (shard != "slurm") return shard;
   std::array<long, 3> numbers{};
@@ -94,7 +94,7 @@ bool IsPart(const SweepArguments& arguments) {
   return !arguments.only.empty() || !arguments.shard.empty();
 }
 
-// The plan that is there, if it is that of `file` as far as `selected` shows: tasks of a large
+// Returns the existing plan if it agrees with `file` at the `selected` points. So tasks of a large
 // sweep need not look at all its points.
 std::optional<Plan> PlanThere(const ExperimentFile& file, const SweepFolder& folder,
                               const std::vector<size_t>& selected) {
@@ -107,8 +107,8 @@ std::optional<Plan> PlanThere(const ExperimentFile& file, const SweepFolder& fol
   return *std::move(plan);
 }
 
-// Results of points that `plan` does not have stay where they are, but nothing may take what was
-// made of them for what comes of `plan`.
+// Results of points that are not in `plan` stay, but tables made from them are removed, so that
+// nobody takes them for tables of `plan`.
 void LeaveOldPlan(const SweepFolder& folder, const Plan& old, const Plan& plan) {
   std::set<std::string> gone;
   for (const PlannedPoint& point : old.points) gone.insert(point.id);
@@ -162,7 +162,7 @@ bool IsToRun(PointState state, const SweepArguments& arguments) {
   return arguments.force;
 }
 
-// "3 done, 1 failed".
+// Returns a text such as "3 done, 1 failed".
 std::string CountsText(const std::vector<PointReport>& reports, const std::vector<size_t>& points) {
   std::map<PointState, size_t> counts;
   for (const size_t point : points) ++counts[reports[point].state];
@@ -173,7 +173,7 @@ std::string CountsText(const std::vector<PointReport>& reports, const std::vecto
   return text;
 }
 
-// Those that are no good as they are.
+// Prints the points that have failed or are unusable.
 void PrintFailures(const SweepFolder& folder, const Plan& plan,
                    const std::vector<PointReport>& reports, const std::vector<size_t>& points) {
   for (const size_t point : points) {
@@ -242,8 +242,8 @@ void PrintTotals(const Plan& plan, const std::vector<PointReport>& reports,
 
 // --- Slurm ---
 
-// What a task runs, but for its points. It goes by a document of its own, which nobody changes
-// while it waits.
+// Returns the command of a task, without its points. It reads a copy of the document, so that later
+// changes to the file do not affect waiting tasks.
 absl::StatusOr<std::string> TaskCommand(const ExperimentFile& file, const SweepFolder& folder,
                                         const SweepArguments& arguments) {
   const std::string text = file.Text();
@@ -304,7 +304,7 @@ int PrintOrSubmit(const ExperimentFile& file, const SweepFolder& folder, const P
 
 // --- Running ---
 
-// One line on the terminal that is written over.
+// A progress line on the terminal, which is overwritten in place.
 class SweepLine {
  public:
   SweepLine(bool enabled, const std::string& title)
@@ -335,7 +335,7 @@ class SweepLine {
   bool shown_ = false;
 };
 
-// Of points that have results.
+// Prints a table of the points that have results.
 void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<size_t>& points) {
   std::vector<TableRow> rows;
   if (points.size() <= kMaxTableRows) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle sweep: the points of a file, here or on a cluster.
+// heddle sweep: runs the points of a file, here or on a cluster. heddle run and heddle papers call
+// Sweep() too.
 
 #pragma once
 
@@ -31,19 +32,19 @@ struct SweepArguments {
   bool replace_stale = false;
   bool force = false;
   bool quiet = false;
-  std::string title;  // Of one sweep among many, whose tables nobody asked for.
+  std::string title;  // Set for one sweep among many, which prints no tables.
   bool slurm = false;
   bool submit = false;
   double task_minutes = 30;
   SlurmSettings slurm_settings;
-  const Plugins* plugins = nullptr;  // Those that have been loaded.
+  const Plugins* plugins = nullptr;  // The loaded plug-ins.
 };
 
-// Runs, lists or submits the points of `file`, which has no mistakes as a document.
+// Runs, lists or submits the points of `file`, which must have been read without errors.
 int Sweep(const ExperimentFile& file, const SweepArguments& arguments);
 
-// Adds the command to `app`; if it is given, `command` becomes what does it. `plugins` are loaded
-// by then.
+// Adds the command to `app`. If the user gives it, `command` becomes its function; `plugins` are
+// loaded before it runs.
 void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>& command);
 
 }  // namespace heddle

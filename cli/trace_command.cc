@@ -24,7 +24,7 @@
 namespace heddle {
 namespace {
 
-// As they were typed.
+// The options as the user typed them.
 struct TraceOptions {
   std::vector<std::string> flows;
   std::vector<std::string> links;
@@ -36,7 +36,7 @@ struct TraceOptions {
   std::vector<std::string> formats = {"pcap", "perfetto"};
 };
 
-// "7" or "3-5".
+// Reads "7" or "3-5".
 std::optional<FlowRange> ParseRange(std::string_view text) {
   const size_t dash = text.find('-');
   const std::optional<FlowId> first = NumberFrom<FlowId>(text.substr(0, dash));
@@ -46,7 +46,7 @@ std::optional<FlowRange> ParseRange(std::string_view text) {
   return FlowRange{*first, *last};
 }
 
-// Empty text leaves `value` as it is.
+// Reads a time into `value`; empty text leaves it unchanged.
 absl::Status ReadTime(std::string_view option, const std::string& text, Duration& value) {
   if (text.empty()) return absl::OkStatus();
   if (ParseError error = ParseQuantity(text, value)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle trace: one run, written down packet by packet.
+// heddle trace: runs one experiment and records it packet by packet.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace heddle {
 
-// Adds the command with the options that are its own to `app`; `arguments` are those it shares with
-// heddle run. Sets `command` to what it does when it is chosen.
+// Adds the command with its own options to `app`; it shares `arguments` with heddle run. If the
+// user gives the command, `command` becomes its function.
 CLI::App* AddTraceCommand(CLI::App& app, RunArguments& arguments, std::function<int()>& command);
 
 }  // namespace heddle

@@ -32,7 +32,7 @@ bool IsRun(const fs::path& folder) {
 }
 
 // Lists the folders of runs in `folder`: all points of a sweep, also those of an earlier plan, or
-// the folder itself if it is a run's or a point's. Nothing if it is none of these.
+// the folder itself if it is a run's or a point's. Returns nothing for other folders.
 std::optional<std::vector<fs::path>> RunsIn(const fs::path& folder) {
   if (IsRun(folder)) return std::vector{folder};
   std::error_code error;

@@ -18,10 +18,10 @@ namespace heddle {
 namespace {
 
 constexpr int64_t kUsualPayload = 1472;  // An IP packet of 1500 bytes.
-// With Ethernet's header, a packet's size has 16 bits.
+// The size of a packet, Ethernet's header included, has 16 bits.
 constexpr int64_t kMaxPayload = 65'535 - kUdpIpHeader - 18;
 constexpr uint16_t kFirstSourcePort = 10'000;
-// Streams of workloads are below: there are fewer than 1000.
+// Random streams below this number belong to workloads: there are fewer than 1000.
 constexpr uint16_t kFirstStream = 1'000;
 
 using Pair = std::pair<HostId, HostId>;
@@ -52,7 +52,7 @@ class Resolver {
       for (const uint16_t path : PathsOf(src, dst, via, turn++)) {
         Add(src, dst, path, sources.size() - first, sources);
       }
-      if (!diagnostics_.IsSound(path_)) return;  // Others are likely to repeat the mistake.
+      if (!diagnostics_.IsSound(path_)) return;  // Other sources are likely to repeat the mistake.
     }
     SetRates(std::span(sources).subspan(first));
   }
@@ -90,7 +90,7 @@ class Resolver {
     return pairs;
   }
 
-  // Nobody receives from two.
+  // Draws random pairs in which no host receives from two others.
   std::vector<Pair> RandomPairs() {
     if (settings_.cross_rack && stage_.leaves < 2) {
       Error("cross_rack", "needs at least two leaves that have hosts");
@@ -123,7 +123,8 @@ class Resolver {
     return std::nullopt;
   }
 
-  // A source for each. Where several lead through one switch, pairs take them by turns.
+  // Returns the paths that get a source each. If several lead through one switch, pairs use them in
+  // turn.
   std::vector<uint16_t> PathsOf(HostId src, HostId dst, std::optional<SwitchId> via, size_t turn) {
     if (!via && !settings_.per_path) return {kNoPath};
     const std::vector<uint16_t> paths = PathIds(routing_, src, dst, via);
@@ -180,7 +181,7 @@ class Resolver {
   bool CheckPeak(const UdpSource& source, BitRate link) {
     const BitRate peak = source.pattern.PeakRate(source.rate);
     const BitRate most = settings_.overload ? *kLinkRates.at_most : link;
-    // On average, the sources of a host are looked at together, later.
+    // The average load is checked later, for all sources of a host together.
     if (peak <= most || (peak == source.rate && !settings_.overload)) return true;
     Error(settings_.rate ? "rate" : "load",
           fmt::format("host {} would send at {:.6g} Gbps while on, more than {}; lower it, or make "
@@ -200,7 +201,7 @@ class Resolver {
   Diagnostics& diagnostics_;
 };
 
-// A host's NIC has one lane for all of them.
+// All sources of a host share one queue of its NIC, so they must have one priority.
 void CheckPriorities(const std::vector<UdpSource>& sources, std::string_view path,
                      Diagnostics& diagnostics) {
   std::map<HostId, uint8_t> known;
@@ -218,16 +219,16 @@ bool IsActive(const BackgroundSettings& settings, Time now) {
   return now >= Time{settings.start.ps} && now < settings.stop_time();
 }
 
-// The port by which a pinned source leaves its leaf.
+// Returns the leaf's port that a pinned source is sent through.
 PortIndex FirstUplink(const UdpSource& source, const Routing& routing) {
   const RoutingTable& table = routing.TableOf(routing.LeafOf(source.src));
   return table.uplinks[source.path / table.path_divisor % table.uplinks.size()];
 }
 
-// What is asked of the links of leaves at one time.
+// The background load on the leaves' uplinks at one time.
 struct UplinkLoad {
-  std::map<SwitchId, double> leaving;                       // Of each leaf, in bits per second.
-  std::map<std::pair<SwitchId, PortIndex>, double> pinned;  // Of each of its links.
+  std::map<SwitchId, double> leaving;                       // Bits per second, by leaf.
+  std::map<std::pair<SwitchId, PortIndex>, double> pinned;  // Bits per second, by leaf and port.
 };
 
 UplinkLoad LoadAt(Time now, const std::vector<BackgroundSettings>& entries,
@@ -245,7 +246,7 @@ UplinkLoad LoadAt(Time now, const std::vector<BackgroundSettings>& entries,
   return load;
 }
 
-// How many times over the worst link is loaded, and its name.
+// Returns the largest ratio of load to capacity, and the name of the link.
 std::pair<double, std::string> Worst(const UplinkLoad& load, const Routing& routing,
                                      const Graph& graph) {
   std::pair<double, std::string> worst{0, ""};

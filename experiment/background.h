@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background traffic as an experiment asks for it, and the sources that follow from it.
+// The settings of background traffic, and the UDP sources that follow from them. Complete()
+// resolves them once the network is known.
 
 #pragma once
 
@@ -19,18 +20,18 @@
 
 namespace heddle {
 
-// One entry of the list: sources that are alike.
+// One entry of the list: a group of sources with the same settings.
 struct BackgroundSettings {
   std::vector<int64_t> from;  // Hosts.
   std::vector<int64_t> to;
-  std::optional<double> hosts;  // Instead of these: a share of all.
+  std::optional<double> hosts;  // A share of all hosts, instead of `from` and `to`.
   bool cross_rack = false;
-  std::optional<BitRate> rate;  // Of each source.
-  std::optional<double> load;   // Of each sending host's link.
+  std::optional<BitRate> rate;  // The rate of each source.
+  std::optional<double> load;   // The share of each sending host's link.
   bool overload = false;
   UdpPattern pattern;
   std::optional<Bytes> payload;
-  std::string via;  // A switch; empty: any.
+  std::string via;  // The switch that the traffic goes through; empty: any.
   bool per_path = false;
   int64_t priority = 2;
   Duration start{0};
@@ -40,20 +41,20 @@ struct BackgroundSettings {
   Time stop_time() const { return stop ? Time{stop->ps} : kNever; }
 };
 
-// The sources of all entries without a mistake, numbered in the order of the entries. Mistakes that
-// only show now go to `diagnostics` below the path `path`.
+// Returns the sources of all entries without a mistake, numbered in the order of the entries.
+// Mistakes that only show here are reported below the path `path`.
 std::vector<UdpSource> ResolveBackground(const std::vector<BackgroundSettings>& entries,
                                          const Stage& stage, const Routing& routing,
                                          const Graph& graph, const PacketSizes& sizes,
                                          std::string_view path, Diagnostics& diagnostics);
 
-// Refuses what the links from leaves into the fabric cannot carry: all background of a leaf, and
-// what is pinned to one link of it, at the start of each entry. Only where no entry accepts it.
+// Reports background that a leaf's uplinks cannot carry: its sum over the leaf, or the part pinned
+// to one link, at the start of each entry. An entry with `overload` accepts this.
 void CheckUplinks(const std::vector<BackgroundSettings>& entries,
                   const std::vector<UdpSource>& sources, const Routing& routing, const Graph& graph,
                   std::string_view path, Diagnostics& diagnostics);
 
-// What one entry offers to hosts' links: when, and how many bits per second on the wire.
+// Returns the load of one entry on hosts' links: when, and how many bits per second on the wire.
 Forecast ForecastOf(const BackgroundSettings& settings, uint32_t entry,
                     const std::vector<UdpSource>& sources, const Stage& stage);
 

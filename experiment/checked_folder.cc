@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxBytes = size_t{1} << 26;  // Of a manifest or a summary.
+constexpr size_t kMaxBytes = size_t{1} << 26;  // The most bytes of a manifest or a summary.
 constexpr const char* kOtherContents = "has other contents than were written";
 
 // Runs write files with these endings. Users may have put others into the folder.
@@ -48,7 +48,7 @@ std::string OtherLength(uint64_t now, uint64_t written) {
   return fmt::format("has {} bytes; {} were written", now, written);
 }
 
-// Piece by piece, as it may be larger than memory.
+// Reads the file piece by piece, since it may be larger than memory.
 absl::StatusOr<FileRecord> RecordOf(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> piece(size_t{1} << 18);
@@ -94,7 +94,8 @@ absl::StatusOr<std::string> CheckedFolder::ReadListed(const std::string& file, s
   if (record == manifest_.end()) {
     std::error_code ignored;
     if (!fs::exists(path_ / file, ignored)) {
-      return absl::NotFoundError("the run has not written it");  // As it was not asked to.
+      return absl::NotFoundError(
+          "the run has not written it");  // The experiment did not ask for the file.
     }
     return absl::DataLossError("is not in manifest.csv beside it");
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the files of a run's folder, and checks each of them against the manifest.
+// Reads the files of a run's folder and checks each of them against the manifest. All commands that
+// use results read them through it, and so notice damage.
 
 #pragma once
 
@@ -27,12 +28,13 @@ class CheckedFolder {
   explicit CheckedFolder(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
-  // False for a folder of before there were manifests, of which everything is believed.
+  // False for a folder that is older than manifests, whose files are taken as they are.
   bool is_checked() const { return state_ != State::kUnchecked; }
 
   bool Has(const std::string& file) const;
-  // NotFound if the run has not written the file. DataLoss if it is missing all the same, damaged,
-  // or larger than `limit`; in a folder that is not checked, the codes of ReadTextFile().
+  // Returns the file's text. NotFound: the run has not written the file. DataLoss: the file was
+  // written but is missing, damaged, or larger than `limit`. In a folder that is not checked, the
+  // codes are those of ReadTextFile().
   absl::StatusOr<std::string> Read(const std::string& file, size_t limit) const;
   // True once a Read() has found damage.
   bool found_damage() const { return found_damage_; }
@@ -56,11 +58,11 @@ class CheckedFolder {
   mutable bool found_damage_ = false;
 };
 
-// "out/flows.csv: is missing".
+// Returns a line such as "out/flows.csv: is missing".
 std::string TextOf(const CheckedFolder& folder, const DamagedFile& damaged);
 
-// For a warning that a command gives once: folders without a manifest whose results were taken.
-void NoteUnchecked(const CheckedFolder& folder);  // If it is one.
+// Counts folders without a manifest whose results were used, for a warning at the end of a command.
+void NoteUnchecked(const CheckedFolder& folder);  // Counts `folder` if it has no manifest.
 struct UncheckedFolders {
   size_t count = 0;
   std::filesystem::path first;

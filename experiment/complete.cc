@@ -95,8 +95,8 @@ Timeline TimelineOf(const Experiment& experiment) {
   const Duration warm_up =
       settings.measure.warm_up.value_or(open_loop ? std::min(5_ms, generation / 20) : Duration{0});
   timeline.measure_from = timeline.generation_start + warm_up;
-  // A set of flows is measured whole; where a load decides, the forecast may fall short of the
-  // last.
+  // A fixed set of flows is measured whole. Flows that a load generates may start later than
+  // forecast.
   timeline.measure_until = settings.measure.cool_down > Duration{0}
                                ? timeline.generation_end - settings.measure.cool_down
                                : kNever;
@@ -111,7 +111,7 @@ Timeline TimelineOf(const Experiment& experiment) {
   return timeline;
 }
 
-// The longest queue that is not marked, as the time that it takes to drain.
+// Returns the time that the longest queue without ECN marks takes to drain.
 Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, const Graph& graph) {
   const PacketSizes sizes = transport.sizes();
   Duration longest{0};
@@ -126,7 +126,8 @@ Duration MarkingDelay(const PortRule& rule, const TransportModel& transport, con
   return longest;
 }
 
-// From where on a queue to a host is marked for senders that heed it; 0: none is.
+// Returns the length above which a queue to a host is ECN-marked, if senders react to marks; 0 if
+// none is marked.
 Bytes MarkedAbove(const PortRule& rule, const TransportModel& transport, const Channel& to_host) {
   if (!transport.echoes_marks() && !transport.wants_red()) return 0_B;
   const PacketSizes sizes = transport.sizes();
@@ -136,8 +137,8 @@ Bytes MarkedAbove(const PortRule& rule, const TransportModel& transport, const C
   return {above * (port.count_packets ? sizes.DataPacket(sizes.mss) : 1)};
 }
 
-// ACKs can go back along paths only where those are numbered alike from both ends; in leaf-spines
-// and fat-trees they are.
+// ACKs can return along the data's path only where both ends number paths alike, as in leaf-spines
+// and fat-trees.
 void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
                       Diagnostics& diagnostics) {
   if (experiment.settings.ack_path != AckPath::kSymmetric) return;
@@ -150,8 +151,8 @@ void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
                                   path));
 }
 
-// The longest idle round trip between leaves: a full packet there, an ACK back. Where there are
-// very many leaves, those pairs that a step of their number reaches.
+// The longest idle round trip between leaves: a full packet there, an ACK back. With very many
+// leaves only every n-th leaf is looked at.
 Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& sizes) {
   IdealFct ideal(routing, sizes);
   std::vector<HostId> hosts = routing.first_hosts();
@@ -167,7 +168,7 @@ Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& 
   return longest;
 }
 
-// What only routing can tell of a network.
+// Reports mistakes in the network that only routing shows.
 void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
   if (const std::vector<std::string> pairs = routing.Unreachable(); !pairs.empty()) {
     const std::string more =
@@ -210,7 +211,7 @@ void CheckFits(const UdpSource& source, const PortRule& rule, const Graph& graph
   }
 }
 
-// Presto's receiver reads what Presto's sender writes.
+// Presto's receiver reads fields that only Presto's sender writes.
 void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnostics) {
   if (!diagnostics.IsSound("transport") || !diagnostics.IsSound("lb")) return;
   if (settings.transport.settings->resequencing() != "presto_gro") return;
@@ -220,7 +221,8 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
                       "juggler");
 }
 
-// What one then measures is the transport.
+// Warns if the scheme reorders packets and the transport needs in-order delivery: such a run
+// measures the transport rather than the scheme.
 void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
   if (!settings.lb.settings->reorders() || !settings.transport.settings->needs_order()) return;
   diagnostics.WarningAt(
@@ -261,7 +263,8 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
                             rate, port.mark_above, port.count_packets ? " packets" : " bytes",
                             port.buffer));
     }
-    if (!rule.ecn_above) continue;  // What follows would be said of every fabric with short cables.
+    if (!rule.ecn_above)
+      continue;  // Without this check every fabric with short cables would get the warning below.
     const double rtt_bytes =
         static_cast<double>(channel.rate.bps) / 8 * Seconds(experiment.base_rtt);
     const double mark_bytes =
@@ -323,7 +326,7 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
   }
 }
 
-// What is offered to hosts' links, and by what setting.
+// A load on hosts' links, and the setting that it comes from.
 struct Offer {
   std::string key;
   Forecast forecast;
@@ -342,12 +345,12 @@ std::vector<Offer> OffersOf(const Experiment& experiment) {
   return offers;
 }
 
-// What is fine alone may ask too much together, or of one host's link.
+// Reports loads that together exceed a host's link, even if each alone is acceptable.
 void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
   const Stage& stage = experiment.stage;
   const std::vector<Offer> offers = OffersOf(experiment);
   for (const auto& [key, offer] : offers) {
-    // What is offered when this one begins.
+    // Adds up all loads at the start of this one.
     const Time now = offer.first;
     std::vector<double> from(stage.hosts, 0);
     std::vector<double> to(stage.hosts, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from an experiment's settings: its network, its workloads, its times; and what only
-// shows there to be wrong.
+// Computes all that follows from an experiment's settings: its network, its workloads and its
+// times. The readers of experiments call it after the settings; it finds the mistakes that only
+// show then.
 
 #pragma once
 
@@ -15,12 +16,11 @@ namespace heddle {
 class FilesRead;
 
 // Fills in `experiment` from its settings; relative paths start at `folder`, and files are read
-// through `files`. Where some settings are wrong, it still looks for mistakes in whatever does not
-// depend on those.
+// through `files`. If some settings are wrong, it still checks all that does not depend on them.
 void Complete(Experiment& experiment, const std::string& folder, FilesRead& files,
               Diagnostics& diagnostics);
 
-// What a load balancer is told of a fabric.
+// Returns the description of the fabric that load balancers are prepared with.
 FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& rule,
                     const TransportModel& transport);
 

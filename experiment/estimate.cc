@@ -7,7 +7,7 @@
 namespace heddle {
 
 double ExpectedPacketHops(const Experiment& experiment) {
-  // Of flows between any two hosts.
+  // Without a forecast, any two hosts are equally likely to be the ends of a flow.
   const double hosts = static_cast<double>(experiment.stage.hosts);
   const double same_leaf = hosts / static_cast<double>(experiment.stage.leaves) - 1;
   double hops = 0;
@@ -18,8 +18,8 @@ double ExpectedPacketHops(const Experiment& experiment) {
   return hops;
 }
 
-// Figures of docs/validation.md. How many flows live at once follows from the load balancer too;
-// eight a host are many for most workloads.
+// The constants are from docs/validation.md. The number of live flows depends on the load balancer
+// too; eight per host are many for most workloads.
 double ExpectedMemoryBytes(const Experiment& experiment) {
   constexpr double kProgram = 20e6;
   constexpr double kPerHost = 3'500;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is expected to take, before anything is simulated.
+// Estimates the work and memory of a run before it is simulated. Commands show the estimates, and
+// sweeps plan jobs by them.
 
 #pragma once
 
@@ -7,14 +8,15 @@
 
 namespace heddle {
 
-// Links crossed by data and their ACKs, one for each packet; the background's are not known.
+// Returns the expected number of links that data packets and their ACKs cross, without background
+// traffic. Each data packet has one ACK.
 double ExpectedPacketHops(const Experiment& experiment);
 
-// Of one packet crossing one port and wire on one thread, on a machine of 2024; see
-// docs/validation.md.
+// The time that one thread needs for one packet crossing one port and wire, on a machine of 2024;
+// see docs/validation.md.
 inline constexpr double kSecondsPerHop = 60e-9;
 
-// The most memory it will hold, as far as hosts and flows decide that.
+// Returns the expected peak memory, as far as it depends on hosts and flows.
 double ExpectedMemoryBytes(const Experiment& experiment);
 
 }  // namespace heddle

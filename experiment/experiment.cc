@@ -88,7 +88,7 @@ void ExperimentSettings::Declare(Fields& fields) {
 }
 
 std::string Experiment::Resolved() const {
-  // Declare() takes references to what may be written; a writer does not write.
+  // Declare() takes references that are not const, but the writer only reads them.
   ExperimentSettings& source = const_cast<ExperimentSettings&>(settings);
   return fmt::format("# heddle {}: the whole experiment, every default written out\n", Version()) +
          WriteYaml([&](Fields& fields) { source.Declare(fields); });
@@ -113,7 +113,7 @@ std::string Experiment::Id() const {
 
 namespace {
 
-// All of them, so that all mistakes are reported at once.
+// Loads all points, so that all mistakes are reported at once.
 std::vector<Experiment> LoadAll(const std::optional<ExperimentFile>& file,
                                 Diagnostics& diagnostics) {
   if (!file) return {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One experiment: everything that a run depends on, read from YAML and checked.
+// One experiment: all settings that a run depends on, read from YAML and checked. Commands load
+// experiments with LoadExperiments() and pass them to Simulate(). Results depend on nothing else.
 
 #pragma once
 
@@ -27,14 +28,14 @@
 
 namespace heddle {
 
-// The instruments that write over time: `measure.record`.
+// The settings of instruments that write series over time: `measure.record`.
 struct RecordSettings {
   InstrumentSet instruments{InstrumentPlace::kRecord};
 
   void Declare(Fields& fields) { instruments.Declare(fields); }
 };
 
-// What is measured, and until when.
+// The settings below `measure`: what a run measures, and until when.
 struct MeasureSettings {
   enum class Unfinished { kError, kInf, kDrop };
 
@@ -44,17 +45,17 @@ struct MeasureSettings {
   Unfinished unfinished = Unfinished::kError;
   std::vector<std::string> classes = {"all", "smlxl"};
   PercentileMethod percentiles = PercentileMethod::kLinear;
-  InstrumentSet instruments{InstrumentPlace::kMeasure};  // Others.
+  InstrumentSet instruments{InstrumentPlace::kMeasure};  // The instruments outside of `record`.
   RecordSettings record;
 
   void Declare(Fields& fields);
 
-  // The instruments that are asked for.
+  // Makes the instruments that are asked for.
   std::vector<std::unique_ptr<Instrument>> Make(const RunPlan& plan) const;
 };
 
 struct RoutingSettings {
-  Duration convergence{0};  // From a failure or repair to new routes everywhere.
+  Duration convergence{0};  // The time from a failure or repair to new routes in all switches.
 
   void Declare(Fields& fields);
 };
@@ -75,55 +76,58 @@ struct ExperimentSettings {
   void Declare(Fields& fields);
 };
 
-// Checked settings, with what follows from them.
+// Checked settings, and the network, workloads and times that follow from them.
 struct Experiment {
   std::string label;  // The sweep's choices, such as "lb=ecmp"; empty without a sweep.
   std::vector<std::pair<std::string, std::string>> axes;  // Key and value of each choice.
   ExperimentSettings settings;
   Graph graph;
-  std::vector<LinkEvent> events;    // What happens to its links,
-  std::vector<SwitchEvent> faults;  // and to its switches.
-  Stage stage;                      // What workloads were prepared for.
+  std::vector<LinkEvent> events;    // Failures, repairs and changes of links.
+  std::vector<SwitchEvent> faults;  // Failures and faults of switches.
+  Stage stage;                      // The hosts and links that workloads were prepared for.
   std::vector<Forecast> forecasts;  // By workload.
   std::vector<UdpSource> background;
   Timeline timeline;
-  Duration base_rtt;      // The longest between two hosts, full packet there and ACK back.
-  Bytes bdp;              // base_rtt times the slowest host link.
-  double mean_links = 0;  // Crossed between hosts of different leaves.
+  Duration
+      base_rtt;  // The longest idle round trip between two hosts: a full packet there, an ACK back.
+  Bytes bdp;     // base_rtt times the slowest host link.
+  double mean_links = 0;  // The mean number of links between hosts of different leaves.
   std::vector<std::string> warnings;
-  std::map<std::string, uint64_t> files;  // Digests of what it was read from and needs, by path.
+  std::map<std::string, uint64_t>
+      files;  // Digests of the files that it was read from or needs, by path.
 
-  // The document that repeats this run.
+  // Returns the YAML document that repeats this run.
   std::string Resolved() const;
 
-  // Names everything that determines the result, the version of Heddle aside: experiments with one
-  // id have the same result, whatever they are called.
+  // Returns a digest of everything that determines the result but the version of Heddle.
+  // Experiments with the same id have the same result, whatever they are called.
   std::string Id() const;
 
   SizeClasses size_classes() const;
 };
 
-// A document's own scale, which is that of a paper rather than of a laptop.
+// The scale that a document has by itself: the size of the paper's experiment, often too large for
+// a laptop.
 inline constexpr std::string_view kFullScale = "full";
 
-// The load balancers that plug-ins have registered, by kind, with a digest of the plug-in's file:
-// results of another build of it are other results.
+// For each load balancer that a plug-in has registered, by kind, the digest of the plug-in's file.
+// Ids contain it, since another build of the plug-in may give other results.
 using PluginDigests = std::map<std::string, uint64_t>;
 
 struct LoadOptions {
   std::vector<std::string> sets;  // "path=value"
   std::optional<uint64_t> seed;
-  std::string scale = std::string(kFullScale);  // Or one that the document's `scales` names.
-  bool one_seed = false;  // `seed` stands for all that the sweep has, not for the first of them.
+  std::string scale = std::string(kFullScale);  // kFullScale, or a name in the document's `scales`.
+  bool one_seed = false;  // True: `seed` replaces all seeds of the sweep, not the first one only.
   PluginDigests plugins = {};
 };
 
-// Reads the experiment in the file `path`, with its sweep: one experiment for each combination.
-// Empty if there is an error in `diagnostics`.
+// Reads the file `path` and returns one experiment for each combination of its sweep; none if there
+// is an error in `diagnostics`.
 std::vector<Experiment> LoadExperiments(const std::string& path, const LoadOptions& options,
                                         Diagnostics& diagnostics);
 
-// The same from text; `folder` is where relative paths start.
+// Does the same with `text`. Relative paths start at `folder`.
 std::vector<Experiment> LoadExperimentsFromText(const std::string& text, const std::string& source,
                                                 const std::string& folder,
                                                 const LoadOptions& options,

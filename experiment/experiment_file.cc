@@ -25,10 +25,11 @@ namespace {
 
 constexpr size_t kMaxLabelLength = 200;
 
-// Where relative paths start, if not where the file is: in documents that have been put elsewhere.
+// The key that says where relative paths start, for documents that have been moved away from the
+// file that they were read from.
 constexpr const char* kRelativeTo = "relative_to";
 
-// A word that a file name and a terminal can have.
+// Returns the text with only characters that suit file names and terminals.
 std::string PlainText(const std::string& text) {
   std::string plain;
   for (const char c : text.substr(0, kMaxLabelLength)) {
@@ -39,7 +40,7 @@ std::string PlainText(const std::string& text) {
   return plain.starts_with('.') ? "_" + plain : plain;
 }
 
-// Short where the last part of the key says enough.
+// Returns the label of a point's choices, with the last part of each key.
 std::string LabelOf(const std::vector<std::pair<std::string, std::string>>& axes) {
   std::string label;
   for (const auto& [key, value] : axes) {
@@ -49,7 +50,7 @@ std::string LabelOf(const std::vector<std::pair<std::string, std::string>>& axes
   return PlainText(label);
 }
 
-// The maps of axes in a sweep: itself, and those that it moves together.
+// Returns the maps of axes in a sweep: the sweep itself, and the items of `together`.
 std::vector<Value*> AxisMapsOf(Value& document) {
   Value* sweep = document.Find("sweep");
   if (sweep == nullptr) return {};
@@ -60,15 +61,15 @@ std::vector<Value*> AxisMapsOf(Value& document) {
   return maps;
 }
 
-// What the command line and scales have set.
+// The settings that the command line and scales have changed.
 struct Changes {
-  // These keys have fewer values than the file says: exclusions may speak of those that are gone.
+  // Keys with fewer values than in the file. Exclusions may name values that are gone.
   std::set<std::string> fixed;
-  std::map<std::string, Place> set;  // Settings themselves, and where that was said.
+  std::map<std::string, Place> set;  // Settings with a new value, and the place where it was given.
 };
 
-// What is set on the command line is not swept any more. Keys that change together are left for
-// SelectRows(), when all that is set is known.
+// A setting from the command line is no axis any more. SelectRows() treats keys that change
+// together later, when all settings are known.
 void Override(Value& document, const std::string& path, const Place& place, Changes& changes,
               Diagnostics& diagnostics) {
   for (Value* axes : AxisMapsOf(document)) {
@@ -88,8 +89,8 @@ void Override(Value& document, const std::string& path, const Place& place, Chan
   changes.set.insert_or_assign(path, place);
 }
 
-// The values of keys that change together, by key. Nothing if they do not fit each other, which
-// Points says.
+// Returns the values of keys that change together, by key. Returns nothing if their lengths differ,
+// an error that Points reports.
 std::vector<std::vector<Value>> GroupValues(const Value& group, const std::string& path) {
   std::vector<std::vector<Value>> values;
   Diagnostics problems;
@@ -104,7 +105,7 @@ bool AreTheSame(const Value& a, const Value& b) {
   return MatchesChoice(a, b) && MatchesChoice(b, a);
 }
 
-// "topology.spines=4 with topology.links_per_pair=1; ...".
+// Returns a text such as "topology.spines=4 with topology.links_per_pair=1; ...".
 std::string RowsText(const Value& group, const std::vector<std::vector<Value>>& values) {
   std::string text;
   for (size_t row = 0; row < values.front().size(); ++row) {
@@ -119,9 +120,8 @@ std::string RowsText(const Value& group, const std::vector<std::vector<Value>>& 
   return text;
 }
 
-// Of keys that change together, those that have been set choose among their combinations, and the
-// others have the values that go with that. If all of them have been set there is nothing to
-// choose.
+// For keys that change together: the values that have been set select combinations, and the other
+// keys take the values of these. If all keys have been set, there is nothing to select.
 void SelectRows(const Value& document, Value& group, const std::string& path, Changes& changes,
                 Diagnostics& diagnostics) {
   const auto is_set = [&](const Value::Entry& axis) { return changes.set.contains(axis.key); };
@@ -168,8 +168,8 @@ void SelectAllRows(Value& document, Changes& changes, Diagnostics& diagnostics) 
   }
 }
 
-// The keys of axes are paths themselves: sweep.workload[0].load is one of them, and so is
-// sweep.together[0].workload[0].load. The key, if there is such an axis.
+// Sets the values of an axis and returns its key, if `path` names one. Keys of axes are paths
+// themselves, as in sweep.workload[0].load and sweep.together[0].workload[0].load.
 std::optional<std::string> SetAxis(Value& document, std::string_view path, const Value& value) {
   const std::vector<Value*> maps = AxisMapsOf(document);
   for (size_t i = 0; i < maps.size(); ++i) {
@@ -201,7 +201,7 @@ std::optional<Value> Take(Value& document, std::string_view key) {
   return taken;
 }
 
-// Nothing else looks at the scales that are not asked for.
+// Checks all scales, since nothing else reads the ones that are not asked for.
 bool AreScales(const Value& scales, Diagnostics& diagnostics) {
   constexpr std::string_view kExpected =
       "expected a map from names to settings, such as {small: {workload[0].flows: 100}}";

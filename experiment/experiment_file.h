@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of experiments: a document with what the command line changes in it, and an experiment for
-// each point of its sweep, made when it is asked for, as there may be very many.
+// A file of experiments: a document, with the changes that the command line makes. It makes the
+// experiment of a point of its sweep when asked, since there may be very many points.
 
 #pragma once
 
@@ -20,29 +20,33 @@ namespace heddle {
 
 class ExperimentFile {
  public:
-  // Nothing if there is no telling what it says. If there are errors in `diagnostics`, its points
-  // are good for nothing but to find more of them.
+  // Returns nothing if the file cannot be understood. If there are errors in `diagnostics`, the
+  // points serve only to find more errors.
   static std::optional<ExperimentFile> Read(const std::string& path, const LoadOptions& options,
                                             Diagnostics& diagnostics);
-  // `folder` is where relative paths start.
+  // Does the same with `text`. Relative paths start at `folder`.
   static std::optional<ExperimentFile> FromText(const std::string& text, const std::string& source,
                                                 const std::string& folder,
                                                 const LoadOptions& options,
                                                 Diagnostics& diagnostics);
 
   bool is_sweep() const { return document_.Find("sweep") != nullptr; }
-  const std::string& name() const { return name_; }  // Empty if neither it nor a file has one.
-  const std::string& source() const { return document_.place.source; }  // As the user named it.
+  const std::string& name() const {
+    return name_;
+  }  // Empty if neither the document nor a file gives a name.
+  const std::string& source() const {
+    return document_.place.source;
+  }  // The file as the user named it.
   const Points& points() const { return points_; }
   size_t size() const { return points_.size(); }
 
-  // The experiment of a point, which is of use only if there is no error in `diagnostics`.
+  // Returns the experiment of a point. Use it only if there is no error in `diagnostics`.
   Experiment Load(size_t point, Diagnostics& diagnostics) const;
 
   // Looks for mistakes in all points.
   void Check(Diagnostics& diagnostics) const;
 
-  // A document that gives the same points, wherever it lies.
+  // Returns a document that gives the same points from any folder.
   std::string Text() const;
 
  private:

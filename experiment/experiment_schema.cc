@@ -20,7 +20,7 @@ constexpr std::string_view kAxis = R"({"anyOf": [
                   "step": {"type": ["number", "string"]},
                   "points": {"type": ["integer", "string"], "minimum": 2}, "scale": {"enum": ["linear", "log"]}}}]})";
 
-// What the reader of sweeps takes (experiment/points.h).
+// The schema of the key `sweep`, which Points reads (experiment/points.h).
 ExtraKey SweepKey() {
   return {.name = "sweep",
           .schema = fmt::format(R"({{
@@ -38,7 +38,7 @@ ExtraKey SweepKey() {
           .brings_any = "together"};
 }
 
-// See ExperimentFile.
+// The schema of the key `scales`, which ExperimentFile reads.
 ExtraKey ScalesKey() {
   return {.name = "scales", .schema = R"({
     "description": "Changes by name, as in {small: {\"workload[0].flows\": 100}}, for --scale small.",

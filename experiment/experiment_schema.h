@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON Schema of experiments, for editors.
+// Makes the JSON Schema of experiment files, with which editors complete and check them. `heddle
+// schema` prints it.
 
 #pragma once
 

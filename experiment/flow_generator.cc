@@ -26,7 +26,7 @@ FlowGenerator::FlowGenerator(const Experiment& experiment, const SizeClasses& cl
   }
 }
 
-// Of those that start first, the first named in the experiment.
+// Returns the workload whose flow starts next; of several, the one that the experiment names first.
 size_t FlowGenerator::FirstSource() const {
   size_t first = sources_.size();
   Time earliest = kNever;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flows of all workloads of an experiment, in the order of their start, numbered.
+// Generates the flows of all workloads of an experiment, numbered in the order of their start. The
+// simulation takes them one by one as its time goes on.
 
 #pragma once
 
@@ -22,24 +23,26 @@ struct ListedFlows {
 
 class FlowGenerator {
  public:
-  // All must outlive this. `listed` is told of the flows taken; it may be null.
+  // All arguments must outlive the generator. `listed` receives the ids and pins of flows that are
+  // taken; it may be null.
   FlowGenerator(const Experiment& experiment, const SizeClasses& classes,
                 ListedFlows* listed = nullptr);
 
-  // The start of the next flow, kNever if there is none.
+  // Returns the start of the next flow; kNever if there is none.
   Time Next() const;
 
-  // That flow, numbered.
+  // Takes the next flow and numbers it.
   FlowSpec Take();
 
-  // Whether there may be more flows that are measured.
+  // Returns true if there may be more measured flows.
   bool HasMeasured() const;
 
   int64_t started() const { return next_id_; }
   int64_t measured() const { return measured_; }
   int64_t bytes() const { return bytes_; }
 
-  // When each query of a workload was asked, by its job - 1; empty if its flows are no queries.
+  // Returns the start of each query of a workload, indexed by its job - 1; empty if the workload
+  // has no queries.
   const std::vector<Time>& QueriesOf(size_t workload) const { return sources_[workload].asked; }
 
  private:
@@ -57,7 +60,7 @@ class FlowGenerator {
   ListedFlows* const listed_;
   bool gives_ids_ = false;
   std::vector<Source> sources_;
-  std::vector<uint16_t> next_sport_;  // By host.
+  std::vector<uint16_t> next_sport_;  // The next source port, by host.
   FlowId next_id_ = 0;
   int64_t measured_ = 0;
   int64_t bytes_ = 0;

@@ -19,8 +19,8 @@ namespace {
 
 using Texts = std::map<std::string, std::string, std::less<>>;  // By path.
 
-// Takes down what is set. With `like`, nested settings of several kinds are first made those that
-// `like` has, with their defaults.
+// Collects settings as texts. With `like`, nested settings of several kinds are first set to the
+// kinds that `like` has, with their defaults.
 class Taker final : public Fields {
  public:
   Taker(std::string prefix, const Texts* like, Texts& texts)
@@ -62,7 +62,7 @@ class Taker final : public Fields {
   Texts& texts_;
 };
 
-// Another setting is `value`, or is not.
+// Holds if another setting is `value`, or if it is not.
 struct Condition {
   std::string_view path;
   std::string_view value;
@@ -74,7 +74,7 @@ struct Condition {
   }
 };
 
-// If all conditions hold, `path` means nothing, because `why`.
+// If all conditions hold, the setting `path` has no effect; `why` gives the reason.
 struct Rule {
   std::string_view path;
   std::vector<Condition> conditions;

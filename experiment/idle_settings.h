@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings that were given another value than their default and change nothing all the same,
-// because of what others are set to.
+// Finds idle settings: settings that differ from their default but have no effect, because another
+// setting switches them off.
 
 #pragma once
 

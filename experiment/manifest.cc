@@ -53,7 +53,7 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view csv) {
     if (!length || !sum || cells[0].find('/') != std::string_view::npos) return damaged;
     manifest.emplace(cells[0], FileRecord{*length, *sum});
   }
-  // Also of the header, of numbers written in another way, and of names that come twice.
+  // This also refuses another header, numbers in another notation, and repeated names.
   if (ManifestCsv(manifest) != csv) return damaged;
   return manifest;
 }

@@ -21,9 +21,9 @@ inline constexpr const char* kManifestKey = "manifest";
 
 struct FileRecord {
   uint64_t bytes = 0;
-  uint32_t crc32 = 0;  // That of zlib: ISO-HDLC, as in Ethernet, gzip and PNG.
+  uint32_t crc32 = 0;  // The CRC of zlib: ISO-HDLC, as in Ethernet, gzip and PNG.
 
-  // Takes what is appended to the file.
+  // Adds text that is appended to the file.
   void Add(std::string_view text);
 
   friend bool operator==(const FileRecord&, const FileRecord&) = default;
@@ -32,7 +32,7 @@ struct FileRecord {
 using Manifest = std::map<std::string, FileRecord>;  // By file name.
 
 std::string ManifestCsv(const Manifest& manifest);
-// DataLoss if it is not, to the byte, what ManifestCsv() writes.
+// Returns DataLoss unless `csv` is, to the byte, a text that ManifestCsv() writes.
 absl::StatusOr<Manifest> ParseManifest(std::string_view csv);
 
 }  // namespace heddle

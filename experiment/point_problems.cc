@@ -12,7 +12,8 @@
 namespace heddle {
 namespace {
 
-// Each takes a look at all points; who reads the first of so many knows where to look.
+// The number of errors that are explained. Explaining one takes a look at all points, and a user
+// with so many errors knows enough after the first ones.
 constexpr size_t kMostExplained = 64;
 
 std::string ChoicesText(const std::vector<std::pair<std::string, std::string>>& choices) {
@@ -34,7 +35,7 @@ void PointProblems::Take(const Diagnostics& problems, size_t point) {
   }
 }
 
-// What all of these have in common.
+// Returns the choices that all `points` share.
 PointProblems::Choices PointProblems::SharedChoices(const std::vector<size_t>& points) const {
   Choices shared = choices_[points.front()];
   for (const size_t point : points) {
@@ -46,7 +47,7 @@ PointProblems::Choices PointProblems::SharedChoices(const std::vector<size_t>& p
   return shared;
 }
 
-// Whether so many points, and no more, have all of `choices`.
+// Returns true if exactly `count` points have all of `choices`.
 bool PointProblems::AreAllWith(const Choices& choices, size_t count) const {
   for (const Choices& of_point : choices_) {
     const bool has_all = std::ranges::all_of(choices, [&](const auto& choice) {
@@ -57,7 +58,7 @@ bool PointProblems::AreAllWith(const Choices& choices, size_t count) const {
   return count == 0;
 }
 
-// All points with the value that the error is in have it, and no other has.
+// Returns true if exactly the points with the value at the error's place have the error.
 bool PointProblems::ExplainsItself(const Found& found) const {
   const std::pair<std::string, std::string>* owner = nullptr;  // The innermost axis around it.
   for (const auto& choice : choices_[found.points.front()]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes in the points of a sweep: each once, however many points share it, and with the
-// combinations that it is a mistake in.
+// Gathers the mistakes in the points of a sweep. Each mistake is reported once, however many points
+// share it, with the combinations in which it occurs.
 
 #pragma once
 
@@ -21,8 +21,8 @@ class PointProblems {
 
   void Take(const Diagnostics& problems, size_t point);
 
-  // Adds all errors to `diagnostics`. One that not all points have, and that not the value itself
-  // explains at which it stands, says where it is one.
+  // Adds all errors to `diagnostics`. An error names its combinations, unless all points have it or
+  // the value at its place explains it.
   void Report(Diagnostics& diagnostics);
 
  private:
@@ -38,7 +38,7 @@ class PointProblems {
   std::string WhereText(const Found& found) const;
 
   const Points& points_;
-  std::vector<Choices> choices_;  // By point, when they are needed.
+  std::vector<Choices> choices_;  // By point; filled when they are needed.
   std::vector<Found> found_;
   std::map<std::string, size_t> index_;  // By the text of the error.
 };

@@ -68,7 +68,7 @@ bool MatchesChoice(const Value& pattern, const Value& value) {
                                [&](const Value& item) { return MatchesChoice(item, value); });
   }
   if (ChoiceLabel(pattern) == ChoiceLabel(value)) return true;
-  double a = 0;  // 0.90 means 0.9.
+  double a = 0;  // As numbers, 0.90 equals 0.9.
   double b = 0;
   return !ParseQuantity(pattern.text, a) && !ParseQuantity(value.text, b) && a == b;
 }
@@ -76,7 +76,7 @@ bool MatchesChoice(const Value& pattern, const Value& value) {
 Points::Points(const Value& document, const std::set<std::string>& fixed,
                Diagnostics& all_diagnostics, const std::vector<std::string>& top_level)
     : document_(document), top_level_(top_level) {
-  Diagnostics diagnostics;  // Of the sweep.
+  Diagnostics diagnostics;  // Problems in the sweep.
   std::erase_if(document_.entries, [](const Value::Entry& entry) { return entry.key == "sweep"; });
   const Value* sweep = document.Find("sweep");
   const Value none;
@@ -92,7 +92,7 @@ Points::Points(const Value& document, const std::set<std::string>& fixed,
   all_diagnostics.Take(diagnostics);
 }
 
-// Seeds come last, wherever they stand: points that are to be averaged lie side by side.
+// Seeds become the last axis wherever they are written, so that points to be averaged are adjacent.
 void Points::Read(const Value::Entry& entry, Diagnostics& diagnostics) {
   const std::string path = "sweep." + entry.key;
   if (entry.key == "exclude" || entry.key == "seeds") return;
@@ -104,7 +104,8 @@ void Points::Read(const Value::Entry& entry, Diagnostics& diagnostics) {
   Add(AxisFrom(map, "sweep", diagnostics), entry.value.place, path, diagnostics);
 }
 
-// What cannot be an axis whatever its values are. Its maps, if it has any, were meant as axes.
+// Returns false, with an error, if no axis can have this key. Maps below an unknown key were meant
+// as axes, so their keys are noted as unread.
 bool Points::IsSetting(const Value::Entry& entry, Diagnostics& diagnostics) {
   std::vector<std::string> known = top_level_;
   const std::string top = entry.key.substr(0, entry.key.find_first_of(".["));
@@ -129,7 +130,7 @@ void Points::ReadTogether(const Value& list, Diagnostics& diagnostics) {
     const std::string item = fmt::format("{}[{}]", path, i);
     if (map.kind != Value::Kind::kMap) {
       diagnostics.Error(map.place, item, "expected a map from settings to lists of values");
-    } else if (!map.entries.empty()) {  // All of it may have been set on the command line.
+    } else if (!map.entries.empty()) {  // It is empty if the command line has set all its keys.
       Add(AxisFrom(map, item, diagnostics), map.place, item, diagnostics);
     }
   }
@@ -145,7 +146,7 @@ void Points::ReadSeeds(const Value& count, Diagnostics& diagnostics) {
                                          "from the experiment's `seed` on",
                                          Describe(count), kMaxSeeds));
   }
-  // If it is not a number the reader of settings will say so.
+  // The reader of settings reports a seed that is no number.
   if (const Value* seed = document_.Find("seed")) (void)ParseQuantity(seed->text, first);
   if (first > std::numeric_limits<int64_t>::max() - seeds) {
     return diagnostics.Error(count.place, path,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of a document's `sweep`: what its axes offer, in all combinations but those excluded.
+// The points of a document's `sweep`: all combinations of its axes' values but those excluded.
+// ExperimentFile makes an experiment of each.
 
 #pragma once
 
@@ -15,54 +16,55 @@
 
 namespace heddle {
 
-// What an axis says: a list, or a range; `path` is where it says so. Empty if there is an error.
+// Returns the values of an axis, given as a list or a range at `path`; none if there is an error.
 std::vector<Value> AxisValues(const Value& value, const std::string& path,
                               Diagnostics& diagnostics);
 
-// A value in one line, as in labels and in points.csv: "letflow.gap=100us".
+// Returns a value in one line, as in labels and in points.csv: "letflow.gap=100us".
 std::string ChoiceLabel(const Value& value);
 
-// Whether `value` is what an exclusion means by `pattern`: the same, one of a list, or a map with
-// at least what the pattern says. `letflow` is short for {kind: letflow}, as everywhere.
+// Returns true if an exclusion's `pattern` matches `value`: an equal value, a list that contains
+// it, or a map whose settings `value` all has. `letflow` is short for {kind: letflow}, as
+// everywhere.
 bool MatchesChoice(const Value& pattern, const Value& value);
 
 class Points {
  public:
-  // Reads the key `sweep` of `document`; what the other keys say holds for all points. Without a
-  // sweep there is one point, with a mistake in it there may be none. Keys in `fixed` were given on
-  // the command line or by a scale, which may have taken them out of the sweep, or values of
-  // theirs. Axes are of the keys `top_level` of the document, or of any if there are none.
+  // Reads the key `sweep` of `document`; the other keys hold for all points. Without a sweep there
+  // is one point, with a mistake in it there may be none. The command line or a scale has set the
+  // keys in `fixed`, so they may be missing from the sweep, or some of their values. Axes must lie
+  // below one of the keys `top_level`; if it is empty, any key may be an axis.
   Points(const Value& document, const std::set<std::string>& fixed, Diagnostics& diagnostics,
          const std::vector<std::string>& top_level = {});
 
   size_t size() const { return kept_.size(); }
 
-  // Keys, in the order written.
+  // Returns the keys of all axes, in the order written.
   std::vector<std::string> Axes() const;
 
-  // The rules of `exclude`, as a list, without what means nothing since keys have been fixed.
+  // The rules of `exclude`, as a list, without rules that fixed keys have made meaningless.
   const Value& exclusions() const { return exclusions_; }
 
-  // The keys that change together with `key`, it among them; none if it is not swept.
+  // Returns the keys that change together with `key`, including `key`; none if it is not swept.
   std::vector<std::string> MovingWith(const std::string& key) const;
 
-  // What `key` is at a point, whether it is swept or not; nullptr if it is not given.
+  // Returns the value of `key` at a point, whether it is swept or not; nullptr if it is not given.
   const Value* ChoiceOf(size_t point, const std::string& key) const {
     return ChoiceAt(key, kept_[point]);
   }
 
-  // The experiment of a point, without a sweep.
+  // Returns the document of a point, without a sweep.
   Value DocumentOf(size_t point, Diagnostics& diagnostics) const;
 
-  // The value of each axis there, as text: "ecmp", "letflow.gap=100us", "0.6".
+  // Returns each axis and its value at a point, as text: "ecmp", "letflow.gap=100us", "0.6".
   std::vector<std::pair<std::string, std::string>> ChoicesOf(size_t point) const;
 
  private:
-  // Keys that take their next values together, and their values, by step and key.
+  // Keys that change together, and their values by step and key.
   struct Axis {
     std::vector<std::string> keys;
     std::vector<std::vector<Value>> steps;
-    std::vector<Place> places{};  // Of keys.
+    std::vector<Place> places{};  // The places of the keys.
   };
 
   void Read(const Value::Entry& entry, Diagnostics& diagnostics);
@@ -81,13 +83,14 @@ class Points {
   template <class Visit>
   void ForEachChoice(size_t combination, const Visit& visit) const;
 
-  Value document_;  // Without its sweep.
+  Value document_;  // The document without its sweep.
   std::vector<std::string> top_level_;
   Value exclusions_;
   std::vector<Axis> axes_;
-  std::set<std::string> unread_;  // Keys of axes with mistakes in them, of which enough is said.
+  std::set<std::string>
+      unread_;  // Keys of axes with mistakes. No further errors are reported for them.
   size_t combinations_ = 1;
-  std::vector<uint32_t> kept_;  // Combinations, the last axis fastest, by point.
+  std::vector<uint32_t> kept_;  // The combination of each point; the last axis varies fastest.
 };
 
 }  // namespace heddle

@@ -25,10 +25,10 @@ namespace {
 
 constexpr std::array<double, 4> kPercentiles = {0.5, 0.95, 0.99, 0.999};
 
-// Average, percentiles, maximum.
+// Returns average, percentiles and maximum.
 std::vector<double> Describe(std::vector<double> values, PercentileMethod method) {
   if (values.empty()) return std::vector<double>(6, std::nan(""));
-  // Summed in the order of flows.csv, before it is lost.
+  // The sum is in the order of flows.csv, so it comes before the sorting.
   std::vector<double> numbers = {Mean(values)};
   std::ranges::sort(values);
   for (const double p : kPercentiles) numbers.push_back(Percentile(values, p, method));
@@ -86,7 +86,7 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
   double fabric_load = 0;
   const double window = static_cast<double>((result.load.until - result.load.from).ps);
   for (const Forecast& forecast : experiment.forecasts) {
-    // Each counts as much as it overlaps the time that is looked at.
+    // Each forecast counts by its overlap with the time of the measured load.
     const Time from = std::max(forecast.first, result.load.from);
     const Time until = std::min(forecast.last, result.load.until);
     const double share =
@@ -148,7 +148,7 @@ ClassCounters OfAllSizes(const SimulationResult& result) {
   return all;
 }
 
-// Of measured flows alone.
+// Returns the JSON of all counts of measured flows.
 std::string MeasuredJson(const SimulationResult& result) {
   const ClassCounters all = OfAllSizes(result);
   JsonFields counts;
@@ -325,7 +325,7 @@ TableRow RowOf(const std::string& label, const std::vector<ClassSummary>& summar
 
 namespace {
 
-// Three digits or so: 1.46, 23.5, 4612.
+// Returns about three digits: 1.46, 23.5, 4612.
 std::string Compact(double value) {
   if (std::isinf(value)) return "inf";
   return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
@@ -333,7 +333,7 @@ std::string Compact(double value) {
 
 }  // namespace
 
-// All flows, and the first class set that splits them; others are in summary.csv.
+// Shows all flows and the first class set that splits them; the other sets are in summary.csv.
 std::string FormatTable(const std::vector<TableRow>& rows) {
   if (rows.empty()) return "";
   size_t width = 4;

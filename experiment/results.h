@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summary of one run: summary.csv, summary.json, warnings, and the lines for the terminal. Its
-// other tables are written by instruments (measure/instrument.h).
+// Makes the summary of one run: summary.csv, summary.json, warnings, and the lines for the
+// terminal. RunToFolder() calls it after the simulation. Instruments write all other tables
+// (measure/instrument.h).
 
 #pragma once
 
@@ -17,16 +18,15 @@ namespace heddle {
 struct ClassSummary {
   std::string set;
   std::string label;
-  int64_t flows = 0;  // Measured ones.
+  int64_t flows = 0;  // Measured flows.
   int64_t unfinished = 0;
-  // Average, p50, p95, p99, p99.9, maximum; not a number if there are no flows, infinite if they
-  // are unfinished.
+  // Average, p50, p95, p99, p99.9, maximum. NaN without flows, infinite for unfinished flows.
   std::vector<double> fct_us;
   std::vector<double> slowdown;
-  double goodput_gbps = 0;  // The mean of the flows' own.
+  double goodput_gbps = 0;  // The mean of the flows' goodputs.
   double throughput_gbps =
-      0;               // Of all that finished together, from the first start to the last end.
-  bool low_n = false;  // Some percentile rests on fewer than 10 flows above it.
+      0;  // All bytes of finished flows, over the time from the first start to the last end.
+  bool low_n = false;  // True if fewer than 10 flows are above some percentile.
 };
 
 std::vector<ClassSummary> Summarise(const Experiment& experiment, const SimulationResult& result);
@@ -35,22 +35,23 @@ std::string SummaryCsv(const std::vector<ClassSummary>& summary);
 std::string SummaryJson(const Experiment& experiment, const SimulationResult& result,
                         const std::vector<std::string>& warnings);
 
-// Whether all flows that count have finished, as far as the experiment wants them to.
+// Returns true if all flows have finished that the experiment requires to finish.
 bool IsComplete(const Experiment& experiment, const SimulationResult& result);
 
-// The most memory that this process has held.
+// Returns the peak memory of this process.
 int64_t PeakMemoryBytes();
 
-// What the user should know before trusting the result: those of the experiment, and what showed.
+// Returns the warnings that a user should read before trusting the result: those of the experiment,
+// and those that the run gave rise to.
 std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result);
 
 // A compact table, one row for each run.
 struct TableRow {
   std::string label;
   std::vector<ClassSummary> summary;
-  int64_t flows = 0;           // Measured ones.
-  double reordered_ratio = 0;  // Reordered packets of all received.
-  double spurious_ratio = 0;   // Spurious retransmissions of all packets sent.
+  int64_t flows = 0;           // Measured flows.
+  double reordered_ratio = 0;  // Reordered packets as a share of all received.
+  double spurious_ratio = 0;   // Spurious retransmissions as a share of all packets sent.
   int64_t dropped = 0;
   double seconds = 0;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an experiment to a folder of results.
+// Runs an experiment and writes a folder of results. `heddle run` and each process of `heddle
+// sweep` call it.
 
 #pragma once
 
@@ -16,7 +17,7 @@
 namespace heddle {
 
 struct RunOutcome {
-  bool complete = true;  // False: the results are there, but measured flows are unfinished.
+  bool complete = true;  // False if there are results, but measured flows are unfinished.
   std::vector<std::string> warnings;
   TableRow row;
 };

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a process that must stop at once takes away: the folder aside, and its lock.
+// A folder that RemoveAll() must remove, and its lock.
 struct OpenFolder {
   fs::path aside;
   fs::path lock;
@@ -46,7 +46,8 @@ fs::path WithoutSlash(const fs::path& path) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
-// Anything else is not ours to remove. Of damaged results any of these may be missing.
+// Returns true if `path` holds results, the only folders that may be removed. Any of these files
+// may be missing from damaged results.
 bool HoldsResults(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error) &&
@@ -55,7 +56,7 @@ bool HoldsResults(const fs::path& path) {
                               [&](const char* file) { return fs::exists(path / file, error); }));
 }
 
-// Whether the file that is open is still the one with that name.
+// Returns true if `path` still names the open file `file`.
 bool IsNamed(int file, const fs::path& path) {
   struct stat open = {};
   struct stat named = {};
@@ -71,7 +72,7 @@ RunFolder::RunFolder(fs::path path)
       lock_path_(HiddenBeside(path_, "lock")) {}
 
 RunFolder::~RunFolder() {
-  files_.clear();  // Network file systems keep what is open when it is removed.
+  files_.clear();  // Network file systems keep a removed file as long as it is open.
   if (open_) {
     std::error_code ignored;
     fs::remove_all(aside_, ignored);
@@ -85,14 +86,15 @@ const absl::Status& RunFolder::Keep(const absl::Status& status) {
   return status_;
 }
 
-// The hidden files in it are nothing that a user has named.
+// The message names the folder's path: users do not know the hidden files in it.
 absl::Status RunFolder::Unwritable(int error) const {
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   return FileStatus(error, fmt::format("the folder {} cannot be written", folder.string()));
 }
 
-// The lock goes with the process, however it ends; what nobody holds is left over. It is on a file,
-// opened for writing: network file systems have no other locks that reach other machines.
+// The lock ends with the process, however it ends, so a folder whose lock nobody holds is left
+// over. The lock is on a file opened for writing, the only kind that network file systems share
+// between machines.
 absl::Status RunFolder::Lock() {
   for (;;) {
     const int file = open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -108,8 +110,9 @@ absl::Status RunFolder::Lock() {
     }
     lock_ = file;
     if (IsNamed(file, lock_path_)) return absl::OkStatus();
-    close(std::exchange(lock_,
-                        -1));  // Whoever held it has just taken it away: there may be a new one.
+    close(
+        std::exchange(lock_,
+                      -1));  // The former holder has just removed the file; there may be a new one.
   }
 }
 
@@ -172,7 +175,7 @@ absl::Status RunFolder::MakeAside() {
 
 bool RunFolder::RemoveLeftOvers(const fs::path& path) {
   RunFolder folder(path);
-  // Without locks it cannot be told who is at it.
+  // Without locks nobody can tell if a process is writing the folder.
   if (!folder.Lock().ok() || folder.lock_ < 0) return false;
   std::error_code ignored;
   fs::remove_all(folder.aside_, ignored);
@@ -180,7 +183,7 @@ bool RunFolder::RemoveLeftOvers(const fs::path& path) {
 }
 
 absl::Status RunFolder::Write(const std::string& name, std::string_view text) {
-  Start(name).IgnoreError();  // The last of the three returns the first failure.
+  Start(name).IgnoreError();  // Finish() returns the first failure.
   Append(name, text).IgnoreError();
   return Finish();
 }
@@ -207,7 +210,7 @@ absl::Status RunFolder::Commit() {
   return Keep(PutInPlace());
 }
 
-// Messages name a file by where it will be.
+// Messages name a file by its final path.
 absl::Status RunFolder::OpenFile(const std::string& name, const char* mode,
                                  OutputFile& output) const {
   errno = 0;
@@ -248,7 +251,7 @@ absl::Status RunFolder::AppendTo(std::string_view name, std::string_view text) {
   return absl::OkStatus();
 }
 
-// Streams are closed in turn: what is written by many is written in large pieces.
+// Streams are closed in turn. Where there are many, they are written in large pieces.
 absl::Status RunFolder::MakeRoom() {
   if (streams_ < kMaxStreams) return absl::OkStatus();
   for (;; ++oldest_) {
@@ -271,8 +274,8 @@ absl::Status RunFolder::Close(File& file) {
   return file.output.Close();
 }
 
-// A folder may be removed while a run writes to it, with all files in it or some; and what is
-// opened again may then be new.
+// A user may remove the folder, or some of its files, while a run writes to it. A file that is
+// opened again may then be a new one.
 absl::Status RunFolder::CheckThatAllIsThere() const {
   for (const auto& [name, written] : written_) {
     struct stat status = {};
@@ -301,12 +304,12 @@ absl::Status RunFolder::PutInPlace() {
   return absl::OkStatus();
 }
 
-// The two folders change places in one step, and the destructor removes the old one.
+// The two folders swap names in one step, and the destructor removes the old one.
 absl::Status RunFolder::Replace() {
   const int swapped = renameat2(AT_FDCWD, aside_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
   if (swapped == 0) return absl::OkStatus();
   if (errno != EINVAL && errno != ENOSYS) return FileStatus(errno, path_.string());
-  // Some network file systems cannot do that: the old results make room first.
+  // Some network file systems cannot swap names. There the old results are moved away first.
   std::error_code error;
   fs::remove_all(path_, error);
   if (error) return FileStatus(error.value(), path_.string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of results that is there complete or not at all: it is written aside and renamed at the
-// end, with a manifest of all its files (experiment/manifest.h) as the last of them.
+// A folder of results that is either complete or absent. A run writes it under a hidden name;
+// Commit() adds a manifest of all its files (experiment/manifest.h) and renames it.
 
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace heddle {
 
-// After a failure nothing is written any more, and whatever is asked of it returns that failure:
+// After a failure nothing more is written, and every call returns that failure:
 //   Aborted             another process is writing these results
 //   AlreadyExists       there are results, and they are not to be replaced
 //   FailedPrecondition  there is something that is no folder of results
@@ -28,46 +28,47 @@ namespace heddle {
 // and the codes of FileStatus() (settings/files.h).
 class RunFolder {
  public:
-  // Results will be at `path`. Nothing is written yet.
+  // The results will be at `path`. The constructor writes nothing.
   explicit RunFolder(std::filesystem::path path);
-  // Removes what has not been committed.
+  // Removes all files that have not been committed.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
-  // Makes the folder aside. Results that are there already are replaced in the end if `replace`.
+  // Makes the hidden folder. If `replace`, Commit() replaces results that are already at the path.
   absl::Status Open(bool replace);
 
-  // Writes one file, to the last byte.
+  // Writes one whole file.
   absl::Status Write(const std::string& name, std::string_view text);
 
-  // Files that are written piece by piece, several at a time. Append() starts those that have not
-  // been; Finish() ends them all.
+  // These write files piece by piece, several at a time. Append() starts a file that has not been
+  // started; Finish() ends all files.
   absl::Status Start(const std::string& name);
   absl::Status Append(std::string_view name, std::string_view text);
   absl::Status Finish();
 
-  // Puts the folder in its place, in one step, if all files that have been written are still there
-  // as they were.
+  // Renames the folder to its final path, in one step, if all written files are still there and
+  // unchanged.
   absl::Status Commit();
 
   const std::filesystem::path& path() const { return path_; }
   // The first failure.
   const absl::Status& status() const { return status_; }
 
-  // Whether a process is writing results for `path`.
+  // Returns true if a process is writing results for `path`.
   static bool IsBeingWritten(const std::filesystem::path& path);
 
-  // Removes what a process that is gone has left of results for `path`. False if one is at it.
+  // Removes unfinished results for `path` that a dead process has left. Returns false if a process
+  // is writing them.
   static bool RemoveLeftOvers(const std::filesystem::path& path);
 
-  // For a program that must stop at once: removes every folder that is being written.
+  // Removes every folder that is being written. A program that must stop at once calls it.
   static void RemoveAll();
 
  private:
   struct File {
     std::string name;
-    OutputFile output;  // Not open: closed for now.
+    OutputFile output;  // Closed if other files need its place.
   };
   // The length and checksum of a file that was written, and its identity in the file system.
   struct Written {
@@ -98,10 +99,10 @@ class RunFolder {
   std::filesystem::path aside_;
   const std::filesystem::path lock_path_;
   absl::Status status_;
-  int lock_ = -1;            // Held if it is not -1.
-  std::vector<File> files_;  // Being written.
+  int lock_ = -1;            // The descriptor of the lock; -1 if it is not held.
+  std::vector<File> files_;  // Files that are being written.
   std::map<std::string, Written, std::less<>> written_;
-  size_t streams_ = 0;  // Of `files_`, open.
+  size_t streams_ = 0;  // The number of `files_` that are open.
   size_t oldest_ = 0;   // The file that is closed next.
   bool open_ = false;
 };

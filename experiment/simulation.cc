@@ -21,14 +21,14 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// That all threads of this program have worked, whatever else the machine did meanwhile.
+// Returns the CPU time of all threads of this program.
 double CpuSeconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Starts flows, lets instruments act between windows, and decides when it is over.
+// Starts flows, lets instruments act between windows, and decides when the run ends.
 class Director final : public Conductor {
  public:
   Director(const Experiment& experiment, const SimulationOptions& options, MeasuredRun& run,
@@ -74,7 +74,7 @@ class Director final : public Conductor {
   Time End() const override { return end_; }
 
  private:
-  // When something must be done between windows.
+  // Returns the time of the next action that must happen between windows.
   Time NextStop() const { return std::min(instruments_.Next(), network_.NextChange()); }
 
   void StartFlow(const FlowSpec& spec) {
@@ -83,7 +83,7 @@ class Director final : public Conductor {
     instruments_.OnStart(spec);
   }
 
-  // Over the recorders of all threads.
+  // Returns the sum over the recorders of all threads.
   int64_t Sum(int64_t (FlowRecorder::*count)() const) const {
     int64_t sum = 0;
     for (const auto& recorder : run_.recorders()) sum += (*recorder.*count)();
@@ -132,11 +132,11 @@ RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes) {
           .background = experiment.background};
 }
 
-// What the load balancer has made for a network that is about to be built.
+// The policies that the load balancer has made for a network that is about to be built.
 struct Balancing {
   std::vector<HostPolicyPtr> hosts;
   std::vector<SwitchPolicyPtr> switches;
-  absl::Status controller;  // Made last, when the network is there.
+  absl::Status controller;  // Made after the network.
 };
 
 absl::StatusOr<Balancing> MakePolicies(const Experiment& experiment) {
@@ -158,7 +158,7 @@ absl::StatusOr<Balancing> MakePolicies(const Experiment& experiment) {
   return made;
 }
 
-// The network takes what `made` has.
+// Moves the policies of `made` into the plan.
 NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& options,
                    const std::vector<Instrument*>& instruments, const ListedFlows& listed,
                    Balancing& made) {
@@ -193,8 +193,8 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
           .threads = options.threads};
 }
 
-// Flows that have not been logged: those whose sender has not finished, and those whose receiver
-// had not yet been told.
+// Logs the remaining flows: those whose sender has not finished, and those whose receiver did not
+// know of that yet.
 void LogTheRest(Network& network, FlowRecorder& recorder) {
   std::vector<FlowRecord> senders;
   std::vector<FlowRecord> receivers;
@@ -237,7 +237,7 @@ std::vector<QueryResult> QueriesOf(const Experiment& experiment, const FlowColle
   return results;
 }
 
-// One for each thread.
+// Makes one recorder for each thread.
 std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& experiment,
                                                          const SizeClasses& classes,
                                                          const ListedFlows* listed,
@@ -276,7 +276,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const double cpu_before = CpuSeconds();
   const SizeClasses classes = experiment.size_classes();
   const RunPlan plan = PlanOf(experiment, classes);
-  LinkTotals links;       // In summary.json too, so each run has them,
+  LinkTotals links;       // Every run has these two, since summary.json needs them.
   PolicyCounts policies;  // like these.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
   std::vector<Instrument*> all = {&links, &policies};

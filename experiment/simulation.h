@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one experiment and collects what came of it.
+// Runs one experiment and collects its results. RunToFolder() and the benchmarks call it.
 
 #pragma once
 
@@ -23,14 +23,14 @@
 
 namespace heddle {
 
-// How far a run has come.
+// The progress of a run.
 struct Progress {
   Time now;
   int64_t flows_started = 0;
   int64_t flows_done = 0;
   double flows_expected = 0;
   int64_t hops = 0;
-  double seconds = 0;  // Of wall-clock time since the run began.
+  double seconds = 0;  // Wall-clock seconds since the run began.
 };
 
 struct SimulationOptions {
@@ -44,46 +44,46 @@ struct SimulationOptions {
   const std::atomic<bool>* stop = nullptr;
 };
 
-// A query: many flows that answer it together.
+// The queries of a workload. Many flows answer a query together.
 struct QueryResult {
   size_t workload;
-  std::vector<double> completion_ps;  // Of those complete, in the order asked.
+  std::vector<double> completion_ps;  // Completion times of complete queries, in the order asked.
   int64_t incomplete = 0;
 };
 
 struct SimulationResult {
-  bool stopped = false;  // By the user; nothing else is valid.
+  bool stopped = false;  // The user has stopped the run; all other members are invalid.
   Time end;
   bool reached_t_max = false;
   bool cut_short = false;  // Not all measured flows have started.
-  RunNotes notes;          // What instruments say.
+  RunNotes notes;          // Remarks of instruments.
   int64_t flows_started = 0;
   int64_t flows_finished = 0;
   int64_t measured = 0;
-  int64_t unfinished = 0;       // Of the measured ones.
+  int64_t unfinished = 0;       // Measured flows that have not finished.
   int64_t payload_started = 0;  // Bytes, of all flows.
   int64_t payload_finished = 0;
-  std::vector<FlowSample> samples;      // Of measured flows, in the order of flows.csv.
+  std::vector<FlowSample> samples;      // Measured flows, in the order of flows.csv.
   std::vector<ClassCounters> counters;  // By atom of the size classes.
-  LinkLoad load;                        // In the time that links.csv covers.
+  LinkLoad load;                        // Measured in the time that links.csv covers.
   std::vector<QueryResult> queries;
   PacketCounts packets;
   std::vector<PolicyReport> policies;  // By vertex.
-  int64_t late_packets = 0;            // That arrived when their flow had been closed.
+  int64_t late_packets = 0;            // Packets that arrived after their flow had been closed.
 
-  // What it took.
+  // The time, threads and memory that the run took.
   double build_seconds = 0;
   double run_seconds = 0;
-  double cpu_seconds = 0;  // Of the whole program meanwhile.
+  double cpu_seconds = 0;  // CPU time of the whole program during the run.
   int threads = 1;
   uint64_t windows = 0;
-  int64_t node_bytes = 0;  // Memory of all nodes at the end,
-  int64_t wire_bytes = 0;  // and of the wires.
+  int64_t node_bytes = 0;  // Memory of all nodes at the end.
+  int64_t wire_bytes = 0;  // Memory of all wires at the end.
 };
 
-// `write_flows` is given flows.csv, piece by piece, and `write_files` the files of instruments,
-// each by its name; they return false if it cannot be written: then the run stops. Without
-// `write_files` these files are dropped. InvalidArgument if the load balancer makes no policies.
+// Runs `experiment`. `write_flows` is given flows.csv piece by piece, and `write_files` the files
+// of instruments, by name. They return false if they cannot write; then the run stops. Without
+// `write_files` these files are dropped. InvalidArgument: the load balancer makes no policies.
 absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
                                           const SimulationOptions& options,
                                           const std::function<bool(std::string_view)>& write_flows,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which build of Heddle this is, as `heddle --version`, run.yaml and the summary of a run name it.
-// The build fills in the values; they never change while the program runs.
+// Names this build of Heddle, for `heddle --version`, run.yaml and the summary of a run. The build
+// fills in the values; they never change while the program runs.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace heddle {
 
-std::string Version();    // "0.1.0"
-std::string Commit();     // As git describes it, "-dirty" if changed; empty outside of git.
+std::string Version();  // "0.1.0"
+std::string Commit();  // The commit as git describes it, "-dirty" if changed; empty outside of git.
 std::string BuildType();  // "Release"
 std::string Compiler();   // "GNU 12.2.0"
 bool IsDebugBuild();

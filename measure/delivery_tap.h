@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that stands for every delivery of a run: which packet of which flow came to which host,
-// and when. Two runs with the same number did the same.
+// A fingerprint of all deliveries of a run: which packet of which flow came to which host, and
+// when. Tests compare it: two runs with the same fingerprint behaved the same.
 
 #pragma once
 
@@ -19,16 +19,16 @@ struct Fingerprint {
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
 
-// Taps on all hosts.
+// Taps all hosts and computes the fingerprint.
 class DeliveryTaps final : public Instrument {
  public:
-  // The number of all that has arrived so far.
+  // Returns the fingerprint of all packets that have arrived so far.
   Fingerprint Sum() const;
 
  private:
   void Begin() override;
 
-  // Sums up one host: packets of one link in their order, links whatever their order.
+  // Sums up one host. The order of packets on one link counts, the order of links does not.
   class HostTap final : public Tap {
    public:
     explicit HostTap(Host& host);
@@ -38,7 +38,7 @@ class DeliveryTaps final : public Instrument {
     std::vector<Fingerprint> links;
   };
 
-  std::deque<HostTap> hosts_;  // They stay where they are.
+  std::deque<HostTap> hosts_;  // A deque, so that taps keep their addresses.
 };
 
 }  // namespace heddle

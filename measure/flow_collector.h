@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers what the recorders of all threads know of flows that have ended, in an order that does
-// not depend on the threads: writes flows.csv, tells the instruments of each flow, and sums up.
+// Gathers the rows of flows that have ended from the recorders of all threads, writes flows.csv,
+// tells the instruments of each flow, and adds up totals. The run calls it between windows. The
+// order of flows does not depend on the threads.
 
 #pragma once
 
@@ -19,15 +20,15 @@ namespace heddle {
 
 struct FlowTotals {
   int64_t finished = 0;
-  int64_t unfinished = 0;           // Measured ones.
+  int64_t unfinished = 0;           // Measured flows.
   int64_t payload_finished = 0;     // Bytes.
-  std::vector<FlowSample> samples;  // Of measured flows, in the order of flows.csv.
+  std::vector<FlowSample> samples;  // Measured flows, in the order of flows.csv.
 };
 
 class FlowCollector {
  public:
-  // All must outlive it. `write` is given flows.csv, piece by piece, and returns false if it cannot
-  // be written.
+  // All arguments must outlive the collector. `write` is given flows.csv piece by piece, and
+  // returns false if it cannot write it.
   FlowCollector(std::span<const std::unique_ptr<FlowRecorder>> recorders,
                 const std::function<bool(std::string_view)>& write, InstrumentPanel& instruments)
       : recorders_(recorders), write_(write), instruments_(instruments) {}
@@ -35,13 +36,14 @@ class FlowCollector {
   void Write(std::string_view text) { writable_ = writable_ && write_(text); }
   bool writable() const { return writable_; }
 
-  // Between windows: empties the recorders. Rows become known in the order in which senders end,
-  // those of one window in any.
+  // Call it between windows. Empties the recorders. Rows come window by window as senders end, and
+  // in any order within a window.
   void Collect();
 
   FlowTotals& totals() { return totals_; }
 
-  // How many flows of a query have arrived, and when the last of them did: by workload and job.
+  // How many flows of a query have arrived, and when the last one did. Queries are kept by workload
+  // and job.
   struct Query {
     int64_t arrived = 0;
     Time last;

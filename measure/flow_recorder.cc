@@ -11,14 +11,14 @@ namespace heddle {
 
 namespace {
 
-// A flow with what its row in flows.csv needs besides its record.
+// A flow's record, and all else that its row in flows.csv needs.
 struct FlowRow {
   const FlowRecord& record;
   std::string_view size_class;
   std::string_view transport;
   IdealFct::Times ideal;
-  std::optional<Duration> fct_rx;  // Not set: not all of it has arrived,
-  std::optional<Duration> fct_tx;  // or been acknowledged.
+  std::optional<Duration> fct_rx;  // Not set if not all bytes have arrived.
+  std::optional<Duration> fct_tx;  // Not set if not all bytes have been acknowledged.
   double slowdown;
   std::optional<int64_t> listed_id;
 
@@ -121,7 +121,7 @@ FlowRecorder::FlowRecorder(const Context& context)
     : context_(context),
       ideal_(*context.routing, context.sizes),
       counters_(context.classes->atoms()),
-      // One more for the packets of flows that are not measured.
+      // One more entry for the packets of flows that are not measured.
       reordering_(context.classes->atoms() + 1) {}
 
 void FlowRecorder::SenderDone(const FlowSpec& spec, Time done) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records flows that have ended: a row of flows.csv each, and the samples that summaries need. They
-// are filled by the threads of the engine, one each, and emptied between windows into one
-// collector, in an order that does not depend on the threads.
+// Records flows that have ended: for each a row of flows.csv, and the samples that summaries need.
+// Each thread of the engine fills a recorder of its own. Between windows the collector empties
+// them, in an order that does not depend on the threads.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace heddle {
 
-// A measured flow, as percentiles need it.
+// The values of a measured flow that percentiles need.
 struct FlowSample {
   int64_t size;
   int64_t fct_ps;  // kNever.ps: unfinished.
@@ -45,7 +45,7 @@ struct ClassCounters {
 
 class FlowRecorder final : public FlowLog {
  public:
-  // Names in rows; `routing` outlives this.
+  // The data that rows are made from; `routing` outlives the recorder.
   struct Context {
     const SizeClasses* classes;
     const Routing* routing;
@@ -56,7 +56,8 @@ class FlowRecorder final : public FlowLog {
   };
   explicit FlowRecorder(const Context& context);
 
-  // Before the run, by an instrument that wants to know of each.
+  // An instrument calls these before the run if it needs each fast retransmit, or each flow whose
+  // sender is done.
   void KeepFastRetransmits() { keeps_fast_retransmits_ = true; }
   void KeepSendersDone() { keeps_senders_done_ = true; }
 
@@ -68,23 +69,23 @@ class FlowRecorder final : public FlowLog {
     if (keeps_fast_retransmits_) fast_retransmits_.push_back({at, dropped});
   }
 
-  // Of the flows of this thread, in no particular order; those for a segment that was dropped, and
-  // others.
+  // A fast retransmit of a flow of this thread; `dropped` if its segment had been dropped. The list
+  // is in no particular order.
   struct FastRetransmitAt {
     Time at;
     bool dropped;
   };
   const std::vector<FastRetransmitAt>& fast_retransmits() const { return fast_retransmits_; }
 
-  // Of flows whose sender is done, those since the last ClearSendersDone(), in no particular order.
+  // Flows whose sender is done, since the last ClearSendersDone(), in no particular order.
   const std::vector<FlowId>& senders_done() const { return senders_done_; }
   void ClearSendersDone() { senders_done_.clear(); }
 
-  // A row in flows.csv; they stand by the sender's end, then by id.
+  // A row in flows.csv, which is sorted by the sender's end, then by id.
   struct Row {
     FlowRecord record;
     FlowSample sample;
-    uint32_t text_begin;  // In text().
+    uint32_t text_begin;  // An offset in text_.
     uint32_t text_end;
   };
   const std::vector<Row>& rows() const { return rows_; }
@@ -106,8 +107,9 @@ class FlowRecorder final : public FlowLog {
   bool keeps_senders_done_ = false;
   std::vector<Row> rows_;
   std::string text_;
-  std::vector<ClassCounters> counters_;      // By atom of the size classes.
-  std::vector<ReorderingStats> reordering_;  // Likewise.
+  std::vector<ClassCounters> counters_;  // By atom of the size classes.
+  std::vector<ReorderingStats>
+      reordering_;  // By atom, and one more for flows that are not measured.
   std::vector<FastRetransmitAt> fast_retransmits_;
   std::vector<FlowId> senders_done_;
   int64_t measured_done_ = 0;
@@ -115,7 +117,8 @@ class FlowRecorder final : public FlowLog {
   Time last_measured_done_;
 };
 
-// The header of flows.csv, with its line end; with the column of what lists call flows, or without.
+// Returns the header of flows.csv with its line end. `listed_ids` adds the column for ids that flow
+// lists give.
 std::string FlowsHeader(bool listed_ids);
 
 }  // namespace heddle

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instrument measures one thing of a run, and writes what it found to files of its own. The run
-// holds a list of them, calls each between windows when it wants to act, and knows nothing else of
-// them. Everything here is called between windows, by one thread, so an instrument may read the
-// whole network; it must not change anything, so results are the same with it and without it.
+// An instrument measures one thing in a run and writes it to files of its own. The run holds a list
+// of them, calls each between windows when it wants to act, and knows nothing else of them.
+// Everything here is called between windows, by one thread, so an instrument may read the whole
+// network; it must not change anything, so results are the same with it and without it.
 //
-// An instrument that is to hear of flows, senders or windows implements an observer as well:
+// An instrument that needs to know about flows, senders or windows implements an observer as well:
 //
 //   class LiveFlows final : public Instrument, public FlowObserver { ... };
 //
-// How an instrument is registered, with its settings: measure/instruments.h.
+// measure/instruments.h shows how an instrument is registered, with its settings.
 
 #pragma once
 
@@ -25,39 +25,40 @@ namespace heddle {
 
 // Remarks of instruments on a run that has ended.
 struct RunNotes {
-  std::vector<std::string> warnings;  // What the user should know before trusting the results.
-  bool incomplete = false;            // The results are there, but are not those that were meant.
-  std::string problem;                // Why there are no results; empty if there are.
+  std::vector<std::string>
+      warnings;             // Warnings that the user should read before trusting the results.
+  bool incomplete = false;  // There are results, but not the ones that were asked for.
+  std::string problem;      // The reason why there are no results; empty if there are.
 };
 
 class Instrument {
  public:
   virtual ~Instrument() = default;
 
-  // Before the network is built: may put a policy of its own around that of each switch, which then
-  // sees every packet (fabric/around_policy.h). The result must not outlive the instrument.
-  virtual SwitchPolicyPtr Around(SwitchPolicyPtr scheme) {
-    return scheme;
-  }
+  // Called before the network is built. An instrument may wrap each switch's policy in one of its
+  // own, which then sees every packet (fabric/around_policy.h). The result must not outlive the
+  // instrument.
+  virtual SwitchPolicyPtr Around(SwitchPolicyPtr scheme) { return scheme; }
 
-  // Before the run. `run` outlives all calls that follow.
+  // Called before the run. `run` outlives all calls that follow.
   void Attach(MeasuredRun& run) {
     run_ = &run;
     Begin();
   }
 
-  // When it wants to act next, kNever: not again as far as it knows. It may change in Act() and
-  // OnWindowClosed() only.
+  // Returns the time of the next Act(); kNever if none is planned. The value may change only in
+  // Act() and OnWindowClosed().
   virtual Time Next() const { return kNever; }
 
   // Called at `now`, which is Next(), before every event of that instant.
   virtual void Act(Time /*now*/) {}
 
-  // The run has ended at `end`: writes what has not been written yet.
+  // Called when the run has ended at `end`. Writes all that is not written yet.
   virtual void Finish(Time /*end*/, RunNotes& /*notes*/) {}
 
  protected:
-  // Attached: run() and network() are there. Taps are put in now, and files get their headers.
+  // Called by Attach(), when run() and network() can be used. Place taps and write the headers of
+  // files here.
   virtual void Begin() {}
 
   MeasuredRun& run() const { return *run_; }
@@ -67,28 +68,28 @@ class Instrument {
   MeasuredRun* run_ = nullptr;
 };
 
-// Hears of each flow.
+// Is told of each flow.
 class FlowObserver {
  public:
   virtual ~FlowObserver() = default;
 
-  // A flow will start at spec.start, in the window that opens. In the order of ids.
+  // A flow will start at spec.start, in the window that opens. Called in the order of flow ids.
   virtual void OnStart(const FlowSpec& /*spec*/) {}
 
-  // All is known of a flow: its sender has ended, and so long ago that nothing of it can be on its
-  // way; or the run has ended, and the flow may be unfinished. In the order of flows.csv.
+  // The record of a flow is final: its sender ended so long ago that none of its packets can be in
+  // flight, or the run has ended, and the flow may be unfinished. Called in the order of flows.csv.
   virtual void OnEnd(const FlowRecord& /*record*/) {}
 };
 
-// Hears of each flow whose last byte has been acknowledged, in the window that closes: long before
-// FlowObserver::OnEnd(). In no particular order within a window.
+// Is told of each flow whose last byte was acknowledged in the window that closes, long before
+// FlowObserver::OnEnd(). The order within a window is arbitrary.
 class SenderObserver {
  public:
   virtual ~SenderObserver() = default;
   virtual void OnSenderDone(FlowId flow) = 0;
 };
 
-// Hears of each window that closes, for what threads have noted in it.
+// Is told when a window closes, to gather what threads have noted in it.
 class WindowObserver {
  public:
   virtual ~WindowObserver() = default;

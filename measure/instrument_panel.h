@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All instruments of one run. The conductor talks to the panel alone; the panel knows when the next
-// instrument wants to act, and which of them hear of flows, senders and windows.
+// All instruments of one run. The run calls only the panel, between windows. The panel knows when
+// the next instrument acts, and which instruments observe flows, senders and windows.
 
 #pragma once
 
@@ -17,10 +17,10 @@ class InstrumentPanel {
   // Attaches the instruments to `run`, in their order. All must outlive it.
   InstrumentPanel(MeasuredRun& run, std::vector<Instrument*> instruments);
 
-  // When one of them wants to act next.
+  // The time at which the next instrument acts.
   Time Next() const { return next_; }
 
-  // Lets those act that want to at `now`.
+  // Calls Act() of the instruments whose time is `now`.
   void Act(Time now);
 
   void OnStart(const FlowSpec& spec) {
@@ -30,12 +30,12 @@ class InstrumentPanel {
     for (FlowObserver* observer : flow_observers_) observer->OnEnd(record);
   }
 
-  // A window has ended; before the flows of this window end.
+  // Call it when a window has ended, before OnEnd() for the flows of this window.
   void CloseWindow(Time end) {
     if (!window_observers_.empty() || !sender_observers_.empty()) TellOfWindow(end);
   }
 
-  // The run has ended.
+  // Call it when the run has ended.
   RunNotes Finish(Time end);
 
  private:

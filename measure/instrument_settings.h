@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of instruments, as an experiment holds them. Instruments themselves are in
-// measure/instrument.h, the ways to register one in measure/instruments.h.
+// The settings of instruments, which an experiment holds and the run makes its instruments from.
+// Instruments are defined in measure/instrument.h and registered as measure/instruments.h says.
 
 #pragma once
 
@@ -23,24 +23,25 @@ class InstrumentSettings {
 
   virtual void Declare(Fields& /*fields*/) {}
 
-  // The instrument for a run; null if it is not asked for, or has nothing to measure there. The
-  // settings outlive it.
+  // Makes the instrument for a run. Returns null if it is not asked for or has nothing to measure.
+  // The settings outlive the instrument.
   virtual std::unique_ptr<Instrument> Make(const RunPlan& plan) const = 0;
 };
 
 // The map of an experiment that holds an instrument's settings.
 enum class InstrumentPlace {
   kMeasure,  // `measure`
-  kRecord,   // `measure.record`, for what is written over time.
+  kRecord,   // `measure.record`, for series over time.
 };
 
 struct InstrumentInfo {
-  std::string name;  // Of its first setting.
+  std::string name;  // The name of the instrument's first setting.
   InstrumentPlace place = InstrumentPlace::kRecord;
-  // Settings stand by this in every document, then by name. New instruments leave it: those that
-  // were there before keep their place in run.yaml and in the descriptions.
+  // Documents list instruments by this number, then by name. New instruments leave the default, so
+  // that older ones keep their place in run.yaml and in the descriptions.
   int order = std::numeric_limits<int>::max();
-  std::string example = {};  // Asks for it, as in "queues: 10us"; empty: nobody has to.
+  std::string example =
+      {};  // A line that asks for the instrument, such as "queues: 10us"; empty if it needs none.
 };
 
 // The settings of all instruments of one place.
@@ -50,7 +51,7 @@ class InstrumentSet {
 
   void Declare(Fields& fields);
 
-  // Adds those that are asked for.
+  // Adds the instruments that are asked for.
   void Make(const RunPlan& plan, std::vector<std::unique_ptr<Instrument>>& instruments) const;
 
  private:

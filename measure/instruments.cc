@@ -46,7 +46,8 @@ std::vector<std::unique_ptr<InstrumentSettings>> InstrumentKinds::MakeSettings(
   return settings;
 }
 
-// Made on first use: the files that register run their initialisers in no particular order.
+// The registry is made on first use, since the files that register run their initialisers in no
+// particular order.
 InstrumentKinds& Instruments() {
   static InstrumentKinds kinds;
   return kinds;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruments in the program. One file in measure/instruments/ makes one and registers it; its
-// setting then can be set, is described, checked, written to run.yaml, and run:
+// The registry of instruments. A file in measure/instruments/ defines an instrument and registers
+// it. From then on experiments can set it, and it is described, checked, written to run.yaml and
+// run:
 //
 //   [[maybe_unused]] const bool registered = RegisterSeries<BufferSeries>(
 //       {.name = "buffers"}, "series_buffer.csv: what each switch holds at each multiple of
@@ -30,7 +31,8 @@ class InstrumentKinds {
  public:
   using SettingsMaker = std::function<std::unique_ptr<InstrumentSettings>()>;
 
-  // Returns whether the name is new in its place, so that a file can register in an initialiser.
+  // Returns true if the name is new in its place. The result lets a file register in an
+  // initialiser.
   bool Add(InstrumentInfo info, SettingsMaker make);
   template <class Settings>
   bool Add(InstrumentInfo info) {
@@ -39,7 +41,7 @@ class InstrumentKinds {
 
   std::vector<InstrumentInfo> infos() const;
 
-  // Fresh settings of all instruments of a place, in their order.
+  // Makes fresh settings of all instruments of a place, in their order.
   std::vector<std::unique_ptr<InstrumentSettings>> MakeSettings(InstrumentPlace place) const;
 
  private:
@@ -53,12 +55,13 @@ class InstrumentKinds {
 // Every instrument in the program.
 InstrumentKinds& Instruments();
 
-// How often something may be recorded.
+// The recording intervals that a user may choose.
 inline const Range<Duration> kRecordingIntervals = {.at_least = 1_ns, .at_most = 1000_s};
 
 // --- Ways to register ---
 
-// An instrument that is asked for with an interval, `name: 10us`. T is made with it.
+// Registers an instrument that is asked for with an interval, `name: 10us`. T's constructor is
+// given the interval.
 template <class T>
 bool RegisterSeries(InstrumentInfo info, std::string meaning) {
   class Settings final : public InstrumentSettings {
@@ -84,7 +87,8 @@ bool RegisterSeries(InstrumentInfo info, std::string meaning) {
                            [=] { return std::make_unique<Settings>(name, meaning); });
 }
 
-// An instrument that is asked for with `name: true`. T is made with the plan of the run.
+// Registers an instrument that is asked for with `name: true`. T's constructor is given the plan of
+// the run.
 template <class T>
 bool RegisterOption(InstrumentInfo info, std::string meaning) {
   class Settings final : public InstrumentSettings {
@@ -108,7 +112,8 @@ bool RegisterOption(InstrumentInfo info, std::string meaning) {
                            [=] { return std::make_unique<Settings>(name, meaning); });
 }
 
-// An instrument without settings: `make` says by the plan whether a run has it.
+// Registers an instrument without settings. `make` decides by the plan: null if the run has no such
+// instrument.
 bool RegisterForRuns(std::string name, InstrumentMaker make);
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instrument of the time that links.csv covers: from Timeline::links_from to links_until, as far
-// as the run gets.
+// The base class of instruments that measure the time that links.csv covers: from
+// Timeline::links_from to links_until, or to the end of the run if that comes first.
 
 #pragma once
 
@@ -31,11 +31,11 @@ class LinkTime : public Instrument {
   }
 
  protected:
-  // The time begins, and has ended.
+  // Called at the start and at the end of the time covered.
   virtual void Start(Time now) = 0;
   virtual void Stop(Time now) = 0;
 
-  // At the end of the run, after Stop().
+  // Called at the end of the run, after Stop().
   virtual void Write(RunNotes& notes) = 0;
 
  private:

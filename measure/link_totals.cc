@@ -99,7 +99,8 @@ int64_t LinkTotals::PayloadReceived() {
   return bytes;
 }
 
-// Adds what the background has sent and received so far, or takes it off.
+// Adds the bytes that the background has sent and received so far; with a `sign` of -1 subtracts
+// them.
 void LinkTotals::AddBackground(int64_t sign) {
   for (const std::unique_ptr<Udp>& udp : network().background()) {
     load_.background_offered += sign * udp->wire_sent();

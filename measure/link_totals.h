@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// links.csv: what each direction of each link carried in the time that is measured, and the load
-// that hosts offered and received meanwhile, which summary.json shows.
+// links.csv: the traffic that each direction of each link carried in the measured time. It also
+// measures the load that hosts offered and received in that time, for summary.json.
 
 #pragma once
 
@@ -21,22 +21,22 @@ struct LinkUse {
   PauseTotals pauses;
 };
 
-// Everything is of [from, until).
+// The traffic and load in [from, until).
 struct LinkLoad {
   Time from;
   Time until;
   std::vector<LinkUse> links;      // In the order of Network::egresses().
-  int64_t payload_offered = 0;     // Bytes of flows that start,
-  int64_t payload_carried = 0;     // and those that arrive, each byte once.
-  int64_t background_offered = 0;  // Bytes on the wire of datagrams sent,
-  int64_t background_carried = 0;  // and received.
+  int64_t payload_offered = 0;     // Bytes of flows that started.
+  int64_t payload_carried = 0;     // Bytes of flows that arrived, each byte once.
+  int64_t background_offered = 0;  // Bytes on the wire of datagrams sent.
+  int64_t background_carried = 0;  // Bytes on the wire of datagrams received.
 };
 
 class LinkTotals final : public LinkTime, public FlowObserver {
  public:
   void OnStart(const FlowSpec& spec) override;
 
-  // After the run.
+  // Valid after the run.
   LinkLoad& load() { return load_; }
 
  private:

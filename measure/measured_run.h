@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as its instruments know it: first the plan, then, when the network has
-// been built, the run itself, through which it also writes its files and may end the run.
+// A run as its instruments see it. Before the network is built they are given the plan. Later they
+// are given the run itself, through which they write files and may end the run.
 
 #pragma once
 
@@ -20,7 +20,8 @@
 
 namespace heddle {
 
-// Known before the network is built. What it points at outlives the run.
+// The part that is known before the network is built. Everything that it points at outlives the
+// run.
 struct RunPlan {
   const SizeClasses* classes = nullptr;
   const TransportModel* transport = nullptr;
@@ -30,12 +31,12 @@ struct RunPlan {
   std::span<const UdpSource> background = {};  // By id.
 };
 
-// Appends `text` to the file of that name. False: it cannot be written.
+// Appends `text` to the file `file`. Returns false if it cannot write it.
 using FileWriter = std::function<bool(std::string_view file, std::string_view text)>;
 
 class MeasuredRun {
  public:
-  // `network` and `recorders` outlive it. Without `write`, files are dropped.
+  // `network` and `recorders` outlive the run. Without `write`, files are dropped.
   MeasuredRun(const RunPlan& plan, Network& network,
               std::span<const std::unique_ptr<FlowRecorder>> recorders, FileWriter write)
       : plan_(plan), network_(network), recorders_(recorders), write_(std::move(write)) {}
@@ -43,11 +44,10 @@ class MeasuredRun {
   const RunPlan& plan() const { return plan_; }
   Network& network() { return network_; }
 
-  // The recorders of flows, one for each thread; to be read between windows.
+  // The recorders of flows, one for each thread. Read them only between windows.
   std::span<const std::unique_ptr<FlowRecorder>> recorders() const { return recorders_; }
 
-  // Appends `text` to the file of that name. Once something could not be written, nothing is, and
-  // the run stops.
+  // Appends `text` to the file `file`. After a failure nothing more is written, and the run stops.
   void Write(std::string_view file, std::string_view text) {
     writable_ = writable_ && (!write_ || write_(file, text));
   }

@@ -26,7 +26,8 @@ PolicyReport ReportOf(VertexId vertex, Host& from) {
   return report;
 }
 
-// A decision is a packet that had a choice, whatever the scheme makes of it: so schemes compare.
+// A decision is a packet for which there was a choice, whatever the scheme did with it. So the
+// counts of schemes can be compared.
 PolicyReport ReportOf(VertexId vertex, Switch& from) {
   PolicyReport report = ReportOf(vertex, from.policy());
   report.counters.insert(report.counters.begin(), {"decisions", from.asked()});
@@ -68,7 +69,7 @@ std::map<std::string, int64_t> SumOfCounters(std::span<const PolicyReport> repor
   return sums;
 }
 
-// Hosts are many, so zeros of theirs are left out.
+// There are many hosts, so their zeros are left out.
 void PolicyCounts::Finish(Time /*end*/, RunNotes& /*notes*/) {
   reports_ = ReportsOf(network());
   const Graph& graph = network().graph();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lb.csv: what the load balancer of each node has counted, and the state that it keeps.
+// lb.csv: the counters of each node's load balancer, and the bytes of state that it keeps. The
+// instrument reads them once, at the end of the run.
 
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace heddle {
 
-// The load balancer of one node.
+// The counters and state of one node's load balancer.
 struct PolicyReport {
   VertexId vertex;
   int64_t state_bytes;
@@ -23,14 +24,14 @@ struct PolicyReport {
   friend bool operator==(const PolicyReport&, const PolicyReport&) = default;
 };
 
-// The sum over all nodes, by counter.
+// Returns the sum over all nodes, by counter.
 std::map<std::string, int64_t> SumOfCounters(std::span<const PolicyReport> reports);
 
 class PolicyCounts final : public Instrument {
  public:
   void Finish(Time end, RunNotes& notes) override;
 
-  // After the run: by vertex. Hosts where the scheme does nothing have none.
+  // Valid after the run; by vertex. Hosts where the scheme does nothing have no report.
   std::vector<PolicyReport>& reports() { return reports_; }
 
  private:

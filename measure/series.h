@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measurement that is repeated at the multiples of an interval: of these instants, or of the time
-// between them. Rows are written at once, so memory holds only what the next one is compared with.
+// The base class of instruments that measure at every multiple of an interval: either the state at
+// that instant, or what happened since the last one. The run calls it between windows. Rows are
+// written at once, so memory holds only the values that the next row is compared with.
 
 #pragma once
 
@@ -15,10 +16,10 @@
 
 namespace heddle {
 
-// A file that grows while the run goes on.
+// A file that the instrument appends to while the run goes on.
 class GrowingFile {
  public:
-  // Hands what has been added to the run.
+  // Passes the added text to the run, which writes it.
   void Flush(MeasuredRun& run) {
     if (!text_.empty()) run.Write(name_, text_);
     text_.clear();
@@ -31,7 +32,7 @@ class GrowingFile {
 
  private:
   const std::string name_;
-  std::string text_;  // Not handed over yet.
+  std::string text_;  // Text that the run has not been given yet.
 };
 
 template <class Row>
@@ -62,17 +63,18 @@ class Series : public Instrument {
   }
 
  protected:
-  // Attached to the run, whose network may be looked at now.
+  // Called once before the run, when run() and network() can be used.
   virtual void Prepare() {}
 
-  // The interval [from, now) and the instant at its end.
+  // Measures the interval [from, now), or the instant at its end.
   virtual void Record(Time from, Time now) = 0;
 
-  // The end of the run has cut the last interval short; instants have no part in it.
+  // Measures the last interval, which the end of the run has cut short. A series of instants does
+  // nothing here.
   virtual void RecordRest(Time /*from*/, Time /*end*/) {}
 
-  // Before Begin() returns: `file` is there from the start of the run, and written after each
-  // measurement. It must stay where it is.
+  // Call it from the constructor or Prepare(). `file` then exists from the start of the run and is
+  // written after each measurement. Its address must not change.
   void Keep(GrowingFile& file) { files_.push_back(&file); }
 
   Duration every() const { return every_; }

@@ -25,7 +25,7 @@ ClassSet MakeClassSet(const std::string& name, int64_t bdp) {
   if (name == "all") return {name, {"all"}, {}};
   if (name == "smlxl") return {name, {"S", "M", "L", "XL"}, {10'000, 100'000, 1'000'000}};
   if (name == "sml") return {name, {"S", "M", "L"}, {100'000, 1'000'000}};
-  // "Below 100 KB", so 100 KB itself is medium.
+  // CONGA's small flows are below 100 KB, so 100 KB itself is medium.
   if (name == "conga") return {name, {"small", "medium", "large"}, {99'999, 10'000'000}};
   if (name == "pias") return {name, {"small", "medium", "large"}, {100'000, 10'000'000}};
   if (name == "bdp") return {name, {"below_bdp", "bdp_and_above"}, {std::max<int64_t>(bdp - 1, 0)}};

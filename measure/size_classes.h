@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of flow size that results are split by.
+// The classes of flow size that results are split by. They are made once before a run; recorders
+// count by atom while it goes on, and tables add the atoms up to classes.
 
 #pragma once
 
@@ -16,18 +17,19 @@ namespace heddle {
 struct ClassSet {
   std::string name;
   std::vector<std::string> labels;
-  std::vector<int64_t> last;  // One less than labels.
+  std::vector<int64_t> last;  // One entry fewer than labels.
 
   size_t IndexOf(int64_t size) const;
 };
 
-// all, smlxl, sml, conga, pias, bdp.
+// Returns the names of all sets: all, smlxl, sml, conga, pias, bdp.
 std::vector<std::string> ClassSetNames();
-// `bdp`: bytes in flight that fill the network's longest idle path.
+// `bdp` is the bandwidth-delay product in bytes: the bytes in flight that fill the network's
+// longest idle path.
 ClassSet MakeClassSet(const std::string& name, int64_t bdp);
 
-// Several class sets at once, by their common refinement: what is counted for each of its atoms
-// adds up to every class of every set.
+// Several class sets at once. Atoms are the parts of their common refinement, so counts by atom add
+// up to every class of every set.
 class SizeClasses {
  public:
   explicit SizeClasses(std::vector<ClassSet> sets);
@@ -46,7 +48,7 @@ class SizeClasses {
 
  private:
   std::vector<ClassSet> sets_;
-  std::vector<int64_t> last_;  // Of each atom but the last.
+  std::vector<int64_t> last_;  // The largest size of each atom but the last.
 };
 
 }  // namespace heddle

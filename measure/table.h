@@ -27,8 +27,8 @@
 
 namespace heddle {
 
-// Appends an exact number of units of 10^digits ps, without trailing zeros: 1234500 ps is "1234.5"
-// ns.
+// Appends `ps` in units of 10^digits ps, without rounding and without trailing zeros: 1234500 ps is
+// "1234.5" ns.
 void AppendExact(std::string& out, int64_t ps, int digits);
 
 // A time as a cell in nanoseconds, exact to the picosecond.
@@ -46,7 +46,7 @@ void AppendCell(std::string& csv, T value) {
 }
 inline void AppendCell(std::string& csv, std::string_view text) { csv += text; }
 inline void AppendCell(std::string& csv, Nanoseconds time) { AppendExact(csv, time.ps, 3); }
-// The shortest text that reads back the same; nothing if it is not a number.
+// Appends the shortest text that reads back as the same number; nothing for NaN.
 void AppendCell(std::string& csv, double value);
 template <class T>
 void AppendCell(std::string& csv, const std::optional<T>& value) {
@@ -55,7 +55,7 @@ void AppendCell(std::string& csv, const std::optional<T>& value) {
 
 template <class Row>
 struct Column {
-  // `cell` is a lambda without captures: from a row to its cell.
+  // `cell` is a lambda without captures that returns a row's cell.
   template <class Cell>
   constexpr Column(std::string_view its_name, Cell /*cell*/)
       : name(its_name),
@@ -72,12 +72,12 @@ class Table {
   template <size_t N>
   constexpr explicit Table(const Column<Row> (&columns)[N]) : columns_(columns) {}
 
-  // The same without the last `count` columns.
+  // Returns the table without its last `count` columns.
   constexpr Table WithoutLast(size_t count) const {
     return Table(columns_.first(columns_.size() - count));
   }
 
-  // With its line end.
+  // Returns the header with its line end.
   std::string Header() const {
     std::string csv;
     for (const Column<Row>& column : columns_) {
@@ -97,7 +97,7 @@ class Table {
     csv += '\n';
   }
 
-  // Header and rows.
+  // Returns the header and all rows.
   template <class Rows>
   std::string Text(const Rows& rows) const {
     std::string csv = Header();

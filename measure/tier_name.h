@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of a network's layers of links, as tables of links have them.
+// Names the layers of a network's links for the tables that list links.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// The layer of the link from `vertex` to `peer`: host_up, leaf_up, spine_down...
+// Returns the layer of the link from `vertex` to `peer`: host_up, leaf_up, spine_down...
 std::string TierName(const Graph& graph, VertexId vertex, VertexId peer);
 
 }  // namespace heddle

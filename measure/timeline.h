@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times that frame a run, all of them resolved.
+// The times that a run is divided by. They are computed once from the settings, before the run.
 
 #pragma once
 
@@ -8,12 +8,12 @@
 namespace heddle {
 
 struct Timeline {
-  Time generation_start;  // The first measured flow may start here,
-  Time generation_end;    // the last here.
+  Time generation_start;  // The earliest start of a measured flow.
+  Time generation_end;    // The latest start of a measured flow.
   Time measure_from;      // Flows that start in [measure_from, measure_until) are measured.
   Time measure_until;
   Time links_from;   // links.csv covers [links_from, links_until);
-  Time links_until;  // kNever: to the end of the run.
+  Time links_until;  // kNever means the end of the run.
   Time t_max;
 };
 

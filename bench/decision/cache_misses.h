@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cache misses as the machine counts them, where it does (perf_event_open).
+// Counts cache misses by perf_event_open, on machines that allow it.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-// Misses of the last-level cache in user code of this thread, while it runs.
+// Counts misses of the last-level cache in user code of this thread, while the counter runs.
 class MissCounter {
  public:
   MissCounter() {

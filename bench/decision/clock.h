@@ -25,8 +25,8 @@ inline double Nanoseconds(const std::function<void()>& work) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The compiler must compute `result` and everything in memory that leads to it: as Google
-// Benchmark's DoNotOptimize() and ClobberMemory(), which the product is not linked with.
+// The compiler must compute `result` and everything in memory that leads to it: it acts as Google
+// Benchmark's DoNotOptimize() and ClobberMemory(), which heddle is not linked with.
 template <class T>
 inline void KeepResult(const T& result) {
   asm volatile("" : : "g"(&result) : "memory");

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Per packet; the first round only warms up.
+// Returns nanoseconds per packet. The first round only warms up.
 double LeastOfRounds(CostMeter& meter, int rounds) {
   meter.Round();
   double least = meter.Round();

@@ -24,8 +24,8 @@ struct CostCase {
   std::string Name() const;  // "decide/letflow/candidates:16/flows:100000"
 };
 
-// By flows, candidates and load balancer. The hosts' parts are left out for schemes that do nothing
-// there.
+// Returns all cases, sorted by flows, candidates and load balancer. Schemes that do nothing at
+// hosts have no cases for the hosts' parts.
 std::vector<CostCase> AllCostCases();
 
 }  // namespace heddle

@@ -86,7 +86,7 @@ double CostMeter::Visit() {
       ns = leaves_->Ask(visit, start_, misses_);
       break;
     case CostPart::kSwitch:
-      ns = leaves_->Forward(visit, start_) / 2;  // As many packets come the other way.
+      ns = leaves_->Forward(visit, start_) / 2;  // Half the packets go the other way.
       break;
     case CostPart::kSend:
       ns = hosts_->Send(visit, start_).send;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs recorded packets past a load balancer, again and again, and times one part of what it does
-// with them. The table of `heddle bench lb`, the tables of papers and the Google Benchmark program
+// Sends recorded packets through a load balancer, again and again, and times one part of its work.
+// The table of `heddle bench lb`, the tables of papers and the Google Benchmark program
 // decision_bench all measure with this class, so their nanoseconds mean the same.
 
 #pragma once
@@ -25,45 +25,47 @@ class HostPair;
 class LeafPair;
 
 enum class CostPart {
-  kDecide,  // The question to the switch's policy alone, queues idle.
-  kSwitch,  // All that a leaf does with a packet, as many from its hosts as to them: the decision,
-            // forwarding, what the scheme does when packets enter and leave queues and when its
-            // timers fire, and with what other switches that run it send and write into packets.
-  kSend,    // The question to the sending host's policy alone. Data packets only.
-  kHost,    // All that the policies of both hosts do with a data packet: when it leaves, when it
-            // arrives, when its ACK does, and by their timers.
+  kDecide,  // Only the question to the switch's policy, with idle queues.
+  kSwitch,  // All work of a leaf for a packet: the decision, forwarding, and the scheme's work when
+            // packets enter and leave queues, when its timers fire, and for feedback of other
+            // switches. Half of the packets go to the leaf's hosts.
+  kSend,    // Only the question to the sending host's policy. Data packets only.
+  kHost,    // All work of both hosts' policies for a data packet: when it leaves, when it arrives,
+            // when its ACK arrives, and when their timers fire.
 };
 
-// What `yaml` means as the lb of an experiment: "tr", "{kind: tr, table_entries: 131072}".
+// Reads `yaml` as the lb of an experiment: "tr", "{kind: tr, table_entries: 131072}".
 Chosen<LoadBalancer> ReadBalancer(const std::string& yaml, Diagnostics& diagnostics);
 
-// The load balancer of `yaml`, in which ReadBalancer() finds no mistake, prepared for a leaf with
-// `candidates` uplinks. Nothing if the scheme refuses such a fabric.
+// Returns the load balancer of `yaml`, prepared for a leaf with `candidates` uplinks; nothing if
+// the scheme refuses such a fabric. `yaml` is one that ReadBalancer() accepts.
 std::optional<Chosen<LoadBalancer>> PreparedBalancer(const std::string& yaml, size_t candidates);
 
-// Whether the scheme has a policy at hosts that is asked about each packet sent.
+// Returns true if the scheme has a policy at hosts that is asked about each packet sent.
 bool ActsAtHosts(const LoadBalancer& balancer);
 
 class CostMeter {
  public:
-  // `packets` outlive the meter, and `balancer` is prepared for `candidates`. For the hosts' parts
-  // it must act there.
+  // `packets` outlive the meter, and `balancer` is prepared for `candidates`. For the hosts' parts,
+  // ActsAtHosts(balancer) must be true.
   CostMeter(const LoadBalancer& balancer, size_t candidates, CostPart part,
             std::span<const RecordedPacket> packets);
   ~CostMeter();
 
-  // The packets of the next visit, and the nanoseconds that the measured part of it takes.
+  // packets_ahead() is the number of packets in the next visit. Visit() runs it and returns the
+  // nanoseconds that its measured part takes.
   size_t packets_ahead() const { return NextVisit().size(); }
   double Visit();
 
-  // All visits from here to the end of the packets. After it the next visit begins with the first
-  // packet again, in later simulated time: tables stay filled. Returns nanoseconds per packet.
+  // Runs all visits up to the last packet and returns nanoseconds per packet. The next visit begins
+  // with the first packet again, at a later simulated time: tables stay filled.
   double Round();
 
-  // From now on `misses` counts while kDecide's question is asked; null: nothing does.
+  // From now on `misses` counts cache misses while the question of kDecide is asked. Null ends
+  // this.
   void CountMisses(MissCounter* misses) { misses_ = misses; }
 
-  // What the policy of the measured switch or host keeps.
+  // Returns the bytes of state of the measured switch's or host's policy.
   size_t state_bytes() const;
 
  private:
@@ -76,7 +78,7 @@ class CostMeter {
   const std::unique_ptr<HostPair> hosts_;
   MissCounter* misses_ = nullptr;
   size_t next_ = 0;  // The first packet of the next visit.
-  Time start_;       // When this round's first packet comes.
+  Time start_;       // The arrival of this round's first packet.
 };
 
 }  // namespace heddle

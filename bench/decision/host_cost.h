@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts on which the decisions of a load balancer are measured.
+// The hosts on which CostMeter measures the decisions of a load balancer.
 
 #pragma once
 
@@ -22,14 +22,14 @@
 
 namespace heddle {
 
-// Host 0, with as many paths to host 1 as a leaf has uplinks. It sends; the other one answers each
-// packet with an ACK, and these come with the visit after.
+// Host 0 sends to host 1, with as many paths as a leaf has uplinks. Host 1 answers each packet with
+// an ACK, which arrives in the visit after.
 class HostPair {
  public:
-  // Nanoseconds of the policies.
+  // Nanoseconds that the policies take.
   struct Times {
     double send = 0;  // The question about each packet sent.
-    double all = 0;   // And what both do when it arrives, when its ACK does, and by timers.
+    double all = 0;   // Also both policies' work when it arrives, when its ACK does, and by timers.
   };
 
   HostPair(const LoadBalancer& balancer, size_t paths)
@@ -48,14 +48,14 @@ class HostPair {
     }
   }
 
-  // What the policy of the sending host keeps.
+  // Returns the bytes of state of the sending host's policy.
   size_t state_bytes() const {
     const auto has_started = [](const HostFlow& flow) { return flow.size != 0; };
     const auto started = static_cast<size_t>(std::ranges::count_if(flows_, has_started));
     return sender_.prompter->StateBytes() + sender_.prompter->FlowBytes() * started;
   }
 
-  // `packets` are sent, all at the time of the first, and those of the visit before arrive.
+  // Sends `packets`, all at the time of the first; the packets of the visit before arrive.
   Times Send(std::span<const RecordedPacket> packets, Time start) {
     const Time at = start + (packets.front().at - Time{});
     Times times;
@@ -100,7 +100,7 @@ class HostPair {
     }
     bool Wants(HostPolicy::Hook hook) const { return (prompter->scheme_hooks() & hook) != 0; }
 
-    // Lets its timers before `at` fire. Returns the nanoseconds that it takes.
+    // Fires the host's timers before `at` and returns the nanoseconds that this takes.
     double RunBefore(Time at, CostSink& sink) {
       double ns = 0;
       while (host.Due() < at) {
@@ -125,7 +125,7 @@ class HostPair {
     HostView view;
   };
 
-  // The ACKs of the packets sent in the last visit.
+  // Makes the ACKs of the packets sent in the last visit.
   void MakeAcks() {
     acks_.clear();
     for (const Packet& data : sent_) {
@@ -192,8 +192,8 @@ class HostPair {
   End sender_;
   End receiver_;
   std::vector<HostFlow> flows_;
-  std::vector<Packet> sent_;  // In the last visit.
-  std::vector<Packet> acks_;  // For them.
+  std::vector<Packet> sent_;  // Packets sent in the last visit.
+  std::vector<Packet> acks_;  // The ACKs of these packets.
 };
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf on which the decisions of a load balancer are measured.
+// The leaf on which CostMeter measures the decisions of a load balancer.
 
 #pragma once
 
@@ -27,9 +27,9 @@
 
 namespace heddle {
 
-// Two leaves with a spine for each uplink, which all run the scheme, so that what it needs to be
-// told arrives. The first leaf, of host 0, is measured; ports 0 .. n-1 of both lead to spines, port
-// n to the host.
+// Two leaves with a spine for each uplink. All switches run the scheme, so that its feedback
+// arrives. The first leaf, of host 0, is measured; ports 0 .. n-1 of both leaves lead to spines,
+// port n to the host.
 class LeafPair {
  public:
   LeafPair(const LoadBalancer& balancer, size_t uplinks)
@@ -50,7 +50,7 @@ class LeafPair {
     view_.emplace(leaf());
   }
 
-  // Nanoseconds for the questions about `packets`, all at the time of the first.
+  // Returns the nanoseconds for the questions about `packets`, all at the time of the first.
   double Ask(std::span<const RecordedPacket> packets, Time start, MissCounter* misses) {
     double ns = 0;
     prompter_->question = [&](SwitchView& view, SwitchPolicy& policy) {
@@ -69,12 +69,12 @@ class LeafPair {
     return ns;
   }
 
-  // Nanoseconds for all that the measured leaf does until `packets`, which come within a visit,
-  // have been forwarded, while the other leaf's host sends the same the other way.
+  // Returns the nanoseconds that the measured leaf takes to forward `packets`, which arrive within
+  // one visit, while the other leaf's host sends the same packets back.
   double Forward(std::span<const RecordedPacket> packets, Time start) {
     for (const RecordedPacket& recorded : packets) {
       Packet packet = recorded.packet;
-      packet.hops = 0xff;  // Ports of switches count; it has passed none.
+      packet.hops = 0xff;  // Switch ports count hops; this packet has passed none.
       for (HostId host = 0; host < 2; ++host) {
         packet.src = host;
         packet.dst = static_cast<HostId>(1 - host);
@@ -87,7 +87,7 @@ class LeafPair {
   size_t state_bytes() const { return prompter_->StateBytes(); }
 
  private:
-  // Stands around the scheme, to ask questions of its own.
+  // Wraps the scheme's policy, to ask it questions.
   class Prompter final : public AroundSwitchPolicy {
    public:
     using AroundSwitchPolicy::AroundSwitchPolicy;
@@ -123,7 +123,7 @@ class LeafPair {
         connect(*switches_[2 + p], *switches_[l], false);
       }
       connect(*switches_[l], sink_, true);
-      // One sender stands for 16 hosts: fast enough that packets keep their times.
+      // One sender stands for 16 hosts, so its link must be fast enough to keep the packets' times.
       PortSettings fast = link;
       fast.rate = 8'000_Gbps;
       engine_.Connect(sink_, hosts_.Add(fast).wire(), *switches_[l], kCostLinkDelay);
@@ -164,8 +164,8 @@ class LeafPair {
     node.Attach();
   }
 
-  // Runs all nodes up to `end`, visit by visit, as packets sent in one arrive after it. Returns the
-  // nanoseconds that the measured leaf takes.
+  // Runs all nodes up to `end`, visit by visit, since packets sent in one visit arrive after it.
+  // Returns the nanoseconds that the measured leaf takes.
   double RunUntil(Time end) {
     double ns = 0;
     while (ran_to_ < end) {
@@ -182,12 +182,12 @@ class LeafPair {
 
   Prompter* const prompter_;  // Owned by the leaf.
   const PortIndex to_host_;
-  const bool prefetches_;  // The policy wants to know of the packet behind.
+  const bool prefetches_;  // True if the policy wants to be told of the next packet.
   Engine engine_;
   std::vector<std::unique_ptr<Switch>> switches_;  // Leaves, then spines.
   std::optional<SwitchView> view_;                 // The measured leaf's.
   CostSink sink_;                                  // Both hosts.
-  FixedVector<FifoPort> hosts_;                    // The ports that they send through.
+  FixedVector<FifoPort> hosts_;                    // The ports that hosts send through.
   std::vector<PortIndex> uplinks_;
   Time ran_to_;
 };

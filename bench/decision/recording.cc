@@ -22,7 +22,7 @@
 namespace heddle {
 namespace {
 
-// Writes down what it is asked about, and forwards it by its hash.
+// Records each packet that it is asked about, and forwards it by its hash.
 class Recorder final : public SwitchPolicy {
  public:
   explicit Recorder(std::vector<RecordedPacket>* into) : into_(into) {}
@@ -69,7 +69,7 @@ std::vector<RecordedPacket> RecordLeaf() {
   const Duration begin = packets.front().at - Time{};
   for (RecordedPacket& recorded : packets) {
     recorded.at = recorded.at - begin;
-    recorded.packet.src = 0;  // The hosts of the measured leaf.
+    recorded.packet.src = 0;  // Host 0 stands for all hosts of the measured leaf.
     recorded.packet.dst = 1;
   }
   return packets;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets on which decisions are measured: those that a leaf forwards in a simulation, with
-// their times, sizes and order, data and ACKs mixed.
+// Records the packets on which decisions are measured. A leaf forwards them in a simulation, so
+// their times, sizes and order are realistic, with data and ACKs mixed.
 
 #pragma once
 
@@ -13,17 +13,17 @@
 namespace heddle {
 
 struct RecordedPacket {
-  Time at;  // Since the first one.
+  Time at;  // Time since the first packet.
   Packet packet;
 };
 
-// The packets that leaf 0 of a leaf-spine sends to its uplinks: 16 hosts at 25 Gbps under DCTCP,
-// web search at 60 % load.
+// Returns the packets that leaf 0 of a leaf-spine sends to its uplinks: 16 hosts at 25 Gbps under
+// DCTCP, web search at 60 % load.
 std::vector<RecordedPacket> RecordLeaf();
 
-// `recorded`, again and again, until there are `count`, from about `flows` live flows: each flow of
-// the recording stands for many, of which every packet draws one. By default as many packets as are
-// needed for every flow to have come in the first round.
+// Repeats `recorded` until there are `count` packets of about `flows` live flows. Each recorded
+// flow stands for many flows, and each packet draws one of them. The default count lets every flow
+// occur in the first round.
 std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& recorded, size_t count,
                                           size_t flows);
 std::vector<RecordedPacket> WithLiveFlows(const std::vector<RecordedPacket>& recorded,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record.buffers: how many bytes each switch holds at instants.
+// measure.record.buffers: samples how many bytes each switch holds at each interval's end.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ class BufferSeries final : public Series {
     }
   }
 
-  // Shared memory, or that of all ports together.
+  // The shared buffer, or the buffers of all ports together.
   static int64_t UsedBy(Switch& s, Time now) {
     if (s.queued() != nullptr && s.queued()->memory() != nullptr) {
       return s.queued()->memory()->used();

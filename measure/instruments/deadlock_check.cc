@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// topology.port.pfc.deadlock_check: looks for ports that wait for each other, and ends the run if
-// they do and it is asked to.
+// topology.port.pfc.deadlock_check: looks for a PFC deadlock, that is ports that wait for each
+// other. It ends the run at one if the setting asks for that.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,7 +44,7 @@ class DeadlockCheck final : public Instrument {
  private:
   const PauseRule& rule_;
   Time next_;
-  std::vector<std::string> ports_;  // That wait for each other; empty if none do.
+  std::vector<std::string> ports_;  // Ports that wait for each other; empty if none do.
   Time found_at_;
 };
 

@@ -49,8 +49,8 @@ class DropSeries final : public Series {
   }
   void RecordRest(Time from, Time end) override { Record(from, end); }
 
-  // A host loses packets at a link that is down, and those that its link has
-  // damaged.
+  // A host drops packets that its link has damaged, and packets that it sends while the link is
+  // down.
   static ByReason DropsOf(Host& host) {
     ByReason drops{};
     for (PortIndex link = 0; link < host.nics(); ++link) {
@@ -77,7 +77,7 @@ class DropSeries final : public Series {
   }
 
   TableFile<DropsIn> file_{"series_drop.csv", Table(kColumns)};
-  std::vector<ByReason> before_;  // By vertex, until the last time.
+  std::vector<ByReason> before_;  // By vertex, up to the last measurement.
 };
 
 [[maybe_unused]] const bool registered =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record.dupacks: entries into fast retransmit by their cause, in each interval. Whether a
-// fast retransmit was due to a loss is known later, so the rows wait for the end of the run.
+// measure.record.dupacks: entries into fast retransmit by their cause, in each interval. It becomes
+// known later if a fast retransmit was due to a loss, so the rows are written at the end of the
+// run.
 
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +59,7 @@ class DupackSeries final : public Series {
 
   TableFile<DupacksIn> file_{"series_dupack.csv", Table(kColumns)};
   std::vector<DupacksIn> intervals_;
-  int64_t sent_ = 0;  // Until the last time.
+  int64_t sent_ = 0;  // Up to the last measurement.
 };
 
 [[maybe_unused]] const bool registered = RegisterSeries<DupackSeries>(

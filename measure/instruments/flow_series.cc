@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record.flows: windows, rates and progress of chosen flows, at instants.
+// measure.record.flows: samples windows, rates and progress of chosen flows at each interval's end.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// Which flows, and how often.
+// The chosen flows and the interval.
 struct FlowChoice {
   std::vector<int64_t> ids;
   std::optional<Bytes> size_at_least;
@@ -79,7 +79,7 @@ class FlowSeries final : public Series, public FlowObserver {
 
   const FlowChoice& choice_;
   TableFile<FlowAt> file_{"series_flow.csv", Table(kColumns)};
-  std::vector<Flow> alive_;  // Chosen ones that have not ended, by id.
+  std::vector<Flow> alive_;  // Chosen flows that have not ended, by id.
 };
 
 class FlowSeriesSettings final : public InstrumentSettings {

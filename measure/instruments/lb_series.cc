@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record.lb: the state that load balancers show, at instants.
+// measure.record.lb: samples the state that load balancers show at each interval's end.
 
 #include <cstddef>
 #include <cstdint>

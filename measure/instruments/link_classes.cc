@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.link_classes: how much of the data that each port of each switch sends is of flows of
-// which size, in the time that links.csv covers. It stands around the policy of each switch, which
-// is told when the first bit of a packet leaves; a run that does not ask for it has nothing there.
+// measure.link_classes: the bytes that each switch port sends, by size class of their flows, in the
+// time that links.csv covers. The instrument wraps the policy of each switch; the wrapper is told
+// when the first bit of a packet leaves. Runs that do not ask for it have no wrapper.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,9 +24,7 @@ namespace {
 class Meter final : public AroundSwitchPolicy {
  public:
   Meter(SwitchPolicyPtr scheme, const std::vector<uint16_t>& atom_of, size_t atoms)
-      : AroundSwitchPolicy(std::move(scheme)),
-        atom_of_(atom_of),
-        atoms_(atoms) {}
+      : AroundSwitchPolicy(std::move(scheme)), atom_of_(atom_of), atoms_(atoms) {}
 
   void Attach(SwitchView& view) override {
     payload_.assign(view.ports() * atoms_, 0);
@@ -91,7 +89,7 @@ class LinkClasses final : public LinkTime, public FlowObserver {
     for (size_t i = 0; i < payload.size(); ++i) payload_[i] = payload[i] - payload_[i];
   }
 
-  // The counts of all ports so far, in the order of switches, then ports, then atoms.
+  // Returns the counts of all ports so far, in the order of switches, then ports, then atoms.
   std::vector<int64_t> Payload() const {
     std::vector<int64_t> all;
     for (const Meter* meter : meters_) {
@@ -120,7 +118,8 @@ class LinkClasses final : public LinkTime, public FlowObserver {
   const SizeClasses& classes_;
   std::vector<uint16_t> atom_of_;  // By flow; read by all threads while a window runs.
   std::vector<Meter*> meters_;     // By switch.
-  std::vector<int64_t> payload_;   // As Payload(): until the start, then in the time covered.
+  std::vector<int64_t>
+      payload_;  // Ordered as Payload() is: up to the start, then in the time covered.
 };
 
 [[maybe_unused]] const bool registered = RegisterOption<LinkClasses>(

@@ -43,7 +43,7 @@ class LinkSeries final : public Series {
       const FifoPort::Counters sent = egress.fifo->SentBy(now);
       const FifoPort::Counters before = std::exchange(before_[i], sent);
       const int64_t wire_bytes = sent.wire_bytes - before.wire_bytes;
-      // A packet that a failure cut short does not count, nor does what had been sent of it.
+      // Neither a packet that a failure cut short nor its part that was sent counts.
       const int64_t busy_ps = std::max<int64_t>(sent.busy_ps - before.busy_ps, 0);
       if (wire_bytes == 0 && busy_ps == 0) continue;
       file_.Add({now, network().graph().NameOf(egress.vertex), egress.port, wire_bytes,
@@ -53,7 +53,7 @@ class LinkSeries final : public Series {
   void RecordRest(Time from, Time end) override { Record(from, end); }
 
   TableFile<LinkIn> file_{"series_link.csv", Table(kColumns)};
-  std::vector<FifoPort::Counters> before_;  // By egress, until the last time.
+  std::vector<FifoPort::Counters> before_;  // By egress, up to the last measurement.
 };
 
 [[maybe_unused]] const bool registered = RegisterSeries<LinkSeries>(

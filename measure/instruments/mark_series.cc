@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record.marks: how many packets each port marks, and how many congestion notifications
+// measure.record.marks: how many ECN marks each port sets, and how many congestion notifications
 // come to each host, in each interval.
 
 #include <cstddef>
@@ -67,8 +67,8 @@ class MarkSeries final : public Series {
 
   TableFile<MarksIn> marks_{"series_marks.csv", Table(kMarkColumns)};
   TableFile<NotificationsIn> notifications_{"series_cnp.csv", Table(kNotificationColumns)};
-  std::vector<int64_t> marked_;  // By egress, until the last time.
-  std::vector<int64_t> cnps_;    // By host, likewise.
+  std::vector<int64_t> marked_;  // By egress, up to the last measurement.
+  std::vector<int64_t> cnps_;    // By host, up to the last measurement.
 };
 
 [[maybe_unused]] const bool registered = RegisterSeries<MarkSeries>(

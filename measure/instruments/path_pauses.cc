@@ -74,7 +74,7 @@ std::vector<uint32_t> PathPauses::TouchedPaths() const {
   return paths;
 }
 
-// `touched`: the paths of one pair that were paused.
+// `touched` holds the paths of one pair that were paused.
 void PathPauses::ClosePair(std::span<const uint32_t> touched) {
   Spans all;
   for (const uint32_t path : touched) {

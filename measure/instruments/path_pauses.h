@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long paths between leaves were paused: a path is while any of its ports is. From intervals,
-// whose unions are exact.
+// Measures how long paths between leaves were paused, for measure.record.paths. A path is paused
+// while any of its ports is. Pauses are kept as intervals, so the result is exact.
 
 #pragma once
 
@@ -16,11 +16,12 @@ namespace heddle {
 
 class PathPauses {
  public:
-  // All shortest paths of `network` as it was built, from leaf to leaf. Ports are numbered as in
-  // Network::egresses().
+  // Finds all shortest paths of `network` as it was built, from leaf to leaf. Ports are numbered as
+  // in Network::egresses().
   explicit PathPauses(const Network& network);
 
-  // A port is paused in [from, to), which lies within the bin. Those of one port may overlap.
+  // Adds a pause of a port in [from, to), which lies within the bin. Pauses of one port may
+  // overlap.
   void Add(size_t egress, Time from, Time to);
 
   // Ends a bin; returns how many paths were paused in it.
@@ -29,13 +30,13 @@ class PathPauses {
   struct Path {
     SwitchId src;
     SwitchId dst;
-    uint32_t id;  // As in Packet::taken.
-    size_t pair;  // Of leaves.
+    uint32_t id;  // The id that Packet::taken has.
+    size_t pair;  // The pair of leaves.
     Duration paused{0};
   };
   std::span<const Path> paths() const { return paths_; }
 
-  // For how long all paths of a pair were paused at the same time.
+  // Returns the time in which all paths of the path's pair of leaves were paused at once.
   Duration AllPaused(const Path& path) const { return all_paused_[path.pair]; }
 
  private:
@@ -54,13 +55,13 @@ class PathPauses {
   static Spans Intersection(const Spans& a, const Spans& b);
   static Duration Length(const Spans& spans);
 
-  std::vector<Path> paths_;                     // Those of a pair lie together.
+  std::vector<Path> paths_;                     // The paths of a pair are adjacent.
   std::vector<std::vector<uint32_t>> ports_;    // By path: its egresses.
   std::vector<std::vector<uint32_t>> through_;  // By egress: the paths through it.
   std::vector<int64_t> paths_of_pair_;
   std::vector<Duration> all_paused_;  // By pair.
   std::vector<Spans> spans_;          // By egress, of this bin.
-  std::vector<size_t> touched_;       // Egresses that have any.
+  std::vector<size_t> touched_;       // Egresses that have spans.
 };
 
 }  // namespace heddle

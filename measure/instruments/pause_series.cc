@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // measure.record.pauses: pauses in each interval, and each pause of each class of each port; and
-// measure.record.paths: paths between leaves that they paused.
+// measure.record.paths: the paths between leaves that pauses stopped.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,10 +23,10 @@ namespace {
 
 struct LayerIn {
   std::string name;
-  bool fabric;  // Between switches.
+  bool fabric;  // True for links between switches.
   int64_t pauses = 0;
   int64_t resumes = 0;
-  int64_t links = 0;  // Paused at any time.
+  int64_t links = 0;  // Links that were paused at any time.
   Duration paused{0};
   Time from{};
   Time end{};
@@ -116,7 +116,7 @@ class PauseSeries final : public Series {
     if (paths_) AddPaths(ended, from, now);
   }
 
-  // Pauses that last to the end of the run end with it.
+  // Pauses that are still on at the end of the run end with it.
   void RecordRest(Time from, Time end) override {
     if (from < end) Record(from, end);
     for (const Interval& interval : OpenAt(end)) Add(interval);
@@ -180,7 +180,7 @@ class PauseSeries final : public Series {
     return ended;
   }
 
-  // Those that last, as if they ended `now`.
+  // Returns the pauses that are still on, as if they ended `now`.
   std::vector<Interval> OpenAt(Time now) const {
     std::vector<Interval> open;
     std::vector<PauseInterval> pauses;
@@ -220,7 +220,7 @@ class PauseSeries final : public Series {
   std::optional<PathFiles> path_files_;
   std::vector<LayerIn> layers_;
   std::vector<size_t> layer_of_;     // By egress.
-  std::vector<PauseTotals> before_;  // By egress, until the last time.
+  std::vector<PauseTotals> before_;  // By egress, up to the last measurement.
   std::vector<Log> logs_;
   std::optional<PathPauses> paths_;
 };

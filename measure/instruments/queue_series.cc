@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record.queues: the queues of switches at instants.
+// measure.record.queues: samples the queues of switches at each interval's end.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // measure.queueing: how long data waits in the queues of switches, packet by packet.
 //
-// It stands around the policy of each switch, which is told when a packet comes to a port and when
-// its first bit leaves, and adds the time between to a sum that the packet carries; a tap on each
-// host reads the sum. A run that does not ask for it has neither.
+// The instrument wraps the policy of each switch. The wrapper is told when a packet comes to a port
+// and when its first bit leaves, and adds the time between to a sum that the packet carries. A tap
+// on each host reads the sum. Runs that do not ask for it have neither.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,13 +23,13 @@
 namespace heddle {
 namespace {
 
-// Around the policy of one switch.
+// The wrapper around the policy of one switch.
 class Stamp final : public AroundSwitchPolicy {
  public:
   explicit Stamp(SwitchPolicyPtr scheme) : AroundSwitchPolicy(std::move(scheme)) {}
 
-  // The instant is taken off here and added again when the packet leaves. Packets that a scheme
-  // holds back come to a port when it lets them go.
+  // Subtracts the instant from the packet's sum; the departure adds its own. A packet that a scheme
+  // holds back comes to a port when the scheme releases it.
   void OnEnqueue(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kData) packet.AddWaited(Time{} - view.now());
     AroundSwitchPolicy::OnEnqueue(view, packet, port);
@@ -41,9 +41,9 @@ class Stamp final : public AroundSwitchPolicy {
   }
 };
 
-// The size and part in the statistics of each flow, read by all threads while a window runs.
+// Each flow's atom, and if it is measured. All threads read this while a window runs.
 struct Flows {
-  std::vector<uint16_t> atom;  // By flow.
+  std::vector<uint16_t> atom;  // The atom, by flow.
   std::vector<bool> measured;
 };
 
@@ -61,7 +61,7 @@ class Arrivals final : public Tap {
 
  private:
   const Flows& flows_;
-  std::vector<Histogram> waited_;  // By atom.
+  std::vector<Histogram> waited_;  // Waiting times, by atom.
 };
 
 struct QueueingRow {
@@ -126,7 +126,7 @@ class Queueing final : public Instrument, public FlowObserver {
   const SizeClasses& classes_;
   Flows flows_;
   std::vector<std::unique_ptr<Arrivals>> taps_;  // By thread.
-  std::deque<TappedNode> hosts_;                 // They stay where they are.
+  std::deque<TappedNode> hosts_;                 // A deque, so that they keep their addresses.
 };
 
 [[maybe_unused]] const bool registered =

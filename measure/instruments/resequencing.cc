@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// resequencing.csv: how long receivers held packets to put them in order, and how much, by host.
+// resequencing.csv: for each host, how long and how many bytes receivers held packets back for
+// in-order delivery.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// A host, or all of them.
+// A row: one host, or all hosts.
 struct ResequencingRow {
   std::string_view host;
   const ResequencingStats& stats;
@@ -62,7 +63,7 @@ class Resequencing final : public Instrument {
   }
 
  private:
-  // By host; none if their transport does not put packets in order.
+  // By host; empty if the transport does not resequence packets.
   std::vector<ResequencingStats> StatsOf(Time end) {
     std::vector<ResequencingStats> hosts;
     for (size_t h = 0; h < network().hosts(); ++h) {

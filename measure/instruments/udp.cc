@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// udp.csv: what became of the background's datagrams, by source.
+// udp.csv: how many background datagrams were sent, received and lost, by source.
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes in the order of the network, and the checksums of its headers.
+// Helpers for the frames of traces: they append numbers in a given byte order and compute the
+// checksums of headers.
 
 #pragma once
 
@@ -19,7 +20,7 @@ void AppendBig(std::string& out, T value) {
   }
 }
 
-// The same, the least significant byte first.
+// Appends `value`, the least significant byte first.
 template <std::unsigned_integral T>
 void AppendLittle(std::string& out, T value) {
   for (size_t i = 0; i < sizeof(T); ++i) {
@@ -34,8 +35,8 @@ void PutBig16(std::string& out, size_t at, uint16_t value);
 // change it.
 uint16_t InternetChecksum(std::string_view bytes);
 
-// IEEE 802.3's, as a number whose least significant byte is sent first. `before`: of the bytes
-// before these.
+// The CRC of IEEE 802.3; its least significant byte is sent first. `before` is the CRC of the bytes
+// that come before `bytes`.
 uint32_t Crc32(std::string_view bytes, uint32_t before = 0);
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taps on links: notes the packets that arrive at their far ends, and hands them out in the order
-// of time when a window has ended. The order does not depend on which thread saw what.
+// Taps on links, for the tracer. A tap notes the packets that arrive at the far end of a link; when
+// a window has ended, Take() hands them out by time. The order does not depend on the threads.
 
 #pragma once
 
@@ -17,18 +17,18 @@
 
 namespace heddle {
 
-// Flows by id, both ends included.
+// A range of flow ids, both ends included.
 struct FlowRange {
   FlowId first = 0;
   FlowId last = 0;
 };
 
-// Which packets are noted.
+// Chooses the packets that are noted.
 struct CaptureFilter {
-  std::vector<FlowRange> flows;  // Empty: whatever they belong to.
+  std::vector<FlowRange> flows;  // Empty: packets of all flows, and of none.
   bool pauses = true;
-  Time from;         // Those that arrive from here on,
-  Time to = kNever;  // and before here.
+  Time from;         // The earliest arrival that is noted.
+  Time to = kNever;  // Later arrivals are not noted, nor those at this instant.
 
   bool ChoosesFlow(FlowId flow) const;
   bool Chooses(const Packet& packet) const;
@@ -38,12 +38,12 @@ class Capture {
  public:
   explicit Capture(CaptureFilter filter) : filter_(std::move(filter)) {}
 
-  // While building, after Engine::Place(): notes what arrives at `in_port` of `node` as of `point`.
-  // The ports of a node come one after the other.
+  // Call it while the network is built, after Engine::Place(), for all ports of one node before the
+  // next node. Packets that arrive at `in_port` of `node` are noted under `point`.
   void Watch(Engine& engine, Node& node, PortIndex in_port, uint32_t point);
 
-  // Between windows: visits what has been noted since the last time, by arrival, then point; of one
-  // point in its order.
+  // Call it between windows. Visits the packets noted since the last call, by arrival, then by
+  // point, then in the order in which they were noted.
   void Take(const std::function<void(uint32_t point, const Packet&)>& visit);
 
   // From now on nothing is noted.
@@ -57,7 +57,7 @@ class Capture {
     Packet packet;
   };
 
-  // One for each node: its thread writes here, and no other.
+  // The tap of one node, which only the thread of that node writes.
   class alignas(64) NodeTap final : public Tap {
    public:
     NodeTap(Node& node, const CaptureFilter& filter) : tapped(node, *this), filter_(filter) {}
@@ -73,7 +73,7 @@ class Capture {
   };
 
   CaptureFilter filter_;
-  std::deque<NodeTap> taps_;  // They stay where they are.
+  std::deque<NodeTap> taps_;  // A deque, so that taps keep their addresses.
   std::vector<const Noted*> order_;
 };
 

@@ -23,7 +23,7 @@ constexpr std::string_view kBegin =
     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"tid\":0,\"args\":{\"name\":\"Pauses\"}}";
 constexpr std::string_view kEnd = "\n]}\n";
 
-// Microseconds, exactly.
+// Returns the time in microseconds, without rounding.
 std::string Stamp(Time at) {
   constexpr int64_t kPsPerUs = 1'000'000;
   return fmt::format(FMT_COMPILE("{}.{:06}"), at.ps / kPsPerUs, at.ps % kPsPerUs);
@@ -89,7 +89,8 @@ void EventTrace::Write(Time end, const std::function<std::string(uint32_t)>& nam
                        const std::function<bool(std::string_view)>& write) {
   constexpr size_t kPiece = size_t{1} << 16;
   for (Event& event : events_) event.at = std::min(event.at, end);
-  // What ends at an instant does so before the next begins; otherwise as they were added.
+  // At the same instant, ends come before starts; otherwise events keep the order in which they
+  // were added.
   std::ranges::stable_sort(events_, {},
                            [](const Event& event) { return std::tuple(event.at, event.kind); });
   std::string text(kBegin);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened when, for a viewer: the JSON of Chrome's Trace Event Format, which ui.perfetto.dev
-// and chrome://tracing open. Flows and pauses are slices, queues are counters.
+// The timeline of a trace, in the JSON of Chrome's Trace Event Format, which ui.perfetto.dev and
+// chrome://tracing open. The tracer adds events during the run and writes them at its end. Flows
+// and pauses are slices, queues are counters.
 
 #pragma once
 
@@ -20,11 +21,11 @@ namespace heddle {
 
 class EventTrace {
  public:
-  // The viewer shows each as a group of tracks of this number.
+  // The viewer shows each group as a process with this number.
   enum class Group : uint8_t { kFlows = 1, kQueues, kPauses };
 
-  // Events are held until the end, as those of a flow become known late. Each group has room for
-  // `limit` of its own: queues change so often that they would crowd out all else.
+  // Events are held until the end, since the end of a flow becomes known late. Each group has room
+  // for `limit` events of its own: queues change so often that they would crowd out all others.
   explicit EventTrace(int64_t limit) : left_{limit, limit, limit} {}
 
   // The queue of `port` is `bytes` long from `at` on.
@@ -32,16 +33,18 @@ class EventTrace {
     if (HasRoom(Group::kQueues)) events_.push_back({at, Kind::kQueue, port, bytes});
   }
 
-  // `spec` has come whole at `end`; kNever: it has not. Its slice then ends with the run.
+  // All bytes of the flow have arrived at `end`. With kNever the flow is unfinished, and its slice
+  // ends with the run.
   void AddFlow(const FlowSpec& spec, Time end);
 
   // Class `cls` of `port` is paused from `start` to `end`.
   void AddPause(uint32_t port, uint8_t cls, Time start, Time end);
 
-  // Whether there was room for all of them.
+  // Returns true if there was room for all events of `group`.
   bool whole(Group group) const { return left_[IndexOf(group)] >= 0; }
 
-  // In pieces. `name`: of a port, without characters that JSON escapes. `end`: that of the run.
+  // Writes the JSON piece by piece. `name` returns a port's name, without characters that JSON
+  // escapes; `end` is the end of the run.
   void Write(Time end, const std::function<std::string(uint32_t port)>& name,
              const std::function<bool(std::string_view)>& write);
 
@@ -51,7 +54,7 @@ class EventTrace {
   struct Event {
     Time at;
     Kind kind;
-    uint32_t id;    // Of the port, or an index in flows_.
+    uint32_t id;    // A port, or an index in flows_.
     int64_t value;  // Bytes, or a class.
   };
   struct Flow {
@@ -61,7 +64,7 @@ class EventTrace {
 
   static constexpr size_t IndexOf(Group group) { return static_cast<size_t>(group) - 1; }
 
-  // Takes a place of the group's, if there is one left.
+  // Uses up one place of the group; returns false if none was left.
   bool HasRoom(Group group) {
     int64_t& left = left_[IndexOf(group)];
     left = std::max<int64_t>(left - 1, -1);
@@ -70,7 +73,7 @@ class EventTrace {
   void Append(const Event& event, const std::function<std::string(uint32_t)>& name,
               std::string& text) const;
 
-  std::array<int64_t, 3> left_;  // By group; -1: there was no room for one.
+  std::array<int64_t, 3> left_;  // Places left, by group; -1: an event had no room.
   std::vector<Event> events_;
   std::vector<Flow> flows_;
 };

@@ -33,7 +33,7 @@ constexpr size_t kBth = 12;
 constexpr size_t kAeth = 4;
 constexpr size_t kInvariantCrc = 4;
 constexpr size_t kCnpReserved = 16;  // Annex A17.9.3.
-// Sends, which unlike RDMA writes need no RETH, for which the simulator counts no room.
+// SEND opcodes: unlike RDMA writes they need no RETH, for which the simulator counts no bytes.
 enum RoceOpcode : uint8_t {
   kSendFirst = 0x00,
   kSendMiddle = 0x01,
@@ -42,7 +42,7 @@ enum RoceOpcode : uint8_t {
   kAcknowledge = 0x11,
   kCongestionNotification = 0x81,
 };
-constexpr uint8_t kAckSyndrome = 0x1f;   // An ACK, without end-to-end credits.
+constexpr uint8_t kAckSyndrome = 0x1f;   // An ACK without end-to-end credits.
 constexpr uint8_t kNackSyndrome = 0x60;  // A NAK: PSN sequence error.
 constexpr uint32_t kNumbers24 = 0xffffff;
 
@@ -51,12 +51,12 @@ constexpr uint32_t kNumbers24 = 0xffffff;
 constexpr MacAddress kPauseAddress = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 constexpr uint16_t kTypeMacControl = 0x8808;
 constexpr uint16_t kPriorityPause = 0x0101;
-constexpr size_t kMinFrame = 60;  // Without the frame check sequence.
+constexpr size_t kMinFrame = 60;  // Bytes without the frame check sequence.
 
 bool IsData(const Packet& packet) { return packet.kind == PacketKind::kData; }
 
-// Class selectors (RFC 2474) name the simulator's classes: a tag of IEEE 802.1Q would be 4 bytes
-// that it does not count.
+// The DSCP's class selector (RFC 2474) holds the packet's class. A tag of IEEE 802.1Q would need 4
+// bytes that the simulator does not count.
 uint8_t TrafficClass(const Packet& packet) {
   const int ecn = packet.Has(Packet::kCe) ? 3 : packet.Has(Packet::kEct) ? 2 : 0;  // RFC 3168.
   return static_cast<uint8_t>(packet.priority << 5 | ecn);
@@ -78,8 +78,8 @@ uint32_t QueuePairOf(FlowId flow) {
   return kFirst + flow % (kNumbers24 + 1 - kFirst);
 }
 
-// Annex A17.3.3: with ones for what routers may change, and before it eight bytes of ones in place
-// of InfiniBand's local header.
+// Annex A17.3.3: the CRC replaces fields that routers may change by ones, and covers eight bytes of
+// ones before the packet in place of InfiniBand's local header.
 uint32_t InvariantCrc(std::string_view packet) {
   constexpr size_t kLocalHeader = 8;
   constexpr size_t kUdp = kIpHeader;
@@ -117,7 +117,7 @@ const std::string& FrameMaker::Make(const Packet& packet, const FlowSpec* flow, 
   return frame_;
 }
 
-// The padding of a short frame counts in neither.
+// The lengths of IP and UDP do not include the padding of a short frame.
 size_t FrameMaker::IpRoom(const Packet& packet) const {
   return static_cast<size_t>(std::max<int64_t>(packet.bytes - format_.sizes.link_header, 0));
 }
@@ -153,7 +153,7 @@ void FrameMaker::AddUdp(const Ports& ports, size_t content) {
   AppendBig(frame_, uint16_t{0});
 }
 
-// Over the pseudo-header of RFC 9293 section 3.1, which is addresses, protocol and length.
+// The checksum covers the pseudo-header of RFC 9293 section 3.1: addresses, protocol and length.
 void FrameMaker::SetTransportChecksum(uint8_t protocol, size_t at) {
   const std::string_view frame(frame_);
   std::string summed(frame.substr(kIpAt + 12, 8));
@@ -161,14 +161,14 @@ void FrameMaker::SetTransportChecksum(uint8_t protocol, size_t at) {
   AppendBig(summed, static_cast<uint16_t>(frame.size() - kTransportAt));
   summed += frame.substr(kTransportAt);
   const uint16_t sum = InternetChecksum(summed);
-  // RFC 768: of UDP, zero means that there is none.
+  // RFC 768: in UDP a checksum of zero means that there is none.
   PutBig16(frame_, at, sum == 0 && protocol == kProtocolUdp ? 0xffff : sum);
 }
 
 // --- Pauses ---
 
-// The simulator pauses until it says otherwise, which is what switches do that repeat a pause while
-// it lasts: the longest time, and none.
+// The simulator's pauses last until they are lifted, as with switches that repeat a pause frame
+// while the pause lasts. A frame therefore asks for the longest time, or for none.
 void FrameMaker::MakePause(const Packet& packet, const LinkEnd& from) {
   const uint8_t classes = packet.pause.classes;
   AddEthernet(kPauseAddress, MacOf(from), kTypeMacControl);
@@ -183,7 +183,7 @@ void FrameMaker::MakePause(const Packet& packet, const LinkEnd& from) {
 
 // --- TCP ---
 
-// Of the first byte of a segment: the SYN, simulated or not, has number 0.
+// Returns the sequence number of the segment's first byte. The SYN, simulated or not, has number 0.
 uint32_t FrameMaker::TcpNumber(const FlowSpec& flow, uint64_t segment) const {
   const int64_t byte = static_cast<int64_t>(segment) * format_.sizes.mss;
   return static_cast<uint32_t>(1 + std::min(byte, flow.size));
@@ -220,7 +220,7 @@ void FrameMaker::MakeTcp(const Packet& packet, const FlowSpec& flow) {
   SetTransportChecksum(kProtocolTcp, kTransportAt + 16);
 }
 
-// Each is preceded by what makes it end on a multiple of four bytes, as senders do.
+// Each option is preceded by NOPs so that it ends on a multiple of four bytes, as real senders do.
 void FrameMaker::AddTcpOptions(const Packet& packet, const FlowSpec& flow,
                                std::string& options) const {
   constexpr std::string_view kTimestamp = "\x01\x01\x08\x0a";  // RFC 7323, appendix A.
@@ -254,9 +254,8 @@ uint32_t FrameMaker::PacketsOf(const FlowSpec& flow) const {
   return static_cast<uint32_t>((flow.size + mss - 1) / mss);
 }
 
-// Where the simulator counts other headers than these (its framings after other simulators, and
-// telemetry), the payload takes up the difference: whole words of four bytes, so that it needs no
-// padding that is not counted.
+// The simulator may count other headers than these: telemetry, or the framing of another simulator.
+// Then the payload takes up the difference, in words of four bytes, so that it needs no padding.
 size_t FrameMaker::RocePayload(const Packet& packet) const {
   constexpr int64_t kHeaders = kIpHeader + kUdpHeader + kBth + kInvariantCrc;
   const PacketSizes& sizes = format_.sizes;
@@ -274,7 +273,7 @@ void FrameMaker::MakeRoce(const Packet& packet, const FlowSpec& flow) {
   if (packet.kind == PacketKind::kCnp) content += kCnpReserved;
   if (packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack) content += kAeth;
   AddIp(packet, kProtocolUdp, kUdpHeader + content);
-  // Switches hash the source port, so this is what a load balancer in the NIC changes.
+  // Switches hash the source port, so a load balancer in the NIC chooses a path by changing it.
   const uint16_t port = IsData(packet) ? flow.sport : flow.dport;
   AddUdp({static_cast<uint16_t>(port ^ packet.entropy), kRocePort}, content);
   AddTransportHeader(packet, flow, pad);
@@ -324,7 +323,7 @@ void FrameMaker::MakeDatagram(const Packet& packet, const FlowSpec& flow) {
   SetTransportChecksum(kProtocolUdp, kTransportAt + 6);
 }
 
-// Its content is what the load balancer's header holds.
+// The payload holds the load balancer's header.
 void FrameMaker::MakeProbe(const Packet& packet) {
   constexpr uint16_t kPrivatePorts = 0xc000;
   const size_t room = IpRoom(packet);

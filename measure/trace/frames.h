@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated packet as the Ethernet frame that it stands for: IEEE 802.3, IPv4 (RFC 791), and TCP
-// (RFC 9293), RoCEv2 (InfiniBand Architecture vol. 1, annex A17), UDP or a pause (IEEE 802.1Qbb).
+// Turns a simulated packet into the Ethernet frame that it stands for: IEEE 802.3, IPv4 (RFC 791),
+// and TCP (RFC 9293), RoCEv2 (InfiniBand Architecture vol. 1, annex A17), UDP or a pause (IEEE
+// 802.1Qbb). The tracer calls it for each packet that it writes to a pcap.
 //
 // The simulator counts segments and packets where protocols count bytes, and does not simulate
-// contents. So numbers are mapped, payloads are zeros, and what is not simulated has one constant
-// value; docs/traces.md lists both. A frame is as long as the simulator counts it, without preamble
-// and frame check sequence, or as long as its headers need if that is more.
+// contents. So sequence numbers are mapped, payloads are zeros, and header fields that are not
+// simulated have a constant value; docs/traces.md lists both. A frame is as long as the simulator
+// counts it, without preamble and frame check sequence, or as long as its headers need if that is
+// more.
 
 #pragma once
 
@@ -28,32 +30,33 @@ struct LinkEnd {
   PortIndex port = 0;
 };
 
-inline constexpr uint16_t kRocePort = 4791;  // IANA's, as destination.
+inline constexpr uint16_t kRocePort = 4791;  // The destination port that IANA assigns.
 inline constexpr uint16_t kProbePort =
-    61454;  // Of what load balancers send: from the private range.
+    61454;  // The load balancers' probes; a port of the private range.
 
 using MacAddress = std::array<uint8_t, 6>;
 
-// Locally administered: 02:00 for hosts or 06:00 for switches, then id and port, 16 bits each.
+// Returns a locally administered address: 02:00 for hosts or 06:00 for switches, then id and port,
+// 16 bits each.
 MacAddress MacOf(const LinkEnd& end);
 
-// 10.0.0.1 for host 0, and on from there.
+// Returns 10.0.0.1 for host 0, 10.0.0.2 for host 1, and so on.
 uint32_t IpOf(HostId host);
 
-// Queue pairs 0 and 1 have meanings of their own.
+// Returns the flow's queue pair, which is none of the reserved numbers 0 and 1.
 uint32_t QueuePairOf(FlowId flow);
 
-// RoCEv2's invariant CRC of `packet`, from its IP header on and without the CRC. A number whose
-// least significant byte is sent first.
+// Returns RoCEv2's invariant CRC. `packet` begins with its IP header and does not contain the CRC.
+// The least significant byte is sent first.
 uint32_t InvariantCrc(std::string_view packet);
 
 class FrameMaker {
  public:
   explicit FrameMaker(const WireFormat& format) : format_(format) {}
 
-  // `packet` on its way between two ends of a link. `flow`: that which it belongs to, or answers;
-  // of datagrams, addresses and ports are enough; null for packets of no flow. The reference is
-  // valid until the next call.
+  // Makes the frame of `packet` on the link between `from` and `to`. `flow` is the flow that the
+  // packet belongs to or answers; null if there is none. For datagrams its addresses and ports are
+  // enough. The reference is valid until the next call.
   const std::string& Make(const Packet& packet, const FlowSpec* flow, const LinkEnd& from,
                           const LinkEnd& to);
 
@@ -78,7 +81,7 @@ class FrameMaker {
   uint32_t TcpNumber(const FlowSpec& flow, uint64_t segment) const;
   size_t RocePayload(const Packet& packet) const;
   uint32_t PacketsOf(const FlowSpec& flow) const;
-  // What the simulator counts of an IP packet.
+  // The bytes that the simulator counts for the IP packet.
   size_t IpRoom(const Packet& packet) const;
 
   const WireFormat format_;

@@ -12,10 +12,10 @@
 
 namespace heddle {
 
-// More than any frame.
+// A snaplen larger than any frame, so that frames are kept whole.
 inline constexpr uint32_t kWholeFrame = 262'144;
 
-// What the file begins with; `snaplen` is the most that is kept of a frame.
+// Returns the file header; `snaplen` is the largest number of bytes kept of a frame.
 std::string PcapHeader(uint32_t snaplen);
 
 // Appends `frame`, of which the first `snaplen` bytes are kept. The simulation starts at the epoch;

@@ -16,18 +16,18 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 16;  // What is written to a file at once.
-constexpr uint16_t kDiscardPort = 9;        // RFC 863; where datagrams in the background go.
+constexpr size_t kPiece = size_t{1} << 16;  // Bytes that are written to a file at once.
+constexpr uint16_t kDiscardPort = 9;        // RFC 863; the destination of background datagrams.
 
 CaptureFilter FilterOf(const TraceSettings& settings) {
-  // Pauses are of links, so they are noted where links are chosen, and where all is.
+  // A pause belongs to a link and to no flow, so pauses are noted unless only flows are chosen.
   return {.flows = settings.flows,
           .pauses = settings.flows.empty() || !settings.links.empty(),
           .from = settings.from,
           .to = settings.to};
 }
 
-// The most flows that can start; nothing if that is not known.
+// Returns the largest number of flows that can start; nothing if it is not known.
 std::optional<int64_t> MostFlows(std::span<const Forecast> forecasts) {
   int64_t flows = 0;
   for (const Forecast& forecast : forecasts) {
@@ -105,7 +105,7 @@ LinkEnd Tracer::EndOf(VertexId vertex, uint32_t link) const {
           .port = static_cast<PortIndex>(port - ports.begin())};
 }
 
-// In the order of nodes, as Capture wants them.
+// Visits the links node by node, the order that Capture::Watch() needs.
 void Tracer::WatchLinks() {
   const Graph& graph = network().graph();
   links_seen_.resize(graph.links.size());
@@ -206,7 +206,7 @@ void Tracer::Flush(File& file) {
 
 // --- Pauses, as their frames say ---
 
-// What comes to one end pauses what that end sends.
+// A pause frame that arrives at one end of a link pauses the packets that this end sends.
 void Tracer::OnPause(uint32_t point, const Packet& frame) {
   const uint32_t paused = point ^ 1u;
   for (uint8_t cls = 0; cls < kClasses; ++cls) {
@@ -228,7 +228,7 @@ void Tracer::EndPause(uint32_t point, uint8_t cls, Time now) {
 
 // --- Queues ---
 
-// Where flows are chosen and links are not, what is of interest is where they go.
+// If flows are chosen and links are not, shows only the queues on the paths of those flows.
 bool Tracer::Shows(const Queue& queue) const {
   return settings_.flows.empty() || !settings_.links.empty() || links_seen_[queue.point / 2];
 }
@@ -296,7 +296,7 @@ void Tracer::WriteTimeline(Time end) {
       });
 }
 
-// A row for each pcap.
+// Returns the table of all pcaps, one row each.
 std::string Tracer::Index() const {
   const Table<FileRow> table(kIndexColumns);
   std::string csv = table.Header();
@@ -314,7 +314,8 @@ std::string Tracer::Problem() const {
   return nothing ? fmt::format("--flow: {}, so there is nothing to trace", NotStarted()) : "";
 }
 
-// Of what was asked for, the flows that have not started.
+// Returns a message if a range of chosen flows begins after the last flow that started; empty
+// otherwise.
 std::string Tracer::NotStarted() const {
   for (const FlowRange& range : settings_.flows) {
     if (range.first < started_) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes down what a run does packet by packet: a pcap for each link, and a timeline of flows,
-// queues and pauses. It only looks, so results are those of a run without it.
+// The instrument behind `heddle trace`: it records a run packet by packet, as a pcap for each link
+// and a timeline of flows, queues and pauses. It changes nothing, so results are the same as
+// without it.
 
 #pragma once
 
@@ -28,18 +29,19 @@ namespace heddle {
 
 struct TraceSettings {
   std::vector<FlowRange> flows = {};    // Empty: all.
-  std::vector<std::string> links = {};  // By name; empty: all.
+  std::vector<std::string> links = {};  // Names; empty: all.
   Time from = {};
   Time to = kNever;
-  int64_t limit = 100'000;  // Of packets in the pcaps, and of each group in the timeline.
+  int64_t limit =
+      100'000;  // The most packets in all pcaps, and the most events of each group in the timeline.
   bool pcap = true;
   bool timeline = true;
   uint32_t snaplen = 262'144;  // Bytes kept of a frame.
-  Duration every = 1_us;       // Between two looks at the queues.
+  Duration every = 1_us;       // The interval between two samples of the queues.
 };
 
-// The problem with `settings` for a run of these workloads on `graph`; nothing if all is well, as
-// far as can be known before it has been run.
+// Returns what is wrong with `settings` for a run of these workloads on `graph`; nothing if no
+// problem can be seen before the run.
 std::optional<std::string> ProblemWith(const TraceSettings& settings, const Graph& graph,
                                        std::span<const Forecast> forecasts);
 
@@ -51,7 +53,7 @@ class Tracer final : public Instrument,
   // `settings`, which have no problem, must outlive it.
   explicit Tracer(const TraceSettings& settings);
 
-  // When it looks at the queues next.
+  // The time of the next sample of the queues.
   Time Next() const override { return next_; }
   void Act(Time now) override;
 
@@ -59,14 +61,15 @@ class Tracer final : public Instrument,
   void OnEnd(const FlowRecord& record) override;
   void OnSenderDone(FlowId flow) override;
 
-  // Writes down what arrived in the window.
+  // Records the packets that arrived in the window.
   void OnWindowClosed(Time end) override;
 
-  // Notes why there is no trace, or what it lacks.
+  // Adds a note if there is no trace, or if the trace is incomplete.
   void Finish(Time end, RunNotes& notes) override;
 
  private:
-  // What arrives at one end of a link: point 2 * link of what b receives, the next of what a does.
+  // One direction of a link: point 2 * link holds the packets that end b receives, the next point
+  // those that end a receives.
   struct Point {
     std::string link;
     LinkEnd from;
@@ -75,19 +78,19 @@ class Tracer final : public Instrument,
   // The pcap of a link.
   struct File {
     std::string name;
-    std::string text;  // Not written yet.
+    std::string text;  // Text that is not written yet.
     int64_t packets = 0;
     Time first{};
     Time last{};
   };
   struct Flow {
     FlowSpec spec;
-    bool seen = false;  // Packets of it have been noted.
+    bool seen = false;  // True if a packet of the flow has been noted.
   };
-  // A port of a switch, as a queue.
+  // A switch port whose queue is sampled.
   struct Queue {
     const Network::Egress* egress;
-    uint32_t point;  // Of what it sends.
+    uint32_t point;  // The point of the packets that the port sends.
     int64_t bytes = 0;
   };
 
@@ -114,25 +117,26 @@ class Tracer final : public Instrument,
 
   const TraceSettings& settings_;
   Capture capture_;
-  std::optional<FrameMaker> frames_;  // From when it is attached.
+  std::optional<FrameMaker> frames_;  // Set by Begin().
   std::map<uint32_t, Point> points_;
-  absl::flat_hash_map<FlowId, Flow> flows_;  // Chosen ones.
-  FlowSpec datagram_;                        // Addresses and ports of the one at hand.
-  std::map<uint32_t, File> files_;           // By link, those that have packets or were named.
+  absl::flat_hash_map<FlowId, Flow> flows_;  // The chosen flows.
+  FlowSpec datagram_;                        // Addresses and ports of the datagram being recorded.
+  std::map<uint32_t, File> files_;           // By link; only links that have packets or were named.
   int64_t packets_ = 0;
-  Time cut_ = kNever;  // When there was one too many: the trace ends here.
+  Time cut_ = kNever;  // The arrival of the first packet above the limit, where the trace ends.
 
-  int64_t started_ = 0;    // Flows, chosen or not,
-  int64_t under_way_ = 0;  // and chosen ones whose sender is not done.
+  int64_t started_ = 0;    // All flows that have started, chosen or not.
+  int64_t under_way_ = 0;  // Chosen flows whose sender is not done.
   Time end_;
 
   EventTrace timeline_;
-  Time queues_until_ = kNever;  // When there was no room for more.
+  Time queues_until_ = kNever;  // The time from which there was no room for more samples.
   Time next_ = kNever;
   std::vector<Queue> queues_;
-  std::vector<bool> links_seen_;                         // On which packets have been noted.
-  std::map<std::pair<uint32_t, uint8_t>, Time> pauses_;  // Since when, by point and class.
-  std::set<FlowId> running_;                             // Chosen flows that have not ended.
+  std::vector<bool> links_seen_;  // By link: true if a packet has been noted on it.
+  std::map<std::pair<uint32_t, uint8_t>, Time>
+      pauses_;                // The start of each open pause, by point and class.
+  std::set<FlowId> running_;  // Chosen flows that have not ended.
 };
 
 }  // namespace heddle

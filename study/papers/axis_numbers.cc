@@ -16,7 +16,7 @@ struct AxisNumber {
 };
 
 std::optional<AxisNumber> NumberIn(const std::string& label) {
-  // Of a map with several settings none is the number that is meant.
+  // A label with several settings yields no number: the text behind the last "=" counts only alone.
   const size_t equals = label.find_last_of('=');
   const std::string text = equals == std::string::npos ? label : label.substr(equals + 1);
   double number = 0;
@@ -39,7 +39,7 @@ std::vector<double> AxisNumbers(const std::vector<std::string>& labels, bool& ar
   are_ranks = false;
   for (const std::string& label : labels) {
     ranks.push_back(static_cast<double>(ranks.size() + 1));
-    // An empty list, as of slow paths: none, in whatever unit the others have.
+    // An empty list, as of slow paths, counts as 0 in the unit of the others.
     if (label.empty()) {
       numbers.push_back(0);
       continue;

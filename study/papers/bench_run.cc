@@ -19,7 +19,7 @@
 namespace heddle {
 namespace {
 
-// At the switch and, if the scheme acts there, at the host.
+// Returns the cost at the switch and, if the scheme acts there, at the host.
 double TotalNs(const DecisionCost& cost) { return cost.switch_ns + cost.host_ns.value_or(0); }
 
 std::string Row(const std::string& balancer, const DecisionCost& cost, const DecisionCost& rps) {
@@ -46,7 +46,7 @@ class Bench {
   explicit Bench(const ExperimentPoints& points) : points_(points), recorded_(RecordLeaf()) {}
 
   absl::Status Run(const PlannedPoint& point) {
-    // By axis: load balancer, candidates, flows.
+    // The choices by axis: load balancer, candidates, flows.
     const std::string& balancer = point.choices[0];
     const size_t candidates = NumberFrom<size_t>(point.choices[1]).value_or(0);
     const std::vector<RecordedPacket>& packets =
@@ -54,7 +54,7 @@ class Bench {
     const auto measure = [&](const std::string& name) {
       return MeasureDecisions({.balancer = name, .candidates = candidates}, packets);
     };
-    // Both within the same seconds, as the machine may be slower in others.
+    // Both are measured within the same seconds, since the machine's speed may change.
     const auto rps = measure("rps");
     const auto cost = balancer == "rps" ? rps : measure(balancer);
     if (absl::IsFailedPrecondition(cost.status())) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a benchmark of decisions as if it were a sweep: each point gets a folder with one row of
-// bench.csv, so that its metrics and claims are like those of others. Its numbers are times of this
-// machine.
+// bench.csv, so that its metrics and claims are like those of others. `heddle papers run` calls it.
+// Its numbers are times on this machine.
 
 #pragma once
 
@@ -17,12 +17,12 @@
 namespace heddle {
 
 struct BenchRunOptions {
-  bool replace = false;  // Results that are there, also of other versions of Heddle.
+  bool replace = false;  // Replaces existing results, also those of other versions of Heddle.
   std::function<void(size_t done, size_t all)> progress;
   std::function<bool()> stop;
 };
 
-// Its load balancers; one that there is not is an error.
+// Reports an error for each of its load balancers that does not exist.
 void CheckBench(const PaperExperiment& experiment, Diagnostics& diagnostics);
 
 // Measures the points that are missing.

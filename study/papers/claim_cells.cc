@@ -9,8 +9,8 @@
 namespace heddle {
 namespace {
 
-// One side of comparisons: points by what they have in common with the other side, and by what
-// they differ in.
+// One side of comparisons: points by the choices that they share with the other side, and by those
+// in which they differ.
 using Steps = std::vector<std::pair<AxisLabels, std::vector<size_t>>>;
 using SideIndex = std::vector<std::pair<AxisLabels, Steps>>;
 
@@ -66,7 +66,7 @@ class CellMaker {
     return points;
   }
 
-  // Common choices, and those of `axes`.
+  // Returns the common choices, and those of `axes`.
   static std::pair<AxisLabels, AxisLabels> Divide(const PaperResults::Point& point,
                                                   const std::vector<std::string>& axes) {
     std::pair<AxisLabels, AxisLabels> divided;
@@ -92,7 +92,7 @@ class CellMaker {
     return points;
   }
 
-  // All that `at` leaves but what is of the first sides' kinds, and what is excepted.
+  // Returns the points that `at` selects, without those that match a first side or an exception.
   std::vector<size_t> Others() const {
     std::set<std::vector<std::string>> kinds;
     for (const Side& first : part_.firsts) {

@@ -30,7 +30,7 @@ class PartReader {
         metrics_(metrics),
         diagnostics_(diagnostics) {}
 
-  // Keys of the claim around it, which are read elsewhere.
+  // `others` are keys of the claim around the part, which are read elsewhere.
   ClaimPart Read(const std::vector<std::string>& others) {
     for (const std::string& key : others) map_.Find(key);
     part_.place = value_.place;
@@ -91,7 +91,7 @@ class PartReader {
     if (std::ranges::find(part_.axes, axis) == part_.axes.end()) part_.axes.push_back(axis);
   }
 
-  // A pattern of the axis that is compared, or a map from axes to patterns.
+  // Reads a side: a pattern on the compared axis, or a map from axes to patterns.
   Side SideOf(const Value& value) {
     if (value.kind == Value::Kind::kScalar && value.text == "all") return {};
     if (value.kind == Value::Kind::kMap && value.Find("kind") == nullptr) {
@@ -139,7 +139,9 @@ class PartReader {
       return;
     }
     part_.factor = map_.Number("factor").value_or(1);
-    const auto is = map_.Word("is", {"higher", "lower"});  // Every point, than itself elsewhere.
+    const auto is = map_.Word(
+        "is",
+        {"higher", "lower"});  // Compares every point with itself by another metric or experiment.
     part_.higher = is ? *is == "higher" : map_.Has("higher");
     if (map_.Has("is") + map_.Has("higher") + map_.Has("lower") != 1) {
       map_.Error("",
@@ -173,7 +175,7 @@ class PartReader {
     if (bounded == map_.Has("value")) {
       map_.Error("", "expected one of: value; at_most or at_least, or both");
     }
-    // Of an improvement percentage points, of a ratio or value a share of it.
+    // For an improvement `within` is in percentage points, for a ratio or value it is a share.
     part_.target.absolute =
         part_.quantity == Quantity::kImprovement || part_.quantity == Quantity::kGain;
     part_.target.within = map_.Number("within").value_or(part_.target.within);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one part of a claim: what is compared, of which points, and how it is judged.
+// Reads one part of a claim from claims.yaml: which points it compares, and how it is judged.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-// `others`: keys of the claim around it, which are read elsewhere.
+// `others` are keys of the claim around the part, which are read elsewhere.
 ClaimPart ReadClaimPart(const Value& value, const std::string& path, const Metrics& metrics,
                         const std::vector<std::string>& others, Diagnostics& diagnostics);
 

@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kMostNamed = 3;  // Places that a text lists.
+constexpr size_t kMostNamed = 3;  // The most places that a text lists.
 
 std::string WithInterval(double mean, double half_width) {
   if (std::isnan(half_width)) return ShortNumber(mean);
@@ -116,24 +116,24 @@ class Expectation {
   const PaperExperiment& experiment_;
 };
 
-constexpr double kManyTimes = 10;  // From here on percentages have too many digits.
+constexpr double kManyTimes = 10;  // Above this, percentages have too many digits.
 
-// Whether a result is shown as a share of what it is compared with. Beside next to nothing neither
-// percentages nor multiples say anything.
+// Returns true if a result is shown as a share of the compared value. If that value is almost zero,
+// neither percentages nor multiples say anything.
 bool IsShare(const JudgedCell& cell) {
   constexpr double kTooMany = 1000;
   return std::isfinite(cell.relative) && cell.finding.mean != 0 && cell.relative > -kManyTimes &&
          cell.relative < kTooMany;
 }
 
-// "+12 %" or "15 times", without an interval.
+// Returns "+12 %" or "15 times", without an interval.
 std::string BareMeasure(const JudgedCell& cell) {
   if (!IsShare(cell)) return ShortNumber(cell.finding.mean);
   if (cell.relative < kManyTimes) return Percent(cell.relative);
   return fmt::format("{:.3g} times", 1 + cell.relative);
 }
 
-// "+12 % +- 3 %" or "15 times +- 0.8".
+// Returns "+12 % +- 3 %" or "15 times +- 0.8".
 std::string Measure(const JudgedCell& cell) {
   const Finding& finding = cell.finding;
   if (!IsShare(cell)) return WithInterval(finding.mean, finding.half_width);
@@ -146,12 +146,12 @@ std::string Measure(const JudgedCell& cell) {
          (is_known ? fmt::format(" +- {:.2g}", half_width) : "");
 }
 
-// The comparisons with the least and with the greatest result; nothing if none has a number.
+// Returns the comparisons with the least and the greatest result; nothing if none has a number.
 std::optional<std::pair<JudgedCell, JudgedCell>> LeastAndMost(const JudgedPart& judged) {
   const auto key = [](const JudgedCell& cell) {
     return std::isfinite(cell.relative) ? cell.relative : cell.finding.mean;
   };
-  // Those without a number have no place in an order.
+  // Cells without a number cannot be ordered.
   std::vector<JudgedCell> cells = judged.cells;
   std::erase_if(cells, [&](const JudgedCell& cell) { return std::isnan(key(cell)); });
   if (cells.empty()) return std::nullopt;
@@ -159,7 +159,7 @@ std::optional<std::pair<JudgedCell, JudgedCell>> LeastAndMost(const JudgedPart& 
   return std::pair(*least, *most);
 }
 
-// "+12 % (load=0.1) to +40 % (load=0.8)".
+// Returns a text such as "+12 % (load=0.1) to +40 % (load=0.8)".
 std::string Extremes(const JudgedPart& judged) {
   const auto ends = LeastAndMost(judged);
   if (!ends) return "no number";
@@ -172,7 +172,7 @@ std::string Extremes(const JudgedPart& judged) {
   return fmt::format("{} ({}) to {} ({})", Measure(least), least.where, Measure(most), most.where);
 }
 
-// Where the claim does not hold.
+// Returns a text that says where the claim does not hold.
 std::string Exceptions(const JudgedPart& judged) {
   std::string text;
   for (const Outcome outcome : {Outcome::kAgainst, Outcome::kUndecided, Outcome::kInDirection}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a claim in words: what it expects, and what was measured.
+// Puts a part of a claim into words: what it expects, and what was measured. The judge calls it.
 
 #pragma once
 
@@ -10,11 +10,12 @@
 
 namespace heddle {
 
-// "afct: rps < others"
+// Returns a text such as "afct: rps < others".
 std::string ExpectedText(const ClaimPart& part, const PaperExperiment& experiment);
-// "-12 % +- 3 % (load=0.5: rps, ecmp) to ...", and where the claim does not hold. There are cells.
+// Returns a text such as "-12 % +- 3 % (load=0.5: rps, ecmp) to ...", and where the claim does not
+// hold. `judged` must have cells.
 std::string MeasuredText(const JudgedPart& judged);
-// "-12 % +- 3 %", or "-12 % to +40 %" of several comparisons. There are cells.
+// Returns "-12 % +- 3 %", or "-12 % to +40 %" for several comparisons. `judged` must have cells.
 std::string RangeText(const JudgedPart& judged);
 std::string ShortNumber(double value);
 

@@ -53,7 +53,8 @@ class PaperReader {
     return texts;
   }
 
-  // Before all else, as experiments may use those of others.
+  // Reads an experiment's own metrics. Called for all experiments first, since they may use metrics
+  // of others.
   void ReadOwnMetrics(const Value::Entry& entry) {
     const Value* metrics = entry.value.Find("metrics");
     if (metrics == nullptr || metrics->kind != Value::Kind::kMap) return;
@@ -62,7 +63,8 @@ class PaperReader {
     own_metrics_[entry.key] = ReadMetrics(metrics->entries, path, metrics_, diagnostics_);
   }
 
-  // Its own, those of experiments that its points are from, and those of the paper.
+  // Returns an experiment's own metrics, those of the experiments its points are from, and those of
+  // the paper.
   Metrics MetricsOf(const PaperExperiment& experiment) {
     Metrics metrics = own_metrics_[experiment.id];
     for (const std::string& name : experiment.from) {
@@ -189,15 +191,15 @@ class PaperReader {
     return figure;
   }
 
-  // A value of the lines' axis, or of the axes that it names.
+  // Reads the line that is 1: a value of the lines' axis, or a map of axes.
   static Selection NormalOf(const Value& value, const std::vector<std::string>& lines) {
     const bool is_value = value.kind != Value::Kind::kMap || value.Find("kind") != nullptr;
     if (!is_value) return value.entries;
     return {{lines.empty() ? "lb" : lines.front(), value.place, value}};
   }
 
-  // Each claim of the paper that names what an experiment has as the paper prints it too is judged
-  // a second time, of that: C6 is then followed by C6L, unless there is one.
+  // A claim may name settings that the experiment also has as the paper prints them. Then a twin
+  // with the printed settings follows it: C6L after C6, unless there is one.
   void ReadClaims(MapReader& map, PaperExperiment& experiment) {
     const std::map<std::string, std::string> printed = TextsOf("printed", map);
     const std::vector<Value::Entry>& claims = map.Entries("claims");
@@ -206,7 +208,7 @@ class PaperReader {
       const size_t errors = diagnostics_.problems().size();
       experiment.claims.push_back(ReadClaim(claim, path, experiment.metrics));
       if (diagnostics_.problems().size() > errors)
-        continue;  // Those of the second would be the same.
+        continue;  // The twin would have the same errors.
       const auto literal = AsPrinted(claim, printed);
       const bool is_new =
           experiment.claims.back().role == ClaimRole::kPaper &&
@@ -221,7 +223,8 @@ class PaperReader {
     ReferToCorrected(experiment.claims);
   }
 
-  // Nothing if it says nothing of what is printed otherwise.
+  // Returns the claim with the printed settings; nothing if it names none that are printed
+  // otherwise.
   static std::optional<Value::Entry> AsPrinted(const Value::Entry& claim,
                                                const std::map<std::string, std::string>& printed) {
     Value::Entry literal = claim;
@@ -236,7 +239,7 @@ class PaperReader {
     return literal;
   }
 
-  // Whether there was anything to replace.
+  // Returns true if there was anything to replace.
   static bool Replace(Value& value, const std::map<std::string, std::string>& by) {
     bool any = false;
     if (value.kind == Value::Kind::kScalar) {
@@ -285,7 +288,7 @@ class PaperReader {
     return claim;
   }
 
-  // C6L, of what the paper prints, depends on the same as C6, unless it says otherwise.
+  // C6L, the claim as printed, depends on the same as C6 unless it says otherwise.
   static void ReferToCorrected(std::vector<Claim>& claims) {
     for (Claim& literal : claims) {
       if (!literal.id.ends_with('L') || !literal.depends_on.empty()) continue;
@@ -297,7 +300,7 @@ class PaperReader {
     }
   }
 
-  // Experiments may speak of others that come later.
+  // Checked at the end, since experiments may refer to later ones.
   void CheckReferences() {
     for (const PaperExperiment& experiment : paper_.experiments) {
       for (const std::string& name : experiment.from) {

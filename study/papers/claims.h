@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a paper claims of its experiments, and how each claim is judged: a file claims.yaml beside
-// the experiments (docs/papers.md describes it).
+// Reads a paper's claims.yaml: the experiments, what the paper claims of each, and how each claim
+// is judged (docs/papers.md describes the file). All commands of `heddle papers` begin with
+// ReadPaper().
 
 #pragma once
 
@@ -19,22 +20,22 @@
 
 namespace heddle {
 
-// Which values of axes: patterns by axis, as sweeps exclude combinations.
+// Selects points by a pattern for each axis, as exclusions of sweeps do.
 using Selection = std::vector<Value::Entry>;
 
-// One of several sides that are compared. With nothing in it, all points.
+// One side of a comparison. An empty side means all points.
 using Side = Selection;
 
 enum class ClaimKind { kNone, kTrend, kOrdering, kNumber, kZero, kNonzero, kModel };
 
-// Which of several numbers a paper means by "up to" and the like.
+// Selects the number that the paper states of several: kMax for "up to", and so on.
 enum class Among { kEach, kMax, kMin, kMean, kRange };
 
 struct ClaimPart {
   Place place;
   std::string path;
   ClaimKind kind = ClaimKind::kNone;
-  std::string because;  // kNone: why it cannot be judged.
+  std::string because;  // kNone: the reason why it cannot be judged.
   std::string metric;
   Selection at;
 
@@ -44,19 +45,19 @@ struct ClaimPart {
   double flat = 0.1;
 
   // Comparisons: kOrdering, and kNumber, kTrend and kModel of two sides. Each first side is
-  // compared with each second one, or with all that it is not. Without axes the sides are the same
-  // points, of another metric or experiment.
-  std::vector<std::string> axes;  // That the sides differ in.
+  // compared with each second side, or with all other points. Without axes the sides are the same
+  // points, by another metric or experiment.
+  std::vector<std::string> axes;  // The axes in which the sides differ.
   std::vector<Side> firsts;
   std::vector<Side> seconds;
   bool neighbours = false;      // Each of `firsts` with the next one.
-  bool against_others = false;  // But `except`.
+  bool against_others = false;  // Each first side with all others but `except`.
   std::vector<Side> except;
-  bool higher = false;  // kOrdering: the first side than the second.
+  bool higher = false;  // kOrdering: the first side is the higher one.
   bool or_equal = false;
   double factor = 1;
-  std::string than_metric;      // Of the second side, if it is another one.
-  std::string than_experiment;  // The same.
+  std::string than_metric;      // The second side's metric, if it differs.
+  std::string than_experiment;  // The second side's experiment, if it differs.
 
   bool compares() const { return !firsts.empty(); }
 
@@ -64,16 +65,16 @@ struct ClaimPart {
   Quantity quantity = Quantity::kValue;
   Among take = Among::kEach;
   Target target;
-  Target high_target;  // kRange: of the greatest; `target` is of the least.
+  Target high_target;  // kRange: the target of the greatest; `target` is that of the least.
 
   // kModel:
   double correlation_above = 0.7;
   bool interior_minimum = false;
 };
 
-// As what a claim is counted: a claim of the paper; a twin, which judges a claim of the paper once
-// more, as printed or with another choice (C6L of C6); or a claim of ours, which the paper does not
-// make.
+// How a claim is counted: as a claim of the paper; as a twin, which judges a claim of the paper
+// once more, as printed or with another choice (C6L for C6); or as a claim of ours, which the paper
+// does not make.
 enum class ClaimRole { kPaper, kTwin, kOurs };
 std::string_view NameOf(ClaimRole role);
 
@@ -94,7 +95,7 @@ struct Figure {
   FigureKind kind = FigureKind::kLines;
   std::string title;
   std::vector<std::string> metrics;
-  std::string x;  // An axis; empty if there is none, or time.
+  std::string x;  // An axis; empty if x is time or there is none.
   std::string x_label;
   std::vector<double> x_values;
   double x_scale = 1;
@@ -117,11 +118,11 @@ struct PaperExperiment {
   std::string id;  // "fig7"
   std::string about;
   std::vector<std::pair<std::string, std::string>> choices;
-  std::map<std::string, std::string> names;  // Of values of axes, for people.
+  std::map<std::string, std::string> names;  // Shown names, by value of an axis.
   Metrics metrics;
   std::vector<Figure> figures;
   std::vector<Claim> claims;
-  // Where its points are from: a file, experiments of the same paper, or a benchmark.
+  // The source of its points: a file, experiments of the same paper, or a benchmark.
   std::filesystem::path file;
   std::vector<std::string> from;
   std::optional<BenchPlan> bench;
@@ -136,7 +137,7 @@ struct Paper {
   const PaperExperiment* Find(const std::string& experiment) const;
 };
 
-// The claims.yaml in `folder`. Nothing if there is no telling what it says.
+// Reads the claims.yaml in `folder`. Returns nothing if it cannot be understood.
 std::optional<Paper> ReadPaper(const std::filesystem::path& folder, Diagnostics& diagnostics);
 
 }  // namespace heddle

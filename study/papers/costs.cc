@@ -21,7 +21,7 @@ using Row = std::array<std::string, kColumns>;
 const Row kHeader = {"experiment",  "points", "CPU time", "longest run",
                      "packet-hops", "ns/hop", "memory"};
 
-// "2 h 05 min", "3 min 20 s", "12.5 s"
+// Returns a time such as "2 h 05 min", "3 min 20 s" or "12.5 s".
 std::string TimeText(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
   if (whole >= 3'600) return fmt::format("{} h {:02} min", whole / 3'600, whole % 3'600 / 60);
@@ -62,7 +62,7 @@ ExperimentCosts SumOf(const std::vector<ExperimentCosts>& all) {
   return sum;
 }
 
-// The first column to the left, numbers to the right.
+// Aligns the first column to the left and numbers to the right.
 std::string LineOf(const Row& row, const std::array<size_t, kColumns>& widths, bool markdown) {
   std::string line = markdown ? "|" : "";
   for (size_t i = 0; i < kColumns; ++i) {

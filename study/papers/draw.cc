@@ -50,7 +50,8 @@ class Drawer {
     numbers_ = AxisNumbers(labels_, are_ranks);
     drawn_.x_is_number = !are_ranks;
     if (figure_.x_values.empty()) return;
-    // A scale may have fewer values than the file, which the figure's values are for.
+    // A scale may have fewer values than the file, and the figure's x values are for those of the
+    // file.
     if (figure_.x_values.size() != labels_.size()) {
       Diagnostics ignored;
       const auto all = AxesOf(experiment_, ignored);
@@ -133,7 +134,7 @@ class Drawer {
     drawn_.lines.push_back(std::move(line));
   }
 
-  // A model does not depend on what only simulations have, such as the balancer.
+  // A model does not depend on settings that only simulations have, such as the load balancer.
   void MergeFrom(size_t first) {
     const auto begin = drawn_.lines.begin() + static_cast<std::ptrdiff_t>(first);
     const bool are_same = std::all_of(begin, drawn_.lines.end(), [&](const DrawnLine& line) {
@@ -144,7 +145,7 @@ class Drawer {
     drawn_.lines.back().name = experiment_.metrics.at(drawn_.lines.back().metric)->label;
   }
 
-  // "LetFlow"
+  // Returns the shown name of the line that is 1, such as "LetFlow".
   std::string NormalText() const {
     if (!figure_.normalise_to) return "";
     std::vector<std::string> names;
@@ -180,7 +181,7 @@ class Drawer {
         *reading.value / *normal;
   }
 
-  // What the point is divided by: the value of the same seed on the line that is 1.
+  // Returns the divisor of a point: the value of the same seed on the line that is 1.
   std::optional<double> NormalOf(const std::string& metric, size_t point) const {
     if (!figure_.normalise_to) return 1;
     const PaperResults::Point& of = results_.points()[point];
@@ -228,8 +229,8 @@ class Drawer {
   DrawnFigure drawn_;
   std::vector<size_t> points_;
   std::vector<std::string> x_axes_;
-  std::vector<std::string> labels_;  // Of x,
-  std::vector<double> numbers_;      // and where they are drawn.
+  std::vector<std::string> labels_;  // The labels of x.
+  std::vector<double> numbers_;      // The positions of the labels on the x-axis.
   std::vector<std::string> named_;
 };
 

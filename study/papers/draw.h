@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the figures of a paper show here: lines of means over seeds, with intervals.
+// Draws the figures of a paper from the results: lines of means over seeds, with intervals. Judging
+// a paper calls it; the output writes the figures as JSON and tables.
 
 #pragma once
 
@@ -15,7 +16,7 @@ namespace heddle {
 
 struct DrawnPoint {
   double x = 0;
-  std::string x_text;  // As the axis has it, or `names`; empty for times.
+  std::string x_text;  // The label of the axis, or its name in `names`; empty for times.
   BySeed values;
 
   friend bool operator==(const DrawnPoint&, const DrawnPoint&) = default;
@@ -24,20 +25,20 @@ struct DrawnPoint {
 struct DrawnLine {
   std::string name;
   std::string metric;
-  std::vector<DrawnPoint> points;  // By x.
+  std::vector<DrawnPoint> points;  // Sorted by x.
 };
 
 struct DrawnFigure {
   const Figure* figure;
-  std::string label;  // Of the first metric.
+  std::string label;  // The label of the first metric.
   std::string unit;
-  std::string normalised_to;  // Whose values are 1; empty if nothing is normalised.
-  bool x_is_number = true;    // Else ranks.
+  std::string normalised_to;  // The line whose values are 1; empty if nothing is normalised.
+  bool x_is_number = true;    // False: x is a rank.
   std::vector<DrawnLine> lines;
 };
 
-// Points without results are left out. The metrics of figures that are not over time have been
-// read.
+// Draws a figure; points without results are left out. The metrics of figures that are not over
+// time must have been read.
 DrawnFigure Draw(const Figure& figure, const PaperExperiment& experiment,
                  const PaperResults& results, Diagnostics& diagnostics);
 

@@ -46,7 +46,7 @@ class Source {
     return rows;
   }
 
-  // By the cells of column x.
+  // Returns the selected rows, by the cell of column x.
   absl::StatusOr<std::map<double, Rows>> SelectByX() const {
     std::map<double, Rows> by_x;
     for (const size_t row : Select()) {
@@ -57,7 +57,7 @@ class Source {
     return by_x;
   }
 
-  // What is made of `rows`.
+  // Returns the metric's value over `rows`.
   absl::StatusOr<double> Taken(const Rows& rows) const {
     const auto values = Values(rows);
     if (!values.ok()) return values.status();
@@ -102,7 +102,7 @@ class Source {
                             table_->header[column], cell));
   }
 
-  // Of rows, or of groups of them in the order in which they come.
+  // Returns the values of rows, or the sums of groups in the order of their first rows.
   absl::StatusOr<std::vector<double>> Values(const Rows& rows) const {
     std::vector<double> values;
     std::map<std::vector<std::string_view>, size_t> groups;

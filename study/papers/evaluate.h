@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of metrics.
+// Evaluates metrics at finished points of sweeps. PaperResults calls it for each point.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace heddle {
 
-// Of `values`, which are in the order of their file; at least one. Percentiles are by nearest rank,
-// the deviation is that of a population.
+// Reduces `values` to one number. There is at least one, in the order of their file. Percentiles
+// are by nearest rank, the deviation is that of a population.
 double TakeOf(Take take, std::vector<double> values);
 
 struct SeriesPoint {
@@ -25,21 +25,24 @@ struct SeriesPoint {
   friend bool operator==(const SeriesPoint&, const SeriesPoint&) = default;
 };
 
-// A finished point of a sweep: its files and its document, both for as long as this lives.
+// Reads metrics of a finished point of a sweep. It keeps the point's files and document as long as
+// it lives.
 class PointReader {
  public:
   PointReader(std::filesystem::path run, const Value& document)
       : tables_(std::move(run)), document_(document) {}
 
-  // Fails if the point has no such value; DataLoss means that a file is damaged.
+  // Returns the metric's value. Fails if the point has no such value; DataLoss means that a file is
+  // damaged.
   absl::StatusOr<double> Read(const Metric& metric);
-  // Of a metric with an `x`, by x. Terms that have no x are the same for all x.
+  // Returns the values of a metric with an `x`, sorted by x. Terms without an x are the same for
+  // all x.
   absl::StatusOr<std::vector<SeriesPoint>> ReadSeries(const Metric& metric);
   // True if a value is missing because a file is damaged.
   bool found_damage() const { return tables_.found_damage(); }
 
  private:
-  // Of another metric: one number for all x, or a series.
+  // The value of another metric: one number for all x, or a series.
   struct Term {
     double value = 0;
     std::optional<std::vector<SeriesPoint>> series;
@@ -47,7 +50,7 @@ class PointReader {
     std::optional<double> At(double x) const;
   };
   using TermValues = std::vector<Term>;
-  using AllTerms = std::vector<TermValues>;  // To add, to subtract, to divide by.
+  using AllTerms = std::vector<TermValues>;  // The terms to add, to subtract and to divide by.
 
   absl::StatusOr<double> ReadTaken(const Metric& metric);
   absl::StatusOr<double> ReadJson(const Metric& metric);

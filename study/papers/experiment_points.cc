@@ -23,7 +23,7 @@ std::vector<std::string> Texts(const std::vector<int64_t>& numbers) {
   return texts;
 }
 
-// A benchmark as the sweep that it is; its seeds are repetitions.
+// Returns the points of a benchmark as those of a sweep; its seeds are repetitions.
 Points PointsOf(const BenchPlan& bench, const Place& place, Diagnostics& diagnostics) {
   Value sweep;
   sweep.kind = Value::Kind::kMap;

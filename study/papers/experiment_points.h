@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of a paper's experiment at some scale: what they are, and where their results lie.
+// The points of a paper's experiment at some scale: their choices, and where their results lie. The
+// commands of `heddle papers` load them.
 
 #pragma once
 
@@ -19,7 +20,8 @@ namespace heddle {
 
 class ExperimentPoints {
  public:
-  // `out` is the folder of the results; nothing, with errors, if the experiment has mistakes.
+  // `out` is the folder of the results. Returns nothing, with errors, if the experiment has
+  // mistakes.
   static std::optional<ExperimentPoints> Load(const Paper& paper, const PaperExperiment& experiment,
                                               const LoadOptions& options,
                                               const std::filesystem::path& out,
@@ -29,7 +31,7 @@ class ExperimentPoints {
   const Points& points() const { return points_; }
   const Plan& plan() const { return plan_; }
   const SweepFolder& folder() const { return folder_; }
-  // Of a benchmark there is none.
+  // Null for a benchmark.
   const ExperimentFile* file() const { return file_ ? &*file_ : nullptr; }
 
  private:
@@ -48,16 +50,16 @@ class ExperimentPoints {
   SweepFolder folder_;
 };
 
-// Experiments of one file share its results.
+// Returns the folder of an experiment's results. Experiments from one file share it.
 SweepFolder FolderOf(const Paper& paper, const PaperExperiment& experiment,
                      const std::filesystem::path& out);
 
-// Adds the `problems` of an experiment to those of all; what `load` sets may fit others, so it says
-// which one that is.
+// Adds the `problems` of an experiment to `diagnostics`. It names the experiment, since settings of
+// `load` may suit other experiments.
 void TakeProblems(const PaperExperiment& experiment, const LoadOptions& load,
                   const Diagnostics& problems, Diagnostics& diagnostics);
 
-// Its points before they are planned, which takes long: for those who only want to know the axes.
+// Returns an experiment's points without planning them, which takes long. Enough to know the axes.
 std::optional<Points> AxesOf(const PaperExperiment& experiment, Diagnostics& diagnostics);
 
 }  // namespace heddle

@@ -16,7 +16,7 @@ constexpr const char* kOneSeed = "one seed gives no interval";
 
 double MeanOf(const BySeed& values) { return Over(values).mean(); }
 
-// a - b, seed by seed.
+// Returns a - b, seed by seed.
 BySeed Minus(const BySeed& a, const BySeed& b) {
   BySeed difference;
   for (const auto& [seed, value] : a) {
@@ -41,7 +41,7 @@ Outcome OutcomeOfSign(double mean, double half_width) {
   return mean > 0 ? Outcome::kFor : Outcome::kAgainst;
 }
 
-// The change as a share of the seed's own mean.
+// Returns each seed's change as a share of the seed's own mean.
 BySeed RelativeChanges(const std::vector<double>& x, const std::vector<BySeed>& y) {
   BySeed changes = ChangesOverRange(x, y);
   for (auto& [seed, change] : changes) {
@@ -60,7 +60,8 @@ Finding JudgeFlat(const std::vector<double>& x, const std::vector<BySeed>& y, do
     finding.reason = kOneSeed;
     return finding;
   }
-  // The whole interval has to be within: of few and scattered seeds any mean may be near zero.
+  // The whole interval has to be within: with few and scattered seeds the mean may be near zero by
+  // chance.
   const double size = std::abs(finding.mean);
   if (size + finding.half_width <= flat) {
     finding.outcome = Outcome::kFor;
@@ -71,7 +72,7 @@ Finding JudgeFlat(const std::vector<double>& x, const std::vector<BySeed>& y, do
   return finding;
 }
 
-// The inner x at which the mean is least.
+// Returns the inner x at which the mean is least.
 size_t LowestInside(const std::vector<BySeed>& y) {
   size_t lowest = 1;
   for (size_t i = 2; i + 1 < y.size(); ++i) {
@@ -102,7 +103,7 @@ Finding JudgeValley(const std::vector<BySeed>& y) {
   return finding;
 }
 
-// Where A and B are alike.
+// Returns the value of a quantity at which A and B are alike.
 std::optional<double> NeutralOf(Quantity quantity) {
   switch (quantity) {
     case Quantity::kImprovement:
@@ -244,7 +245,7 @@ Finding JudgeNumber(const BySeed& values, Quantity quantity, const Target& targe
   if (!target.value) return JudgeBounds(finding, target);
   const double allowed = target.absolute ? target.within : target.within * std::abs(*target.value);
   const double distance = std::abs(finding.mean - *target.value);
-  // A percentage point more or less is no matter of how numbers are represented.
+  // A tolerance for rounding, so that a value exactly at the limit counts.
   const double rounded = allowed * (1 + 1e-9);
   const auto neutral = NeutralOf(quantity);
   if (!neutral || *target.value == *neutral) return JudgeDistance(finding, distance, rounded);

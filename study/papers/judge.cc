@@ -105,7 +105,7 @@ class PartJudge {
   void JudgeOrdering(const std::vector<ClaimCell>& cells) {
     for (const ClaimCell& cell : cells) {
       Finding finding = JudgeSign(cell.values);
-      // Shown is the first side by the second, whichever was to be higher.
+      // The text shows the first side relative to the second, whichever should be higher.
       if (!part_.higher) finding.mean = -finding.mean;
       const double relative = finding.mean / std::abs(Over(cell.references).mean());
       finding = WithLeastEffect(std::move(finding), relative);
@@ -171,7 +171,7 @@ class PartJudge {
     }
   }
 
-  // Of the seeds that all of the row have.
+  // Returns the values at seeds that all cells of the row have.
   static std::vector<BySeed> ValuesInCommon(const Row& row) {
     std::vector<BySeed> values;
     for (const ClaimCell* cell : row.cells) values.push_back(cell->values);
@@ -190,7 +190,7 @@ class PartJudge {
       Add(cell, JudgeNumber(cell.values, part_.quantity, part_.target));
     }
     if (part_.take == Among::kEach) return;
-    // What is not a number has no place in an order.
+    // Cells without a number cannot be ordered.
     std::vector<size_t> ordered;
     for (size_t i = 0; i < cells.size(); ++i) {
       if (!std::isnan(judged_.cells[i].finding.mean)) ordered.push_back(i);
@@ -214,7 +214,7 @@ class PartJudge {
     judged_.verdict = Combine(Findings());
   }
 
-  // Over the cells in each seed, then over seeds.
+  // Judges the mean over the cells of each seed, then over seeds.
   void JudgeMean(const std::vector<ClaimCell>& cells) {
     ClaimCell mean;
     std::map<std::string, size_t> counts;
@@ -298,7 +298,7 @@ class PartJudge {
   double greatest_ratio_ = 0;
 };
 
-// The texts of parts, numbered if there are several.
+// Returns the texts of parts, numbered if there are several.
 template <class Text>
 std::string Joined(const std::vector<JudgedPart>& parts, const Text& text) {
   std::string joined;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges claims by results: finds the comparisons that a claim is about, lets
-// study/papers/findings.h say what each of them says, and puts it into words.
+// Judges claims by results: finds the comparisons that a claim is about, judges each of them with
+// study/papers/findings.h, and puts the result into words.
 
 #pragma once
 
@@ -19,15 +19,16 @@ namespace heddle {
 struct JudgedCell {
   std::string where;  // "load=0.5: rps, ecmp"
   Finding finding;
-  double relative = 0;  // The mean, by what it is relative to; not a number if there is no such.
+  double relative =
+      0;  // The mean as a share of the value that it is relative to; NaN if there is none.
 };
 
 struct JudgedPart {
   ClaimVerdict verdict = ClaimVerdict::kUnjudged;
   std::string expected;
   std::string measured;
-  std::string range;   // The same in short, without where.
-  std::string reason;  // Why it cannot be judged.
+  std::string range;   // The same in short, without the places.
+  std::string reason;  // The reason if it cannot be judged.
   std::vector<JudgedCell> cells;
 
   size_t CountOf(Outcome outcome) const;
@@ -37,7 +38,7 @@ struct JudgedClaim {
   ClaimVerdict verdict = ClaimVerdict::kUnjudged;
   std::vector<JudgedPart> parts;
 
-  // Of all parts: "5 of 6".
+  // Comparisons of all parts: "5 of 6".
   size_t agreeing() const;
   size_t all() const;
   std::string Expected() const;
@@ -46,17 +47,17 @@ struct JudgedClaim {
   std::string Reason() const;
 };
 
-// Finds the results of another experiment of the paper, which are there.
+// Returns the results of another experiment of the paper, which must exist.
 using OtherResults = std::function<const PaperResults&(const std::string& experiment)>;
 
 JudgedClaim JudgeClaim(const Claim& claim, const PaperExperiment& experiment,
                        const PaperResults& results, const OtherResults& others);
 
-// The numbers behind labels of an axis: "0.5", "100us", "8" of "pdlb.granularity=8", 0 of an empty
-// one; their ranks if one of them has none, or they are of different kinds.
+// Returns the numbers in an axis's labels: of "0.5", of "100us", 8 for "pdlb.granularity=8", 0 for
+// an empty label. Returns ranks instead if a label has no number or their units differ.
 std::vector<double> AxisNumbers(const std::vector<std::string>& labels, bool& are_ranks);
 
-// The metrics that a claim needs of its own experiment, and of others.
+// Returns the metrics that a claim needs, from its own experiment and from others.
 std::vector<std::string> MetricsOf(const Claim& claim);
 
 }  // namespace heddle

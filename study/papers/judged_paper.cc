@@ -127,7 +127,7 @@ class Judge {
       for (const Claim& claim : experiment.claims) judged.claims.push_back(Unreadable(claim));
       return judged;
     }
-    // First, as only this finds some of the damage.
+    // Read first, since some damage shows only when metrics are read.
     results->Read(experiment.metrics, NamesOf(experiment), diagnostics_);
     judged.points = results->points().size();
     judged.results = results->CountResults();
@@ -143,7 +143,7 @@ class Judge {
     return judged;
   }
 
-  // The damaged folders among all that have been read.
+  // Returns the damaged folders among all that have been read.
   std::set<std::filesystem::path> Damaged() const {
     std::set<std::filesystem::path> folders;
     for (const auto& [id, results] : results_) folders.merge(results->Damaged());
@@ -151,7 +151,8 @@ class Judge {
   }
 
  private:
-  // Loaded when first asked for; null, with errors, if it has mistakes.
+  // Returns the points of an experiment, loaded at the first call; null, with errors, if it has
+  // mistakes.
   const ExperimentPoints* PointsOf(const std::string& id) {
     const auto [entry, is_new] = points_.try_emplace(id);
     if (is_new) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A paper with its results: claims judged and figures drawn.
+// Judges the claims of a paper and draws its figures from results. `heddle papers claims` calls it.
 
 #pragma once
 
@@ -18,35 +18,35 @@ namespace heddle {
 struct JudgedExperiment {
   const PaperExperiment* experiment = nullptr;
   size_t points = 0;
-  size_t results = 0;               // Points that have one,
-  size_t stale = 0;                 // and points whose result is of another version of Heddle.
-  std::set<std::string> versions;   // Of the results that count.
-  std::vector<JudgedClaim> claims;  // As in the experiment.
+  size_t results = 0;               // Points that have a result.
+  size_t stale = 0;                 // Points whose result is from another version of Heddle.
+  std::set<std::string> versions;   // The versions of Heddle of the results that count.
+  std::vector<JudgedClaim> claims;  // In the order of the experiment.
   std::vector<DrawnFigure> figures;
 };
 
 struct JudgedPaper {
   const Paper* paper;
   std::vector<JudgedExperiment> experiments;
-  std::set<std::filesystem::path> damaged = {};  // Folders of points, which don't count.
+  std::set<std::filesystem::path> damaged = {};  // Folders of damaged points, which do not count.
 };
 
 struct JudgeOptions {
-  LoadOptions load;           // The scale, and what is set otherwise than in the experiments.
-  std::filesystem::path out;  // Of these results.
+  LoadOptions load;           // The scale, and settings that differ from the experiments' own.
+  std::filesystem::path out;  // The folder of the results.
   bool with_stale = false;
 };
 
-// The experiments in `chosen`. What is wrong with the paper or its experiments, or cannot be read
-// from results, is in `diagnostics`; claims that this concerns cannot be judged.
+// Judges the experiments in `chosen`. Mistakes in the paper or its experiments, and results that
+// cannot be read, are reported in `diagnostics`; claims that depend on them cannot be judged.
 JudgedPaper JudgePaper(const Paper& paper, const std::set<std::string>& chosen,
                        const JudgeOptions& options, Diagnostics& diagnostics);
 
-// Whether claims and figures of the experiments in `chosen` speak of axes, and values of them, that
-// these have.
+// Reports axes and values that claims or figures of the experiments in `chosen` name and the
+// experiments do not have.
 void CheckPaper(const Paper& paper, const std::set<std::string>& chosen, Diagnostics& diagnostics);
 
-// "pdlb-fig7.C1"
+// Returns an id such as "pdlb-fig7.C1".
 std::string FullId(const Paper& paper, const PaperExperiment& experiment, const Claim& claim);
 
 }  // namespace heddle

@@ -18,7 +18,7 @@ namespace {
 const std::vector<std::string> kTakes = {"value", "sum", "mean", "min", "max",
                                          "std",   "p50", "p95",  "p99", "count"};
 
-// 1 is 1.0.
+// Returns true if the texts or their numbers are equal: 1 equals 1.0.
 bool AreSame(std::string_view a, std::string_view b) {
   if (a == b) return true;
   const auto number = NumberFrom<double>(a);
@@ -39,7 +39,7 @@ class Reader {
  private:
   using Pointer = std::shared_ptr<const Metric>;
 
-  // Null, with an error, if there is none.
+  // Returns the metric called `name`; null, with an error, if there is none.
   Pointer Named(const std::string& name, const Place& place, const std::string& path) {
     if (const auto found = metrics_.find(name); found != metrics_.end()) return found->second;
     const auto entry = std::ranges::find(entries_, name, &Value::Entry::key);
@@ -64,7 +64,7 @@ class Reader {
     return nullptr;
   }
 
-  // A metric, or the name of one.
+  // Reads a metric, or the name of one.
   Pointer Any(const Value& value, const std::string& path) {
     if (value.kind == Value::Kind::kScalar) return Named(value.text, value.place, path);
     return One(value, path);

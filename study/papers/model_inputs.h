@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the models of models/ are asked, as people say it: in paths, rates and sizes. The defaults
-// are those of the papers' own figures.
+// The inputs of the models in models/, in the units of users: paths, rates and sizes. `heddle
+// model` and the metrics of papers fill them in. The defaults are those of the papers' own figures.
 
 #pragma once
 

@@ -18,7 +18,7 @@
 namespace heddle {
 namespace {
 
-// What it predicts, by columns of heddle model.
+// A model's predictions, by columns of `heddle model`.
 using Predictions = std::vector<std::pair<std::string, double>>;
 
 double Milliseconds(Duration duration) { return Seconds(duration) * 1e3; }
@@ -88,7 +88,7 @@ std::optional<double> RunWith(const Metric& metric, const Value& settings,
   return Column(metric, model->run(settings, diagnostics), diagnostics);
 }
 
-// The input for a point with this document.
+// Returns the input's value for a point with this document.
 absl::StatusOr<Value> InputOf(const ModelInput& input, const Value& document) {
   if (input.setting.empty()) return input.value;
   const Value* setting = FindPath(document, input.setting);
@@ -111,7 +111,7 @@ std::vector<std::string> ModelNames() {
   return names;
 }
 
-// What depends on a point is left at its default here.
+// Inputs that depend on a point keep their defaults here.
 void CheckModel(const Metric& metric, Diagnostics& diagnostics) {
   Diagnostics problems;
   Value settings = MapAt(metric.place);

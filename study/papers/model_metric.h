@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a paper's analytic model predicts for a point of a sweep.
+// Evaluates metrics that a paper's analytic model predicts for a point of a sweep.
 
 #pragma once
 
@@ -16,11 +16,12 @@ namespace heddle {
 
 std::vector<std::string> ModelNames();
 
-// Whether the model has such inputs and such a column, as far as can be told without a point.
+// Reports an error if the model lacks one of the metric's inputs or its column, as far as can be
+// told without a point.
 void CheckModel(const Metric& metric, Diagnostics& diagnostics);
 
-// For a point with this document. NotFound if it lacks an input, InvalidArgument if one makes no
-// sense.
+// Returns the prediction for a point with this document. NotFound if the document lacks an input,
+// InvalidArgument if one makes no sense.
 absl::StatusOr<double> Predict(const Metric& metric, const Value& document);
 
 }  // namespace heddle

@@ -70,10 +70,10 @@ void PaperResults::Read(const Metrics& metrics, const std::vector<std::string>& 
   for (const std::string& name : names) {
     if (readings_.try_emplace(name, points_.size()).second) unread.push_back(name);
   }
-  // Point by point, so that one run's files are in memory at a time.
+  // Reads point by point, so that memory holds the files of only one run.
   if (unread.empty()) return;
   for (size_t i = 0; i < points_.size(); ++i) ReadPoint(metrics, unread, i);
-  // An experiment that has no results may be the one that has a metric.
+  // An experiment without results may be the one that has the metric.
   if (CountExperimentsWithResults() < experiments_.size()) return;
   for (const std::string& name : unread) ReportUnreadable(name, *metrics.at(name), diagnostics);
 }
@@ -86,7 +86,8 @@ size_t PaperResults::CountExperimentsWithResults() const {
   return with_results.size();
 }
 
-// A metric that has a value somewhere is not mistaken; claims that need it elsewhere say so.
+// A metric with a value at some point has no mistake; claims that need it elsewhere report it as
+// missing.
 void PaperResults::ReportUnreadable(const std::string& name, const Metric& metric,
                                     Diagnostics& diagnostics) const {
   std::string error;
@@ -109,7 +110,7 @@ void PaperResults::ReadPoint(const Metrics& metrics, const std::vector<std::stri
   for (const std::string& name : names) {
     const Metric& metric = *metrics.at(name);
     Reading& reading = readings_.at(name)[point];
-    // What a model predicts is there before any result is.
+    // A model's prediction needs no result.
     reading.has_result = HasResult(at) || !metric.model.empty();
     if (!reading.has_result) continue;
     const absl::StatusOr<double> value = reader.Read(metric);
@@ -119,7 +120,7 @@ void PaperResults::ReadPoint(const Metrics& metrics, const std::vector<std::stri
   if (reader.found_damage()) LeaveOut(point);
 }
 
-// Nothing is taken from a damaged point, not even from its sound files: it will be run again.
+// A damaged point is left out with its sound files, since it will be run again.
 void PaperResults::LeaveOut(size_t point) {
   points_[point].state = PointState::kDamaged;
   for (auto& [name, readings] : readings_) readings[point] = {.has_result = false};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the points of an experiment, or of several, have to say: the values of metrics, and which
-// points a claim speaks of.
+// The results of one or several experiments of a paper: the values of metrics at their points.
+// Claims and figures read values from it and select points by it.
 
 #pragma once
 
@@ -26,14 +26,14 @@ namespace heddle {
 // The axis of claims over several experiments.
 inline constexpr std::string_view kExperimentAxis = "experiment";
 
-// One value of each of some axes.
+// One value on each of some axes.
 using AxisLabels = std::vector<std::pair<std::string, std::string>>;
 
 inline bool Contains(const std::vector<std::string>& list, const std::string& item) {
   return std::ranges::find(list, item) != list.end();
 }
 
-// "lb=ecmp, load=0.5", shown as `names` say.
+// Returns a text such as "lb=ecmp, load=0.5", with the names that `names` gives to values.
 std::string TextOf(const AxisLabels& choices, const std::map<std::string, std::string>& names);
 std::string ShownName(const std::string& label, const std::map<std::string, std::string>& names);
 
@@ -41,52 +41,54 @@ std::string ShownName(const std::string& label, const std::map<std::string, std:
 struct Reading {
   std::optional<double> value = std::nullopt;
   bool has_result = true;
-  std::string error = "";  // Why there is no value though there is a result.
+  std::string error = "";  // The reason why a result has no value.
 };
 
 class PaperResults {
  public:
   struct Point {
     const ExperimentPoints* of;
-    size_t index;        // Among the points there.
+    size_t index;        // The index among the points of the experiment.
     AxisLabels choices;  // All axes but the seed.
     std::string seed;
     PointState state;
-    std::string version;  // Of Heddle, that its result is of.
+    std::string version;  // The version of Heddle that made its result.
   };
 
-  // Of all points of `experiments`, which live as long; results of other versions of Heddle count
-  // if `with_stale`. With `has_experiment_axis` the experiment is an axis like others.
+  // Holds the results of all points of `experiments`, which outlive it. Results of other versions
+  // of Heddle count if `with_stale`. With `has_experiment_axis` the experiment is an axis like
+  // others.
   PaperResults(std::vector<const ExperimentPoints*> experiments, bool has_experiment_axis,
                bool with_stale);
 
   const std::vector<Point>& points() const { return points_; }
   size_t CountResults() const;
-  // The folders of points whose results are damaged, as far as they have been read.
+  // Returns the folders of points whose results are damaged, as far as they have been read.
   std::set<std::filesystem::path> Damaged() const;
-  // Of Heddle, that results are of.
+  // Returns the versions of Heddle that made the results.
   std::set<std::string> Versions() const;
   bool HasResult(const Point& point) const { return heddle::HasResult(point.state, with_stale_); }
 
-  // Evaluates the metrics named; each is read once. One that has no value anywhere is an error.
+  // Evaluates the metrics in `names`; each is read once. A metric without a value at any point is
+  // an error.
   void Read(const Metrics& metrics, const std::vector<std::string>& names,
             Diagnostics& diagnostics);
-  // By point; the metric has been read.
+  // Returns the values of a metric by point. The metric must have been read.
   const std::vector<Reading>& ValuesOf(const std::string& metric) const {
     return readings_.at(metric);
   }
   absl::StatusOr<std::vector<SeriesPoint>> ReadSeries(const Metric& metric, size_t point) const;
 
-  // All labels of `axis`, in the order of the sweep.
+  // Returns all labels of `axis`, in the order of the sweep.
   std::vector<std::string> LabelsOf(const std::string& axis) const;
-  // The axes that change with one of `axes`, these among them.
+  // Returns `axes` and all axes that change together with one of them.
   std::vector<std::string> WithThoseThatMove(std::vector<std::string> axes) const;
 
-  // Whether a point is what `selection` means. A name that is a label is that value; else it is any
-  // value of that kind.
+  // Returns true if `selection` selects a point. A name that is a label selects that value; any
+  // other name selects all values of that kind.
   bool Picks(const Selection& selection, size_t point) const;
-  // What the axes are there, without the settings of their kinds: letflow for {kind: letflow, gap:
-  // 1us}.
+  // Returns the kinds of a point's choices on `axes`, without their settings: letflow for {kind:
+  // letflow, gap: 1us}.
   std::vector<std::string> KindsAt(const std::vector<std::string>& axes, size_t point) const;
 
  private:

@@ -35,14 +35,14 @@ void ForEachClaim(const std::vector<JudgedPaper>& papers, const Visit& visit) {
   }
 }
 
-// "reproduced (5 of 6)"
+// Returns a text such as "reproduced (5 of 6)".
 std::string VerdictText(const JudgedClaim& judged) {
   const std::string verdict(NameOf(judged.verdict));
   if (judged.all() < 2) return verdict;
   return fmt::format("{} ({} of {})", verdict, judged.agreeing(), judged.all());
 }
 
-// Words in lines of at most kTextWidth, the first behind `head`.
+// Wraps words into lines of at most kTextWidth; the first line begins with `head`.
 std::string Wrapped(const std::string& head, const std::string& text) {
   if (text.empty()) return "";
   const std::string indent(head.size(), ' ');
@@ -69,7 +69,7 @@ std::string ChoicesText(const PaperExperiment& experiment) {
 
 using VerdictCounts = std::map<ClaimVerdict, size_t>;
 
-// The verdicts on what counts as `role`, by paper.
+// Returns the counts of verdicts on claims with this role, by paper.
 std::vector<std::pair<std::string, VerdictCounts>> CountsOf(const std::vector<JudgedPaper>& papers,
                                                             ClaimRole role) {
   std::vector<std::pair<std::string, VerdictCounts>> counts;
@@ -97,7 +97,7 @@ size_t SumOf(const VerdictCounts& counts) {
   return sum;
 }
 
-// What a reader calls so many of a role.
+// Returns a text such as "5 claims".
 std::string CountText(size_t count, ClaimRole role) {
   static constexpr std::array<std::string_view, 3> kNouns = {"claims", "twins", "claims of ours"};
   return fmt::format("{} {}", count, kNouns[static_cast<size_t>(role)]);
@@ -129,7 +129,8 @@ std::string PointsText(const JudgedExperiment& experiment) {
   return text;
 }
 
-// A row for each paper, and one for all; twins and claims of ours have rows of their own below.
+// Writes a row for each paper and one for all; twins and claims of ours have rows of their own
+// below.
 std::string TotalsMarkdown(const std::vector<JudgedPaper>& papers) {
   static constexpr std::array kVerdicts = {
       ClaimVerdict::kReproduced, ClaimVerdict::kSameDirection, ClaimVerdict::kTie,
@@ -158,19 +159,19 @@ std::string TotalsMarkdown(const std::vector<JudgedPaper>& papers) {
   return text + "\n";
 }
 
-// In a cell of a Markdown table.
+// Escapes a text for a cell of a Markdown table.
 std::string Cell(const std::string& text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
 }
 
-// "12.3 +- 0.4"; numbers of bytes are whole.
+// Returns a text such as "12.3 +- 0.4"; numbers of bytes are whole.
 std::string MeanText(const BySeed& values) {
   const Replications over = Over(values);
   if (over.half_width() == 0) return fmt::format("{:.10g}", over.mean());
   return fmt::format("{:.3g} +- {:.2g}", over.mean(), over.half_width());
 }
 
-// A figure of a benchmark, which is a table in its paper: a row for each line, a column for each x.
+// Writes a benchmark's figure as a table: a row for each line, a column for each x.
 std::string TableOf(const DrawnFigure& drawn) {
   std::vector<std::string> columns;
   for (const DrawnLine& line : drawn.lines) {
@@ -198,7 +199,7 @@ std::string TableOf(const DrawnFigure& drawn) {
   return text + "\n";
 }
 
-// One line for each claim, short enough to be read; NotesOf() has the rest.
+// Writes a table with one short line for each claim; NotesOf() has the rest.
 std::string ClaimsTable(const JudgedExperiment& judged) {
   if (judged.claims.empty()) return "";
   std::string text = "| claim | the paper says | measured | verdict |\n|---|---|---|---|\n";
@@ -213,7 +214,7 @@ std::string ClaimsTable(const JudgedExperiment& judged) {
   return text + "\n";
 }
 
-// Where each result was measured, and what the verdict depends on: an item for each claim.
+// Writes an item for each claim: where its results were measured, and what the verdict depends on.
 std::string NotesOf(const JudgedExperiment& judged) {
   std::string text;
   for (size_t i = 0; i < judged.claims.size(); ++i) {

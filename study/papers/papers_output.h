@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judged papers as text, Markdown, CSV and JSON; docs/papers.md describes them.
+// Writes judged papers as text, Markdown, CSV and JSON; docs/papers.md describes the formats.
+// `heddle papers claims` calls it.
 
 #pragma once
 
@@ -19,7 +20,8 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers);
 std::string ClaimsCsv(const std::vector<JudgedPaper>& papers);
 std::string PapersJson(const std::vector<JudgedPaper>& papers, const LoadOptions& load);
 
-// Verdicts by claim, of a file that ClaimsCsv() wrote. InvalidArgument if it is none.
+// Verdicts by claim, read from a file that ClaimsCsv() wrote. InvalidArgument if it is no such
+// file.
 using Verdicts = std::map<std::string, std::string>;
 absl::StatusOr<Verdicts> ParseVerdicts(std::string_view csv);
 Verdicts VerdictsOf(const std::vector<JudgedPaper>& papers);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{1} << 32;
 
-// What `files` has, or else what `read` says.
+// Returns the file that `files` has, or reads it with `read`.
 template <class File, class Read>
 absl::StatusOr<const File*> FindOrRead(std::map<std::string, File>& files, const std::string& file,
                                        const Read& read) {

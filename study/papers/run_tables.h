@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a finished run, read when they are asked for.
+// The files of a finished run. Each is read when it is first asked for, and kept.
 
 #pragma once
 

@@ -22,7 +22,7 @@
 
 namespace heddle {
 
-// Lies in memory that parent and child share.
+// Data in memory that parent and child share.
 struct Child::Shared {
   std::atomic<double> progress{0};
   std::atomic<bool> returned{false};
@@ -57,7 +57,7 @@ absl::Status NoProcess(int error) {
 
 void PrepareChild(pid_t parent, int errors) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) std::_Exit(kExitFailed);  // It has died meanwhile.
+  if (getppid() != parent) std::_Exit(kExitFailed);  // The parent has died meanwhile.
   for (const int signal : {SIGINT, SIGHUP, SIGUSR1}) std::signal(signal, SIG_IGN);
   dup2(errors, STDERR_FILENO);
 }
@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Child>> Child::Start(
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return NoProcess(errno);
   void* memory = SharedMemory(sizeof(Shared));
   const pid_t parent = getpid();
-  // What is buffered would be printed twice.
+  // Otherwise the child would print buffered text a second time.
   std::fflush(nullptr);
   const pid_t process = memory == nullptr ? -1 : fork();
   if (process == 0) {
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Child>> Child::Start(
     const int exit_code = Run(function, inside);
     shared->returned = true;
     std::fflush(stderr);
-    // Nothing of the parent's is to be cleaned up here.
+    // _Exit: the child must not clean up objects of the parent.
     std::_Exit(exit_code);
   }
   close(ends[1]);
@@ -104,7 +104,7 @@ Child::~Child() {
   munmap(shared_, sizeof(Shared));
 }
 
-// The pipe ends when the child does: nobody else holds its other end.
+// The pipe ends when the child ends, since nobody else holds its other end.
 bool Child::Poll() {
   std::array<char, 4096> buffer{};
   ssize_t length = 0;

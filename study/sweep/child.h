@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that runs in a process of its own, so that whatever becomes of it is no danger to
-// others. The process is a copy of this one (fork), which costs a fraction of a millisecond; so
-// this one must have no threads.
+// Runs a function in a process of its own, so that a crash harms nothing else. The sweep's runner
+// starts one for each point. The process is a copy of this one (fork), which takes a fraction of a
+// millisecond; so this process must have no threads.
 
 #pragma once
 
@@ -16,35 +16,38 @@ namespace heddle {
 
 class Child {
  public:
-  // What a child's function may use.
+  // The calls that a child's function may use.
   struct Inside {
-    // Says how far it is, from 0 to 1.
+    // Reports the child's progress, from 0 to 1.
     std::function<void(double)> report;
   };
 
-  // Fails if there can be no process. The function's return value is the exit code;
-  // what it prints to stderr is kept. The child is killed if this process dies, and ignores what
-  // ends programs from a terminal: it is this process's to stop it.
+  // Fails if no process can be started. The function's return value is the exit code; its output to
+  // stderr is kept. The child is killed if this process dies. It ignores signals from the terminal:
+  // this process must stop it.
   static absl::StatusOr<std::unique_ptr<Child>> Start(
       const std::function<int(const Inside&)>& function);
-  // Kills it if it still runs.
+  // Kills the child if it still runs.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Readable when there is something to do for Poll().
+  // Readable when Poll() has something to do.
   int descriptor() const { return errors_; }
-  // Takes what it printed. True once it has ended.
+  // Takes the child's output. Returns true once the child has ended.
   bool Poll();
   double progress() const;
   void Signal(int signal) const;
 
-  // When it has ended:
-  bool exited() const;    // Rather than killed by a signal.
-  int exit_code() const;  // If it exited,
-  int signal() const;     // and if not.
-  bool returned() const;  // Whether its function did: what it runs may end the process by itself.
-  const std::string& printed() const { return printed_; }  // The last of it, if it was much.
+  // Valid when the child has ended:
+  bool exited() const;    // False if a signal killed it.
+  int exit_code() const;  // Valid if it exited.
+  int signal() const;     // Valid if a signal killed it.
+  bool returned()
+      const;  // True if its function returned; code that it calls may also end the process.
+  const std::string& printed() const {
+    return printed_;
+  }  // The child's output; only the end if it was long.
 
  private:
   struct Shared;

@@ -38,7 +38,7 @@ std::string Lines(const PlannedPoint& point, const PointRows& rows) {
 
 }  // namespace
 
-// A point at a time, so that memory holds the means alone.
+// Reads one point at a time, so that memory holds only the means.
 Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
                   const std::filesystem::path& into) {
   Collected collected;
@@ -60,7 +60,7 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
       return collected;
     }
     columns = rows->columns;
-    // Commit() returns a failure; until then the states of all points are found out.
+    // Commit() returns the first failure; the loop goes on to find the states of all points.
     if (collected.taken++ == 0) points.Append(Header(plan, columns)).IgnoreError();
     points.Append(Lines(point, *rows)).IgnoreError();
     means.Add(point, *rows);

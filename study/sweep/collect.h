@@ -17,13 +17,14 @@
 namespace heddle {
 
 struct Collected {
-  std::vector<PointState> states;  // By point; what is done or incomplete has been taken.
+  std::vector<PointState>
+      states;  // By point; points that are done or incomplete have been collected.
   size_t taken = 0;
   absl::Status status;  // OK if both files have been written.
 };
 
-// Writes both files into `into`, mostly that of the sweep, each whole or not at all. Results of
-// other versions of Heddle are left out unless `with_stale`.
+// Writes both files into the folder `into`, usually the sweep's own; each file is either whole or
+// absent. Results of other versions of Heddle are left out unless `with_stale`.
 Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
                   const std::filesystem::path& into);
 

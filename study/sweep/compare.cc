@@ -20,7 +20,8 @@
 namespace heddle {
 namespace {
 
-// Metrics of which more is better, and less is; of others it cannot be said.
+// Parts of metrics' names: more is better for the first list, less for the second. Other metrics
+// have no better side.
 constexpr std::array<std::string_view, 2> kMoreIsBetter = {"goodput", "carried"};
 constexpr std::array<std::string_view, 14> kLessIsBetter = {
     "fct",  "slowdown", "qct",  "unfinished",      "reorder",  "deg",     "extent",
@@ -50,7 +51,7 @@ std::string NoSuchClass(const PointRows& rows, const CompareOptions& options) {
   std::vector<std::string> known;
   for (const PointRows::Row& row : rows.rows) known.push_back(row.class_set + "/" + row.size_class);
   const std::string name = options.class_set + "/" + options.size_class;
-  // A class without its set, as in "XL".
+  // The class may lack its set, as in "XL".
   const auto meant = std::ranges::find(rows.rows, options.class_set, &PointRows::Row::size_class);
   if (options.size_class == "all" && meant != rows.rows.end()) {
     return fmt::format("\"{0}\" is no class set; did you mean \"{1}/{0}\"? (known: {2})",
@@ -59,7 +60,7 @@ std::string NoSuchClass(const PointRows& rows, const CompareOptions& options) {
   return fmt::format("no class is called \"{}\"{}", name, Suggestion(name, known));
 }
 
-// The metrics of a point; a cell without a number is not a number. Empty if the point is damaged.
+// Returns the metrics of a point, NaN for a cell without a number. Empty if the point is damaged.
 absl::StatusOr<std::vector<double>> MetricsOf(ComparedSide::Point& point,
                                               const CompareOptions& options) {
   const auto rows = ReadPointRows(point.run);
@@ -95,7 +96,7 @@ Comparison& ComparisonOf(std::vector<Comparison>& comparisons,
   return comparisons.back();
 }
 
-// The metrics of a seed on both sides.
+// Adds the metrics of a seed on both sides.
 void AddPair(const std::vector<double>& a, const std::vector<double>& b, Comparison& comparison) {
   for (size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) || std::isnan(b[i])) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sides of a sweep, or two sweeps, against each other: the difference of each metric, paired by
-// seed, with its 95 % confidence interval. Both sides meet the same flows at the same seed (common
-// random numbers), so what a seed does to both cancels out.
+// Compares two sides of a sweep, or two sweeps: the difference of each metric, paired by seed, with
+// its 95 % confidence interval. Both sides have the same flows at the same seed (common random
+// numbers), so a seed's effect on both cancels out. `heddle compare` calls it.
 
 #pragma once
 
@@ -22,25 +22,26 @@ namespace heddle {
 enum class Verdict { kBetter, kWorse, kTie, kDifferent, kUnknown };
 std::string_view NameOf(Verdict verdict);
 
-// Of B, by the interval of B - A: whether it excludes 0, and what that means for `metric`.
+// Returns the verdict on B by the interval of B - A: a tie if it contains 0, else better, worse or
+// different, depending on `metric`.
 Verdict Judge(std::string_view metric, const Replications& difference);
 
 struct ComparedMetric {
   std::string metric;
   Replications a;
   Replications b;
-  Replications difference;  // B - A at the same seed.
+  Replications difference;  // The difference B - A at the same seed.
 };
 
-// At one combination of what is not compared.
+// The comparison at one combination of the other axes.
 struct Comparison {
-  std::vector<std::string> choices;  // By axis, that which is compared left out.
+  std::vector<std::string> choices;  // By axis, without the compared one.
   std::vector<ComparedMetric> metrics;
   size_t planned = 0;  // Seeds that both sides plan.
-  size_t paired = 0;   // Those that both have finished.
+  size_t paired = 0;   // Seeds that both sides have finished.
 };
 
-// One side: points of a sweep, each with what it has in common with its counterpart.
+// One side: points of a sweep, each with the choices that it shares with its counterpart.
 struct ComparedSide {
   struct Point {
     std::vector<std::string> choices;
@@ -57,24 +58,25 @@ struct CompareOptions {
   std::string size_class = "all";
 };
 
-// Combinations that both sides have finished at some seed, in the order of side A. NotFound if
-// there is no such metric or class. A point whose results cannot be read becomes a damaged one.
+// Compares at each combination that both sides have finished at some seed, in the order of side A.
+// Returns NotFound if there is no such metric or class. A point whose results cannot be read is
+// then marked as damaged.
 absl::StatusOr<std::vector<Comparison>> Compare(ComparedSide& a, ComparedSide& b,
                                                 const CompareOptions& options);
 
-// The first points that both sides have finished, null if there are none.
+// Returns the first pair of points that both sides have finished; null if there is none.
 std::pair<const ComparedSide::Point*, const ComparedSide::Point*> FirstPair(const ComparedSide& a,
                                                                             const ComparedSide& b);
 
-// Combinations that `side` plans and `other` does not, as exclusions and other axes have it.
+// Returns the number of combinations that `side` plans and `other` does not.
 size_t CombinationsOnlyIn(const ComparedSide& side, const ComparedSide& other);
 
-// The points of `plan` that have `value` on the axis `axis`; all of them if there is no axis.
+// Returns the points of `plan` with `value` on the axis `axis`; all points if `axis` is empty.
 ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_view axis,
                     std::string_view value);
 
-// The value of the axis that is meant by `word`: itself, or the only one whose kind it is. NotFound
-// if there is none, InvalidArgument if there are several.
+// Returns the value of the axis that `word` names: an equal value, or the only value of that kind.
+// NotFound if there is none, InvalidArgument if there are several.
 absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,
                                       const std::string& word);
 

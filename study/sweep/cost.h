@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the points of a sweep will take: by those that are finished, if any are, else by what runs
-// usually take.
+// Predicts the time and memory of a sweep's points, from finished points if there are any, else
+// from the usual cost of runs.
 
 #pragma once
 
@@ -14,14 +14,14 @@ namespace heddle {
 
 struct CostModel {
   double seconds_per_hop;
-  double memory_factor = 1;  // Of what was expected.
-  size_t measured = 0;       // Points that this is taken from; 0: from none.
+  double memory_factor = 1;  // Measured memory as a share of the expected.
+  size_t measured = 0;       // The number of finished points that this is computed from.
 
   double Seconds(const PlannedPoint& point) const { return point.hops * seconds_per_hop; }
   double MemoryBytes(const PlannedPoint& point) const { return point.memory_bytes * memory_factor; }
 };
 
-// `reports` are those of all points of `plan`.
+// `reports` has all points of `plan`.
 CostModel CostModelOf(const Plan& plan, const std::vector<PointReport>& reports);
 
 }  // namespace heddle

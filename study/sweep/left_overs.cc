@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The run that ".NAME.lock" or ".NAME.partial" is left of; "" if it is none of them.
+// Returns the run NAME that ".NAME.lock" or ".NAME.partial" belongs to; "" for other files.
 std::string RunOf(const std::string& file) {
   for (const std::string_view ending : {".lock", ".partial"}) {
     if (file.size() > ending.size() + 1 && file.starts_with('.') && file.ends_with(ending)) {
@@ -32,7 +32,7 @@ std::string RunOf(const std::string& file) {
   return "";
 }
 
-// ".plan.csv.XXXXXX": only of files that sweeps and papers write.
+// Returns true for names such as ".plan.csv.XXXXXX", if sweeps or papers write the file.
 bool IsPartOfFile(const std::string& file) {
   constexpr size_t kRandom = 6;
   if (!file.starts_with('.') || file.size() < kRandom + 3) return false;
@@ -56,7 +56,7 @@ void RemoveUnlessLocked(const fs::path& path) {
 }  // namespace
 
 void RemoveLeftOvers(const fs::path& folder) {
-  std::set<std::string> runs;  // One has two entries.
+  std::set<std::string> runs;  // A set, since a run may have left two entries.
   std::vector<fs::path> files;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {

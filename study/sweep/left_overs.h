@@ -8,8 +8,8 @@
 
 namespace heddle {
 
-// Removes what is left in `folder` of files written by WholeFile and of runs (RunFolder), as far as
-// no process holds a lock on it. Where there are no locks, nothing is removed.
+// Removes unfinished files of WholeFile and of runs (RunFolder) from `folder`, unless a process
+// holds a lock on them. On file systems without locks it removes nothing.
 void RemoveLeftOvers(const std::filesystem::path& folder);
 
 }  // namespace heddle

@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-// A mean of flags is none.
+// A mean of flags has no meaning.
 bool IsLeftOut(const std::string& column) { return column == "low_n"; }
 
 void AppendNumbers(std::string& csv, const Replications& values) {
@@ -24,7 +24,7 @@ void AppendNumbers(std::string& csv, const Replications& values) {
   }
   fmt::format_to(std::back_inserter(csv), ",{},", values.mean());
   const double half_width = values.half_width();
-  // Rounded: the last digits of t are those of a machine's mathematical library.
+  // Rounded, since the last digits of t depend on the machine's mathematical library.
   if (!std::isnan(half_width)) fmt::format_to(std::back_inserter(csv), "{:.6g}", half_width);
   fmt::format_to(std::back_inserter(csv), ",{}", values.count());
 }

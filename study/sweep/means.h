@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means over points that differ in their seed alone.
+// Computes means over points that differ only in their seed, for means.csv. Collect() adds points
+// one by one; memory holds only the means.
 
 #pragma once
 
@@ -18,7 +19,7 @@ class Means {
  public:
   void Add(const PlannedPoint& point, const PointRows& rows);
 
-  // means.csv, groups in the order in which they first came.
+  // Returns means.csv, with groups in the order of their first points.
   std::string Csv(const Plan& plan) const;
 
  private:
@@ -37,7 +38,7 @@ class Means {
 
   std::vector<std::string> columns_;
   std::vector<Group> groups_;
-  std::map<std::vector<std::string>, size_t> index_;  // Of groups by choices.
+  std::map<std::vector<std::string>, size_t> index_;  // The index of each group, by choices.
 };
 
 }  // namespace heddle

@@ -47,7 +47,7 @@ PlannedPoint PlanPoint(const ExperimentFile& file, size_t point, Diagnostics& di
 Plan MakePlan(const ExperimentFile& file, Diagnostics& diagnostics) {
   Plan plan{AxesOf(file), {}};
   PointProblems all(file.points());
-  std::map<std::string, size_t> points;  // By id.
+  std::map<std::string, size_t> points;  // The first point with each id.
   for (size_t i = 0; i < file.size(); ++i) {
     Diagnostics problems;
     plan.points.push_back(PlanPoint(file, i, problems));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of a sweep, resolved: what every later step needs to know of them. It lies in the
-// sweep's folder, so that status, collect and compare need nothing else.
+// The plan of a sweep: its resolved points, with all that later steps need to know of them. `heddle
+// sweep` writes it to the sweep's folder, so that status, collect and compare need nothing else.
 
 #pragma once
 
@@ -17,31 +17,32 @@
 namespace heddle {
 
 struct PlannedPoint {
-  std::string id;  // Names its results; see Experiment::Id().
+  std::string id;  // The name of its results; see Experiment::Id().
   std::string label;
   std::string seed;
   std::vector<std::string> choices;  // By axis.
-  double hops = 0;                   // Expected; see experiment/estimate.h.
+  double hops = 0;                   // Expected packet hops; see experiment/estimate.h.
   double memory_bytes = 0;
 
   friend bool operator==(const PlannedPoint&, const PlannedPoint&) = default;
 };
 
 struct Plan {
-  std::vector<std::string> axes;  // Keys, but for `seed`.
+  std::vector<std::string> axes;  // The keys of all axes but `seed`.
   std::vector<PlannedPoint> points;
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// A point as it is written to a plan.
+// Returns the plan's entry for a point.
 PlannedPoint PlanPoint(const ExperimentFile& file, size_t point, Diagnostics& diagnostics);
 
-// All points. Two that are the same experiment are an error, as is any mistake in any of them.
+// Plans all points. A mistake in a point is an error, and so are two points with the same
+// experiment.
 Plan MakePlan(const ExperimentFile& file, Diagnostics& diagnostics);
 
 std::string PlanCsv(const Plan& plan);
-// InvalidArgument if it is something else.
+// Returns InvalidArgument if `csv` is no plan.
 absl::StatusOr<Plan> ParsePlan(std::string_view csv);
 
 }  // namespace heddle

@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// Columns of points.csv that are the same for all classes, and where summary.json has them.
+// A column of points.csv that is the same for all classes, and its path in summary.json.
 struct RunColumn {
   const char* name;
   const char* path;
@@ -36,8 +36,8 @@ constexpr RunColumn kRunColumns[] = {
     {"run_end_ps", "end_ps"},
 };
 
-// Of queueing.csv. They are there in any case, as points of one sweep may measure it and others
-// not.
+// Columns of queueing.csv. points.csv always has them, since some points of a sweep may measure
+// queueing and others not.
 constexpr const char* kQueueingColumns[] = {"mean_ns", "p99_ns", "max_ns"};
 
 constexpr size_t kNames = 2;  // The first columns of both tables: class set and class.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a point of a sweep contributes to points.csv: a row for each class of flow sizes.
+// Makes the rows of points.csv for one point of a sweep: a row for each size class. Collect() and
+// Compare() read points through it.
 
 #pragma once
 
@@ -15,16 +16,17 @@ struct PointRows {
   struct Row {
     std::string class_set;
     std::string size_class;
-    std::vector<std::string> cells;  // By column, as the run wrote them.
+    std::vector<std::string> cells;  // By column, with the text that the run wrote.
   };
 
-  std::vector<std::string> columns;  // Of numbers; docs/metrics.md explains them.
+  std::vector<std::string>
+      columns;  // The names of the columns of numbers; docs/metrics.md explains them.
   std::vector<Row> rows;
   bool complete = false;
 };
 
-// From the results in the folder `run`. The codes are those of ReadRunResults(); DataLoss also if
-// the tables do not fit together.
+// Reads the results in the folder `run`. The codes are those of ReadRunResults(); DataLoss also
+// means that the tables do not fit together.
 absl::StatusOr<PointRows> ReadPointRows(const std::filesystem::path& run);
 
 }  // namespace heddle

@@ -22,7 +22,7 @@ double Share(const FlatJson& json, std::string_view part, std::string_view whole
 
 int64_t Whole(std::string_view text) { return NumberFrom<int64_t>(text).value_or(0); }
 
-// In the order of summary.csv, as Summarise() has it.
+// Returns the slowdowns in the order of summary.csv, as Summarise() does.
 std::vector<double> Slowdowns(const ParsedCsv& table, size_t row) {
   std::vector<double> numbers;
   for (const char* name : {"avg", "p50", "p95", "p99", "p999", "max"}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a finished run's folder says, for the terminal.
+// Reads the terminal's table row from a finished run's folder. Commands use it for runs that are
+// already done.
 
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace heddle {
 
-// The row that RowOf() made when it ran. The codes are those of ReadRunResults().
+// Returns the row that RowOf() made when the point ran. The codes are those of ReadRunResults().
 absl::StatusOr<TableRow> ReadTableRow(const std::filesystem::path& run, const std::string& label);
 
 std::vector<std::string> ReadWarnings(const std::filesystem::path& run);

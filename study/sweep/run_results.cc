@@ -62,7 +62,7 @@ double FindNumber(const FlatJson& json, std::string_view path) {
 }
 
 int64_t SumOf(const FlatJson& json, std::string_view start) {
-  uint64_t sum = 0;  // Damaged numbers may go beyond any.
+  uint64_t sum = 0;  // Unsigned, since damaged numbers may overflow.
   for (auto at = json.lower_bound(start); at != json.end() && at->first.starts_with(start); ++at) {
     sum += static_cast<uint64_t>(NumberFrom<int64_t>(at->second).value_or(0));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a run has written.
+// Reads the results that a run has written, for all commands that evaluate runs. Files are checked
+// against the manifest.
 
 #pragma once
 
@@ -20,25 +21,25 @@ struct RunResults {
   FlatJson summary_json;
   ParsedCsv summary;
   ParsedCsv reorder;
-  ParsedCsv queueing;  // Without columns if it was not measured.
+  ParsedCsv queueing;  // Has no columns if it was not measured.
 };
 
-// All of a run's tables, or the summary alone. The codes are those of CheckedFolder::Read();
-// DataLoss also if a file is read and is not what a run writes.
+// Read all of a run's tables, or the summary alone. The codes are those of CheckedFolder::Read();
+// DataLoss also means that a file is not one that a run writes.
 absl::StatusOr<RunResults> ReadRunResults(const std::filesystem::path& run);
 absl::StatusOr<FlatJson> ReadSummary(const CheckedFolder& run);
 
-// Another file of a run, as a table or as JSON, likewise.
+// Read another file of a run, as a table or as JSON, with the same codes.
 absl::StatusOr<ParsedCsv> ReadRunTable(const CheckedFolder& run, const std::string& file,
                                        size_t limit);
 absl::StatusOr<FlatJson> ReadRunJson(const CheckedFolder& run, const std::string& file,
                                      size_t limit);
 
-// The value at `path`; "" if there is none.
+// Returns the value at `path`; "" if there is none.
 std::string FindText(const FlatJson& json, std::string_view path);
-// The same as a number; 0 if it is none.
+// Returns the value at `path` as a number; 0 if it is none.
 double FindNumber(const FlatJson& json, std::string_view path);
-// The sum of all values whose paths begin with `start`.
+// Returns the sum of all values whose paths begin with `start`.
 int64_t SumOf(const FlatJson& json, std::string_view start);
 
 }  // namespace heddle

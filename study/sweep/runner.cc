@@ -24,17 +24,17 @@
 namespace heddle {
 namespace {
 
-// What a child says by its exit code. 3 is a broken invariant, see core/check.h.
+// The exit codes of a child. 3 is a broken invariant, see core/check.h.
 constexpr int kWritten = 0;
 constexpr int kFailed = 1;
-constexpr int kBusy = 75;    // As EX_TEMPFAIL of sysexits.h: try again.
-constexpr int kNoRoom = 74;  // As EX_IOERR.
+constexpr int kBusy = 75;    // Try again later; EX_TEMPFAIL of sysexits.h.
+constexpr int kNoRoom = 74;  // EX_IOERR of sysexits.h.
 constexpr int kStopped = 143;
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick(100);
 constexpr std::chrono::milliseconds kWaitForOthers(500);
-// From when children are asked to stop: one that hangs does not hear it.
+// The time that a child has to stop before it is killed, since it may hang.
 constexpr std::chrono::seconds kPatience(5);
 
 std::atomic<bool> child_stop{false};
@@ -45,7 +45,7 @@ int RunPoint(const ExperimentFile& file, size_t point, const std::filesystem::pa
   std::signal(SIGTERM, OnStopInChild);
   Diagnostics diagnostics;
   const Experiment experiment = file.Load(point, diagnostics);
-  if (!diagnostics.ok()) {  // It was sound when the plan was made.
+  if (!diagnostics.ok()) {  // The point had no errors when the plan was made.
     fmt::print(stderr, "{}", diagnostics.Report());
     return kFailed;
   }
@@ -81,7 +81,7 @@ class Runner {
       work_ += WorkOf(point);
       queue_.push_back(point);
     }
-    // The longest first, so that none of them is left for the end, when other cores are idle.
+    // The longest points go first, so that none of them runs alone at the end.
     std::ranges::stable_sort(queue_, std::ranges::greater{},
                              [&](size_t point) { return WorkOf(point); });
     all_ = points.size();
@@ -113,7 +113,8 @@ class Runner {
       Start(point);
     }
     if (!queue_.empty() || !running_.empty()) return;
-    // What is left: first what was killed, one by one; then what others are at.
+    // The remaining points: first those that were killed, one by one, then those that other
+    // processes run.
     std::deque<size_t>& rest = killed_.empty() ? busy_ : killed_;
     if (rest.empty()) return;
     const size_t point = rest.front();
@@ -126,7 +127,7 @@ class Runner {
   void Start(size_t point) {
     const std::string& id = plan_.points[point].id;
     const auto path = folder_.PointPath(id);
-    // Now, as another process may have mended it meanwhile.
+    // Looked up now, since another process may have repaired the point meanwhile.
     const bool replace = options_.replace || folder_.Inspect(id).state == PointState::kDamaged;
     auto child = Child::Start([&](const Child::Inside& inside) {
       return RunPoint(file_, point, path, options_.threads, replace, inside);
@@ -135,7 +136,7 @@ class Runner {
     if (child.ok()) running_.push_back({point, *std::move(child)});
   }
 
-  // Until a child has ended or printed, or a tick has passed.
+  // Waits until a child has ended or printed, or a tick has passed.
   void Wait() {
     std::vector<pollfd> ends;
     for (const Running& running : running_) {
@@ -153,7 +154,7 @@ class Runner {
     running_ = std::move(left);
   }
 
-  // Again and again: a child that has only just started may not hear the first time.
+  // Called repeatedly: a child that has just started may miss the first signal.
   void Stop() {
     if (!stopping()) return;
     if (!stopped_) stopped_ = Clock::now();
@@ -162,14 +163,13 @@ class Runner {
   }
 
   void End(size_t point, const Child& child) {
-    const bool says =
-        child.exited() && child.returned();  // Not what it runs, as a plug-in's exit(0).
+    const bool says = child.exited() && child.returned();  // Not a plug-in's exit(0).
     const bool is_written = says && child.exit_code() == kWritten;
     if (stopping() && !is_written) return LeaveNothingOf(point, child);
     if (says && child.exit_code() == kBusy) return busy_.push_back(point);
     const PointState state = folder_.Inspect(plan_.points[point].id).state;
     const bool is_there = state == PointState::kDone || state == PointState::kIncomplete;
-    // Another process may have been faster, unless what is there was to be replaced.
+    // Another process may have written the result first, unless results were to be replaced.
     if (is_there && (is_written || !options_.replace)) return Written(point);
     if (says && child.exit_code() == kNoRoom) {
       no_room_ = absl::ResourceExhaustedError(LastLine(child.printed()) +
@@ -211,7 +211,7 @@ class Runner {
       message = "the results that were written are no longer there; was the folder removed?";
     }
     ++failed_;
-    // If that cannot be written, it is not known to have failed, but simply missing.
+    // If the failure cannot be written, the point counts as missing.
     const absl::Status written = folder_.WriteFailure(plan_.points[point], status, message);
     Count(point);
     options_.ended(point, {.state = PointState::kFailed,
@@ -252,8 +252,8 @@ class Runner {
 
   std::deque<size_t> queue_;
   std::vector<Running> running_;
-  std::deque<size_t> killed_;  // To be tried once more when nothing else runs.
-  std::deque<size_t> busy_;    // Other processes are at them.
+  std::deque<size_t> killed_;  // Killed points, to be tried once more when nothing else runs.
+  std::deque<size_t> busy_;    // Points that other processes run.
   std::vector<size_t> tried_again_;
   size_t all_ = 0;
   size_t done_ = 0;

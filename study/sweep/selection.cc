@@ -17,7 +17,7 @@
 namespace heddle {
 namespace {
 
-// "7-9" or "3".
+// Reads "7-9" or "3".
 std::optional<std::pair<size_t, size_t>> ReadSpan(std::string_view text) {
   const size_t dash = text.find('-');
   const auto first = NumberFrom<size_t>(text.substr(0, dash));

@@ -79,7 +79,7 @@ std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
                                                  const std::filesystem::path& b) {
   const absl::StatusOr<Value> of_a = ReadRunYaml(a);
   const absl::StatusOr<Value> of_b = ReadRunYaml(b);
-  // "The same settings" would be a guess.
+  // Without the settings of `b`, "the same settings" would be a guess.
   if (!of_b.ok()) return {{MessageOf(of_b.status()), "-", "-"}};
   if (!of_a.ok()) return {{MessageOf(of_a.status()), "-", "-"}};
   std::vector<SettingDifference> differences = DifferencesOf(*of_a, *of_b);
@@ -87,7 +87,7 @@ std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
   return differences;
 }
 
-// Of the topology, what switches do with packets draws nothing.
+// Flows depend on the topology, but not on the settings of switch ports.
 bool DecidesFlows(std::string_view key) {
   return IsWithin(key, "seed") || IsWithin(key, "workload") ||
          (IsWithin(key, "topology") && !IsWithin(key, "topology.port"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In what two runs differ by their settings, defaults included.
+// Lists the settings in which two runs differ, defaults included. `heddle compare` prints them.
 
 #pragma once
 
@@ -20,15 +20,15 @@ struct SettingDifference {
   friend bool operator==(const SettingDifference&, const SettingDifference&) = default;
 };
 
-// In the order of `a`, then those that `b` alone has.
+// Returns the differences in the order of `a`, then settings that only `b` has.
 std::vector<SettingDifference> DifferencesOf(const Value& a, const Value& b);
 
-// The same for two folders of results, by what they say of their experiments. Names do not count.
+// Does the same for two folders of results, by their run.yaml. The experiments' names do not count.
 std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
                                                  const std::filesystem::path& b);
 
-// Whether flows are drawn from what `key` says: then runs that differ in it meet other flows, even
-// at the same seed.
+// Returns true if the generated flows depend on the setting `key`. Runs that differ in it have
+// different flows, even at the same seed.
 bool DecidesFlows(std::string_view key);
 
 }  // namespace heddle

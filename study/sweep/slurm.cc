@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// Other machines may be slower, and estimates wrong; what is not used up costs nothing.
+// Other machines may be slower, and estimates wrong; unused time costs nothing.
 constexpr double kTimeMargin = 4;
 constexpr double kLeastMinutes = 10;
 constexpr double kMemoryMargin = 1.5;
@@ -26,7 +26,7 @@ double SecondsOf(const Plan& plan, const std::vector<size_t>& points, const Cost
   return seconds;
 }
 
-// Of a task that runs `jobs` points at once.
+// Returns the seconds of the longest task, each of which runs `jobs` points at once.
 double LongestTask(const Plan& plan, const std::vector<std::vector<size_t>>& tasks,
                    const CostModel& cost, const SlurmSettings& settings) {
   double longest = 0;
@@ -105,7 +105,7 @@ std::string WriteSlurmScript(const SlurmScript& script, const Plan& plan,
   for (const std::string& option : settings.options) text += fmt::format("#SBATCH {}\n", option);
   text += "\npoints=(\n";
   for (const std::vector<size_t>& task : tasks) text += fmt::format("  {}\n", NumbersText(task));
-  // exec: signals reach heddle itself.
+  // With exec, signals reach heddle itself.
   text += fmt::format(")\nexec {} --only \"${{points[SLURM_ARRAY_TASK_ID]}}\"\n", script.program);
   return text;
 }

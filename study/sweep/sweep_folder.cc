@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxBytes = size_t{1} << 28;
-// All but flows.csv and what is measured over time: a sweep may have thousands of points.
+// Files up to this size are read to find damage: all but flows.csv and series. A sweep may have
+// thousands of points.
 constexpr size_t kMaxReadToInspect = size_t{1} << 16;
 
 absl::StatusOr<FlatJson> ReadJson(const fs::path& path) {
@@ -29,7 +30,7 @@ absl::StatusOr<FlatJson> ReadJson(const fs::path& path) {
   return text.ok() ? ParseJson(*text) : text.status();
 }
 
-// "0.1.0 (35d89dc)": what must be the same for results to belong together.
+// Returns version and commit, as in "0.1.0 (35d89dc)". Results belong together if these are equal.
 std::string VersionOf(const FlatJson& json) {
   const std::string commit = FindText(json, "commit");
   return FindText(json, "version") + (commit.empty() ? "" : fmt::format(" ({})", commit));
@@ -72,7 +73,7 @@ absl::Status SweepFolder::Make() const {
   return error ? FileStatus(error.value(), path_.string()) : absl::OkStatus();
 }
 
-// The plan last: whoever finds it finds the document of at least its time.
+// The plan is written last, so a reader of the plan finds a document that is at least as new.
 absl::Status SweepFolder::WritePlan(const ExperimentFile& file, const Plan& plan) const {
   const absl::Status status = WriteWholeFile(path_ / "sweep.yaml", file.Text());
   return status.ok() ? WriteWholeFile(path_ / "plan.csv", PlanCsv(plan)) : status;
@@ -142,7 +143,7 @@ PointReport SweepFolder::Inspect(const std::string& id) const {
     return report;
   }
   const auto failure = ReadJson(FailurePath(id));
-  // What failed under another version may work under this one.
+  // A point that failed under another version may work under this one.
   if (!failure.ok() || VersionOf(*failure) != OurVersion()) return report;
   report.state = PointState::kFailed;
   report.status = FindText(*failure, "status");

@@ -4,7 +4,7 @@
 //   sweep.yaml            the document, which gives the same points wherever it lies
 //   plan.csv              its points, in order
 //   points/ID/            the results of a point, a run's folder like any other
-//   points/ID.failed      why a point has none, if it was tried in vain
+//   points/ID.failed      why a point has no results, if it failed
 //   points.csv, means.csv what `heddle collect` makes of them
 //
 // A point's name is a digest of its experiment. So finished points are found again whatever has
@@ -26,25 +26,26 @@ namespace heddle {
 
 enum class PointState {
   kMissing,
-  kRunning,  // Some process is at it, and there is no result yet.
+  kRunning,  // A process runs it, and there is no result yet.
   kDone,
   kIncomplete,  // Done, but measured flows are unfinished.
   kFailed,
-  kStale,    // The result of another version of Heddle.
-  kDamaged,  // A file is missing or not as it was written; of large ones only who reads them finds
-             // that their contents are others.
+  kStale,    // The result is from another version of Heddle.
+  kDamaged,  // A file is missing or has changed; in a large file only a reader notices
+             // that its contents have changed.
 };
 std::string_view NameOf(PointState state);
-// Whether there are results to take; those of other versions of Heddle count if `with_stale`.
+// Returns true if there are results to use. Results of other versions of Heddle count if
+// `with_stale`.
 bool HasResult(PointState state, bool with_stale);
 
 struct PointReport {
   PointState state = PointState::kMissing;
-  // Of a result:
-  double run_seconds = 0;  // Of all its threads' wall-clock time together.
+  // If there is a result:
+  double run_seconds = 0;  // The sum of its threads' wall-clock times.
   double memory_bytes = 0;
-  std::string version;  // That made it.
-  // Of a failure:
+  std::string version;  // The version of Heddle that made it.
+  // If it failed:
   std::string status;  // "exit code 3", "signal 11 (Segmentation fault)".
   std::string message;
 };
@@ -63,12 +64,13 @@ class SweepFolder {
                             const std::string& message) const;
   void RemoveFailure(const std::string& id) const;
 
-  // Whether it is the folder of a single run, a point of a sweep for example.
+  // Returns true if it is the folder of a single run, such as a point of a sweep.
   bool IsRun() const;
-  // Removes what has been made of the points of another plan, or of fewer. Whether there was any.
+  // Removes the tables and the report, which may be of an older plan. Returns true if there were
+  // any.
   bool RemoveTables() const;
 
-  // NotFound if there is no plan, or not even a folder.
+  // Returns NotFound if there is no plan or no folder.
   absl::StatusOr<Plan> ReadPlan() const;
 
   PointReport Inspect(const std::string& id) const;
