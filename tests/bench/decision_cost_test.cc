@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That what is measured is what it claims to be; how long it takes is no matter of tests.
+// The decision benchmark measures what it claims to measure. These tests don't check speed.
 
 #include "bench/decision/cost.h"
 

@@ -446,7 +446,7 @@ const std::vector<BadInput> kBadInputs = {
      "topology: {kind: custom, hosts: 2, file: net.txt}\n" + kLb + kWorkload,
      {"topology.file: describes the whole network; leave out hosts"}},
 
-    // What a schedule loses.
+    // Errors in the loss of a schedule.
     {"LossOfNoProbability",
      kGood + "schedule:\n  - {at: 1us, links: [leaf0-spine0], loss: 2}\n",
      {"x.yaml:5:44: schedule[0].loss: \"2\" is out of range; expected a number >= 0 <= 1"}},
@@ -570,7 +570,7 @@ const std::vector<BadInput> kBadInputs = {
      WithWorkload("kind: incast, fan_in: 2, bytes_each: 1KB, bytes_total: 1KB"),
      {"set either bytes_each or bytes_total"}},
 
-    // What is measured.
+    // Errors in `measure`.
     {"UnknownClassSet",
      kGood + "measure: {classes: [all, smlx]}\n",
      {"x.yaml:4:26: measure.classes[1]: no class set is called \"smlx\"; did you mean"}},

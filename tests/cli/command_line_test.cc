@@ -25,7 +25,7 @@ const std::string kSmall =
     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
     "lb: ecmp\nworkload: [{kind: permutation, size: 20KB}]\n";
 
-// Of hours.
+// This experiment takes hours.
 const std::string kLong =
     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
     "lb: ecmp\nworkload: [{kind: poisson, sizes: small, load: 0.5, duration: 100s}]\n"

@@ -103,7 +103,7 @@ class PapersCommandTest : public testing::Test {
         fmt::format("heddle() {{ '{}' \"$@\"; }}\n{} --configs papers", kHeddle, command),
         folder_.path());
   }
-  // What is said of claims.yaml with `from` replaced by `to`.
+  // Returns the errors that `command` prints for claims.yaml with `from` replaced by `to`.
   std::string Errors(const std::string& from, const std::string& to,
                      const std::string& command = "heddle papers list") {
     std::string changed = kClaims;

@@ -38,7 +38,7 @@ const std::string kSweep =
     "sweep:\n  lb: [ecmp, {kind: letflow, gap: 50us}]\n  workload[0].load: [0.3, 0.5]\n  seeds: "
     "3\n";
 
-// Of hours.
+// This sweep takes hours.
 const std::string kLong =
     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
     "workload: [{kind: poisson, sizes: small, load: 0.5, duration: 100s}]\n"
@@ -61,7 +61,7 @@ class SweepCommandTest : public testing::Test {
     std::erase_if(files, [](const auto& file) { return file.first.starts_with('.'); });
     return files;
   }
-  // What a sweep that nothing befell leaves behind.
+  // The files of a sweep that ran without interruption.
   const std::map<std::string, std::string>& Expected() {
     if (expected_.empty()) {
       EXPECT_EQ(Run("heddle sweep s.yaml -q -o expected").exit_code, 0);
@@ -179,7 +179,7 @@ TEST_F(SweepCommandTest, PointsThatAreAddedRemoveTheTablesOfFewer) {
   EXPECT_EQ(rest.exit_code, 0);
   EXPECT_THAT(rest.err, HasSubstr(removed));
   EXPECT_FALSE(fs::exists(folder_ / "out/points.csv"));
-  // Where nothing is added, nothing is removed.
+  // A command that adds nothing removes nothing.
   EXPECT_EQ(Run("heddle collect out").exit_code, 0);
   EXPECT_THAT(Run("heddle sweep s.yaml -q -o out").err, Not(HasSubstr(removed)));
   EXPECT_TRUE(fs::exists(folder_ / "out/points.csv"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every registered load balancer in whole networks, also for those added after this
-// was written. A switch stops the program if a policy chooses a port that is no live next hop.
+// These tests run every registered load balancer in whole networks, including later additions. A
+// switch stops the program if a policy chooses a port that is no live next hop.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Fabric {
   std::string name;
   std::string yaml;  // Without the closing brace.
   int hosts;
-  int hops_across;  // From the first host to the last.
+  int hops_across;  // The distance from the first host to the last.
 };
 void PrintTo(const Fabric& fabric, std::ostream* out) { *out << fabric.name; }
 const Fabric kLeafSpine{"LeafSpine",
@@ -78,7 +78,7 @@ class EveryPolicyInNetworksTest : public testing::TestWithParam<Case> {
   }
 };
 
-// Of settings only the letters and digits.
+// Keeps only the letters and digits of the settings.
 std::string NameOf(const testing::TestParamInfo<Case>& test) {
   const auto& [lb, fabric, stack] = test.param;
   std::string name;
@@ -251,8 +251,8 @@ struct Alone {
   int64_t probes = 0;
 };
 
-// From the first host to the last, which is as far away as any. Segments are full: a short one
-// would overtake others by another path.
+// Sends one flow from the first host to the last, which is as far away as any. All segments are
+// full: a short one would overtake others on another path.
 Alone RunAlone(const Fabric& fabric, const Stack& stack, const std::string& lb, int64_t segments) {
   const TemporaryFolder folder;
   const std::filesystem::path file =

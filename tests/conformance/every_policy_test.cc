@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every registered load balancer, also for those added after this was written.
+// These tests hold for every registered load balancer, including those added later.
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ namespace {
 class EveryPolicyTest : public testing::TestWithParam<std::string> {};
 class EveryHostPolicyTest : public testing::TestWithParam<std::string> {};
 
-// Those that do something at hosts.
+// The load balancers that act at hosts.
 std::vector<std::string> HostPolicies() {
   std::vector<std::string> names = TestedPolicies();
   std::erase_if(names, [](const std::string& name) {

@@ -53,7 +53,7 @@ std::vector<std::string> OtherValues(const ScalarShape& shape, const std::string
     case Type::kNumber:
       values = {"0.05", "0.9", "1", "0", "3", "100"};
       break;
-    case Type::kPattern:  // Of ports: sizes, or packets.
+    case Type::kPattern:  // Sizes or packets of ports.
       values = {"20KB", "200KB", "4KB"};
       break;
     case Type::kText:
@@ -165,7 +165,8 @@ std::vector<std::string> IdleOnes(const std::vector<std::string>& networks,
   return idle;
 }
 
-using Known = std::map<std::string, std::string>;  // By setting, why it shows nothing here.
+using Known =
+    std::map<std::string, std::string>;  // By setting: the reason why it shows nothing here.
 
 void ExpectKnown(const std::string& kind, const std::vector<std::string>& idle,
                  const Known& known) {

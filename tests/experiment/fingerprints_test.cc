@@ -35,8 +35,8 @@ struct Case {
 
 const std::string kPfc = "{buffer: 100KB, pfc: {classes: [3]}}";
 
-// With its defaults, unless these would make it the same as ECMP here: a worst band that begins
-// above the buffer, and a period longer than the run.
+// Every load balancer has its defaults, except where these would make it the same as ECMP here: a
+// worst band that begins above the buffer, and a period longer than the run.
 std::string SettingsOf(const std::string& lb) {
   if (lb == "ecmp_ar") return "{kind: ecmp_ar, full: 40KB}";
   if (lb == "hedera") return "{kind: hedera, period: 100us}";

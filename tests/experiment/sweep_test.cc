@@ -208,7 +208,7 @@ TEST(SweepTest, WhatIsSetOfKeysThatChangeTogetherChoosesTheOthers) {
               ElementsAre("lb=ecmp,spines=4", "lb=rps,spines=4"));
   EXPECT_THAT(Labels(Load("sweep: {together: [{seed: [1, 2], measure.t_max: [3s, 4s]}]}\n", {}, 2)),
               ElementsAre("t_max=4s"));
-  // With all of them set there is nothing left to choose.
+  // If all are set, the group has no choice left.
   EXPECT_THAT(Labels(Load(kGroup, {"topology.spines=8", "topology.links_per_pair=1"})),
               ElementsAre("lb=ecmp", "lb=rps"));
 }
@@ -271,7 +271,7 @@ TEST(SweepTest, SaysWhereACombinationIsAMistake) {
               AllOf(HasSubstr("test.yaml:4:35: lb.gap: unknown key"),
                     HasSubstr("; in all points with lb=ecmp; "),
                     HasSubstr("; in all points with lb=rps; "), HasSubstr("\n2 errors\n")));
-  // What is wrong whatever it is combined with says enough.
+  // An error that every combination has is reported once, without the points.
   EXPECT_THAT(SweepErrors("sweep: {lb: [ecmp, letflw], seed: [1, 2]}\n"),
               AllOf(Not(HasSubstr("points")), HasSubstr("\n1 error\n")));
   EXPECT_THAT(SweepErrors("transport: dctpc\nsweep: {lb: [ecmp, rps]}\n"),

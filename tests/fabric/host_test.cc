@@ -324,9 +324,9 @@ TEST(HostTurnsTest, BeginAtTheEndOfTheRoundForAFlowThatComesBack) {
   EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 B", "4 C", "5 A", "6 B", "7 C", "8 B", "9 C"));
 }
 
-// By default a flow with more to send has joined when its packet begins to leave, before a flow
-// that becomes ready while it leaves. With LetFlowsJoinAtEnd it joins when the packet has left,
-// behind all who are ready by then.
+// By default a flow with more to send joins when its packet begins to leave, before a flow that
+// becomes ready meanwhile. With LetFlowsJoinAtEnd it joins when the packet has left, behind all
+// flows that are ready by then.
 TEST(HostTurnsTest, MayBeginWhenThePacketBeforeHasLeft) {
   for (const bool at_end : {false, true}) {
     for (const Duration ready : {1'500_ns, 2'000_ns}) {
@@ -369,7 +369,7 @@ TEST(HostLanesTest, TakeTurnsWhileBothMaySend) {
   });
   background.Schedule(At(1_us) + 500_ns, 0, [&] { background.Offer(0, 2); });
   bench.Run();
-  // Of the transport's two flows each gets a quarter, as long as there are datagrams.
+  // Each of the transport's two flows gets a quarter, as long as datagrams wait.
   EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 a", "4 B", "5 a", "6 A", "7 B"));
   EXPECT_EQ(bench.host().data_sent(), 4);
   EXPECT_EQ(bench.host().datagrams_sent(), 2);
@@ -501,7 +501,7 @@ TEST(HostPauseTest, HoldsBackNoOtherClass) {
   EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 A", "11 a", "12 a", "13 a"));
 }
 
-// What each flow could not send for: from the pause on, or from when it became ready in it.
+// The blocked time of each flow begins with the pause, or when the flow becomes ready during it.
 TEST(HostPauseTest, CountsForEachFlowTheTimeInWhichItCouldHaveSent) {
   Bench bench;
   Actor& flows = bench.transport();

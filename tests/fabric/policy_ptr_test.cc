@@ -88,7 +88,7 @@ void RunIncast(const std::string& transport, const std::string& port, Lab::Plan 
 using MakeSwitch = std::function<SwitchPolicyPtr(SwitchId)>;
 using MakeHost = std::function<HostPolicyPtr(HostId)>;
 
-// With ECN-capable TCP, then with RoCE, whose receivers send CNPs.
+// Runs ECN-capable TCP, then RoCE, whose receivers send CNPs.
 void ExpectEveryHookCalled(Calls& calls, const MakeSwitch& make_switch, const MakeHost& make_host) {
   const Lab::Plan plan{.graph = {}, .switch_policy = make_switch, .host_policy = make_host};
   RunIncast("{kind: tcp, ecn: rfc3168, iw: 20}", "{buffer: 60KB, ecn_above: 20KB}", plan);

@@ -158,7 +158,7 @@ class OneEventPort {
 
   const std::vector<Offer>& offers_;
   size_t next_ = 0;
-  Time decision_ = kNever;  // Of the port, where the last call stopped.
+  Time decision_ = kNever;  // The port's decision time, where the last call stopped.
 };
 
 void ExpectAsWithEvents(const PortSettings& settings, const QueueSettings& queues,
@@ -199,7 +199,7 @@ struct Variant {
   bool count_packets;
 };
 
-// When a mark is decided, and whether the packet that departs counts.
+// The moment of the marking decision, and if the departing packet counts.
 constexpr std::pair<bool, bool> kMarkAt[] = {{false, false}, {true, false}, {true, true}};
 
 std::vector<Variant> Variants() {
@@ -558,7 +558,7 @@ TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
       ASSERT_EQ(at + SerializationDelay(Bytes{bytes}, 10_Gbps) + kDelay, arrival);
       if (i == 0) continue;
       ASSERT_LE(seen[i - 1].at, at);
-      // What goes at once, class 0, is shown behind the others of its instant.
+      // Class 0 goes at once; it is shown behind the other packets of its instant.
       if (classes == 0b1010 && seen[i - 1].at == at) {
         ASSERT_LT(seen[i - 1].port, port);
       }

@@ -23,7 +23,7 @@ const std::filesystem::path& FuzzFolder();
 // Writes a file there, which may be in a folder of its own, and returns its path.
 std::string WriteInput(const std::string& name, std::string_view text);
 
-// That each error says in which source it is, and is one line.
+// Requires that each error names its source and is one line.
 void RequirePlaces(const Diagnostics& diagnostics);
 
 // True if two documents have the same values, at whatever places.
