@@ -231,7 +231,7 @@ TEST(BlackholeTest, OfAPairTakesTheFlowsThatEcmpSendsThere) {
   EXPECT_GT(lab.Drops(DropReason::kBlackhole), 0);
 }
 
-// A blackhole of a pair harms every flow of the pair under packet spraying.
+// Packet spraying sends packets of every flow of the pair into the blackhole, so each loses some.
 TEST(BlackholeTest, OfAPairTakesHalfOfWhatIsSprayedOverTwoSpines) {
   Lab lab(PairLost("{kind: rps}"));
   AddPairs(lab);

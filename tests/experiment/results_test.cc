@@ -379,7 +379,7 @@ TEST(SummaryJsonTest, TellsQueriesAndLoads) {
   const QueryResult& queries = run.result.queries.front();
   EXPECT_EQ(queries.workload, 1u);
   EXPECT_EQ(queries.incomplete, 0);
-  // flows.csv has the last answer of each query; queries come every 300 us.
+  // A query is complete at its last answer in flows.csv. A query starts every 300 us.
   const CsvTable flows(run.files.flows);
   std::vector<double> completion(5);
   for (size_t f = 0; f < flows.rows.size(); ++f) {

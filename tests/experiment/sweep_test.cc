@@ -208,7 +208,7 @@ TEST(SweepTest, WhatIsSetOfKeysThatChangeTogetherChoosesTheOthers) {
               ElementsAre("lb=ecmp,spines=4", "lb=rps,spines=4"));
   EXPECT_THAT(Labels(Load("sweep: {together: [{seed: [1, 2], measure.t_max: [3s, 4s]}]}\n", {}, 2)),
               ElementsAre("t_max=4s"));
-  // If all are set, the group has no choice left.
+  // A group whose keys are all set has no choice left.
   EXPECT_THAT(Labels(Load(kGroup, {"topology.spines=8", "topology.links_per_pair=1"})),
               ElementsAre("lb=ecmp", "lb=rps"));
 }

@@ -158,7 +158,7 @@ class OneEventPort {
 
   const std::vector<Offer>& offers_;
   size_t next_ = 0;
-  Time decision_ = kNever;  // The port's decision time, where the last call stopped.
+  Time decision_ = kNever;  // The port's decision that the last call left open.
 };
 
 void ExpectAsWithEvents(const PortSettings& settings, const QueueSettings& queues,
@@ -199,7 +199,7 @@ struct Variant {
   bool count_packets;
 };
 
-// The moment of the marking decision, and if the departing packet counts.
+// Pairs: marks are decided at dequeue (true) or enqueue, and the departing packet counts (true).
 constexpr std::pair<bool, bool> kMarkAt[] = {{false, false}, {true, false}, {true, true}};
 
 std::vector<Variant> Variants() {

@@ -146,7 +146,7 @@ TEST(SwitchTest, ShowsItsPolicyThePacketBehindTheOneItAsksAbout) {
            .switch_policy = [&](SwitchId) { return std::make_unique<Foreseeing>(foreseen); }});
   for (HostId h = 0; h < 3; ++h) lab.AddFlow(h, 3, 300'000);
   lab.Run();
-  EXPECT_GT(foreseen, 600);  // Some 1200 packets come, in 5 us more than one.
+  EXPECT_GT(foreseen, 600);  // Some 1200 packets come; links of 5 us hold more than one.
 }
 
 TEST(SwitchTest, TellsItsPolicyWhatItsPortsDrop) {

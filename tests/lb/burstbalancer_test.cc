@@ -20,7 +20,7 @@ PortIndex EcmpPort(uint32_t tuple) {
   return leaf.PortFor(LbPacket(tuple));
 }
 
-// With room for all it is LetFlow whose first flowlet is ECMP's.
+// If it has buckets for all flows, BurstBalancer is LetFlow with ECMP's port for the first flowlet.
 TEST(BurstBalancerTest, AFlowIsHashedUntilItPauses) {
   LbSwitch leaf(With("buckets: 1000000, expiry: 1000s"));
   for (const uint32_t tuple : RandomTuples(1, 200)) {
@@ -60,7 +60,7 @@ TEST(BurstBalancerTest, WithOneBucketAlmostAllIsHashed) {
       moved += leaf.PortFor(LbPacket(tuples[i]), at) != hashed[i] ? 1 : 0;
     }
   }
-  EXPECT_LT(moved, 200);  // Of 10,000.
+  EXPECT_LT(moved, 200);  // A few of 10,000 packets.
 }
 
 TEST(BurstBalancerTest, VotesProtectAFlowAndAPortDoesAltogether) {

@@ -136,7 +136,7 @@ TEST(EcmpTest, SwitchesAndSeedsChooseDifferently) {
   EXPECT_NEAR(agree_seed, 2'500, ThreeSigma(10'000, 0.25));
 }
 
-// Where each of many flows goes.
+// Returns the port of each of many flows.
 std::vector<PortIndex> PortsOf(LbSwitch& leaf, const std::vector<PortIndex>& live) {
   std::vector<PortIndex> ports;
   for (const uint32_t tuple : RandomTuples(5, 20'000)) {

@@ -116,7 +116,7 @@ TEST(LetFlowTest, AFailureMovesOnlyFlowsOfTheFailedPort) {
 
 constexpr const char* kAgeBit = "{kind: letflow, gap: 100us, detector: age_bit}";
 
-// Whether a silence from `from` to `to` ends a flowlet.
+// Returns true if a flowlet gap from `from` to `to` ends a flowlet.
 bool EndsFlowlet(Time from, Time to) {
   LbSwitch leaf(kAgeBit);
   leaf.PortFor(LbPacket(7), from);
@@ -163,8 +163,8 @@ TEST(LetFlowAgeBitTest, IsWhatSweepsOfTheTableWouldDo) {
 
 // --- In a network ---
 
-// Of what eight long flows send, the share over a spine with a fifth of the other's rate further
-// on: a sixth of the capacity.
+// Returns the share of eight long flows' bytes over the spine whose link to the other leaf has a
+// fifth of the other spine's rate: it has a sixth of the capacity.
 double ShareOfSlowSpine(const std::string& gap) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "

@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// As lb/luopan.cc writes it.
+// lb/luopan.cc writes this header.
 struct Header {
   uint8_t kind;
   uint8_t round;
@@ -71,7 +71,8 @@ TEST(LuopanTest, RepliesOfAnOldRoundAndABestWithoutThemCountNoMore) {
   EXPECT_EQ(used.size(), 4u);
 }
 
-// With all paths sampled it knows what an oracle knew when the round began, and does as that would.
+// Luopan with all paths sampled knows what an oracle knew when the round began, and chooses the
+// same.
 TEST(LuopanTest, WithAllPathsSampledItIsAnOracleThatIsARoundOld) {
   LbSwitch leaf(kAll);
   Rng rng = Rng::Stream(1, "queues", 0);

@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-// As lb/proteus.cc writes it.
+// lb/proteus.cc writes this header.
 struct Header {
   uint16_t entered;
   uint16_t waited;

@@ -84,8 +84,8 @@ TEST(QdapsTest, AFlowStaysOnALongQueueUntilItsLastPacketHasLeftThenMoves) {
   EXPECT_FALSE(Stays(Time{} + 124_us));
 }
 
-// As other papers describe it: a packet must wait as long as the one before it had to, which here
-// was 121.9 us, long ago.
+// Other papers describe it so: a packet must wait as long as the packet before it had to. That was
+// 121.9 us here, long ago.
 TEST(QdapsTest, TakenLiterallyTheWholeWaitOfThePacketBeforeCounts) {
   for (const bool literal : {false, true}) {
     LbSwitch leaf(literal ? "{kind: qdaps, need: literal}" : "qdaps",

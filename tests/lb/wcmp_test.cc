@@ -75,7 +75,7 @@ TEST(WcmpTest, TablesTakeTwoBytesAnEntryForEachLeaf) {
 
 // --- The network's own capacities, and what a change of rate does to them ---
 
-// Of leaf 0's uplinks, how many of many flows to host 4, on leaf 2, take each.
+// Counts the packets of many flows from leaf 0 to host 4, on leaf 2, by uplink of leaf 0.
 std::vector<int64_t> UplinksUsed(std::vector<LinkEvent> events, Time start) {
   Lab lab({.graph = LeafSpineFrom("{leaves: 3, spines: 4, hosts_per_leaf: 2, host_link: {rate: "
                                   "100Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),

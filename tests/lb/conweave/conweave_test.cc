@@ -150,7 +150,7 @@ class ConWeaveUnseenTest : public Source {
   }
 };
 
-// When both of two samples are that path any is taken, one in 64.
+// A flow takes the left path only if both of its two samples are that path, one time in 64.
 TEST_F(ConWeaveUnseenTest, APathOverWhichNothingHasComeIsLeftAlone) {
   EXPECT_LT(BegunOnTheLeftPath(ConWeaveControl::kClearUnseen, 9'999_us), 20);
 }
@@ -213,7 +213,7 @@ TEST_F(ConWeaveSinkTest, BehindTheTailNothingIsHeld) {
   EXPECT_EQ(leaf_.Count("held"), 0);
 }
 
-// Those of an epoch before are what the host should have had already.
+// The host should already have the packets of an earlier epoch.
 TEST_F(ConWeaveSinkTest, PacketsOfOldEpochsPass) {
   EXPECT_EQ(Arrive(Time{} + 1_us, 0, 10, 0, 3), kForward);
   EXPECT_EQ(Arrive(Time{} + 2_us, ConWeaveHeader::kRerouted, 11, 10, 2), kForward);
@@ -240,7 +240,7 @@ TEST_F(ConWeaveSourceTest, ReroutesAreAsFarApartAsTheDrainAndAReply) {
 
 // --- In networks ---
 
-// Of what passes the spines.
+// Counts TAILs and CLEARs at the spines.
 struct Passed {
   int64_t tails = 0;
   int64_t clears = 0;
@@ -273,7 +273,8 @@ class LosesTails final : public AroundSwitchPolicy {
   Passed& passed_;
 };
 
-// What is held goes on when the TAIL should have come; the flow is cleared once, and moves on.
+// A leaf releases held packets when the TAIL should have come. It clears the flow once, and the
+// flow moves on.
 TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
   Passed passed;
   const Chosen<LoadBalancer> conweave = BalancerFrom("conweave");
@@ -322,7 +323,7 @@ class SwallowsData final : public AroundSwitchPolicy {
   int64_t& swallowed_;
 };
 
-// How many packets one of four spines swallows until 200 flows are through.
+// Returns how many packets one of four spines swallows until 200 flows have finished.
 int64_t SwallowedUnder(const std::string& lb) {
   int64_t swallowed = 0;
   const Chosen<LoadBalancer> conweave = BalancerFrom(lb);
@@ -386,7 +387,7 @@ TEST(ConWeaveTest, HostsSeePacketsInOrder) {
   EXPECT_EQ(run.result.unfinished, 0);
 }
 
-// By default they are held for long enough where paths are alike.
+// The default holds packets for long enough if all paths are alike.
 TEST(ConWeaveTest, OnASymmetricFabricHostsSeePacketsInOrderByDefault) {
   for (const char* seed : {"1", "2", "3"}) {
     const FinishedRun run = RunExperiment(ExperimentFrom(
@@ -426,8 +427,8 @@ TEST(ConWeaveTest, AFlowMovesAtMostOnceAnEpoch) {
   EXPECT_LT(Counted(run, "reroutes"), Counted(run, "epochs"));
 }
 
-// What is held fills the memory that its input is allowed, and pauses it, as if it were queued:
-// nothing is lost when it goes on at once. The slow spine makes flows change paths.
+// Held packets use the buffer allowance of their input and pause the input, as queued packets do:
+// nothing is lost when they are all released at once. The slow spine makes flows change paths.
 TEST(ConWeaveTest, WhatIsHeldPausesLosslessInputs) {
   for (const char* seed : {"1", "2", "3"}) {
     const FinishedRun run = RunExperiment(ExperimentFrom(

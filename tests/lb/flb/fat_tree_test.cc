@@ -174,7 +174,7 @@ TEST(FlbFatTreeTest, CongestedFlowsShareAPathWhoseUplinkOthersLeave) {
     }
   });
   lab.Run(Time{} + 2_ms);
-  // What was queued before has left its leaf by then.
+  // All packets queued before have left their leaf by then.
   const auto seen_in = [&](const std::vector<std::pair<Time, uint16_t>>& seen) {
     std::map<uint16_t, int> packets;
     for (const auto& [at, path] : seen) {

@@ -182,7 +182,7 @@ TEST_F(FlbWholePathsTest, OneUplinkRemainsForOthersHoweverManyPathsThereAre) {
   EXPECT_EQ(isolation_.isolated_uplinks(), 2u);
 }
 
-// To a leaf below the switches above paths are told apart by the uplink alone.
+// The paths to a leaf below the same switches differ by the uplink alone.
 TEST_F(FlbWholePathsTest, TheIsolatedPathIsFoundByItsUplink) {
   Add(1, 4);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(isolation_.AnyOf(0, Paths{0, 1, 2}, rng_), 4);
@@ -292,7 +292,7 @@ TEST_F(FlbLeafTest, AQuickerPathIsTakenExactlyAtTheGapThatLetsIt) {
   EXPECT_EQ(leaf_.Count("reroutes"), 1);
 }
 
-// Of delays of 20,000.999 and 10,000.001 ns stamps may tell as 20,000 and 10,001: a packet that
+// Stamps may report delays of 20,000.999 and 10,000.001 ns as 20,000 and 10,001 ns: a packet that
 // leaves 10,000.5 ns after the one before would overtake it by half a nanosecond.
 TEST_F(FlbLeafTest, WhatStampsDoNotTellIsLeftOfTheGap) {
   StartOnPort0(1);
@@ -306,7 +306,8 @@ class FlbTickTest : public FlbLeafTest {
  protected:
   FlbTickTest() : FlbLeafTest("{kind: flb, gap_tick: 4us}") {}
 
-  // Of a flow on port 0, 3 us slower than port 1, with packets at these times.
+  // Returns the port after a flowlet gap. The flow sends packets at these two times, first on port
+  // 0, which is 3 us slower than port 1.
   PortIndex AfterAGap(Duration from, Duration to) {
     StartOnPort0(1, Time{} + from);
     Delays({30_us, 27_us, 40_us, 40_us}, Time{} + from);
@@ -525,7 +526,7 @@ class FlbFatTreeLeafTest : public testing::Test {
     }
   }
 
-  // As it leaves; the path that it names is over the port that it takes.
+  // Returns the packet as it leaves; the path that it names is over the port that it takes.
   Packet Sent(const Packet& given, Time at) {
     Packet packet = given;
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {

@@ -17,7 +17,7 @@
 namespace heddle {
 namespace {
 
-// As lb/hermes/hermes.cc writes it.
+// lb/hermes/hermes.cc writes this header.
 struct Header {
   uint16_t path;
   uint8_t kind;
@@ -99,7 +99,7 @@ class Sender {
   uint32_t next_ = 0;  // Segment.
 };
 
-const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // Of its own.
+const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // It sends no probes.
 constexpr int kS = 600'000 / 1'460;                                 // Packets until S.
 
 TEST(HermesTest, NewFlowsTakeGoodPathsThenGrayOnes) {
@@ -187,7 +187,7 @@ TEST(HermesTest, AFlowMovesOnlyToWhatIsNotablyBetter) {
 
 TEST(HermesTest, AfterThreeTimeoutsWithoutAnAckAPathHasFailed) {
   Sender sender(kHermes, 2);
-  sender.Good(0);  // So that flows would rather be there.
+  sender.Good(0);  // New flows prefer path 0.
   for (int timeout = 0; timeout < 3; ++timeout) {
     ASSERT_EQ(sender.Path(), 0);
     sender.TimeOut();
@@ -309,7 +309,7 @@ TEST(HermesTest, FresherDelaysOfOthersDoNotUndoAFailure) {
 }
 
 TEST(HermesTest, ProbesTheBestOfTheRoundBeforeAgain) {
-  const size_t paths = 64;  // So many that it is hardly drawn by itself.
+  const size_t paths = 64;  // A random probe hardly ever takes a given path.
   const PathTable table = PathsOfWeights(std::vector<uint16_t>(paths, 1));
   LbHost host("{kind: hermes, probe_interval: 500us}", table);
   const auto probes_until = [&](Time at) {
@@ -336,7 +336,7 @@ std::string With(const std::string& settings) {
   return "{kind: hermes, probe_interval: 10s, " + settings + "}";
 }
 
-// On its own a host believes in 8 us one way: fast is below 27.5 us.
+// A host without measurements assumes a delay of 8 us one way: fast is below 27.5 us.
 TEST(HermesNs3Test, OneWayDelaysAreThoseThatReceiversTell) {
   Sender sender(With("delay: one_way"));
   const auto hear = [&](uint16_t path, uint32_t ns) {
@@ -386,7 +386,7 @@ TEST(HermesNs3Test, OfGoodPathsThoseOfTheLowestLevelCount) {
   EXPECT_EQ(used, std::set<uint16_t>{1});
 }
 
-// Of 1000 flows that may move each tries once within the time.
+// Each of 1000 flows that may move tries once within the time.
 TEST(HermesNs3Test, AFlowTriesNowAndThenAndMovesByTheThrowOfACoin) {
   int moved = 0;
   Sender sender(With("move: 0.5, try_every: 10s, sent_above: 0B"), 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves learn of the delays of paths, and what AG and AAC make of it.
+// Tests the path delays that leaves learn, and how AG and AAC use them.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(LeafDelaysTest, QueueingIsWhatIsAboveTheLeast) {
   EXPECT_EQ(delays.Depart(1, Time{}).delay_16ns, 0);
 }
 
-// As pinned datagrams once were, and packets of hosts that are on no leaf are.
+// Packets of hosts that are on no leaf have no stamp.
 TEST(LeafDelaysTest, PacketsWithoutAStampTellNothing) {
   LeafDelays delays(2, 2, /*queueing=*/false, 1_ms);
   delays.Arrive({.sent_ns = 1, .path = 0, .delay_16ns = 2'000}, 1, 0xffff, Time{} + 1_us);
@@ -106,7 +106,7 @@ TEST(MeasuredLeafTest, APinnedDatagramKeepsItsPathAndIsStamped) {
   EXPECT_EQ(pinned.Scheme<LeafDelayHeader>().sent_ns, 5'000u);
 }
 
-// How often packets of one flow, 1000 ns apart, change their port.
+// Counts the changes of port among packets of one flow, 1 us apart.
 int Changes(LbSwitch& leaf, Time from, int packets) {
   int changes = 0;
   PortIndex before = leaf.PortFor(LbPacket(7), from);
@@ -173,7 +173,7 @@ TEST(AacTest, OnAnIdleFabricItIsRandomSpraying) {
   EXPECT_EQ(leaf.Count("trials"), 0);
 }
 
-// In 800 us there are 25 periods of 32 us.
+// 800 us have 25 periods of 32 us.
 TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
   LbSwitch leaf("{kind: aac, stale: 1s}");
   Hear(leaf, Time{} + 1_us, 2, 200_us);
@@ -183,7 +183,7 @@ TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
   EXPECT_LT(ChiSquare({counts[0], counts[1], counts[3]}, {1, 1, 1}), kChiSquare99[2]);
 }
 
-// By default what is not told of for 1 ms is stale; a trial of this path comes back with no news.
+// A measurement is stale after 1 ms by default; a trial of this path comes back with no news.
 TEST(AacTest, APathStaysUnusedUntilATrialTellsOfAnotherDelay) {
   LbSwitch leaf("aac");
   Hear(leaf, Time{} + 1_us, 2, 200_us);

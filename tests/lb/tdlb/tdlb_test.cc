@@ -57,7 +57,7 @@ TEST(PathDelaysTest, TheFastestMayBecomeTheSlowest) {
     return found;
   };
   EXPECT_EQ(timeouts(PathDelays::Memory::kAll), std::vector<Duration>(4, 30_us));
-  // As published: -10 us, here the floor, until the others have been measured again.
+  // The published timeout is -10 us, here the floor, until the others have been measured again.
   EXPECT_EQ(timeouts(PathDelays::Memory::kFastestAndSlowest),
             (std::vector<Duration>{1_us, 20_us, 20_us, 30_us}));
 }
@@ -255,7 +255,8 @@ class TdlbQueueTest : public TdlbLeafTest {
  protected:
   TdlbQueueTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, congested_above: 10KB}") {}
 
-  // Of a queue at uplink 0 that is longer for 12 us, more than the 10 us between two looks at it.
+  // Makes a queue at uplink 0 that stays long for 12 us, more than the 10 us between two checks.
+  // Returns the number of episodes.
   int64_t Episodes() {
     leaf_.At(kNow, [](SwitchView& view, SwitchPolicy&) {
       for (int i = 0; i < 110; ++i) view.SendAsData(LbPacket(7), 0);
@@ -317,8 +318,8 @@ class TdlbMinmaxTest : public TdlbLeafTest {
   explicit TdlbMinmaxTest(const std::string& table = "minmax")
       : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, table: " + table + "}") {}
 
-  // Where an innocent flow of the slowest path is after a pause of 20 us, which is less than the
-  // delays differ by.
+  // Returns the port of an innocent flow of the slowest path after a gap of 20 us, which is less
+  // than the spread of the delays.
   PortIndex AfterAPause() {
     Learn({40_us, 50_us, 70_us}, kNow);
     const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
@@ -342,7 +343,7 @@ class TdlbHulaTest : public TdlbLeafTest {
  protected:
   TdlbHulaTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, probe: hula}") {}
 
-  // From leaf 1, `delay` ago.
+  // A probe from leaf 1, sent `delay` ago.
   void Probe(PortIndex port, Duration delay, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet probe;

@@ -113,7 +113,8 @@ TEST_F(TrLeafTest, ThePortBeforeFitsWhateverIsToldSince) {
   EXPECT_EQ(leaf_.Count("s_empty"), 0);
 }
 
-// What is told of its port may shrink; the packets that are ahead there don't come earlier for it.
+// A later report may shorten its port's queue; the packets that are ahead there don't arrive
+// earlier for it.
 TEST_F(TrLeafTest, AnEarlierPredictionIsNotForgottenForALaterOne) {
   Tell(kA, 10);
   Tell(kB, 10);
@@ -292,7 +293,7 @@ Order OrderOf(const std::string& settings, int sources, bool equal, int64_t larg
 
 TEST(TrNetworkTest, KeepsTheOrderOfOneLeafAndOnePacketSize) {
   for (const char* settings : {"tr", "{kind: tr, telemetry: vclock}"}) {
-    for (const int64_t largest : {40, 400}) {  // With long flows, or without.
+    for (const int64_t largest : {40, 400}) {  // Packets of the largest flow.
       const Order order = OrderOf(settings, 1, true, largest);
       EXPECT_GT(order.packets, 4'000);
       EXPECT_EQ(order.reordered, 0) << settings;
@@ -308,7 +309,7 @@ TEST(TrNetworkTest, OfSeveralSizesTheOwnClockKeepsTheOrderIfItCountsThePacketIts
       OrderOf("{kind: tr, telemetry: vclock, own_serialization: false}", 1, false, 4).reordered, 0);
 }
 
-// What other leaves send enters the spines' queues in between.
+// The packets of other leaves enter the spines' queues in between.
 TEST(TrNetworkTest, TwoLeavesReorderALittle) {
   const auto reordered = [](const std::string& settings) {
     return AtFiveSeeds(
@@ -379,7 +380,7 @@ std::vector<int64_t> AcksByUplink(const std::string& balancer) {
   return acks;
 }
 
-// So that a leaf hears of the queues at all spines.
+// A leaf hears of the queues at all spines by these ACKs.
 TEST(TrNetworkTest, TheAcksOfOneFlowComeOverAllSpines) {
   const std::vector<int64_t> acks = AcksByUplink("tr");
   EXPECT_GT(acks[0] + acks[1] + acks[2] + acks[3], 300);
