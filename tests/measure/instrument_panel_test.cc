@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run promises its instruments: when they act, what they hear of, and that it heeds them.
+// A run promises its instruments when they act and what they hear of, and it heeds their answers.
 
 #include "measure/instrument_panel.h"
 

@@ -152,7 +152,7 @@ TEST(IdealFctTest, TakesTheFastestPathOfAnAsymmetricFabric) {
 TEST(IdealFctTest, KnowsTheHostsOwnLinks) {
   const Experiment experiment =
       ExperimentFrom(std::string(kRest) + "  asymmetry: [{links: [host3-leaf1], rate: 1Gbps}]\n");
-  const int64_t packet = 1'230'400;  // At 10 Gbps.
+  const int64_t packet = 1'230'400;  // The time of a packet at 10 Gbps.
   EXPECT_EQ(Ideal(experiment, 0, 3, 14'600).rx.ps, 4'000'000 + 3 * packet + 10 * 10 * packet);
   EXPECT_EQ(Ideal(experiment, 3, 0, 14'600).rx.ps, 4'000'000 + 3 * packet + 10 * 10 * packet);
   EXPECT_EQ(Ideal(experiment, 0, 2, 14'600).rx.ps, 4'000'000 + 3 * packet + 10 * packet);

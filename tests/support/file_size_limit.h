@@ -24,7 +24,7 @@ class FileSizeLimit {
   FileSizeLimit& operator=(const FileSizeLimit&) = delete;
 
  private:
-  void (*const signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);  // Which would end the process.
+  void (*const signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);  // The signal would end the process.
   rlimit before_{};
 };
 

@@ -123,7 +123,7 @@ void LbSwitch::MakePorts(const Shape& shape) {
   TellNextHops();
 }
 
-// Of the uplinks that are live.
+// Gives the switch the next hops of the live uplinks.
 void LbSwitch::TellNextHops() {
   NextHopTable table;
   table.set_of_leaf.push_back(0);
@@ -140,7 +140,7 @@ void LbSwitch::TellNextHops() {
 }
 
 void LbSwitch::At(Time at, const Question& ask) {
-  // What the policy sends must not arrive within the window that it is sent in.
+  // A packet that the policy sends must not arrive within the window that it is sent in.
   while (switch_.Due() < at) switch_.Run(InstantAt(switch_.Due()));
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How GoogleTest shows quantities.
+// Tells GoogleTest how to print quantities.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings from YAML; what is wrong with them fails the test.
+// Reads settings from YAML; errors fail the test.
 
 #pragma once
 

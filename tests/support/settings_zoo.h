@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings with something of everything, to read, write and describe in tests.
+// Settings of every type. Tests read, write and describe them.
 
 #pragma once
 

@@ -59,8 +59,8 @@ TEST(ResequencedGoBackNTest, DoesNotSeeAnOvertaking) {
       EXPECT_EQ(t.flow.sender.retransmissions, 0);
       EXPECT_EQ(t.flow.sender.nacks, 0);
       EXPECT_EQ(t.flow.receiver.discarded, 0);
-      EXPECT_EQ(t.flow.receiver.reordered_net, 1);  // At the NIC,
-      EXPECT_EQ(t.flow.receiver.reordered_seq, 0);  // and handed up.
+      EXPECT_EQ(t.flow.receiver.reordered_net, 1);  // Counted at the NIC,
+      EXPECT_EQ(t.flow.receiver.reordered_seq, 0);  // and as handed up.
       EXPECT_EQ(t.stats.packets, 2'000);
       EXPECT_EQ(t.stats.held, by);
       EXPECT_EQ(t.stats.flow_max_packets, by);

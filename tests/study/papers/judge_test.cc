@@ -284,7 +284,7 @@ TEST_F(JudgeTest, Numbers) {
   EXPECT_EQ(VerdictOf(of + "take: max, value: -0.3"), "contradicted");
   EXPECT_EQ(VerdictOf(of + "value: [0.2, 0.6]"), "reproduced");
   EXPECT_EQ(VerdictOf(of + "value: [0.2, 0.9]"), "same direction");
-  EXPECT_EQ(VerdictOf(of + "value: 0.4"), "same direction");  // Of three loads, one.
+  EXPECT_EQ(VerdictOf(of + "value: 0.4"), "same direction");  // One of three loads fits.
   EXPECT_EQ(VerdictOf(of + "at_least: 0.1"), "reproduced");
   EXPECT_EQ(VerdictOf("kind: number, metric: twice, than_metric: v, quantity: ratio, value: 2"),
             "reproduced");
@@ -294,8 +294,8 @@ TEST_F(JudgeTest, Numbers) {
   EXPECT_THAT(claim.Measured(), HasSubstr("(load=0.6: rps, ecmp)"));
 }
 
-// At one load nobody counts anything in the second seed: 0 by 0 there. Wherever that load stands
-// among the others, the greatest is that of the loads that have a number.
+// No run at one load counts anything in the second seed: 0 by 0 there. The greatest is that of the
+// loads that have a number, wherever the empty load stands among them.
 TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
   for (const std::string empty : {"0.2", "0.4", "0.6"}) {
     Write("e", kSweep, [&](const At& at, double seed) {

@@ -106,8 +106,8 @@ TEST(CubicTest, GrowsByHalfASegmentPerAckAtMost) {
   EXPECT_NEAR(flow.cwnd() - before, 0.5, 1e-9);
 }
 
-// With the ACK clock of a round trip of 200 ms the window stays between where the function is and
-// where it will be a round trip later: concave up to 100 segments at 4.2 s, convex beyond.
+// The ACK clock of a round trip of 200 ms keeps the window between where the function is and where
+// it will be a round trip later: concave up to 100 segments at 4.2 s, convex beyond.
 TEST(CubicTest, FollowsTheFunctionThroughItsPlateau) {
   Flow flow(100, "", 0.2);
   flow.Lose();
@@ -144,7 +144,7 @@ TEST(CubicTest, TakesTheConstantOfTheFunctionFromItsSettings) {
 // --- The Reno-friendly region (section 4.3) ---
 
 // alpha = 3 * 0.3 / 1.7 = 9/17 segments a round trip, and 1 from the window of the last event on.
-// In a round trip of 1 ms the cubic function does not move.
+// The cubic function does not move in a round trip of 1 ms.
 TEST(CubicTest, IsNoSlowerThanReno) {
   Flow flow(20, "", 0.001);
   flow.Lose();
@@ -356,7 +356,7 @@ TEST(CubicTest, KeepsSevenTenthsOfTheWindowOfAFlow) {
 
 struct Seen {
   int capable = 0;
-  int answered = 0;  // With CWR.
+  int answered = 0;  // Packets with CWR.
   int again = 0;
 };
 

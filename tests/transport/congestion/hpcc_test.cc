@@ -80,7 +80,7 @@ TEST(HpccTest, FollowsThePaperStepByStep) {
   EXPECT_NEAR(flow.window(), 62'500 + kIncrease, 1e-6);
   EXPECT_EQ(flow.state.window, 63);
   EXPECT_NEAR(flow.state.rate, 50.05e9, 1);
-  flow.now.queue_bytes[0] = 0;  // Of two lengths the shorter one counts.
+  flow.now.queue_bytes[0] = 0;  // The shorter of two queue lengths counts.
   flow.AckOfNewRound(62'500);
   EXPECT_NEAR(flow.window(), 62'500 + 2 * kIncrease, 1e-6);
 }
@@ -309,7 +309,7 @@ TEST(HpccTest, SharesAPortAndKeepsItsQueueShort) {
   WatchPort(lab, 0, 2, At(2_ms), watch);
   lab.Run(At(10_ms));
   EXPECT_EQ(lab.Packets().dropped_total(), 0);
-  EXPECT_LT(watch.longest, 11'000);  // Of 104,000 bytes that a round trip holds.
+  EXPECT_LT(watch.longest, 11'000);  // A round trip holds 104,000 bytes.
   const double first = lab.QueuePair(0)->rate().rate;
   const double both = first + lab.QueuePair(1)->rate().rate;
   EXPECT_NEAR(both, 95e9, 5e9);
