@@ -83,7 +83,7 @@ class ListenerBalancer final : public LoadBalancer {
   }
 };
 
-// Asked about each packet in two rounds, and forwarding it in two more.
+// The policy is asked about each packet in two rounds, and forwards it in two more.
 TEST(DecisionCostTest, AsMuchComesFromOtherSwitchesAndTellsWhatTheyWrote) {
   LoadBalancers().Add<ListenerBalancer>({"listener", "For this test.", "This test"});
   const std::vector<RecordedPacket> packets = WithLiveFlows(Recorded(), 3'000, 100);
@@ -91,14 +91,14 @@ TEST(DecisionCostTest, AsMuchComesFromOtherSwitchesAndTellsWhatTheyWrote) {
   ASSERT_TRUE(MeasureDecisions({.balancer = "listener", .rounds = 1}, packets).ok());
   const int64_t asked = CountsCacheMisses() ? 4 : 2;
   EXPECT_EQ(Listener::from_host, (asked + 2) * 3'000);
-  // But those that were on their way at the end.
+  // The packets on their way at the end are missing.
   EXPECT_LE(Listener::from_spines, 2 * 3'000);
   EXPECT_GT(Listener::from_spines, 2 * 3'000 - 500);
   EXPECT_EQ(Listener::told, Listener::from_spines);
 }
 
-// Counts what hosts are asked about, and what of it is wrong. Other tests run it too, as all that
-// is registered.
+// Counts the calls at hosts, and those with wrong arguments. It is registered, so other tests run
+// it too.
 class HostListener final : public HostPolicy {
  public:
   inline static int64_t sent = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Google Benchmark programs, as a user runs them, where they have been built.
+// Runs the Google Benchmark programs as a user does, if they have been built.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -260,7 +260,7 @@ TEST_F(RunTest, IsSilentIfQuiet) {
   const CommandResult result = Run("small.yaml --quiet");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, "");
-  // But for what a Debug build says at every start.
+  // A Debug build writes its warning at every start.
   EXPECT_TRUE(result.err.empty() || result.err.ends_with("Debug build; expect it to be slow\n"));
 }
 

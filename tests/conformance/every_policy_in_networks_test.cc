@@ -88,7 +88,7 @@ std::string NameOf(const testing::TestParamInfo<Case>& test) {
   return name + "_" + fabric.name + "_" + stack.name;
 }
 
-// Modes in which schemes do other things than by default, at switches, hosts or controllers.
+// Modes in which schemes behave differently from the default, at switches, hosts or controllers.
 std::vector<std::string> Variants() {
   std::vector<std::string> variants = {
       "{kind: flb, rate_control: true}",
@@ -182,9 +182,10 @@ TEST_P(EveryPolicyInNetworksTest, KeepsStateThatDoesNotGrowWithTheFlows) {
   for (size_t i = 0; i < few.size(); ++i) EXPECT_LE(many[i], few[i] + 16'384);
 }
 
-// Flows from the first leaf or pod to the last one, while a link there, far from where flows begin,
-// is down for a millisecond, or not; routes follow at once or, in the lossless network, late. Of
-// the bytes that come to the leaf or pod more than two milliseconds after: the share of that link.
+// Sends flows from the first leaf or pod to the last one, while a link there is down for a
+// millisecond, or not. The link is far from where flows begin; routes follow at once or, in the
+// lossless network, late. Returns the share of that link in the bytes that reach the leaf or pod
+// more than two milliseconds after.
 double ShareOfALinkThatIsBack(const Case& test, bool fails) {
   const auto& [lb, fabric, stack] = test;
   const bool is_tree = fabric.name == kFatTree.name;
@@ -227,7 +228,8 @@ TEST_P(EveryPolicyInNetworksTest, UsesALinkThatIsBack) {
   EXPECT_GT(share, ShareOfALinkThatIsBack(GetParam(), false) / 2);
 }
 
-// Ten times as many packets of as many flows. Queues may have to grow, which is seldom.
+// Runs ten times as many packets of the same number of flows. Queues may have to grow, which is
+// seldom.
 TEST_P(EveryPolicyInNetworksTest, AllocatesNothingForAPacket) {
   if (IsRefused()) GTEST_SKIP() << "refused";
   const auto allocations_of = [&](const std::string& size) {

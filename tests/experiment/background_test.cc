@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background traffic in whole experiments.
+// Tests background traffic in whole experiments.
 
 #include "experiment/background.h"
 

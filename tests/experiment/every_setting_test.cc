@@ -63,7 +63,7 @@ std::vector<std::string> OtherValues(const ScalarShape& shape, const std::string
   return values;
 }
 
-// Lists what is declared; of nested settings those of the kind that is chosen.
+// Lists the declared settings; of nested settings, those of the chosen kind.
 class Lister final : public Fields {
  public:
   Lister(std::string prefix, std::vector<Setting>& settings)
@@ -175,7 +175,7 @@ void ExpectKnown(const std::string& kind, const std::vector<std::string>& idle,
   }
 }
 
-// It would take a network, or a run, of another kind.
+// A test of it needs another kind of network or run.
 constexpr const char* kNotReached = "not reached in these networks";
 
 TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {

@@ -312,7 +312,7 @@ TEST_F(ExperimentSchemaTest, TakesEveryExperimentThatIsShipped) {
     const std::string text = ReadFile(entry.path());
     documents.push_back(JsonOf(*Parsed(text)));
     names.push_back(entry.path().string());
-    // And what comes of it, with every default written out.
+    // The resolved experiment, with every default written out, must be valid too.
     Diagnostics diagnostics;
     const auto file = ExperimentFile::Read(entry.path().string(), {}, diagnostics);
     ASSERT_TRUE(file && diagnostics.ok()) << diagnostics.Report();

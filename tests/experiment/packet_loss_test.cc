@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links and switches that lose packets by schedule: how many, which, from when to when, and what
-// transports and statistics make of it.
+// Links and switches lose packets by schedule. The tests check how many, which and when, and how
+// transports and statistics handle the losses.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

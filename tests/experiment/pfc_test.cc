@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority flow control, from a single switch to trees of pauses and to deadlock.
+// Tests priority flow control, from a single switch to trees of pauses and to deadlock.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a run, against each other and against what the documentation says they hold.
+// Compares the tables of a run with each other and with the documentation.
 
 #include "experiment/results.h"
 

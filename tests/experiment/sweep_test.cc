@@ -343,11 +343,11 @@ TEST(ExperimentFileTest, ItsTextGivesTheSamePointsWhereverItLies) {
 TEST(ExperimentFileTest, AnIdIsThatOfWhatDeterminesTheResult) {
   const std::string base = kTopology + "workload: [{kind: permutation, size: 1KB}]\n";
   const auto id = IdsOf(FileOf(base + "lb: ecmp\n"));
-  // Not its name, what leads to it, or what is written out.
+  // The id does not depend on the name, on how the point was chosen, or on written defaults.
   EXPECT_EQ(IdsOf(FileOf(base + "lb: ecmp\nname: other\n")), id);
   EXPECT_EQ(IdsOf(FileOf(base + "sweep: {lb: [ecmp]}\n")), id);
   EXPECT_EQ(IdsOf(FileOf(base + "lb: {kind: ecmp}\nseed: 1\n")), id);
-  // But everything else.
+  // The id depends on everything else.
   EXPECT_NE(IdsOf(FileOf(base + "lb: rps\n")), id);
   EXPECT_NE(IdsOf(FileOf(base + "lb: ecmp\nseed: 2\n")), id);
   EXPECT_NE(IdsOf(FileOf(base + "lb: ecmp\nmeasure: {t_max: 3s}\n")), id);
@@ -479,7 +479,7 @@ TEST(ScaleTest, IsNotPartOfWhatItGives) {
   const auto again = ExperimentFile::FromText(file->Text(), "y.yaml", ".", {}, diagnostics);
   EXPECT_EQ(diagnostics.Report(), "0 errors\n");
   ASSERT_EQ(again->size(), 8u);
-  // Nor do exclusions speak of what was fixed.
+  // Exclusions about fixed values are gone too.
   const auto fixed = ExperimentFile::FromText(
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
       "workload: [{kind: permutation, size: 1KB}]\nlb: ecmp\n"

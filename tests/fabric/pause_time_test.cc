@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pauses that expire, IEEE 802.1Qbb: how long they last, what makes them longer and what ends them.
+// Tests pauses that expire, IEEE 802.1Qbb: their length, their extension and their end.
 
 #include "fabric/pause_time.h"
 

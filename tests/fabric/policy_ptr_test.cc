@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies are called for what they override, and say nothing else about it.
+// A policy is called for the hooks that it overrides; it need not declare them otherwise.
 
 #include "fabric/policy_ptr.h"
 
@@ -389,7 +389,7 @@ class EagerAroundHost final : public AroundHostPolicy {
   Calls& calls_;
 };
 
-// One with hooks that settings have switched off, and that must not be called all the same.
+// A policy whose settings have switched off its hooks; nobody may call them.
 class SilentSwitch final : public PlainSwitch {
  public:
   uint32_t unused_hooks() const override { return kAllOfASwitch; }

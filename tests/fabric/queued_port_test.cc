@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queued ports decide late, or as events of their switch; either must be as if every arrival, pause
-// and end of a transmission were handled by itself, as the reference does.
+// Queued ports decide late, or as events of their switch. Either must give the same results as the
+// reference, which handles every arrival, pause and end of a transmission by itself.
 
 #include "fabric/queued_port.h"
 
@@ -445,7 +445,8 @@ TEST(QueuedPortTest, RoundRobinSharesByPackets) {
 
 // --- Marking between two lengths ---
 
-// A queue that is held at `length` bytes, the next packet coming as one leaves; the share marked.
+// Returns the share of packets that are marked at a queue that is held at `length` bytes: the next
+// packet comes as one leaves.
 double ShareMarkedAt(int64_t length, bool at_dequeue) {
   constexpr int kPackets = 100'000;
   const int64_t held = length / 1'000 + (at_dequeue ? 1 : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory models against the rules as published, written down one by one (literal_memory.h);
-// then what follows from them, in numbers.
+// Compares the buffer models with the published rules, written down one by one (literal_memory.h);
+// then checks numbers that follow from these.
 
 #include "fabric/shared_memory.h"
 
@@ -357,7 +357,7 @@ TEST(SharedMemoryTest, DynamicThresholdsSettleWhereTheyShould) {
     OfferInTurn(memory, c.queues, 7'000);
     const int64_t queues = static_cast<int64_t>(c.queues);
     EXPECT_NEAR(static_cast<double>(memory.used() / queues), static_cast<double>(c.each), kFrame);
-    // Twice as much comes as leaves.
+    // Packets arrive at twice the rate of departures.
     for (int i = 0; i < 1'000; ++i) {
       for (PortIndex out = 0; out < c.queues; ++out) memory.Release(0, out, 1, kFrame);
       OfferInTurn(memory, c.queues, 2);

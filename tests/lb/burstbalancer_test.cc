@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BurstBalancer: who gets a bucket of its sketch, and what that changes.
+// Tests which flows get a bucket of BurstBalancer's sketch, and the effect of a bucket.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(BurstBalancerTest, AfterEachPauseItDrawsAnyPort) {
   EXPECT_EQ(leaf.Count("flowlets"), 4'000);
 }
 
-// They take the one bucket from each other before any of them pauses for long.
+// The flows take the one bucket from each other before any of them has a flowlet gap.
 TEST(BurstBalancerTest, WithOneBucketAlmostAllIsHashed) {
   LbSwitch leaf(With("buckets: 1"));
   const std::vector<uint32_t> tuples = RandomTuples(2, 100);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONGA: what leaves learn of each other, and where that leads flowlets.
+// Tests what CONGA's leaves learn from each other, and which ports flowlets take.
 
 #include <gtest/gtest.h>
 
@@ -163,7 +163,7 @@ TEST(CongaTest, FeedbackTakesTurnsAndPrefersWhatHasChanged) {
   EXPECT_EQ(next(), 12);
 }
 
-// Paper and hardware know no more of a port that is back than what its last packets told.
+// The paper and the hardware keep the last report about a port that is back.
 TEST(CongaTest, AnUplinkThatIsBackHasTheMetricThatItHad) {
   const auto flows_there = [](Time at) {
     LbSwitch leaf("conga");
@@ -231,8 +231,8 @@ TEST(CongaTest, RefusesThreeTiersUnlessAskedForTheExtension) {
   }
 }
 
-// A link from an aggregation to a core is slow. Those who name paths leave it alone; where the
-// aggregation hashes, whoever comes by it meets it half of the time.
+// A link from an aggregation to a core is slow. Schemes that name paths avoid it; if the
+// aggregation hashes, half of the traffic through it meets the slow link.
 TEST(CongaTest, WithNamedPathsFlowsAvoidASlowLinkToACore) {
   const auto end = [](const std::string& mode) {
     return RunExperiment(

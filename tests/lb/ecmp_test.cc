@@ -88,8 +88,8 @@ TEST(EcmpTest, NothingButTupleAndEntropyChooses) {
   EXPECT_EQ(leaf.PortFor(packet), port);
 }
 
-// Flows pass two tiers of four uplinks each. How they spread at the upper switch that uplink `via`
-// of the lower one leads to.
+// Flows pass two tiers of four uplinks each. Returns how they spread at the upper switch that
+// uplink `via` of the lower one leads to.
 std::vector<int64_t> SpreadBehind(PortIndex via, const std::string& settings) {
   LbSwitch lower(settings, Uplinks(4, /*id=*/0));
   LbSwitch upper(settings, Uplinks(4, static_cast<SwitchId>(10 + via)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlowBender: when a flow changes its value, and what that is good for.
+// Tests when a FlowBender flow changes its value, and the benefit.
 
 #include <gtest/gtest.h>
 
@@ -119,8 +119,8 @@ TEST(FlowBenderTest, ARandomValueIsAlwaysAnotherOne) {
 
 // --- In a network ---
 
-// Two elephants that ECMP puts on the same of three paths, each of which carries one: how long the
-// later one takes, and how often both have moved.
+// ECMP puts two elephants on the same of three paths, each of which carries one. Records the time
+// of the later one, and how often both have moved.
 struct Outcome {
   Duration last{};
   int64_t moves = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts that know how good their paths are, when routes change while a flow runs: what Hermes and
-// Clove do about paths that go and come back.
+// Tests Hermes and Clove when routes change while a flow runs: their hosts know how good paths are,
+// and paths go and come back.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class Sender {
     for (int i = 0; i < count; ++i) ++packets[Send(apart)];
     return packets;
   }
-  // The paths of the first packets of flows that start when it is long since this host sent.
+  // Returns the paths of the first packets of flows that start long after the host's last packet.
   std::set<uint16_t> OfNewFlows() {
     std::set<uint16_t> used;
     for (FlowId flow = 0; flow < 60; ++flow) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HULA: what probes tell, whom, and where that leads flowlets.
+// Tests HULA's probes: what they report, to whom, and which ports flowlets take.
 
 #include <gtest/gtest.h>
 
@@ -169,8 +169,9 @@ TEST(HulaTest, KnowsTheBottleneckAfterAPeriod) {
   }
 }
 
-// A spine loses leaf 1, and routing does not notice. What is lost is what four sources send until
-// silence is believed, and the next probe has come: 800 us at 1 Gbps each, or 66 datagrams.
+// A spine loses leaf 1, and routing does not notice. The datagrams of four sources are lost until
+// missing probes count as a failure and the next probe has come: 800 us at 1 Gbps each, or 66
+// datagrams.
 TEST(HulaTest, LeavesAPathThatFailsOutOfSightAfterItsProbesAreMissed) {
   int64_t lost = 0;
   for (const std::string link : {"leaf1-spine0", "leaf1-spine1"}) {

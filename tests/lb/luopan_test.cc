@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Luopan: cells, what is probed, and what replies change.
+// Tests Luopan's cells, its probes, and the effect of replies.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ PortIndex NewFlow(LbSwitch& leaf, Time at) {
   return leaf.PortFor(packet, at);
 }
 
-// The first round begins within 100 us, others 100 us later each.
+// The first round begins within 100 us; later rounds begin 100 us apart.
 TEST(LuopanTest, FlowsTakeTheBestPathOfARound) {
   LbSwitch leaf(kAll);
   NewFlow(leaf, Time{});

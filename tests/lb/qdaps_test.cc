@@ -62,7 +62,7 @@ TEST(QdapsTest, AnIdleSwitchIsUsedUniformly) {
 }
 
 // A flow's last packet is behind 100 others, and ten more of other flows are behind it; all other
-// ports are idle. Whether the flow still takes that port at `at`.
+// ports are idle. Returns true if the flow still takes that port at `at`.
 bool Stays(Time at) {
   LbSwitch leaf("qdaps", {.uplinks = std::vector<BitRate>(4, 10_Gbps)});
   PortIndex port = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adaptive routing by switches: what is spread, where, and what receivers must be able to do.
+// Tests adaptive routing by switches: which packets are spread, where, and what receivers must
+// support.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record: what is written over time, against numbers worked out by hand.
+// Compares the series of measure.record with numbers worked out by hand.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -27,7 +27,7 @@ int64_t CountIn(const Counters& counters, std::string_view name) {
 
 Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps}; }
 
-// Instant by instant, so that what is sent arrives beyond the window.
+// Runs instant by instant, so that packets sent arrive beyond the window.
 void RunUntil(Node& node, Time at) {
   while (node.Due() < at) node.Run(InstantAt(node.Due()));
   node.Run(InstantAt(at));

@@ -26,7 +26,8 @@ class LiteralMemory {
   bool IsLossless(size_t cls) const { return (settings_.lossless >> cls & 1) != 0; }
 
   // Returns true if the models would refuse the packet under the rule that no packet lies partly in
-  // a reserve or guarantee: the pool must have room for its whole size. `free` is set to that room.
+  // a reserve or guarantee: the pool must have room for its whole size. `free` is set to the room
+  // for it.
   bool PublishedRuleRefuses(PortIndex in, PortIndex out, size_t cls, int64_t bytes,
                             double& free) const;
 

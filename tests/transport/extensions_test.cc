@@ -257,7 +257,7 @@ TEST(PrrTest, FillsThePauseAfterALoss) {
 
 // --- Over random loss and reordering ---
 
-// Whatever the options, every flow ends, and what was lost and what was not is told apart.
+// Every flow ends, whatever the options, and the senders tell losses from late packets.
 TEST(ExtensionsTest, EveryCombinationSurvivesLossAndReordering) {
   for (const char* options :
        {", loss: rack", ", loss: rack, tlp: true", ", prr: true", ", undo: dsack", ", rescue: true",

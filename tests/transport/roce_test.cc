@@ -176,7 +176,7 @@ TEST(RocePacingTest, CanCountInWholeUnits) {
 
 // --- Turns ---
 
-// Two queue pairs of one NIC, one of which DCQCN has paced to half of the line for good. Returns
+// Runs two queue pairs of one NIC; DCQCN paces one of them to half of the line for good. Returns
 // the share of the other one.
 double ShareOfUnpaced(const std::string& turns) {
   Lab lab({.graph = Star(3, {100_Gbps, 1_us}),

@@ -82,7 +82,7 @@ class BestNexthopLeafTest : public testing::Test {
                                    "66.7, stale: 10s}")
       : leaf_(settings) {}
 
-  // A packet from host 1 tells of the way to it through `port`.
+  // Delivers a packet from host 1 that reports the path to it through `port`.
   void Learn(PortIndex port, const IntFields& fields, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet packet = LbPacket(7);
@@ -249,7 +249,7 @@ TEST_F(BestNexthopRangesTest, AreThoseOfThePort) {
   }
 }
 
-// 100 packets wait for 12 us before its own.
+// 100 packets wait for 12 us in front of the flow's own packet.
 TEST(BestNexthopTest, AGapCountsFromWhenThePacketBeforeLeaves) {
   LbSwitch leaf("{kind: best_nexthop, probes: false, gap: 10us}");
   const PortIndex port = leaf.PortFor(LbPacket(7));
@@ -336,8 +336,8 @@ class BestNexthopNetworkTest : public testing::Test {
  protected:
   enum Load { kOneWay, kBothWays };
 
-  // Payload of flows from leaf 0, which is loaded, or from leaf 1, that went to spine 1, and all of
-  // it.
+  // Returns the payload of flows from leaf 0, which is loaded, or from leaf 1: the part that went
+  // to spine 1, and all of it.
   static std::pair<int64_t, int64_t> OverSpine1(const std::string& balancer, bool from_loaded,
                                                 Load load = kOneWay) {
     std::vector<UdpSource> background = {DatagramsOver(1, 0, 3, 7)};
@@ -418,7 +418,8 @@ TEST(BestNexthopFatTreeTest, ProbesReachEveryOtherEdgeOverEveryPath) {
 }
 
 // Edge 0 has lost its link to the second of two upper switches, so all of its flows come to the
-// first, one of whose two links upwards is loaded by edge 1. What went over that one, and all.
+// first. Edge 1 loads one of the first switch's two uplinks. Returns the bytes over that uplink,
+// and over both.
 std::pair<int64_t, int64_t> OverLoadedCore(const std::string& apply_at) {
   const Graph graph = GraphFrom(
       "{kind: fat_tree, k: 4, host_link: {rate: 10Gbps, delay: 1us}, edge_link: {rate: 10Gbps, "

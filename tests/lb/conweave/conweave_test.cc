@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConWeave: what a leaf makes of replies that come or don't, what it holds back, and what hosts
-// see. On its own a leaf waits 16 us for a reply and 100 us after a mark.
+// Tests how ConWeave's leaves use replies or their absence, which packets they hold, and what hosts
+// see. A leaf in the bench waits 16 us for a reply and 100 us after a mark.
 
 #include <gtest/gtest.h>
 
@@ -131,8 +131,8 @@ TEST_F(ConWeaveSourceTest, AcksAreHashed) {
   }
 }
 
-// A flow leaves its path, and is cleared by `control`. Of 400 that begin so much later, those that
-// begin on the path that it has left.
+// A flow leaves its path, and `control` clears it. 400 flows begin `later` after that; returns how
+// many begin on the left path.
 class ConWeaveUnseenTest : public Source {
  protected:
   explicit ConWeaveUnseenTest(const std::string& unseen = ", unseen_busy_for: 10ms")
@@ -223,7 +223,7 @@ TEST_F(ConWeaveSinkTest, PacketsOfOldEpochsPass) {
 
 // --- A flow whose replies never come ---
 
-// Each 10 us after a TAIL comes the CLEAR; then the next request has 16 us.
+// The CLEAR comes 10 us after each TAIL; then the next request has 16 us.
 TEST_F(ConWeaveSourceTest, ReroutesAreAsFarApartAsTheDrainAndAReply) {
   std::vector<Time> tails;
   uint8_t epoch = 0;
@@ -304,7 +304,7 @@ TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
   EXPECT_EQ(passed.clears, lost);
 }
 
-// A spine under ConWeave that swallows all data, and nobody says so.
+// A spine under ConWeave that silently swallows all data.
 class SwallowsData final : public AroundSwitchPolicy {
  public:
   SwallowsData(SwitchPolicyPtr scheme, int64_t& swallowed)
@@ -375,7 +375,7 @@ int64_t Sum(const FinishedRun& run, const std::string& column) {
   return sum;
 }
 
-// Held for long enough, nothing that is not lost is out of order for a host.
+// If packets are held for long enough, hosts see them in order.
 TEST(ConWeaveTest, HostsSeePacketsInOrder) {
   const FinishedRun run =
       RunUnequal("{kind: conweave, resume_default: 5ms, resume_extra: 5ms}", /*lossless=*/true);

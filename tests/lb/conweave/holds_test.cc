@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConWeave: until when the leaf of the destination holds packets back, and what follows from the
-// number of tiers. That they went on without a TAIL is counted at once, as `tails_lost`.
+// Tests until when ConWeave's last leaf holds packets, and how this follows from the number of
+// tiers. The counter `tails_lost` counts a release without a TAIL at once.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRILL: what it looks at, what it remembers, what comes of the queues, and its components.
+// Tests DRILL's samples, its memory, the queues that result, and its components.
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST(DrillTest, WaitingLeavesOutThePacketBeingSent) {
   EXPECT_NE(choose("bytes"), 0);
 }
 
-// Remembered for one host, a port is nothing to packets for another.
+// A port remembered for one host does not count for packets to another.
 TEST(DrillTest, EachHostMayHaveAMemoryOfItsOwn) {
   const auto repeats = [](const std::string& memory_per) {
     int same = 0;
@@ -162,7 +162,7 @@ TEST(DrillTest, KeepsQueuesFarMoreEqualThanSprayingAndHashing) {
 // --- Components ---
 
 TEST(DrillTest, FlowsAreHashedToComponentsByCapacityAndStayThere) {
-  // Uplink 0 is of a kind of its own.
+  // Uplink 0 has a kind of its own.
   LbSwitch leaf("drill", {.next_hops = {{{5, 0}, {10, 1}, {10, 1}, {10, 1}}}});
   int64_t apart = 0;
   for (const uint32_t tuple : RandomTuples(1, 5'000)) {

@@ -109,7 +109,8 @@ TEST(FlbNetworkTest, TellsAgainWhenTheNumberOfFlowsHasChanged) {
   }
 }
 
-// Two senders fill the queue with 5 KB each microsecond. How long it is when flows are notified.
+// Two senders fill the queue with 5 KB each microsecond. Returns the queue length when flows are
+// notified.
 int64_t QueueWhenNotified(const FabricShape& fabric) {
   const Chosen<LoadBalancer> flb = BalancerFrom("flb", fabric);
   Lab lab({.graph = LeafSpineFrom(
@@ -201,8 +202,8 @@ TEST(FlbNetworkTest, NoticesTravelInAClassThatIsNotPaused) {
 }
 
 // Two senders of 40 Gbps to one host, 300 KB each: the queue grows by 5 KB each microsecond, and
-// shrinks as fast when they are done. How long it is when the leaf where they begin isolates flows,
-// and when it does so no longer, both about a microsecond late.
+// shrinks as fast when they are done. Returns the queue length when the first leaf isolates flows,
+// and when it no longer does, both about a microsecond late.
 std::pair<int64_t, int64_t> QueuesOfAnEpisode(const std::string& balancer) {
   Lab lab({.graph = LeafSpineFrom(
                "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 40Gbps, delay: 500ns}, "
@@ -263,9 +264,9 @@ TEST(FlbNetworkTest, WithoutIsolationNobodyIsToldButFlowsMove) {
   }
 }
 
-// One flow from afar and four from beside its receiver, whose link carries 100 Mbps: the uplink
-// that it takes is paused for milliseconds. How often its leaf sees nothing of it for longer than
-// one, and the spines that its packets take.
+// One flow from another leaf and four from the receiver's leaf share the receiver's link of 100
+// Mbps: the uplink of the first flow is paused for milliseconds. Records how often its leaf sees no
+// packet of it for longer than one, and the spines that its packets take.
 struct Silences {
   int count = 0;
   std::set<SwitchId> spines;
@@ -310,9 +311,9 @@ TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
   EXPECT_EQ(incast.Sum("cnms_sent"), 0);
 }
 
-// Short flows, or what is in the background, from leaf 0 to leaf 1. After 1 ms the links of spine
-// 0, over which the way was shortest when the fabric was built, get slower. What of the bytes sent
-// from 1.5 ms to 3 ms went over it.
+// Short flows, or the given background, go from leaf 0 to leaf 1. The links of spine 0, the
+// shortest path of the built fabric, become slower after 1 ms. Returns the share of spine 0 in the
+// bytes sent from 1.5 ms to 3 ms.
 double ShareOverSpine0(const std::vector<UdpSource>& background) {
   const Graph graph = LeafSpineFrom(
       "{leaves: 2, spines: 3, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "

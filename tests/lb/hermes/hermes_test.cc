@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hermes: what it makes of ACKs and probes, and when that moves a flow. On its own a host believes
-// in an idle round trip of 16 us and a one-hop delay of 78 us: a path is fast below 35.5 us, slow
+// Tests how Hermes judges ACKs and probes, and when that moves a flow. A host in the bench assumes
+// an idle round trip of 16 us and a one-hop delay of 78 us: a path is fast below 35.5 us, slow
 // above 133 us, and better by more than 78 us.
 
 #include <gtest/gtest.h>
@@ -55,8 +55,8 @@ class Sender {
   void Good(uint16_t path) { Hear(path, 20_us, false); }
   void Congested(uint16_t path) { Hear(path, 200_us, true); }
 
-  // `packets` of 1460 bytes, one each `interval`. Returns the paths they took, in order, without
-  // repetitions. With `retransmit_each` every so many of them are one that was sent just before.
+  // Sends `packets` of 1460 bytes, one each `interval`. Returns the paths they took, in order,
+  // without repetitions. With `retransmit_each`, one of so many packets repeats the one before.
   std::vector<uint16_t> Send(int packets, Duration interval, int retransmit_each = 0) {
     std::vector<uint16_t> moves;
     for (int i = 0; i < packets; ++i) {
@@ -249,7 +249,7 @@ TEST(HermesTest, RetransmissionsWithoutCongestionAreAFailure) {
   EXPECT_EQ(few.Count("failed_paths"), 0);
 }
 
-// A flow that has just moved finds out what it has lost before.
+// A flow that has just moved learns of earlier losses.
 TEST(HermesTest, WhatIsSentAgainWasLostOnThePathThatItTookFirst) {
   Sender sender(kHermes, 2);
   sender.Good(0);
@@ -270,7 +270,7 @@ TEST(HermesTest, WhatIsSentAgainWasLostOnThePathThatItTookFirst) {
   }
 }
 
-// Whatever has become of the congestion by the end of the epoch.
+// The congestion at the end of the epoch makes no difference.
 TEST(HermesTest, LossesCountByWhetherThePathWasCongestedThen) {
   const auto failed = [](bool congested_then, bool congested_later) {
     Sender sender("{kind: hermes, probe_interval: 10s, sent_above: 100MB}", 2);

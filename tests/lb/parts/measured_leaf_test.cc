@@ -90,7 +90,7 @@ void Hear(LbSwitch& leaf, Time at, uint16_t path, Duration delay) {
   });
 }
 
-// A packet that was dropped has left its stamp behind; what comes next has a path of its own.
+// A dropped packet has left its stamp behind; the next packet has a path of its own.
 TEST(MeasuredLeafTest, APinnedDatagramKeepsItsPathAndIsStamped) {
   LbSwitch leaf("ag");
   Packet pinned = LbPacket(8);
@@ -123,8 +123,8 @@ TEST(AgTest, OnAnIdleFabricPacketsAreSprayed) {
   EXPECT_NEAR(Changes(leaf, Time{}, 4'000), 3'000, 100);  // All but a quarter.
 }
 
-// 120 us at 10 Gbps are 102 packets of 1460 bytes, and one. That there is a slower link elsewhere
-// is no matter.
+// 120 us at 10 Gbps are 102 packets of 1460 bytes, and one. A slower link elsewhere makes no
+// difference.
 TEST(AgTest, GranularityIsWhatAFastPathSendsInTheDifference) {
   const LbSwitch::Shape slow{.uplinks = {10_Gbps, 10_Gbps, 1_Gbps, 10_Gbps},
                              .fabric = {.fabric_rate = 100_Mbps}};

@@ -98,7 +98,8 @@ TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
   EXPECT_EQ(Sum(*lab, "congested_flows"), 0);  // Told of the end as well.
 }
 
-// The queue of an incast when the leaf where it begins holds its flows for innocent again.
+// Returns the queue of an incast at the time when the first leaf takes its flows for innocent
+// again.
 int64_t QueueWhenInnocent(const std::string& more) {
   const auto lab = IncastLab(
       "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB" + more + "}", 16,
@@ -329,8 +330,8 @@ TEST(TdlbFatTreeTest, TheTimeoutIsTheSpreadOfWholePaths) {
   }
 }
 
-// All flows between the pods' hosts, in windows of few packets that make pauses of all lengths:
-// packets of them that came late, and how often leaves moved them.
+// All flows between the pods' hosts have windows of few packets, which make flowlet gaps of all
+// lengths. Returns the number of late packets, and of reroutes.
 std::pair<int64_t, int64_t> ReorderedBetweenPods(const std::string& balancer) {
   Lab lab({.graph = GraphFrom(std::string(kSlowCore)),
            .transport = "{kind: dctcp, max_cwnd: 3, delack_count: 2, delack_timeout: 130us}",

@@ -261,8 +261,8 @@ struct Order {
   int64_t mistaken = 0;  // Fast retransmits of what had only been overtaken.
 };
 
-// `flows` of each of the first `sources` leaves to the last, of up to 40 packets, all of one size
-// or not.
+// Sends 250 flows from the first `sources` leaves to the last, of up to `largest` packets, all of
+// one size if `equal`.
 Order OrderOf(const std::string& settings, int sources, bool equal, int64_t largest = 40,
               uint64_t seed = 1) {
   Lab lab({.graph = LeafSpineFrom(kUneven),
@@ -363,7 +363,7 @@ TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
   EXPECT_GT(of_queues, 100);
 }
 
-// The ACKs of one flow, by the uplink of the leaf where it begins that they come through.
+// Counts the ACKs of one flow, by the uplink of its first leaf that they come through.
 std::vector<int64_t> AcksByUplink(const std::string& balancer) {
   std::vector<int64_t> acks(4);
   const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {

@@ -182,7 +182,7 @@ TEST(TracerTest, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-// Neither do the ports that do the work change it.
+// The kind of ports does not change it either.
 TEST(TracerTest, HasTheSamePacketsForAnyPorts) {
   const Experiment experiment = ExperimentFrom(kFailing);
   const auto files = [&](NetworkPlan::Ports ports) {

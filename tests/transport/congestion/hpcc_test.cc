@@ -273,8 +273,8 @@ TEST(TelemetryTest, TakesRoomOnlyWhereItIsAskedFor) {
 constexpr Channel k100G{100_Gbps, 1_us};
 constexpr const char* kHpcc = "{kind: rocev2, framing: ns3_rdma, cc: hpcc}";
 
-// The most bytes that wait for host 0 at switch 0, the packet that is being sent aside, and what
-// the port sends, both from `from` on.
+// The most bytes that wait for host 0 at switch 0, without the packet being sent, and the bytes
+// that the port sends, both from `from` on.
 struct Watch {
   int64_t longest = 0;
   int64_t sum = 0;  // Over samples.
