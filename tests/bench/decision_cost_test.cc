@@ -160,7 +160,7 @@ TEST(DecisionCostTest, WhatHostsSendArrivesAndIsAcknowledged) {
   EXPECT_EQ(HostListener::sent, 2 * 2 * data);  // Two pairs of hosts, two rounds.
   EXPECT_EQ(HostListener::received, HostListener::answered);
   EXPECT_EQ(HostListener::received, HostListener::heard);
-  EXPECT_GT(HostListener::heard, 2 * 2 * data - 500);  // But those that were on their way.
+  EXPECT_GT(HostListener::heard, 2 * 2 * data - 500);  // Those on their way are missing.
 }
 
 class EveryDecisionCostTest : public testing::TestWithParam<std::string> {};

@@ -91,7 +91,7 @@ TEST_P(EveryPolicyTest, PicksALivePortAsAFunctionOfSeedAndInputs) {
   const std::vector<PortIndex> lives[] = {{0, 1, 2, 3}, {0, 1, 3}, {2}, {0, 1, 2, 3}, {1, 2}};
   for (int i = 0; i < kDecisions; ++i) {
     const std::vector<PortIndex>& live = lives[i * 5 / kDecisions];
-    const Time at = Time{} + 1_us * (i * int64_t{1} * i / 100);  // Ever longer silences.
+    const Time at = Time{} + 1_us * (i * int64_t{1} * i / 100);  // The gaps become longer.
     const Decision decision = one.Decide(Mixed(i), at, live);
     if (decision.kind == Decision::Kind::kForward) {
       ASSERT_TRUE(std::ranges::binary_search(live, decision.port));

@@ -165,8 +165,7 @@ std::vector<std::string> IdleOnes(const std::vector<std::string>& networks,
   return idle;
 }
 
-using Known =
-    std::map<std::string, std::string>;  // By setting: the reason why it shows nothing here.
+using Known = std::map<std::string, std::string>;  // Reasons, by setting.
 
 void ExpectKnown(const std::string& kind, const std::vector<std::string>& idle,
                  const Known& known) {

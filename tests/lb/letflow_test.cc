@@ -69,7 +69,7 @@ TEST(LetFlowTest, FlowsOfOneSlotNeverSplitAndKeepEachOtherAlive) {
   LbSwitch leaf("{kind: letflow, gap: 100us, slots: 1}");
   const PortIndex port = leaf.PortFor(LbPacket(7), Time{});
   for (int i = 1; i < 1'000; ++i) {
-    // Each flow alone is silent for 160 us.
+    // Each flow alone has a gap of 160 us.
     ASSERT_EQ(leaf.PortFor(LbPacket(i % 2 == 0 ? 7 : 8), Time{} + 80_us * i), port);
   }
   for (int i = 0; i < 100; ++i) {
@@ -175,7 +175,7 @@ double ShareOfSlowSpine(const std::string& gap) {
   return ShareOfUplink(run, "leaf0", "spine1");
 }
 
-// Slow paths stretch silences, so flowlets end there more often than elsewhere.
+// Slow paths stretch flowlet gaps, so flowlets end there more often than elsewhere.
 TEST(LetFlowTest, LongFlowsLeaveAPathThatIsSlowFurtherOn) {
   EXPECT_GT(ShareOfSlowSpine("1s"), 0.3);  // Nothing ever moves.
   EXPECT_LT(ShareOfSlowSpine("50us"), 0.25);

@@ -20,7 +20,7 @@ struct Header {
   uint16_t entered;
   uint16_t waited;
   uint8_t utilisation;
-  uint8_t told_path;  // And 1.
+  uint8_t told_path;  // Path plus 1.
   uint8_t told_waited;
   uint8_t told_utilisation;
 };

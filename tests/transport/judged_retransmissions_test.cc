@@ -17,10 +17,10 @@ namespace heddle {
 namespace {
 
 struct Trouble {
-  double data_lost;     // By switch 1,
-  double answers_lost;  // by switch 0,
-  double delayed;       // and by switch 2,
-  Duration delay;       // for so long.
+  double data_lost;     // Probability at switch 1.
+  double answers_lost;  // Probability at switch 0.
+  double delayed;       // Probability at switch 2.
+  Duration delay;       // The delay of a delayed packet.
 };
 
 class Oracle {

@@ -249,7 +249,7 @@ TEST(HermesTest, RetransmissionsWithoutCongestionAreAFailure) {
   EXPECT_EQ(few.Count("failed_paths"), 0);
 }
 
-// A flow that has just moved learns of earlier losses.
+// A flow that has just moved learns of losses on its old path.
 TEST(HermesTest, WhatIsSentAgainWasLostOnThePathThatItTookFirst) {
   Sender sender(kHermes, 2);
   sender.Good(0);

@@ -29,8 +29,8 @@ using Table = AgedFlowTable<int64_t>;
 
 Table Small(int64_t entries, Duration age) { return Table({.entries = entries, .age = age}); }
 
-// The same in the plainest way: a list from the flow that has been silent longest to the newest. A
-// table that is a single set.
+// The plainest model of a table with a single set: a list from the least recently used flow to the
+// newest.
 class Model {
  public:
   Model(size_t capacity, Duration age) : capacity_(capacity), age_(age) {}

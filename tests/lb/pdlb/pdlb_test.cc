@@ -280,7 +280,7 @@ TEST_F(PdlbLiteralTest, ThePublishedRuleMissesAQuarter) {
   EXPECT_EQ(GranularityAt(Time{} + 210_us), 1);
   Acks(Quarter(600), Time{} + 290_us);
   EXPECT_EQ(GranularityAt(Time{} + 410_us),
-            44);  // With sizes: all it is 34.
+            44);  // All sizes: 34.
 }
 
 TEST(PdlbHostTest, SharesWhatItLearnsAmongTheHostsOfALeafOrNot) {

@@ -58,7 +58,7 @@ class TrLeafTest : public testing::Test {
       for (int i = 0; i < packets; ++i) view.SendControl(packet, port);
     });
   }
-  // An ACK says that so many times 3000 bytes wait at the spine.
+  // An ACK reports that `code` times 3000 bytes wait at the spine.
   void Tell(PortIndex port, uint8_t code, Time at = {}, uint8_t hops = 2) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet ack;
@@ -151,7 +151,7 @@ TEST_F(TrLeafTest, SaysHowOldNewsAre) {
   EXPECT_EQ(leaf_.Count("telemetry_age_ns"), 2'000 + 10'000);
 }
 
-// Over a leaf and another spine.
+// The ACK came over a leaf and another spine.
 TEST_F(TrLeafTest, AnAckThatTookADetourTellsNothing) {
   Tell(kA, 10, {}, 4);
   EXPECT_EQ(leaf_.Count("codes_read"), 0);
@@ -329,8 +329,8 @@ TEST(TrNetworkTest, SpinesTellOfTheirQueuesInAcks) {
   EXPECT_GT(Counted(run, "codes_read"), 8 * 600);  // Every ACK tells.
 }
 
-// Two leaves send to the third, so that spines queue. Each ACK tells the leaf where its flow begins
-// what data on the opposite way had before it when the ACK came to the spine.
+// Two leaves send to the third, so that spines queue. Each ACK reports the queue that data in the
+// opposite direction had before it when the ACK came to the spine.
 TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
   std::map<std::pair<FlowId, int64_t>, uint8_t> noted;
   int64_t read = 0;

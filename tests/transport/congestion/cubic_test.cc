@@ -232,7 +232,7 @@ TEST(CubicTest, AnswersMarksOncePerWindowAndDownToOneSegment) {
   EXPECT_DOUBLE_EQ(flow.cwnd(), 70);
   EXPECT_DOUBLE_EQ(flow.ssthresh(), 70);
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(flow.Ack(1e-3, true, true, 70));
-  EXPECT_DOUBLE_EQ(flow.cwnd(), 70);  // Nor does it grow on an ACK with an echo.
+  EXPECT_DOUBLE_EQ(flow.cwnd(), 70);  // It does not grow on an ACK with an echo.
   EXPECT_TRUE(flow.Ack(1e-3, true, true, 1));
   EXPECT_DOUBLE_EQ(flow.cwnd(), 1);
   EXPECT_DOUBLE_EQ(flow.ssthresh(), 2);
