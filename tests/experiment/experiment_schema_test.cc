@@ -307,8 +307,7 @@ TEST_F(ExperimentSchemaTest, TakesEveryExperimentThatIsShipped) {
   for (const auto& entry :
        fs::recursive_directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "configs")) {
     if (entry.path().extension() != ".yaml") continue;
-    if (entry.path().filename() == "claims.yaml")
-      continue;  // It belongs to a paper and is no experiment.
+    if (entry.path().filename() == "claims.yaml") continue;  // No experiment.
     const std::string text = ReadFile(entry.path());
     documents.push_back(JsonOf(*Parsed(text)));
     names.push_back(entry.path().string());

@@ -60,7 +60,7 @@ class EventPort {
     Start(now);
   }
 
-  // Everything that departs up to and at `now`.
+  // Handles everything that departs up to and at `now`.
   void RunTo(Time now) {
     while (!queue_.empty() && sent.back().departure <= now) {
       queue_.pop_front();

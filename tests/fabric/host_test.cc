@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One host, whose transport and background are scripted: when flows may send, whose turn it is,
-// what goes before data, what pauses do, and what comes first among things of one instant. The
-// host's link has 10 Gbps and 1 us, so a data packet of 1250 bytes takes 1 us and an ACK of 125
-// takes 100 ns; the times below follow from these.
+// Tests one host whose transport and background are scripted: when flows may send, their turns,
+// packets that go before data, pauses, and the order within one instant. The host's link has 10
+// Gbps and 1 us, so a data packet of 1250 bytes takes 1 us and an ACK of 125 takes 100 ns; the
+// times below follow from these.
 
 #include "fabric/host.h"
 
@@ -65,7 +65,7 @@ class Actor final : public Transport {
  public:
   Actor(Host& host, Lane lane) : host_(host), lane_(lane) {}
 
-  // The flow may send so many packets more.
+  // Lets the flow send this number of packets more.
   void Offer(uint32_t slot, int packets) {
     Flow& flow = flows_[slot];
     flow.left += packets;
@@ -73,7 +73,7 @@ class Actor final : public Transport {
   }
   // It may not send after all; the NIC will learn so when its turn comes.
   void Withdraw(uint32_t slot) { flows_[slot].left = 0; }
-  // Something happens at `at`, among the timers of that instant by `key`.
+  // Calls `action` at `at`, among the timers of that instant by `key`.
   void Schedule(Time at, uint64_t key, std::function<void()> action) {
     actions_[key] = std::move(action);
     host_.SetTimer(at, key, lane_);
@@ -181,7 +181,7 @@ class Bench {
   Actor& transport() { return *transport_; }
   Actor& background() { return background_; }
 
-  // Arrives at the host. Give those of one link in the order of time.
+  // Makes a packet arrive at the host. Packets of one link must be in the order of time.
   void Arrive(Time at, const Packet& packet, size_t link = 0) {
     peers_[link]->offers.push_back({at, packet});
     peers_[link]->Wake(peers_[link]->Due());
@@ -201,7 +201,8 @@ class Bench {
     Arrive(at, frame, link);
   }
 
-  // Between windows, before anything else of its instant. Give them in the order of time.
+  // Calls `action` between windows, before anything else of its instant. Calls must be in the order
+  // of time.
   void Do(Time at, std::function<void()> action) { actions_.push_back({at, std::move(action)}); }
 
   void Run() {

@@ -40,7 +40,7 @@ class LatePort final : public Conductor {
     engine_.Place(1);
   }
 
-  // Calls `at_window_end` in between, when all decisions before that time have been made.
+  // Calls `at_window_end` after each window, when all decisions before that time have been made.
   void Run(std::vector<Offer> offers, std::function<void(Time)> at_window_end = nullptr) {
     source_.offers = std::move(offers);
     source_.Wake(source_.Due());
@@ -133,7 +133,7 @@ class OneEventPort {
 
   EventPort port;
 
-  // Everything that happens before `end`, and the transmission that ends at it.
+  // Handles everything before `end`, and the transmission that ends at it.
   void RunTo(Time end) {
     for (;;) {
       const Time offer = next_ < offers_.size() ? offers_[next_].at : kNever;

@@ -125,8 +125,8 @@ TEST(CloveTest, WhenAllPathsAreMarkedWeightsStay) {
       kChiSquare99[3]);
 }
 
-// The same rule written down once more; weights that did not sum to 1 would favour the last path,
-// or never draw it.
+// The rule is written down once more here. Weights that did not sum to 1 would favour the last
+// path, or never draw it.
 TEST(CloveTest, AfterManyNotesWeightsAreThoseOfTheRuleAndSumToOne) {
   Sender sender(kEcn);
   Rng rng = Rng::Stream(1, "notes", 0);
@@ -228,7 +228,7 @@ TEST(CloveTest, ASlowPathSettlesAtItsShareOfTheCapacity) {
   EXPECT_NEAR(ShareOfSlowSpine("{kind: clove_int, gap: 30us}"), 0.25, 0.06);
 }
 
-// The link of a host that many send to is congested whatever their paths; each knows of marks on
+// Many hosts send to one, whose link is congested whatever their paths; each host knows of marks on
 // the one path that its flow takes.
 TEST(CloveTest, HiddenMarksLetQueuesGrow) {
   const auto mean_wait = [](const std::string& lb) {

@@ -77,7 +77,7 @@ TEST_F(ProteusTest, NewFlowsTakeLightPathsThenMiddleOnes) {
   EXPECT_EQ(NewFlows(Time{} + 4_us), (std::set<PortIndex>{0, 1}));  // The others are heavy.
 }
 
-// Thresholds of up to 1 ms are told of in units of 4 us.
+// Headers carry thresholds of up to 1 ms in units of 4 us.
 class ProteusLongWaitsTest : public ProteusTest {
  protected:
   ProteusLongWaitsTest() : ProteusTest(", wait_light: 500us, wait_heavy: 1ms") {}

@@ -120,7 +120,7 @@ TEST(WeightsTest, SevenToThreeInFourEntriesIsThreeToOne) {
   EXPECT_EQ(ReduceWeights(Weights{7, 3}, 9, 1.2), (Weights{2, 1}));  // 1.11 is good enough.
 }
 
-// Every table up to the limit, tried out: the greedy one is among the best, or nearly.
+// The greedy table is compared with every table up to the limit: it is among the best, or nearly.
 TEST(WeightsTest, GreedyReductionIsNearTheBestThereIs) {
   const Weights wanted{17, 11, 5};
   for (int64_t limit = 3; limit < 25; ++limit) {

@@ -72,7 +72,7 @@ TEST(PipelineTimeTest, HasTheSpecifiedTable) {
   }
 }
 
-// Every packet through every link in turn, in units of 1/scale ps.
+// Sends every packet through every link in turn, in units of 1/scale ps.
 int64_t Simulated(const std::vector<Channel>& path, int64_t packets, int64_t wire,
                   int64_t last_wire, int64_t scale) {
   std::vector<absl::int128> ready(static_cast<size_t>(packets), 0);

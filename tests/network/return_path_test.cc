@@ -131,7 +131,7 @@ TEST(ReturnPathsTest, APathThatAnAckDoesNotTakeIsNotWrittenIntoIt) {
 
 using Packets = SwitchPolicy::Packets;
 
-// Sends everything through the last port, and asks for every packet or not.
+// A policy that sends everything through the last port, and asks for every packet or not.
 class LastPort final : public SwitchPolicy {
  public:
   LastPort(Packets about, int* asked) : about_(about), asked_(asked) {}
@@ -154,7 +154,7 @@ Packet Answer(PacketKind kind, uint16_t path) {
   return packet;
 }
 
-// Decides as `around`, which stands around a policy, on a leaf with four uplinks.
+// Returns the decision of `around`, which stands around a policy, on a leaf with four uplinks.
 PortIndex PortOf(ReturnPaths& around, const Packet& packet, std::vector<PortIndex> live) {
   LbSwitch leaf("ecmp");
   Decision decision = Decision::Discard();

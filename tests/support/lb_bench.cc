@@ -68,7 +68,7 @@ void LbSink::Run(const Window& window) {
 
 // --- The switch ---
 
-// Stands between the switch and the policy, to ask questions of its own.
+// A policy between the switch and the scheme, which asks the scheme the test's questions.
 class LbSwitch::Prompter final : public AroundSwitchPolicy {
  public:
   using AroundSwitchPolicy::AroundSwitchPolicy;

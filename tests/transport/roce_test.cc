@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoCEv2 queue pairs: when they send, and what they do about packets that are lost or overtaken, to
-// the picosecond where there are worked numbers.
+// Tests RoCEv2 queue pairs: when they send, and how they recover from packets that are lost or
+// overtaken. Times are checked to the picosecond where there are worked numbers.
 
 #include "transport/roce_sender.h"
 

@@ -61,7 +61,7 @@ TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
       1_us, [&](Time) { most_isolated = std::max(most_isolated, incast.Sum("isolated_flows")); });
   incast.lab.Run();
   EXPECT_GE(most_isolated, 31);
-  // Each that is told is released in the end, by a packet that takes its way.
+  // Every notified flow is released in the end, by a packet that takes the same path.
   EXPECT_GE(incast.Sum("cnms_sent"), 62);
   EXPECT_LE(incast.Sum("isolated_flows"), 0);
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
@@ -148,7 +148,8 @@ TEST(FlbNetworkTest, NotifiesAtTheLatestFromHalfOfWhatPausesAnInput) {
   EXPECT_EQ(QueueWhenNotified({.pause_above = 40_KB}), QueueWhenNotified({}));
 }
 
-// A queue that marks keep is no sign of congestion; at most halfway from there to a pause.
+// A queue that ECN marks keep up is no sign of congestion. The threshold is at most halfway from
+// there to a pause.
 TEST(FlbNetworkTest, BesideMarksItNotifiesFromAsMuchAboveTheirThresholdOn) {
   const int64_t plain = QueueWhenNotified({});
   const int64_t beside = QueueWhenNotified({.marked_above = 30_KB});

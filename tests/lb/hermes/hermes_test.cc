@@ -145,7 +145,7 @@ TEST(HermesTest, AtMostOneMoveForEachSBytes) {
   sender.Good(0);
   sender.Path();
   for (int step = 0; step < 6; ++step) {
-    // Wherever it is gets congested, the next one is good.
+    // Whichever path the flow is on becomes congested; the next one is good.
     const uint16_t here = sender.Path();
     for (uint16_t path = 0; path < 3; ++path) sender.Good(path);
     sender.Congested(here);
@@ -469,8 +469,8 @@ TEST(HermesTest, FlowsEscapeABlackholeThatHashingDoesNot) {
   EXPECT_EQ(unfinished("hermes"), 0);
 }
 
-// One of four spines loses 2% of all packets, and nobody says so. Each host sends a flow of 1.6 ms
-// or more each 5 ms.
+// One of four spines silently drops 2% of all packets. Each host sends a flow of 1.6 ms or more
+// each 5 ms.
 FinishedRun RunWithSilentDrops(const std::string& lb, const std::string& limit = "1s") {
   std::string flows;
   for (int start = 0; start < 100; start += 5) {

@@ -78,7 +78,7 @@ TEST(LeafDelaysTest, StampsWrapAndOldNewsCountAsNothing) {
 
 // --- A leaf ---
 
-// Leaf 1 tells that the delay of one of this leaf's paths is so long.
+// Leaf 1 reports this delay for one of this leaf's paths.
 void Hear(LbSwitch& leaf, Time at, uint16_t path, Duration delay) {
   Packet packet = LbPacket(9);
   packet.src = 1;
@@ -260,7 +260,7 @@ TEST(MeasuredLeafTest, ClocksThatDisagreeChangeNothing) {
                                "kind: flb, compare: queueing"}) {
     EXPECT_TRUE(flows("{" + lb + ", clock_spread: 1ms}") == flows("{" + lb + "}")) << lb;
   }
-  // It compares what it has measured with what it takes paths for that it knows nothing of.
+  // FLB compares measured delays with the delay that it assumes for unknown paths.
   EXPECT_FALSE(flows("{kind: flb, clock_spread: 1ms}") == flows("flb"));
 }
 

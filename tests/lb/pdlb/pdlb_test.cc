@@ -279,8 +279,7 @@ TEST_F(PdlbLiteralTest, ThePublishedRuleMissesAQuarter) {
   Acks(Quarter(300), Time{} + 90_us);
   EXPECT_EQ(GranularityAt(Time{} + 210_us), 1);
   Acks(Quarter(600), Time{} + 290_us);
-  EXPECT_EQ(GranularityAt(Time{} + 410_us),
-            44);  // All sizes: 34.
+  EXPECT_EQ(GranularityAt(Time{} + 410_us), 44);  // All sizes: 34.
 }
 
 TEST(PdlbHostTest, SharesWhatItLearnsAmongTheHostsOfALeafOrNot) {

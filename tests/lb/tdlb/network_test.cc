@@ -34,7 +34,7 @@ int64_t Sum(Lab& lab, std::string_view counter) {
   return sum;
 }
 
-// `senders` hosts of one leaf, with a host link each, to one host of the other.
+// An incast from `senders` hosts of one leaf to one host of the other.
 std::unique_ptr<Lab> IncastLab(const std::string& balancer, int senders, int64_t bytes) {
   auto lab = std::make_unique<Lab>(Lab::Plan{
       .graph = LeafSpineFrom(
@@ -127,7 +127,7 @@ TEST(TdlbNetworkTest, AFlowIsInnocentAgainAtHalfTheQueueOrAsIsSet) {
   EXPECT_GT(set, 72'000);
 }
 
-// There is no path to choose between them.
+// Flows of one leaf have no choice of paths.
 TEST(TdlbNetworkTest, FlowsOfOneLeafAreNotToldOf) {
   Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8}"),
            .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
@@ -139,7 +139,7 @@ TEST(TdlbNetworkTest, FlowsOfOneLeafAreNotToldOf) {
   EXPECT_EQ(Sum(lab, "congested_flows"), 0);
 }
 
-// Eight hosts of 10 Gbps over two uplinks of 10 Gbps: the queues are where flows begin.
+// Eight hosts of 10 Gbps send over two uplinks of 10 Gbps: the queues are at the first leaf.
 std::pair<int64_t, int64_t> CongestedAtUplinks(const std::string& detect_at) {
   Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "
                                   "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),

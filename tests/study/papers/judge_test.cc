@@ -120,8 +120,7 @@ TEST_F(JudgeTest, Orderings) {
   };
   EXPECT_EQ(verdict("higher: rps, than: others"), "reproduced");
   EXPECT_EQ(verdict("lower: rps, than: [ecmp]"), "contradicted");
-  EXPECT_EQ(verdict("higher: ecmp, than: others"),
-            "mixed");  // RPS is higher.
+  EXPECT_EQ(verdict("higher: ecmp, than: others"), "mixed");  // RPS is higher.
   EXPECT_EQ(verdict("higher: ecmp, than: others, except: [rps]"), "reproduced");
   EXPECT_THAT(
       One("kind: ordering, metric: v, lower: ecmp, than: [rps], at: {\"workload[0].load\": 0.2}")

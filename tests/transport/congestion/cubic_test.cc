@@ -30,7 +30,7 @@ class Flow {
     control_->Start(window_, 10);
   }
 
-  // A loss while the whole window is outstanding, or so many segments, and its repair.
+  // A loss while the whole window, or this number of segments, is outstanding, and its repair.
   void Lose() { Lose(cwnd()); }
   void Lose(double flight) {
     control_->SetThreshold(window_, flight * kTestMss);
@@ -51,7 +51,7 @@ class Flow {
     ack.srtt = srtt_;
     return control_->OnAck(window_, ack);
   }
-  // The ACK of so many segments at once.
+  // The ACK of this number of segments at once.
   void AckAtOnce(int segments) {
     una_ += static_cast<uint32_t>(segments);
     Acknowledgement ack = Acked(una_, 50);

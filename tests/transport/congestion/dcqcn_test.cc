@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DCQCN's rates, step by step, and what becomes of them in a network.
+// Tests DCQCN's rates step by step, and in a network.
 
 #include <gtest/gtest.h>
 
@@ -199,7 +199,7 @@ TEST(DcqcnNicTest, KeepsTheTargetOfCutsInARow) {
   }
 }
 
-// The same, tick by tick, as the rules are written.
+// The rules written down tick by tick.
 class NicReference {
  public:
   explicit NicReference(Time origin) : origin_(origin) {}

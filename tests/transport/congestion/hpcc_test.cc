@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HPCC: single steps, what switches tell, and flows that share a port.
+// Tests HPCC: single steps, telemetry from switches, and flows that share a port.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ struct Flow {
                            .next_to_send = next_to_send,
                            .telemetry = &now});
   }
-  // After `time`, in which each port has sent `bytes`.
+  // An ACK after `time`, in which each port has sent `bytes`.
   void Ack(uint32_t bytes, Duration time = 10_us) {
     for (size_t hop = 0; hop < now.hops; ++hop) {
       now.sent_bytes[hop] += bytes;
