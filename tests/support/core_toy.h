@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A toy world to test the engine with: nodes that answer packets and timers at random with more of
+// A toy world for tests of the engine. Its nodes answer packets and timers at random with more of
 // both, over a random graph, and write down all they handle. The same nodes run on the engine and
 // on a global event queue; both must write the same.
 

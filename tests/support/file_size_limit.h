@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit on the size of every file that this process writes. It fails writes as a full disk does.
+// Limits the size of every file that this process writes, while an object lives. Writes then fail
+// as on a full disk.
 
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the control packets that switches of a scheme send to each other.
+// Makes the control packets that switches of a scheme send to each other. Tests of schemes deliver
+// them on a bench.
 
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates the queues of one leaf under a policy, and returns their statistics.
+// Simulates the queues of one leaf under a policy, and returns their statistics. Tests compare how
+// evenly policies fill the queues.
 
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistical tests: compare counts with a given distribution.
+// Statistics of counts, which tests of random choices compare with a given distribution.
 
 #pragma once
 
