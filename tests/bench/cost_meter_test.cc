@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That the loop in which decisions are measured is what a run does, and that every load balancer is
-// measured.
+// The benchmark's decision loop does what a run does, and it measures every load balancer.
 
 #include "bench/decision/cost_meter.h"
 
@@ -67,7 +66,7 @@ class NotingBalancer final : public LoadBalancer {
   std::vector<Note>* const notes_;
 };
 
-// What leaf 0 of a leaf-spine with four spines decides in a simulation.
+// The decisions that leaf 0 of a leaf-spine with four spines makes in a simulation.
 std::vector<Note> DecisionsInARun(const std::string& scheme) {
   Experiment experiment = ExperimentFrom(
       "name: run\nseed: 1\n"
@@ -137,7 +136,7 @@ TEST(CostMeterTest, AsksAboutEveryPacketOnceInARound) {
     ASSERT_EQ(notes.size(), visited);
   }
   meter.Visit();
-  meter.Round();  // What is left of the second round.
+  meter.Round();  // The rest of the second round.
   ASSERT_EQ(notes.size(), 2 * packets.size());
   for (size_t i = 0; i < notes.size(); ++i) {
     ASSERT_EQ(notes[i].asked.packet.tuple_hash, packets[i % packets.size()].packet.tuple_hash);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That what is measured is what it claims to be; how long it takes is no matter of tests.
+// The decision benchmark measures what it claims to measure. These tests don't check speed.
 
 #include "bench/decision/cost.h"
 
@@ -83,7 +83,7 @@ class ListenerBalancer final : public LoadBalancer {
   }
 };
 
-// Asked about each packet in two rounds, and forwarding it in two more.
+// The policy is asked about each packet in two rounds, and forwards it in two more.
 TEST(DecisionCostTest, AsMuchComesFromOtherSwitchesAndTellsWhatTheyWrote) {
   LoadBalancers().Add<ListenerBalancer>({"listener", "For this test.", "This test"});
   const std::vector<RecordedPacket> packets = WithLiveFlows(Recorded(), 3'000, 100);
@@ -91,14 +91,14 @@ TEST(DecisionCostTest, AsMuchComesFromOtherSwitchesAndTellsWhatTheyWrote) {
   ASSERT_TRUE(MeasureDecisions({.balancer = "listener", .rounds = 1}, packets).ok());
   const int64_t asked = CountsCacheMisses() ? 4 : 2;
   EXPECT_EQ(Listener::from_host, (asked + 2) * 3'000);
-  // But those that were on their way at the end.
+  // The packets on their way at the end are missing.
   EXPECT_LE(Listener::from_spines, 2 * 3'000);
   EXPECT_GT(Listener::from_spines, 2 * 3'000 - 500);
   EXPECT_EQ(Listener::told, Listener::from_spines);
 }
 
-// Counts what hosts are asked about, and what of it is wrong. Other tests run it too, as all that
-// is registered.
+// Counts the calls at hosts, and those with wrong arguments. It is registered, so other tests run
+// it too.
 class HostListener final : public HostPolicy {
  public:
   inline static int64_t sent = 0;
@@ -160,7 +160,7 @@ TEST(DecisionCostTest, WhatHostsSendArrivesAndIsAcknowledged) {
   EXPECT_EQ(HostListener::sent, 2 * 2 * data);  // Two pairs of hosts, two rounds.
   EXPECT_EQ(HostListener::received, HostListener::answered);
   EXPECT_EQ(HostListener::received, HostListener::heard);
-  EXPECT_GT(HostListener::heard, 2 * 2 * data - 500);  // But those that were on their way.
+  EXPECT_GT(HostListener::heard, 2 * 2 * data - 500);  // Those on their way are missing.
 }
 
 class EveryDecisionCostTest : public testing::TestWithParam<std::string> {};

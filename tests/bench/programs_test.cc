@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Google Benchmark programs, as a user runs them, where they have been built.
+// Runs the Google Benchmark programs as a user does, if they have been built.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class BenchProgramsTest : public testing::Test {
 #endif
   }
 
-  // What `program` prints.
+  // Returns the output of `program`.
   static std::string Run(const std::string& program) {
 #ifdef HEDDLE_BENCH_PROGRAMS
     const CommandResult result =
@@ -71,7 +71,7 @@ TEST_F(BenchProgramsTest, DecisionsAreMeasuredAndWrittenAsJson) {
   EXPECT_EQ(json.find("error_occurred"), std::string::npos);
 }
 
-// As briefly as can be: that each runs, and that none of them says that it could not.
+// The shortest possible check: each benchmark runs, and none reports an error.
 TEST_F(BenchProgramsTest, PiecesOfTheEngineAndPortsRun) {
   for (const std::string program : {"engine_bench", "ports_bench"}) {
     const std::vector<std::string> all = Lines(Run(program + " --benchmark_list_tests"));

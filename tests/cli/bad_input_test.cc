@@ -33,7 +33,7 @@ std::string RdmaWithPort(const std::string& port) { return WithPort(port) + "tra
 std::string OnFatTree(const std::string& settings) {
   return "topology: {kind: fat_tree, " + settings + "}\n" + kLb + kWorkload;
 }
-// Two hosts on one switch, and what else there is.
+// Two hosts on one switch, plus the given links.
 std::string Custom(const std::string& switches, const std::string& links, int hosts = 2) {
   return "topology: {kind: custom, hosts: " + std::to_string(hosts) + ", switches: [{name: tor}" +
          switches + "], links: [{a: host0, b: tor}, {a: host1, b: tor}" + links + "]}\n" + kLb +
@@ -62,7 +62,7 @@ struct BadInput {
 
 void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
 
-// `*a` ten times in a list, and so on: 10^8 values.
+// A list of `*a` ten times, and so on: 10^8 values.
 std::string AliasBomb() {
   std::string yaml = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (char c = 'b'; c < 'i'; ++c) {
@@ -446,7 +446,7 @@ const std::vector<BadInput> kBadInputs = {
      "topology: {kind: custom, hosts: 2, file: net.txt}\n" + kLb + kWorkload,
      {"topology.file: describes the whole network; leave out hosts"}},
 
-    // What a schedule loses.
+    // Errors in the loss of a schedule.
     {"LossOfNoProbability",
      kGood + "schedule:\n  - {at: 1us, links: [leaf0-spine0], loss: 2}\n",
      {"x.yaml:5:44: schedule[0].loss: \"2\" is out of range; expected a number >= 0 <= 1"}},
@@ -570,7 +570,7 @@ const std::vector<BadInput> kBadInputs = {
      WithWorkload("kind: incast, fan_in: 2, bytes_each: 1KB, bytes_total: 1KB"),
      {"set either bytes_each or bytes_total"}},
 
-    // What is measured.
+    // Errors in `measure`.
     {"UnknownClassSet",
      kGood + "measure: {classes: [all, smlx]}\n",
      {"x.yaml:4:26: measure.classes[1]: no class set is called \"smlx\"; did you mean"}},
@@ -632,7 +632,7 @@ const std::vector<BadInput> kBadInputs = {
       "x.yaml:6:5: workload[1].file: is missing", "x.yaml:7:23: measure.unfinished: "},
      "",
      "8 errors"},
-    // Each of these would hide the next if mistakes were looked for step by step.
+    // A reader that stops at its first mistake would hide the next of these.
     {"MistakesOfEveryStep",
      "seed: 1\nseed: 2\n"
      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, host_link: {rate: "

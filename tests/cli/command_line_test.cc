@@ -25,7 +25,7 @@ const std::string kSmall =
     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
     "lb: ecmp\nworkload: [{kind: permutation, size: 20KB}]\n";
 
-// Of hours.
+// This experiment takes hours.
 const std::string kLong =
     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
     "lb: ecmp\nworkload: [{kind: poisson, sizes: small, load: 0.5, duration: 100s}]\n"
@@ -260,7 +260,7 @@ TEST_F(RunTest, IsSilentIfQuiet) {
   const CommandResult result = Run("small.yaml --quiet");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out, "");
-  // But for what a Debug build says at every start.
+  // A Debug build writes its warning at every start.
   EXPECT_TRUE(result.err.empty() || result.err.ends_with("Debug build; expect it to be slow\n"));
 }
 

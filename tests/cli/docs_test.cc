@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the documentation tells users to type works, and what it shows is valid.
+// The commands in the documentation work, and the examples in it are valid.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -156,7 +156,7 @@ TEST(DocsTest, TheSettingsPageIsWhatTheProgramSays) {
       << "run scripts/settings-reference build/release/heddle > docs/settings.md";
 }
 
-// By name in a heading; what is a reconstruction is called so on the page as in the program.
+// A heading names each load balancer. The page calls a reconstruction so where the program does.
 TEST(DocsTest, EveryLoadBalancerHasASection) {
   std::map<std::string, std::string> sections;  // By the words of their headings.
   std::istringstream text(ReadFile(fs::path(HEDDLE_SOURCE_DIR) / "docs/policies.md"));

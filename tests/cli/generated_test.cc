@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shells, editors and man read of the program, used as they use it.
+// Shells, editors and man can use the files that the program generates for them.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -169,12 +169,12 @@ TEST(SchemaCommandTest, EveryConfigNamesIt) {
   for (const auto& entry :
        fs::recursive_directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "configs")) {
     const bool is_experiment = entry.path().extension() == ".yaml" &&
-                               entry.path().filename() != "claims.yaml";  // Of a paper.
+                               entry.path().filename() != "claims.yaml";  // It belongs to a paper.
     if (!is_experiment) continue;
     const std::string first = Lines(ReadFile(entry.path())).front();
     const std::string mark = "# yaml-language-server: $schema=";
     ASSERT_TRUE(first.starts_with(mark)) << entry.path();
-    // Where it is installed: beside the folder of configs.
+    // The schema is installed beside the folder of configs.
     const fs::path named = entry.path().parent_path() / first.substr(mark.size());
     EXPECT_EQ(named.lexically_normal(), fs::path(HEDDLE_SOURCE_DIR) / "experiment.schema.json");
   }

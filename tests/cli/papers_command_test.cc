@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle papers with a paper that nobody wrote: run, judged, and judged again later.
+// Runs, judges and judges again an invented paper with heddle papers.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -103,7 +103,7 @@ class PapersCommandTest : public testing::Test {
         fmt::format("heddle() {{ '{}' \"$@\"; }}\n{} --configs papers", kHeddle, command),
         folder_.path());
   }
-  // What is said of claims.yaml with `from` replaced by `to`.
+  // Returns the errors that `command` prints for claims.yaml with `from` replaced by `to`.
   std::string Errors(const std::string& from, const std::string& to,
                      const std::string& command = "heddle papers list") {
     std::string changed = kClaims;
@@ -226,7 +226,7 @@ TEST_F(PapersCommandTest, JudgesWhatOtherSettingsGive) {
   EXPECT_NE(alike.out, as_it_is.out);
   EXPECT_THAT(ReadFile(folder_ / "results/alike/ci/papers.json"),
               HasSubstr("\"set\": [\n    \"topology.asymmetry=[]\"\n  ]"));
-  // Without --set these are not what is asked for.
+  // The results without --set are for other settings.
   EXPECT_THAT(Run("heddle papers claims toy-fig1 --scale ci --out results/alike").out,
               HasSubstr("6 claims: 6 can't be judged"));
 }
@@ -246,8 +246,8 @@ TEST_F(PapersCommandTest, WhatHasNotRunCannotBeJudged) {
               HasSubstr("1 of the experiment's 12 points have no results"));
 }
 
-// Its contents alone tell, as its length is the same, also if it is too large for a look at all
-// points.
+// Only its contents show the damage: its length is the same, even if the table is too large to
+// check at all points.
 TEST_F(PapersCommandTest, ADamagedTableChangesNoVerdict) {
   ASSERT_EQ(Run("heddle papers run toy-fig1 --scale ci -q").exit_code, 0);
   const std::string points = "results/papers/ci/toy/fig1/points";
@@ -332,7 +332,7 @@ TEST_F(PapersCommandTest, SaysWhatIsWrongWithWhatIsAskedFor) {
   const CommandResult scale = Run("heddle papers run toy-fig1 --scale cii");
   EXPECT_EQ(scale.exit_code, 2);
   EXPECT_THAT(scale.err, HasSubstr("there is no scale \"cii\"; did you mean \"ci\"?"));
-  // Or results of changed settings would lie among the paper's.
+  // With --set, results of changed settings would lie among the paper's.
   const CommandResult set = Run("heddle papers run toy-fig1 --set seed=2");
   EXPECT_EQ(set.exit_code, 2);
   EXPECT_THAT(set.err, HasSubstr("--set requires --out"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load balancers from outside: heddle --plugin, and heddle new-policy.
+// Tests load balancers from outside: heddle --plugin, and heddle new-policy.
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -112,7 +112,7 @@ TEST_F(FailingPluginTest, OneThatMakesNoPoliciesIsBadInput) {
   ExpectNothingLeft();
 }
 
-// The first signal, although the run does not hear it.
+// The first signal stops the process, although the run does not hear it.
 TEST_F(FailingPluginTest, OneThatHangsIsStopped) {
   for (const auto& [signal, code] : {std::pair{"TERM", 143}, {"INT", 130}}) {
     const CommandResult result =
@@ -127,7 +127,7 @@ TEST_F(FailingPluginTest, OneThatHangsIsStopped) {
   }
 }
 
-// One that does hear it ends as any other run does.
+// A run that hears the signal ends as any other run does.
 TEST_F(FailingPluginTest, ARunWithAPluginStopsCleanly) {
   const CommandResult result = RunCommand(
       "'" + kHeddle +
@@ -177,7 +177,7 @@ TEST(PluginTest, OneThatIsNamedTwiceIsLoadedAlready) {
       "my_spray.so: is loaded already\n");
 }
 
-// However a file is cut off or changed, what is read lies within it.
+// The reader stays within the file, however the file is cut off or changed.
 TEST(ElfSectionTest, StaysWithinTheFile) {
   const std::string whole = ReadFile(kPlugins + "empty.so");
   EXPECT_THAT(std::string(ElfSection(whole, ".heddle_abi")), HasSubstr("heddle "));
@@ -244,7 +244,7 @@ TEST_F(NewPolicyTest, SaysWhereItIsToBeRun) {
   ExpectRefused(Run("mine"), "is not the root of Heddle's source tree; go there, or give --out-of");
 }
 
-// But for the policy itself, what is written is the example under another name.
+// The written files equal the example under another name, except for the policy itself.
 TEST_F(NewPolicyTest, OutOfTreeWritesWhatTheExampleHas) {
   const CommandResult result = Run("my_spray --out-of-tree some/where");
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -124,7 +124,7 @@ TEST_F(ReportTest, CollectsAnewAndSaysWhatIsMissing) {
   ASSERT_EQ(Run("heddle collect out -q && rm -r \"$(ls -d out/points/* | head -1)\"").exit_code, 0);
   const std::string before = ReadFile(folder_ / "out/points.csv");
   const CommandResult result = Run("HEDDLE_PYTHON=./python heddle report out");
-  EXPECT_EQ(result.exit_code, 1);  // As heddle collect, although there is a page.
+  EXPECT_EQ(result.exit_code, 1);  // The exit code of heddle collect, although the page exists.
   EXPECT_EQ(result.err,
             "heddle: 1 point is missing, and left out; \"heddle sweep out/sweep.yaml --out out\" "
             "runs what is missing\n");

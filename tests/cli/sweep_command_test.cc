@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle sweep, collect and compare as a user types them; and whatever may befall a sweep: none of
-// it may lose or change a result.
+// Tests heddle sweep, collect and compare as a user types them. No accident during a sweep may lose
+// or change a result.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ const std::string kSweep =
     "sweep:\n  lb: [ecmp, {kind: letflow, gap: 50us}]\n  workload[0].load: [0.3, 0.5]\n  seeds: "
     "3\n";
 
-// Of hours.
+// This sweep takes hours.
 const std::string kLong =
     "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
     "workload: [{kind: poisson, sizes: small, load: 0.5, duration: 100s}]\n"
@@ -54,14 +54,14 @@ class SweepCommandTest : public testing::Test {
   CommandResult Run(const std::string& command) {
     return RunCommand("heddle() { '" + kHeddle + "' \"$@\"; }\n" + command, folder_.path());
   }
-  // Everything in the sweep's folder but what says what runs took. What a killed process has left
-  // of a single file does not count, what it has left of a point does.
+  // Everything in the sweep's folder except the costs of runs. Temporary files of a killed process
+  // don't count; partial points do.
   std::map<std::string, std::string> Results(const std::string& out) {
     auto files = ReadResults(folder_ / out);
     std::erase_if(files, [](const auto& file) { return file.first.starts_with('.'); });
     return files;
   }
-  // What a sweep that nothing befell leaves behind.
+  // The files of a sweep that ran without interruption.
   const std::map<std::string, std::string>& Expected() {
     if (expected_.empty()) {
       EXPECT_EQ(Run("heddle sweep s.yaml -q -o expected").exit_code, 0);
@@ -141,7 +141,7 @@ TEST_F(SweepCommandTest, RefusesAFolderOfARun) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr(point + " has the results of a run; name another folder"));
   }
-  // Nor may another run's results pass for a point's.
+  // Another run's results must not pass for a point's.
   folder_.Write("run.yaml", kSweep.substr(0, kSweep.find("sweep:")) + "lb: rps\n");
   const CommandResult run = Run("heddle run run.yaml --force --out " + point);
   EXPECT_EQ(run.exit_code, 2);
@@ -169,7 +169,7 @@ TEST_F(SweepCommandTest, KeepsTheResultsOfAnotherPlanButNotItsTables) {
   EXPECT_THAT(Run("heddle sweep s.yaml -o expected").err, HasSubstr("12 of 12 points are there"));
 }
 
-// Nor do those of the points that there were pass for those of all.
+// Tables of the earlier points must not pass for tables of all points.
 TEST_F(SweepCommandTest, PointsThatAreAddedRemoveTheTablesOfFewer) {
   const std::string removed = "heddle: tables and report of fewer points are removed from out\n";
   ASSERT_EQ(Run("heddle sweep s.yaml -q -o out --only 1-2").exit_code, 0);
@@ -179,7 +179,7 @@ TEST_F(SweepCommandTest, PointsThatAreAddedRemoveTheTablesOfFewer) {
   EXPECT_EQ(rest.exit_code, 0);
   EXPECT_THAT(rest.err, HasSubstr(removed));
   EXPECT_FALSE(fs::exists(folder_ / "out/points.csv"));
-  // Where nothing is added, nothing is removed.
+  // A command that adds nothing removes nothing.
   EXPECT_EQ(Run("heddle collect out").exit_code, 0);
   EXPECT_THAT(Run("heddle sweep s.yaml -q -o out").err, Not(HasSubstr(removed)));
   EXPECT_TRUE(fs::exists(folder_ / "out/points.csv"));
@@ -308,7 +308,7 @@ TEST_F(SweepCommandTest, ItsChildrenDieWithIt) {
   EXPECT_EQ(result.out, "");
 }
 
-// A child that is killed is tried once more, and what is killed again has failed.
+// A child that is killed is tried once more; a second kill makes the point fail.
 TEST_F(SweepCommandTest, AKilledPointIsTriedOnceMoreAndThenHasFailed) {
   const std::string kill_child =
       "child=; while [ -z \"$child\" ]; do sleep 0.01; child=$(cat /proc/$pid/task/$pid/children); "
@@ -405,7 +405,8 @@ TEST_F(SweepCommandTest, SaysThatAFolderCannotBeWritten) {
   EXPECT_THAT(run.err, HasSubstr("disk cannot be written: Read-only file system"));
 }
 
-// A limit of the size of files is as a full disk: no signal ends the program, and nothing is left.
+// A limit on the size of files acts like a full disk: no signal ends the program, and nothing is
+// left.
 TEST_F(SweepCommandTest, ATooLargeFileIsAnErrorLikeAFullDisk) {
   Expected();
   const auto limited = [&](const std::string& command) {
@@ -500,7 +501,7 @@ TEST_F(SweepCommandTest, APointThatCrashesHarmsNoOther) {
                     HasSubstr("  2 lb=crashing: failed with signal 6 (Aborted)"),
                     HasSubstr("  3 lb=breaking: failed with exit code 3: heddle: broken invariant: "
                               "this one always breaks")));
-  // Nor is it tried again unasked: collect has the others.
+  // The point is not tried again unless the user asks for it: collect has the others.
   const CommandResult again =
       Run("heddle sweep s.yaml -o out --set 'sweep={lb: [ecmp, crashing, "
           "breaking, rps]}' --plugin " HEDDLE_PLUGINS "failing.so");
@@ -638,7 +639,7 @@ TEST_F(SweepCommandTest, SaysInWhatTwoSweepsDiffer) {
   EXPECT_THAT(Run("heddle compare expected expected").out, HasSubstr("have the same settings"));
 }
 
-// A disk that was full or a hand that slipped.
+// A full disk or a mistake damages a file.
 TEST_F(SweepCommandTest, LeavesOutADamagedPointAndSaysWhatRepairsIt) {
   Expected();
   const std::string damaged = "expected/points/" + PointId(3);
@@ -658,7 +659,7 @@ TEST_F(SweepCommandTest, LeavesOutADamagedPointAndSaysWhatRepairsIt) {
   EXPECT_EQ(Run("heddle collect expected").exit_code, 0);
 }
 
-// Whatever becomes of a file, nobody takes the point for done, and the sweep runs it again.
+// Nobody takes a point with a damaged file for done, and the sweep runs it again.
 TEST_F(SweepCommandTest, NoDamagedFileIsBelieved) {
   const std::string point = (Expected(), "expected/points/" + PointId(3));
   for (const char* file : {"flows.csv", "run.yaml", "links.csv", "lb.csv", "summary.csv",

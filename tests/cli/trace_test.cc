@@ -121,7 +121,7 @@ TEST_F(TraceTest, NamesWhatIsStillToBeChosen) {
   EXPECT_THAT(Refused(sweep + "--seed 2").err, HasSubstr("this is a sweep of 2; choose"));
 }
 
-// Of the seeds that a sweep has, --seed chooses one, which is its first otherwise.
+// In a sweep with several seeds, --seed chooses one; the default is the first.
 TEST_F(TraceTest, TakesOneOfTheSeeds) {
   const fs::path out = Trace(std::string(kFabric) + "sweep: {lb: [ecmp, rps], seeds: 3}\n",
                              "--set lb=rps --seed 2 --flow 0");
@@ -162,8 +162,8 @@ class TsharkTest : public TraceTest {
     }
   }
 
-  // What tshark prints of the frames that `arguments` choose in all pcaps of `folder`, line by
-  // line.
+  // Returns the lines that tshark prints for the frames that `arguments` select in all pcaps of
+  // `folder`.
   std::vector<std::string> Tshark(const fs::path& folder, const std::string& arguments) {
     constexpr const char* kStrict =
         "-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE -o udp.check_checksum:TRUE";
@@ -234,7 +234,7 @@ TEST_F(TsharkTest, ReadsTcp) {
   EXPECT_THAT(Values(out, "tcp.flags.syn"), IsSupersetOf({"0", "1"}));
   EXPECT_THAT(Values(out, "tcp.options.sack_le"), Not(IsEmpty()));
   EXPECT_THAT(Values(out, "tcp.options.timestamp.tsval"), Not(IsEmpty()));
-  // As simulated: full segments of 1518 bytes, of which 4 are the frame check sequence.
+  // The simulated full segments have 1518 bytes, of which 4 are the frame check sequence.
   EXPECT_THAT(Values(out, "frame.len", "tcp.len == 1448"), ElementsAre("1514"));
   EXPECT_THAT(Values(out, "tcp.len", "frame.len == 1514"), ElementsAre("1448"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every registered load balancer in whole networks, also for those added after this
-// was written. A switch stops the program if a policy chooses a port that is no live next hop.
+// These tests run every registered load balancer in whole networks, including later additions. A
+// switch stops the program if a policy chooses a port that is no live next hop.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Fabric {
   std::string name;
   std::string yaml;  // Without the closing brace.
   int hosts;
-  int hops_across;  // From the first host to the last.
+  int hops_across;  // The distance from the first host to the last.
 };
 void PrintTo(const Fabric& fabric, std::ostream* out) { *out << fabric.name; }
 const Fabric kLeafSpine{"LeafSpine",
@@ -78,7 +78,7 @@ class EveryPolicyInNetworksTest : public testing::TestWithParam<Case> {
   }
 };
 
-// Of settings only the letters and digits.
+// Keeps only the letters and digits of the settings.
 std::string NameOf(const testing::TestParamInfo<Case>& test) {
   const auto& [lb, fabric, stack] = test.param;
   std::string name;
@@ -88,7 +88,7 @@ std::string NameOf(const testing::TestParamInfo<Case>& test) {
   return name + "_" + fabric.name + "_" + stack.name;
 }
 
-// Modes in which schemes do other things than by default, at switches, hosts or controllers.
+// Modes in which schemes behave differently from the default, at switches, hosts or controllers.
 std::vector<std::string> Variants() {
   std::vector<std::string> variants = {
       "{kind: flb, rate_control: true}",
@@ -182,9 +182,10 @@ TEST_P(EveryPolicyInNetworksTest, KeepsStateThatDoesNotGrowWithTheFlows) {
   for (size_t i = 0; i < few.size(); ++i) EXPECT_LE(many[i], few[i] + 16'384);
 }
 
-// Flows from the first leaf or pod to the last one, while a link there, far from where flows begin,
-// is down for a millisecond, or not; routes follow at once or, in the lossless network, late. Of
-// the bytes that come to the leaf or pod more than two milliseconds after: the share of that link.
+// Sends flows from the first leaf or pod to the last one, while a link there is down for a
+// millisecond, or not. The link is far from where flows begin; routes follow at once or, in the
+// lossless network, late. Returns the share of that link in the bytes that reach the leaf or pod
+// more than two milliseconds after.
 double ShareOfALinkThatIsBack(const Case& test, bool fails) {
   const auto& [lb, fabric, stack] = test;
   const bool is_tree = fabric.name == kFatTree.name;
@@ -227,7 +228,8 @@ TEST_P(EveryPolicyInNetworksTest, UsesALinkThatIsBack) {
   EXPECT_GT(share, ShareOfALinkThatIsBack(GetParam(), false) / 2);
 }
 
-// Ten times as many packets of as many flows. Queues may have to grow, which is seldom.
+// Runs ten times as many packets of the same number of flows. Queues may have to grow, which is
+// seldom.
 TEST_P(EveryPolicyInNetworksTest, AllocatesNothingForAPacket) {
   if (IsRefused()) GTEST_SKIP() << "refused";
   const auto allocations_of = [&](const std::string& size) {
@@ -251,8 +253,8 @@ struct Alone {
   int64_t probes = 0;
 };
 
-// From the first host to the last, which is as far away as any. Segments are full: a short one
-// would overtake others by another path.
+// Sends one flow from the first host to the last, which is as far away as any. All segments are
+// full: a short one would overtake others on another path.
 Alone RunAlone(const Fabric& fabric, const Stack& stack, const std::string& lb, int64_t segments) {
   const TemporaryFolder folder;
   const std::filesystem::path file =

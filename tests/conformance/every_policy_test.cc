@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every registered load balancer, also for those added after this was written.
+// These tests hold for every registered load balancer, including those added later.
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ namespace {
 class EveryPolicyTest : public testing::TestWithParam<std::string> {};
 class EveryHostPolicyTest : public testing::TestWithParam<std::string> {};
 
-// Those that do something at hosts.
+// The load balancers that act at hosts.
 std::vector<std::string> HostPolicies() {
   std::vector<std::string> names = TestedPolicies();
   std::erase_if(names, [](const std::string& name) {
@@ -91,7 +91,7 @@ TEST_P(EveryPolicyTest, PicksALivePortAsAFunctionOfSeedAndInputs) {
   const std::vector<PortIndex> lives[] = {{0, 1, 2, 3}, {0, 1, 3}, {2}, {0, 1, 2, 3}, {1, 2}};
   for (int i = 0; i < kDecisions; ++i) {
     const std::vector<PortIndex>& live = lives[i * 5 / kDecisions];
-    const Time at = Time{} + 1_us * (i * int64_t{1} * i / 100);  // Ever longer silences.
+    const Time at = Time{} + 1_us * (i * int64_t{1} * i / 100);  // The gaps become longer.
     const Decision decision = one.Decide(Mixed(i), at, live);
     if (decision.kind == Decision::Kind::kForward) {
       ASSERT_TRUE(std::ranges::binary_search(live, decision.port));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for every load balancer, as a program, which is installed for those of plug-ins:
+// The program of the conformance tests of load balancers. It is installed, so that authors of
+// plug-ins can test theirs:
 //   conformance_test [--plugin FILE.so]... [options of GoogleTest]
 
 #include <fmt/format.h>

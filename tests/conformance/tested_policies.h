@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conformance tests share: the load balancers that `main` has read from the command line
-// before any test runs, and the count of allocations that the program's operator new keeps.
+// The conformance tests share these functions. `main` reads the load balancers from the command
+// line before any test runs, and the program's operator new counts allocations.
 
 #pragma once
 

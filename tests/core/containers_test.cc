@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers, Ring, FixedVector and DueTree, each against a plain standard container.
+// Compares Timers, Ring, FixedVector and DueTree with plain standard containers.
 
 #include <gtest/gtest.h>
 

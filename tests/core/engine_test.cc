@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine against a plain global event queue: every node must handle the same events in the same
-// order, whatever the number of threads.
+// Compares the engine with a plain global event queue: every node must handle the same events in
+// the same order, whatever the number of threads.
 
 #include "core/engine.h"
 

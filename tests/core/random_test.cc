@@ -56,8 +56,8 @@ TEST(Xoshiro256Test, GivesThePublishedSequence) {
 
 // --- Names ---
 
-// How a stream's key is made from its names: a change here changes every result. The values were
-// computed by another implementation of what random.h says.
+// These values fix how a stream's key is made from its names: a change changes every result. An
+// independent implementation of the rules in random.h computed them.
 TEST(RngTest, StreamsAreThoseThatResultsRestOn) {
   struct Row {
     uint64_t seed;
@@ -195,7 +195,7 @@ TEST(RngTest, BelowIsUniform) {
 }
 
 TEST(RngTest, BelowHasNoBiasWhereAModuloWouldBeFarOff) {
-  // Of 2^32 values, n = 3 * 2^30 leaves a third over: the lower half would get 2/3 of all draws.
+  // 2^32 values leave a third over for n = 3 * 2^30: the lower half would get 2/3 of all draws.
   constexpr uint32_t kN = 3u << 30;
   Rng rng = Rng::Stream(7, "bias", 0);
   constexpr int kDraws = 100'000;
@@ -293,7 +293,7 @@ TEST(RngTest, ExponentialDurationRoundsTheSameDraw) {
   }
 }
 
-// As near to kNever as a double can be: one more.
+// One more than kNever, which is as near as a double can be.
 TEST(RngTest, ExponentialDurationEndsWithTime) {
   Rng rng = Rng::Stream(3, "duration", 1);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(rng.ExponentialDuration(1e40).ps, kNever.ps + 1);

@@ -32,7 +32,7 @@ TEST(PercentileTest, OfOneToTen) {
   EXPECT_DOUBLE_EQ(Percentile(x, 0.5, kHpcc), 6);
 }
 
-// With p = k / 1000 the ranks can be had in integers.
+// For p = k / 1000 integers give the ranks.
 TEST(PercentileTest, AgreesWithIntegerArithmetic) {
   Rng rng = Rng::Stream(1, "test", 0);
   for (size_t n = 1; n < 400; ++n) {
@@ -60,7 +60,7 @@ TEST(PercentileTest, InfiniteSamplesGiveNoNan) {
   EXPECT_EQ(Percentile(x, 0.5, kNearest), 2);
 }
 
-// By the definition, for shares whose product with the count is rounded up.
+// Checks the definition, also for shares whose product with the count is rounded up.
 TEST(NearestRankTest, IsTheLeastRankThatReachesTheShare) {
   for (const double p : {0.0, 0.07, 0.29, 0.5, 0.55, 0.57, 0.58, 0.95, 0.99, 0.999, 1.0}) {
     for (int64_t count = 1; count < 2'000; ++count) {

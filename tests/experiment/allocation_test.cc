@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In steady state nothing allocates per packet, in any part of a run. This program counts what it
-// allocates.
+// No part of a run allocates per packet in steady state. This program counts its allocations.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -81,7 +80,7 @@ TEST(AllocationTest, APacketCostsNone) {
         "{kind: rocev2, resequencing: {kind: juggler, flows: 1}}"}) {
     for (const char* lb : {"ecmp", "rps", "letflow", "presto"}) {
       SCOPED_TRACE(std::string(transport) + " " + lb);
-      // What grows to its size, such as rings and tables, has grown by the first.
+      // Rings and tables have grown to their sizes after the shorter run.
       const Cost shorter = CostOf(transport, lb, "2ms");
       const Cost longer = CostOf(transport, lb, "4ms");
       const int64_t hops = longer.hops - shorter.hops;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that differ from the others, as topo/leaf_spine.h has them.
+// Tests links that differ from the others, as topo/leaf_spine.h defines them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background traffic in whole experiments.
+// Tests background traffic in whole experiments.
 
 #include "experiment/background.h"
 
@@ -194,8 +194,8 @@ TEST(BackgroundTest, SlowsFlowsThatItMeets) {
   EXPECT_GT(beside.result.packets.datagrams_sent, 1'000);
 }
 
-// Of a link of which datagrams want 90 %, a flow gets its half by turns in a class of its own, with
-// buffers for both, and little more than what they leave in theirs.
+// Datagrams want 90 % of a link. A flow in a class of its own gets half of the link by turns, given
+// buffers for both; in the datagrams' class it gets little more than they leave.
 TEST(BackgroundTest, SharesALinkByItsClass) {
   const auto slowdown = [](int priority) {
     const TemporaryFolder folder;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load balancer's controller: when it acts, what comes of it, whatever the number of threads.
+// Tests a load balancer's controller: when it acts, and its effects, whatever the number of
+// threads.
 
 #include "fabric/controller.h"
 

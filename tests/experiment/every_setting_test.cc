@@ -53,7 +53,7 @@ std::vector<std::string> OtherValues(const ScalarShape& shape, const std::string
     case Type::kNumber:
       values = {"0.05", "0.9", "1", "0", "3", "100"};
       break;
-    case Type::kPattern:  // Of ports: sizes, or packets.
+    case Type::kPattern:  // Sizes or packets of ports.
       values = {"20KB", "200KB", "4KB"};
       break;
     case Type::kText:
@@ -63,7 +63,7 @@ std::vector<std::string> OtherValues(const ScalarShape& shape, const std::string
   return values;
 }
 
-// Lists what is declared; of nested settings those of the kind that is chosen.
+// Lists the declared settings; of nested settings, those of the chosen kind.
 class Lister final : public Fields {
  public:
   Lister(std::string prefix, std::vector<Setting>& settings)
@@ -165,7 +165,7 @@ std::vector<std::string> IdleOnes(const std::vector<std::string>& networks,
   return idle;
 }
 
-using Known = std::map<std::string, std::string>;  // By setting, why it shows nothing here.
+using Known = std::map<std::string, std::string>;  // Reasons, by setting.
 
 void ExpectKnown(const std::string& kind, const std::vector<std::string>& idle,
                  const Known& known) {
@@ -174,7 +174,7 @@ void ExpectKnown(const std::string& kind, const std::vector<std::string>& idle,
   }
 }
 
-// It would take a network, or a run, of another kind.
+// A test of it needs another kind of network or run.
 constexpr const char* kNotReached = "not reached in these networks";
 
 TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {

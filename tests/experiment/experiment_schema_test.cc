@@ -208,7 +208,7 @@ std::optional<Value> Parsed(const std::string& text) {
   return document;
 }
 
-// What the reader of settings says, without what it may say of a whole experiment later on.
+// The errors of the settings reader alone, without the later checks of the whole experiment.
 std::string ErrorsOfReader(const std::string& text) {
   Diagnostics diagnostics;
   const std::optional<Value> document = Parsed(text);
@@ -219,7 +219,7 @@ std::string ErrorsOfReader(const std::string& text) {
   return diagnostics.ok() ? "" : diagnostics.Report();
 }
 
-// As an editor reads it.
+// Returns the value as the JSON that an editor reads.
 std::string JsonOf(const Value& value) {
   std::string json;
   const auto separator = [&] { return json.empty() ? "" : ","; };
@@ -253,7 +253,7 @@ class ExperimentSchemaTest : public testing::Test {
     }
   }
 
-  // Whether the schema takes each of `documents`.
+  // Tells for each of `documents` if the schema accepts it.
   std::vector<bool> Judged(const std::vector<std::string>& documents) {
     const fs::path schema = folder_.Write("schema.json", ExperimentSchema());
     const fs::path lines =
@@ -307,15 +307,15 @@ TEST_F(ExperimentSchemaTest, TakesEveryExperimentThatIsShipped) {
   for (const auto& entry :
        fs::recursive_directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "configs")) {
     if (entry.path().extension() != ".yaml") continue;
-    if (entry.path().filename() == "claims.yaml") continue;  // Of a paper; no experiment.
+    if (entry.path().filename() == "claims.yaml") continue;  // No experiment.
     const std::string text = ReadFile(entry.path());
     documents.push_back(JsonOf(*Parsed(text)));
     names.push_back(entry.path().string());
-    // And what comes of it, with every default written out.
+    // The resolved experiment, with every default written out, must be valid too.
     Diagnostics diagnostics;
     const auto file = ExperimentFile::Read(entry.path().string(), {}, diagnostics);
     ASSERT_TRUE(file && diagnostics.ok()) << diagnostics.Report();
-    // Those of papers have hundreds of points.
+    // The sweeps of papers have hundreds of points.
     for (size_t point = 0; point < std::min<size_t>(file->size(), 20); ++point) {
       const Experiment experiment = file->Load(point, diagnostics);
       ASSERT_TRUE(diagnostics.ok()) << diagnostics.Report();

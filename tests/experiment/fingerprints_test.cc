@@ -35,8 +35,8 @@ struct Case {
 
 const std::string kPfc = "{buffer: 100KB, pfc: {classes: [3]}}";
 
-// With its defaults, unless these would make it the same as ECMP here: a worst band that begins
-// above the buffer, and a period longer than the run.
+// Every load balancer has its defaults, except where these would make it the same as ECMP here: a
+// worst band that begins above the buffer, and a period longer than the run.
 std::string SettingsOf(const std::string& lb) {
   if (lb == "ecmp_ar") return "{kind: ecmp_ar, full: 40KB}";
   if (lb == "hedera") return "{kind: hedera, period: 100us}";
@@ -76,7 +76,7 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Before other tests add load balancers of their own.
+// Call this before other tests add load balancers of their own.
 const std::vector<Case>& AllCases() {
   static const std::vector<Case> cases = Cases();
   return cases;
@@ -133,7 +133,7 @@ TEST(FingerprintsTest, AreThoseOnRecord) {
          "scripts/accept-fingerprints BUILD_FOLDER.";
 }
 
-// Two that agree would mean that one of them does nothing here that could be told.
+// If two agreed, one of them would have no visible effect here.
 TEST(FingerprintsTest, NoTwoAreAlike) {
   std::map<std::string, std::string> names;
   for (const auto& [name, row] : RecordedRows()) {
@@ -144,7 +144,7 @@ TEST(FingerprintsTest, NoTwoAreAlike) {
 
 class FingerprintTest : public testing::TestWithParam<size_t> {};
 
-// One that depended on the threads, or on which ports do the work, would be no record.
+// A fingerprint must not depend on the threads, or on the kind of ports.
 TEST_P(FingerprintTest, DependsOnWhatIsSimulatedAlone) {
   const std::string yaml = YamlOf(AllCases()[GetParam()]);
   const Experiment experiment = ExperimentFrom(yaml);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flows count, and when a run ends.
+// `measure` decides which flows count and when a run ends.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links and switches that lose packets by schedule: how many, which, from when to when, and what
-// transports and statistics make of it.
+// Links and switches lose packets by schedule. The tests check how many, which and when, and how
+// transports and statistics handle the losses.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -231,7 +231,7 @@ TEST(BlackholeTest, OfAPairTakesTheFlowsThatEcmpSendsThere) {
   EXPECT_GT(lab.Drops(DropReason::kBlackhole), 0);
 }
 
-// Where packets are sprayed, no flow goes without, and every flow of the pair loses some.
+// Packet spraying sends packets of every flow of the pair into the blackhole, so each loses some.
 TEST(BlackholeTest, OfAPairTakesHalfOfWhatIsSprayedOverTwoSpines) {
   Lab lab(PairLost("{kind: rps}"));
   AddPairs(lab);
@@ -261,7 +261,7 @@ TEST(BlackholeTest, EndsAndFlowsRecover) {
   EXPECT_EQ(flow.sender.retransmissions_loss, lab.Drops(DropReason::kBlackhole));
   EXPECT_EQ(flow.sender.retransmissions_spurious, 0);
   EXPECT_GT(flow.sender.timeouts, 0);
-  // What it takes after the last of the timeouts, which double.
+  // The time that a packet needs after the last timeout; timeouts double.
   EXPECT_LT(FctRx(flow), 5_ms + 10_ms * (1 << flow.sender.timeouts));
 }
 

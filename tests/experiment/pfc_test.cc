@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priority flow control, from a single switch to trees of pauses and to deadlock.
+// Tests priority flow control, from a single switch to trees of pauses and to deadlock.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ TEST(ZeroLossTest, HoldsWithTheHeadroomOfTheFormula) {
     EXPECT_TRUE(lab->finished());
     EXPECT_EQ(lab->Packets().dropped_total(), 0);
     EXPECT_LE(peaks.headroom(), 28'228);
-    EXPECT_GT(peaks.headroom(), 25'000);  // What is in flight, at least.
+    EXPECT_GT(peaks.headroom(), 25'000);  // At least the packets in flight.
     EXPECT_EQ(MemoryOf(*lab).used(), 0);
   }
 }
@@ -172,7 +172,7 @@ TEST(PauseTest, LetsTwoSendersShareEvenly) {
     EXPECT_GT(pauses.pauses, 10);
     EXPECT_LE(pauses.pauses - pauses.resumes, 1);
     EXPECT_GE(pauses.pauses, pauses.resumes);
-    // What the queue pair knows is what its NIC knows, but for a pause that still lasts.
+    // The queue pair counts the same pause time as its NIC, except for a pause that still lasts.
     const double blocked = Seconds(lab.Record(sender - 1).sender.pause_blocked);
     EXPECT_NEAR(blocked, Seconds(pauses.blocked), 20e-6);
   }
@@ -199,8 +199,8 @@ double VictimShare(const std::string& pfc) {
 TEST(PauseTest, HitsFlowsThatOnlyShareALink) {
   // Without pauses the other sender, whose packets are dropped, leaves it most of the link.
   EXPECT_GT(VictimShare("marking: step, ecn_above: unlimited"), 0.9);
-  // With them the link carries a third of what host 3 can take for the other sender, and no more
-  // than that for the victim, whose packets wait in the same queue.
+  // With PFC pauses the link carries a third of what host 3 can take for the other sender, and no
+  // more than that for the victim, whose packets wait in the same queue.
   EXPECT_NEAR(VictimShare("marking: step, ecn_above: unlimited, pfc: {classes: [3]}"), 1.0 / 3,
               0.03);
 }
@@ -316,7 +316,7 @@ TEST(DeadlockTest, OutlastsPausesOnlyIfTheyAreRefreshed) {
 }
 
 TEST(DeadlockTest, DoesNotHappenWherePathsAreShort) {
-  // In a ring of three the shortest way never passes two links.
+  // The shortest path in a ring of three never passes two links.
   const auto lab = Ring(3);
   lab->Run();
   EXPECT_TRUE(lab->finished());

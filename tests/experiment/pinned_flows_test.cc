@@ -37,7 +37,7 @@ class PinnedFlowsTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// Where the data and the ACKs of one flow from leaf0 to leaf1 went.
+// Expects the data and the ACKs of one flow from leaf0 to leaf1 on these spines.
 void ExpectOn(const FinishedRun& run, const std::string& data, const std::string& acks) {
   EXPECT_EQ(ShareOfUplink(run, "leaf0", data), 1.0) << run.files.links;
   EXPECT_EQ(ShareOfUplink(run, "leaf1", acks, "wire_bytes"), 1.0) << run.files.links;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole experiments with classes, shared memory and marking at dequeue: what is dropped and why,
-// what a failing link leaves behind, what load balancers see of queues; always the same bytes.
+// Whole experiments with classes, a shared buffer and marking at dequeue. The tests check drops and
+// their reasons, the effects of a failing link, and the queues that load balancers see. All port
+// kinds must write the same bytes.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -131,7 +132,7 @@ TEST(MemoryTest, EachModelDropsForItsOwnReasonAndCountsIt) {
   }
 }
 
-// Two senders to one receiver overflow no memory that is large enough, whatever the model.
+// Two senders to one receiver never overflow a buffer that is large enough, whatever the model.
 TEST(MemoryTest, WithRoomEnoughAllModelsAreAlike) {
   const auto run = [](const std::string& port) {
     return RunExperiment(Incast(port, "{kind: dctcp, control_priority: 0}"));
@@ -171,9 +172,9 @@ TEST(MarkingTest, ByChanceDependsOnTheSeedAlone) {
 LinkEvent Down(Duration at, uint32_t link) { return {Time{} + at, link, false, {}, {}}; }
 LinkEvent Up(Duration at, uint32_t link) { return {Time{} + at, link, true, {}, {}}; }
 
-// As LinkDownTest.LosesWhatIsQueuedAndOnTheWayAndWhatFollows, where the numbers are explained. Of
-// 29 packets that have reached the switch seven have left it (the k-th at 1.3076 us + k * 1230.4
-// ns), so 22 occupy memory.
+// The case of LinkDownTest.LosesWhatIsQueuedAndOnTheWayAndWhatFollows, which explains the numbers.
+// Of 29 packets that have reached the switch seven have left it (the k-th at 1.3076 us + k * 1230.4
+// ns), so 22 occupy the shared buffer.
 TEST(QueuedLinkDownTest, LosesWhatIsQueuedAndReleasesItsMemory) {
   for (const char* port :
        {"{buffer: unlimited}", "{memory: {model: dt}}", "{memory: {model: hpcc_mmu, alpha: 1}}",

@@ -66,7 +66,7 @@ TEST(SkewedFabricTest, IsHarmlessBehindATimeoutThatCoversTheSkew) {
       EXPECT_LT(held.mean_slowdown, off.mean_slowdown);
       EXPECT_LT(held.mean_slowdown, 1.5);
       if (kind == "juggler") {
-        // Where a flow's first packet was overtaken, those before it count as late.
+        // If a flow's first packet was overtaken, the packets before it count as late.
         EXPECT_LT(20 * held.spurious, off.spurious);
         continue;
       }
@@ -82,7 +82,7 @@ TEST(SkewedFabricTest, IsHarmlessBehindATimeoutThatCoversTheSkew) {
   }
 }
 
-// With a timeout below the skew nothing is gained.
+// A timeout below the skew gains nothing.
 TEST(SkewedFabricTest, ShowsBehindATimeoutThatIsTooShort) {
   const Outcome held =
       OutcomeOf(Skewed("{kind: dctcp, resequencing: {kind: timeout, timeout: 5us}}", "rps"));
@@ -164,7 +164,7 @@ TEST(ResequencingCsvTest, AgreesWithItselfAndWithTheRun) {
   EXPECT_EQ(table.Integer(0, "n_pkts"), CsvTable(run.files.reorder).Integer(0, "n_pkts"));
 }
 
-// What is held when the run ends has arrived, and is in no flow.
+// Packets that are held when the run ends have arrived, but belong to no flow.
 TEST(ResequencingCsvTest, CountsWhatStillWaits) {
   const FinishedRun run =
       RunExperiment(ExperimentFrom(Skewed("{kind: dctcp, resequencing: timeout}", "rps") +

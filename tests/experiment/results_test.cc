@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a run, against each other and against what the documentation says they hold.
+// Compares the tables of a run with each other and with the documentation.
 
 #include "experiment/results.h"
 
@@ -68,7 +68,7 @@ TEST(ResultsTest, HaveTheSpecifiedColumns) {
             "retx,behind_p99,behind_max,path_switches");
 }
 
-// Whether `size` is in a class, from its definition.
+// Returns true if `size` is in a class, by the definition of the class.
 bool InClass(const std::string& set, const std::string& label, int64_t size) {
   if (set == "all") return true;
   if (set == "sml") {
@@ -216,7 +216,7 @@ void ExpectReorderFollowsFromFlows(const RunFiles& files, int64_t dropped) {
     EXPECT_LE(
         reorder.Integer(r, "deg1") + reorder.Integer(r, "deg2") + reorder.Integer(r, "deg3plus"),
         sums["reordered"]);
-    // What was resent because it had been lost was sent once more than it arrived, at least.
+    // A retransmission of a lost packet was sent at least once more than it arrived.
     EXPECT_LE(reorder.Integer(r, "n_pkts"), sums["sent"] - sums["lost"]);
     EXPECT_LE(sums["sent"] - reorder.Integer(r, "n_pkts"), dropped);
     EXPECT_LE(reorder.Integer(r, "extent_p50"), reorder.Integer(r, "extent_p99"));
@@ -260,7 +260,7 @@ TEST(ReorderTest, CountsHowFarPacketsLieBehind) {
   EXPECT_EQ(reorder.Integer(0, "behind_max"), 3);
 }
 
-// In order, every packet by another path than the one before; or all by one.
+// Every packet takes another path than the one before, in order; or all take the same path.
 TEST(FlowsTest, CountChangesOfPath) {
   for (const auto& [lb, switches] : {std::pair{"drb", 9}, {"ecmp", 0}, {"letflow", 0}}) {
     SCOPED_TRACE(lb);
@@ -379,7 +379,7 @@ TEST(SummaryJsonTest, TellsQueriesAndLoads) {
   const QueryResult& queries = run.result.queries.front();
   EXPECT_EQ(queries.workload, 1u);
   EXPECT_EQ(queries.incomplete, 0);
-  // From flows.csv: the last answer of each query, asked every 300 us.
+  // A query is complete at its last answer in flows.csv. A query starts every 300 us.
   const CsvTable flows(run.files.flows);
   std::vector<double> completion(5);
   for (size_t f = 0; f < flows.rows.size(); ++f) {

@@ -58,7 +58,7 @@ TEST(RunFolderTest, WritesAManifestOfWhatWasWritten) {
             "file,bytes,crc32\na.csv,9,cbf43926\nb.csv,9,cbf43926\n");
 }
 
-// As if somebody removed the folder while the run writes to it.
+// A file of the folder is removed or replaced while the run writes to it.
 TEST(RunFolderTest, HalfOfWhatWasWrittenIsNotCommitted) {
   for (const bool anew : {false, true}) {
     const TemporaryFolder place;

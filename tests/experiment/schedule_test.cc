@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to links while a run goes on: to the picosecond where it can be computed, and to the
-// last packet everywhere.
+// Scheduled events change links during a run. The tests check the effects to the picosecond where
+// these can be computed, and to the last packet everywhere.
 
 #include "topo/schedule.h"
 
@@ -53,10 +53,11 @@ TEST(ScheduledRateTest, AppliesToPacketsThatHaveNotBegun) {
   const Duration change = 1_us + kTx + kTx * 21 / 2;
   EXPECT_EQ(FctRx(Transfer({SetRate(change, 1, 1_Gbps)})),
             1_us + kTx + 11 * kTx + 290 * kTx + 1_us);
-  // At the very moment at which the twelfth begins: the same.
+  // A change at the very moment at which the twelfth begins has the same effect.
   EXPECT_EQ(FctRx(Transfer({SetRate(1_us + 12 * kTx, 1, 1_Gbps)})),
             1_us + kTx + 11 * kTx + 290 * kTx + 1_us);
-  // And back after 60.5 times kTx, in the middle of the sixth slow one; all others wait by then.
+  // The rate returns after 60.5 times kTx, in the middle of the sixth slow packet; all others wait
+  // by then.
   const Duration back = 1_us + kTx + kTx * (11 + 55);
   EXPECT_EQ(FctRx(Transfer({SetRate(change, 1, 1_Gbps), SetRate(back, 1, 10_Gbps)})),
             1_us + kTx + 11 * kTx + 60 * kTx + 23 * kTx + 1_us);
@@ -91,7 +92,7 @@ TEST(ScheduledDelayTest, AppliesToPacketsThatHaveNotBegunAndKeepsTheirOrder) {
 // can follow earlier than the host thought, and nothing else tells it.
 TEST(ScheduledRateTest, ThatRisesLetsAHostSendEarlierThanItThought) {
   Graph graph = Line({{40_Gbps, 1_us}, {40_Gbps, 1_us}});
-  graph.links[0].a_to_b.rate = 1_Gbps;  // Of host 0 to its switch.
+  graph.links[0].a_to_b.rate = 1_Gbps;  // The link of host 0 to its switch.
   Lab lab({.graph = graph,
            .transport = "{kind: tcp, iw: 64}",
            .switch_policy = Scripted({DropAt(0, Data(1, 59)).Times(1)}),

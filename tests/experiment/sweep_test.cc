@@ -208,7 +208,7 @@ TEST(SweepTest, WhatIsSetOfKeysThatChangeTogetherChoosesTheOthers) {
               ElementsAre("lb=ecmp,spines=4", "lb=rps,spines=4"));
   EXPECT_THAT(Labels(Load("sweep: {together: [{seed: [1, 2], measure.t_max: [3s, 4s]}]}\n", {}, 2)),
               ElementsAre("t_max=4s"));
-  // With all of them set there is nothing left to choose.
+  // A group whose keys are all set has no choice left.
   EXPECT_THAT(Labels(Load(kGroup, {"topology.spines=8", "topology.links_per_pair=1"})),
               ElementsAre("lb=ecmp", "lb=rps"));
 }
@@ -271,7 +271,7 @@ TEST(SweepTest, SaysWhereACombinationIsAMistake) {
               AllOf(HasSubstr("test.yaml:4:35: lb.gap: unknown key"),
                     HasSubstr("; in all points with lb=ecmp; "),
                     HasSubstr("; in all points with lb=rps; "), HasSubstr("\n2 errors\n")));
-  // What is wrong whatever it is combined with says enough.
+  // An error that every combination has is reported once, without the points.
   EXPECT_THAT(SweepErrors("sweep: {lb: [ecmp, letflw], seed: [1, 2]}\n"),
               AllOf(Not(HasSubstr("points")), HasSubstr("\n1 error\n")));
   EXPECT_THAT(SweepErrors("transport: dctpc\nsweep: {lb: [ecmp, rps]}\n"),
@@ -343,11 +343,11 @@ TEST(ExperimentFileTest, ItsTextGivesTheSamePointsWhereverItLies) {
 TEST(ExperimentFileTest, AnIdIsThatOfWhatDeterminesTheResult) {
   const std::string base = kTopology + "workload: [{kind: permutation, size: 1KB}]\n";
   const auto id = IdsOf(FileOf(base + "lb: ecmp\n"));
-  // Not its name, what leads to it, or what is written out.
+  // The id does not depend on the name, on how the point was chosen, or on written defaults.
   EXPECT_EQ(IdsOf(FileOf(base + "lb: ecmp\nname: other\n")), id);
   EXPECT_EQ(IdsOf(FileOf(base + "sweep: {lb: [ecmp]}\n")), id);
   EXPECT_EQ(IdsOf(FileOf(base + "lb: {kind: ecmp}\nseed: 1\n")), id);
-  // But everything else.
+  // The id depends on everything else.
   EXPECT_NE(IdsOf(FileOf(base + "lb: rps\n")), id);
   EXPECT_NE(IdsOf(FileOf(base + "lb: ecmp\nseed: 2\n")), id);
   EXPECT_NE(IdsOf(FileOf(base + "lb: ecmp\nmeasure: {t_max: 3s}\n")), id);
@@ -479,7 +479,7 @@ TEST(ScaleTest, IsNotPartOfWhatItGives) {
   const auto again = ExperimentFile::FromText(file->Text(), "y.yaml", ".", {}, diagnostics);
   EXPECT_EQ(diagnostics.Report(), "0 errors\n");
   ASSERT_EQ(again->size(), 8u);
-  // Nor do exclusions speak of what was fixed.
+  // Exclusions about fixed values are gone too.
   const auto fixed = ExperimentFile::FromText(
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
       "workload: [{kind: permutation, size: 1KB}]\nlb: ecmp\n"

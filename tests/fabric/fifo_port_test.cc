@@ -40,7 +40,7 @@ class EventPort {
     Time departure;
     Packet packet;
   };
-  std::vector<Sent> sent;  // In the order of departure; the last may not have left yet.
+  std::vector<Sent> sent;  // Ordered by departure; the last may not have left yet.
   std::vector<bool> accepted;
   int64_t marked = 0;
 
@@ -60,7 +60,7 @@ class EventPort {
     Start(now);
   }
 
-  // Everything that departs up to and at `now`.
+  // Handles everything that departs up to and at `now`.
   void RunTo(Time now) {
     while (!queue_.empty() && sent.back().departure <= now) {
       queue_.pop_front();
@@ -88,7 +88,7 @@ class EventPort {
   const PortSettings settings_;
   std::deque<Packet> queue_;  // The front is being sent.
   Time busy_since_;
-  int64_t bits_ = 0;  // Of this busy period.
+  int64_t bits_ = 0;  // The bits of this busy period.
 };
 
 FifoPort::Counters CountersAt(const EventPort& port, Time now, Bytes overhead) {

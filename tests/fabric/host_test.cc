@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One host, whose transport and background are scripted: when flows may send, whose turn it is,
-// what goes before data, what pauses do, and what comes first among things of one instant. The
-// host's link has 10 Gbps and 1 us, so a data packet of 1250 bytes takes 1 us and an ACK of 125
-// takes 100 ns; the times below follow from these.
+// Tests one host whose transport and background are scripted: when flows may send, their turns,
+// packets that go before data, pauses, and the order within one instant. The host's link has 10
+// Gbps and 1 us, so a data packet of 1250 bytes takes 1 us and an ACK of 125 takes 100 ns; the
+// times below follow from these.
 
 #include "fabric/host.h"
 
@@ -65,7 +65,7 @@ class Actor final : public Transport {
  public:
   Actor(Host& host, Lane lane) : host_(host), lane_(lane) {}
 
-  // The flow may send so many packets more.
+  // Lets the flow send this number of packets more.
   void Offer(uint32_t slot, int packets) {
     Flow& flow = flows_[slot];
     flow.left += packets;
@@ -73,7 +73,7 @@ class Actor final : public Transport {
   }
   // It may not send after all; the NIC will learn so when its turn comes.
   void Withdraw(uint32_t slot) { flows_[slot].left = 0; }
-  // Something happens at `at`, among the timers of that instant by `key`.
+  // Calls `action` at `at`, among the timers of that instant by `key`.
   void Schedule(Time at, uint64_t key, std::function<void()> action) {
     actions_[key] = std::move(action);
     host_.SetTimer(at, key, lane_);
@@ -180,7 +180,7 @@ class Bench {
   Actor& transport() { return *transport_; }
   Actor& background() { return background_; }
 
-  // Arrives at the host. Give those of one link in the order of time.
+  // Makes a packet arrive at the host. Packets of one link must be in the order of time.
   void Arrive(Time at, const Packet& packet, size_t link = 0) {
     peers_[link]->offers.push_back({at, packet});
     peers_[link]->Wake(peers_[link]->Due());
@@ -200,7 +200,8 @@ class Bench {
     Arrive(at, frame, link);
   }
 
-  // Between windows, before anything else of its instant. Give them in the order of time.
+  // Calls `action` between windows, before anything else of its instant. Calls must be in the order
+  // of time.
   void Do(Time at, std::function<void()> action) { actions_.push_back({at, std::move(action)}); }
 
   void Run() {
@@ -323,9 +324,9 @@ TEST(HostTurnsTest, BeginAtTheEndOfTheRoundForAFlowThatComesBack) {
   EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 B", "4 C", "5 A", "6 B", "7 C", "8 B", "9 C"));
 }
 
-// By default a flow with more to send has joined when its packet begins to leave, before a flow
-// that becomes ready while it leaves. With LetFlowsJoinAtEnd it joins when the packet has left,
-// behind all who are ready by then.
+// By default a flow with more to send joins when its packet begins to leave, before a flow that
+// becomes ready meanwhile. With LetFlowsJoinAtEnd it joins when the packet has left, behind all
+// flows that are ready by then.
 TEST(HostTurnsTest, MayBeginWhenThePacketBeforeHasLeft) {
   for (const bool at_end : {false, true}) {
     for (const Duration ready : {1'500_ns, 2'000_ns}) {
@@ -368,7 +369,7 @@ TEST(HostLanesTest, TakeTurnsWhileBothMaySend) {
   });
   background.Schedule(At(1_us) + 500_ns, 0, [&] { background.Offer(0, 2); });
   bench.Run();
-  // Of the transport's two flows each gets a quarter, as long as there are datagrams.
+  // Each of the transport's two flows gets a quarter, as long as datagrams wait.
   EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 a", "4 B", "5 a", "6 A", "7 B"));
   EXPECT_EQ(bench.host().data_sent(), 4);
   EXPECT_EQ(bench.host().datagrams_sent(), 2);
@@ -500,7 +501,7 @@ TEST(HostPauseTest, HoldsBackNoOtherClass) {
   EXPECT_THAT(bench.Left(), ElementsAre("2 A", "3 A", "11 a", "12 a", "13 a"));
 }
 
-// What each flow could not send for: from the pause on, or from when it became ready in it.
+// The blocked time of each flow begins with the pause, or when the flow becomes ready during it.
 TEST(HostPauseTest, CountsForEachFlowTheTimeInWhichItCouldHaveSent) {
   Bench bench;
   Actor& flows = bench.transport();

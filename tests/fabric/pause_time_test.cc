@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pauses that expire, IEEE 802.1Qbb: how long they last, what makes them longer and what ends them.
+// Tests pauses that expire, IEEE 802.1Qbb: their length, their extension and their end.
 
 #include "fabric/pause_time.h"
 
@@ -40,8 +40,8 @@ TEST(PauseTimeTest, HasNoOverflowOnLinksThatHardlyMove) {
   EXPECT_GT(longer, 1'000'000_s);
 }
 
-// When a packet of 125 bytes left that came 50 us after the start, to a port that had been told to
-// pause, at 10 Gbps: then a quantum is 51.2 ns.
+// Returns when a packet of 125 bytes leaves. It came 50 us after the start, to a port that had been
+// told to pause. At 10 Gbps a quantum is 51.2 ns.
 Time DepartureBehind(const std::vector<Offer>& frames, uint16_t quanta, Duration response = {0}) {
   const Duration delay = 1_us;
   SwitchPlan plan;

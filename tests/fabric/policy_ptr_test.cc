@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies are called for what they override, and say nothing else about it.
+// A policy is called for the hooks that it overrides; it need not declare them otherwise.
 
 #include "fabric/policy_ptr.h"
 
@@ -88,7 +88,7 @@ void RunIncast(const std::string& transport, const std::string& port, Lab::Plan 
 using MakeSwitch = std::function<SwitchPolicyPtr(SwitchId)>;
 using MakeHost = std::function<HostPolicyPtr(HostId)>;
 
-// With ECN-capable TCP, then with RoCE, whose receivers send CNPs.
+// Runs ECN-capable TCP, then RoCE, whose receivers send CNPs.
 void ExpectEveryHookCalled(Calls& calls, const MakeSwitch& make_switch, const MakeHost& make_host) {
   const Lab::Plan plan{.graph = {}, .switch_policy = make_switch, .host_policy = make_host};
   RunIncast("{kind: tcp, ecn: rfc3168, iw: 20}", "{buffer: 60KB, ecn_above: 20KB}", plan);
@@ -389,7 +389,7 @@ class EagerAroundHost final : public AroundHostPolicy {
   Calls& calls_;
 };
 
-// One with hooks that settings have switched off, and that must not be called all the same.
+// A policy whose settings have switched off its hooks; nobody may call them.
 class SilentSwitch final : public PlainSwitch {
  public:
   uint32_t unused_hooks() const override { return kAllOfASwitch; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queued ports decide late, or as events of their switch; either must be as if every arrival, pause
-// and end of a transmission were handled by itself, as the reference does.
+// Queued ports decide late, or as events of their switch. Either must give the same results as the
+// reference, which handles every arrival, pause and end of a transmission by itself.
 
 #include "fabric/queued_port.h"
 
@@ -40,7 +40,7 @@ class LatePort final : public Conductor {
     engine_.Place(1);
   }
 
-  // Calls `at_window_end` in between, when all decisions before that time have been made.
+  // Calls `at_window_end` after each window, when all decisions before that time have been made.
   void Run(std::vector<Offer> offers, std::function<void(Time)> at_window_end = nullptr) {
     source_.offers = std::move(offers);
     source_.Wake(source_.Due());
@@ -133,7 +133,7 @@ class OneEventPort {
 
   EventPort port;
 
-  // Everything that happens before `end`, and the transmission that ends at it.
+  // Handles everything before `end`, and the transmission that ends at it.
   void RunTo(Time end) {
     for (;;) {
       const Time offer = next_ < offers_.size() ? offers_[next_].at : kNever;
@@ -158,7 +158,7 @@ class OneEventPort {
 
   const std::vector<Offer>& offers_;
   size_t next_ = 0;
-  Time decision_ = kNever;  // Of the port, where the last call stopped.
+  Time decision_ = kNever;  // The port's decision that the last call left open.
 };
 
 void ExpectAsWithEvents(const PortSettings& settings, const QueueSettings& queues,
@@ -199,7 +199,7 @@ struct Variant {
   bool count_packets;
 };
 
-// When a mark is decided, and whether the packet that departs counts.
+// Pairs: marks are decided at dequeue (true) or enqueue, and the departing packet counts (true).
 constexpr std::pair<bool, bool> kMarkAt[] = {{false, false}, {true, false}, {true, true}};
 
 std::vector<Variant> Variants() {
@@ -445,7 +445,8 @@ TEST(QueuedPortTest, RoundRobinSharesByPackets) {
 
 // --- Marking between two lengths ---
 
-// A queue that is held at `length` bytes, the next packet coming as one leaves; the share marked.
+// Returns the share of packets that are marked at a queue that is held at `length` bytes: the next
+// packet comes as one leaves.
 double ShareMarkedAt(int64_t length, bool at_dequeue) {
   constexpr int kPackets = 100'000;
   const int64_t held = length / 1'000 + (at_dequeue ? 1 : 0);
@@ -558,7 +559,7 @@ TEST(QueuedPortsTest, ShowTransmissionsInTheOrderOfTimeAndPort) {
       ASSERT_EQ(at + SerializationDelay(Bytes{bytes}, 10_Gbps) + kDelay, arrival);
       if (i == 0) continue;
       ASSERT_LE(seen[i - 1].at, at);
-      // What goes at once, class 0, is shown behind the others of its instant.
+      // Class 0 goes at once; it is shown behind the other packets of its instant.
       if (classes == 0b1010 && seen[i - 1].at == at) {
         ASSERT_LT(seen[i - 1].port, port);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory models against the rules as published, written down one by one (literal_memory.h);
-// then what follows from them, in numbers.
+// Compares the buffer models with the published rules, written down one by one (literal_memory.h);
+// then checks numbers that follow from these.
 
 #include "fabric/shared_memory.h"
 
@@ -63,7 +63,7 @@ Rig RandomRig(Model model, Rng& rng) {
   return rig;
 }
 
-// How often what happened, so that a test knows it has seen all of it.
+// Counts each kind of event, so that a test knows that it has seen all kinds.
 struct Tally {
   int64_t refused[kDropReasons] = {};
   int64_t beyond_published = 0;  // Admitted into a reserve where the published rule would not.
@@ -166,7 +166,7 @@ class Comparison {
         ASSERT_EQ(memory_.MustPause(in, cls), literal_.MustPause(in, cls));
         ASSERT_EQ(memory_.MayResume(in, cls), literal_.MayResume(in, cls));
         tally_.pauses += memory_.MustPause(in, cls) ? 1 : 0;
-        // Who must pause must not go on at the same time.
+        // An input must never be told to pause and to resume at the same time.
         ASSERT_FALSE(memory_.MustPause(in, cls) && memory_.MayResume(in, cls));
       }
     }
@@ -233,8 +233,8 @@ TEST(SharedMemoryTest, BroadcomsMmuFollowsItsRules) {
   EXPECT_GT(tally.beyond_published, 0);
 }
 
-// As published (Choudhury and Hahne, ToN 1998): one queue takes half of what is free, if alpha
-// is 1.
+// The published rule (Choudhury and Hahne, ToN 1998): with alpha 1 one queue takes half of the free
+// buffer.
 TEST(SharedMemoryTest, LosslessQueuesHaveALimitOnlyIfItIsAskedFor) {
   for (const bool limited : {false, true}) {
     MemorySettings settings{
@@ -343,7 +343,7 @@ SharedMemory DynamicMemory(double alpha) {
           std::vector<SharedMemory::Port>(16, {.buffer = 0})};
 }
 
-// What n queues hold together is n alpha B / (1 + n alpha), so each has alpha B / (1 + n alpha).
+// All n queues together hold n alpha B / (1 + n alpha), so each has alpha B / (1 + n alpha).
 TEST(SharedMemoryTest, DynamicThresholdsSettleWhereTheyShould) {
   struct Case {
     double alpha;
@@ -357,7 +357,7 @@ TEST(SharedMemoryTest, DynamicThresholdsSettleWhereTheyShould) {
     OfferInTurn(memory, c.queues, 7'000);
     const int64_t queues = static_cast<int64_t>(c.queues);
     EXPECT_NEAR(static_cast<double>(memory.used() / queues), static_cast<double>(c.each), kFrame);
-    // Twice as much comes as leaves.
+    // Packets arrive at twice the rate of departures.
     for (int i = 0; i < 1'000; ++i) {
       for (PortIndex out = 0; out < c.queues; ++out) memory.Release(0, out, 1, kFrame);
       OfferInTurn(memory, c.queues, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch does with packets, and what it lets its policy see and change.
+// A switch forwards packets, and lets its policy see and change them.
 
 #include "fabric/switch.h"
 
@@ -90,7 +90,7 @@ TEST(SwitchTest, ShowsEachTransmissionAtTheTimeItsFirstBitLeaves) {
   for (size_t i = 1; i < seen.size(); ++i) {
     ASSERT_LT(std::tie(seen[i - 1].now, seen[i - 1].port), std::tie(seen[i].now, seen[i].port));
   }
-  // What has arrived at a host carries the stamp of its own transmission.
+  // A packet that has arrived at a host carries the stamp of its own transmission.
   for (const auto& [arrival, stamp] : stamps) {
     ASSERT_GT(arrival, stamp + kDelay);
     ASSERT_LE(arrival, stamp + kDelay + 1'230'400_ps);
@@ -146,7 +146,7 @@ TEST(SwitchTest, ShowsItsPolicyThePacketBehindTheOneItAsksAbout) {
            .switch_policy = [&](SwitchId) { return std::make_unique<Foreseeing>(foreseen); }});
   for (HostId h = 0; h < 3; ++h) lab.AddFlow(h, 3, 300'000);
   lab.Run();
-  EXPECT_GT(foreseen, 600);  // Of some 1200 packets: in 5 us more than one comes.
+  EXPECT_GT(foreseen, 600);  // Some 1200 packets come; links of 5 us hold more than one.
 }
 
 TEST(SwitchTest, TellsItsPolicyWhatItsPortsDrop) {
@@ -156,7 +156,7 @@ TEST(SwitchTest, TellsItsPolicyWhatItsPortsDrop) {
       return Decision::Forward(c.ports.front());
     }
     void OnDropped(SwitchView&, const Packet& packet, PortIndex port) override {
-      EXPECT_EQ(packet.dst, port);  // Of a star.
+      EXPECT_EQ(packet.dst, port);  // The port to a host of a star.
       ++drops;
     }
     size_t StateBytes() const override { return 0; }

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 class Folder {
  public:
   Folder() {
-    // In memory where there is such a folder: each input is a file.
+    // Every input is a file, so the folder is in memory if the system has such a folder.
     const fs::path memory = "/dev/shm";
     const bool has_memory = access(memory.c_str(), W_OK | X_OK) == 0;
     std::string name = (has_memory ? memory : fs::temp_directory_path()) / "heddle_fuzz_XXXXXX";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of the functions in targets.h.
+// The functions in targets.h use these helpers to read their input and to check promises.
 
 #pragma once
 
@@ -13,20 +13,20 @@
 
 namespace heddle {
 
-// Throws what a reader has promised and not kept.
+// Throws `promise` if it does not hold.
 void Require(bool holds, std::string_view promise);
 
 std::string TextOf(FuzzInput input);
 
-// A folder of this process alone, gone when it ends.
+// A folder of this process alone; it is deleted when the process ends.
 const std::filesystem::path& FuzzFolder();
-// Writes a file there, which may be in a folder of its own, and returns its path.
+// Writes a file in FuzzFolder() and returns its path. `name` may contain a folder.
 std::string WriteInput(const std::string& name, std::string_view text);
 
-// That each error says in which source it is, and is one line.
+// Requires that each error names its source and is one line.
 void RequirePlaces(const Diagnostics& diagnostics);
 
-// True if two documents have the same values, at whatever places.
+// Returns true if two documents have the same values; places may differ.
 bool AreEqual(const Value& a, const Value& b);
 
 }  // namespace heddle

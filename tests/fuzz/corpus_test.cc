@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every fuzz target over its corpus and over thousands of mutations of it, the same ones each time.
-// scripts/fuzz goes on where this ends.
+// Runs every fuzz target over its corpus and over thousands of mutations of it, the same ones each
+// time. scripts/fuzz continues where this ends.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ void WriteFiles() {
   WriteInput("links.txt", "4 2 3\n2 3\n0 2 10Gbps 1us 0\n1 3 10Gbps 1us 0\n2 3 10Gbps 1us 0\n");
 }
 
-// The options that the text gives itself.
+// The options that the text itself sets.
 LoadOptions OptionsOf(std::string_view text) {
   LoadOptions options;
   while (!text.empty()) {

@@ -159,7 +159,7 @@ bool AreAlike(const Graph& a, const Graph& b) {
 
 void FuzzSizes(FuzzInput input) {
   const std::string text = TextOf(input);
-  if (text.find("file") != std::string::npos) return;  // Of this machine.
+  if (text.find("file") != std::string::npos) return;  // It names files of this machine.
   for (const SizeOptions& options : kSizeOptions) {
     FilesRead files;
     const auto sizes = ParseSizes(text, options, files);

@@ -75,7 +75,7 @@ std::string Nesting(Rng& rng) {
   return nesting;
 }
 
-// The next number behind some place is another one.
+// Replaces the next number behind some place with another one.
 void ReplaceNumber(std::string& text, Rng& rng) {
   const size_t start = text.find_first_of("0123456789", Below(rng, text.size()));
   if (start == std::string::npos) return;
@@ -123,7 +123,7 @@ void Change(std::string& text, const std::vector<std::string>& corpus, Rng& rng)
       ReplaceNumber(text, rng);
       break;
     default:
-      // Rarely, as little else is read of such a text.
+      // This is rare, as little else is read of such a text.
       if (rng.Below(4) == 0) text.insert(at, Nesting(rng));
       break;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages an input as files get damaged, and as people mistype: the same for the same seed.
+// Damages an input as accidents damage files, and as people mistype. The same seed gives the same
+// damage.
 
 #pragma once
 
@@ -11,7 +12,7 @@
 
 namespace heddle {
 
-// One of `corpus`, with a few changes; pieces of others may be in it.
+// Returns one input of `corpus` with a few changes; it may contain pieces of others.
 std::string Mutated(const std::vector<std::string>& corpus, Rng& rng);
 
 }  // namespace heddle

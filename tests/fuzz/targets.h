@@ -38,7 +38,7 @@ void FuzzClaims(FuzzInput input);
 struct FuzzTarget {
   std::string_view name;
   void (*run)(FuzzInput input);
-  int mutations;  // In the test of the corpus: what takes about half a second.
+  int mutations;  // The number of mutations in the corpus test; they take about half a second.
 };
 
 std::span<const FuzzTarget> FuzzTargets();

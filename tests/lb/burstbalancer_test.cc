@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BurstBalancer: who gets a bucket of its sketch, and what that changes.
+// Tests which flows get a bucket of BurstBalancer's sketch, and the effect of a bucket.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ PortIndex EcmpPort(uint32_t tuple) {
   return leaf.PortFor(LbPacket(tuple));
 }
 
-// With room for all it is LetFlow whose first flowlet is ECMP's.
+// If it has buckets for all flows, BurstBalancer is LetFlow with ECMP's port for the first flowlet.
 TEST(BurstBalancerTest, AFlowIsHashedUntilItPauses) {
   LbSwitch leaf(With("buckets: 1000000, expiry: 1000s"));
   for (const uint32_t tuple : RandomTuples(1, 200)) {
@@ -46,7 +46,7 @@ TEST(BurstBalancerTest, AfterEachPauseItDrawsAnyPort) {
   EXPECT_EQ(leaf.Count("flowlets"), 4'000);
 }
 
-// They take the one bucket from each other before any of them pauses for long.
+// The flows take the one bucket from each other before any of them has a flowlet gap.
 TEST(BurstBalancerTest, WithOneBucketAlmostAllIsHashed) {
   LbSwitch leaf(With("buckets: 1"));
   const std::vector<uint32_t> tuples = RandomTuples(2, 100);
@@ -60,7 +60,7 @@ TEST(BurstBalancerTest, WithOneBucketAlmostAllIsHashed) {
       moved += leaf.PortFor(LbPacket(tuples[i]), at) != hashed[i] ? 1 : 0;
     }
   }
-  EXPECT_LT(moved, 200);  // Of 10,000.
+  EXPECT_LT(moved, 200);  // A few of 10,000 packets.
 }
 
 TEST(BurstBalancerTest, VotesProtectAFlowAndAPortDoesAltogether) {

@@ -18,7 +18,7 @@
 namespace heddle {
 namespace {
 
-// As lb/clove.cc writes it.
+// lb/clove.cc writes this header.
 struct Header {
   uint16_t path = kNoPath;
   uint8_t utilisation = 0;
@@ -99,7 +99,7 @@ TEST(CloveTest, ANoteTakesAThirdOffAndGivesItToTheOthers) {
   EXPECT_LT(ChiSquare(sender.Flowlets(9'000), {8, 8, 3, 8}), kChiSquare99[3]);
 }
 
-// Of 1/4 each: 0 loses 1/12 to three; then 1 loses a third of 1/4 + 1/36 = 5/18 to two.
+// All begin with 1/4: 0 loses 1/12 to three; then 1 loses a third of 1/4 + 1/36 = 5/18 to two.
 TEST(CloveTest, PathsThatWereMarkedJustNowGetNothing) {
   Sender sender(kEcn);
   sender.Hear(0);
@@ -117,7 +117,7 @@ TEST(CloveTest, WhenAllPathsAreMarkedWeightsStay) {
     sender.now += 50_us;  // Never so long that a path counts as free again.
     for (uint16_t path = 0; path < 4; ++path) sender.Hear(path);
   }
-  // Those marked first lost a third while there were others.
+  // The paths marked first lost a third while others were unmarked.
   const double second = 5.0 / 18 * 2 / 3;
   const double third = (1.0 / 4 + 1.0 / 36 + 5.0 / 108) * 2 / 3;
   EXPECT_LT(
@@ -125,8 +125,8 @@ TEST(CloveTest, WhenAllPathsAreMarkedWeightsStay) {
       kChiSquare99[3]);
 }
 
-// The same rule written down once more; weights that did not sum to 1 would favour the last path,
-// or never draw it.
+// The rule is written down once more here. Weights that did not sum to 1 would favour the last
+// path, or never draw it.
 TEST(CloveTest, AfterManyNotesWeightsAreThoseOfTheRuleAndSumToOne) {
   Sender sender(kEcn);
   Rng rng = Rng::Stream(1, "notes", 0);
@@ -201,7 +201,7 @@ TEST(CloveTest, TellsOfAPathAtMostOnceARelayInterval) {
   EXPECT_EQ(arrive(Time{} + 1_us, 3, false), kNoPath);
   EXPECT_EQ(arrive(Time{} + 2_us, 3, true), 3);
   EXPECT_EQ(arrive(Time{} + 3_us, 3, true), kNoPath);  // Too soon again.
-  EXPECT_EQ(arrive(Time{} + 4_us, 1, true), 1);        // Of another path.
+  EXPECT_EQ(arrive(Time{} + 4_us, 1, true), 1);        // The mark is for another path.
   EXPECT_EQ(arrive(Time{} + 10_us, 2, false), 3);      // It was due.
   EXPECT_EQ(arrive(Time{} + 30_us, 2, false), kNoPath);
 }
@@ -228,7 +228,7 @@ TEST(CloveTest, ASlowPathSettlesAtItsShareOfTheCapacity) {
   EXPECT_NEAR(ShareOfSlowSpine("{kind: clove_int, gap: 30us}"), 0.25, 0.06);
 }
 
-// The link of a host that many send to is congested whatever their paths; each knows of marks on
+// Many hosts send to one, whose link is congested whatever their paths; each host knows of marks on
 // the one path that its flow takes.
 TEST(CloveTest, HiddenMarksLetQueuesGrow) {
   const auto mean_wait = [](const std::string& lb) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONGA: what leaves learn of each other, and where that leads flowlets.
+// Tests what CONGA's leaves learn from each other, and which ports flowlets take.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace heddle {
 namespace {
 
-// As lb/conga.cc writes it.
+// lb/conga.cc writes this header.
 struct Header {
   uint8_t tag;
   uint8_t congestion;
@@ -92,7 +92,7 @@ TEST(CongaTest, TheLargerOfLocalAndRemoteCongestionCounts) {
   EXPECT_EQ(NewFlows(leaf, Time{} + 1_ms, 500), (std::vector<int64_t>{0, 0, 0, 500}));
 }
 
-// With 3 bits a load of rho reads as floor(8 rho), give or take one.
+// A load of rho reads as floor(8 rho) with 3 bits, give or take one.
 TEST(CongaTest, AReadingIsTheShareOfTheRate) {
   for (const double load : {0.15, 0.4, 0.65, 0.9, 1.0}) {
     LbSwitch leaf("conga");
@@ -156,14 +156,14 @@ TEST(CongaTest, FeedbackTakesTurnsAndPrefersWhatHasChanged) {
   EXPECT_EQ(next(), 23);
   EXPECT_EQ(next(), 1);  // Nothing has changed: in turn.
   Hear(leaf, Time{} + 2_us, {0, 6, kNone, 0});
-  Hear(leaf, Time{} + 2_us, {1, 2, kNone, 0});  // As before.
+  Hear(leaf, Time{} + 2_us, {1, 2, kNone, 0});  // The same as before.
   Hear(leaf, Time{} + 2_us, {2, 5, kNone, 0});
   EXPECT_EQ(next(), 25);  // After 0 in turn, and changed, unlike 1.
   EXPECT_EQ(next(), 6);
   EXPECT_EQ(next(), 12);
 }
 
-// Paper and hardware know no more of a port that is back than what its last packets told.
+// The paper and the hardware keep the last report about a port that is back.
 TEST(CongaTest, AnUplinkThatIsBackHasTheMetricThatItHad) {
   const auto flows_there = [](Time at) {
     LbSwitch leaf("conga");
@@ -204,7 +204,7 @@ TEST(CongaTest, WithNamedPathsFeedbackIsOfPaths) {
   packet.SetScheme(Header{0, 6, kNone, 0});
   leaf.At(Time{}, [&](SwitchView& view, SwitchPolicy& policy) {
     policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
-    packet.path = kNoPath;  // Of none: an ACK that was sent elsewhere.
+    packet.path = kNoPath;  // An ACK that was sent elsewhere names no path.
     policy.OnPacket(view, packet, 0, view.CandidatesTo(0));
   });
   for (int i = 0; i < 3; ++i) {
@@ -231,8 +231,8 @@ TEST(CongaTest, RefusesThreeTiersUnlessAskedForTheExtension) {
   }
 }
 
-// A link from an aggregation to a core is slow. Those who name paths leave it alone; where the
-// aggregation hashes, whoever comes by it meets it half of the time.
+// A link from an aggregation to a core is slow. Schemes that name paths avoid it; if the
+// aggregation hashes, half of the traffic through it meets the slow link.
 TEST(CongaTest, WithNamedPathsFlowsAvoidASlowLinkToACore) {
   const auto end = [](const std::string& mode) {
     return RunExperiment(
@@ -278,8 +278,9 @@ At95 OpenLoopAt95(const std::string& lb) {
           ShareOfUplink(run, "leaf0", "spine1", "wire_bytes")};
 }
 
-// Where links of 80 and 40 Gbps are used alike. What leaves know has eight levels, so shares in
-// which one is used more by an eighth look as good: x / 40 - (100 - x) / 80 = 1/8 at x = 36.7.
+// With this share the links of 80 and 40 Gbps have equal utilisation. Leaves know eight levels, so
+// a share that loads one link by an eighth more looks as good: x / 40 - (100 - x) / 80 = 1/8 at x =
+// 36.7.
 constexpr double kBestShare = 1. / 3;
 constexpr double kLevel = 1. / 30;
 
@@ -297,7 +298,7 @@ TEST(CongaTest, ReachesTheSplitThatItsPaperCallsOptimal) {
 // The example at half its size: 20 hosts of 2.5 Gbps send without a pause, over links of 40 and 20,
 // in flows that begin when the one before would end if nothing were in its way.
 struct Carried {
-  double percent;  // Of what the hosts could send.
+  double percent;  // The percentage of the hosts' demand that arrives.
   double slower;   // The share that comes by the slower spine.
 };
 Carried CarryFullDemand(const std::string& lb, int64_t segments, uint64_t seed) {
@@ -348,7 +349,7 @@ TEST(CongaTest, CarriesItsPapersExampleWhichHashingAndLocalKnowledgeDoNot) {
   EXPECT_TRUE(IsLess(local, ecmp));
 }
 
-// Of flows that last, each path gets half of the packets, and the slow one lets 40 pass.
+// Each path gets half of the packets of long flows, and the slow path lets 40 pass.
 TEST(CongaTest, LongFlowsWithLocalKnowledgeAreAsSlowOnTheFastPathOfItsPapersExample) {
   EXPECT_NEAR(CarryFullDemand("lq", 100'000, 1).percent, 80, 1);
 }

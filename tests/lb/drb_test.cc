@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kHalf = 4;  // Of a fat-tree with k = 8: 4 uplinks at an edge, 4 at an aggregation.
+constexpr size_t kHalf = 4;  // k = 8: edges and aggregations have 4 uplinks each.
 
 std::vector<uint16_t> PathsOf(LbHost& host, HostFlow& flow, size_t packets) {
   std::vector<uint16_t> paths;

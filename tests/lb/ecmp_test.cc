@@ -88,8 +88,8 @@ TEST(EcmpTest, NothingButTupleAndEntropyChooses) {
   EXPECT_EQ(leaf.PortFor(packet), port);
 }
 
-// Flows pass two tiers of four uplinks each. How they spread at the upper switch that uplink `via`
-// of the lower one leads to.
+// Flows pass two tiers of four uplinks each. Returns how they spread at the upper switch that
+// uplink `via` of the lower one leads to.
 std::vector<int64_t> SpreadBehind(PortIndex via, const std::string& settings) {
   LbSwitch lower(settings, Uplinks(4, /*id=*/0));
   LbSwitch upper(settings, Uplinks(4, static_cast<SwitchId>(10 + via)));
@@ -136,7 +136,7 @@ TEST(EcmpTest, SwitchesAndSeedsChooseDifferently) {
   EXPECT_NEAR(agree_seed, 2'500, ThreeSigma(10'000, 0.25));
 }
 
-// Where each of many flows goes.
+// Returns the port of each of many flows.
 std::vector<PortIndex> PortsOf(LbSwitch& leaf, const std::vector<PortIndex>& live) {
   std::vector<PortIndex> ports;
   for (const uint32_t tuple : RandomTuples(5, 20'000)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlowBender: when a flow changes its value, and what that is good for.
+// Tests when a FlowBender flow changes its value, and the benefit.
 
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST(FlowBenderTest, ATimeoutMovesAtOnce) {
   sender.TimeOut();
   EXPECT_EQ(sender.Value(), 1);
   for (int i = 0; i < 7; ++i) sender.TimeOut();
-  EXPECT_EQ(sender.Value(), 0);  // Of eight.
+  EXPECT_EQ(sender.Value(), 0);  // It has wrapped around eight values.
 }
 
 TEST(FlowBenderTest, MarksBeforeATimeoutDoNotMoveTheFlowOnceMore) {
@@ -119,8 +119,8 @@ TEST(FlowBenderTest, ARandomValueIsAlwaysAnotherOne) {
 
 // --- In a network ---
 
-// Two elephants that ECMP puts on the same of three paths, each of which carries one: how long the
-// later one takes, and how often both have moved.
+// ECMP puts two elephants on the same of three paths, each of which carries one. Records the time
+// of the later one, and how often both have moved.
 struct Outcome {
   Duration last{};
   int64_t moves = 0;
@@ -164,9 +164,9 @@ TEST(FlowBenderTest, ElephantsThatCollideSeparateInAFewRoundTrips) {
     const Duration alone = Elephants("flowbender", seed, 1).last;
     EXPECT_GT(Elephants("ecmp", seed).last, alone * 19 / 10);
     const Outcome bent = Elephants("flowbender", seed);
-    EXPECT_LT(bent.last, alone + 3_ms) << seed;  // Of 17 ms, not twice that.
+    EXPECT_LT(bent.last, alone + 3_ms) << seed;  // Alone: 17 ms.
     EXPECT_GE(bent.moves, 1);
-    EXPECT_LE(bent.moves, 20);  // In these milliseconds, and then no more.
+    EXPECT_LE(bent.moves, 20);  // They move in these milliseconds only.
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For what switches and hosts call each load balancer. A hook that is not needed makes every packet
-// slower: one for the fate of packets takes a switch off its fast way.
+// Each load balancer asks switches and hosts only for the hooks that it needs. An unneeded hook
+// makes every packet slower: one for the fate of packets takes a switch off its fast path.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts that know how good their paths are, when routes change while a flow runs: what Hermes and
-// Clove do about paths that go and come back.
+// Tests Hermes and Clove when routes change while a flow runs: their hosts know how good paths are,
+// and paths go and come back.
 
 #include <gtest/gtest.h>
 
@@ -34,13 +34,13 @@ class Sender {
     now_ += later;
     return host_.Send(flow_, 1'460, now_).path;
   }
-  // By packets as far apart as they must be to be placed anew if the flow may leave its path.
+  // Counts packets by path. They are `apart`, so that the flow may choose a path for each.
   std::vector<int64_t> Packets(int count, Duration apart) {
     std::vector<int64_t> packets(4);
     for (int i = 0; i < count; ++i) ++packets[Send(apart)];
     return packets;
   }
-  // The paths of the first packets of flows that start when it is long since this host sent.
+  // Returns the paths of the first packets of flows that start long after the host's last packet.
   std::set<uint16_t> OfNewFlows() {
     std::set<uint16_t> used;
     for (FlowId flow = 0; flow < 60; ++flow) {
@@ -82,7 +82,7 @@ const std::set<uint16_t> kAll = {0, 1, 2, 3};
 
 const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // It sends none.
 
-// As lb/hermes/hermes.cc writes it.
+// lb/hermes/hermes.cc writes this header.
 struct HermesEcho {
   uint16_t path;
   uint8_t kind = 1;
@@ -111,7 +111,7 @@ TEST(HermesPathsTest, AFlowLeavesAPathThatHasGoneWithItsNextPacket) {
 TEST(HermesPathsTest, APathThatComesBackIsUnmeasured) {
   Sender sender(kHermes);
   sender.Hear(HermesEcho{.path = 2}, 20_us);
-  EXPECT_EQ(sender.OfNewFlows(), (std::set<uint16_t>{2}));  // Of the others nothing is known.
+  EXPECT_EQ(sender.OfNewFlows(), (std::set<uint16_t>{2}));  // The other paths are unmeasured.
   sender.Live({0, 1, 3});
   EXPECT_EQ(sender.OfNewFlows(), (std::set<uint16_t>{0, 1, 3}));
   sender.Live({0, 1, 2, 3});
@@ -130,7 +130,7 @@ TEST(HermesPathsTest, APathThatComesBackHasNotFailed) {
 
 // --- Clove ---
 
-// As lb/clove.cc writes it.
+// lb/clove.cc writes this header.
 struct CloveNote {
   uint16_t path;
   uint8_t utilisation = 255;
@@ -148,14 +148,14 @@ TEST_P(ClovePathsTest, AFlowLeavesAPathThatHasGoneWithItsNextPacket) {
   ASSERT_EQ(sender.Send(kGap), gone);
   const uint16_t left = gone == 1 ? 2 : 1;
   sender.Live({left});
-  EXPECT_EQ(sender.Send(1_ns), left);  // In the midst of a flowlet.
+  EXPECT_EQ(sender.Send(1_ns), left);  // The packet is in the middle of a flowlet.
   EXPECT_EQ(sender.Count("reroutes"), 1);
   sender.Live({0, 1, 2, 3});
-  EXPECT_EQ(sender.Send(kGap), left);  // Which goes on there.
+  EXPECT_EQ(sender.Send(kGap), left);  // The flowlet goes on there.
 }
 
 TEST_P(ClovePathsTest, APathThatComesBackIsAsGoodAsTheOthers) {
-  for (int note = 0; note < 20; ++note) {  // By ECN its weight is 1/4 (2/3)^20 = 0.00008 now.
+  for (int note = 0; note < 20; ++note) {  // ECN has brought its weight to 1/4 (2/3)^20 = 0.00008.
     sender.Wait(100_us);
     sender.Hear(CloveNote{.path = 2}, 20_us);
   }

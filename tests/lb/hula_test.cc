@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HULA: what probes tell, whom, and where that leads flowlets.
+// Tests HULA's probes: what they report, to whom, and which ports flowlets take.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// As lb/hula.cc writes it.
+// lb/hula.cc writes this header.
 struct Probe {
   uint16_t leaf;
   uint8_t utilisation;
@@ -80,7 +80,8 @@ TEST(HulaTest, AfterSilenceAnyProbeIsBelieved) {
   EXPECT_EQ(NewFlow(leaf, Time{} + 302_us), 1);
 }
 
-// Of the link in the direction of data: out of the port that the probe came in by.
+// The utilisation of the link in the direction of data, which leaves by the port that the probe
+// came in by.
 TEST(HulaTest, TheUtilisationOfThePortItselfCounts) {
   LbSwitch leaf(kHula);
   const Packet packet = LbPacket(7);
@@ -119,15 +120,15 @@ TEST(HulaTest, ALinkCarriesOneProbeOfEachLeafAPeriod) {
   EXPECT_NEAR(static_cast<double>(Counted(run, "probes")), 48 * periods, 48);
 }
 
-// In a fat-tree with k = 4, a probe is seen by all switches, and ends.
+// All switches of a fat-tree with k = 4 see a probe, and the probe ends.
 TEST(HulaTest, ProbesReachAllOfAFatTreeAndEnd) {
   const FinishedRun run = RunExperiment(
       ExperimentFrom("topology: {kind: fat_tree, k: 4}\nlb: {kind: hula, probe_every: 100us}\n"
                      "workload: [{kind: permutation, size: 1MB}]\n"));
   EXPECT_EQ(run.result.unfinished, 0);
   const double periods = Seconds(run.result.end - Time{}) / 100e-6;
-  // Of a leaf: 2 up, to 1 neighbour and 2 cores from each aggregation, to 3 other pods from each
-  // core, and from there to 2 leaves, at most from both cores of an aggregation.
+  // A leaf sends 2 probes up. Each aggregation sends its copy to 1 neighbour and 2 cores, each core
+  // to 3 other pods, and these to 2 leaves, at most from both cores of an aggregation.
   const double most = 8 * (2 + 2 * 3 + 4 * 3 + 12 * 2);
   EXPECT_LE(static_cast<double>(Counted(run, "probes")), most * (periods + 1));
   EXPECT_GE(static_cast<double>(Counted(run, "probes")), 8 * (2 + 2 * 3 + 4 * 3) * (periods - 1));
@@ -168,8 +169,9 @@ TEST(HulaTest, KnowsTheBottleneckAfterAPeriod) {
   }
 }
 
-// A spine loses leaf 1, and routing does not notice. What is lost is what four sources send until
-// silence is believed, and the next probe has come: 800 us at 1 Gbps each, or 66 datagrams.
+// A spine loses leaf 1, and routing does not notice. The datagrams of four sources are lost until
+// missing probes count as a failure and the next probe has come: 800 us at 1 Gbps each, or 66
+// datagrams.
 TEST(HulaTest, LeavesAPathThatFailsOutOfSightAfterItsProbesAreMissed) {
   int64_t lost = 0;
   for (const std::string link : {"leaf1-spine0", "leaf1-spine1"}) {

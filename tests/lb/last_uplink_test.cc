@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves of two uplinks, one of which fails for a while: what is timed, or remembered of a flow,
-// has to go on over the other one.
+// Leaves have two uplinks, one of which fails for a while. Timers, and the memory of a flow, must
+// continue on the other one.
 
 #include <gtest/gtest.h>
 

@@ -65,7 +65,7 @@ TEST(LeastQueueTest, SmallPacketsMayBeHashed) {
 }
 
 TEST(LeastQueueTest, TwoChoicesAreOfTwoDifferentPorts) {
-  // With two ports both are looked at, so the longer queue is never taken.
+  // Both of two ports are sampled, so the longer queue is never taken.
   LbSwitch leaf("p2c", {.uplinks = {100_Gbps, 100_Gbps}});
   leaf.At(Time{}, [](SwitchView& view, SwitchPolicy&) { view.SendControl(LbPacket(1), 0); });
   for (int i = 0; i < 100; ++i) EXPECT_EQ(leaf.PortFor(LbPacket(7)), 1);
@@ -87,7 +87,7 @@ std::vector<int64_t> WithQueue(const std::string& settings, int packets, int dec
   return counts;
 }
 
-// Of 100 KB: 3 packets are below 5%, 4 are not.
+// The bands of 100 KB: 3 packets are below 5%, 4 are not.
 TEST(BandsTest, QueuesOfOneBandAreAlike) {
   const std::string settings = "{kind: lq_quant, full: 100KB}";
   EXPECT_LT(ChiSquare(WithQueue(settings, 3, 8'000), {1, 1, 1, 1}), kChiSquare99[3]);

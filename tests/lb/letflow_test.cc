@@ -69,7 +69,7 @@ TEST(LetFlowTest, FlowsOfOneSlotNeverSplitAndKeepEachOtherAlive) {
   LbSwitch leaf("{kind: letflow, gap: 100us, slots: 1}");
   const PortIndex port = leaf.PortFor(LbPacket(7), Time{});
   for (int i = 1; i < 1'000; ++i) {
-    // Each flow alone is silent for 160 us.
+    // Each flow alone has a gap of 160 us.
     ASSERT_EQ(leaf.PortFor(LbPacket(i % 2 == 0 ? 7 : 8), Time{} + 80_us * i), port);
   }
   for (int i = 0; i < 100; ++i) {
@@ -116,7 +116,7 @@ TEST(LetFlowTest, AFailureMovesOnlyFlowsOfTheFailedPort) {
 
 constexpr const char* kAgeBit = "{kind: letflow, gap: 100us, detector: age_bit}";
 
-// Whether a silence from `from` to `to` ends a flowlet.
+// Returns true if a flowlet gap from `from` to `to` ends a flowlet.
 bool EndsFlowlet(Time from, Time to) {
   LbSwitch leaf(kAgeBit);
   leaf.PortFor(LbPacket(7), from);
@@ -163,8 +163,8 @@ TEST(LetFlowAgeBitTest, IsWhatSweepsOfTheTableWouldDo) {
 
 // --- In a network ---
 
-// Of what eight long flows send, the share over a spine with a fifth of the other's rate further
-// on: a sixth of the capacity.
+// Returns the share of eight long flows' bytes over the spine whose link to the other leaf has a
+// fifth of the other spine's rate: it has a sixth of the capacity.
 double ShareOfSlowSpine(const std::string& gap) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "
@@ -175,7 +175,7 @@ double ShareOfSlowSpine(const std::string& gap) {
   return ShareOfUplink(run, "leaf0", "spine1");
 }
 
-// Slow paths stretch silences, so flowlets end there more often than elsewhere.
+// Slow paths stretch flowlet gaps, so flowlets end there more often than elsewhere.
 TEST(LetFlowTest, LongFlowsLeaveAPathThatIsSlowFurtherOn) {
   EXPECT_GT(ShareOfSlowSpine("1s"), 0.3);  // Nothing ever moves.
   EXPECT_LT(ShareOfSlowSpine("50us"), 0.25);

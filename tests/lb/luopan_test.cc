@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Luopan: cells, what is probed, and what replies change.
+// Tests Luopan's cells, its probes, and the effect of replies.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// As lb/luopan.cc writes it.
+// lb/luopan.cc writes this header.
 struct Header {
   uint8_t kind;
   uint8_t round;
@@ -47,7 +47,7 @@ PortIndex NewFlow(LbSwitch& leaf, Time at) {
   return leaf.PortFor(packet, at);
 }
 
-// The first round begins within 100 us, others 100 us later each.
+// The first round begins within 100 us; later rounds begin 100 us apart.
 TEST(LuopanTest, FlowsTakeTheBestPathOfARound) {
   LbSwitch leaf(kAll);
   NewFlow(leaf, Time{});
@@ -71,7 +71,8 @@ TEST(LuopanTest, RepliesOfAnOldRoundAndABestWithoutThemCountNoMore) {
   EXPECT_EQ(used.size(), 4u);
 }
 
-// With all paths sampled it knows what an oracle knew when the round began, and does as that would.
+// Luopan with all paths sampled knows what an oracle knew when the round began, and chooses the
+// same.
 TEST(LuopanTest, WithAllPathsSampledItIsAnOracleThatIsARoundOld) {
   LbSwitch leaf(kAll);
   Rng rng = Rng::Stream(1, "queues", 0);

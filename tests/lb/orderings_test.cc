@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of schemes by comparison: who is better than whom, and where.
+// The tests compare schemes: published results say which one is better, and where.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(OrderingsTest, SprayingBeatsHashingOnASymmetricPermutation) {
   }
 }
 
-// Where a path is 200 us longer, three duplicate ACKs say nothing of losses.
+// Three duplicate ACKs don't indicate a loss if one path is 200 us longer.
 TEST(OrderingsTest, SprayingLosesToHashingWhereAPathIsLong) {
   EXPECT_TRUE(IsLess(MeanFcts("ecmp", kLongSpine), MeanFcts("rps", kLongSpine)));
   EXPECT_GT(Spurious(Permutation("rps", 1, kLongSpine)), 100);
@@ -62,7 +62,7 @@ TEST(OrderingsTest, ATransportThatAwaitsReorderingDoesNotRetransmitForIt) {
   EXPECT_EQ(Spurious(Permutation("rps", 1, kLongSpine, patient)), 0);
 }
 
-// Of one flow at 40 Gbps over four uplinks of 10 Gbps, of which one is slower.
+// Returns the goodput of one flow at 40 Gbps over four uplinks of 10 Gbps, of which one is slower.
 double SprayedGbps(const std::string& slowest) {
   const SimulationResult result =
       RunExperiment(

@@ -94,7 +94,7 @@ TEST(PrestoTest, FlowsStartWithARandomPath) {
   EXPECT_LT(ChiSquare(counts, {1, 1, 1, 1}), kChiSquare99[3]);
 }
 
-// Bytes by path of one long flow.
+// Returns the bytes of one long flow by path.
 std::vector<int64_t> BytesByPath(const char* settings, const std::vector<uint16_t>& weights) {
   const PathTable paths = PathsOfWeights(weights);
   LbHost host(settings, paths);

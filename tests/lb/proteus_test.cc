@@ -15,12 +15,12 @@
 namespace heddle {
 namespace {
 
-// As lb/proteus.cc writes it.
+// lb/proteus.cc writes this header.
 struct Header {
   uint16_t entered;
   uint16_t waited;
   uint8_t utilisation;
-  uint8_t told_path;  // And 1.
+  uint8_t told_path;  // Path plus 1.
   uint8_t told_waited;
   uint8_t told_utilisation;
 };
@@ -77,7 +77,7 @@ TEST_F(ProteusTest, NewFlowsTakeLightPathsThenMiddleOnes) {
   EXPECT_EQ(NewFlows(Time{} + 4_us), (std::set<PortIndex>{0, 1}));  // The others are heavy.
 }
 
-// Thresholds of up to 1 ms are told of in units of 4 us.
+// Headers carry thresholds of up to 1 ms in units of 4 us.
 class ProteusLongWaitsTest : public ProteusTest {
  protected:
   ProteusLongWaitsTest() : ProteusTest(", wait_light: 500us, wait_heavy: 1ms") {}

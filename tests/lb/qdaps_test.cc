@@ -62,7 +62,7 @@ TEST(QdapsTest, AnIdleSwitchIsUsedUniformly) {
 }
 
 // A flow's last packet is behind 100 others, and ten more of other flows are behind it; all other
-// ports are idle. Whether the flow still takes that port at `at`.
+// ports are idle. Returns true if the flow still takes that port at `at`.
 bool Stays(Time at) {
   LbSwitch leaf("qdaps", {.uplinks = std::vector<BitRate>(4, 10_Gbps)});
   PortIndex port = 0;
@@ -84,8 +84,8 @@ TEST(QdapsTest, AFlowStaysOnALongQueueUntilItsLastPacketHasLeftThenMoves) {
   EXPECT_FALSE(Stays(Time{} + 124_us));
 }
 
-// As other papers describe it: a packet must wait as long as the one before it had to, which here
-// was 121.9 us, long ago.
+// Other papers describe it so: a packet must wait as long as the packet before it had to. That was
+// 121.9 us here, long ago.
 TEST(QdapsTest, TakenLiterallyTheWholeWaitOfThePacketBeforeCounts) {
   for (const bool literal : {false, true}) {
     LbSwitch leaf(literal ? "{kind: qdaps, need: literal}" : "qdaps",

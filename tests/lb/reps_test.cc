@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// As lb/reps.cc writes it.
+// lb/reps.cc writes this header.
 struct Echo {
   uint16_t entropy;
   bool is_set;
@@ -123,7 +123,7 @@ TEST(RepsTest, AfterATimeoutWithoutCongestionItGoesOverWhatItHas) {
   EXPECT_EQ(sent, (std::vector<uint16_t>{11, 12, 13, 11, 12, 13}));
   sender.now += 10_ms + 1_ps;
   const int64_t drawn = sender.Count("drawn");
-  for (int i = 0; i < kExplorers; ++i) sender.Send();  // What it has is forgotten.
+  for (int i = 0; i < kExplorers; ++i) sender.Send();  // It has forgotten the entropies it had.
   EXPECT_EQ(sender.Count("drawn"), drawn + kExplorers);
 }
 

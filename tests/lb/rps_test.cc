@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kPackets = 40'000;
 
-// Packets of one flow by port.
+// Counts the packets of one flow by port.
 std::vector<int64_t> Spray(LbSwitch& leaf, PacketKind kind = PacketKind::kData) {
   std::vector<int64_t> counts(leaf.uplinks().size());
   Packet packet = LbPacket(5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of load balancers that nothing else tests by their numbers: with another value of one of
-// them something else happens, in an experiment in which it matters.
+// Tests settings of load balancers that no other test checks by numbers: another value changes the
+// result of an experiment in which the setting matters.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -167,7 +167,7 @@ TEST(LbSettingsTest, ThresholdsThatContradictEachOtherAreRefused) {
 
 // --- Tables whose entries flows share ---
 
-// Ports of flows that send one after another from a leaf on which nothing is congested.
+// Returns the ports of flows that send one after another from a leaf without congestion.
 std::set<PortIndex> UsedBy40Flows(const std::string& lb) {
   LbSwitch leaf("{" + lb + "}");
   std::set<PortIndex> used;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adaptive routing by switches: what is spread, where, and what receivers must be able to do.
+// Tests adaptive routing by switches: which packets are spread, where, and what receivers must
+// support.
 
 #include <gtest/gtest.h>
 
@@ -46,8 +47,8 @@ TEST(SwitchArTest, PortsInAHigherBandAreLeft) {
   for (int i = 0; i < 200; ++i) EXPECT_NE(leaf.PortFor(LbPacket(7), Time{} + 1_ns), 2);
 }
 
-// With go-back-N each packet that overtakes another costs a window; where receivers place data in
-// any order nothing is lost by it.
+// Each packet that overtakes another costs a window under go-back-N. Receivers that place data in
+// any order lose nothing.
 TEST(SwitchArTest, NeedsReceiversThatTakeAnyOrder) {
   const auto end = [](const std::string& recovery) {
     Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 4, hosts_per_leaf: 4, host_link: {rate: "

@@ -75,7 +75,7 @@ TEST(WcmpTest, TablesTakeTwoBytesAnEntryForEachLeaf) {
 
 // --- The network's own capacities, and what a change of rate does to them ---
 
-// Of leaf 0's uplinks, how many of many flows to host 4, on leaf 2, take each.
+// Counts the packets of many flows from leaf 0 to host 4, on leaf 2, by uplink of leaf 0.
 std::vector<int64_t> UplinksUsed(std::vector<LinkEvent> events, Time start) {
   Lab lab({.graph = LeafSpineFrom("{leaves: 3, spines: 4, hosts_per_leaf: 2, host_link: {rate: "
                                   "100Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
@@ -120,7 +120,7 @@ TEST(WeightsTest, SevenToThreeInFourEntriesIsThreeToOne) {
   EXPECT_EQ(ReduceWeights(Weights{7, 3}, 9, 1.2), (Weights{2, 1}));  // 1.11 is good enough.
 }
 
-// Every table up to the limit, tried out: the greedy one is among the best, or nearly.
+// The greedy table is compared with every table up to the limit: it is among the best, or nearly.
 TEST(WeightsTest, GreedyReductionIsNearTheBestThereIs) {
   const Weights wanted{17, 11, 5};
   for (int64_t limit = 3; limit < 25; ++limit) {

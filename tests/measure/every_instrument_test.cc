@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for every registered instrument, also for those that were added after this was
-// written: results are the same with it and for every number of threads, it refuses nonsense, and
-// its files are described and documented, column by column.
+// These tests hold for every registered instrument, including those added later: results are the
+// same with it and for every number of threads, it refuses nonsense, and its files are described
+// and documented, column by column.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -125,7 +125,7 @@ std::string Pages() {
   return text;
 }
 
-// What they say of one file: its own section, or its row in a table.
+// Returns what the pages say about one file: its own section, or its row in a table.
 std::string DocumentationOf(const std::string& file) {
   static const std::string pages = Pages();
   const size_t section = pages.find("\n## " + file + "\n");
@@ -180,7 +180,7 @@ TEST_P(EveryInstrumentTest, IsTheSameForEveryNumberOfThreads) {
 }
 
 TEST_P(EveryInstrumentTest, AddsFilesWithRowsAndChangesNoOther) {
-  std::map<std::string, size_t> rows;  // By file, the most in any network.
+  std::map<std::string, size_t> rows;  // The largest number of rows in any network, by file.
   for (size_t network = 0; network < kNetworks.size(); ++network) {
     Files files = FilesOf(Asking(kNetworks[network], GetParam()));
     for (const auto& [name, text] : PlainFiles(network)) {

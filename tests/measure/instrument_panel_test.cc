@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run promises its instruments: when they act, what they hear of, and that it heeds them.
+// A run promises its instruments when they act and what they hear of, and it heeds their answers.
 
 #include "measure/instrument_panel.h"
 
@@ -31,7 +31,7 @@ FinishedRun RunWith(Instrument& instrument, int threads = 1) {
   return RunExperiment(ExperimentFrom(kYaml), options);
 }
 
-// Acts at given times.
+// An instrument that acts at given times.
 class Alarm final : public Instrument {
  public:
   explicit Alarm(std::vector<Time> times) : times_(std::move(times)) {}
@@ -62,7 +62,7 @@ TEST(InstrumentPanelTest, InstrumentsActExactlyWhenTheyWantTo) {
   }
 }
 
-// Hears of everything.
+// An instrument that hears of everything.
 class Listener final : public Instrument,
                        public FlowObserver,
                        public SenderObserver,
@@ -100,7 +100,7 @@ TEST(InstrumentPanelTest, ObserversHearOfEachFlowSenderAndWindow) {
   }
 }
 
-// Ends the run, for a reason.
+// An instrument that ends the run, with a reason.
 class Stop final : public Instrument {
  public:
   Time Next() const override { return next_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// measure.record: what is written over time, against numbers worked out by hand.
+// Compares the series of measure.record with numbers worked out by hand.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -184,8 +184,8 @@ TEST(LbSeriesTest, AsksTheSchemeItself) {
 
 // --- Queues and memory ---
 
-// From 1 us on a packet of each sender arrives every 83.84 ns, and one leaves. At 11 us each has
-// brought 119, for 10'000 / 83.84 = 119.3; the first left at 1'167.68 ns, 118 have in all.
+// From 1 us on, a packet of each sender arrives every 83.84 ns, and one leaves. Each sender has
+// brought 119 by 11 us, for 10'000 / 83.84 = 119.3; the first left at 1'167.68 ns, 118 have in all.
 TEST(QueueSeriesTest, SeesAQueueGrowAtTheRateOfOneSender) {
   for (const NetworkPlan::Ports ports :
        {NetworkPlan::Ports::kCheapest, NetworkPlan::Ports::kQueued, NetworkPlan::Ports::kEager}) {
@@ -211,7 +211,7 @@ TEST(QueueSeriesTest, SeesAQueueGrowAtTheRateOfOneSender) {
   }
 }
 
-// At exactly 1'083.84 ns the first packets arrive; a sample at that instant comes before them.
+// The first packets arrive at exactly 1'083.84 ns; a sample at that instant comes before them.
 TEST(QueueSeriesTest, ComesBeforeAllEventsOfItsInstant) {
   const FinishedRun run = RunStar({.flows = kTwoToOne, .record = "queues: 541920ps"});
   const CsvTable queues(run.files.series.at("series_queue.csv"));

@@ -40,7 +40,8 @@ TEST(BuiltFabricTest, KnowsTheDelayTheRatesAndTheLastBufferOfAWay) {
   EXPECT_EQ(way->last_buffer, Bytes{100 * 1'518});
   EXPECT_EQ(way->links, 2);
   EXPECT_EQ(fabric.BufferOf(0, 0), Bytes{100 * 1'518});
-  // From the spine it is the last link alone; to itself, or through a host's port, there is no way.
+  // The path from the spine is the last link alone; there is none to itself, or through a host's
+  // port.
   EXPECT_EQ(fabric.WayTo(4, PortTo(routing, 4, graph.VertexOfSwitch(2)), 2)->propagation, 7_us);
   EXPECT_FALSE(fabric.WayTo(0, PortTo(routing, 0, spine1), 0));
   EXPECT_FALSE(fabric.WayTo(0, PortTo(routing, 0, graph.VertexOfHost(0)), 2));
@@ -60,7 +61,7 @@ TEST(BuiltFabricTest, TakesTheQuickestOfSeveralWaysBeyondAPort) {
     EXPECT_EQ(way->propagation, 1_us + 3_us + 3_us + 1_us);
     EXPECT_EQ(way->last_buffer, Bytes{kUnlimited});
     EXPECT_EQ(way->links, 4);
-    EXPECT_EQ(fabric.WayTo(edge, port, 1)->links, 2);  // Of the same pod.
+    EXPECT_EQ(fabric.WayTo(edge, port, 1)->links, 2);  // Leaf 1 is in the same pod.
   }
 }
 

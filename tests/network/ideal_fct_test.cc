@@ -72,7 +72,7 @@ TEST(PipelineTimeTest, HasTheSpecifiedTable) {
   }
 }
 
-// Every packet through every link in turn, in units of 1/scale ps.
+// Sends every packet through every link in turn, in units of 1/scale ps.
 int64_t Simulated(const std::vector<Channel>& path, int64_t packets, int64_t wire,
                   int64_t last_wire, int64_t scale) {
   std::vector<absl::int128> ready(static_cast<size_t>(packets), 0);
@@ -152,7 +152,7 @@ TEST(IdealFctTest, TakesTheFastestPathOfAnAsymmetricFabric) {
 TEST(IdealFctTest, KnowsTheHostsOwnLinks) {
   const Experiment experiment =
       ExperimentFrom(std::string(kRest) + "  asymmetry: [{links: [host3-leaf1], rate: 1Gbps}]\n");
-  const int64_t packet = 1'230'400;  // At 10 Gbps.
+  const int64_t packet = 1'230'400;  // The time of a packet at 10 Gbps.
   EXPECT_EQ(Ideal(experiment, 0, 3, 14'600).rx.ps, 4'000'000 + 3 * packet + 10 * 10 * packet);
   EXPECT_EQ(Ideal(experiment, 3, 0, 14'600).rx.ps, 4'000'000 + 3 * packet + 10 * 10 * packet);
   EXPECT_EQ(Ideal(experiment, 0, 2, 14'600).rx.ps, 4'000'000 + 3 * packet + 10 * packet);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ACKs go, whatever the load balancer does with data.
+// The paths of ACKs don't depend on what the load balancer does with data.
 
 #include "network/return_path.h"
 
@@ -19,10 +19,10 @@
 namespace heddle {
 namespace {
 
-// Per ACK, NACK or CNP: the path that the packet it answers has taken, and its own.
+// Pairs for each ACK, NACK or CNP: the path of the packet that it answers, and its own.
 using Ways = std::vector<std::pair<uint16_t, uint16_t>>;
 
-// ACKs carry the path of their packet; who gets them writes both down.
+// An ACK carries the path of its packet; the host that receives it writes both down.
 class WayWatcher final : public HostPolicy {
  public:
   explicit WayWatcher(Ways* ways) : ways_(ways) {}
@@ -44,7 +44,7 @@ struct Fabric {
 const Fabric kLeafSpine{"{kind: leaf_spine, leaves: 3, spines: 4, hosts_per_leaf: 2}", 6, 4};
 const Fabric kFatTree{"{kind: fat_tree, k: 4}", 16, 4};
 
-// What the ACKs of `transport` do while data is sprayed.
+// Returns the paths of the ACKs of `transport` while data is sprayed.
 Ways WaysOf(const Fabric& fabric, AckPath ack_path, const std::string& transport = "dctcp",
             const std::string& balancer = "rps") {
   Ways ways;
@@ -131,7 +131,7 @@ TEST(ReturnPathsTest, APathThatAnAckDoesNotTakeIsNotWrittenIntoIt) {
 
 using Packets = SwitchPolicy::Packets;
 
-// Sends everything through the last port, and asks for every packet or not.
+// A policy that sends everything through the last port, and asks for every packet or not.
 class LastPort final : public SwitchPolicy {
  public:
   LastPort(Packets about, int* asked) : about_(about), asked_(asked) {}
@@ -154,7 +154,7 @@ Packet Answer(PacketKind kind, uint16_t path) {
   return packet;
 }
 
-// Decides as `around`, which stands around a policy, on a leaf with four uplinks.
+// Returns the decision of `around`, which stands around a policy, on a leaf with four uplinks.
 PortIndex PortOf(ReturnPaths& around, const Packet& packet, std::vector<PortIndex> live) {
   LbSwitch leaf("ecmp");
   Decision decision = Decision::Discard();

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Of a text of one row.
+// Returns the cells of a text with one row.
 std::vector<std::string> CellsOf(const std::string& text) {
   CsvReader reader(text);
   EXPECT_TRUE(reader.Next());

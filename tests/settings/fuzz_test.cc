@@ -74,7 +74,7 @@ std::string Mutated(Rng& rng) {
   return text;
 }
 
-// Whether `text` was read without an error.
+// Returns true if `text` was read without an error.
 bool Survives(const std::string& text) {
   Diagnostics diagnostics;
   const std::optional<Value> document = ParseYaml(text, "fuzz.yaml", diagnostics);

@@ -25,7 +25,7 @@ T Read(std::string_view text) {
   return value;
 }
 
-// What is said about `text`, empty if it can be read. The value must stay as it was on an error.
+// Returns the error about `text`, or an empty string. An error must leave the value as it was.
 template <class T>
 std::string ErrorOf(std::string_view text) {
   T value{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs programs as a user would.
+// Tests use these functions to run programs as a user would, and to read the files that they write.
 
 #pragma once
 
@@ -19,7 +19,7 @@ struct CommandResult {
 CommandResult RunCommand(const std::string& command,
                          const std::filesystem::path& where = std::filesystem::current_path());
 
-// A folder of its own for a test, gone when the test ends.
+// A folder that is deleted when the test ends.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -30,7 +30,7 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
-  // Writes a file in it and returns its path.
+  // Writes a file in the folder and returns its path.
   std::filesystem::path Write(const std::string& name, const std::string& text) const;
 
  private:
@@ -42,8 +42,8 @@ void MakeManifest(const std::filesystem::path& run);
 
 std::string ReadFile(const std::filesystem::path& path);
 
-// Every file below `folder` by its relative path, except summary.json, which holds wall-clock
-// times, and what manifest.csv says of it.
+// Returns every file below `folder` by its relative path, except summary.json, which holds
+// wall-clock times, and its entry in manifest.csv.
 std::map<std::string, std::string> ReadResults(const std::filesystem::path& folder);
 
 }  // namespace heddle

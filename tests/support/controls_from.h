@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Congestion controls from YAML, as an experiment would choose them: "{kind: dcqcn, rp: nic}".
+// Makes congestion controls from YAML, as an experiment would choose them: "{kind: dcqcn, rp:
+// nic}". Unit tests call these functions; errors in the YAML fail the test.
 
 #pragma once
 

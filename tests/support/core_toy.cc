@@ -20,7 +20,7 @@ constexpr uint8_t kLongestLife = 10;
 
 Duration GridSteps(Rng& rng, uint32_t most) { return kGrid * rng.Below(most + 1); }
 
-// What a node can do, on either of the two machines.
+// The actions of a node, on either of the two machines.
 class ToyWorld {
  public:
   virtual ~ToyWorld() = default;
@@ -29,7 +29,7 @@ class ToyWorld {
   virtual void Post(size_t node, Time at, uint64_t key) = 0;  // Sets a timer there.
 };
 
-// What a node does.
+// The behaviour of a node.
 class ToyBrain {
  public:
   ToyBrain(const ToyPlan& plan, size_t id)
@@ -57,7 +57,7 @@ class ToyBrain {
   void OnTimer(Time now, uint64_t key, ToyWorld& world) {
     log_.push_back({now, ToyEvent::kTimer, key, 0, mood_});
     SendSome(static_cast<uint32_t>(rng_.Next()), kLongestLife, 1, world);
-    if (rng_.Below(8) == 0) world.SetTimer(now, rng_.Below(4));  // At the very same instant.
+    if (rng_.Below(8) == 0) world.SetTimer(now, rng_.Below(4));  // Due at the same instant.
   }
 
   void OnMood(uint64_t mood) { mood_ = mood_ * 31 + mood; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A toy world to test the engine with: nodes that answer packets and timers at random with more of
+// A toy world for tests of the engine. Its nodes answer packets and timers at random with more of
 // both, over a random graph, and write down all they handle. The same nodes run on the engine and
 // on a global event queue; both must write the same.
 
@@ -23,7 +23,7 @@ struct ToyPlan {
     size_t to;
     Duration least;
   };
-  // What the conductor does to a node at a time.
+  // Something that the conductor does to a node at a time.
   struct Shock {
     Time at;
     size_t node;
@@ -35,7 +35,7 @@ struct ToyPlan {
   uint64_t seed = 1;
   std::vector<size_t> group_of;  // By node; groups are numbered from 0.
   std::vector<Link> links;
-  std::vector<Shock> shocks;  // By time.
+  std::vector<Shock> shocks;  // Ordered by time.
   Time end;
 
   size_t nodes() const { return group_of.size(); }
@@ -54,7 +54,7 @@ struct ToyEvent {
   Time at;
   Kind kind;
   uint64_t where;    // In-port or key.
-  uint32_t payload;  // Of a packet.
+  uint32_t payload;  // The payload of a packet.
   uint64_t mood;
 
   friend auto operator<=>(const ToyEvent&, const ToyEvent&) = default;
@@ -71,7 +71,7 @@ struct ToyResult {
   uint64_t windows = 0;
   int64_t letters_posted = 0;
   int64_t letters_read = 0;
-  std::vector<std::pair<Time, Time>> spans;  // Of the windows, as the conductor saw them.
+  std::vector<std::pair<Time, Time>> spans;  // The windows, as the conductor saw them.
   Time end;
 };
 

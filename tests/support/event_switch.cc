@@ -35,7 +35,8 @@ void EventPort::Enqueue(const Packet& packet, PortIndex in, Time now) {
   if (Length(cls) > rule_.marking.above) queues_[cls].back().packet.Set(Packet::kCe);
 }
 
-// Goes behind what has begun to leave at this instant, and behind other such frames.
+// Puts the frame behind packets that have begun to leave at this instant, and behind other such
+// frames.
 void EventPort::Overtake(Queued frame) {
   std::deque<Queued>& queue = queues_[0];
   auto place = queue.begin() + (begun_ && !queue.empty() ? 1 : 0);

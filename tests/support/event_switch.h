@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch with queues, written down as its rules are: every end of a transmission, arrival, pause
-// and service decision is an event, handled in the order of time, and nothing is kept that can be
-// counted again. Slow, and without anything of fabric/ but its settings: a reference.
+// A reference switch with queues, which the tests compare fabric/ with. Every end of a
+// transmission, arrival, pause and service decision is an event, handled in the order of time, and
+// the switch keeps nothing that it can count again. It is slow, and shares only the settings with
+// fabric/.
 
 #pragma once
 
@@ -29,18 +30,19 @@ struct SwitchPlan {
   std::vector<SharedMemory::Port> shares;  // By port.
 };
 
-// Received whole at `at` through `in`; leaves through packet.dst. A kPause is for the port itself.
+// A packet that is received whole at `at` through `in`. It leaves through packet.dst. A kPause is
+// for the port itself.
 struct Offer {
   Time at;
   PortIndex in;
   Packet packet;
 };
 
-// By time, then in-port, otherwise as they are.
+// Sorts by time, then in-port; the order is kept otherwise.
 void SortOffers(std::vector<Offer>& offers);
 
-// One egress port: class 0 first, pause frames before others of it if it queues, the others as the
-// scheduler says; marks by a step.
+// One egress port. It sends class 0 first (pause frames before other packets of class 0 if it
+// queues), and the other classes as the scheduler says. It marks by a step.
 class EventPort {
  public:
   struct Queued {
@@ -56,7 +58,7 @@ class EventPort {
   EventPort(const PortSettings& settings, const QueueSettings& queues)
       : settings_(settings), rule_(queues) {}
 
-  std::vector<Sent> sent;  // In the order of departure; the last may not have left yet.
+  std::vector<Sent> sent;  // Ordered by departure; the last may not have left yet.
 
   void Enqueue(const Packet& packet, PortIndex in, Time now);
   void SetPaused(uint8_t classes, bool stop, Time now);
@@ -70,11 +72,12 @@ class EventPort {
   int64_t SizeOf(const Packet& packet) const {
     return settings_.count_packets ? 1 : int64_t{packet.bytes};
   }
-  // In the unit of the buffer, with the packet being sent; of all classes but 0.
+  // The queue length of a class, or of all classes but 0, in the unit of the buffer. The packet
+  // being sent counts.
   int64_t Length(size_t cls) const;
   int64_t Length() const;
   int64_t QueuedPackets() const;
-  // Until all that is queued would have left.
+  // The time until all queued packets would have left.
   Duration Wait(Time now) const;
 
  private:
@@ -84,7 +87,7 @@ class EventPort {
   std::optional<size_t> PickInTurn() const;
   std::optional<size_t> PickByDeficit();
   bool MayGo(size_t cls) const { return !queues_[cls].empty() && (paused_ >> cls & 1) == 0; }
-  Time After(int64_t bits) const;  // That many bits of this busy period.
+  Time After(int64_t bits) const;  // The time of that many bits of this busy period.
   int64_t WireBits(const Packet& packet) const {
     return (packet.bytes + settings_.wire_overhead.count) * 8;
   }
@@ -133,7 +136,7 @@ class EventSwitch {
   std::vector<EventPort> ports_;
   LiteralMemory memory_;
   std::vector<std::array<bool, kClasses>> pausing_;
-  std::multimap<Time, Effect> effects_;  // In the order of arrival.
+  std::multimap<Time, Effect> effects_;  // Ordered by arrival.
   std::vector<ByClass> paused_until_;    // By port.
   std::vector<ByClass> asks_again_;      // By input.
 };

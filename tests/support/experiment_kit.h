@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs experiments inside a test and reads the tables that come of them.
+// Runs experiments inside a test and reads the tables that they write.
 
 #pragma once
 
@@ -33,13 +33,13 @@ struct CsvTable {
   size_t Find(std::string_view column, std::string_view value) const;
 };
 
-// The experiment written in `yaml`; throws what is wrong with it.
+// The experiment written in `yaml`; throws the errors if it has any.
 Experiment ExperimentFrom(const std::string& yaml, const std::vector<std::string>& sets = {});
 
-// What is wrong with it, as a user would read it.
+// The errors of the experiment, as a user would read them.
 std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& sets = {});
 
-// What one run leaves behind, but for its times.
+// The files that one run leaves behind, without its times.
 struct RunFiles {
   std::string flows;
   std::string summary;
@@ -47,10 +47,10 @@ struct RunFiles {
   std::string links;
   std::string lb;
   std::string udp;
-  std::string queueing;  // Empty if they were not asked for.
+  std::string queueing;  // Empty if the experiment did not ask for it.
   std::string link_classes;
-  std::string resequencing;                                // Empty if there is none.
-  std::map<std::string, std::string, std::less<>> series;  // By the name of the file.
+  std::string resequencing;                                // Empty if there is no resequencing.
+  std::map<std::string, std::string, std::less<>> series;  // By name of the file.
 
   friend bool operator==(const RunFiles&, const RunFiles&) = default;
 };
@@ -58,34 +58,33 @@ struct FinishedRun {
   RunFiles files;
   SimulationResult result;
 };
-// Of the payload of flows that a leaf has sent up, or of another column of links.csv, the share
-// that went to one spine.
+// The share of a leaf's uplink traffic that went to one spine: of the payload of flows, or of
+// another column of links.csv.
 double ShareOfUplink(const FinishedRun& run, std::string_view leaf, std::string_view spine,
                      std::string_view column = "payload_bytes");
-// What the load balancer has counted on all nodes together; fails the test if it counts no such
-// thing.
+// The sum of a load balancer's counter over all nodes; fails the test if there is no such counter.
 int64_t Counted(const FinishedRun& run, std::string_view counter);
-// Of all measured flows, in picoseconds.
+// The mean FCT of all measured flows, in picoseconds.
 double MeanFct(const SimulationResult& result);
 
 FinishedRun RunExperiment(const Experiment& experiment, int threads = 1,
                           NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest);
 FinishedRun RunExperiment(const Experiment& experiment, const SimulationOptions& options);
 
-// All deliveries of a run in one number.
+// A fingerprint of all deliveries of a run.
 Fingerprint FingerprintOf(const Experiment& experiment, SimulationOptions options = {});
 
 // A network of `leaves` leaves with `hosts_per_leaf` hosts each, as workloads see it.
 Stage StageOf(size_t leaves, size_t hosts_per_leaf, BitRate host_rate = 100_Gbps,
               BitRate uplinks = 400_Gbps);
 
-// A workload, prepared; throws what is wrong with it.
+// A workload, prepared; throws the errors if it has any.
 Chosen<Workload> WorkloadFrom(const std::string& yaml, const Stage& stage);
 
-// What is wrong with it.
+// The errors of the workload.
 std::string WorkloadErrors(const std::string& yaml, const Stage& stage);
 
-// Its flows, at most `limit`.
+// The flows of the workload, at most `limit`.
 std::vector<FlowRequest> FlowsOf(const Workload& workload, size_t limit = 10'000'000);
 
 }  // namespace heddle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit on the size of every file that this process writes. It fails writes as a full disk does.
+// Limits the size of every file that this process writes, while an object lives. Writes then fail
+// as on a full disk.
 
 #pragma once
 
@@ -24,7 +25,7 @@ class FileSizeLimit {
   FileSizeLimit& operator=(const FileSizeLimit&) = delete;
 
  private:
-  void (*const signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);  // Which would end the process.
+  void (*const signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);  // The signal would end the process.
   rlimit before_{};
 };
 

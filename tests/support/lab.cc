@@ -128,7 +128,7 @@ Lab::Plan FollowingPath(Graph graph, uint16_t path) {
   return plan;
 }
 
-// Of one thread.
+// The flow log of one thread.
 class Lab::Log final : public FlowLog {
  public:
   void SenderDone(const FlowSpec& /*spec*/, Time done) override {
@@ -237,7 +237,7 @@ Lab::Lab(Plan plan)
   network_->SetLogs(logs);
 }
 
-// With the fabric's shape, but for what follows from its links' rates and delays.
+// Log is complete only here.
 Lab::~Lab() = default;
 
 FlowId Lab::AddFlow(FlowSpec spec) {
@@ -293,7 +293,7 @@ void Lab::CheckNotTooFast(const FlowRecord& record) const {
     best = std::min(best, FctHopByHop(path, record.spec.size, transport_.settings->sizes()));
     links = std::max(links, path.size());
   }
-  // At odd rates a port rounds less often than IdealFct does.
+  // A port rounds less often than IdealFct does if the rate is odd.
   const Duration rounding{record.sender.packets * static_cast<int64_t>(links)};
   EXPECT_GE(FctRx(record) + rounding, best) << Describe(record);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network for tests: a graph, settings as a user would write them, and flows. It is run to the
-// end of its flows, or to a given time, and then asked what happened.
+// A network for tests: a graph, settings as a user would write them, and flows. A test runs it to
+// the end of its flows, or to a given time, and then reads the results.
 //
 //   Lab lab({.graph = Line({{10_Gbps, 1_us}, {10_Gbps, 1_us}}), .transport = "{kind: tcp}"});
 //   lab.AddFlow(0, 1, 14'600);
@@ -65,13 +65,13 @@ class Lab {
     std::string transport = "{kind: tcp}";
     std::string balancer = "{kind: ecmp}";
     std::string port = "{buffer: unlimited, ecn_above: unlimited}";
-    // Instead of the balancer's.
+    // These policies replace the balancer's.
     std::function<SwitchPolicyPtr(SwitchId)> switch_policy = nullptr;
     std::function<HostPolicyPtr(HostId)> host_policy = nullptr;
     std::function<std::unique_ptr<Controller>(const FabricView&)> controller = nullptr;
     std::vector<UdpSource> background = {};
-    std::vector<LinkEvent> events = {};    // In the order of time; routes follow at once.
-    std::vector<SwitchEvent> faults = {};  // Likewise.
+    std::vector<LinkEvent> events = {};    // Ordered by time; routes follow at once.
+    std::vector<SwitchEvent> faults = {};  // Ordered by time.
     AckPath ack_path = AckPath::kPolicy;
     int threads = 1;
     uint64_t seed = 1;
@@ -89,15 +89,15 @@ class Lab {
   // Calls `sample` at multiples of `interval`, before anything else of that instant.
   void SampleEvery(Duration interval, std::function<void(Time)> sample);
 
-  // Until all flows have ended and been forgotten, or to `limit`. Checks that no packet is lost
-  // track of and that no flow is faster than alone.
+  // Runs until all flows have ended and been forgotten, or to `limit`. Checks that every packet is
+  // accounted for and that no flow is faster than alone.
   void Run(Time limit = kNever);
 
   Network& network() { return *network_; }
   bool finished() const { return unfinished_ == 0; }
   Time end() const { return end_; }
 
-  // What is known of a flow, finished or not, once the lab has run.
+  // The record of a flow, finished or not; valid after Run().
   const FlowRecord& Record(FlowId flow) const { return records_[flow]; }
   const std::vector<FlowRecord>& records() const { return records_; }
   PacketCounts Packets() const { return network_->CountPackets(); }
@@ -148,7 +148,7 @@ class Lab {
 // Datagrams of 1518 bytes at a constant rate, with the port 5000 of the sender, as routes lead.
 UdpSource Datagrams(uint32_t id, HostId src, HostId dst, BitRate rate, Time stop = kNever);
 
-// All hosts send all packets along path `path`, and switches follow it.
+// A plan in which all hosts send all packets along path `path`, and switches follow it.
 Lab::Plan FollowingPath(Graph graph, uint16_t path);
 
 // --- What tests compare ---
@@ -156,14 +156,14 @@ Lab::Plan FollowingPath(Graph graph, uint16_t path);
 inline Duration FctRx(const FlowRecord& record) { return record.receiver.done - record.spec.start; }
 inline Duration FctTx(const FlowRecord& record) { return record.sender.done - record.spec.start; }
 
-// When `payload` bytes, all released at time 0, have arrived over `path`: packet by packet and link
-// by link, unlike any closed form.
+// Returns when `payload` bytes, all released at time 0, have arrived over `path`. It adds up packet
+// by packet and link by link, unlike any closed form.
 Duration FctHopByHop(const std::vector<Channel>& path, int64_t payload, const PacketSizes& sizes);
 
-// Everything in a record as text: for comparing whole runs.
+// Everything in a record as text, to compare whole runs.
 std::string Describe(const FlowRecord& record);
 
-// From `at` on the links of a switch above have this delay.
+// Events that give the links of a switch above this delay from `at` on.
 std::vector<LinkEvent> LongerLinksOf(const Graph& graph, std::string_view upper, Time at,
                                      Duration delay);
 

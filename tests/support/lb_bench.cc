@@ -27,7 +27,7 @@ int64_t CountIn(const Counters& counters, std::string_view name) {
 
 Window InstantAt(Time at) { return {at + 1_ps, at + 1_ps}; }
 
-// Instant by instant, so that what is sent arrives beyond the window.
+// Runs instant by instant, so that packets sent arrive beyond the window.
 void RunUntil(Node& node, Time at) {
   while (node.Due() < at) node.Run(InstantAt(node.Due()));
   node.Run(InstantAt(at));
@@ -68,7 +68,7 @@ void LbSink::Run(const Window& window) {
 
 // --- The switch ---
 
-// Stands between the switch and the policy, to ask questions of its own.
+// A policy between the switch and the scheme, which asks the scheme the test's questions.
 class LbSwitch::Prompter final : public AroundSwitchPolicy {
  public:
   using AroundSwitchPolicy::AroundSwitchPolicy;
@@ -123,7 +123,7 @@ void LbSwitch::MakePorts(const Shape& shape) {
   TellNextHops();
 }
 
-// Of the uplinks that are live.
+// Gives the switch the next hops of the live uplinks.
 void LbSwitch::TellNextHops() {
   NextHopTable table;
   table.set_of_leaf.push_back(0);
@@ -140,7 +140,7 @@ void LbSwitch::TellNextHops() {
 }
 
 void LbSwitch::At(Time at, const Question& ask) {
-  // What the policy sends must not arrive within the window that it is sent in.
+  // A packet that the policy sends must not arrive within the window that it is sent in.
   while (switch_.Due() < at) switch_.Run(InstantAt(switch_.Due()));
   prompter_->question = &ask;
   view_.SetTimer(at, kPrompt);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load balancers on an idle switch or host of their own: real ones, on which a policy is asked at
-// chosen times, so that it sees all it would see in a network.
+// A load balancer on a real, idle switch or host of its own. Tests ask its policy at chosen times;
+// the policy sees all that it would see in a network.
 
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace heddle {
 
-// From settings as in an experiment: "ecmp" or "{kind: letflow, gap: 100us}". Settings with
+// Reads the settings of an experiment: "ecmp" or "{kind: letflow, gap: 100us}". Settings with
 // mistakes fail the test.
 Chosen<LoadBalancer> BalancerFrom(std::string_view settings, const FabricShape& fabric = {});
 
@@ -32,7 +32,7 @@ Packet LbPacket(uint32_t tuple_hash, uint32_t payload = 1460);
 // `count` tuple hashes as of flows between random hosts and ports.
 std::vector<uint32_t> RandomTuples(uint64_t seed, size_t count);
 
-// Where a bench's wires lead. Takes everything and does nothing.
+// The far end of a bench's wires. It takes everything and does nothing.
 class LbSink final : public Node {
  public:
   void Run(const Window& window) override;
@@ -49,10 +49,10 @@ class LbSwitch {
     uint64_t seed = 1;
     uint32_t path_divisor = 1;
     size_t remote_leaves = 1;
-    // Of the uplinks, by remote leaf; those not given have the capacity of the uplink.
+    // The next hops of the uplinks, by remote leaf; those not given have the capacity of the
+    // uplink.
     std::vector<std::vector<NextHop>> next_hops = {};
-    std::vector<Way> ways =
-        {};  // By uplink, to all remote leaves; empty: nothing is known of them.
+    std::vector<Way> ways = {};  // By uplink, to all remote leaves; empty: unknown.
     FabricShape fabric = {};
   };
 
@@ -60,11 +60,12 @@ class LbSwitch {
   LbSwitch(std::string_view settings, Shape shape);
   ~LbSwitch();
 
-  // Calls `ask` at `at`, not before the last such call, after everything else that is due then.
+  // Calls `ask` at `at`, after everything else that is due then. Calls must be in the order of
+  // time.
   using Question = std::function<void(SwitchView&, SwitchPolicy&)>;
   void At(Time at, const Question& ask);
 
-  // What the policy decides at `at`; `live` are some of the uplinks, by default all.
+  // The policy's decision at `at`; `live` are some of the uplinks, by default all.
   Decision Decide(const Packet& packet, Time at, std::span<const PortIndex> live);
   PortIndex PortFor(const Packet& packet, Time at, std::span<const PortIndex> live);
   PortIndex PortFor(const Packet& packet, Time at = {}) { return PortFor(packet, at, uplinks_); }
@@ -75,7 +76,7 @@ class LbSwitch {
 
  private:
   class Prompter;
-  // Of the uplinks, as the shape says.
+  // The map of the uplinks that the shape describes.
   struct Map final : FabricMap {
     std::vector<Way> ways;
     std::optional<Way> WayTo(SwitchId, PortIndex port, uint16_t leaf) const override {
@@ -97,11 +98,11 @@ class LbSwitch {
   Map map_;
   std::vector<PortIndex> uplinks_;
   std::vector<uint16_t> leaf_of_host_;
-  std::vector<PortIndex> live_;  // Of the last decision.
+  std::vector<PortIndex> live_;  // The live uplinks of the last decision.
   uint32_t version_ = 1;
 };
 
-// The host of a leaf, with whatever paths to others it is given.
+// The host of a leaf, with the given paths to others.
 class LbHost {
  public:
   LbHost(std::string_view settings, const PathTable& paths, HostId id = 0, uint64_t seed = 1,
@@ -116,7 +117,7 @@ class LbHost {
   using Question = std::function<void(HostView&, HostPolicy&)>;
   void At(Time at, const Question& ask);
 
-  // A new flow to `dst`, and a packet of it as the policy lets it go.
+  // Starts a new flow to `dst`; sends a packet of it as the policy lets it go.
   HostFlow Start(HostId dst, FlowId id = 0, Time at = {});
   Packet Send(HostFlow& flow, uint32_t payload = 1460, Time at = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets that switches of a scheme send to each other.
+// Makes the control packets that switches of a scheme send to each other. Tests of schemes deliver
+// them on a bench.
 
 #pragma once
 
@@ -7,7 +8,7 @@
 
 namespace heddle {
 
-// As 64 bytes, about a flow from host 0: as if from host 1.
+// A control packet of 64 bytes from host 1, about a flow from host 0.
 template <class Header>
 Packet ControlPacket(const Header& header, FlowId flow = 0) {
   Packet packet;

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// Over the uplinks, of what they have not sent.
+// The standard deviation of unsent bytes over the uplinks.
 double SpreadOf(const SwitchView& view, std::span<const PortIndex> ports, int64_t& longest) {
   double sum = 0;
   double squares = 0;

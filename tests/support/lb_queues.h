@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy makes of the queues of one leaf.
+// Simulates the queues of one leaf under a policy, and returns their statistics. Tests compare how
+// evenly policies fill the queues.
 
 #pragma once
 
@@ -13,7 +14,7 @@ namespace heddle {
 
 struct QueueStats {
   double spread = 0;             // Standard deviation over ports, in bytes, averaged over arrivals.
-  int64_t longest = 0;           // Of any port, ever, in bytes.
+  int64_t longest = 0;           // The longest queue of any port, in bytes.
   std::vector<int64_t> packets;  // By port.
 };
 
@@ -22,7 +23,7 @@ struct QueueStats {
 QueueStats DriveQueues(std::string_view settings, const LbSwitch::Shape& shape, double load,
                        int packets);
 
-// The same on what one leaf has been through before.
+// The same for a leaf that has already handled packets.
 QueueStats DriveQueues(LbSwitch& leaf, const LbSwitch::Shape& shape, double load, int packets);
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether counts are those of a given distribution.
+// Statistics of counts, which tests of random choices compare with a given distribution.
 
 #pragma once
 
@@ -26,7 +26,7 @@ inline double ChiSquare(const std::vector<int64_t>& counts, const std::vector<do
 // Quantiles of 99% by degrees of freedom.
 inline constexpr double kChiSquare99[] = {0, 6.63, 9.21, 11.34, 13.28, 15.09, 16.81, 18.48};
 
-// How many of `counts` are not zero.
+// Returns how many of `counts` are not zero.
 inline int64_t Used(const std::vector<int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0},
                          [](int64_t n, int64_t count) { return n + (count > 0 ? 1 : 0); });

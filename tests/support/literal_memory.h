@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory models of switches as they are published, rule by rule, with every sum formed anew
-// whenever it is needed: what SharedMemory is compared with.
+// The published memory models of switches, rule by rule. Tests compare SharedMemory with them.
+// Every sum is calculated anew whenever it is needed.
 
 #pragma once
 
@@ -25,8 +25,9 @@ class LiteralMemory {
   bool MayResume(PortIndex in, size_t cls) const;
   bool IsLossless(size_t cls) const { return (settings_.lossless >> cls & 1) != 0; }
 
-  // What the models would say if a packet could never lie partly in a reserve or guarantee: they
-  // ask for its whole size in the pool then. `free` is what there is for it.
+  // Returns true if the models would refuse the packet under the rule that no packet lies partly in
+  // a reserve or guarantee: the pool must have room for its whole size. `free` is set to the room
+  // for it.
   bool PublishedRuleRefuses(PortIndex in, PortIndex out, size_t cls, int64_t bytes,
                             double& free) const;
 
@@ -41,7 +42,7 @@ class LiteralMemory {
   };
 
   double PoolSize() const;
-  double PoolUsed() const;     // By inputs.
+  double PoolUsed() const;     // The sum over inputs.
   double OutPoolSize() const;  // broadcom_mmu.
   double OutPoolUsed() const;
   int64_t Shared(const Input& input) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many hosts that send to one, where nothing is lost, and what is paused for it.
+// An incast of many hosts to one on a lossless fabric, and counts of the pauses that it causes.
 
 #pragma once
 
@@ -24,7 +24,7 @@ struct LosslessIncast {
                 "{leaves: 8, spines: 8, hosts_per_leaf: 5, host_link: {rate: 40Gbps, delay: "
                 "500ns}, fabric_link: {rate: 40Gbps, delay: 500ns}}"),
             balancer, senders, pfc, seed, bytes) {}
-  // To the last host of some other fabric.
+  // The same to the last host of another fabric.
   LosslessIncast(const Graph& graph, const std::string& balancer, int senders,
                  const std::string& pfc, uint64_t seed, int64_t bytes)
       : hosts(static_cast<uint32_t>(graph.hosts)),

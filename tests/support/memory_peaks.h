@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most of a switch's shared memory that was ever in use during a lab's run. A policy looks at
-// the memory whenever a packet has been charged, the only moment at which its use grows.
+// The peak use of a switch's shared buffer during a lab's run. A policy looks at the buffer
+// whenever a packet has been charged, the only moment at which its use grows.
 //
 //   MemoryPeaks peaks;
 //   Lab lab({.graph = Star(17, k100G), .switch_policy = peaks.AroundEcmp()});
@@ -29,14 +29,14 @@ class MemoryPeaks {
   MemoryPeaks(const MemoryPeaks&) = delete;
   MemoryPeaks& operator=(const MemoryPeaks&) = delete;
 
-  // For Lab::Plan::switch_policy; the lab must not outlive these peaks.
+  // Set Lab::Plan::switch_policy to the result; the lab must not outlive these peaks.
   std::function<SwitchPolicyPtr(SwitchId)> AroundEcmp() {
     return [this](SwitchId id) {
       return std::make_unique<Observer>(BalancerFrom("ecmp").settings->ForSwitch(id, /*seed=*/1),
                                         *this);
     };
   }
-  // Called before the run, with the memory of switch 0, which has `inputs` ports.
+  // Call this before the run, with the memory of switch 0, which has `inputs` ports.
   void Watch(const SharedMemory& memory, PortIndex inputs) {
     memory_ = &memory;
     inputs_ = inputs;

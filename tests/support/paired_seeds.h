@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of two numbers is smaller, by five seeds or more. Both sides meet the same traffic at the
-// same seed, so what a seed does to both cancels out.
+// Compares two numbers over five seeds or more. Both sides meet the same traffic at the same seed,
+// so the effect of a seed cancels out.
 
 #pragma once
 
@@ -30,7 +30,7 @@ inline std::vector<double> Times(double factor, std::vector<double> numbers) {
   return numbers;
 }
 
-// Whether `more` is the larger one: the 95 % interval of the mean difference excludes 0.
+// Succeeds if `more` is the larger one: the 95 % interval of the mean difference excludes 0.
 inline testing::AssertionResult IsLess(const std::vector<double>& less,
                                        const std::vector<double>& more) {
   if (less.size() != more.size()) return testing::AssertionFailure() << "not as many seeds";

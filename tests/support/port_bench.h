@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One port between two nodes that do nothing else: what is offered to it, and what comes out.
+// One port between two nodes that do nothing else. A test offers packets, and reads what comes out.
 
 #pragma once
 
@@ -31,8 +31,8 @@ class PortBench {
     engine_.Place(1);
   }
 
-  // Offers everything, in this order, and runs until it is all through. Calls `at_window_end` in
-  // between.
+  // Offers everything, in this order, and runs until it has all passed. Calls `at_window_end` after
+  // each window.
   void Run(std::vector<Offer> offers, std::function<void(Time)> at_window_end = nullptr) {
     source_.offers = std::move(offers);
     if (!source_.offers.empty()) source_.Wake(source_.offers.front().at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How GoogleTest shows quantities.
+// Tells GoogleTest how to print quantities. A test includes it to read them in failure messages.
 
 #pragma once
 

@@ -91,7 +91,7 @@ ScriptedPolicy::Scripted* ScriptedPolicy::FirstMatch(SwitchView& view, const Pac
   return found;
 }
 
-// Whether `packet` has been sent already, with a held one behind it.
+// Returns true if it has sent `packet` already, with a held packet behind it.
 bool ScriptedPolicy::ReleaseBehind(SwitchView& view, const Packet& packet, PortIndex port) {
   for (const uint32_t id : waiting_) {
     Held& held = held_[id];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch policy that does to chosen packets what a test says: drops them, holds them back, lets
-// others overtake them, marks them. Everything else leaves through the first candidate.
+// A switch policy for tests. It drops, holds back, marks or watches the packets that its rules
+// match, or lets others overtake them. Every other packet leaves through the first candidate.
 //
 //   plan.switch_policy = Scripted({DropAt(0, Data(1, 9)).Times(3)});  // Switch 0, flow 1, segment
 //   9
@@ -30,7 +30,7 @@ Match Anything(PacketKind kind);
 // True with probability `p`, from a random stream of its own.
 Match WithProbability(double p, uint64_t seed, Match match);
 
-// What happens to the matching packets number first, ..., first + count - 1 at one switch.
+// A rule acts on the matching packets number first, ..., first + count - 1 at one switch.
 struct Rule {
   enum class Act { kDrop, kHold, kPass, kMark, kWatch };
   using Watcher = std::function<void(const SwitchView&, const Packet&)>;
@@ -41,7 +41,7 @@ struct Rule {
   int64_t first = 0;
   int64_t count = INT64_MAX;
   Duration hold{0};
-  int64_t overtaken_by = 0;  // By packets of the same flow and kind.
+  int64_t overtaken_by = 0;  // Counts packets of the same flow and kind.
   Watcher watcher = nullptr;
 
   Rule Times(int64_t times) const;
@@ -49,12 +49,13 @@ struct Rule {
 };
 
 Rule DropAt(SwitchId at, Match match);
-// Sent again into its port `hold` later.
+// Sends the packet into its port `hold` later.
 Rule HoldAt(SwitchId at, Match match, Duration hold);
-// Sent right behind the `m`-th later packet of its flow and kind. One packet at a time.
+// Sends the packet right behind the `m`-th later packet of its flow and kind. It holds one packet
+// at a time.
 Rule LetPassAt(SwitchId at, Match match, int64_t m);
 Rule MarkAt(SwitchId at, Match match);
-// Only looked at. The same packet may match other rules too.
+// Shows the packet to `watcher`. The packet may match other rules too.
 Rule WatchAt(SwitchId at, Match match, Rule::Watcher watcher);
 
 class ScriptedPolicy final : public SwitchPolicy {
@@ -89,7 +90,7 @@ class ScriptedPolicy final : public SwitchPolicy {
   bool mark_next_ = false;
 };
 
-// For NetworkPlan::switch_policy: each switch gets the rules that name it.
+// Set NetworkPlan::switch_policy to the result: each switch gets the rules that name it.
 std::function<SwitchPolicyPtr(SwitchId)> Scripted(std::vector<Rule> rules);
 
 }  // namespace heddle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings from YAML; what is wrong with them fails the test.
+// Reads settings from YAML, as an experiment does. Test helpers call it; errors in the YAML fail
+// the test.
 
 #pragma once
 

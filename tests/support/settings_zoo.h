@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings with something of everything, to read, write and describe in tests.
+// Settings of every type. Tests of the reader, the writer and the schema use them instead of an
+// experiment's.
 
 #pragma once
 

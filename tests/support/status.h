@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matchers for statuses: EXPECT_THAT(folder.Open(false), IsOk()), and for their codes and messages.
+// GoogleTest matchers for the status that a function returns: EXPECT_THAT(folder.Open(false),
+// IsOk()), and Fails() for its code and message.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows of random sizes over a dumbbell that loses, delays, reorders and marks: every flow ends
-// with all its bytes, and the counts agree.
+// A stress test for transports: flows of random sizes cross a dumbbell that loses, delays, reorders
+// and marks packets. It checks that every flow ends with all its bytes, and that the counts agree.
 
 #pragma once
 
@@ -19,7 +19,7 @@ std::string OneOf(Rng& rng, const char* const (&words)[n]) {
   return words[rng.Below(n)];
 }
 
-// Under transports 0 .. count-1, each drawn from a stream of its own. Packets that match `markable`
+// Runs transports 0 .. count-1, each drawn from a stream of its own. Packets that match `markable`
 // may be marked.
 void Stress(uint64_t count, const std::function<std::string(Rng&)>& transport,
             const Match& markable);

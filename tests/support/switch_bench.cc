@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-constexpr Duration kToSwitch = 1_us;  // From a peer.
+constexpr Duration kToSwitch = 1_us;  // The delay from a peer.
 
 struct NoPolicy final : SwitchPolicy {
   Decision OnPacket(SwitchView&, const Packet&, PortIndex, const Candidates& c) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One switch with a peer at each port that does nothing but send what it is told, when it is told,
-// and write down what reaches it.
+// One switch with a peer at each port. A peer sends what a test tells it to, when it tells it, and
+// records what reaches it.
 
 #pragma once
 
@@ -18,19 +18,19 @@ namespace heddle {
 
 class SwitchBench {
  public:
-  // Acts between windows, before everything else of its time.
+  // An action runs between windows, before everything else of its time.
   using Action = std::pair<Time, std::function<void(Switch&, Time)>>;
 
-  // Windows are no longer than `window`, or than a link. No policy: packets have no choice.
+  // No window is longer than `window` or than a link. Without a policy packets have no choice.
   explicit SwitchBench(const SwitchPlan& plan, Duration window = 1_us,
                        SwitchPolicyPtr policy = nullptr);
 
-  // Offers everything, from 1 us on, and runs until it is all through. Actions are in the order of
-  // time. Checks the books.
+  // Offers everything, from 1 us on, and runs until it has all passed. Actions must be in the order
+  // of time. Checks that all packets and bytes are accounted for.
   void Run(std::vector<Offer> offers, std::vector<Action> actions = {});
 
   Switch& node() { return switch_; }
-  // What left through `port`, by arrival at its peer.
+  // The packets that left through `port`, by arrival at its peer.
   const std::vector<Packet>& received(PortIndex port) const { return peers_[port]->received; }
 
  private:

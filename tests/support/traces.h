@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random packets for a switch: bursts and silences, pauses and resumes, and on a coarse grid of
-// times so that much happens at the same instant.
+// Makes random packets for a switch: bursts and idle times, pauses and resumes. Times may lie on a
+// coarse grid, so that much happens at the same instant.
 
 #pragma once
 
@@ -17,13 +17,13 @@ struct TraceRule {
   size_t ports = 1;
   uint8_t classes = 0b1111;
   uint8_t pausable = 0;    // Classes that peers pause and resume.
-  bool on_grid = false;    // Of 100 ns; packets are multiples of 125 bytes.
-  BitRate rate = 10_Gbps;  // Of the ports.
-  double load = 1.2;       // In bursts; a third of it between them.
+  bool on_grid = false;    // The grid has 100 ns; packets are multiples of 125 bytes.
+  BitRate rate = 10_Gbps;  // The rate of every port.
+  double load = 1.2;       // The load in bursts; a third of it between them.
   size_t packets = 150;
 };
 
-// From 1 us on. Every class of every port is resumed at the end.
+// The trace begins at 1 us. Every class of every port is resumed at the end.
 std::vector<Offer> RandomTrace(const TraceRule& rule, Rng& rng);
 
 inline Packet PacketOf(uint16_t bytes, uint8_t cls, HostId dst = 0) {

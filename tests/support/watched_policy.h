@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load balancer's policies in a lab, with a test that looks at every packet before they do.
+// Wraps a load balancer's policies in a lab: a test looks at every packet before they do.
 
 #pragma once
 
@@ -33,7 +33,7 @@ class WatchedPolicy final : public AroundSwitchPolicy {
   const PacketWatcher watcher_;
 };
 
-// For Lab::Plan::switch_policy.
+// Set Lab::Plan::switch_policy to the result.
 inline std::function<SwitchPolicyPtr(SwitchId)> Watched(const std::string& balancer,
                                                         PacketWatcher watcher,
                                                         const FabricShape& fabric = {}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows and acknowledgements for tests of window controls, in segments of 1000 bytes.
+// Makes windows and acknowledgements of segments of 1000 bytes. Tests of window controls pass them
+// to a control, and read the window afterwards.
 
 #pragma once
 

@@ -247,7 +247,7 @@ TEST(FatTreeTest, WeighsPathsByTheirSlowestLink) {
     for (const PathChoice& path : table->Between(src, dst)) all.push_back(path.weight);
     return all;
   };
-  // By id: agg0 core0, agg1 core2, agg0 core1, agg1 core3.
+  // The weights by id: agg0 core0, agg1 core2, agg0 core1, agg1 core3.
   EXPECT_EQ(weights(0, 15), (std::vector<int>{1, 5, 1, 10}));
   EXPECT_EQ(weights(2, 15), (std::vector<int>{2, 1, 2, 2}));
   EXPECT_EQ(weights(0, 2), (std::vector<int>{1, 10}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What next hops are like: the capacity behind them, and which are alike.
+// Tests of next hops: the capacity behind them, and which of them are alike.
 
 #include "topo/next_hops.h"
 
@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-// Of switch `name` towards leaf `leaf`.
+// Returns the next hops of switch `name` towards leaf `leaf`.
 std::vector<NextHop> Of(const Graph& graph, const std::string& name, size_t leaf) {
   const Routing routing(graph);
   NextHops next_hops(routing);

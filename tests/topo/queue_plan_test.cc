@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the settings of ports to what switches do: which ports, how much memory, how much headroom.
+// The settings of ports determine which ports switches have, how much buffer, and how much
+// headroom.
 
 #include "topo/queue_plan.h"
 
@@ -84,8 +85,8 @@ TEST(HeadroomTest, CountsTheResponseAndASlowerWayBack) {
   const Channel in{100_Gbps, 1_us};
   // 394 quanta of 512 bit times at 100 Gbps are 25,216 bytes.
   EXPECT_EQ(HeadroomFor(in, in, {1'048, 0}, Duration{394 * 5'120}), 28'228 + 25'216);
-  // At 10 Gbps the packet in front of the pause frame and the frame itself last 905.6 ns, in which
-  // 11,320 bytes come; and another microsecond on the way back, 12,500.
+  // The packet in front of the pause frame and the frame itself last 905.6 ns at 10 Gbps, in which
+  // 11,320 bytes come; and 12,500 more in another microsecond on the way back.
   EXPECT_EQ(HeadroomFor(in, {10_Gbps, 2_us}, {1'048, 0}, Duration{0}),
             12'500 + 25'000 + 11'320 + 2 * 1'048);
 }
@@ -231,7 +232,7 @@ TEST(QueuePlanTest, TakesQueuesWhereAnyPortMarksOtherwiseThanAFifoPort) {
   EXPECT_FALSE(Plan(red + "red: {min: 30KB, max: 30KB}}", kOneClass)->fifo_is_exact());
   EXPECT_TRUE(
       Plan(red + "ecn_above: 30KB, red: {min: 30KB, max: 30KB}}", kOneClass)->fifo_is_exact());
-  // By default 25 KB at the hosts' 25 Gbps, but 100 KB between leaves and spines.
+  // The default is 25 KB at the hosts' 25 Gbps, but 100 KB between leaves and spines.
   const Plan mixed(red + "ecn_above: 100KB, red: {min: 100KB}}", kOneClass);
   EXPECT_FALSE(mixed->fifo_is_exact());
   EXPECT_EQ(mixed.Errors(), "");
@@ -258,7 +259,7 @@ TEST(QueuePlanTest, SaysWhatCannotWork) {
               HasSubstr("port.red.min: at 25Gbps: max would be less than min; set max as well"));
   EXPECT_THAT(Plan("{red: {max: 99KB}}").Errors(), HasSubstr("port.red.max: at 100Gbps: "));
   EXPECT_EQ(Plan("{red: {min: 101KB, max: 1MB}}").Errors(), "");
-  EXPECT_EQ(Plan("{red: {max: 99KB}}", kOneClass).Errors(), "");  // Of no meaning.
+  EXPECT_EQ(Plan("{red: {max: 99KB}}", kOneClass).Errors(), "");  // The setting has no effect here.
   EXPECT_THAT(Plan("{memory: {model: dt, size: 70KB}, pfc: {classes: [3]}}").Errors(),
               HasSubstr("port.memory.size: is 70KB, of which headroom and reserves take 75412 at "
                         "leaf0 with its 4 ports; set at least 79604B"));

@@ -129,7 +129,7 @@ TEST(CongestionControlChoiceTest, OfRenoIsThatOfTcpWithoutOne) {
   EXPECT_NE(Trace("{kind: tcp}"), Trace("{kind: tcp, ecn: rfc3168}"));
 }
 
-// What is written of an experiment names it in sweeps: it stays as it was where nobody chooses.
+// A sweep names an experiment by its written settings: they stay as they were if nobody chooses.
 TEST(CongestionControlChoiceTest, IsWrittenOnlyWhereItIsMade) {
   const auto resolved = [](const std::string& transport) {
     return ExperimentFrom(WithTransport(transport)).Resolved();

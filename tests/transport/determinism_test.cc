@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of threads shows in nothing.
+// Results must not depend on the number of threads.
 
 #include <gtest/gtest.h>
 

@@ -114,7 +114,7 @@ TEST(RackFlowTest, ToleratesReorderingAfterTheFirst) {
 }
 
 TEST(RackFlowTest, FindsALossByItsTimerWhenAcksRunOut) {
-  // One reordering makes it patient; then the last but one is lost: one SACK, and silence.
+  // One reordering makes it patient; then the last but one is lost: one SACK comes, and no more.
   const std::vector<Rule> rules = {LetPassAt(0, Data(0, 50), 2).Times(1),
                                    DropAt(0, Data(0, 198)).Times(1)};
   EXPECT_EQ(Transfer(200, rules, "").sender.timeouts, 1);
@@ -257,7 +257,7 @@ TEST(PrrTest, FillsThePauseAfterALoss) {
 
 // --- Over random loss and reordering ---
 
-// Whatever the options, every flow ends, and what was lost and what was not is told apart.
+// Every flow ends, whatever the options, and the senders tell losses from late packets.
 TEST(ExtensionsTest, EveryCombinationSurvivesLossAndReordering) {
   for (const char* options :
        {", loss: rack", ", loss: rack, tlp: true", ", prr: true", ", undo: dsack", ", rescue: true",

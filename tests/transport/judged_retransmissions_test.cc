@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether each retransmission was needed, as senders judge it from the notices of drops, against an
-// oracle that sees every packet sent and every packet dropped. For all kinds of recovery of TCP and
-// of RoCE, in networks that lose data, ACKs and NACKs, and delay data until it is overtaken.
+// Senders judge from the notices of drops if each retransmission was needed. The tests compare them
+// with an oracle that sees every packet sent and every packet dropped, for all kinds of recovery of
+// TCP and of RoCE, in networks that lose data, ACKs and NACKs, and delay data until it is
+// overtaken.
 
 #include <gtest/gtest.h>
 
@@ -16,10 +17,10 @@ namespace heddle {
 namespace {
 
 struct Trouble {
-  double data_lost;     // By switch 1,
-  double answers_lost;  // by switch 0,
-  double delayed;       // and by switch 2,
-  Duration delay;       // for so long.
+  double data_lost;     // Probability at switch 1.
+  double answers_lost;  // Probability at switch 0.
+  double delayed;       // Probability at switch 2.
+  Duration delay;       // The delay of a delayed packet.
 };
 
 class Oracle {
@@ -55,14 +56,14 @@ class Oracle {
 
   Time now_;
   std::map<uint32_t, uint32_t> latest_;  // The latest transmission, by segment or packet.
-  std::map<uint32_t, Time> drops_;       // By number of transmission.
+  std::map<uint32_t, Time> drops_;       // By transmission number.
 };
 
 struct Case {
   Channel link;
   std::string transport;
   Trouble trouble;
-  bool discards = false;  // What comes out of order.
+  bool discards = false;  // The receiver discards packets out of order.
 };
 
 void ExpectJudgedAsByAnOracle(const Case& c) {

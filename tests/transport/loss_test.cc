@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a flow does about packets that are lost or overtaken, to the picosecond where
-// there are worked numbers.
+// Flows recover from packets that are lost or overtaken. The tests check times to the picosecond
+// where there are worked numbers.
 
 #include <gtest/gtest.h>
 
@@ -170,7 +170,7 @@ TEST(FastRetransmitTest, LeavesASecondLossOfTheSameSegmentToTheTimeout) {
 
 // --- Limited transmit (RFC 3042) ---
 
-// Of four packets the first is lost: two duplicate ACKs must bring out more for a third to come.
+// The first of four packets is lost: two duplicate ACKs must bring out more for a third to come.
 TEST(LimitedTransmitTest, KeepsASmallWindowFromWaitingForTheTimeout) {
   const std::vector<Rule> loss = {DropAt(0, Data(0, 0)).Times(1)};
   for (const char* recovery : {"sack", "newreno"}) {

@@ -66,7 +66,7 @@ TEST(SegmentSetTest, AgreesWithASetOfNumbers) {
 
 // --- Scoreboard ---
 
-// The definitions of RFC 6675, by looking at every segment every time.
+// The definitions of RFC 6675; the model looks at every segment every time.
 class SlowScoreboard {
  public:
   struct Segment {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What resequencers hand up, and when, for packets that arrive as a test says; and against slow
-// ones that are plain to see.
+// Tests what resequencers hand up, and when, for packets that arrive as a test says. Compares them
+// with slow ones whose rules are plain to see.
 
 #include "transport/resequencer.h"
 
@@ -27,9 +27,9 @@ constexpr uint16_t kBytes = 1'500;
 struct Arrival {
   Time at;
   uint32_t segment = 0;
-  uint32_t cell = 0;  // Of Presto.
+  uint32_t cell = 0;  // Presto's cell.
   uint32_t slot = 0;
-  uint32_t number = 0;  // Of the arrival.
+  uint32_t number = 0;  // The number of the arrival.
 };
 
 // A packet that has gone up.
@@ -100,7 +100,7 @@ class Receiver final : public Resequencer::Sink {
     return !goes_back_ || packet.seq < next_[slot];
   }
 
-  // What has gone up since the last call.
+  // Returns the packets that have gone up since the last call.
   std::vector<Up> Take() { return std::exchange(up_, {}); }
   std::vector<uint32_t> Segments() {
     std::vector<uint32_t> segments;
@@ -156,13 +156,13 @@ TEST(TimeoutResequencerTest, GivesUpAHoleAndAllFurtherOnes) {
   receiver.Arrive(1, 2);
   receiver.Arrive(50, 5);
   receiver.Arrive(60, 4);
-  receiver.Arrive(101, 7);  // At the instant of the timeout, and before it.
+  receiver.Arrive(101, 7);  // The arrival at the instant of the timeout comes before the timeout.
   EXPECT_THAT(receiver.Segments(), ElementsAre(0));
   receiver.Finish();
   EXPECT_THAT(receiver.Take(),
               ElementsAre(Up{101'000, 2}, Up{101'000, 4}, Up{101'000, 5}, Up{101'000, 7}));
   EXPECT_EQ(receiver.Stats().timeouts, 1);
-  // What is late goes up at once, and the next one expected is 8.
+  // Late packets go up at once, and the next one expected is 8.
   receiver.Arrive(2'000'000, 3);
   receiver.Arrive(2'000'001, 8);
   receiver.Arrive(2'000'002, 1);

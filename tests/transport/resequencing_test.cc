@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transports behind a resequencer: reordering that they do not see, losses that they see later, and
-// what still happens when a packet arrives.
+// Tests transports behind a resequencer: reordering that they do not see, losses that they see
+// later, and events at the arrival of a packet.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ Transferred Transfer(std::vector<Rule> rules, const std::string& transport,
           lab.network().host(1).transport().Resequencing(lab.end()).value_or(ResequencingStats())};
 }
 
-// Without: 101 and 120 packets sent again, 8.468 and 10.061 us more.
+// Without resequencing, 101 and 120 packets are sent again, which takes 8.468 and 10.061 us more.
 TEST(ResequencedGoBackNTest, DoesNotSeeAnOvertaking) {
   for (const int64_t by : {1, 20}) {
     for (const char* resequencing : {"timeout", "juggler"}) {
@@ -59,8 +59,8 @@ TEST(ResequencedGoBackNTest, DoesNotSeeAnOvertaking) {
       EXPECT_EQ(t.flow.sender.retransmissions, 0);
       EXPECT_EQ(t.flow.sender.nacks, 0);
       EXPECT_EQ(t.flow.receiver.discarded, 0);
-      EXPECT_EQ(t.flow.receiver.reordered_net, 1);  // At the NIC,
-      EXPECT_EQ(t.flow.receiver.reordered_seq, 0);  // and handed up.
+      EXPECT_EQ(t.flow.receiver.reordered_net, 1);  // Counted at the NIC,
+      EXPECT_EQ(t.flow.receiver.reordered_seq, 0);  // and as handed up.
       EXPECT_EQ(t.stats.packets, 2'000);
       EXPECT_EQ(t.stats.held, by);
       EXPECT_EQ(t.stats.flow_max_packets, by);
@@ -71,7 +71,7 @@ TEST(ResequencedGoBackNTest, DoesNotSeeAnOvertaking) {
   }
 }
 
-// Without: FCT x 1.54, and x 2.03 with NACKs that repeat.
+// Without resequencing, the FCT is 1.54 times as long, and 2.03 with NACKs that repeat.
 TEST(ResequencedGoBackNTest, IsUsableUnderRandomOvertakings) {
   for (const char* more : {"", ", nack: timer", ", recovery: irn, bdp: 104KB"}) {
     for (uint64_t seed = 0; seed < 5; ++seed) {

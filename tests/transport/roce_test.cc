@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoCEv2 queue pairs: when they send, and what they do about packets that are lost or overtaken, to
-// the picosecond where there are worked numbers.
+// Tests RoCEv2 queue pairs: when they send, and how they recover from packets that are lost or
+// overtaken. Times are checked to the picosecond where there are worked numbers.
 
 #include "transport/roce_sender.h"
 
@@ -176,7 +176,7 @@ TEST(RocePacingTest, CanCountInWholeUnits) {
 
 // --- Turns ---
 
-// Two queue pairs of one NIC, one of which DCQCN has paced to half of the line for good. Returns
+// Runs two queue pairs of one NIC; DCQCN paces one of them to half of the line for good. Returns
 // the share of the other one.
 double ShareOfUnpaced(const std::string& turns) {
   Lab lab({.graph = Star(3, {100_Gbps, 1_us}),

@@ -84,8 +84,8 @@ struct DctcpCase {
   Duration round_trip;
   HostId flows;
   int k;
-  double amplitude;  // Of the queue, in packets.
-  double alpha;      // As simulated by an independent program.
+  double amplitude;  // The queue's amplitude, in packets.
+  double alpha;      // An independent program's result.
   Duration until;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corners of TCP: what exactly is sent, and what is said about it.
+// Tests the corners of TCP: the exact packets, and the exact statistics.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

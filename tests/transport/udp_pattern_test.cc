@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When datagrams are due: to the picosecond where it can be computed, within the bounds of theory
-// where it is drawn.
+// Checks when datagrams are due: to the picosecond where it can be computed, within the bounds of
+// theory where it is drawn.
 
 #include "transport/udp_pattern.h"
 
@@ -135,7 +135,7 @@ TEST(OnOffTest, BeginsOnAsOftenAsItIsOn) {
 TEST(OnOffTest, MeetsItsMeanRateWhateverTheLengths) {
   struct Case {
     Lengths on, off;
-    double s, r;  // In units of the mean.
+    double s, r;  // Multiples of the mean.
   };
   const double pareto = std::sqrt(1 / (3.0 * (3.0 - 2)));  // Shape 3.
   for (const Case& c : {Case{Lengths::kExponential, Lengths::kExponential, 1, 1},

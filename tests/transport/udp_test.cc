@@ -109,7 +109,7 @@ TEST(UdpTest, WaitsForThePacketThatTheNicIsSending) {
   }
 }
 
-// What is on a NIC's wire, in order: true for datagrams.
+// Returns the order of packets on a NIC's wire: true for datagrams.
 std::vector<bool> OrderAtNic(BitRate rate, Time until) {
   std::vector<bool> order;
   const auto note = [&](const SwitchView& view, const Packet& packet) {

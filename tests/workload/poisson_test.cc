@@ -112,7 +112,7 @@ TEST(PoissonTest, ForecastsTheWorkedExample) {
   EXPECT_NEAR(forecast.flows, 467'494.5, 0.1);
   EXPECT_NEAR(forecast.host_load, 0.5, 1e-12);
   EXPECT_NEAR(forecast.host_load_with_headers, 0.527, 0.0005);
-  // With any-to-any destinations a share of 1 - 15 / 127 leaves the rack.
+  // A share of 1 - 15 / 127 leaves the rack if destinations are any to any.
   EXPECT_NEAR(forecast.fabric_load, 0.5 * (1 - 15.0 / 127), 1e-12);
 }
 
@@ -355,7 +355,7 @@ TEST(PoissonTest, HalvesAreDrawnBySeed) {
     for (const HostId host : senders) EXPECT_FALSE(receivers.contains(host)) << host;
     halves.insert(senders);
   }
-  EXPECT_GT(halves.size(), 15u);  // Of 126.
+  EXPECT_GT(halves.size(), 15u);  // There are 126.
 }
 
 TEST(PoissonTest, RefusesListsThatCannotBeMeant) {

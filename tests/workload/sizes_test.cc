@@ -101,7 +101,7 @@ TEST(SizeTablesTest, AreSampledWithTheirMeanAndTheirShareAtEveryPoint) {
     std::ranges::sort(samples);
     for (size_t i = 0; i < table.points.size(); ++i) {
       const auto [x, share] = table.points[i];
-      // Of points at one size the last holds.
+      // The last of several points at one size holds.
       if (i + 1 < table.points.size() && table.points[i + 1].first == x) continue;
       if (x < 1) continue;  // Flows have at least a byte.
       const double below =

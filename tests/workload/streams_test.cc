@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every workload promises: flows in the order of time, from streams nobody else can shift.
+// Every workload promises flows in the order of time, from streams that nothing else can shift.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

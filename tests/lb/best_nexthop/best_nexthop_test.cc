@@ -82,7 +82,7 @@ class BestNexthopLeafTest : public testing::Test {
                                    "66.7, stale: 10s}")
       : leaf_(settings) {}
 
-  // A packet from host 1 tells of the way to it through `port`.
+  // Delivers a packet from host 1 that reports the path to it through `port`.
   void Learn(PortIndex port, const IntFields& fields, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet packet = LbPacket(7);
@@ -167,8 +167,9 @@ TEST_F(BestNexthopLeafTest, APortThatComesBackIsUnknown) {
   EXPECT_EQ(Send(2, Time{} + 2_us), 0);
 }
 
-// What a leaf adds of its own ports: so many packets are sent at once over each, then host 1 is
-// heard of over each, and a flow to it begins.
+// Returns the port of a flow to host 1 that begins at a leaf after `wait`. The leaf first sends
+// these numbers of packets over its ports, all at once, and then hears from host 1 over each port,
+// so only the leaf's own queues differ.
 PortIndex ChosenAfter(const std::string& ranges, const std::vector<int>& packets, Duration wait) {
   LbSwitch leaf("{kind: best_nexthop, probes: false, " + ranges + "}");
   leaf.At({}, [&](SwitchView& view, SwitchPolicy&) {
@@ -232,8 +233,8 @@ class BestNexthopRangesTest : public BestNexthopLeafTest {
   BestNexthopRangesTest() : BestNexthopLeafTest("{kind: best_nexthop, probes: false}") {}
 };
 
-// Of 100 Gbps and 375 KB: 30 us, 250 packets, and what leaves in 500 us, twice: 8333 packets. Port
-// 0 has half of the first.
+// The ranges at 100 Gbps and 375 KB: 30 us, 250 packets, and twice the packets that leave in 500
+// us, which is 8333. Port 0 has half of the first range.
 TEST_F(BestNexthopRangesTest, AreThoseOfThePort) {
   const std::vector<std::pair<IntFields, PortIndex>> cases = {
       {IntFields(0_s, 124, 0), 1},   {IntFields(0_s, 126, 0), 0}, {IntFields(0_s, 0, 4'000), 1},
@@ -248,7 +249,7 @@ TEST_F(BestNexthopRangesTest, AreThoseOfThePort) {
   }
 }
 
-// 100 packets wait for 12 us before its own.
+// 100 packets wait for 12 us in front of the flow's own packet.
 TEST(BestNexthopTest, AGapCountsFromWhenThePacketBeforeLeaves) {
   LbSwitch leaf("{kind: best_nexthop, probes: false, gap: 10us}");
   const PortIndex port = leaf.PortFor(LbPacket(7));
@@ -279,9 +280,9 @@ UdpSource DatagramsOver(uint16_t path, uint32_t id, HostId src, HostId dst) {
 
 // --- In a chain of five switches, with a host each ---
 
-// Of the links between the first four, one after the other: packets that leave in a millisecond, in
-// the direction whose queues a packet tells of. Returns what a packet from one end to the other
-// brings to the second, third, fourth and fifth switch, of utilisation.
+// Each of the links between the first four switches carries these numbers of packets in a
+// millisecond, in the direction whose queues packets report. Returns the utilisations that a packet
+// from one end to the other has when it reaches the second, third, fourth and fifth switch.
 std::vector<double> BroughtBy(const std::string& direction, const std::vector<int64_t>& packets) {
   constexpr uint32_t kSwitches = 5;
   Graph chain{.hosts = kSwitches, .switches = {}, .links = {}};
@@ -316,8 +317,8 @@ std::vector<double> BroughtBy(const std::string& direction, const std::vector<in
   return brought;
 }
 
-// With a decay by half each millisecond an estimator has nearly twice a millisecond's packets just
-// before the next. The way has 1, 10 and 4: what the second link has remains.
+// An estimator that decays by half each millisecond has nearly twice a millisecond's packets just
+// before the next. The three links have 1, 10 and 4: the value of the second link remains.
 TEST(BestNexthopChainTest, APacketBringsTheGreatestOfTheSwitchesThatItHasPassed) {
   const auto is = [](double packets) {
     return testing::AllOf(testing::Ge(1.5 * packets), testing::Le(2.1 * packets));
@@ -335,8 +336,8 @@ class BestNexthopNetworkTest : public testing::Test {
  protected:
   enum Load { kOneWay, kBothWays };
 
-  // Payload of flows from leaf 0, which is loaded, or from leaf 1, that went to spine 1, and all of
-  // it.
+  // Returns the payload of flows from leaf 0, which is loaded, or from leaf 1: the part that went
+  // to spine 1, and all of it.
   static std::pair<int64_t, int64_t> OverSpine1(const std::string& balancer, bool from_loaded,
                                                 Load load = kOneWay) {
     std::vector<UdpSource> background = {DatagramsOver(1, 0, 3, 7)};
@@ -374,7 +375,7 @@ TEST_F(BestNexthopNetworkTest, NoFlowletIsPlacedOnALoadedPath) {
   EXPECT_GT(loaded, all / 10);
 }
 
-// As published, a leaf learns of the opposite direction. Here it is the one without load.
+// The published scheme reports the opposite direction to a leaf. Here that one carries no load.
 TEST_F(BestNexthopNetworkTest, PublishedItAvoidsWhatIsLoadedTheOtherWay) {
   const std::string forward = "{kind: best_nexthop, direction: forward}";
   const auto [there, all_there] = OverSpine1(forward, true);
@@ -408,15 +409,17 @@ TEST(BestNexthopFatTreeTest, ProbesReachEveryOtherEdgeOverEveryPath) {
       if (name == "probes") probes += value;
     }
   }
-  // Of each edge and round: 2 to its pod's upper switches, of each 1 to the other edge and 2 to
-  // cores, of each of those 3 to other pods, of each of those 2 to edges.
+  // Each edge sends 2 probes a round to its pod's upper switches. Each of these sends 1 to the
+  // other edge and 2 to cores, each core sends 3 to other pods, and each upper switch there sends 2
+  // to edges.
   const double each = 2 + 2 * (1 + 2 + 2 * (3 + 3 * 2));
   const double rounds = Seconds(lab.end() - Time{}) / 50e-6;
   EXPECT_NEAR(static_cast<double>(probes), 8 * each * rounds, 8 * each * 1.5);
 }
 
 // Edge 0 has lost its link to the second of two upper switches, so all of its flows come to the
-// first, one of whose two links upwards is loaded by edge 1. What went over that one, and all.
+// first. Edge 1 loads one of the first switch's two uplinks. Returns the bytes over that uplink,
+// and over both.
 std::pair<int64_t, int64_t> OverLoadedCore(const std::string& apply_at) {
   const Graph graph = GraphFrom(
       "{kind: fat_tree, k: 4, host_link: {rate: 10Gbps, delay: 1us}, edge_link: {rate: 10Gbps, "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConWeave: what a leaf makes of replies that come or don't, what it holds back, and what hosts
-// see. On its own a leaf waits 16 us for a reply and 100 us after a mark.
+// Tests how ConWeave's leaves use replies or their absence, which packets they hold, and what hosts
+// see. A leaf in the bench waits 16 us for a reply and 100 us after a mark.
 
 #include <gtest/gtest.h>
 
@@ -131,8 +131,8 @@ TEST_F(ConWeaveSourceTest, AcksAreHashed) {
   }
 }
 
-// A flow leaves its path, and is cleared by `control`. Of 400 that begin so much later, those that
-// begin on the path that it has left.
+// A flow leaves its path, and `control` clears it. 400 flows begin `later` after that; returns how
+// many begin on the left path.
 class ConWeaveUnseenTest : public Source {
  protected:
   explicit ConWeaveUnseenTest(const std::string& unseen = ", unseen_busy_for: 10ms")
@@ -150,7 +150,7 @@ class ConWeaveUnseenTest : public Source {
   }
 };
 
-// When both of two samples are that path any is taken, one in 64.
+// A flow takes the left path only if both of its two samples are that path, one time in 64.
 TEST_F(ConWeaveUnseenTest, APathOverWhichNothingHasComeIsLeftAlone) {
   EXPECT_LT(BegunOnTheLeftPath(ConWeaveControl::kClearUnseen, 9'999_us), 20);
 }
@@ -213,7 +213,7 @@ TEST_F(ConWeaveSinkTest, BehindTheTailNothingIsHeld) {
   EXPECT_EQ(leaf_.Count("held"), 0);
 }
 
-// Those of an epoch before are what the host should have had already.
+// The host should already have the packets of an earlier epoch.
 TEST_F(ConWeaveSinkTest, PacketsOfOldEpochsPass) {
   EXPECT_EQ(Arrive(Time{} + 1_us, 0, 10, 0, 3), kForward);
   EXPECT_EQ(Arrive(Time{} + 2_us, ConWeaveHeader::kRerouted, 11, 10, 2), kForward);
@@ -223,7 +223,7 @@ TEST_F(ConWeaveSinkTest, PacketsOfOldEpochsPass) {
 
 // --- A flow whose replies never come ---
 
-// Each 10 us after a TAIL comes the CLEAR; then the next request has 16 us.
+// The CLEAR comes 10 us after each TAIL; then the next request has 16 us.
 TEST_F(ConWeaveSourceTest, ReroutesAreAsFarApartAsTheDrainAndAReply) {
   std::vector<Time> tails;
   uint8_t epoch = 0;
@@ -240,7 +240,7 @@ TEST_F(ConWeaveSourceTest, ReroutesAreAsFarApartAsTheDrainAndAReply) {
 
 // --- In networks ---
 
-// Of what passes the spines.
+// Counts TAILs and CLEARs at the spines.
 struct Passed {
   int64_t tails = 0;
   int64_t clears = 0;
@@ -273,7 +273,8 @@ class LosesTails final : public AroundSwitchPolicy {
   Passed& passed_;
 };
 
-// What is held goes on when the TAIL should have come; the flow is cleared once, and moves on.
+// A leaf releases held packets when the TAIL should have come. It clears the flow once, and the
+// flow moves on.
 TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
   Passed passed;
   const Chosen<LoadBalancer> conweave = BalancerFrom("conweave");
@@ -303,7 +304,7 @@ TEST(ConWeaveTest, WhenTailsAreLostWhatIsHeldGoesOnAfterAllAndIsClearedOnce) {
   EXPECT_EQ(passed.clears, lost);
 }
 
-// A spine under ConWeave that swallows all data, and nobody says so.
+// A spine under ConWeave that silently swallows all data.
 class SwallowsData final : public AroundSwitchPolicy {
  public:
   SwallowsData(SwitchPolicyPtr scheme, int64_t& swallowed)
@@ -322,7 +323,7 @@ class SwallowsData final : public AroundSwitchPolicy {
   int64_t& swallowed_;
 };
 
-// How many packets one of four spines swallows until 200 flows are through.
+// Returns how many packets one of four spines swallows until 200 flows have finished.
 int64_t SwallowedUnder(const std::string& lb) {
   int64_t swallowed = 0;
   const Chosen<LoadBalancer> conweave = BalancerFrom(lb);
@@ -374,7 +375,7 @@ int64_t Sum(const FinishedRun& run, const std::string& column) {
   return sum;
 }
 
-// Held for long enough, nothing that is not lost is out of order for a host.
+// If packets are held for long enough, hosts see them in order.
 TEST(ConWeaveTest, HostsSeePacketsInOrder) {
   const FinishedRun run =
       RunUnequal("{kind: conweave, resume_default: 5ms, resume_extra: 5ms}", /*lossless=*/true);
@@ -386,7 +387,7 @@ TEST(ConWeaveTest, HostsSeePacketsInOrder) {
   EXPECT_EQ(run.result.unfinished, 0);
 }
 
-// By default they are held for long enough where paths are alike.
+// The default holds packets for long enough if all paths are alike.
 TEST(ConWeaveTest, OnASymmetricFabricHostsSeePacketsInOrderByDefault) {
   for (const char* seed : {"1", "2", "3"}) {
     const FinishedRun run = RunExperiment(ExperimentFrom(
@@ -426,8 +427,8 @@ TEST(ConWeaveTest, AFlowMovesAtMostOnceAnEpoch) {
   EXPECT_LT(Counted(run, "reroutes"), Counted(run, "epochs"));
 }
 
-// What is held fills the memory that its input is allowed, and pauses it, as if it were queued:
-// nothing is lost when it goes on at once. The slow spine makes flows change paths.
+// Held packets use the buffer allowance of their input and pause the input, as queued packets do:
+// nothing is lost when they are all released at once. The slow spine makes flows change paths.
 TEST(ConWeaveTest, WhatIsHeldPausesLosslessInputs) {
   for (const char* seed : {"1", "2", "3"}) {
     const FinishedRun run = RunExperiment(ExperimentFrom(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConWeave: until when the leaf of the destination holds packets back, and what follows from the
-// number of tiers. That they went on without a TAIL is counted at once, as `tails_lost`.
+// Tests until when ConWeave's last leaf holds packets, and how this follows from the number of
+// tiers. The counter `tails_lost` counts a release without a TAIL at once.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 namespace heddle {
 namespace {
 
-// Where flows begin: writes what it is told into the first packets of data.
+// The policy of the first leaf: it writes the given headers into the first packets of data.
 class Stamps final : public SwitchPolicy {
  public:
   explicit Stamps(const std::vector<ConWeaveHeader>& headers) : headers_(headers) {}
@@ -42,7 +42,7 @@ class Stamps final : public SwitchPolicy {
   size_t next_ = 0;
 };
 
-// When stamped packets have come to the leaf where they end, and when what it holds goes on.
+// The arrivals of stamped packets at the last leaf, and the time at which it releases held packets.
 struct Seen {
   std::vector<Time> came;
   Time go_on = kNever;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRILL: what it looks at, what it remembers, what comes of the queues, and its components.
+// Tests DRILL's samples, its memory, the queues that result, and its components.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(DrillTest, LookingAtAllPortsItJoinsTheShortestQueue) {
     Fill(leaf, packets);
     for (int i = 0; i < 50; ++i) ASSERT_EQ(leaf.PortFor(LbPacket(7)), shortest);
   }
-  // As the least queue does, to the byte; only ties are drawn differently.
+  // DRILL does what lq does, to the byte; only ties are drawn differently.
   const QueueStats drill = DriveQueues("{kind: drill, d: 4, m: 0}", {}, 0.9, 20'000);
   const QueueStats lq = DriveQueues("lq", {}, 0.9, 20'000);
   EXPECT_NEAR(drill.spread, lq.spread, 0.02 * lq.spread);
@@ -43,7 +43,7 @@ TEST(DrillTest, LookingAtAllPortsItJoinsTheShortestQueue) {
 
 TEST(DrillTest, TheRememberedPortIsPreferredAmongEquals) {
   LbSwitch leaf("drill");
-  const PortIndex first = leaf.PortFor(LbPacket(7));  // On an idle switch all queues are equal.
+  const PortIndex first = leaf.PortFor(LbPacket(7));  // All queues of an idle switch are equal.
   for (int i = 0; i < 1'000; ++i) ASSERT_EQ(leaf.PortFor(LbPacket(7)), first);
 }
 
@@ -53,7 +53,7 @@ TEST(DrillTest, WhatIsRememberedCountsWithTheQueueItHasNow) {
   std::vector<int> packets(4, 0);
   packets[first] = 3;
   Fill(leaf, packets);
-  // Of two others that are sampled, one at least is idle.
+  // At least one of two other sampled ports is idle.
   EXPECT_NE(leaf.PortFor(LbPacket(7)), first);
 }
 
@@ -93,7 +93,7 @@ TEST(DrillTest, WaitingLeavesOutThePacketBeingSent) {
   EXPECT_NE(choose("bytes"), 0);
 }
 
-// Remembered for one host, a port is nothing to packets for another.
+// A port remembered for one host does not count for packets to another.
 TEST(DrillTest, EachHostMayHaveAMemoryOfItsOwn) {
   const auto repeats = [](const std::string& memory_per) {
     int same = 0;
@@ -103,7 +103,7 @@ TEST(DrillTest, EachHostMayHaveAMemoryOfItsOwn) {
       Packet first = LbPacket(7);
       Packet other = first;
       other.dst = static_cast<HostId>(first.dst + 1);
-      // On an idle switch all queues are equal, and what is remembered goes first.
+      // All queues of an idle switch are equal, so the remembered port goes first.
       const PortIndex port = leaf.PortFor(first);
       const PortIndex elsewhere = leaf.PortFor(other);
       EXPECT_EQ(leaf.PortFor(first), port);
@@ -162,7 +162,7 @@ TEST(DrillTest, KeepsQueuesFarMoreEqualThanSprayingAndHashing) {
 // --- Components ---
 
 TEST(DrillTest, FlowsAreHashedToComponentsByCapacityAndStayThere) {
-  // Uplink 0 is of a kind of its own.
+  // Uplink 0 has a kind of its own.
   LbSwitch leaf("drill", {.next_hops = {{{5, 0}, {10, 1}, {10, 1}, {10, 1}}}});
   int64_t apart = 0;
   for (const uint32_t tuple : RandomTuples(1, 5'000)) {

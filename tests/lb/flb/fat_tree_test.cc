@@ -30,8 +30,8 @@ FabricShape FatTreeShape(size_t core_links = 2) {
   return {.tiers = 3, .leaves = 8, .leaf_uplinks = 2, .above_uplinks = core_links};
 }
 
-// The least delays in nanoseconds that edge 0 is told of its paths, while flows from there to
-// `dst` look for the best.
+// Returns the least delays in nanoseconds that edge 0 is told of its paths, while flows from there
+// to `dst` look for the best.
 std::map<int, uint32_t> ToldDelays(const std::string& graph, const FabricShape& shape, HostId dst) {
   std::map<int, uint32_t> told;
   const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
@@ -75,8 +75,8 @@ TEST(FlbFatTreeTest, SwitchesAboveMayHaveMoreUplinksThanLeavesOrFewer) {
   }
 }
 
-// After 1 ms the links of core 0 become slow: the share of it in what flows from one pod to another
-// send from 1.5 ms on.
+// The links of core 0 become slow after 1 ms. Returns core 0's share of the bytes that flows from
+// one pod to another send from 1.5 ms on.
 TEST(FlbFatTreeTest, FlowsLeaveACoreThatHasBecomeSlow) {
   std::map<SwitchId, int> packets;
   const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
@@ -146,8 +146,8 @@ TEST(FlbFatTreeTest, IncastPausesFewerLinksThanUnderEcmp) {
   EXPECT_TRUE(IsLess(paused("{kind: flb, isolate_above: 15KB}"), paused("ecmp")));
 }
 
-// Three hosts of edge 0 take part in an incast, the fourth sends datagrams to other pods. What the
-// switches above see of both while the same path is isolated at edge 0.
+// Three hosts of edge 0 take part in an incast; the fourth sends datagrams to other pods. The test
+// records what the upper switches see of both while the same path is isolated at edge 0.
 TEST(FlbFatTreeTest, CongestedFlowsShareAPathWhoseUplinkOthersLeave) {
   std::vector<std::pair<Time, uint16_t>> congested;
   std::vector<std::pair<Time, uint16_t>> others;
@@ -174,7 +174,7 @@ TEST(FlbFatTreeTest, CongestedFlowsShareAPathWhoseUplinkOthersLeave) {
     }
   });
   lab.Run(Time{} + 2_ms);
-  // What was queued before has left its leaf by then.
+  // All packets queued before have left their leaf by then.
   const auto seen_in = [&](const std::vector<std::pair<Time, uint16_t>>& seen) {
     std::map<uint16_t, int> packets;
     for (const auto& [at, path] : seen) {

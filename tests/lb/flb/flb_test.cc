@@ -182,7 +182,7 @@ TEST_F(FlbWholePathsTest, OneUplinkRemainsForOthersHoweverManyPathsThereAre) {
   EXPECT_EQ(isolation_.isolated_uplinks(), 2u);
 }
 
-// To a leaf below the switches above paths are told apart by the uplink alone.
+// The paths to a leaf below the same switches differ by the uplink alone.
 TEST_F(FlbWholePathsTest, TheIsolatedPathIsFoundByItsUplink) {
   Add(1, 4);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(isolation_.AnyOf(0, Paths{0, 1, 2}, rng_), 4);
@@ -254,7 +254,7 @@ TEST_F(FlbLeafTest, PathsAlikeWithinTwoNanosecondsTakeTurnsWithNewFlows) {
   EXPECT_EQ((std::set<PortIndex>(ports.begin(), ports.begin() + 3)),
             (std::set<PortIndex>{0, 1, 3}));
   for (size_t i = 3; i < ports.size(); ++i) EXPECT_EQ(ports[i], ports[i - 3]);
-  // The one that no flow was given for longest goes first.
+  // The path that was given longest ago goes first.
   Delays({20'000_ns, 20'000_ns, 20'000_ns, 20'000_ns});
   EXPECT_EQ(Send(10, {}), 2);
   EXPECT_EQ(Send(11, {}), ports[0]);
@@ -292,7 +292,7 @@ TEST_F(FlbLeafTest, AQuickerPathIsTakenExactlyAtTheGapThatLetsIt) {
   EXPECT_EQ(leaf_.Count("reroutes"), 1);
 }
 
-// Of delays of 20,000.999 and 10,000.001 ns stamps may tell as 20,000 and 10,001: a packet that
+// Stamps may report delays of 20,000.999 and 10,000.001 ns as 20,000 and 10,001 ns: a packet that
 // leaves 10,000.5 ns after the one before would overtake it by half a nanosecond.
 TEST_F(FlbLeafTest, WhatStampsDoNotTellIsLeftOfTheGap) {
   StartOnPort0(1);
@@ -306,7 +306,8 @@ class FlbTickTest : public FlbLeafTest {
  protected:
   FlbTickTest() : FlbLeafTest("{kind: flb, gap_tick: 4us}") {}
 
-  // Of a flow on port 0, 3 us slower than port 1, with packets at these times.
+  // Returns the port after a flowlet gap. The flow sends packets at these two times, first on port
+  // 0, which is 3 us slower than port 1.
   PortIndex AfterAGap(Duration from, Duration to) {
     StartOnPort0(1, Time{} + from);
     Delays({30_us, 27_us, 40_us, 40_us}, Time{} + from);
@@ -390,7 +391,7 @@ TEST_F(FlbLeafTest, IsolatesAFlowFromAllOthersUntilItIsReleased) {
   EXPECT_EQ(Send(99, Time{} + 50_us), 0);
 }
 
-// It waits for its release, or for the pause that it has caused to end.
+// The flow waits for its release, or for the end of the pause that it has caused.
 TEST_F(FlbLeafTest, AnIsolatedFlowThatIsSilentStaysIsolated) {
   StartOnPort0(1);
   Congest(1, 31, Time{} + 2_us);
@@ -400,7 +401,7 @@ TEST_F(FlbLeafTest, AnIsolatedFlowThatIsSilentStaysIsolated) {
   EXPECT_NE(Send(2, Time{} + 96_ms), 0);
 }
 
-// It is known when it is released, and no new one that forgets what it must not overtake.
+// The flow is known when it is released. A new flow would forget what it must not overtake.
 TEST_F(FlbLeafTest, AFlowKeepsItsPlaceWhileItIsIsolated) {
   StartOnPort0(1);
   Congest(1, 31, Time{} + 2_us);
@@ -504,7 +505,7 @@ TEST_F(FlbPathTest, APathIsIsolatedFromFlowsToItsLeafOnly) {
 
 // --- One leaf below two tiers: four paths, of which 0 and 2 begin with uplink 0 ---
 
-// The other leaf is that many links away.
+// A leaf that is `links` links away from the other leaf.
 class FlbFatTreeLeafTest : public testing::Test {
  protected:
   explicit FlbFatTreeLeafTest(int links = 4)
@@ -525,7 +526,7 @@ class FlbFatTreeLeafTest : public testing::Test {
     }
   }
 
-  // As it leaves; the path that it names is over the port that it takes.
+  // Returns the packet as it leaves; the path that it names is over the port that it takes.
   Packet Sent(const Packet& given, Time at) {
     Packet packet = given;
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
@@ -579,8 +580,8 @@ TEST_F(FlbFatTreeLeafTest, APathThatIsNotMeasuredLooksIdle) {
   for (FlowId flow = 20; flow < 40; ++flow) EXPECT_EQ(PathOf(flow, at), 0);
 }
 
-// Flows that begin together when one path alone has been measured: as an idle one, in whole
-// nanoseconds on either side.
+// Flows begin together when only one path has been measured: as an idle one, in whole nanoseconds
+// on either side.
 TEST_F(FlbFatTreeLeafTest, AMeasuredPathThatIsIdleIsLikeOneThatIsNotMeasured) {
   const Time at = Time{} + 1_us;
   for (const Duration measured : {10'485_ns, 10'487_ns, 10'489_ns}) {

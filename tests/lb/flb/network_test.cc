@@ -61,13 +61,13 @@ TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
       1_us, [&](Time) { most_isolated = std::max(most_isolated, incast.Sum("isolated_flows")); });
   incast.lab.Run();
   EXPECT_GE(most_isolated, 31);
-  // Each that is told is released in the end, by a packet that takes its way.
+  // Every notified flow is released in the end, by a packet that takes the same path.
   EXPECT_GE(incast.Sum("cnms_sent"), 62);
   EXPECT_LE(incast.Sum("isolated_flows"), 0);
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
 }
 
-// Of 31 flows a queue's table keeps 16 apart: what it forgets is released, and counted.
+// A queue's table tells 16 of 31 flows apart: it releases and counts the flows that it forgets.
 TEST(FlbNetworkTest, WhatATableForgetsIsReleased) {
   LosslessIncast incast("{kind: flb, isolate_above: 15KB, queue_flows: 16}", 31);
   incast.lab.Run();
@@ -77,10 +77,10 @@ TEST(FlbNetworkTest, WhatATableForgetsIsReleased) {
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
 }
 
-// As flows come to an incast one by one, those before are told of more of them, once in a round
-// trip of 16 us at most, unless they are released in between.
+// Flows join an incast one by one. The switch tells the earlier flows of the new number of flows,
+// at most once in a round trip of 16 us, unless it releases them in between.
 TEST(FlbNetworkTest, TellsAgainWhenTheNumberOfFlowsHasChanged) {
-  std::map<FlowId, std::vector<std::pair<Time, uint16_t>>> told;  // Of how many; 0: released.
+  std::map<FlowId, std::vector<std::pair<Time, uint16_t>>> told;  // Flows told; 0: released.
   const auto look = [&](SwitchView& view, const Packet& packet, PortIndex) {
     if (view.tier() == 0 || packet.kind != PacketKind::kControl) return;
     const FlbControl control = packet.Scheme<FlbControl>();
@@ -109,7 +109,8 @@ TEST(FlbNetworkTest, TellsAgainWhenTheNumberOfFlowsHasChanged) {
   }
 }
 
-// Two senders fill the queue with 5 KB each microsecond. How long it is when flows are notified.
+// Two senders fill the queue with 5 KB each microsecond. Returns the queue length when flows are
+// notified.
 int64_t QueueWhenNotified(const FabricShape& fabric) {
   const Chosen<LoadBalancer> flb = BalancerFrom("flb", fabric);
   Lab lab({.graph = LeafSpineFrom(
@@ -147,7 +148,8 @@ TEST(FlbNetworkTest, NotifiesAtTheLatestFromHalfOfWhatPausesAnInput) {
   EXPECT_EQ(QueueWhenNotified({.pause_above = 40_KB}), QueueWhenNotified({}));
 }
 
-// A queue that marks keep is no sign of congestion; at most halfway from there to a pause.
+// A queue that ECN marks keep up is no sign of congestion. The threshold is at most halfway from
+// there to a pause.
 TEST(FlbNetworkTest, BesideMarksItNotifiesFromAsMuchAboveTheirThresholdOn) {
   const int64_t plain = QueueWhenNotified({});
   const int64_t beside = QueueWhenNotified({.marked_above = 30_KB});
@@ -157,7 +159,7 @@ TEST(FlbNetworkTest, BesideMarksItNotifiesFromAsMuchAboveTheirThresholdOn) {
   EXPECT_LE(halfway, 54'000);
 }
 
-// At 100 Gbps DCQCN's marking begins at 100 KB, and a base round trip is 105 KB.
+// DCQCN's marking begins at 100 KB at 100 Gbps, and a base round trip is 105 KB.
 std::string WarningsWith(const std::string& lb, const std::string& cc) {
   Diagnostics diagnostics;
   LoadExperimentsFromText(
@@ -178,7 +180,7 @@ TEST(FlbNetworkTest, AThresholdWhereMarksKeepQueuesIsWarnedOf) {
   EXPECT_EQ(WarningsWith("flb", "dcqcn"), "");
 }
 
-// As ACKs do, so that no pause of the data that they are about keeps them.
+// Notices travel in the class of ACKs, so a pause of the data class does not delay them.
 TEST(FlbNetworkTest, NoticesTravelInAClassThatIsNotPaused) {
   int64_t notices = 0;
   const auto look = [&](SwitchView&, const Packet& packet, PortIndex) {
@@ -201,8 +203,8 @@ TEST(FlbNetworkTest, NoticesTravelInAClassThatIsNotPaused) {
 }
 
 // Two senders of 40 Gbps to one host, 300 KB each: the queue grows by 5 KB each microsecond, and
-// shrinks as fast when they are done. How long it is when the leaf where they begin isolates flows,
-// and when it does so no longer, both about a microsecond late.
+// shrinks as fast when they are done. Returns the queue length when the first leaf isolates flows,
+// and when it no longer does, both about a microsecond late.
 std::pair<int64_t, int64_t> QueuesOfAnEpisode(const std::string& balancer) {
   Lab lab({.graph = LeafSpineFrom(
                "{leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 40Gbps, delay: 500ns}, "
@@ -263,9 +265,9 @@ TEST(FlbNetworkTest, WithoutIsolationNobodyIsToldButFlowsMove) {
   }
 }
 
-// One flow from afar and four from beside its receiver, whose link carries 100 Mbps: the uplink
-// that it takes is paused for milliseconds. How often its leaf sees nothing of it for longer than
-// one, and the spines that its packets take.
+// One flow from another leaf and four from the receiver's leaf share the receiver's link of 100
+// Mbps: the uplink of the first flow is paused for milliseconds. Records how often its leaf sees no
+// packet of it for longer than one, and the spines that its packets take.
 struct Silences {
   int count = 0;
   std::set<SwitchId> spines;
@@ -293,8 +295,8 @@ Silences BehindLongPauses(const std::string& balancer) {
   return silences;
 }
 
-// As a new one it would be given the other spine, and its packets there would wait beside those
-// that wait already.
+// A forgotten flow would be treated as new and given the other spine, where its packets would wait
+// beside those that wait already.
 TEST(FlbNetworkTest, AFlowThatWaitsForAPauseToEndIsNotForgotten) {
   const Silences known = BehindLongPauses("{kind: flb, isolate: false}");
   EXPECT_GT(known.count, 10);
@@ -310,9 +312,9 @@ TEST(FlbNetworkTest, BelowTheThresholdNobodyIsTold) {
   EXPECT_EQ(incast.Sum("cnms_sent"), 0);
 }
 
-// Short flows, or what is in the background, from leaf 0 to leaf 1. After 1 ms the links of spine
-// 0, over which the way was shortest when the fabric was built, get slower. What of the bytes sent
-// from 1.5 ms to 3 ms went over it.
+// Short flows, or the given background, go from leaf 0 to leaf 1. The links of spine 0, the
+// shortest path of the built fabric, become slower after 1 ms. Returns the share of spine 0 in the
+// bytes sent from 1.5 ms to 3 ms.
 double ShareOverSpine0(const std::vector<UdpSource>& background) {
   const Graph graph = LeafSpineFrom(
       "{leaves: 2, spines: 3, hosts_per_leaf: 4, host_link: {rate: 10Gbps, delay: 1us}, "
@@ -348,7 +350,8 @@ double ShareOverSpine0(const std::vector<UdpSource>& background) {
 
 TEST(FlbNetworkTest, AcksBringMeasuredDelaysBack) { EXPECT_LT(ShareOverSpine0({}), 0.01); }
 
-// When each of two paths is measured, while one flow sends 1 MB over both: spines see the stamps.
+// The times at which each of two paths is measured, while one flow sends 1 MB over both: spines see
+// the stamps.
 using StampTimes = std::array<std::vector<Time>, 2>;
 void NoteStamp(StampTimes& stamped, const SwitchView& view, const Packet& packet) {
   if (view.tier() == 0 || packet.kind != PacketKind::kData) return;
@@ -404,7 +407,7 @@ TEST(FlbNetworkTest, ADelayIsMeasuredAsOftenAsIsSet) {
   ExpectMeasuredEach(100_us, stamped);
 }
 
-// Of datagrams that nobody answers: leaves tell each other by packets of their own.
+// Nobody answers these datagrams, so leaves send each other packets of their own.
 TEST(FlbNetworkTest, WhereNothingReturnsLeavesTellOfDelaysThemselves) {
   const UdpSource source = Datagrams(0, 0, 4, 100_Mbps, Time{} + 4_ms);
   EXPECT_LT(ShareOverSpine0({source}), 0.01);
@@ -455,8 +458,8 @@ TEST(FlbRateControlTest, AFlowPausesThenHasItsShareThenIsFree) {
   EXPECT_EQ(rates[1'074], 40e9);
 }
 
-// Those that are told early are told again when more have come: after a few round trips each has
-// its share of the last link, or pauses.
+// Flows that were told early are told again when more flows have come: after a few round trips each
+// has its share of the last link, or is paused by rate control.
 TEST(FlbRateControlTest, EachFlowOfAnIncastGoesOnAtItsShare) {
   LosslessIncast incast("{kind: flb, isolate_above: 15KB, rate_control: true}", 31);
   std::vector<int> at_share(31, 0);
@@ -485,9 +488,9 @@ TEST(FlbRateControlTest, EachFlowOfAnIncastGoesOnAtItsShare) {
   }
 }
 
-// As the paper has it, with a window of a bandwidth-delay product, so that who is told early queues
-// nothing when the others come; and some senders are in the receiver's rack. When the first queue
-// has gone nobody sends at more than 1/31.
+// The paper's setting has a window of a bandwidth-delay product, so the flows told early queue
+// nothing when the others come. Some senders are in the receiver's rack. No flow sends at more than
+// 1/31 once the first queue has drained.
 TEST(FlbRateControlTest, WhoIsPausedHearsOfAllOthersToo) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
       "topology: {kind: leaf_spine, leaves: 8, spines: 8, hosts_per_leaf: 5, host_link: {rate: "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hedera: what it thinks that flows would send, and where it puts them.
+// Tests Hedera's demand estimates and its placement of flows.
 
 #include <gtest/gtest.h>
 

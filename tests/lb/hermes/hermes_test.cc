@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hermes: what it makes of ACKs and probes, and when that moves a flow. On its own a host believes
-// in an idle round trip of 16 us and a one-hop delay of 78 us: a path is fast below 35.5 us, slow
+// Tests how Hermes judges ACKs and probes, and when that moves a flow. A host in the bench assumes
+// an idle round trip of 16 us and a one-hop delay of 78 us: a path is fast below 35.5 us, slow
 // above 133 us, and better by more than 78 us.
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace heddle {
 namespace {
 
-// As lb/hermes/hermes.cc writes it.
+// lb/hermes/hermes.cc writes this header.
 struct Header {
   uint16_t path;
   uint8_t kind;
@@ -55,8 +55,8 @@ class Sender {
   void Good(uint16_t path) { Hear(path, 20_us, false); }
   void Congested(uint16_t path) { Hear(path, 200_us, true); }
 
-  // `packets` of 1460 bytes, one each `interval`. Returns the paths they took, in order, without
-  // repetitions. With `retransmit_each` every so many of them are one that was sent just before.
+  // Sends `packets` of 1460 bytes, one each `interval`. Returns the paths they took, in order,
+  // without repetitions. With `retransmit_each`, one of so many packets repeats the one before.
   std::vector<uint16_t> Send(int packets, Duration interval, int retransmit_each = 0) {
     std::vector<uint16_t> moves;
     for (int i = 0; i < packets; ++i) {
@@ -99,7 +99,7 @@ class Sender {
   uint32_t next_ = 0;  // Segment.
 };
 
-const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // Of its own.
+const std::string kHermes = "{kind: hermes, probe_interval: 10s}";  // It sends no probes.
 constexpr int kS = 600'000 / 1'460;                                 // Packets until S.
 
 TEST(HermesTest, NewFlowsTakeGoodPathsThenGrayOnes) {
@@ -145,7 +145,7 @@ TEST(HermesTest, AtMostOneMoveForEachSBytes) {
   sender.Good(0);
   sender.Path();
   for (int step = 0; step < 6; ++step) {
-    // Wherever it is gets congested, the next one is good.
+    // Whichever path the flow is on becomes congested; the next one is good.
     const uint16_t here = sender.Path();
     for (uint16_t path = 0; path < 3; ++path) sender.Good(path);
     sender.Congested(here);
@@ -187,7 +187,7 @@ TEST(HermesTest, AFlowMovesOnlyToWhatIsNotablyBetter) {
 
 TEST(HermesTest, AfterThreeTimeoutsWithoutAnAckAPathHasFailed) {
   Sender sender(kHermes, 2);
-  sender.Good(0);  // So that flows would rather be there.
+  sender.Good(0);  // New flows prefer path 0.
   for (int timeout = 0; timeout < 3; ++timeout) {
     ASSERT_EQ(sender.Path(), 0);
     sender.TimeOut();
@@ -249,7 +249,7 @@ TEST(HermesTest, RetransmissionsWithoutCongestionAreAFailure) {
   EXPECT_EQ(few.Count("failed_paths"), 0);
 }
 
-// A flow that has just moved finds out what it has lost before.
+// A flow that has just moved learns of losses on its old path.
 TEST(HermesTest, WhatIsSentAgainWasLostOnThePathThatItTookFirst) {
   Sender sender(kHermes, 2);
   sender.Good(0);
@@ -270,7 +270,7 @@ TEST(HermesTest, WhatIsSentAgainWasLostOnThePathThatItTookFirst) {
   }
 }
 
-// Whatever has become of the congestion by the end of the epoch.
+// The congestion at the end of the epoch makes no difference.
 TEST(HermesTest, LossesCountByWhetherThePathWasCongestedThen) {
   const auto failed = [](bool congested_then, bool congested_later) {
     Sender sender("{kind: hermes, probe_interval: 10s, sent_above: 100MB}", 2);
@@ -309,7 +309,7 @@ TEST(HermesTest, FresherDelaysOfOthersDoNotUndoAFailure) {
 }
 
 TEST(HermesTest, ProbesTheBestOfTheRoundBeforeAgain) {
-  const size_t paths = 64;  // So many that it is hardly drawn by itself.
+  const size_t paths = 64;  // A random probe hardly ever takes a given path.
   const PathTable table = PathsOfWeights(std::vector<uint16_t>(paths, 1));
   LbHost host("{kind: hermes, probe_interval: 500us}", table);
   const auto probes_until = [&](Time at) {
@@ -336,7 +336,7 @@ std::string With(const std::string& settings) {
   return "{kind: hermes, probe_interval: 10s, " + settings + "}";
 }
 
-// On its own a host believes in 8 us one way: fast is below 27.5 us.
+// A host without measurements assumes a delay of 8 us one way: fast is below 27.5 us.
 TEST(HermesNs3Test, OneWayDelaysAreThoseThatReceiversTell) {
   Sender sender(With("delay: one_way"));
   const auto hear = [&](uint16_t path, uint32_t ns) {
@@ -386,7 +386,7 @@ TEST(HermesNs3Test, OfGoodPathsThoseOfTheLowestLevelCount) {
   EXPECT_EQ(used, std::set<uint16_t>{1});
 }
 
-// Of 1000 flows that may move each tries once within the time.
+// Each of 1000 flows that may move tries once within the time.
 TEST(HermesNs3Test, AFlowTriesNowAndThenAndMovesByTheThrowOfACoin) {
   int moved = 0;
   Sender sender(With("move: 0.5, try_every: 10s, sent_above: 0B"), 2);
@@ -469,8 +469,8 @@ TEST(HermesTest, FlowsEscapeABlackholeThatHashingDoesNot) {
   EXPECT_EQ(unfinished("hermes"), 0);
 }
 
-// One of four spines loses 2% of all packets, and nobody says so. Each host sends a flow of 1.6 ms
-// or more each 5 ms.
+// One of four spines silently drops 2% of all packets. Each host sends a flow of 1.6 ms or more
+// each 5 ms.
 FinishedRun RunWithSilentDrops(const std::string& lb, const std::string& limit = "1s") {
   std::string flows;
   for (int start = 0; start < 100; start += 5) {

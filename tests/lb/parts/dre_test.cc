@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// With a timer: decays at every multiple of the period, whether anybody looks or not.
+// An estimator with a timer: it decays at every multiple of the period, even if nobody reads it.
 class EagerDre {
  public:
   explicit EagerDre(const DreSettings& settings) : settings_(settings) {}

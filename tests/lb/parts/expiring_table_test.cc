@@ -15,7 +15,7 @@ struct Value {
   int number = 0;
 };
 
-// The same by looking at everything.
+// The reference looks at every entry each time.
 class SlowTable {
  public:
   struct Entry {
@@ -43,7 +43,7 @@ class SlowTable {
     return entries.back().number;
   }
 
-  std::vector<Entry> entries;  // The longest silent first.
+  std::vector<Entry> entries;  // The least recently used first.
 
  private:
   const size_t capacity_;

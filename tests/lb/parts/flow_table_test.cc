@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered of flows, against slow models, against theory, and at its edges.
+// Compares tables of flows with slow models and with theory, and tests their edges.
 
 #include "lb/parts/flow_table.h"
 
@@ -29,8 +29,8 @@ using Table = AgedFlowTable<int64_t>;
 
 Table Small(int64_t entries, Duration age) { return Table({.entries = entries, .age = age}); }
 
-// The same in the plainest way: a list from the flow that has been silent longest to the newest. A
-// table that is a single set.
+// The plainest model of a table with a single set: a list from the least recently used flow to the
+// newest.
 class Model {
  public:
   Model(size_t capacity, Duration age) : capacity_(capacity), age_(age) {}
@@ -81,7 +81,7 @@ TEST_P(AgedFlowTableTest, OfOneSetIsTheModelForRandomFlows) {
   Model a_32nd_longer(capacity, age * 33 / 32);
   Time now;
   for (int64_t i = 0; i < 20'000; ++i) {
-    now += 1_us * rng.Below(4) + 1_ps;  // Of two heard of at the same instant, either may go.
+    now += 1_us * rng.Below(4) + 1_ps;  // Ties may evict either flow.
     const FlowId flow = rng.Below(40);
     const HostId src = static_cast<HostId>(rng.Below(2));
     const auto [expected, is_new] = model.Touch(flow, src, now);
@@ -99,8 +99,8 @@ TEST_P(AgedFlowTableTest, OfOneSetIsTheModelForRandomFlows) {
   EXPECT_GT(model.evictions, 0);
 }
 
-// Which flows share a set is the table's matter; that it mixes none up, and forgets one only when
-// it says so, is not.
+// The table may choose which flows share a set. It must not mix up flows, and must count every flow
+// that it forgets.
 TEST_P(AgedFlowTableTest, OfManySetsForgetsNoFlowButThoseItCounts) {
   Rng rng = Rng::Stream(GetParam(), "flow sets", 0);
   const Duration age = 100_us;
@@ -146,8 +146,8 @@ TEST(AgedFlowTableTest, MakesRoomAsOftenAsSetsOfEightMust) {
     return static_cast<double>(table.evictions()) / kFlows;
   };
   EXPECT_NEAR(evictions(kEntries / 2), 0.0511, 0.0015);    // P(at least 8 of 4 on average).
-  EXPECT_NEAR(evictions(kEntries / 4), 0.00110, 0.00015);  // Of 2.
-  EXPECT_LE(evictions(kEntries / 8), 0.00004);             // Of 1: 0.00001.
+  EXPECT_NEAR(evictions(kEntries / 4), 0.00110, 0.00015);  // The same for 2 on average.
+  EXPECT_LE(evictions(kEntries / 8), 0.00004);             // The same for 1: 0.00001.
 }
 
 TEST(AgedFlowTableTest, RemembersAFlowThroughASilenceOfExactlyTheAge) {
@@ -184,9 +184,9 @@ TEST(AgedFlowTableTest, HashedEntriesAreSharedByTheFlowsThatCollide) {
 }
 
 TEST(AgedFlowTableTest, SaysHowMuchMemoryItIs) {
-  // Per entry: key, time, state.
+  // Each entry has a key, a time and a state.
   EXPECT_EQ(Small(65'536, 1_s).memory_bytes(), 65'536u * (8 + 8 + 8));
-  // Sets are of one size: 12 of 9.
+  // All sets have the same size: 12 sets of 9.
   EXPECT_EQ(Small(100, 1_s).capacity(), 108u);
   // Entries that flows share have a time and a state.
   EXPECT_EQ(AgedFlowTable<int64_t>({.bits = 10, .age = 1_s}).memory_bytes(), 1'024u * (8 + 8));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How leaves name whole paths.
+// Tests of the numbers by which leaves name whole paths.
 
 #include "lb/parts/leaf_paths.h"
 
@@ -19,7 +19,8 @@ namespace {
 
 using Paths = std::vector<uint16_t>;
 
-// On a leaf with two uplinks, ports 0 and 1, from which the other one is `links` away.
+// Calls `look` on a leaf with two uplinks, ports 0 and 1, whose distance to the other leaf is
+// `links`.
 void OnLeaf(int links, const std::function<void(SwitchView&, LeafPaths&)>& look, size_t radix = 2) {
   LbSwitch leaf("ecmp", {.uplinks = std::vector<BitRate>(2, 100_Gbps),
                          .ways = std::vector<Way>(2, {10_us, 100_Gbps, 100_Gbps, 375_KB, links})});
@@ -81,8 +82,8 @@ TEST(LeafPathsTest, WhereAnotherLeafHasMoreUplinksNumbersAreLeftOut) {
       4);
 }
 
-// Where leaves have three uplinks and the switches above two, each path has one name: flows that
-// are too small to tell one path from another use all alike.
+// Each path has one name if leaves have three uplinks and the switches above two: flows that are
+// too small to tell one path from another use all of them alike.
 class PathNamesTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(PathNamesTest, EachPathHasOne) {

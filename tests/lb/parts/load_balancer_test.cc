@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which load balancers there are, and what they are told before a run.
+// Tests which load balancers are registered, and what they are told before a run.
 
 #include "lb/parts/load_balancer.h"
 

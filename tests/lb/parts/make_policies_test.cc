@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load balancers that throw, or make nothing, as plug-ins may.
+// Tests load balancers that throw, or make nothing, as plug-ins may.
 
 #include "lb/parts/make_policies.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves learn of the delays of paths, and what AG and AAC make of it.
+// Tests the path delays that leaves learn, and how AG and AAC use them.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(LeafDelaysTest, QueueingIsWhatIsAboveTheLeast) {
   EXPECT_EQ(delays.Depart(1, Time{}).delay_16ns, 0);
 }
 
-// As pinned datagrams once were, and packets of hosts that are on no leaf are.
+// Packets of hosts that are on no leaf have no stamp.
 TEST(LeafDelaysTest, PacketsWithoutAStampTellNothing) {
   LeafDelays delays(2, 2, /*queueing=*/false, 1_ms);
   delays.Arrive({.sent_ns = 1, .path = 0, .delay_16ns = 2'000}, 1, 0xffff, Time{} + 1_us);
@@ -78,7 +78,7 @@ TEST(LeafDelaysTest, StampsWrapAndOldNewsCountAsNothing) {
 
 // --- A leaf ---
 
-// Leaf 1 tells that the delay of one of this leaf's paths is so long.
+// Leaf 1 reports this delay for one of this leaf's paths.
 void Hear(LbSwitch& leaf, Time at, uint16_t path, Duration delay) {
   Packet packet = LbPacket(9);
   packet.src = 1;
@@ -90,7 +90,7 @@ void Hear(LbSwitch& leaf, Time at, uint16_t path, Duration delay) {
   });
 }
 
-// A packet that was dropped has left its stamp behind; what comes next has a path of its own.
+// A dropped packet has left its stamp behind; the next packet has a path of its own.
 TEST(MeasuredLeafTest, APinnedDatagramKeepsItsPathAndIsStamped) {
   LbSwitch leaf("ag");
   Packet pinned = LbPacket(8);
@@ -106,7 +106,7 @@ TEST(MeasuredLeafTest, APinnedDatagramKeepsItsPathAndIsStamped) {
   EXPECT_EQ(pinned.Scheme<LeafDelayHeader>().sent_ns, 5'000u);
 }
 
-// How often packets of one flow, 1000 ns apart, change their port.
+// Counts the changes of port among packets of one flow, 1 us apart.
 int Changes(LbSwitch& leaf, Time from, int packets) {
   int changes = 0;
   PortIndex before = leaf.PortFor(LbPacket(7), from);
@@ -123,8 +123,8 @@ TEST(AgTest, OnAnIdleFabricPacketsAreSprayed) {
   EXPECT_NEAR(Changes(leaf, Time{}, 4'000), 3'000, 100);  // All but a quarter.
 }
 
-// 120 us at 10 Gbps are 102 packets of 1460 bytes, and one. That there is a slower link elsewhere
-// is no matter.
+// 120 us at 10 Gbps are 102 packets of 1460 bytes, and one. A slower link elsewhere makes no
+// difference.
 TEST(AgTest, GranularityIsWhatAFastPathSendsInTheDifference) {
   const LbSwitch::Shape slow{.uplinks = {10_Gbps, 10_Gbps, 1_Gbps, 10_Gbps},
                              .fabric = {.fabric_rate = 100_Mbps}};
@@ -173,7 +173,7 @@ TEST(AacTest, OnAnIdleFabricItIsRandomSpraying) {
   EXPECT_EQ(leaf.Count("trials"), 0);
 }
 
-// In 800 us there are 25 periods of 32 us.
+// 800 us have 25 periods of 32 us.
 TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
   LbSwitch leaf("{kind: aac, stale: 1s}");
   Hear(leaf, Time{} + 1_us, 2, 200_us);
@@ -183,7 +183,7 @@ TEST(AacTest, APathThatIsWorseGetsTheProbesOnly) {
   EXPECT_LT(ChiSquare({counts[0], counts[1], counts[3]}, {1, 1, 1}), kChiSquare99[2]);
 }
 
-// By default what is not told of for 1 ms is stale; a trial of this path comes back with no news.
+// A measurement is stale after 1 ms by default; a trial of this path comes back with no news.
 TEST(AacTest, APathStaysUnusedUntilATrialTellsOfAnotherDelay) {
   LbSwitch leaf("aac");
   Hear(leaf, Time{} + 1_us, 2, 200_us);
@@ -260,7 +260,7 @@ TEST(MeasuredLeafTest, ClocksThatDisagreeChangeNothing) {
                                "kind: flb, compare: queueing"}) {
     EXPECT_TRUE(flows("{" + lb + ", clock_spread: 1ms}") == flows("{" + lb + "}")) << lb;
   }
-  // It compares what it has measured with what it takes paths for that it knows nothing of.
+  // FLB compares measured delays with the delay that it assumes for unknown paths.
   EXPECT_FALSE(flows("{kind: flb, clock_spread: 1ms}") == flows("flb"));
 }
 

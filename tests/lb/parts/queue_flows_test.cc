@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a port knows of the flows in its queue.
+// Tests which flows a port counts in its queue.
 
 #include "lb/parts/queue_flows.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several equally good ports is taken.
+// Tests the choice among several equally good ports.
 
 #include "lb/parts/ties.h"
 

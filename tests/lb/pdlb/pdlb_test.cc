@@ -43,7 +43,7 @@ TEST(PdlbEstimatorTest, AboveTheLeastDelayFindsWhatTwiceTheAverageMisses) {
   EXPECT_DOUBLE_EQ(missed.fast_ns, 150'000);
 }
 
-// Of eight paths, N are slow by more than the published rule can tell.
+// Some of eight paths are slow by just more or less than the published rule can tell.
 TEST(PdlbEstimatorTest, TwiceTheAverageNeedsEverSlowerPaths) {
   const double needed[] = {7.0 / 3, 3, 5};
   for (uint32_t slow = 1; slow <= 4; ++slow) {
@@ -141,7 +141,7 @@ TEST(PdlbTest, NoCellUsesTwoPaths) {
   EXPECT_LT(ChiSquare(counts, std::vector<double>(8, 1)), kChiSquare99[7]);
 }
 
-// How often successive packets of one flow take each pair of ports.
+// Counts how often successive packets of one flow take each pair of ports.
 std::vector<int64_t> PairsOfPorts(const std::string& settings, int granularity) {
   const PathTable paths = PathsOfWeights({1, 1, 1, 1});
   LbHost host("{kind: pdlb, granularity: " + std::to_string(granularity) + "}", paths);
@@ -279,7 +279,7 @@ TEST_F(PdlbLiteralTest, ThePublishedRuleMissesAQuarter) {
   Acks(Quarter(300), Time{} + 90_us);
   EXPECT_EQ(GranularityAt(Time{} + 210_us), 1);
   Acks(Quarter(600), Time{} + 290_us);
-  EXPECT_EQ(GranularityAt(Time{} + 410_us), 44);  // Of the powers; 34 of all.
+  EXPECT_EQ(GranularityAt(Time{} + 410_us), 44);  // All sizes: 34.
 }
 
 TEST(PdlbHostTest, SharesWhatItLearnsAmongTheHostsOfALeafOrNot) {
@@ -318,8 +318,8 @@ int64_t CountAt(Lab& lab, HostId host, std::string_view name) {
   return -1;
 }
 
-// When the first host's cells grow after some of four paths have become slower at 5 ms; with what
-// they were before, and when they did so first.
+// Returns when the first host's cells grow, after some of four paths have become slower at 5 ms.
+// `before` becomes their largest size until then.
 Time GrowsAt(const std::string& settings, std::vector<LinkEvent> events, int64_t* before) {
   Lab lab({.graph = LeafSpineFrom(kFourPaths),
            .transport = "{kind: dctcp, dupthresh: 1000, max_cwnd: 64}",

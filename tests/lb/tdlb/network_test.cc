@@ -34,7 +34,7 @@ int64_t Sum(Lab& lab, std::string_view counter) {
   return sum;
 }
 
-// `senders` hosts of one leaf, with a host link each, to one host of the other.
+// An incast from `senders` hosts of one leaf to one host of the other.
 std::unique_ptr<Lab> IncastLab(const std::string& balancer, int senders, int64_t bytes) {
   auto lab = std::make_unique<Lab>(Lab::Plan{
       .graph = LeafSpineFrom(
@@ -82,7 +82,7 @@ TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
   const auto lab = IncastLab(
       "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB}", 16, 100'000);
   std::optional<Time> first;
-  std::map<Duration, int64_t> sent;  // By the time since then.
+  std::map<Duration, int64_t> sent;  // The number of notices, by the time since the first.
   lab->SampleEvery(kSample, [&](Time now) {
     const int64_t notices = Sum(*lab, "cns_sent");
     if (!first && notices > 0) first = now;
@@ -98,7 +98,8 @@ TEST(TdlbNetworkTest, NotifiesEachFlowOnceARoundTripWhileTheQueueIsLong) {
   EXPECT_EQ(Sum(*lab, "congested_flows"), 0);  // Told of the end as well.
 }
 
-// The queue of an incast when the leaf where it begins holds its flows for innocent again.
+// Returns the queue of an incast at the time when the first leaf takes its flows for innocent
+// again.
 int64_t QueueWhenInnocent(const std::string& more) {
   const auto lab = IncastLab(
       "{kind: tdlb, detect_at: last_hop, check_every: 1us, congested_above: 100KB" + more + "}", 16,
@@ -126,7 +127,7 @@ TEST(TdlbNetworkTest, AFlowIsInnocentAgainAtHalfTheQueueOrAsIsSet) {
   EXPECT_GT(set, 72'000);
 }
 
-// There is no path to choose between them.
+// Flows of one leaf have no choice of paths.
 TEST(TdlbNetworkTest, FlowsOfOneLeafAreNotToldOf) {
   Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8}"),
            .transport = "{kind: tcp, iw: 1000, control_priority: 0}",
@@ -138,7 +139,7 @@ TEST(TdlbNetworkTest, FlowsOfOneLeafAreNotToldOf) {
   EXPECT_EQ(Sum(lab, "congested_flows"), 0);
 }
 
-// Eight hosts of 10 Gbps over two uplinks of 10 Gbps: the queues are where flows begin.
+// Eight hosts of 10 Gbps send over two uplinks of 10 Gbps: the queues are at the first leaf.
 std::pair<int64_t, int64_t> CongestedAtUplinks(const std::string& detect_at) {
   Lab lab({.graph = LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 8, host_link: {rate: "
                                   "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}"),
@@ -165,7 +166,7 @@ TEST(TdlbNetworkTest, ProbesMeasureEveryPathAndCostBytes) {
   EXPECT_EQ(Sum(*lab, "probe_bytes"), 64 * Sum(*lab, "probes"));
 }
 
-// To the leaf that a spine has lost there is a detour over others, which probes must not take.
+// A detour over other spines leads to the leaf that a spine has lost; probes must not take it.
 TEST(TdlbNetworkTest, ProbesGoToTheLeavesThatASpineStillHasAndNoOther) {
   const Graph graph = LeafSpineFrom("{leaves: 3, spines: 2, hosts_per_leaf: 1}");
   std::vector<LinkEvent> events;
@@ -177,7 +178,7 @@ TEST(TdlbNetworkTest, ProbesGoToTheLeavesThatASpineStillHasAndNoOther) {
   Lab lab({.graph = graph, .balancer = "tdlb", .events = std::move(events)});
   lab.AddFlow(0, 2, 1'000'000);
   lab.Run();
-  // Of leaves what they send and what they echo, of spines copies for two ports.
+  // Leaves send probes and echoes; spines send copies to two ports.
   const double rounds = Seconds(lab.end() - Time{}) / 100e-6;
   const std::vector<double> expected = {2 + 3, 2 + 2, 2 + 3, 2 * 2, 3 * 2};
   for (size_t s = 0; s < expected.size(); ++s) {
@@ -195,8 +196,8 @@ uint16_t PortToFirstSpine(HostId src, HostId dst, uint16_t dport) {
   }
 }
 
-// Of two paths one carries four flows to one host, and datagrams to another, one each 123 us. What
-// of both went over the second path: reroutes, and bytes of the flows.
+// One of two paths carries four flows to one host, and datagrams to another, one each 123 us.
+// Returns the number of reroutes, and the bytes of both that took the second path.
 std::pair<int64_t, int64_t> Moved(const std::string& congested_above) {
   constexpr HostId kOther = 4;
   constexpr uint16_t kDiscard = 9;
@@ -235,7 +236,7 @@ TEST(TdlbNetworkTest, OnAnIdleSymmetricNetworkNobodyMoves) {
   EXPECT_EQ(Sum(*lab, "reroutes"), 0);
 }
 
-// Of four paths one is 100 us slower. Windows of few packets make pauses of all lengths.
+// One of four paths is 100 us slower. Windows of few packets make flowlet gaps of all lengths.
 int64_t Reordered(const std::string& balancer) {
   Lab lab({.graph = LeafSpineFrom(
                "{leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: {rate: 10Gbps, delay: 1us}, "
@@ -290,9 +291,9 @@ TEST(TdlbNetworkTest, AfterAStepTheTimeoutFollowsWithinAProbeAndARoundTrip) {
 
 // --- Three tiers ---
 
-// Of each edge and round of 200 us: 2 to its pod's upper switches, of each 1 to the other edge and
-// 2 to cores, of each of those 3 to other pods, of each of those 2 to edges; and an echo of all
-// that come.
+// Each edge sends 2 probes in a round of 200 us to its pod's upper switches. Each of these sends 1
+// to the other edge and 2 to cores, each core sends 3 to other pods, and each upper switch there
+// sends 2 to edges. Every probe that arrives has an echo.
 TEST(TdlbFatTreeTest, ProbesMeasureEveryPathToEveryOtherEdge) {
   Lab lab({.graph = GraphFrom("{kind: fat_tree, k: 4}"), .balancer = "tdlb"});
   lab.AddFlow(0, 15, 1'000'000);
@@ -307,7 +308,7 @@ constexpr std::string_view kSlowCore =
     "{kind: fat_tree, k: 4, host_link: {rate: 10Gbps, delay: 1us}, edge_link: {rate: 10Gbps, "
     "delay: 1us}, core_link: {rate: 10Gbps, delay: 1us}, asymmetry: [{cores: [1], delay: 51us}]}";
 
-// Of four paths to other pods one is 100 us longer, which the two within a pod know nothing of.
+// One of four paths to other pods is 100 us longer. The two paths within a pod are unaffected.
 TEST(TdlbFatTreeTest, TheTimeoutIsTheSpreadOfWholePaths) {
   for (const std::string probe : {"echo", "hula"}) {
     const FinishedRun run = RunExperiment(
@@ -329,8 +330,8 @@ TEST(TdlbFatTreeTest, TheTimeoutIsTheSpreadOfWholePaths) {
   }
 }
 
-// All flows between the pods' hosts, in windows of few packets that make pauses of all lengths:
-// packets of them that came late, and how often leaves moved them.
+// All flows between the pods' hosts have windows of few packets, which make flowlet gaps of all
+// lengths. Returns the number of late packets, and of reroutes.
 std::pair<int64_t, int64_t> ReorderedBetweenPods(const std::string& balancer) {
   Lab lab({.graph = GraphFrom(std::string(kSlowCore)),
            .transport = "{kind: dctcp, max_cwnd: 3, delack_count: 2, delack_timeout: 130us}",
@@ -349,7 +350,7 @@ TEST(TdlbFatTreeTest, MovesFlowsBetweenWholePathsAndReordersNothing) {
   const auto [reordered, reroutes] =
       ReorderedBetweenPods("{kind: tdlb, reroute: always, place: hash}");
   EXPECT_EQ(reordered, 0);
-  EXPECT_GT(reroutes, 8);  // At least those whose hash took them over the slow core.
+  EXPECT_GT(reroutes, 8);  // Each flow that was hashed to the slow core moves at least once.
   EXPECT_GT(ReorderedBetweenPods("{kind: letflow, gap: 60us}").first, 0);
 }
 

@@ -57,7 +57,7 @@ TEST(PathDelaysTest, TheFastestMayBecomeTheSlowest) {
     return found;
   };
   EXPECT_EQ(timeouts(PathDelays::Memory::kAll), std::vector<Duration>(4, 30_us));
-  // As published: -10 us, here the floor, until the others have been measured again.
+  // The published timeout is -10 us, here the floor, until the others have been measured again.
   EXPECT_EQ(timeouts(PathDelays::Memory::kFastestAndSlowest),
             (std::vector<Duration>{1_us, 20_us, 20_us, 30_us}));
 }
@@ -240,7 +240,7 @@ TEST_F(TdlbLeafTest, AMarkFollowsItsFlowOffAFailedPath) {
   const std::vector<PortIndex> live = {0, 1};
   const PortIndex port = Send(flows[0], kNow + 1_us, live);
   Congest(flows[0], kNow + 2_us);
-  // Its path is marked now, and the one that has come back is not.
+  // The flow's path is marked now, and the one that has come back is not.
   Learn({40_us, 44_us, 42_us}, kNow + 3_us);
   const FlowId other = FlowsOn(port == 0 ? 1 : 0, 1, kNow + 3_us).front();
   EXPECT_NE(Send(other, kNow + 500_us), port);
@@ -255,7 +255,8 @@ class TdlbQueueTest : public TdlbLeafTest {
  protected:
   TdlbQueueTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, congested_above: 10KB}") {}
 
-  // Of a queue at uplink 0 that is longer for 12 us, more than the 10 us between two looks at it.
+  // Makes a queue at uplink 0 that stays long for 12 us, more than the 10 us between two checks.
+  // Returns the number of episodes.
   int64_t Episodes() {
     leaf_.At(kNow, [](SwitchView& view, SwitchPolicy&) {
       for (int i = 0; i < 110; ++i) view.SendAsData(LbPacket(7), 0);
@@ -317,8 +318,8 @@ class TdlbMinmaxTest : public TdlbLeafTest {
   explicit TdlbMinmaxTest(const std::string& table = "minmax")
       : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, table: " + table + "}") {}
 
-  // Where an innocent flow of the slowest path is after a pause of 20 us, which is less than the
-  // delays differ by.
+  // Returns the port of an innocent flow of the slowest path after a gap of 20 us, which is less
+  // than the spread of the delays.
   PortIndex AfterAPause() {
     Learn({40_us, 50_us, 70_us}, kNow);
     const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
@@ -342,7 +343,7 @@ class TdlbHulaTest : public TdlbLeafTest {
  protected:
   TdlbHulaTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 1s, probe: hula}") {}
 
-  // From leaf 1, `delay` ago.
+  // A probe from leaf 1, sent `delay` ago.
   void Probe(PortIndex port, Duration delay, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet probe;
@@ -372,7 +373,7 @@ class TdlbStaleTest : public TdlbLeafTest {
   TdlbStaleTest() : TdlbLeafTest("{kind: tdlb, place: hash, stale: 500us}") {}
 };
 
-// Its probes may be lost where routing does not know yet that a link has failed.
+// A path's probes may be lost before routing knows that a link has failed.
 TEST_F(TdlbStaleTest, APathThatIsNotHeardOfIsTheLastChoice) {
   Learn({40_us, 44_us, 70_us}, kNow);
   const std::vector<FlowId> flows = FlowsOn(2, 2, kNow);
@@ -403,7 +404,7 @@ class TdlbPlaceTest : public TdlbLeafTest {
   explicit TdlbPlaceTest(const std::string& more = "")
       : TdlbLeafTest("{kind: tdlb, stale: 1s" + more + "}") {}
 
-  // The uplinks of as many new flows.
+  // Returns the uplinks of this number of new flows.
   std::vector<PortIndex> Begin(int flows, Time at) {
     std::vector<PortIndex> ports;
     for (int i = 0; i < flows; ++i) ports.push_back(Send(next_++, at));
@@ -437,7 +438,7 @@ TEST_F(TdlbPlaceTest, PathsAlikeWithinAPacketTakeTurns) {
   EXPECT_NE(ports[0], 1);
   for (size_t i = 0; i < ports.size(); ++i) EXPECT_EQ(ports[i], i % 2 == 0 ? ports[0] : ports[1]);
   EXPECT_EQ(ports[0] + ports[1], 2);
-  // The one that has not been given for longest goes first.
+  // The path that was given longest ago goes first.
   Learn({40_us, 40_us, 40_us}, kNow);
   EXPECT_EQ(Begin(3, kNow), (std::vector<PortIndex>{1, ports[0], ports[1]}));
   Learn({40_us + 121_ns, 41_us, 40_us}, kNow);

@@ -58,7 +58,7 @@ class TrLeafTest : public testing::Test {
       for (int i = 0; i < packets; ++i) view.SendControl(packet, port);
     });
   }
-  // An ACK says that so many times 3000 bytes wait at the spine.
+  // An ACK reports that `code` times 3000 bytes wait at the spine.
   void Tell(PortIndex port, uint8_t code, Time at = {}, uint8_t hops = 2) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       Packet ack;
@@ -113,7 +113,8 @@ TEST_F(TrLeafTest, ThePortBeforeFitsWhateverIsToldSince) {
   EXPECT_EQ(leaf_.Count("s_empty"), 0);
 }
 
-// What is told of its port may shrink; the packets that are ahead there don't come earlier for it.
+// A later report may shorten its port's queue; the packets that are ahead there don't arrive
+// earlier for it.
 TEST_F(TrLeafTest, AnEarlierPredictionIsNotForgottenForALaterOne) {
   Tell(kA, 10);
   Tell(kB, 10);
@@ -150,7 +151,7 @@ TEST_F(TrLeafTest, SaysHowOldNewsAre) {
   EXPECT_EQ(leaf_.Count("telemetry_age_ns"), 2'000 + 10'000);
 }
 
-// Over a leaf and another spine.
+// The ACK came over a leaf and another spine.
 TEST_F(TrLeafTest, AnAckThatTookADetourTellsNothing) {
   Tell(kA, 10, {}, 4);
   EXPECT_EQ(leaf_.Count("codes_read"), 0);
@@ -260,8 +261,8 @@ struct Order {
   int64_t mistaken = 0;  // Fast retransmits of what had only been overtaken.
 };
 
-// `flows` of each of the first `sources` leaves to the last, of up to 40 packets, all of one size
-// or not.
+// Sends 250 flows from the first `sources` leaves to the last, of up to `largest` packets, all of
+// one size if `equal`.
 Order OrderOf(const std::string& settings, int sources, bool equal, int64_t largest = 40,
               uint64_t seed = 1) {
   Lab lab({.graph = LeafSpineFrom(kUneven),
@@ -292,7 +293,7 @@ Order OrderOf(const std::string& settings, int sources, bool equal, int64_t larg
 
 TEST(TrNetworkTest, KeepsTheOrderOfOneLeafAndOnePacketSize) {
   for (const char* settings : {"tr", "{kind: tr, telemetry: vclock}"}) {
-    for (const int64_t largest : {40, 400}) {  // With long flows, or without.
+    for (const int64_t largest : {40, 400}) {  // Packets of the largest flow.
       const Order order = OrderOf(settings, 1, true, largest);
       EXPECT_GT(order.packets, 4'000);
       EXPECT_EQ(order.reordered, 0) << settings;
@@ -308,7 +309,7 @@ TEST(TrNetworkTest, OfSeveralSizesTheOwnClockKeepsTheOrderIfItCountsThePacketIts
       OrderOf("{kind: tr, telemetry: vclock, own_serialization: false}", 1, false, 4).reordered, 0);
 }
 
-// What other leaves send enters the spines' queues in between.
+// The packets of other leaves enter the spines' queues in between.
 TEST(TrNetworkTest, TwoLeavesReorderALittle) {
   const auto reordered = [](const std::string& settings) {
     return AtFiveSeeds(
@@ -328,8 +329,8 @@ TEST(TrNetworkTest, SpinesTellOfTheirQueuesInAcks) {
   EXPECT_GT(Counted(run, "codes_read"), 8 * 600);  // Every ACK tells.
 }
 
-// Two leaves send to the third, so that spines queue. Each ACK tells the leaf where its flow begins
-// what data on the opposite way had before it when the ACK came to the spine.
+// Two leaves send to the third, so that spines queue. Each ACK reports the queue that data in the
+// opposite direction had before it when the ACK came to the spine.
 TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
   std::map<std::pair<FlowId, int64_t>, uint8_t> noted;
   int64_t read = 0;
@@ -362,7 +363,7 @@ TEST(TrNetworkTest, AcksTellOfTheQueueThatDataWouldMeet) {
   EXPECT_GT(of_queues, 100);
 }
 
-// The ACKs of one flow, by the uplink of the leaf where it begins that they come through.
+// Counts the ACKs of one flow, by the uplink of its first leaf that they come through.
 std::vector<int64_t> AcksByUplink(const std::string& balancer) {
   std::vector<int64_t> acks(4);
   const auto look = [&](SwitchView& view, const Packet& packet, PortIndex in_port) {
@@ -379,7 +380,7 @@ std::vector<int64_t> AcksByUplink(const std::string& balancer) {
   return acks;
 }
 
-// So that a leaf hears of the queues at all spines.
+// A leaf hears of the queues at all spines by these ACKs.
 TEST(TrNetworkTest, TheAcksOfOneFlowComeOverAllSpines) {
   const std::vector<int64_t> acks = AcksByUplink("tr");
   EXPECT_GT(acks[0] + acks[1] + acks[2] + acks[3], 300);

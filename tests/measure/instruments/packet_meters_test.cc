@@ -88,7 +88,7 @@ TEST(QueueingTest, AddsUpOverSwitches) {
   }
 }
 
-// What waits when the rate changes leaves at other times than a FIFO port had planned.
+// Packets that wait when the rate changes leave at other times than a FIFO port had planned.
 TEST(QueueingTest, FollowsLinksThatChange) {
   const TemporaryFolder folder;
   const std::string flows =
@@ -223,7 +223,7 @@ TEST(LinkClassesTest, AddUpToWhatLinksCarry) {
       EXPECT_EQ(bytes, links.Integer(row, "payload_bytes")) << link << " " << scope;
     }
   }
-  // What crosses the fabric, and what was sent of it more than once.
+  // The bytes that cross the fabric include retransmissions.
   EXPECT_GE(up["S"], 110'000);
   EXPECT_GE(up["M"], 500'000);
   EXPECT_GE(up["L"], 1'500'000);

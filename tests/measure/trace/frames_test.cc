@@ -250,7 +250,7 @@ TEST(FramesTest, RoceFramesAreAsLongAsSimulated) {
     return MakerOf(transport).Make(Data(0, payload, bytes), &flow, kHost, kLeaf).size();
   };
   EXPECT_EQ(length("{kind: rocev2}", 1024, 1086), 1086u - 4);
-  // What other simulators count leaves less room for the payload.
+  // Other simulators count other headers, which leaves less room for the payload.
   EXPECT_EQ(length("{kind: rocev2, framing: ns3_rdma}", 1000, 1048), 1048u);
   EXPECT_EQ(length("{kind: rocev2, framing: ip1500}", 1460, 1500), 14u + 1500);
   EXPECT_EQ(length("{kind: rocev2, cc: hpcc}", 1024, 1086 + 42), 1086u + 42 - 4);

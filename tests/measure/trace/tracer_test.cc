@@ -182,7 +182,7 @@ TEST(TracerTest, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-// Neither do the ports that do the work change it.
+// The kind of ports does not change it either.
 TEST(TracerTest, HasTheSamePacketsForAnyPorts) {
   const Experiment experiment = ExperimentFrom(kFailing);
   const auto files = [&](NetworkPlan::Ports ports) {
@@ -308,7 +308,7 @@ TEST(TracerTest, RefusesWhatItCannotDo) {
   EXPECT_EQ(problem({.flows = {{7, 100}}}), std::nullopt);
 }
 
-// How many flows a load over some time makes is known afterwards only.
+// The number of flows of a load over some time is known only after the run.
 TEST(TracerTest, SaysWhichFlowsThereHaveNotBeen) {
   const Experiment experiment = ExperimentFrom(
       kTcp, {"workload=[{kind: poisson, sizes: websearch, load: 0.3, duration: 1ms}]"});

@@ -232,7 +232,8 @@ TEST(CombineTest, TheWholeClaimByItsParts) {
 
 // --- Against a judgement of its own ---
 
-// By the definitions: normal equations solved, intervals from sums of squares.
+// An independent calculation from the definitions: it solves the normal equations, and takes the
+// intervals from sums of squares.
 struct SlowTrend {
   double change = 0;
   Outcome outcome = Outcome::kUndecided;

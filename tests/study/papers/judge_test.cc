@@ -120,7 +120,7 @@ TEST_F(JudgeTest, Orderings) {
   };
   EXPECT_EQ(verdict("higher: rps, than: others"), "reproduced");
   EXPECT_EQ(verdict("lower: rps, than: [ecmp]"), "contradicted");
-  EXPECT_EQ(verdict("higher: ecmp, than: others"), "mixed");  // Than both LetFlows, not than RPS.
+  EXPECT_EQ(verdict("higher: ecmp, than: others"), "mixed");  // RPS is higher.
   EXPECT_EQ(verdict("higher: ecmp, than: others, except: [rps]"), "reproduced");
   EXPECT_THAT(
       One("kind: ordering, metric: v, lower: ecmp, than: [rps], at: {\"workload[0].load\": 0.2}")
@@ -284,7 +284,7 @@ TEST_F(JudgeTest, Numbers) {
   EXPECT_EQ(VerdictOf(of + "take: max, value: -0.3"), "contradicted");
   EXPECT_EQ(VerdictOf(of + "value: [0.2, 0.6]"), "reproduced");
   EXPECT_EQ(VerdictOf(of + "value: [0.2, 0.9]"), "same direction");
-  EXPECT_EQ(VerdictOf(of + "value: 0.4"), "same direction");  // Of three loads, one.
+  EXPECT_EQ(VerdictOf(of + "value: 0.4"), "same direction");  // One of three loads fits.
   EXPECT_EQ(VerdictOf(of + "at_least: 0.1"), "reproduced");
   EXPECT_EQ(VerdictOf("kind: number, metric: twice, than_metric: v, quantity: ratio, value: 2"),
             "reproduced");
@@ -294,8 +294,8 @@ TEST_F(JudgeTest, Numbers) {
   EXPECT_THAT(claim.Measured(), HasSubstr("(load=0.6: rps, ecmp)"));
 }
 
-// At one load nobody counts anything in the second seed: 0 by 0 there. Wherever that load stands
-// among the others, the greatest is that of the loads that have a number.
+// No run at one load counts anything in the second seed: 0 by 0 there. The greatest is that of the
+// loads that have a number, wherever the empty load stands among them.
 TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
   for (const std::string empty : {"0.2", "0.4", "0.6"}) {
     Write("e", kSweep, [&](const At& at, double seed) {

@@ -50,7 +50,7 @@ class MetricTest : public testing::Test {
     return diagnostics.Report();
   }
 
-  // Of the metric `m`.
+  // Returns the value of the metric `m`.
   double ValueOf(const std::string& yaml) {
     const auto value = Evaluate(yaml);
     EXPECT_THAT(value, IsOk()) << yaml;
@@ -95,7 +95,8 @@ TEST_F(MetricTest, TakesSomethingOfManyRows) {
   EXPECT_DOUBLE_EQ(take("min"), 0.1);
   EXPECT_DOUBLE_EQ(take("max"), 0.9);
   EXPECT_EQ(take("count"), 4);
-  // Of 0.1, 0.3, 0.5, 0.9 about 0.45: (0.1225 + 0.0225 + 0.0025 + 0.2025) / 4 = 0.0875.
+  // The deviations of 0.1, 0.3, 0.5, 0.9 from 0.45: (0.1225 + 0.0225 + 0.0025 + 0.2025) / 4 =
+  // 0.0875.
   EXPECT_NEAR(take("std"), std::sqrt(0.0875), 1e-12);
   EXPECT_DOUBLE_EQ(take("p50"), 0.3);  // The second of four.
   EXPECT_DOUBLE_EQ(take("p95"), 0.9);

@@ -150,7 +150,7 @@ TEST_F(CompareTest, CountsCombinationsThatOneSideLacks) {
   ComparedSide a = Side("a", {10, 20});
   ComparedSide b = Side("b", {11, 22});
   EXPECT_EQ(CombinationsOnlyIn(a, b), 0u);
-  a.points[0].choices = a.points[1].choices = {"0.7"};  // At both seeds: one combination.
+  a.points[0].choices = a.points[1].choices = {"0.7"};  // Both seeds have it: one combination.
   EXPECT_EQ(CombinationsOnlyIn(a, b), 1u);
   EXPECT_EQ(CombinationsOnlyIn(b, a), 1u);
 }

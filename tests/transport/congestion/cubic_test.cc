@@ -30,7 +30,7 @@ class Flow {
     control_->Start(window_, 10);
   }
 
-  // A loss while the whole window is outstanding, or so many segments, and its repair.
+  // A loss while the whole window, or this number of segments, is outstanding, and its repair.
   void Lose() { Lose(cwnd()); }
   void Lose(double flight) {
     control_->SetThreshold(window_, flight * kTestMss);
@@ -51,7 +51,7 @@ class Flow {
     ack.srtt = srtt_;
     return control_->OnAck(window_, ack);
   }
-  // The ACK of so many segments at once.
+  // The ACK of this number of segments at once.
   void AckAtOnce(int segments) {
     una_ += static_cast<uint32_t>(segments);
     Acknowledgement ack = Acked(una_, 50);
@@ -106,8 +106,8 @@ TEST(CubicTest, GrowsByHalfASegmentPerAckAtMost) {
   EXPECT_NEAR(flow.cwnd() - before, 0.5, 1e-9);
 }
 
-// With the ACK clock of a round trip of 200 ms the window stays between where the function is and
-// where it will be a round trip later: concave up to 100 segments at 4.2 s, convex beyond.
+// The ACK clock of a round trip of 200 ms keeps the window between where the function is and where
+// it will be a round trip later: concave up to 100 segments at 4.2 s, convex beyond.
 TEST(CubicTest, FollowsTheFunctionThroughItsPlateau) {
   Flow flow(100, "", 0.2);
   flow.Lose();
@@ -144,7 +144,7 @@ TEST(CubicTest, TakesTheConstantOfTheFunctionFromItsSettings) {
 // --- The Reno-friendly region (section 4.3) ---
 
 // alpha = 3 * 0.3 / 1.7 = 9/17 segments a round trip, and 1 from the window of the last event on.
-// In a round trip of 1 ms the cubic function does not move.
+// The cubic function does not move in a round trip of 1 ms.
 TEST(CubicTest, IsNoSlowerThanReno) {
   Flow flow(20, "", 0.001);
   flow.Lose();
@@ -232,7 +232,7 @@ TEST(CubicTest, AnswersMarksOncePerWindowAndDownToOneSegment) {
   EXPECT_DOUBLE_EQ(flow.cwnd(), 70);
   EXPECT_DOUBLE_EQ(flow.ssthresh(), 70);
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(flow.Ack(1e-3, true, true, 70));
-  EXPECT_DOUBLE_EQ(flow.cwnd(), 70);  // Nor does it grow on an ACK with an echo.
+  EXPECT_DOUBLE_EQ(flow.cwnd(), 70);  // It does not grow on an ACK with an echo.
   EXPECT_TRUE(flow.Ack(1e-3, true, true, 1));
   EXPECT_DOUBLE_EQ(flow.cwnd(), 1);
   EXPECT_DOUBLE_EQ(flow.ssthresh(), 2);
@@ -356,7 +356,7 @@ TEST(CubicTest, KeepsSevenTenthsOfTheWindowOfAFlow) {
 
 struct Seen {
   int capable = 0;
-  int answered = 0;  // With CWR.
+  int answered = 0;  // Packets with CWR.
   int again = 0;
 };
 

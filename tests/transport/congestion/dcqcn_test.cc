@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DCQCN's rates, step by step, and what becomes of them in a network.
+// Tests DCQCN's rates step by step, and in a network.
 
 #include <gtest/gtest.h>
 
@@ -199,7 +199,7 @@ TEST(DcqcnNicTest, KeepsTheTargetOfCutsInARow) {
   }
 }
 
-// The same, tick by tick, as the rules are written.
+// The rules written down tick by tick.
 class NicReference {
  public:
   explicit NicReference(Time origin) : origin_(origin) {}
@@ -270,8 +270,8 @@ TEST(DcqcnNicTest, AgreesWithAClockThatTicks) {
 
 // --- CNPs ---
 
-// When switch 0 saw each CNP of a flow whose packets are marked by the last switch with probability
-// `p`.
+// Returns when switch 0 saw each CNP of a flow. The last switch marks the flow's packets with
+// probability `p`.
 std::vector<Time> CnpTimes(const std::string& cc, double p, std::vector<Rule> more = {},
                            int64_t size = 3'000'000) {
   std::vector<Time> times;
@@ -410,8 +410,8 @@ TEST(DcqcnTest, MayRetimeThePacketThatWaits) {
 }
 
 struct Shares {
-  double jain = 0;         // Of what the flows have sent in the second half.
-  double utilisation = 0;  // Of the bottleneck in the second half.
+  double jain = 0;         // Jain's index of the bytes that flows sent in the second half.
+  double utilisation = 0;  // The bottleneck's utilisation in the second half.
   int64_t drops = 0;
 };
 

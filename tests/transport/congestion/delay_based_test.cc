@@ -159,7 +159,7 @@ TEST(SwiftTest, GivesUpItsWindowAfterTimeoutsInARow) {
 
 // --- In a network ---
 
-// Two flows over one port of 10 Gbps: the share of the first, and of the port, in the second half.
+// Expects fair shares of two flows over one port of 10 Gbps in the second half, and a busy port.
 void ExpectFairShares(const std::string& cc, Duration time) {
   SCOPED_TRACE(cc);
   Lab lab({.graph = Dumbbell(2, {10_Gbps, 1_us}, {10_Gbps, 1_us}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HPCC: single steps, what switches tell, and flows that share a port.
+// Tests HPCC: single steps, telemetry from switches, and flows that share a port.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ struct Flow {
                            .next_to_send = next_to_send,
                            .telemetry = &now});
   }
-  // After `time`, in which each port has sent `bytes`.
+  // An ACK after `time`, in which each port has sent `bytes`.
   void Ack(uint32_t bytes, Duration time = 10_us) {
     for (size_t hop = 0; hop < now.hops; ++hop) {
       now.sent_bytes[hop] += bytes;
@@ -80,7 +80,7 @@ TEST(HpccTest, FollowsThePaperStepByStep) {
   EXPECT_NEAR(flow.window(), 62'500 + kIncrease, 1e-6);
   EXPECT_EQ(flow.state.window, 63);
   EXPECT_NEAR(flow.state.rate, 50.05e9, 1);
-  flow.now.queue_bytes[0] = 0;  // Of two lengths the shorter one counts.
+  flow.now.queue_bytes[0] = 0;  // The shorter of two queue lengths counts.
   flow.AckOfNewRound(62'500);
   EXPECT_NEAR(flow.window(), 62'500 + 2 * kIncrease, 1e-6);
 }
@@ -273,8 +273,8 @@ TEST(TelemetryTest, TakesRoomOnlyWhereItIsAskedFor) {
 constexpr Channel k100G{100_Gbps, 1_us};
 constexpr const char* kHpcc = "{kind: rocev2, framing: ns3_rdma, cc: hpcc}";
 
-// The most bytes that wait for host 0 at switch 0, the packet that is being sent aside, and what
-// the port sends, both from `from` on.
+// The most bytes that wait for host 0 at switch 0, without the packet being sent, and the bytes
+// that the port sends, both from `from` on.
 struct Watch {
   int64_t longest = 0;
   int64_t sum = 0;  // Over samples.
@@ -309,7 +309,7 @@ TEST(HpccTest, SharesAPortAndKeepsItsQueueShort) {
   WatchPort(lab, 0, 2, At(2_ms), watch);
   lab.Run(At(10_ms));
   EXPECT_EQ(lab.Packets().dropped_total(), 0);
-  EXPECT_LT(watch.longest, 11'000);  // Of 104,000 bytes that a round trip holds.
+  EXPECT_LT(watch.longest, 11'000);  // A round trip holds 104,000 bytes.
   const double first = lab.QueuePair(0)->rate().rate;
   const double both = first + lab.QueuePair(1)->rate().rate;
   EXPECT_NEAR(both, 95e9, 5e9);

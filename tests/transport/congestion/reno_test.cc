@@ -72,7 +72,7 @@ TEST(RenoWindowTest, HalvesOncePerWindowOfMarks) {
   EXPECT_FALSE(reno->OnAck(window, Acked(101, 50, true)));
   EXPECT_EQ(window.cwnd, 50 * kMss);
   EXPECT_TRUE(reno->OnAck(window, Acked(102, 3, true)));
-  EXPECT_EQ(window.cwnd, 2 * kMss);  // At least.
+  EXPECT_EQ(window.cwnd, 2 * kMss);  // The minimum.
 }
 
 // RFC 5681 equation (4): half of what is outstanding, whatever the window; two segments at least.
