@@ -32,7 +32,8 @@ absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
   RunOutcome outcome;
   outcome.warnings = WarningsOf(experiment, result);
-  folder.Write("run.yaml", experiment.Resolved()).IgnoreError();  // Commit() returns the first failure.
+  folder.Write("run.yaml", experiment.Resolved())
+      .IgnoreError();  // Commit() returns the first failure.
   folder.Write("summary.csv", SummaryCsv(summary)).IgnoreError();
   folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)).IgnoreError();
   if (absl::Status status = folder.Commit(); !status.ok()) return status;

@@ -15,8 +15,8 @@
 
 #include "settings/diagnostics.h"
 #include "settings/value.h"
-#include "study/papers/metric.h"
 #include "study/papers/findings.h"
+#include "study/papers/metric.h"
 
 namespace heddle {
 

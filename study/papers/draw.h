@@ -9,8 +9,8 @@
 
 #include "settings/diagnostics.h"
 #include "study/papers/claims.h"
-#include "study/papers/paper_results.h"
 #include "study/papers/findings.h"
+#include "study/papers/paper_results.h"
 
 namespace heddle {
 

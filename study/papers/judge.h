@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "study/papers/claims.h"
-#include "study/papers/paper_results.h"
 #include "study/papers/findings.h"
+#include "study/papers/paper_results.h"
 
 namespace heddle {
 
