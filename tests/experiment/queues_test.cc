@@ -173,8 +173,8 @@ LinkEvent Down(Duration at, uint32_t link) { return {Time{} + at, link, false, {
 LinkEvent Up(Duration at, uint32_t link) { return {Time{} + at, link, true, {}, {}}; }
 
 // The case of LinkDownTest.LosesWhatIsQueuedAndOnTheWayAndWhatFollows, which explains the numbers.
-// Seven of the 29 packets that have reached the switch have left it (the k-th at 1.3076 us + k * 1230.4
-// ns), so 22 occupy the shared buffer.
+// Seven of the 29 packets that have reached the switch have left it (the k-th at 1.3076 us + k *
+// 1230.4 ns), so 22 occupy the shared buffer.
 TEST(QueuedLinkDownTest, LosesWhatIsQueuedAndReleasesItsMemory) {
   for (const char* port :
        {"{buffer: unlimited}", "{memory: {model: dt}}", "{memory: {model: hpcc_mmu, alpha: 1}}",
