@@ -16,6 +16,7 @@
 #include "bench/decision/cost.h"
 #include "bench/decision/cost_cases.h"
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "experiment/version.h"
 #include "settings/status.h"
 
@@ -70,10 +71,7 @@ absl::Status PrintTable(const BenchArguments& arguments, size_t candidates, size
 int BenchLb(BenchArguments arguments) {
   Diagnostics diagnostics;
   for (const std::string& balancer : arguments.balancers) ReadBalancer(balancer, diagnostics);
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    return kExitBadInput;
-  }
+  if (!diagnostics.ok()) return BadInput(diagnostics);
   if (arguments.balancers.empty()) arguments.balancers = LoadBalancers().Names();
   if (IsDebugBuild()) {
     fmt::print(stderr, "heddle: this is a Debug build; its times say nothing\n");
@@ -87,8 +85,7 @@ int BenchLb(BenchArguments arguments) {
     for (const size_t candidates : arguments.candidates) {
       const absl::Status status = PrintTable(arguments, candidates, flows, packets);
       if (status.ok()) continue;
-      fmt::print(stderr, "heddle: {}\n", MessageOf(status));
-      return kExitBadInput;
+      return BadInput(status);
     }
   }
   fmt::print(

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "cli/text.h"
 #include "experiment/estimate.h"
 #include "experiment/experiment.h"
@@ -84,8 +85,7 @@ int Check(const RunArguments& arguments) {
     }
   }
   if (diagnostics.ok()) return kExitDone;
-  fmt::print(stderr, "{}", diagnostics.Report());
-  return kExitBadInput;
+  return BadInput(diagnostics);
 }
 
 }  // namespace heddle

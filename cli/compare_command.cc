@@ -16,6 +16,7 @@
 
 #include "cli/collect_command.h"
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "settings/csv.h"
 #include "settings/status.h"
 #include "study/sweep/compare.h"
@@ -204,11 +205,6 @@ bool AllAreDone(const Sides& sides) {
     all &= SayWhatIsNotDone(states[i], ids[i], sides.folders[i], /*with_stale=*/false);
   }
   return all;
-}
-
-int BadInput(const absl::Status& status) {
-  fmt::print(stderr, "heddle: {}\n", MessageOf(status));
-  return kExitBadInput;
 }
 
 int Compare(const CompareArguments& arguments) {

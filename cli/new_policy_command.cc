@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "lb/parts/load_balancer.h"
 #include "settings/files.h"
 #include "settings/status.h"
@@ -87,25 +88,20 @@ void Remove(const std::vector<NewFile>& files) {
   for (const NewFile& file : files) fs::remove(file.path, ignored);
 }
 
-int Refuse(const std::string& why) {
-  fmt::print(stderr, "heddle: {}\n", why);
-  return kExitBadInput;
-}
-
 int NewPolicy(const NewPolicyArguments& arguments) {
   if (const auto status = CheckName(arguments.name); !status.ok()) {
-    return Refuse(MessageOf(status));
+    return BadInput(status);
   }
   const bool in_tree = arguments.out_of_tree.empty();
   if (in_tree && !fs::exists("lb/parts/load_balancer.h")) {
-    return Refuse(
+    return BadInput(
         "this is not the root of Heddle's source tree; go there, or give --out-of-tree DIR");
   }
   const std::vector<NewFile> files =
       in_tree ? FilesInTree(arguments.name) : FilesIn(arguments.out_of_tree, arguments.name);
   for (const NewFile& file : files) {
     if (fs::exists(file.path))
-      return Refuse(fmt::format("{} is there already", file.path.string()));
+      return BadInput(fmt::format("{} is there already", file.path.string()));
   }
   for (const NewFile& file : files) {
     const absl::Status status = Write(file, arguments.name);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "cli/options.h"
 #include "cli/shared_files.h"
 #include "cli/stop_signals.h"
@@ -55,21 +56,6 @@ struct ChosenPaper {
   Paper paper;
   std::set<std::string> experiments;
 };
-
-int BadInput(std::string_view message) {
-  fmt::print(stderr, "heddle: {}\n", message);
-  return kExitBadInput;
-}
-
-int Failed(std::string_view message) {
-  fmt::print(stderr, "heddle: {}\n", message);
-  return kExitFailed;
-}
-
-int Report(const Diagnostics& diagnostics) {
-  fmt::print(stderr, "{}", diagnostics.Report());
-  return kExitBadInput;
-}
 
 // --- Which papers ---
 
@@ -138,7 +124,7 @@ std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& argu
     papers.push_back({std::move(paper), {}});
   }
   if (!diagnostics.ok()) {
-    exit_code = Report(diagnostics);
+    exit_code = BadInput(diagnostics);
     return std::nullopt;
   }
   std::vector<std::string> names = arguments.names;
@@ -158,7 +144,7 @@ std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& argu
     CheckPaper(chosen.paper, chosen.experiments, diagnostics);
   }
   if (diagnostics.ok()) return papers;
-  exit_code = Report(diagnostics);
+  exit_code = BadInput(diagnostics);
   return std::nullopt;
 }
 
@@ -212,7 +198,7 @@ int ListPapers(const PapersArguments& arguments) {
       lines += fmt::format("  {:20} {:3} claims  {:28} {}\n", chosen.paper.id + "-" + experiment.id,
                            experiment.claims.size(), cost, experiment.about);
     }
-    if (!diagnostics.ok()) return Report(diagnostics);
+    if (!diagnostics.ok()) return BadInput(diagnostics);
     fmt::print("{}: {}\n{}  scale {}: {} of one core\n\n", chosen.paper.name, chosen.paper.title,
                lines, arguments.load.scale, AboutTime(seconds));
   }
@@ -259,7 +245,8 @@ int RunBenchJob(const PaperJob& job, const ExperimentPoints& points, const std::
   const absl::Status status = RunBench(points, options);
   if (shows) fmt::print(stderr, "\r\033[K");
   if (!status.ok()) {
-    return Failed(fmt::format("{}-{}: {}", job.paper->id, job.experiment->id, MessageOf(status)));
+    return Fail(kExitFailed,
+                fmt::format("{}-{}: {}", job.paper->id, job.experiment->id, MessageOf(status)));
   }
   return StopRequested() ? StoppedExitCode() : kExitDone;
 }
@@ -289,7 +276,7 @@ int RunPapers(const PapersArguments& arguments) {
   const std::vector<PaperJob> jobs = JobsOf(*papers);
   Diagnostics diagnostics;
   const std::vector<ExperimentFile> files = FilesOf(jobs, arguments.load, diagnostics);
-  if (!diagnostics.ok()) return Report(diagnostics);
+  if (!diagnostics.ok()) return BadInput(diagnostics);
   auto file = files.begin();
   for (size_t i = 0; i < jobs.size(); ++i) {
     const PaperJob& job = jobs[i];
@@ -393,7 +380,7 @@ int JudgePapers(const PapersArguments& arguments) {
   std::optional<Verdicts> before;
   if (!arguments.check.empty()) {
     auto read = VerdictsBefore(arguments.check);
-    if (!read.ok()) return BadInput(MessageOf(read.status()));
+    if (!read.ok()) return BadInput(read.status());
     before = *std::move(read);
   }
   Diagnostics diagnostics;
@@ -405,7 +392,7 @@ int JudgePapers(const PapersArguments& arguments) {
   }
   const bool is_damaged = SayWhatIsDamaged(judged);
   if (before) {
-    if (!diagnostics.ok()) return Report(diagnostics);
+    if (!diagnostics.ok()) return BadInput(diagnostics);
     const int differ = CompareVerdicts(*before, VerdictsOf(judged), *papers);
     return is_damaged ? kExitFailed : differ;
   }
@@ -413,10 +400,10 @@ int JudgePapers(const PapersArguments& arguments) {
                    : arguments.markdown ? ClaimsMarkdown(judged)
                                         : ClaimsText(judged));
   // Incomplete files of claims would be mistaken for complete ones, so none are written.
-  if (!diagnostics.ok()) return Report(diagnostics);
+  if (!diagnostics.ok()) return BadInput(diagnostics);
   if (is_damaged) return kExitFailed;
   const absl::Status written = WriteOutputs(judged, arguments);
-  return written.ok() ? kExitDone : Failed(MessageOf(written));
+  return written.ok() ? kExitDone : Fail(kExitFailed, written);
 }
 
 // --- heddle papers costs ---
@@ -431,10 +418,10 @@ int PrintCosts(const PapersArguments& arguments) {
     if (job.experiment->bench) continue;  // A benchmark measures times itself.
     const auto points = ExperimentPoints::Load(*job.paper, *job.experiment, arguments.load,
                                                arguments.folder(), diagnostics);
-    if (!points) return Report(diagnostics);
+    if (!points) return BadInput(diagnostics);
     auto of_job = CostsOf(fmt::format("{}-{}", job.paper->id, job.experiment->id), *points,
                           arguments.with_stale);
-    if (!of_job.ok()) return Failed(MessageOf(of_job.status()));
+    if (!of_job.ok()) return Fail(kExitFailed, of_job.status());
     costs.push_back(*std::move(of_job));
   }
   fmt::print("{}", CostsText(costs, arguments.markdown));

@@ -23,6 +23,7 @@
 
 #include "cli/collect_command.h"
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "experiment/checked_folder.h"
 
 namespace heddle {
@@ -38,11 +39,6 @@ struct ReportArguments {
   bool with_stale = false;
   bool quiet = false;
 };
-
-int ReportFailure(int exit_code, std::string_view message) {
-  fmt::print(stderr, "heddle: {}\n", message);
-  return exit_code;
-}
 
 // A folder that is removed with this object.
 class TemporaryFolder {
@@ -194,33 +190,32 @@ int Report(const ReportArguments& arguments) {
   const bool is_run =
       fs::exists(folder / "run.yaml", error) || fs::exists(folder / kManifestFile, error);
   if (!is_papers && !is_sweep && !is_run) {
-    return ReportFailure(kExitBadInput,
-                         fmt::format("{}: has neither the plan.csv of a sweep, nor the "
-                                     "run.yaml of a run, nor the papers.json of papers",
-                                     arguments.folder));
+    return Fail(kExitBadInput, fmt::format("{}: has neither the plan.csv of a sweep, nor the "
+                                           "run.yaml of a run, nor the papers.json of papers",
+                                           arguments.folder));
   }
   if (!is_papers && !is_sweep) {
     const CheckedFolder run(folder);
     const std::vector<DamagedFile> damage = run.Damage(kReadAll);
-    if (!damage.empty()) return ReportFailure(kExitFailed, TextOf(run, damage.front()));
+    if (!damage.empty()) return Fail(kExitFailed, TextOf(run, damage.front()));
     NoteUnchecked(run);
   }
   const auto package = PackageFolder();
   if (!package) {
-    return ReportFailure(
+    return Fail(
         kExitFailed,
         "heddle's folder study/report/ is neither where it was built nor where it is installed; "
         "set HEDDLE_REPORT to it");
   }
   const std::vector<Needed> needed = NeededFor(arguments);
   const auto python = FindPython(needed);
-  if (!python) return ReportFailure(kExitFailed, WhatToInstall(needed));
+  if (!python) return Fail(kExitFailed, WhatToInstall(needed));
   CollectOutcome outcome{kExitDone, true};
   // If the results belong to another user, the page can go to another folder.
   std::optional<TemporaryFolder> aside;
   if (is_sweep && !arguments.out.empty()) aside.emplace();
   if (aside && aside->path().empty()) {
-    return ReportFailure(kExitFailed, "there is no folder for temporary files; set TMPDIR to one");
+    return Fail(kExitFailed, "there is no folder for temporary files; set TMPDIR to one");
   }
   const std::string tables = aside ? aside->path() : "";
   if (is_sweep) {

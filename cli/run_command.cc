@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "cli/guarded_run.h"
 #include "cli/plugins.h"
 #include "cli/stop_signals.h"
@@ -185,10 +186,7 @@ int RunAndPrint(const std::vector<Job>& jobs, const RunArguments& arguments) {
 // Runs jobs in a second process. If a plug-in ends that one, this one reports it and tidies up.
 int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) {
   const absl::StatusOr<Guarded> guarded = RunGuarded([&] { return RunAndPrint(jobs, arguments); });
-  if (!guarded.ok()) {
-    fmt::print(stderr, "heddle: {}\n", MessageOf(guarded.status()));
-    return kExitFailed;
-  }
+  if (!guarded.ok()) return Fail(kExitFailed, guarded.status());
   const Guarded& run = *guarded;
   if (run.returned) return run.exit_code;
   for (const Job& job : jobs) RunFolder::RemoveLeftOvers(job.folder);
@@ -239,11 +237,6 @@ int RunSweep(const ExperimentFile& file, const RunArguments& arguments) {
   sweep.quiet = arguments.quiet;
   sweep.plugins = arguments.plugins;
   return Sweep(file, sweep);
-}
-
-int BadInput(const std::string& problem) {
-  fmt::print(stderr, "heddle: {}\n", problem);
-  return kExitBadInput;
 }
 
 // Returns a value in one line, in the syntax of --set.
@@ -307,10 +300,7 @@ int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& argu
     if (files.front().size() > 1) return BadInput(ProblemWithPoints(files.front().points()));
     jobs.push_back({files.front().Load(0, diagnostics), FolderOf(files.front(), arguments)});
   }
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    return kExitBadInput;
-  }
+  if (!diagnostics.ok()) return BadInput(diagnostics);
   const Experiment& experiment = jobs.front().experiment;
   const std::optional<std::string> problem =
       ProblemWith(*arguments.trace, experiment.graph, experiment.forecasts);
@@ -329,10 +319,7 @@ int Run(const RunArguments& arguments) {
     // A single sweep is checked later, when it is planned.
     if (file.is_sweep() && (files.size() > 1 || !diagnostics.ok())) file.Check(diagnostics);
   }
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    return kExitBadInput;
-  }
+  if (!diagnostics.ok()) return BadInput(diagnostics);
   // Sweeps run first: their points run in copies of this process, which must not have threads yet.
   int exit_code = kExitDone;
   for (const ExperimentFile& file : files) {

@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/failures.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "cli/text.h"
@@ -42,11 +43,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxTableRows = 50;
-
-int Fail(int exit_code, std::string_view message) {
-  fmt::print(stderr, "heddle: {}\n", message);
-  return exit_code;
-}
 
 // A Slurm task may see all cores of its node but own only some of them.
 int UsableCores() {
@@ -291,7 +287,7 @@ int PrintOrSubmit(const ExperimentFile& file, const SweepFolder& folder, const P
   settings.task_seconds = arguments.task_minutes * 60;
   settings.threads = arguments.threads;
   const auto command = TaskCommand(file, folder, arguments);
-  if (!command.ok()) return Fail(kExitFailed, MessageOf(command.status()));
+  if (!command.ok()) return Fail(kExitFailed, command.status());
   const std::string script =
       WriteSlurmScript({.name = file.name(),
                         .program = *command,
@@ -442,7 +438,7 @@ int Report(const SweepFolder& folder, const Plan& plan, const std::vector<PointR
 int Status(const std::string& out) {
   const SweepFolder folder{fs::path(out)};
   const absl::StatusOr<Plan> plan = folder.ReadPlan();
-  if (!plan.ok()) return Fail(kExitBadInput, MessageOf(plan.status()));
+  if (!plan.ok()) return BadInput(plan.status());
   const std::vector<PointReport> reports = InspectAll(folder, *plan);
   std::vector<size_t> all(plan->points.size());
   std::iota(all.begin(), all.end(), size_t{0});
@@ -461,8 +457,7 @@ int SweepFile(const SweepArguments& arguments) {
                                          diagnostics);
   if (diagnostics.ok()) return Sweep(*file, arguments);
   if (file) file->Check(diagnostics);
-  fmt::print(stderr, "{}", diagnostics.Report());
-  return kExitBadInput;
+  return BadInput(diagnostics);
 }
 
 }  // namespace
@@ -471,15 +466,12 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
   const SweepFolder folder(arguments.out.empty() ? fs::path("results") / file.name()
                                                  : fs::path(arguments.out));
   const auto selected = Select(arguments, file.size());
-  if (!selected.ok()) return Fail(kExitBadInput, MessageOf(selected.status()));
+  if (!selected.ok()) return BadInput(selected.status());
   Diagnostics diagnostics;
   std::optional<Plan> plan;
   if (IsPart(arguments)) plan = PlanThere(file, folder, *selected);
   if (!plan) plan = MakePlan(file, diagnostics);
-  if (!diagnostics.ok()) {
-    fmt::print(stderr, "{}", diagnostics.Report());
-    return kExitBadInput;
-  }
+  if (!diagnostics.ok()) return BadInput(diagnostics);
   std::vector<PointReport> reports(plan->points.size());
   for (const size_t point : *selected) reports[point] = folder.Inspect(plan->points[point].id);
   const CostModel cost = CostModelOf(*plan, reports);
@@ -494,7 +486,7 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
                             folder.path().string()));
   }
   const absl::Status written = WritePlan(file, folder, *plan, IsPart(arguments));
-  if (!written.ok()) return Fail(kExitFailed, MessageOf(written));
+  if (!written.ok()) return Fail(kExitFailed, written);
   std::vector<size_t> to_run;
   std::ranges::copy_if(*selected, std::back_inserter(to_run),
                        [&](size_t point) { return IsToRun(reports[point].state, arguments); });

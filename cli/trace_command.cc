@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/failures.h"
 #include "measure/trace/tracer.h"
 #include "settings/number_text.h"
 #include "settings/quantity.h"
@@ -138,8 +139,7 @@ CLI::App* AddTraceCommand(CLI::App& app, RunArguments& arguments, std::function<
       arguments.trace.emplace();
       const absl::Status status = Read(*options, *arguments.trace);
       if (status.ok()) return Run(arguments);
-      fmt::print(stderr, "heddle: {}\n", MessageOf(status));
-      return kExitBadInput;
+      return BadInput(status);
     };
   });
   return trace;

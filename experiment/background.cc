@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kUsualPayload = 1472;  // An IP packet of 1500 bytes.
 // The size of a packet, Ethernet's header included, has 16 bits.
 constexpr int64_t kMaxPayload = 65'535 - kUdpIpHeader - 18;
-constexpr uint16_t kFirstSourcePort = 10'000;
+constexpr uint16_t kFirstBackgroundPort = 10'000;
 // Random streams below this number belong to workloads: there are fewer than 1000.
 constexpr uint16_t kFirstStream = 1'000;
 
@@ -147,22 +147,23 @@ class Resolver {
     const int64_t payload = settings_.payload ? settings_.payload->count
                                               : std::min(kUsualPayload, full_packet - kUdpIpHeader);
     const int64_t packet = DatagramBytes(sizes_, payload);
-    const size_t ports = 65'536 - kFirstSourcePort;
-    sources.push_back({.id = static_cast<uint32_t>(sources.size()),
-                       .entry = entry_,
-                       .src = src,
-                       .dst = dst,
-                       .sport = static_cast<uint16_t>(kFirstSourcePort + sources.size() % ports),
-                       .path = path,
-                       .priority = static_cast<uint8_t>(settings_.priority),
-                       .payload = Bytes{payload},
-                       .packet = Bytes{packet},
-                       .wire = Bytes{packet + sizes_.wire_overhead},
-                       .rate = settings_.rate.value_or(BitRate{}),
-                       .pattern = settings_.pattern,
-                       .start = Time{settings_.start.ps},
-                       .stop = settings_.stop_time(),
-                       .rng = stage_.Stream("datagrams", index)});
+    const size_t ports = 65'536 - kFirstBackgroundPort;
+    sources.push_back(
+        {.id = static_cast<uint32_t>(sources.size()),
+         .entry = entry_,
+         .src = src,
+         .dst = dst,
+         .sport = static_cast<uint16_t>(kFirstBackgroundPort + sources.size() % ports),
+         .path = path,
+         .priority = static_cast<uint8_t>(settings_.priority),
+         .payload = Bytes{payload},
+         .packet = Bytes{packet},
+         .wire = Bytes{packet + sizes_.wire_overhead},
+         .rate = settings_.rate.value_or(BitRate{}),
+         .pattern = settings_.pattern,
+         .start = Time{settings_.start.ps},
+         .stop = settings_.stop_time(),
+         .rng = stage_.Stream("datagrams", index)});
   }
 
   void SetRates(std::span<UdpSource> sources) {

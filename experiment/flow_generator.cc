@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-constexpr uint16_t kFirstSourcePort = 10'000;
+constexpr uint16_t kFirstFlowPort = 10'000;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ FlowGenerator::FlowGenerator(const Experiment& experiment, const SizeClasses& cl
       classes_(classes),
       listed_(listed),
       gives_ids_(std::ranges::any_of(experiment.forecasts, &Forecast::gives_ids)),
-      next_sport_(experiment.graph.hosts, kFirstSourcePort) {
+      next_sport_(experiment.graph.hosts, kFirstFlowPort) {
   for (const Chosen<Workload>& workload : experiment.settings.workload) {
     sources_.push_back({workload.settings->Open(), workload.settings->measured, {}});
   }
@@ -72,7 +72,7 @@ FlowSpec FlowGenerator::Take() {
                 .start = request.start};
   if (!request.sport) {
     uint16_t& port = next_sport_[request.src];
-    port = port == std::numeric_limits<uint16_t>::max() ? kFirstSourcePort
+    port = port == std::numeric_limits<uint16_t>::max() ? kFirstFlowPort
                                                         : static_cast<uint16_t>(port + 1);
   }
   const Timeline& timeline = experiment_.timeline;

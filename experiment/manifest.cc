@@ -16,7 +16,7 @@ namespace heddle {
 namespace {
 
 constexpr std::string_view kHeader = "file,bytes,crc32\n";
-constexpr size_t kColumns = 3;
+constexpr size_t kManifestColumns = 3;
 
 std::optional<uint32_t> ParseCrc(std::string_view text) {
   uint32_t crc = 0;
@@ -47,7 +47,7 @@ absl::StatusOr<Manifest> ParseManifest(std::string_view csv) {
   CsvReader rows(csv);
   for (rows.Next(); rows.Next();) {  // The first one is the header.
     const std::vector<std::string_view>& cells = rows.cells();
-    if (!rows.status().ok() || cells.size() != kColumns) return damaged;
+    if (!rows.status().ok() || cells.size() != kManifestColumns) return damaged;
     const auto length = NumberFrom<uint64_t>(cells[1]);
     const auto sum = ParseCrc(cells[2]);
     if (!length || !sum || cells[0].find('/') != std::string_view::npos) return damaged;

@@ -206,7 +206,7 @@ std::optional<double> IfAnyFinished(const ClassSummary& row, double value) {
 }
 
 // The columns of summary.csv.
-constexpr Column<ClassSummary> kColumns[] = {
+constexpr Column<ClassSummary> kSummaryColumns[] = {
     {"class_set", [](const ClassSummary& row) -> std::string_view { return row.set; }},
     {"class", [](const ClassSummary& row) -> std::string_view { return row.label; }},
     {"n", [](const ClassSummary& row) { return row.flows; }},
@@ -242,7 +242,7 @@ std::vector<ClassSummary> Summarise(const Experiment& experiment, const Simulati
 }
 
 std::string SummaryCsv(const std::vector<ClassSummary>& summary) {
-  return Table(kColumns).Text(summary);
+  return Table(kSummaryColumns).Text(summary);
 }
 
 bool IsComplete(const Experiment& experiment, const SimulationResult& result) {

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxJsonDepth = 32;
 constexpr size_t kMaxMessage = 200;
 
 // Receives the values that nlohmann's parser reads, one by one. The parser's own tree would turn
@@ -69,7 +69,8 @@ class Flattener {
   }
 
   bool Enter(std::optional<size_t> first_item) {
-    if (levels_.size() == kMaxDepth) return Fail(fmt::format("nests more than {} deep", kMaxDepth));
+    if (levels_.size() == kMaxJsonDepth)
+      return Fail(fmt::format("nests more than {} deep", kMaxJsonDepth));
     levels_.push_back({NextPath(), "", first_item});
     return true;
   }

@@ -20,9 +20,9 @@ namespace heddle {
 namespace {
 
 constexpr int64_t kMaxValues = 10'000;
-constexpr int kMaxDigits = 12;     // Digits of a number as written: all products fit 128 bits.
-constexpr int kExtraDigits = 6;    // Further digits that an exact decimal may have.
-constexpr int kRoundedDigits = 4;  // Significant digits without an exact decimal.
+constexpr int kMaxStepDigits = 12;  // Digits of a number as written: all products fit 128 bits.
+constexpr int kExtraDigits = 6;     // Further digits that an exact decimal may have.
+constexpr int kRoundedDigits = 4;   // Significant digits without an exact decimal.
 
 // The number digits / 10^scale, with the text written behind it.
 struct Amount {
@@ -39,10 +39,10 @@ bool MovePoint(Amount& amount, std::string_view text) {
   text.remove_prefix(plus ? 2 : 1);
   if (plus && text.starts_with('-')) return false;
   const auto exponent = NumberFrom<int>(text);
-  if (!exponent || std::abs(*exponent) > kMaxDigits) return false;
+  if (!exponent || std::abs(*exponent) > kMaxStepDigits) return false;
   amount.scale -= *exponent;
   for (; amount.scale < 0; ++amount.scale) amount.digits *= 10;
-  return amount.scale <= kMaxDigits;
+  return amount.scale <= kMaxStepDigits;
 }
 
 std::optional<Amount> ReadAmount(std::string_view text) {
@@ -57,7 +57,7 @@ std::optional<Amount> ReadAmount(std::string_view text) {
     } else if (text[i] >= '0' && text[i] <= '9') {
       amount.digits = amount.digits * 10 + (text[i] - '0');
       amount.scale += point ? 1 : 0;
-      if (++digits > kMaxDigits) return std::nullopt;
+      if (++digits > kMaxStepDigits) return std::nullopt;
     } else {
       break;
     }

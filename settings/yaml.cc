@@ -20,8 +20,8 @@ namespace heddle {
 namespace {
 
 constexpr size_t kMaxFileBytes = 4 << 20;
-constexpr int kMaxValues = 100'000;  // An alias counts each time it is used.
-constexpr int kMaxDepth = 32;
+constexpr int kMaxYamlValues = 100'000;  // An alias counts each time it is used.
+constexpr int kMaxYamlDepth = 32;
 
 class Converter {
  public:
@@ -31,7 +31,7 @@ class Converter {
   Value Convert(const YAML::Node& node, const std::string& path, int depth) {
     Value value;
     value.place = PlaceOf(node.Mark());
-    if (++values_ > kMaxValues || depth > kMaxDepth) {
+    if (++values_ > kMaxYamlValues || depth > kMaxYamlDepth) {
       if (!too_large_) RefuseSize(value.place, path);
       return value;
     }
@@ -102,7 +102,7 @@ class Converter {
     Refuse(place, path,
            fmt::format("the document is too large: more than {} values, or nested more than {} "
                        "deep; are there aliases of aliases?",
-                       kMaxValues, kMaxDepth));
+                       kMaxYamlValues, kMaxYamlDepth));
   }
 
   Place PlaceOf(const YAML::Mark& mark) const {
@@ -145,8 +145,8 @@ class Inspector final : public YAML::EventHandler {
 
  private:
   void Enter(const YAML::Mark& mark) {
-    if (++depth_ > kMaxDepth) {
-      throw YAML::ParserException(mark, fmt::format("nested more than {} deep", kMaxDepth));
+    if (++depth_ > kMaxYamlDepth) {
+      throw YAML::ParserException(mark, fmt::format("nested more than {} deep", kMaxYamlDepth));
     }
   }
 

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <tuple>
 
+#include "fabric/shared_memory.h"
+
 namespace heddle {
 namespace {
 
@@ -47,7 +49,6 @@ void EventTrace::AddPause(uint32_t port, uint8_t cls, Time start, Time end) {
 
 void EventTrace::Append(const Event& event, const std::function<std::string(uint32_t)>& name,
                         std::string& text) const {
-  constexpr int kClasses = 8;
   auto out = std::back_inserter(text);
   const std::string at = Stamp(event.at);
   switch (event.kind) {

@@ -31,8 +31,8 @@ class Expectation {
       : part_(part), experiment_(experiment) {}
 
   std::string Text() const {
-    static const std::vector<std::string> kShapes = {"up", "down", "flat", "down, then up",
-                                                     "up, then down"};
+    static const std::vector<std::string> kShapesText = {"up", "down", "flat", "down, then up",
+                                                         "up, then down"};
     switch (part_.kind) {
       case ClaimKind::kNone:
         return "";
@@ -43,7 +43,7 @@ class Expectation {
       case ClaimKind::kTrend:
         return fmt::format("{}{}: {} along {}", part_.metric,
                            part_.compares() ? " (" + NumberText() + ")" : "",
-                           kShapes[static_cast<size_t>(part_.goes)], AlongText());
+                           kShapesText[static_cast<size_t>(part_.goes)], AlongText());
       case ClaimKind::kNumber:
         return fmt::format("{}: {} {}", part_.metric, NumberText(), TargetText());
       case ClaimKind::kModel:
@@ -95,11 +95,11 @@ class Expectation {
   }
 
   std::string NumberText() const {
-    static const std::vector<std::string> kQuantities = {"improvement", "gain", "ratio",
-                                                         "difference", "value"};
-    static const std::vector<std::string> kAmong = {"", "greatest ", "least ", "mean ", ""};
-    std::string text =
-        kAmong[static_cast<size_t>(part_.take)] + kQuantities[static_cast<size_t>(part_.quantity)];
+    static const std::vector<std::string> kQuantitiesText = {"improvement", "gain", "ratio",
+                                                             "difference", "value"};
+    static const std::vector<std::string> kAmongText = {"", "greatest ", "least ", "mean ", ""};
+    std::string text = kAmongText[static_cast<size_t>(part_.take)] +
+                       kQuantitiesText[static_cast<size_t>(part_.quantity)];
     if (part_.compares()) {
       text += fmt::format(" of {} over {}", SidesText(part_.firsts), OtherText());
     }

@@ -15,11 +15,11 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kColumns = 7;
-using Row = std::array<std::string, kColumns>;
+constexpr size_t kCostColumns = 7;
+using CostRow = std::array<std::string, kCostColumns>;
 
-const Row kHeader = {"experiment",  "points", "CPU time", "longest run",
-                     "packet-hops", "ns/hop", "memory"};
+const CostRow kCostHeader = {"experiment",  "points", "CPU time", "longest run",
+                             "packet-hops", "ns/hop", "memory"};
 
 // Returns a time such as "2 h 05 min", "3 min 20 s" or "12.5 s".
 std::string TimeText(double seconds) {
@@ -34,7 +34,7 @@ std::string HopsText(double hops) {
                      : fmt::format("{:.3g} million", hops / 1e6);
 }
 
-Row RowOf(const ExperimentCosts& costs) {
+CostRow CostRowOf(const ExperimentCosts& costs) {
   const std::string points = costs.results == costs.points
                                  ? fmt::format("{}", costs.points)
                                  : fmt::format("{} of {}", costs.results, costs.points);
@@ -63,9 +63,10 @@ ExperimentCosts SumOf(const std::vector<ExperimentCosts>& all) {
 }
 
 // Aligns the first column to the left and numbers to the right.
-std::string LineOf(const Row& row, const std::array<size_t, kColumns>& widths, bool markdown) {
+std::string LineOf(const CostRow& row, const std::array<size_t, kCostColumns>& widths,
+                   bool markdown) {
   std::string line = markdown ? "|" : "";
-  for (size_t i = 0; i < kColumns; ++i) {
+  for (size_t i = 0; i < kCostColumns; ++i) {
     const std::string cell = i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
                                     : fmt::format("{:>{}}", row[i], widths[i]);
     line += markdown ? fmt::format(" {} |", cell) : (i == 0 ? "" : "  ") + cell;
@@ -99,12 +100,12 @@ absl::StatusOr<ExperimentCosts> CostsOf(const std::string& name, const Experimen
 }
 
 std::string CostsText(const std::vector<ExperimentCosts>& all, bool markdown) {
-  std::vector<Row> rows = {kHeader};
-  for (const ExperimentCosts& costs : all) rows.push_back(RowOf(costs));
-  if (all.size() > 1) rows.push_back(RowOf(SumOf(all)));
-  std::array<size_t, kColumns> widths{};
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::vector<CostRow> rows = {kCostHeader};
+  for (const ExperimentCosts& costs : all) rows.push_back(CostRowOf(costs));
+  if (all.size() > 1) rows.push_back(CostRowOf(SumOf(all)));
+  std::array<size_t, kCostColumns> widths{};
+  for (const CostRow& row : rows) {
+    for (size_t i = 0; i < kCostColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -33,7 +33,7 @@ namespace {
 constexpr size_t kMaxPrinted = 16'384;
 constexpr int kExitFailed = 1;
 
-void* SharedMemory(size_t bytes) {
+void* MapSharedPages(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<Child>> Child::Start(
     const std::function<int(const Inside&)>& function) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return NoProcess(errno);
-  void* memory = SharedMemory(sizeof(Shared));
+  void* memory = MapSharedPages(sizeof(Shared));
   const pid_t parent = getpid();
   // Otherwise the child would print buffered text a second time.
   std::fflush(nullptr);
