@@ -292,7 +292,8 @@ void CheckUplinks(const std::vector<BackgroundSettings>& entries,
 void BackgroundSettings::Declare(Fields& fields) {
   fields.List("from", from, AtLeast<int64_t>(0), "The hosts that send.");
   fields.List("to", to, AtLeast<int64_t>(0),
-              "To whom, in the same order; or a single host on either side, for all on the other.");
+              "The hosts that receive, in the same order; a single host on either side is paired "
+              "with all hosts of the other side.");
   fields.AddOr("unset", "hosts", hosts, {.above = 0.0, .at_most = 1.0},
                "Instead of from and to: this share of all hosts, at least one, chosen by the seed, "
                "each to another host of its own.");

@@ -75,7 +75,8 @@ void ExperimentSettings::Declare(Fields& fields) {
                 "answer, or by their hash where that is down; spray: each along a random path.");
   fields.KindList("workload", workload, Workloads(), "The flows.", Fields::kRequired);
   fields.Sections("background", background,
-                  "UDP datagrams that are sent whatever becomes of them; udp.csv has what did.");
+                  "UDP datagrams without congestion control or retransmission; udp.csv counts "
+                  "their arrivals and losses.");
   fields.Section("measure", measure, "What is measured, and until when.");
   fields.Sections("schedule", schedule,
                   "What happens to links and switches while the run goes on.");

@@ -80,7 +80,7 @@ void PortRule::Declare(Fields& fields) {
                 "dwrr: likewise, with turns of quanta bytes.");
   fields.List("quanta", quanta, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
               "dwrr: bytes of a turn, by class from 0. Default: a full packet for each.");
-  fields.Section("memory", memory, "How the ports of a switch share its memory.");
+  fields.Section("memory", memory, "How the ports of a switch share its buffer.");
   fields.Section("pfc", pfc, "Priority flow control, IEEE 802.1Qbb.");
   fields.Require(quanta.size() <= kClasses, "quanta", "there are 8 classes");
   const auto unit = [](const std::optional<QueueSize>& size) {

@@ -24,12 +24,13 @@ void MemoryRule::Declare(Fields& fields) {
                 "what is free, as in HPCC's simulator. broadcom_mmu: inputs alpha_in, queues of "
                 "lossy classes alpha times what is free, as in ConWeave's.");
   fields.AddOr("auto", "size", size, kSizes,
-               "Memory of a switch, for all models but static. auto: 9MB; hpcc_mmu 16MB per 50Gbps "
+               "The shared buffer of a switch, for all models but static. auto: 9MB; hpcc_mmu 16MB "
+               "per 50Gbps "
                "of the slowest host link.");
   fields.AddOr("auto", "alpha", alpha, kAlphas,
                "auto: 1; hpcc_mmu 1/8 for ports as fast as the slowest host link, in proportion to "
                "the rate for faster ones, at most 1.");
-  fields.Add("alpha_in", alpha_in, kAlphas, "broadcom_mmu: of inputs.");
+  fields.Add("alpha_in", alpha_in, kAlphas, "broadcom_mmu: the alpha of the threshold of inputs.");
   fields.Add("reserve", reserve, {.at_least = Bytes{0}, .at_most = Bytes{1'000'000}},
              "hpcc_mmu: what each class of an input has for itself.");
   fields.Add("limit_lossless", limits_lossless,
@@ -41,11 +42,12 @@ void MemoryRule::Declare(Fields& fields) {
 
 void PauseRule::Declare(Fields& fields) {
   fields.List("classes", classes, Between<int64_t>(1, kClasses - 1),
-              "Classes that are lossless: their senders are paused before memory runs out. None: "
+              "Lossless classes: PFC pauses their senders before the shared buffer is full. None: "
               "PFC is off.");
-  fields.AddOr("auto", "xoff", xoff, kSizes,
-               "An input that holds more of a lossless class pauses its sender. auto: by the "
-               "model's threshold; with static memory what headroom leaves of a port's buffer.");
+  fields.AddOr(
+      "auto", "xoff", xoff, kSizes,
+      "An input that holds more of a lossless class pauses its sender. auto: by the model's "
+      "threshold; with the static model, the part of a port's buffer that is not headroom.");
   fields.AddOr("auto", "headroom", headroom, kSizes,
                "What each lossless class of an input may hold beyond that, for what arrives until "
                "the pause takes effect. auto: what the link needs so that nothing is lost.");
@@ -53,7 +55,7 @@ void PauseRule::Declare(Fields& fields) {
                "The sender may go on when the input holds so much less than the threshold. auto: "
                "3KB with hpcc_mmu, two packets otherwise.");
   fields.Add("response", response, {.at_least = Duration{0}, .at_most = 1_ms},
-             "From the arrival of a pause frame to its effect.");
+             "The time from the arrival of a pause frame to its effect.");
   fields.AddOr("none", "quanta", quanta, Between<int64_t>(1, 65'535),
                "How long a pause lasts, in the time that 512 bits take on the paused link (IEEE "
                "802.1Qbb). none: until it is lifted.");
@@ -76,7 +78,8 @@ void PauseRule::Declare(Fields& fields) {
   fields.AddOr("off", "deadlock_check", deadlock_check, {.above = Duration{0}, .at_most = 1000_s},
                "How often to look for ports that wait for each other in a circle.");
   fields.Add("deadlock_time", deadlock_time, {.above = Duration{0}, .at_most = 1000_s},
-             "They are a deadlock when all of them have been paused for so long.");
+             "Ports that wait for each other are a deadlock when all of them have been paused for "
+             "this long.");
   fields.Choice("deadlock_action", deadlock_ends_run, {{"abort", true}, {"report", false}},
                 "abort: the run ends with a deadlock; report: it is only reported.");
   fields.Require(quanta || refresh == PauseSettings::Refresh::kTimer, "refresh",
@@ -115,7 +118,7 @@ void RedRule::Declare(Fields& fields) {
                "Up to this length no packet is marked. auto: 1KB per Gbps.");
   fields.AddOr("auto", "max", max, kSizes, "Above it all are. auto: 4KB per Gbps.");
   fields.Add("probability", probability, {.at_least = 0.0, .at_most = 1.0},
-             "Of a mark just below max; from 0 at min it grows linearly.");
+             "The probability of an ECN mark just below max; it grows linearly from 0 at min.");
   fields.Require(!min || !max || *min <= *max, "max", "is less than min");
 }
 

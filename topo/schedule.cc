@@ -161,7 +161,8 @@ void BlackholeSettings::Declare(Fields& fields) {
 
 void ScheduledChange::Declare(Fields& fields) {
   fields.Add("at", at, {.at_least = Duration{0}, .at_most = 1'000'000_s},
-             "When, before all packets of that instant.", Fields::kRequired);
+             "The time of the change, which precedes all packets of that instant.",
+             Fields::kRequired);
   fields.List("links", links, {}, "Names of links, of hosts or between switches; both ways.");
   fields.List(
       "switches", switches, {},

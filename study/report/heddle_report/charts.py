@@ -185,7 +185,7 @@ class Sweep:
         key = self.classes[0]
         wanted = [
             ("reordered packets (%)", of_metric("reordered_ratio", key, 100)),
-            ("needless retransmissions (%)", per_sent("run_retransmissions_spurious", key)),
+            ("spurious retransmissions (%)", per_sent("run_retransmissions_spurious", key)),
             ("retransmissions after loss (%)", per_sent("run_retransmissions_loss", key)),
             ("timeouts", of_metric("run_timeouts", key)),
             ("dropped packets", of_metric("run_dropped", key)),

@@ -108,9 +108,9 @@ class SweepTest(Folder):
         chart = self.read(value=lambda i, metric: values.get(metric, 0 if metric != "n" else 1),
                           width=1).charts()[0][2]
         found = {panel.y_title: panel.lines[0] for panel in chart.panels}
-        self.assertEqual(set(found), {"reordered packets (%)", "needless retransmissions (%)"})
-        self.assertEqual(found["needless retransmissions (%)"].y, [2, 2])
-        self.assertEqual(found["needless retransmissions (%)"].ci, [0.5, 0.5])
+        self.assertEqual(set(found), {"reordered packets (%)", "spurious retransmissions (%)"})
+        self.assertEqual(found["spurious retransmissions (%)"].y, [2, 2])
+        self.assertEqual(found["spurious retransmissions (%)"].ci, [0.5, 0.5])
         self.assertEqual(found["reordered packets (%)"].y, [25, 25])
 
     def test_every_point_without_results_is_listed_with_its_reason(self):
@@ -163,7 +163,7 @@ class RunTest(Folder):
         self.assertEqual(slowdown.panels[2].lines[0].y, [4, 4])
         self.assertEqual(fct.kind, "dots")  # Bars have no foot on a logarithmic axis.
         self.assertEqual({p.y_title: p.lines[0].y[0] for p in costs.panels},
-                         {"reordered packets (%)": 25, "needless retransmissions (%)": 2,
+                         {"reordered packets (%)": 25, "spurious retransmissions (%)": 2,
                           "retransmissions after loss (%)": 0.5, "dropped packets": 5,
                           "congestion marks": 7})
         self.assertIn("no confidence intervals", slowdown.caption)
