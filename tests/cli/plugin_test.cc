@@ -107,7 +107,7 @@ TEST_F(FailingPluginTest, OneThatMakesNoPoliciesIsBadInput) {
                 "heddle: load balancer \"throwing\": ForSwitch() has thrown what is no "
                 "std::exception\n");
   ExpectRefused(Run("none"),
-                "heddle: load balancer \"none\": ForSwitch() has given no policy; every switch "
+                "heddle: load balancer \"none\": ForSwitch() has returned no policy; every switch "
                 "needs one\n");
   ExpectNothingLeft();
 }
