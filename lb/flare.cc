@@ -156,9 +156,10 @@ class FlareBalancer final : public LoadBalancer {
         "periodic sweep.");
     fields.Choice("shares", settings_.shares,
                   {{"equal", Shares::kEqual}, {"capacity", Shares::kCapacity}},
-                  "What paths should carry: the same, or in proportion to their capacities.");
+                  "Target load of paths: equal, or in proportion to their capacities.");
     fields.Add("rescale_every", settings_.rescale_every, {.at_least = 1_us, .at_most = 1000_s},
-               "How often what paths are owed is halved; 500ms is for wide-area networks.");
+               "Period after which the bytes that paths are behind or ahead of their share are "
+               "halved; 500ms is for wide-area networks.");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
