@@ -98,10 +98,10 @@ class FlowBenderBalancer final : public LoadBalancer {
     fields.Add("rounds", settings_.rounds, Between<int64_t>(1, 1'000),
                "A flow moves after this many congested round trips in a row (N).");
     fields.Add("values", settings_.values, Between<int64_t>(2, 65'536),
-               "Number of values of the flow label that switches hash.");
+               "Number of values of the entropy, the number that switches hash with the 5-tuple.");
     fields.Choice("change", settings_.change,
                   {{"random", Change::kRandom}, {"next", Change::kNext}},
-                  "The next label of a flow: a random other one, or the next in order.");
+                  "The next entropy of a flow: a random other one, or the next in order.");
   }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
@@ -115,10 +115,11 @@ class FlowBenderBalancer final : public LoadBalancer {
   FlowBenderSettings settings_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<FlowBenderBalancer>(
-    {"flowbender",
-     "Hosts change a flow's label, which switches hash, when too many of its ACKs echo ECN marks.",
-     "Kabbani et al., CoNEXT 2014"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<FlowBenderBalancer>({"flowbender",
+                                             "Hosts change a flow's entropy, which switches hash, "
+                                             "when too many of its ACKs echo ECN marks.",
+                                             "Kabbani et al., CoNEXT 2014"});
 
 }  // namespace
 }  // namespace heddle
