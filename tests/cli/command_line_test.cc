@@ -122,7 +122,7 @@ TEST(DescribeTest, KnowsEverythingThatIsListed) {
 TEST(DescribeTest, ShowsTypeDefaultAndMeaning) {
   EXPECT_THAT(Heddle("describe letflow").out,
               AllOf(HasSubstr("lb: {kind: letflow, ...}"), HasSubstr("\n  gap\n      type     dur"),
-                    HasSubstr("default  500us"), HasSubstr("meaning  Silence")));
+                    HasSubstr("default  500us"), HasSubstr("meaning  Flowlet gap")));
   EXPECT_THAT(Heddle("describe poisson").out, HasSubstr("workload: [{kind: poisson, ...}]"));
   EXPECT_THAT(Heddle("describe websearch").out, HasSubstr("mean 1711250 bytes with linear"));
 }

@@ -103,11 +103,12 @@ TEST_F(FailingPluginTest, OneThatCrashesLeavesNothing) {
 }
 
 TEST_F(FailingPluginTest, OneThatMakesNoPoliciesIsBadInput) {
-  ExpectRefused(Run("throwing"),
-                "heddle: load balancer \"throwing\": ForSwitch() has thrown what is no "
-                "std::exception\n");
+  ExpectRefused(
+      Run("throwing"),
+      "heddle: load balancer \"throwing\": ForSwitch() has thrown something that is not a "
+      "std::exception\n");
   ExpectRefused(Run("none"),
-                "heddle: load balancer \"none\": ForSwitch() has given no policy; every switch "
+                "heddle: load balancer \"none\": ForSwitch() has returned no policy; every switch "
                 "needs one\n");
   ExpectNothingLeft();
 }
