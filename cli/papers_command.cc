@@ -365,11 +365,12 @@ bool SayWhatIsDamaged(const std::vector<JudgedPaper>& judged) {
   }
   if (damaged.empty()) return false;
   const std::string first = damaged.begin()->string();
-  fmt::print(stderr,
-             "heddle: {} damaged, and left out, as {}: \"heddle verify {}\" says what is wrong; "
-             "delete that folder and run the papers again\n",
-             damaged.size() == 1 ? "1 point is" : fmt::format("{} points are", damaged.size()),
-             first, first);
+  fmt::print(
+      stderr,
+      "heddle: {} damaged, and left out, such as {}: \"heddle verify {}\" prints the damage; "
+      "delete that folder and run the papers again\n",
+      damaged.size() == 1 ? "1 point is" : fmt::format("{} points are", damaged.size()), first,
+      first);
   return true;
 }
 

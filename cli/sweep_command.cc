@@ -185,7 +185,7 @@ void PrintFailures(const SweepFolder& folder, const Plan& plan,
                  "{}: measured flows are unfinished, or have not started, at the end of the run\n",
                  start);
     } else if (report.state == PointState::kDamaged) {
-      fmt::print(stderr, "{}: damaged; \"heddle verify {}\" says what is wrong\n", start,
+      fmt::print(stderr, "{}: damaged; \"heddle verify {}\" prints the damage\n", start,
                  QuoteShell(folder.PointPath(plan.points[point].id).string()));
     }
   }

@@ -226,7 +226,7 @@ TEST_F(NewPolicyTest, ReplacesNothing) {
   MakeTree();
   fs::create_directories(folder_ / "tests/lb");
   folder_.Write("tests/lb/mine_test.cc", "precious");
-  ExpectRefused(Run("mine"), "tests/lb/mine_test.cc is there already");
+  ExpectRefused(Run("mine"), "tests/lb/mine_test.cc exists already");
   EXPECT_EQ(ReadFile(folder_ / "tests/lb/mine_test.cc"), "precious");
   EXPECT_FALSE(fs::exists(folder_ / "lb/mine.cc"));
 }
@@ -253,7 +253,7 @@ TEST_F(NewPolicyTest, OutOfTreeWritesWhatTheExampleHas) {
     EXPECT_EQ(ReadFile(folder_ / "some/where" / file), ReadFile(example / file)) << file;
   }
   EXPECT_TRUE(fs::exists(folder_ / "some/where/my_spray.cc"));
-  ExpectRefused(Run("my_spray --out-of-tree some/where"), "is there already");
+  ExpectRefused(Run("my_spray --out-of-tree some/where"), "exists already");
 }
 
 TEST_F(NewPolicyTest, SaysWhatItCannotWrite) {

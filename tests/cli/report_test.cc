@@ -127,7 +127,7 @@ TEST_F(ReportTest, CollectsAnewAndSaysWhatIsMissing) {
   EXPECT_EQ(result.exit_code, 1);  // The exit code of heddle collect, although the page exists.
   EXPECT_EQ(result.err,
             "heddle: 1 point is missing, and left out; \"heddle sweep out/sweep.yaml --out out\" "
-            "runs what is missing\n");
+            "runs missing points\n");
   EXPECT_LT(ReadFile(folder_ / "out/points.csv").size(), before.size());
   EXPECT_TRUE(fs::exists(folder_ / "asked"));
 }

@@ -610,7 +610,7 @@ TEST_F(SweepCommandTest, ComparesWhatIsThereAndSaysWhatIsNot) {
   const CommandResult half = Run("heddle compare half ecmp letflow");
   EXPECT_EQ(half.exit_code, 1);
   EXPECT_THAT(half.err, AllOf(HasSubstr("6 points are missing, and left out; \"heddle sweep "
-                                        "half/sweep.yaml --out half\" runs what is missing"),
+                                        "half/sweep.yaml --out half\" runs missing points"),
                               Not(HasSubstr("add \"seeds"))));
   // A combination that only one side has is left out by design.
   ASSERT_EQ(Run("heddle sweep s.yaml -q -o some --set 'sweep.exclude=[{lb: ecmp, "
@@ -634,8 +634,8 @@ TEST_F(SweepCommandTest, SaysInWhatTwoSweepsDiffer) {
   const CommandResult more = Run("heddle compare expected more");
   EXPECT_EQ(more.exit_code, 0);
   EXPECT_THAT(more.out, HasSubstr("\nThey differ in   workload[0].flows: A 60, B 90\n"));
-  EXPECT_THAT(more.err, HasSubstr("meet other flows even at the same seed, as they differ in "
-                                  "workload[0].flows"));
+  EXPECT_THAT(more.err, HasSubstr("have different flows even at the same seed, as they differ "
+                                  "in workload[0].flows"));
   EXPECT_THAT(Run("heddle compare expected expected").out, HasSubstr("have the same settings"));
 }
 
@@ -647,9 +647,9 @@ TEST_F(SweepCommandTest, LeavesOutADamagedPointAndSaysWhatRepairsIt) {
   const CommandResult collected = Run("heddle collect expected");
   EXPECT_EQ(collected.exit_code, 1);
   EXPECT_THAT(collected.out, HasSubstr("11 of 12 points"));
-  EXPECT_EQ(collected.err, "heddle: 1 point is damaged, and left out, as " + damaged +
+  EXPECT_EQ(collected.err, "heddle: 1 point is damaged, and left out, such as " + damaged +
                                ": \"heddle verify " + damaged +
-                               "\" says what is wrong; delete that folder and repeat the sweep, or "
+                               "\" prints the damage; delete that folder and repeat the sweep, or "
                                "run all with --force\n");
   EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/points.csv")).rows.size(), 11u * 5u);
   const CommandResult compared = Run("heddle compare expected ecmp letflow");
@@ -713,12 +713,13 @@ TEST_F(SweepCommandTest, ReadsResultsOfBeforeWithOneWarning) {
   const CommandResult collected = Run("heddle collect expected");
   EXPECT_EQ(collected.exit_code, 0);
   EXPECT_THAT(collected.out, HasSubstr("12 of 12 points"));
-  EXPECT_THAT(collected.err,
-              AllOf(testing::StartsWith("heddle: warning: 12 results are from before Heddle wrote "
-                                        "checksums (manifest.csv), as expected/points/"),
-                    testing::ResultOf(
-                        [](const std::string& text) { return std::ranges::count(text, '\n'); },
-                        testing::Eq(1))));
+  EXPECT_THAT(
+      collected.err,
+      AllOf(
+          testing::StartsWith("heddle: warning: 12 results are without checksums "
+                              "(manifest.csv), of an early Heddle, such as expected/points/"),
+          testing::ResultOf([](const std::string& text) { return std::ranges::count(text, '\n'); },
+                            testing::Eq(1))));
   EXPECT_EQ(Run("heddle verify expected").exit_code, 0);
 }
 
