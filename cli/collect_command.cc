@@ -114,7 +114,7 @@ void AddCollectCommand(CLI::App& app, std::function<int()>& command) {
       ->type_name("DIR");
   collect->add_flag("--with-stale", arguments->with_stale,
                     "Include results of other versions of Heddle");
-  collect->add_flag("-q,--quiet", arguments->quiet, "Say nothing if all is well");
+  collect->add_flag("-q,--quiet", arguments->quiet, "Print nothing if there is no problem");
   collect->callback([&command, arguments] {
     command = [arguments] {
       return CollectFolder(arguments->folder, arguments->folder, arguments->with_stale,

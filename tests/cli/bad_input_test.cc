@@ -824,7 +824,8 @@ TEST(BadFileTest, TwoExperimentsMayNotShareAFolder) {
   const CommandResult run =
       RunCommand(std::string(HEDDLE_BINARY) + " run a.yaml b/a.yaml", folder.path());
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("two experiments would write to results/a; give them names"));
+  EXPECT_THAT(run.err,
+              HasSubstr("two experiments would write to results/a; give them different names"));
   EXPECT_FALSE(std::filesystem::exists(folder / "results"));
 }
 

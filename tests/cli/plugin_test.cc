@@ -96,7 +96,7 @@ TEST_F(FailingPluginTest, OneThatEndsTheProcessIsAFailureWhateverItSays) {
 TEST_F(FailingPluginTest, OneThatCrashesLeavesNothing) {
   const CommandResult result = Run("crashing");
   EXPECT_EQ(result.exit_code, 134);
-  EXPECT_THAT(result.err, HasSubstr("heddle: e: the run was ended by signal 6 (Aborted)"));
+  EXPECT_THAT(result.err, HasSubstr("heddle: e: signal 6 (Aborted) ended the run"));
   ExpectNothingLeft();
   EXPECT_EQ(Run("breaking").exit_code, 3);
   ExpectNothingLeft();
@@ -122,7 +122,7 @@ TEST_F(FailingPluginTest, OneThatHangsIsStopped) {
                        signal + " $pid; wait $pid",
                    folder_.path());
     EXPECT_EQ(result.exit_code, code);
-    EXPECT_THAT(result.err, HasSubstr("heddle: stopped; the run did not end when it was asked to"));
+    EXPECT_THAT(result.err, HasSubstr("heddle: stopped; the run did not react to the signal"));
     ExpectNothingLeft();
   }
 }
