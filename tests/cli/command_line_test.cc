@@ -315,7 +315,7 @@ TEST_F(RunTest, ForcesNothingAwayThatIsNoResult) {
   folder_.Write("work/thesis.tex", "years");
   const CommandResult result = Run("small.yaml -o work --force");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("work: holds no results of a run"));
+  EXPECT_THAT(result.err, HasSubstr("work: has no results of a run"));
   EXPECT_EQ(ReadFile(folder_ / "work/thesis.tex"), "years");
 }
 

@@ -70,9 +70,11 @@ TEST(RunFolderTest, HalfOfWhatWasWrittenIsNotCommitted) {
       fs::remove(place / ".run.partial/flows.csv");
       ASSERT_THAT(folder.Write("summary.csv", "text"), IsOk());
       if (anew) place.Write(".run.partial/flows.csv", "another text");
-      EXPECT_THAT(folder.Commit(), Fails(absl::StatusCode::kDataLoss,
-                                         HasSubstr(anew ? "run/flows.csv: is not what was written"
-                                                        : "run/flows.csv: is gone")));
+      EXPECT_THAT(
+          folder.Commit(),
+          Fails(absl::StatusCode::kDataLoss,
+                HasSubstr(anew ? "run/flows.csv: differs from the contents that were written"
+                               : "run/flows.csv: was written but is gone")));
     }
     EXPECT_EQ(EntriesOf(place.path()), 0u);
   }
