@@ -694,8 +694,7 @@ const std::vector<BadInput> kBadInputs = {
     {"BackgroundThatMeetsAtOneHost",
      WithBackground("from: [0, 1, 2], to: [4], load: 0.4"),
      {"background[0].load: with all traffic at that time, the link of host 4 would be loaded to "
-      "1.2 "
-      "times over"}},
+      "1.2 times its capacity"}},
     {"BackgroundAndFlowsTogether",
      kTopology + kLb + "workload: [{kind: poisson, sizes: small, load: 0.7, flows: 9}]\n" +
          "background: [{hosts: 1, load: 0.5, start: 1us}]\n",
@@ -717,7 +716,7 @@ const std::vector<BadInput> kBadInputs = {
     {"BackgroundThatMeetsAtOneLeaf",
      WithBackground("hosts: 1, load: 0.6, cross_rack: true"),
      {"background[0].load: with all background at that time, the uplinks of leaf0 would be loaded "
-      "to 1.2 times over"}},
+      "to 1.2 times the capacity"}},
     {"BackgroundViaNowhere",
      WithBackground("from: [0], to: [4], rate: 1Gbps, via: spine7"),
      {"x.yaml:4:53: background[0].via: no switch is called \"spine7\"; switches are called leaf0 "

@@ -202,7 +202,7 @@ TEST_F(SweepCommandTest, CheckGivesAWarningOfManyPointsOnce) {
           "topology.port.buffer=600KB");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err.find("warning: "), 0u);
-  EXPECT_THAT(result.err, HasSubstr("K is more than half the buffer"));
+  EXPECT_THAT(result.err, HasSubstr("the ECN threshold is more than half the buffer"));
   const size_t first = result.err.find("more than half");
   EXPECT_EQ(result.err.find("more than half", first + 1), std::string::npos) << result.err;
 }

@@ -130,12 +130,12 @@ TEST(RunFolderTest, ReplacesNothingThatIsNotAFolderOfResults) {
   std::ofstream(place / "thesis/chapter1.tex") << "years of work";
   RunFolder folder(place / "thesis");
   EXPECT_THAT(folder.Open(true),
-              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("holds no results of a run")));
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("has no results of a run")));
   EXPECT_EQ(ReadFile(place / "thesis/chapter1.tex"), "years of work");
   place.Write("file", "text");
   RunFolder file(place / "file");
   EXPECT_THAT(file.Open(true),
-              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("holds no results of a run")));
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("has no results of a run")));
   EXPECT_EQ(ReadFile(place / "file"), "text");
 }
 
