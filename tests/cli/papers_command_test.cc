@@ -278,7 +278,7 @@ TEST_F(PapersCommandTest, ADamagedTableChangesNoVerdict) {
     EXPECT_EQ(judged.exit_code, 1);
     EXPECT_THAT(judged.out, HasSubstr("6 claims: 6 can't be judged"));
     EXPECT_THAT(judged.err,
-                AllOf(HasSubstr("heddle: 12 points are damaged, and left out, as " + points),
+                AllOf(HasSubstr("heddle: 12 points are damaged, and left out, such as " + points),
                       HasSubstr("\"heddle verify " + points)));
     EXPECT_FALSE(fs::exists(folder_ / "results/papers/ci/claims.csv"));
     for (size_t i = 0; i < tables.size(); ++i) std::ofstream(tables[i]) << texts[i];
