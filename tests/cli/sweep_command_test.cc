@@ -215,7 +215,7 @@ TEST_F(SweepCommandTest, ListsWithoutWriting) {
   Expected();
   const CommandResult there = Run("heddle sweep s.yaml --dry-run -o expected --set sweep.seeds=4");
   EXPECT_THAT(there.out, AllOf(HasSubstr("16 points: 4 missing, 12 done"),
-                               HasSubstr("going by 12 finished points")));
+                               HasSubstr("estimated from 12 finished points")));
 }
 
 TEST_F(SweepCommandTest, ItsFolderIsASweepFileToo) {
