@@ -83,7 +83,7 @@ size_t LowestInside(const std::vector<BySeed>& y) {
 
 // Down and up again: both ends lie above the lowest point between them.
 Finding JudgeValley(const std::vector<BySeed>& y) {
-  if (y.size() < 3) return Unknown("a minimum inside the axis needs at least three points");
+  if (y.size() < 3) return Unknown("a turning point inside the axis needs at least three points");
   const BySeed& lowest = y[LowestInside(y)];
   const Finding first = JudgeSign(Minus(y.front(), lowest));
   const Finding last = JudgeSign(Minus(y.back(), lowest));
