@@ -327,8 +327,7 @@ const std::vector<BadInput> kBadInputs = {
     {"XoffOfLessThanAPacket",
      RdmaWithPort("pfc: {classes: [3], xoff: 1KB}"),
      {"x.yaml:1:104: topology.port.pfc.xoff: an input of leaf0 may hold 1000 bytes before it "
-      "pauses "
-      "its sender, and 5862 more as headroom; a packet has 1086 bytes, so set more"}},
+      "pauses its sender, and 5862 more as headroom; a packet has 1086 bytes, so set more"}},
     {"BufferThatHeadroomUsesUp",
      RdmaWithPort("buffer: 6KB, ecn_above: 3KB, pfc: {classes: [3]}"),
      {"x.yaml:1:86: topology.port.buffer: an input of leaf0 may hold 138 bytes before it "}},

@@ -251,10 +251,10 @@ TEST(QueuePlanTest, SaysWhatCannotWork) {
   EXPECT_THAT(Plan("{pfc: {classes: [1]}}", kOneClass).Errors(),
               HasSubstr("port.pfc.classes: ACKs are in class 1"));
   EXPECT_THAT(Plan("{pfc: {classes: [3], xoff: 1047B}}").Errors(), HasSubstr("port.pfc.xoff: "));
-  EXPECT_THAT(Plan("{buffer: 29KB, pfc: {classes: [3]}}").Errors(),
-              HasSubstr("port.buffer: an input of leaf0 may hold 772 bytes before it pauses its "
-                        "sender, and 28228 more "
-                        "as headroom; a packet has 1048 bytes, so set more"));
+  EXPECT_THAT(
+      Plan("{buffer: 29KB, pfc: {classes: [3]}}").Errors(),
+      HasSubstr("port.buffer: an input of leaf0 may hold 772 bytes before it pauses its "
+                "sender, and 28228 more as headroom; a packet has 1048 bytes, so set more"));
   EXPECT_THAT(Plan("{red: {min: 101KB}}").Errors(),
               HasSubstr("port.red.min: at 25Gbps: max would be less than min; set max as well"));
   EXPECT_THAT(Plan("{red: {max: 99KB}}").Errors(), HasSubstr("port.red.max: at 100Gbps: "));
