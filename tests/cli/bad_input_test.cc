@@ -318,7 +318,7 @@ const std::vector<BadInput> kBadInputs = {
      {"topology.port.pfc.classes[1]: \"8\" is out of range"}},
     {"LosslessClassOfAcks",
      WithPort("pfc: {classes: [1]}"),
-     {"x.yaml:1:93: topology.port.pfc.classes: class 1 is that of ACKs, which must not be paused; "
+     {"x.yaml:1:93: topology.port.pfc.classes: ACKs are in class 1, and must not be paused; "
       "give them a class of their own by transport.control_priority"}},
     {"HeadroomTooSmall",
      RdmaWithPort("pfc: {classes: [3], headroom: 5KB}"),
@@ -326,11 +326,11 @@ const std::vector<BadInput> kBadInputs = {
       "nothing is lost; leave it auto, set at least that, or allow_loss: true"}},
     {"XoffOfLessThanAPacket",
      RdmaWithPort("pfc: {classes: [3], xoff: 1KB}"),
-     {"x.yaml:1:104: topology.port.pfc.xoff: 1000 bytes are left before an input of leaf0 pauses, "
-      "and 5862 for headroom; a packet has 1086, so set more"}},
+     {"x.yaml:1:104: topology.port.pfc.xoff: an input of leaf0 may hold 1000 bytes before it "
+      "pauses its sender, and 5862 more as headroom; a packet has 1086 bytes, so set more"}},
     {"BufferThatHeadroomUsesUp",
      RdmaWithPort("buffer: 6KB, ecn_above: 3KB, pfc: {classes: [3]}"),
-     {"x.yaml:1:86: topology.port.buffer: 138 bytes are left before an input of leaf0 pauses"}},
+     {"x.yaml:1:86: topology.port.buffer: an input of leaf0 may hold 138 bytes before it "}},
     {"ResumeOffsetOfNothing",
      RdmaWithPort("pfc: {classes: [3], resume_offset: 0B}"),
      {"topology.port.pfc.resume_offset: \"0B\" is out of range; expected a size >= 1B"}},
@@ -411,16 +411,16 @@ const std::vector<BadInput> kBadInputs = {
     {"LinkToItself", Custom("", ", {a: tor, b: tor}"), {"topology.links[2]: links tor to itself"}},
     {"LinkOfTwoHosts",
      Custom("", ", {a: host2, b: host3}", 4),
-     {"topology.links[2]: links host2 to host3; hosts are linked to switches"}},
+     {"topology.links[2]: links host2 to host3; a host must be linked to a switch"}},
     {"HostWithUnlikeLinks",
      Custom(", {name: other}", ", {a: other, b: host1, delay: 7us}"),
-     {"topology.links[2]: has another rate or delay than the first link of host1; those of one "
-      "host are alike"}},
+     {"topology.links[2]: has another rate or delay than the first link of host1; all links "
+      "of a host must have the same"}},
     {"HostWithoutALink", Custom("", "", 3), {"topology.links: host2 has no link"}},
     {"HostsWithoutLinks", Custom("", "", 9), {"host2 has no link, nor have 6 more"}},
     {"SwitchWithoutAWayToAHost",
      Custom(", {name: x}, {name: y}", ", {a: x, b: y}"),
-     {"topology.links: x has no way to any host"}},
+     {"topology.links: x has no path to any host"}},
     {"HostsThatCannotReachEachOther",
      Custom(", {name: other}", ", {a: other, b: host2}", 3),
      {"x.yaml:1:11: topology: other cannot reach tor, and 1 more pairs"}},
@@ -452,7 +452,7 @@ const std::vector<BadInput> kBadInputs = {
      {"x.yaml:5:44: schedule[0].loss: \"2\" is out of range; expected a number >= 0 <= 1"}},
     {"DropOfALink",
      kGood + "schedule:\n  - {at: 1us, links: [leaf0-spine0], drop: 0.1}\n",
-     {"x.yaml:5:22: schedule[0].links: drop and blackhole are about switches; name these in "
+     {"x.yaml:5:22: schedule[0].links: drop and blackhole concern switches; name these in "
       "switches"}},
     {"BlackholeOfAnUnknownHost",
      kGood + "schedule:\n  - {at: 1us, switches: [spine0], blackhole: {to: [1, 8]}}\n",
@@ -470,9 +470,9 @@ const std::vector<BadInput> kBadInputs = {
      OnFile("net.txt"),
      {"net.txt:3:1: topology.file: \"7\" is out of range; expected an integer >= 0 <= 5",
       "net.txt:4:1: topology.file: 4 4 links switch4 to itself",
-      "net.txt:5:1: topology.file: 0 1 links host0 to host1; hosts are linked to switches",
+      "net.txt:5:1: topology.file: 0 1 links host0 to host1; a host must be linked to a switch",
       "net.txt:7:1: topology.file: 0 5 has another rate or delay than the first link of host0; "
-      "those of one host are alike",
+      "all links of a host must have the same",
       "net.txt:8:5: topology.file: \"100\" has no unit",
       "net.txt:9:13: topology.file: \"1\" has no unit",
       "net.txt:10:17: topology.file: the error rate must be 0",

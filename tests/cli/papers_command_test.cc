@@ -339,9 +339,10 @@ TEST_F(PapersCommandTest, SaysWhatIsWrongWithWhatIsAskedFor) {
   const CommandResult key =
       Run("heddle papers run toy-fig1 --set topolgy.leaves=4 --out results/x");
   EXPECT_EQ(key.exit_code, 2);
-  EXPECT_THAT(key.err,
-              AllOf(HasSubstr("--set topolgy.leaves=4: topolgy: unknown key"),
-                    HasSubstr("papers/toy/fig1.yaml: is no experiment with what --set says")));
+  EXPECT_THAT(
+      key.err,
+      AllOf(HasSubstr("--set topolgy.leaves=4: topolgy: unknown key"),
+            HasSubstr("papers/toy/fig1.yaml: is no valid experiment with the settings of --set")));
 }
 
 TEST_F(PapersCommandTest, RunsNothingIfOneOfManyExperimentsHasAMistake) {

@@ -217,7 +217,7 @@ TEST(JudgeTrendTest, NeedsPoints) {
   EXPECT_THAT(JudgeTrend({1}, {Seeds({1, 2})}, Shape::kUp, 0.1).reason,
               testing::HasSubstr("at least two points"));
   EXPECT_THAT(JudgeTrend({1, 2}, {Seeds({1, 2}), Seeds({1, 2})}, Shape::kDownUp, 0.1).reason,
-              testing::HasSubstr("fewer than three"));
+              testing::HasSubstr("at least three points"));
 }
 
 // --- Numbers ---

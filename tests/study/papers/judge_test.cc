@@ -227,7 +227,7 @@ TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
     const double least = empty == "0.2" ? 0.4 : 0.2;
     const JudgedClaim most = One(of + fmt::format("take: max, value: {}, within: 0.01", greatest));
     EXPECT_EQ(most.verdict, ClaimVerdict::kReproduced) << empty;
-    EXPECT_THAT(most.Measured(), HasSubstr("1 left out, where nothing is divided by nothing"));
+    EXPECT_THAT(most.Measured(), HasSubstr("1 left out, where zero is divided by zero"));
     EXPECT_EQ(VerdictOf(of + fmt::format("take: min, value: {}, within: 0.01", least)),
               "reproduced")
         << empty;
@@ -238,7 +238,7 @@ TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
   const JudgedClaim none =
       One("kind: number, metric: v, quantity: gain, of: rps, over: ecmp, take: max, value: 1");
   EXPECT_EQ(none.verdict, ClaimVerdict::kUnjudged);
-  EXPECT_THAT(none.Reason(), HasSubstr("nothing is divided by nothing"));
+  EXPECT_THAT(none.Reason(), HasSubstr("zero is divided by zero"));
 }
 
 TEST_F(JudgeTest, Zeros) {
