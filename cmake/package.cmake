@@ -15,15 +15,15 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME heddle)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)  # By dpkg-shlibdeps, of the package dpkg-dev.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "python3-yaml, python3-plotly, python3-matplotlib")  # heddle report
-set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${PROJECT_DESCRIPTION}
-Simulates load balancing in datacenter networks, packet by packet: an
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
+"Simulates load balancing in datacenter networks, packet by packet: an
 experiment in YAML goes in, flow completion times, reordering and link use
 come out as CSV.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME heddle-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "heddle (= ${PROJECT_VERSION}), g++, cmake, libabsl-dev, libfmt-dev, libyaml-cpp-dev, zlib1g-dev")
-set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Heddle for plug-ins and programs of your own
-Headers, the library and its CMake package: a load balancer outside of
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
+"For plug-ins and programs of your own: headers, the library and its CMake package: a load balancer outside of
 Heddle's tree is built against these.")
 include(CPack)
