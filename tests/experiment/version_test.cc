@@ -24,7 +24,7 @@ std::string Named(const std::string& file, const std::string& pattern) {
 TEST(VersionTest, IsTheSameInEveryFileThatNamesIt) {
   EXPECT_EQ(Named("CITATION.cff", "\nversion: (\\S+)\n"), Version());
   EXPECT_EQ(Named("packaging/kubernetes.yaml", "image: heddle:(\\S+)"), Version());
-  EXPECT_EQ(Named("CHANGELOG.md", "\n## ([0-9]\\S*)"), Version());
+  EXPECT_EQ(Named("CHANGELOG.md", "\n## ([0-9.]+)"), Version());
   EXPECT_EQ(Named("docs/containers.md", "docker build -t heddle:(\\S+)"), Version());
 }
 
@@ -32,7 +32,7 @@ TEST(VersionTest, IsTheSameInEveryFileThatNamesIt) {
 TEST(VersionTest, HasOneDate) {
   const std::string date = Named("CITATION.cff", "\ndate-released: (\\S+)\n");
   EXPECT_NE(date, "");
-  EXPECT_EQ(Named("CHANGELOG.md", "\n## [0-9]\\S*, (\\S+)\n"), date);
+  EXPECT_EQ(Named("CHANGELOG.md", "\n## [0-9.]+, (\\S+)\n"), date);
 }
 
 }  // namespace
