@@ -24,6 +24,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME heddle-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "heddle (= ${PROJECT_VERSION}), g++, cmake, libabsl-dev, libfmt-dev, libyaml-cpp-dev, zlib1g-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
-"For plug-ins and programs of your own: headers, the library and its CMake package: a load balancer outside of
-Heddle's tree is built against these.")
+"For plug-ins and programs of your own: headers, the library and its CMake
+package.")
 include(CPack)
