@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-std::string Version();  // "0.1.0"
+std::string Version();  // "0.2.0"
 std::string Commit();  // The commit as git describes it, "-dirty" if changed; empty outside of git.
 std::string BuildType();  // "Release"
 std::string Compiler();   // "GNU 12.2.0"
