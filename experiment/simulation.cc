@@ -245,12 +245,14 @@ std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& exper
   std::vector<std::unique_ptr<FlowRecorder>> recorders;
   std::vector<FlowLog*> logs;
   for (int i = 0; i < network.engine().threads(); ++i) {
-    recorders.push_back(std::make_unique<FlowRecorder>(
-        FlowRecorder::Context{.classes = &classes,
-                              .routing = &network.routing(),
-                              .sizes = experiment.settings.transport.settings->sizes(),
-                              .transport = experiment.settings.transport.kind,
-                              .listed_ids = listed == nullptr ? nullptr : &listed->ids}));
+    recorders.push_back(std::make_unique<FlowRecorder>(FlowRecorder::Context{
+        .classes = &classes,
+        .routing = &network.routing(),
+        .sizes = experiment.settings.transport.settings->sizes(),
+        .transport = experiment.settings.transport.kind,
+        .may_detour = std::ranges::any_of(
+            experiment.events, [](const LinkEvent& event) { return event.up.has_value(); }),
+        .listed_ids = listed == nullptr ? nullptr : &listed->ids}));
     logs.push_back(recorders.back().get());
   }
   network.SetLogs(logs);

@@ -119,7 +119,7 @@ void ClassCounters::Merge(const ClassCounters& other) {
 
 FlowRecorder::FlowRecorder(const Context& context)
     : context_(context),
-      ideal_(*context.routing, context.sizes),
+      ideal_(*context.routing, context.sizes, context.may_detour),
       counters_(context.classes->atoms()),
       // One more entry for the packets of flows that are not measured.
       reordering_(context.classes->atoms() + 1) {}

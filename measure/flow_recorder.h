@@ -51,6 +51,7 @@ class FlowRecorder final : public FlowLog {
     const Routing* routing;
     PacketSizes sizes;
     std::string transport;
+    bool may_detour = false;  // Links fail, and flows then take other paths.
     // The ids that flow lists give, by flow id; null if no list gives any.
     const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
   };

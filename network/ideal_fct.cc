@@ -63,6 +63,21 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
       Pipeline<absl::int128>(path, packets, wire, last_wire, absl::int128(scale)))};
 }
 
+IdealFct::IdealFct(const Routing& routing, const PacketSizes& sizes, bool may_detour)
+    : routing_(routing),
+      sizes_(sizes),
+      may_detour_(may_detour),
+      fastest_{.rate = BitRate{1}, .delay = Duration{kNever.ps}},
+      classes_(routing) {
+  for (size_t s = 0; may_detour && s < routing.switches(); ++s) {
+    for (const Adjacency::Port& port : routing.PortsOf(static_cast<SwitchId>(s))) {
+      if (routing.IsHost(port.peer)) continue;
+      fastest_.rate = std::max(fastest_.rate, port.out.rate);
+      fastest_.delay = std::min(fastest_.delay, port.out.delay);
+    }
+  }
+}
+
 IdealFct::Ways IdealFct::WaysBetween(HostId src, HostId dst) {
   Ways ways;
   for (const PortIndex port : routing_.FirstHops(src, dst)) {
@@ -108,6 +123,11 @@ Duration IdealFct::LeastOverAll(HostId src, HostId dst, const Ways& ways, int64_
           time += tx(link, bytes) + static_cast<double>(link.delay.ps);
         }
         least = std::min(least, time);
+        if (!may_detour_) continue;
+        // A detour has no fewer links, and none is faster than the fastest.
+        const double link = tx(fastest_, bytes) + static_cast<double>(fastest_.delay.ps);
+        least = std::min(
+            least, static_cast<double>(first.delay.ps) + static_cast<double>(path.size()) * link);
       }
     }
     return least;
@@ -145,9 +165,9 @@ IdealFct::Times IdealFct::Of(HostId src, HostId dst, int64_t size) {
   const int64_t last_wire = sizes_.DataPacket(last_payload) + sizes_.wire_overhead;
   const int64_t ack_wire = sizes_.ack + sizes_.wire_overhead;
   const Duration rx = Best(src, dst, there, packets, wire, last_wire);
-  const bool several = routing_.LinksOf(dst) > 1 || std::ranges::any_of(there, [&](auto way) {
-                         return classes_.HasSeveral(way);
-                       });
+  const bool several =
+      may_detour_ || routing_.LinksOf(dst) > 1 ||
+      std::ranges::any_of(there, [&](auto way) { return classes_.HasSeveral(way); });
   const Duration least =
       several ? std::min(rx, LeastOverAll(src, dst, there, packets, wire, last_wire)) : rx;
   const Duration ack = Best(dst, src, WaysBetween(dst, src), 1, ack_wire, ack_wire);

@@ -24,9 +24,9 @@ Duration PipelineTime(std::span<const Channel> path, int64_t packets, int64_t wi
 
 class IdealFct {
  public:
-  // `routing` must outlive this.
-  IdealFct(const Routing& routing, const PacketSizes& sizes)
-      : routing_(routing), sizes_(sizes), classes_(routing) {}
+  // `routing` must outlive this. With `may_detour`, links may fail: a flow may then take a path
+  // with more links, which may be faster than all shortest paths. This changes `least` only.
+  IdealFct(const Routing& routing, const PacketSizes& sizes, bool may_detour = false);
 
   struct Times {
     Duration rx;     // Until the receiver has all bytes, on the best shortest path.
@@ -48,6 +48,8 @@ class IdealFct {
 
   const Routing& routing_;
   const PacketSizes sizes_;
+  const bool may_detour_;
+  Channel fastest_;  // If may_detour_: the highest rate and the least delay between two switches.
   PathClasses classes_;
   std::vector<Channel> path_;  // Scratch.
 };

@@ -85,7 +85,8 @@ class MirrorCheck {
     const RoutingTable& table = routing_.TableOf(s);
     const std::span<const PortIndex> ports = table.Towards(src_);
     const auto leads = [&](PortIndex port) {
-      return routing_.SwitchAt(routing_.PortsOf(s)[port].peer) == to;
+      const VertexId peer = routing_.PortsOf(s)[port].peer;
+      return !routing_.IsHost(peer) && routing_.SwitchAt(peer) == to;  // src may have a link to s.
     };
     if (!table.uplinks.empty()) {
       const PortIndex named = table.uplinks[id / table.path_divisor % table.uplinks.size()];

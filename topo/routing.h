@@ -96,6 +96,7 @@ class Routing {
   const std::vector<Adjacency::Port>& NicsOf(HostId h) const {
     return adjacency_.Of(graph_.VertexOfHost(h));
   }
+  bool IsHost(VertexId vertex) const { return graph_.IsHost(vertex); }
   SwitchId SwitchAt(VertexId vertex) const { return graph_.SwitchAt(vertex); }
   size_t switches() const { return graph_.switches.size(); }
   size_t leaves() const { return leaves_.size(); }

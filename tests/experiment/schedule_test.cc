@@ -182,6 +182,22 @@ TEST(LinkDownTest, UntilRoutesConvergePacketsAreLost) {
   EXPECT_EQ(late.result.unfinished, 0);
 }
 
+// The direct link takes 20 us. When it fails, packets take two links of 1 us instead.
+TEST(LinkDownTest, ADetourMayBeFasterThanTheShortestPath) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: custom, hosts: 2, switches: [{name: s0}, {name: s1}, {name: s2}],\n"
+      "  link: {rate: 10Gbps, delay: 1us}, links: [{a: host0, b: s0}, {a: host1, b: s1},\n"
+      "  {a: s0, b: s1, delay: 20us}, {a: s0, b: s2}, {a: s2, b: s1}]}\n"
+      "lb: ecmp\nworkload: [{kind: permutation, size: 1460B, start: 50us}]\n"
+      "schedule: [{at: 10us, links: [s0-s1], state: down}]\nmeasure: {warm_up: 0ps}\n"));
+  const CsvTable flows(run.files.flows);
+  ASSERT_EQ(flows.rows.size(), 2u);
+  for (size_t f = 0; f < 2; ++f) {
+    EXPECT_EQ(flows.Real(f, "fct_rx_ns"), 4 * (1'000 + 1'230.4));
+    EXPECT_EQ(flows.Real(f, "ideal_rx_ns"), 22'000 + 3 * 1'230.4);
+  }
+}
+
 TEST(ScheduleTest, GivesTheSameBytesForAnyNumberOfThreads) {
   for (const char* lb : {"ecmp", "rps", "letflow", "presto"}) {
     SCOPED_TRACE(lb);

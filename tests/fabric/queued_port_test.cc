@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -482,6 +483,49 @@ TEST(QueuedPortTest, MarksBetweenTheThresholdsWithAProbabilityThatGrows) {
   }
 }
 
+// Sends packets through two ports of switch `id`. Each finds an empty queue, which is half-way
+// between the thresholds with it. Returns for each packet if it was marked, port by port.
+std::vector<std::vector<bool>> MarksOfSwitch(SwitchId id) {
+  constexpr int64_t kPackets = 2'000;
+  SwitchPlan plan =
+      PlanOf(3, Port(10_Gbps), Queues(0b1000, Scheduler::kRoundRobin, {.above = 0, .all = 2'000}));
+  std::vector<Offer> offers;
+  for (int64_t i = 0; i < kPackets; ++i) {
+    for (const HostId dst : {HostId{0}, HostId{1}}) {
+      offers.push_back({Time{} + 1_us * (i + 1), 2, PacketOf(1'000, 3, dst)});
+      offers.back().packet.Set(Packet::kEct);
+    }
+  }
+  SwitchBench bench(plan, 1_us, nullptr, id);
+  bench.Run(offers);
+  std::vector<std::vector<bool>> marks;
+  for (const PortIndex port : {PortIndex{0}, PortIndex{1}}) {
+    marks.emplace_back();
+    for (const Packet& packet : bench.received(port)) {
+      marks.back().push_back(packet.Has(Packet::kCe));
+    }
+    EXPECT_EQ(marks.back().size(), static_cast<size_t>(kPackets));
+  }
+  return marks;
+}
+
+// Marks of different ports are independent: 2000 pairs agree in half of the cases, within four
+// deviations of sqrt(2000) / 2 = 22.
+TEST(QueuedPortsTest, EachPortOfEachSwitchDrawsItsOwnMarks) {
+  const std::vector<std::vector<bool>> first = MarksOfSwitch(0);
+  const std::vector<std::vector<bool>> second = MarksOfSwitch(1);
+  EXPECT_EQ(first, MarksOfSwitch(0));
+  const std::vector<std::vector<bool>> all = {first[0], first[1], second[0], second[1]};
+  for (size_t a = 0; a < all.size(); ++a) {
+    EXPECT_NEAR(static_cast<double>(std::ranges::count(all[a], true)), 1'000, 90);
+    for (size_t b = 0; b < a; ++b) {
+      double agree = 0;
+      for (size_t i = 0; i < all[a].size(); ++i) agree += all[a][i] == all[b][i] ? 1 : 0;
+      EXPECT_NEAR(agree, 1'000, 90) << a << " and " << b;
+    }
+  }
+}
+
 // --- Class 0 ---
 
 // Two peers send at full rate to one port, and now and then a control packet. It waits for the
@@ -602,6 +646,25 @@ TEST(QueuedPortsTest, ALinkThatFailsVoidsPausesOnTheirWay) {
                {Time{} + 6_us, [](Switch& node, Time) { node.BringUp(0); }}});
     ASSERT_EQ(bench.received(0).size(), 1u);
     EXPECT_EQ(bench.received(0)[0].arrival, Time{} + 50_us + 100_ns + kDelay);
+  }
+}
+
+// A failure acts before all packets of its instant. So a pause frame that arrives at that instant
+// came over the link after the failure, and counts, however long it takes to have an effect.
+TEST(QueuedPortsTest, APauseOfTheInstantOfTheFailureCounts) {
+  for (const Duration response : {Duration{0}, 10_us}) {
+    SCOPED_TRACE(response.ps);
+    SwitchPlan plan = PlanOf(2, Port(10_Gbps), Queues(0b10, Scheduler::kStrict));
+    plan.queueing.eager = true;
+    plan.queueing.pause.response = response;
+    SwitchBench bench(plan);
+    bench.Run({{Time{} + 5_us, 0, PauseOf(0b10, true)},
+               {Time{} + 50_us, 1, PacketOf(125, 1)},
+               {Time{} + 60_us, 0, PauseOf(0b10, false)}},
+              {{Time{} + 5_us, [](Switch& node, Time now) { node.TakeDown(0, now); }},
+               {Time{} + 6_us, [](Switch& node, Time) { node.BringUp(0); }}});
+    ASSERT_EQ(bench.received(0).size(), 1u);
+    EXPECT_EQ(bench.received(0)[0].arrival, Time{} + 60_us + response + 100_ns + kDelay);
   }
 }
 

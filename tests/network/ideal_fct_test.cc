@@ -168,5 +168,32 @@ TEST(IdealFctTest, NoUseOfSeveralPathsIsFasterThanTheLeast) {
   }
 }
 
+// The direct link takes 20 us, the detour over s2 takes 2 us and one more transmission.
+TEST(IdealFctTest, ADetourMayBeFasterThanTheShortestPath) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: custom, hosts: 2, switches: [{name: s0}, {name: s1}, {name: s2}],\n"
+      "  link: {rate: 10Gbps, delay: 1us}, links: [{a: host0, b: s0}, {a: host1, b: s1},\n"
+      "  {a: s0, b: s1, delay: 20us}, {a: s0, b: s2}, {a: s2, b: s1}]}\n"
+      "lb: ecmp\nworkload: [{kind: permutation, size: 1KB}]\n");
+  const Routing routing(experiment.graph);
+  const PacketSizes sizes = experiment.settings.transport.settings->sizes();
+  for (const int64_t size : {1, 1'460, 1'461, 50'000, 1'000'000}) {
+    SCOPED_TRACE(size);
+    const int64_t packets = (size + 1'459) / 1'460;
+    const int64_t full = 1'230'400;  // The time of a packet at 10 Gbps.
+    const int64_t last = std::max<int64_t>(84, size - (packets - 1) * 1'460 + 78) * 800;
+    const IdealFct::Times direct = IdealFct(routing, sizes).Of(0, 1, size);
+    EXPECT_EQ(direct.least, direct.rx);
+    EXPECT_GT(direct.least.ps, 22'000'000);
+    const IdealFct::Times times = IdealFct(routing, sizes, /*may_detour=*/true).Of(0, 1, size);
+    EXPECT_EQ(times.rx, direct.rx);
+    // Host, s0, s2, s1: the detour's pipeline of four links of 1 us.
+    const int64_t detour = packets == 1 ? 4 * last : (packets - 1) * full + 3 * full + last;
+    EXPECT_LE(times.least.ps, 4'000'000 + detour);
+    // No path has less than one link between the switches.
+    EXPECT_GE(times.least.ps, 3'000'000 + (packets - 1) * full + 3 * last - 1);
+  }
+}
+
 }  // namespace
 }  // namespace heddle

@@ -248,5 +248,16 @@ TEST(AckPathTest, SymmetricIsRefusedWherePathsAreNotNumberedAlike) {
   EXPECT_NE(report.find("use ecmp"), std::string::npos) << report;
 }
 
+// Host 0 has a link to either switch. Its packets that enter at s0 would come back from s1 at once.
+TEST(AckPathTest, SymmetricIsRefusedWhereAHostIsNearerOnTheWayBack) {
+  const std::string yaml =
+      "topology: {kind: custom, hosts: 3, switches: [{name: s0}, {name: s1}], links: [\n"
+      "  {a: s0, b: s1}, {a: host0, b: s0}, {a: host0, b: s1}, {a: host1, b: s0},\n"
+      "  {a: host2, b: s1}]}\nlb: ecmp\nworkload: [{kind: permutation, size: 1KB}]\n";
+  EXPECT_EQ(ErrorsOf(yaml), "");
+  const std::string report = ErrorsOf(yaml + "ack_path: symmetric\n");
+  EXPECT_NE(report.find("ack_path: symmetric needs"), std::string::npos) << report;
+}
+
 }  // namespace
 }  // namespace heddle

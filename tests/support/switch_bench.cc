@@ -67,8 +67,9 @@ Time SwitchBench::Peer::Due() const {
   return std::min(arrivals_.Next(), next < offers.size() ? offers[next].at - kToSwitch : kNever);
 }
 
-SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPtr policy)
-    : switch_(0, 0, plan.ports.size(), policy ? std::move(policy) : std::make_unique<NoPolicy>()) {
+SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPtr policy,
+                         SwitchId id)
+    : switch_(id, 0, plan.ports.size(), policy ? std::move(policy) : std::make_unique<NoPolicy>()) {
   engine_.Add(switch_, engine_.AddGroup());
   std::vector<QueuedPorts::Port> ports;
   for (PortSettings settings : plan.ports) {

@@ -23,7 +23,7 @@ class SwitchBench {
 
   // No window is longer than `window` or than a link. Without a policy packets have no choice.
   explicit SwitchBench(const SwitchPlan& plan, Duration window = 1_us,
-                       SwitchPolicyPtr policy = nullptr);
+                       SwitchPolicyPtr policy = nullptr, SwitchId id = 0);
 
   // Offers everything, from 1 us on, and runs until it has all passed. Actions must be in the order
   // of time. Checks that all packets and bytes are accounted for.

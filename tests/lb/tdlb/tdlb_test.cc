@@ -109,8 +109,9 @@ TEST(PathDelaysTest, AFailedPathIsNeitherTheFastestNorTheSlowest) {
 
 class TdlbLeafTest : public testing::Test {
  protected:
-  explicit TdlbLeafTest(const std::string& settings = "{kind: tdlb, place: hash, stale: 1s}")
-      : leaf_(settings, {.uplinks = std::vector<BitRate>(3, 100_Gbps)}) {}
+  explicit TdlbLeafTest(const std::string& settings = "{kind: tdlb, place: hash, stale: 1s}",
+                        BitRate uplinks = 100_Gbps)
+      : leaf_(settings, {.uplinks = std::vector<BitRate>(3, uplinks)}) {}
 
   void Control(const TdlbControl& control, FlowId flow, Time at) {
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
@@ -297,6 +298,40 @@ TEST_F(TdlbQueueTest, DelaysOfPathsOverOtherUplinksDoNotCount) {
   LearnOf(1, 10_us);
   LearnOf(1, 400_us);
   EXPECT_EQ(Episodes(), 0);
+}
+
+// At 100 Mbps a byte leaves every 80 ns, and queues are looked at eight times as often.
+class TdlbClearTest : public TdlbLeafTest {
+ protected:
+  TdlbClearTest()
+      : TdlbLeafTest(
+            "{kind: tdlb, place: hash, stale: 1s, congested_above: 10KB, "
+            "check_every: 10ns}",
+            100_Mbps) {}
+};
+
+// Ten packets of 1500 bytes drain. An episode ends when the queue has half of the 10 KB.
+TEST_F(TdlbClearTest, AnEpisodeEndsWhenTheQueueIsDownToTheThreshold) {
+  constexpr int64_t kClear = 5'000;
+  Learn({10_us}, kNow);
+  Learn({10_us + 400_us}, kNow);
+  leaf_.At(kNow, [](SwitchView& view, SwitchPolicy&) {
+    for (int i = 0; i < 10; ++i) view.SendAsData(LbPacket(7), 0);
+  });
+  std::map<int64_t, int> seen;  // By length of the queue.
+  int64_t before = 0;
+  for (Time at = kNow + 700_us; at < kNow + 900_us; at += 20_ns) {
+    int64_t queue = 0;
+    leaf_.At(at, [&](SwitchView& view, SwitchPolicy&) { queue = view.Unsent(0).count; });
+    // With a queue of the same length, at least one check has been made.
+    if (queue == std::exchange(before, queue)) {
+      ++seen[queue];
+      ASSERT_EQ(leaf_.Count("congested_flows"), queue > kClear ? 1 : 0) << queue << " bytes";
+    }
+  }
+  EXPECT_GT(seen[kClear + 1], 0);
+  EXPECT_GT(seen[kClear], 0);
+  EXPECT_EQ(leaf_.Count("episodes"), 1);
 }
 
 class TdlbDefaultTest : public TdlbLeafTest {

@@ -12,7 +12,6 @@
 #include "study/papers/run_tables.h"
 #include "study/sweep/point_rows.h"
 #include "study/sweep/result_row.h"
-#include "study/sweep/sweep_folder.h"
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
@@ -86,19 +85,6 @@ TEST_F(RunResultsTest, AFileThatWasNotAskedForIsNotFound) {
   EXPECT_THAT(tables.Table("summary.csv"), IsOk());
   EXPECT_EQ(*tables.Table("summary.csv"), *tables.Table("summary.csv"));  // Read once.
   EXPECT_THAT(tables.Json("summary.json"), IsOk());
-}
-
-TEST(SweepFolderTest, SaysWhyThereIsNoPlan) {
-  const TemporaryFolder folder;
-  EXPECT_THAT(SweepFolder(folder / "none").ReadPlan(),
-              Fails(absl::StatusCode::kNotFound, EndsWith("none: there is no such folder")));
-  EXPECT_THAT(
-      SweepFolder(folder.path()).ReadPlan(),
-      Fails(absl::StatusCode::kNotFound, EndsWith("plan.csv: no sweep has been started here")));
-  folder.Write("plan.csv", "a,b\n");
-  EXPECT_THAT(
-      SweepFolder(folder.path()).ReadPlan(),
-      Fails(absl::StatusCode::kInvalidArgument, EndsWith("plan.csv: is not the plan of a sweep")));
 }
 
 }  // namespace
