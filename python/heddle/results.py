@@ -117,6 +117,10 @@ class Run(_Results):
     def is_complete(self):
         return bool(self.totals.get("complete", True))
 
+    def for_report(self):
+        """What heddle_report draws."""
+        return _guarded(report.results.read, self.folder)
+
     def __repr__(self):
         state = "" if self.is_complete else ", incomplete"
         return f"<heddle.Run {self.folder}: {self.totals.get('name', '')}, seed {self.totals.get('seed', '')}{state}>"
