@@ -191,6 +191,10 @@ class Sweep(_Results):
         done = sum(p.state == "done" for p in self._chosen)
         return f"<heddle.Sweep {self.folder}: {done} of {len(self)} points, over {', '.join(self.axes) or 'nothing'}>"
 
+    def planned(self):
+        """Each Point, whether it has results or not."""
+        return list(self._chosen)
+
     def problems(self):
         """What is said of points that are not done; empty if all are."""
         if all(p.state == "done" for p in self._chosen):
