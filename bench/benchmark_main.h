@@ -24,7 +24,7 @@ inline int BenchmarkMain(int argc, char** argv, const char* min_time) {
   pointers.push_back(nullptr);
   benchmark::Initialize(&count, pointers.data());
   if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 1;
-  if (IsDebugBuild()) fmt::print(stderr, "This is a Debug build; its times say nothing.\n");
+  if (IsDebugBuild()) fmt::print(stderr, "This is a Debug build; its times are not meaningful.\n");
   benchmark::AddCustomContext("heddle_version", Version());
   benchmark::AddCustomContext("heddle_commit", Commit());
   benchmark::AddCustomContext("heddle_build", fmt::format("{}, {}", BuildType(), Compiler()));

@@ -115,7 +115,7 @@ void MeasureIdle(bool smoke, int rounds) {
       ", {kind: poisson, sizes: small, load: 0.5, start: 10ms, flows: 1000000, measured: false}";
   Scenario idle = busy;
   idle.shape = LeafSpine(128, 8, 16);
-  fmt::print("What waits or idles, per packet-hop\n");
+  fmt::print("Waiting flows and idle hosts, per packet-hop\n");
   const std::vector<PairedTimes> times = MeasureInTurns(
       {{"32 busy hosts", [&] { return NanosecondsPerHop(busy, 1); }},
        {"and a million flows that start later", [&] { return NanosecondsPerHop(waiting, 1); }},
@@ -143,10 +143,11 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
   const std::vector<PairedTimes> times = MeasureInTurns(
       {{"DCTCP, FIFO", with("dctcp", "{}")},
        {"DCTCP, ACKs in a class of their own", with("{kind: dctcp, control_priority: 0}", "{}")},
-       {"DCTCP, FIFO's work by eager queues", with("dctcp", "{}", NetworkPlan::Ports::kEager)},
+       {"DCTCP, eager queues in place of FIFO ports",
+        with("dctcp", "{}", NetworkPlan::Ports::kEager)},
        {"RoCE, FIFO", with(rdma + ", control_priority: 3}", "{marking: step}")},
        {"RoCE, ACKs in a class of their own", with(rdma + "}", "{marking: step}")},
-       {"RoCE, PFC and shared memory",
+       {"RoCE, PFC and a shared buffer",
         with(rdma + "}",
              "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}")}},
       rounds);

@@ -102,7 +102,7 @@ void FifoQueue(benchmark::State& state) {
     benchmark::DoNotOptimize(rig.port().Send(rig.packet(), 0, rig.now(), rig.window()));
   }
   state.SetItemsProcessed(state.iterations());
-  state.SetLabel(rig.port().marked() > 0 ? "marks" : "marks nothing");
+  state.SetLabel(rig.port().marked() > 0 ? "marks" : "no marks");
 }
 BENCHMARK(FifoQueue)->Name("fifo/queue")->ArgName("queued")->Arg(10)->Arg(100);
 

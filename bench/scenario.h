@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole simulations for benchmarks: ECMP, hosts with links of 100 Gbps and 1 us of delay, and DCTCP
-// by default.
+// Whole simulations for benchmarks. memory_bench, paired_bench and run_bench describe an experiment
+// as a Scenario and call RunScenario(), which ends the program if the settings are wrong. All
+// scenarios use ECMP and host links of 100 Gbps; by default, links have 1 us of delay and the
+// transport is DCTCP.
 
 #pragma once
 

@@ -37,7 +37,7 @@ std::string Cell(const std::optional<double>& value, int digits) {
 void PrintRow(const std::string& name, const absl::StatusOr<DecisionCost>& cost,
               const DecisionCost& rps) {
   if (!cost.ok()) {
-    fmt::print("{:16} refuses such a fabric\n", name);
+    fmt::print("{:16} does not support this fabric\n", name);
     return;
   }
   fmt::print("{:16} {:>9.1f} {:>6.2f} {:>9.1f} {:>6.2f} {:>8} {:>8} {:>10} {:>10} {:>8}\n", name,
@@ -48,7 +48,7 @@ void PrintRow(const std::string& name, const absl::StatusOr<DecisionCost>& cost,
   std::fflush(stdout);
 }
 
-// Prints RPS, the reference of all others, and then the others.
+// Prints one row for each load balancer. All ratios are to RPS, which is measured first.
 absl::Status PrintTable(const BenchArguments& arguments, size_t candidates, size_t flows,
                         const std::vector<RecordedPacket>& packets) {
   fmt::print("{} candidates, {} live flows\n", candidates, flows);
@@ -74,10 +74,11 @@ int BenchLb(BenchArguments arguments) {
   if (!diagnostics.ok()) return BadInput(diagnostics);
   if (arguments.balancers.empty()) arguments.balancers = LoadBalancers().Names();
   if (IsDebugBuild()) {
-    fmt::print(stderr, "heddle: this is a Debug build; its times say nothing\n");
+    fmt::print(stderr, "heddle: this is a Debug build; its times are not representative\n");
   }
   if (!CountsCacheMisses()) {
-    fmt::print(stderr, "heddle: this machine does not tell of cache misses (perf_event_open)\n");
+    fmt::print(stderr,
+               "heddle: cache misses cannot be counted on this machine (perf_event_open)\n");
   }
   const std::vector<RecordedPacket> recorded = RecordLeaf();
   for (const size_t flows : arguments.flows) {
@@ -89,25 +90,28 @@ int BenchLb(BenchArguments arguments) {
     }
   }
   fmt::print(
-      "decide_ns: the question to the switch's policy; switch_ns: all that a leaf does with a "
-      "packet\nfrom or to its hosts, queues, timers and arriving telemetry included; send_ns: the "
-      "question to the\nsending host's policy; host_ns: all that the hosts' policies do with a "
-      "packet of data and its ACK;\nx rps: over random spraying in this run; B: bytes of state; "
-      "misses: of the last cache per decision.\n");
+      "decide_ns: the call of the switch's policy that chooses a next hop; switch_ns: all work of "
+      "a leaf on a\npacket from or to its hosts, with queues, timers and arriving telemetry; "
+      "send_ns: the call of the\nsending host's policy; host_ns: all work of both hosts' policies "
+      "on a data packet and its ACK;\nx rps: the column before it, divided by that of random "
+      "packet spraying (RPS) in this run; switch_B,\nhost_B: bytes of state; misses: last-level "
+      "cache misses per decision.\n");
   return kExitDone;
 }
 
 }  // namespace
 
 void AddBenchCommand(CLI::App& app, std::function<int()>& command) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure what load balancers cost on this machine");
+  CLI::App* bench =
+      app.add_subcommand("bench", "Measure the cost of load balancers on this machine");
   bench->require_subcommand(1);
-  CLI::App* lb = bench->add_subcommand("lb", "What one decision costs, against random spraying");
+  CLI::App* lb = bench->add_subcommand(
+      "lb", "Measure the time of one decision, and compare it with random packet spraying (RPS)");
   const auto arguments = std::make_shared<BenchArguments>();
   lb->add_option("names", arguments->balancers,
-                 "Load balancers (default: all; minutes), as an experiment's lb has them: tr or "
-                 "'{kind: tr, table_entries: 131072}'");
-  lb->add_option("--candidates", arguments->candidates, "Numbers of next hops to choose among")
+                 "Load balancers, written as an experiment's lb: tr or '{kind: tr, table_entries: "
+                 "131072}' (default: all, which takes minutes)");
+  lb->add_option("--candidates", arguments->candidates, "Numbers of next hops to choose from")
       ->delimiter(',')
       ->check(CLI::Range(2, 1'024))
       ->capture_default_str();
@@ -115,7 +119,7 @@ void AddBenchCommand(CLI::App& app, std::function<int()>& command) {
       ->delimiter(',')
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str();
-  lb->add_option("--rounds", arguments->rounds, "Measurements, of which the least counts")
+  lb->add_option("--rounds", arguments->rounds, "Repetitions; the fastest one counts")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
   lb->callback([&command, arguments] { command = [arguments] { return BenchLb(*arguments); }; });

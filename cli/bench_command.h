@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle bench: measures the cost of load balancers on this machine.
+// heddle bench: measures the cost of load balancers on this machine. HeddleMain() adds the command.
+// It reads no experiment and writes no file: it replays a recorded leaf (bench/decision/) and
+// prints a table.
 
 #pragma once
 

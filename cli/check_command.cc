@@ -53,7 +53,7 @@ void Print(const std::string& file, const Experiment& experiment) {
                Total(experiment, &Forecast::fabric_load));
   }
   if (!experiment.background.empty()) {
-    fmt::print("  background  {} UDP sources, all together {:.3g} of host links\n",
+    fmt::print("  background  {} UDP sources, {:.3g} of host links in total\n",
                experiment.background.size(), BackgroundLoad(experiment));
   }
   fmt::print(

@@ -28,19 +28,21 @@ std::string RemedyFor(PointState state, const std::filesystem::path& path,
                             QuoteShell(folder.path().string());
   switch (state) {
     case PointState::kMissing:
-      return fmt::format(", and left out; \"heddle sweep {}\" runs what is missing", sweep);
+      return fmt::format(", and left out; \"heddle sweep {}\" runs missing points", sweep);
     case PointState::kFailed:
       return fmt::format("; \"heddle sweep {} --retry-failed\" tries again", sweep);
     case PointState::kDamaged:
       return fmt::format(
-          ", and left out, as {0}: \"heddle verify {0}\" says what is wrong; delete that folder "
+          ", and left out, such as {0}: \"heddle verify {0}\" prints the damage; delete that "
+          "folder "
           "and repeat the sweep, or run all with --force",
           path.string());
     case PointState::kStale:
-      return fmt::format(": by another version of Heddle{}",
-                         with_stale ? "" : ", and left out; --with-stale of collect takes them");
+      return fmt::format(
+          ": of another version of Heddle{}",
+          with_stale ? "" : ", and left out; \"heddle collect --with-stale\" includes them");
     case PointState::kIncomplete:
-      return ": their measured flows are unfinished";
+      return ": some measured flows are unfinished";
     case PointState::kRunning:
     case PointState::kDone:
       break;
@@ -111,8 +113,8 @@ void AddCollectCommand(CLI::App& app, std::function<int()>& command) {
       ->required()
       ->type_name("DIR");
   collect->add_flag("--with-stale", arguments->with_stale,
-                    "Also results of other versions of Heddle");
-  collect->add_flag("-q,--quiet", arguments->quiet, "Say nothing if all is well");
+                    "Include results of other versions of Heddle");
+  collect->add_flag("-q,--quiet", arguments->quiet, "Print nothing if there is no problem");
   collect->callback([&command, arguments] {
     command = [arguments] {
       return CollectFolder(arguments->folder, arguments->folder, arguments->with_stale,

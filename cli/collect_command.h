@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle collect and heddle compare: turn the results of a sweep into tables and comparisons.
+// heddle collect merges the results of a sweep into two tables; heddle compare compares two values
+// of an axis, or two sweeps. HeddleMain() adds both commands, and heddle report calls
+// CollectFolder(). Points without a usable result are left out and reported, never guessed.
 
 #pragma once
 

@@ -173,8 +173,8 @@ void WarnOfOtherFlows(const std::vector<SettingDifference>& differences) {
   }
   if (keys.empty()) return;
   fmt::print(stderr,
-             "heddle: warning: A and B meet other flows even at the same seed, as they differ in "
-             "{}: what B - A says may be due to that\n",
+             "heddle: warning: A and B have different flows even at the same seed, as they differ "
+             "in {}: these flows may be the cause of B - A\n",
              fmt::join(keys, ", "));
 }
 
@@ -244,7 +244,8 @@ void AddCompareCommand(CLI::App& app, std::function<int()>& command) {
       ->required()
       ->expected(2, 3)
       ->type_name("DIR A B");
-  compare->add_option("--axis", arguments->axis, "The axis that the values are of")
+  compare
+      ->add_option("--axis", arguments->axis, "The axis of the sweep that has the values A and B")
       ->capture_default_str();
   compare->add_option("--metric", arguments->metrics, "Columns of points.csv; repeatable")
       ->expected(1)

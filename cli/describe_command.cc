@@ -84,7 +84,7 @@ int List() {
 int DescribeName(const std::string& name) {
   std::vector<std::string> known = {"experiment"};
   if (name == "experiment") {
-    fmt::print("experiment: what a YAML file may say\n");
+    fmt::print("experiment: the settings of an experiment's YAML file\n");
     ExperimentSettings settings;
     PrintFields([&](Fields& fields) { settings.Declare(fields); });
     fmt::print(
@@ -96,14 +96,15 @@ int DescribeName(const std::string& name) {
         "\n  sweep.together\n      type     list of maps from settings to lists of values\n"
         "      meaning  Settings that take their next values together.\n"
         "\n  sweep.exclude\n      type     list of maps from settings to values\n"
-        "      meaning  Combinations that are left out: those that fit all of a map.\n"
+        "      meaning  Combinations to leave out: each that matches all entries of one of these "
+        "maps.\n"
         "\n  sweep.seeds\n      type     integer >= 1 <= 10000\n"
-        "      meaning  So many seeds for each combination, from `seed` on.\n"
+        "      meaning  The number of seeds for each combination, from `seed` on.\n"
         "\n  relative_to\n      type     text\n      default  (the file's folder)\n"
-        "      meaning  Where relative paths in this file start.\n");
+        "      meaning  The folder from which relative paths in this file start.\n");
     return kExitDone;
   }
-  bool found = false;  // One name may stand for several things, as dctcp does.
+  bool found = false;  // One name may be in several families, such as dctcp.
   for (const Family& family : Families()) {
     for (const KindInfo& kind : family.kinds()) {
       known.push_back(kind.name);

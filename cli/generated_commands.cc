@@ -36,8 +36,8 @@ void AddGeneratedCommands(CLI::App& app, std::function<int()>& command) {
       app.add_subcommand("schema", "Print the JSON Schema of experiments, for editors");
   schema->callback([&] { command = [] { return Print(ExperimentSchema()); }; });
 
-  CLI::App* completion =
-      app.add_subcommand("completion", "Print a script that lets a shell complete what is typed");
+  CLI::App* completion = app.add_subcommand(
+      "completion", "Print a script for the completion of heddle's commands in a shell");
   const auto shell = std::make_shared<std::string>();
   completion->add_option("shell", *shell, "bash, zsh or fish")
       ->required()

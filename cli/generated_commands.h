@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that print descriptions of heddle for other programs: editors, shells and man.
+// Commands that print descriptions of heddle for other programs: editors, shells and man. The
+// descriptions are made from the declarations of settings and options, so they never differ from
+// what heddle accepts.
 
 #pragma once
 

@@ -118,7 +118,8 @@ int CatchAll(const std::function<int()>& work) {
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heddle: %s\n", error.what());
   } catch (...) {
-    std::fputs("heddle: something was thrown that is no std::exception; by a plug-in?\n", stderr);
+    std::fputs("heddle: an exception that is no std::exception was thrown; by a plug-in?\n",
+               stderr);
   }
   return kExitFailed;
 }

@@ -41,7 +41,7 @@ void AddExperimentOptions(CLI::App& command, RunArguments& arguments) {
   command.add_option("--seed", arguments.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--scale", arguments.scale, "A scale that the files name")
+  command.add_option("--scale", arguments.scale, "Name of a scale that the files define")
       ->type_name("NAME")
       ->capture_default_str();
 }
@@ -56,14 +56,14 @@ void AddRunOptions(CLI::App& command, RunArguments& arguments) {
                   "Folder of the results (default: results/ and the experiment's name)")
       ->type_name("DIR")
       ->check(NotEmpty);
-  command.add_flag("-q,--quiet", arguments.quiet, "No progress, no table");
-  command.add_flag("--force", arguments.force, "Replace results that are there");
+  command.add_flag("-q,--quiet", arguments.quiet, "Print neither progress nor a table");
+  command.add_flag("--force", arguments.force, "Replace existing results");
 }
 
 void AddPluginOption(CLI::App& command, std::vector<std::string>& files) {
   command
       .add_option("--plugin", files,
-                  "Load balancers of your own, built for this heddle; repeatable")
+                  "Plug-in with load balancers of your own, built for this heddle; repeatable")
       ->type_name("FILE.so")
       ->expected(1)
       ->allow_extra_args(false)
@@ -100,11 +100,12 @@ bool NamesCommand(const CLI::App& app, std::string_view word) {
 void WarnOfUnchecked() {
   const UncheckedFolders unchecked = UncheckedSoFar();
   if (unchecked.count == 0) return;
-  fmt::print(stderr,
-             "heddle: warning: {} from before Heddle wrote checksums (manifest.csv), as {}; {} "
-             "believed as they are\n",
-             unchecked.count == 1 ? "1 result is" : fmt::format("{} results are", unchecked.count),
-             unchecked.first.string(), unchecked.count == 1 ? "its files are" : "their files are");
+  fmt::print(
+      stderr,
+      "heddle: warning: {} without checksums (manifest.csv), of an early Heddle, such as {}; "
+      "{} used unchecked\n",
+      unchecked.count == 1 ? "1 result is" : fmt::format("{} results are", unchecked.count),
+      unchecked.first.string(), unchecked.count == 1 ? "its files are" : "their files are");
 }
 
 int Main(int argc, char** argv) {
@@ -132,8 +133,8 @@ int Main(int argc, char** argv) {
 
   RunArguments check_arguments;
   check_arguments.plugins = &plugins;
-  CLI::App* check =
-      app.add_subcommand("check", "Check experiments and say what they would simulate");
+  CLI::App* check = app.add_subcommand(
+      "check", "Check experiments and print their load, traffic and expected run time");
   AddExperimentOptions(*check, check_arguments);
   check->callback([&] { command = [&] { return Check(check_arguments); }; });
 
@@ -142,8 +143,11 @@ int Main(int argc, char** argv) {
   list->callback([&] { command = [] { return List(); }; });
 
   std::string name;
-  CLI::App* describe = app.add_subcommand("describe", "Describe one of them and all its settings");
-  describe->add_option("name", name, "What heddle list names, or \"experiment\"")->required();
+  CLI::App* describe = app.add_subcommand("describe",
+                                          "Describe a load balancer, transport, topology, workload "
+                                          "or size distribution, with its settings");
+  describe->add_option("name", name, "A name that heddle list prints, or \"experiment\"")
+      ->required();
   describe->callback([&] { command = [&] { return DescribeName(name); }; });
 
   AddSweepCommand(app, plugins, command);

@@ -65,11 +65,11 @@ std::string ManPage(const std::vector<CommandInfo>& commands) {
       ".SH DESCRIPTION\n"
       "{}\n"
       "An experiment is a file in YAML: a network, a transport, a load balancer and the traffic.\n"
-      "Heddle runs it and writes what became of each flow, and of each link, as CSV.\n"
+      "Heddle runs it and writes results for each flow and each link as CSV.\n"
       ".SH OPTIONS\n",
       Version(), Sentence(program.meaning));
   for (const OptionInfo& option : program.options) AppendOption(option, page);
-  page += ".SH COMMANDS\nEach tells of its options with \\fB\\-\\-help\\fR.\n";
+  page += ".SH COMMANDS\nEach command prints its options with \\fB\\-\\-help\\fR.\n";
   for (size_t i = 1; i < commands.size(); ++i) {
     const CommandInfo& command = commands[i];
     fmt::format_to(std::back_inserter(page), ".SS {}\n{}\n", Roff(command.path),
@@ -83,10 +83,10 @@ std::string ManPage(const std::vector<CommandInfo>& commands) {
       ".TP\n.B 0\nDone.\n"
       ".TP\n.B 1\nThe run failed, or its result is incomplete.\n"
       ".TP\n.B 2\nWrong usage, or a mistake in an experiment.\n"
-      ".TP\n.B 3\nA broken invariant, which is a mistake of the program.\n"
+      ".TP\n.B 3\nA broken invariant: a bug in heddle.\n"
       ".TP\n.B 130, 143\nStopped by a signal; there are no results.\n"
       ".SH ENVIRONMENT\n"
-      ".TP\n.B HEDDLE_THREADS\nThreads of one simulation, if \\fB\\-\\-threads\\fR does not say.\n"
+      ".TP\n.B HEDDLE_THREADS\nThreads of one simulation, unless \\fB\\-\\-threads\\fR is given.\n"
       ".SH EXAMPLES\n"
       ".nf\n"
       "heddle run experiment.yaml \\-\\-out results/first\n"

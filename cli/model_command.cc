@@ -89,23 +89,23 @@ int PrintPdlb(PdlbArguments arguments) {
 }
 
 void AddPdlb(CLI::App& models, std::function<int()>& command) {
-  CLI::App* app = models.add_subcommand(
-      "pdlb", "Completion time of a flow by the size of PDLB's flowcells, 1 to 44 packets");
+  CLI::App* app =
+      models.add_subcommand("pdlb", "FCT by the size of PDLB's flowcells, from 1 to 44 packets");
   const auto arguments = std::make_shared<PdlbArguments>();
   AddQuantity(*app, "--packets", arguments->packets, Between<int64_t>(1, 10'000'000),
-              "What the flow sends");
+              "Packets of the flow");
   AddQuantity(*app, "--paths", arguments->paths, Between<int64_t>(1, 1'024), "Paths in all");
   AddQuantity(*app, "--slow", arguments->slow, Between(0.0, 1'024.0),
-              "Paths that are slow; need not be whole");
+              "Number of slow paths; may be a fraction");
   AddQuantity(*app, "--ratio", arguments->ratio, Between(1.0, 1e6),
-              "Their delay, by that of the others");
+              "Delay of a slow path, divided by that of the other paths");
   AddQuantity(*app, "--delay", arguments->delay, {.above = Duration{0}, .at_most = 10_s},
-              "Round trip of the others");
+              "Round trip time of the paths that are not slow");
   AddQuantity(*app, "--rate", arguments->rate,
               {.at_least = BitRate{1'000}, .at_most = BitRate{100'000'000'000'000}},
               "Rate of each path");
   AddQuantity(*app, "--queue", arguments->queue, Between<int64_t>(0, 1'000'000),
-              "Packets that may wait on a path, beyond its bandwidth-delay product");
+              "Packets that the queue of a path holds, in addition to its bandwidth-delay product");
   AddQuantity(*app, "--flows", arguments->flows, Between<int64_t>(1, 1'000'000),
               "Flows that share the paths");
   app->add_option("--form", arguments->form_name, "corrected, or literal: as the paper prints it")
@@ -132,7 +132,7 @@ void PrintTrRow(const TrInputs& inputs) {
 
 int PrintTr(TrArguments arguments) {
   if (arguments.good + arguments.bad == 0) {
-    fmt::print(stderr, "heddle: --good, --bad: there is no path\n");
+    fmt::print(stderr, "heddle: --good, --bad: both are 0, so there is no path\n");
     return kExitBadInput;
   }
   fmt::print("flows,size_bytes,ratio,p_fr,window,round_us,f_rps_ms,f_tr_ms,f_tr_consistent_ms\n");
@@ -151,25 +151,25 @@ int PrintTr(TrArguments arguments) {
 
 void AddTr(CLI::App& models, std::function<int()>& command) {
   CLI::App* app = models.add_subcommand(
-      "tr", "Completion times of flows under packet spraying and under TR, which keeps the order");
+      "tr", "FCTs under random packet spraying and under TR, which keeps packets in order");
   const auto arguments = std::make_shared<TrArguments>();
   AddQuantity(*app, "--good", arguments->good, Between<int64_t>(0, 10'000), "Fast paths");
   AddQuantity(*app, "--bad", arguments->bad, Between<int64_t>(0, 10'000), "Slow paths");
   AddQuantity(*app, "--buffer", arguments->buffer, Between<int64_t>(1, 1'000'000'000),
-              "Packets that a path holds");
+              "Buffer of each path, in packets");
   AddQuantity(*app, "--rate", arguments->rate,
               {.at_least = BitRate{1'000}, .at_most = BitRate{100'000'000'000'000}},
               "Rate of each path");
   AddQuantity(*app, "--delay", arguments->delay, {.above = Duration{0}, .at_most = 10_s},
-              "Round trip of fast paths");
+              "Round trip time of fast paths");
   AddQuantity(*app, "--dupthresh", arguments->dupthresh, Between<int64_t>(1, 100'000),
-              "Packets that overtake another until it is taken for lost");
+              "Duplicate ACKs after which a packet counts as lost");
   AddQuantities(*app, "--flows", arguments->all_flows, Between<int64_t>(1, 1'000'000'000),
                 "Numbers of flows that share the paths");
   AddQuantities(*app, "--sizes", arguments->sizes, {.at_least = 1_B, .at_most = 1'000_MB},
                 "Sizes of flows");
   AddQuantities(*app, "--ratios", arguments->ratios, Between(1.0, 1e6),
-                "Delays of slow paths, by that of fast ones");
+                "Delay of a slow path, divided by that of a fast path");
   app->callback([&command, arguments] { command = [arguments] { return PrintTr(*arguments); }; });
 }
 
@@ -177,7 +177,7 @@ void AddTr(CLI::App& models, std::function<int()>& command) {
 
 void AddModelCommand(CLI::App& app, std::function<int()>& command) {
   CLI::App* models =
-      app.add_subcommand("model", "Print what the analytic model of a paper predicts, as CSV");
+      app.add_subcommand("model", "Print the predictions of a paper's analytic model as CSV");
   models->require_subcommand(1);
   AddPdlb(*models, command);
   AddTr(*models, command);

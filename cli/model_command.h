@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle model: prints the curves of papers' analytic models as CSV.
+// heddle model: prints the predictions of the papers' analytic models (lb/pdlb, lb/tr) as CSV.
+// HeddleMain() adds the command. Nothing is simulated; options are read and checked as settings of
+// an experiment are.
 
 #pragma once
 

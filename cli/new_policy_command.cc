@@ -101,7 +101,7 @@ int NewPolicy(const NewPolicyArguments& arguments) {
       in_tree ? FilesInTree(arguments.name) : FilesIn(arguments.out_of_tree, arguments.name);
   for (const NewFile& file : files) {
     if (fs::exists(file.path))
-      return BadInput(fmt::format("{} is there already", file.path.string()));
+      return BadInput(fmt::format("{} exists already", file.path.string()));
   }
   for (const NewFile& file : files) {
     const absl::Status status = Write(file, arguments.name);
@@ -117,14 +117,16 @@ int NewPolicy(const NewPolicyArguments& arguments) {
 }  // namespace
 
 void AddNewPolicyCommand(CLI::App& app, std::function<int()>& command) {
-  CLI::App* app_of = app.add_subcommand(
-      "new-policy", "Write the files that a load balancer of your own starts from");
+  CLI::App* app_of =
+      app.add_subcommand("new-policy", "Write the first files of a load balancer of your own");
   const auto arguments = std::make_shared<NewPolicyArguments>();
-  app_of->add_option("name", arguments->name, "What experiments will call it, as in my_policy")
+  app_of
+      ->add_option("name", arguments->name,
+                   "The name of the load balancer in experiments, such as my_policy")
       ->required();
   app_of
       ->add_option("--out-of-tree", arguments->out_of_tree,
-                   "A folder for it, outside of Heddle's source tree")
+                   "Write it into this folder, outside of Heddle's source tree")
       ->type_name("DIR");
   app_of->callback(
       [&command, arguments] { command = [arguments] { return NewPolicy(*arguments); }; });

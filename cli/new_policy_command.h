@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle new-policy: writes the first files of a user's own load balancer.
+// heddle new-policy: writes the first files of a user's own load balancer, in Heddle's source tree
+// or in a folder outside. HeddleMain() adds the command. It replaces no file, and after a failure
+// it removes the files that it has written.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 
 namespace heddle {
 
-const std::string_view kPolicyTemplate = R"(// What it is for, and its paper.
+const std::string_view kPolicyTemplate = R"(// Describe the load balancer here, and name its paper.
 
 #include "lb/parts/load_balancer.h"
 
@@ -68,7 +68,7 @@ const std::string_view kPolicyTestTemplate = R"(#include <gtest/gtest.h>
 namespace heddle {
 namespace {
 
-// What holds for every load balancer is tested by tests/conformance. Here is what it promises.
+// tests/conformance tests the rules for all load balancers; here are tests of this one's promises.
 TEST(@Name@Test, UsesEveryNextHop) {
   LbSwitch leaf("@name@");
   std::set<PortIndex> used;
@@ -81,7 +81,7 @@ TEST(@Name@Test, UsesEveryNextHop) {
 )";
 
 const std::string_view kMainTemplate = R"(// SPDX-License-Identifier: Apache-2.0
-// heddle, with the load balancers that are linked into this program besides.
+// heddle, with the load balancers that are linked into this program in addition.
 
 #include <cli/heddle_main.h>
 
@@ -109,7 +109,7 @@ target_link_libraries(my_heddle PRIVATE heddle::heddle)
 )";
 
 const std::string_view kExperimentTemplate =
-    R"(# Does @name@ do what it should? Web search at half the capacity of four spines.
+    R"(# A first experiment with @name@: web-search traffic at 50 % load on four spines.
 topology: {kind: leaf_spine, leaves: 4, spines: 4, hosts_per_leaf: 4}
 transport: dctcp
 lb: @name@
@@ -127,8 +127,8 @@ A load balancer for Heddle, as a plug-in for `heddle` and in a program of its ow
     heddle run experiment.yaml --plugin build/@name@.so
     build/my_heddle run experiment.yaml --force
 
-A plug-in is for the very `heddle` that it was built for: after an update of Heddle, or of the compiler, build it
-again. `heddle` says so instead of running it.
+A plug-in runs only in the `heddle` that it was built for. After an update of Heddle or of the compiler, build it
+again. Until then `heddle` refuses the plug-in with an error message.
 )";
 
 }  // namespace heddle

@@ -114,8 +114,9 @@ std::optional<std::vector<ChosenPaper>> ChosenPapers(const PapersArguments& argu
   const auto shared = arguments.configs.empty() ? FindShared("configs/papers")
                                                 : std::optional<fs::path>(arguments.configs);
   if (!shared) {
-    exit_code =
-        BadInput("there are no papers beside this program; name their folder with --configs");
+    exit_code = BadInput(
+        "this program comes without the folder configs/papers; name the folder of papers with "
+        "--configs");
     return std::nullopt;
   }
   Diagnostics diagnostics;
@@ -365,11 +366,12 @@ bool SayWhatIsDamaged(const std::vector<JudgedPaper>& judged) {
   }
   if (damaged.empty()) return false;
   const std::string first = damaged.begin()->string();
-  fmt::print(stderr,
-             "heddle: {} damaged, and left out, as {}: \"heddle verify {}\" says what is wrong; "
-             "delete that folder and run the papers again\n",
-             damaged.size() == 1 ? "1 point is" : fmt::format("{} points are", damaged.size()),
-             first, first);
+  fmt::print(
+      stderr,
+      "heddle: {} damaged, and left out, such as {}: \"heddle verify {}\" prints the damage; "
+      "delete that folder and run the papers again\n",
+      damaged.size() == 1 ? "1 point is" : fmt::format("{} points are", damaged.size()), first,
+      first);
   return true;
 }
 
@@ -432,12 +434,13 @@ int PrintCosts(const PapersArguments& arguments) {
 
 void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
   app.add_option("names", arguments.names,
-                 "Papers, as in pdlb, or experiments, as in pdlb-fig7 (default: all)");
-  app.add_option("--scale", arguments.load.scale, "A scale that the experiments name, such as ci")
+                 "Papers, such as pdlb, or experiments, such as pdlb-fig7 (default: all)");
+  app.add_option("--scale", arguments.load.scale,
+                 "Name of a scale that the experiments define, such as ci")
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--configs", arguments.configs,
-                 "Folder of the papers (default: what comes with the program)")
+                 "Folder of the papers (default: the folder that comes with the program)")
       ->type_name("DIR")
       ->envname("HEDDLE_PAPERS");
 }
@@ -445,36 +448,38 @@ void AddCommonOptions(CLI::App& app, PapersArguments& arguments) {
 // Results of changed settings need a folder of their own, or they would be mistaken for the
 // paper's.
 void AddResultOptions(CLI::App& app, PapersArguments& arguments) {
-  CLI::Option* out =
-      app.add_option("-o,--out", arguments.out, "Folder of the results of all scales")
-          ->type_name("DIR")
-          ->check(NotEmpty)
-          ->capture_default_str();
+  CLI::Option* out = app.add_option("-o,--out", arguments.out,
+                                    "Folder of the results; each scale has a folder in it")
+                         ->type_name("DIR")
+                         ->check(NotEmpty)
+                         ->capture_default_str();
   AddSetOption(app, arguments.load.sets)->needs(out);
 }
 
 void AddStaleOption(CLI::App& app, PapersArguments& arguments) {
-  app.add_flag("--with-stale", arguments.with_stale, "Also results of other versions of Heddle");
+  app.add_flag("--with-stale", arguments.with_stale, "Include results of other versions of Heddle");
 }
 
 void AddRunOptions(CLI::App& app, SweepArguments& sweep) {
-  app.add_option("--jobs", sweep.jobs, "Points at once (default: one for each core)")
+  app.add_option("--jobs", sweep.jobs,
+                 "Number of points to run at once (default: one for each core)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("-j,--threads", sweep.threads, "Threads of each")
+  app.add_option("-j,--threads", sweep.threads, "Threads of each simulation")
       ->envname("HEDDLE_THREADS")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_flag("--retry-failed", sweep.retry_failed, "Also points that have failed");
-  app.add_flag("--replace-stale", sweep.replace_stale, "Also points of another version of Heddle");
-  app.add_flag("--force", sweep.force, "All points, whatever is there");
-  app.add_flag("-q,--quiet", sweep.quiet, "No progress");
+  app.add_flag("--retry-failed", sweep.retry_failed, "Also run points that failed before");
+  app.add_flag("--replace-stale", sweep.replace_stale,
+               "Also run points with results of another version of Heddle");
+  app.add_flag("--force", sweep.force, "Run all points again and replace their results");
+  app.add_flag("-q,--quiet", sweep.quiet, "Print no progress");
 }
 
 }  // namespace
 
 void AddPapersCommand(CLI::App& app, const Plugins& plugins, std::function<int()>& command) {
   CLI::App* papers =
-      app.add_subcommand("papers", "Run the experiments of papers, and judge their claims");
+      app.add_subcommand("papers", "Run the experiments of papers, and judge the papers' claims");
   papers->require_subcommand(1);
   const auto add = [&](const char* name, const char* meaning, int (*run)(const PapersArguments&)) {
     CLI::App* added = papers->add_subcommand(name, meaning);
@@ -490,13 +495,15 @@ void AddPapersCommand(CLI::App& app, const Plugins& plugins, std::function<int()
     return std::pair(added, arguments);
   };
   const auto [list, list_arguments] =
-      add("list", "List papers, their experiments and what these take", ListPapers);
+      add("list", "List papers and their experiments, with the number of points and the run time",
+          ListPapers);
   AddSetOption(*list, list_arguments->load.sets);
-  const auto [run, run_arguments] = add("run", "Run their experiments, each a sweep", RunPapers);
+  const auto [run, run_arguments] =
+      add("run", "Run the papers' experiments, each as a sweep", RunPapers);
   AddResultOptions(*run, *run_arguments);
   AddRunOptions(*run, run_arguments->sweep);
   const auto [claims, claims_arguments] =
-      add("claims", "Judge their claims by the results that are there", JudgePapers);
+      add("claims", "Judge the papers' claims by the existing results", JudgePapers);
   AddResultOptions(*claims, *claims_arguments);
   AddStaleOption(*claims, *claims_arguments);
   CLI::Option* markdown =
@@ -504,10 +511,10 @@ void AddPapersCommand(CLI::App& app, const Plugins& plugins, std::function<int()
   claims->add_flag("--csv", claims_arguments->csv, "Print CSV")->excludes(markdown);
   claims
       ->add_option("--check", claims_arguments->check,
-                   "Compare verdicts with those in FILE, a claims.csv of before")
+                   "Compare the verdicts with those in FILE, an earlier claims.csv")
       ->type_name("FILE");
   const auto [costs, costs_arguments] =
-      add("costs", "Say what the results that are there have cost to simulate", PrintCosts);
+      add("costs", "Print the CPU time and memory that the existing results took", PrintCosts);
   AddResultOptions(*costs, *costs_arguments);
   AddStaleOption(*costs, *costs_arguments);
   costs->add_flag("--markdown", costs_arguments->markdown, "Print a table in Markdown");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle papers: runs the experiments of papers and judges the papers' claims.
+// heddle papers: lists and runs the experiments of papers, judges the papers' claims by the results
+// and prints the cost of the runs. HeddleMain() adds the commands. Each checks all chosen papers
+// before it begins; each experiment runs as a sweep.
 
 #pragma once
 

@@ -155,8 +155,8 @@ std::string WhatToInstall(const std::vector<Needed>& needed) {
     pypi.emplace_back(one.pypi);
   }
   return fmt::format(
-      "no python3 has what a report needs; install {} (Debian, Ubuntu), or \"pip install {}\" and "
-      "name that python3 in HEDDLE_PYTHON",
+      "no python3 has the modules that a report needs; install {} (Debian, Ubuntu), or run \"pip "
+      "install {}\" and set HEDDLE_PYTHON to its python3",
       fmt::join(debian, " "), fmt::join(pypi, " "));
 }
 
@@ -204,8 +204,8 @@ int Report(const ReportArguments& arguments) {
   if (!package) {
     return Fail(
         kExitFailed,
-        "heddle's folder study/report/ is neither where it was built nor where it is installed; "
-        "set HEDDLE_REPORT to it");
+        "the folder study/report/ is neither in the source tree nor in the installation of heddle; "
+        "set HEDDLE_REPORT to this folder");
   }
   const std::vector<Needed> needed = NeededFor(arguments);
   const auto python = FindPython(needed);
@@ -215,7 +215,8 @@ int Report(const ReportArguments& arguments) {
   std::optional<TemporaryFolder> aside;
   if (is_sweep && !arguments.out.empty()) aside.emplace();
   if (aside && aside->path().empty()) {
-    return Fail(kExitFailed, "there is no folder for temporary files; set TMPDIR to one");
+    return Fail(kExitFailed,
+                "cannot create a temporary folder; set TMPDIR to a folder that can be written");
   }
   const std::string tables = aside ? aside->path() : "";
   if (is_sweep) {
@@ -237,18 +238,22 @@ void AddReportCommand(CLI::App& app, std::function<int()>& command) {
   report->add_option("folder", arguments->folder, "Folder of the sweep, of a run, or of papers")
       ->required()
       ->type_name("DIR");
-  report->add_option("-o,--out", arguments->out, "The page (default: report.html in the folder)")
+  report
+      ->add_option("-o,--out", arguments->out,
+                   "File of the page (default: report.html in the folder)")
       ->type_name("FILE");
-  report->add_option("--figures", arguments->figures, "Also figures for a paper, in this folder")
+  report
+      ->add_option("--figures", arguments->figures,
+                   "Also write figures for a paper into this folder")
       ->type_name("DIR");
-  report->add_option("--format", arguments->formats, "Of figures: pdf, svg, png, or several")
+  report->add_option("--format", arguments->formats, "Formats of figures: pdf, svg, png")
       ->delimiter(',')
       ->check(CLI::IsMember({"pdf", "svg", "png"}))
       ->type_name("FORMAT")
       ->capture_default_str();
   report->add_flag("--with-stale", arguments->with_stale,
-                   "Also results of other versions of Heddle");
-  report->add_flag("-q,--quiet", arguments->quiet, "Say nothing if all is well");
+                   "Include results of other versions of Heddle");
+  report->add_flag("-q,--quiet", arguments->quiet, "Print nothing if there is no problem");
   report->callback([&command, arguments] { command = [arguments] { return Report(*arguments); }; });
 }
 

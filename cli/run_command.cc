@@ -98,9 +98,9 @@ void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArgu
   for (const ExperimentFile& file : files) {
     const std::filesystem::path folder = FolderOf(file, arguments);
     if (folders.insert(folder.lexically_normal()).second) continue;
-    diagnostics.Error(
-        {file.source(), 0, 0}, "",
-        fmt::format("two experiments would write to {}; give them names", folder.string()));
+    diagnostics.Error({file.source(), 0, 0}, "",
+                      fmt::format("two experiments would write to {}; give them different names",
+                                  folder.string()));
   }
 }
 
@@ -117,7 +117,7 @@ std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArg
 // Runs the jobs one after the other; adds a row to `table` for each complete one.
 int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
             std::vector<TableRow>& table) {
-  std::set<std::string> warned;  // Several may have the same warnings.
+  std::set<std::string> warned;  // Several jobs may have the same warnings.
   int exit_code = kExitDone;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const Job& job = jobs[i];
@@ -144,9 +144,10 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
       fmt::print(stderr, "{}: warning: {}\n", label, warning);
     }
     if (!outcome->complete) {
-      fmt::print(stderr,
-                 "{}: measured flows are unfinished, or have not started, at the end of the run\n",
-                 label);
+      fmt::print(
+          stderr,
+          "{}: some measured flows are unfinished, or have not started, at the end of the run\n",
+          label);
       exit_code = kExitFailed;
     }
     table.push_back(outcome->row);
@@ -191,13 +192,12 @@ int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) 
   if (run.returned) return run.exit_code;
   for (const Job& job : jobs) RunFolder::RemoveLeftOvers(job.folder);
   if (run.hung) {
-    fmt::print(stderr,
-               "heddle: stopped; the run did not end when it was asked to, and was killed\n");
+    fmt::print(stderr, "heddle: stopped; the run did not react to the signal and was killed\n");
     return StoppedExitCode();
   }
   if (run.exit_code == kExitBrokenInvariant) return run.exit_code;  // The process has reported it.
   if (run.exit_code > 128) {
-    fmt::print(stderr, "heddle: {}: the run was ended by signal {} ({}), without results\n",
+    fmt::print(stderr, "heddle: {}: signal {} ({}) ended the run; there are no results\n",
                NamesOf(jobs), run.exit_code - 128, strsignal(run.exit_code - 128));
     return run.exit_code;
   }
@@ -212,7 +212,7 @@ int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
   // Check first, before any simulation runs in vain.
   for (const Job& job : jobs) {
     if (IsFolderOfAnotherPoint(job)) {
-      fmt::print(stderr, "heddle: {} is for a point of a sweep; name another folder\n",
+      fmt::print(stderr, "heddle: {} belongs to a point of a sweep; name another folder\n",
                  job.folder.string());
       return kExitBadInput;
     }
@@ -287,8 +287,9 @@ std::string ProblemWithPoints(const Points& points) {
   for (const std::string& key : points.Axes()) {
     if (std::string choice = ChoiceFor(points, key); !choice.empty()) choices.push_back(choice);
   }
-  return fmt::format("a trace is of one run, and this is a sweep of {}; choose one with {}",
-                     points.size(), fmt::join(choices, " "));
+  return fmt::format(
+      "a trace needs a single run, but this is a sweep of {} points; choose one with {}",
+      points.size(), fmt::join(choices, " "));
 }
 
 // Traces the only point of the only file.
@@ -296,7 +297,7 @@ int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& argu
               Diagnostics& diagnostics) {
   std::vector<Job> jobs;
   if (diagnostics.ok()) {
-    if (files.size() > 1) return BadInput("a trace is of one run; name one file");
+    if (files.size() > 1) return BadInput("a trace needs a single run; name one file");
     if (files.front().size() > 1) return BadInput(ProblemWithPoints(files.front().points()));
     jobs.push_back({files.front().Load(0, diagnostics), FolderOf(files.front(), arguments)});
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds files that come with the program, such as the experiments of papers.
+// Finds files that come with the program, such as the experiments of papers, for a program that is
+// installed or in its build tree. heddle papers calls it if the user names no folder.
 
 #pragma once
 

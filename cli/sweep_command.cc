@@ -68,7 +68,7 @@ absl::StatusOr<std::string> ShardText(const std::string& shard) {
     const char* value = std::getenv(name);
     if (value == nullptr) {
       return absl::FailedPreconditionError(
-          fmt::format("{} is not set: this is no task of a job array", name));
+          fmt::format("{} is not set: this is not a task of a Slurm job array", name));
     }
     numbers[i++] = std::atol(value);
   }
@@ -112,8 +112,8 @@ void LeaveOldPlan(const SweepFolder& folder, const Plan& old, const Plan& plan) 
   folder.RemoveTables();
   if (gone.empty()) return;
   fmt::print(stderr,
-             "heddle: {} had another plan; {} of its {} points {} not in this one, and {} kept in "
-             "points/ all the same; its tables and its report are removed\n",
+             "heddle: {} had another plan; {} of its {} points {} not in the new plan, but {} kept "
+             "in points/; the old tables and report are removed\n",
              folder.path().string(), gone.size(), old.points.size(),
              gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "is" : "are");
 }
@@ -125,10 +125,11 @@ absl::Status WritePlan(const ExperimentFile& file, const SweepFolder& folder, co
   const absl::StatusOr<Plan> there = folder.ReadPlan();
   if (there.ok() && *there == plan) return absl::OkStatus();
   if (there.ok() && is_part) {
-    fmt::print(stderr,
-               "heddle: {} has the plan of another sweep, which status and collect go by; run the "
-               "whole sweep, or its --slurm, to replace it\n",
-               folder.path().string());
+    fmt::print(
+        stderr,
+        "heddle: {} has the plan of another sweep, and status and collect use that plan; run "
+        "the whole sweep, or use --slurm, to replace the plan\n",
+        folder.path().string());
     return absl::OkStatus();
   }
   if (there.ok()) LeaveOldPlan(folder, *there, plan);
@@ -181,11 +182,12 @@ void PrintFailures(const SweepFolder& folder, const Plan& plan,
       fmt::print(stderr, "{}: failed with {}{}{}\n", start, report.status,
                  message.empty() ? "" : ": ", message);
     } else if (report.state == PointState::kIncomplete) {
-      fmt::print(stderr,
-                 "{}: measured flows are unfinished, or have not started, at the end of the run\n",
-                 start);
+      fmt::print(
+          stderr,
+          "{}: some measured flows are unfinished, or have not started, at the end of the run\n",
+          start);
     } else if (report.state == PointState::kDamaged) {
-      fmt::print(stderr, "{}: damaged; \"heddle verify {}\" says what is wrong\n", start,
+      fmt::print(stderr, "{}: damaged; \"heddle verify {}\" prints the damage\n", start,
                  QuoteShell(folder.PointPath(plan.points[point].id).string()));
     }
   }
@@ -230,10 +232,11 @@ void PrintTotals(const Plan& plan, const std::vector<PointReport>& reports,
   }
   fmt::print("{} points: {}\n", points.size(), CountsText(reports, points));
   if (seconds == 0) return;
-  fmt::print("To do: {} of one core, {} with {} at once, {} each at most; {}\n", AboutTime(seconds),
-             AboutTime(seconds / jobs), jobs, AboutBytes(memory),
-             cost.measured > 0 ? fmt::format("going by {} finished points", cost.measured)
-                               : std::string("expected from packets, at 60 ns a packet and link"));
+  fmt::print("To do: {} on one core, {} with {} points at once, at most {} of memory each; {}\n",
+             AboutTime(seconds), AboutTime(seconds / jobs), jobs, AboutBytes(memory),
+             cost.measured > 0
+                 ? fmt::format("estimated from {} finished points", cost.measured)
+                 : std::string("estimated from packets, at 60 ns per packet and link"));
 }
 
 // --- Slurm ---
@@ -276,7 +279,7 @@ int SubmitScript(const std::string& script) {
   const bool written = std::fwrite(script.data(), 1, script.size(), sbatch) == script.size();
   const int status = pclose(sbatch);
   if (written && status == 0) return kExitDone;
-  return Fail(kExitFailed, "sbatch did not take the job; nothing was submitted");
+  return Fail(kExitFailed, "sbatch failed; nothing was submitted");
 }
 
 int PrintOrSubmit(const ExperimentFile& file, const SweepFolder& folder, const Plan& plan,
@@ -364,14 +367,15 @@ void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<s
   const size_t there = selected.size() - to_run.size() - failed - stale;
   const auto damaged = std::ranges::count_if(
       to_run, [&](size_t point) { return reports[point].state == PointState::kDamaged; });
-  std::string text = fmt::format("{} of {} points are there already", there, selected.size());
+  std::string text = fmt::format("{} of {} points have results already", there, selected.size());
   if (failed > 0) {
-    text += fmt::format("; {} failed before and {} not tried again (--retry-failed)", failed,
+    text += fmt::format("; {} failed before and {} not tried again (use --retry-failed)", failed,
                         failed == 1 ? "is" : "are");
   }
   if (stale > 0) {
-    text += fmt::format("; {} {} of another version of Heddle and not run again (--replace-stale)",
-                        stale, stale == 1 ? "is" : "are");
+    text +=
+        fmt::format("; {} {} of another version of Heddle and not run again (use --replace-stale)",
+                    stale, stale == 1 ? "is" : "are");
   }
   if (damaged > 0) {
     text += fmt::format("; {} {} damaged and run again", damaged, damaged == 1 ? "is" : "are");
@@ -389,7 +393,8 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
     fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
   }
   if (!to_run.empty() && folder.RemoveTables()) {
-    fmt::print(stderr, "heddle: tables and report of fewer points are removed from {}\n",
+    fmt::print(stderr,
+               "heddle: removed tables and report from {}, as more points will have results\n",
                folder.path().string());
   }
   RemoveLeftOvers(folder.path());
@@ -482,7 +487,7 @@ int Sweep(const ExperimentFile& file, const SweepArguments& arguments) {
   }
   if (folder.IsRun()) {
     return Fail(kExitBadInput,
-                fmt::format("{} has the results of a run; name another folder for the sweep",
+                fmt::format("{} has the results of a single run; name another folder for the sweep",
                             folder.path().string()));
   }
   const absl::Status written = WritePlan(file, folder, *plan, IsPart(arguments));
@@ -507,50 +512,60 @@ void AddSweepCommand(CLI::App& app, const Plugins& plugins, std::function<int()>
   sweep->add_option("--seed", a.seed, "Override the seed")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  sweep->add_option("--scale", a.scale, "A scale that the file names")
+  sweep->add_option("--scale", a.scale, "Name of a scale that the file defines")
       ->type_name("NAME")
       ->capture_default_str();
-  sweep->add_option("-o,--out", a.out, "Folder of the sweep (default: results/ and its name)")
+  sweep
+      ->add_option("-o,--out", a.out,
+                   "Folder of the sweep (default: results/ and the experiment's name)")
       ->type_name("DIR")
       ->check(NotEmpty);
-  sweep->add_option("--jobs", a.jobs, "Points at once (default: one for each core)")
+  sweep
+      ->add_option("--jobs", a.jobs, "Number of points to run at once (default: one for each core)")
       ->check(CLI::Range(1, 4096));
-  sweep->add_option("-j,--threads", a.threads, "Threads of each")
+  sweep->add_option("-j,--threads", a.threads, "Threads of each simulation")
       ->envname("HEDDLE_THREADS")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   CLI::Option* only =
-      sweep->add_option("--only", a.only, "Some points by number, as in 3,7-9")->type_name("LIST");
-  sweep->add_option("--shard", a.shard, "The I-th of N parts; slurm: this task's in its array")
+      sweep->add_option("--only", a.only, "Run only these points, by number, such as 3,7-9")
+          ->type_name("LIST");
+  sweep
+      ->add_option("--shard", a.shard,
+                   "Run only the I-th of N parts; slurm: the part of this task of a job array")
       ->type_name("I/N")
       ->excludes(only);
-  CLI::Option* dry_run =
-      sweep->add_flag("--dry-run", a.dry_run, "List the points and what they will take");
-  sweep->add_flag("--retry-failed", a.retry_failed, "Also points that have failed");
-  sweep->add_flag("--replace-stale", a.replace_stale, "Also points of another version of Heddle");
-  sweep->add_flag("--force", a.force, "All points, whatever is there");
-  sweep->add_flag("-q,--quiet", a.quiet, "No progress, no table");
+  CLI::Option* dry_run = sweep->add_flag("--dry-run", a.dry_run,
+                                         "List the points with their expected time and memory");
+  sweep->add_flag("--retry-failed", a.retry_failed, "Also run points that failed before");
+  sweep->add_flag("--replace-stale", a.replace_stale,
+                  "Also run points with results of another version of Heddle");
+  sweep->add_flag("--force", a.force, "Run all points again and replace their results");
+  sweep->add_flag("-q,--quiet", a.quiet, "Print neither progress nor a table");
   CLI::Option* slurm =
-      sweep->add_flag("--slurm", a.slurm, "Print a job array for what is to do")->excludes(dry_run);
-  sweep->add_flag("--submit", a.submit, "Hand it to sbatch instead")->needs(slurm);
-  sweep->add_option("--task-minutes", a.task_minutes, "What a task of it should take")
+      sweep
+          ->add_flag("--slurm", a.slurm, "Print a Slurm job array for the points that are not done")
+          ->excludes(dry_run);
+  sweep->add_flag("--submit", a.submit, "Submit the job array with sbatch instead of printing it")
+      ->needs(slurm);
+  sweep->add_option("--task-minutes", a.task_minutes, "Target duration of each task, in minutes")
       ->needs(slurm)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  sweep->add_option("--max-tasks", a.slurm_settings.max_tasks, "The most tasks of it")
+  sweep->add_option("--max-tasks", a.slurm_settings.max_tasks, "Maximum number of tasks")
       ->needs(slurm)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   sweep
       ->add_option("--sbatch", a.slurm_settings.options,
-                   "An option for sbatch, as in --sbatch=--partition=long; repeatable")
+                   "An option for sbatch, such as --sbatch=--partition=long; repeatable")
       ->needs(slurm)
       ->type_name("OPTION")
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
   const auto out = std::make_shared<std::string>();
-  CLI::App* status = sweep->add_subcommand("status", "Say how far a sweep has come");
+  CLI::App* status = sweep->add_subcommand("status", "Print the state of each point of a sweep");
   status->add_option("folder", *out, "Folder of the sweep")->required()->type_name("DIR");
   status->callback([&command, out] { command = [out] { return Status(*out); }; });
   sweep->callback([&command, arguments, sweep, file] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats rounded numbers, times and sizes for messages of commands.
+// Formats rounded numbers, times and sizes for messages of commands, and has small helpers of
+// several commands. Output that programs read, such as CSV, has exact numbers instead.
 
 #pragma once
 

@@ -62,7 +62,9 @@ absl::Status Read(const TraceOptions& options, TraceSettings& settings) {
     const std::optional<FlowRange> range = ParseRange(text);
     if (!range) {
       return absl::InvalidArgumentError(
-          fmt::format("--flow: \"{}\" is no flow; write 7, or 3-5, as in flows.csv", text));
+          fmt::format("--flow: \"{}\" is no flow; write a number from flows.csv such as 7, or a "
+                      "range such as 3-5",
+                      text));
     }
     settings.flows.push_back(*range);
   }
@@ -97,32 +99,34 @@ CLI::Option* AddList(CLI::App& command, const std::string& name, std::vector<std
 
 void AddOptions(CLI::App& trace, TraceOptions& options) {
   AddList(trace, "--flow", options.flows,
-          "Packets of these flows, as flows.csv numbers them; repeatable")
+          "Record packets of these flows, by their numbers in flows.csv; repeatable")
       ->type_name("N|N-N,...");
   AddList(trace, "--link", options.links,
-          "Packets on these links, such as leaf0-spine1, both ways; repeatable")
+          "Record packets on these links in both directions, such as leaf0-spine1; repeatable")
       ->type_name("NAME,...");
-  trace.add_option("--from", options.from, "Packets that arrive from here on")->type_name("TIME");
-  trace.add_option("--to", options.to, "Packets that arrive before here")->type_name("TIME");
+  trace.add_option("--from", options.from, "Record packets that arrive at this time or later")
+      ->type_name("TIME");
+  trace.add_option("--to", options.to, "Record packets that arrive before this time")
+      ->type_name("TIME");
   trace
       .add_option(
           "--packets", options.packets,
-          "Packets at most, and flows, pauses and values of queues in trace.json; more are cut "
-          "off, and said so")
+          "Maximum of packets, and of flows, pauses and queue lengths in trace.json; a warning "
+          "says if more are left out")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max() / 2))
       ->capture_default_str();
-  AddList(trace, "--format", options.formats, "What to write: pcap, perfetto")
+  AddList(trace, "--format", options.formats, "Formats to write: pcap, perfetto")
       ->check(CLI::IsMember({"pcap", "perfetto"}))
       ->type_name("NAME,...")
       ->capture_default_str();
   trace
       .add_option("--snaplen", options.snaplen,
-                  "Bytes kept of a frame; headers take less than 128. Of RoCE keep all")
+                  "Bytes kept of each frame; headers take less than 128. Keep whole frames of RoCE")
       ->type_name("N")
       ->check(CLI::Range(int64_t{64}, int64_t{TraceSettings().snaplen}))
       ->capture_default_str();
-  trace.add_option("--every", options.every, "How often trace.json looks at queues")
+  trace.add_option("--every", options.every, "Time between two samples of queues in trace.json")
       ->type_name("TIME")
       ->capture_default_str();
 }
@@ -131,7 +135,7 @@ void AddOptions(CLI::App& trace, TraceOptions& options) {
 
 CLI::App* AddTraceCommand(CLI::App& app, RunArguments& arguments, std::function<int()>& command) {
   CLI::App* trace = app.add_subcommand(
-      "trace", "Run one experiment and write down its packets, for Wireshark and Perfetto");
+      "trace", "Run one experiment and record its packets, for Wireshark and Perfetto");
   const auto options = std::make_shared<TraceOptions>();
   AddOptions(*trace, *options);
   trace->callback([&arguments, &command, options] {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle trace: runs one experiment and records it packet by packet.
+// heddle trace: runs one experiment and writes its packets, for Wireshark and Perfetto.
+// HeddleMain() adds the command. It is heddle run with options that say which packets to record;
+// the results are the same as without a trace.
 
 #pragma once
 

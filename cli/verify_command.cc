@@ -55,7 +55,7 @@ class Verifier {
     NoteUnchecked(run);
     if (!run.is_checked()) ++unchecked_;
     const std::vector<DamagedFile> damage =
-        IsRun(path) ? run.AllDamage() : std::vector<DamagedFile>{{"", "has no results in it"}};
+        IsRun(path) ? run.AllDamage() : std::vector<DamagedFile>{{"", "has no results"}};
     for (const DamagedFile& damaged : damage) Say(TextOf(run, damaged));
   }
   void CheckPlan(const SweepFolder& sweep) {
@@ -71,7 +71,7 @@ class Verifier {
     }
     const bool any = unchecked_ < folders_;
     if (!quiet && any) fmt::print("{}: all as they were written\n", checked);
-    if (!quiet && !any) fmt::print("{}: no manifest.csv to check by\n", FoldersText());
+    if (!quiet && !any) fmt::print("{}: not checked, as there is no manifest.csv\n", FoldersText());
     return kExitDone;
   }
 
@@ -96,9 +96,8 @@ int Verify(const std::string& name, bool quiet) {
   if (!runs) {
     std::error_code error;
     fmt::print(stderr, "heddle: {}: {}\n", name,
-               fs::exists(folder, error)
-                   ? "is neither the folder of a run, nor of a sweep, nor of a point"
-                   : "there is no such folder");
+               fs::exists(folder, error) ? "is not the folder of a run, a sweep or a point"
+                                         : "there is no such folder");
     return kExitBadInput;
   }
   Verifier verifier;
@@ -121,11 +120,10 @@ void AddVerifyCommand(CLI::App& app, std::function<int()>& command) {
   verify->add_option("folder", arguments->folder, "Folder of a sweep, of a run, or of a point")
       ->required()
       ->type_name("DIR");
-  verify->add_flag("-q,--quiet", arguments->quiet, "Say nothing if all is well");
+  verify->add_flag("-q,--quiet", arguments->quiet, "Print nothing if there is no problem");
   verify->footer(
-      "Every file is read and compared with manifest.csv beside it, which the run has written "
-      "last.\n"
-      "What collect, compare, report and papers make of results is not checked: make it again.\n"
+      "Every file is read and compared with manifest.csv beside it, which the run wrote last.\n"
+      "Output of collect, compare, report and papers is not checked: run these commands again.\n"
       "Exit codes: 0 nothing is damaged, 1 something is, 2 the folder has no results.");
   verify->callback([&command, arguments] {
     command = [arguments] { return Verify(arguments->folder, arguments->quiet); };

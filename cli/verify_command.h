@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle verify: checks that results are still as they were written.
+// heddle verify: checks that results are still as they were written. HeddleMain() adds the command.
+// It compares each file of a run, or of all points of a sweep, with manifest.csv; it changes
+// nothing.
 
 #pragma once
 

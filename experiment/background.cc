@@ -130,7 +130,7 @@ class Resolver {
     const std::vector<uint16_t> paths = PathIds(routing_, src, dst, via);
     const char* key = via ? "via" : "per_path";
     if (paths.empty() && routing_.IsAttached(routing_.LeafOf(src), dst)) {
-      Error(key, fmt::format("hosts {} and {} are on one leaf, so that there is no path to choose; "
+      Error(key, fmt::format("hosts {} and {} are on one leaf, so there is no path to choose; "
                              "send to another leaf, or leave {} out",
                              src, dst, key));
     } else if (paths.empty()) {
@@ -210,9 +210,10 @@ void CheckPriorities(const std::vector<UdpSource>& sources, std::string_view pat
     const uint8_t first = known.emplace(source.src, source.priority).first->second;
     const std::string key = fmt::format("{}[{}].priority", path, source.entry);
     if (first == source.priority || !diagnostics.IsSound(key)) continue;
-    diagnostics.ErrorAt(key, fmt::format("is {}, but host {} has background of class {} too, and "
-                                         "its NIC one queue for both; give them one class",
-                                         source.priority, source.src, first));
+    diagnostics.ErrorAt(key,
+                        fmt::format("is {}, but host {} also sends background of class {}, and its "
+                                    "NIC has one queue for both; use the same class",
+                                    source.priority, source.src, first));
   }
 }
 
@@ -282,42 +283,47 @@ void CheckUplinks(const std::vector<BackgroundSettings>& entries,
     if (std::ranges::any_of(entries, accepts)) continue;
     const auto [times, what] = Worst(LoadAt(now, entries, sources, routing), routing, graph);
     if (times <= 1 + 1e-6) continue;
-    diagnostics.ErrorAt(fmt::format("{}[{}].{}", path, i, entries[i].load ? "load" : "rate"),
-                        fmt::format("with what other background there is then, {} would be loaded "
-                                    "{:.3g} times over; lower it, or set overload: true",
-                                    what, times));
+    diagnostics.ErrorAt(
+        fmt::format("{}[{}].{}", path, i, entries[i].load ? "load" : "rate"),
+        fmt::format("with all background at that time, {} would be loaded to {:.3g} "
+                    "times the capacity; lower it, or set overload: true",
+                    what, times));
   }
 }
 
 void BackgroundSettings::Declare(Fields& fields) {
   fields.List("from", from, AtLeast<int64_t>(0), "The hosts that send.");
   fields.List("to", to, AtLeast<int64_t>(0),
-              "To whom, in the same order; or a single host on either side, for all on the other.");
-  fields.AddOr("unset", "hosts", hosts, {.above = 0.0, .at_most = 1.0},
-               "Instead of from and to: this share of all hosts, at least one, chosen by the seed, "
-               "each to another host of its own.");
-  fields.Add("cross_rack", cross_rack, "hosts: only to other leaves.");
-  fields.AddOr("unset", "rate", rate, {.above = BitRate{0}, .at_most = kLinkRates.at_most},
-               "Average rate of each source, all bytes on the wire counted.");
+              "The hosts that receive, in the same order; a single host on either side is paired "
+              "with all hosts of the other side.");
   fields.AddOr(
-      "unset", "load", load, {.above = 0.0, .at_most = 10.0},
-      "Instead of rate: the share of its link that a sending host's sources take together.");
+      "unset", "hosts", hosts, {.above = 0.0, .at_most = 1.0},
+      "Instead of from and to: this share of all hosts, at least one host, sends. The seed "
+      "chooses the senders, and a different receiver for each.");
+  fields.Add("cross_rack", cross_rack,
+             "With hosts: each receiver is on another leaf than its sender.");
+  fields.AddOr("unset", "rate", rate, {.above = BitRate{0}, .at_most = kLinkRates.at_most},
+               "Average rate of each source, counting all bytes on the wire.");
+  fields.AddOr("unset", "load", load, {.above = 0.0, .at_most = 10.0},
+               "Instead of rate: the load of a sending host's link, summed over its sources.");
   fields.Add("overload", overload,
-             "Accept more than the links of hosts, or from leaves into the fabric, carry.");
+             "Accept more load than the links of hosts, or the leaves' uplinks, can carry.");
   pattern.Declare(fields);
   fields.AddOr("auto", "payload", payload, Between(Bytes{kMinUdpPayload}, Bytes{kMaxPayload}),
-               "Of each datagram, to which come 28 bytes of headers and the transport's framing. "
-               "auto: 1472B, or less where a full packet of the transport is smaller.");
+               "Payload of each datagram, without its 28 bytes of headers and the transport's "
+               "framing. auto: 1472B, or less if a full packet of the transport is smaller.");
   fields.Add("via", via,
-             "The name of a switch: pins each source to a path through it, under every load "
-             "balancer. Without a name the load balancer chooses.");
+             "The name of a switch: each source is pinned to a path through this switch, under "
+             "every load balancer. Without a name the load balancer chooses the paths.");
   fields.Add("per_path", per_path,
-             "One source for each path between two hosts (through via), pinned to it.");
+             "Each pair of hosts has one source for each path between them (through via), pinned "
+             "to this path.");
   fields.Add("priority", priority, Between<int64_t>(1, 7),
-             "Priority class of datagrams; one for all that a host sends.");
-  fields.Add("start", start, {.at_least = Duration{0}, .at_most = 1'000'000_s}, "When it begins.");
+             "Priority class of datagrams; the same for all background traffic of a host.");
+  fields.Add("start", start, {.at_least = Duration{0}, .at_most = 1'000'000_s},
+             "Time of the first datagrams.");
   fields.AddOr("none", "stop", stop, {.above = Duration{0}, .at_most = 1'000'000_s},
-               "No datagram comes from then on. none: they go on as long as the run.");
+               "No datagram is sent from this time on. none: until the end of the run.");
   fields.Require(hosts.has_value() != !from.empty(), "from", "set either from and to, or hosts");
   fields.Require(from.empty() == to.empty(), "to", "goes with from");
   fields.Require(from.size() == to.size() || from.size() == 1 || to.size() == 1, "to",

@@ -127,8 +127,8 @@ std::vector<DamagedFile> CheckedFolder::Damage(size_t read_up_to) const {
   if (state_ == State::kDamaged) {
     std::error_code error;
     const bool there = fs::exists(path_ / kManifestFile, error);
-    return {{kManifestFile, there ? "is damaged, so nothing can be said of the others"
-                                  : "is missing, so nothing can be said of the others"}};
+    return {{kManifestFile, there ? "is damaged, so the other files cannot be checked"
+                                  : "is missing, so the other files cannot be checked"}};
   }
   std::vector<DamagedFile> damaged;
   for (const auto& [file, record] : manifest_) {

@@ -146,8 +146,8 @@ void CheckReturnPaths(const Experiment& experiment, const Routing& routing,
   const std::string path = FindUnmirroredPath(routing, experiment.graph);
   if (path.empty()) return;
   diagnostics.ErrorAt("ack_path",
-                      fmt::format("symmetric needs links that are listed so that switches number "
-                                  "their uplinks alike: {}; use ecmp",
+                      fmt::format("symmetric needs links in an order in which all switches number "
+                                  "their uplinks alike: {}; reorder the links, or use ecmp",
                                   path));
 }
 
@@ -172,30 +172,30 @@ Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& 
 void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
   if (const std::vector<std::string> pairs = routing.Unreachable(); !pairs.empty()) {
     const std::string more =
-        pairs.size() > 1 ? fmt::format(", and so for {} more pairs", pairs.size() - 1) : "";
+        pairs.size() > 1 ? fmt::format(", and {} more pairs", pairs.size() - 1) : "";
     diagnostics.ErrorAt("topology", pairs.front() + more);
   }
   if (routing.MostSwitches() > kMaxHops) {
     diagnostics.ErrorAt("topology",
-                        fmt::format("hosts are {} switches apart; packets pass {} at most",
+                        fmt::format("hosts are {} switches apart; packets may pass at most {}",
                                     routing.MostSwitches(), kMaxHops));
   }
   if (routing.path_ids() > kNoPath) {
-    diagnostics.ErrorAt("topology",
-                        fmt::format("has so many uplinks in each tier that paths cannot be "
-                                    "numbered; the most uplinks of a switch, multiplied over all "
-                                    "tiers, may be {}",
-                                    kNoPath));
+    diagnostics.ErrorAt(
+        "topology", fmt::format("has too many paths to number: the product over all tiers of the "
+                                "most uplinks of a switch may be at most {}",
+                                kNoPath));
   }
 }
 
 void CheckTelemetry(const TransportModel& transport, const Routing& routing,
                     Diagnostics& diagnostics) {
   if (!transport.wants_telemetry() || routing.MostSwitches() <= Telemetry::kMaxSwitches) return;
-  diagnostics.ErrorAt("transport.cc",
-                      fmt::format("needs telemetry from every switch on a path, which packets "
-                                  "carry of {} at most; hosts are {} switches apart",
-                                  Telemetry::kMaxSwitches, routing.MostSwitches()));
+  diagnostics.ErrorAt(
+      "transport.cc",
+      fmt::format("needs telemetry from every switch on a path, and a packet carries "
+                  "telemetry of at most {} switches; hosts are {} switches apart",
+                  Telemetry::kMaxSwitches, routing.MostSwitches()));
 }
 
 void CheckFits(const UdpSource& source, const PortRule& rule, const Graph& graph,
@@ -205,9 +205,10 @@ void CheckFits(const UdpSource& source, const PortRule& rule, const Graph& graph
     if (port.count_packets || port.buffer >= source.packet.count) continue;
     const std::string key = fmt::format("background[{}].payload", source.entry);
     if (!diagnostics.IsSound(key)) return;
-    diagnostics.ErrorAt(key, fmt::format("makes packets of {} bytes, more than the {} that the "
-                                         "buffer of a port holds",
-                                         source.packet.count, port.buffer));
+    diagnostics.ErrorAt(key,
+                        fmt::format("makes packets of {} bytes, but the buffer of a port holds "
+                                    "only {}",
+                                    source.packet.count, port.buffer));
   }
 }
 
@@ -217,7 +218,7 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
   if (settings.transport.settings->resequencing() != "presto_gro") return;
   if (settings.lb.kind == "presto") return;
   diagnostics.ErrorAt("transport.resequencing",
-                      "presto_gro goes by flowcells, which only lb: presto makes; use timeout or "
+                      "presto_gro needs flowcells, which only lb: presto makes; use timeout or "
                       "juggler");
 }
 
@@ -226,8 +227,8 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
 void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
   if (!settings.lb.settings->reorders() || !settings.transport.settings->needs_order()) return;
   diagnostics.WarningAt(
-      "lb", fmt::format("under {} packets of a flow overtake each other, and each that does makes "
-                        "go-back-N send up to a window again; set transport.resequencing, or "
+      "lb", fmt::format("{} reorders packets of a flow, and go-back-N resends up to a window for "
+                        "each packet that overtakes another; set transport.resequencing, or "
                         "transport.recovery: irn",
                         settings.lb.kind));
 }
@@ -257,11 +258,12 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
       diagnostics.WarningAt(
           "topology.port.ecn_above",
           rule.ecn_above
-              ? fmt::format("at {}: K is more than half the buffer", rate)
-              : fmt::format("at {}: K, {}{} unless it is set, is more than half the buffer of {}; "
-                            "set ecn_above, to a quarter of the buffer for example",
-                            rate, port.mark_above, port.count_packets ? " packets" : " bytes",
-                            port.buffer));
+              ? fmt::format("at {}: the ECN threshold is more than half the buffer", rate)
+              : fmt::format(
+                    "at {}: the ECN threshold, by default {}{}, is more than half the buffer "
+                    "of {}; set ecn_above, for example to a quarter of the buffer",
+                    rate, port.mark_above, port.count_packets ? " packets" : " bytes",
+                    port.buffer));
     }
     if (!rule.ecn_above)
       continue;  // Without this check every fabric with short cables would get the warning below.
@@ -272,9 +274,10 @@ void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
     if (mark_bytes > 4 * rtt_bytes) {
       diagnostics.WarningAt(
           "topology.port.ecn_above",
-          fmt::format("at {}: K is more than 4 times the base bandwidth-delay product, so queueing "
-                      "dominates latency",
-                      rate));
+          fmt::format(
+              "at {}: the ECN threshold is more than 4 times the base bandwidth-delay product, "
+              "so queueing dominates latency",
+              rate));
     }
   }
 }
@@ -293,7 +296,7 @@ void CheckTimes(Experiment& experiment, const Routing& routing, Diagnostics& dia
   Timeline& timeline = experiment.timeline;
   if (timeline.generation_start == kNever) {
     return diagnostics.ErrorAt("workload",
-                               "nothing is measured; leave one workload measured: true");
+                               "nothing is measured; at least one workload needs measured: true");
   }
   const bool at_once = timeline.generation_start == timeline.generation_end;
   if (timeline.measure_from > timeline.generation_end ||
@@ -368,8 +371,8 @@ void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
                                     to[h] / static_cast<double>(stage.downlink_rate[h].bps));
       if (share <= 1 + 1e-6) continue;
       diagnostics.ErrorAt(
-          key, fmt::format("with what else is offered then, the link of host {} would be "
-                           "loaded {:.3g} times over; lower it, or set overload: true",
+          key, fmt::format("with all traffic at that time, the link of host {} would be loaded to "
+                           "{:.3g} times its capacity; lower it, or set overload: true",
                            h, share));
       break;
     }

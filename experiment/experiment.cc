@@ -18,31 +18,33 @@ namespace heddle {
 
 void MeasureSettings::Declare(Fields& fields) {
   fields.AddOr("auto", "warm_up", warm_up, {.at_least = Duration{0}, .at_most = 1000_s},
-               "Flows that start within this time from the first possible one are simulated, but "
+               "Flows that start within this time from the first possible start are simulated, but "
                "not measured. auto: 5ms or 5% of the time in which flows start, whichever is less; "
                "0ps if no workload has a load.");
   fields.Add("cool_down", cool_down, {.at_least = Duration{0}, .at_most = 1000_s},
-             "Likewise flows that start within this time before flows stop starting.");
+             "Flows that start within this time before flows stop starting are simulated, but not "
+             "measured.");
   fields.AddOr(
       "auto", "t_max", t_max, {.above = Duration{0}, .at_most = 1'000'000_s},
       "The run ends here, even if measured flows are unfinished. auto: 1s after flows stop "
-      "starting, or 20 times what the largest percent of flows needs on the slowest link, if that "
-      "is more.");
+      "starting, or 20 times the time that the largest percent of flows needs on the slowest "
+      "link, whichever is more.");
   fields.Choice(
       "unfinished", unfinished,
       {{"error", Unfinished::kError}, {"inf", Unfinished::kInf}, {"drop", Unfinished::kDrop}},
-      "Measured flows that are unfinished at t_max. error: they count as infinitely slow and "
-      "the exit code is 1; inf: they count as infinitely slow; drop: they don't count.");
+      "How measured flows that are unfinished at t_max count. error: they count as infinitely "
+      "slow and the exit code is 1; inf: they count as infinitely slow; drop: they don't count.");
   fields.List("classes", classes, {},
               "Class sets by which results are split: all, smlxl, sml, conga, pias, bdp.");
-  fields.Choice("percentiles", percentiles,
-                {{"linear", PercentileMethod::kLinear},
-                 {"nearest", PercentileMethod::kNearest},
-                 {"hpcc", PercentileMethod::kHpcc}},
-                "linear: interpolated, as numpy does; nearest: a sample, rank rounded up; hpcc: a "
-                "sample, rank rounded down.");
+  fields.Choice(
+      "percentiles", percentiles,
+      {{"linear", PercentileMethod::kLinear},
+       {"nearest", PercentileMethod::kNearest},
+       {"hpcc", PercentileMethod::kHpcc}},
+      "How a percentile is computed. linear: interpolated, as in numpy; nearest: the sample "
+      "at the rank rounded up; hpcc: the sample at the rank rounded down.");
   instruments.Declare(fields);
-  fields.Section("record", record, "What is recorded over time, in files of its own.");
+  fields.Section("record", record, "Time series to record, each in its own file.");
   fields.Require(!classes.empty(), "classes", "name at least one class set");
 }
 
@@ -54,32 +56,35 @@ std::vector<std::unique_ptr<Instrument>> MeasureSettings::Make(const RunPlan& pl
 }
 
 void RoutingSettings::Declare(Fields& fields) {
-  fields.Add("convergence", convergence, {.at_least = Duration{0}, .at_most = 1000_s},
-             "From the moment a link goes down or comes up to that at which all switches and hosts "
-             "route by it; until then, what is routed to a link that is down is lost.");
+  fields.Add(
+      "convergence", convergence, {.at_least = Duration{0}, .at_most = 1000_s},
+      "Time from a link's failure or recovery until all switches and hosts route accordingly; "
+      "until then, packets that are routed to a failed link are lost.");
 }
 
 void ExperimentSettings::Declare(Fields& fields) {
-  fields.Add("name", name, "Names the folder of the results. Default: the file's name.");
-  fields.Add("seed", seed, AtLeast<int64_t>(0), "Seed of all randomness.");
+  fields.Add("name", name,
+             "Name of the experiment, and of its folder of results. Default: the file's name.");
+  fields.Add("seed", seed, AtLeast<int64_t>(0), "Seed of all random streams.");
   fields.Kind("topology", topology, Topologies(), "The network.", Fields::kRequired);
   fields.Kind("transport", transport, Transports(), "The transport of all hosts.");
   fields.Kind("lb", lb, LoadBalancers(), "The load balancer.", Fields::kRequired);
-  fields.Choice("ack_path", ack_path,
-                {{"policy", AckPath::kPolicy},
-                 {"ecmp", AckPath::kEcmp},
-                 {"symmetric", AckPath::kSymmetric},
-                 {"spray", AckPath::kSpray}},
-                "Where ACKs, NACKs and CNPs go. policy: as the load balancer says; ecmp: by the "
-                "hash of their 5-tuple; symmetric: back along the path of the packet that they "
-                "answer, or by their hash where that is down; spray: each along a random path.");
+  fields.Choice(
+      "ack_path", ack_path,
+      {{"policy", AckPath::kPolicy},
+       {"ecmp", AckPath::kEcmp},
+       {"symmetric", AckPath::kSymmetric},
+       {"spray", AckPath::kSpray}},
+      "The path of ACKs, NACKs and CNPs. policy: the load balancer chooses it; ecmp: by the "
+      "hash of their 5-tuple; symmetric: back along the path of the packet that they "
+      "answer, or by their hash if that path has failed; spray: a random path for each.");
   fields.KindList("workload", workload, Workloads(), "The flows.", Fields::kRequired);
   fields.Sections("background", background,
-                  "UDP datagrams that are sent whatever becomes of them; udp.csv has what did.");
-  fields.Section("measure", measure, "What is measured, and until when.");
-  fields.Sections("schedule", schedule,
-                  "What happens to links and switches while the run goes on.");
-  fields.Section("routing", routing, "How routes follow failures.");
+                  "UDP datagrams without congestion control or retransmission; udp.csv counts "
+                  "their arrivals and losses.");
+  fields.Section("measure", measure, "Which flows are measured, how, and when the run ends.");
+  fields.Sections("schedule", schedule, "Changes of links and switches during the run.");
+  fields.Section("routing", routing, "How routing reacts to failures.");
   fields.Require(name.find_first_of("/\\\n") == std::string::npos && name != "." && name != "..",
                  "name", "cannot be the name of a folder");
   fields.Require(!workload.empty(), "workload", "names no workload");

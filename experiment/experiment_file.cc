@@ -141,11 +141,11 @@ void SelectRows(const Value& document, Value& group, const std::string& path, Ch
   }
   if (rows.empty()) {
     const std::string& key = std::ranges::find_if(group.entries, is_set)->key;
-    return diagnostics.Error(
-        changes.set.at(key), key,
-        fmt::format("is no combination of {}, whose keys change together; it has {}; set one of "
-                    "these, or all of its keys",
-                    path, RowsText(group, values)));
+    return diagnostics.Error(changes.set.at(key), key,
+                             fmt::format("is no combination of {}, whose keys change together; its "
+                                         "combinations are: {}; set one "
+                                         "of these, or all of its keys",
+                                         path, RowsText(group, values)));
   }
   for (size_t key = 0; key < values.size(); ++key) {
     Value& left = group.entries[key].value;
@@ -214,7 +214,7 @@ bool AreScales(const Value& scales, Diagnostics& diagnostics) {
     sound &= is_map(scale.value, "scales." + scale.key);
     if (scale.key != kFullScale) continue;
     diagnostics.Error(scale.key_place, "scales.full",
-                      "is the file as it stands; name it otherwise");
+                      "is the name of the unchanged file; choose another name");
     sound = false;
   }
   return sound;
@@ -326,9 +326,10 @@ std::optional<ExperimentFile> ExperimentFile::Read(const std::string& path,
   const std::string stem = file.stem().string();
   const Value* name = document->Find("name");
   if ((name == nullptr || name->text.empty()) && ValidUtf8(stem) < stem.size()) {
-    diagnostics.Error({path, 0, 0}, "",
-                      "results are named after the file, whose name is not valid UTF-8; rename it, "
-                      "or set name");
+    diagnostics.Error(
+        {path, 0, 0}, "",
+        "results are named after the file, but the file's name is not valid UTF-8; rename "
+        "the file, or set name");
     return std::nullopt;
   }
   return Make(std::move(*document), file.parent_path().string(), stem, options, diagnostics);

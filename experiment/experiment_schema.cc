@@ -27,11 +27,11 @@ ExtraKey SweepKey() {
     "description": "One run for each combination, as in sweep: {{lb: [ecmp, rps]}}.",
     "type": ["object", "null"],
     "properties": {{
-      "together": {{"description": "Settings that change together.", "type": "array",
+      "together": {{"description": "Settings that take their next values together.", "type": "array",
                    "items": {{"type": "object", "additionalProperties": {0}}}}},
-      "exclude": {{"description": "Combinations that are left out.", "type": "array",
+      "exclude": {{"description": "Combinations to leave out.", "type": "array",
                   "items": {{"type": "object", "minProperties": 1}}}},
-      "seeds": {{"description": "So many seeds of each, from the experiment's on.",
+      "seeds": {{"description": "The number of seeds for each combination, from the experiment's seed on.",
                 "type": ["integer", "string"], "minimum": 1}}}},
     "additionalProperties": {0}}})",
                                 kAxis),
@@ -41,14 +41,14 @@ ExtraKey SweepKey() {
 // The schema of the key `scales`, which ExperimentFile reads.
 ExtraKey ScalesKey() {
   return {.name = "scales", .schema = R"({
-    "description": "Changes by name, as in {small: {\"workload[0].flows\": 100}}, for --scale small.",
+    "description": "Named changes of settings, such as {small: {\"workload[0].flows\": 100}} for --scale small.",
     "type": "object", "propertyNames": {"not": {"const": "full"}},
     "additionalProperties": {"type": "object"}})"};
 }
 
 ExtraKey RelativeToKey() {
   return {.name = "relative_to", .schema = R"({
-    "description": "Folder where relative paths in this file start, if not its own.",
+    "description": "Folder from which relative paths in this file start; by default the file's folder.",
     "type": "string"})"};
 }
 

@@ -88,7 +88,7 @@ struct Rule {
 void AddTransport(std::vector<Rule>& rules) {
   const Condition gbn{"transport.recovery", "gbn"};
   const Condition irn{"transport.recovery", "irn"};
-  constexpr std::string_view kIrn = "recovery: irn goes without it";
+  constexpr std::string_view kIrn = "recovery: irn does not use it";
   constexpr std::string_view kGbn = "it belongs to recovery: irn";
   rules.insert(rules.end(),
                {{"transport.limited_transmit",
@@ -110,10 +110,10 @@ void AddTransport(std::vector<Rule>& rules) {
                 {"transport.rto_low_packets", {gbn}, kGbn},
                 {"transport.bdp",
                  {gbn, {"transport.window", "none"}},
-                 "nothing is limited to it; set window: bdp or bdp_var"},
+                 "no window is limited to it; set window: bdp or bdp_var"},
                 {"transport.bdp_scope",
                  {gbn, {"transport.window", "none"}},
-                 "nothing is limited to the bdp; set window: bdp or bdp_var"},
+                 "no window is limited to the bdp; set window: bdp or bdp_var"},
                 {"transport.bdp_scope", {{"transport.bdp", "auto", false}}, "bdp is set"}});
 }
 
@@ -125,7 +125,7 @@ void AddRateControl(std::vector<Rule>& rules) {
   constexpr std::string_view kFlag = "with cnp_mode: ack_flag every mark is echoed";
   rules.insert(
       rules.end(),
-      {{"transport.cc.byte_counter", {nic}, "rp: nic counts time alone"},
+      {{"transport.cc.byte_counter", {nic}, "rp: nic counts only time"},
        {"transport.cc.decrease_interval", {paper}, kNic},
        {"transport.cc.clamp_target", {paper}, kNic},
        {"transport.cc.rate_on_first_cnp", {paper}, kNic},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds idle settings: settings that differ from their default but have no effect, because another
-// setting switches them off.
+// setting switches them off. Each of them yields a warning and never an error.
 
 #pragma once
 

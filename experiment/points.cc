@@ -141,10 +141,11 @@ void Points::ReadSeeds(const Value& count, Diagnostics& diagnostics) {
   int64_t seeds = 0;
   int64_t first = 1;
   if (ParseQuantity(count.text, seeds) || seeds < 1 || seeds > kMaxSeeds) {
-    return diagnostics.Error(count.place, path,
-                             fmt::format("{} is not a whole number from 1 to {}: how many seeds, "
-                                         "from the experiment's `seed` on",
-                                         Describe(count), kMaxSeeds));
+    return diagnostics.Error(
+        count.place, path,
+        fmt::format("{} is not a whole number from 1 to {}; it is the number of "
+                    "seeds, from the experiment's `seed` on",
+                    Describe(count), kMaxSeeds));
   }
   // The reader of settings reports a seed that is no number.
   if (const Value* seed = document_.Find("seed")) (void)ParseQuantity(seed->text, first);

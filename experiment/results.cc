@@ -365,7 +365,7 @@ std::string FormatTable(const std::vector<TableRow>& rows) {
     table += fmt::format(" | {:>5.1f}% {:>5.2f}% {:>7} {:>5.1f}s\n", 100 * row.reordered_ratio,
                          100 * row.spurious_ratio, row.dropped, row.seconds);
   }
-  table += "reord.: reordered packets; spur.: needless retransmissions";
+  table += "reord.: reordered packets; spur.: spurious retransmissions";
   if (table.find('*') != std::string::npos) table += "; *: fewer than ten flows lie above this p99";
   return table + "\n";
 }

@@ -153,7 +153,7 @@ absl::Status RunFolder::CheckPlace(bool replace) const {
   }
   if (fs::exists(path_, error) && !HoldsResults(path_)) {
     return absl::FailedPreconditionError(
-        fmt::format("{}: holds no results of a run, so it is not replaced", path_.string()));
+        fmt::format("{}: has no results of a run, so it is not replaced", path_.string()));
   }
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
   return error ? FileStatus(error.value(), path_.parent_path().string()) : absl::OkStatus();
@@ -281,7 +281,7 @@ absl::Status RunFolder::CheckThatAllIsThere() const {
     struct stat status = {};
     if (stat((aside_ / name).c_str(), &status) != 0) {
       return absl::DataLossError(
-          fmt::format("{}: is gone, although it was written: {}; was the folder removed?",
+          fmt::format("{}: was written but is gone: {}; was the folder removed?",
                       (path_ / name).string(), std::strerror(errno)));
     }
     if (status.st_dev == written.device && status.st_ino == written.inode &&
@@ -289,7 +289,8 @@ absl::Status RunFolder::CheckThatAllIsThere() const {
       continue;
     }
     return absl::DataLossError(fmt::format(
-        "{}: is not what was written; does something else write there?", (path_ / name).string()));
+        "{}: differs from the contents that were written; does another program write there?",
+        (path_ / name).string()));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one experiment and collects its results. RunToFolder() and the benchmarks call it.
+// Runs one experiment and collects its results. RunToFolder() and the benchmarks call Simulate(),
+// which writes no files itself: it hands their contents to the caller. Results don't depend on the
+// number of threads.
 
 #pragma once
 

@@ -135,8 +135,8 @@ void SharedMemory::CheckBooks() const {
   }
   HEDDLE_CHECK(at_inputs == used_ && at_outputs == used_ && in_pool == in_pool_used_ &&
                    out_pool == out_pool_used_,
-               "memory: {} bytes in use, {} of inputs ({} of {} in the pool), {} of outputs ({} of "
-               "{} in the pool)",
+               "shared buffer: {} bytes in use; inputs count {} ({} of {} in the pool), outputs "
+               "count {} ({} of {} in the pool)",
                used_, at_inputs, in_pool, in_pool_used_, at_outputs, out_pool, out_pool_used_);
 }
 

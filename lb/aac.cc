@@ -130,11 +130,12 @@ class AacBalancer final : public LoadBalancer {
   void Declare(Fields& fields) override {
     settings_.leaf.Declare(fields);
     fields.AddOr("auto", "spread", settings_.spread, {.at_least = Duration{0}, .at_most = 10_s},
-                 "Paths are used whose delay is above the least by no more than this. auto: the "
-                 "time of three packets of 1500 bytes on the leaf's fastest uplink: TCP takes as "
-                 "many for a loss.");
+                 "Packets use the paths whose delay exceeds the smallest delay by at most this. "
+                 "auto: the transmission time of three packets of 1500 bytes on the leaf's fastest "
+                 "uplink, since TCP takes three overtaking packets for a loss.");
     fields.Add("hysteresis", settings_.hysteresis, {.at_least = 0.0, .at_most = 1.0},
-               "By this share of it more for paths that are used, and less for others.");
+               "spread is larger by this share for paths in use, and smaller by this share for "
+               "unused paths.");
   }
   bool reorders() const override { return true; }
 
@@ -155,11 +156,11 @@ class AacBalancer final : public LoadBalancer {
   PathDigits digits_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<AacBalancer>(
-    {"aac",
-     "A reconstruction of AAC: packets are spread over the paths whose delays are near to the "
-     "least.",
-     "Gao et al., J. Network and Systems Management 2021"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<AacBalancer>({"aac",
+                                      "A reconstruction of AAC: packets are spread over the paths "
+                                      "whose delays are close to the smallest.",
+                                      "Gao et al., J. Network and Systems Management 2021"});
 
 }  // namespace
 }  // namespace heddle

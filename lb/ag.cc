@@ -121,10 +121,10 @@ class AgBalancer final : public LoadBalancer {
   void Declare(Fields& fields) override {
     settings_.leaf.Declare(fields);
     fields.Add("most", settings_.most, Between<int64_t>(1, 65'535),
-               "The most packets that a flow sends before it takes another path.");
+               "Largest number of packets that a flow sends before it takes another path.");
     fields.Choice("pick", settings_.pick,
                   {{"random", Pick::kRandom}, {"least_delay", Pick::kLeastDelay}},
-                  "Which path a flow takes then: any, or that of the least delay.");
+                  "The next path of a flow: a random one, or the one with the smallest delay.");
     settings_.flows.Declare(fields);
   }
   bool reorders() const override { return true; }
@@ -148,8 +148,8 @@ class AgBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<AgBalancer>(
     {"ag",
-     "A reconstruction of AG: flows take another path after more packets, the more paths differ in "
-     "delay.",
+     "A reconstruction of AG: flows change their path every few packets, and less often the more "
+     "the delays of the paths differ.",
      "Liu et al., ICNP 2019"});
 
 }  // namespace

@@ -136,14 +136,17 @@ class BurstBalancerBalancer final : public LoadBalancer {
     fields.Add("buckets", settings_.buckets, Between<int64_t>(1, 1 << 26),
                "Buckets of the sketch; 65536 in the paper's switch.");
     fields.Add("gap", settings_.gap, {.above = Duration{0}, .at_most = 10_s},
-               "Silence after which a flow with a bucket takes another port.");
+               "Flowlet gap: a flow with a bucket takes another port after an idle time longer "
+               "than this.");
     fields.Add("expiry", settings_.expiry, {.above = Duration{0}, .at_most = 1000_s},
-               "Silence after which a bucket is free; 20ms in the paper's switch.");
+               "A bucket is free when its flow has been idle for longer than this; 20ms in the "
+               "paper's switch.");
     fields.Add("votes_above", settings_.votes_above, Between<int64_t>(0, 65'535),
-               "A flow is given a port only if it has more votes; 30 in the paper's switch.");
+               "A flow gets a port of its own only if it has more votes than this; 30 in the "
+               "paper's switch.");
     fields.Choice("draw", settings_.draw, {{"random", Draw::kRandom}, {"rehash", Draw::kRehash}},
-                  "random: any port; rehash: as in the authors' ns-2 code, the flow's own by ECMP "
-                  "first, then a hash of it.");
+                  "random: any port; rehash: as in the authors' ns-2 code, first the flow's ECMP "
+                  "port, then the port of a hash of the flow's hash.");
   }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
@@ -157,7 +160,8 @@ class BurstBalancerBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<BurstBalancerBalancer>(
     {"burstbalancer",
-     "ECMP, but flows that burst and have a bucket of a small sketch draw a port after a pause.",
+     "ECMP, but bursty flows, which own a bucket of a small sketch, draw a new port after each "
+     "flowlet gap.",
      "Liu et al., ICNP 2022"});
 
 }  // namespace

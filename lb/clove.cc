@@ -307,27 +307,29 @@ class CloveBalancer : public LoadBalancer {
 
   void Declare(Fields& fields) override {
     const Range<Duration> delays{.above = Duration{0}, .at_most = 10_s};
-    fields.AddOr("auto", "gap", settings_.gap, delays,
-                 "Silence after which a flow may change its path. auto: the longest idle round "
-                 "trip and the delay of the longest queue that is not marked.");
-    fields.Add("paths", settings_.paths, Between<int64_t>(1, 64),
-               "The most paths that a host uses to each other one, drawn from all of them.");
+    fields.AddOr(
+        "auto", "gap", settings_.gap, delays,
+        "Flowlet gap: a flow may change its path after an idle time longer than this. auto: the "
+        "longest idle round trip plus the delay of the longest queue without ECN marks.");
+    fields.Add(
+        "paths", settings_.paths, Between<int64_t>(1, 64),
+        "Largest number of paths that a host uses to each other host, drawn from all paths.");
     fields.AddOr("auto", "relay_every", settings_.relay_every, delays,
-                 "The least time between two notes about a path to its sender. auto: half of the "
+                 "Shortest time between two notes about a path to its sender. auto: half of the "
                  "longest idle round trip.");
     if (rules_.kind == CloveKind::kEcn) {
       fields.Add("cut", settings_.cut, {.above = 0.0, .at_most = 1.0},
-                 "Share that a note about a mark takes off a path's weight; the other paths get "
-                 "it.");
+                 "Share of its weight that a path loses to the other paths when a note reports an "
+                 "ECN mark on it.");
       fields.AddOr("auto", "recent", settings_.recent, delays,
-                   "For how long after a note a path counts as congested and gets nothing from "
-                   "others. auto: the longest idle round trip.");
+                   "Time after a note for which a path counts as congested and gains no weight "
+                   "from other paths. auto: the longest idle round trip.");
       fields.Add("mask_ecn", settings_.mask_ecn,
-                 "Congestion control does not hear of marks as long as some path to the host is "
-                 "not congested.");
+                 "Hide ECN marks from congestion control as long as some path to the host is not "
+                 "congested.");
     } else {
       fields.Add("stale", settings_.stale, {.above = Duration{0}, .at_most = 1000_s},
-                 "A path that has not been heard of for longer counts as idle.");
+                 "A path without a note for longer than this counts as idle.");
       settings_.dre.Declare(fields);
     }
   }
@@ -369,11 +371,11 @@ class CloveIntBalancer final : public CloveBalancer {
   CloveIntBalancer() : CloveBalancer(CloveKind::kInt) {}
 };
 
-[[maybe_unused]] const bool registered_ecn = LoadBalancers().Add<CloveEcnBalancer>(
-    {"clove_ecn",
-     "Hosts draw a path for each flowlet by weights, and lower those of paths whose packets are "
-     "marked.",
-     "Katta et al., CoNEXT 2017"});
+[[maybe_unused]] const bool registered_ecn =
+    LoadBalancers().Add<CloveEcnBalancer>({"clove_ecn",
+                                           "Hosts draw a path for each flowlet by weights, and "
+                                           "lower the weights of paths with ECN marks.",
+                                           "Katta et al., CoNEXT 2017"});
 [[maybe_unused]] const bool registered_int = LoadBalancers().Add<CloveIntBalancer>(
     {"clove_int",
      "Hosts give each flowlet the path with the least utilisation, which packets collect.",

@@ -290,17 +290,16 @@ class CongaBalancer final : public LoadBalancer {
     settings_.flowlets.Declare(fields);
     settings_.dre.Declare(fields);
     fields.Add("bits", settings_.bits, Between<int64_t>(1, 8), "Bits of a congestion metric (Q).");
+    fields.Add("age", settings_.age, {.at_least = 1_us, .at_most = 100_s},
+               "A metric older than this decays to 0, within as long again.");
+    fields.Choice("mode", settings_.mode,
+                  {{"two_tier", Mode::kTwoTier}, {"pod", Mode::kPod}, {"path", Mode::kPath}},
+                  "two_tier: as published; pod: an extension to three tiers, where an uplink's "
+                  "metric covers all paths above it and the tiers above hash; path: another "
+                  "extension, where leaves choose whole paths and have a metric for each path.");
     fields.Add(
-        "age", settings_.age, {.at_least = 1_us, .at_most = 100_s},
-        "A metric that has not been heard of for this long decays to 0, over as long again.");
-    fields.Choice(
-        "mode", settings_.mode,
-        {{"two_tier", Mode::kTwoTier}, {"pod", Mode::kPod}, {"path", Mode::kPath}},
-        "two_tier: as published; pod: an extension to three tiers, in which leaves choose by the "
-        "worst of whatever paths the tiers above hash their flows to; path: another one, in which "
-        "leaves name whole paths and learn of each.");
-    fields.Add("samples", settings_.samples, Between<int64_t>(1, 254),
-               "path: random paths that are compared for a flowlet, besides the one it has.");
+        "samples", settings_.samples, Between<int64_t>(1, 254),
+        "path: random paths that are compared for a flowlet, besides the flow's present path.");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view path,
@@ -329,11 +328,11 @@ class CongaBalancer final : public LoadBalancer {
   PathDigits digits_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<CongaBalancer>(
-    {"conga",
-     "Leaves send each flowlet where the path is least congested, as told by the leaves it leads "
-     "to.",
-     "Alizadeh et al., SIGCOMM 2014"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<CongaBalancer>({"conga",
+                                        "Leaves send each flowlet over the least congested path; "
+                                        "the destination's leaf feeds congestion back.",
+                                        "Alizadeh et al., SIGCOMM 2014"});
 
 }  // namespace
 }  // namespace heddle

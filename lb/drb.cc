@@ -95,8 +95,8 @@ class DrbBalancer final : public LoadBalancer {
   void Declare(Fields& fields) override {
     fields.Choice("weights", weights_,
                   {{"equal", PathWeights::kEqual}, {"capacity", PathWeights::kCapacity}},
-                  "equal: every path has its turn, as published; capacity: as often as its slowest "
-                  "link allows.");
+                  "equal: all paths take equal turns, as published; capacity: in proportion to a "
+                  "path's slowest link.");
   }
   bool reorders() const override { return true; }
 

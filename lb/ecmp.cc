@@ -124,7 +124,7 @@ class EcmpBalancer final : public LoadBalancer {
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<EcmpBalancer>(
-    {"ecmp", "Each flow takes the path that the hash of its 5-tuple names.", "RFC 2992"});
+    {"ecmp", "Each flow takes the path that the hash of its 5-tuple selects.", "RFC 2992"});
 
 }  // namespace
 }  // namespace heddle

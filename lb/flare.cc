@@ -143,11 +143,12 @@ class FlareBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     fields.AddOr("auto", "gap", settings_.gap, {.above = Duration{0}, .at_most = 10_s},
-                 "Silence after which a flow may change its path; nothing is reordered if paths "
-                 "differ less in delay. auto: the delay of the longest queue that is not marked, "
-                 "or a round trip where nothing is.");
-    fields.Add("slots", settings_.slots, Between<int64_t>(1, 1 << 26),
-               "Entries of each leaf's flowlet table; flows that share one share their flowlets.");
+                 "Flowlet gap: a flow may change its path after an idle time longer than this; if "
+                 "the delays of paths differ by less, delivery is in order. auto: the delay of the "
+                 "longest queue without ECN marks, or a round trip if no queue marks.");
+    fields.Add(
+        "slots", settings_.slots, Between<int64_t>(1, 1 << 26),
+        "Entries of each leaf's flowlet table; flows that share an entry share their flowlets.");
     fields.Choice(
         "detector", settings_.detector,
         {{"timestamp", FlowletDetector::kTimestamp}, {"age_bit", FlowletDetector::kAgeBit}},
@@ -155,9 +156,10 @@ class FlareBalancer final : public LoadBalancer {
         "periodic sweep.");
     fields.Choice("shares", settings_.shares,
                   {{"equal", Shares::kEqual}, {"capacity", Shares::kCapacity}},
-                  "What paths should carry: the same, or in proportion to their capacities.");
+                  "Target load of paths: equal, or in proportion to their capacities.");
     fields.Add("rescale_every", settings_.rescale_every, {.at_least = 1_us, .at_most = 1000_s},
-               "How often what paths are owed is halved; 500ms is for wide-area networks.");
+               "Period after which the bytes that paths are behind or ahead of their share are "
+               "halved; 500ms is for wide-area networks.");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,

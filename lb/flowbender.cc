@@ -96,12 +96,12 @@ class FlowBenderBalancer final : public LoadBalancer {
     fields.Add("marked_above", settings_.marked_above, {.at_least = 0.0, .at_most = 1.0},
                "A round trip is congested if a larger share of its ACKs echo a mark (T).");
     fields.Add("rounds", settings_.rounds, Between<int64_t>(1, 1'000),
-               "A flow moves after so many congested round trips in a row (N).");
+               "A flow moves after this many congested round trips in a row (N).");
     fields.Add("values", settings_.values, Between<int64_t>(2, 65'536),
-               "How many values there are of the number that switches hash.");
+               "Number of values of the entropy, the number that switches hash with the 5-tuple.");
     fields.Choice("change", settings_.change,
                   {{"random", Change::kRandom}, {"next", Change::kNext}},
-                  "How a flow takes another value: any other one at random, or the next.");
+                  "The next entropy of a flow: a random other one, or the next in order.");
   }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
@@ -115,10 +115,11 @@ class FlowBenderBalancer final : public LoadBalancer {
   FlowBenderSettings settings_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<FlowBenderBalancer>(
-    {"flowbender",
-     "Hosts change what a flow is hashed by when more than a few of its ACKs echo marks.",
-     "Kabbani et al., CoNEXT 2014"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<FlowBenderBalancer>({"flowbender",
+                                             "Hosts change a flow's entropy, which switches hash, "
+                                             "when too many of its ACKs echo ECN marks.",
+                                             "Kabbani et al., CoNEXT 2014"});
 
 }  // namespace
 }  // namespace heddle

@@ -216,8 +216,8 @@ class HulaBalancer final : public LoadBalancer {
     fields.AddOr("auto", "tau", settings_.tau, {.at_least = 1_ns, .at_most = 10_s},
                  "Time constant of the estimators of utilisation. auto: twice probe_every.");
     fields.AddOr("auto", "fail_after", settings_.fail_after, {.at_least = 1_ns, .at_most = 1000_s},
-                 "A best next hop that no probe has confirmed for longer gives way to any other. "
-                 "auto: three times probe_every.");
+                 "Any other next hop replaces a best next hop that no probe has confirmed for "
+                 "longer than this. auto: three times probe_every.");
     settings_.flowlets.Declare(fields);
   }
 
@@ -236,11 +236,11 @@ class HulaBalancer final : public LoadBalancer {
   int tiers_ = FabricShape{}.tiers;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<HulaBalancer>(
-    {"hula",
-     "Each flowlet takes the next hop whose path has the least utilisation, as probes from its "
-     "destination tell.",
-     "Katta et al., SOSR 2016"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<HulaBalancer>({"hula",
+                                       "Each flowlet takes the next hop whose path has the least "
+                                       "utilisation; probes from the destination measure it.",
+                                       "Katta et al., SOSR 2016"});
 
 }  // namespace
 }  // namespace heddle

@@ -61,7 +61,7 @@ class LetFlowBalancer final : public LoadBalancer {
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<LetFlowBalancer>(
-    {"letflow", "A flow draws a new path at random after a pause in its packets.",
+    {"letflow", "A flow draws a new random path after each flowlet gap.",
      "Vanini et al., NSDI 2017"});
 
 }  // namespace

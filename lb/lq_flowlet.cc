@@ -79,7 +79,7 @@ class LqFlowletBalancer final : public LoadBalancer {
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<LqFlowletBalancer>(
-    {"lq_flowlet", "After a pause a flow may move to a port whose queue is in a better band.",
+    {"lq_flowlet", "After a flowlet gap a flow may move to a port whose queue is in a better band.",
      "The simulator uet-htsim"});
 
 }  // namespace

@@ -233,12 +233,13 @@ class LuopanBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     fields.Add("samples", settings_.samples, Between<int64_t>(1, 65'535),
-               "Random paths to a leaf that are probed each round, besides the best (d).");
+               "Random paths to a leaf that are probed each round, besides the best of the last "
+               "round (d).");
     fields.Add("cell", settings_.cell, {.at_least = 1_B, .at_most = Bytes{1'000'000'000}},
                "Bytes of a flow that take one path.");
     fields.AddOr("auto", "probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 10_s},
                  "Time between two rounds of probes, within which replies count. auto: 100us, or "
-                 "two of the longest idle round trips if that is longer.");
+                 "twice the longest idle round trip if that is longer.");
     settings_.flows.Declare(fields);
   }
 
@@ -264,11 +265,11 @@ class LuopanBalancer final : public LoadBalancer {
   PathDigits digits_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<LuopanBalancer>(
-    {"luopan",
-     "A reconstruction of Luopan: flowcells take the path whose queues were shortest of a few that "
-     "leaves probe.",
-     "Wang et al., IEEE TPDS 2019"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<LuopanBalancer>({"luopan",
+                                         "A reconstruction of Luopan: leaves probe a few paths, "
+                                         "and flowcells take the one with the shortest queues.",
+                                         "Wang et al., IEEE TPDS 2019"});
 
 }  // namespace
 }  // namespace heddle

@@ -317,21 +317,23 @@ class ProteusBalancer final : public LoadBalancer {
     const Range<Duration> delays{.above = Duration{0}, .at_most = 10_s};
     const Range<double> shares{.at_least = 0.0, .at_most = 1.0};
     fields.AddOr("auto", "wait_light", s.wait_light, delays,
-                 "A path is light on which packets waited less. auto: half of the delay of the "
-                 "longest queue that is not marked.");
+                 "A path is light if its packets waited less than this (see also use_light). auto: "
+                 "half of the delay of the longest queue without ECN marks.");
     fields.AddOr("auto", "wait_heavy", s.wait_heavy, delays,
-                 "A path is heavy on which packets waited longer. auto: twice the delay of the "
-                 "longest queue that is not marked.");
-    fields.Add("use_light", s.use_light, shares, "And whose busiest link is used less.");
-    fields.Add("use_heavy", s.use_heavy, shares, "Or whose busiest link is used more.");
+                 "A path is heavy if its packets waited longer than this (see also use_heavy). "
+                 "auto: twice the delay of the longest queue without ECN marks.");
+    fields.Add("use_light", s.use_light, shares,
+               "A path is light only if the utilisation of its busiest link is below this, too.");
+    fields.Add("use_heavy", s.use_heavy, shares,
+               "A path is also heavy if the utilisation of its busiest link is above this.");
     fields.AddOr("auto", "notice_above", s.notice_above, delays,
-                 "A packet that has waited for longer, and behind a pause, is told of at once. "
-                 "auto: the delay of the longest queue that is not marked.");
+                 "A packet that waited longer than this behind a pause is reported at once. auto: "
+                 "the delay of the longest queue without ECN marks.");
     fields.AddOr("auto", "heavy_for", s.heavy_for, delays,
-                 "For how long a path is heavy that was told of, and the least time between two "
-                 "moves of a flow. auto: the longest idle round trip.");
+                 "Time for which a reported path counts as heavy, and the shortest time between "
+                 "two moves of a flow. auto: the longest idle round trip.");
     fields.Add("stale", s.stale, {.at_least = 1_ns, .at_most = 1000_s},
-               "A path that has not been told of for longer counts as light.");
+               "A path whose last report is older than this counts as light.");
     s.dre.Declare(fields);
     s.flows.Declare(fields);
   }
@@ -362,8 +364,8 @@ class ProteusBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<ProteusBalancer>(
     {"proteus",
-     "A reconstruction of Proteus: new flows take light paths, and flows leave those on which a "
-     "pause holds them up.",
+     "A reconstruction of Proteus: new flows take light paths, and flows leave paths on which a "
+     "pause delays them.",
      "Hu et al., ICNP 2023"});
 
 }  // namespace

@@ -94,11 +94,11 @@ class QdapsBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     settings_.table.Declare(fields);
-    fields.Choice("need", settings_.need,
-                  {{"remaining", Need::kRemaining}, {"literal", Need::kLiteral}},
-                  "How long a packet must wait at least. remaining: until the one before it has "
-                  "left, which is the exact condition; literal: as long as that one had to, as "
-                  "other papers describe the rule, so that flows drift to longer queues.");
+    fields.Choice(
+        "need", settings_.need, {{"remaining", Need::kRemaining}, {"literal", Need::kLiteral}},
+        "Shortest wait of a packet. remaining: until the flow's previous packet has left, which is "
+        "the exact condition; literal: as long as the previous packet had to wait, as other papers "
+        "describe the rule, so that flows drift to longer queues.");
   }
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Qdaps>(settings_, Rng::Stream(seed, "qdaps", id));
@@ -108,11 +108,11 @@ class QdapsBalancer final : public LoadBalancer {
   QdapsSettings settings_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<QdapsBalancer>(
-    {"qdaps",
-     "Every packet takes the shortest queue that it leaves after the packet of its flow before it; "
-     "a reconstruction.",
-     "Huang et al., ICNP 2018"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<QdapsBalancer>({"qdaps",
+                                        "Every packet takes the shortest queue that it leaves "
+                                        "after the previous packet of its flow; a reconstruction.",
+                                        "Huang et al., ICNP 2018"});
 
 }  // namespace
 }  // namespace heddle

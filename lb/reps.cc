@@ -171,19 +171,20 @@ class RepsBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     fields.Add("entropies", rules_.entropies, Between<int64_t>(1, 65'536),
-               "How many values of an entropy there are; 256 do, 32 cost a few percent.");
+               "Number of values of an entropy; 256 are enough, 32 cost a few percent.");
     fields.Add("buffer", rules_.buffer, Between<int64_t>(1, kMostKept),
                "Entropies that a connection keeps.");
-    fields.Add("uses", rules_.uses, Between<int64_t>(1, kMostKept),
-               "How often one that came back is used; more than 1 where an ACK answers several "
-               "packets.");
-    fields.Add("freeze", rules_.freeze,
-               "After a timeout that no congestion explains, go over the entropies that are kept.");
+    fields.Add(
+        "uses", rules_.uses, Between<int64_t>(1, kMostKept),
+        "How often a returned entropy is used; more than 1 if an ACK answers several packets.");
+    fields.Add(
+        "freeze", rules_.freeze,
+        "After a timeout that congestion does not explain, cycle through the kept entropies.");
     fields.Add("freeze_for", rules_.freeze_for, {.above = Duration{0}, .at_most = 1000_s},
-               "For so long.");
+               "Time for which the kept entropies are cycled through after a failure.");
     fields.Add("freeze_below", rules_.freeze_below, {.at_least = 1.0, .at_most = 1e6},
-               "A timeout is a failure if no round trip since the last one was longer than this "
-               "many idle ones.");
+               "A timeout is a failure if no round trip since the last timeout was longer than "
+               "this many idle round trips.");
   }
   bool reorders() const override { return true; }
 
@@ -204,9 +205,11 @@ class RepsBalancer final : public LoadBalancer {
   RepsRules rules_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<RepsBalancer>(
-    {"reps", "Hosts spray packets by entropies, and use those again that came back without a mark.",
-     "Bonato et al., EuroSys 2026"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<RepsBalancer>({"reps",
+                                       "Hosts spray packets by entropies, and reuse the entropies "
+                                       "that came back without an ECN mark.",
+                                       "Bonato et al., EuroSys 2026"});
 
 }  // namespace
 }  // namespace heddle

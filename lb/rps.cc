@@ -172,14 +172,14 @@ class RpsBalancer final : public LoadBalancer {
         "equal: every port is as likely, as published; rate: in proportion to the rate of "
         "the switch's own ports; capacity: to that of the paths behind them, as in WCMP.");
     fields.Add("selective_red", s.selective_red,
-               "Drop data of flows that have lost paths at random, the more the longer the queue "
-               "is on average (the paper's S-RED).");
+               "Drop data packets of flows that have lost paths, with a probability that grows "
+               "with the average queue (the paper's S-RED).");
     fields.Add("red_from", s.red_from, {.at_least = Bytes{0}, .at_most = Bytes{1'000'000'000}},
-               "Average queue above which it begins to.");
+               "Average queue above which S-RED begins to drop.");
     fields.Add("red_to", s.red_to, {.at_least = 1_B, .at_most = Bytes{1'000'000'000}},
-               "Average queue above which it drops all of them.");
+               "Average queue above which S-RED drops all packets of such flows.");
     fields.Add("red_drop", s.red_drop, {.at_least = 0.0, .at_most = 1.0},
-               "Share that it drops just below that.");
+               "Drop probability of S-RED just below red_to.");
   }
   bool reorders() const override { return true; }
 

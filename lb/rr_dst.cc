@@ -44,7 +44,7 @@ class RrDstBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     fields.Add("small", small_, {.at_least = Bytes{0}, .at_most = 64_KB},
-               "Packets of fewer bytes take turns of their own.");
+               "Packets of fewer bytes than this take turns of their own.");
   }
   bool reorders() const override { return true; }
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {

@@ -71,12 +71,11 @@ class SwitchArBalancer final : public LoadBalancer {
   SwitchArSettings settings_;
 };
 
-[[maybe_unused]] const bool registered =
-    LoadBalancers().Add<SwitchArBalancer>({"switch_ar",
-                                           "A reconstruction of vendors' adaptive routing: data "
-                                           "take a random port of the least load, all "
-                                           "else is hashed.",
-                                           "What vendors publish of their switches"});
+[[maybe_unused]] const bool registered = LoadBalancers().Add<SwitchArBalancer>(
+    {"switch_ar",
+     "A reconstruction of vendors' adaptive routing: data packets take a random port of the lowest "
+     "load band; all other packets are hashed.",
+     "What vendors publish of their switches"});
 
 }  // namespace
 }  // namespace heddle

@@ -4,8 +4,8 @@
 // run:
 //
 //   [[maybe_unused]] const bool registered = RegisterSeries<BufferSeries>(
-//       {.name = "buffers"}, "series_buffer.csv: what each switch holds at each multiple of
-//       this.");
+//       {.name = "buffers"}, "series_buffer.csv: bytes in the buffer of each switch at each
+//       multiple of this interval.");
 //
 // docs/writing-an-instrument.md shows one from end to end.
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The base class of instruments that measure the time that links.csv covers: from
-// Timeline::links_from to links_until, or to the end of the run if that comes first.
+// Timeline::links_from to links_until, or to the end of the run if that comes first. The panel
+// calls Act() and Finish(), and this class calls Start(), Stop() and Write() once each, in this
+// order.
 
 #pragma once
 

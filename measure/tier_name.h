@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the layers of a network's links for the tables that list links.
+// Names the layer of each link of a network. Instruments whose tables list links call it, so that
+// all of these tables use the same names.
 
 #pragma once
 

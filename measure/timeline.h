@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times that a run is divided by. They are computed once from the settings, before the run.
+// The times that a run is divided by. The experiment computes them once from the settings, before
+// the run; the run and its instruments read them.
 
 #pragma once
 

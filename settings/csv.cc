@@ -118,7 +118,7 @@ absl::StatusOr<ParsedCsv> ParsedCsv::Parse(std::string text) {
       table.cells_.insert(table.cells_.end(), cells.begin(), cells.end());
     } else {
       return absl::InvalidArgumentError(
-          fmt::format("row {} has not as many cells as the header", row));
+          fmt::format("row {} has more or fewer cells than the header", row));
     }
     if (!reader.Next()) return table;
   }

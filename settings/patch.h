@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes a document before its settings are read, for --set and for sweeps.
+// Changes a document before its settings are read, for --set and for sweeps. A patched
+// document is read and checked as if the user had written it so.
 
 #pragma once
 

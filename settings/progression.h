@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes values at regular distances for sweeps, such as {from: 0.1, to: 0.9, step: 0.1} or
-// {from: 10us, to: 1ms, points: 5, scale: log}.
+// Computes the values of a range in a sweep, such as {from: 0.1, to: 0.9, step: 0.1} or
+// {from: 10us, to: 1ms, points: 5, scale: log}. The reader of a sweep's axes
+// (experiment/points.h) calls it. The values are texts with the units of the range, as if the user
+// had written them as a list.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes settings as text: as a document that reads back as the same settings, and as tables for
-// people.
+// Writes settings as text, from the same declarations that read them: as a document that reads back
+// as the same settings (run.yaml), or as a description of each setting (`heddle describe`).
 
 #pragma once
 

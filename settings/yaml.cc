@@ -38,7 +38,7 @@ class Converter {
     // yaml-cpp tags plain scalars "?" and quoted ones "!"; the user wrote every other tag.
     const std::string& tag = node.Tag();
     if (!tag.empty() && tag != "?" && tag != "!") {
-      Refuse(value.place, path, fmt::format("the tag {} means nothing here", tag));
+      Refuse(value.place, path, fmt::format("the tag {} is not supported; remove it", tag));
     }
     switch (node.Type()) {
       case YAML::NodeType::Undefined:

@@ -95,24 +95,26 @@ class NamedGraph {
 void Custom::Switch::Declare(Fields& fields) {
   fields.Add("name", name, "Letters, digits and _ . -", Fields::kRequired);
   fields.AddOr("auto", "tier", tier, Between<int64_t>(0, kMaxTier),
-               "Links to a higher tier are uplinks. auto: how many links lead to the nearest "
+               "Links to a higher tier are uplinks. auto: the number of links to the nearest "
                "switch that has hosts.");
 }
 
 void Custom::Link::Declare(Fields& fields) {
-  fields.Add("a", a, "One end: a host, host0 and so on, or a switch.", Fields::kRequired);
+  fields.Add("a", a, "One end: a host, such as host0, or the name of a switch.", Fields::kRequired);
   fields.Add("b", b, "The other end.", Fields::kRequired);
-  fields.AddOr("usual", "rate", rate, kLinkRates, "Rate of each direction. usual: that of link.");
-  fields.AddOr("usual", "delay", delay, kLinkDelays, "Delay of each direction. usual: likewise.");
+  fields.AddOr("usual", "rate", rate, kLinkRates,
+               "Rate of each direction. usual: the rate that link sets.");
+  fields.AddOr("usual", "delay", delay, kLinkDelays,
+               "Delay of each direction. usual: the delay that link sets.");
 }
 
 void Custom::Declare(Fields& fields) {
   fields.AddOr("none", "hosts", hosts, Between<int64_t>(2, kMaxHosts),
-               "How many hosts there are, called host0, host1 and so on. Each has one link or "
-               "several, which are alike.");
+               "The number of hosts, called host0, host1 and so on. Each host has one link, or "
+               "several with the same rate and delay.");
   fields.Sections("switches", switches, "The switches.");
-  fields.Sections("links", links, "The links, each of both directions.");
-  fields.Section("link", link, "What links are like that don't say otherwise.");
+  fields.Sections("links", links, "The links. Each has two directions.");
+  fields.Section("link", link, "Rate and delay of links that set none.");
   fields.Add("file", file,
              "A file that describes the network, instead of hosts, switches and links: the link "
              "list of simulators built on ns-3, relative to the experiment's folder.");

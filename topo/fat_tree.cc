@@ -18,15 +18,17 @@ void FatTree::Declare(Fields& fields) {
   fields.AddOr("auto", "hosts_per_edge", hosts_per_edge, Between<int64_t>(1, kMaxPorts),
                "Hosts on each edge switch. auto: k/2, as many as it has uplinks.");
   fields.AddOr("auto", "core_links_per_agg", core_links_per_agg, Between<int64_t>(1, kMaxSwitches),
-               "Cores that each aggregation switch is linked to; k/2 times as many cores in all. "
-               "auto: k/2, as many as it has edge switches below.");
+               "Core switches to which each aggregation switch is linked; the fabric has k/2 times "
+               "as many core switches. auto: k/2.");
   fields.Section("host_link", host_link, "The link between a host and its edge switch.");
   fields.Section("edge_link", edge_link, "The links between edge and aggregation switches.");
   fields.Section("core_link", core_link, "The links between aggregation and core switches.");
   fields.Sections("asymmetry", asymmetry,
                   "Links that differ from the others; later entries win over earlier ones.");
   fields.Section("port", port, "The ports of all switches.");
-  fields.Require(k % 2 == 0, "k", fmt::format("is {}, which is odd; pods have k/2 of each", k));
+  fields.Require(
+      k % 2 == 0, "k",
+      fmt::format("is {}, which is odd; a pod has k/2 edge and k/2 aggregation switches", k));
   fields.Require(edges() * edge_hosts() <= kMaxHosts, hosts_per_edge ? "hosts_per_edge" : "k",
                  fmt::format("more than {} hosts in all", kMaxHosts));
   fields.Require(2 * edges() + half() * agg_cores() <= kMaxSwitches,

@@ -26,7 +26,7 @@ void GraphMaker::AddSwitch(std::string name, std::optional<int> tier) {
 GraphMaker::Mistake GraphMaker::AddLink(VertexId a, VertexId b, Channel channel) {
   if (a == b) return fmt::format("links {} to itself", graph_.NameOf(a));
   if (graph_.IsHost(a) && graph_.IsHost(b)) {
-    return fmt::format("links {} to {}; hosts are linked to switches", graph_.NameOf(a),
+    return fmt::format("links {} to {}; a host must be linked to a switch", graph_.NameOf(a),
                        graph_.NameOf(b));
   }
   for (const VertexId end : {a, b}) {
@@ -34,8 +34,8 @@ GraphMaker::Mistake GraphMaker::AddLink(VertexId a, VertexId b, Channel channel)
     std::optional<Channel>& first = link_of_host_[graph_.HostAt(end)];
     if (first && *first != channel) {
       return fmt::format(
-          "has another rate or delay than the first link of {}; those of one host "
-          "are alike",
+          "has another rate or delay than the first link of {}; all links of a host must have the "
+          "same",
           graph_.NameOf(end));
     }
     first = channel;
@@ -55,7 +55,7 @@ GraphMaker::Mistake GraphMaker::Finish() {
   const Adjacency adjacency(graph_);
   for (size_t s = 0; s < graph_.switches.size(); ++s) {
     Graph::SwitchVertex& vertex = graph_.switches[s];
-    if (distances[s] == kNoWay) return fmt::format("{} has no way to any host", vertex.name);
+    if (distances[s] == kNoWay) return fmt::format("{} has no path to any host", vertex.name);
     if (adjacency.Of(graph_.VertexOfSwitch(s)).size() > kMaxPorts) {
       return fmt::format("{} has more than {} links", vertex.name, kMaxPorts);
     }

@@ -98,26 +98,26 @@ std::vector<size_t> LinkPicker::Draw(std::string_view key, int64_t count, size_t
 
 void LinkSettings::Declare(Fields& fields) {
   fields.Add("rate", rate, kLinkRates, "Rate of each direction.");
-  fields.Add(
-      "delay", delay, kLinkDelays,
-      "Propagation delay plus the latency of the switch at the far end. Not zero: the delays "
-      "are what lets parts of the network run apart.");
+  fields.Add("delay", delay, kLinkDelays,
+             "Propagation delay plus the latency of the switch at the far end. Not zero, because "
+             "windows of simulated time are no longer than the shortest delay.");
 }
 
 void LinkChange::DeclareFor(std::string_view top, Fields& fields) {
   const std::string random = fmt::format("random_{}s", top);
-  fields.List("links", links, {}, "Names of links, of hosts or between switches.");
+  fields.List("links", links, {}, "Links by name: links of hosts or links between switches.");
   fields.List(fmt::format("{}s", top), tops, AtLeast<int64_t>(0),
-              fmt::format("Numbers of {}s all of whose links are meant.", top));
-  fields.Add(random, random_tops, AtLeast<int64_t>(0),
-             fmt::format("This many {}s, chosen by the seed, all of whose links are meant.", top));
+              fmt::format("Numbers of {}s; the entry concerns all their links.", top));
+  fields.Add(
+      random, random_tops, AtLeast<int64_t>(0),
+      fmt::format("The seed chooses this many {}s; the entry concerns all their links.", top));
   fields.Add("random_links", random_links, AtLeast<int64_t>(0),
-             "This many links between switches, chosen by the seed.");
+             "The seed chooses this many links between switches.");
   fields.Choice("direction", direction,
                 {{"both", Direction::kBoth}, {"up", Direction::kUp}, {"down", Direction::kDown}},
-                fmt::format("Which way; up is towards the {}.", top));
-  fields.AddOr("unchanged", "rate", rate, kLinkRates, "Their rate.");
-  fields.AddOr("unchanged", "delay", delay, kLinkDelays, "Their delay.");
+                fmt::format("The directions that differ; up is towards the {}.", top));
+  fields.AddOr("unchanged", "rate", rate, kLinkRates, "Rate of these links.");
+  fields.AddOr("unchanged", "delay", delay, kLinkDelays, "Delay of these links.");
   fields.Require(
       !links.empty() || !tops.empty() || random_tops > 0 || random_links > 0, "links",
       fmt::format("names no link; set one of links, {}s, {}, random_links", top, random));

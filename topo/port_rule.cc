@@ -55,9 +55,8 @@ void PortRule::Declare(Fields& fields) {
                "auto: 37.95KB per Gbps (250 frames at 10Gbps), at least twice ecn_above.");
   fields.AddOr(
       "auto", "ecn_above", ecn_above,
-      "DCTCP's K: an ECN-capable packet is marked at enqueue if the queue, itself included, "
-      "exceeds this. auto: 30KB up to 1Gbps, 97.5KB at 10Gbps, 30KB per 10Gbps above 32.5 "
-      "(Alizadeh et al., SIGCOMM 2010).");
+      "DCTCP's K: an ECN-capable packet is marked if the queue is longer than this. auto: 30KB up "
+      "to 1Gbps, 97.5KB at 10Gbps, 30KB per 10Gbps above 32.5 (Alizadeh et al., SIGCOMM 2010).");
   fields.Choice("marking", marking,
                 {{"auto", Mark::kAuto}, {"step", Mark::kStep}, {"red", Mark::kRed}},
                 "step: above ecn_above all packets are marked; red: with a probability that grows "
@@ -68,19 +67,21 @@ void PortRule::Declare(Fields& fields) {
        {"enqueue", MarkAt::kEnqueue},
        {"dequeue", MarkAt::kDequeue},
        {"departure", MarkAt::kDeparture}},
-      "enqueue: by the length of the queue with the packet; dequeue: by what it leaves "
-      "behind; departure: as it begins to leave, by the queue with the packet still counted. "
-      "auto: dequeue for red, enqueue for step.");
-  fields.Section("red", red, "DCQCN's marking (Zhu et al., SIGCOMM 2015).");
+      "When a packet is marked, and by which queue length. enqueue: on arrival, by the queue with "
+      "this packet; dequeue: when it begins to leave, by the queue behind it; departure: when it "
+      "begins to leave, by the queue with this packet. auto: dequeue for red, enqueue for step.");
+  fields.Section("red", red,
+                 "The thresholds of marking: red, as in DCQCN (Zhu et al., SIGCOMM 2015).");
   fields.Choice("scheduler", scheduler,
                 {{"strict", Scheduler::kStrict},
                  {"strict0_rr", Scheduler::kRoundRobin},
                  {"dwrr", Scheduler::kDeficit}},
                 "strict: the lowest class first; strict0_rr: class 0 first, the others take turns; "
-                "dwrr: likewise, with turns of quanta bytes.");
-  fields.List("quanta", quanta, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
-              "dwrr: bytes of a turn, by class from 0. Default: a full packet for each.");
-  fields.Section("memory", memory, "How the ports of a switch share its memory.");
+                "dwrr: class 0 first, the others take turns of quanta bytes.");
+  fields.List(
+      "quanta", quanta, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
+      "dwrr: bytes of a turn of each class, from class 0 on. Default: a full packet for each.");
+  fields.Section("memory", memory, "How the ports of a switch share its buffer.");
   fields.Section("pfc", pfc, "Priority flow control, IEEE 802.1Qbb.");
   fields.Require(quanta.size() <= kClasses, "quanta", "there are 8 classes");
   const auto unit = [](const std::optional<QueueSize>& size) {

@@ -194,12 +194,12 @@ void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
   const unsigned lossless = rule_.pfc.mask();
   if ((lossless >> traffic_.control & 1) != 0) {
     diagnostics.ErrorAt(path + ".pfc.classes",
-                        fmt::format("class {} is that of ACKs, which must not be paused; give them "
-                                    "a class of their own by transport.control_priority",
+                        fmt::format("ACKs are in class {}, and must not be paused; give them a "
+                                    "class of their own by transport.control_priority",
                                     traffic_.control));
   }
   if (rule_.pfc.on() && (lossless & traffic_.classes) == 0) {
-    diagnostics.WarningAt(path + ".pfc.classes", "no packets are of these classes");
+    diagnostics.WarningAt(path + ".pfc.classes", "no packet belongs to these classes");
   }
   if (rule_.pfc.on() && !rule_.pfc.allow_loss) {
     if (const auto risk = RiskOfLoss(graph_, rule_, traffic_.sizes)) {
@@ -253,10 +253,10 @@ void QueuePlan::CheckMemory(const std::string& path, Diagnostics& diagnostics) c
       if (!rule_.pfc.on() || share.xoff >= traffic_.sizes.packet) continue;
       return diagnostics.ErrorAt(
           path + (rule_.pfc.xoff ? ".pfc.xoff" : ".buffer"),
-          fmt::format("{} bytes are left before an input of {} pauses, and {} for headroom; a "
-                      "packet has {}, so set more",
-                      std::max<int64_t>(share.xoff, 0), name, share.headroom,
-                      traffic_.sizes.packet));
+          fmt::format(
+              "an input of {1} may hold {0} bytes before it pauses its sender, and {2} more "
+              "as headroom; a packet has {3} bytes, so set more",
+              std::max<int64_t>(share.xoff, 0), name, share.headroom, traffic_.sizes.packet));
     }
     if (memory.model == Model::kPrivate) continue;
     const int64_t pool = SharedMemory::PoolOf(memory, shares);
@@ -276,9 +276,10 @@ void QueuePlan::CheckMemory(const std::string& path, Diagnostics& diagnostics) c
     if (at_pause > pool) {
       diagnostics.WarningAt(
           path + ".pfc.xoff",
-          fmt::format("{0} times {1} exceed the pool of {2} ({3} bytes beside headroom): if all "
-                      "inputs fill at once the pool is exhausted first, and pauses them",
-                      shares.size(), FormatQuantity(*rule_.pfc.xoff), name, pool));
+          fmt::format(
+              "{0} times {1} exceed the pool of {2} ({3} bytes beside headroom): if all inputs "
+              "fill at once, the pool is exhausted before they reach xoff, and they pause then",
+              shares.size(), FormatQuantity(*rule_.pfc.xoff), name, pool));
       return;
     }
   }

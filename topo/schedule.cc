@@ -70,8 +70,8 @@ void CheckNoBetter(const ScheduledChange& change, const Graph::Link& link, const
   const auto refuse = [&](const char* key, const std::string& at_start) {
     diagnostics.ErrorAt(
         fmt::format("{}.{}", path, key),
-        fmt::format("{} has {} in the topology, and a link must not become better than there; make "
-                    "it so from the start, and worse by an entry at 0ps",
+        fmt::format("{} has {} in the topology, and a change must not make a link better; set the "
+                    "better value in the topology, and the worse one by an entry at 0ps",
                     link.name, at_start));
   };
   if (change.rate && *change.rate > rate) refuse("rate", FormatQuantity(rate));
@@ -102,8 +102,8 @@ std::vector<bool> PortsOf(const std::set<size_t>& links, SwitchId s, const std::
     chosen.push_back(links.contains(port.link));
   }
   if (std::ranges::find(chosen, true) == chosen.end()) {
-    diagnostics.ErrorAt(key, fmt::format("none of these leads to {}, so no packet comes in there "
-                                         "over one; name links of that switch",
+    diagnostics.ErrorAt(key, fmt::format("none of these links leads to {}, so no packet arrives "
+                                         "there over them; name links of that switch",
                                          graph.switches[s].name));
   }
   return chosen;
@@ -143,17 +143,18 @@ std::vector<Blackhole> BlackholesOf(const BlackholeSettings& settings, uint64_t 
 }  // namespace
 
 void BlackholeSettings::Declare(Fields& fields) {
-  fields.List("from", from, AtLeast<int64_t>(0), "Hosts that send them; all, if there are none.");
-  fields.List("to", to, AtLeast<int64_t>(0), "Hosts they go to, each from all of these; likewise.");
-  fields.Add("share_of_pairs", share_of_pairs, {.above = 0.0, .at_most = 1.0},
-             "The probability that such a pair of hosts is meant, drawn by the seed.");
+  fields.List("from", from, AtLeast<int64_t>(0), "Source hosts of the packets. Empty: all hosts.");
+  fields.List("to", to, AtLeast<int64_t>(0), "Destination hosts of the packets. Empty: all hosts.");
+  fields.Add(
+      "share_of_pairs", share_of_pairs, {.above = 0.0, .at_most = 1.0},
+      "The probability that a pair of source and destination is affected, drawn by the seed.");
   fields.Add("hash_from", hash_from, Between(0.0, 1.0),
-             "The 5-tuple's hash, as a share of all its values, is at least this.");
-  fields.Add("hash_to", hash_to, Between(0.0, 1.0), "And below this.");
-  fields.List("links", links, {}, "Names of links they come in over; any, if there are none.");
+             "The lowest hash of the packet's 5-tuple, as a share of the hash's range.");
+  fields.Add("hash_to", hash_to, Between(0.0, 1.0), "The hash is below this share of its range.");
+  fields.List("links", links, {}, "Names of links over which the packets arrive. Empty: any link.");
   fields.AddOr("forever", "until", until, {.above = Duration{0}, .at_most = 1'000'000_s},
-               "When it ends.");
-  fields.Require(hash_from < hash_to, "hash_to", "is not above hash_from; no packet is meant");
+               "When the blackhole ends.");
+  fields.Require(hash_from < hash_to, "hash_to", "is not above hash_from, so no packet matches");
   fields.Require(!until || is_set(), "until",
                  "says when a blackhole ends, but no packet falls into it; set one of from, to, "
                  "share_of_pairs, hash_from, hash_to, links, or drop: 1 for all");
@@ -161,30 +162,33 @@ void BlackholeSettings::Declare(Fields& fields) {
 
 void ScheduledChange::Declare(Fields& fields) {
   fields.Add("at", at, {.at_least = Duration{0}, .at_most = 1'000'000_s},
-             "When, before all packets of that instant.", Fields::kRequired);
-  fields.List("links", links, {}, "Names of links, of hosts or between switches; both ways.");
-  fields.List(
-      "switches", switches, {},
-      "Names of switches: all links of these are meant; with drop and blackhole, they themselves.");
+             "The time of the change, which precedes all packets of that instant.",
+             Fields::kRequired);
+  fields.List("links", links, {},
+              "Links by name, of hosts or between switches; both directions change.");
+  fields.List("switches", switches, {},
+              "Switches by name. The entry concerns all their links; drop and blackhole concern "
+              "the switches themselves.");
   fields.Add("random_links", random_links, AtLeast<int64_t>(0),
-             "This many links between switches, chosen by the seed.");
-  fields.Add(
-      "random_switches", random_switches, AtLeast<int64_t>(0),
-      "This many switches of the highest tier, such as spines, chosen by the seed: as if they "
-      "were named in switches.");
-  fields.Choice(
-      "state", state,
-      {{"unchanged", State::kUnchanged}, {"up", State::kUp}, {"down", State::kDown}},
-      "down: what is queued or on the way is lost, and so is what is sent until it is up again.");
+             "The seed chooses this many links between switches.");
+  fields.Add("random_switches", random_switches, AtLeast<int64_t>(0),
+             "The seed chooses this many switches of the highest tier, such as spines, as if they "
+             "were named in switches.");
+  fields.Choice("state", state,
+                {{"unchanged", State::kUnchanged}, {"up", State::kUp}, {"down", State::kDown}},
+                "down: packets that are queued or on the way are lost, and so are packets sent "
+                "before the link is up again.");
   fields.AddOr("unchanged", "rate", rate, kLinkRates,
-               "The rate of packets whose first bit has not left.");
-  fields.AddOr("unchanged", "delay", delay, kLinkDelays, "Their delay; none overtakes another.");
-  fields.AddOr("unchanged", "loss", loss, Between(0.0, 1.0),
-               "The probability that a packet is lost on arrival, damaged; 0 ends it.");
+               "The new rate, for packets whose first bit has not left.");
+  fields.AddOr("unchanged", "delay", delay, kLinkDelays,
+               "The new delay, for the same packets; no packet overtakes another.");
+  fields.AddOr(
+      "unchanged", "loss", loss, Between(0.0, 1.0),
+      "The probability that the link damages a packet, which is lost on arrival; 0 ends it.");
   fields.AddOr("unchanged", "drop", drop, Between(0.0, 1.0),
                "The probability that the switches drop a packet; 0 ends it.");
   fields.Section("blackhole", blackhole,
-                 "Packets that the switches always drop: those that fit all that is set here.");
+                 "The switches always drop packets that match all of these settings.");
   fields.Require(!links.empty() || !switches.empty() || random_links > 0 || random_switches > 0,
                  "links",
                  "names no link; set one of links, switches, random_links, random_switches");
@@ -192,16 +196,15 @@ void ScheduledChange::Declare(Fields& fields) {
       concerns_links() || concerns_switches() || blackhole.until, "state",
       "nothing changes; set state, rate, delay or loss of links, or drop or blackhole of "
       "switches");
-  fields.Require(!concerns_links() || !concerns_switches(), drop ? "drop" : "blackhole",
-                 "is about switches, and state, rate, delay and loss are about their links; make "
-                 "two entries of it");
   fields.Require(
-      !concerns_switches() || (links.empty() && random_links == 0),
-      links.empty() ? "random_links" : "links",
-      "drop and blackhole are about switches; name these in switches, and the links that "
-      "packets come in over in blackhole.links");
+      !concerns_links() || !concerns_switches(), drop ? "drop" : "blackhole",
+      "concerns switches, but state, rate, delay and loss concern links; make two entries");
+  fields.Require(!concerns_switches() || (links.empty() && random_links == 0),
+                 links.empty() ? "random_links" : "links",
+                 "drop and blackhole concern switches; name these in switches, and the links over "
+                 "which packets arrive in blackhole.links");
   fields.Require(!blackhole.until || *blackhole.until > at, "blackhole",
-                 "ends when it begins, or before; until is a time, as at is");
+                 "ends when it begins, or before; until is a time like at, not a duration");
 }
 
 std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint64_t seed,

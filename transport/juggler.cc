@@ -12,13 +12,12 @@ constexpr int64_t kLargestMerge = 65'536;  // Bytes that GRO puts into one packe
 }  // namespace
 
 void JugglerSettings::Declare(Fields& fields) {
-  fields.Add(
-      "inseq_timeout", inseq_timeout, {.at_least = Duration{0}, .at_most = 1_s},
-      "How long packets that are in order wait for more of them, up to 64 KB; the paper's is "
-      "what 64 KB take at the NIC's rate, 52us at 10 Gbps. 0ps: they go up at once.");
+  fields.Add("inseq_timeout", inseq_timeout, {.at_least = Duration{0}, .at_most = 1_s},
+             "How long in-order packets wait for more packets, up to 64 KB. The paper has the time "
+             "of 64 KB at the NIC's rate, 52us at 10 Gbps. 0ps: they go up at once.");
   fields.Add("ofo_timeout", ofo_timeout, {.above = Duration{0}, .at_most = 100_s},
-             "How long packets wait behind a hole. More than paths differ in delay, less than the "
-             "retransmission timeout.");
+             "How long packets wait behind a hole. Set it to more than the difference of path "
+             "delays and less than the retransmission timeout.");
   fields.Add("flows", flows, Between<int64_t>(1, 1'000'000), "Flows in the table of a host.");
   fields.Require(inseq_timeout <= ofo_timeout, "ofo_timeout", "is less than inseq_timeout");
 }

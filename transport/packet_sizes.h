@@ -49,9 +49,8 @@ struct PacketSizes {
 inline void DeclareLbHeader(Fields& fields, Bytes& lb_header) {
   fields.Add(
       "lb_header", lb_header, {.at_least = Bytes{0}, .at_most = Bytes{256}},
-      "Beyond the framing, on each packet of data and each datagram, from host to host: what "
-      "the load balancer's header takes, such as 12B of telemetry, 20B of IP in IP or 50B of "
-      "VXLAN.");
+      "Bytes of the load balancer's header, in addition to the framing, on each data packet and "
+      "datagram from host to host, such as 12B of telemetry, 20B of IP in IP or 50B of VXLAN.");
 }
 
 }  // namespace heddle

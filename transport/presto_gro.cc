@@ -8,11 +8,12 @@ namespace heddle {
 
 void PrestoGroSettings::Declare(Fields& fields) {
   fields.Add("alpha", alpha, {.above = 0.0, .at_most = 1000.0},
-             "A cell that came early is held for alpha times the smoothed wait,");
+             "A cell that came early is held for alpha times the smoothed wait.");
   fields.Add("beta", beta, {.above = 0.0, .at_most = 1000.0},
-             "and in any case until nothing has been added to it for the smoothed wait / beta.");
+             "A cell that came early is held in any case until nothing has been added to it for "
+             "the smoothed wait / beta.");
   fields.Add("gain", gain, {.above = 0.0, .at_most = 1.0},
-             "Weight of the newest wait for what was missing before a cell.");
+             "Weight of the newest wait for the packets missing before a cell.");
   fields.Add("initial", initial, {.above = Duration{0}, .at_most = 1_s},
              "The smoothed wait at the start of a flow.");
 }

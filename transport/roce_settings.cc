@@ -21,20 +21,21 @@ void RoceSettings::Declare(Fields& fields, Chosen<RoceFraming>& framing) {
                 "gbn: one NACK until the expected packet has come (per_gap), or another one every "
                 "nack_interval while packets come out of order (timer).");
   fields.Add("nack_interval", nack_interval, {.above = Duration{0}, .at_most = 1_s},
-             "Of nack: timer.");
+             "nack: timer: time between two NACKs.");
   fields.Add("ack_interval", ack_interval, Between<int64_t>(1, 1000),
              "gbn: in-order packets per ACK; the last one of a flow is always acknowledged at "
              "once. irn acknowledges every packet.");
   fields.AddOr("never", "rto", rto, {.above = Duration{0}, .at_most = 100_s},
                "gbn: retransmission timeout, not doubled.");
   fields.Add("nack_threshold", nack_threshold, Between<int64_t>(1, 65'535),
-             "irn: packets that came out of order after which those before them count as lost.");
+             "irn: number of out-of-order packets after which the missing packets before them "
+             "count as lost.");
   fields.Add("rto_low", rto_low, {.above = Duration{0}, .at_most = 100_s},
              "irn: timeout with few packets in flight, where a lost tail cannot cause a NACK.");
   fields.Add("rto_high", rto_high, {.above = Duration{0}, .at_most = 100_s},
              "irn: timeout otherwise.");
   fields.Add("rto_low_packets", rto_low_packets, Between<int64_t>(0, 65'535),
-             "irn: so many packets are few.");
+             "irn: number of packets in flight up to which rto_low applies.");
   fields.Choice("window", window,
                 {{"none", Window::kNone}, {"bdp", Window::kBdp}, {"bdp_var", Window::kBdpVar}},
                 "Limit of what is in flight: none; bdp; or bdp_var, which shrinks with the rate. "
@@ -45,14 +46,15 @@ void RoceSettings::Declare(Fields& fields, Chosen<RoceFraming>& framing) {
   fields.AddOr("auto", "bdp", bdp, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
                "Bandwidth-delay product in bytes of payload. auto: propagation both ways and one "
                "packet's payload over each link on the way there, times the least rate.");
-  fields.AddOr("nic", "line_rate", line_rate, Above(BitRate{0}),
-               "At which queue pairs start, and which is the most that congestion control gives "
-               "them; what follows from the line's rate follows from this. nic: that of the NIC.");
+  fields.AddOr(
+      "nic", "line_rate", line_rate, Above(BitRate{0}),
+      "Rate at which queue pairs start, and the highest that congestion control gives them; it "
+      "replaces the line rate wherever a default follows from that. nic: the NIC's rate.");
   fields.AddOr("exact", "gap_unit", gap_unit, {.above = Duration{0}, .at_most = 1_ms},
                "The time from one packet to the next at a rate is a whole number of these, rounded "
                "down, as with the clock of some simulators.");
   fields.Add("retime_on_rate_change", retime_on_rate_change,
-             "A new rate also moves the packet that waits for its time already.");
+             "A new rate also changes the sending time of the packet that already waits.");
   fields.Choice("turns", turns, {{"from_end", Turns::kFromEnd}, {"from_start", Turns::kFromStart}},
                 "A queue pair that may send another packet joins its NIC's round when the last one "
                 "has left, as in NICs that choose when they are free, or when it begins to leave.");

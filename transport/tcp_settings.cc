@@ -20,15 +20,15 @@ void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
                 "How loss is found: by counting (dupthresh) or by time (RACK, RFC 8985).");
   fields.Add("tlp", tlp, "Tail loss probes (RFC 8985 section 7); with loss: rack.");
   fields.Add("rescue", rescue,
-             "Once per recovery, if there is nothing else to send, send the highest segment that "
-             "is not SACKed again (RFC 6675 section 4, NextSeg rule 4).");
+             "Once per recovery, if there is nothing else to send, retransmit the highest segment "
+             "that is not SACKed (RFC 6675 section 4, NextSeg rule 4).");
   fields.Add("prr", prr, "Reduce the window in proportion to what arrives (RFC 6937).");
   fields.Choice("undo", undo, {{"none", Undo::kNone}, {"dsack", Undo::kDsack}},
                 "dsack: restore the window when DSACKs have shown that all retransmissions of an "
-                "episode were needless (RFC 3708).");
+                "episode were spurious (RFC 3708).");
   fields.Add("reordering_adapt", reordering_adapt,
-             "Raise dupthresh to one more than the most segments seen to overtake one, up to 300, "
-             "as Linux does.");
+             "Raise dupthresh to one more than the largest number of segments seen to overtake a "
+             "segment, up to 300, as Linux does.");
   fields.Add("iw", iw, Between<int64_t>(1, kMaxWindowSegments),
              "Initial window in segments (RFC 6928).");
   fields.Add("limited_transmit", limited_transmit,

@@ -7,8 +7,8 @@ namespace heddle {
 void TimeoutSettings::Declare(Fields& fields) {
   fields.AddOr(
       "never", "timeout", timeout, {.above = Duration{0}, .at_most = 100_s},
-      "How long a hole is waited for, from the first packet that came beyond it. More than "
-      "paths differ in delay, less than the retransmission timeout.");
+      "How long packets wait for a hole to fill, from the first packet beyond it. Set it to more "
+      "than the difference of path delays and less than the retransmission timeout.");
 }
 
 void TimeoutResequencer::Take(uint32_t slot, const Packet& packet) {

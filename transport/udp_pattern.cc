@@ -15,25 +15,25 @@ Time After(Time at, Duration length) { return std::min(at + length, kNever); }
 }  // namespace
 
 void UdpPattern::Declare(Fields& fields) {
-  fields.Choice(
-      "pattern", kind, {{"cbr", Kind::kCbr}, {"poisson", Kind::kPoisson}, {"onoff", Kind::kOnOff}},
-      "cbr: at a constant rate; poisson: after exponential gaps; onoff: at a constant rate "
-      "in times that alternate with silence.");
+  fields.Choice("pattern", kind,
+                {{"cbr", Kind::kCbr}, {"poisson", Kind::kPoisson}, {"onoff", Kind::kOnOff}},
+                "cbr: at a constant rate; poisson: after exponential gaps; onoff: at a constant "
+                "rate in on periods that alternate with off periods.");
   fields.Add("jitter", jitter, Between(0.0, 1.0),
              "cbr and onoff: each gap is longer or shorter by up to this share of it, at random. "
              "Unless it is 0, each source begins at a random point of its first gap.");
   fields.Add("mean_on", mean_on, {.at_least = 1_ns, .at_most = 1000_s},
-             "onoff: mean length of the times in which a source sends, at rate * (mean_on + "
+             "onoff: mean length of an on period, in which a source sends at rate * (mean_on + "
              "mean_off) / mean_on.");
   fields.Add("mean_off", mean_off, {.at_least = 1_ns, .at_most = 1000_s},
-             "onoff: mean length of the silences between them.");
+             "onoff: mean length of an off period, in which a source sends nothing.");
   const Choices<Lengths> lengths = {{"exponential", Lengths::kExponential},
                                     {"constant", Lengths::kConstant},
                                     {"pareto", Lengths::kPareto}};
-  fields.Choice("on_dist", on, lengths, "onoff: how the former are distributed.");
-  fields.Choice("off_dist", off, lengths, "onoff: how the latter are.");
+  fields.Choice("on_dist", on, lengths, "onoff: distribution of the on periods.");
+  fields.Choice("off_dist", off, lengths, "onoff: distribution of the off periods.");
   fields.Add("shape", shape, {.above = 1.0, .at_most = 100.0},
-             "onoff: of Pareto distributions; up to 2 their variance is infinite.");
+             "onoff: shape of Pareto distributions; up to 2 their variance is infinite.");
 }
 
 BitRate UdpPattern::PeakRate(BitRate average) const {

@@ -134,9 +134,9 @@ void Incast::Declare(Fields& fields) {
                "Time from query to query.");
   fields.AddOr("unset", "load", load_, {.above = 0.0, .at_most = 1.0},
                "Queries come as a Poisson process with this load on all hosts' links.");
-  fields.Add("overload", overload_, "Accept a load of more than 1 on the link of a receiver.");
+  fields.Add("overload", overload_, "Accept a load of more than 1 on a receiver's link.");
   fields.AddOr("none", "duration", duration_, {.above = Duration{0}, .at_most = 1000_s},
-               "For how long there are queries; needed with load.");
+               "Duration of the queries; needed with load.");
   fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s}, "The first query.");
   fields.Add("jitter", jitter_, {.at_least = Duration{0}, .at_most = 1000_s},
              "Each answer starts up to this much after its query, at random.");
@@ -195,10 +195,11 @@ void Incast::CheckPeriod(std::string_view path, Diagnostics& diagnostics) const 
   const double share = QueryBytes() * 8e12 / static_cast<double>(period_->ps) / receivers /
                        static_cast<double>(rate.bps);
   if (share <= 1) return;
-  diagnostics.WarningAt(fmt::format("{}.period", path),
-                        fmt::format("the link of a receiver is asked for {:.3g} times what it "
-                                    "carries, as long as the queries last",
-                                    share));
+  diagnostics.WarningAt(
+      fmt::format("{}.period", path),
+      fmt::format(
+          "the load on a receiver's link is {:.3g} times its capacity, as long as the queries last",
+          share));
 }
 
 // Returns the time from the first query to the last; with a load, the time in which there may be

@@ -103,20 +103,21 @@ void Poisson::Declare(Fields& fields) {
       "all hosts, drawn by the seed, to the other half.");
   fields.List("from", from_, AtLeast<int64_t>(0),
               "The hosts that send, instead of pairs; none named: all.");
-  fields.List("to", to_, AtLeast<int64_t>(0),
-              "The hosts that they send to, each as likely as the others, and none to itself; "
-              "none named: all.");
+  fields.List(
+      "to", to_, AtLeast<int64_t>(0),
+      "The hosts that receive, all equally likely; no host sends to itself; none named: all.");
   fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s},
-             "When it begins; each host's first flow comes one gap later.");
-  fields.AddOr(
-      "none", "duration", duration_, {.above = Duration{0}, .at_most = 1000_s},
-      "For how long flows start. Set this, or flows, or both: what is reached first ends it.");
+             "When the workload begins; each host's first flow comes one gap later.");
+  fields.AddOr("none", "duration", duration_, {.above = Duration{0}, .at_most = 1000_s},
+               "Time for which flows start. Set duration, flows or both; the limit reached first "
+               "ends the workload.");
   fields.AddOr("none", "flows", flows_, Between<int64_t>(1, 4'000'000'000),
-               "How many flows start, on all hosts together.");
+               "Number of flows that start, on all hosts together.");
   DeclareCommon(fields);
   fields.Require((from_.empty() && to_.empty()) || pairs_ == Pairs::kAny, "pairs",
                  "from and to say who sends to whom; leave out either them or pairs");
-  fields.Require(duration_ || flows_, "duration", "set duration, flows or both: it must end");
+  fields.Require(duration_ || flows_, "duration",
+                 "set duration, flows or both: the workload must end");
 }
 
 void Poisson::Load(const Stage& stage, std::string_view path, FilesRead& files,

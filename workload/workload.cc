@@ -13,7 +13,7 @@ namespace heddle {
 std::string Stage::PathTo(const std::string& file) const { return AbsolutePath(folder, file); }
 
 void Workload::DeclareCommon(Fields& fields) {
-  fields.Add("measured", measured, "Whether its flows count in the statistics.");
+  fields.Add("measured", measured, "Count the workload's flows in the statistics.");
 }
 
 const Kinds<Workload>& Workloads() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts cache misses by perf_event_open, on machines that allow it.
+// Counts cache misses by perf_event_open. LeafPair starts and stops the counter around the
+// decisions that it times. On machines that forbid the counter, works() is false and Count()
+// returns nothing; the times are then measured without misses.
 
 #pragma once
 

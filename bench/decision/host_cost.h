@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts on which CostMeter measures the decisions of a load balancer.
+// The hosts on which CostMeter measures the decisions of a load balancer. CostMeter calls Send()
+// with the recorded packets of one visit; the pair returns the nanoseconds that the policies of the
+// hosts take, without those of network and transport.
 
 #pragma once
 

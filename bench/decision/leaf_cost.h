@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leaf on which CostMeter measures the decisions of a load balancer.
+// The leaf on which CostMeter measures the decisions of a load balancer. CostMeter calls Ask() to
+// time the decisions alone, and Forward() to time all work of the leaf for the same packets. The
+// policies are those that MakeSwitchPolicy() makes for a simulation.
 
 #pragma once
 

@@ -346,31 +346,33 @@ class BestNexthopBalancer final : public LoadBalancer {
   void Declare(Fields& fields) override {
     fields.Choice("scale", settings_.scale,
                   {{"datacenter", Scale::kDatacenter}, {"testbed", Scale::kTestbed}},
-                  "What auto means below. datacenter: round trips well below a millisecond; "
-                  "testbed: the paper's, of 8 Mbps links.");
+                  "Selects the values of auto below. datacenter: for round trips well below a "
+                  "millisecond; testbed: for the paper's testbed with links of 8 Mbps.");
     fields.AddOr("auto", "gap", settings_.gap, {.above = Duration{0}, .at_most = 10_s},
-                 "Silence after which a flow may change its port. auto: 500us; testbed 50ms.");
+                 "Flowlet gap: a flow may change its port after an idle time longer than this. "
+                 "auto: 500us; testbed 50ms.");
     fields.AddOr("auto", "dre_period", settings_.dre_period, {.at_least = 1_ns, .at_most = 10_s},
                  "Time between two decays of a port's rate estimator. auto: 500us; testbed 50ms.");
     fields.Add("dre_alpha", settings_.dre_alpha, {.above = 0.0, .at_most = 1.0},
                "Share that a decay takes off.");
-    fields.Add("probes", settings_.probes,
-               "Leaves send probes for their hosts; false: only other packets teach.");
+    fields.Add(
+        "probes", settings_.probes,
+        "Leaves send probes for their hosts; false: switches learn only from other packets.");
     fields.AddOr("auto", "probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 10_s},
                  "Time between two probes for a host. auto: 100us; testbed 10ms.");
     fields.AddOr("auto", "stale", settings_.stale, {.at_least = 1_ns, .at_most = 1000_s},
-                 "Older values count as nothing. auto: twice the gap.");
+                 "Values older than this count as zero. auto: twice the gap.");
     fields.Choice("apply_at", settings_.apply_at,
                   {{"edge", ApplyAt::kEdge}, {"all", ApplyAt::kAll}},
-                  "Who chooses by them. edge: leaves, as in the paper's testbed, while other "
-                  "switches hash; all: every switch.");
+                  "Switches that choose ports by the collected values. edge: leaves, as in the "
+                  "paper's testbed, while other switches hash; all: every switch.");
     fields.Choice("direction", settings_.direction,
                   {{"toward_source", Direction::kTowardSource}, {"forward", Direction::kForward}},
-                  "Of which queues a packet tells. toward_source: of those on the way back to its "
-                  "source; forward: of those that it has been in, as published.");
-    fields.Choice(
-        "key", settings_.key, {{"host", Key::kHost}, {"leaf", Key::kLeaf}},
-        "Values are kept for each host, or for each leaf, which is then probed for once.");
+                  "Queues whose values a packet collects. toward_source: the queues on the way "
+                  "back to its source; forward: the queues that it has passed, as published.");
+    fields.Choice("key", settings_.key, {{"host", Key::kHost}, {"leaf", Key::kLeaf}},
+                  "host: a switch keeps values for each host; leaf: for each leaf, with one probe "
+                  "for the whole leaf.");
     DeclareRanges(fields);
     settings_.flows.Declare(fields);
   }
@@ -391,13 +393,15 @@ class BestNexthopBalancer final : public LoadBalancer {
 
  private:
   void DeclareRanges(Fields& fields) {
-    fields.AddOr("auto", "latency_range", settings_.latency_range, Above(Duration{0}),
-                 "The latency that counts whole. auto: that of a full buffer of the port.");
-    fields.AddOr("auto", "queue_range", settings_.queue_range, AtLeast<int64_t>(1),
-                 "The queue that counts whole, in packets. auto: a full buffer of the port.");
+    fields.AddOr(
+        "auto", "latency_range", settings_.latency_range, Above(Duration{0}),
+        "Latency that counts as 1 in the sum. auto: the latency of a full buffer of the port.");
+    fields.AddOr(
+        "auto", "queue_range", settings_.queue_range, AtLeast<int64_t>(1),
+        "Queue length that counts as 1 in the sum, in packets. auto: a full buffer of the port.");
     fields.AddOr("auto", "utilisation_range", settings_.utilisation_range, Above(0.0),
-                 "The estimator's value that counts whole, in packets. auto: what it reaches when "
-                 "the port is always busy.");
+                 "Value of the rate estimator that counts as 1 in the sum, in packets. auto: its "
+                 "value when the port is always busy.");
   }
 
   BestNexthopTimes TimesOf() const {
@@ -416,9 +420,8 @@ class BestNexthopBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<BestNexthopBalancer>(
     {"best_nexthop",
-     "Each flowlet takes the port whose way has the smallest sum of latency, queue and "
-     "utilisation, "
-     "which packets collect.",
+     "Packets collect the latency, queue and utilisation of their way; each flowlet takes the port "
+     "with the smallest sum.",
      "Lim et al., Best nexthop load balancing with in-band network telemetry"});
 
 }  // namespace

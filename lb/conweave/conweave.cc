@@ -407,37 +407,38 @@ class ConWeaveBalancer final : public LoadBalancer {
   void Declare(Fields& fields) override {
     ConWeaveSettings& s = settings_;
     const Range<Duration> delays{.above = Duration{0}, .at_most = 1_s};
-    fields.AddOr("auto", "reply_within", s.reply_within, delays,
-                 "A flow whose request is not answered within this looks for another path "
-                 "(theta_reply). auto: the longest idle round trip between hosts; 8us in the "
-                 "paper.");
-    fields.AddOr("auto", "busy_for", s.busy_for, delays,
-                 "A path whose packets come with a mark is not changed to for so long "
-                 "(theta_path_busy). auto: the delay of the longest queue that is not marked, or "
-                 "8us.");
+    fields.AddOr(
+        "auto", "reply_within", s.reply_within, delays,
+        "A flow looks for another path if its RTT request is not answered within this time "
+        "(theta_reply). auto: the longest idle round trip between hosts; 8us in the paper.");
+    fields.AddOr(
+        "auto", "busy_for", s.busy_for, delays,
+        "After an ECN mark on a path, no flow moves to this path for this long (theta_path_busy). "
+        "auto: the delay of the longest queue without ECN marks, or 8us.");
     fields.AddOr("none", "unseen_busy_for", s.unseen_busy_for, delays,
-                 "A path that a flow has left, and over which nothing of its epoch has come until "
-                 "what was held had to go on, is not changed to for so long: it may be dead. none: "
-                 "as published; 10ms is a reasonable time.");
+                 "After a flow has left a path, and none of the packets it sent there arrived "
+                 "before the hold timed out, the path may be dead: no flow moves to it for this "
+                 "long. none: as published; 10ms is a reasonable time.");
     fields.AddOr("auto", "inactive", s.inactive, delays,
-                 "After this silence a flow takes any path (theta_inactive). auto: 300us, with "
-                 "three tiers 1ms.");
+                 "A flow takes any path after an idle time longer than this (theta_inactive). "
+                 "auto: 300us, with three tiers 1ms.");
     fields.AddOr("auto", "resume_default", s.resume_default, delays,
-                 "How long packets are held if none has come over the old path. auto: 200us; with "
-                 "three tiers 300us, and 600us if nothing is lost.");
+                 "How long packets are held if no packet has come over the old path. auto: 200us; "
+                 "with three tiers 300us, and 600us if the network is lossless.");
     fields.AddOr("auto", "resume_extra", s.resume_extra, {.at_least = Duration{0}, .at_most = 1_s},
-                 "How long they are held after the last packet on the old path should have come. "
-                 "auto: 16us; with three tiers 64us if nothing is lost.");
+                 "How long packets are held after the last packet on the old path is due. auto: "
+                 "16us; with three tiers 64us if the network is lossless.");
     fields.Add("samples", s.samples, Between<int64_t>(1, 1'000),
-               "Random paths that are looked at.");
+               "Random paths that a flow considers when it moves.");
     fields.Add("queues", s.queues, Between<int64_t>(1, 1'024),
-               "Flows to one host that can be held at once; packets of more pass out of order.");
+               "Flows to one host whose packets can be held at once; packets of further flows pass "
+               "out of order.");
     fields.Add("queue_packets", s.queue_packets, Between<int64_t>(1, 1 << 20),
-               "Packets of one flow that can be held; more pass out of order.");
+               "Packets of one flow that can be held; further packets pass out of order.");
     fields.Add("table_entries", s.table_entries, Between<int64_t>(1, 1 << 24),
-               "Flows that a leaf remembers of those that begin at it, and as many that end.");
+               "Flows from its hosts that a leaf remembers, and as many flows to its hosts.");
     fields.Add("table_age", s.table_age, {.at_least = 1_us, .at_most = 1000_s},
-               "A flow that has been silent for longer is forgotten.");
+               "A flow that has been idle for longer is forgotten.");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
@@ -472,11 +473,11 @@ class ConWeaveBalancer final : public LoadBalancer {
   ConWeaveRules rules_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<ConWeaveBalancer>(
-    {"conweave",
-     "Leaves reroute flows whose paths answer late, and hold back what would overtake at the other "
-     "end.",
-     "Song et al., SIGCOMM 2023"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<ConWeaveBalancer>({"conweave",
+                                           "Leaves reroute flows whose paths answer late; the "
+                                           "destination's leaf holds back packets that overtook.",
+                                           "Song et al., SIGCOMM 2023"});
 
 }  // namespace
 }  // namespace heddle

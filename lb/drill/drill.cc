@@ -220,29 +220,31 @@ class DrillBalancer final : public LoadBalancer {
     fields.Add("d", settings_.d, Between<int64_t>(1, 1'000), "Random ports looked at.");
     fields.Add("m", settings_.m, Between<int64_t>(0, 1'000), "Best ports remembered.");
     fields.Add("engines", settings_.engines, Between<int64_t>(1, 1'000),
-               "Forwarding engines of a switch, each with a memory of its own; inputs take them in "
-               "turn.");
-    fields.Choice("memory_per", settings_.memory_per,
-                  {{"switch", MemoryPer::kSwitch}, {"host", MemoryPer::kHost}},
-                  "Whom the remembered ports serve. switch: all packets with the same next hops; "
-                  "host: those to one host, a table with an entry for each, as in the paper.");
-    fields.Choice("metric", settings_.metric,
-                  {{"bytes", DrillMetric::kBytes},
-                   {"delay", DrillMetric::kDelay},
-                   {"waiting", DrillMetric::kWaiting}},
-                  "What is compared of ports. bytes: what they have not sent yet, the rest of the "
-                  "packet being sent included; delay: how long that takes, which weighs ports of "
-                  "different rates; waiting: packets, without the one being sent.");
+               "Forwarding engines of a switch, each with its own remembered ports; inputs are "
+               "assigned to engines in turn.");
+    fields.Choice(
+        "memory_per", settings_.memory_per,
+        {{"switch", MemoryPer::kSwitch}, {"host", MemoryPer::kHost}},
+        "Packets that share the remembered ports. switch: all packets with the same next hops; "
+        "host: packets to the same host, in a table with an entry for each host, as in the paper.");
+    fields.Choice(
+        "metric", settings_.metric,
+        {{"bytes", DrillMetric::kBytes},
+         {"delay", DrillMetric::kDelay},
+         {"waiting", DrillMetric::kWaiting}},
+        "How ports are compared. bytes: by the bytes not yet sent, including the rest of the "
+        "packet being sent; delay: by the time that sending these takes, which fits ports of "
+        "different rates; waiting: by waiting packets, without the one being sent.");
     fields.Add("visible_after", settings_.visible_after, {.at_least = Duration{0}, .at_most = 1_s},
-               "How long after it was queued a packet counts: hardware counts those that have been "
-               "written to the queue. 0ps: at once.");
+               "Time from queueing a packet until it counts, as hardware counts a packet only once "
+               "it is written to the queue. 0ps: at once.");
     DeclarePerClass(fields, settings_.per_class);
     fields.Require(
         !settings_.per_class || settings_.visible_after == Duration{0}, "per_class",
-        "what is not visible yet is known of a port as a whole; leave visible_after out");
+        "bytes not visible yet are known only for a whole port; leave visible_after out");
     const bool counts_packets = settings_.metric == DrillMetric::kWaiting;
     fields.Require(!counts_packets || !settings_.per_class, "metric",
-                   "waiting is known of a port as a whole; leave per_class out");
+                   "waiting is known only for a whole port; leave per_class out");
     fields.Require(!counts_packets || settings_.visible_after == Duration{0}, "metric",
                    "waiting counts packets at once; leave visible_after out");
     fields.Add("components", settings_.components,

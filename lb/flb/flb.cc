@@ -48,47 +48,47 @@ class FlbBalancer final : public LoadBalancer {
     fields.AddOr("auto", "stamp_every", settings_.stamp_every, {.at_least = 1_ns, .at_most = 1_s},
                  "Time between two measurements of a path's one-way delay. auto: twice the base "
                  "round trip.");
-    fields.Choice("compare", settings_.compare,
-                  {{"raw", Compare::kRaw}, {"queueing", Compare::kQueueing}},
-                  "What of two paths is compared. raw: their one-way delays; queueing: less the "
-                  "least ever measured, as published, which hides that one is longer.");
-    fields.AddOr("none", "gap_tick", settings_.gap_tick, {.at_least = 1_ns, .at_most = 1_ms},
-                 "A gap between packets is counted in ticks of this length, as a switch's aging "
-                 "counter does: by up to one too short or too long. none: it is exact.");
+    fields.Choice(
+        "compare", settings_.compare, {{"raw", Compare::kRaw}, {"queueing", Compare::kQueueing}},
+        "How two paths are compared. raw: by one-way delay; queueing: by the delay above the "
+        "smallest ever measured on the path, as published, which hides that one path is longer.");
+    fields.AddOr(
+        "none", "gap_tick", settings_.gap_tick, {.at_least = 1_ns, .at_most = 1_ms},
+        "The gap between two packets is counted in ticks of this length, as by a switch's aging "
+        "counter, so it may be one tick too short or too long. none: the gap is exact.");
     fields.Add("isolate", settings_.isolates,
                "Flows that congest a queue are isolated; false: only rerouting.");
-    fields.Add(
-        "rate_control", settings_.rate_control,
-        "FLB+RC: hosts pause flows that congest a queue, and send them at their share of the "
-        "link when it is short again, until 1ms (table_age) without another notice.");
-    fields.AddOr("auto", "isolate_above", settings_.isolate_above, Above(Bytes{0}),
-                 "K: the queue from which the flows in it are isolated. auto: what a host's link "
-                 "carries in a base round trip, at most half of pfc.xoff (of 256KB if that follows "
-                 "from the memory); where congestion control heeds marks as much beyond the queue "
-                 "from which packets are marked, at most halfway from there to pfc.xoff.");
+    fields.Add("rate_control", settings_.rate_control,
+               "FLB+RC: hosts pause flows that congest a queue. When the queue is short again, "
+               "such a flow sends at its share of the link, until 1ms (table_age) has passed "
+               "without another notice.");
+    fields.AddOr(
+        "auto", "isolate_above", settings_.isolate_above, Above(Bytes{0}),
+        "K: queue length from which the flows in the queue are isolated. auto: the bytes that a "
+        "host's link carries in a base round trip, at most half of pfc.xoff (of 256KB if xoff "
+        "follows from the shared buffer). If congestion control reacts to ECN marks: the same "
+        "bytes above the marking threshold, at most halfway from there to pfc.xoff.");
     fields.AddOr("none", "isolate_share", settings_.isolate_share, {.above = 0.0, .at_most = 1.0},
-                 "K as a share of the switch's memory, instead.");
+                 "K as a share of the switch's buffer, instead of isolate_above.");
     fields.AddOr("auto", "release_below", settings_.release_below, Above(Bytes{0}),
-                 "The queue below which they are released. auto: isolate_above.");
+                 "Queue length below which isolated flows are released. auto: isolate_above.");
+    fields.Choice("evict", settings_.evict, {{"force", Evict::kForce}, {"strict", Evict::kStrict}},
+                  "How other flows leave an uplink that has become isolated. force: at once; "
+                  "strict: when their packets overtake none.");
     fields.Choice(
-        "evict", settings_.evict, {{"force", Evict::kForce}, {"strict", Evict::kStrict}},
-        "What other flows do on an uplink that has become isolated. force: leave at once; "
-        "strict: leave when nothing is overtaken.");
-    fields.Choice("scope", settings_.scope,
-                  {{"uplink", IsolationScope::kUplink}, {"path", IsolationScope::kPath}},
-                  "For whom an uplink is isolated. uplink: for all; path: for flows to the same "
-                  "leaf.");
+        "scope", settings_.scope,
+        {{"uplink", IsolationScope::kUplink}, {"path", IsolationScope::kPath}},
+        "Flows that avoid an isolated uplink. uplink: all; path: flows to the same leaf.");
     DeclareClockSpread(fields, settings_.clock_spread);
     fields.Add("queue_flows", settings_.queue_flows, Between<int64_t>(1, 1 << 16),
-               "Flows that a port keeps apart in its queue.");
+               "Flows that a port can tell apart in its queue.");
     settings_.flows.Declare(fields);
-    fields.Add(
-        "held_age", settings_.held_age, {.above = Duration{0}, .at_most = 1000_s},
-        "The same, if that is longer, for a flow that is isolated or whose uplink is paused: "
-        "it is silent because it cannot send. Also how long an isolation lasts of which "
-        "nothing is heard any more.");
+    fields.Add("held_age", settings_.held_age, {.above = Duration{0}, .at_most = 1000_s},
+               "Replaces table_age, if longer, for a flow that is isolated or whose uplink is "
+               "paused, since such a flow is idle because it cannot send. Also the time after "
+               "which an isolation ends without another notice.");
     fields.Require(settings_.isolates || !settings_.rate_control, "rate_control",
-                   "needs isolate: true, which notifies");
+                   "needs isolate: true, which sends the notices");
     fields.Require(!settings_.isolate_above || !settings_.isolate_share, "isolate_share",
                    "isolate_above is set already");
     fields.Require(!settings_.isolate_above || !settings_.release_below ||
@@ -150,12 +150,11 @@ class FlbBalancer final : public LoadBalancer {
     const char* const key = settings_.isolate_above ? ".isolate_above" : ".isolate_share";
     diagnostics.WarningAt(
         std::string(path) + key,
-        fmt::format(
-            "K is {}, and marking begins at {}: congestion control keeps queues near that, "
-            "so flows are isolated all the time; leave both at auto and none, which makes K "
-            "{}, or set more than {}",
-            FormatQuantity(Bytes{IsolateAbove()}), FormatQuantity(Bytes{marked}),
-            FormatQuantity(Bytes{AutoAbove()}), FormatQuantity(Bytes{3 * marked / 2})));
+        fmt::format("K is {}, and marking begins at {}: congestion control keeps queues near the "
+                    "marking threshold, so flows are isolated all the time; leave isolate_above at "
+                    "auto and isolate_share at none, which makes K {}, or set more than {}",
+                    FormatQuantity(Bytes{IsolateAbove()}), FormatQuantity(Bytes{marked}),
+                    FormatQuantity(Bytes{AutoAbove()}), FormatQuantity(Bytes{3 * marked / 2})));
   }
 
   // The published range, from 2 d C to Q_PFC / n - 2 d C (n - 1), is empty except for few senders.
@@ -184,11 +183,11 @@ class FlbBalancer final : public LoadBalancer {
   FabricShape shape_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<FlbBalancer>(
-    {"flb",
-     "Packets move to quicker paths where they overtake nothing, and flows that congest a queue "
-     "share a few isolated uplinks.",
-     "Hu et al., USENIX ATC 2025"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<FlbBalancer>({"flb",
+                                      "Packets move to faster paths where they overtake none, and "
+                                      "flows that congest a queue share a few isolated uplinks.",
+                                      "Hu et al., USENIX ATC 2025"});
 
 }  // namespace
 }  // namespace heddle

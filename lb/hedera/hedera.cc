@@ -456,14 +456,14 @@ class HederaBalancer final : public LoadBalancer {
     fields.Choice("scheduler", settings_.scheduler,
                   {{"first_fit", Scheduler::kFirstFit}, {"annealing", Scheduler::kAnnealing}},
                   "first_fit: a large flow takes the first path with room for it, and stays; "
-                  "annealing: every period each destination is given a path.");
+                  "annealing: every period each destination gets a path.");
     fields.Add("period", settings_.period, {.at_least = 10_us, .at_most = 1000_s},
                "How often the controller acts; 5s in the paper, whose flows last as long.");
     fields.Add("large_above", settings_.large_above, {.at_least = 0.0, .at_most = 1.0},
-               "A flow is large that has sent at more than this share of its host's link.");
-    fields.Add("table_entries", settings_.table_entries, Between<int64_t>(1, 1 << 24),
-               "Flows that a leaf counts; when it meets more, it forgets the one that has been "
-               "silent longest.");
+               "A flow is large if it has sent at more than this share of its host's link.");
+    fields.Add(
+        "table_entries", settings_.table_entries, Between<int64_t>(1, 1 << 24),
+        "Flows that a leaf counts; a further flow replaces the one that has been idle longest.");
   }
 
   void Prepare(const FabricShape& fabric, std::string_view path,
@@ -488,7 +488,7 @@ class HederaBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<HederaBalancer>(
     {"hedera",
-     "ECMP, but a controller puts large flows on paths that have room for what they would send.",
+     "ECMP, but a controller puts each large flow on a path with room for its estimated demand.",
      "Al-Fares et al., NSDI 2010"});
 
 }  // namespace

@@ -37,36 +37,40 @@ class HermesBalancer final : public LoadBalancer {
                "A path with a larger share of marked packets is congested, if it is slow as well; "
                "one with a smaller share is good, if it is fast as well (T_ECN).");
     fields.AddOr("auto", "rtt_low", s.rtt_low, delays,
-                 "A path is fast below this round trip (T_RTT_low). auto: the longest idle one and "
-                 "a quarter of a one-hop delay, that of a queue that just begins to be marked.");
+                 "A path is fast below this round trip time (T_RTT_low). auto: the longest idle "
+                 "round trip plus a quarter of a one-hop delay, which is the delay of a queue at "
+                 "the marking threshold.");
     fields.AddOr("auto", "rtt_high", s.rtt_high, delays,
-                 "A path is slow above this round trip (T_RTT_high). auto: the longest idle one "
-                 "and 1.5 one-hop delays.");
+                 "A path is slow above this round trip time (T_RTT_high). auto: the longest idle "
+                 "round trip plus 1.5 one-hop delays.");
     fields.AddOr("auto", "rtt_better", s.rtt_better, delays,
-                 "A path is notably better if its round trip is shorter by more than this. auto: "
-                 "a one-hop delay.");
+                 "A path is notably better if its round trip is shorter by more than this (see "
+                 "also ecn_better). auto: a one-hop delay.");
     fields.Add("ecn_better", s.ecn_better, shares,
-               "And if its share of marked packets is smaller by more than this.");
+               "A path is notably better if, besides rtt_better, its share of marked packets is "
+               "smaller by more than this.");
     fields.Add("sent_above", s.sent_above, {.at_least = Bytes{0}, .at_most = Bytes{1'000'000'000}},
                "A flow leaves a congested path only when it has sent more than this since it moved "
                "last (S).");
     fields.Add("rate_below", s.rate_below, shares,
-               "And only while it sends at less than this share of its host's link (R).");
+               "A flow leaves a congested path only while it sends at less than this share of its "
+               "host's link (R).");
     fields.Add("probe_interval", s.probe_interval, {.at_least = 1_us, .at_most = 10_s},
-               "Time between probes from each rack to each other one; also how often hosts of a "
-               "rack share what they know.");
+               "Time between probes from each rack to each other rack; also the period at which "
+               "hosts of a rack share their measurements.");
     fields.Add("share", s.share,
-               "Hosts of a rack share what they know of paths; false: each knows what its own "
-               "flows and probes tell.");
+               "Hosts of a rack share their measurements of paths; false: each host uses only its "
+               "own flows and probes.");
     fields.Add("timeouts", s.timeouts, Between<int64_t>(1, 1'000),
-               "A path has failed for a pair of hosts after so many timeouts without an ACK.");
+               "A path has failed for a pair of hosts after this many timeouts without an ACK.");
     fields.Add("retransmitted", s.retransmitted, shares,
                "A path that is not congested has failed if a larger share of an epoch's packets "
                "are retransmissions.");
-    fields.Add("epoch", s.epoch, delays, "The length of such an epoch.");
-    fields.Add("failed_for", s.failed_for, {.above = Duration{0}, .at_most = 1'000'000_s},
-               "A path that has failed is not used for so long, unless all have, or until routes "
-               "change.");
+    fields.Add("epoch", s.epoch, delays,
+               "Length of the epoch that the setting retransmitted refers to.");
+    fields.Add(
+        "failed_for", s.failed_for, {.above = Duration{0}, .at_most = 1'000'000_s},
+        "A failed path is not used for this long, unless all paths have failed or routes change.");
     fields.Add("ecn_gain", s.ecn_gain, shares, "Weight of a packet in the share of marked ones.");
     fields.Add("rtt_gain", s.rtt_gain, shares, "Weight of a sample in the round trip.");
     fields.Add("rate_tau", s.rate_tau, delays, "Time constant of the rates of flows and paths.");
@@ -103,22 +107,24 @@ class HermesBalancer final : public LoadBalancer {
     HermesSettings& s = rules_;
     fields.Choice("delay", s.delay,
                   {{"round_trip", Delay::kRoundTrip}, {"one_way", Delay::kOneWay}},
-                  "What is measured of a path, and compared with rtt_low, rtt_high and rtt_better: "
-                  "round trips, as published; or one way, as in the authors' ns-3 code.");
-    fields.Add("use_ecn", s.use_ecn, "Judge paths by marks as well; not in that code.");
+                  "Delay of a path that is compared with rtt_low, rtt_high and rtt_better: the "
+                  "round trip, as published; or the one-way delay, as in the authors' ns-3 code.");
+    fields.Add("use_ecn", s.use_ecn,
+               "Judge paths by ECN marks as well; the authors' code does not.");
     fields.Add("level", s.level, {.at_least = Duration{0}, .at_most = 1_s},
-               "Of paths to choose from those of the least delay count, in steps of this; 10us in "
-               "that code. 0ps: all.");
+               "Only the paths with the smallest delay, in steps of this, are chosen from; 10us in "
+               "the authors' code. 0ps: all paths.");
     fields.Add("move", s.move, {.at_least = 0.0, .at_most = 1.0},
-               "Probability that a flow that may leave a congested path tries to; 0.5 there.");
+               "Probability that a flow that may leave a congested path tries to; 0.5 in the "
+               "authors' code.");
     fields.Add("try_every", s.try_every, {.at_least = Duration{0}, .at_most = 10_s},
-               "The least time between two tries of a flow; 100us there.");
+               "Shortest time between two tries of a flow; 100us in the authors' code.");
     fields.AddOr("none", "idle_moves", s.idle_moves, {.above = Duration{0}, .at_most = 1000_s},
-                 "After such a silence a flow may leave a congested path however little it has "
-                 "sent; 5ms there. none: it may not.");
+                 "After an idle time longer than this a flow may leave a congested path, however "
+                 "little it has sent; 5ms in the authors' code. none: never.");
     fields.Add("probe_best", s.probe_best,
-               "Probe the path that was best in the last round again; not in that code.");
-    fields.Add("failures", s.failures, "Notice paths that have failed; off in that code.");
+               "Probe the path that was best in the last round again; the authors' code does not.");
+    fields.Add("failures", s.failures, "Notice paths that have failed; off in the authors' code.");
   }
 
   void Resolve(const FabricShape& fabric) {
@@ -136,10 +142,11 @@ class HermesBalancer final : public LoadBalancer {
   HermesRules rules_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<HermesBalancer>(
-    {"hermes",
-     "Hosts judge paths by delay, marks and losses, and move flows only when that clearly pays.",
-     "Zhang et al., SIGCOMM 2017"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<HermesBalancer>({"hermes",
+                                         "Hosts judge paths by delay, marks and losses, and move a "
+                                         "flow only if another path is clearly better.",
+                                         "Zhang et al., SIGCOMM 2017"});
 
 }  // namespace
 }  // namespace heddle

@@ -30,14 +30,14 @@ struct FlowTableSettings {
 
   void Declare(Fields& fields) {
     fields.Add("table_entries", entries, Between<int64_t>(1, 1 << 24),
-               "Flows that a node remembers, in sets of 8. When it meets one whose set is full, it "
-               "forgets the one in it that has been silent longest, and counts that as one of "
-               "table_evictions.");
-    fields.AddOr("none", "table_bits", bits, Between<int64_t>(0, 24),
-                 "Instead, 2 to the power of this many entries that the hash of a 5-tuple names, "
-                 "shared by flows that collide. none: flows share nothing.");
+               "Flows that a node remembers, in sets of 8. A new flow whose set is full replaces "
+               "the flow of this set that has been idle longest; table_evictions counts these.");
+    fields.AddOr(
+        "none", "table_bits", bits, Between<int64_t>(0, 24),
+        "Instead of table_entries: a table with 2 to the power of this entries, indexed by the "
+        "hash of the 5-tuple, where colliding flows share an entry. none: flows share no entry.");
     fields.Add("table_age", age, {.above = Duration{0}, .at_most = 1000_s},
-               "A flow that has been silent for longer is forgotten.");
+               "A flow that has been idle for longer is forgotten.");
   }
 };
 

@@ -27,11 +27,11 @@ struct FlowletSettings {
 
   void Declare(Fields& fields) {
     fields.Add("gap", gap, {.above = Duration{0}, .at_most = 10_s},
-               "Silence after which a flow may change its path. 500us is the paper's, for 10Gbps; "
-               "100us is common at 100Gbps.");
-    fields.Add("slots", slots, Between<int64_t>(1, 1 << 26),
-               "Entries of each switch's flowlet table; flows that share one share their "
-               "flowlets.");
+               "Flowlet gap: a flow may change its path after an idle time longer than this. The "
+               "paper has 500us at 10Gbps; 100us is common at 100Gbps.");
+    fields.Add(
+        "slots", slots, Between<int64_t>(1, 1 << 26),
+        "Entries of each switch's flowlet table; flows that share an entry share their flowlets.");
     fields.Choice(
         "detector", detector,
         {{"timestamp", FlowletDetector::kTimestamp}, {"age_bit", FlowletDetector::kAgeBit}},

@@ -14,7 +14,7 @@ namespace heddle {
 
 inline void DeclareClockSpread(Fields& fields, Duration& spread) {
   fields.Add("clock_spread", spread, {.at_least = Duration{0}, .at_most = 1_s},
-             "Each leaf's clock is ahead of the right time by a random part of this.");
+             "Each leaf's clock is ahead of the true time by a random part of this.");
 }
 
 // Returns how far ahead the clock of the leaf with this salt is. Whole nanoseconds like the stamps,

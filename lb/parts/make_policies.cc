@@ -27,7 +27,7 @@ auto Caught(const std::string& name, const char* what, const Function& function)
   } catch (const std::exception& error) {
     return Fault(name, fmt::format("{} has thrown: {}", what, error.what()));
   } catch (...) {
-    return Fault(name, fmt::format("{} has thrown what is no std::exception", what));
+    return Fault(name, fmt::format("{} has thrown something that is not a std::exception", what));
   }
 }
 
@@ -38,7 +38,7 @@ absl::StatusOr<SwitchPolicyPtr> MakeSwitchPolicy(const LoadBalancer& balancer,
                                                  uint64_t seed) {
   auto policy = Caught(name, "ForSwitch()", [&] { return balancer.ForSwitch(id, seed); });
   if (!policy.ok() || *policy != nullptr) return policy;
-  return Fault(name, "ForSwitch() has given no policy; every switch needs one");
+  return Fault(name, "ForSwitch() has returned no policy; every switch needs one");
 }
 
 absl::StatusOr<HostPolicyPtr> MakeHostPolicy(const LoadBalancer& balancer, const std::string& name,

@@ -30,14 +30,14 @@ struct MeasuredLeafSettings {
 
   void Declare(Fields& fields) {
     fields.AddOr("auto", "refresh", refresh, {.at_least = 1_ns, .at_most = 10_s},
-                 "How often a leaf looks at the delays of the paths to another one. auto: two of "
-                 "the longest idle round trips.");
+                 "Time between two looks of a leaf at the delays of the paths to another leaf. "
+                 "auto: twice the longest idle round trip.");
     fields.Add("stale", stale, {.at_least = 1_ns, .at_most = 1000_s},
-               "A delay that has not been told of for longer counts as none.");
-    fields.Choice("delay", meaning,
-                  {{"queueing", DelayMeaning::kQueueing}, {"whole", DelayMeaning::kWhole}},
-                  "queueing: what is above the least ever measured on a path, which needs no "
-                  "synchronised clocks; whole: all of it, which shows longer paths too.");
+               "A path's delay counts as zero when its last report is older than this.");
+    fields.Choice(
+        "delay", meaning, {{"queueing", DelayMeaning::kQueueing}, {"whole", DelayMeaning::kWhole}},
+        "queueing: the delay above the smallest ever measured on the path, which needs no "
+        "synchronised clocks; whole: the full delay, which also tells long paths from short ones.");
     DeclareClockSpread(fields, clock_spread);
   }
 };

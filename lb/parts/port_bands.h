@@ -21,9 +21,10 @@ struct PortBandSettings {
 
   void Declare(Fields& fields) {
     fields.Add("full", full, {.at_least = 1_B, .at_most = Bytes{10'000'000'000}},
-               "The length of queue that bands are shares of: below 5%, 10%, 20%, and more.");
-    fields.Add("refresh", refresh, {.at_least = Duration{0}, .at_most = 1_s},
-               "A port is looked at when what is known of it is older than this; 0ps: always.");
+               "The bands are shares of this queue length: below 5%, 10%, 20%, and more.");
+    fields.Add(
+        "refresh", refresh, {.at_least = Duration{0}, .at_most = 1_s},
+        "The queue of a port is read anew when its last reading is older than this; 0ps: always.");
   }
 };
 

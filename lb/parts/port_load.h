@@ -17,8 +17,8 @@ enum class LoadMetric {
 
 inline void DeclareMetric(Fields& fields, LoadMetric& metric) {
   fields.Choice("metric", metric, {{"bytes", LoadMetric::kBytes}, {"delay", LoadMetric::kDelay}},
-                "What is compared of ports. bytes: what they have not sent yet; delay: how long "
-                "that takes, which weighs ports of different rates.");
+                "How ports are compared. bytes: by the bytes not yet sent; delay: by the time that "
+                "sending these takes, which fits ports of different rates.");
 }
 
 inline int64_t LoadOf(const SwitchView& view, PortIndex port, LoadMetric metric) {
@@ -35,7 +35,7 @@ inline int64_t LoadBefore(const SwitchView& view, PortIndex port, uint8_t priori
 
 inline void DeclarePerClass(Fields& fields, bool& per_class) {
   fields.Add("per_class", per_class,
-             "Count only packets of the packet's own class and of those before it.");
+             "Count only packets of the packet's own class and of higher-priority classes.");
 }
 
 // Returns `cost`, which is not negative, if the port is not paused; a paused port, where the wait

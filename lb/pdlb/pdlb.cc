@@ -420,13 +420,12 @@ class PdlbBalancer final : public LoadBalancer {
   void DeclareCells(Fields& fields) {
     fields.AddOr("adaptive", "granularity", settings_.granularity,
                  Between<int64_t>(1, 1'000'000'000),
-                 "Packets of a flowcell. adaptive: what the model finds best, 1 to 44.");
+                 "Packets of a flowcell. adaptive: the best number by the model, 1 to 44.");
     fields.Add("initial", settings_.initial, Between<int64_t>(1, kLargestPdlbCell),
-               "Packets of a cell as long as nothing is known.");
-    fields.Choice(
-        "sizes", settings_.sizes, {{"all", Sizes::kAll}, {"powers", Sizes::kPowers}},
-        "Among which the model chooses. all: 1 to 44 packets; powers: 1, 2, 3, 6, 11, 22, "
-        "44, the packets of 1 to 64 KB.");
+               "Packets of a cell before the first measurement.");
+    fields.Choice("sizes", settings_.sizes, {{"all", Sizes::kAll}, {"powers", Sizes::kPowers}},
+                  "Cell sizes that the model chooses from. all: 1 to 44 packets; powers: 1, 2, 3, "
+                  "6, 11, 22, 44, the packets of 1 to 64 KB.");
     fields.Choice("cell_route", settings_.cell_route,
                   {{"hash", CellRoute::kHash}, {"turns", CellRoute::kTurns}},
                   "hash: switches hash a cell's number, so that it takes a random path, as the "
@@ -438,18 +437,20 @@ class PdlbBalancer final : public LoadBalancer {
                "Time between two looks at the delays.");
     fields.Choice("slow_if", settings_.slow_rule,
                   {{"min_theta", SlowRule::kAboveLeast}, {"avg2x", SlowRule::kAboveAverage}},
-                  "Which delays tell of a slow path. min_theta: those above theta times the least "
-                  "of the period; avg2x: those above twice its mean, as published, which never "
-                  "finds that half of the paths are slow.");
+                  "Delays that count as those of a slow path. min_theta: delays above theta times "
+                  "the smallest of the period; avg2x: delays above twice the period's mean, as "
+                  "published, which never finds that half of the paths are slow.");
     fields.Add("theta", settings_.theta, {.above = 1.0, .at_most = 1'000.0},
-               "See slow_if; below the least asymmetry that is to be found.");
+               "Factor of slow_if: min_theta. Choose it below the smallest ratio of delays that "
+               "shall count as asymmetry.");
     fields.Add("min_samples", settings_.min_samples, Between<int64_t>(1, DelayWindow::kSamples),
-               "With fewer delays than these, a period is extended by another.");
-    fields.Add("stale", settings_.stale, {.above = Duration{0}, .at_most = 1000_s},
-               "Without a delay for so long, cells have their initial size again.");
+               "A period with fewer samples of the delay than this is extended by another.");
+    fields.Add(
+        "stale", settings_.stale, {.above = Duration{0}, .at_most = 1000_s},
+        "After this long without a sample of the delay, cells have their initial size again.");
     fields.Choice("estimate_per", settings_.sharing,
                   {{"leaf", Sharing::kLeaf}, {"host", Sharing::kHost}},
-                  "Destinations that share what a host learns: those on one leaf, or none.");
+                  "Destinations that share a host's estimate: all hosts on one leaf, or none.");
     fields.Choice(
         "signal", settings_.signal, {{"rtt", Signal::kRtt}, {"owd", Signal::kOneWay}},
         "rtt: from data to ACK, which returns over the path of the data; owd: the data's "
@@ -464,12 +465,12 @@ class PdlbBalancer final : public LoadBalancer {
   void DeclareModel(Fields& fields) {
     fields.Choice("form", settings_.form,
                   {{"corrected", PdlbForm::kCorrected}, {"literal", PdlbForm::kLiteral}},
-                  "Of the model, see heddle model pdlb; literal: as printed.");
-    fields.Add("model_packets", settings_.model_packets, Between<int64_t>(1, 10'000'000),
-               "Packets of the flow that the model looks at: senders do not know how much is to "
-               "come.");
+                  "Form of the model, see heddle model pdlb; literal: as printed in the paper.");
+    fields.Add(
+        "model_packets", settings_.model_packets, Between<int64_t>(1, 10'000'000),
+        "Flow size that the model assumes, in packets: senders do not know how much is to come.");
     fields.AddOr("auto", "model_paths", settings_.model_paths, Between<int64_t>(1, 65'535),
-                 "Paths that the model counts on. auto: those that routing has.");
+                 "Number of paths that the model assumes. auto: the number that routing has.");
     fields.AddOr("auto", "model_rate", settings_.model_rate, Above(BitRate{0}),
                  "Rate of a path. auto: that of the host's own link.");
     fields.AddOr("auto", "model_queue", settings_.model_queue, Between<int64_t>(0, 1'000'000),
@@ -480,11 +481,11 @@ class PdlbBalancer final : public LoadBalancer {
   PdlbSettings settings_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<PdlbBalancer>(
-    {"pdlb",
-     "Hosts cut flows into cells of 1 to 44 packets on random paths, the larger the more paths are "
-     "slow.",
-     "Gao et al., J. Cloud Computing 12:173, 2023"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<PdlbBalancer>({"pdlb",
+                                       "Hosts cut flows into cells of 1 to 44 packets on random "
+                                       "paths; the more paths are slow, the larger the cells.",
+                                       "Gao et al., J. Cloud Computing 12:173, 2023"});
 
 }  // namespace
 }  // namespace heddle

@@ -63,47 +63,49 @@ class TdlbBalancer final : public LoadBalancer {
  private:
   void DeclareDetection(Fields& fields) {
     fields.AddOr("auto", "congested_above", settings_.congested_above, Above(Bytes{0}),
-                 "Phi: a port whose queue is longer is congested. auto: half of what it can hold; "
-                 "should be more than ecn_above.");
+                 "Phi: a port is congested if its queue is longer than this. auto: half of what "
+                 "the queue can hold; should be more than ecn_above.");
     fields.AddOr("auto", "clear_below", settings_.clear_below, Above(Bytes{0}),
-                 "The queue at which it is congested no more. auto: half of congested_above.");
+                 "Queue length at which a congested port stops being congested. auto: half of "
+                 "congested_above.");
     fields.Choice("detect_at", settings_.detect_at,
                   {{"leaf_all", DetectAt::kLeaves}, {"last_hop", DetectAt::kLastHop}},
-                  "leaf_all: all ports of leaves; last_hop: those to hosts, as published.");
+                  "Ports whose queues are checked. leaf_all: all ports of leaves; last_hop: ports "
+                  "to hosts, as published.");
     fields.Add("check_every", settings_.check_every, {.at_least = 1_ns, .at_most = 1_s},
                "Time between two looks at the queues.");
     fields.Choice("reroute", settings_.reroute,
                   {{"marked", Reroute::kMarked}, {"always", Reroute::kAlways}},
-                  "When an innocent flow may change its path. marked: if a congested one is on it; "
-                  "always: at every flowlet, as published.");
-    fields.Choice(
-        "place", settings_.place, {{"delay", PlaceBy::kDelay}, {"hash", PlaceBy::kHash}},
-        "Where a flow begins. delay: on the quickest path without congested flows, and of "
-        "those alike within a packet on the one not given to a flow for longest; hash: on "
-        "ecmp's, unless congested flows are on it.");
+                  "When an innocent flow may change its path. marked: if a congested flow is on "
+                  "the path; always: at every flowlet, as published.");
+    fields.Choice("place", settings_.place, {{"delay", PlaceBy::kDelay}, {"hash", PlaceBy::kHash}},
+                  "First path of a flow. delay: the fastest path without congested flows; among "
+                  "paths that are equal within a packet time, the one that no flow was given for "
+                  "longest; hash: the path of ECMP, unless congested flows are on it.");
     fields.Add("notification_age", settings_.notification_age,
                {.at_least = 1_ns, .at_most = 1000_s},
-               "A flow that has not been notified of for longer is innocent again.");
+               "A flow whose last notification is older than this is innocent again.");
     fields.Add("queue_flows", settings_.queue_flows, Between<int64_t>(1, 1 << 16),
-               "Flows that a port keeps apart in its queue.");
+               "Flows that a port can tell apart in its queue.");
   }
 
   void DeclareDelays(Fields& fields) {
     fields.Add("probe_every", settings_.probe_every, {.at_least = 1_us, .at_most = 1_s},
-               "Time between two probes of a path; with three tiers times the paths over one "
-               "uplink, so that links carry as many as with two.");
+               "Time between two probes of a path. With three tiers it is multiplied by the number "
+               "of paths over one uplink, so that links carry as many probes as with two tiers.");
     fields.Choice("probe", settings_.probe,
                   {{"echo", ProbeMode::kEcho}, {"hula", ProbeMode::kHula}},
-                  "Who uses what a probe has measured. echo: the leaf that sent it, for that "
-                  "direction; hula: the leaf that got it, for the opposite one, as published.");
+                  "Leaf that uses the measured delay of a probe. echo: the leaf that sent the "
+                  "probe, for the direction of the probe; hula: the leaf that received it, for the "
+                  "opposite direction, as published.");
     fields.Choice(
         "table", settings_.table,
         {{"full", PathDelays::Memory::kAll}, {"minmax", PathDelays::Memory::kFastestAndSlowest}},
-        "full: the timeout follows from the delays of all paths; minmax: from the latest "
-        "of what was fastest and slowest, as published, which may be negative and is "
-        "then one packet.");
+        "full: the timeout follows from the delays of all paths; minmax: from the latest fastest "
+        "and slowest delays, as published; a negative timeout becomes one packet time.");
     fields.AddOr("auto", "stale", settings_.stale, {.at_least = 1_ns, .at_most = 1000_s},
-                 "Older delays make no timeout. auto: 5 times the time between two probes.");
+                 "Delays older than this are left out of the timeout. auto: 5 times the time "
+                 "between two probes.");
     DeclareClockSpread(fields, settings_.clock_spread);
   }
 
@@ -112,11 +114,11 @@ class TdlbBalancer final : public LoadBalancer {
   PathDigits digits_;
 };
 
-[[maybe_unused]] const bool registered = LoadBalancers().Add<TdlbBalancer>(
-    {"tdlb",
-     "Flows that do not congest a queue leave paths of those that do, at pauses longer than probed "
-     "delays differ.",
-     "Hu et al., Computer Networks 255, 2024"});
+[[maybe_unused]] const bool registered =
+    LoadBalancers().Add<TdlbBalancer>({"tdlb",
+                                       "A flow that causes no congestion leaves a congested path "
+                                       "at a gap longer than the difference of the probed delays.",
+                                       "Hu et al., Computer Networks 255, 2024"});
 
 }  // namespace
 }  // namespace heddle

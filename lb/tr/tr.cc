@@ -301,22 +301,22 @@ class TrBalancer final : public LoadBalancer {
     fields.Add("long_above", settings_.long_above, Above(Bytes{0}),
                "Payload from which a flow counts as long.");
     fields.Add("bits", settings_.bits, Between<int64_t>(1, 8),
-               "Of the code by which ACKs tell of a queue.");
+               "Bits of the code by which ACKs report a queue length.");
     fields.AddOr("auto", "idle", settings_.idle, {.at_least = 1_ns, .at_most = 1000_s},
-                 "A short flow has left an uplink when it has sent nothing there for longer. auto: "
-                 "the base round trip.");
+                 "A short flow has left an uplink when it has sent nothing there for longer than "
+                 "this. auto: the base round trip.");
     fields.AddOr("auto", "buffer", settings_.buffer, Above(Bytes{0}),
-                 "The queue that all bits but one more would tell of. auto: what a spine's port "
-                 "holds.");
+                 "Queue length that the code is scaled to: codes are steps of buffer / 2^bits. "
+                 "auto: what a spine's port holds.");
     fields.Choice("telemetry", settings_.telemetry,
                   {{"ack5", Source::kAcks}, {"vclock", Source::kOwnClock}},
-                  "ack5: the queue of a spine is what ACKs tell, as published; vclock: it is what "
-                  "the packets of this leaf alone would make of it.");
-    fields.Add("decay", settings_.decays,
-               "A queue that was told of is taken to drain since then; false: as published.");
+                  "Source of a spine's queue length. ack5: ACKs report it, as published; vclock: "
+                  "the leaf computes it from its own packets alone.");
+    fields.Add(
+        "decay", settings_.decays,
+        "Assume that a reported queue has been draining since the report; false: as published.");
     fields.Add("own_serialization", settings_.own_serialization,
-               "The time that the packet takes to send is part of the prediction; false: as "
-               "published.");
+               "The prediction includes the packet's own transmission time; false: as published.");
     settings_.flows.Declare(fields);
   }
 
@@ -325,8 +325,7 @@ class TrBalancer final : public LoadBalancer {
     base_rtt_ = fabric.base_rtt;
     if (fabric.tiers <= 2) return;
     diagnostics.ErrorAt(
-        path,
-        "tr is for two tiers: an ACK tells of one queue; use drill, or conga with mode: path");
+        path, "tr is for two tiers: an ACK reports one queue; use drill, or conga with mode: path");
   }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
@@ -341,8 +340,8 @@ class TrBalancer final : public LoadBalancer {
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<TrBalancer>(
     {"tr",
-     "Packets of short flows take the path that is predicted to be quickest, those of long flows "
-     "the one with the fewest short flows, and none overtakes its predecessor.",
+     "Packets of short flows take the path predicted to be fastest, packets of long flows the path "
+     "with the fewest short flows; delivery stays in order.",
      "Zhang et al., J. Cloud Computing 10:37, 2021"});
 
 }  // namespace

@@ -61,7 +61,7 @@ class BufferSeries final : public Series {
 
 [[maybe_unused]] const bool registered = RegisterSeries<BufferSeries>(
     {.name = "buffers", .order = 30},
-    "series_buffer.csv: what each switch holds at each multiple of this.");
+    "series_buffer.csv: bytes in the buffer of each switch at each multiple of this interval.");
 
 }  // namespace
 }  // namespace heddle

@@ -30,7 +30,7 @@ struct FlowChoice {
     fields.List("ids", ids, Between<int64_t>(0, std::numeric_limits<uint32_t>::max()),
                 "Flows by their flow_id in flows.csv.");
     fields.AddOr("none", "size_at_least", size_at_least, Above(Bytes{0}),
-                 "And all flows of at least this size.");
+                 "Also all flows of at least this size.");
     fields.Add("every", every, kRecordingIntervals, "The interval.");
   }
 };

@@ -51,7 +51,7 @@ class LbSeries final : public Series {
 
 [[maybe_unused]] const bool registered = RegisterSeries<LbSeries>(
     {.name = "lb", .order = 60},
-    "series_lb.csv: what load balancers tell of their state at each multiple of this.");
+    "series_lb.csv: the state that load balancers report at each multiple of this interval.");
 
 }  // namespace
 }  // namespace heddle

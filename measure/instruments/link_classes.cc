@@ -124,7 +124,7 @@ class LinkClasses final : public LinkTime, public FlowObserver {
 
 [[maybe_unused]] const bool registered = RegisterOption<LinkClasses>(
     {.name = "link_classes", .place = InstrumentPlace::kMeasure, .order = 20},
-    "link_classes.csv: how much of what each port of each switch sends is of flows of which size.");
+    "link_classes.csv: payload bytes that each port of each switch sends, by flow size.");
 
 }  // namespace
 }  // namespace heddle

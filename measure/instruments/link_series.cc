@@ -58,7 +58,7 @@ class LinkSeries final : public Series {
 
 [[maybe_unused]] const bool registered = RegisterSeries<LinkSeries>(
     {.name = "links", .order = 20},
-    "series_link.csv: what each direction of each link sends in each interval.");
+    "series_link.csv: bytes that each direction of each link sends in each interval.");
 
 }  // namespace
 }  // namespace heddle

@@ -71,10 +71,10 @@ class MarkSeries final : public Series {
   std::vector<int64_t> cnps_;    // By host, up to the last measurement.
 };
 
-[[maybe_unused]] const bool registered = RegisterSeries<MarkSeries>(
-    {.name = "marks", .order = 40},
-    "series_marks.csv and series_cnp.csv: packets that each port marks, and congestion "
-    "notifications that come to each host, in each interval.");
+[[maybe_unused]] const bool registered =
+    RegisterSeries<MarkSeries>({.name = "marks", .order = 40},
+                               "series_marks.csv and series_cnp.csv: packets that each port marks, "
+                               "and CNPs that each host receives, in each interval.");
 
 }  // namespace
 }  // namespace heddle

@@ -231,9 +231,10 @@ class PauseSeriesSettings final : public InstrumentSettings {
     fields.AddOr("off", "pauses", every_, kRecordingIntervals,
                  "pfc_rate.csv: pauses in each interval; pause_intervals.csv: each pause of each "
                  "class of each port.");
-    fields.Add("paths", paths_,
-               "paused_paths.csv: how many paths between leaves are paused in each of these "
-               "intervals; path_pauses.csv: how long each was. Takes memory for each path.");
+    fields.Add(
+        "paths", paths_,
+        "paused_paths.csv: how many paths between leaves are paused in each of these intervals; "
+        "path_pauses.csv: how long each path was paused. Needs memory for each path.");
     fields.Require(!paths_ || every_, "paths", "needs an interval, such as \"pauses: 1ms\"");
   }
   std::unique_ptr<Instrument> Make(const RunPlan& /*plan*/) const override {

@@ -68,7 +68,7 @@ class QueueSeries final : public Series {
 
 [[maybe_unused]] const bool registered = RegisterSeries<QueueSeries>(
     {.name = "queues", .order = 10},
-    "series_queue.csv: the queues of switches at each multiple of this.");
+    "series_queue.csv: queue lengths of switches at each multiple of this interval.");
 
 }  // namespace
 }  // namespace heddle

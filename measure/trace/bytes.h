@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for the frames of traces: they append numbers in a given byte order and compute the
-// checksums of headers.
+// Helpers that write frames byte by byte. Frames and the pcap writer call them to append numbers in
+// a given byte order, and to compute the checksums of headers. They don't depend on the byte order
+// of the machine.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture file with nanosecond time stamps: the pcap format of libpcap (IETF
-// draft-ietf-opsawg-pcap), which Wireshark and tcpdump read.
+// Writes a capture file with nanosecond time stamps: the pcap format of libpcap (IETF
+// draft-ietf-opsawg-pcap), which Wireshark and tcpdump read. The tracer calls PcapHeader() once for
+// each file, then AppendPcapRecord() for each packet. The bytes are the same on all machines.
 
 #pragma once
 

@@ -79,8 +79,8 @@ def run_points(text, numbers, out, flags, version, stop):
         path.write_text(text, encoding="utf-8")
         only = ",".join(map(str, numbers))
         ended = program.call(["sweep", path, "--out", out, "--jobs", "1", "--only", only, *flags], stop=asked)
-    if ended.code == program.FAILED and "; stopped with " not in ended.err:
-        return ended.err  # Points that failed; the folder has them.
+    if ended.code == program.FAILED:
+        return ended.err  # The folder says which points have failed, or are missing.
     if asked():
         return ""
     try:

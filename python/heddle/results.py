@@ -17,6 +17,9 @@ from .errors import BadInput, Damaged, Failed, bad_input
 
 _WITH_RESULTS = ("done", "incomplete")  # Those that `heddle collect` takes, too.
 
+# A point in a list of `heddle sweep status` or `--dry-run`: its name and its state.
+STATE = re.compile(r"^ *\d+  ([0-9a-f]{16})  (\w+)", re.MULTILINE)
+
 
 def load(folder):
     """The results in a folder of `heddle run` or `heddle sweep`."""
@@ -149,8 +152,7 @@ class Sweep(_Results):
         self._status = program.call(["sweep", "status", self.folder])
         if self._status.code != program.DONE:
             raise bad_input(self._status.err)
-        # The folder of somebody else may not be written to; then a table is only there if it was collected.
-        states = dict(re.findall(r"^ *\d+  ([0-9a-f]{16})  (\w+)", self._status.out, re.MULTILINE))
+        states = dict(STATE.findall(self._status.out))
         self._all = [self._point(row, states) for row in rows]
         self._chosen = self._all
         self._values = {axis: units.numbers({row[6 + i] for row in rows}) for i, axis in enumerate(self.axes)}

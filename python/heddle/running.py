@@ -2,14 +2,13 @@
 """Running experiments and sweeps. An experiment is a sweep of one point: its results have a folder
 that is named by all that determines them, so nothing is run twice."""
 
-import re
 import warnings
 from pathlib import Path
 
 from . import experiment as experiments
 from . import program, progress
 from .errors import BadInput, BrokenInvariant, Error, Failed, RunWarning, Stopped, bad_input
-from .results import Sweep
+from .results import STATE, Sweep
 
 
 def check(experiment, *, settings=None, seed=None, scale=None, plugins=()):
@@ -48,9 +47,9 @@ def _refuse_sweep(experiment, options):
     with experiments.as_file(experiment) as (path, is_made):
         ended = program.call(["sweep", path, *options, "--dry-run"])
         raise_for(ended, path if is_made else None)
-    points = re.search(r"^(\d+) points: ", ended.out, re.MULTILINE)
-    if points and int(points[1]) > 1:
-        raise BadInput(f"the experiment is a sweep of {points[1]} points; heddle.sweep() runs it")
+    points = len(STATE.findall(ended.out))
+    if points > 1:
+        raise BadInput(f"the experiment is a sweep of {points} points; heddle.sweep() runs it")
 
 
 def _sweep(experiment, out, common, settings, threads, jobs, flags, force, check, wanted_progress, client):
@@ -66,20 +65,16 @@ def _sweep(experiment, out, common, settings, threads, jobs, flags, force, check
         else:
             many = ["--jobs", str(jobs)] if jobs is not None else []
             ended = program.call(["sweep", path, *words, *for_each, *many, *flags], shown)
-            if ended.code != program.FAILED or not (out / "plan.csv").exists() or _is_of_disk(ended):
+            if ended.code != program.FAILED or not (out / "plan.csv").exists():
                 raise_for(ended, document)
             said = ended.err
     pass_on_warnings(said)
     found = Sweep(out)
-    problems = found.problems()
-    if problems and check:
-        raise Failed(problems, found)
+    if any(point.state == "missing" for point in found.planned()):  # Something stopped the sweep: a full disk.
+        raise Failed(said.removeprefix("heddle: ") or found.problems(), found)
+    if check and found.problems():
+        raise Failed(found.problems(), found)
     return found
-
-
-def _is_of_disk(ended):
-    """A failure that stopped the whole sweep, and not a point of it."""
-    return "; stopped with " in ended.err
 
 
 def pass_on_warnings(text):

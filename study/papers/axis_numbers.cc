@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "settings/quantity.h"
 #include "study/papers/judge.h"
@@ -13,21 +15,27 @@ namespace {
 struct AxisNumber {
   double value = 0;
   char unit = ' ';
+  std::string before;  // The label up to the number: "pdlb.granularity=".
 };
 
 std::optional<AxisNumber> NumberIn(const std::string& label) {
-  // A label with several settings yields no number: the text behind the last "=" counts only alone.
-  const size_t equals = label.find_last_of('=');
-  const std::string text = equals == std::string::npos ? label : label.substr(equals + 1);
+  const size_t start = label.find_last_of('=') + 1;  // 0 if there is none.
+  const std::string before = label.substr(0, start);
+  const std::string text = label.substr(start);
   double number = 0;
   Duration duration;
   BitRate rate;
   Bytes bytes;
-  if (!ParseQuantity(text, number)) return AxisNumber{number, ' '};
-  if (!ParseQuantity(text, duration)) return AxisNumber{static_cast<double>(duration.ps), 's'};
-  if (!ParseQuantity(text, rate)) return AxisNumber{static_cast<double>(rate.bps), 'b'};
-  if (!ParseQuantity(text, bytes)) return AxisNumber{static_cast<double>(bytes.count), 'B'};
+  if (!ParseQuantity(text, number)) return AxisNumber{number, ' ', before};
+  if (!ParseQuantity(text, duration))
+    return AxisNumber{static_cast<double>(duration.ps), 's', before};
+  if (!ParseQuantity(text, rate)) return AxisNumber{static_cast<double>(rate.bps), 'b', before};
+  if (!ParseQuantity(text, bytes)) return AxisNumber{static_cast<double>(bytes.count), 'B', before};
   return std::nullopt;
+}
+
+bool AreAlike(const AxisNumber& a, const AxisNumber& b) {
+  return a.unit == b.unit && a.before == b.before;
 }
 
 }  // namespace
@@ -35,7 +43,7 @@ std::optional<AxisNumber> NumberIn(const std::string& label) {
 std::vector<double> AxisNumbers(const std::vector<std::string>& labels, bool& are_ranks) {
   std::vector<double> numbers;
   std::vector<double> ranks;
-  std::optional<char> unit;
+  std::optional<AxisNumber> first;
   are_ranks = false;
   for (const std::string& label : labels) {
     ranks.push_back(static_cast<double>(ranks.size() + 1));
@@ -45,9 +53,10 @@ std::vector<double> AxisNumbers(const std::vector<std::string>& labels, bool& ar
       continue;
     }
     const auto number = NumberIn(label);
-    are_ranks |= !number || (unit && *unit != number->unit);
+    // Numbers compare only in one unit, and only if no other setting of the labels moves.
+    are_ranks |= !number || (first && !AreAlike(*first, *number));
     if (!number) continue;
-    unit = number->unit;
+    if (!first) first = number;
     numbers.push_back(number->value);
   }
   return are_ranks ? ranks : numbers;

@@ -160,7 +160,7 @@ class PartReader {
                      : compares ? Quantity::kImprovement
                                 : Quantity::kValue;
     if (compares != (part_.quantity != Quantity::kValue)) {
-      map_.Error("quantity", compares ? "a value is of one side; remove `of`"
+      map_.Error("quantity", compares ? "a value has one side only; remove `of`"
                                       : "needs two sides: of and over, or than_metric");
     }
     if (compares) ReadSides("of", "over");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one part of a claim from claims.yaml: which points it compares, and how it is judged.
+// Reads one part of a claim from claims.yaml: which points it compares, and how it is judged. The
+// reader of claims.yaml (claims.cc) calls it for each part. Mistakes are reported to the
+// diagnostics, with their place in the file; it doesn't check axes, since these are known only
+// later.
 
 #pragma once
 

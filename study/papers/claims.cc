@@ -87,7 +87,7 @@ class PaperReader {
     experiment.place = entry.key_place;
     experiment.path = map.path();
     experiment.id = entry.key;
-    experiment.about = map.RequireText("about", "what it asks, in one line");
+    experiment.about = map.RequireText("about", "the question that it answers, in one line");
     for (const Value::Entry& choice : map.Entries("choices")) {
       const auto text =
           TextOf(choice.value, map.PathOf("choices") + "." + choice.key, diagnostics_);

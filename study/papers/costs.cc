@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "study/papers/paper_results.h"
@@ -29,9 +30,26 @@ std::string TimeText(double seconds) {
   return fmt::format("{:.3g} s", seconds);
 }
 
+// Returns a number with so many significant digits, but all digits before the point: "1,234", where
+// {:g} writes "1.23e+03".
+std::string PlainNumber(double value, int digits) {
+  if (value < std::pow(10, digits) - 0.5) return fmt::format("{:.{}g}", value, digits);
+  std::string text = fmt::format("{:.0f}", value);
+  for (size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, ",");
+  return text;
+}
+
 std::string HopsText(double hops) {
-  return hops >= 1e9 ? fmt::format("{:.4g} billion", hops / 1e9)
-                     : fmt::format("{:.3g} million", hops / 1e6);
+  return hops >= 1e9 ? PlainNumber(hops / 1e9, 4) + " billion"
+                     : PlainNumber(hops / 1e6, 3) + " million";
+}
+
+std::string MemoryText(int64_t bytes) {
+  constexpr double kGigabyte = 1e9;
+  constexpr double kLeastInGigabytes = 999.5e6;  // As many MB would be rounded to 1,000 MB.
+  const auto count = static_cast<double>(bytes);
+  return count >= kLeastInGigabytes ? PlainNumber(count / kGigabyte, 3) + " GB"
+                                    : PlainNumber(count / 1e6, 3) + " MB";
 }
 
 CostRow CostRowOf(const ExperimentCosts& costs) {
@@ -45,7 +63,7 @@ CostRow CostRowOf(const ExperimentCosts& costs) {
           TimeText(costs.longest_seconds),
           HopsText(costs.packet_hops),
           fmt::format("{:.0f}", costs.NanosecondsPerHop()),
-          fmt::format("{:.3g} MB", static_cast<double>(costs.most_memory) / 1e6)};
+          MemoryText(costs.most_memory)};
 }
 
 ExperimentCosts SumOf(const std::vector<ExperimentCosts>& all) {

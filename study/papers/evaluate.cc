@@ -63,9 +63,9 @@ class Source {
     if (!values.ok()) return values.status();
     if (metric_->take == Take::kCount) return static_cast<double>(values->size());
     if (values->empty() && metric_->empty) return *metric_->empty;
-    if (values->empty()) return Fail("no row fits `where`");
+    if (values->empty()) return Fail("no row matches `where`");
     if (metric_->take == Take::kValue && values->size() > 1) {
-      return Fail(fmt::format("{} rows fit `where`, and nothing says what to take of them",
+      return Fail(fmt::format("{} rows match `where`; set `take` to reduce them to one value",
                               values->size()));
     }
     return TakeOf(metric_->take, *values);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates metrics at finished points of sweeps. PaperResults calls it for each point.
+// Evaluates metrics at finished points of sweeps. PaperResults makes a PointReader for a point and
+// reads the metrics that claims and figures need. A value that is missing is an error of that
+// metric alone.
 
 #pragma once
 

@@ -68,7 +68,8 @@ void TakeProblems(const PaperExperiment& experiment, const LoadOptions& load,
                   const Diagnostics& problems, Diagnostics& diagnostics) {
   diagnostics.Take(problems);
   if (problems.ok() || load.sets.empty()) return;
-  diagnostics.Error({experiment.file.string(), 0, 0}, "", "is no experiment with what --set says");
+  diagnostics.Error({experiment.file.string(), 0, 0}, "",
+                    "is no valid experiment with the settings of --set");
 }
 
 std::optional<Points> AxesOf(const PaperExperiment& experiment, Diagnostics& diagnostics) {

@@ -83,7 +83,7 @@ size_t LowestInside(const std::vector<BySeed>& y) {
 
 // Down and up again: both ends lie above the lowest point between them.
 Finding JudgeValley(const std::vector<BySeed>& y) {
-  if (y.size() < 3) return Unknown("fewer than three points have no inside");
+  if (y.size() < 3) return Unknown("a turning point inside the axis needs at least three points");
   const BySeed& lowest = y[LowestInside(y)];
   const Finding first = JudgeSign(Minus(y.front(), lowest));
   const Finding last = JudgeSign(Minus(y.back(), lowest));
@@ -167,8 +167,8 @@ Finding Measured(const BySeed& values) {
   if (values.empty()) finding.reason = "there are no values";
   for (const auto& [seed, value] : values) {
     if (std::isfinite(value)) continue;
-    finding.reason = std::isnan(value) ? "nothing is divided by nothing"
-                                       : "a value is infinite, as of flows that never finish";
+    finding.reason = std::isnan(value) ? "zero is divided by zero"
+                                       : "a value is infinite; did flows not finish?";
   }
   return finding;
 }

@@ -60,7 +60,7 @@ class PartJudge {
  private:
   // False, with a reason, if the claim cannot be judged for lack of values.
   bool ExplainMissing(const std::vector<ClaimCell>& cells) {
-    if (cells.empty()) judged_.reason = "there are no such points at this scale";
+    if (cells.empty()) judged_.reason = "no point of the claim exists at this scale";
     size_t missing = 0;
     for (const ClaimCell& cell : cells) {
       missing += cell.missing;
@@ -255,7 +255,7 @@ class PartJudge {
     const bool has_shape =
         !part_.interior_minimum || (HasInnerMinimum(simulated) && HasInnerMinimum(predicted));
     if (std::isnan(finding.mean)) {
-      finding.reason = "a constant has no rank correlation";
+      finding.reason = "the rank correlation of a constant is undefined";
     } else if (finding.mean > part_.correlation_above) {
       finding.outcome = has_shape ? Outcome::kFor : Outcome::kInDirection;
     } else if (finding.mean < -part_.correlation_above) {
@@ -273,8 +273,7 @@ class PartJudge {
     judged_.measured = MeasuredText(judged_);
     judged_.range = RangeText(judged_);
     if (left_out_ > 0) {
-      judged_.measured +=
-          fmt::format("; {} left out, where nothing is divided by nothing", left_out_);
+      judged_.measured += fmt::format("; {} left out, where zero is divided by zero", left_out_);
     }
     if (part_.kind == ClaimKind::kModel) {
       judged_.measured =

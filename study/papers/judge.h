@@ -54,7 +54,8 @@ JudgedClaim JudgeClaim(const Claim& claim, const PaperExperiment& experiment,
                        const PaperResults& results, const OtherResults& others);
 
 // Returns the numbers in an axis's labels: of "0.5", of "100us", 8 for "pdlb.granularity=8", 0 for
-// an empty label. Returns ranks instead if a label has no number or their units differ.
+// an empty label. Of a label with several settings the last one counts. Returns ranks instead if a
+// label has no number, if their units differ, or if another setting than the last one differs.
 std::vector<double> AxisNumbers(const std::vector<std::string>& labels, bool& are_ranks);
 
 // Returns the metrics that a claim needs, from its own experiment and from others.

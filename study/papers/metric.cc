@@ -45,7 +45,7 @@ class Reader {
     const auto entry = std::ranges::find(entries_, name, &Value::Entry::key);
     if (entry == entries_.end()) return Known(name, place, path);
     if (!under_way_.insert(name).second) {
-      diagnostics_.Error(place, path, fmt::format("\"{}\" is made of itself", name));
+      diagnostics_.Error(place, path, fmt::format("\"{}\" is defined by itself", name));
       return nullptr;
     }
     Pointer metric = One(entry->value, path_ + "." + name);

@@ -100,7 +100,7 @@ absl::StatusOr<Value> InputOf(const ModelInput& input, const Value& document) {
   const auto meaning = input.values.find(setting->text);
   if (meaning != input.values.end()) return Value::Scalar(meaning->second, input.value.place);
   return absl::NotFoundError(
-      fmt::format("values: has none for {} = {}", input.setting, setting->text));
+      fmt::format("values: has no entry for {} = {}", input.setting, setting->text));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates metrics that a paper's analytic model predicts for a point of a sweep.
+// Evaluates metrics that a paper's analytic model predicts for a point of a sweep. The reader of
+// metrics calls CheckModel() before any run, and PointReader calls Predict() for each point. A
+// prediction depends only on the settings of the point, not on its results.
 
 #pragma once
 

@@ -67,7 +67,7 @@ Collected Collect(const SweepFolder& folder, const Plan& plan, bool with_stale,
   }
   if (collected.taken == 0) {
     collected.status = absl::NotFoundError(
-        fmt::format("{}: no point has results yet that can be taken", folder.path().string()));
+        fmt::format("{}: no point has usable results yet", folder.path().string()));
     return collected;
   }
   collected.status = points.Commit();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts the time and memory of a sweep's points, from finished points if there are any, else
-// from the usual cost of runs.
+// from the usual cost of runs. `heddle sweep` shows the prediction, and the Slurm script divides
+// points into tasks by it.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes the hidden files, and the folders of unfinished runs, that killed processes have left in
-// a folder of results.
+// a folder of results. `heddle sweep`, `heddle papers` and the collector call it. It never removes
+// files of a process that still runs.
 
 #pragma once
 

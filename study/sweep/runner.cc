@@ -208,7 +208,7 @@ class Runner {
       message = "the process ended itself before there were results; does a plug-in call exit?";
     }
     if (child.returned() && child.exit_code() == kWritten) {
-      message = "the results that were written are no longer there; was the folder removed?";
+      message = "the written results are no longer there; was the folder removed?";
     }
     ++failed_;
     // If the failure cannot be written, the point counts as missing.

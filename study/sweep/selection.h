@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects points of a sweep, by number or as one of several equal parts, for the options --only and
-// --shard.
+// Selects points of a sweep by number (--only) or as one of several equal parts (--shard). `heddle
+// sweep` calls it, and the Slurm script lists the points of a task by NumbersText(). The same text
+// always selects the same points.
 
 #pragma once
 

@@ -98,8 +98,8 @@ std::string WriteSlurmScript(const SlurmScript& script, const Plan& plan,
         return points;
       }(),
       tasks.size(), longest,
-      cost.measured > 0 ? fmt::format("going by {} finished points", cost.measured)
-                        : std::string("going by the packets expected"),
+      cost.measured > 0 ? fmt::format("estimated from {} finished points", cost.measured)
+                        : std::string("estimated from the packets expected"),
       script.name, tasks.size() - 1, settings.jobs * settings.threads, minutes,
       std::ceil(bytes * 1e-6), kSecondsToStop, script.log_path);
   for (const std::string& option : settings.options) text += fmt::format("#SBATCH {}\n", option);

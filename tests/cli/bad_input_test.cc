@@ -99,13 +99,13 @@ const std::vector<BadInput> kBadInputs = {
      kTopology + kLb +
          "workload:\n- {kind: poisson, sizes: small, load: 0.7, flows: 100}\n"
          "- {kind: poisson, sizes: small, load: 0.7, flows: 100}\n",
-     {"x.yaml:4:39: workload[0].load: with what else is offered then", "1.4 times over"},
+     {"x.yaml:4:39: workload[0].load: with all traffic at that time", "to 1.4 times its capacity"},
      "",
      "2 errors"},
     {"TooMuchForOneReceiver",
      WithWorkload(
          "kind: incast, fan_in: 3, bytes_each: 1KB, load: 0.5, duration: 1ms, receiver: 0"),
-     {"workload[0].load: with what else is offered then, the link of host 0 would be loaded 4 "
+     {"workload[0].load: with all traffic at that time, the link of host 0 would be loaded to 4 "
       "times"}},
     {"MistakesInDifferentParts",
      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\nlb: ecmpp\n"
@@ -166,7 +166,7 @@ const std::vector<BadInput> kBadInputs = {
      {"x.yaml:4:40: transport.resequencing.ofo_timeout: is less than inseq_timeout"}},
     {"PrestosReceiverWithoutPresto",
      kGood + "transport: {kind: dctcp, resequencing: presto_gro}\n",
-     {"x.yaml:4:40: transport.resequencing: presto_gro goes by flowcells, which only lb: presto "
+     {"x.yaml:4:40: transport.resequencing: presto_gro needs flowcells, which only lb: presto "
       "makes; use timeout or juggler"}},
     {"MissingKind",
      kTopology + "lb: {gap: 1us}\n" + kWorkload,
@@ -318,7 +318,7 @@ const std::vector<BadInput> kBadInputs = {
      {"topology.port.pfc.classes[1]: \"8\" is out of range"}},
     {"LosslessClassOfAcks",
      WithPort("pfc: {classes: [1]}"),
-     {"x.yaml:1:93: topology.port.pfc.classes: class 1 is that of ACKs, which must not be paused; "
+     {"x.yaml:1:93: topology.port.pfc.classes: ACKs are in class 1, and must not be paused; "
       "give them a class of their own by transport.control_priority"}},
     {"HeadroomTooSmall",
      RdmaWithPort("pfc: {classes: [3], headroom: 5KB}"),
@@ -326,11 +326,11 @@ const std::vector<BadInput> kBadInputs = {
       "nothing is lost; leave it auto, set at least that, or allow_loss: true"}},
     {"XoffOfLessThanAPacket",
      RdmaWithPort("pfc: {classes: [3], xoff: 1KB}"),
-     {"x.yaml:1:104: topology.port.pfc.xoff: 1000 bytes are left before an input of leaf0 pauses, "
-      "and 5862 for headroom; a packet has 1086, so set more"}},
+     {"x.yaml:1:104: topology.port.pfc.xoff: an input of leaf0 may hold 1000 bytes before it "
+      "pauses its sender, and 5862 more as headroom; a packet has 1086 bytes, so set more"}},
     {"BufferThatHeadroomUsesUp",
      RdmaWithPort("buffer: 6KB, ecn_above: 3KB, pfc: {classes: [3]}"),
-     {"x.yaml:1:86: topology.port.buffer: 138 bytes are left before an input of leaf0 pauses"}},
+     {"x.yaml:1:86: topology.port.buffer: an input of leaf0 may hold 138 bytes before it "}},
     {"ResumeOffsetOfNothing",
      RdmaWithPort("pfc: {classes: [3], resume_offset: 0B}"),
      {"topology.port.pfc.resume_offset: \"0B\" is out of range; expected a size >= 1B"}},
@@ -411,19 +411,19 @@ const std::vector<BadInput> kBadInputs = {
     {"LinkToItself", Custom("", ", {a: tor, b: tor}"), {"topology.links[2]: links tor to itself"}},
     {"LinkOfTwoHosts",
      Custom("", ", {a: host2, b: host3}", 4),
-     {"topology.links[2]: links host2 to host3; hosts are linked to switches"}},
+     {"topology.links[2]: links host2 to host3; a host must be linked to a switch"}},
     {"HostWithUnlikeLinks",
      Custom(", {name: other}", ", {a: other, b: host1, delay: 7us}"),
-     {"topology.links[2]: has another rate or delay than the first link of host1; those of one "
-      "host are alike"}},
+     {"topology.links[2]: has another rate or delay than the first link of host1; all links "
+      "of a host must have the same"}},
     {"HostWithoutALink", Custom("", "", 3), {"topology.links: host2 has no link"}},
     {"HostsWithoutLinks", Custom("", "", 9), {"host2 has no link, nor have 6 more"}},
     {"SwitchWithoutAWayToAHost",
      Custom(", {name: x}, {name: y}", ", {a: x, b: y}"),
-     {"topology.links: x has no way to any host"}},
+     {"topology.links: x has no path to any host"}},
     {"HostsThatCannotReachEachOther",
      Custom(", {name: other}", ", {a: other, b: host2}", 3),
-     {"x.yaml:1:11: topology: other cannot reach tor, and so for 1 more pairs"}},
+     {"x.yaml:1:11: topology: other cannot reach tor, and 1 more pairs"}},
     {"SwitchNamedTwice",
      Custom(", {name: tor}", ""),
      {"topology.switches[1].name: something else is called \"tor\""}},
@@ -452,7 +452,7 @@ const std::vector<BadInput> kBadInputs = {
      {"x.yaml:5:44: schedule[0].loss: \"2\" is out of range; expected a number >= 0 <= 1"}},
     {"DropOfALink",
      kGood + "schedule:\n  - {at: 1us, links: [leaf0-spine0], drop: 0.1}\n",
-     {"x.yaml:5:22: schedule[0].links: drop and blackhole are about switches; name these in "
+     {"x.yaml:5:22: schedule[0].links: drop and blackhole concern switches; name these in "
       "switches"}},
     {"BlackholeOfAnUnknownHost",
      kGood + "schedule:\n  - {at: 1us, switches: [spine0], blackhole: {to: [1, 8]}}\n",
@@ -470,9 +470,9 @@ const std::vector<BadInput> kBadInputs = {
      OnFile("net.txt"),
      {"net.txt:3:1: topology.file: \"7\" is out of range; expected an integer >= 0 <= 5",
       "net.txt:4:1: topology.file: 4 4 links switch4 to itself",
-      "net.txt:5:1: topology.file: 0 1 links host0 to host1; hosts are linked to switches",
+      "net.txt:5:1: topology.file: 0 1 links host0 to host1; a host must be linked to a switch",
       "net.txt:7:1: topology.file: 0 5 has another rate or delay than the first link of host0; "
-      "those of one host are alike",
+      "all links of a host must have the same",
       "net.txt:8:5: topology.file: \"100\" has no unit",
       "net.txt:9:13: topology.file: \"1\" has no unit",
       "net.txt:10:17: topology.file: the error rate must be 0",
@@ -523,8 +523,8 @@ const std::vector<BadInput> kBadInputs = {
             "g}, {a: host2, b: g}",
             3) +
          "transport: {kind: rocev2, cc: hpcc}\n",
-     {"x.yaml:4:31: transport.cc: needs telemetry from every switch on a path, which packets carry "
-      "of 6 at most; hosts are 7 switches apart"}},
+     {"x.yaml:4:31: transport.cc: needs telemetry from every switch on a path, and a packet "
+      "carries telemetry of at most 6 switches; hosts are 7 switches apart"}},
 
     // Workloads.
     {"LoadOfZero", WithPoisson("sizes: small, load: 0"), {"load: \"0\" is out of range"}},
@@ -689,16 +689,17 @@ const std::vector<BadInput> kBadInputs = {
      {"background[0].rate: \"0Gbps\" is out of range; expected a rate > 0bps"}},
     {"BackgroundFasterThanItsLink",
      WithBackground("from: [0], to: [1], rate: 11Gbps"),
-     {"x.yaml:4:41: background[0].rate: with what else is offered then, the link of host 0 would "
-      "be loaded 1.1 times over; lower it, or set overload: true"}},
+     {"x.yaml:4:41: background[0].rate: with all traffic at that time, the link of host 0 would be "
+      "loaded to 1.1 times its capacity; lower it, or set overload: true"}},
     {"BackgroundThatMeetsAtOneHost",
      WithBackground("from: [0, 1, 2], to: [4], load: 0.4"),
-     {"background[0].load: with what else is offered then, the link of host 4 would be loaded 1.2 "
-      "times over"}},
+     {"background[0].load: with all traffic at that time, the link of host 4 would be loaded to "
+      "1.2 times its capacity"}},
     {"BackgroundAndFlowsTogether",
      kTopology + kLb + "workload: [{kind: poisson, sizes: small, load: 0.7, flows: 9}]\n" +
          "background: [{hosts: 1, load: 0.5, start: 1us}]\n",
-     {"x.yaml:4:31: background[0].load: with what else is offered then", "1.2 times over"}},
+     {"x.yaml:4:31: background[0].load: with all traffic at that time",
+      "to 1.2 times its capacity"}},
     {"BackgroundFasterThanItsLinkWhileOn",
      WithBackground("from: [0], to: [1], rate: 4Gbps, pattern: onoff, mean_off: 2ms"),
      {"background[0].rate: host 0 would send at 12 Gbps while on, more than 10Gbps; lower it, or "
@@ -710,13 +711,12 @@ const std::vector<BadInput> kBadInputs = {
       "it, or make mean_on longer\n"}},
     {"BackgroundThatMeetsAtOneSpine",
      WithBackground("from: [0, 1, 2], to: [4, 5, 6], load: 0.4, via: spine1"),
-     {"background[0].load: with what other background there is then, the link leaf0-spine1 would "
-      "be "
-      "loaded 1.2 times over; lower it, or set overload: true"}},
+     {"background[0].load: with all background at that time, the link leaf0-spine1 would be loaded "
+      "to 1.2 times the capacity; lower it, or set overload: true"}},
     {"BackgroundThatMeetsAtOneLeaf",
      WithBackground("hosts: 1, load: 0.6, cross_rack: true"),
-     {"background[0].load: with what other background there is then, the uplinks of leaf0 would be "
-      "loaded 1.2 times over"}},
+     {"background[0].load: with all background at that time, the uplinks of leaf0 would be loaded "
+      "to 1.2 times the capacity"}},
     {"BackgroundViaNowhere",
      WithBackground("from: [0], to: [4], rate: 1Gbps, via: spine7"),
      {"x.yaml:4:53: background[0].via: no switch is called \"spine7\"; switches are called leaf0 "
@@ -724,7 +724,7 @@ const std::vector<BadInput> kBadInputs = {
       "spine1"}},
     {"BackgroundViaASpineOnOneLeaf",
      WithBackground("from: [0], to: [1], rate: 1Gbps, via: spine1"),
-     {"background[0].via: hosts 0 and 1 are on one leaf, so that there is no path to choose; send "
+     {"background[0].via: hosts 0 and 1 are on one leaf, so there is no path to choose; send "
       "to another leaf, or leave via out"}},
     {"BackgroundPerPathOnOneLeaf",
      WithBackground("from: [0], to: [1], rate: 1Gbps, per_path: true"),
@@ -746,8 +746,8 @@ const std::vector<BadInput> kBadInputs = {
     {"BackgroundThatFitsNoBuffer",
      WithTopology("port: {buffer: 5KB}") +
          "background: [{from: [0], to: [1], rate: 1Gbps, payload: 8KB}]\n",
-     {"background[0].payload: makes packets of 8046 bytes, more than the 5000 that the buffer of a "
-      "port holds"}},
+     {"background[0].payload: makes packets of 8046 bytes, but the buffer of a port holds only "
+      "5000"}},
     {"BackgroundOfAnUnknownPattern",
      WithBackground("from: [0], to: [1], rate: 1Gbps, pattern: on_off"),
      {"background[0].pattern: "}},
@@ -756,8 +756,8 @@ const std::vector<BadInput> kBadInputs = {
      {"background[0].priority: \"8\" is out of range"}},
     {"BackgroundOfTwoPrioritiesOnOneHost",
      WithBackground("from: [0], to: [1], rate: 1Gbps}, {hosts: 1, load: 0.1, priority: 3"),
-     {"background[1].priority: is 3, but host 0 has background of class 2 too, and its NIC one "
-      "queue for both; give them one class"}},
+     {"background[1].priority: is 3, but host 0 also sends background of class 2, and its NIC has "
+      "one queue for both; use the same class"}},
     {"BackgroundAcrossRacksThatAreNotDrawn",
      WithBackground("from: [0], to: [1], rate: 1Gbps, cross_rack: true"),
      {"background[0].cross_rack: goes with hosts"}},
@@ -824,7 +824,8 @@ TEST(BadFileTest, TwoExperimentsMayNotShareAFolder) {
   const CommandResult run =
       RunCommand(std::string(HEDDLE_BINARY) + " run a.yaml b/a.yaml", folder.path());
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("two experiments would write to results/a; give them names"));
+  EXPECT_THAT(run.err,
+              HasSubstr("two experiments would write to results/a; give them different names"));
   EXPECT_FALSE(std::filesystem::exists(folder / "results"));
 }
 

@@ -122,7 +122,7 @@ TEST(DescribeTest, KnowsEverythingThatIsListed) {
 TEST(DescribeTest, ShowsTypeDefaultAndMeaning) {
   EXPECT_THAT(Heddle("describe letflow").out,
               AllOf(HasSubstr("lb: {kind: letflow, ...}"), HasSubstr("\n  gap\n      type     dur"),
-                    HasSubstr("default  500us"), HasSubstr("meaning  Silence")));
+                    HasSubstr("default  500us"), HasSubstr("meaning  Flowlet gap")));
   EXPECT_THAT(Heddle("describe poisson").out, HasSubstr("workload: [{kind: poisson, ...}]"));
   EXPECT_THAT(Heddle("describe websearch").out, HasSubstr("mean 1711250 bytes with linear"));
 }
@@ -315,7 +315,7 @@ TEST_F(RunTest, ForcesNothingAwayThatIsNoResult) {
   folder_.Write("work/thesis.tex", "years");
   const CommandResult result = Run("small.yaml -o work --force");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("work: holds no results of a run"));
+  EXPECT_THAT(result.err, HasSubstr("work: has no results of a run"));
   EXPECT_EQ(ReadFile(folder_ / "work/thesis.tex"), "years");
 }
 
@@ -326,7 +326,7 @@ TEST_F(RunTest, RunsASweepAsHeddleSweepDoes) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("\nlb=ecmp "), HasSubstr("\nlb=letflow.gap=50us "),
                                 HasSubstr("Results: out\n")));
   const CommandResult again = RunCommand(kHeddle + " sweep sweep.yaml -o out", folder_.path());
-  EXPECT_THAT(again.err, HasSubstr("2 of 2 points are there already"));
+  EXPECT_THAT(again.err, HasSubstr("2 of 2 points have results already"));
   EXPECT_EQ(again.out, result.out);
 }
 
@@ -351,7 +351,7 @@ TEST_F(RunTest, FindsFilesBesideTheExperiment) {
 TEST_F(RunTest, UnfinishedFlowsAreExitCode1) {
   const CommandResult result = Run("small.yaml --set measure.t_max=5us");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("small: measured flows are unfinished"));
+  EXPECT_THAT(result.err, HasSubstr("small: some measured flows are unfinished"));
   EXPECT_THAT(ReadFile(folder_ / "results/small/summary.csv"), HasSubstr("all,all,8,8,inf,inf"));
   EXPECT_EQ(Run("small.yaml --set measure.t_max=5us --set measure.unfinished=inf -o b").exit_code,
             0);

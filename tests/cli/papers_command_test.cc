@@ -278,7 +278,7 @@ TEST_F(PapersCommandTest, ADamagedTableChangesNoVerdict) {
     EXPECT_EQ(judged.exit_code, 1);
     EXPECT_THAT(judged.out, HasSubstr("6 claims: 6 can't be judged"));
     EXPECT_THAT(judged.err,
-                AllOf(HasSubstr("heddle: 12 points are damaged, and left out, as " + points),
+                AllOf(HasSubstr("heddle: 12 points are damaged, and left out, such as " + points),
                       HasSubstr("\"heddle verify " + points)));
     EXPECT_FALSE(fs::exists(folder_ / "results/papers/ci/claims.csv"));
     for (size_t i = 0; i < tables.size(); ++i) std::ofstream(tables[i]) << texts[i];
@@ -339,9 +339,10 @@ TEST_F(PapersCommandTest, SaysWhatIsWrongWithWhatIsAskedFor) {
   const CommandResult key =
       Run("heddle papers run toy-fig1 --set topolgy.leaves=4 --out results/x");
   EXPECT_EQ(key.exit_code, 2);
-  EXPECT_THAT(key.err,
-              AllOf(HasSubstr("--set topolgy.leaves=4: topolgy: unknown key"),
-                    HasSubstr("papers/toy/fig1.yaml: is no experiment with what --set says")));
+  EXPECT_THAT(
+      key.err,
+      AllOf(HasSubstr("--set topolgy.leaves=4: topolgy: unknown key"),
+            HasSubstr("papers/toy/fig1.yaml: is no valid experiment with the settings of --set")));
 }
 
 TEST_F(PapersCommandTest, RunsNothingIfOneOfManyExperimentsHasAMistake) {

@@ -96,18 +96,19 @@ TEST_F(FailingPluginTest, OneThatEndsTheProcessIsAFailureWhateverItSays) {
 TEST_F(FailingPluginTest, OneThatCrashesLeavesNothing) {
   const CommandResult result = Run("crashing");
   EXPECT_EQ(result.exit_code, 134);
-  EXPECT_THAT(result.err, HasSubstr("heddle: e: the run was ended by signal 6 (Aborted)"));
+  EXPECT_THAT(result.err, HasSubstr("heddle: e: signal 6 (Aborted) ended the run"));
   ExpectNothingLeft();
   EXPECT_EQ(Run("breaking").exit_code, 3);
   ExpectNothingLeft();
 }
 
 TEST_F(FailingPluginTest, OneThatMakesNoPoliciesIsBadInput) {
-  ExpectRefused(Run("throwing"),
-                "heddle: load balancer \"throwing\": ForSwitch() has thrown what is no "
-                "std::exception\n");
+  ExpectRefused(
+      Run("throwing"),
+      "heddle: load balancer \"throwing\": ForSwitch() has thrown something that is not a "
+      "std::exception\n");
   ExpectRefused(Run("none"),
-                "heddle: load balancer \"none\": ForSwitch() has given no policy; every switch "
+                "heddle: load balancer \"none\": ForSwitch() has returned no policy; every switch "
                 "needs one\n");
   ExpectNothingLeft();
 }
@@ -122,7 +123,7 @@ TEST_F(FailingPluginTest, OneThatHangsIsStopped) {
                        signal + " $pid; wait $pid",
                    folder_.path());
     EXPECT_EQ(result.exit_code, code);
-    EXPECT_THAT(result.err, HasSubstr("heddle: stopped; the run did not end when it was asked to"));
+    EXPECT_THAT(result.err, HasSubstr("heddle: stopped; the run did not react to the signal"));
     ExpectNothingLeft();
   }
 }
@@ -226,7 +227,7 @@ TEST_F(NewPolicyTest, ReplacesNothing) {
   MakeTree();
   fs::create_directories(folder_ / "tests/lb");
   folder_.Write("tests/lb/mine_test.cc", "precious");
-  ExpectRefused(Run("mine"), "tests/lb/mine_test.cc is there already");
+  ExpectRefused(Run("mine"), "tests/lb/mine_test.cc exists already");
   EXPECT_EQ(ReadFile(folder_ / "tests/lb/mine_test.cc"), "precious");
   EXPECT_FALSE(fs::exists(folder_ / "lb/mine.cc"));
 }
@@ -253,7 +254,7 @@ TEST_F(NewPolicyTest, OutOfTreeWritesWhatTheExampleHas) {
     EXPECT_EQ(ReadFile(folder_ / "some/where" / file), ReadFile(example / file)) << file;
   }
   EXPECT_TRUE(fs::exists(folder_ / "some/where/my_spray.cc"));
-  ExpectRefused(Run("my_spray --out-of-tree some/where"), "is there already");
+  ExpectRefused(Run("my_spray --out-of-tree some/where"), "exists already");
 }
 
 TEST_F(NewPolicyTest, SaysWhatItCannotWrite) {

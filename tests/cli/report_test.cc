@@ -47,7 +47,7 @@ class ReportTest : public testing::Test {
 TEST_F(ReportTest, MakesThePageOfASweepThatWasNotCollected) {
   MakeSweep();
   const CommandResult result = Run("heddle report out");
-  if (result.err.find("no python3 has what a report needs") != std::string::npos) {
+  if (result.err.find("no python3 has the modules that a report needs") != std::string::npos) {
     GTEST_SKIP() << result.err;
   }
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -127,7 +127,7 @@ TEST_F(ReportTest, CollectsAnewAndSaysWhatIsMissing) {
   EXPECT_EQ(result.exit_code, 1);  // The exit code of heddle collect, although the page exists.
   EXPECT_EQ(result.err,
             "heddle: 1 point is missing, and left out; \"heddle sweep out/sweep.yaml --out out\" "
-            "runs what is missing\n");
+            "runs missing points\n");
   EXPECT_LT(ReadFile(folder_ / "out/points.csv").size(), before.size());
   EXPECT_TRUE(fs::exists(folder_ / "asked"));
 }

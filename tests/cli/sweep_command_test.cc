@@ -122,14 +122,14 @@ TEST_F(SweepCommandTest, RunsOnlyWhatIsNotThere) {
   fs::remove_all(folder_ / "expected/points" / PointId(5));
   const CommandResult result = Run("heddle sweep s.yaml -o expected");
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("11 of 12 points are there already"));
+  EXPECT_THAT(result.err, HasSubstr("11 of 12 points have results already"));
   EXPECT_EQ(Results("expected"), expected_);
   EXPECT_EQ(fs::last_write_time(folder_ / "expected/points" / PointId(0) / "run.yaml"), written);
   // A longer axis adds points, and the others stay.
   const CommandResult more =
       Run("heddle sweep s.yaml -o expected --set 'sweep.workload[0].load=[0.3, 0.4, 0.5]'");
   EXPECT_EQ(more.exit_code, 0);
-  EXPECT_THAT(more.err, HasSubstr("12 of 18 points are there already"));
+  EXPECT_THAT(more.err, HasSubstr("12 of 18 points have results already"));
   EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/plan.csv")).rows.size(), 18u);
 }
 
@@ -139,13 +139,14 @@ TEST_F(SweepCommandTest, RefusesAFolderOfARun) {
   for (const char* command : {"sweep", "run"}) {
     const CommandResult result = Run(fmt::format("heddle {} s.yaml --out {}", command, point));
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.err, HasSubstr(point + " has the results of a run; name another folder"));
+    EXPECT_THAT(result.err,
+                HasSubstr(point + " has the results of a single run; name another folder"));
   }
   // Another run's results must not pass for a point's.
   folder_.Write("run.yaml", kSweep.substr(0, kSweep.find("sweep:")) + "lb: rps\n");
   const CommandResult run = Run("heddle run run.yaml --force --out " + point);
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr(point + " is for a point of a sweep"));
+  EXPECT_THAT(run.err, HasSubstr(point + " belongs to a point of a sweep"));
   EXPECT_EQ(Run("heddle run " + point + "/run.yaml -q --force --out " + point).exit_code, 0);
   EXPECT_EQ(Results("expected"), expected_);
 }
@@ -157,8 +158,8 @@ TEST_F(SweepCommandTest, KeepsTheResultsOfAnotherPlanButNotItsTables) {
   const CommandResult other = Run("heddle sweep s.yaml -q -o expected --set 'sweep.lb=[rps]'");
   EXPECT_EQ(other.exit_code, 0);
   EXPECT_THAT(other.err,
-              HasSubstr("heddle: expected had another plan; 12 of its 12 points are not in this "
-                        "one, and are kept in points/ all the same; its tables and its report are "
+              HasSubstr("heddle: expected had another plan; 12 of its 12 points are not in the "
+                        "new plan, but are kept in points/; the old tables and report are "
                         "removed\n"));
   for (const char* name : {"points.csv", "means.csv", "report.html"}) {
     EXPECT_FALSE(fs::exists(folder_ / "expected" / name)) << name;
@@ -166,12 +167,13 @@ TEST_F(SweepCommandTest, KeepsTheResultsOfAnotherPlanButNotItsTables) {
   // One that has all the old points as well has nothing to say.
   EXPECT_THAT(Run("heddle sweep s.yaml -q -o expected --set 'sweep.lb=[rps, presto]'").err,
               Not(HasSubstr("another plan")));
-  EXPECT_THAT(Run("heddle sweep s.yaml -o expected").err, HasSubstr("12 of 12 points are there"));
+  EXPECT_THAT(Run("heddle sweep s.yaml -o expected").err, HasSubstr("12 of 12 points have results"));
 }
 
 // Tables of the earlier points must not pass for tables of all points.
 TEST_F(SweepCommandTest, PointsThatAreAddedRemoveTheTablesOfFewer) {
-  const std::string removed = "heddle: tables and report of fewer points are removed from out\n";
+  const std::string removed =
+      "heddle: removed tables and report from out, as more points will have results\n";
   ASSERT_EQ(Run("heddle sweep s.yaml -q -o out --only 1-2").exit_code, 0);
   EXPECT_EQ(Run("heddle collect out").exit_code, 1);
   ASSERT_TRUE(fs::exists(folder_ / "out/points.csv"));
@@ -200,7 +202,7 @@ TEST_F(SweepCommandTest, CheckGivesAWarningOfManyPointsOnce) {
           "topology.port.buffer=600KB");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err.find("warning: "), 0u);
-  EXPECT_THAT(result.err, HasSubstr("K is more than half the buffer"));
+  EXPECT_THAT(result.err, HasSubstr("the ECN threshold is more than half the buffer"));
   const size_t first = result.err.find("more than half");
   EXPECT_EQ(result.err.find("more than half", first + 1), std::string::npos) << result.err;
 }
@@ -215,7 +217,7 @@ TEST_F(SweepCommandTest, ListsWithoutWriting) {
   Expected();
   const CommandResult there = Run("heddle sweep s.yaml --dry-run -o expected --set sweep.seeds=4");
   EXPECT_THAT(there.out, AllOf(HasSubstr("16 points: 4 missing, 12 done"),
-                               HasSubstr("going by 12 finished points")));
+                               HasSubstr("estimated from 12 finished points")));
 }
 
 TEST_F(SweepCommandTest, ItsFolderIsASweepFileToo) {
@@ -223,7 +225,7 @@ TEST_F(SweepCommandTest, ItsFolderIsASweepFileToo) {
   const CommandResult result = Run("cd / && heddle sweep " + (folder_ / "expected").string() +
                                    "/sweep.yaml -o " + (folder_ / "expected").string());
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("12 of 12 points are there already"));
+  EXPECT_THAT(result.err, HasSubstr("12 of 12 points have results already"));
 }
 
 TEST_F(SweepCommandTest, RefusesMistakesInAnyPointBeforeItRunsOne) {
@@ -343,7 +345,7 @@ TEST_F(SweepCommandTest, SeveralMayWorkInOneFolder) {
           "heddle sweep s.yaml -o shared");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err,
-              AllOf(HasSubstr("12 of 12 points are there already"), Not(HasSubstr("failed"))));
+              AllOf(HasSubstr("12 of 12 points have results already"), Not(HasSubstr("failed"))));
   EXPECT_EQ(Results("shared"), expected_);
 }
 
@@ -506,8 +508,9 @@ TEST_F(SweepCommandTest, APointThatCrashesHarmsNoOther) {
       Run("heddle sweep s.yaml -o out --set 'sweep={lb: [ecmp, crashing, "
           "breaking, rps]}' --plugin " HEDDLE_PLUGINS "failing.so");
   EXPECT_EQ(again.exit_code, 1);
-  EXPECT_THAT(again.err, HasSubstr("2 of 4 points are there already; 2 failed before and are not "
-                                   "tried again (--retry-failed)\n"));
+  EXPECT_THAT(again.err,
+              HasSubstr("2 of 4 points have results already; 2 failed before and are not "
+                        "tried again (use --retry-failed)\n"));
   const CommandResult collected = Run("heddle collect out");
   EXPECT_THAT(collected.out, HasSubstr("2 of 4 points"));
   EXPECT_THAT(
@@ -610,7 +613,7 @@ TEST_F(SweepCommandTest, ComparesWhatIsThereAndSaysWhatIsNot) {
   const CommandResult half = Run("heddle compare half ecmp letflow");
   EXPECT_EQ(half.exit_code, 1);
   EXPECT_THAT(half.err, AllOf(HasSubstr("6 points are missing, and left out; \"heddle sweep "
-                                        "half/sweep.yaml --out half\" runs what is missing"),
+                                        "half/sweep.yaml --out half\" runs missing points"),
                               Not(HasSubstr("add \"seeds"))));
   // A combination that only one side has is left out by design.
   ASSERT_EQ(Run("heddle sweep s.yaml -q -o some --set 'sweep.exclude=[{lb: ecmp, "
@@ -634,8 +637,8 @@ TEST_F(SweepCommandTest, SaysInWhatTwoSweepsDiffer) {
   const CommandResult more = Run("heddle compare expected more");
   EXPECT_EQ(more.exit_code, 0);
   EXPECT_THAT(more.out, HasSubstr("\nThey differ in   workload[0].flows: A 60, B 90\n"));
-  EXPECT_THAT(more.err, HasSubstr("meet other flows even at the same seed, as they differ in "
-                                  "workload[0].flows"));
+  EXPECT_THAT(more.err, HasSubstr("have different flows even at the same seed, as they differ "
+                                  "in workload[0].flows"));
   EXPECT_THAT(Run("heddle compare expected expected").out, HasSubstr("have the same settings"));
 }
 
@@ -647,9 +650,9 @@ TEST_F(SweepCommandTest, LeavesOutADamagedPointAndSaysWhatRepairsIt) {
   const CommandResult collected = Run("heddle collect expected");
   EXPECT_EQ(collected.exit_code, 1);
   EXPECT_THAT(collected.out, HasSubstr("11 of 12 points"));
-  EXPECT_EQ(collected.err, "heddle: 1 point is damaged, and left out, as " + damaged +
+  EXPECT_EQ(collected.err, "heddle: 1 point is damaged, and left out, such as " + damaged +
                                ": \"heddle verify " + damaged +
-                               "\" says what is wrong; delete that folder and repeat the sweep, or "
+                               "\" prints the damage; delete that folder and repeat the sweep, or "
                                "run all with --force\n");
   EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/points.csv")).rows.size(), 11u * 5u);
   const CommandResult compared = Run("heddle compare expected ecmp letflow");
@@ -676,7 +679,8 @@ TEST_F(SweepCommandTest, NoDamagedFileIsBelieved) {
       EXPECT_THAT(verified.out, HasSubstr(path + ": ")) << harm;
       const CommandResult again = Run("heddle sweep s.yaml -o expected");
       EXPECT_EQ(again.exit_code, 0) << again.err;
-      EXPECT_THAT(again.err, HasSubstr("11 of 12 points are there already; 1 is damaged and run"))
+      EXPECT_THAT(again.err,
+                  HasSubstr("11 of 12 points have results already; 1 is damaged and run"))
           << harm;
     }
   }
@@ -713,12 +717,13 @@ TEST_F(SweepCommandTest, ReadsResultsOfBeforeWithOneWarning) {
   const CommandResult collected = Run("heddle collect expected");
   EXPECT_EQ(collected.exit_code, 0);
   EXPECT_THAT(collected.out, HasSubstr("12 of 12 points"));
-  EXPECT_THAT(collected.err,
-              AllOf(testing::StartsWith("heddle: warning: 12 results are from before Heddle wrote "
-                                        "checksums (manifest.csv), as expected/points/"),
-                    testing::ResultOf(
-                        [](const std::string& text) { return std::ranges::count(text, '\n'); },
-                        testing::Eq(1))));
+  EXPECT_THAT(
+      collected.err,
+      AllOf(
+          testing::StartsWith("heddle: warning: 12 results are without checksums "
+                              "(manifest.csv), of an early Heddle, such as expected/points/"),
+          testing::ResultOf([](const std::string& text) { return std::ranges::count(text, '\n'); },
+                            testing::Eq(1))));
   EXPECT_EQ(Run("heddle verify expected").exit_code, 0);
 }
 

@@ -100,18 +100,19 @@ TEST(PortWarningTest, LooksAtEveryRateThatASwitchSendsAt) {
     return testing::PrintToString(With(asymmetry, port).warnings);
   };
   EXPECT_THAT(warnings("[{links: [leaf0-spine0], rate: 3Gbps, direction: up}]"),
-              testing::HasSubstr("at 3Gbps: K is more than 4 times the base bandwidth-delay"));
+              testing::HasSubstr(
+                  "at 3Gbps: the ECN threshold is more than 4 times the base bandwidth-delay"));
   EXPECT_THAT(warnings("[{links: [leaf0-spine0], rate: 3Gbps, direction: down}]"),
-              testing::HasSubstr("at 3Gbps: K is more than 4 times the base bandwidth-delay"));
+              testing::HasSubstr(
+                  "at 3Gbps: the ECN threshold is more than 4 times the base bandwidth-delay"));
 }
 
 // Hosts at 10 Gbps behind short cables: K is 97.5KB, several times the bandwidth-delay product.
 TEST(PortWarningTest, TakesADefaultForGrantedUnlessTheBufferIsTooSmallForIt) {
   EXPECT_THAT(With("[]").warnings, testing::IsEmpty());
-  EXPECT_THAT(
-      testing::PrintToString(With("[]", "  port: {buffer: 100KB}\n").warnings),
-      testing::HasSubstr("at 10Gbps: K, 97500 bytes unless it is set, is more than half the "
-                         "buffer of 100000; set ecn_above"));
+  EXPECT_THAT(testing::PrintToString(With("[]", "  port: {buffer: 100KB}\n").warnings),
+              testing::HasSubstr("at 10Gbps: the ECN threshold, by default 97500 bytes, is more "
+                                 "than half the buffer of 100000; set ecn_above"));
 }
 
 }  // namespace

@@ -392,10 +392,10 @@ TEST(PacketLossTest, SaysWhatIsWrong) {
   EXPECT_THAT(errors("links: [leaf0-spine0], loss: 1.5"), HasSubstr("is out of range"));
   EXPECT_THAT(errors("links: [leaf0-spine0], drop: 0.1"), HasSubstr("name these in switches"));
   EXPECT_THAT(errors("switches: [spine0], random_links: 1, drop: 0.1"),
-              HasSubstr("schedule[0].random_links: drop and blackhole are about switches"));
+              HasSubstr("schedule[0].random_links: drop and blackhole concern switches"));
   EXPECT_THAT(errors("switches: [spine0], drop: 0.1, loss: 0.1"), HasSubstr("make two entries"));
   EXPECT_THAT(errors("switches: [spine0], blackhole: {from: [0]}, state: down"),
-              HasSubstr("schedule[0].blackhole: is about switches"));
+              HasSubstr("schedule[0].blackhole: concerns switches"));
   EXPECT_THAT(errors("switches: [spin0], drop: 0.1"), HasSubstr("no switch with links"));
   EXPECT_THAT(errors("switches: [spine0], blackhole: {}"), HasSubstr("nothing changes"));
   EXPECT_THAT(errors("switches: [spine0], blackhole: {until: 5us}"),
@@ -409,7 +409,7 @@ TEST(PacketLossTest, SaysWhatIsWrong) {
   EXPECT_THAT(errors("switches: [spine0], blackhole: {links: [leaf0-spine9]}"),
               HasSubstr("blackhole.links[0]: no link is called \"leaf0-spine9\""));
   EXPECT_THAT(errors("switches: [spine0, spine1], blackhole: {links: [leaf0-spine0]}"),
-              HasSubstr("none of these leads to spine1"));
+              HasSubstr("none of these links leads to spine1"));
 }
 
 }  // namespace

@@ -217,7 +217,7 @@ TEST(OrderTest, WhatReordersOnGoBackNIsWarnedOf) {
                        transport + "\nlb: " + lb + "\n")
             .warnings);
   };
-  const auto warns = testing::HasSubstr("makes go-back-N send up to a window again");
+  const auto warns = testing::HasSubstr("go-back-N resends up to a window for each packet");
   EXPECT_THAT(warnings("rps", "{kind: rocev2}"), warns);
   EXPECT_THAT(warnings("ecmp", "{kind: rocev2}"), testing::Not(warns));
   EXPECT_THAT(warnings("rps", "{kind: rocev2, recovery: irn}"), testing::Not(warns));

@@ -70,9 +70,11 @@ TEST(RunFolderTest, HalfOfWhatWasWrittenIsNotCommitted) {
       fs::remove(place / ".run.partial/flows.csv");
       ASSERT_THAT(folder.Write("summary.csv", "text"), IsOk());
       if (anew) place.Write(".run.partial/flows.csv", "another text");
-      EXPECT_THAT(folder.Commit(), Fails(absl::StatusCode::kDataLoss,
-                                         HasSubstr(anew ? "run/flows.csv: is not what was written"
-                                                        : "run/flows.csv: is gone")));
+      EXPECT_THAT(
+          folder.Commit(),
+          Fails(absl::StatusCode::kDataLoss,
+                HasSubstr(anew ? "run/flows.csv: differs from the contents that were written"
+                               : "run/flows.csv: was written but is gone")));
     }
     EXPECT_EQ(EntriesOf(place.path()), 0u);
   }
@@ -128,12 +130,12 @@ TEST(RunFolderTest, ReplacesNothingThatIsNotAFolderOfResults) {
   std::ofstream(place / "thesis/chapter1.tex") << "years of work";
   RunFolder folder(place / "thesis");
   EXPECT_THAT(folder.Open(true),
-              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("holds no results of a run")));
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("has no results of a run")));
   EXPECT_EQ(ReadFile(place / "thesis/chapter1.tex"), "years of work");
   place.Write("file", "text");
   RunFolder file(place / "file");
   EXPECT_THAT(file.Open(true),
-              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("holds no results of a run")));
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("has no results of a run")));
   EXPECT_EQ(ReadFile(place / "file"), "text");
 }
 

@@ -315,7 +315,7 @@ TEST(ScheduleTest, SaysWhatIsWrong) {
   EXPECT_THAT(errors("{at: 1us, random_links: 5, state: up}"), HasSubstr("there are only 4"));
   EXPECT_THAT(errors("{at: 1us, random_switches: 3, state: up}"), HasSubstr("there are only 2"));
   EXPECT_THAT(errors("{at: 1us, links: [leaf0-spine0], rate: 1Tbps}"),
-              HasSubstr("must not become better"));
+              HasSubstr("must not make a link better"));
   EXPECT_THAT(errors("{links: [leaf0-spine0], state: down}"), HasSubstr("at: is missing"));
 }
 

@@ -214,11 +214,13 @@ TEST(SweepTest, WhatIsSetOfKeysThatChangeTogetherChoosesTheOthers) {
 }
 
 TEST(SweepTest, SaysWhatKeysThatChangeTogetherHave) {
-  EXPECT_THAT(SweepErrors(kGroup, {"topology.spines=3"}),
-              HasSubstr("--set topology.spines=3: topology.spines: is no combination of "
-                        "sweep.together[0], whose keys change together; it has topology.spines=4 "
-                        "with topology.links_per_pair=1; topology.spines=2 with "
-                        "topology.links_per_pair=2; set one of these, or all of its keys"));
+  EXPECT_THAT(
+      SweepErrors(kGroup, {"topology.spines=3"}),
+      HasSubstr(
+          "--set topology.spines=3: topology.spines: is no combination of "
+          "sweep.together[0], whose keys change together; its combinations are: topology.spines=4 "
+          "with topology.links_per_pair=1; topology.spines=2 with "
+          "topology.links_per_pair=2; set one of these, or all of its keys"));
   // letflow alone is not the letflow of the group.
   EXPECT_THAT(SweepErrors("sweep: {together: [{lb: [{kind: letflow, gap: 1ms}, rps], seed: [1, "
                           "2]}]}\n",
@@ -503,7 +505,7 @@ TEST(ScaleTest, SaysWhatIsWrong) {
   EXPECT_THAT(ScaleErrors("scales: {ci: 3}\n", "full"),
               HasSubstr("test.yaml:4:14: scales.ci: expected a map"));
   EXPECT_THAT(ScaleErrors("scales: {full: {seed: 3}}\n", "full"),
-              HasSubstr("test.yaml:4:10: scales.full: is the file as it stands"));
+              HasSubstr("test.yaml:4:10: scales.full: is the name of the unchanged file"));
   EXPECT_THAT(ScaleErrors("scales: {ci: {sede: 3}}\n", "ci"),
               HasSubstr("sede: unknown key; did you mean \"seed\"?"));
   EXPECT_THAT(ScaleErrors("scales: {ci: {seed: x}}\n", "ci"), HasSubstr("test.yaml:4:21: seed:"));

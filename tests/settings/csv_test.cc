@@ -101,11 +101,12 @@ TEST(ParsedCsvTest, CellsStayWhenItMoves) {
 }
 
 TEST(ParsedCsvTest, RefusesRowsOfAnotherLength) {
-  for (const auto& [text, why] : {std::pair{"", "is empty"},
-                                  {"a,b\n1,2\n1\n", "row 2 has not as many cells as the header"},
-                                  {"a,b\n1,2,3\n", "row 1 has not as many cells as the header"},
-                                  {"a,b\n\n", "row 1 has not as many cells as the header"},
-                                  {"a,b\n1,\"2\n", "row 1 has a quoted cell without an end"}}) {
+  for (const auto& [text, why] :
+       {std::pair{"", "is empty"},
+        {"a,b\n1,2\n1\n", "row 2 has more or fewer cells than the header"},
+        {"a,b\n1,2,3\n", "row 1 has more or fewer cells than the header"},
+        {"a,b\n\n", "row 1 has more or fewer cells than the header"},
+        {"a,b\n1,\"2\n", "row 1 has a quoted cell without an end"}}) {
     EXPECT_THAT(ParsedCsv::Parse(text), Fails(absl::StatusCode::kInvalidArgument, why));
   }
 }

@@ -249,12 +249,12 @@ TEST(QueuePlanTest, SaysWhatCannotWork) {
   EXPECT_EQ(Plan("{pfc: {classes: [3], headroom: 20KB, allow_loss: true}}").Errors(), "");
   EXPECT_EQ(Plan("{pfc: {classes: [3], headroom: 28228B}}").Errors(), "");
   EXPECT_THAT(Plan("{pfc: {classes: [1]}}", kOneClass).Errors(),
-              HasSubstr("port.pfc.classes: class 1 is that of ACKs"));
+              HasSubstr("port.pfc.classes: ACKs are in class 1"));
   EXPECT_THAT(Plan("{pfc: {classes: [3], xoff: 1047B}}").Errors(), HasSubstr("port.pfc.xoff: "));
   EXPECT_THAT(
       Plan("{buffer: 29KB, pfc: {classes: [3]}}").Errors(),
-      HasSubstr("port.buffer: 772 bytes are left before an input of leaf0 pauses, and 28228 "
-                "for headroom; a packet has 1048, so set more"));
+      HasSubstr("port.buffer: an input of leaf0 may hold 772 bytes before it pauses its "
+                "sender, and 28228 more as headroom; a packet has 1048 bytes, so set more"));
   EXPECT_THAT(Plan("{red: {min: 101KB}}").Errors(),
               HasSubstr("port.red.min: at 25Gbps: max would be less than min; set max as well"));
   EXPECT_THAT(Plan("{red: {max: 99KB}}").Errors(), HasSubstr("port.red.max: at 100Gbps: "));
@@ -267,7 +267,7 @@ TEST(QueuePlanTest, SaysWhatCannotWork) {
 
 TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
   EXPECT_THAT(Plan("{pfc: {classes: [5]}}").Warnings(),
-              ElementsAre(HasSubstr("port.pfc.classes: no packets are of these classes")));
+              ElementsAre(HasSubstr("port.pfc.classes: no packet belongs to these classes")));
   EXPECT_THAT(
       Plan("{memory: {model: dt, size: 400KB}, pfc: {classes: [3], xoff: 100KB}}").Warnings(),
       ElementsAre(HasSubstr("4 times 100KB exceed the pool of leaf0 (324588 bytes beside "

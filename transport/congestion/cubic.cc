@@ -163,8 +163,8 @@ class CubicModel final : public WindowControlModel {
  public:
   void Declare(Fields& fields) override {
     fields.Add("beta", settings_.beta, {.above = 0.0, .at_most = 0.99},
-               "The share of what is outstanding that the window keeps at a loss or mark (RFC 9438 "
-               "section 4.6).");
+               "Share of the outstanding data that the window keeps at a loss or ECN mark (RFC "
+               "9438 section 4.6).");
     fields.Add("c", settings_.c, {.above = 0.0, .at_most = 1e9},
                "C of the cubic function, in segments per cubic second (RFC 9438 section 5.1).");
     fields.Add("fast_convergence", settings_.fast_convergence,

@@ -258,8 +258,8 @@ void DcqcnSettings::Declare(Fields& fields) {
   const Range<Duration> interval{.above = Duration{0}, .at_most = 10_s};
   const Range<BitRate> rate{.above = BitRate{0}};
   fields.Choice("rp", rp, {{"paper", Variant::kPaper}, {"nic", Variant::kNic}},
-                "The sender: as in the paper, or as ConnectX-4 NICs do it in HPCC's and ConWeave's "
-                "simulators.");
+                "Variant of the sender. paper: as in the paper; nic: as the ConnectX-4 NICs in "
+                "HPCC's and ConWeave's simulators.");
   fields.Add("g", g, {.above = 0.0, .at_most = 1.0}, "Weight of the newest step in alpha.");
   fields.AddOr("auto", "alpha_interval", alpha_interval, interval,
                "Time without CNPs after which alpha decays by a step. auto: 55us; nic 1us.");
@@ -268,7 +268,7 @@ void DcqcnSettings::Declare(Fields& fields) {
   fields.Add("decrease_interval", decrease_interval, interval,
              "nic: least time from one decrease to the next.");
   fields.Add("byte_counter", byte_counter, {.at_least = Bytes{1'000}},
-             "paper: so many bytes sent cause an increase, too.");
+             "paper: this many bytes sent cause an increase, too.");
   fields.AddOr("auto", "threshold", threshold, Between<int64_t>(0, 1'000),
                "F: increases that only halve the way back to the target. auto: 5; nic 1.");
   fields.AddOr("auto", "rai", rai, rate,

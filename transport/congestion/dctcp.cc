@@ -124,9 +124,9 @@ void DctcpModel::Declare(Fields& fields) {
   fields.Choice("variant", settings_.variant,
                 {{"rfc8257", Variant::kStandard}, {"htsim", Variant::kHtsim}},
                 "rfc8257: the window as the RFC has it. htsim: as the simulator htsim has it, to "
-                "compare with it: each window reduces cwnd by alpha/2 from the first mark on, be "
-                "there marks in it or not, to one segment at least; cwnd grows on every ACK, used "
-                "up or not; alpha starts at 0.");
+                "compare with it: each window reduces cwnd by alpha/2 from the first mark on, even "
+                "without marks in the window, to one segment at least; cwnd grows on every ACK, "
+                "even if the sender does not use it up; alpha starts at 0.");
   fields.Add("g", settings_.g, {.above = 0.0, .at_most = 1.0},
              "Weight of the newest window in alpha (RFC 8257 section 4.2).");
   fields.Add("alpha0", settings_.alpha0, Between(0.0, 1.0), "alpha before the first window.");

@@ -151,9 +151,9 @@ void HpccSettings::Declare(Fields& fields) {
       "Additive increase of the window, bytes on the wire. auto: from ai_rate, or else 1 - "
       "eta of the first window, divided by flows.");
   fields.AddOr("none", "ai_rate", ai_rate, Above(BitRate{0}),
-               "The same as a rate: what is sent at it in base_rtt.");
+               "w_ai as a rate: w_ai is the bytes sent at this rate in base_rtt.");
   fields.Add("flows", flows, Between<int64_t>(1, 1'000'000),
-             "Of w_ai: flows that are expected to share a link.");
+             "Flows that are expected to share a link; the auto of w_ai is divided by it.");
   fields.AddOr("auto", "min_rate", min_rate, Above(BitRate{0}),
                "Least rate. auto: 1Mbps per Gbps of the NIC.");
   fields.Require(!w_ai || !ai_rate, "ai_rate", "w_ai says the same; leave one of them out");
@@ -175,7 +175,7 @@ class HpccModel final : public RateControlModel {
 };
 
 [[maybe_unused]] const bool registered = CongestionControls().Add<HpccModel>(
-    {"hpcc", "HPCC: a window that follows what switches tell of their queues and links.",
+    {"hpcc", "HPCC: a window that follows the queues and link utilisation that switches report.",
      "Li et al., SIGCOMM 2019"});
 
 }  // namespace

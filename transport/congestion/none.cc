@@ -25,7 +25,7 @@ class FixedRateModel final : public RateControlModel {
  public:
   void Declare(Fields& fields) override {
     fields.AddOr("line", "rate", rate_, Above(BitRate{0}),
-                 "At which packets are sent, headers included; line: the NIC's.");
+                 "Rate at which packets are sent, headers included; line: the NIC's rate.");
   }
   std::unique_ptr<const RateControl> Prepare() const override {
     return std::make_unique<FixedRate>(rate_);

@@ -121,10 +121,13 @@ void SwiftSettings::Declare(Fields& fields) {
   fields.Add("base", base, time, "Target delay without hops and flow scaling.");
   fields.AddOr("auto", "per_hop", per_hop, {.at_least = Duration{0}, .at_most = 1_s},
                "Target delay for each link. auto: base / 6.5.");
-  fields.AddOr("auto", "fs_range", fs_range, {.at_least = Duration{0}, .at_most = 1_s},
-               "Most that is added for small windows. auto: 5 times base.");
-  fields.Add("fs_min", fs_min, packets, "Window, in packets, up to which all of that is added,");
-  fields.Add("fs_max", fs_max, packets, "and from which nothing is.");
+  fields.AddOr(
+      "auto", "fs_range", fs_range, {.at_least = Duration{0}, .at_most = 1_s},
+      "Largest addition to the target for small windows (flow scaling). auto: 5 times base.");
+  fields.Add("fs_min", fs_min, packets,
+             "Window, in packets, up to which all of fs_range is added.");
+  fields.Add("fs_max", fs_max, packets,
+             "Window, in packets, from which nothing of fs_range is added.");
   fields.Add("min_cwnd", min_cwnd, packets, "Least window in packets.");
   fields.Add("max_cwnd", max_cwnd, packets, "Largest window in packets.");
   fields.AddOr("auto", "initial_cwnd", initial_cwnd, packets,

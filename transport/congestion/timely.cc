@@ -93,13 +93,13 @@ void TimelySettings::Declare(Fields& fields) {
   fields.Add("beta", beta, {.above = 0.0, .at_most = 1.0}, "Share by which the rate is cut.");
   fields.Add("t_low", t_low, time, "Round-trip time below which the rate always grows.");
   fields.Add("t_high", t_high, time, "Round-trip time above which it always shrinks.");
-  fields.Add("min_rtt", min_rtt, time, "By which gradients are normalised.");
+  fields.Add("min_rtt", min_rtt, time, "Round-trip time by which gradients are normalised.");
   fields.AddOr("auto", "delta", delta, Above(BitRate{0}),
                "Additive increase. auto: 1Mbps per Gbps of the NIC.");
   fields.Add("hyperactive_after", hyperactive_after, Between<int64_t>(1, 1'000),
-             "Samples in a row without a positive gradient from which the rate grows faster,");
+             "Samples in a row without a positive gradient from which the rate grows faster.");
   fields.Add("hyperactive_factor", hyperactive_factor, Between<int64_t>(1, 1'000),
-             "by so many additive increases at once.");
+             "Additive increases at once while the rate grows faster.");
   fields.Add("segment", segment, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000}},
              "Payload acknowledged from one sample of the round-trip time to the next.");
   fields.AddOr("auto", "min_rate", min_rate, Above(BitRate{0}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// heddle, with the load balancers that are linked into this program besides.
+// heddle, with the load balancers that are linked into this program in addition.
 
 #include <cli/heddle_main.h>
 

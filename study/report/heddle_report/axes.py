@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which axis of a sweep becomes what: the lines of a figure, its abscissa, or a choice between
+"""Gives each axis of a sweep its role: the lines of a figure, its x-axis, or a choice between
 figures."""
 
 import re
@@ -28,8 +28,7 @@ def quantity(text):
 
 @dataclass(frozen=True)
 class Layout:
-    """Numbers of axes. Those that say nothing new, as they change together with others, are in
-    none."""
+    """Axes by their number. An axis that changes together with another one has no role of its own."""
 
     series: int | None
     main: int | None
@@ -56,7 +55,7 @@ def choose(axes, combinations):
 
 
 def names(axes):
-    """Short ones: the last part of each key, or all of it where that is another's too."""
+    """Short names: the last part of each key, or the whole key if another key has the same last part."""
     last = [re.split(r"[.\]]+", axis)[-1] or axis for axis in axes]
     return [name if last.count(name) == 1 else axis for axis, name in zip(axes, last)]
 
@@ -77,5 +76,5 @@ def _main(axes, columns, candidates):
 
 
 def _follows(values, others):
-    """Whether each of `others` comes with one value only; so does a constant with anything."""
+    """True if each of `others` comes with one value only; a constant follows any axis."""
     return len(set(zip(others, values))) == len(set(others))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each figure shows, whoever draws it: page.js with Plotly, paper.py with matplotlib."""
+"""The content of each figure. page.js draws it with Plotly, paper.py with matplotlib."""
 
 import math
 from dataclasses import dataclass, field
@@ -49,14 +49,14 @@ class Chart:
     columns: int
     x_title: str = ""
     x: list = field(default_factory=list)
-    x_names: list = field(default_factory=list)  # Of x; without it, they are the abscissa.
+    x_names: list = field(default_factory=list)  # Names of the values of x, or of positions on the x-axis without x.
     x_log: bool = False
     y_log: bool = False
     z_title: str = ""  # What the colours of a heat map stand for.
     choice: str = ""  # The values of the other axes that it is for.
 
     def shares_x(self):
-        """Over time, what happens at once is at one place in all panels."""
+        """Charts over time have the same x-axis in all panels."""
         return self.kind == "curves" or (self.kind == "heat" and any(panel.x for panel in self.panels))
 
     def shares_y(self):
@@ -64,7 +64,7 @@ class Chart:
 
 
 def is_wide(x):
-    """A tenfold range is what people sweep by factors."""
+    """True for a tenfold range or more, which gets a logarithmic axis."""
     return x[0] > 0 and x[-1] / x[0] >= 10
 
 
@@ -100,7 +100,7 @@ class Sweep:
         return shown.balancer_of(self.results.points[0].folder)
 
     def choice_of(self, at):
-        """With what changes together with it."""
+        """The values of the other axes, and of axes that change with them."""
         shown_axes = [i for pair in zip(self.layout.slices, self.layout.followers)
                       for i in (pair[0], *pair[1])]
         return ", ".join(f"{self.names[i]}={at.choices[i]}" for i in shown_axes)
@@ -125,9 +125,9 @@ class Sweep:
     def _charts_of(self, choice, combinations):
         charts = [self._by_class(choice, combinations, *what) for what in (
             ("slowdown", "Slowdown", "slowdown", "slowdown",
-             "Flow completion time over what the flow would take alone on the idle network."),
+             "FCT divided by the ideal FCT: that of the flow alone on the idle network."),
             ("fct", "Flow completion time", "fct_us", "FCT (µs)",
-             "From a flow's start until its receiver has all its bytes."))]
+             "The time from a flow's start until its receiver has all bytes."))]
         return charts + [self._costs(choice, combinations)]
 
     def _over(self, combinations, panels, **rest):
@@ -141,7 +141,7 @@ class Sweep:
         return sorted({self.x_of(c) for c in combinations}, key=axes.quantity)
 
     def _lines(self, combinations, cells):
-        """A line for each series that has any value. `cells` are what one goes through: pairs of a
+        """A line for each series that has any value. `cells` are its points: pairs of a
         value of the main axis and a function from a combination to mean and half width."""
         at = {(self.series_of(c), self.x_of(c)): c for c in combinations}
         lines = []
@@ -181,15 +181,15 @@ class Sweep:
                      x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
 
     def _costs(self, choice, combinations):
-        """What is counted of the whole run, and so is the same in each class."""
+        """Counts of the whole run, which are the same in each class."""
         key = self.classes[0]
         wanted = [
             ("reordered packets (%)", of_metric("reordered_ratio", key, 100)),
-            ("needless retransmissions (%)", per_sent("run_retransmissions_spurious", key)),
+            ("spurious retransmissions (%)", per_sent("run_retransmissions_spurious", key)),
             ("retransmissions after loss (%)", per_sent("run_retransmissions_loss", key)),
             ("timeouts", of_metric("run_timeouts", key)),
             ("dropped packets", of_metric("run_dropped", key)),
-            ("congestion marks", of_metric("run_ecn_marked", key)),
+            ("ECN marks", of_metric("run_ecn_marked", key)),
             ("pause frames", of_metric("run_pause_frames", key)),
         ]
         happened = [(name, value) for name, value in wanted
@@ -201,9 +201,9 @@ class Sweep:
         rest = {
             "id": "costs", "columns": min(3, len(panels)), "choice": choice,
             "title": "Reordering, retransmissions, losses and marks",
-            "caption": "Of measured flows, in percent of data packets received or sent (the "
-                       "interval is that of the count); drops, marks and pause frames of all "
-                       "flows. What never happened is left out. " + self.mean_text()}
+            "caption": "Percentages and timeouts count measured flows: percent of data packets "
+                       "received or sent (the interval is that of the count). Drops, ECN marks and "
+                       "pause frames count all flows. Events that never happened are left out. " + self.mean_text()}
         if bars:
             return Chart(kind="bars", panels=panels, x_names=[""], **rest)
         return self._over(combinations, panels, **rest)

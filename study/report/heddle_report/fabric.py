@@ -67,7 +67,7 @@ class Fabric:
                 f'aria-label="The fabric">{"".join(parts)}</svg>')
 
     def notes(self):
-        """What the picture leaves out, in words."""
+        """Sentences about the switches and links that the picture leaves out."""
         said = []
         for tier in range(1, max(self.tier.values()) + 1):
             count = len(self.of_tier(tier))

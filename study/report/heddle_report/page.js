@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the charts of the page, sorts and saves its tables. What is drawn is in #data; charts.py says
-// what its fields mean.
+// Draws the charts of the page, sorts and saves its tables. The element #data holds the charts and
+// tables; charts.py describes its fields.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -15,7 +15,7 @@ function literal(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\n/g, "<br>");
 }
 
-// In two lines if it is longer than a panel is high.
+// Returns the title in two lines if it is longer than a panel is high.
 function folded(title) {
   const words = title.split(" ");
   const half = words.findIndex((_, i) => 2 * words.slice(0, i + 1).join(" ").length >= title.length) + 1;
@@ -32,12 +32,12 @@ function translucent(hex, alpha) {
   return `rgba(${channel(1)}, ${channel(3)}, ${channel(5)}, ${alpha})`;
 }
 
-// Whether panels beside each other show the same thing, whose name the leftmost bears.
+// Returns true if panels beside each other have the same y-axis; the leftmost shows its title.
 function hasOneScale(chart) {
   return chart.panels.every((panel, i) => i % chart.columns === 0 || panel.y_title === chart.panels[i - 1].y_title);
 }
 
-// Where a panel of a grid lies, in shares of the plot.
+// Returns the position of each panel of a grid, in shares of the plot.
 function domains(chart, rows) {
   const gapX = chart.columns > 1 ? (chart.kind === "heat" ? 0.16 : hasOneScale(chart) ? 0.05 : 0.085) : 0;
   const gapY = rows > 1 ? 56 / (rows * 200) : 0;
@@ -50,7 +50,7 @@ function domains(chart, rows) {
   };
 }
 
-// Round numbers, more of them to a decade where there is less than one.
+// Returns ticks at round numbers; the fewer decades there are, the more ticks each decade has.
 function logTicks(values, isNarrow = false) {
   const positive = values.filter((value) => value !== null && value > 0);
   if (!positive.length) return {};
@@ -145,7 +145,7 @@ function barTrace(chart, line, shared) {
           hovertemplate: "%{y:.4g}<extra>%{fullData.name}</extra>"};
 }
 
-// On a logarithmic axis bars would have no foot: points beside each other, about their class.
+// A bar needs a zero, which a logarithmic axis lacks. So this draws points, side by side at their class.
 function dotTrace(chart, line, shared, count) {
   const style = styleOf(line.style);
   const aside = 0.7 * ((line.style % count + 0.5) / count - 0.5);
@@ -236,7 +236,7 @@ function layoutOf(chart) {
 }
 
 function draw(chart) {
-  // None of the buttons that newer versions add for their maker's cloud.
+  // Leaves out the buttons for Plotly's cloud, which newer versions add.
   const config = {displaylogo: false, responsive: true,
                   modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
                   toImageButtonOptions: {format: "svg", filename: chart.id}};
@@ -248,7 +248,7 @@ function draw(chart) {
 
 let choice = 0;
 let isPrinting = false;
-// Where there are very many charts, those that have come into sight are drawn, and in print all.
+// If data.as_seen, only charts that have come into sight are drawn; for printing, all charts are.
 const seen = new Set();
 
 function drawAll() {
@@ -308,7 +308,7 @@ function cellOf(table, value, column) {
   return cell;
 }
 
-// Returns what shows it anew.
+// Returns a function that shows the table again.
 function showTable(table) {
   const section = document.getElementById(`table-${table.id}`);
   const find = (selector) => section.querySelector(selector);
@@ -333,7 +333,7 @@ function showTable(table) {
     const rows = passing.filter((row) => !wanted || row.some((v) => String(v).toLowerCase().includes(wanted)));
     if (state.column < 0) return rows;
     const at = state.column;
-    // What has no value stays last, whichever way.
+    // Rows without a value stay last in both directions.
     return rows.sort((a, b) => (a[at] === null) - (b[at] === null) || state.direction * compare(a[at], b[at]));
   }
 

@@ -12,7 +12,7 @@ from string import Template
 from . import charts, fabric, results, runs, shown, style, words
 
 HERE = Path(__file__).parent
-# What a browser still handles with ease.
+# Limits that a browser still handles with ease.
 MOST_CHOICES = 200
 MOST_ROWS = 50_000
 MOST_ABSENT = 1_000
@@ -51,7 +51,7 @@ def _experiment(sweep, first):
     told = "".join(f"<dt>{escape(h)}</dt><dd>{escape(t)}</dd>" for h, t in words.experiment(sweep))
     run = escape(results.read_text(first / "run.yaml"))
     return section("experiment", "The experiment",
-                   f"<dl>{told}</dl><details><summary>Everything that is set in the first point "
+                   f"<dl>{told}</dl><details><summary>All settings of the first point "
                    f"(run.yaml)</summary><pre>{run}</pre></details>{_document(sweep.results)}")
 
 
@@ -67,7 +67,7 @@ def _json(value):
 
 
 def short(value):
-    """Numbers as far as they can be seen or are certain; none for what JSON has no word for."""
+    """`value` with six digits for each number; None for infinity and NaN, which JSON lacks."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -78,7 +78,7 @@ def short(value):
 
 
 def _data(sweep):
-    """What page.js draws, and what must be said of what it does not."""
+    """The data that page.js draws, and a note about charts that it leaves out."""
     notes = ""
     made = sweep.charts()
     if len(made) > MOST_CHOICES:
@@ -109,15 +109,15 @@ def _tables(sweep):
     tables = [_results_table(sweep)]
     names, rows = shown.counters(shown.points(sweep))
     if names:
-        tables.append({"id": "counters", "title": "What load balancers counted",
-                       "caption": "Over the whole run, summed over switches and hosts. "
+        tables.append({"id": "counters", "title": "Counters of load balancers",
+                       "caption": "Counts of the whole run, summed over switches and hosts. "
                                   + runs.where_of(sweep, shown.points(sweep)), "columns": ["load balancer"] + names,
                        "rows": rows})
     absent = sweep.results.absent
     if absent:
         more = f" The first {MOST_ABSENT} of {len(absent)}." if len(absent) > MOST_ABSENT else ""
         tables.append({"id": "absent", "title": "Points without complete results",
-                       "caption": "Incomplete ones count in the charts, the others do not." + more,
+                       "caption": "The charts include incomplete points and leave out the others." + more,
                        "columns": ["point", "state", "why"],
                        "rows": [[a.label, a.state, a.message] for a in absent[:MOST_ABSENT]]})
     return tables
@@ -189,9 +189,10 @@ def _fabric(folder):
     drawn = fabric.Fabric(results.read_links(folder), words.changed(run), words.asymmetric(run))
     slow, changed = drawn.marks()
     key = '<span class="key"></span> slower or longer than others of its kind. ' if slow else ""
-    key += '<span class="key changed"></span> changed while the run goes on. ' if changed else ""
+    key += '<span class="key changed"></span> changes during the run. ' if changed else ""
     return ("fabric", "The fabric", f'{drawn.svg()}<p class="caption">{key}'
-            f"{escape(drawn.notes())} Of the first point; point at anything for its name.</p>")
+            f"{escape(drawn.notes())} This is the fabric of the first point; point at a node or a link for its "
+            "name.</p>")
 
 
 def _chart_sections(sweep, data, notes):

@@ -28,13 +28,13 @@ STYLE = {
 
 
 def of_sweep(sweep):
-    """What write() takes: charts with their names and what they are for, who made them, and what is
-    left out."""
+    """The arguments of write(): charts with their names and descriptions, the version that made them,
+    and a note about charts that are left out."""
     choices = sweep.charts()
     drawn = [(_name(chart), f"For {chart.choice}." if chart.choice else "", chart)
              for chart in [c for of in choices[:MOST_CHOICES] for c in of] + runs.charts(sweep)
              if chart.panels]
-    note = (f"Of {len(choices)} combinations of the other axes, the first {MOST_CHOICES} are drawn.\n"
+    note = (f"The first {MOST_CHOICES} of {len(choices)} combinations of the other axes are drawn.\n"
             if len(choices) > MOST_CHOICES else "")
     return drawn, words.provenance(sweep.results), note
 
@@ -50,7 +50,7 @@ def _name(chart):
 
 
 def _file_names(names):
-    """Of what every tool takes for a name, in LaTeX too: a dot would begin the ending."""
+    """File names that every tool accepts, LaTeX too: in LaTeX, a dot begins the extension."""
     taken = set()
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")
@@ -164,15 +164,15 @@ def _look(line):
 
 
 def _lines(axes, chart, panel):
-    abscissa = chart.x or range(len(chart.x_names))
+    positions = chart.x or range(len(chart.x_names))
     for line in panel.lines:
-        xs = line.x if line.x and chart.x else abscissa
+        xs = line.x if line.x and chart.x else positions
         axes.plot(xs, _finite(line), marker=style.of(line.style)["marker"][1], markersize=4,
                   linewidth=1.2, **_look(line))
         _band(axes, xs, line)
     _log_scales(axes, chart)
-    every = math.ceil(len(abscissa) / (4 if chart.columns > 3 else 8))
-    axes.set_xticks(abscissa[::every], list(map(literal, chart.x_names[::every])))
+    every = math.ceil(len(positions) / (4 if chart.columns > 3 else 8))
+    axes.set_xticks(positions[::every], list(map(literal, chart.x_names[::every])))
     axes.xaxis.set_minor_locator(NullLocator())
     if chart.y_log:
         lowest = [v for line in panel.lines for v in line.y if math.isfinite(v) and v > 0]

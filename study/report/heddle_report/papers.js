@@ -6,7 +6,7 @@ const toggles = [...filters.querySelectorAll("[data-verdict]")];
 const wanted = filters.querySelector("input");
 const claims = data.tables.find((table) => table.id === "claims");
 
-// By its id, all that is said of a claim, its paper and experiment.
+// By id of a claim: the texts of the claim, its paper and its experiment.
 const textOf = new Map(claims.rows.map((row) => {
   const line = document.getElementById(row[0]);
   const heads = [line.closest("section").querySelector("h2"), line.closest("article").querySelector("h3")];
@@ -29,7 +29,7 @@ function filterClaims() {
   const passing = new Set(claims.rows.filter(claims.passes).map((row) => row[0]));
   for (const row of document.querySelectorAll(".claims > tbody > tr")) row.hidden = !passing.has(row.id);
   const isAll = passing.size === claims.rows.length;
-  // Those without claims are shown with all only.
+  // Parts without claims are shown only if all claims are.
   for (const part of document.querySelectorAll("article, section.paper")) {
     part.hidden = !isAll && !part.querySelector(".claims > tbody > tr:not([hidden])");
   }
@@ -54,7 +54,7 @@ filters.querySelector(".reset").addEventListener("click", () => showOnly([]));
 for (const count of document.querySelectorAll("[data-only]")) {
   count.addEventListener("click", () => showOnly([count.dataset.only]));
 }
-// What a link leads to is shown, whatever the filter.
+// The target of a link is shown whatever the filter is.
 addEventListener("hashchange", () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target || target.checkVisibility()) return;

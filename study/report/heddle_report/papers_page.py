@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What papers claim beside what was measured, as one HTML page."""
+"""Claims of papers beside the measured results, as one HTML page."""
 
 import math
 from html import escape
@@ -29,12 +29,12 @@ def html(found):
 
 def _title(found):
     named = found.papers[0].name if len(found.papers) == 1 else f"{len(found.papers)} papers"
-    return f"What {named} claim{'s' if len(found.papers) == 1 else ''}, and what was measured"
+    return f"Claims of {named}, and measured results"
 
 
 def _claims_table(found):
     return {"id": "claims", "title": "All claims", "columns": list(_COLUMNS.values()),
-            "caption": "agreeing, of: comparisons that say the same as the paper, and all.",
+            "caption": "agreeing: comparisons that agree with the paper; of: all comparisons.",
             "links": 0, "badges": 1,
             "rows": [[getattr(claim, name) for name in _COLUMNS] for claim in found.claims()]}
 
@@ -53,7 +53,7 @@ def _lines(text):
 
 
 def _terms(pairs, kind):
-    """Pairs of HTML as a list of terms and what is said of them."""
+    """Pairs of HTML as a list of terms and their descriptions."""
     return (f'<dl class="{kind}">' + "".join(f"<dt>{term}</dt><dd>{text}</dd>" for term, text in pairs)
             + "</dl>")
 
@@ -120,7 +120,7 @@ def _experiment(id_, experiment, charts):
                      "choices")
     return (f'<article id="{escape(id_)}"><h3>{escape(id_)}: {escape(experiment.about)}</h3>'
             + (f'<p class="warning">{points}</p>' if missing else _note(points))
-            + (f"<h4>What the paper leaves open, and was chosen here</h4>{choices}"
+            + (f"<h4>Choices made here where the paper leaves them open</h4>{choices}"
                if experiment.choices else "")
             + _beside(_figures(experiment, charts[id_]), _claims(experiment)) + "</article>")
 
@@ -141,7 +141,7 @@ def _figures(experiment, charts):
 
 def _claims(experiment):
     if not experiment.claims:
-        return _note("The paper claims nothing of this that could be judged.")
+        return _note("The paper makes no claim about this experiment that could be judged.")
     return ('<div class="scroll"><table class="claims"><thead><tr><th scope="col">claim</th>'
             '<th scope="col">the paper says</th><th scope="col">measured</th></tr></thead><tbody>'
             + "".join(map(_claim, experiment.claims)) + "</tbody></table></div>")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `heddle papers claims` found: the papers.json that it writes, and its figures as charts."""
+"""Reads papers.json, which `heddle papers claims` writes, and turns its figures into charts."""
 
 import json
 import math
@@ -13,10 +13,10 @@ from .axes import quantity
 
 FILE = "papers.json"
 
-# As what claims are counted, with the name of a row: docs/papers.md says what a twin is.
+# The roles of claims, each with the name of its row in the summary; docs/papers.md defines twins.
 ROLES = {"claim": "all", "twin": "twins", "ours": "claims of ours"}
 
-# From the best to the worst but for the last, each with what it means.
+# From the best to the worst, each with its meaning; the last has no rank.
 VERDICTS = {
     "reproduced": "every comparison agrees: significantly, or with the paper's number",
     "same direction": "some agree significantly, or by less than the paper says; none is against it",
@@ -139,7 +139,7 @@ def read(folder):
         raise results.BadInput(f"{path}:{error.lineno}:{error.colno}: {error.msg}") from error
     for claim in found.claims():
         if claim.counts_as not in ROLES:
-            raise results.BadInput(f'{path}: {claim.id}: "{claim.counts_as}" is nothing that claims count as; '
+            raise results.BadInput(f'{path}: {claim.id}: "{claim.counts_as}" is no role of a claim; '
                                    f"expected one of {', '.join(ROLES)}")
         if claim.verdict not in VERDICTS:
             raise results.BadInput(f'{path}: {claim.id}: "{claim.verdict}" is no verdict; expected '
@@ -148,13 +148,13 @@ def read(folder):
 
 
 def _of(kind, value, where):
-    """`value`, which JSON has at `where`, as what the fields above say that it is."""
+    """`value`, found at `where` in the JSON, as an object of the type `kind` above."""
     if kind is float:
         return results.NAN if value is None else _of((int, float), value, where)
     inner = typing.get_args(kind)
     outer = dict if is_dataclass(kind) else typing.get_origin(kind) or kind
     if not isinstance(value, outer):
-        raise results.BadInput(f"{where}: {json.dumps(value)[:40]} is not what it should be; was it "
+        raise results.BadInput(f"{where}: {json.dumps(value)[:40]} has an unexpected type; was it "
                                "written by this Heddle?")
     if is_dataclass(kind):
         return kind(**{field.name: _member(field, value, where) for field in fields(kind)})
@@ -255,13 +255,14 @@ def unit_name(unit):
 def _y_title(figure):
     unit = unit_name(figure.unit)
     if len({line.metric for line in figure.lines}) > 1:
-        return unit  # What it is of, the names of the lines say.
+        return unit  # The names of the lines say which metric it is.
     named = f"{figure.label} ({unit})" if unit else figure.label
-    return "\n".join(textwrap.wrap(f"{named}, by that of {figure.normalised_to}" if figure.normalised_to else named, 36))
+    over = f", relative to {figure.normalised_to}" if figure.normalised_to else ""
+    return "\n".join(textwrap.wrap(named + over, 36))
 
 
 def _subject(figure):
-    """What is drawn, and over what: "Link utilisation by congested paths."."""
+    """The metric and the x-axis, such as "Link utilisation by congested paths."."""
     others = len({line.metric for line in figure.lines}) - 1
     drawn = f"{figure.label} and {others} more" if others > 0 else figure.label
     over = f" by {figure.x_label}" if figure.x and figure.x_label else ""
@@ -278,12 +279,12 @@ def _caption(figure):
         many = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else seeds[0]
         told += f"Means over {many} seeds. {mark}: 95 % confidence intervals (Student's t)."
     if figure.normalised_to:
-        told += f" Each run's value by that of {figure.normalised_to} with the same seed."
+        told += f" Each run's value is divided by that of {figure.normalised_to} with the same seed."
     return told
 
 
 def _x_names(figure):
-    """The numbers of the abscissa, ascending, and what they are called."""
+    """The values of the x-axis, ascending, and their names."""
     known = sorted({x: text for line in figure.lines
                     for x, text in zip(line.x, line.x_text)}.items())
     if not figure.x_is_number:
@@ -292,8 +293,8 @@ def _x_names(figure):
 
 
 def number_name(x, text):
-    """The setting as it was written, such as "62.5us", if that is the number that is drawn and not
-    one that the paper gives in its place. Times are in ps."""
+    """The setting as it was written, such as "62.5us", if it equals the drawn number `x`; else the
+    number, which the paper may give in place of the setting. Times are in ps."""
     written = text.rpartition("=")[2]
     known = quantity(written)
     if known is not None and any(math.isclose(x, known * factor) for factor in (1, 1e12)):
@@ -302,8 +303,8 @@ def number_name(x, text):
 
 
 def _unit_of(names):
-    """By what to divide the numbers so that the last of them is as its name says: that of "100us"
-    is 100."""
+    """The divisor by which the last number becomes the one in its name: that of "100us" becomes
+    100."""
     x, name = list(names.items())[-1]
     written = re.fullmatch(r"([-+]?[.0-9]+(?:e[-+]?[0-9]+)?)[A-Za-z]*", name)
     return x / float(written[1]) if x and written else 1

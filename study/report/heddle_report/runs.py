@@ -26,14 +26,14 @@ def where_of(sweep, chosen):
     points = [point for _, _, point in chosen]
     seeds = _any_of(point.seed for point in points)
     if not sweep.results.axes:
-        return f"Of the run with seed {seeds}."
+        return f"Run with seed {seeds}."
     said = [f"seed {seeds}"]
     if sweep.layout.main is not None:
         ends = _any_of(map(sweep.x_of, points))  # Not the same if points are missing.
         said.insert(0, f"{sweep.names[sweep.layout.main]}={ends}")
     if sweep.choices[0]:
         said.insert(0, sweep.choices[0])
-    text = f"Of single runs, with {', '.join(said)}."
+    text = f"Single runs with {', '.join(said)}."
     if len(sweep.series) > len(chosen):
         text += f" The first {len(chosen)} of {len(sweep.series)} are shown."
     return text
@@ -49,7 +49,7 @@ def _distributions(sweep, chosen, where):
     unfinished = sum(samples["all"].unfinished for _, _, samples in flows)
     notes = where
     if thinned:
-        notes += f" Of each run {results.FlowSample.LIMIT} flows a class at most, evenly chosen."
+        notes += f" At most {results.FlowSample.LIMIT} flows of each class and run are used, evenly chosen."
     if unfinished:
         notes += " Curves that end below 1 have unfinished flows."
     made = []
@@ -112,16 +112,16 @@ class Recorded:
     scale: float
     name: str     # Of a line, from its keys.
     without: float = 0  # Where there are no rows.
-    nothing: str = ""   # What is said if all of it is zero.
+    nothing: str = ""   # The caption if all values are zero.
 
 
 OVER_TIME = (
     Recorded("queues", "Queues over time", "series_queue.csv", ("node", "port", "class"), "bytes",
              "queues", "max", "queue (KB)", 1e-3, "{} port {}, class {}",
-             nothing="No packet waited in a queue when it was looked at."),
-    Recorded("buffers", "Switch memory over time", "series_buffer.csv", ("node",), "used_bytes",
+             nothing="All queues were empty at the recorded times."),
+    Recorded("buffers", "Switch buffers over time", "series_buffer.csv", ("node",), "used_bytes",
              "buffers", "max", "used (KB)", 1e-3, "{}"),
-    Recorded("marks", "Congestion marks over time", "series_marks.csv", ("node", "port"), "marked",
+    Recorded("marks", "ECN marks over time", "series_marks.csv", ("node", "port"), "marked",
              "marks", "sum", "packets marked", 1, "{} port {}", nothing="No packet was marked."),
     Recorded("pauses", "Paused links over time", "pfc_rate.csv", ("layer",), "paused_links_timeavg",
              "pauses", "mean", "links paused at once", 1, "{}", nothing="No link was paused."),
@@ -135,8 +135,8 @@ OVER_TIME = (
 
 
 def _read(of, chosen):
-    """The runs that recorded it: name, times in us, and values by key; those of which all is zero may
-    have none."""
+    """The runs that recorded it: name, times in us, and values by key. Keys whose values are all zero may
+    be missing."""
     runs = []
     for _, name, point in chosen:
         step = shown.recording_step_ns(point.folder, of.setting)
@@ -153,7 +153,7 @@ def _is_at_port(of):
 
 
 def _line_name(of, key, keys, names):
-    """As the heat map of links has it, with the class if there are several."""
+    """The name that the heat map of links uses, with the class if there are several."""
     if not _is_at_port(of) or key[:2] not in names:
         return of.name.format(*key)
     classes = [f"class {name}" for name in key[2:]] if len({k[2:] for k in keys}) > 1 else []
@@ -174,10 +174,10 @@ def _over_time(of, chosen, where, names):
         panels.append(Panel(name if len(chosen) > 1 else "", of.y_title, [
             Line(_line_name(of, key, keys, names), style, [of.scale * v for v in values[key]], x=times)
             for style, key in enumerate(keys) if key in values]))
-    in_bin = {"max": "The most", "sum": "The sum", "mean": "The mean"}[of.how]
+    in_bin = {"max": "Maximum", "sum": "Sum", "mean": "Mean"}[of.how]
     of_all = max(len(values) for _, _, values, _ in runs)
-    few = f", of the {len(keys)} of {of_all} with the highest peaks" if of_all > len(keys) else ""
-    bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were looked at."
+    few = f", for the {len(keys)} of {of_all} with the highest peaks" if of_all > len(keys) else ""
+    bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were read."
                if any(left_out for *_, left_out in runs) else "")
     ports = " Ports are named by the link that they send on." if _is_at_port(of) and names else ""
     return Chart(of.id, of.title, f"{in_bin} in {_each(runs)}{few}.{ports} {where}{bounded}", "curves",
@@ -199,13 +199,13 @@ def _links_over_time(chosen, where, names):
         nothing = [0] * len(times)
         panels.append(Panel(name if len(chosen) > 1 else "", "", heat=[values.get(key, nothing) for key in keys],
                             x=times, rows=[_line_name(of, key, keys, names) for key in keys]))
-    few = f" The {len(keys)} with the highest peaks." if len(keys) == shown.MOST_LINKS else ""
+    few = f" The {len(keys)} ports with the highest peaks are shown." if len(keys) == shown.MOST_LINKS else ""
     return Chart(of.id, of.title,
                  f"Share of {_each(runs)} spent transmitting.{few} {where}", "heat", panels,
                  columns=min(2, len(panels)), x_title="time (µs)", z_title=BUSY)
 
 
 def _each(runs):
-    """How long the intervals are of which a point is drawn: runs that last longer have longer ones."""
+    """The length of the intervals, each drawn as a point; longer runs have longer intervals."""
     lengths = sorted({f"{times[0]:g}" for _, times, *_ in runs}, key=float)
     return f"each {lengths[0]} µs" if len(lengths) == 1 else f"each {lengths[0]} to {lengths[-1]} µs"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one run looks like from inside. A sweep may have thousands, so one is shown of each line of
-the figures: that at the end of the main axis, with the first of the seeds."""
+"""Details of single runs. A sweep may have thousands of runs, so the report shows one for each line
+of the figures: the run at the end of the x-axis, with the first seed."""
 
 import bisect
 import math
@@ -8,7 +8,7 @@ import math
 from . import results
 from .axes import quantity
 
-MOST_SERIES = 12   # Whose runs are looked into.
+MOST_SERIES = 12   # Lines of the figures of which a run is shown.
 MOST_LINES = 8     # In a figure over time.
 MOST_LINKS = 64    # Rows of a heat map.
 
@@ -39,7 +39,7 @@ def _x(sweep, point):
 
 
 def counters(chosen):
-    """What load balancers counted, summed over their nodes: names, and rows of values."""
+    """Counters of load balancers, summed over their nodes: names, and rows of values."""
     of_series = [(name, results.read_json(point.folder / "summary.json").get("load_balancer", {}))
                  for _, name, point in chosen]
     names = sorted({name for _, counts in of_series for name in counts})
@@ -53,8 +53,8 @@ _SHARES = sorted({i / 100 for i in range(100)} |
 
 
 def distribution(values):
-    """Of sorted values some, and the shares of flows that are at most so large; infinite ones are not drawn, so the
-    curve ends below 1."""
+    """Some of the sorted `values`, and for each the share of flows that are at most as large. Infinite
+    values are left out, so the curve ends below 1."""
     shares, xs = [], []
     for share in _SHARES:
         at = min(len(values) - 1, int(share * len(values)))

@@ -7,7 +7,7 @@ from . import axes, results
 
 _NOTHING = ([], {}, "", "none", "auto", "off", "false", "0", "unset", "unchanged", "both")
 
-# What is said of the transport, in this order, as far as it is there.
+# Settings of the transport that are shown, in this order, if run.yaml has them.
 _TRANSPORT = ("kind", "recovery", "cc", "min_rto", "mtu")
 
 
@@ -64,7 +64,7 @@ def asymmetric(run):
 
 
 def _put(run, key, text):
-    """Sets what a key such as workload[0].load names, if it is there."""
+    """Sets the value at a key such as workload[0].load, if `run` has the key."""
     steps = [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", key)]
     for step in steps[:-1]:
         try:
@@ -85,7 +85,7 @@ def _swept(sweep):
 
 
 def _axes(sweep, swept):
-    """Axes that change together are one."""
+    """Texts about the axes; axes that change together share one."""
     told = []
     for keys in _together(sweep.results):
         told += keys
@@ -99,7 +99,7 @@ def _axes(sweep, swept):
 
 
 def _sweep_of(read):
-    """The sweep as it was written; empty of a run, and of what somebody else has put there."""
+    """The `sweep` section of sweep.yaml; empty for a run, and if the file has no such section."""
     if not read.document:
         return {}
     document = results.parse_yaml(read.document, "sweep.yaml")
@@ -136,7 +136,7 @@ def _points(read):
 
 
 def _plain(value):
-    """A setting on one line, without what is left at nothing."""
+    """A setting on one line, without entries such as none, auto or 0."""
     if isinstance(value, dict):
         told = [f"{key.replace('_', ' ')} {_inner(v)}" for key, v in value.items()
                 if key != "kind" and v not in _NOTHING]
@@ -151,7 +151,7 @@ def _inner(value):
     return f"({_plain(value)})" if isinstance(value, (dict, list)) and len(value) > 1 else _plain(value)
 
 
-# What run.yaml says of entries that have none.
+# The blackhole that run.yaml shows for entries without one.
 _NO_BLACKHOLE = {"from": [], "to": [], "share_of_pairs": "1", "hash_from": "0", "hash_to": "1",
                  "links": [], "until": "forever"}
 
@@ -191,9 +191,9 @@ def _is_zero(text):
     return axes.quantity(text) == 0
 
 
-_MEMORY = {"dt": "each queue may hold a multiple of what is free",
-           "hpcc_mmu": "each input may hold a multiple of what is free",
-           "broadcom_mmu": "inputs and lossy queues may hold multiples of what is free"}
+_MEMORY = {"dt": "each queue may hold a multiple of the free buffer",
+           "hpcc_mmu": "each input may hold a multiple of the free buffer",
+           "broadcom_mmu": "inputs and lossy queues may hold multiples of the free buffer"}
 
 
 def _ports(run):
@@ -213,26 +213,26 @@ def _buffer(port):
     if model != "static":
         size = memory.get("size", "auto") if isinstance(memory, dict) else "auto"
         rule = f": {_MEMORY[model]}" if model in _MEMORY else ""
-        return f"memory {_of_size(size)} that a switch's ports share ({model}{rule})"
+        return f"a buffer {_of_size(size)} that a switch's ports share ({model}{rule})"
     buffer = port.get("buffer", "auto")
     return "unlimited buffers" if buffer == "unlimited" else f"a buffer {_of_size(buffer)} for each port"
 
 
 def _marking(port, transport):
     if port.get("marking", "auto") == "swept":
-        return "congestion marks as swept"
+        return "ECN marking as swept"
     if _is_red(port, transport):
         red = port.get("red") if isinstance(port.get("red"), dict) else {}
         ends = [red.get("min", "auto"), red.get("max", "auto")]
-        return ("congestion marks as RED's, "
-                + ("at the default lengths" if "auto" in ends else f"from {ends[0]} to {ends[1]}"))
+        return ("ECN marks with RED, "
+                + ("between the default thresholds" if "auto" in ends else f"from {ends[0]} to {ends[1]}"))
     above = port.get("ecn_above", "auto")
-    return {"auto": "congestion marks above the default threshold", "unlimited": "no congestion marks",
-            "swept": "congestion marks above a swept threshold"}.get(above, f"congestion marks above {above}")
+    return {"auto": "ECN marks above the default threshold", "unlimited": "no ECN marks",
+            "swept": "ECN marks above a swept threshold"}.get(above, f"ECN marks above {above}")
 
 
 def _is_red(port, transport):
-    """By default DCQCN has it, as port.marking says."""
+    """True for marking: red; by default DCQCN uses RED too."""
     if port.get("marking", "auto") != "auto" or not isinstance(transport, dict):
         return port.get("marking") == "red"
     control = transport.get("cc")
@@ -248,7 +248,7 @@ def _pfc(pfc):
         return "no PFC"
     which = "class" if len(classes) == 1 else "classes"
     xoff = pfc.get("xoff", "auto")
-    at = {"auto": "", "swept": ", pauses above a swept threshold"}.get(xoff, f", pauses above {xoff}")
+    at = {"auto": "", "swept": " with a swept pause threshold"}.get(xoff, f" with a pause threshold of {xoff}")
     return f"PFC for {which} {', '.join(classes)}{at}"
 
 
@@ -263,7 +263,7 @@ def _fabric(run):
 def _leaf_spine(topology):
     leaves, spines, each, parallel = (
         _number(topology.get(key, "?")) for key in ("leaves", "spines", "hosts_per_leaf", "links_per_pair"))
-    twice = f", {parallel} links between each two" if parallel not in ("1", "?") else ""
+    twice = f", {parallel} links between each leaf and spine" if parallel not in ("1", "?") else ""
     return (f"leaf-spine of {leaves} leaves with {each} hosts each and {spines} spines{twice}; "
             + _links(topology))
 

@@ -60,10 +60,11 @@ class MakePoliciesTest : public testing::Test {
 };
 
 TEST_F(MakePoliciesTest, ASwitchNeedsAPolicyAndOthersDoNot) {
-  EXPECT_THAT(MakeSwitchPolicy(faulty_, "faulty", 0, 1),
-              Fails(absl::StatusCode::kInvalidArgument,
-                    "load balancer \"faulty\": ForSwitch() has given no policy; every switch needs "
-                    "one"));
+  EXPECT_THAT(
+      MakeSwitchPolicy(faulty_, "faulty", 0, 1),
+      Fails(absl::StatusCode::kInvalidArgument,
+            "load balancer \"faulty\": ForSwitch() has returned no policy; every switch needs "
+            "one"));
   EXPECT_THAT(MakeHostPolicy(faulty_, "faulty", 0, 1), IsOk());
   EXPECT_THAT(MakeController(faulty_, "faulty", {}, 1), IsOk());
 }
@@ -78,9 +79,11 @@ TEST_F(MakePoliciesTest, WhatIsThrownIsAStatus) {
   EXPECT_THAT(MakeController(faulty_, "faulty", {}, 1),
               Fails(absl::StatusCode::kInvalidArgument, HasSubstr("ForFabric() has thrown: out")));
   Faulty::makes = How::kThrowsNumber;
-  EXPECT_THAT(MakeHostPolicy(faulty_, "faulty", 0, 1),
-              Fails(absl::StatusCode::kInvalidArgument,
-                    "load balancer \"faulty\": ForHost() has thrown what is no std::exception"));
+  EXPECT_THAT(
+      MakeHostPolicy(faulty_, "faulty", 0, 1),
+      Fails(
+          absl::StatusCode::kInvalidArgument,
+          "load balancer \"faulty\": ForHost() has thrown something that is not a std::exception"));
 }
 
 TEST_F(MakePoliciesTest, ALackOfMemoryIsNotItsFault) {
@@ -106,7 +109,7 @@ TEST_F(MakePoliciesTest, AnExperimentWithoutPoliciesIsNotSimulated) {
               Fails(absl::StatusCode::kInvalidArgument, HasSubstr("has given no policy")));
   Faulty::prepares = How::kThrowsNumber;
   EXPECT_THAT(ErrorsOf(yaml), HasSubstr("test.yaml:2:5: lb: load balancer \"faulty\": Prepare() "
-                                        "has thrown what is no std::exception"));
+                                        "has thrown something that is not a std::exception"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -46,6 +47,102 @@ TEST(JudgeSignTest, SaysWhyItCannotTell) {
   EXPECT_THAT(JudgeSign(Seeds({1, kInfinity})).reason, testing::HasSubstr("infinite"));
   EXPECT_THAT(JudgeSign(Seeds({1, std::nan("")})).reason, testing::HasSubstr("nothing"));
   EXPECT_EQ(JudgeSign(Seeds({1})).outcome, Outcome::kUnknown);
+}
+
+// Two seeds at a distance of 1 from their mean: s = sqrt(2), t for one degree is 12.7062, so
+// +- 12.7062.
+TEST(JudgeSignTest, TurnsWhereTheIntervalReachesZero) {
+  EXPECT_EQ(JudgeSign(Seeds({11.7, 13.7})).outcome, Outcome::kUndecided);
+  EXPECT_EQ(JudgeSign(Seeds({11.71, 13.71})).outcome, Outcome::kFor);
+  EXPECT_EQ(JudgeSign(Seeds({-11.7, -13.7})).outcome, Outcome::kUndecided);
+  EXPECT_EQ(JudgeSign(Seeds({-11.71, -13.71})).outcome, Outcome::kAgainst);
+  EXPECT_NEAR(Measured(Seeds({1, 3})).half_width, 12.7062, 1e-3);
+}
+
+TEST(MeasuredTest, IsNotJudgedYet) {
+  const Finding finding = Measured(Seeds({1, 2, 3}));
+  EXPECT_EQ(finding.outcome, Outcome::kUnknown);
+  EXPECT_EQ(finding.mean, 2);
+  EXPECT_EQ(finding.reason, "");
+  EXPECT_TRUE(std::isnan(Measured(Seeds({5})).half_width));
+}
+
+// Exactly half is mixed, as is more; less is not.
+TEST(CombineTest, HalfOfTheComparisonsMakeItMixed) {
+  EXPECT_EQ(ContradictedOrMixed(1, 2), ClaimVerdict::kMixed);
+  EXPECT_EQ(ContradictedOrMixed(2, 3), ClaimVerdict::kMixed);
+  EXPECT_EQ(ContradictedOrMixed(1, 3), ClaimVerdict::kContradicted);
+  EXPECT_EQ(ContradictedOrMixed(2, 5), ClaimVerdict::kContradicted);
+  EXPECT_EQ(ContradictedOrMixed(0, 1), ClaimVerdict::kContradicted);
+}
+
+TEST(CombineTest, RandomFindingsAreJudgedByTheirCountsAlone) {
+  Rng rng = Rng::Stream(/*seed=*/1, "combine", 0);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Finding> findings(1 + rng.Below(6));
+    std::array<size_t, 5> counts{};
+    for (Finding& finding : findings) {
+      const uint64_t outcome = rng.Below(5);
+      finding.outcome = static_cast<Outcome>(outcome);
+      ++counts[outcome];
+    }
+    const ClaimVerdict verdict = Combine(findings);
+    const auto [agree, partly, undecided, against, unknown] = counts;
+    EXPECT_EQ(verdict == ClaimVerdict::kUnjudged, unknown > 0);
+    EXPECT_EQ(verdict == ClaimVerdict::kReproduced, agree == findings.size());
+    EXPECT_EQ(verdict == ClaimVerdict::kTie, undecided == findings.size());
+    const bool opposed = verdict == ClaimVerdict::kMixed || verdict == ClaimVerdict::kContradicted;
+    EXPECT_EQ(opposed, unknown == 0 && against > 0);
+    std::ranges::reverse(findings);
+    EXPECT_EQ(Combine(findings), verdict);
+  }
+}
+
+// Improvements are within ten points, the limit included; ratios within a tenth of the claimed one.
+TEST(JudgeNumberTest, TheLimitItselfCounts) {
+  const auto outcome = [](double mean, Quantity quantity, bool absolute, double claimed) {
+    const BySeed values = Seeds({mean - 1e-6, mean, mean + 1e-6});
+    Target target;
+    target.value = claimed;
+    target.absolute = absolute;
+    return JudgeNumber(values, quantity, target).outcome;
+  };
+  EXPECT_EQ(outcome(0.4, Quantity::kImprovement, true, 0.5), Outcome::kFor);
+  EXPECT_EQ(outcome(0.3999, Quantity::kImprovement, true, 0.5), Outcome::kInDirection);
+  EXPECT_EQ(outcome(0.6, Quantity::kImprovement, true, 0.5), Outcome::kFor);
+  EXPECT_EQ(outcome(0.6001, Quantity::kImprovement, true, 0.5), Outcome::kInDirection);
+  EXPECT_EQ(outcome(2.2, Quantity::kRatio, false, 2), Outcome::kFor);
+  EXPECT_EQ(outcome(2.2001, Quantity::kRatio, false, 2), Outcome::kInDirection);
+  EXPECT_EQ(outcome(1.8, Quantity::kRatio, false, 2), Outcome::kFor);
+  EXPECT_EQ(outcome(1.7999, Quantity::kRatio, false, 2), Outcome::kInDirection);
+}
+
+// An effect of 1 % is one; 0.99 % is none, although all seeds agree. A difference has no percents.
+TEST(JudgeNumberTest, LessThanTheLeastEffectIsATie) {
+  const auto outcome = [](double mean, Quantity quantity) {
+    Target target;
+    target.value = 0.05;
+    return JudgeNumber(Seeds({mean - 1e-6, mean, mean + 1e-6}), quantity, target).outcome;
+  };
+  EXPECT_EQ(outcome(0.0101, Quantity::kGain), Outcome::kFor);
+  EXPECT_EQ(outcome(0.0099, Quantity::kGain), Outcome::kUndecided);
+  EXPECT_EQ(outcome(-0.0099, Quantity::kGain), Outcome::kUndecided);
+  EXPECT_EQ(outcome(-0.0101, Quantity::kGain), Outcome::kAgainst);
+  EXPECT_EQ(outcome(0.0099, Quantity::kDifference), Outcome::kFor);
+}
+
+TEST(JudgeNumberTest, ZeroDenominatorsLeaveNoVerdict) {
+  EXPECT_EQ(QuantityOf(Quantity::kDifference, 3, 0), 3);
+  Target target;
+  target.value = 2;
+  const Finding infinite =
+      JudgeNumber(Seeds({QuantityOf(Quantity::kRatio, 1, 0), 2}), Quantity::kRatio, target);
+  EXPECT_EQ(infinite.outcome, Outcome::kUnknown);
+  EXPECT_EQ(infinite.reason, "a value is infinite, as of flows that never finish");
+  const Finding none =
+      JudgeNumber(Seeds({QuantityOf(Quantity::kGain, 0, 0), 2}), Quantity::kGain, target);
+  EXPECT_EQ(none.outcome, Outcome::kUnknown);
+  EXPECT_EQ(none.reason, "nothing is divided by nothing");
 }
 
 // Less than a hundredth is no effect, whatever the interval; what cannot be known stays so.
@@ -120,7 +217,7 @@ TEST(JudgeTrendTest, NeedsPoints) {
   EXPECT_THAT(JudgeTrend({1}, {Seeds({1, 2})}, Shape::kUp, 0.1).reason,
               testing::HasSubstr("at least two points"));
   EXPECT_THAT(JudgeTrend({1, 2}, {Seeds({1, 2}), Seeds({1, 2})}, Shape::kDownUp, 0.1).reason,
-              testing::HasSubstr("fewer than three"));
+              testing::HasSubstr("at least three points"));
 }
 
 // --- Numbers ---

@@ -9,102 +9,21 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
-#include <optional>
+#include <limits>
 #include <string>
 
-#include "experiment/version.h"
-#include "study/papers/judged_paper.h"
-#include "tests/support/command.h"
+#include "tests/support/toy_paper.h"
 
 namespace heddle {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr const char* kBase =
-    "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
-    "workload: [{kind: poisson, sizes: small, load: 0.4, flows: 5}]\n";
+using At = ToyPaper::At;
 
-constexpr const char* kSweep =
-    "sweep:\n"
-    "  lb: [ecmp, rps, {kind: letflow, gap: 50us}, {kind: letflow, gap: 1ms}]\n"
-    "  workload[0].load: [0.2, 0.4, 0.6]\n"
-    "  seeds: 3\n";
-
-// The choices of a point, by axis.
-using At = std::map<std::string, std::string>;
-using Values = std::function<double(const At& at, double seed)>;
-
-double NumberIn(const std::string& text) { return std::atof(text.c_str()); }
-
-class JudgeTest : public testing::Test {
- protected:
-  JudgeTest() { fs::create_directories(folder_ / "toy"); }
-
-  // An experiment in the file `id`.yaml, with a result `v` at each of its points.
-  void Write(const std::string& id, const std::string& sweep, const Values& values) {
-    folder_.Write("toy/" + id + ".yaml", std::string(kBase) + sweep);
-    PaperExperiment experiment;
-    experiment.id = id;
-    experiment.file = folder_ / ("toy/" + id + ".yaml");
-    Paper paper;
-    paper.id = "toy";
-    Diagnostics diagnostics;
-    const auto points = ExperimentPoints::Load(paper, experiment, {}, folder_ / "out", diagnostics);
-    ASSERT_TRUE(points) << diagnostics.Report();
-    for (const PlannedPoint& point : points->plan().points) {
-      At at;
-      for (size_t i = 0; i < point.choices.size(); ++i) {
-        at[points->plan().axes[i]] = point.choices[i];
-      }
-      WriteResult(points->folder().PointPath(point.id), values(at, NumberIn(point.seed)));
-    }
-  }
-
-  void WriteResult(const fs::path& run, double value) {
-    fs::create_directories(run);
-    const std::string name = fs::relative(run, folder_.path()).string();
-    folder_.Write(name + "/m.csv", fmt::format("v,twice\n{},{}\n", value, 2 * value));
-    folder_.Write(name + "/summary.json",
-                  fmt::format("{{\"version\": \"{}\", \"commit\": \"{}\", \"complete\": true}}\n",
-                              Version(), Commit()));
-  }
-
-  // The paper's experiments in YAML, each with what is common to all.
-  JudgedExperiment Judge(const std::string& experiment, const std::string& more = "") {
-    folder_.Write("toy/claims.yaml",
-                  "paper: Toy\ntitle: Nobody\nmetrics:\n"
-                  "  v: {file: m.csv, column: v}\n  twice: {file: m.csv, column: twice}\n"
-                  "names: {letflow.gap=1ms: Slow}\nexperiments:\n  e:\n    about: x\n" +
-                      experiment + more);
-    Diagnostics diagnostics;
-    paper_ = ReadPaper(folder_ / "toy", diagnostics);
-    if (diagnostics.ok()) CheckPaper(*paper_, {"e"}, diagnostics);
-    EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
-    const JudgedPaper judged =
-        JudgePaper(*paper_, {"e"}, {{}, folder_ / "out", false}, diagnostics);
-    EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
-    return judged.experiments.front();
-  }
-  JudgedClaim One(const std::string& claim, const std::string& more = "") {
-    return Judge("    claims: {C1: {says: x, " + claim + "}}\n", more).claims.front();
-  }
-  std::string VerdictOf(const std::string& claim, const std::string& more = "") {
-    return std::string(NameOf(One(claim, more).verdict));
-  }
-  static std::vector<std::string> Where(const JudgedClaim& claim) {
-    std::vector<std::string> where;
-    for (const JudgedCell& cell : claim.parts.front().cells) where.push_back(cell.where);
-    return where;
-  }
-
-  TemporaryFolder folder_;
-  std::optional<Paper> paper_;
-};
+class JudgeTest : public ToyPaper {};
 
 // RPS above ECMP above both LetFlows; all grow with the load.
 double Ordered(const At& at, double seed) {
@@ -114,7 +33,7 @@ double Ordered(const At& at, double seed) {
 }
 
 TEST_F(JudgeTest, Orderings) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const auto verdict = [&](const std::string& claim) {
     return VerdictOf("kind: ordering, metric: v, " + claim);
   };
@@ -135,7 +54,7 @@ TEST_F(JudgeTest, Orderings) {
 }
 
 TEST_F(JudgeTest, WhatAPaperPrintsDependsOnTheSameAsWhatWeCorrect) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const std::string zero = "kind: zero, metric: v";
   const JudgedExperiment judged =
       Judge("    claims:\n      C1: {says: x, depends_on: the load, " + zero +
@@ -149,7 +68,7 @@ TEST_F(JudgeTest, WhatAPaperPrintsDependsOnTheSameAsWhatWeCorrect) {
 }
 
 TEST_F(JudgeTest, WhatAPaperPrintsIsJudgedASecondTime) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const std::string ordering = ", kind: ordering, metric: v, ";
   const JudgedExperiment judged = Judge(
       "    printed: {rps: letflow.gap=1ms}\n    claims:\n"
@@ -180,7 +99,7 @@ TEST_F(JudgeTest, WhatAPaperPrintsIsJudgedASecondTime) {
 }
 
 TEST_F(JudgeTest, AReasonOfWhatIsNotPrintedIsAnError) {
-  folder_.Write("toy/e.yaml", std::string(kBase) + kSweep);
+  folder_.Write("toy/e.yaml", std::string(kToyBase) + kToySweep);
   folder_.Write("toy/claims.yaml",
                 "paper: Toy\ntitle: Nobody\nmetrics: {v: {file: m.csv, column: v}}\n"
                 "experiments:\n  e:\n    about: x\n    claims:\n"
@@ -191,7 +110,7 @@ TEST_F(JudgeTest, AReasonOfWhatIsNotPrintedIsAnError) {
 }
 
 TEST_F(JudgeTest, SaysHowManyTimesWhereThatIsMoreThanTen) {
-  Write("e", kSweep, [](const At& at, double seed) {
+  Write("e", kToySweep, [](const At& at, double seed) {
     const std::string& lb = at.at("lb");
     return (lb == "rps" ? 30 : lb == "ecmp" ? 2 : 1e-3) * (1 + 0.01 * seed);
   });
@@ -210,7 +129,7 @@ TEST_F(JudgeTest, SaysHowManyTimesWhereThatIsMoreThanTen) {
 }
 
 TEST_F(JudgeTest, OthersAreOfOtherKinds) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const JudgedClaim claim =
       One("kind: ordering, metric: v, lower: letflow, than: others, at: "
           "{\"workload[0].load\": 0.20}");
@@ -241,7 +160,7 @@ TEST_F(JudgeTest, SidesMayDifferInSeveralAxes) {
 }
 
 TEST_F(JudgeTest, Trends) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const std::string along = "kind: trend, metric: v, along: \"workload[0].load\", ";
   EXPECT_EQ(VerdictOf(along + "goes: up"), "reproduced");
   EXPECT_EQ(VerdictOf(along + "goes: down, at: {lb: rps}"), "contradicted");
@@ -271,7 +190,7 @@ TEST_F(JudgeTest, AxesThatMoveTogetherAreOneAxis) {
 }
 
 TEST_F(JudgeTest, Numbers) {
-  Write("e", kSweep, [](const At& at, double seed) {
+  Write("e", kToySweep, [](const At& at, double seed) {
     // ECMP is 100; RPS 80, 60 and 40 by load.
     const double load = NumberIn(at.at("workload[0].load"));
     return at.at("lb") == "rps" ? 100 * (1 - load) + 0.01 * seed : 100;
@@ -298,7 +217,7 @@ TEST_F(JudgeTest, Numbers) {
 // loads that have a number, wherever the empty load stands among them.
 TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
   for (const std::string empty : {"0.2", "0.4", "0.6"}) {
-    Write("e", kSweep, [&](const At& at, double seed) {
+    Write("e", kToySweep, [&](const At& at, double seed) {
       const std::string& load = at.at("workload[0].load");
       if (load == empty && seed == 2) return 0.0;
       return at.at("lb") == "rps" ? 100 * (1 - NumberIn(load)) + 0.01 * seed : 100;
@@ -308,22 +227,22 @@ TEST_F(JudgeTest, ComparisonsWithoutANumberAreNeitherGreatestNorLeast) {
     const double least = empty == "0.2" ? 0.4 : 0.2;
     const JudgedClaim most = One(of + fmt::format("take: max, value: {}, within: 0.01", greatest));
     EXPECT_EQ(most.verdict, ClaimVerdict::kReproduced) << empty;
-    EXPECT_THAT(most.Measured(), HasSubstr("1 left out, where nothing is divided by nothing"));
+    EXPECT_THAT(most.Measured(), HasSubstr("1 left out, where zero is divided by zero"));
     EXPECT_EQ(VerdictOf(of + fmt::format("take: min, value: {}, within: 0.01", least)),
               "reproduced")
         << empty;
     EXPECT_EQ(VerdictOf(of + fmt::format("value: [{}, {}]", least, greatest)), "reproduced")
         << empty;
   }
-  Write("e", kSweep, [](const At&, double) { return 0.0; });
+  Write("e", kToySweep, [](const At&, double) { return 0.0; });
   const JudgedClaim none =
       One("kind: number, metric: v, quantity: gain, of: rps, over: ecmp, take: max, value: 1");
   EXPECT_EQ(none.verdict, ClaimVerdict::kUnjudged);
-  EXPECT_THAT(none.Reason(), HasSubstr("nothing is divided by nothing"));
+  EXPECT_THAT(none.Reason(), HasSubstr("zero is divided by zero"));
 }
 
 TEST_F(JudgeTest, Zeros) {
-  Write("e", kSweep, [](const At& at, double seed) {
+  Write("e", kToySweep, [](const At& at, double seed) {
     return at.at("lb") == "rps" || (at.at("lb") == "ecmp" && seed == 2) ? 1e-9 : 0;
   });
   EXPECT_EQ(VerdictOf("kind: zero, metric: v, at: {lb: letflow}"), "reproduced");
@@ -334,7 +253,7 @@ TEST_F(JudgeTest, Zeros) {
 }
 
 TEST_F(JudgeTest, TheWorstPartDecides) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const std::string good = "{kind: ordering, metric: v, higher: rps, than: others}";
   const std::string bad = "{kind: ordering, metric: v, lower: rps, than: [ecmp]}";
   EXPECT_EQ(VerdictOf("all: [" + good + "]"), "reproduced");
@@ -344,7 +263,7 @@ TEST_F(JudgeTest, TheWorstPartDecides) {
 
 // Nine of twelve comparisons, then three of twelve.
 TEST_F(JudgeTest, AClaimThatHoldsInHalfOfItsComparisonsIsMixed) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const std::string nine = "{kind: ordering, metric: v, higher: rps, than: others}";
   const std::string none = "{kind: ordering, metric: v, higher: ecmp, than: [rps]}";
   const JudgedClaim claim = One("all: [" + nine + ", " + none + "]");
@@ -358,7 +277,7 @@ TEST_F(JudgeTest, AClaimThatHoldsInHalfOfItsComparisonsIsMixed) {
 
 // ECMP is 0.5 % above RPS in each seed, and 2 % above LetFlow.
 TEST_F(JudgeTest, LessThanAHundredthIsATie) {
-  Write("e", kSweep, [](const At& at, double seed) {
+  Write("e", kToySweep, [](const At& at, double seed) {
     const std::string& lb = at.at("lb");
     return (lb == "ecmp"  ? 100
             : lb == "rps" ? 99.5
@@ -378,14 +297,14 @@ TEST_F(JudgeTest, LessThanAHundredthIsATie) {
 
 // "About twice" describes; `twice` is three times `v` here.
 TEST_F(JudgeTest, ARatioOfTwoMetricsThatIsFarLargerIsContradicted) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const std::string ratio = "kind: number, metric: twice, than_metric: v, quantity: ratio, value: ";
   EXPECT_EQ(VerdictOf(ratio + "1.8"), "same direction");
   EXPECT_EQ(VerdictOf(ratio + "1.3"), "contradicted");
 }
 
 TEST_F(JudgeTest, CountsTwinsAndClaimsOfOursApart) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const std::string zero = "says: x, kind: zero, metric: v}\n";
   const JudgedExperiment judged =
       Judge("    printed: {rps: letflow.gap=1ms}\n    claims:\n      C1: {" + zero +
@@ -401,15 +320,15 @@ TEST_F(JudgeTest, CountsTwinsAndClaimsOfOursApart) {
 }
 
 TEST_F(JudgeTest, TheRangeIsShort) {
-  Write("e", kSweep, Ordered);
+  Write("e", kToySweep, Ordered);
   const JudgedClaim claim = One("kind: ordering, metric: v, higher: rps, than: [ecmp]");
   EXPECT_EQ(claim.Range(), "+86.2 % to +94.3 %");
   EXPECT_THAT(claim.Measured(), HasSubstr("(load=0.6: rps, ecmp)"));
 }
 
 TEST_F(JudgeTest, OtherExperiments) {
-  Write("e", kSweep, Ordered);
-  Write("f", kSweep, [](const At& at, double seed) { return Ordered(at, seed) + 1; });
+  Write("e", kToySweep, Ordered);
+  Write("f", kToySweep, [](const At& at, double seed) { return Ordered(at, seed) + 1; });
   const std::string f = "  f: {about: y}\n";
   EXPECT_EQ(VerdictOf("kind: ordering, metric: v, is: lower, than_experiment: f", f), "reproduced");
   EXPECT_EQ(
@@ -453,56 +372,94 @@ TEST_F(JudgeTest, Models) {
 }
 
 TEST_F(JudgeTest, MissingPointsAndValuesLeaveNoVerdict) {
-  Write("e", kSweep, [](const At& at, double seed) {
+  Write("e", kToySweep, [](const At& at, double seed) {
     return at.at("lb") == "rps" && seed == 3 ? std::numeric_limits<double>::infinity()
                                              : Ordered(at, seed);
   });
   const JudgedClaim infinite = One("kind: ordering, metric: v, higher: rps, than: [ecmp]");
   EXPECT_EQ(infinite.verdict, ClaimVerdict::kUnjudged);
   EXPECT_THAT(infinite.Reason(), HasSubstr("a value is infinite"));
-  fs::remove_all(folder_ / "out/toy/e/points");
+  std::filesystem::remove_all(folder_ / "out/toy/e/points");
   EXPECT_EQ(One("kind: zero, metric: v").Reason(), "it has not been run");
 }
 
-// --- Figures ---
+// --- Edges ---
 
-TEST_F(JudgeTest, FiguresAreMeansOverSeedsByXAndLine) {
-  Write("e", kSweep, Ordered);
-  const JudgedExperiment judged = Judge(
-      "    figures:\n"
-      "      a: {metric: v, x: \"workload[0].load\", x_values: [1, 2, 3], at: {lb: [rps, ecmp]}}\n"
-      "      b: {metric: [twice, v], x: \"workload[0].load\", at: {lb: letflow.gap=1ms}}\n"
-      "      c: {metric: v, kind: bars, at: {\"workload[0].load\": 0.2}, normalise_to: ecmp}\n");
-  const DrawnFigure& a = judged.figures[0];
-  ASSERT_THAT(a.lines, SizeIs(2));
-  EXPECT_EQ(a.lines[1].name, "rps");
-  ASSERT_THAT(a.lines[1].points, SizeIs(3));
-  EXPECT_EQ(a.lines[1].points[2].x, 3);
-  EXPECT_EQ(a.lines[1].points[2].x_text, "0.6");
-  EXPECT_NEAR(Over(a.lines[1].points[2].values).mean(), 43.2, 1e-9);
-  EXPECT_EQ(judged.figures[1].lines[0].name, "Slow (twice)");
-  EXPECT_EQ(judged.figures[1].lines[1].points[0].x, 0.2);
-  const DrawnFigure& c = judged.figures[2];
-  ASSERT_THAT(c.lines, SizeIs(4));
-  for (const auto& [seed, value] : c.lines[0].points[0].values) EXPECT_EQ(value, 1);
-  EXPECT_NEAR(c.lines[1].points[0].values.at("1"), 41.1 / 21.1, 1e-12);
+TEST_F(JudgeTest, OneSeedGivesNoInterval) {
+  Write("e", "sweep: {lb: [ecmp, rps], \"workload[0].load\": [0.2, 0.4], seeds: 1}\n",
+        [](const At& at, double) {
+          return (at.at("lb") == "rps" ? 20 : 10) + NumberIn(at.at("workload[0].load"));
+        });
+  const JudgedClaim ordering = One("kind: ordering, metric: v, higher: rps, than: ecmp");
+  EXPECT_EQ(ordering.verdict, ClaimVerdict::kUnjudged);
+  EXPECT_EQ(ordering.Reason(), "load=0.2: rps, ecmp: one seed gives no interval");
+  EXPECT_EQ(VerdictOf("kind: trend, metric: v, along: \"workload[0].load\", goes: up"),
+            "can't be judged");
+  // Zeros need no interval.
+  EXPECT_EQ(VerdictOf("kind: nonzero, metric: v"), "reproduced");
 }
 
-// --- Axes ---
+// Seeds differ by far more than the schemes: only the pairs show the difference of 1 each.
+TEST_F(JudgeTest, PairsOfSeedsShowWhatMeansHide) {
+  Write("e", "sweep: {lb: [ecmp, rps], seeds: 5}\n", [](const At& at, double seed) {
+    return 10 * seed + (at.at("lb") == "rps" ? 1 + 0.01 * seed : 0);
+  });
+  const JudgedClaim claim = One("kind: ordering, metric: v, higher: rps, than: ecmp");
+  EXPECT_EQ(claim.verdict, ClaimVerdict::kReproduced);
+  const Finding& finding = claim.parts.front().cells.front().finding;
+  EXPECT_NEAR(finding.mean, 1.03, 1e-9);
+  // s of 0.01 .. 0.05 is 0.0158114; by sqrt(5), times 2.776445.
+  EXPECT_NEAR(finding.half_width, 0.0196324, 1e-6);
+  EXPECT_NEAR(claim.parts.front().cells.front().relative, 1.03 / 30, 1e-9);
+}
 
-TEST(AxisNumbersTest, AreWhatLabelsSay) {
-  bool ranks = false;
-  EXPECT_THAT(AxisNumbers({"0.2", "1/2", "3"}, ranks), ElementsAre(0.2, 0.5, 3));
-  EXPECT_FALSE(ranks);
-  EXPECT_THAT(AxisNumbers({"50us", "1ms"}, ranks), ElementsAre(5e7, 1e9));
-  EXPECT_THAT(AxisNumbers({"pdlb.granularity=8", "pdlb.granularity=44"}, ranks),
-              ElementsAre(8, 44));
-  EXPECT_THAT(AxisNumbers({"", "delay=9us.spines=1", "delay=9us.spines=4"}, ranks),
-              ElementsAre(0, 1, 4));
-  EXPECT_FALSE(ranks);
-  EXPECT_THAT(AxisNumbers({"10Gbps", "2KB"}, ranks), ElementsAre(1, 2));
-  EXPECT_TRUE(ranks);
-  EXPECT_THAT(AxisNumbers({"ecmp", "rps"}, ranks), ElementsAre(1, 2));
+// Two loads: RPS is higher at one, lower at the other. One of two is half.
+TEST_F(JudgeTest, OneOfTwoIsMixed) {
+  Write("e", "sweep: {lb: [ecmp, rps], \"workload[0].load\": [0.2, 0.4], seeds: 3}\n",
+        [](const At& at, double seed) {
+          const double sign = at.at("workload[0].load") == "0.2" ? 1 : -1;
+          return 20 + (at.at("lb") == "rps" ? sign * 5 : 0) + 0.01 * seed;
+        });
+  const JudgedClaim claim = One("kind: ordering, metric: v, higher: rps, than: ecmp");
+  EXPECT_EQ(claim.verdict, ClaimVerdict::kMixed);
+  EXPECT_EQ(claim.agreeing(), 1u);
+  EXPECT_EQ(claim.all(), 2u);
+  EXPECT_EQ(claim.parts.front().CountOf(Outcome::kAgainst), 1u);
+}
+
+// A constant has neither slope nor rank correlation.
+TEST_F(JudgeTest, AConstantIsFlatAndHasNoCorrelation) {
+  Write("e", kToySweep, [](const At&, double) { return 5.0; });
+  const std::string along = "metric: v, along: \"workload[0].load\"";
+  EXPECT_EQ(VerdictOf("kind: trend, goes: flat, " + along), "reproduced");
+  EXPECT_EQ(VerdictOf("kind: trend, goes: up, " + along), "tie");
+  const JudgedClaim model = One("kind: model, than_metric: twice, " + along);
+  EXPECT_EQ(model.verdict, ClaimVerdict::kUnjudged);
+  EXPECT_THAT(model.Reason(), HasSubstr("a constant has no rank correlation"));
+}
+
+TEST_F(JudgeTest, NumbersByTheMeanNeedEveryComparisonOfASeed) {
+  Write("e", kToySweep, [](const At& at, double seed) {
+    return at.at("lb") == "rps" ? 10 * NumberIn(at.at("workload[0].load")) + 0.001 * seed : 4;
+  });
+  // 2, 4 and 6 by 4: 0.5, 1 and 1.5.
+  const JudgedClaim claim =
+      One("kind: number, metric: v, quantity: ratio, of: rps, over: ecmp, take: mean, value: 1");
+  ASSERT_THAT(claim.parts.front().cells, SizeIs(1));
+  EXPECT_EQ(claim.parts.front().cells.front().where, "mean of 3");
+  EXPECT_NEAR(claim.parts.front().cells.front().finding.mean, 1.0005, 1e-9);
+  EXPECT_EQ(claim.verdict, ClaimVerdict::kReproduced);
+}
+
+TEST_F(JudgeTest, PartsAreNumberedInTexts) {
+  Write("e", kToySweep, Ordered);
+  const JudgedClaim claim =
+      One("all: [{kind: none, because: a}, {kind: nonzero, metric: v, at: {lb: rps}}, {kind: none, "
+          "because: b}]");
+  EXPECT_EQ(claim.Expected(), "(2) v is not 0");
+  EXPECT_EQ(claim.Reason(), "(1) a; (3) b");
+  EXPECT_EQ(claim.all(), 3u);
+  EXPECT_EQ(claim.agreeing(), 3u);
 }
 
 }  // namespace

@@ -79,9 +79,9 @@ TEST_F(MetricTest, TakesOneRow) {
   EXPECT_EQ(ValueOf("{file: flows.csv, where: {flow_id: 2.0}, column: size_bytes, scale: 1/8}"),
             250);
   EXPECT_THAT(ErrorOf("{file: flows.csv, where: {class: L}, column: size_bytes}"),
-              HasSubstr("flows.csv: 2 rows fit `where`, and nothing says what to take of them"));
+              HasSubstr("flows.csv: 2 rows match `where`; set `take` to reduce them to one value"));
   EXPECT_THAT(ErrorOf("{file: flows.csv, where: {class: XL}, column: size_bytes}"),
-              HasSubstr("no row fits `where`"));
+              HasSubstr("no row matches `where`"));
   EXPECT_EQ(ValueOf("{file: flows.csv, where: {class: XL}, column: size_bytes, empty: 0}"), 0);
 }
 
@@ -205,7 +205,7 @@ TEST_F(MetricTest, SaysWhatIsWrongAndWhere) {
               HasSubstr("claims.yaml:2:37: metrics.m.take: \"avg\" is not known"));
   EXPECT_THAT(Errors("  m: {file: a.csv, column: b, minus: n}\n"),
               HasSubstr("metrics.m.minus: no metric is called \"n\""));
-  EXPECT_THAT(Errors("  m: {of: n}\n  n: {of: m}\n"), HasSubstr("is made of itself"));
+  EXPECT_THAT(Errors("  m: {of: n}\n  n: {of: m}\n"), HasSubstr("is defined by itself"));
   EXPECT_THAT(Errors("  m: {column: b}\n"), HasSubstr("expected one of: file"));
   EXPECT_THAT(Errors("  m: {file: ../a.csv, column: b}\n"), HasSubstr("not a path"));
   EXPECT_THAT(Errors("  m: {model: pdlb, column: fct}\n"),

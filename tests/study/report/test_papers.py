@@ -51,7 +51,7 @@ class ReadingTest(Folder):
 
     def test_another_type_is_named_with_its_place(self):
         self.written(points="12")
-        self.assert_refused('experiments[0]: points: "12" is not what it should be')
+        self.assert_refused('experiments[0]: points: "12" has an unexpected type')
 
     def test_an_unknown_verdict(self):
         self.written(claims=[claim("pdlb-fig7.C1", "maybe")])
@@ -77,7 +77,7 @@ class ChartTest(unittest.TestCase):
         self.assertEqual(chart().x_title, "slow paths")
         self.assertEqual(chart(unit="").panels[0].y_title, "AFCT")
         normalised = chart(unit="", normalised_to="LetFlow")
-        self.assertEqual(normalised.panels[0].y_title, "AFCT, by that of LetFlow")
+        self.assertEqual(normalised.panels[0].y_title, "AFCT, relative to LetFlow")
         self.assertIn("by that of LetFlow with the same seed", normalised.caption)
 
     def test_several_metrics_share_a_unit_alone(self):
@@ -113,7 +113,7 @@ class ChartTest(unittest.TestCase):
         self.assertEqual((drawn.kind, drawn.x_names), ("bars", ["ecmp", "rps"]))
         self.assertIn("Means over 3 seeds. Whiskers: 95 %", drawn.caption)
 
-    def test_without_an_abscissa_each_line_is_a_bar(self):
+    def test_without_an_x_axis_each_line_is_a_bar(self):
         drawn = chart(x="", x_label="", lines=[line("a", [1], x=[0], x_text=[""])])
         self.assertEqual((drawn.kind, drawn.x_names), ("bars", [""]))
 
@@ -202,7 +202,7 @@ class PapersPageTest(Folder):
 
     def test_claims_count_as_something_that_is_known(self):
         folders.write_papers(self.folder, self.one(claims=[claim("pdlb-fig7.C1", counts_as="theirs")]))
-        with self.assertRaisesRegex(results.BadInput, 'pdlb-fig7.C1: "theirs" is nothing that claims count as'):
+        with self.assertRaisesRegex(results.BadInput, 'pdlb-fig7.C1: "theirs" is no role of a claim'):
             reproduction.read(self.folder)
 
     def test_claims_say_what_they_depend_on_and_by_what_they_are_judged(self):
@@ -223,7 +223,7 @@ class PapersPageTest(Folder):
         (self.folder / "papers.json").write_text("[]")
         result = report(self.folder)
         self.assertEqual(result.returncode, 2)
-        self.assertRegex(result.stderr, r"^heddle: .*papers.json: \[\] is not what it should be")
+        self.assertRegex(result.stderr, r"^heddle: .*papers.json: \[\] has an unexpected type")
         self.assertEqual(list(self.folder.glob("*report*")), [])
 
     @unittest.skipUnless(has("matplotlib"), "matplotlib is not installed")

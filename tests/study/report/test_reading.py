@@ -37,7 +37,7 @@ class LayoutTest(unittest.TestCase):
     def choose(self, names, rows):
         return axes.choose(names, [results.Combination(tuple(row)) for row in rows])
 
-    def test_load_is_the_abscissa_and_balancers_are_lines(self):
+    def test_load_is_the_x_axis_and_balancers_are_lines(self):
         rows = [(k, lb, load) for k in ("4", "6", "8") for lb in ("ecmp", "rps")
                 for load in ("0.3", "0.5")]
         self.assertEqual(self.choose(["topology.k", "lb", "workload[0].load"], rows),
@@ -108,9 +108,9 @@ class SweepTest(Folder):
         chart = self.read(value=lambda i, metric: values.get(metric, 0 if metric != "n" else 1),
                           width=1).charts()[0][2]
         found = {panel.y_title: panel.lines[0] for panel in chart.panels}
-        self.assertEqual(set(found), {"reordered packets (%)", "needless retransmissions (%)"})
-        self.assertEqual(found["needless retransmissions (%)"].y, [2, 2])
-        self.assertEqual(found["needless retransmissions (%)"].ci, [0.5, 0.5])
+        self.assertEqual(set(found), {"reordered packets (%)", "spurious retransmissions (%)"})
+        self.assertEqual(found["spurious retransmissions (%)"].y, [2, 2])
+        self.assertEqual(found["spurious retransmissions (%)"].ci, [0.5, 0.5])
         self.assertEqual(found["reordered packets (%)"].y, [25, 25])
 
     def test_every_point_without_results_is_listed_with_its_reason(self):
@@ -132,7 +132,7 @@ class SweepTest(Folder):
     def test_the_runs_shown_are_named_even_if_they_differ(self):
         sweep = self.read(without=(0, 1))  # All of ecmp at load 0.5.
         self.assertEqual(runs.where_of(sweep, shown.points(sweep)),
-                         "Of single runs, with load=0.3 or 0.5, seed 1.")
+                         "Single runs with load=0.3 or 0.5, seed 1.")
 
     def test_tables_may_lie_elsewhere(self):
         before = self.read()
@@ -163,9 +163,9 @@ class RunTest(Folder):
         self.assertEqual(slowdown.panels[2].lines[0].y, [4, 4])
         self.assertEqual(fct.kind, "dots")  # Bars have no foot on a logarithmic axis.
         self.assertEqual({p.y_title: p.lines[0].y[0] for p in costs.panels},
-                         {"reordered packets (%)": 25, "needless retransmissions (%)": 2,
+                         {"reordered packets (%)": 25, "spurious retransmissions (%)": 2,
                           "retransmissions after loss (%)": 0.5, "dropped packets": 5,
-                          "congestion marks": 7})
+                          "ECN marks": 7})
         self.assertIn("no confidence intervals", slowdown.caption)
 
     def test_an_incomplete_one_says_so(self):
@@ -215,18 +215,18 @@ class WordsTest(unittest.TestCase):
 
     def test_ports_are_told(self):
         self.assertEqual(self.ports(buffer="1MB", ecn_above="65KB", pfc={"classes": []}),
-                         "a buffer of 1MB for each port; congestion marks above 65KB; no PFC")
+                         "a buffer of 1MB for each port; ECN marks above 65KB; no PFC")
         self.assertEqual(
             self.ports("rocev2", buffer="auto", memory={"model": "dt", "size": "4MB"},
                        pfc={"classes": ["3", "4"], "xoff": "20KB"}),
-            "memory of 4MB that a switch's ports share (dt: each queue may hold a multiple of what is free); "
-            "congestion marks as RED's, at the default lengths; PFC for classes 3, 4, pauses above 20KB")
+            "a buffer of 4MB that a switch's ports share (dt: each queue may hold a multiple of the free buffer); "
+            "ECN marks with RED, between the default thresholds; PFC for classes 3, 4 with a pause threshold of 20KB")
         self.assertEqual(self.ports(buffer="unlimited", marking="red", red={"min": "5KB", "max": "9KB"}),
-                         "unlimited buffers; congestion marks as RED's, from 5KB to 9KB; no PFC")
+                         "unlimited buffers; ECN marks with RED, from 5KB to 9KB; no PFC")
 
     def test_ports_that_are_swept_are_told_to_be(self):
         self.assertEqual(self.ports(buffer="swept", ecn_above="swept", pfc="swept"),
-                         "a buffer of a swept size for each port; congestion marks above a swept threshold; "
+                         "a buffer of a swept size for each port; ECN marks above a swept threshold; "
                          "PFC as swept")
         self.assertEqual(words._ports({"topology": {"port": "swept"}}), "")
 
@@ -432,7 +432,7 @@ class OverTimeTest(Folder):
         chart = self.chart("pfc_rate.csv", ("time_ns", "layer", "paused_links_timeavg"),
                            [(10_000, "host_up", 0), (10_000, "leaf_up", 0)], "pauses")
         self.assertEqual((chart.kind, chart.panels), ("note", []))
-        self.assertTrue(chart.caption.startswith("No link was paused. Of the run with seed 1"))
+        self.assertTrue(chart.caption.startswith("No link was paused. Run with seed 1"))
         self.setUp()
         self.assertIsNone(self.chart("paused_paths.csv", ("time_ns", "paused_paths"), [(10_000, 0)], "paused-paths"))
         self.setUp()

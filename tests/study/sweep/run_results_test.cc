@@ -72,7 +72,7 @@ TEST_F(RunResultsTest, SoIsWhatIsNotOfItsFormat) {
   Rewrite("summary.csv", "class_set,class,n\nall,all\n");
   EXPECT_THAT(ReadRunResults(run_.path()),
               Fails(absl::StatusCode::kDataLoss,
-                    EndsWith("summary.csv: row 1 has not as many cells as the header")));
+                    EndsWith("summary.csv: row 1 has more or fewer cells than the header")));
   Rewrite("summary.csv", "class_set,class,n\nall,S,5\n");
   EXPECT_THAT(ReadPointRows(run_.path()),
               Fails(absl::StatusCode::kDataLoss, HasSubstr("its tables do not fit together")));
