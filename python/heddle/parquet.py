@@ -10,36 +10,55 @@ from .errors import BadInput
 
 
 def write(results, out, names=None):
-    out.mkdir(parents=True, exist_ok=True)
-    whole = {name: method for name in ("points", "means") if (method := getattr(results, name, None))}
-    known = results.tables() + list(whole)
+    """Writes the tables that `names` has, or all, into the folder `out`; returns their paths."""
+    made = [name for name in ("points", "means") if hasattr(results, name)]  # Not read from a file of each run.
+    known = results.tables() + made
     for name in names or ():
         if name not in known:
             raise BadInput(f"{results.folder}: has no table {name!r}; there are: {', '.join(known)}")
-    return [_write(out / f"{name}.parquet", *((lambda method=whole[name]: [method()], {}) if name in whole else
-                                              (lambda name=name: results.frames(name), results)))
-            for name in names or known]
+    out.mkdir(parents=True, exist_ok=True)
+    for name in names or known:
+        whole = [getattr(results, name)()] if name in made else None
+        write_frames(out / f"{name}.parquet", lambda name=name, whole=whole: whole or results.frames(name))
+    return [out / f"{name}.parquet" for name in names or known]
 
 
-def _write(path, frames, results):
-    """`frames` gives them anew at each call: their types are known only when all have been read."""
+def write_frames(path, frames):
+    """Writes frames one below the other. `frames` gives them anew at each call: the types of columns are
+    known only when all have been read."""
     schema = None
     of_columns = {}
+    growing = set()
     for frame in frames():
-        of_columns.update(frame.attrs.get("units") or results._units(frame))
+        of_columns.update(frame.attrs["units"])
         schema = _unified(schema, _schema(frame))
+        growing.update(name for name in frame.columns if frame[name].nunique() > len(frame) / 4)
     schema = pyarrow.schema([_field(field, of_columns) for field in schema])
+    encodings = _encodings(schema, growing)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with pyarrow.parquet.ParquetWriter(aside, schema, compression="zstd") as writer:
+        with pyarrow.parquet.ParquetWriter(
+                aside, schema, compression="zstd", column_encoding=encodings or None,
+                use_dictionary=[name for name in schema.names if name not in encodings]) as writer:
             for frame in frames():
                 frame = frame.reindex(columns=schema.names)  # A column may be in some runs only.
                 writer.write_table(pyarrow.Table.from_pandas(frame, schema, preserve_index=False)
-                                   .replace_schema_metadata(schema.metadata))
+                                   .replace_schema_metadata(None))
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
-    return path
+
+
+def _encodings(schema, growing):
+    """For columns that have another number in nearly every row, such as times. All others have a
+    dictionary, which is smallest for them."""
+    encodings = {}
+    for field in schema:
+        if field.name in growing and pyarrow.types.is_integer(field.type):
+            encodings[field.name] = "DELTA_BINARY_PACKED"
+        elif field.name in growing and pyarrow.types.is_floating(field.type):
+            encodings[field.name] = "BYTE_STREAM_SPLIT"
+    return encodings
 
 
 def _schema(frame):

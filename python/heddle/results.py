@@ -62,7 +62,7 @@ class _Results:
             frame = frame.rename(columns={c: f"{name}.{c}" for c in before if c in frame.columns})
             for at, (axis, value) in enumerate(before.items()):
                 frame.insert(at, axis, value)
-            yield frame
+            yield tables.with_units(frame, self._units(frame))
 
     def _units(self, frame):
         return tables.units_of(frame)
