@@ -82,9 +82,8 @@ def _wider(one, two):
         return one
     if pyarrow.types.is_null(one):
         return two
-    if pyarrow.types.is_string(one) or pyarrow.types.is_string(two):
-        return pyarrow.string()
-    return pyarrow.float64()
+    texts = [kind for kind in (one, two) if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)]
+    return texts[0] if texts else pyarrow.float64()
 
 
 def _field(field, of_columns):

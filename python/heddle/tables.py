@@ -9,6 +9,9 @@ import pandas
 from . import report, units
 from .errors import BadInput, Damaged
 
+# Numbers as they are written, to the last bit, which later versions do by default.
+_EXACT = {"float_precision": "round_trip"} if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1) else {}
+
 
 def read_csv(path, columns=None, texts=()):
     """A file of Heddle's as a frame, checked against the manifest beside it. Empty cells are missing
@@ -18,7 +21,7 @@ def read_csv(path, columns=None, texts=()):
             _refuse_unknown(path, columns)
         with report.manifest.open_checked(Path(path)) as file:
             frame = pandas.read_csv(file, usecols=columns, dtype={name: str for name in texts}, low_memory=False,
-                                    keep_default_na=False, na_values=[""], float_precision="round_trip")
+                                    keep_default_na=False, na_values=[""], **_EXACT)
             while file.read(1 << 20):  # To its end, where its checksum is compared.
                 pass
     except report.manifest.Damage as error:
