@@ -17,7 +17,7 @@ _MOST_TASKS = 2000  # A scheduler handles some hundred tasks a second; more poin
 
 
 def sweep(client, path, words, out, flags, document, shown):
-    """Runs what is to do of a sweep; returns what the program has said on the workers."""
+    """Runs the points that have no results; returns the messages of the program on all workers."""
     from distributed import Event, as_completed
 
     _plan(path, words, out, document)
@@ -69,7 +69,7 @@ def _wait_for_end(futures):
 
 
 def run_points(text, numbers, out, flags, version, stop):
-    """A task: runs points by their numbers; returns what the program has said."""
+    """The task: runs the points with these numbers; returns the messages of the program."""
     _refuse_other_worker(out, version)
     asked = _asks(stop)
     if asked():
@@ -99,7 +99,8 @@ def _refuse_other_worker(out, version):
 
 
 def _asks(stop):
-    """A function that says whether the client wants tasks to stop; a scheduler that is gone does, too."""
+    """A function that says whether the task is to stop: because the client asks for it, or because the
+    scheduler does not answer."""
     from distributed import Event, get_client
 
     event = Event(stop, client=get_client())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong. Messages are the program's, where it has one."""
+"""The exceptions of this package. Their messages are those of the program, if the program has failed."""
 
 import re
 from dataclasses import dataclass
@@ -61,11 +61,11 @@ _PLACED = re.compile(r"(?P<place>\S.*?:\d+:\d+|--[a-z]+ \S+): (?:(?P<key>[^\s:]+
 
 
 def bad_input(text, document=None):
-    """A BadInput of the program's messages. The file `document` was made from a dict: its user does
-    not know its lines."""
+    """Makes a BadInput from the program's messages. Places in the file `document` are left out: it was made
+    from a dict, so the user does not know its lines."""
     problems = []
     for line in text.splitlines():
-        if re.fullmatch(r"\d+ errors?", line):  # The program counts them at the end.
+        if re.fullmatch(r"\d+ errors?", line):  # The program's last line.
             continue
         match = _PLACED.fullmatch(line)
         if match:

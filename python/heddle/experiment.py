@@ -28,9 +28,9 @@ def as_file(experiment):
 
 
 def plain(value, key):
-    """Dicts, lists, numbers and texts of what has them inside, such as numpy arrays. `key` is the
-    place of the value, for messages."""
-    if hasattr(value, "tolist"):  # numpy and pandas.
+    """Converts mappings, sequences, numpy arrays and paths to plain dicts, lists, numbers and texts. `key`
+    is the place of the value in the experiment, for error messages."""
+    if hasattr(value, "tolist"):  # Arrays and numbers of numpy, series of pandas.
         value = value.tolist()
     if isinstance(value, Mapping):
         return {_name(name, key): plain(inner, f"{key}.{name}".lstrip(".")) for name, inner in value.items()}
@@ -38,7 +38,7 @@ def plain(value, key):
         return value
     if isinstance(value, float):
         text = repr(value)
-        return format(Decimal(text), "f") if "e" in text else value
+        return format(Decimal(text), "f") if "e" in text else value  # 1e-07 becomes 0.0000001.
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     if isinstance(value, Iterable) and not isinstance(value, bytes):
@@ -55,7 +55,7 @@ def _name(name, key):
 
 
 def options(settings=None, seed=None, scale=None, plugins=()):
-    """Those that all commands with an experiment have."""
+    """The options that all commands with an experiment have."""
     words = []
     for key, value in (settings or {}).items():
         value = plain(value, key)
@@ -70,7 +70,7 @@ def options(settings=None, seed=None, scale=None, plugins=()):
 
 
 def name_of(experiment, settings=None):
-    """Its name, after which the folder of its results is called."""
+    """The name of the experiment, which is also the name of its folder in results/."""
     for given in (settings or {}), experiment if isinstance(experiment, Mapping) else _read(experiment):
         if given.get("name"):
             return str(given["name"])
@@ -78,7 +78,8 @@ def name_of(experiment, settings=None):
 
 
 def _read(path):
-    """The document in a file; empty if it is none, which the program will explain."""
+    """The document in a file. A file that is no document gives an empty one: the program will say what
+    is wrong with the file."""
     try:
         document = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     except (OSError, ValueError, yaml.YAMLError):

@@ -89,8 +89,8 @@ def call(words, shown=None, stop=None):
 
 @contextlib.contextmanager
 def _errors(is_terminal):
-    """Both ends of what becomes the program's stderr. The program shows its progress on terminals
-    only, so for that it gets one."""
+    """The reading and the writing end of the program's stderr. It is a terminal if progress is wanted, because
+    the program shows progress only on a terminal."""
     if is_terminal:
         reader, writer = pty.openpty()
         attributes = termios.tcgetattr(writer)
@@ -105,17 +105,18 @@ def _errors(is_terminal):
 
 
 def _environment():
-    return {**os.environ, "TERM": "xterm"}
+    return {**os.environ, "TERM": "xterm"}  # On a dumb terminal, the program shows no progress.
 
 
 def _dying_with_parent():
-    """Words in front of a command, with which it gets SIGTERM when this process ends in any way."""
+    """The start of a command line that makes the kernel send SIGTERM to the command when this process ends,
+    whatever ends it."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 
 def _read_some(reader, messages):
-    """Waits a moment for text. Returns false at its end."""
+    """Waits a moment for text. Returns false at the end of the text."""
     ready, _, _ = select.select([reader], [], [], 0.25)
     if not ready:
         return True

@@ -12,7 +12,7 @@ _SHARE = re.compile(r"(\d+) % of the work")
 
 @contextlib.contextmanager
 def listener(progress):
-    """A function that takes the text of a progress line, or None if nobody wants to see any."""
+    """A function that takes the text of a progress line; None if progress is not wanted."""
     shown = _shown_by(progress)
     if shown is None:
         yield None
@@ -66,8 +66,8 @@ class _Line:
 
 
 class _Bar:
-    """A bar in the output of a cell; it is gone at the end, so that the output of a notebook does not
-    depend on the time that it took."""
+    """A bar in the output of a cell. The bar disappears at the end, so that the saved notebook does not depend
+    on how long the sweep took."""
 
     def __init__(self):
         self._handle = None

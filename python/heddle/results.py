@@ -32,7 +32,7 @@ def load(folder):
 
 
 class _Results:
-    """What a run and a sweep have in common: tables, which are those of all runs one below the other."""
+    """The base of Run and Sweep. A table of a sweep is the tables of its runs, one below the other."""
 
     folder: Path
 
@@ -53,7 +53,7 @@ class _Results:
         return tables.with_units(whole, self._units(whole))
 
     def frames(self, name, columns=None):
-        """The same, run by run."""
+        """The rows of the file NAME.csv, as a frame for each run."""
         found = [(folder, before) for folder, before in self._runs() if (folder / f"{name}.csv").exists()]
         if not found:
             raise BadInput(f"{self.folder}: no run has {name}.csv; there are: {', '.join(self.tables()) or 'none'}")
@@ -121,7 +121,7 @@ class Run(_Results):
         return bool(self.totals.get("complete", True))
 
     def for_report(self):
-        """What heddle_report draws."""
+        """The results as heddle_report reads them."""
         return _guarded(report.results.read, self.folder)
 
     def __repr__(self):
@@ -131,7 +131,7 @@ class Run(_Results):
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a sweep, as it was planned and as it is."""
+    """A point of a sweep, from plan.csv, and its present state."""
 
     number: int
     id: str
@@ -198,7 +198,7 @@ class Sweep(_Results):
         return list(self._chosen)
 
     def problems(self):
-        """What is said of points that are not done; empty if all are."""
+        """A text about the points that are not done; empty if all are done."""
         if all(p.state == "done" for p in self._chosen):
             return ""
         counts = {}
@@ -286,7 +286,7 @@ class Sweep(_Results):
             raise Failed(ended.err.removeprefix("heddle: "))
 
     def for_report(self):
-        """What heddle_report draws."""
+        """The results as heddle_report reads them, without points and combinations that are not selected."""
         if not (self.folder / "means.csv").exists():
             self.collect()
         whole = _guarded(report.results.read, self.folder)
@@ -301,7 +301,7 @@ def _read_json(path):
 
 
 def _guarded(function, *arguments):
-    """Failures of heddle_report as those of this package."""
+    """Calls a function of heddle_report; turns its exceptions into those of this package."""
     try:
         return function(*arguments)
     except report.results.Damaged as error:

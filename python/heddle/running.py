@@ -85,7 +85,7 @@ def pass_on_warnings(text):
 
 
 def raise_for(ended, document=None):
-    """Raises what the program's exit code stands for."""
+    """Raises the exception for the program's exit code."""
     if ended.code == program.DONE:
         return
     if ended.code == program.BAD_INPUT:

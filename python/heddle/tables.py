@@ -9,7 +9,7 @@ import pandas
 from . import report, units
 from .errors import BadInput, Damaged
 
-# Numbers as they are written, to the last bit, which later versions do by default.
+# Reads numbers exactly, to the last bit. From pandas 3.1 on this is the default.
 _EXACT = {"float_precision": "round_trip"} if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1) else {}
 
 

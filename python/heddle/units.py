@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units of columns. Heddle's files have them in the names of columns (docs/metrics.md), and settings
-behind their numbers."""
+"""Units of columns. The names of columns in Heddle's files contain the unit (docs/metrics.md); settings
+have their unit behind the number."""
 
 from fractions import Fraction
 
@@ -20,8 +20,9 @@ def of_column(name):
 
 
 def numbers(texts):
-    """What settings stand for, if all are quantities of one kind: a number for each text, and their
-    unit, which is the smallest that occurs. None otherwise."""
+    """Converts values of a setting to numbers, if all are quantities of one kind. Returns a dict with the
+    number of each text, and the unit of all numbers, which is the smallest unit that occurs. Otherwise
+    returns None."""
     found = {}
     for text in texts:
         match = axes.QUANTITY.fullmatch(text)
