@@ -6,10 +6,14 @@ import contextlib
 import functools
 import importlib.util
 import os
+import signal
 import tempfile
 from pathlib import Path
 
 import heddle
+
+# Tests interrupt themselves; whoever starts them in the background has made them ignore that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[2]
 TOPOLOGY = {"kind": "leaf_spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2}

@@ -26,7 +26,7 @@ class NotebookTest(unittest.TestCase):
         import nbformat
         notebook = nbformat.read(NOTEBOOK, as_version=4)
         with support.folder() as folder:
-            nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3",
+            nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3",
                                     resources={"metadata": {"path": str(folder)}}).execute()
             self.assertTrue(Path("slowdown.pdf").read_bytes().startswith(b"%PDF"))
         outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -29,7 +29,7 @@ def processes(folder):
     return found
 
 
-def wait_until(what, seconds=20):
+def wait_until(what, seconds=60):
     until = time.monotonic() + seconds
     while not what() and time.monotonic() < until:
         time.sleep(0.05)
