@@ -37,6 +37,19 @@ class NotebookTest(unittest.TestCase):
         self.assertFalse(any("stderr" == output.get("name") for output in outputs), shown[:2000])
 
 
+class BarTest(unittest.TestCase):
+    @unittest.skipUnless(support.has("nbclient") and support.has("ipykernel"), "nbclient or ipykernel is not installed")
+    def test_a_notebook_shows_a_bar_which_is_gone_at_the_end(self):
+        import nbclient
+        import nbformat.v4
+        cells = ["from heddle import progress\nbar = progress._shown_by(None)\nbar.show('3 of 8 <points>', 0.38)",
+                 "with progress.listener(None) as show:\n    show('38 % of the work')"]
+        notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
+        nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+        shown = [[output["data"]["text/html"] for output in cell.outputs] for cell in notebook.cells]
+        self.assertEqual(shown, [['<progress value="0.38" max="1"></progress> 3 of 8 &lt;points&gt;'], [""]])
+
+
 class PageTest(unittest.TestCase):
     @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
     def test_its_code_works(self):
