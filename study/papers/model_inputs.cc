@@ -28,9 +28,9 @@ void PdlbInputs::Declare(Fields& fields) {
   fields.Add("flows", flows, Between<int64_t>(1, 1'000'000), "Flows that share the paths.");
   fields.Add("granularity", granularity, Between<int64_t>(1, kLargestPdlbCell),
              "Packets of a flowcell.");
-  fields.Choice(
-      "form", form, {{"corrected", PdlbForm::kCorrected}, {"literal", PdlbForm::kLiteral}},
-      "The equations of the model. literal: as the paper prints them.");
+  fields.Choice("form", form,
+                {{"corrected", PdlbForm::kCorrected}, {"literal", PdlbForm::kLiteral}},
+                "The equations of the model. literal: as the paper prints them.");
   fields.Require(slow <= static_cast<double>(paths), "slow",
                  "more slow paths than there are paths");
 }

@@ -167,7 +167,8 @@ TEST_F(SweepCommandTest, KeepsTheResultsOfAnotherPlanButNotItsTables) {
   // One that has all the old points as well has nothing to say.
   EXPECT_THAT(Run("heddle sweep s.yaml -q -o expected --set 'sweep.lb=[rps, presto]'").err,
               Not(HasSubstr("another plan")));
-  EXPECT_THAT(Run("heddle sweep s.yaml -o expected").err, HasSubstr("12 of 12 points have results"));
+  EXPECT_THAT(Run("heddle sweep s.yaml -o expected").err,
+              HasSubstr("12 of 12 points have results"));
 }
 
 // Tables of the earlier points must not pass for tables of all points.

@@ -6,22 +6,22 @@ import re
 from dataclasses import dataclass
 
 # Powers of the base unit: seconds, bytes, bits per second.
-_UNITS = {
+UNITS = {
     "": 1, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1,
     "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
     "TB": 1e12,
     "bps": 1, "Kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12,
 }
-_QUANTITY = re.compile(r"([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)(?:/([0-9.]+))?([A-Za-z]*)", re.ASCII)
+QUANTITY = re.compile(r"([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)(?:/([0-9.]+))?([A-Za-z]*)", re.ASCII)
 
 
 def quantity(text):
     """The number that a setting stands for, in base units; None if it is none."""
-    match = _QUANTITY.fullmatch(text)
-    if not match or match[3] not in _UNITS:
+    match = QUANTITY.fullmatch(text)
+    if not match or match[3] not in UNITS:
         return None
     try:
-        return float(match[1]) / float(match[2] or 1) * _UNITS[match[3]]
+        return float(match[1]) / float(match[2] or 1) * UNITS[match[3]]
     except (ValueError, ZeroDivisionError):
         return None
 

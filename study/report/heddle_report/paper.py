@@ -7,21 +7,18 @@ import math
 import re
 
 import matplotlib
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-matplotlib.use("Agg")  # No display is needed.
-
-from matplotlib import pyplot  # noqa: E402
-from matplotlib.colors import LinearSegmentedColormap  # noqa: E402
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
-
-from . import reproduction, results, runs, style, words  # noqa: E402
-from .files import write_whole  # noqa: E402
+from . import reproduction, results, runs, style, words
+from .files import write_whole
 
 FORMATS = ("pdf", "svg", "png")
 MOST_CHOICES = 12  # Drawn; each takes seconds.
 WIDTH = 7.0        # Inches: two columns of most proceedings.
 
-_STYLE = {
+STYLE = {
     "font.family": "sans-serif", "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 8, "axes.spines.top": False,
     "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.5,
@@ -70,12 +67,11 @@ def write(drawn, made, note, folder, formats):
     captions = []
     names = _file_names(name for name, _, _ in drawn)
     for name, (_, where, chart) in zip(names, drawn):
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(STYLE):
             figure = draw(chart)
             for kind in formats:
                 write_whole(folder / f"{name}.{kind}", _bytes_of(figure, kind, made))
                 yield f"{folder / name}.{kind}"
-            pyplot.close(figure)
         told = " ".join(filter(None, (f"{chart.title}.", chart.caption, where, f"{made}.")))
         captions.append(f"{name}\n  {told}\n")
     write_whole(folder / "captions.txt", "\n".join(captions + [note] * bool(note)).encode())
@@ -96,11 +92,11 @@ def literal(text):
     return str(text).replace("$", r"\$")
 
 
-def draw(chart):
+def draw(chart, make=Figure):
+    """A figure that `make` makes; none of pyplot's, so that nobody needs a display, and nobody closes it."""
     rows = math.ceil(len(chart.panels) / chart.columns)
-    figure, grid = pyplot.subplots(rows, chart.columns, squeeze=False, layout="constrained",
-                                   figsize=(WIDTH, _height(chart, rows)), sharex=chart.shares_x(),
-                                   sharey=chart.shares_y())
+    figure = make(layout="constrained", figsize=(WIDTH, _height(chart, rows)))
+    grid = figure.subplots(rows, chart.columns, squeeze=False, sharex=chart.shares_x(), sharey=chart.shares_y())
     for i, axes in enumerate(grid.flat):
         if i >= len(chart.panels):
             axes.set_axis_off()

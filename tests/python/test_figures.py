@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+import io
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import heddle
+import support
+
+
+@unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
+class FiguresTest(unittest.TestCase):
+    def setUp(self):
+        self.part = support.sweep().select({"transport.min_rto": "1ms"})
+
+    def test_slowdown_and_fct_by_load(self):
+        for function, name, scale in ((heddle.figures.slowdown, "slowdown", "linear"),
+                                      (heddle.figures.fct, "FCT (µs)", "log")):
+            figure = function(self.part, classes=["all", "S"])
+            self.assertEqual(len(figure.axes), 6)  # Mean, median, p99 of two classes.
+            first = figure.axes[0]
+            self.assertEqual((first.get_ylabel(), first.get_yscale()), (f"mean {name}", scale))
+            self.assertEqual([tuple(line.get_xdata()) for line in first.lines], [(0.2, 0.6)] * 2)
+            self.assertIn("Means over 2 seeds", figure.caption)
+
+    def test_a_line_shows_the_means(self):
+        means = self.part.means()
+        means = means[(means.metric == "avg_slowdown") & (means["class"] == "all") & (means.lb == "ecmp")]
+        drawn = heddle.figures.slowdown(self.part, classes=["all"]).axes[0].lines[0]
+        self.assertEqual(list(drawn.get_ydata()), list(means.sort_values("workload[0].load")["mean"]))
+
+    def test_the_scale_is_chosen(self):
+        self.assertEqual(heddle.figures.slowdown(self.part, log=True).axes[0].get_yscale(), "log")
+        self.assertEqual(heddle.figures.fct(self.part, log=False).axes[0].get_yscale(), "linear")
+
+    def test_a_notebook_shows_a_figure(self):
+        figure = heddle.figures.costs(self.part)
+        self.assertTrue(figure._repr_png_().startswith(b"\x89PNG"))
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="pdf")
+        self.assertTrue(drawn.getvalue().startswith(b"%PDF"))
+
+    def test_single_runs(self):
+        self.assertIn("S", heddle.figures.distribution(self.part, "fct", classes="S").axes[0].get_title())
+        self.assertTrue(heddle.figures.links(self.part).axes)
+        self.assertTrue(heddle.figures.slowdown(next(iter(self.part))).axes)
+
+    def test_what_cannot_be_drawn_is_named(self):
+        with self.assertRaisesRegex(heddle.BadInput, r"select\(\) one of: min_rto=900us; min_rto=1ms"):
+            heddle.figures.slowdown(support.sweep())
+        with self.assertRaisesRegex(heddle.BadInput, "no figure is called 'queues'; there are: slowdown, fct"):
+            heddle.figures.over_time(self.part, "queues")
+        with self.assertRaisesRegex(heddle.BadInput, "'Q'; there are: all, S"):
+            heddle.figures.fct(self.part, classes="Q")
+
+    def test_the_backend_stays_as_it_is(self):
+        code = ("import matplotlib; matplotlib.use('svg'); import heddle; heddle.figures.Figure; "
+                "assert matplotlib.get_backend() == 'svg', matplotlib.get_backend()")
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    @unittest.skipUnless(support.has("plotly"), "plotly is not installed")
+    def test_the_page_of_the_report(self):
+        with support.folder():
+            page = support.sweep().report(Path("page.html").resolve())
+            self.assertIn("min_rto", page.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    unittest.main()
