@@ -23,7 +23,7 @@ std::string Named(const std::string& file, const std::string& pattern) {
 // Version() is that of CMakeLists.txt. Whoever moves it finds here what moves with it.
 TEST(VersionTest, IsTheSameInEveryFileThatNamesIt) {
   EXPECT_EQ(Named("CITATION.cff", "\nversion: (\\S+)\n"), Version());
-  EXPECT_EQ(Named("packaging/kubernetes.yaml", "image: heddle:(\\S+)"), Version());
+  EXPECT_EQ(Named("docs/examples/kubernetes.yaml", "image: heddle:(\\S+)"), Version());
   EXPECT_EQ(Named("CHANGELOG.md", "\n## ([0-9.]+)"), Version());
   EXPECT_EQ(Named("docs/containers.md", "docker build -t heddle:(\\S+)"), Version());
 }
