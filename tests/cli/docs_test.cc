@@ -97,9 +97,13 @@ TEST(DocsTest, EveryCommandWorks) {
   GTEST_SKIP() << "The commands take minutes in a slow build; the release build runs them.";
 #endif
   // These, and what they need, are run from a fresh clone by .ci/run.
-  const std::vector<std::string> run_by_ci = {"make run", "make test", "scripts/bench",
+  const std::vector<std::string> run_by_ci = {"make run",
+                                              "make test",
+                                              "scripts/bench",
                                               "scripts/cross-check build/release/heddle",
-                                              "scripts/setup report"};
+                                              "scripts/setup report",
+                                              "pip install '.[parquet,dask]'",
+                                              "HEDDLE_NO_BUILD=1 pip install '.[parquet,dask]'"};
   const std::vector<std::string> others = {"heddle", "cmake", "installed/bin/heddle",
                                            "mine/build/my_heddle"};
   const Clone clone;

@@ -213,7 +213,7 @@ TEST_F(SweepCommandTest, ListsWithoutWriting) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out,
               AllOf(ContainsRegex("\n +2  [0-9a-f]+  missing .*load=0.3,seed=2\n"),
-                    HasSubstr("2 points: 2 missing\n"), HasSubstr("expected from packets")));
+                    HasSubstr("2 points: 2 missing\n"), HasSubstr("estimated from packets")));
   EXPECT_FALSE(fs::exists(folder_ / "results"));
   Expected();
   const CommandResult there = Run("heddle sweep s.yaml --dry-run -o expected --set sweep.seeds=4");

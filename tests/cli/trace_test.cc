@@ -115,10 +115,11 @@ TEST_F(TraceTest, RefusesOptionsThatItCannotRead) {
 TEST_F(TraceTest, NamesWhatIsStillToBeChosen) {
   const std::string sweep =
       "--flow 0 --set 'sweep.lb=[{kind: letflow, gap: 50us}, rps]' --set 'sweep.seeds=3' ";
-  EXPECT_THAT(Refused(sweep).err,
-              HasSubstr("this is a sweep of 6; choose one with --set 'lb={kind: letflow, gap: "
-                        "50us}' (or rps) --seed 1 (or 2, 3)"));
-  EXPECT_THAT(Refused(sweep + "--seed 2").err, HasSubstr("this is a sweep of 2; choose"));
+  EXPECT_THAT(
+      Refused(sweep).err,
+      HasSubstr("this is a sweep of 6 points; choose one with --set 'lb={kind: letflow, gap: "
+                "50us}' (or rps) --seed 1 (or 2, 3)"));
+  EXPECT_THAT(Refused(sweep + "--seed 2").err, HasSubstr("this is a sweep of 2 points; choose"));
 }
 
 // In a sweep with several seeds, --seed chooses one; the default is the first.

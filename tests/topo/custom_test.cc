@@ -184,7 +184,7 @@ TEST(CustomTest, MayNotHaveMorePathsThanPacketsCanName) {
   EXPECT_THAT(ErrorsOn("{kind: custom, hosts: 2, switches: [{name: low}, {name: middle, tier: 1}, "
                        "{name: high, tier: 2}, {name: end}], links: [" +
                        links + "]}"),
-              HasSubstr("paths cannot be numbered"));
+              HasSubstr("has too many paths to number"));
 }
 
 // Round trips are bounded by the longest way, not by the number of tiers: all switches are in one.

@@ -106,7 +106,7 @@ TEST_F(MakePoliciesTest, AnExperimentWithoutPoliciesIsNotSimulated) {
       "workload: [{kind: permutation, size: 1KB}]\n";
   const Experiment experiment = ExperimentFrom(yaml);
   EXPECT_THAT(Simulate(experiment, {}, [](std::string_view) { return true; }),
-              Fails(absl::StatusCode::kInvalidArgument, HasSubstr("has given no policy")));
+              Fails(absl::StatusCode::kInvalidArgument, HasSubstr("has returned no policy")));
   Faulty::prepares = How::kThrowsNumber;
   EXPECT_THAT(ErrorsOf(yaml), HasSubstr("test.yaml:2:5: lb: load balancer \"faulty\": Prepare() "
                                         "has thrown something that is not a std::exception"));

@@ -67,7 +67,7 @@ TEST_F(ClaimPartTest, TrendsMayBeThoseOfAQuantity) {
   EXPECT_THAT(part.axes, ElementsAre("lb"));
   EXPECT_THAT(ErrorsOf("kind: trend, metric: fct, along: load, goes: up, of: rps, over: ecmp, "
                        "quantity: value"),
-              HasSubstr("C1.quantity: a value is of one side; remove `of`"));
+              HasSubstr("C1.quantity: a value has one side only; remove `of`"));
 }
 
 TEST_F(ClaimPartTest, OrderingsHaveTwoSides) {

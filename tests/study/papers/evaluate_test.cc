@@ -151,7 +151,7 @@ TEST_F(EvaluateTest, CountsRowsAndGroups) {
 
 TEST_F(EvaluateTest, AFileWithoutRowsHasNoValueUnlessEmptySaysOne) {
   EXPECT_THAT(Value("{file: none.csv, column: y, take: max}"),
-              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("no row fits `where`")));
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("no row matches `where`")));
   EXPECT_EQ(Number("{file: none.csv, column: y, take: max, empty: -1}"), -1);
   const auto series = Series("{file: none.csv, column: y, x: x}");
   ASSERT_THAT(series, IsOk());

@@ -85,7 +85,8 @@ TEST_F(ExperimentPointsTest, WithSetTheExperimentIsNamed) {
   LoadOptions options;
   options.sets = {"topology.spinse=3"};
   EXPECT_FALSE(Load(options, diagnostics));
-  EXPECT_THAT(diagnostics.Report(), HasSubstr("e.yaml: is no experiment with what --set says"));
+  EXPECT_THAT(diagnostics.Report(),
+              HasSubstr("e.yaml: is no valid experiment with the settings of --set"));
   options.sets = {"topology.spines=3"};
   Diagnostics good;
   EXPECT_TRUE(Load(options, good)) << good.Report();

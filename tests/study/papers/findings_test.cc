@@ -45,7 +45,7 @@ TEST(JudgeSignTest, SaysWhyItCannotTell) {
   EXPECT_EQ(JudgeSign(Seeds({1})).reason, "one seed gives no interval");
   EXPECT_EQ(JudgeSign({}).reason, "there are no values");
   EXPECT_THAT(JudgeSign(Seeds({1, kInfinity})).reason, testing::HasSubstr("infinite"));
-  EXPECT_THAT(JudgeSign(Seeds({1, std::nan("")})).reason, testing::HasSubstr("nothing"));
+  EXPECT_THAT(JudgeSign(Seeds({1, std::nan("")})).reason, testing::HasSubstr("divided by zero"));
   EXPECT_EQ(JudgeSign(Seeds({1})).outcome, Outcome::kUnknown);
 }
 
@@ -138,11 +138,11 @@ TEST(JudgeNumberTest, ZeroDenominatorsLeaveNoVerdict) {
   const Finding infinite =
       JudgeNumber(Seeds({QuantityOf(Quantity::kRatio, 1, 0), 2}), Quantity::kRatio, target);
   EXPECT_EQ(infinite.outcome, Outcome::kUnknown);
-  EXPECT_EQ(infinite.reason, "a value is infinite, as of flows that never finish");
+  EXPECT_EQ(infinite.reason, "a value is infinite; did flows not finish?");
   const Finding none =
       JudgeNumber(Seeds({QuantityOf(Quantity::kGain, 0, 0), 2}), Quantity::kGain, target);
   EXPECT_EQ(none.outcome, Outcome::kUnknown);
-  EXPECT_EQ(none.reason, "nothing is divided by nothing");
+  EXPECT_EQ(none.reason, "zero is divided by zero");
 }
 
 // Less than a hundredth is no effect, whatever the interval; what cannot be known stays so.

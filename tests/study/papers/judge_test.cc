@@ -435,7 +435,7 @@ TEST_F(JudgeTest, AConstantIsFlatAndHasNoCorrelation) {
   EXPECT_EQ(VerdictOf("kind: trend, goes: up, " + along), "tie");
   const JudgedClaim model = One("kind: model, than_metric: twice, " + along);
   EXPECT_EQ(model.verdict, ClaimVerdict::kUnjudged);
-  EXPECT_THAT(model.Reason(), HasSubstr("a constant has no rank correlation"));
+  EXPECT_THAT(model.Reason(), HasSubstr("rank correlation of a constant is undefined"));
 }
 
 TEST_F(JudgeTest, NumbersByTheMeanNeedEveryComparisonOfASeed) {

@@ -107,7 +107,7 @@ TEST_F(ModelMetricTest, SettingsThatAPointLacksAreNotFound) {
   EXPECT_THAT(with("setting: list"), Fails(absl::StatusCode::kNotFound, HasSubstr("at list")));
   EXPECT_THAT(with("setting: lb"), Fails(absl::StatusCode::kNotFound, HasSubstr("at lb")));
   EXPECT_THAT(with("setting: lb.period, values: {50us: 3}"),
-              Fails(absl::StatusCode::kNotFound, "values: has none for lb.period = 62.5us"));
+              Fails(absl::StatusCode::kNotFound, "values: has no entry for lb.period = 62.5us"));
   EXPECT_THAT(with("setting: lb.period"),
               Fails(absl::StatusCode::kInvalidArgument, HasSubstr("granularity: ")));
 }

@@ -61,7 +61,7 @@ TEST_F(RunTablesTest, OneThatFailsFailsAgain) {
   RunTables tables(run_.path());
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(tables.Table("ragged.csv"),
-                Fails(absl::StatusCode::kDataLoss, HasSubstr("row 1 has not as many cells")));
+                Fails(absl::StatusCode::kDataLoss, HasSubstr("row 1 has more or fewer cells")));
     EXPECT_THAT(tables.Json("broken.json"),
                 Fails(absl::StatusCode::kDataLoss, HasSubstr("is not JSON")));
   }

@@ -125,8 +125,7 @@ TEST_F(CollectTest, SaysThatThereIsNothingToTake) {
   const Collected collected = CollectAll();
   EXPECT_THAT(collected.states, ElementsAre(PointState::kMissing, PointState::kMissing));
   EXPECT_THAT(collected.status,
-              Fails(absl::StatusCode::kNotFound, EndsWith("no point has results yet that can be "
-                                                          "taken")));
+              Fails(absl::StatusCode::kNotFound, EndsWith("no point has usable results yet")));
   EXPECT_FALSE(fs::exists(folder_ / "points.csv"));
 }
 
