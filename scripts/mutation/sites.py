@@ -252,7 +252,8 @@ class Finder:
         if condition is None or not condition.kind.is_expression() or is_truth(condition, source):
             return
         start, end = condition.extent.start.offset, condition.extent.end.offset
-        if start < end:
+        declares = place > 0 and ";" not in source.text[cursor.extent.start.offset:start]  # if (T* t = ...)
+        if start < end and not declares:
             self._add_negation(name, start, end, f"`{source.text[start:end]}` negated")
 
     def _add_deletion(self, cursor, name, source, parent, start, end):
