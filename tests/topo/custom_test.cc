@@ -189,6 +189,14 @@ TEST(CustomTest, MustLetAllHostsReachEachOther) {
       HasSubstr("test.yaml:1:11: topology: b cannot reach a, and so for 1 more pairs"));
 }
 
+TEST(CustomTest, SaysWhichEndOfALinkDoesNotExist) {
+  const std::string errors = ErrorsOn(
+      "{kind: custom, hosts: 2, switches: [{name: a}], links: [{a: host0, b: a}, {a: host1, b: "
+      "b}, {a: host2, b: a}]}");
+  EXPECT_THAT(errors, HasSubstr("topology.links[1].b: "));
+  EXPECT_THAT(errors, HasSubstr("topology.links[2].a: "));
+}
+
 TEST(CustomTest, MayNotBeLongerThanPacketsLast) {
   const auto chain = [](int switches) {
     std::string names = "{name: s0}";
