@@ -4,20 +4,26 @@ then, for each mutant, the tests that reach it."""
 
 import concurrent.futures
 import json
+import math
 import os
+import re
 import resource
+import signal
 import subprocess
 import tempfile
 import time
 
-FINGERPRINTS = "FingerprintsTest"
-SLACK_SECONDS = 5  # What a process may take beyond a multiple of its normal time.
+# Fingerprints notice every change, and say nothing about which result is right. Tests of the number of threads
+# compare a program with itself, for minutes.
+LEFT_OUT = re.compile(r"FingerprintsTest|Thread|Determin")
+SLACK_SECONDS = 3  # The CPU time that a process may take beyond a multiple of its normal time.
 TIMES_NORMAL = 4
+WALL_TIMES_CPU = 40  # A mutant may also wait without end.
 MEMORY = 6 << 30  # A mutant may allocate without end.
 
 
 def list_tests(program):
-    """The names of all tests but fingerprints."""
+    """The names of all tests but those left out."""
     lines = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, check=True).stdout
     suite, tests = "", []
     for line in lines.splitlines():
@@ -26,40 +32,52 @@ def list_tests(program):
             suite = name
         elif name.startswith("  ") and "DISABLED_" not in suite + name:
             tests.append(suite + name.strip())
-    return [test for test in tests if not test.startswith(FINGERPRINTS)]
+    return [test for test in tests if not LEFT_OUT.search(test)]
 
 
-def _limit_memory():
+def _limits(cpu_seconds):
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
 
 
-def run(program, tests, environment, limit):
-    """Exit code, or None if the time limit has ended the tests, and the names of the failed tests."""
-    with tempfile.TemporaryDirectory(prefix="heddle_mutant") as folder:
-        command = [program, "--gtest_filter=" + ":".join(tests), "--gtest_brief=1", "--gtest_fail_fast",
-                   "--gtest_death_test_style=fast"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                   errors="replace", preexec_fn=_limit_memory, start_new_session=True,
+def _wait(process, wall_seconds):
+    """Waits for the end of `process`, and kills it if that does not come. Returns its exit code and CPU time."""
+    deadline = time.monotonic() + wall_seconds
+    pause = 0.002
+    while True:
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        if pid != 0:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, used.ru_utime + used.ru_stime
+        if time.monotonic() > deadline:
+            os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(pause)
+        pause = min(0.05, 1.5 * pause)
+
+
+def run(program, tests, environment, cpu_seconds):
+    """Runs tests until the first fails. Returns the exit code, the CPU time, and the names of the failed tests. The
+    limit is one of CPU time, so that a busy machine kills no mutant."""
+    with tempfile.TemporaryDirectory(prefix="heddle_mutant") as folder, tempfile.TemporaryFile("w+", errors="replace") as out:
+        command = [program, "--gtest_filter=" + ":".join(tests), "--gtest_brief=1", "--gtest_fail_fast"]
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, start_new_session=True,
+                                   preexec_fn=lambda: _limits(math.ceil(cpu_seconds)),
                                    env={**os.environ, "TMPDIR": folder, **environment})
-        try:
-            output, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.communicate()
-            return None, []
-        return process.returncode, [line.split()[3].rstrip(",") for line in output.splitlines()
-                                    if line.startswith("[  FAILED  ] ") and len(line.split()) > 3]
+        code, used = _wait(process, WALL_TIMES_CPU * cpu_seconds)
+        out.seek(0)
+        failed = [line.split()[3].rstrip(",") for line in out
+                  if line.startswith("[  FAILED  ] ") and len(line.split()) > 3]
+        return code, used, failed
 
 
 def _cover(task):
     program, test = task
     with tempfile.NamedTemporaryFile("r") as report:
-        start = time.monotonic()
-        code, _ = run(program, [test], {"HEDDLE_MUTANTS_REACHED": report.name}, 600)
-        seconds = time.monotonic() - start
+        code, seconds, _ = run(program, [test], {"HEDDLE_MUTANTS_REACHED": report.name}, 600)
         reached = [int(line) for line in report]
-    return {"program": program, "built": os.stat(program).st_mtime_ns, "test": test, "seconds": seconds, "passed": code == 0, "reached": reached}
+    return {"program": program, "built": os.stat(program).st_mtime_ns, "test": test, "seconds": seconds,
+            "passed": code == 0, "reached": reached}
 
 
 def cover(programs, path, jobs, progress):
@@ -68,8 +86,8 @@ def cover(programs, path, jobs, progress):
     known = read_coverage(path)
     tasks = [(program, test) for program in programs for test in list_tests(program) if (program, test) not in known]
     with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for i, result in enumerate(pool.map(_cover, tasks)):
-            out.write(json.dumps(result) + "\n")
+        for i, done in enumerate(concurrent.futures.as_completed([pool.submit(_cover, task) for task in tasks])):
+            out.write(json.dumps(done.result()) + "\n")
             out.flush()
             progress(f"coverage: {i + 1} of {len(tasks)} tests")
     known = read_coverage(path)
@@ -113,8 +131,8 @@ def judge(mutant, tests, home, budget):
             return "survived", f"tests of {spent:.0f} s; others left out"
         spent += normal
         limit = TIMES_NORMAL * normal + SLACK_SECONDS
-        code, failed = run(program, [test["test"] for test in group], {"HEDDLE_MUTANT": str(mutant)}, limit)
-        if code is None:
+        code, _, failed = run(program, [test["test"] for test in group], {"HEDDLE_MUTANT": str(mutant)}, limit)
+        if code in (-signal.SIGXCPU, -signal.SIGKILL):
             return "time limit", group[0]["test"]
         if code != 0:
             return "killed", failed[0] if failed else f"exit code {code}, {group[0]['test']} or a test after it"

@@ -19,7 +19,8 @@ __attribute__((constructor(101))) void Choose() {
 
 __attribute__((destructor)) void Report() {
   const char* path = std::getenv("HEDDLE_MUTANTS_REACHED");
-  std::FILE* file = path == nullptr ? nullptr : std::fopen(path, "w");
+  // Appends: a test may start further programs, which report too.
+  std::FILE* file = path == nullptr ? nullptr : std::fopen(path, "a");
   if (file == nullptr) return;
   for (int id = 0; id < kMost; ++id) {
     if (reached[id] != 0) std::fprintf(file, "%d\n", id);
