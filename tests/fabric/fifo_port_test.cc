@@ -68,6 +68,7 @@ class EventPort {
     }
   }
 
+  int64_t Packets() const { return static_cast<int64_t>(queue_.size()); }
   int64_t Backlog() const {
     int64_t backlog = 0;
     for (const Packet& p : queue_) backlog += SizeOf(p);
@@ -129,6 +130,7 @@ void ExpectAsWithEvents(const PortSettings& settings, Rng& rng) {
     reference.RunTo(end);
     const QueueLength queue = bench.port().QueueAt(end);
     ASSERT_EQ(settings.count_packets ? queue.packets : queue.bytes, reference.Backlog());
+    ASSERT_EQ(bench.port().QueuedPackets(end), reference.Packets());
     // The reference has begun at most one packet that has not left; what waits has not begun.
     ASSERT_EQ(bench.port().SentBy(end), CountersAt(reference, end, settings.wire_overhead));
   });
@@ -211,6 +213,25 @@ TEST(FifoPortTest, KnowsWhatIsUnsentAndHowLongItTakes) {
   ASSERT_EQ(seen.size(), 2u);  // Windows end 1 us after the first frames, and after the last.
   EXPECT_EQ(seen[0], std::pair(1'460'800_ps, int64_t{1'826}));
   EXPECT_EQ(seen[1], std::pair(3 * 1'230'400_ps - 3_us, int64_t{864}));
+}
+
+// Three frames fit. None of the first three has left after 1 us, when the port fails.
+TEST(FifoPortTest, ComesBackEmpty) {
+  PortBench bench({.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B, .buffer = 3 * 1'518});
+  std::vector<PortBench::Offer> offers(3, FrameAt(Time{}));
+  offers.resize(6, FrameAt(Time{} + 10_us));
+  std::vector<uint16_t> lost;
+  bool has_failed = false;
+  bench.Run(offers, [&](Time end) {
+    if (std::exchange(has_failed, true)) return;
+    bench.port().GoDown(end, [&](const Packet& packet) { lost.push_back(packet.bytes); });
+    EXPECT_EQ(bench.port().QueueAt(end).bytes, 0);
+    EXPECT_EQ(bench.port().QueueAt(end).packets, 0);
+    bench.port().GoUp();
+  });
+  EXPECT_EQ(lost, std::vector<uint16_t>(3, 1'518));
+  EXPECT_EQ(bench.accepted(), std::vector<bool>(6, true));
+  EXPECT_EQ(bench.received().size(), 3u);
 }
 
 TEST(FifoPortTest, KnowsHowLongAPacketTakesAtItsRate) {

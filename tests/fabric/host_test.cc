@@ -456,6 +456,17 @@ TEST(HostPolicyPacketTest, FollowsThePacketThatIsBeingBuilt) {
   EXPECT_THAT(bench.Left(), ElementsAre("2 A", "2.1 control", "3.1 A", "3.2 control"));
 }
 
+TEST(HostPolicyPacketTest, AsAProbeIsOfTheClassOfDataAlsoIfItHasToWait) {
+  Bench bench;
+  Actor& flows = bench.transport();
+  flows.on_build = [&] { EXPECT_TRUE(bench.host().view().SendProbe(Probe())); };
+  flows.Schedule(At(1_us), 0, [&] { flows.Offer(0, 1); });
+  flows.Schedule(At(5_us), 1, [&] { EXPECT_TRUE(bench.host().view().SendProbe(Probe())); });
+  bench.Run();
+  ASSERT_EQ(bench.received().size(), 3u);
+  for (const Packet& packet : bench.received()) EXPECT_EQ(packet.priority, kDataClass);
+}
+
 TEST(HostPolicyPacketTest, IsRefusedAsAProbeWhileDataIsPaused) {
   Bench bench;
   Actor& flows = bench.transport();

@@ -169,6 +169,8 @@ TEST(ReorderingStatsTest, AddUpWhateverTheOrder) {
   EXPECT_EQ(all.degree1, 20);
   EXPECT_EQ(all.degree2, 20);
   EXPECT_EQ(all.degree3_plus, 60);
+  EXPECT_EQ(two.degree1, all.degree1);
+  EXPECT_EQ(two.degree2, all.degree2);
   EXPECT_EQ(two.degree3_plus, all.degree3_plus);
   EXPECT_EQ(two.extent.Percentile(0.5), all.extent.Percentile(0.5));
   EXPECT_EQ(two.late_ps.max(), 100'000);

@@ -163,6 +163,12 @@ TEST(LbSettingsTest, ThresholdsThatContradictEachOtherAreRefused) {
   for (const auto& [lb, error] : refused) {
     EXPECT_THAT(ErrorsOf(YamlOf(lb, Traffic::kDctcp)), testing::HasSubstr(error));
   }
+  for (const char* accepted : {"{kind: hermes, rtt_low: 50us, rtt_high: 50us}",
+                               "{kind: flb, isolate_above: 20KB, release_below: 20KB}",
+                               "{kind: tdlb, congested_above: 50KB, clear_below: 50KB}",
+                               "{kind: tdlb, probe_every: 100us, stale: 100us}"}) {
+    EXPECT_EQ(ErrorsOf(YamlOf(accepted, Traffic::kDctcp)), "") << accepted;
+  }
 }
 
 // --- Tables whose entries flows share ---

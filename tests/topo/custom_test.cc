@@ -149,11 +149,52 @@ std::string ErrorsOn(const std::string& topology) {
                   "\nlb: ecmp\nworkload: [{kind: permutation, size: 1KB}]\n");
 }
 
+TEST(LinkFileTest, SaysInWhichLineAndColumnItIsWrong) {
+  const TemporaryFolder folder;
+  const std::string four = "4 2 3\n0 1\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n";
+  std::string many = "4 2 30\n0 1\n";
+  for (int i = 0; i < 30; ++i) many += "0 1\n";
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"", ":1:1: topology.file: expected the numbers of nodes, switches and links"},
+      {"\n\n4 2\n", ":3:1: topology.file: expected the numbers of nodes, switches and links"},
+      {"4 two 3\n", ":1:3: topology.file: "},
+      {"2 1 2\n", ":1:1: topology.file: "},
+      {"3 2 2\n", ":1:1: topology.file: leaves 1 hosts; at least two are needed"},
+      {"4 2 3\n0\n", ":2:1: topology.file: lists 1 switches; the first line says 2"},
+      {"4 2 3\n0 0\n", ":2:3: topology.file: lists switch 0 twice"},
+      {"4 2 3\n0 4\n", ":2:3: topology.file: "},
+      {four, ":4:1: topology.file: ends after 2 links; the first line says 3"},
+      {four + "1 3 10Gbps 1us 0\n1 3 10Gbps 1us 0\n",
+       ":6:1: topology.file: goes on after the 3 links that the first line says"},
+      {four + "1 3 10Gbps 1us\n", ":5:1: topology.file: has 4 columns; expected two nodes, rate"},
+      {four + "1 4 10Gbps 1us 0\n", ":5:3: topology.file: "},
+      {four + "1 3 10Gbps 0us 0\n", ":5:12: topology.file: "},
+      {four + "1 3 10Gbps 1us 0.01\n", ":5:16: topology.file: the error rate must be 0"},
+      {four + "2 3 10Gbps 1us 0\n", ":5:1: topology.file: 2 3 "},
+      {four + "0 1 10Gbps 1us 0\n", ":5:1: topology.file: host1 has no link"},
+      {many, ":23:1: topology.file: and perhaps more; reading stopped here"}};
+  for (const auto& [text, message] : wrong) {
+    const std::string file = folder.Write("net.txt", text).string();
+    EXPECT_THAT(ErrorsOn(OnFile(file)), HasSubstr("net.txt" + message)) << text;
+  }
+  EXPECT_THAT(ErrorsOn(OnFile("nowhere.txt")), HasSubstr("nowhere.txt cannot be read"));
+  const std::string file = folder.Write("net.txt", four + "1 3 10Gbps 1us 0\n").string();
+  EXPECT_EQ(ErrorsOn(OnFile(file)), "");
+}
+
 TEST(CustomTest, MustLetAllHostsReachEachOther) {
   EXPECT_THAT(
       ErrorsOn("{kind: custom, hosts: 3, switches: [{name: a}, {name: b}], links: [{a: host0, b: "
                "a}, {a: host1, b: b}, {a: host2, b: b}]}"),
       HasSubstr("test.yaml:1:11: topology: b cannot reach a, and 1 more pairs"));
+}
+
+TEST(CustomTest, SaysWhichEndOfALinkDoesNotExist) {
+  const std::string errors = ErrorsOn(
+      "{kind: custom, hosts: 2, switches: [{name: a}], links: [{a: host0, b: a}, {a: host1, b: "
+      "b}, {a: host2, b: a}]}");
+  EXPECT_THAT(errors, HasSubstr("topology.links[1].b: "));
+  EXPECT_THAT(errors, HasSubstr("topology.links[2].a: "));
 }
 
 TEST(CustomTest, MayNotBeLongerThanPacketsLast) {

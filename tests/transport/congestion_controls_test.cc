@@ -99,6 +99,8 @@ TEST(CongestionControlChoiceTest, SaysWhatToWriteInsteadOfWhatIsNotThere) {
               HasSubstr("transport.delack_count: variant: htsim has no delayed ACKs"));
   EXPECT_THAT(ErrorsWith("{kind: tcp, cc: {kind: reno, variant: htsim}, ecn: rfc3168}"),
               HasSubstr("transport.ecn: variant: htsim of TCP has no ECN"));
+  EXPECT_THAT(ErrorsWith("{kind: rocev2, cc: {kind: hpcc, w_ai: 80B, ai_rate: 1Gbps}}"),
+              HasSubstr("transport.cc.ai_rate: w_ai says the same; leave one of them out"));
   EXPECT_EQ(ErrorsWith("{kind: tcp, cc: {kind: dctcp, g: 1/32}}"), "");
 }
 

@@ -236,6 +236,14 @@ TEST(PrrTest, SendsOnePacketForEachTwoThatArrive) {
   // Below ssthresh, after heavy loss, it catches up by one beyond what arrives.
   prr.Enter(20);
   EXPECT_EQ(prr.OnAck(1, 4, 10), 2u);
+  // RFC 6937, slow start reduction bound: MAX(prr_delivered - prr_out, DeliveredData) + 1, and no
+  // more than ssthresh - pipe.
+  prr.OnSend();
+  prr.OnSend();
+  EXPECT_EQ(prr.OnAck(1, 5, 10), 2u);  // max(2 - 2, 1) + 1
+  EXPECT_EQ(prr.OnAck(3, 5, 10), 4u);  // max(5 - 2, 3) + 1
+  EXPECT_EQ(prr.OnAck(1, 4, 10), 5u);  // max(6 - 2, 1) + 1
+  EXPECT_EQ(prr.OnAck(1, 8, 10), 2u);  // 10 - 8
 }
 
 TEST(PrrTest, FillsThePauseAfterALoss) {

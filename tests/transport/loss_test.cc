@@ -43,6 +43,22 @@ TEST(TimeoutTest, DoublesWithEachLossOfTheSameSegment) {
   EXPECT_EQ(flow.sender.retransmissions_loss, 3);
 }
 
+// RFC 5681, equation (4): half of the flight of ten, held when the same segment times out again.
+// The timeouts are at 3 and 9 ms, and the next would be at 21 ms.
+TEST(TimeoutTest, SetsTheThresholdOnceForASegment) {
+  Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
+           .transport = "{kind: tcp, iw: 10, min_rto: 1ms, rto_init: 3ms}",
+           .switch_policy = Scripted({DropAt(0, AllData(0)).Times(12)})});
+  lab.AddFlow(0, 1, 146'000);
+  std::vector<double> segments;
+  lab.SampleEvery(1_ms, [&](Time now) {
+    if (now != Time{} + 5_ms && now != Time{} + 12_ms) return;
+    segments.push_back(lab.Sender(0)->Remember(now).ssthresh / 1'460);
+  });
+  lab.Run(Time{} + 13_ms);
+  EXPECT_EQ(segments, (std::vector<double>{5, 5}));
+}
+
 TEST(TimeoutTest, BacksOffNoFurtherThanItsMaximum) {
   std::vector<Time> sent;
   const auto note = [&](const SwitchView&, const Packet& p) { sent.push_back(p.sent); };

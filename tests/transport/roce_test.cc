@@ -44,6 +44,21 @@ FlowRecord Transfer(int64_t size, std::vector<Rule> rules, const std::string& tr
   return lab.Record(0);
 }
 
+// The second flow begins when the first has been forgotten, and takes its slot. Both lose their
+// first packet.
+TEST(RoceSlotTest, KnowsNothingOfTheFlowBefore) {
+  Lab lab({.graph = Links(4),
+           .transport = Roce(),
+           .switch_policy =
+               Scripted({DropAt(0, Data(0, 0)).Times(1), DropAt(0, Data(1, 0)).Times(1)})});
+  lab.AddFlow(0, 1, 20'000);
+  lab.AddFlow(0, 1, 20'000, Time{} + 1_ms);
+  lab.Run();
+  EXPECT_EQ(lab.Record(0).sender.fast_retransmits, 1);
+  EXPECT_EQ(lab.Record(1).sender.fast_retransmits, 1);
+  EXPECT_EQ(FctTx(lab.Record(1)), FctTx(lab.Record(0)));
+}
+
 // --- An idle network ---
 
 TEST(RoceIdealTest, TakesTheTimesOfTheClosedForm) {

@@ -158,6 +158,20 @@ TEST(IncastTest, ForecastsWhatItYields) {
   }
 }
 
+// A query at the very end of the duration is not asked any more, one a picosecond before is.
+TEST(IncastTest, AsksAsLongAsItsDurationLasts) {
+  for (const auto& [duration, queries] :
+       {std::pair{"99999999ps", 10}, {"100us", 10}, {"100000001ps", 11}, {"100000002ps", 11}}) {
+    const auto incast = WorkloadFrom(
+        std::string("{kind: incast, fan_in: 3, bytes_each: 5KB, queries: 100, period: 10us, "
+                    "duration: ") +
+            duration + "}",
+        StageOf(2, 4));
+    EXPECT_EQ(FlowsOf(*incast.settings).size(), 3u * queries) << duration;
+    EXPECT_EQ(incast.settings->Expect().flows, 3 * queries) << duration;
+  }
+}
+
 TEST(IncastTest, RefusesWhatCannotBe) {
   const Stage stage = StageOf(2, 4);
   const auto errors = [&](const std::string& settings) {

@@ -220,6 +220,7 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
       {"uniform:2KB:1KB", "first size of uniform is larger"},
       {"uniform:2KB", "expected uniform:SIZE:SIZE"},
       {"pareto:10KB:1", "shape above 1"},
+      {"pareto:10KB:100.1", "shape above 1"},
       {"pareto:10KB:x", "is not a number"},
       {"pareto_bounded:2KB:1KB:1", "not below the largest"},
       {"pareto_bounded:1KB:2KB:0", "shape above 0"},
@@ -236,12 +237,35 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
   }
 }
 
+// Half of the sizes lie evenly between 1 and 501 bytes, the other half become 501.
+TEST(SizesTest, AreCutWhereTheLineToTheNextPointCrossesTheLargest) {
+  const auto cut = Sizes("uniform:1B:1001B", {.largest = 501_B});
+  EXPECT_DOUBLE_EQ(cut->mean(), 0.5 * 251 + 0.5 * 501);
+  const std::vector<int64_t> samples = Draw(*cut, 10'000);
+  EXPECT_EQ(std::ranges::max(samples), 501);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(samples, 501)), 5'000, 4 * 50);
+}
+
+TEST(SizesTest, MayBeAtTheirBounds) {
+  EXPECT_EQ(Sizes("fixed:1B")->mean(), 1);
+  EXPECT_EQ(Sizes("uniform:1KB:1KB")->mean(), 1'000);
+  EXPECT_NEAR(Sizes("pareto:10KB:100")->mean(), 10'000, 1e-3);
+  EXPECT_EQ(Sizes("mix:0:fixed:1KB:fixed:2KB")->mean(), 2'000);
+  EXPECT_EQ(Sizes("mix:1:fixed:1KB:fixed:2KB")->mean(), 1'000);
+}
+
 TEST(CdfFileTest, ReadsSharesPercentThreeColumnsAndComments) {
   const CdfPoints points = {{0, 0}, {100, 0.25}, {1000, 1}};
   EXPECT_EQ(Cdf("0 0\n100 0.25\n1000 1\n"), points);
   EXPECT_EQ(Cdf("0 0\n100 25\n1000 100"), points);
   EXPECT_EQ(Cdf("0 1 0\n100 1 0.25\n1000 1 1\n"), points);
   EXPECT_EQ(Cdf("# sizes\r\n\n0\t0 # none\r\n  100,0.25\r\n1e3 1\r\n"), points);
+}
+
+// No flow has a size between 100 and 500 bytes, and half of them have exactly 500.
+TEST(CdfFileTest, MayHaveAGapAndAStep) {
+  const CdfPoints points = {{0, 0}, {100, 0.5}, {500, 0.5}, {500, 1}};
+  EXPECT_EQ(Cdf("0 0\n100 0.5\n500 0.5\n500 1\n"), points);
 }
 
 TEST(CdfFileTest, PointsToTheLineThatIsWrong) {

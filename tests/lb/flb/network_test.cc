@@ -63,6 +63,7 @@ TEST(FlbNetworkTest, TellsEachFlowAndReleasesAll) {
   EXPECT_GE(most_isolated, 31);
   // Every notified flow is released in the end, by a packet that takes the same path.
   EXPECT_GE(incast.Sum("cnms_sent"), 62);
+  EXPECT_EQ(incast.Sum("cnms_taken"), incast.Sum("cnms_sent"));  // Nothing is lost.
   EXPECT_LE(incast.Sum("isolated_flows"), 0);
   EXPECT_EQ(incast.Sum("isolated_ports"), 0);
 }

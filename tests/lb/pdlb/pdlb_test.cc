@@ -364,6 +364,18 @@ TEST(PdlbNetworkTest, TheStepResponseIsTwoPeriodsBeyondTheSlowRoundTrip) {
   }
 }
 
+// Each data packet has an ACK; all other control packets are probes and their echoes.
+TEST(PdlbNetworkTest, CountsProbesAndEchoesOfBothHosts) {
+  Lab lab({.graph = LeafSpineFrom(kFourPaths), .balancer = "{kind: pdlb, collect: probes}"});
+  lab.AddFlow(0, 2, 400'000);
+  lab.Run();
+  const int64_t probes = CountAt(lab, 0, "probes");
+  const int64_t echoes = CountAt(lab, 2, "probes");
+  EXPECT_GT(probes, 0);
+  EXPECT_GT(echoes, 0);
+  EXPECT_EQ(probes + echoes, lab.Packets().control_sent - lab.Packets().data_sent);
+}
+
 TEST(PdlbNetworkTest, ProbesFindSlowPathsToo) {
   int64_t before = 0;
   const Time grown =

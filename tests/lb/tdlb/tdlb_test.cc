@@ -480,6 +480,14 @@ TEST_F(TdlbPlaceTest, PathsAlikeWithinAPacketTakeTurns) {
   EXPECT_EQ(Begin(4, kNow), std::vector<PortIndex>(4, 2));
 }
 
+// A path that has failed and come back has no measured delay, and is the last choice.
+TEST_F(TdlbPlaceTest, APathThatComesBackIsUnknown) {
+  Learn({44_us, 42_us, 40_us}, kNow);
+  EXPECT_EQ(Begin(20, kNow), std::vector<PortIndex>(20, 2));
+  Send(next_++, kNow + 1_us, std::vector<PortIndex>{0, 1});
+  EXPECT_EQ(Begin(20, kNow + 2_us), std::vector<PortIndex>(20, 1));
+}
+
 TEST_F(TdlbPlaceTest, AFlowThatWasSilentForLongBeginsAnew) {
   Learn({40_us, 44_us, 42_us}, kNow);
   EXPECT_EQ(Begin(1, kNow).front(), 0);

@@ -111,6 +111,14 @@ TEST(SwiftTest, AimsAtADelayThatGrowsWithHopsAndShrinksWithTheWindow) {
   EXPECT_NEAR(Microseconds(SwiftTarget("", 100, 13)), 75, 1e-4);  // per_hop is base / 6.5.
 }
 
+// The base delay is 25 us, per_hop none over no link, and fs_range 5 times base.
+TEST(SwiftTest, BeginsWithTheWindowOfItsBaseDelayAndScalesByFiveOfThem) {
+  EXPECT_EQ(SwiftTarget("", 0.1, 0), 25_us + 125_us);
+  EXPECT_EQ(SwiftTarget(", base: 10us", 0.1, 0), 10_us + 50_us);
+  const Flow flow(RateControlFrom("{kind: swift}"));
+  EXPECT_DOUBLE_EQ(flow.state.window, 10e9 * 25e-6 / 8'000);  // 31.25 packets.
+}
+
 Flow SwiftAt(double cwnd) {
   return Flow(RateControlFrom(
       fmt::format("{{kind: swift, per_hop: 0us, fs_range: 0us, initial_cwnd: {}}}", cwnd)));
