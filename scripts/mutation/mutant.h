@@ -49,15 +49,19 @@ struct Left {
   int id;
 };
 
+// The type that stands between the two operators, and what the first of them returns.
+#define MUTANT_LEFT(Name, op)                        \
+  struct Name {                                      \
+    int id;                                          \
+  };                                                 \
+  template <class A>                                 \
+  Left<A, Name> operator op(const A& a, Name with) { \
+    return {a, with.id};                             \
+  }
+
 // `<` becomes `<=`, or `>=`: the boundary, or the opposite.
 #define MUTANT_ORDER(Name, op, boundary)                                \
-  struct Name {                                                         \
-    int id;                                                             \
-  };                                                                    \
-  template <class A>                                                    \
-  Left<A, Name> operator op(const A& a, Name with) {                    \
-    return {a, with.id};                                                \
-  }                                                                     \
+  MUTANT_LEFT(Name, op)                                                 \
   template <class A, class B>                                           \
   bool operator op(const Left<A, Name>& left, const B& b) {             \
     const bool opposite = On(left.id + 1);                              \
@@ -70,13 +74,7 @@ MUTANT_ORDER(Ge, >=, >)
 #undef MUTANT_ORDER
 
 #define MUTANT_EQUALITY(Name, op)                           \
-  struct Name {                                             \
-    int id;                                                 \
-  };                                                        \
-  template <class A>                                        \
-  Left<A, Name> operator op(const A& a, Name with) {        \
-    return {a, with.id};                                    \
-  }                                                         \
+  MUTANT_LEFT(Name, op)                                     \
   template <class A, class B>                               \
   bool operator op(const Left<A, Name>& left, const B& b) { \
     return On(left.id) != (left.a op b);                    \
@@ -88,13 +86,7 @@ MUTANT_EQUALITY(Ne, !=)
 // `+` becomes `-`, `*` becomes `/`, and the reverse. Where units forbid it, the operands change
 // places: the difference of two instants becomes negative.
 #define MUTANT_ARITHMETIC(Name, op, other)                               \
-  struct Name {                                                          \
-    int id;                                                              \
-  };                                                                     \
-  template <class A>                                                     \
-  Left<A, Name> operator op(const A& a, Name with) {                     \
-    return {a, with.id};                                                 \
-  }                                                                      \
+  MUTANT_LEFT(Name, op)                                                  \
   template <class A, class B>                                            \
   auto operator op(const Left<A, Name>& left, const B& b) {              \
     const A& a = left.a;                                                 \
@@ -120,5 +112,6 @@ MUTANT_ARITHMETIC(Sub, -, +)
 MUTANT_ARITHMETIC(Mul, *, /)
 MUTANT_ARITHMETIC(Div, /, *)
 #undef MUTANT_ARITHMETIC
+#undef MUTANT_LEFT
 
 }  // namespace mutant

@@ -93,8 +93,8 @@ void ExpectEqual(const RunFiles& expected, const RunFiles& found, std::string_vi
 
 // --- One run ---
 
-// Of flows and packets, whatever happens to them. `links_fail`: flows may take detours, which may
-// be faster than the shortest paths.
+// Checks the counts of flows and packets. If `links_fail`, flows may take detours, which may be
+// faster than the shortest paths.
 void CheckCounts(const FinishedRun& run, bool links_fail, Complaints& complaints) {
   const SimulationResult& result = run.result;
   const PacketCounts& packets = result.packets;

@@ -108,4 +108,10 @@ std::vector<std::string> ToyPaper::Where(const JudgedClaim& claim) {
   return where;
 }
 
+double Ordered(const ToyPaper::At& at, double seed) {
+  const std::string& lb = at.at("lb");
+  const double level = lb == "rps" ? 40 : lb == "ecmp" ? 20 : lb == "letflow.gap=1ms" ? 10 : 10.5;
+  return level + 5 * NumberIn(at.at("workload[0].load")) + 0.1 * seed;
+}
+
 }  // namespace heddle

@@ -77,4 +77,7 @@ class ToyPaper : public testing::Test {
   std::optional<Paper> paper_;
 };
 
+// Values over kToySweep: RPS above ECMP above both LetFlows; all grow with the load.
+double Ordered(const ToyPaper::At& at, double seed);
+
 }  // namespace heddle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a claim expects and what was measured, in words.
+// Tests the sentences that say what a claim expects and what was measured.
 
 #include "study/papers/claim_text.h"
 
@@ -163,7 +163,7 @@ TEST(MeasuredTextTest, ExceptionsAreByOutcome) {
   EXPECT_THAT(MeasuredText(part),
               testing::EndsWith("; 1 undecided: a (+10 % +- 1 %); 1 less than claimed: b (+20 % +- "
                                 "2 %)"));
-  // What is true of all needs no list.
+  // A finding about all cells needs no list of them.
   part.cells = {Cell("a", 1, 0.1, 0.1, Outcome::kAgainst),
                 Cell("b", 2, 0.2, 0.2, Outcome::kAgainst)};
   EXPECT_THAT(MeasuredText(part), Not(HasSubstr("against it")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What results have cost, summed from summaries that are written by hand.
+// Tests the sums of CPU time and memory, over summaries that are written by hand.
 
 #include "study/papers/costs.h"
 

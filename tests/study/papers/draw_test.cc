@@ -46,13 +46,6 @@ class DrawTest : public ToyPaper {
   }
 };
 
-// RPS above ECMP above both LetFlows; all grow with the load.
-double Ordered(const Choices& at, double seed) {
-  const std::string& lb = at.at("lb");
-  const double level = lb == "rps" ? 40 : lb == "ecmp" ? 20 : lb == "letflow.gap=1ms" ? 10 : 10.5;
-  return level + 5 * NumberIn(at.at("workload[0].load")) + 0.1 * seed;
-}
-
 TEST_F(DrawTest, FiguresAreMeansOverSeedsByXAndLine) {
   Write("e", kToySweep, Ordered);
   const JudgedExperiment& judged = Judge(

@@ -112,7 +112,7 @@ TEST_F(ModelMetricTest, SettingsThatAPointLacksAreNotFound) {
               Fails(absl::StatusCode::kInvalidArgument, HasSubstr("granularity: ")));
 }
 
-// What does not depend on a point is checked when the paper is read.
+// A constant of the model is checked when the paper is read, as no point changes it.
 TEST_F(ModelMetricTest, ConstantsAreCheckedAtOnce) {
   EXPECT_THAT(ErrorsOf("model: pdlb, column: fct_ms, set: {granularity: 0}"),
               HasSubstr("claims.yaml:2:"));

@@ -46,7 +46,7 @@ TEST_F(RunTablesTest, AreReadOnce) {
   EXPECT_FALSE(tables.found_damage());
 }
 
-// What another table has failed with is no matter of this one.
+// The failure of one table does not make the next one fail.
 TEST_F(RunTablesTest, OneThatFailsDoesNotSpoilTheNext) {
   RunTables tables(run_.path());
   EXPECT_THAT(tables.Table("none.csv"), Fails(absl::StatusCode::kNotFound, HasSubstr("none.csv")));

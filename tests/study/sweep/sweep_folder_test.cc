@@ -19,7 +19,7 @@ namespace {
 
 using testing::EndsWith;
 
-// What a summary says of the Heddle that made it.
+// The members of summary.json that name the Heddle that made the result.
 std::string MadeBy(const std::string& version, const std::string& commit) {
   return fmt::format("\"version\": \"{}\", \"commit\": \"{}\"", version, commit);
 }
