@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <type_traits>
 
@@ -33,6 +34,21 @@ class OwnState {
   const T& As() const {
     Check<T>();
     return *std::launder(reinterpret_cast<const T*>(bytes_.data()));
+  }
+
+  // A copy of the T that is there, and one put in its place: as one load and one store each, where
+  // a copy of a T is one for each of its members. For what is copied once or twice for each packet.
+  template <class T>
+  T Copy() const {
+    Check<T>();
+    T state;
+    std::memcpy(&state, bytes_.data(), sizeof(T));
+    return state;
+  }
+  template <class T>
+  void Assign(const T& state) {
+    Check<T>();
+    std::memcpy(bytes_.data(), &state, sizeof(T));
   }
 
   // The bytes, for code that prints or compares records without knowing T.

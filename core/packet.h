@@ -111,11 +111,11 @@ struct alignas(64) Packet {
   // The balancer's header as a type of its own.
   template <class T>
   T Scheme() const {
-    return scheme.As<T>();
+    return scheme.Copy<T>();
   }
   template <class T>
   void SetScheme(const T& header) {
-    scheme.Begin(header);
+    scheme.Assign(header);
   }
 };
 

@@ -101,8 +101,9 @@ class Conga final : public SwitchPolicy {
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (view.FacesHost(port)) return;
     links_[port].estimator.Add(static_cast<double>(view.WireBytes(packet).count), view.now());
-    uint8_t& congestion = packet.scheme.As<CongaHeader>().congestion;
-    congestion = std::max(congestion, static_cast<uint8_t>(Reading(view, port)));
+    CongaHeader header = packet.Scheme<CongaHeader>();
+    header.congestion = std::max(header.congestion, static_cast<uint8_t>(Reading(view, port)));
+    packet.SetScheme(header);
   }
 
   // As in the ASIC: a reading takes one byte, the time of its last update four more.
