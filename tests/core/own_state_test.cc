@@ -55,6 +55,18 @@ TEST(OwnStateTest, KeepsWhatIsWrittenAndGoesWithItsRecord) {
   EXPECT_EQ(OwnState<16>::size(), 16u);
 }
 
+TEST(OwnStateTest, CopiesAndAssignsTheSameStateThatAsRefersTo) {
+  Record record;
+  record.own.Assign(Numbers{1, 2});
+  EXPECT_EQ(record.own.As<Numbers>().first, 1);
+  EXPECT_EQ(record.own.Copy<Numbers>().second, 2);
+  Numbers copy = record.own.Copy<Numbers>();
+  copy.first = 5;
+  EXPECT_EQ(record.own.As<Numbers>().first, 1);
+  record.own.Assign(int32_t{-1});  // The bytes behind it stay.
+  EXPECT_EQ(record.own.As<Numbers>().second, 2);
+}
+
 TEST(OwnStateTest, CostsNoMoreThanItsBytes) {
   EXPECT_EQ(sizeof(OwnState<56>), 56u);
   EXPECT_EQ(alignof(OwnState<56>), 8u);
