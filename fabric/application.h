@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface between a host and the programs on it that send a message when others have arrived:
-// the ranks of closed-loop workloads (jobs/). Each message is one flow.
+// the ranks of closed-loop workloads (workload/jobs/). Each message is one flow.
 //
 // All calls come from the handlers of the host. So a message that another one releases starts at
 // the same picosecond, for every window length and number of threads.

@@ -81,6 +81,9 @@ class FlowLog {
  public:
   virtual ~FlowLog() = default;
 
+  // A message of a closed-loop workload has started, which no one knew before.
+  virtual void MessageStarted(const FlowSpec& /*spec*/) {}
+
   // All bytes of `spec` have been acknowledged to its sender.
   virtual void SenderDone(const FlowSpec& spec, Time done) = 0;
 

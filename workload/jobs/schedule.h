@@ -61,9 +61,29 @@ class RankProgram {
   virtual size_t memory_bytes() const = 0;
 };
 
+// How much all ranks send in an iteration.
+struct ScheduleTotals {
+  double messages = 0;
+  double bytes = 0;
+  double bytes_of_rank = 0;  // The most that one rank sends.
+  int64_t largest = 0;       // The largest message.
+
+  // Adds a message of a rank that stands for `ranks` like it; `its_bytes` sums up what it sends.
+  void Add(int64_t size, double ranks, double& its_bytes) {
+    messages += ranks;
+    bytes += ranks * static_cast<double>(size);
+    its_bytes += static_cast<double>(size);
+    bytes_of_rank = its_bytes > bytes_of_rank ? its_bytes : bytes_of_rank;
+    largest = size > largest ? size : largest;
+  }
+};
+
 class Schedule {
  public:
   virtual ~Schedule() = default;
+
+  // As a forecast: where ranks send about the same, only some of them are looked at.
+  virtual ScheduleTotals Totals() const = 0;
 
   virtual uint32_t ranks() const = 0;
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "jobs/schedule.h"
+#include "workload/jobs/schedule.h"
 
 namespace heddle {
 

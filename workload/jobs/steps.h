@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/units.h"
-#include "jobs/schedule.h"
+#include "workload/jobs/schedule.h"
 
 namespace heddle {
 
@@ -64,6 +64,7 @@ class StepSchedule final : public Schedule {
   // Owns the algorithms that the lanes refer to.
   StepSchedule(StepSettings settings, std::vector<std::unique_ptr<StepAlgorithm>> algorithms);
 
+  ScheduleTotals Totals() const override;
   uint32_t ranks() const override { return ranks_; }
   uint64_t slots() const override { return settings_.lanes.size() * steps_ * uint64_t{ranks_}; }
   Message MessageOf(uint64_t index) const override;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "jobs/step_algorithms.h"
+#include "workload/jobs/step_algorithms.h"
 
 #include <algorithm>
 #include <bit>
 #include <vector>
 
 #include "core/check.h"
-#include "jobs/blocks.h"
+#include "workload/jobs/blocks.h"
 
 namespace heddle {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "jobs/schedule.h"
+#include "workload/jobs/schedule.h"
 
 namespace heddle {
 

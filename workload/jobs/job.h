@@ -16,7 +16,7 @@
 #include "core/packet.h"
 #include "core/units.h"
 #include "fabric/flow.h"
-#include "jobs/schedule.h"
+#include "workload/jobs/schedule.h"
 
 namespace heddle {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "jobs/steps.h"
+#include "workload/jobs/steps.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace heddle {
@@ -27,6 +28,22 @@ Message StepSchedule::MessageOf(uint64_t index) const {
   const StepSettings::Lane& lane = settings_.lanes[index / ranks_ / steps_];
   const StepAlgorithm::Transfer sent = lane.algorithm->SendOf(sender, step, lane.bytes);
   return {sender, sent.peer, sent.bytes, lane.channel, step, lane.piece * steps_ + step};
+}
+
+ScheduleTotals StepSchedule::Totals() const {
+  const std::set<uint32_t> looked_at = {0, 1, ranks_ / 2, ranks_ - 1};
+  const double each = static_cast<double>(ranks_) / static_cast<double>(looked_at.size());
+  ScheduleTotals totals;
+  for (const uint32_t rank : looked_at) {
+    double bytes = 0;
+    for (const StepSettings::Lane& lane : settings_.lanes) {
+      for (uint32_t step = 0; step < steps_; ++step) {
+        const StepAlgorithm::Transfer sent = lane.algorithm->SendOf(rank, step, lane.bytes);
+        if (sent.exists) totals.Add(sent.bytes, each, bytes);
+      }
+    }
+  }
+  return totals;
 }
 
 uint64_t StepSchedule::ArrivalsAt(uint32_t rank) const {

@@ -7,20 +7,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/numeric/int128.h"
-#include "core/random.h"
-#include "core/ring.h"
 #include "core/units.h"
 #include "fabric/application.h"
 #include "fabric/host.h"
-#include "jobs/job.h"
+#include "workload/jobs/job.h"
 
 namespace heddle {
 
@@ -72,7 +67,7 @@ class HostJobs final : public Application {
   Host& host_;
   const std::span<const std::unique_ptr<Job>> jobs_;
   JobTotals& totals_;
-  std::deque<Rank> ranks_;  // By job, then rank.
+  std::vector<std::unique_ptr<Rank>> ranks_;  // By job, then rank.
 };
 
 }  // namespace heddle

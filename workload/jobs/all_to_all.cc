@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "jobs/all_to_all.h"
+#include "workload/jobs/all_to_all.h"
 
 #include <bit>
-#include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -103,6 +103,19 @@ class AllToAll final : public Schedule {
   AllToAll(AllToAllSettings settings, std::unique_ptr<PeerOrder> order)
       : settings_(std::move(settings)), order_(std::move(order)) {}
 
+  ScheduleTotals Totals() const override {
+    const std::set<uint32_t> looked_at = {0, 1, ranks() / 2, ranks() - 1};
+    const double each = static_cast<double>(ranks()) / static_cast<double>(looked_at.size());
+    ScheduleTotals totals;
+    for (const uint32_t rank : looked_at) {
+      double bytes = 0;
+      for (uint32_t dst = 0; dst < ranks(); ++dst) {
+        const int64_t size = dst == rank ? 0 : settings_.bytes(rank, dst);
+        if (size > 0) totals.Add(size, each, bytes);
+      }
+    }
+    return totals;
+  }
   uint32_t ranks() const override { return settings_.ranks; }
   uint64_t slots() const override { return uint64_t{ranks()} * peers(); }
 

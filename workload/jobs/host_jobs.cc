@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "jobs/host_jobs.h"
+#include "workload/jobs/host_jobs.h"
 
 #include <algorithm>
-#include <bit>
+#include <deque>
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
 #include "core/check.h"
+#include "core/random.h"
+#include "core/ring.h"
 
 namespace heddle {
 namespace {
@@ -194,6 +198,7 @@ class HostJobs::Rank final : public RankActions {
     all_.totals_.messages.fetch_add(1, kRelaxed);
     all_.totals_.payload.fetch_add(spec.size, kRelaxed);
     if (spec.measured) all_.totals_.measured_messages.fetch_add(1, kRelaxed);
+    host_.log().MessageStarted(spec);
     host_.StartMessage(spec);
   }
 
@@ -297,7 +302,7 @@ HostJobs::HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs, JobTo
   for (const std::unique_ptr<Job>& job : jobs) {
     for (uint32_t rank = 0; rank < job->schedule().ranks(); ++rank) {
       if (job->HostOf(rank) != host.id()) continue;
-      ranks_.emplace_back(*this, ranks_.size(), *job, rank);
+      ranks_.push_back(std::make_unique<Rank>(*this, ranks_.size(), *job, rank));
       if (job->settings().measured) totals_.ranks_left.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -307,7 +312,7 @@ HostJobs::~HostJobs() = default;
 
 void HostJobs::Start() {
   for (size_t place = 0; place < ranks_.size(); ++place) {
-    host_.WakeApplication(ranks_[place].FirstBegin(), TimerKeyOf(place, TimerKind::kBegin, 0));
+    host_.WakeApplication(ranks_[place]->FirstBegin(), TimerKeyOf(place, TimerKind::kBegin, 0));
   }
 }
 
@@ -319,12 +324,13 @@ const Job& HostJobs::JobOwning(FlowId message) const {
 }
 
 HostJobs::Rank& HostJobs::RankAt(const Job& job, uint32_t rank) {
-  const auto at = std::ranges::lower_bound(
-      ranks_, std::tuple(job.number(), rank), {},
-      [](const Rank& its) { return std::tuple(its.job().number(), its.rank()); });
-  HEDDLE_CHECK(at != ranks_.end() && &at->job() == &job && at->rank() == rank,
+  const auto at = std::ranges::lower_bound(ranks_, std::tuple(job.number(), rank), {},
+                                           [](const std::unique_ptr<Rank>& its) {
+                                             return std::tuple(its->job().number(), its->rank());
+                                           });
+  HEDDLE_CHECK(at != ranks_.end() && &(*at)->job() == &job && (*at)->rank() == rank,
                "rank {} of job {} is not on host {}", rank, job.number(), host_.id());
-  return *at;
+  return **at;
 }
 
 void HostJobs::OnReceived(FlowId message) {
@@ -347,7 +353,7 @@ void HostJobs::OnAcked(FlowId message) {
 
 void HostJobs::OnTimer(uint64_t key) {
   const TimerKind kind = static_cast<TimerKind>(key >> kKindShift & 3);
-  ranks_[key >> kRankShift].OnTimer(kind, key & 0xffffffff);
+  ranks_[key >> kRankShift]->OnTimer(kind, key & 0xffffffff);
 }
 
 std::optional<FlowSpec> HostJobs::Expect(FlowId message) {
@@ -366,14 +372,14 @@ void HostJobs::OnClosed(FlowId message) {
 
 size_t HostJobs::memory_bytes() const {
   size_t bytes = sizeof(*this);
-  for (const Rank& rank : ranks_) bytes += rank.memory_bytes();
+  for (const std::unique_ptr<Rank>& rank : ranks_) bytes += rank->memory_bytes();
   return bytes;
 }
 
-const Job& HostJobs::JobOf(size_t place) const { return ranks_[place].job(); }
-uint32_t HostJobs::RankOf(size_t place) const { return ranks_[place].rank(); }
+const Job& HostJobs::JobOf(size_t place) const { return ranks_[place]->job(); }
+uint32_t HostJobs::RankOf(size_t place) const { return ranks_[place]->rank(); }
 std::span<const HostJobs::Iteration> HostJobs::IterationsOf(size_t place) const {
-  return ranks_[place].iterations();
+  return ranks_[place]->iterations();
 }
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "jobs/job.h"
+#include "workload/jobs/job.h"
 
 #include <algorithm>
 

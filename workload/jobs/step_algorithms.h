@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step algorithms of collectives (jobs/steps.h). S is the buffer, n the number of ranks.
+// The step algorithms of collectives (workload/jobs/steps.h). S is the buffer, n the number of
+// ranks.
 //
 // Sources: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
 // MPICH", IJHPCA 2005 (rings, halving and doubling, Bruck, pairwise); Bruck et al., IEEE TPDS 1997;
@@ -10,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "jobs/steps.h"
+#include "workload/jobs/steps.h"
 
 namespace heddle {
 

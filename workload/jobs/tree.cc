@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "jobs/tree.h"
+#include "workload/jobs/tree.h"
 
 #include <bit>
 #include <cmath>
@@ -95,6 +95,19 @@ class TreeSchedule final : public Schedule {
   TreeSchedule(TreeSettings settings, std::vector<std::unique_ptr<Tree>> trees)
       : settings_(std::move(settings)), trees_(std::move(trees)) {}
 
+  ScheduleTotals Totals() const override {
+    // An inner rank sends a piece up once and down twice.
+    const int sends = (settings_.goes_up ? 1 : 0) + (settings_.goes_down ? 2 : 0);
+    const int ways = (settings_.goes_up ? 1 : 0) + (settings_.goes_down ? 1 : 0);
+    ScheduleTotals totals;
+    double bytes = 0;
+    for (const TreeSettings::Lane& lane : settings_.lanes) {
+      for (int i = 0; i < sends; ++i) {
+        totals.Add(lane.bytes, static_cast<double>(ways) * (ranks() - 1) / sends, bytes);
+      }
+    }
+    return totals;
+  }
   uint32_t ranks() const override { return settings_.ranks; }
   uint64_t slots() const override { return settings_.lanes.size() * 2 * uint64_t{ranks()}; }
 
