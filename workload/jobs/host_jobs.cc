@@ -25,25 +25,6 @@ uint64_t TimerKeyOf(size_t place, TimerKind kind, uint64_t op) {
   return uint64_t{place} << kRankShift | static_cast<uint64_t>(kind) << kKindShift | op;
 }
 
-// The messages of an iteration to one rank whose receivers have been closed.
-class ClosedMessages {
- public:
-  ClosedMessages(uint64_t numbers, uint64_t arrivals)
-      : words_((numbers + 63) / 64), left_(arrivals) {}
-
-  bool Has(uint64_t ordinal) const { return (words_[ordinal / 64] >> ordinal % 64 & 1) != 0; }
-  void Add(uint64_t ordinal) {
-    words_[ordinal / 64] |= uint64_t{1} << ordinal % 64;
-    --left_;
-  }
-  bool has_all() const { return left_ == 0; }
-  size_t memory_bytes() const { return words_.capacity() * sizeof(uint64_t); }
-
- private:
-  std::vector<uint64_t> words_;
-  uint64_t left_;
-};
-
 }  // namespace
 
 class HostJobs::Rank final : public RankActions {
@@ -166,6 +147,25 @@ class HostJobs::Rank final : public RankActions {
   }
 
  private:
+  // The messages of an iteration to one rank whose receivers have been closed.
+  class ClosedMessages {
+   public:
+    ClosedMessages(uint64_t numbers, uint64_t arrivals)
+        : words_((numbers + 63) / 64), left_(arrivals) {}
+
+    bool Has(uint64_t ordinal) const { return (words_[ordinal / 64] >> ordinal % 64 & 1) != 0; }
+    void Add(uint64_t ordinal) {
+      words_[ordinal / 64] |= uint64_t{1} << ordinal % 64;
+      --left_;
+    }
+    bool has_all() const { return left_ == 0; }
+    size_t memory_bytes() const { return words_.capacity() * sizeof(uint64_t); }
+
+   private:
+    std::vector<uint64_t> words_;
+    uint64_t left_;
+  };
+
   // The messages from this rank to another one on one channel, of which one has not been handed to
   // the NIC completely.
   struct Connection {

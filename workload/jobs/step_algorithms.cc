@@ -19,9 +19,9 @@ bool IsBefore(uint64_t distance, uint32_t ranks) { return distance < ranks; }
 
 // --- Rings ---
 
-class Ring final : public StepAlgorithm {
+class RingAlgorithm final : public StepAlgorithm {
  public:
-  Ring(uint32_t ranks, Half half, uint32_t stride, bool mirrored)
+  RingAlgorithm(uint32_t ranks, Half half, uint32_t stride, bool mirrored)
       : StepAlgorithm(ranks), half_(half), stride_(stride), inverse_(Inverse(stride, ranks)) {
     if (!mirrored) return;
     stride_ = ranks - stride_;
@@ -357,7 +357,7 @@ class Dissemination final : public StepAlgorithm {
 }  // namespace
 
 std::unique_ptr<StepAlgorithm> MakeRing(uint32_t ranks, Half half, uint32_t stride, bool mirrored) {
-  return std::make_unique<Ring>(ranks, half, stride, mirrored);
+  return std::make_unique<RingAlgorithm>(ranks, half, stride, mirrored);
 }
 std::unique_ptr<StepAlgorithm> MakeHalvingDoubling(uint32_t ranks) {
   return std::make_unique<HalvingDoubling>(ranks);
