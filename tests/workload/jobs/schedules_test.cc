@@ -184,7 +184,8 @@ TEST(SchedulesTest, EveryRankFinishesWhateverTheOrderOfArrivals) {
       if (!Exists(its, ranks)) continue;
       for (const int64_t bytes : {int64_t{ranks} - 1, int64_t{ranks}, int64_t{1'000} * ranks + 7}) {
         for (uint64_t seed = 1; seed <= 3; ++seed) {
-          SCOPED_TRACE(fmt::format("{}, {} ranks, {} bytes, seed {}", its.name, ranks, bytes, seed));
+          SCOPED_TRACE(
+              fmt::format("{}, {} ranks, {} bytes, seed {}", its.name, ranks, bytes, seed));
           CollectiveSettings settings = SettingsOf(its, bytes);
           if (seed == 3) settings.reduce_rate = 100_Gbps;
           const std::unique_ptr<Schedule> schedule = settings.Make(ranks, 1, 1);
