@@ -30,8 +30,8 @@ class RunJobs {
   // Puts the ranks on the network's hosts; this must outlive the network. No thread may run.
   void PlaceOn(Network& network);
 
-  // The ranks' programs by host, without those of hosts that have none.
-  std::span<HostJobs* const> hosts() const { return hosts_; }
+  // The ranks' programs by host, without hosts that have none; filled by PlaceOn().
+  const std::vector<HostJobs*>& hosts() const { return hosts_; }
 
   // When the first job starts, until Start() has been called; kNever from then on.
   Time Next() const { return started_ ? kNever : first_; }

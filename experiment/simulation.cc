@@ -12,6 +12,7 @@
 #include "lb/parts/make_policies.h"
 #include "measure/flow_collector.h"
 #include "measure/instrument_panel.h"
+#include "measure/job_results.h"
 
 namespace heddle {
 namespace {
@@ -251,6 +252,11 @@ std::vector<QueryResult> QueriesOf(const Experiment& experiment, const FlowColle
   return results;
 }
 
+bool LinksFail(const Experiment& experiment) {
+  return std::ranges::any_of(experiment.events,
+                             [](const LinkEvent& event) { return event.up.has_value(); });
+}
+
 // Makes one recorder for each thread.
 std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& experiment,
                                                          const SizeClasses& classes,
@@ -259,15 +265,14 @@ std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& exper
   std::vector<std::unique_ptr<FlowRecorder>> recorders;
   std::vector<FlowLog*> logs;
   for (int i = 0; i < network.engine().threads(); ++i) {
-    recorders.push_back(std::make_unique<FlowRecorder>(FlowRecorder::Context{
-        .classes = &classes,
-        .routing = &network.routing(),
-        .sizes = experiment.settings.transport.settings->sizes(),
-        .transport = experiment.settings.transport.kind,
-        .may_detour = std::ranges::any_of(
-            experiment.events, [](const LinkEvent& event) { return event.up.has_value(); }),
-        .listed_ids = listed == nullptr ? nullptr : &listed->ids,
-        .first_listed = first_listed}));
+    recorders.push_back(std::make_unique<FlowRecorder>(
+        FlowRecorder::Context{.classes = &classes,
+                              .routing = &network.routing(),
+                              .sizes = experiment.settings.transport.settings->sizes(),
+                              .transport = experiment.settings.transport.kind,
+                              .may_detour = LinksFail(experiment),
+                              .listed_ids = listed == nullptr ? nullptr : &listed->ids,
+                              .first_listed = first_listed}));
     logs.push_back(recorders.back().get());
   }
   network.SetLogs(logs);
@@ -296,7 +301,10 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   LinkTotals links;       // Every run has these two, since summary.json needs them.
   PolicyCounts policies;  // like these.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
-  std::vector<Instrument*> all = {&links, &policies};
+  RunJobs jobs(experiment, classes);
+  JobResults job_results(jobs.jobs(), jobs.hosts(), experiment.settings.transport.settings->sizes(),
+                         experiment.settings.measure.percentiles, LinksFail(experiment));
+  std::vector<Instrument*> all = {&links, &policies, &job_results};
   for (const auto& instrument : asked) all.push_back(instrument.get());
   all.insert(all.end(), options.instruments.begin(), options.instruments.end());
 
@@ -304,7 +312,6 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const bool has_ids = Any(experiment, &Forecast::gives_ids);
   auto made = MakePolicies(experiment);
   if (!made.ok()) return made.status();
-  RunJobs jobs(experiment, classes);
   Network network(PlanOf(experiment, options, all, listed, *made));
   if (!made->controller.ok()) return made->controller;
   const std::vector<std::unique_ptr<FlowRecorder>> recorders =

@@ -112,6 +112,57 @@ TEST(CollectiveTest, FlowsTellJobIterationAndStep) {
   EXPECT_EQ(run.result.flows_started, 72);
 }
 
+// --- Results ---
+
+TEST(JobResultsTest, AreTheTimesOfIterations) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(
+      4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us, label: mine")));
+  const int64_t length = 6 * X(100) + 5 * kAck;
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  ASSERT_EQ(jobs.rows.size(), 1u);
+  EXPECT_EQ(jobs.At(0, "label"), "mine");
+  EXPECT_EQ(jobs.At(0, "kind"), "collective");
+  EXPECT_EQ(jobs.Integer(0, "ranks"), 4);
+  EXPECT_EQ(jobs.Integer(0, "iterations"), 3);
+  EXPECT_EQ(jobs.Integer(0, "measured"), 2);
+  EXPECT_DOUBLE_EQ(jobs.Real(0, "mean_iter_us"), static_cast<double>(length) * 1e-6);
+  // The ACKs are not in the ideal time: each message leaves with the last packet's arrival.
+  EXPECT_DOUBLE_EQ(jobs.Real(0, "ideal_iter_us"), static_cast<double>(6 * X(100)) * 1e-6);
+  EXPECT_NEAR(jobs.Real(0, "algbw_gbs"), 400'000 / (static_cast<double>(length) * 1e-3), 1e-9);
+  EXPECT_NEAR(jobs.Real(0, "busbw_gbs"), 1.5 * jobs.Real(0, "algbw_gbs"), 1e-9);
+  EXPECT_EQ(jobs.Integer(0, "messages"), 24);
+  EXPECT_EQ(jobs.Integer(0, "bytes_network"), 24 * 100'000);
+
+  const CsvTable iterations(run.files.series.at("iterations.csv"));
+  ASSERT_EQ(iterations.rows.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t begin =
+        static_cast<int64_t>(i) * length + static_cast<int64_t>(i + 1) * 10'000'000;
+    EXPECT_EQ(iterations.Integer(i, "start_ps"), begin);
+    EXPECT_EQ(iterations.Integer(i, "end_ps"), begin + length);
+    EXPECT_EQ(iterations.Real(i, "straggler_us"), 0);
+  }
+  EXPECT_EQ(CsvTable(run.files.series.at("collectives.csv")).rows.size(), 3u);
+}
+
+TEST(JobResultsTest, AnIdealTimeIsNeverLongerThanTheRun) {
+  // All-to-all keeps the NICs busy, so the bytes of a host bound it: 700 packets and the rest of
+  // the last one's way. Broadcast is bound by its chain.
+  const auto slowdown = [](int ranks, const std::string& job) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(ranks, job)));
+    return CsvTable(run.files.series.at("jobs.csv")).Real(0, "slowdown");
+  };
+  EXPECT_NEAR(slowdown(8, "op: all_to_all, size: 800000B"), 1, 0.01);
+  for (const char* job :
+       {"op: broadcast, size: 100000B", "op: all_reduce, size: 99999B, algorithm: double_tree",
+        "op: all_reduce, size: 123456B, algorithm: halving_doubling, channels: 3",
+        "op: all_gather, size: 50001B, algorithm: bruck", "op: barrier",
+        "op: reduce_scatter, size: 70000B, algorithm: pat, reduce_rate: 50Gbps"}) {
+    EXPECT_GE(slowdown(7, job), 1) << job;
+    EXPECT_LT(slowdown(7, job), 4) << job;
+  }
+}
+
 // Two jobs and open-loop flows share hosts and fabric.
 constexpr const char* kMixed =
     "topology: {kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 4,\n"

@@ -302,6 +302,16 @@ std::unique_ptr<Schedule> CollectiveSettings::Make(uint32_t ranks, uint64_t seed
   return MakeStepSchedule(*this, ranks);
 }
 
+// A NIC of an ideal ring sends the buffer as often as the factor says.
+JobOperation CollectiveSettings::Operation(uint32_t ranks) const {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  double factor = others;
+  if (op == Op::kAllReduce) factor = 2 * others;
+  if (op == Op::kBroadcast) factor = 1;
+  if (op == Op::kBarrier) factor = 0;
+  return {NameOf(Ops(), op), NameOf(Algorithms(), chosen()), size.count, factor};
+}
+
 // --- The workload ---
 
 void Collective::Declare(Fields& fields) {
@@ -316,5 +326,7 @@ void Collective::CheckSchedule(std::string_view path, Diagnostics& diagnostics) 
 std::unique_ptr<const Schedule> Collective::MakeSchedule(uint32_t number) const {
   return settings_.Make(ranks(), stage().seed, number);
 }
+
+JobOperation Collective::Operation() const { return settings_.Operation(ranks()); }
 
 }  // namespace heddle

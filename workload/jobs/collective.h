@@ -59,6 +59,8 @@ struct CollectiveSettings {
 
   // Needs settings without errors. `seed` and `job` are for random orders.
   std::unique_ptr<Schedule> Make(uint32_t ranks, uint64_t seed, uint32_t job) const;
+
+  JobOperation Operation(uint32_t ranks) const;
 };
 
 class Collective final : public JobWorkload {
@@ -68,6 +70,8 @@ class Collective final : public JobWorkload {
  private:
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
+  std::string kind() const override { return "collective"; }
+  JobOperation Operation() const override;
 
   CollectiveSettings settings_;
 };

@@ -20,6 +20,15 @@
 
 namespace heddle {
 
+// The operation of a job whose iterations are one collective.
+struct JobOperation {
+  std::string name;       // "all_reduce"
+  std::string algorithm;  // "ring"
+  int64_t bytes = 0;      // S, see docs/metrics.md.
+  // The bus bandwidth is this times S over the time (nccl-tests, doc/PERFORMANCE.md). 0: none.
+  double bus_factor = 0;
+};
+
 struct JobSettings {
   // When a message that a rank has sent is finished for those that wait for it: its last byte has
   // been acknowledged, its last packet has been handed to the NIC, or it has been asked for.
@@ -27,7 +36,10 @@ struct JobSettings {
   // Which source port a message has: that of its connection, or one of its own.
   enum class Ports { kConnection, kMessage };
 
+  std::string kind;
   std::string label;
+  std::string placement;
+  JobOperation operation;
   uint16_t workload = 0;  // Index of the workload entry.
   uint64_t seed = 1;
   std::vector<HostId> host_of_rank;

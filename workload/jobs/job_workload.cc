@@ -30,6 +30,23 @@ std::optional<std::pair<uint32_t, uint32_t>> ParseHosts(std::string_view text) {
   return std::pair(*first, *last);
 }
 
+const Choices<JobWorkload::Placement>& Placements() {
+  using Placement = JobWorkload::Placement;
+  static const Choices<Placement> placements = {{"packed", Placement::kPacked},
+                                                {"cyclic", Placement::kCyclic},
+                                                {"spread", Placement::kSpread},
+                                                {"random", Placement::kRandom},
+                                                {"list", Placement::kList}};
+  return placements;
+}
+
+std::string NameOf(JobWorkload::Placement placement) {
+  for (const auto& [name, value] : Placements()) {
+    if (value == placement) return name;
+  }
+  return "";
+}
+
 }  // namespace
 
 void JobWorkload::DeclareJob(Fields& fields) {
@@ -39,12 +56,7 @@ void JobWorkload::DeclareJob(Fields& fields) {
   fields.List("hosts", hosts_, {},
               "The hosts that may have ranks, by number, as single hosts and ranges: [\"0-15\", "
               "\"32\"]. Default: all.");
-  fields.Choice("placement", placement_,
-                {{"packed", Placement::kPacked},
-                 {"cyclic", Placement::kCyclic},
-                 {"spread", Placement::kSpread},
-                 {"random", Placement::kRandom},
-                 {"list", Placement::kList}},
+  fields.Choice("placement", placement_, Placements(),
                 "Which host a rank is on. packed: the first ranks_per_host ranks are on the first "
                 "host, and so on. cyclic: ranks go round the hosts. spread: like packed, with the "
                 "first host of every leaf first, then the second of every leaf. random: like "
@@ -216,7 +228,10 @@ std::unique_ptr<FlowSource> JobWorkload::Open() const {
 }
 
 std::unique_ptr<Job> JobWorkload::MakeJob(uint32_t number) const {
-  JobSettings settings{.label = label_,
+  JobSettings settings{.kind = kind(),
+                       .label = label_,
+                       .placement = NameOf(placement_),
+                       .operation = Operation(),
                        .workload = stage_.index,
                        .seed = stage_.seed,
                        .host_of_rank = host_of_rank_,

@@ -37,6 +37,8 @@ class JobWorkload : public Workload {
   // Reports what is wrong with the derived class's settings; called by Prepare().
   virtual void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const = 0;
   virtual std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const = 0;
+  virtual std::string kind() const = 0;
+  virtual JobOperation Operation() const { return {}; }
 
  private:
   std::vector<HostId> Candidates(std::string_view path, Diagnostics& diagnostics) const;
