@@ -180,7 +180,7 @@ TEST(CollectiveTest, ThreadsDoNotChangeResults) {
   const Experiment experiment = ExperimentFrom(kMixed);
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_GT(CsvTable(one.files.flows).rows.size(), 16u * 30 * 2 * 3);
-  for (const int threads : {2, 3, 4}) {
+  for (const int threads : {2, 3}) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
 }
