@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/check.h"
+
 namespace heddle {
 
 RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes) {
@@ -18,6 +20,15 @@ RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes) {
     first_ = std::min(first_, job->settings().start);
     jobs_.push_back(std::move(job));
   }
+}
+
+FlowSpec RunJobs::SpecOf(FlowId message) const {
+  for (const std::unique_ptr<Job>& job : jobs_) {
+    if (!job->Owns(message)) continue;
+    const Job::Place place = job->PlaceOf(message);
+    return job->SpecOf(place, job->schedule().MessageOf(place.index));
+  }
+  HEDDLE_CHECK(false, "flow {} belongs to no job", message);
 }
 
 void RunJobs::PlaceOn(Network& network) {

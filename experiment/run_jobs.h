@@ -24,6 +24,9 @@ class RunJobs {
   bool empty() const { return jobs_.empty(); }
   std::span<const std::unique_ptr<Job>> jobs() const { return jobs_; }
 
+  // Returns the flow of a message, without its start.
+  FlowSpec SpecOf(FlowId message) const;
+
   // The first id that no message has.
   FlowId end() const { return end_; }
 

@@ -130,14 +130,16 @@ bool Any(const Experiment& experiment, bool Forecast::*what) {
   return std::ranges::any_of(experiment.forecasts, what);
 }
 
-RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes) {
+RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes, const RunJobs& jobs) {
   const ExperimentSettings& settings = experiment.settings;
   return {.classes = &classes,
           .transport = settings.transport.settings.get(),
           .pfc = &settings.topology.settings->port.pfc,
           .lb = settings.lb.kind,
           .timeline = experiment.timeline,
-          .background = experiment.background};
+          .background = experiment.background,
+          .messages_end = jobs.end(),
+          .message = [&jobs](FlowId id) { return jobs.SpecOf(id); }};
 }
 
 // The policies that the load balancer has made for a network that is about to be built.
@@ -297,11 +299,11 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const Clock::time_point building = Clock::now();
   const double cpu_before = CpuSeconds();
   const SizeClasses classes = experiment.size_classes();
-  const RunPlan plan = PlanOf(experiment, classes);
+  RunJobs jobs(experiment, classes);
+  const RunPlan plan = PlanOf(experiment, classes, jobs);
   LinkTotals links;       // Every run has these two, since summary.json needs them.
   PolicyCounts policies;  // like these.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
-  RunJobs jobs(experiment, classes);
   JobResults job_results(jobs.jobs(), jobs.hosts(), experiment.settings.transport.settings->sizes(),
                          experiment.settings.measure.percentiles, LinksFail(experiment));
   std::vector<Instrument*> all = {&links, &policies, &job_results};

@@ -174,7 +174,8 @@ constexpr const char* kMixed =
     "     channels: 2, ring_order: stride, iterations: 3, warm_up: 1, jitter: 2us}\n"
     "  - {kind: collective, op: all_to_all, size: 200KB, ranks: 8, hosts: [\"4-11\"], window: 3,\n"
     "     iterations: 2, measured: false, start: 3us}\n"
-    "  - {kind: poisson, sizes: websearch, load: 0.2, flows: 30}\n";
+    "  - {kind: poisson, sizes: websearch, load: 0.2, flows: 30}\n"
+    "measure: {queueing: true, link_classes: true, record: {queues: 20us}}\n";
 
 TEST(CollectiveTest, ThreadsDoNotChangeResults) {
   const Experiment experiment = ExperimentFrom(kMixed);
