@@ -90,6 +90,7 @@ FlowSpec FlowGenerator::Take() {
   if (request.job > 0) source.asked[request.job - 1] = request.asked;
   if (listed_ != nullptr) Note(request, spec.id);
   measured_ += spec.measured ? 1 : 0;
+  if (source.measured && spec.start < timeline.measure_until) last_start_ = spec.start;
   bytes_ += spec.size;
   source.flows->Pop();
   return spec;

@@ -40,6 +40,8 @@ class FlowGenerator {
 
   int64_t started() const { return next_id_ - first_; }
   int64_t measured() const { return measured_; }
+  // The start of the last flow that HasMeasured() has promised, measured or not.
+  Time last_start() const { return last_start_; }
   int64_t bytes() const { return bytes_; }
 
   // Returns the start of each query of a workload, indexed by its job - 1; empty if the workload
@@ -65,6 +67,7 @@ class FlowGenerator {
   const FlowId first_;
   FlowId next_id_;
   int64_t measured_ = 0;
+  Time last_start_;
   int64_t bytes_ = 0;
 };
 

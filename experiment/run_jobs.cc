@@ -22,6 +22,17 @@ RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes) {
   }
 }
 
+Time RunJobs::LastEnd() const {
+  Time last;
+  for (const HostJobs* host : hosts_) {
+    for (size_t place = 0; place < host->ranks(); ++place) {
+      if (!host->JobOf(place).settings().measured) continue;
+      last = std::max(last, host->IterationsOf(place).back().end);
+    }
+  }
+  return last;
+}
+
 FlowSpec RunJobs::SpecOf(FlowId message) const {
   for (const std::unique_ptr<Job>& job : jobs_) {
     if (!job->Owns(message)) continue;

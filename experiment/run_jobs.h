@@ -43,6 +43,8 @@ class RunJobs {
   // Returns true if each rank of each measured job has finished. Some of the messages that they
   // have sent may be under way.
   bool done() const { return totals_.ranks_left.load() == 0; }
+  // When the last rank of a measured job has finished; needs done().
+  Time LastEnd() const;
   int64_t messages() const { return totals_.messages.load(); }
   int64_t measured_messages() const { return totals_.measured_messages.load(); }
   int64_t payload() const { return totals_.payload.load(); }

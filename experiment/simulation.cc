@@ -45,6 +45,7 @@ class Director final : public Conductor {
         collector_(collector),
         end_(experiment.timeline.t_max) {
     for (const Forecast& forecast : experiment.forecasts) flows_expected_ += forecast.flows;
+    FindEnd();
   }
 
   Time Next() override { return std::min({generator_.Next(), jobs_.Next(), NextStop()}); }
@@ -63,14 +64,7 @@ class Director final : public Conductor {
     collector_.TellOfStarts();
     instruments_.CloseWindow(end);
     collector_.Collect();
-    if (!generator_.HasMeasured() && jobs_.done() &&
-        Sum(&FlowRecorder::measured_done) == generator_.measured() + jobs_.measured_messages()) {
-      Time last;
-      for (const auto& recorder : run_.recorders()) {
-        last = std::max(last, recorder->last_measured_done());
-      }
-      end_ = std::min(end_, std::max(end, last + network_.close_delay()));
-    }
+    FindEnd();
     const bool writable = collector_.writable() && run_.writable();
     const bool stopped = options_.stop != nullptr && options_.stop->load();
     if (run_.ends() || !writable || stopped) end_ = end;
@@ -88,6 +82,22 @@ class Director final : public Conductor {
     network_.host(spec.dst).ExpectFlow(spec);
     network_.host(spec.src).StartFlow(spec);
     instruments_.OnStart(spec);
+  }
+
+  // The run ends a close delay after the last measured flow, or after the last one that might have
+  // been measured. That is later than the window in which it becomes known, so the end does not
+  // depend on windows.
+  void FindEnd() {
+    const int64_t measured = generator_.measured() + jobs_.measured_messages();
+    if (generator_.HasMeasured() || !jobs_.done() ||
+        Sum(&FlowRecorder::measured_done) != measured) {
+      return;
+    }
+    Time last = std::max(generator_.last_start(), jobs_.LastEnd());
+    for (const auto& recorder : run_.recorders()) {
+      last = std::max(last, recorder->last_measured_done());
+    }
+    end_ = std::min(end_, last + network_.close_delay());
   }
 
   // Returns the sum over the recorders of all threads.
