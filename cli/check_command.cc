@@ -64,7 +64,7 @@ void Print(const std::string& file, const Experiment& experiment) {
       Seconds(experiment.timeline.measure_from - Time{}) * 1e3,
       Seconds(experiment.timeline.t_max - Time{}) * 1e3);
   fmt::print("  work        {} packet-hops, {} on one thread\n", CountText(hops),
-             AboutTime(hops * kSecondsPerHop));
+             AboutTime(ExpectedSeconds(experiment)));
 }
 
 }  // namespace
