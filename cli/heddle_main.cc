@@ -137,6 +137,7 @@ int Main(int argc, char** argv) {
   CLI::App* check = app.add_subcommand(
       "check", "Check experiments and print their load, traffic and expected run time");
   AddExperimentOptions(*check, check_arguments);
+  check->add_flag("-v,--verbose", check_arguments.verbose, "Print each point of a sweep");
   check->callback([&] { command = [&] { return Check(check_arguments); }; });
 
   CLI::App* list = app.add_subcommand(
