@@ -4,9 +4,10 @@
 
 #include <cmath>
 #include <cstdio>
-#include <set>
 #include <string>
+#include <vector>
 
+#include "cli/check_summary.h"
 #include "cli/commands.h"
 #include "cli/failures.h"
 #include "cli/text.h"
@@ -64,26 +65,28 @@ void Print(const std::string& file, const Experiment& experiment) {
       Seconds(experiment.timeline.measure_from - Time{}) * 1e3,
       Seconds(experiment.timeline.t_max - Time{}) * 1e3);
   fmt::print("  work        {} packet-hops, {} on one thread\n", CountText(hops),
-             AboutTime(hops * kSecondsPerHop));
+             AboutTime(ExpectedSeconds(experiment)));
 }
 
 }  // namespace
 
 int Check(const RunArguments& arguments) {
-  std::set<std::string> warned;  // The points of a sweep share most warnings.
+  CheckWarnings warnings;
   Diagnostics diagnostics;
   for (const std::string& file : arguments.files) {
-    for (const Experiment& experiment :
-         LoadExperiments(file,
-                         {arguments.sets, arguments.seed, arguments.scale, /*one_seed=*/false,
-                          arguments.plugins->digests()},
-                         diagnostics)) {
-      Print(file, experiment);
-      for (const std::string& warning : experiment.warnings) {
-        if (warned.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
-      }
+    const std::vector<Experiment> points =
+        LoadExperiments(file,
+                        {arguments.sets, arguments.seed, arguments.scale, /*one_seed=*/false,
+                         arguments.plugins->digests()},
+                        diagnostics);
+    for (const Experiment& point : points) warnings.Add(point);
+    if (points.size() > 1 && !arguments.verbose) {
+      PrintSummary(file, points);
+    } else {
+      for (const Experiment& point : points) Print(file, point);
     }
   }
+  warnings.Print();
   if (diagnostics.ok()) return kExitDone;
   return BadInput(diagnostics);
 }

@@ -15,6 +15,7 @@
 #include "lb/parts/make_policies.h"
 #include "network/ideal_fct.h"
 #include "network/network.h"
+#include "settings/wording.h"
 #include "topo/path_ids.h"
 
 namespace heddle {
@@ -172,7 +173,7 @@ Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& 
 void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
   if (const std::vector<std::string> pairs = routing.Unreachable(); !pairs.empty()) {
     const std::string more =
-        pairs.size() > 1 ? fmt::format(", and {} more pairs", pairs.size() - 1) : "";
+        pairs.size() > 1 ? ", and " + CountedNoun(pairs.size() - 1, "more pair") : "";
     diagnostics.ErrorAt("topology", pairs.front() + more);
   }
   if (routing.MostSwitches() > kMaxHops) {

@@ -212,13 +212,38 @@ TEST(BenchTest, RefusesWhatIsNotThere) {
 }
 
 TEST(CheckTest, SaysWhatWouldBeSimulated) {
-  const CommandResult result = Heddle("check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml");
+  const CommandResult result =
+      Heddle("check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml --verbose");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("lb=ecmp valid"), HasSubstr("lb=presto valid"),
                     HasSubstr("48 hosts, 8 switches, 64 links"), HasSubstr("base RTT    9.298 us"),
                     HasSubstr("3 thousand, 5.13 billion bytes of payload"),
                     HasSubstr("0.6 of host links"), HasSubstr("packet-hops")));
+}
+
+TEST(CheckTest, SummarisesASweep) {
+  const std::string check = "check " HEDDLE_SOURCE_DIR "/configs/";
+  EXPECT_THAT(Heddle(check + "quickstart.yaml").out,
+              AllOf(HasSubstr(": 4 points valid\n"), HasSubstr("ecmp, rps, letflow, presto\n"),
+                    HasSubstr("leaf_spine with 48 hosts\n"), HasSubstr("on one thread\n")));
+  EXPECT_THAT(Heddle(check + "rdma_spraying.yaml").err,
+              HasSubstr("(in 1 of 6 points, such as recovery=gbn,lb=rps)\n"));
+}
+
+TEST(CheckTest, HintsAtWhatWasMeant) {
+  const std::string check = "check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml --set ";
+  EXPECT_THAT(Heddle(check + "'lb=[ecmp, rps]'").err, HasSubstr("below sweep: (\"lb: [...]\""));
+  EXPECT_EQ(Heddle(check + "'sweep.workload[0].load=[0.3, 0.5]'").exit_code, 0);
+  EXPECT_THAT(Heddle(check + "workload.load=0.5").err, HasSubstr("did you mean workload[0].load?"));
+  EXPECT_THAT(Heddle(check + "lb=unheard_of").err, HasSubstr("--plugin FILE.so"));
+  EXPECT_THAT(Heddle(check + "workload[0].sizes=file:no.cdf").err,
+              HasSubstr("also those of --set, start at the folder of the experiment's file"));
+}
+
+TEST(DescribeTest, KnowsSectionsOfSettings) {
+  EXPECT_THAT(Heddle("describe pfc").out, HasSubstr("topology.port.pfc: settings of "));
+  EXPECT_THAT(Heddle("describe port").out, HasSubstr("topology.port.ecn_above"));
 }
 
 TEST(CheckTest, RefusesAsRunDoes) {

@@ -61,6 +61,13 @@ std::string CdfError(const std::string& text) {
   return MessageOf(points.status());
 }
 
+TEST(ParseCdfTest, ReportsEveryMistake) {
+  EXPECT_EQ(CdfError("0 0\nx 3\n100 50\n50 60\n300 99\n"),
+            "my.cdf:2: expected a size in bytes and the share of flows up to it\n"
+            "my.cdf:4: the size 50 is less than the one before\n"
+            "my.cdf:5: the last share is neither 1 nor 100");
+}
+
 // Worked numbers of the distributions.
 TEST(SizeTablesTest, HaveTheSpecifiedMeansToTheByte) {
   const std::map<std::string, double> means = {{"alistorage", 40'870},
