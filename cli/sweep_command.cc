@@ -19,6 +19,7 @@
 #include <numeric>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/failures.h"
@@ -347,12 +348,25 @@ void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<s
 }
 
 void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vector<size_t>& points) {
-  std::map<std::string, size_t> warned;  // The points of a sweep share most warnings.
+  struct Kind {
+    std::string first;  // The line of the first point that has it.
+    size_t points = 0;
+  };
+  std::vector<Kind> kinds;
+  std::map<std::string, size_t> index;
   for (const size_t point : points) {
     for (const std::string& warning : ReadWarnings(folder.PointPath(plan.points[point].id))) {
-      if (warned[warning]++ > 0) continue;
-      fmt::print(stderr, "{}: warning: {}\n", plan.points[point].label, warning);
+      const auto [known, is_new] = index.try_emplace(WithoutNumbers(warning), kinds.size());
+      if (is_new) {
+        kinds.push_back({fmt::format("{}: warning: {}", plan.points[point].label, warning)});
+      }
+      ++kinds[known->second].points;
     }
+  }
+  for (const Kind& kind : kinds) {
+    const size_t more = kind.points - 1;
+    fmt::print(stderr, "{}{}\n", kind.first,
+               more == 0 ? "" : fmt::format(" (and {} more like it)", more));
   }
 }
 

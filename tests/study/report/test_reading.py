@@ -211,7 +211,7 @@ class SweptWordsTest(Folder):
 
 class WordsTest(unittest.TestCase):
     def ports(self, transport="dctcp", **port):
-        return words._ports({"topology": {"port": port}, "transport": {"kind": transport, "cc": {"kind": "dcqcn"}}})
+        return ports.said({"topology": {"port": port}, "transport": {"kind": transport, "cc": {"kind": "dcqcn"}}})
 
     def test_ports_are_told(self):
         self.assertEqual(self.ports(buffer="1MB", ecn_above="65KB", pfc={"classes": []}),
@@ -228,7 +228,7 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(self.ports(buffer="swept", ecn_above="swept", pfc="swept"),
                          "a buffer of a swept size for each port; ECN marks above a swept threshold; "
                          "PFC as swept")
-        self.assertEqual(words._ports({"topology": {"port": "swept"}}), "")
+        self.assertEqual(ports.said({"topology": {"port": "swept"}}), "")
 
     def test_measuring_is_told_in_sentences(self):
         self.assertEqual(
