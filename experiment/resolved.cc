@@ -82,10 +82,19 @@ AutoValues TransportValues(const Experiment& experiment) {
   return transport.ValuesOfAuto(slowest, bandwidth_delay ? &*bandwidth_delay : nullptr);
 }
 
+// Returns the exact size in the unit that people read best: 379.5KB rather than 379500B.
+std::string Readable(Bytes size) {
+  const auto [unit, name] = size.count >= 1'000'000 && size.count % 1'000 == 0
+                                ? std::pair(1'000'000, "MB")
+                                : std::pair(1'000, "KB");
+  if (size.count < 1'000) return FormatQuantity(size);
+  return fmt::format("{}{}", static_cast<double>(size.count) / unit, name);
+}
+
 std::string Size(int64_t count, bool count_packets) {
-  return FormatQuantity(count == kUnlimited ? QueueSize{kUnlimited, QueueSize::Unit::kNone}
-                        : count_packets     ? QueueSize{count, QueueSize::Unit::kPackets}
-                                            : QueueSize{count, QueueSize::Unit::kBytes});
+  if (count == kUnlimited) return FormatQuantity(QueueSize{kUnlimited, QueueSize::Unit::kNone});
+  if (count_packets) return FormatQuantity(QueueSize{count, QueueSize::Unit::kPackets});
+  return Readable(Bytes{count});
 }
 
 std::string MarkAt(const Marking& marking) {
@@ -201,19 +210,19 @@ ResolvedValues ResolvedOf(const Experiment& experiment) {
 std::string ResolvedYaml(const ResolvedValues& resolved) {
   Map map;
   map.Add("base_rtt", FormatQuantity(resolved.base_rtt));
-  map.Add("bdp", FormatQuantity(resolved.bdp));
+  map.Add("bdp", Readable(resolved.bdp));
   map.Add("warm_up", FormatQuantity(resolved.warm_up));
   map.Add("t_max", FormatQuantity(resolved.t_max));
   map.Add("transport", TransportOf(resolved));
   if (resolved.memory.model != Model::kPrivate) {
     Map memory;
     memory.Add("model", NameOf(resolved.memory.model));
-    memory.Add("size", FormatQuantity(Bytes{resolved.memory.size}));
+    memory.Add("size", Readable(Bytes{resolved.memory.size}));
     memory.Add("alpha", FormatQuantity(resolved.memory.alpha));
     map.Add("memory", memory.Take());
   }
   if (resolved.has_pfc) {
-    map.Add("resume_offset", FormatQuantity(Bytes{resolved.memory.resume_offset}));
+    map.Add("resume_offset", Readable(Bytes{resolved.memory.resume_offset}));
   }
   Value ports;
   ports.kind = Value::Kind::kList;
@@ -234,10 +243,10 @@ std::vector<std::pair<std::string, std::string>> ResolvedLines(const ResolvedVal
   }
   lines.emplace_back("congestion", control);
   if (resolved.memory.model != Model::kPrivate) {
-    lines.emplace_back("buffers",
-                       fmt::format("{} for all ports of a switch ({}, alpha {:.3g})",
-                                   FormatQuantity(Bytes{resolved.memory.size}),
-                                   NameOf(resolved.memory.model), resolved.memory.alpha));
+    lines.emplace_back(
+        "buffers", fmt::format("{} for all ports of a switch ({}, alpha {:.3g})",
+                               Readable(Bytes{resolved.memory.size}), NameOf(resolved.memory.model),
+                               resolved.memory.alpha));
   }
   for (const ResolvedPorts& kind : resolved.ports) {
     lines.emplace_back("ports", Text(kind, resolved));

@@ -36,24 +36,25 @@ std::vector<std::pair<std::string, Duration>> MedianFcts(const Experiment& exper
       if (values.size() < kFewestForMedian) continue;
       const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
       std::ranges::nth_element(values, middle);
-      medians.emplace_back(set.labels[cls], Duration{*middle});
+      medians.emplace_back(
+          set.name == "all" ? "all flows" : "the flows of class " + set.labels[cls],
+          Duration{*middle});
     }
   }
   return medians;
 }
 
-std::optional<std::string> WarnOfShortWarmUp(const Experiment& experiment,
-                                             const SimulationResult& result) {
+std::optional<WarmUp> WarmUpOf(const Experiment& experiment, const SimulationResult& result) {
   const auto medians = MedianFcts(experiment, result);
   if (medians.empty()) return std::nullopt;
   const auto slowest =
       std::ranges::max_element(medians, {}, [](const auto& m) { return m.second; });
   const Timeline& timeline = experiment.timeline;
   const Time until = std::min(timeline.measure_until, timeline.generation_end);
-  return WarnOfShortWarmUp({.slowest_class = slowest->first,
-                            .median_fct = slowest->second,
-                            .warm_up = timeline.measure_from - timeline.generation_start,
-                            .measured = std::min(until, result.end) - timeline.measure_from});
+  return WarmUp{.slowest = slowest->first,
+                .median_fct = slowest->second,
+                .warm_up = timeline.measure_from - timeline.generation_start,
+                .measured = std::min(until, result.end) - timeline.measure_from};
 }
 
 // Returns the summary of each class with its number of flows alone.
@@ -93,7 +94,7 @@ void AddTrust(const Experiment& experiment, const SimulationResult& result,
     add(WarnOfUncarriedLoad(ShareOfHostLinks(experiment, load, load.payload_offered),
                             ShareOfHostLinks(experiment, load, load.payload_carried)));
     add(WarnOfGrowingBacklog(result.in_progress));
-    add(WarnOfShortWarmUp(experiment, result));
+    if (const auto warm_up = WarmUpOf(experiment, result)) add(WarnOfShortWarmUp(*warm_up));
   }
   add(WarnOfFewFlows(FlowsByClass(experiment, result)));
   const ExperimentSettings& settings = experiment.settings;
@@ -121,13 +122,13 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
 }
 
 std::optional<std::string> WarnOfUncarriedLoad(double offered, double carried) {
-  constexpr double kLeastShare = 0.9;
+  constexpr double kLeastShare = 0.85;
   if (carried >= kLeastShare * offered) return std::nullopt;
   return fmt::format(
       "load: {:.3g} of the hosts' links was offered and {:.3g} carried, {:.0f} % of it: the run "
-      "has no steady state at that load, so results depend on how long flows start; lengthen this "
-      "time and measure.warm_up (a run of many flows or a long duration), or lower the load if as "
-      "little is carried then",
+      "has "
+      "no steady state at that load, so results depend on how long flows start; lengthen this time "
+      "and measure.warm_up, or lower the load if as little is carried then",
       offered, carried, 100 * carried / offered);
 }
 
@@ -142,8 +143,8 @@ std::optional<std::string> WarnOfGrowingBacklog(const std::array<FlowsInProgress
     return std::nullopt;
   }
   return fmt::format(
-      "backlog: {:.3g} flows of {:.3g} MB in total were in progress in the first half of the "
-      "measured time, and {:.3g} of {:.3g} MB in the second: the backlog still grows, so FCTs "
+      "backlog: {:.4g} flows of {:.3g} MB in total were in progress in the first half of the "
+      "measured time, and {:.4g} of {:.3g} MB in the second: the backlog still grows, so FCTs "
       "depend on how long flows start; lower the load, or lengthen measure.warm_up and the time in "
       "which flows start until the backlog is steady",
       first.flows, first.bytes / 1e6, second.flows, second.bytes / 1e6);
@@ -159,7 +160,7 @@ std::optional<std::string> WarnOfShortWarmUp(const WarmUp& times) {
       "{} take {} or longer: the first measured flows, {} of those that start in {}, meet fewer "
       "long flows than later ones do; set measure.warm_up to {} or more, and let flows start for "
       "longer",
-      RoundedQuantity(times.warm_up), times.slowest_class, RoundedQuantity(times.median_fct),
+      RoundedQuantity(times.warm_up), times.slowest, RoundedQuantity(times.median_fct),
       missing < times.measured
           ? fmt::format("{:.0f} %", 100 * Seconds(missing) / Seconds(times.measured))
           : "all",

@@ -29,7 +29,7 @@ std::optional<std::string> WarnOfGrowingBacklog(const std::array<FlowsInProgress
 
 // The median FCT of the slowest class, and how long flows start before and while they are measured.
 struct WarmUp {
-  std::string slowest_class;
+  std::string slowest;  // Such as "the flows of class XL".
   Duration median_fct;
   Duration warm_up;
   Duration measured;

@@ -119,7 +119,7 @@ class TcpModel : public WithResequencing {
   void DeclareUsual(Fields& fields) { usual_.settings->Declare(fields); }
   std::string OwnRemedyForReordering() const override {
     if (settings_.loss == TcpSettings::Loss::kRack) return "";
-    return "transport.loss: rack, or raise transport.dupthresh";
+    return "raise transport.dupthresh";
   }
 
  private:

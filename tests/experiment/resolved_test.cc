@@ -59,7 +59,7 @@ TEST(ResolvedTest, PortsOfOtherRatesAndInPacketsAreOtherKinds) {
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4, "
       "asymmetry: [{spines: [1], rate: 1Gbps}], port: {buffer: 100pkts, ecn_above: unlimited}}\n"
       "lb: ecmp\n";
-  EXPECT_THAT(PortsOf(slow + kWorkload),
+  EXPECT_THAT(PortsOf(slow + "workload: [{kind: permutation, size: 1MB}]\n"),
               ElementsAre("8 leaf_down of 10Gbps: buffer 100pkts, no ECN marks",
                           "2 leaf_up of 10Gbps: buffer 100pkts, no ECN marks",
                           "2 leaf_up of 1Gbps: buffer 100pkts, no ECN marks",
@@ -88,7 +88,7 @@ TEST(ResolvedTest, PausesAndCongestionControlAreResolved) {
 
 TEST(ResolvedTest, SharedBuffersAreResolved) {
   const auto lines = ResolvedLines(ResolvedOf(ExperimentFrom(
-      Fabric("{memory: dt, pfc: {classes: [3]}}") + kWorkload + "transport: rocev2\n")));
+      Fabric("{memory: {model: dt}, pfc: {classes: [3]}}") + kWorkload + "transport: rocev2\n")));
   EXPECT_THAT(lines,
               testing::Contains(Pair("buffers", "9MB for all ports of a switch (dt, alpha 1)")));
   EXPECT_THAT(lines.back().second, HasSubstr("pauses above 1 of the free buffer, headroom"));
@@ -159,15 +159,15 @@ TEST_P(ResolvedValuesTest, AreTheOnesThatTheNetworkUses) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, ResolvedValuesTest,
-    testing::Values(UsedCase{"{}", "dctcp"}, UsedCase{"{}", "{kind: tcp, min_rto: 1ms}"},
-                    UsedCase{"{marking: red}", "{kind: dctcp, min_rto: 1ms}"},
-                    UsedCase{"{memory: dt}", "{kind: dctcp, min_rto: 1ms}"},
-                    UsedCase{"{pfc: {classes: [3]}}", "rocev2"},
-                    UsedCase{"{memory: hpcc_mmu}", "{kind: rocev2, cc: {kind: dcqcn, rp: nic}}"},
-                    UsedCase{"{}", "{kind: rocev2, recovery: irn, bdp_scope: max, cc: timely}"},
-                    UsedCase{"{pfc: {classes: [3]}}", "{kind: rocev2, cc: swift}"},
-                    UsedCase{"{pfc: {classes: [3]}}",
-                             "{kind: rocev2, cc: {kind: hpcc, w_ai: 80B}}"}));
+    testing::Values(
+        UsedCase{"{}", "dctcp"}, UsedCase{"{}", "{kind: tcp, min_rto: 1ms}"},
+        UsedCase{"{marking: red}", "{kind: dctcp, min_rto: 1ms}"},
+        UsedCase{"{memory: {model: dt}}", "{kind: dctcp, min_rto: 1ms}"},
+        UsedCase{"{pfc: {classes: [3]}}", "{kind: rocev2, cc: {kind: dcqcn}}"},
+        UsedCase{"{memory: {model: hpcc_mmu}}", "{kind: rocev2, cc: {kind: dcqcn, rp: nic}}"},
+        UsedCase{"{}", "{kind: rocev2, recovery: irn, bdp_scope: max, cc: {kind: timely}}"},
+        UsedCase{"{pfc: {classes: [3]}}", "{kind: rocev2, cc: {kind: swift}}"},
+        UsedCase{"{pfc: {classes: [3]}}", "{kind: rocev2, cc: {kind: hpcc, w_ai: 80B}}"}));
 
 // The values matter: with others the results differ.
 TEST(ResolvedTest, OtherValuesGiveOtherResults) {

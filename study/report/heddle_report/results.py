@@ -199,7 +199,8 @@ def read_warnings(points):
     """The warnings in the summaries of `points`; those that differ in numbers alone are one."""
     kinds = {}
     for point in points:
-        for text in read_json(point.folder / "summary.json").get("warnings", []):
+        summary = point.folder / "summary.json"
+        for text in read_json(summary).get("warnings", []) if summary.exists() else ():
             kind = kinds.setdefault(re.sub(r"\d[A-Za-z0-9.]*", "#", text), (text, point.label, []))
             kind[2].append(point)
     return [Warned(text, first, len(having)) for text, first, having in kinds.values()]
