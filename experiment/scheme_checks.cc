@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "topo/path_classes.h"
@@ -23,6 +24,7 @@ int64_t FullQueue(const Channel& channel, const PortRule& rule, const TransportM
   const int64_t unit = port.count_packets ? sizes.DataPacket(sizes.mss) : 1;
   const int64_t marked = rule.MarkingAt(channel, transport.wants_red()).all;
   if (ReactsToMarks(transport) && marked != kUnlimited) return marked * unit;
+  if (rule.pfc.on()) return kUnlimited;  // A pause may hold packets for any time.
   if (rule.memory.model != MemorySettings::Model::kPrivate) {
     return rule.memory.size ? rule.memory.size->count : kUnlimited;
   }
@@ -45,7 +47,9 @@ struct Span {
       idle += channel.delay + SerializationDelay(packet, channel.rate);
       const int64_t full = FullQueue(channel, rule, transport);
       if (full == kUnlimited) return static_cast<void>(is_limited = false);
-      queues += SerializationDelay(Bytes{full}, channel.rate);
+      // In integers of picoseconds a queue of more than 1 MB would overflow.
+      queues.ps +=
+          std::llround(static_cast<double>(full) * 8e12 / static_cast<double>(channel.rate.bps));
     }
     fastest = std::min(fastest, idle);
     slowest = std::max(slowest, idle + queues);

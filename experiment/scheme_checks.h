@@ -16,7 +16,8 @@ namespace heddle {
 // The most by which the delays of two paths between the same hosts can differ for a full packet:
 // from the fastest path with empty queues to the slowest path with full queues. A queue counts as
 // full at the length above which all packets are ECN-marked if the transport reacts to marks, and
-// else at the size of its buffer. Nothing if a queue has no limit, or if there is only one path.
+// else at the size of its buffer. Nothing if a queue has no limit (as with PFC, unless marks limit
+// it), or if there is only one path.
 std::optional<Duration> LargestPathDifference(const Routing& routing, const PortRule& rule,
                                               const TransportModel& transport);
 

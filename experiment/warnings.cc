@@ -155,9 +155,8 @@ std::optional<std::string> WarnOfShortWarmUp(const WarmUp& times) {
   const Duration missing = times.median_fct - times.warm_up;
   if (Seconds(missing) <= kMostShare * Seconds(times.measured)) return std::nullopt;
   return fmt::format(
-      "warm-up: flows are measured from {} after the first start on, but half of the flows of "
-      "class "
-      "{} take {} or longer: the first measured flows, {} of those that start in {}, meet fewer "
+      "warm-up: flows are measured from {} after the first start on, but half of {} take {} or "
+      "longer: the first measured flows, {} of those that start in {}, meet fewer "
       "long flows than later ones do; set measure.warm_up to {} or more, and let flows start for "
       "longer",
       RoundedQuantity(times.warm_up), times.slowest, RoundedQuantity(times.median_fct),
@@ -180,7 +179,7 @@ std::optional<std::string> WarnOfFewFlows(std::span<const ClassSummary> summary)
   }
   if (classes.empty()) return std::nullopt;
   return fmt::format(
-      "few flows: fewer than ten flows lie above p99 in the classes {}: these percentiles change "
+      "few flows: fewer than ten flows lie above the p99 of {}: these percentiles change "
       "much from seed to seed; measure {} flows or more of a class, or show medians and several "
       "seeds",
       classes, kEnoughForP99);

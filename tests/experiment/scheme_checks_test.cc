@@ -43,7 +43,8 @@ TEST(PathDifferenceTest, IsFromEmptyToFullQueues) {
   // Without a reaction to marks the buffer counts.
   EXPECT_THAT(Difference(Fabric("{buffer: 1MB}"), "tcp"), Optional(160_us));
   EXPECT_THAT(Difference(Fabric("{buffer: 1MB}"), "{kind: rocev2, cc: timely}"), Optional(160_us));
-  // A packet of 1538 bytes on the wire takes 123.04 ns at 100 Gbps.
+  EXPECT_THAT(Difference(Fabric("{memory: {model: dt, size: 20MB}}"), "tcp"), Optional(3200_us));
+  // Packets have 1518 bytes in a buffer.
   EXPECT_THAT(Difference(Fabric("{buffer: 100pkts}"), "tcp"),
               Optional(2 * SerializationDelay(Bytes{100 * 1518}, 100_Gbps)));
 }
@@ -56,6 +57,9 @@ TEST(PathDifferenceTest, CountsTheLengthsOfPaths) {
 
 TEST(PathDifferenceTest, IsUnknownWithoutALimitOrAChoice) {
   EXPECT_EQ(Difference(Fabric("{buffer: unlimited}"), "tcp"), std::nullopt);
+  const std::string lossless = "{buffer: 1MB, pfc: {classes: [3]}}";
+  EXPECT_EQ(Difference(Fabric(lossless), "{kind: rocev2, cc: timely}"), std::nullopt);
+  EXPECT_THAT(Difference(Fabric(lossless), "rocev2"), Optional(64_us));
   EXPECT_EQ(Difference("topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 2}\n"
                        "workload: [{kind: permutation, size: 1MB}]\n",
                        "dctcp"),

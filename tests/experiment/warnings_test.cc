@@ -64,13 +64,13 @@ ClassSummary ClassOf(const std::string& set, const std::string& label, int64_t f
 TEST(WarningsTest, ClassesWithFewFlowsAreNamed) {
   std::vector<ClassSummary> rows = {ClassOf("all", "all", 1999), ClassOf("sml", "S", 1000),
                                     ClassOf("sml", "M", 0), ClassOf("sml", "L", 999)};
-  EXPECT_THAT(WarnOfFewFlows(rows), Optional(HasSubstr("in the classes L (999): ")));
+  EXPECT_THAT(WarnOfFewFlows(rows), Optional(HasSubstr("above the p99 of L (999): ")));
   rows.back().flows = 1000;
   EXPECT_EQ(WarnOfFewFlows(rows), std::nullopt);
   // Two sets have a class S.
   rows = {ClassOf("all", "all", 7), ClassOf("sml", "S", 7), ClassOf("smlxl", "S", 5)};
   EXPECT_THAT(WarnOfFewFlows(rows),
-              Optional(HasSubstr("classes all flows (7), sml S (7), smlxl S (5): ")));
+              Optional(HasSubstr("p99 of all flows (7), sml S (7), smlxl S (5): ")));
 }
 
 TEST(WarningsTest, RetransmissionsAreNeedlessIfReorderingCausesThem) {

@@ -5,6 +5,9 @@ import contextlib
 import io
 import json
 import math
+import os
+import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -207,6 +210,34 @@ class SweptWordsTest(Folder):
         for document in ("sweep: {}", "[]", "sweep: [1]", ""):
             self.assertEqual([heading for heading, _ in self.said(document)], ["Swept"] * 3)
             self.setUp()
+
+
+HEDDLE = os.environ.get("HEDDLE_BINARY", "")
+
+
+@unittest.skipUnless(HEDDLE, "HEDDLE_BINARY does not say which heddle to run")
+class ResolvedTest(unittest.TestCase):
+    """run.yaml, heddle check and the report name the same values."""
+
+    def test_defaults_are_told_as_check_prints_them(self):
+        with tempfile.TemporaryDirectory() as temporary:
+            path = Path(temporary) / "small.yaml"
+            path.write_text("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, "
+                            "fabric_link: {rate: 40Gbps, delay: 1us}, port: {pfc: {classes: [3]}}}\n"
+                            "transport: rocev2\nlb: ecmp\nworkload: [{kind: permutation, size: 20KB}]\n")
+            checked = subprocess.run([HEDDLE, "check", path], capture_output=True, text=True, check=True).stdout
+            subprocess.run([HEDDLE, "run", path, "-q", "--out", Path(temporary) / "out"], check=True)
+            run = results.read_yaml(Path(temporary) / "out" / "run.yaml")
+        said = ports.said(run)
+        for tier, rate in (("leaf_down", "10Gbps"), ("leaf_up", "40Gbps"), ("spine_down", "40Gbps")):
+            [line] = re.findall(rf"{tier} of {rate}: (.*)", checked)
+            buffer, least, most, share, at, above, headroom = re.fullmatch(
+                r"buffer (\S+), ECN marks from (\S+) to (\S+) \(up to (\S+) %\) at (\S+), pauses above (\S+), "
+                r"headroom (\S+)", line).groups()
+            for value in (buffer, least, most, above, headroom):
+                self.assertIn(f"{value} ({rate})", said)
+        self.assertIn("rai 10Mbps", words._defaults(run))
+        self.assertIn("cc.rai 10Mbps", checked)
 
 
 class WordsTest(unittest.TestCase):
