@@ -19,11 +19,11 @@
 #include <numeric>
 #include <set>
 #include <string_view>
-#include <vector>
 
 #include "cli/commands.h"
 #include "cli/failures.h"
 #include "cli/options.h"
+#include "cli/point_warnings.h"
 #include "cli/stop_signals.h"
 #include "cli/text.h"
 #include "experiment/version.h"
@@ -347,29 +347,6 @@ void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<s
   fmt::print("{}Results: {}\n", FormatTable(rows), folder.path().string());
 }
 
-void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vector<size_t>& points) {
-  struct Kind {
-    std::string first;  // The line of the first point that has it.
-    size_t points = 0;
-  };
-  std::vector<Kind> kinds;
-  std::map<std::string, size_t> index;
-  for (const size_t point : points) {
-    for (const std::string& warning : ReadWarnings(folder.PointPath(plan.points[point].id))) {
-      const auto [known, is_new] = index.try_emplace(WithoutNumbers(warning), kinds.size());
-      if (is_new) {
-        kinds.push_back({fmt::format("{}: warning: {}", plan.points[point].label, warning)});
-      }
-      ++kinds[known->second].points;
-    }
-  }
-  for (const Kind& kind : kinds) {
-    const size_t more = kind.points - 1;
-    fmt::print(stderr, "{}{}\n", kind.first,
-               more == 0 ? "" : fmt::format(" (and {} more like it)", more));
-  }
-}
-
 // Prints which points are not run, and why, and which are run again.
 void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<size_t>& selected,
                     const std::vector<size_t>& to_run) {
@@ -432,7 +409,7 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
                                          CountsText(reports, selected)));
   }
   std::ranges::sort(ended);
-  if (!arguments.quiet) PrintWarnings(folder, plan, ended);
+  if (!arguments.quiet) PrintPointWarnings(folder, plan, ended);
   if (StopRequested()) {
     fmt::print(stderr, "heddle: stopped; {}\n", CountsText(reports, selected));
     return StoppedExitCode();

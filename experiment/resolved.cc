@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -68,18 +68,22 @@ std::vector<ResolvedPorts> PortsOf(const Experiment& experiment, const QueuePlan
   return kinds;
 }
 
+BitRate SlowestNic(const Graph& graph) {
+  BitRate slowest{std::numeric_limits<int64_t>::max()};
+  for (const Graph::Link& link : graph.links) {
+    if (graph.IsHost(link.a)) slowest = std::min(slowest, link.a_to_b.rate);
+    if (graph.IsHost(link.b)) slowest = std::min(slowest, link.b_to_a.rate);
+  }
+  return slowest;
+}
+
 AutoValues TransportValues(const Experiment& experiment) {
   const TransportModel& transport = *experiment.settings.transport.settings;
+  const BitRate nic = SlowestNic(experiment.graph);
+  if (!transport.needs_bandwidth_delay()) return transport.ValuesOfAuto(nic, nullptr);
   const Routing routing(experiment.graph);
-  std::optional<PairBandwidthDelay> bandwidth_delay;
-  if (transport.needs_bandwidth_delay()) {
-    bandwidth_delay.emplace(experiment.graph, routing, transport.sizes());
-  }
-  BitRate slowest = routing.HostUplink(0).rate;
-  for (size_t h = 0; h < experiment.graph.hosts; ++h) {
-    slowest = std::min(slowest, routing.HostUplink(static_cast<HostId>(h)).rate);
-  }
-  return transport.ValuesOfAuto(slowest, bandwidth_delay ? &*bandwidth_delay : nullptr);
+  const PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
+  return transport.ValuesOfAuto(nic, &bandwidth_delay);
 }
 
 // Returns the exact size in the unit that people read best: 379.5KB rather than 379500B.
