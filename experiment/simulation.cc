@@ -312,11 +312,12 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   RunJobs jobs(experiment, classes);
   const RunPlan plan = PlanOf(experiment, classes, jobs);
   LinkTotals links;       // Every run has these two, since summary.json needs them.
-  PolicyCounts policies;  // like these.
+  PolicyCounts policies;  // like these,
+  BacklogTrend backlog;   // and the warnings at its end this.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
   JobResults job_results(jobs.jobs(), jobs.hosts(), experiment.settings.transport.settings->sizes(),
                          experiment.settings.measure.percentiles, LinksFail(experiment));
-  std::vector<Instrument*> all = {&links, &policies, &job_results};
+  std::vector<Instrument*> all = {&links, &policies, &backlog, &job_results};
   for (const auto& instrument : asked) all.push_back(instrument.get());
   all.insert(all.end(), options.instruments.begin(), options.instruments.end());
 
@@ -361,6 +362,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.samples = std::move(collector.totals().samples);
   result.counters = CountersOf(recorders);
   result.load = std::move(links.load());
+  result.in_progress = backlog.halves();
   result.queries = QueriesOf(experiment, collector, generator);
   result.packets = network.CountPackets();
   result.policies = std::move(policies.reports());
