@@ -105,8 +105,8 @@ void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArgu
 }
 
 // Loads the experiments of files without a sweep.
-std::vector<PlannedRun> LoadJobs(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
-                          Diagnostics& diagnostics) {
+std::vector<PlannedRun> LoadJobs(const std::vector<ExperimentFile>& files,
+                                 const RunArguments& arguments, Diagnostics& diagnostics) {
   std::vector<PlannedRun> jobs;
   for (const ExperimentFile& file : files) {
     if (!file.is_sweep()) jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
@@ -157,8 +157,9 @@ int RunJobs(const std::vector<PlannedRun>& jobs, const RunArguments& arguments,
 
 // Names the jobs without a result; the first one was running.
 std::string NamesOf(const std::vector<PlannedRun>& jobs) {
-  const auto under_way = std::ranges::find_if(
-      jobs, [](const PlannedRun& job) { return !std::filesystem::exists(job.folder / kManifestFile); });
+  const auto under_way = std::ranges::find_if(jobs, [](const PlannedRun& job) {
+    return !std::filesystem::exists(job.folder / kManifestFile);
+  });
   return (under_way == jobs.end() ? jobs.back() : *under_way).experiment.settings.name;
 }
 
