@@ -12,6 +12,7 @@
 #include "cli/text.h"
 #include "experiment/estimate.h"
 #include "experiment/experiment.h"
+#include "experiment/resolved.h"
 
 namespace heddle {
 namespace {
@@ -42,6 +43,9 @@ void Print(const std::string& file, const Experiment& experiment) {
              Microseconds(experiment.base_rtt), experiment.bdp.count);
   fmt::print("  transport   {}, load balancer {}, seed {}\n", settings.transport.kind,
              settings.lb.kind, settings.seed);
+  for (const auto& [topic, text] : ResolvedLines(ResolvedOf(experiment))) {
+    fmt::print("  {:<11} {}\n", topic, text);
+  }
   const double flows = Total(experiment, &Forecast::flows);
   const double hops = ExpectedPacketHops(experiment);
   fmt::print("  flows       {}, {} bytes of payload\n", CountText(flows),

@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/failures.h"
 #include "cli/options.h"
+#include "cli/point_warnings.h"
 #include "cli/stop_signals.h"
 #include "cli/text.h"
 #include "experiment/version.h"
@@ -346,16 +347,6 @@ void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<s
   fmt::print("{}Results: {}\n", FormatTable(rows), folder.path().string());
 }
 
-void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vector<size_t>& points) {
-  std::map<std::string, size_t> warned;  // The points of a sweep share most warnings.
-  for (const size_t point : points) {
-    for (const std::string& warning : ReadWarnings(folder.PointPath(plan.points[point].id))) {
-      if (warned[warning]++ > 0) continue;
-      fmt::print(stderr, "{}: warning: {}\n", plan.points[point].label, warning);
-    }
-  }
-}
-
 // Prints which points are not run, and why, and which are run again.
 void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<size_t>& selected,
                     const std::vector<size_t>& to_run) {
@@ -418,7 +409,7 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
                                          CountsText(reports, selected)));
   }
   std::ranges::sort(ended);
-  if (!arguments.quiet) PrintWarnings(folder, plan, ended);
+  if (!arguments.quiet) PrintPointWarnings(folder, plan, ended);
   if (StopRequested()) {
     fmt::print(stderr, "heddle: stopped; {}\n", CountsText(reports, selected));
     return StoppedExitCode();

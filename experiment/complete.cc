@@ -11,6 +11,7 @@
 
 #include "core/tournament.h"
 #include "experiment/idle_settings.h"
+#include "experiment/scheme_checks.h"
 #include "fabric/switch.h"
 #include "lb/parts/make_policies.h"
 #include "network/ideal_fct.h"
@@ -220,17 +221,6 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
   diagnostics.ErrorAt("transport.resequencing",
                       "presto_gro needs flowcells, which only lb: presto makes; use timeout or "
                       "juggler");
-}
-
-// Warns if the scheme reorders packets and the transport needs in-order delivery: such a run
-// measures the transport rather than the scheme.
-void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
-  if (!settings.lb.settings->reorders() || !settings.transport.settings->needs_order()) return;
-  diagnostics.WarningAt(
-      "lb", fmt::format("{} reorders packets of a flow, and go-back-N resends up to a window for "
-                        "each packet that overtakes another; set transport.resequencing, or "
-                        "transport.recovery: irn",
-                        settings.lb.kind));
 }
 
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
@@ -501,6 +491,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   experiment.timeline = TimelineOf(experiment);
   CheckPorts(experiment, diagnostics);
   CheckOrder(settings, diagnostics);
+  CheckFlowletGap(settings, routing, experiment.events, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }
 

@@ -12,6 +12,7 @@
 
 #include "experiment/complete.h"
 #include "experiment/point_problems.h"
+#include "experiment/resolved.h"
 #include "settings/files.h"
 #include "settings/files_read.h"
 #include "settings/patch.h"
@@ -300,6 +301,7 @@ ExperimentFile ExperimentFile::Make(Value document, const std::string& folder,
                                     const std::string& name, const LoadOptions& options,
                                     Diagnostics& diagnostics) {
   const std::optional<std::string> base = TakeText(document, kRelativeTo, diagnostics);
+  Take(document, kResolvedSection);  // It follows from the settings, and they may change now.
   const std::set<std::string> fixed = ApplyOptions(document, options, diagnostics);
   const Value* given = document.Find("name");
   const bool has_name = given != nullptr && !given->text.empty();

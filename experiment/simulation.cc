@@ -279,9 +279,10 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const SizeClasses classes = experiment.size_classes();
   const RunPlan plan = PlanOf(experiment, classes);
   LinkTotals links;       // Every run has these two, since summary.json needs them.
-  PolicyCounts policies;  // like these.
+  PolicyCounts policies;  // like these,
+  BacklogTrend backlog;   // and the warnings at its end this.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
-  std::vector<Instrument*> all = {&links, &policies};
+  std::vector<Instrument*> all = {&links, &policies, &backlog};
   for (const auto& instrument : asked) all.push_back(instrument.get());
   all.insert(all.end(), options.instruments.begin(), options.instruments.end());
 
@@ -325,6 +326,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.samples = std::move(collector.totals().samples);
   result.counters = CountersOf(recorders);
   result.load = std::move(links.load());
+  result.in_progress = backlog.halves();
   result.queries = QueriesOf(experiment, collector, generator);
   result.packets = network.CountPackets();
   result.policies = std::move(policies.reports());

@@ -221,6 +221,25 @@ TEST(CheckTest, SaysWhatWouldBeSimulated) {
                     HasSubstr("0.6 of host links"), HasSubstr("packet-hops")));
 }
 
+// The section `resolved` of run.yaml has them, too.
+TEST_F(RunTest, CheckPrintsTheValuesOfDefaultsThatRunYamlHas) {
+  ASSERT_EQ(Run("small.yaml -q --out out").exit_code, 0);
+  const std::string yaml = ReadFile(folder_ / "out/run.yaml");
+  const std::string checked = RunCommand(kHeddle + " check small.yaml", folder_.path()).out;
+  EXPECT_THAT(checked, HasSubstr("\n  congestion  dctcp\n"));
+  EXPECT_THAT(yaml, HasSubstr("\n  transport: {cc: {kind: dctcp}}\n"));
+  for (const char* tier : {"leaf_down", "leaf_up", "spine_down"}) {
+    EXPECT_THAT(checked, ContainsRegex(fmt::format("\n  ports       [48] {} of 10Gbps: buffer "
+                                                   "379.5KB, ECN marks above 97.5KB at enqueue\n",
+                                                   tier)));
+    EXPECT_THAT(yaml,
+                ContainsRegex(fmt::format("tier: {}\n *ports: [48]\n *rate: 10Gbps\n *buffer: "
+                                          "379.5KB\n *marking: step\n *ecn_above: 97.5KB\n "
+                                          "*mark_at: enqueue\n",
+                                          tier)));
+  }
+}
+
 TEST(CheckTest, RefusesAsRunDoes) {
   const TemporaryFolder folder;
   folder.Write("x.yaml", kSmall + "sede: 1\n");
