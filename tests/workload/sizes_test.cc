@@ -61,28 +61,6 @@ std::string CdfError(const std::string& text) {
   return MessageOf(points.status());
 }
 
-// Worked numbers of the distributions.
-TEST(SizeTablesTest, HaveTheSpecifiedMeansToTheByte) {
-  const std::map<std::string, double> means = {{"alistorage", 40'870},
-                                               {"cachefollower", 712'574},
-                                               {"cachefollower_dense", 687'657},
-                                               {"datamining", 7'470'236},
-                                               {"datamining_fine", 5'036'535},
-                                               {"datamining_xpass", 7'487'884},
-                                               {"hadoop", 120'421},
-                                               {"hadoop_interrack", 3'423'731},
-                                               {"small", 17'112.5},
-                                               {"solar", 39'424},
-                                               {"websearch", 1'711'250},
-                                               {"websearch_fine", 1'490'033},
-                                               {"websearch_xpass", 1'710'004},
-                                               {"webserver", 66'121},
-                                               {"webserver_dense", 62'480}};
-  EXPECT_EQ(SizeTables().size(), means.size());
-  for (const auto& [name, mean] : means) EXPECT_NEAR(Sizes(name)->mean(), mean, 0.51) << name;
-  EXPECT_DOUBLE_EQ(Sizes("websearch")->mean(), 1'711'250);
-}
-
 TEST(SizeTablesTest, AreSortedByNameAndFoundByIt) {
   EXPECT_TRUE(std::ranges::is_sorted(SizeTables(), {}, &SizeTable::name));
   for (const SizeTable& table : SizeTables()) EXPECT_NE(Sizes(std::string(table.name)), nullptr);
