@@ -109,13 +109,14 @@ struct PortState {
   IntRange range;
 };
 
-// For each port and leaf: the congestion and its time; for each leaf the best port and its times.
+// For each port and host: the congestion and its time; for each host the best port and its times.
+// The leaf of the bench knows three hosts, the spine six.
 TEST(StateBytesTest, OfBestNexthop) {
   EXPECT_EQ(LeafState("{kind: best_nexthop, table_entries: 64}"),
-            FlowTableOf<16>() + kPorts * kLeaves * 16 + kPorts * sizeof(PortState) + kLeaves * 24);
+            FlowTableOf<16>() + kPorts * 3 * 16 + kPorts * sizeof(PortState) + 3 * 24);
   // Only leaves choose, and know flows.
   EXPECT_EQ(SpineState("{kind: best_nexthop, table_entries: 64}"),
-            3u * kLeaves * 16 + 3 * sizeof(PortState) + kLeaves * 24);
+            3u * 6 * 16 + 3 * sizeof(PortState) + 6 * 24);
 }
 
 // For each leaf with flows: up to 512 delays of 4 bytes, the window's ends and length, the
@@ -134,7 +135,7 @@ TEST(StateBytesTest, OfPdlb) {
 // A flow that is limited has the largest number of flows in its queue.
 TEST(StateBytesTest, OfFlbsHosts) {
   const PathTable paths = PathsOfWeights({1, 1});
-  LbHost host("{kind: flb, rate_control: true, table_entries: 64}", paths);
+  LbHost host("{kind: flb, rate_control: true, queue_flows: 64}", paths);
   ASSERT_TRUE(host.has_policy());
   EXPECT_EQ(host.policy().StateBytes(), ExpiringTableOf<uint16_t>(kFlows));
 }

@@ -199,8 +199,8 @@ class Comparison {
 
 TEST(FlbDelaysTest, AreThoseOfPlainTables) {
   for (const Shape& shape : {Shape{2, 2, false, 0_ps, 0_ps}, Shape{4, 3, true, 8_us, 700_ns},
-                             Shape{64, 64, false, 5_us, -3_us}, Shape{65, 5, true, 0_ps, 0_ps},
-                             Shape{200, 130, false, 20_us, 1_ms}}) {
+                             Shape{64, 64, false, 5_us, 0_us - 3_us},
+                             Shape{65, 5, true, 0_ps, 0_ps}, Shape{200, 130, false, 20_us, 1_ms}}) {
     SCOPED_TRACE(shape.most_paths);
     int carried = 0;
     int sent = 0;
