@@ -123,6 +123,25 @@ TEST(ScheduleResolveTest, DrawsSpinesForBothKindsOfEntries) {
             2u);
 }
 
+// Where all switches have hosts, all are of the highest tier.
+TEST(ScheduleResolveTest, DrawsAmongAllSwitchesOfAGraphWithOneTier) {
+  Graph ring{.hosts = 3, .switches = {{"s0", 0}, {"s1", 0}, {"s2", 0}}, .links = {}};
+  for (size_t s = 0; s < 3; ++s) {
+    ring.Connect(ring.VertexOfHost(s), ring.VertexOfSwitch(s), {10_Gbps, 1_us});
+    ring.Connect(ring.VertexOfSwitch(s), ring.VertexOfSwitch((s + 1) % 3), {10_Gbps, 1_us});
+  }
+  std::set<SwitchId> drawn;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Diagnostics diagnostics;
+    const auto faults =
+        ResolveFaults({{.random_switches = 1, .drop = 0.5}}, seed, "schedule", ring, diagnostics);
+    ASSERT_TRUE(diagnostics.ok()) << diagnostics.Report();
+    ASSERT_EQ(faults.size(), 1u);
+    drawn.insert(faults[0].id);
+  }
+  EXPECT_EQ(drawn, (std::set<SwitchId>{0, 1, 2}));
+}
+
 TEST(ScheduleResolveTest, ABlackholeHasWhatItsSettingsSay) {
   const auto faults = Faults({{.at = 7_us,
                                .switches = {"leaf0"},

@@ -37,11 +37,16 @@ void PrintTo(const Report& report, std::ostream* out) {
 // there are three at most.
 class PlainReceiver {
  public:
+  explicit PlainReceiver(int64_t size) : size_(size) {}
+
   Report Take(uint32_t segment) {
     const bool duplicate = segment < next_ || ahead_.contains(segment);
     if (!duplicate) ahead_.insert(segment);
     while (ahead_.contains(next_)) ahead_.erase(next_++);
-    if (!duplicate && segment > next_) Remember(segment);
+    if (!duplicate && segment > next_) {
+      Remember(segment);
+      most_ahead = std::max(most_ahead, Bytes());
+    }
     Report report{.next = next_, .duplicate = duplicate};
     for (const uint32_t seen : latest_) {
       if (!ahead_.contains(seen)) continue;
@@ -53,7 +58,17 @@ class PlainReceiver {
     return report;
   }
 
+  int64_t most_ahead = 0;  // The most bytes beyond a hole.
+
  private:
+  // All segments have 1460 bytes but the last, which may be shorter.
+  int64_t Bytes() const {
+    int64_t bytes = 0;
+    for (const uint32_t segment : ahead_)
+      bytes += std::min<int64_t>(1'460, size_ - segment * 1'460);
+    return bytes;
+  }
+
   std::pair<uint32_t, uint32_t> BlockOf(uint32_t segment) const {
     uint32_t first = segment;
     uint32_t end = segment + 1;
@@ -72,6 +87,7 @@ class PlainReceiver {
     if (latest_.size() > 3) latest_.pop_back();
   }
 
+  const int64_t size_;
   uint32_t next_ = 0;
   std::set<uint32_t> ahead_;
   std::vector<uint32_t> latest_;
@@ -108,16 +124,19 @@ TEST(SackTest, ReportsWhatAPlainReceiverReports) {
     Lab lab({.graph = Line(3, {10_Gbps, 1_us}),
              .transport = "{kind: tcp, iw: 200, dupthresh: inf}",
              .switch_policy = Scripted(rules)});
-    lab.AddFlow(0, 1, 1'460 * int64_t{segments});
+    const int64_t size = 1'460 * int64_t{segments} - 500;
+    lab.AddFlow(0, 1, size);
     lab.Run();
     ASSERT_EQ(arrived.size(), segments);
     ASSERT_EQ(reports.size(), arrived.size());
-    PlainReceiver plain;
+    PlainReceiver plain(size);
     for (size_t i = 0; i < arrived.size(); ++i) {
       const Report expected = plain.Take(arrived[i]);
       ASSERT_EQ(reports[i], expected) << "arrival " << i << ", segment " << arrived[i];
       with_three += expected.blocks.size() == 3 ? 1 : 0;
     }
+    EXPECT_EQ(lab.Record(0).receiver.max_out_of_order_bytes, plain.most_ahead);
+    EXPECT_EQ(lab.network().host(1).payload_received(), size);
   }
   EXPECT_GT(with_three, 200u);
 }
@@ -147,12 +166,13 @@ TEST(SackTest, SaysOfASecondCopyThatItIsOne) {
     lab.AddFlow(0, 1, 1'460 * 60);
     lab.Run();
     ASSERT_EQ(reports.size(), arrived.size());
-    PlainReceiver plain;
+    PlainReceiver plain(1'460 * 60);
     for (size_t i = 0; i < arrived.size(); ++i) {
       const Report expected = plain.Take(arrived[i]);
       ASSERT_EQ(reports[i], expected) << "arrival " << i << ", segment " << arrived[i];
       duplicates += expected.duplicate ? 1 : 0;
     }
+    EXPECT_EQ(lab.Record(0).receiver.max_out_of_order_bytes, plain.most_ahead);
     EXPECT_EQ(lab.Record(0).receiver.duplicates, static_cast<int64_t>(arrived.size()) - 60);
   }
   EXPECT_GT(duplicates, 20u);

@@ -210,6 +210,30 @@ TEST(TimeoutTest, StartsWithOneSegmentWhateverDuplicateAcksHadCome) {
   EXPECT_LT(after[2] - after[1], 2_us);
 }
 
+// All ACKs of the first flight are late, so that a timeout sends its first segment again for
+// nothing. The DSACK of that copy restores the window of ten segments; otherwise half of it remains.
+TEST(TimeoutTest, IsTakenBackIfItProvesSpurious) {
+  const auto largest_window = [](const std::string& more) {
+    Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+             .transport = "{kind: tcp, iw: 10, max_cwnd: 10" + more + "}",
+             .switch_policy = Scripted({HoldAt(2, AllAcks(0), 11_ms).Times(10)})});
+    lab.AddFlow(0, 1, 60 * 1'460);
+    double segments = 0;
+    lab.SampleEvery(1_us, [&](Time now) {
+      const TcpSender* sender = lab.Sender(0);
+      if (sender == nullptr || sender->done()) return;
+      // Half a round trip after the DSACK, which comes a round trip after the timeout.
+      if (now == Time{} + 10'130_us) segments = sender->cwnd() / 1'460;
+    });
+    lab.Run();
+    EXPECT_EQ(lab.Record(0).sender.timeouts, 1);
+    EXPECT_EQ(lab.Record(0).sender.retransmissions_loss, 0);
+    return segments;
+  };
+  EXPECT_LT(largest_window(""), 8);
+  EXPECT_GE(largest_window(", undo: dsack"), 10);
+}
+
 // The next flow between the same hosts keeps the window if the first has ended exactly a timeout
 // before, which is 10 ms here, and not a picosecond longer.
 TEST(PersistentWindowTest, IsKeptForExactlyATimeout) {
