@@ -165,6 +165,40 @@ TEST(WatchdogTest, PausesAreIgnoredUntilTheyAreRestored) {
   EXPECT_EQ(restored.storms, 2);
 }
 
+// Packets of the class that come in the meantime are dropped as well, and those of others are not.
+TEST(WatchdogTest, DropsTheClassUntilPausesAreRestored) {
+  SwitchPlan plan = WatchedPlan(true);
+  plan.queues.classes = 0b111;
+  SwitchBench bench(plan);
+  std::vector<Offer> offers = {
+      {Time{} + 10_us, 0, PauseOf(kClass1, true)}, {Time{} + 12_us, 1, PacketOf(125, 1, 0)},
+      {Time{} + 45_us, 1, PacketOf(125, 1, 0)},    {Time{} + 46_us, 1, PacketOf(125, 2, 0)},
+      {Time{} + 47_us, 2, PacketOf(125, 1, 3)},    {Time{} + 60'001_ns, 1, PacketOf(125, 1, 0)}};
+  bench.Run(offers, {}, Time{} + 100_us);
+  EXPECT_EQ(bench.node().drops(DropReason::kWatchdog), 2);
+  ASSERT_EQ(bench.received(0).size(), 2u);
+  EXPECT_EQ(bench.received(0)[0].priority, 2);
+  EXPECT_EQ(bench.received(0)[1].arrival, Time{} + 60'101_ns + kDelay);
+  EXPECT_EQ(bench.received(3).size(), 1u);
+}
+
+// A port counts the time of its pauses, whether it has packets or not.
+TEST(PauseTotalsTest, CountPausesOfAPortWithoutPackets) {
+  SwitchPlan plan = PlanOf(2);
+  plan.queueing.eager = true;
+  SwitchBench bench(plan);
+  bench.Run({{Time{} + 10_us, 0, PauseOf(kClass1, true)},
+             {Time{} + 25_us, 0, PauseOf(kClass1, false)},
+             {Time{} + 40_us, 0, PauseOf(kClass1, true)},
+             {Time{} + 42_us, 1, PacketOf(125, 1, 0)},
+             {Time{} + 45_us, 0, PauseOf(kClass1, false)}});
+  const PauseTotals totals = bench.node().queued()->PausesOf(0, Time{} + 60_us);
+  EXPECT_EQ(totals.paused, 20_us);
+  EXPECT_EQ(totals.blocked, 3_us);
+  EXPECT_EQ(totals.pauses, 2);
+  EXPECT_EQ(totals.resumes, 2);
+}
+
 // --- What a policy sends itself ---
 
 // Sends a packet of the control class to the port of each data packet, before that packet goes.

@@ -79,6 +79,9 @@ TEST(SettingRulesTest, OfTopologies) {
   ExpectRules({{"{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: 2}",
                 "{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: 1}",
                 "at least two hosts are needed"},
+               {"{kind: leaf_spine, leaves: 3, spines: 1, hosts_per_leaf: 1, links_per_pair: 2}",
+                "{kind: leaf_spine, leaves: 2000, spines: 2001, hosts_per_leaf: 1}",
+                "more than 4000000 links in all"},
                {"{kind: fat_tree, k: 4}", "{kind: fat_tree, k: 5}", "k: is 5, which is odd"}},
               "topology: ", "\n" + kRest);
 }
@@ -138,6 +141,9 @@ TEST(SettingRulesTest, OfLoadBalancers) {
   ExpectRules(
       {{"{kind: tdlb, congested_above: 50KB, clear_below: 50KB}",
         "{kind: tdlb, congested_above: 50KB, clear_below: 51KB}", "is above congested_above"},
+       {"{kind: tdlb, clear_below: 51KB}", "{kind: tdlb, congested_above: 0B}", "congested_above"},
+       {"{kind: tdlb, congested_above: 50KB}", "{kind: tdlb, clear_below: 0B}", "clear_below"},
+       {"{kind: flb, release_below: 51KB}", "{kind: flb, release_below: 0B}", "release_below"},
        {"{kind: tdlb, probe_every: 99us, stale: 99us}",
         "{kind: tdlb, probe_every: 99us, stale: 98us}", "is less than probe_every"},
        {"{kind: flb, isolate_above: 50KB, release_below: 50KB}",

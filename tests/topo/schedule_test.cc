@@ -123,6 +123,16 @@ TEST(ScheduleResolveTest, DrawsSpinesForBothKindsOfEntries) {
             2u);
 }
 
+TEST(ScheduleResolveTest, SaysHowLinksAreCalled) {
+  Diagnostics diagnostics;
+  Resolve({{.links = {"leaf9-spine9"}, .loss = 0.5}}, 1, "schedule", SmallFabric(), diagnostics);
+  EXPECT_NE(diagnostics.Report().find(
+                "schedule[0].links[0]: no link is called \"leaf9-spine9\"; links are called "
+                "host0-leaf0 to host3-leaf1 and leaf0-spine0 to leaf1-spine1"),
+            std::string::npos)
+      << diagnostics.Report();
+}
+
 // Where all switches have hosts, all are of the highest tier.
 TEST(ScheduleResolveTest, DrawsAmongAllSwitchesOfAGraphWithOneTier) {
   Graph ring{.hosts = 3, .switches = {{"s0", 0}, {"s1", 0}, {"s2", 0}}, .links = {}};

@@ -97,6 +97,17 @@ TEST(SegmentSetTest, HoldsWhatAnOrderedSetHolds) {
   }
 }
 
+// Two words: segments 160 to 191 are in the place that those below the floor would have.
+TEST(SegmentSetTest, ARunDoesNotReachBelowTheFloor) {
+  SegmentSet set;
+  set.Reset(64);
+  set.Insert(64, 100, [](uint32_t) {});
+  set.Insert(160, 192, [](uint32_t) {});
+  EXPECT_EQ(set.RunAround(70), (std::pair{64u, 100u}));
+  EXPECT_EQ(set.RunAround(64), (std::pair{64u, 100u}));
+  EXPECT_EQ(set.RunAround(191), (std::pair{160u, 192u}));
+}
+
 TEST(SegmentSetTest, StartsAfreshAtAnotherFloor) {
   SegmentSet set;
   set.Insert(3, 9, [](uint32_t) {});

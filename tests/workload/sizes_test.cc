@@ -202,6 +202,8 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
       {"pareto:10KB:x", "is not a number"},
       {"pareto_bounded:2KB:1KB:1", "not below the largest"},
       {"pareto_bounded:1KB:2KB:0", "shape above 0"},
+      {"pareto_bounded:1KB:2KB:100.1", "shape above 0"},
+      {"pareto_bounded:1KB:1KB:1", "not below the largest"},
       {"classes:1:1:1", "expected classes:S:M:L:XL"},
       {"classes:0.49:0.03:0.18:0.20", "sum to 0.9"},
       {"classes:-1:1:1:0", "negative"},
@@ -228,6 +230,9 @@ TEST(SizesTest, MayBeAtTheirBounds) {
   EXPECT_EQ(Sizes("fixed:1B")->mean(), 1);
   EXPECT_EQ(Sizes("uniform:1KB:1KB")->mean(), 1'000);
   EXPECT_NEAR(Sizes("pareto:10KB:100")->mean(), 10'000, 1e-3);
+  EXPECT_NEAR(Sizes("pareto_bounded:10KB:20KB:100")->mean(), 10'000.0 * 100 / 99, 1e-3);
+  EXPECT_EQ(Cdf("0 0\n4000000000000 1\n").back().first, 4e12);
+  EXPECT_NE(CdfError("0 0\n4000000000001 1\n").find("is out of range"), std::string::npos);
   EXPECT_EQ(Sizes("mix:0:fixed:1KB:fixed:2KB")->mean(), 2'000);
   EXPECT_EQ(Sizes("mix:1:fixed:1KB:fixed:2KB")->mean(), 1'000);
 }
