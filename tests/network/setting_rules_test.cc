@@ -86,6 +86,25 @@ TEST(SettingRulesTest, OfTopologies) {
               "topology: ", "\n" + kRest);
 }
 
+// 1 host and 2 * 32768 uplinks are one port too many.
+TEST(SettingRulesTest, OfPortsOfALeaf) {
+  EXPECT_THAT(ErrorsOf("topology: {kind: leaf_spine, leaves: 2, spines: 32768, hosts_per_leaf: 1, "
+                       "links_per_pair: 2}\n" +
+                       kRest),
+              testing::HasSubstr("a switch would have more than 65535 ports"));
+}
+
+TEST(SettingRulesTest, OfHostsWithoutLinks) {
+  const auto errors = [](const std::string& links) {
+    return ErrorsOf("topology: {kind: custom, hosts: 5, switches: [{name: s}], links: [" + links +
+                    "]}\n" + kRest);
+  };
+  const std::string three = "{a: host0, b: s}, {a: host1, b: s}, {a: host3, b: s}";
+  EXPECT_THAT(errors(three), testing::HasSubstr("host2 has no link, nor have 1 more"));
+  EXPECT_THAT(errors(three + ", {a: host4, b: s}"), testing::HasSubstr("host2 has no link\n"));
+  EXPECT_EQ(errors(three + ", {a: host4, b: s}, {a: host2, b: s}"), "");
+}
+
 TEST(SettingRulesTest, OfWorkloads) {
   const std::string poisson = "[{kind: poisson, sizes: small, load: 0.2, ";
   ExpectRules(

@@ -87,6 +87,25 @@ TEST(PauseRefreshTest, HalfOfAPauseIsThatOfTheSendersRate) {
   EXPECT_THAT(ErrorsOf(Quanta(35), 100_Gbps, 100_Gbps), HasSubstr("port.pfc.quanta: "));
 }
 
+// Only inputs of switches need headroom: a host has none, however fast its link.
+TEST(PauseRefreshTest, HeadroomIsForInputsOfSwitches) {
+  Graph graph = Star(2, {25_Gbps, 1_us});
+  for (Graph::Link& link : graph.links) link.b_to_a.rate = 100_Gbps;
+  for (const Graph::Link& link : graph.links) ASSERT_TRUE(graph.IsHost(link.a));
+  const auto errors = [&](int64_t headroom) {
+    const PortRule rule =
+        PortRuleFrom("{pfc: {classes: [3], headroom: " + std::to_string(headroom) + "B}}");
+    const QueuePlan plan(graph, rule, kRdma, {});
+    Diagnostics diagnostics;
+    plan.Check("port", diagnostics);
+    return diagnostics.ok() ? "" : diagnostics.Report();
+  };
+  const int64_t needed = HeadroomFor({25_Gbps, 1_us}, {100_Gbps, 1_us}, {1'048, 0}, Duration{0});
+  ASSERT_LT(needed, HeadroomFor({100_Gbps, 1_us}, {25_Gbps, 1_us}, {1'048, 0}, Duration{0}));
+  EXPECT_EQ(errors(needed), "");
+  EXPECT_THAT(errors(needed - 1), HasSubstr("port.pfc.headroom: "));
+}
+
 TEST(PauseRefreshTest, WithoutATimerAPauseMayEndTooSoon) {
   EXPECT_THAT(ErrorsOf(Quanta(60'000, ", refresh: never"), 100_Gbps, 100_Gbps),
               HasSubstr("port.pfc.refresh: a pause can end while the input still holds too much"));

@@ -244,6 +244,18 @@ TEST(ScoreboardTest, KnowsNothingOfTheFlowBefore) {
   ASSERT_NO_FATAL_FAILURE(ExpectSame(board, plain));
 }
 
+// Memory follows the segments outstanding, not those of the whole flow.
+TEST(ScoreboardTest, TakesNoMoreMemoryLateInAFlow) {
+  Scoreboard board;
+  board.Reset();
+  for (uint32_t n = 0; n < 50'000; ++n) {
+    board.Append(Time{} + 1_ns * n, n);
+    if (n >= 3) board.Acknowledge(n - 2, Time{} + 1_ns * n);
+  }
+  board.Sack(49'999, 50'000, Time{} + 1_ms);
+  EXPECT_EQ(board.memory_bytes(), 4 * sizeof(Scoreboard::Segment) + 2 * 8);
+}
+
 // A ring of segments of 24 bytes doubles from 4 places; one word of the SACKed is worth two.
 TEST(ScoreboardTest, TakesMemoryForTheMostSegmentsOutstanding) {
   Scoreboard board;

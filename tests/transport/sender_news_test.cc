@@ -151,6 +151,32 @@ TEST(SenderNewsTest, TheSmoothedRoundTripIsThatOfTheSamples) {
   }
 }
 
+// Data hash the flow's 5-tuple, and all that answers them its reverse.
+TEST(SenderNewsTest, EveryPacketHashesItsOwnTuple) {
+  for (const std::string transport :
+       {"{kind: tcp, setup: handshake}", "{kind: rocev2, cc: dcqcn, recovery: irn}"}) {
+    SCOPED_TRACE(transport);
+    const FlowSpec spec{.src = 0, .dst = 1, .sport = 1'234, .dport = 77, .size = 100'000};
+    int forward = 0;
+    int backward = 0;
+    const auto note = [&](const SwitchView&, const Packet& p) {
+      const bool goes = p.kind == PacketKind::kData || p.kind == PacketKind::kSyn;
+      ASSERT_EQ(p.tuple_hash, goes ? TupleHash(0, 1, 1'234, 77) : TupleHash(1, 0, 77, 1'234));
+      ASSERT_EQ(p.src, goes ? 0 : 1);
+      ASSERT_EQ(p.dst, goes ? 1 : 0);
+      ++(goes ? forward : backward);
+    };
+    const Match any = [](const Packet&) { return true; };
+    Lab lab({.graph = Line(4, {10_Gbps, 1_us}),
+             .transport = transport,
+             .switch_policy = Scripted({WatchAt(1, any, note), MarkAt(0, Data(0, 30))})});
+    lab.AddFlow(spec);
+    lab.Run();
+    EXPECT_GT(forward, 60);
+    EXPECT_GT(backward, 10);
+  }
+}
+
 // --- Tail loss probes, RFC 8985 section 7.2 ---
 
 // The last segment is lost: the probe leaves two smoothed round trips after the last ACK.
@@ -211,7 +237,8 @@ TEST(TimeoutTest, StartsWithOneSegmentWhateverDuplicateAcksHadCome) {
 }
 
 // All ACKs of the first flight are late, so that a timeout sends its first segment again for
-// nothing. The DSACK of that copy restores the window of ten segments; otherwise half of it remains.
+// nothing. The DSACK of that copy restores the window of ten segments; otherwise half of it
+// remains.
 TEST(TimeoutTest, IsTakenBackIfItProvesSpurious) {
   const auto largest_window = [](const std::string& more) {
     Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
