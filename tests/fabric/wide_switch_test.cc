@@ -19,7 +19,7 @@ constexpr Duration kDelay = 1_us;
 // Packets of 1250 bytes take 1 us at each port.
 SwitchPlan PlanOf(size_t ports) {
   const PortSettings port{.rate = 10_Gbps, .delay = kDelay, .wire_overhead = 0_B};
-  QueueSettings queues{.classes = 0b11, .scheduler = Scheduler::kStrict};
+  QueueSettings queues{.classes = 0b11, .scheduler = Scheduler::kStrict, .marking = {}};
   queues.quantum.fill(1'250);
   return {.ports = std::vector<PortSettings>(ports, port),
           .queues = queues,

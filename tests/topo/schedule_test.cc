@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/lab.h"
+#include "tests/support/settings_from.h"
 
 namespace heddle {
 namespace {
@@ -18,15 +19,23 @@ namespace {
 // Links 0 to 3 lead to hosts, links 4 to 7 from leaf 0 and leaf 1 to both spines.
 Graph SmallFabric() { return LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 2}"); }
 
-std::vector<LinkEvent> Links(const std::vector<ScheduledChange>& changes, uint64_t seed = 1) {
+std::vector<ScheduledChange> Changes(const std::vector<std::string>& entries) {
+  std::vector<ScheduledChange> changes(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    ReadTestSettings(entries[i], [&](Fields& fields) { changes[i].Declare(fields); });
+  }
+  return changes;
+}
+
+std::vector<LinkEvent> Links(const std::vector<std::string>& entries, uint64_t seed = 1) {
   Diagnostics diagnostics;
-  const auto events = Resolve(changes, seed, "schedule", SmallFabric(), diagnostics);
+  const auto events = Resolve(Changes(entries), seed, "schedule", SmallFabric(), diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   return events;
 }
-std::vector<SwitchEvent> Faults(const std::vector<ScheduledChange>& changes, uint64_t seed = 1) {
+std::vector<SwitchEvent> Faults(const std::vector<std::string>& entries, uint64_t seed = 1) {
   Diagnostics diagnostics;
-  const auto events = ResolveFaults(changes, seed, "schedule", SmallFabric(), diagnostics);
+  const auto events = ResolveFaults(Changes(entries), seed, "schedule", SmallFabric(), diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   return events;
 }
@@ -46,39 +55,47 @@ std::string Describe(const std::vector<LinkEvent>& events) {
 
 // Each of the settings alone selects packets, and none of them together selects no packet.
 TEST(BlackholeSettingsTest, AnyOneSettingIsEnough) {
-  EXPECT_FALSE(BlackholeSettings{}.is_set());
-  EXPECT_TRUE(BlackholeSettings{.from = {0}}.is_set());
-  EXPECT_TRUE(BlackholeSettings{.to = {0}}.is_set());
-  EXPECT_TRUE(BlackholeSettings{.share_of_pairs = 0.5}.is_set());
-  EXPECT_TRUE(BlackholeSettings{.hash_from = 0.01}.is_set());
-  EXPECT_TRUE(BlackholeSettings{.hash_to = 0.99}.is_set());
-  EXPECT_TRUE(BlackholeSettings{.links = {"leaf0-spine0"}}.is_set());
-  EXPECT_FALSE(BlackholeSettings{.until = 1_ms}.is_set());
+  const auto is_set = [](auto set) {
+    BlackholeSettings settings;
+    set(settings);
+    return settings.is_set();
+  };
+  using Settings = BlackholeSettings&;
+  EXPECT_FALSE(is_set([](Settings) {}));
+  EXPECT_TRUE(is_set([](Settings s) { s.from = {0}; }));
+  EXPECT_TRUE(is_set([](Settings s) { s.to = {0}; }));
+  EXPECT_TRUE(is_set([](Settings s) { s.share_of_pairs = 0.5; }));
+  EXPECT_TRUE(is_set([](Settings s) { s.hash_from = 0.01; }));
+  EXPECT_TRUE(is_set([](Settings s) { s.hash_to = 0.99; }));
+  EXPECT_TRUE(is_set([](Settings s) { s.links = {"leaf0-spine0"}; }));
+  EXPECT_FALSE(is_set([](Settings s) { s.until = 1_ms; }));
 }
 
 TEST(ScheduledChangeTest, ConcernsLinksOrSwitches) {
-  const auto concerns = [](const ScheduledChange& change) {
+  const auto concerns = [](auto set) {
+    ScheduledChange change;
+    set(change);
     return std::string(change.concerns_links() ? "links" : "") +
            (change.concerns_switches() ? "switches" : "");
   };
-  EXPECT_EQ(concerns({}), "");
-  EXPECT_EQ(concerns({.state = ScheduledChange::State::kUp}), "links");
-  EXPECT_EQ(concerns({.state = ScheduledChange::State::kDown}), "links");
-  EXPECT_EQ(concerns({.rate = 1_Gbps}), "links");
-  EXPECT_EQ(concerns({.delay = 1_us}), "links");
-  EXPECT_EQ(concerns({.loss = 0.0}), "links");
-  EXPECT_EQ(concerns({.drop = 0.0}), "switches");
-  EXPECT_EQ(concerns({.blackhole = {.share_of_pairs = 0.9}}), "switches");
+  using Change = ScheduledChange&;
+  EXPECT_EQ(concerns([](Change) {}), "");
+  EXPECT_EQ(concerns([](Change c) { c.state = ScheduledChange::State::kUp; }), "links");
+  EXPECT_EQ(concerns([](Change c) { c.state = ScheduledChange::State::kDown; }), "links");
+  EXPECT_EQ(concerns([](Change c) { c.rate = 1_Gbps; }), "links");
+  EXPECT_EQ(concerns([](Change c) { c.delay = 1_us; }), "links");
+  EXPECT_EQ(concerns([](Change c) { c.loss = 0; }), "links");
+  EXPECT_EQ(concerns([](Change c) { c.drop = 0; }), "switches");
+  EXPECT_EQ(concerns([](Change c) { c.blackhole.share_of_pairs = 0.9; }), "switches");
 }
 
 TEST(ScheduleResolveTest, EventsAreInTheOrderOfTimeAndThenAsTheyAreListed) {
-  using State = ScheduledChange::State;
-  EXPECT_EQ(Describe(Links({{.at = 5_us, .links = {"leaf0-spine1"}, .state = State::kDown},
-                            {.at = 2_us, .links = {"leaf1-spine0", "host0-leaf0"}, .loss = 0.25},
-                            {.at = 5_us, .links = {"leaf0-spine1"}, .state = State::kUp},
-                            {.at = 3_us, .switches = {"spine1"}, .delay = 9_us},
-                            {.at = 4_us, .switches = {"leaf0", "leaf0"}, .rate = 1_Gbps},
-                            {.at = 1_us, .switches = {"spine0"}, .drop = 1.0}})),
+  EXPECT_EQ(Describe(Links({"{at: 5us, links: [leaf0-spine1], state: down}",
+                            "{at: 2us, links: [leaf1-spine0, host0-leaf0], loss: 0.25}",
+                            "{at: 5us, links: [leaf0-spine1], state: up}",
+                            "{at: 3us, switches: [spine1], delay: 9us}",
+                            "{at: 4us, switches: [leaf0, leaf0], rate: 1Gbps}",
+                            "{at: 1us, switches: [spine0], drop: 1}"})),
             "2:0 loss 25; 2:6 loss 25; "
             "3:5 delay 9; 3:7 delay 9; "
             "4:0 rate 1; 4:1 rate 1; 4:4 rate 1; 4:5 rate 1; "
@@ -89,19 +106,19 @@ TEST(ScheduleResolveTest, EventsAreInTheOrderOfTimeAndThenAsTheyAreListed) {
 TEST(ScheduleResolveTest, DrawsDifferentLinksBySeedAndEntry) {
   std::set<std::string> drawn;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
-    const auto events = Links({{.random_links = 2, .loss = 0.5}}, seed);
+    const auto events = Links({"{at: 0ps, random_links: 2, loss: 0.5}"}, seed);
     ASSERT_EQ(events.size(), 2u);
     EXPECT_LT(events[0].link, events[1].link);
     for (const LinkEvent& event : events) EXPECT_GE(event.link, 4u);
-    EXPECT_EQ(Describe(events), Describe(Links({{.random_links = 2, .loss = 0.5}}, seed)));
+    EXPECT_EQ(Describe(events), Describe(Links({"{at: 0ps, random_links: 2, loss: 0.5}"}, seed)));
     drawn.insert(Describe(events));
   }
   EXPECT_EQ(drawn.size(), 6u);  // All pairs of four links.
   std::set<std::string> of_entries;
   for (size_t entry = 0; entry < 20; ++entry) {
-    std::vector<ScheduledChange> changes(entry + 1, {.switches = {"spine0"}, .drop = 0.5});
-    changes.back() = {.random_links = 2, .loss = 0.5};
-    of_entries.insert(Describe(Links(changes)));
+    std::vector<std::string> entries(entry + 1, "{at: 0ps, switches: [spine0], drop: 0.5}");
+    entries.back() = "{at: 0ps, random_links: 2, loss: 0.5}";
+    of_entries.insert(Describe(Links(entries)));
   }
   EXPECT_GT(of_entries.size(), 3u);
 }
@@ -109,23 +126,24 @@ TEST(ScheduleResolveTest, DrawsDifferentLinksBySeedAndEntry) {
 TEST(ScheduleResolveTest, DrawsSpinesForBothKindsOfEntries) {
   std::set<SwitchId> drawn;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const auto faults = Faults({{.random_switches = 1, .drop = 0.5}}, seed);
+    const auto faults = Faults({"{at: 0ps, random_switches: 1, drop: 0.5}"}, seed);
     ASSERT_EQ(faults.size(), 1u);
     drawn.insert(faults[0].id);
-    const auto links = Links({{.random_switches = 1, .loss = 0.5}}, seed);
+    const auto links = Links({"{at: 0ps, random_switches: 1, loss: 0.5}"}, seed);
     const uint32_t first = faults[0].id == 2 ? 4 : 5;
     EXPECT_EQ(Describe(links), "0:" + std::to_string(first) +
                                    " loss 50; 0:" + std::to_string(first + 2) + " loss 50; ");
   }
   EXPECT_EQ(drawn, (std::set<SwitchId>{2, 3}));
   // One that is drawn and named counts once.
-  EXPECT_EQ(Faults({{.switches = {"spine0", "spine1"}, .random_switches = 1, .drop = 0.5}}).size(),
+  EXPECT_EQ(Faults({"{at: 0ps, switches: [spine0, spine1], random_switches: 1, drop: 0.5}"}).size(),
             2u);
 }
 
 TEST(ScheduleResolveTest, SaysHowLinksAreCalled) {
   Diagnostics diagnostics;
-  Resolve({{.links = {"leaf9-spine9"}, .loss = 0.5}}, 1, "schedule", SmallFabric(), diagnostics);
+  Resolve(Changes({"{at: 0ps, links: [leaf9-spine9], loss: 0.5}"}), 1, "schedule", SmallFabric(),
+          diagnostics);
   EXPECT_NE(diagnostics.Report().find(
                 "schedule[0].links[0]: no link is called \"leaf9-spine9\"; links are called "
                 "host0-leaf0 to host3-leaf1 and leaf0-spine0 to leaf1-spine1"),
@@ -143,8 +161,8 @@ TEST(ScheduleResolveTest, DrawsAmongAllSwitchesOfAGraphWithOneTier) {
   std::set<SwitchId> drawn;
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     Diagnostics diagnostics;
-    const auto faults =
-        ResolveFaults({{.random_switches = 1, .drop = 0.5}}, seed, "schedule", ring, diagnostics);
+    const auto faults = ResolveFaults(Changes({"{at: 0ps, random_switches: 1, drop: 0.5}"}), seed,
+                                      "schedule", ring, diagnostics);
     ASSERT_TRUE(diagnostics.ok()) << diagnostics.Report();
     ASSERT_EQ(faults.size(), 1u);
     drawn.insert(faults[0].id);
@@ -153,16 +171,11 @@ TEST(ScheduleResolveTest, DrawsAmongAllSwitchesOfAGraphWithOneTier) {
 }
 
 TEST(ScheduleResolveTest, ABlackholeHasWhatItsSettingsSay) {
-  const auto faults = Faults({{.at = 7_us,
-                               .switches = {"leaf0"},
-                               .blackhole = {.from = {1, 3},
-                                             .to = {2},
-                                             .share_of_pairs = 0.25,
-                                             .hash_from = 0.125,
-                                             .hash_to = 0.5,
-                                             .links = {"leaf0-spine1", "host1-leaf0"},
-                                             .until = 9_us}},
-                              {.at = 3_us, .switches = {"spine1"}, .drop = 0.75}});
+  const auto faults =
+      Faults({"{at: 7us, switches: [leaf0], blackhole: {from: [1, 3], to: [2], share_of_pairs: "
+              "0.25, hash_from: 0.125, hash_to: 0.5, links: [leaf0-spine1, host1-leaf0], until: "
+              "9us}}",
+              "{at: 3us, switches: [spine1], drop: 0.75}"});
   ASSERT_EQ(faults.size(), 2u);
   EXPECT_EQ(faults[0].at, Time{} + 3_us);
   EXPECT_EQ(faults[0].id, 3u);
@@ -181,7 +194,7 @@ TEST(ScheduleResolveTest, ABlackholeHasWhatItsSettingsSay) {
   EXPECT_EQ(hole.until, Time{} + 9_us);
   // Ports of leaf 0: hosts 0 and 1, spines 0 and 1.
   EXPECT_EQ(hole.in_ports, (std::vector<bool>{false, true, false, true}));
-  const auto plain = Faults({{.switches = {"leaf0"}, .blackhole = {.share_of_pairs = 0.5}}});
+  const auto plain = Faults({"{at: 0ps, switches: [leaf0], blackhole: {share_of_pairs: 0.5}}"});
   ASSERT_TRUE(plain[0].blackhole);
   EXPECT_TRUE(plain[0].blackhole->from.empty());
   EXPECT_TRUE(plain[0].blackhole->in_ports.empty());
@@ -192,8 +205,8 @@ TEST(ScheduleResolveTest, ABlackholeHasWhatItsSettingsSay) {
 
 // Which pairs fall into a hole differs between entries and seeds.
 TEST(ScheduleResolveTest, EachBlackholeHasItsOwnSalt) {
-  const ScheduledChange change{.switches = {"leaf0", "leaf1"},
-                               .blackhole = {.share_of_pairs = 0.5}};
+  const std::string change =
+      "{at: 0ps, switches: [leaf0, leaf1], blackhole: {share_of_pairs: 0.5}}";
   std::set<uint64_t> salts;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const auto faults = Faults({change, change}, seed);

@@ -39,9 +39,9 @@ class PlainBuffer {
     if (Bytes() + packet.bytes > limits_.host_bytes) return false;
     uint32_t low = packet.seq;
     uint32_t high = packet.seq;
-    for (const Packet& held : flow) {
-      low = std::min(low, held.seq);
-      high = std::max(high, held.seq);
+    for (const Packet& other : flow) {
+      low = std::min(low, other.seq);
+      high = std::max(high, other.seq);
     }
     return high - low < 65'536;
   }

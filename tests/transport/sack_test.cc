@@ -22,7 +22,7 @@ using Blocks = std::vector<std::pair<uint32_t, uint32_t>>;
 // What one ACK says.
 struct Report {
   uint32_t next = 0;
-  Blocks blocks;
+  Blocks blocks = {};
   bool duplicate = false;
 
   friend bool operator==(const Report&, const Report&) = default;

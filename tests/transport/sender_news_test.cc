@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +133,36 @@ TEST(SenderNewsTest, TellOfEveryByteSentAndAcknowledged) {
   }
 }
 
+// The state shown of a flow: what is acknowledged, and what else has been sent once or more.
+TEST(SenderNewsTest, TheStateShowsWhatIsInFlight) {
+  for (const std::string& transport : kTransports) {
+    SCOPED_TRACE(transport);
+    Heard heard;
+    Lab lab({.graph = Line(4, {10_Gbps, 10_us}),
+             .transport = transport,
+             .switch_policy = Scripted({DropAt(1, Data(0, 100)).Times(1)}),
+             .host_policy = [&heard](HostId host) -> HostPolicyPtr {
+               if (host == 1) return nullptr;
+               return std::make_unique<Listening>(heard);
+             }});
+    lab.AddFlow(0, 1, 345'678);
+    int samples = 0;
+    lab.SampleEvery(3_us, [&](Time) {
+      const std::optional<FlowState> state = lab.network().host(0).transport().StateOf(0);
+      if (!state) return;
+      int64_t once = 0;
+      int64_t acked = 0;
+      for (const Heard::Sent& s : heard.sent) once += s.again ? 0 : s.payload;
+      for (const Heard::Acked& a : heard.acked) acked += a.news.newly_acked;
+      ASSERT_EQ(state->acked, acked);
+      ASSERT_EQ(state->in_flight, once - acked);
+      ++samples;
+    });
+    lab.Run();
+    EXPECT_GT(samples, 30);
+  }
+}
+
 // RFC 6298: the first sample is the estimate; then each has a weight of an eighth.
 TEST(SenderNewsTest, TheSmoothedRoundTripIsThatOfTheSamples) {
   for (const std::string& transport : kTransports) {
@@ -156,7 +187,8 @@ TEST(SenderNewsTest, EveryPacketHashesItsOwnTuple) {
   for (const std::string transport :
        {"{kind: tcp, setup: handshake}", "{kind: rocev2, cc: dcqcn, recovery: irn}"}) {
     SCOPED_TRACE(transport);
-    const FlowSpec spec{.src = 0, .dst = 1, .sport = 1'234, .dport = 77, .size = 100'000};
+    const FlowSpec spec{
+        .src = 0, .dst = 1, .sport = 1'234, .dport = 77, .size = 100'000, .start = {}};
     int forward = 0;
     int backward = 0;
     const auto note = [&](const SwitchView&, const Packet& p) {
