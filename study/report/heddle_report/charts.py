@@ -139,9 +139,11 @@ class Sweep:
     def _charts_of(self, choice, combinations):
         charts = [self._by_class(choice, combinations, *what) for what in (
             ("slowdown", "Slowdown", "slowdown", "slowdown",
-             "FCT divided by the ideal FCT: that of the flow alone on the idle network."),
+             "Mean, median and 99th percentile of the slowdown, a number without a unit: FCT divided by the "
+             "ideal FCT, that of the flow alone on the idle network."),
             ("fct", "Flow completion time", "fct_us", "FCT (µs)",
-             "The time from a flow's start until its receiver has all bytes."))]
+             "Mean, median and 99th percentile of the flow completion time (FCT) in µs, from a flow's start until its "
+             "receiver has all bytes."))]
         return charts + [self._costs(choice, combinations)]
 
     def _over(self, combinations, panels, **rest):
@@ -202,10 +204,10 @@ class Sweep:
             ("reordered packets (%)", of_metric("reordered_ratio", key, 100)),
             ("spurious retransmissions (%)", per_sent("run_retransmissions_spurious", key)),
             ("retransmissions after loss (%)", per_sent("run_retransmissions_loss", key)),
-            ("timeouts", of_metric("run_timeouts", key)),
-            ("dropped packets", of_metric("run_dropped", key)),
-            ("ECN marks", of_metric("run_ecn_marked", key)),
-            ("pause frames", of_metric("run_pause_frames", key)),
+            ("timeouts (count)", of_metric("run_timeouts", key)),
+            ("dropped packets (count)", of_metric("run_dropped", key)),
+            ("ECN marks (count)", of_metric("run_ecn_marked", key)),
+            ("pause frames (count)", of_metric("run_pause_frames", key)),
         ]
         happened = [(name, value) for name, value in wanted
                     if any(value(c)[0] > 0 for c in self.results.combinations)]

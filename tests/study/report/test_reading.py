@@ -178,9 +178,19 @@ class RunTest(Folder):
         self.assertEqual(fct.kind, "dots")  # Bars have no foot on a logarithmic axis.
         self.assertEqual({p.y_title: p.lines[0].y[0] for p in costs.panels},
                          {"reordered packets (%)": 25, "spurious retransmissions (%)": 2,
-                          "retransmissions after loss (%)": 0.5, "dropped packets": 5,
-                          "ECN marks": 7})
+                          "retransmissions after loss (%)": 0.5, "dropped packets (count)": 5,
+                          "ECN marks (count)": 7})
         self.assertIn("no confidence intervals", slowdown.caption)
+
+    def test_captions_name_the_metric_and_its_unit(self):
+        sweep = self.read()
+        said = {chart.id: chart.caption for chart in sweep.charts()[0] + runs.charts(sweep)}
+        for id_, words_of_it in (("slowdown", "99th percentile of the slowdown, a number without a unit"),
+                                 ("fct", "flow completion time (FCT) in µs"),
+                                 ("cdf-slowdown", "share of flows whose slowdown"),
+                                 ("cdf-fct", "share of flows whose flow completion time (FCT) in µs")):
+            self.assertIn(words_of_it, said[id_])
+        self.assertEqual([caption for caption in said.values() if ".." in caption], [])
 
     def test_an_incomplete_one_says_so(self):
         self.assertEqual([a.state for a in self.read(complete=False).results.absent],
