@@ -96,6 +96,7 @@ class Sweep:
         self.names = axes.names(read.axes)
         self.classes = [key for key in read.classes() if _any_flows(read, key)]
         self.series = list(dict.fromkeys(map(self.series_of, read.combinations)))
+        self.labels = axes.short_values(self.series)  # For legends, in the order of the series.
         self.choices = list(dict.fromkeys(map(self.choice_of, read.combinations)))
         seeds = sorted({c.seeds for c in read.combinations})
         self.seeds_text = (f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else
@@ -165,7 +166,7 @@ class Sweep:
             pairs = [value(at[series, x]) if (series, x) in at else (results.NAN, results.NAN)
                      for x, value in cells]
             if any(not math.isnan(y) for y, _ in pairs):
-                lines.append(Line(series, style, [y for y, _ in pairs],
+                lines.append(Line(self.labels[style], style, [y for y, _ in pairs],
                                   [ci for _, ci in pairs] if self.has_intervals else []))
         return lines
 

@@ -66,6 +66,11 @@ class LayoutTest(unittest.TestCase):
         self.assertEqual(axes.names(["workload[0].load", "workload[1].load", "a[0]"]),
                          ["workload[0].load", "workload[1].load", "a[0]"])
 
+    def test_legends_leave_out_parameters_that_tell_no_lines_apart(self):
+        self.assertEqual(axes.short_values(["ecmp", "letflow.gap=100us", "drill"]), ["ecmp", "letflow", "drill"])
+        both = ["letflow.gap=100us", "letflow.gap=1ms", "0.5"]
+        self.assertEqual(axes.short_values(both), both)
+
     def test_numbers_mixed_with_words_are_a_choice(self):
         rows = [("ecmp", "off"), ("ecmp", "10us"), ("rps", "off"), ("rps", "10us")]
         self.assertEqual(self.choose(["lb", "timeout"], rows),
@@ -86,6 +91,13 @@ class SweepTest(Folder):
         self.assertEqual([(line.name, line.style, line.y, line.ci) for line in chart.panels[0].lines],
                          [("ecmp", 0, [2, 1], [0.5, 0.5]), ("rps", 1, [4, 3], [0.5, 0.5])])
         self.assertIn("Means over 2 seeds", chart.caption)
+
+    def test_lines_have_short_names_in_charts_of_means_and_of_runs(self):
+        folders.write_sweep(self.folder, self.AXES, [("ecmp", "0.3"), ("letflow.gap=1us", "0.3")])
+        sweep = charts.Sweep(results.read(self.folder))
+        for chart in (sweep.charts()[0][0], runs.charts(sweep)[0]):
+            self.assertEqual([line.name for line in chart.panels[0].lines], ["ecmp", "letflow"])
+        self.assertEqual(dict(words.experiment(sweep))["Load balancers"], "ecmp, letflow.gap=1us")
 
     def test_infinite_values_are_gaps_and_said_to_be(self):
         chart = self.read(value=lambda i, _: math.inf if i == 1 else 2).charts()[0][0]
