@@ -33,7 +33,7 @@ absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
   if (!result.notes.problem.empty()) return absl::FailedPreconditionError(result.notes.problem);
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
   RunOutcome outcome;
-  outcome.warnings = WarningsOf(experiment, result);
+  outcome.warnings = WarningsOf(experiment, result, summary);
   folder.Write("run.yaml", experiment.Resolved() + ResolvedYaml(ResolvedOf(experiment)))
       .IgnoreError();  // Commit() returns the first failure.
   folder.Write("summary.csv", SummaryCsv(summary)).IgnoreError();

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "core/check.h"
-
 namespace heddle {
 
 RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes) {
@@ -34,22 +32,21 @@ Time RunJobs::LastEnd() const {
 }
 
 FlowSpec RunJobs::SpecOf(FlowId message) const {
-  for (const std::unique_ptr<Job>& job : jobs_) {
-    if (!job->Owns(message)) continue;
-    const Job::Place place = job->PlaceOf(message);
-    return job->SpecOf(place, job->schedule().MessageOf(place.index));
-  }
-  HEDDLE_CHECK(false, "flow {} belongs to no job", message);
+  const JobMessage found = FindMessage(jobs_, message);
+  return found.job.SpecOf(found.place, found.message);
 }
 
 void RunJobs::PlaceOn(Network& network) {
-  std::vector<bool> has_ranks(network.hosts(), false);
+  std::vector<std::vector<HostJobs::PlacedRank>> placed(network.hosts());  // By host.
   for (const std::unique_ptr<Job>& job : jobs_) {
-    for (const HostId host : job->settings().host_of_rank) has_ranks[host] = true;
+    const uint32_t ranks = job->schedule().ranks();
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      placed[job->HostOf(rank)].push_back({job.get(), rank});
+    if (job->settings().measured) ranks_left_ += ranks;
   }
   for (size_t h = 0; h < network.hosts(); ++h) {
-    if (!has_ranks[h]) continue;
-    auto programs = std::make_unique<HostJobs>(network.host(h), jobs_, totals_);
+    if (placed[h].empty()) continue;
+    auto programs = std::make_unique<HostJobs>(network.host(h), jobs_, placed[h], ranks_left_);
     hosts_.push_back(programs.get());
     network.host(h).SetApplication(std::move(programs), end_);
   }

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -42,17 +43,14 @@ class RunJobs {
 
   // Returns true if each rank of each measured job has finished. Some of the messages that they
   // have sent may be under way.
-  bool done() const { return totals_.ranks_left.load() == 0; }
+  bool done() const { return ranks_left_.load() == 0; }
   // When the last rank of a measured job has finished; needs done().
   Time LastEnd() const;
-  int64_t messages() const { return totals_.messages.load(); }
-  int64_t measured_messages() const { return totals_.measured_messages.load(); }
-  int64_t payload() const { return totals_.payload.load(); }
 
  private:
   std::vector<std::unique_ptr<Job>> jobs_;
   std::vector<HostJobs*> hosts_;
-  JobTotals totals_;
+  std::atomic<int64_t> ranks_left_ = 0;  // Of measured jobs, that have not finished.
   FlowId end_ = 0;
   Time first_ = kNever;
   bool started_ = false;

@@ -43,8 +43,8 @@ class Director final : public Conductor {
         jobs_(jobs),
         instruments_(instruments),
         collector_(collector),
-        end_(experiment.timeline.t_max) {
-    for (const Forecast& forecast : experiment.forecasts) flows_expected_ += forecast.flows;
+        end_(experiment.timeline.t_max),
+        flows_expected_(experiment.Total(&Forecast::flows)) {
     FindEnd();
   }
 
@@ -88,7 +88,7 @@ class Director final : public Conductor {
   // been measured. That is later than the window in which it becomes known, so the end does not
   // depend on windows.
   void FindEnd() {
-    const int64_t measured = generator_.measured() + jobs_.measured_messages();
+    const int64_t measured = generator_.measured() + collector_.totals().messages_measured;
     if (generator_.HasMeasured() || !jobs_.done() ||
         Sum(&FlowRecorder::measured_done) != measured) {
       return;
@@ -113,7 +113,7 @@ class Director final : public Conductor {
     if (seconds < reported_ + kInterval) return;
     reported_ = seconds;
     options_.progress({.now = now_,
-                       .flows_started = generator_.started() + jobs_.messages(),
+                       .flows_started = generator_.started() + collector_.totals().messages,
                        .flows_done = Sum(&FlowRecorder::done),
                        .flows_expected = flows_expected_,
                        .hops = network_.CountPackets().hops,
@@ -130,7 +130,7 @@ class Director final : public Conductor {
 
   Time now_;
   Time end_;
-  double flows_expected_ = 0;
+  const double flows_expected_;
   uint64_t closed_ = 0;
   double reported_ = 0;
   const Clock::time_point started_ = Clock::now();
@@ -353,12 +353,13 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
 
   result.reached_t_max = result.end >= experiment.timeline.t_max;
   result.cut_short = generator.HasMeasured() || !jobs.done();
-  result.flows_started = generator.started() + jobs.messages();
-  result.measured = generator.measured() + jobs.measured_messages();
-  result.payload_started = generator.bytes() + jobs.payload();
-  result.flows_finished = collector.totals().finished;
-  result.unfinished = collector.totals().unfinished;
-  result.payload_finished = collector.totals().payload_finished;
+  const FlowTotals& totals = collector.totals();
+  result.flows_started = generator.started() + totals.messages;
+  result.measured = generator.measured() + totals.messages_measured;
+  result.payload_started = generator.bytes() + totals.messages_payload;
+  result.flows_finished = totals.finished;
+  result.unfinished = totals.unfinished;
+  result.payload_finished = totals.payload_finished;
   result.samples = std::move(collector.totals().samples);
   result.counters = CountersOf(recorders);
   result.load = std::move(links.load());

@@ -164,16 +164,29 @@ class Host final : public Node {
     timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
   }
 
-  // --- For the application, and the transport that calls it ---
+  // --- Messages of closed-loop workloads ---
 
-  // Returns true if the flow is a message of a closed-loop workload.
-  bool IsMessage(FlowId flow) const { return flow < messages_end_; }
-  Application& application() { return *application_; }
-  // `message` starts now.
+  // The transport reports what becomes of each flow. If the flow is a message, the application is
+  // told (fabric/application.h); NoteHanded() tells it when the packet that is being built has
+  // begun to leave, because it may send something else then.
+  void NoteReceived(FlowId flow) {
+    if (IsMessage(flow)) application_->OnReceived(flow);
+  }
+  void NoteHanded(FlowId flow) {
+    if (IsMessage(flow)) handed_ = flow;
+  }
+  void NoteAcked(FlowId flow) {
+    if (IsMessage(flow)) application_->OnAcked(flow);
+  }
+  void NoteClosed(FlowId flow) {
+    if (IsMessage(flow)) application_->OnClosed(flow);
+  }
+  // A packet of a flow that is not open here has arrived. Returns the flow if it is to be opened.
+  std::optional<FlowSpec> Expected(FlowId flow) {
+    return IsMessage(flow) ? application_->Expect(flow) : std::nullopt;
+  }
+  // The application starts `message` now.
   void StartMessage(const FlowSpec& message) { transport_->StartFlow(message); }
-  // The packet that is being built is the last of a message. The application is told when the
-  // packet has begun to leave, because it may send something else then.
-  void NoteHanded(FlowId message) { handed_ = message; }
   // Application::OnTimer(key) is called at `at`, behind all other timers of that instant.
   void SetApplicationTimer(Time at, uint64_t key) { timers_.Set(at, kApplicationTimer | key); }
 
@@ -221,6 +234,8 @@ class Host final : public Node {
   static constexpr uint64_t kPolicyTimer = uint64_t{2} << 56;
   static constexpr uint64_t kBackgroundTimer = uint64_t{3} << 56;
   static constexpr uint64_t kApplicationTimer = uint64_t{4} << 56;
+
+  bool IsMessage(FlowId flow) const { return flow < messages_end_; }
 
   // The sender of a lane.
   struct User {

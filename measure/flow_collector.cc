@@ -17,7 +17,12 @@ void FlowCollector::TellOfStarts() {
   }
   std::ranges::sort(started_, {},
                     [](const FlowSpec& spec) { return std::tuple(spec.start, spec.id); });
-  for (const FlowSpec& spec : started_) instruments_.OnStart(spec);
+  for (const FlowSpec& spec : started_) {
+    ++totals_.messages;
+    totals_.messages_measured += spec.measured ? 1 : 0;
+    totals_.messages_payload += spec.size;
+    instruments_.OnStart(spec);
+  }
 }
 
 void FlowCollector::Collect() {

@@ -19,6 +19,9 @@
 namespace heddle {
 
 struct FlowTotals {
+  int64_t messages = 0;           // Messages of jobs that have started, with their bytes, and those
+  int64_t messages_measured = 0;  // that are measured.
+  int64_t messages_payload = 0;
   int64_t finished = 0;
   int64_t unfinished = 0;           // Measured flows.
   int64_t payload_finished = 0;     // Bytes.

@@ -2,8 +2,6 @@
 
 #include "measure/job_results.h"
 
-#include <absl/numeric/int128.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -15,6 +13,7 @@
 #include "core/check.h"
 #include "measure/table.h"
 #include "workload/jobs/critical_path.h"
+#include "workload/jobs/transfer_time.h"
 
 namespace heddle {
 namespace {
@@ -24,9 +23,9 @@ namespace {
 struct IterationSum {
   Time begin = kNever;
   Time end{0};
-  Time first_end = kNever;  // Of the first rank to finish.
+  Time first_end = kNever;  // When the first rank finished.
   uint32_t slowest = 0;
-  int64_t ranks = 0;  // That have finished.
+  int64_t ranks = 0;  // Only those that have finished.
   int64_t time_ps = 0;
   int64_t computed_ps = 0;
   int64_t exposed_ps = 0;
@@ -93,10 +92,8 @@ class IdealJob {
       : job_(job), routing_(routing), sizes_(sizes), ideal_(routing, sizes, may_detour) {}
 
   Duration Time() {
-    const Duration chain = CriticalPath(
-        job_.schedule(), [this](const Message& message) { return Note(message); },
-        [this](const Message& message) { return AckOf(message); });
-    Duration least = chain;
+    Duration least =
+        CriticalPath(job_.schedule(), [this](const Message& message) { return Note(message); });
     for (const auto& [host, load] : sent_) {
       least = std::max(least, load.Least(RateOf(routing_.HostUplink(host), host)));
     }
@@ -125,17 +122,12 @@ class IdealJob {
     return static_cast<double>(link.rate.bps) * static_cast<double>(routing_.LinksOf(host));
   }
 
-  Duration Note(const Message& message) {
+  // Adds a message to the sums.
+  MessageTimes Note(const Message& message) {
     const int64_t size = std::max<int64_t>(message.bytes, 1);
     const HostId src = job_.HostOf(message.src);
     const HostId dst = job_.HostOf(message.dst);
-    if (src == dst) {
-      bytes_local_ += size;
-      const JobSettings& settings = job_.settings();
-      const double ps =
-          static_cast<double>(size) * 8e12 / static_cast<double>(settings.local_rate.bps);
-      return settings.local_latency + Duration{static_cast<int64_t>(ps)};
-    }
+    if (src == dst) return NoteLocal(size);
     ++messages_;
     bytes_network_ += size;
     const int64_t packets = (size + sizes_.mss - 1) / sizes_.mss;
@@ -146,8 +138,20 @@ class IdealJob {
     const Duration shortest = ideal_.Of(src, dst, 1).least;
     Add(sent_[src], wire, shortest, routing_.HostUplink(src), src);
     Add(received_[dst], wire, shortest, routing_.HostDownlink(dst), dst);
-    return ideal_.Of(src, dst, size).least;
+    const IdealFct::Times times = ideal_.Of(src, dst, size);
+    return {times.least, waits_for_acks() ? times.least + (times.tx - times.rx) : Duration{0}};
   }
+
+  MessageTimes NoteLocal(int64_t size) {
+    bytes_local_ += size;
+    const JobSettings& settings = job_.settings();
+    const Duration time = TransferTime(size, settings.local_rate);
+    return {settings.local_latency + time, waits_for_acks() ? time : Duration{0}};
+  }
+
+  // A message that need only be handed to the NIC may be finished in no time: the sum of a host's
+  // bytes bounds how fast it can go on.
+  bool waits_for_acks() const { return job_.settings().send_done == JobSettings::SendDone::kAcked; }
 
   // A packet's time on the host's own link is in the sum.
   void Add(Load& load, int64_t wire, Duration shortest, const Channel& link, HostId host) const {
@@ -155,15 +159,6 @@ class IdealJob {
     const int64_t smallest = sizes_.DataPacket(1) + sizes_.wire_overhead;
     const double own = static_cast<double>(smallest) * 8e12 / RateOf(link, host);
     load.rest = std::min(load.rest, shortest - Duration{static_cast<int64_t>(own) + 1});
-  }
-
-  Duration AckOf(const Message& message) {
-    if (job_.settings().send_done != JobSettings::SendDone::kAcked) return Duration{0};
-    const HostId src = job_.HostOf(message.src);
-    const HostId dst = job_.HostOf(message.dst);
-    if (src == dst) return Duration{0};
-    const IdealFct::Times times = ideal_.Of(src, dst, std::max<int64_t>(message.bytes, 1));
-    return times.tx - times.rx;
   }
 
   const Job& job_;

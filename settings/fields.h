@@ -114,6 +114,15 @@ struct ScalarFor;
 template <class E>
 using Choices = std::vector<std::pair<std::string, E>>;
 
+// Returns the word of a value, which must be among the choices.
+template <class E>
+std::string WordOf(const Choices<E>& choices, E value) {
+  for (const auto& [word, choice] : choices) {
+    if (choice == value) return word;
+  }
+  return "";
+}
+
 class Fields {
  public:
   enum class Presence { kOptional, kRequired };

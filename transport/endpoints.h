@@ -209,11 +209,9 @@ class Endpoints : public Transport, private Resequencer::Sink {
     const uint32_t slot = receivers_.table.Find(flow);
     if (slot != FlowTable::kAbsent) [[likely]]
       return slot;
-    if (host_.IsMessage(flow)) {
-      if (const std::optional<FlowSpec> spec = host_.application().Expect(flow)) {
-        ExpectFlow(*spec);
-        return receivers_.table.Find(flow);
-      }
+    if (const std::optional<FlowSpec> spec = host_.Expected(flow)) {
+      ExpectFlow(*spec);
+      return receivers_.table.Find(flow);
     }
     ++late_packets_;
     return FlowTable::kAbsent;
@@ -253,7 +251,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
     if (resequencer_ != nullptr) resequencer_->Close(receivers_.table.Find(flow), host_.now());
     host_.log().Add(receivers_.Find(flow)->record());
     receivers_.Release(flow);
-    if (host_.IsMessage(flow)) host_.application().OnClosed(flow);
+    host_.NoteClosed(flow);
   }
 
   Halves<Sender> senders_;

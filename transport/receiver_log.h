@@ -36,7 +36,7 @@ class ReceiverLog {
   void OnComplete() {
     if (record_.receiver.done != kNever) return;
     record_.receiver.done = host_->now();
-    if (host_->IsMessage(record_.spec.id)) host_->application().OnReceived(record_.spec.id);
+    host_->NoteReceived(record_.spec.id);
   }
 
   // The letter that ends the flow has brought the sender's record.

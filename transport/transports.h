@@ -77,7 +77,7 @@ class TransportModel {
   virtual bool needs_order() const { return false; }
 
   // Names the settings that let its flows bear reordering better, after words such as "you can".
-  virtual std::string RemedyForReordering() const { return "set transport.resequencing"; }
+  virtual std::string RemedyForReordering() const = 0;
 
   // Returns true if its ACKs tell congestion control of ECN marks.
   virtual bool echoes_marks() const { return false; }

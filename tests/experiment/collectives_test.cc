@@ -86,6 +86,21 @@ TEST(CollectiveTimesTest, AreThoseOfAnIndependentModel) {
   EXPECT_EQ(TimeOf(8, "op: broadcast, size: 100000B"), 56'313'600);
 }
 
+// A message that is finished when the NIC has its last packet lets the next one follow without a
+// pause. One that is finished at once holds nothing up. Either way the NIC is never idle.
+TEST(CollectiveTimesTest, AWindowEndsWithTheMomentThatFinishesAMessage) {
+  for (const char* moment : {"handed", "posted"}) {
+    EXPECT_EQ(
+        TimeOf(8, fmt::format("op: all_to_all, size: 800000B, window: 1, send_done: {}", moment)),
+        X(700))
+        << moment;
+  }
+  // A step that waits for its own message only until that has been handed over waits for the other
+  // rank's message alone.
+  EXPECT_EQ(TimeOf(8, "op: all_to_all, size: 800000B, algorithm: shift, send_done: handed"),
+            7 * X(100) + 6 * kAck);
+}
+
 TEST(CollectiveTest, FlowsTellJobIterationAndStep) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
       OnAStar(4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us")));
@@ -187,12 +202,11 @@ TEST(CollectiveTest, ThreadsDoNotChangeResults) {
 }
 
 TEST(CollectiveTest, RanksOfOneHostUseTheirOwnLink) {
-  // Both ranks are on one host: no packets, and steps of 1 us + 100 kB at 100 GB/s.
   const std::string job = "op: all_to_all, size: 200000B, ranks_per_host: 2, local_rate: 800Gbps";
   const std::string yaml = OnAStar(4, job);
   const FinishedRun run = RunExperiment(ExperimentFrom(yaml));
   const CsvTable flows(run.files.flows);
-  // Of the 12 messages of four ranks on two hosts, four are local.
+  // Four ranks on two hosts send 12 messages, four of which are local.
   EXPECT_EQ(flows.rows.size(), 8u);
   for (size_t row = 0; row < flows.rows.size(); ++row) {
     EXPECT_NE(flows.At(row, "src"), flows.At(row, "dst"));

@@ -104,7 +104,7 @@ class AllToAll final : public Schedule {
       : settings_(std::move(settings)), order_(std::move(order)) {}
 
   ScheduleTotals Totals() const override {
-    const std::set<uint32_t> looked_at = {0, 1, ranks() / 2, ranks() - 1};
+    const std::set<uint32_t> looked_at = SampleOfRanks(ranks());
     const double each = static_cast<double>(ranks()) / static_cast<double>(looked_at.size());
     ScheduleTotals totals;
     for (const uint32_t rank : looked_at) {
@@ -171,13 +171,14 @@ class AllToAll::Program final : public RankProgram {
 
  private:
   void Advance(RankActions& actions) {
-    for (; next_ < all_.peers(); ++next_) {
+    while (next_ < all_.peers()) {
       const uint32_t window = all_.settings_.window;
       if (!open_.empty() && next_ >= open_.front() + window) return;
-      const uint32_t peer = all_.order_->PeerOf(rank_, next_);
+      const uint32_t place = next_++;
+      const uint32_t peer = all_.order_->PeerOf(rank_, place);
       if (all_.settings_.bytes(rank_, peer) == 0) continue;
-      if (all_.waits_for_sends()) open_.push_back(next_);
-      actions.Send(uint64_t{rank_} * all_.peers() + next_);
+      if (all_.waits_for_sends()) open_.push_back(place);
+      actions.Send(uint64_t{rank_} * all_.peers() + place);
     }
   }
 

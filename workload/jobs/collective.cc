@@ -49,11 +49,6 @@ const Choices<Algorithm>& Algorithms() {
   return algorithms;
 }
 
-template <class T>
-std::string NameOf(const Choices<T>& choices, T value) {
-  return std::ranges::find(choices, value, [](const auto& choice) { return choice.second; })->first;
-}
-
 // The algorithms of an operation; the first is the default.
 std::vector<Algorithm> AlgorithmsOf(Op op) {
   switch (op) {
@@ -155,10 +150,10 @@ void CollectiveSettings::Check(uint32_t ranks, std::string_view path,
   const std::vector<Algorithm> fitting = AlgorithmsOf(op);
   if (std::ranges::find(fitting, chosen()) == fitting.end()) {
     std::vector<std::string> names;
-    for (const Algorithm its : fitting) names.push_back(NameOf(Algorithms(), its));
+    for (const Algorithm its : fitting) names.push_back(WordOf(Algorithms(), its));
     error("algorithm",
-          fmt::format("{} is no algorithm for {}; choose {}", NameOf(Algorithms(), chosen()),
-                      NameOf(Ops(), op), fmt::join(names, ", ")));
+          fmt::format("{} is no algorithm for {}; choose {}", WordOf(Algorithms(), chosen()),
+                      WordOf(Ops(), op), fmt::join(names, ", ")));
     return;
   }
   if (op != Op::kBarrier && size == 0_B) error("size", "is missing");
@@ -229,7 +224,7 @@ std::unique_ptr<Schedule> MakeStepSchedule(const CollectiveSettings& settings, u
   const Algorithm algorithm = settings.chosen();
   const bool exchanges = algorithm == Algorithm::kPairwise || algorithm == Algorithm::kShift;
   steps.waits_for_sends = exchanges && settings.wait == CollectiveSettings::Wait::kBoth;
-  steps.reduce_bps = settings.reduce_rate ? static_cast<double>(settings.reduce_rate->bps) : 0;
+  steps.reduce_rate = settings.reduce_rate;
   std::vector<std::unique_ptr<StepAlgorithm>> algorithms;
   for (uint32_t channel = 0; channel < channels; ++channel) {
     const Blocks halves(parts.Size(channel), ways);
@@ -255,7 +250,7 @@ std::unique_ptr<Schedule> MakeTrees(const CollectiveSettings& settings, uint32_t
     if (settings.chosen() == Algorithm::kDoubleTree) trees.push_back(MakeBinaryTree(ranks, true));
   }
   TreeSettings tree{.ranks = ranks, .lanes = {}, .goes_up = settings.op == Op::kAllReduce};
-  tree.reduce_bps = settings.reduce_rate ? static_cast<double>(settings.reduce_rate->bps) : 0;
+  tree.reduce_rate = settings.reduce_rate;
   const std::optional<int64_t> most =
       settings.chunk ? std::optional(settings.chunk->count) : std::nullopt;
   const uint32_t ways = static_cast<uint32_t>(trees.size());
@@ -309,7 +304,7 @@ JobOperation CollectiveSettings::Operation(uint32_t ranks) const {
   if (op == Op::kAllReduce) factor = 2 * others;
   if (op == Op::kBroadcast) factor = 1;
   if (op == Op::kBarrier) factor = 0;
-  return {NameOf(Ops(), op), NameOf(Algorithms(), chosen()), size.count, factor};
+  return {WordOf(Ops(), op), WordOf(Algorithms(), chosen()), size.count, factor};
 }
 
 // --- The workload ---

@@ -13,9 +13,8 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Schedule& schedule, const std::function<Duration(const Message&)>& time_of,
-       const std::function<Duration(const Message&)>& acked)
-      : schedule_(schedule), time_of_(time_of), acked_(acked) {
+  Walk(const Schedule& schedule, const std::function<MessageTimes(const Message&)>& times_of)
+      : schedule_(schedule), times_of_(times_of) {
     for (uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
       ranks_.push_back({schedule.ProgramOf(rank), {}});
     }
@@ -72,10 +71,10 @@ class Walk {
 
   void Send(uint32_t rank, uint64_t index) {
     const Message message = schedule_.MessageOf(index);
-    const Time arrives = now_ + time_of_(message);
-    events_.push({arrives, Event::kReceived, message.dst, index});
+    const MessageTimes times = times_of_(message);
+    events_.push({now_ + times.arrives, Event::kReceived, message.dst, index});
     if (schedule_.waits_for_sends()) {
-      events_.push({arrives + acked_(message), Event::kSent, rank, index});
+      events_.push({now_ + times.finished, Event::kSent, rank, index});
     }
   }
 
@@ -93,8 +92,7 @@ class Walk {
   }
 
   const Schedule& schedule_;
-  const std::function<Duration(const Message&)>& time_of_;
-  const std::function<Duration(const Message&)>& acked_;
+  const std::function<MessageTimes(const Message&)>& times_of_;
   std::vector<Rank> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Time now_;
@@ -103,9 +101,8 @@ class Walk {
 }  // namespace
 
 Duration CriticalPath(const Schedule& schedule,
-                      const std::function<Duration(const Message&)>& time_of,
-                      const std::function<Duration(const Message&)>& acked) {
-  return Walk(schedule, time_of, acked).Length();
+                      const std::function<MessageTimes(const Message&)>& times_of) {
+  return Walk(schedule, times_of).Length();
 }
 
 }  // namespace heddle

@@ -12,10 +12,15 @@
 
 namespace heddle {
 
-// `time_of` returns the least time of a message. All ranks begin at once. `acked` is added to a
-// message's time where a rank waits for the end of its own message.
+// The least times from the start of a message to its arrival, and until it is finished for the rank
+// that has sent it.
+struct MessageTimes {
+  Duration arrives;
+  Duration finished;
+};
+
+// All ranks begin at once.
 Duration CriticalPath(const Schedule& schedule,
-                      const std::function<Duration(const Message&)>& time_of,
-                      const std::function<Duration(const Message&)>& acked);
+                      const std::function<MessageTimes(const Message&)>& times_of);
 
 }  // namespace heddle

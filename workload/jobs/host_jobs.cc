@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/numeric/int128.h"
 #include "core/check.h"
 #include "core/random.h"
 #include "core/ring.h"
+#include "workload/jobs/transfer_time.h"
 
 namespace heddle {
 namespace {
@@ -56,7 +56,7 @@ class HostJobs::Rank final : public RankActions {
     } else {
       Enqueue(place, message);
     }
-    if (job_.settings().send_done == JobSettings::SendDone::kPosted) program_->OnSent(index, *this);
+    if (IsDone(JobSettings::SendDone::kPosted)) posted_.push_back(index);
   }
 
   void Compute(uint32_t stream, Duration time, uint64_t op) override {
@@ -70,22 +70,18 @@ class HostJobs::Rank final : public RankActions {
   // --- Events ---
 
   void Begin() {
-    is_running_ = true;
-    iterations_.push_back({.begin = host_.now()});
-    program_->Begin(*this);
-    DeliverEarly();
-    EndIfFinished();
+    BeginIteration();
+    Proceed();
   }
 
   void OnReceived(Job::Place place) {
     if (!is_running_ || place.iteration != iteration_) return early_.push_back(place);
     program_->OnReceived(place.index, *this);
-    EndIfFinished();
+    Proceed();
   }
 
-  void OnHanded(Job::Place place) {
-    const Message message = job_.schedule().MessageOf(place.index);
-    if (job_.settings().send_done == JobSettings::SendDone::kHanded) NoteSent(place);
+  void OnHanded(Job::Place place, const Message& message) {
+    if (IsDone(JobSettings::SendDone::kHanded)) NoteSent(place);
     if (!job_.settings().ordered) return;
     const auto at = connections_.find(KeyOf(message));
     Connection& connection = at->second;
@@ -99,7 +95,7 @@ class HostJobs::Rank final : public RankActions {
   }
 
   void OnAcked(Job::Place place) {
-    if (job_.settings().send_done == JobSettings::SendDone::kAcked) NoteSent(place);
+    if (IsDone(JobSettings::SendDone::kAcked)) NoteSent(place);
   }
 
   void OnTimer(TimerKind kind, uint64_t op) {
@@ -108,11 +104,15 @@ class HostJobs::Rank final : public RankActions {
         return Begin();
       case TimerKind::kComputed:
         program_->OnComputed(op, *this);
-        return EndIfFinished();
+        return Proceed();
       case TimerKind::kLocalSent: {
         const Job::Place place = local_sent_.front();
         local_sent_.pop_front();
-        return NoteSent(place);
+        // The link takes a message as soon as it acknowledges it.
+        if (IsDone(JobSettings::SendDone::kAcked) || IsDone(JobSettings::SendDone::kHanded)) {
+          NoteSent(place);
+        }
+        return;
       }
       case TimerKind::kLocalReceived: {
         const Job::Place place = local_received_.front();
@@ -194,10 +194,6 @@ class HostJobs::Rank final : public RankActions {
   void StartMessage(Job::Place place, const Message& message) {
     FlowSpec spec = job_.SpecOf(place, message);
     spec.start = host_.now();
-    constexpr auto kRelaxed = std::memory_order_relaxed;
-    all_.totals_.messages.fetch_add(1, kRelaxed);
-    all_.totals_.payload.fetch_add(spec.size, kRelaxed);
-    if (spec.measured) all_.totals_.measured_messages.fetch_add(1, kRelaxed);
     host_.log().MessageStarted(spec);
     host_.StartMessage(spec);
   }
@@ -207,8 +203,7 @@ class HostJobs::Rank final : public RankActions {
   void SendLocally(Job::Place place, const Message& message) {
     const JobSettings& settings = job_.settings();
     Rank& to = all_.RankAt(job_, message.dst);
-    const int64_t bits = 8 * std::max<int64_t>(message.bytes, 1);
-    const Duration time = TimeOf(bits, settings.local_rate);
+    const Duration time = TransferTime(std::max<int64_t>(message.bytes, 1), settings.local_rate);
     const Time begins = std::max(host_.now(), egress_free_);
     egress_free_ = begins + time;
     to.ingress_free_ = std::max(begins + settings.local_latency, to.ingress_free_) + time;
@@ -219,19 +214,24 @@ class HostJobs::Rank final : public RankActions {
                               TimerKeyOf(to.place_, TimerKind::kLocalReceived, 0));
   }
 
-  // Messages may be larger than SerializationDelay() allows.
-  static Duration TimeOf(int64_t bits, BitRate rate) {
-    const absl::uint128 ps =
-        absl::uint128(static_cast<uint64_t>(bits)) * static_cast<uint64_t>(kPicosecondsPerSecond);
-    const uint64_t bps = static_cast<uint64_t>(rate.bps);
-    return Duration{static_cast<int64_t>((ps + (bps - 1)) / bps)};
+  // Returns true if the program waits for its messages and `moment` ends them.
+  bool IsDone(JobSettings::SendDone moment) const {
+    return job_.schedule().waits_for_sends() && job_.settings().send_done == moment;
   }
 
-  // What the rank has sent in an earlier iteration holds nothing up.
+  // Nothing waits for the messages of an earlier iteration.
   void NoteSent(Job::Place place) {
     if (!is_running_ || place.iteration != iteration_) return;
     program_->OnSent(place.index, *this);
-    EndIfFinished();
+    Proceed();
+  }
+
+  void BeginIteration() {
+    is_running_ = true;
+    posted_.clear();
+    iterations_.push_back({.begin = host_.now()});
+    program_->Begin(*this);
+    DeliverEarly();
   }
 
   void DeliverEarly() {
@@ -243,10 +243,17 @@ class HostJobs::Rank final : public RankActions {
     for (const Job::Place place : due) program_->OnReceived(place.index, *this);
   }
 
-  // A rank without anything to wait for runs through its iterations at once, so this is no
-  // recursion.
-  void EndIfFinished() {
-    while (is_running_ && program_->finished()) {
+  // Does all that is due after an event. A rank without anything to wait for runs through all its
+  // iterations at once, so this is no recursion.
+  void Proceed() {
+    while (is_running_) {
+      if (!posted_.empty()) {
+        const uint64_t index = posted_.front();
+        posted_.pop_front();
+        program_->OnSent(index, *this);
+        continue;
+      }
+      if (!program_->finished()) return;
       iterations_.back().end = host_.now();
       is_running_ = false;
       if (++iteration_ == job_.settings().iterations) return EndJob();
@@ -255,17 +262,12 @@ class HostJobs::Rank final : public RankActions {
         return host_.SetApplicationTimer(host_.now() + pause,
                                          TimerKeyOf(place_, TimerKind::kBegin, 0));
       }
-      is_running_ = true;
-      iterations_.push_back({.begin = host_.now()});
-      program_->Begin(*this);
-      DeliverEarly();
+      BeginIteration();
     }
   }
 
   void EndJob() {
-    if (job_.settings().measured) {
-      all_.totals_.ranks_left.fetch_sub(1, std::memory_order_relaxed);
-    }
+    if (job_.settings().measured) all_.ranks_left_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   ClosedMessages& LiveAt(uint32_t iteration) {
@@ -287,6 +289,7 @@ class HostJobs::Rank final : public RankActions {
   bool is_running_ = false;
   std::vector<Iteration> iterations_;
   std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
+  Ring<uint64_t> posted_;          // Messages that are finished because they were asked for.
   absl::flat_hash_map<uint64_t, Connection> connections_;
   std::vector<Time> stream_free_;
   Time egress_free_;
@@ -297,14 +300,11 @@ class HostJobs::Rank final : public RankActions {
   std::deque<ClosedMessages> live_;  // By iteration, from first_live_ on.
 };
 
-HostJobs::HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs, JobTotals& totals)
-    : host_(host), jobs_(jobs), totals_(totals) {
-  for (const std::unique_ptr<Job>& job : jobs) {
-    for (uint32_t rank = 0; rank < job->schedule().ranks(); ++rank) {
-      if (job->HostOf(rank) != host.id()) continue;
-      ranks_.push_back(std::make_unique<Rank>(*this, ranks_.size(), *job, rank));
-      if (job->settings().measured) totals_.ranks_left.fetch_add(1, std::memory_order_relaxed);
-    }
+HostJobs::HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs,
+                   std::span<const PlacedRank> placed, std::atomic<int64_t>& ranks_left)
+    : host_(host), jobs_(jobs), ranks_left_(ranks_left) {
+  for (const auto& [job, rank] : placed) {
+    ranks_.push_back(std::make_unique<Rank>(*this, ranks_.size(), *job, rank));
   }
 }
 
@@ -314,13 +314,6 @@ void HostJobs::Start() {
   for (size_t place = 0; place < ranks_.size(); ++place) {
     host_.WakeApplication(ranks_[place]->FirstBegin(), TimerKeyOf(place, TimerKind::kBegin, 0));
   }
-}
-
-const Job& HostJobs::JobOwning(FlowId message) const {
-  for (const std::unique_ptr<Job>& job : jobs_) {
-    if (job->Owns(message)) return *job;
-  }
-  HEDDLE_CHECK(false, "flow {} belongs to no job", message);
 }
 
 HostJobs::Rank& HostJobs::RankAt(const Job& job, uint32_t rank) {
@@ -334,21 +327,18 @@ HostJobs::Rank& HostJobs::RankAt(const Job& job, uint32_t rank) {
 }
 
 void HostJobs::OnReceived(FlowId message) {
-  const Job& job = JobOwning(message);
-  const Job::Place place = job.PlaceOf(message);
-  RankAt(job, job.schedule().MessageOf(place.index).dst).OnReceived(place);
+  const JobMessage its = FindMessage(jobs_, message);
+  RankAt(its.job, its.message.dst).OnReceived(its.place);
 }
 
 void HostJobs::OnHanded(FlowId message) {
-  const Job& job = JobOwning(message);
-  const Job::Place place = job.PlaceOf(message);
-  RankAt(job, job.schedule().MessageOf(place.index).src).OnHanded(place);
+  const JobMessage its = FindMessage(jobs_, message);
+  RankAt(its.job, its.message.src).OnHanded(its.place, its.message);
 }
 
 void HostJobs::OnAcked(FlowId message) {
-  const Job& job = JobOwning(message);
-  const Job::Place place = job.PlaceOf(message);
-  RankAt(job, job.schedule().MessageOf(place.index).src).OnAcked(place);
+  const JobMessage its = FindMessage(jobs_, message);
+  RankAt(its.job, its.message.src).OnAcked(its.place);
 }
 
 void HostJobs::OnTimer(uint64_t key) {
@@ -357,17 +347,14 @@ void HostJobs::OnTimer(uint64_t key) {
 }
 
 std::optional<FlowSpec> HostJobs::Expect(FlowId message) {
-  const Job& job = JobOwning(message);
-  const Job::Place place = job.PlaceOf(message);
-  const Message its = job.schedule().MessageOf(place.index);
-  if (RankAt(job, its.dst).IsClosed(place)) return std::nullopt;
-  return job.SpecOf(place, its);
+  const JobMessage its = FindMessage(jobs_, message);
+  if (RankAt(its.job, its.message.dst).IsClosed(its.place)) return std::nullopt;
+  return its.job.SpecOf(its.place, its.message);
 }
 
 void HostJobs::OnClosed(FlowId message) {
-  const Job& job = JobOwning(message);
-  const Job::Place place = job.PlaceOf(message);
-  RankAt(job, job.schedule().MessageOf(place.index).dst).OnClosed(place);
+  const JobMessage its = FindMessage(jobs_, message);
+  RankAt(its.job, its.message.dst).OnClosed(its.place);
 }
 
 size_t HostJobs::memory_bytes() const {

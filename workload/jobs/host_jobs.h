@@ -19,25 +19,25 @@
 
 namespace heddle {
 
-// Counts over all hosts and threads. They are read between windows.
-struct JobTotals {
-  std::atomic<int64_t> ranks_left{0};  // Ranks of measured jobs that have not finished.
-  std::atomic<int64_t> messages{0};    // Messages sent over the network.
-  std::atomic<int64_t> measured_messages{0};
-  std::atomic<int64_t> payload{0};  // Their bytes.
-};
-
 class HostJobs final : public Application {
  public:
-  // What a rank has done in one iteration.
+  // The record of one iteration of a rank.
   struct Iteration {
     Time begin;
     Time end = kNever;
     Duration computed{0};  // The time in which its first stream has computed.
   };
 
-  // `jobs`, in the order of their ids, `host` and `totals` outlive this.
-  HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs, JobTotals& totals);
+  struct PlacedRank {
+    const Job* job;
+    uint32_t rank;
+  };
+
+  // `placed`: the ranks on this host, by job, then rank. `ranks_left` counts the ranks of measured
+  // jobs on all hosts that have not finished; it is read between windows. The other arguments
+  // outlive this.
+  HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs,
+           std::span<const PlacedRank> placed, std::atomic<int64_t>& ranks_left);
   ~HostJobs() override;
 
   // Lets each rank begin at its job's start. Call it between windows, before the first start.
@@ -61,12 +61,11 @@ class HostJobs final : public Application {
  private:
   class Rank;
 
-  const Job& JobOwning(FlowId message) const;
   Rank& RankAt(const Job& job, uint32_t rank);
 
   Host& host_;
   const std::span<const std::unique_ptr<Job>> jobs_;
-  JobTotals& totals_;
+  std::atomic<int64_t>& ranks_left_;
   std::vector<std::unique_ptr<Rank>> ranks_;  // By job, then rank.
 };
 

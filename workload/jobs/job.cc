@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/check.h"
 #include "core/random.h"
 
 namespace heddle {
@@ -41,6 +42,14 @@ uint16_t Job::PortOf(Place place, const Message& message) const {
   uint64_t connection = uint64_t{number_} << 32 | uint64_t{message.channel} << 8 | qp;
   if (settings_.ports == JobSettings::Ports::kMessage) connection ^= place.index;
   return static_cast<uint16_t>(kFirstPort + (Mix64(Mix64(connection) ^ pair) >> 32) % kPorts);
+}
+
+JobMessage FindMessage(std::span<const std::unique_ptr<Job>> jobs, FlowId id) {
+  const auto job =
+      std::ranges::find_if(jobs, [id](const std::unique_ptr<Job>& its) { return its->Owns(id); });
+  HEDDLE_CHECK(job != jobs.end(), "flow {} belongs to no job", id);
+  const Job::Place place = (*job)->PlaceOf(id);
+  return {**job, place, (*job)->schedule().MessageOf(place.index)};
 }
 
 }  // namespace heddle

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -107,5 +108,15 @@ class Job {
   FlowId base_ = 0;
   ClassOf class_of_ = [](int64_t, bool) { return uint16_t{0}; };
 };
+
+// A message of a job, found by its id.
+struct JobMessage {
+  const Job& job;
+  Job::Place place;
+  Message message;
+};
+
+// Finds a message among `jobs`, one of which must own it.
+JobMessage FindMessage(std::span<const std::unique_ptr<Job>> jobs, FlowId id);
 
 }  // namespace heddle

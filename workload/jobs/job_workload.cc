@@ -40,13 +40,6 @@ const Choices<JobWorkload::Placement>& Placements() {
   return placements;
 }
 
-std::string NameOf(JobWorkload::Placement placement) {
-  for (const auto& [name, value] : Placements()) {
-    if (value == placement) return name;
-  }
-  return "";
-}
-
 }  // namespace
 
 void JobWorkload::DeclareJob(Fields& fields) {
@@ -230,7 +223,7 @@ std::unique_ptr<FlowSource> JobWorkload::Open() const {
 std::unique_ptr<Job> JobWorkload::MakeJob(uint32_t number) const {
   JobSettings settings{.kind = kind(),
                        .label = label_,
-                       .placement = NameOf(placement_),
+                       .placement = WordOf(Placements(), placement_),
                        .operation = Operation(),
                        .workload = stage_.index,
                        .seed = stage_.seed,

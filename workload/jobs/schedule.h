@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 
 #include "core/units.h"
 
@@ -28,7 +29,7 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-// What a program asks its host to do.
+// A program asks its host by these calls to do something.
 class RankActions {
  public:
   virtual ~RankActions() = default;
@@ -77,6 +78,9 @@ struct ScheduleTotals {
     largest = size > largest ? size : largest;
   }
 };
+
+// The ranks that stand for all in a forecast.
+inline std::set<uint32_t> SampleOfRanks(uint32_t ranks) { return {0, 1, ranks / 2, ranks - 1}; }
 
 class Schedule {
  public:

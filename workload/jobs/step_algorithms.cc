@@ -15,7 +15,6 @@ namespace {
 using Transfer = StepAlgorithm::Transfer;
 
 uint32_t CeilLog2(uint32_t n) { return static_cast<uint32_t>(std::bit_width(n - 1)); }
-bool IsBefore(uint64_t distance, uint32_t ranks) { return distance < ranks; }
 
 // --- Rings ---
 
@@ -207,7 +206,7 @@ class Pat final : public StepAlgorithm {
   };
 
   void AddStep(const Move& move) {
-    if (IsBefore(uint64_t{move.first} + move.distance, ranks())) moves_.push_back(move);
+    if (move.first + move.distance < ranks()) moves_.push_back(move);
   }
 
   // The offsets beyond `offset` that get their blocks from it, in preorder, the far ones first.
@@ -225,7 +224,7 @@ class Pat final : public StepAlgorithm {
   int64_t BytesOf(uint32_t rank, const Move& move, int64_t bytes) const {
     const Blocks blocks(bytes, ranks());
     int64_t sum = 0;
-    for (uint64_t s = move.first; IsBefore(s + move.distance, ranks()); s += move.every) {
+    for (uint64_t s = move.first; s + move.distance < ranks(); s += move.every) {
       sum += blocks.Size(Plus(rank, ranks() - static_cast<uint32_t>(s)));
     }
     return sum;

@@ -3,9 +3,10 @@
 #include "workload/jobs/steps.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
+
+#include "workload/jobs/transfer_time.h"
 
 namespace heddle {
 
@@ -31,7 +32,7 @@ Message StepSchedule::MessageOf(uint64_t index) const {
 }
 
 ScheduleTotals StepSchedule::Totals() const {
-  const std::set<uint32_t> looked_at = {0, 1, ranks_ / 2, ranks_ - 1};
+  const std::set<uint32_t> looked_at = SampleOfRanks(ranks_);
   const double each = static_cast<double>(ranks_) / static_cast<double>(looked_at.size());
   ScheduleTotals totals;
   for (const uint32_t rank : looked_at) {
@@ -68,11 +69,10 @@ class StepSchedule::Program final : public RankProgram {
   void OnReceived(uint64_t index, RankActions& actions) override {
     const auto [lane, step] = PlaceOf(index);
     const StepSettings::Lane& its = schedule_.settings_.lanes[lane];
-    const double bps = schedule_.settings_.reduce_bps;
-    if (bps > 0 && its.algorithm->Reduces(step)) {
+    const std::optional<BitRate>& rate = schedule_.settings_.reduce_rate;
+    if (rate && its.algorithm->Reduces(step)) {
       const int64_t bytes = its.algorithm->RecvOf(rank_, step, its.bytes).bytes;
-      const double ps = static_cast<double>(bytes) * 8e12 / bps;
-      return actions.Compute(/*stream=*/0, Duration{static_cast<int64_t>(std::ceil(ps))}, index);
+      return actions.Compute(/*stream=*/0, TransferTime(bytes, *rate), index);
     }
     Take(lane, step, actions);
   }

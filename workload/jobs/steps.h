@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/units.h"
@@ -56,7 +57,8 @@ struct StepSettings {
   std::vector<Lane> lanes;
   // A rank sends a step's message only when those it has sent in earlier steps are finished, too.
   bool waits_for_sends = false;
-  double reduce_bps = 0;  // How fast a rank adds up what it receives; 0: in no time.
+  // How fast a rank adds up what it receives; not set: in no time.
+  std::optional<BitRate> reduce_rate = std::nullopt;
 };
 
 class StepSchedule final : public Schedule {

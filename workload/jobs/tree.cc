@@ -3,9 +3,10 @@
 #include "workload/jobs/tree.h"
 
 #include <bit>
-#include <cmath>
 #include <map>
 #include <utility>
+
+#include "workload/jobs/transfer_time.h"
 
 namespace heddle {
 namespace {
@@ -193,10 +194,10 @@ class TreeSchedule::Program final : public RankProgram {
 
   void OnReceived(uint64_t index, RankActions& actions) override {
     const auto [lane, way, child] = schedule_.PlaceOf(index);
-    const double bps = schedule_.settings_.reduce_bps;
-    if (way == kUp && bps > 0) {
-      const double ps = static_cast<double>(schedule_.settings_.lanes[lane].bytes) * 8e12 / bps;
-      return actions.Compute(/*stream=*/0, Duration{static_cast<int64_t>(std::ceil(ps))}, index);
+    const std::optional<BitRate>& rate = schedule_.settings_.reduce_rate;
+    if (way == kUp && rate) {
+      const int64_t bytes = schedule_.settings_.lanes[lane].bytes;
+      return actions.Compute(/*stream=*/0, TransferTime(bytes, *rate), index);
     }
     Take(lane, way, actions);
   }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/units.h"
 #include "workload/jobs/schedule.h"
 
 namespace heddle {
@@ -44,7 +45,8 @@ struct TreeSettings {
   std::vector<Lane> lanes;  // In the order of sending.
   bool goes_up = true;      // From the leaves to the root.
   bool goes_down = true;    // From the root to the leaves; behind the way up.
-  double reduce_bps = 0;    // How fast a rank adds up what comes from a child; 0: in no time.
+  // How fast a rank adds up what it receives; not set: in no time.
+  std::optional<BitRate> reduce_rate = std::nullopt;
 };
 
 // Owns the trees that the lanes refer to.
