@@ -62,6 +62,7 @@ TEST(OwnStateTest, CopiesAndAssignsTheSameStateThatAsRefersTo) {
   EXPECT_EQ(record.own.Copy<Numbers>().second, 2);
   Numbers copy = record.own.Copy<Numbers>();
   copy.first = 5;
+  EXPECT_EQ(copy.first, 5);
   EXPECT_EQ(record.own.As<Numbers>().first, 1);
   record.own.Assign(int32_t{-1});  // The bytes behind it stay.
   EXPECT_EQ(record.own.As<Numbers>().second, 2);
