@@ -18,12 +18,6 @@
 namespace heddle {
 namespace {
 
-double Total(const Experiment& experiment, double Forecast::*what) {
-  double total = 0;
-  for (const Forecast& forecast : experiment.forecasts) total += forecast.*what;
-  return total;
-}
-
 // Returns the background's average rate, headers included, as a share of all links from hosts.
 double BackgroundLoad(const Experiment& experiment) {
   double bps = 0;
@@ -47,15 +41,15 @@ void Print(const std::string& file, const Experiment& experiment) {
   for (const auto& [topic, text] : ResolvedLines(ResolvedOf(experiment))) {
     fmt::print("  {:<11} {}\n", topic, text);
   }
-  const double flows = Total(experiment, &Forecast::flows);
+  const double flows = experiment.Total(&Forecast::flows);
   const double hops = ExpectedPacketHops(experiment);
   fmt::print("  flows       {}, {} bytes of payload\n", CountText(flows),
-             CountText(Total(experiment, &Forecast::bytes)));
-  if (Total(experiment, &Forecast::host_load) > 0) {
+             CountText(experiment.Total(&Forecast::bytes)));
+  if (experiment.Total(&Forecast::host_load) > 0) {
     fmt::print("  load        {:.3g} of host links ({:.3g} with headers), {:.3g} of leaf uplinks\n",
-               Total(experiment, &Forecast::host_load),
-               Total(experiment, &Forecast::host_load_with_headers),
-               Total(experiment, &Forecast::fabric_load));
+               experiment.Total(&Forecast::host_load),
+               experiment.Total(&Forecast::host_load_with_headers),
+               experiment.Total(&Forecast::fabric_load));
   }
   if (!experiment.background.empty()) {
     fmt::print("  background  {} UDP sources, {:.3g} of host links in total\n",

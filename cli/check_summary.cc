@@ -43,18 +43,6 @@ std::string AllOf(const std::vector<Experiment>& points,
   return fmt::format("{} and {} more", fmt::join(distinct, ", "), more);
 }
 
-double FlowsOf(const Experiment& point) {
-  double flows = 0;
-  for (const Forecast& forecast : point.forecasts) flows += forecast.flows;
-  return flows;
-}
-
-double HostLoadOf(const Experiment& point) {
-  double load = 0;
-  for (const Forecast& forecast : point.forecasts) load += forecast.host_load;
-  return load;
-}
-
 }  // namespace
 
 void PrintSummary(const std::string& file, const std::vector<Experiment>& points) {
@@ -76,8 +64,12 @@ void PrintSummary(const std::string& file, const std::vector<Experiment>& points
              AllOf(points, [](const Experiment& point) { return point.settings.transport.kind; }));
   fmt::print("  balancers   {}\n",
              AllOf(points, [](const Experiment& point) { return point.settings.lb.kind; }));
-  fmt::print("  flows       {} a point\n", RangeOf(points, FlowsOf));
-  fmt::print("  load        {} of host links\n", RangeOf(points, HostLoadOf));
+  fmt::print("  flows       {} a point\n", RangeOf(points, [](const Experiment& point) {
+               return point.Total(&Forecast::flows);
+             }));
+  fmt::print("  load        {} of host links\n", RangeOf(points, [](const Experiment& point) {
+               return point.Total(&Forecast::host_load);
+             }));
   fmt::print("  work        {} packet-hops a point; {} in all, {} on one thread\n",
              RangeOf(points, ExpectedPacketHops), CountText(hops), AboutTime(seconds));
   fmt::print("  (--verbose prints each point)\n");
@@ -85,20 +77,16 @@ void PrintSummary(const std::string& file, const std::vector<Experiment>& points
 
 void CheckWarnings::Add(const Experiment& point) {
   ++points_;
-  for (const std::string& warning : point.warnings) {
-    const auto [known, is_new] = index_.emplace(warning, found_.size());
-    if (is_new) found_.push_back({warning, point.label, 0});
-    ++found_[known->second].points;
-  }
+  for (const std::string& warning : point.warnings) tally_.Add(warning, warning, point.label);
 }
 
 void CheckWarnings::Print() const {
-  for (const Found& found : found_) {
-    const std::string where = points_ == 1 || found.example.empty()
+  for (const WarningTally::Entry& entry : tally_.entries()) {
+    const std::string where = points_ == 1 || entry.label.empty()
                                   ? ""
-                                  : fmt::format(" (in {} of {}, such as {})", found.points,
-                                                CountedNoun(points_, "point"), found.example);
-    fmt::print(stderr, "warning: {}{}\n", found.text, where);
+                                  : fmt::format(" (in {} of {}, such as {})", entry.points,
+                                                CountedNoun(points_, "point"), entry.label);
+    fmt::print(stderr, "warning: {}{}\n", entry.text, where);
   }
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `heddle check` prints of a sweep: one summary of its points, and each warning once. The
-// details of one point are printed by check_command.cc.
+// `heddle check` prints a sweep by these functions: one summary of its points, and each warning
+// once. check_command.cc prints the details of one point.
 
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "cli/warning_tally.h"
 #include "experiment/experiment.h"
 
 namespace heddle {
@@ -23,14 +23,7 @@ class CheckWarnings {
   void Print() const;  // To stderr.
 
  private:
-  struct Found {
-    std::string text;
-    std::string example;  // The label of the first point.
-    size_t points = 0;
-  };
-
-  std::vector<Found> found_;
-  std::map<std::string, size_t> index_;
+  WarningTally tally_;
   size_t points_ = 0;
 };
 

@@ -5,34 +5,25 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <map>
 #include <string>
 
+#include "cli/warning_tally.h"
 #include "study/sweep/result_row.h"
 
 namespace heddle {
 
 void PrintPointWarnings(const SweepFolder& folder, const Plan& plan,
                         const std::vector<size_t>& points) {
-  struct Kind {
-    std::string first;  // The line of the first point that has it.
-    size_t points = 0;
-  };
-  std::vector<Kind> kinds;
-  std::map<std::string, size_t> index;
+  WarningTally tally;
   for (const size_t point : points) {
-    for (const std::string& warning : ReadWarnings(folder.PointPath(plan.points[point].id))) {
-      const auto [known, is_new] = index.try_emplace(WithoutNumbers(warning), kinds.size());
-      if (is_new) {
-        kinds.push_back({fmt::format("{}: warning: {}", plan.points[point].label, warning)});
-      }
-      ++kinds[known->second].points;
+    const PlannedPoint& planned = plan.points[point];
+    for (const std::string& warning : ReadWarnings(folder.PointPath(planned.id))) {
+      tally.Add(WithoutNumbers(warning), warning, planned.label);
     }
   }
-  for (const Kind& kind : kinds) {
-    const size_t more = kind.points - 1;
-    fmt::print(stderr, "{}{}\n", kind.first,
-               more == 0 ? "" : fmt::format(" (and {} more like it)", more));
+  for (const auto& [text, label, count] : tally.entries()) {
+    fmt::print(stderr, "{}: warning: {}{}\n", label, text,
+               count == 1 ? "" : fmt::format(" (and {} more like it)", count - 1));
   }
 }
 

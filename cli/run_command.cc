@@ -105,34 +105,34 @@ void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArgu
 }
 
 // Loads the experiments of files without a sweep.
-std::vector<PlannedRun> LoadJobs(const std::vector<ExperimentFile>& files,
+std::vector<PlannedRun> PlanRuns(const std::vector<ExperimentFile>& files,
                                  const RunArguments& arguments, Diagnostics& diagnostics) {
-  std::vector<PlannedRun> jobs;
+  std::vector<PlannedRun> runs;
   for (const ExperimentFile& file : files) {
-    if (!file.is_sweep()) jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
+    if (!file.is_sweep()) runs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
   }
-  return jobs;
+  return runs;
 }
 
-// Runs the jobs one after the other; adds a row to `table` for each complete one.
-int RunJobs(const std::vector<PlannedRun>& jobs, const RunArguments& arguments,
-            std::vector<TableRow>& table) {
-  std::set<std::string> warned;  // Several jobs may have the same warnings.
+// Simulates the runs one after the other; adds a row to `table` for each complete one.
+int RunInTurn(const std::vector<PlannedRun>& runs, const RunArguments& arguments,
+              std::vector<TableRow>& table) {
+  std::set<std::string> warned;  // Several runs may have the same warnings.
   int exit_code = kExitDone;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const PlannedRun& job = jobs[i];
-    const std::string& label = job.experiment.settings.name;
-    ProgressLine line(!arguments.quiet && IsTerminal(), i + 1, jobs.size(), label);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const PlannedRun& planned = runs[i];
+    const std::string& label = planned.experiment.settings.name;
+    ProgressLine line(!arguments.quiet && IsTerminal(), i + 1, runs.size(), label);
     SimulationOptions options;
     options.threads = arguments.threads;
     options.progress = [&](const Progress& progress) { line.Show(progress); };
     options.stop = &StopRequested();
     std::optional<Tracer> tracer;
     if (arguments.trace) options.instruments.push_back(&tracer.emplace(*arguments.trace));
-    const auto outcome = RunToFolder(job.experiment, options, job.folder, arguments.force);
+    const auto outcome = RunToFolder(planned.experiment, options, planned.folder, arguments.force);
     line.Clear();
     if (absl::IsCancelled(outcome.status())) {
-      fmt::print(stderr, "heddle: stopped; {} of {} runs are complete\n", i, jobs.size());
+      fmt::print(stderr, "heddle: stopped; {} of {} runs are complete\n", i, runs.size());
       return StoppedExitCode();
     }
     if (!outcome.ok()) {
@@ -155,43 +155,44 @@ int RunJobs(const std::vector<PlannedRun>& jobs, const RunArguments& arguments,
   return exit_code;
 }
 
-// Names the jobs without a result; the first one was running.
-std::string NamesOf(const std::vector<PlannedRun>& jobs) {
-  const auto under_way = std::ranges::find_if(jobs, [](const PlannedRun& job) {
-    return !std::filesystem::exists(job.folder / kManifestFile);
+// Names the runs without a result; the first one was running.
+std::string NamesOf(const std::vector<PlannedRun>& runs) {
+  const auto under_way = std::ranges::find_if(runs, [](const PlannedRun& planned) {
+    return !std::filesystem::exists(planned.folder / kManifestFile);
   });
-  return (under_way == jobs.end() ? jobs.back() : *under_way).experiment.settings.name;
+  return (under_way == runs.end() ? runs.back() : *under_way).experiment.settings.name;
 }
 
-// Returns true if the job would write into the folder of another point of a sweep. Such a folder is
+// Returns true if the run would write into the folder of another point of a sweep. Such a folder is
 // named by its experiment's id, so other results in it would be mistaken for that experiment's.
-bool IsFolderOfAnotherPoint(const PlannedRun& job) {
-  std::filesystem::path folder = std::filesystem::absolute(job.folder).lexically_normal();
+bool IsFolderOfAnotherPoint(const PlannedRun& planned) {
+  std::filesystem::path folder = std::filesystem::absolute(planned.folder).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();  // "points/ID/".
   const std::filesystem::path points = folder.parent_path();
   return points.filename() == "points" &&
          std::filesystem::exists(points.parent_path() / "plan.csv") &&
-         folder.filename() != job.experiment.Id();
+         folder.filename() != planned.experiment.Id();
 }
 
-int RunAndPrint(const std::vector<PlannedRun>& jobs, const RunArguments& arguments) {
+int RunAndPrint(const std::vector<PlannedRun>& runs, const RunArguments& arguments) {
   std::vector<TableRow> table;
-  const int exit_code = RunJobs(jobs, arguments, table);
+  const int exit_code = RunInTurn(runs, arguments, table);
   if (!arguments.quiet && !table.empty()) {
     const std::filesystem::path where =
-        jobs.size() == 1 ? jobs.front().folder : jobs.front().folder.parent_path();
+        runs.size() == 1 ? runs.front().folder : runs.front().folder.parent_path();
     fmt::print("{}Results: {}\n", FormatTable(table), where.string());
   }
   return exit_code;
 }
 
-// Runs jobs in a second process. If a plug-in ends that one, this one reports it and tidies up.
-int RunWithPlugins(const std::vector<PlannedRun>& jobs, const RunArguments& arguments) {
-  const absl::StatusOr<Guarded> guarded = RunGuarded([&] { return RunAndPrint(jobs, arguments); });
+// Simulates the runs in a second process. If a plug-in ends that one, this one reports it and
+// tidies up.
+int RunWithPlugins(const std::vector<PlannedRun>& runs, const RunArguments& arguments) {
+  const absl::StatusOr<Guarded> guarded = RunGuarded([&] { return RunAndPrint(runs, arguments); });
   if (!guarded.ok()) return Fail(kExitFailed, guarded.status());
   const Guarded& run = *guarded;
   if (run.returned) return run.exit_code;
-  for (const PlannedRun& job : jobs) RunFolder::RemoveLeftOvers(job.folder);
+  for (const PlannedRun& planned : runs) RunFolder::RemoveLeftOvers(planned.folder);
   if (run.hung) {
     fmt::print(stderr, "heddle: stopped; the run did not react to the signal and was killed\n");
     return StoppedExitCode();
@@ -199,34 +200,34 @@ int RunWithPlugins(const std::vector<PlannedRun>& jobs, const RunArguments& argu
   if (run.exit_code == kExitBrokenInvariant) return run.exit_code;  // The process has reported it.
   if (run.exit_code > 128) {
     fmt::print(stderr, "heddle: {}: signal {} ({}) ended the run; there are no results\n",
-               NamesOf(jobs), run.exit_code - 128, strsignal(run.exit_code - 128));
+               NamesOf(runs), run.exit_code - 128, strsignal(run.exit_code - 128));
     return run.exit_code;
   }
   fmt::print(stderr,
              "heddle: {}: the process ended itself with exit code {} before there were results; "
              "does a plug-in call exit?\n",
-             NamesOf(jobs), run.exit_code);
+             NamesOf(runs), run.exit_code);
   return kExitFailed;
 }
 
-int RunAllJobs(const std::vector<PlannedRun>& jobs, const RunArguments& arguments) {
+int RunAll(const std::vector<PlannedRun>& runs, const RunArguments& arguments) {
   // Check first, before any simulation runs in vain.
-  for (const PlannedRun& job : jobs) {
-    if (IsFolderOfAnotherPoint(job)) {
+  for (const PlannedRun& planned : runs) {
+    if (IsFolderOfAnotherPoint(planned)) {
       fmt::print(stderr, "heddle: {} belongs to a point of a sweep; name another folder\n",
-                 job.folder.string());
+                 planned.folder.string());
       return kExitBadInput;
     }
-    RunFolder folder(job.folder);
+    RunFolder folder(planned.folder);
     const absl::Status status = folder.Open(arguments.force);
     if (status.ok()) continue;
     fmt::print(stderr, "heddle: {}\n", MessageOf(status));
-    return std::filesystem::exists(job.folder) ? kExitBadInput : kExitFailed;
+    return std::filesystem::exists(planned.folder) ? kExitBadInput : kExitFailed;
   }
   if (IsDebugBuild()) fmt::print(stderr, "heddle: this is a Debug build; expect it to be slow\n");
   CountStopSignals(/*patience=*/1);
-  return !arguments.plugins->empty() && !IsDebugged() ? RunWithPlugins(jobs, arguments)
-                                                      : RunAndPrint(jobs, arguments);
+  return !arguments.plugins->empty() && !IsDebugged() ? RunWithPlugins(runs, arguments)
+                                                      : RunAndPrint(runs, arguments);
 }
 
 // Runs the points of a file as `heddle sweep` does.
@@ -296,17 +297,17 @@ std::string ProblemWithPoints(const Points& points) {
 // Traces the only point of the only file.
 int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
               Diagnostics& diagnostics) {
-  std::vector<PlannedRun> jobs;
+  std::vector<PlannedRun> runs;
   if (diagnostics.ok()) {
     if (files.size() > 1) return BadInput("a trace needs a single run; name one file");
     if (files.front().size() > 1) return BadInput(ProblemWithPoints(files.front().points()));
-    jobs.push_back({files.front().Load(0, diagnostics), FolderOf(files.front(), arguments)});
+    runs.push_back({files.front().Load(0, diagnostics), FolderOf(files.front(), arguments)});
   }
   if (!diagnostics.ok()) return BadInput(diagnostics);
-  const Experiment& experiment = jobs.front().experiment;
+  const Experiment& experiment = runs.front().experiment;
   const std::optional<std::string> problem =
       ProblemWith(*arguments.trace, experiment.graph, experiment.forecasts);
-  return problem ? BadInput(*problem) : RunAllJobs(jobs, arguments);
+  return problem ? BadInput(*problem) : RunAll(runs, arguments);
 }
 
 }  // namespace
@@ -316,7 +317,7 @@ int Run(const RunArguments& arguments) {
   const std::vector<ExperimentFile> files = ReadFiles(arguments, diagnostics);
   RefuseSharedFolders(files, arguments, diagnostics);
   if (arguments.trace) return RunTraced(files, arguments, diagnostics);
-  const std::vector<PlannedRun> jobs = LoadJobs(files, arguments, diagnostics);
+  const std::vector<PlannedRun> runs = PlanRuns(files, arguments, diagnostics);
   for (const ExperimentFile& file : files) {
     // A single sweep is checked later, when it is planned.
     if (file.is_sweep() && (files.size() > 1 || !diagnostics.ok())) file.Check(diagnostics);
@@ -328,8 +329,8 @@ int Run(const RunArguments& arguments) {
     if (file.is_sweep()) exit_code = std::max(exit_code, RunSweep(file, arguments));
     if (StopRequested()) return exit_code;
   }
-  if (jobs.empty()) return exit_code;
-  return std::max(exit_code, RunAllJobs(jobs, arguments));
+  if (runs.empty()) return exit_code;
+  return std::max(exit_code, RunAll(runs, arguments));
 }
 
 }  // namespace heddle

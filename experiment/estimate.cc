@@ -61,12 +61,6 @@ double CostPerHop(const Experiment& experiment) {
   return CostAt(*row, static_cast<double>(experiment.stage.hosts));
 }
 
-double ExpectedFlows(const Experiment& experiment) {
-  double flows = 0;
-  for (const Forecast& forecast : experiment.forecasts) flows += forecast.flows;
-  return flows;
-}
-
 }  // namespace
 
 double ExpectedPacketHops(const Experiment& experiment) {
@@ -83,7 +77,7 @@ double ExpectedPacketHops(const Experiment& experiment) {
 
 double ExpectedWork(const Experiment& experiment) {
   return ExpectedPacketHops(experiment) * CostPerHop(experiment) +
-         ExpectedFlows(experiment) * (IsRoce(experiment) ? kRoceFlowCost : kTcpFlowCost);
+         experiment.Total(&Forecast::flows) * (IsRoce(experiment) ? kRoceFlowCost : kTcpFlowCost);
 }
 
 double MeasureSecondsPerWork() {
@@ -119,7 +113,7 @@ double ExpectedMemoryBytes(const Experiment& experiment) {
   constexpr double kPerLiveFlow = 1'300;
   constexpr double kPerFlow = 37;
   constexpr double kLiveFlowsPerHost = 8;
-  const double flows = ExpectedFlows(experiment);
+  const double flows = experiment.Total(&Forecast::flows);
   const double hosts = static_cast<double>(experiment.stage.hosts);
   const double live = std::min(flows, kLiveFlowsPerHost * hosts);
   return kProgram + hosts * kPerHost + live * kPerLiveFlow + flows * kPerFlow;

@@ -99,6 +99,12 @@ std::string Experiment::Resolved() const {
          WriteYaml([&](Fields& fields) { source.Declare(fields); });
 }
 
+double Experiment::Total(double Forecast::*what) const {
+  double total = 0;
+  for (const Forecast& forecast : forecasts) total += forecast.*what;
+  return total;
+}
+
 SizeClasses Experiment::size_classes() const {
   std::vector<ClassSet> sets;
   for (const std::string& name : settings.measure.classes) {

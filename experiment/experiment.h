@@ -105,6 +105,9 @@ struct Experiment {
   std::string Id() const;
 
   SizeClasses size_classes() const;
+
+  // Returns the sum over the forecasts of all workloads.
+  double Total(double Forecast::*what) const;
 };
 
 // The scale that a document has by itself: the size of the paper's experiment, often too large for

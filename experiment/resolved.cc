@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -66,15 +65,6 @@ std::vector<ResolvedPorts> PortsOf(const Experiment& experiment, const QueuePlan
     }
   }
   return kinds;
-}
-
-BitRate SlowestNic(const Graph& graph) {
-  BitRate slowest{std::numeric_limits<int64_t>::max()};
-  for (const Graph::Link& link : graph.links) {
-    if (graph.IsHost(link.a)) slowest = std::min(slowest, link.a_to_b.rate);
-    if (graph.IsHost(link.b)) slowest = std::min(slowest, link.b_to_a.rate);
-  }
-  return slowest;
 }
 
 AutoValues TransportValues(const Experiment& experiment) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs cost, by transport, ports and number of hosts: the table behind the estimates of
-// experiment/estimate.h.
+// The table behind the estimates of experiment/estimate.h: the cost of runs by transport, ports and
+// number of hosts.
 //
 // Source: the table "Speed" of docs/validation.md, divided by its 50 ns for DCTCP's permutation,
 // which the calibration run resembles. The FIFO row is web search; the other rows are the FIFO row

@@ -57,21 +57,6 @@ std::optional<WarmUp> WarmUpOf(const Experiment& experiment, const SimulationRes
                 .measured = std::min(until, result.end) - timeline.measure_from};
 }
 
-// Returns the summary of each class with its number of flows alone.
-std::vector<ClassSummary> FlowsByClass(const Experiment& experiment,
-                                       const SimulationResult& result) {
-  std::vector<ClassSummary> rows;
-  const SizeClasses classes = experiment.size_classes();
-  for (const ClassSet& set : classes.sets()) {
-    const size_t first = rows.size();
-    for (const std::string& label : set.labels) {
-      rows.push_back({.set = set.name, .label = label, .fct_us = {}, .slowdown = {}});
-    }
-    for (const FlowSample& sample : result.samples) ++rows[first + set.IndexOf(sample.size)].flows;
-  }
-  return rows;
-}
-
 Needless NeedlessOf(const SimulationResult& result) {
   Needless needless;
   for (const ClassCounters& counters : result.counters) {
@@ -85,7 +70,7 @@ Needless NeedlessOf(const SimulationResult& result) {
 
 // The warnings about what was measured, in the order in which they are best read.
 void AddTrust(const Experiment& experiment, const SimulationResult& result,
-              std::vector<std::string>& warnings) {
+              std::span<const ClassSummary> summary, std::vector<std::string>& warnings) {
   const auto add = [&](const std::optional<std::string>& warning) {
     if (warning) warnings.push_back(*warning);
   };
@@ -96,7 +81,7 @@ void AddTrust(const Experiment& experiment, const SimulationResult& result,
     add(WarnOfGrowingBacklog(result.in_progress));
     if (const auto warm_up = WarmUpOf(experiment, result)) add(WarnOfShortWarmUp(*warm_up));
   }
-  add(WarnOfFewFlows(FlowsByClass(experiment, result)));
+  add(WarnOfFewFlows(summary));
   const ExperimentSettings& settings = experiment.settings;
   add(WarnOfNeedlessRetransmissions(NeedlessOf(result), settings.lb.kind,
                                     settings.transport.settings->RemedyForReordering()));
@@ -104,7 +89,8 @@ void AddTrust(const Experiment& experiment, const SimulationResult& result,
 
 }  // namespace
 
-std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result) {
+std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result,
+                                    std::span<const ClassSummary> summary) {
   std::vector<std::string> warnings = experiment.warnings;
   const std::string end = FormatQuantity(result.end - Time{});
   if (result.measured == 0) warnings.emplace_back("no flow was measured");
@@ -115,7 +101,7 @@ std::vector<std::string> WarningsOf(const Experiment& experiment, const Simulati
     warnings.push_back(fmt::format("{} of {} measured flows are unfinished at {}",
                                    result.unfinished, result.measured, end));
   }
-  AddTrust(experiment, result, warnings);
+  AddTrust(experiment, result, summary, warnings);
   warnings.insert(warnings.end(), result.notes.warnings.begin(), result.notes.warnings.end());
   if (IsDebugBuild()) warnings.emplace_back("this is a Debug build; expect it to be slow");
   return warnings;
@@ -126,8 +112,8 @@ std::optional<std::string> WarnOfUncarriedLoad(double offered, double carried) {
   if (carried >= kLeastShare * offered) return std::nullopt;
   return fmt::format(
       "load: {:.3g} of the hosts' links was offered and {:.3g} carried, {:.0f} % of it: the run "
-      "has "
-      "no steady state at that load, so results depend on how long flows start; lengthen this time "
+      "has no steady state at that load, so results depend on how long flows start; lengthen this "
+      "time "
       "and measure.warm_up, or lower the load if as little is carried then",
       offered, carried, 100 * carried / offered);
 }

@@ -19,8 +19,10 @@
 
 namespace heddle {
 
-// Returns the warnings of the experiment, and those that the run gave rise to.
-std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result);
+// Returns the warnings of the experiment, and those that the run gave rise to. `summary` is that of
+// the result.
+std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result,
+                                    std::span<const ClassSummary> summary);
 
 // The warnings of one kind each; nothing if there is no reason for it. Loads are shares of the
 // hosts' links.

@@ -69,15 +69,6 @@ std::optional<Risk> RiskOfLoss(const Graph& graph, const PortRule& rule, const F
   return std::nullopt;
 }
 
-BitRate SlowestNic(const Graph& graph) {
-  BitRate slowest{std::numeric_limits<int64_t>::max()};
-  for (const Graph::Link& link : graph.links) {
-    if (graph.IsHost(link.a)) slowest = std::min(slowest, link.a_to_b.rate);
-    if (graph.IsHost(link.b)) slowest = std::min(slowest, link.b_to_a.rate);
-  }
-  return slowest;
-}
-
 }  // namespace
 
 std::vector<Channel> SwitchChannels(const Graph& graph) {
@@ -92,6 +83,15 @@ std::vector<Channel> SwitchChannels(const Graph& graph) {
     add(link.b, link.b_to_a);
   }
   return channels;
+}
+
+BitRate SlowestNic(const Graph& graph) {
+  BitRate slowest{std::numeric_limits<int64_t>::max()};
+  for (const Graph::Link& link : graph.links) {
+    if (graph.IsHost(link.a)) slowest = std::min(slowest, link.a_to_b.rate);
+    if (graph.IsHost(link.b)) slowest = std::min(slowest, link.b_to_a.rate);
+  }
+  return slowest;
 }
 
 QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& traffic,

@@ -29,6 +29,9 @@ struct Traffic {
 // The channels that switches send on, one of each rate.
 std::vector<Channel> SwitchChannels(const Graph& graph);
 
+// The rate of the slowest link from a host.
+BitRate SlowestNic(const Graph& graph);
+
 class QueuePlan {
  public:
   // The arguments outlive this. `events` may make links longer, never faster.

@@ -133,7 +133,7 @@ double ShareReordered(const std::string& kind) {
 // Under go-back-N, where an overtaken packet costs a window, a share of 0.5 % shows in the results.
 TEST(OrderTest, EverySchemeThatReordersSaysSo) {
   for (const std::string& kind : LoadBalancers().Names()) {
-    if (kind == "turned_by_controller") continue;  // Of another test.
+    if (kind == "turned_by_controller") continue;  // Another test registers it.
     const bool reorders = LoadBalancers().Make(kind).settings->reorders();
     const double share = ShareReordered(kind);
     EXPECT_EQ(share > 0.005, reorders) << kind << ": " << share;

@@ -98,7 +98,8 @@ std::string Fabric(const std::string& rate) {
 
 std::string WarningsOfRun(const std::string& yaml, int threads = 1) {
   const Experiment experiment = ExperimentFrom(yaml);
-  return testing::PrintToString(WarningsOf(experiment, RunExperiment(experiment, threads).result));
+  const SimulationResult result = RunExperiment(experiment, threads).result;
+  return testing::PrintToString(WarningsOf(experiment, result, Summarise(experiment, result)));
 }
 
 // Flows of 20 KB last some tens of us, which 1 ms of warm-up and 20 ms of measuring cover.
