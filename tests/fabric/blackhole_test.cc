@@ -82,7 +82,7 @@ TEST(BlackholeTest, TakesAShareOfThePairs) {
   const std::vector<bool> first = taken(0.3, 1);
   EXPECT_EQ(first, taken(0.3, 1));
   EXPECT_NEAR(count(first, [&](size_t i) { return first[i]; }), 3'000, 4 * 46);
-  // What a smaller share takes, a larger one takes too.
+  // A larger share takes all pairs that a smaller one takes.
   const std::vector<bool> more = taken(0.6, 1);
   EXPECT_EQ(count(first, [&](size_t i) { return first[i] && !more[i]; }), 0);
   EXPECT_NEAR(count(more, [&](size_t i) { return more[i]; }), 6'000, 4 * 49);

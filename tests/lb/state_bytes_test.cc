@@ -48,7 +48,7 @@ size_t LeafState(const std::string& settings) {
   return leaf.policy().StateBytes();
 }
 
-// Of a spine with a link to each of three leaves.
+// The state of a spine with a link to each of three leaves.
 size_t SpineState(const std::string& settings) {
   Lab lab(
       {.graph = LeafSpineFrom("{leaves: 3, spines: 2, hosts_per_leaf: 2}"), .balancer = settings});

@@ -125,7 +125,8 @@ TEST(InstrumentPanelTest, AnInstrumentMayEndTheRunAndSayWhy) {
   EXPECT_GE(run.result.end, Time{} + 20_us);
   EXPECT_LT(run.result.end, Time{} + 25_us);
   EXPECT_FALSE(IsComplete(experiment, run.result));
-  EXPECT_THAT(WarningsOf(experiment, run.result), testing::Contains("seen enough"));
+  EXPECT_THAT(WarningsOf(experiment, run.result, Summarise(experiment, run.result)),
+              testing::Contains("seen enough"));
   EXPECT_EQ(run.files.series.at("stop.csv"), "reason\nenough\n");
 }
 

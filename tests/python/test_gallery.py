@@ -14,13 +14,18 @@ PUBLISHED = (support.ROOT / "docs/published.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"!\[.*?\]\(gallery/(.*?)\)", PAGE)
 
 
+def check_pictures(test, shown, folder):
+    """All pictures of a folder are shown, and small."""
+    pictures = support.ROOT / "docs" / folder
+    test.assertEqual(sorted(shown), sorted(picture.name for picture in pictures.iterdir()))
+    for name in shown:
+        test.assertLess((pictures / name).stat().st_size, 60_000, name)
+
+
 class GalleryTest(unittest.TestCase):
     def test_it_shows_small_pictures_which_are_there(self):
         self.assertGreaterEqual(len(SHOWN), 8)
-        pictures = support.ROOT / "docs/gallery"
-        self.assertEqual(sorted(SHOWN), sorted(picture.name for picture in pictures.iterdir()))
-        for name in SHOWN:
-            self.assertLess((pictures / name).stat().st_size, 60_000, name)
+        check_pictures(self, SHOWN, "gallery")
 
     @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
     def test_its_commands_and_code_make_them(self):
@@ -40,11 +45,7 @@ class GalleryTest(unittest.TestCase):
 
 class PublishedTest(unittest.TestCase):
     def test_it_shows_small_pictures_which_are_there(self):
-        shown = re.findall(r"!\[.*?\]\(published/(.*?)\)", PUBLISHED)
-        pictures = support.ROOT / "docs/published"
-        self.assertEqual(sorted(shown), sorted(picture.name for picture in pictures.iterdir()))
-        for name in shown:
-            self.assertLess((pictures / name).stat().st_size, 60_000, name)
+        check_pictures(self, re.findall(r"!\[.*?\]\(published/(.*?)\)", PUBLISHED), "published")
 
     @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
     def test_its_code_draws_every_experiment(self):

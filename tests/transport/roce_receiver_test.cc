@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a RoCE receiver answers and counts, against plain receivers, for packets that are lost and
-// overtaken at random.
+// Compares the answers and counts of a RoCE receiver with those of plain receivers, for packets
+// that are lost and overtaken at random.
 
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@ namespace {
 
 using Blocks = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// What one ACK says.
+// The contents of one ACK.
 struct Report {
   uint32_t next = 0;
   Blocks blocks = {};
@@ -102,19 +102,28 @@ Report ReportOf(const Packet& ack) {
   return report;
 }
 
+// The segments that have passed switch 1, and the ACKs that came back.
+struct Seen {
+  std::vector<uint32_t> arrived;
+  std::vector<Report> reports;
+
+  std::vector<Rule> Watch() {
+    return {WatchAt(1, AllData(0),
+                    [this](const SwitchView&, const Packet& p) { arrived.push_back(p.seq); }),
+            WatchAt(1, AllAcks(0), [this](const SwitchView&, const Packet& p) {
+              reports.push_back(ReportOf(p));
+            })};
+  }
+};
+
 // Switch 0 holds some segments back, so that they arrive out of order.
 TEST(SackTest, ReportsWhatAPlainReceiverReports) {
   size_t with_three = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng = Rng::Stream(seed, "sack", 0);
-    std::vector<uint32_t> arrived;
-    std::vector<Report> reports;
-    std::vector<Rule> rules = {
-        WatchAt(1, AllData(0),
-                [&](const SwitchView&, const Packet& p) { arrived.push_back(p.seq); }),
-        WatchAt(1, AllAcks(0),
-                [&](const SwitchView&, const Packet& p) { reports.push_back(ReportOf(p)); })};
+    Seen seen;
+    std::vector<Rule> rules = seen.Watch();
     const uint32_t segments = 40 + rng.Below(60);
     for (uint32_t segment = 0; segment < segments; ++segment) {
       if (rng.Below(3) == 0) {
@@ -127,12 +136,12 @@ TEST(SackTest, ReportsWhatAPlainReceiverReports) {
     const int64_t size = 1'460 * int64_t{segments} - 500;
     lab.AddFlow(0, 1, size);
     lab.Run();
-    ASSERT_EQ(arrived.size(), segments);
-    ASSERT_EQ(reports.size(), arrived.size());
+    ASSERT_EQ(seen.arrived.size(), segments);
+    ASSERT_EQ(seen.reports.size(), seen.arrived.size());
     PlainReceiver plain(size);
-    for (size_t i = 0; i < arrived.size(); ++i) {
-      const Report expected = plain.Take(arrived[i]);
-      ASSERT_EQ(reports[i], expected) << "arrival " << i << ", segment " << arrived[i];
+    for (size_t i = 0; i < seen.arrived.size(); ++i) {
+      const Report expected = plain.Take(seen.arrived[i]);
+      ASSERT_EQ(seen.reports[i], expected) << "arrival " << i << ", segment " << seen.arrived[i];
       with_three += expected.blocks.size() == 3 ? 1 : 0;
     }
     EXPECT_EQ(lab.Record(0).receiver.max_out_of_order_bytes, plain.most_ahead);
@@ -148,13 +157,8 @@ TEST(SackTest, SaysOfASecondCopyThatItIsOne) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng = Rng::Stream(seed, "sack", 1);
-    std::vector<uint32_t> arrived;
-    std::vector<Report> reports;
-    std::vector<Rule> rules = {
-        WatchAt(1, AllData(0),
-                [&](const SwitchView&, const Packet& p) { arrived.push_back(p.seq); }),
-        WatchAt(1, AllAcks(0),
-                [&](const SwitchView&, const Packet& p) { reports.push_back(ReportOf(p)); })};
+    Seen seen;
+    std::vector<Rule> rules = seen.Watch();
     for (uint32_t segment = 0; segment < 60; ++segment) {
       if (rng.Below(3) == 0) {
         rules.push_back(HoldAt(0, Data(0, segment), 1_us * (1 + rng.Below(60))).Times(1));
@@ -165,15 +169,15 @@ TEST(SackTest, SaysOfASecondCopyThatItIsOne) {
              .switch_policy = Scripted(rules)});
     lab.AddFlow(0, 1, 1'460 * 60);
     lab.Run();
-    ASSERT_EQ(reports.size(), arrived.size());
+    ASSERT_EQ(seen.reports.size(), seen.arrived.size());
     PlainReceiver plain(1'460 * 60);
-    for (size_t i = 0; i < arrived.size(); ++i) {
-      const Report expected = plain.Take(arrived[i]);
-      ASSERT_EQ(reports[i], expected) << "arrival " << i << ", segment " << arrived[i];
+    for (size_t i = 0; i < seen.arrived.size(); ++i) {
+      const Report expected = plain.Take(seen.arrived[i]);
+      ASSERT_EQ(seen.reports[i], expected) << "arrival " << i << ", segment " << seen.arrived[i];
       duplicates += expected.duplicate ? 1 : 0;
     }
     EXPECT_EQ(lab.Record(0).receiver.max_out_of_order_bytes, plain.most_ahead);
-    EXPECT_EQ(lab.Record(0).receiver.duplicates, static_cast<int64_t>(arrived.size()) - 60);
+    EXPECT_EQ(lab.Record(0).receiver.duplicates, static_cast<int64_t>(seen.arrived.size()) - 60);
   }
   EXPECT_GT(duplicates, 20u);
 }

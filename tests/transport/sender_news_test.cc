@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What senders tell the load balancer at their host, against sums over the packets that it sees
-// itself; and when timers fire, by the round-trip times that they are derived from.
+// Compares what senders tell the load balancer at their host with sums over the packets that it
+// sees itself, and the times at which timers fire with the round-trip times that they follow from.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workloads foretell, and what their requests have by default.
+// Tests the forecasts of workloads, and the defaults of their requests.
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,11 @@ def resolved(run):
     return section if isinstance(section, dict) else {}
 
 
+def as_list(value):
+    """A setting that is a list, of which one element may stand alone."""
+    return [value] if isinstance(value, str) else list(value or [])
+
+
 def said(run):
     port = run.get("topology", {}).get("port")
     if not isinstance(port, dict):
@@ -82,8 +87,7 @@ def _is_red(port, transport):
 def _pfc(pfc, run):
     if not isinstance(pfc, dict):
         return f"PFC as {pfc}" if pfc else "no PFC"
-    classes = pfc.get("classes") or []
-    classes = [classes] if isinstance(classes, str) else classes
+    classes = as_list(pfc.get("classes"))
     if not classes:
         return "no PFC"
     which = "class" if len(classes) == 1 else "classes"

@@ -52,7 +52,7 @@ def changed(run):
     named = set()
     for entry in run.get("schedule") or []:
         for key in ("links", "switches"):
-            named.update(_list(entry.get(key)))
+            named.update(ports.as_list(entry.get(key)))
     return named
 
 
@@ -63,9 +63,9 @@ def asymmetric(run):
     for entry in run.get("topology", {}).get("asymmetry") or []:
         if entry.get("delay", "unchanged") == "unchanged":
             continue
-        named.update(_list(entry.get("links")))
-        named.update(f"spine{i}" for i in _list(entry.get("spines")))
-        named.update(f"core{i}" for i in _list(entry.get("cores")))
+        named.update(ports.as_list(entry.get("links")))
+        named.update(f"spine{i}" for i in ports.as_list(entry.get("spines")))
+        named.update(f"core{i}" for i in ports.as_list(entry.get("cores")))
     return named
 
 
@@ -79,10 +79,6 @@ def _put(run, key, text):
             return
     if isinstance(run, dict) or (isinstance(run, list) and steps[-1] in range(len(run))):
         run[steps[-1]] = text
-
-
-def _list(value):
-    return [value] if isinstance(value, str) else list(value or [])
 
 
 def _swept(sweep):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PDLB's hosts show of their estimates.
+// Tests the gauges by which PDLB's hosts show their estimates.
 
 #include <gtest/gtest.h>
 
