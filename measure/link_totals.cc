@@ -23,7 +23,7 @@ struct LinkRow {
   }
 };
 
-constexpr Column<LinkRow> kColumns[] = {
+constexpr Column<LinkRow> kLinkColumns[] = {
     {"link_id", [](const LinkRow& row) { return row.id; }},
     {"node", [](const LinkRow& row) { return row.graph.NameOf(row.use.vertex); }},
     {"port", [](const LinkRow& row) { return row.use.port; }},
@@ -77,9 +77,9 @@ void LinkTotals::Stop(Time now) {
 
 void LinkTotals::Write(RunNotes& /*notes*/) {
   const double interval_ps = static_cast<double>((load_.until - load_.from).ps);
-  std::string csv = Table(kColumns).Header();
+  std::string csv = Table(kLinkColumns).Header();
   for (size_t id = 0; id < load_.links.size(); ++id) {
-    Table(kColumns).Append(csv, {id, load_.links[id], network().graph(), interval_ps});
+    Table(kLinkColumns).Append(csv, {id, load_.links[id], network().graph(), interval_ps});
   }
   run().Write("links.csv", csv);
 }

@@ -53,7 +53,7 @@ struct CounterRow {
   int64_t value;
 };
 
-constexpr Column<CounterRow> kColumns[] = {
+constexpr Column<CounterRow> kCounterColumns[] = {
     {"node", [](const CounterRow& row) { return row.node; }},
     {"policy", [](const CounterRow& row) { return row.policy; }},
     {"counter", [](const CounterRow& row) { return row.counter; }},
@@ -73,11 +73,11 @@ std::map<std::string, int64_t> SumOfCounters(std::span<const PolicyReport> repor
 void PolicyCounts::Finish(Time /*end*/, RunNotes& /*notes*/) {
   reports_ = ReportsOf(network());
   const Graph& graph = network().graph();
-  std::string csv = Table(kColumns).Header();
+  std::string csv = Table(kCounterColumns).Header();
   for (const PolicyReport& report : reports_) {
     const std::string node = graph.NameOf(report.vertex);
     const auto add = [&](std::string_view counter, int64_t value) {
-      Table(kColumns).Append(csv, {node, run().plan().lb, counter, value});
+      Table(kCounterColumns).Append(csv, {node, run().plan().lb, counter, value});
     };
     add("state_bytes", report.state_bytes);
     for (const auto& [name, value] : report.counters) {

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 26;
+constexpr size_t kMaxRunBytes = size_t{1} << 26;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ absl::StatusOr<FlatJson> ReadRunJson(const CheckedFolder& run, const std::string
 absl::StatusOr<RunResults> ReadRunResults(const std::filesystem::path& path) {
   const CheckedFolder run(path);
   NoteUnchecked(run);
-  const auto table = [&](const char* file) { return ReadRunTable(run, file, kMaxBytes); };
+  const auto table = [&](const char* file) { return ReadRunTable(run, file, kMaxRunBytes); };
   auto json = ReadSummary(run);
   if (!json.ok()) return json.status();
   auto summary = table("summary.csv");
@@ -49,7 +49,7 @@ absl::StatusOr<RunResults> ReadRunResults(const std::filesystem::path& path) {
 }
 
 absl::StatusOr<FlatJson> ReadSummary(const CheckedFolder& run) {
-  return ReadRunJson(run, "summary.json", kMaxBytes);
+  return ReadRunJson(run, "summary.json", kMaxRunBytes);
 }
 
 std::string FindText(const FlatJson& json, std::string_view path) {

@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxBytes = size_t{1} << 28;
+constexpr size_t kMaxPlanBytes = size_t{1} << 28;
 // Files up to this size are read to find damage: all but flows.csv and series. A sweep may have
 // thousands of points.
 constexpr size_t kMaxReadToInspect = size_t{1} << 16;
 
 absl::StatusOr<FlatJson> ReadJson(const fs::path& path) {
-  const auto text = ReadTextFile(path.string(), kMaxBytes);
+  const auto text = ReadTextFile(path.string(), kMaxPlanBytes);
   return text.ok() ? ParseJson(*text) : text.status();
 }
 
@@ -111,7 +111,7 @@ bool SweepFolder::RemoveTables() const {
 
 absl::StatusOr<Plan> SweepFolder::ReadPlan() const {
   const fs::path path = path_ / "plan.csv";
-  const auto text = ReadTextFile(path.string(), kMaxBytes);
+  const auto text = ReadTextFile(path.string(), kMaxPlanBytes);
   std::error_code ignored;
   if (!fs::exists(path_, ignored)) {
     return absl::NotFoundError(fmt::format("{}: there is no such folder", path_.string()));
