@@ -4,14 +4,16 @@
 
 #include <cmath>
 #include <cstdio>
-#include <set>
 #include <string>
+#include <vector>
 
+#include "cli/check_summary.h"
 #include "cli/commands.h"
 #include "cli/failures.h"
 #include "cli/text.h"
 #include "experiment/estimate.h"
 #include "experiment/experiment.h"
+#include "experiment/resolved.h"
 
 namespace heddle {
 namespace {
@@ -42,6 +44,9 @@ void Print(const std::string& file, const Experiment& experiment) {
              Microseconds(experiment.base_rtt), experiment.bdp.count);
   fmt::print("  transport   {}, load balancer {}, seed {}\n", settings.transport.kind,
              settings.lb.kind, settings.seed);
+  for (const auto& [topic, text] : ResolvedLines(ResolvedOf(experiment))) {
+    fmt::print("  {:<11} {}\n", topic, text);
+  }
   const double flows = Total(experiment, &Forecast::flows);
   const double hops = ExpectedPacketHops(experiment);
   fmt::print("  flows       {}, {} bytes of payload\n", CountText(flows),
@@ -64,26 +69,28 @@ void Print(const std::string& file, const Experiment& experiment) {
       Seconds(experiment.timeline.measure_from - Time{}) * 1e3,
       Seconds(experiment.timeline.t_max - Time{}) * 1e3);
   fmt::print("  work        {} packet-hops, {} on one thread\n", CountText(hops),
-             AboutTime(hops * kSecondsPerHop));
+             AboutTime(ExpectedSeconds(experiment)));
 }
 
 }  // namespace
 
 int Check(const RunArguments& arguments) {
-  std::set<std::string> warned;  // The points of a sweep share most warnings.
+  CheckWarnings warnings;
   Diagnostics diagnostics;
   for (const std::string& file : arguments.files) {
-    for (const Experiment& experiment :
-         LoadExperiments(file,
-                         {arguments.sets, arguments.seed, arguments.scale, /*one_seed=*/false,
-                          arguments.plugins->digests()},
-                         diagnostics)) {
-      Print(file, experiment);
-      for (const std::string& warning : experiment.warnings) {
-        if (warned.insert(warning).second) fmt::print(stderr, "warning: {}\n", warning);
-      }
+    const std::vector<Experiment> points =
+        LoadExperiments(file,
+                        {arguments.sets, arguments.seed, arguments.scale, /*one_seed=*/false,
+                         arguments.plugins->digests()},
+                        diagnostics);
+    for (const Experiment& point : points) warnings.Add(point);
+    if (points.size() > 1 && !arguments.verbose) {
+      PrintSummary(file, points);
+    } else {
+      for (const Experiment& point : points) Print(file, point);
     }
   }
+  warnings.Print();
   if (diagnostics.ok()) return kExitDone;
   return BadInput(diagnostics);
 }

@@ -14,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "settings/status.h"
+#include "settings/wording.h"
 #include "study/sweep/collect.h"
 #include "study/sweep/slurm.h"
 
@@ -51,7 +52,7 @@ std::string RemedyFor(PointState state, const std::filesystem::path& path,
 }
 
 std::string CountText(size_t count, PointState state) {
-  const std::string points = count == 1 ? "1 point" : fmt::format("{} points", count);
+  const std::string points = CountedNoun(count, "point");
   if (state == PointState::kFailed) return points + (count == 1 ? " has failed" : " have failed");
   return fmt::format("{} {} {}", points, count == 1 ? "is" : "are", NameOf(state));
 }
@@ -93,8 +94,8 @@ CollectOutcome CollectFolder(const std::string& out, const std::string& into, bo
     return {kExitFailed, false};
   }
   if (!quiet) {
-    fmt::print("{} of {} points: {}/points.csv, {}/means.csv\n", collected.taken,
-               plan->points.size(), into, into);
+    fmt::print("{} of {}: {}/points.csv, {}/means.csv\n", collected.taken,
+               CountedNoun(plan->points.size(), "point"), into, into);
   }
   const bool all = SayWhatIsNotDone(collected.states, ids, folder, with_stale);
   return {all ? kExitDone : kExitFailed, true};

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "cli/families.h"
 #include "experiment/experiment.h"
-#include "transport/congestion_controls.h"
 #include "workload/sizes.h"
 
 namespace heddle {
@@ -16,14 +16,14 @@ namespace {
 // Returns the names that heddle describe knows.
 std::vector<std::string> Names() {
   std::vector<std::string> names = {"experiment"};
-  for (const KindNames* kinds : std::initializer_list<const KindNames*>{
-           &LoadBalancers(), &Transports(), &CongestionControls().rates(),
-           &CongestionControls().windows(), &Topologies(), &Workloads()}) {
-    for (const std::string& name : kinds->Names()) {
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
+  const auto add = [&names](const std::string& name) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const Family& family : Families()) {
+    for (const KindInfo& kind : family.kinds()) add(kind.name);
   }
-  for (const SizeTable& table : SizeTables()) names.emplace_back(table.name);
+  for (const SizeTable& table : SizeTables()) add(std::string(table.name));
+  for (const std::string& section : SectionNames()) add(section);
   return names;
 }
 

@@ -28,6 +28,7 @@ struct RunArguments {
   std::string out;
   bool quiet = false;
   bool force = false;
+  bool verbose = false;                // heddle check: the details of every point of a sweep.
   std::optional<TraceSettings> trace;  // Set by heddle trace, for one experiment.
   const Plugins* plugins = nullptr;    // The loaded plug-ins.
 };

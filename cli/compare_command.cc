@@ -19,6 +19,7 @@
 #include "cli/failures.h"
 #include "settings/csv.h"
 #include "settings/status.h"
+#include "settings/wording.h"
 #include "study/sweep/compare.h"
 #include "study/sweep/setting_differences.h"
 
@@ -101,7 +102,7 @@ void PrintDifferences(const std::vector<SettingDifference>& differences) {
     fmt::print("{:17}{}: A {}, B {}\n", i == 0 ? "They differ in" : "", one.key, one.a, one.b);
   }
   if (differences.size() > kMost) {
-    fmt::print("{:17}and {} more settings\n", "", differences.size() - kMost);
+    fmt::print("{:17}and {}\n", "", CountedNoun(differences.size() - kMost, "more setting"));
   }
 }
 
@@ -182,7 +183,7 @@ void SayWhatOneSideLacks(const Sides& sides) {
   const auto say = [](std::string_view one, std::string_view other, size_t count) {
     if (count == 0) return;
     fmt::print(stderr, "heddle: {} of {} left out, as {} has no counterpart\n",
-               count == 1 ? "1 combination" : fmt::format("{} combinations", count),
+               CountedNoun(count, "combination"),
                count == 1 ? fmt::format("{} is", one) : fmt::format("{} are", one), other);
   };
   say("A", "B", CombinationsOnlyIn(sides.side_a, sides.side_b));

@@ -3,23 +3,21 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
-#include "experiment/experiment.h"
+#include "cli/families.h"
 #include "experiment/version.h"
+#include "settings/diagnostics.h"
 #include "settings/writer.h"
-#include "transport/congestion_controls.h"
-#include "transport/resequencing.h"
 #include "workload/sizes.h"
 
 namespace heddle {
 namespace {
 
-void PrintFields(const std::function<void(Fields&)>& declare) {
-  for (const FieldInfo& field : DescribeFields(declare)) {
+void PrintFields(const std::vector<FieldInfo>& fields) {
+  for (const FieldInfo& field : fields) {
     fmt::print("\n  {}\n", field.path);
     fmt::print("      type     {}\n", field.type);
     if (!field.preset.empty()) fmt::print("      default  {}\n", field.preset);
@@ -27,36 +25,19 @@ void PrintFields(const std::function<void(Fields&)>& declare) {
   }
 }
 
-// A group of kinds that an experiment chooses from, such as load balancers.
-struct Family {
-  std::string heading;
-  std::string key;  // The key in an experiment.
-  std::function<std::vector<KindInfo>()> kinds;
-  std::function<void(const std::string&)> describe;
-};
-
-template <class T>
-Family FamilyOf(const std::string& heading, const std::string& key, const Kinds<T>& kinds) {
-  return {heading, key,
-          [&kinds] {
-            std::vector<KindInfo> infos;
-            for (const std::string& name : kinds.Names()) infos.push_back(kinds.InfoOf(name));
-            return infos;
-          },
-          [&kinds](const std::string& name) {
-            Chosen<T> chosen = kinds.Make(name);
-            PrintFields([&](Fields& fields) { chosen.settings->Declare(fields); });
-          }};
-}
-
-std::vector<Family> Families() {
-  return {FamilyOf("Load balancers", "lb", LoadBalancers()),
-          FamilyOf("Transports", "transport", Transports()),
-          FamilyOf("Congestion control of rocev2", "transport.cc", CongestionControls().rates()),
-          FamilyOf("Congestion control of tcp", "transport.cc", CongestionControls().windows()),
-          FamilyOf("Resequencing at receivers", "transport.resequencing", Resequencings()),
-          FamilyOf("Topologies", "topology", Topologies()),
-          FamilyOf("Workloads", "workload", Workloads())};
+// Returns true if there are sections of this name. One name may be in several places, such as
+// `port`, whose defaults differ between topologies.
+bool DescribeSections(const std::string& name) {
+  bool found = false;
+  for (const SettingSection& section : SectionsCalled(name)) {
+    if (found) fmt::print("\n");
+    found = true;
+    fmt::print("{}: settings {}\n", section.path,
+               section.kinds.empty() ? "of every experiment"
+                                     : fmt::format("of {}", fmt::join(section.kinds, ", ")));
+    PrintFields(section.fields);
+  }
+  return found;
 }
 
 void DescribeSizes(const SizeTable& table) {
@@ -85,8 +66,7 @@ int DescribeName(const std::string& name) {
   std::vector<std::string> known = {"experiment"};
   if (name == "experiment") {
     fmt::print("experiment: the settings of an experiment's YAML file\n");
-    ExperimentSettings settings;
-    PrintFields([&](Fields& fields) { settings.Declare(fields); });
+    PrintFields(ExperimentFields());
     fmt::print(
         "\n  sweep\n      type     map from settings to lists of values\n"
         "      meaning  One run for each combination, as in sweep: {{lb: [ecmp, rps]}}. A range is "
@@ -117,16 +97,17 @@ int DescribeName(const std::string& name) {
       const std::string map = fmt::format("{{kind: {}, ...}}", kind.name);
       fmt::print("In an experiment: {}: {}\n", family.key,
                  family.key == "workload" ? "[" + map + "]" : map);
-      family.describe(name);
+      PrintFields(family.fields(name));
     }
   }
-  if (found) return kExitDone;
+  if (found || DescribeSections(name)) return kExitDone;
   for (const SizeTable& table : SizeTables()) {
     known.emplace_back(table.name);
     if (table.name != name) continue;
     DescribeSizes(table);
     return kExitDone;
   }
+  for (const std::string& section : SectionNames()) known.push_back(section);
   fmt::print(stderr, "heddle: nothing is called \"{}\"{}\n", name, Suggestion(name, known));
   return kExitBadInput;
 }

@@ -29,10 +29,7 @@ inline int BadInput(std::string_view message) { return Fail(kExitBadInput, messa
 
 inline int BadInput(const absl::Status& status) { return Fail(kExitBadInput, status); }
 
-// Prints every mistake with its place.
-inline int BadInput(const Diagnostics& diagnostics) {
-  fmt::print(stderr, "{}", diagnostics.Report());
-  return kExitBadInput;
-}
+// Prints every mistake with its place, and a hint if a name may be that of a plug-in.
+int BadInput(const Diagnostics& diagnostics);
 
 }  // namespace heddle

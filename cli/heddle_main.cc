@@ -63,7 +63,8 @@ void AddRunOptions(CLI::App& command, RunArguments& arguments) {
 void AddPluginOption(CLI::App& command, std::vector<std::string>& files) {
   command
       .add_option("--plugin", files,
-                  "Plug-in with load balancers of your own, built for this heddle; repeatable")
+                  "Plug-in with load balancers, congestion controls or instruments of your own, "
+                  "built for this heddle; repeatable")
       ->type_name("FILE.so")
       ->expected(1)
       ->allow_extra_args(false)
@@ -136,6 +137,7 @@ int Main(int argc, char** argv) {
   CLI::App* check = app.add_subcommand(
       "check", "Check experiments and print their load, traffic and expected run time");
   AddExperimentOptions(*check, check_arguments);
+  check->add_flag("-v,--verbose", check_arguments.verbose, "Print each point of a sweep");
   check->callback([&] { command = [&] { return Check(check_arguments); }; });
 
   CLI::App* list = app.add_subcommand(
@@ -145,8 +147,11 @@ int Main(int argc, char** argv) {
   std::string name;
   CLI::App* describe = app.add_subcommand("describe",
                                           "Describe a load balancer, transport, topology, workload "
-                                          "or size distribution, with its settings");
-  describe->add_option("name", name, "A name that heddle list prints, or \"experiment\"")
+                                          "or size distribution, with its settings, or a section "
+                                          "of settings, such as port or pfc");
+  describe
+      ->add_option("name", name,
+                   "A name that heddle list prints, \"experiment\", or a section of settings")
       ->required();
   describe->callback([&] { command = [&] { return DescribeName(name); }; });
 

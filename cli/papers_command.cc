@@ -25,6 +25,7 @@
 #include "experiment/estimate.h"
 #include "settings/files.h"
 #include "settings/status.h"
+#include "settings/wording.h"
 #include "study/papers/bench_run.h"
 #include "study/papers/costs.h"
 #include "study/papers/experiment_points.h"
@@ -162,7 +163,7 @@ double SecondsOf(const ExperimentFile& file, Diagnostics& diagnostics) {
       if (axis != "seed") choices.push_back(label);
     }
     const auto [entry, is_new] = seconds.try_emplace(choices, 0);
-    if (is_new) entry->second = PlanPoint(file, i, diagnostics).hops * kSecondsPerHop;
+    if (is_new) entry->second = PlanPoint(file, i, diagnostics).work * SecondsPerWork();
     sum += entry->second;
   }
   return sum;
@@ -179,7 +180,7 @@ std::string CostText(const PaperExperiment& experiment, const LoadOptions& load,
   TakeProblems(experiment, load, problems, diagnostics);
   if (!problems.ok()) return "";
   seconds += of_this;
-  return fmt::format("{} points, {}", file->size(), AboutTime(of_this));
+  return fmt::format("{}, {}", CountedNoun(file->size(), "point"), AboutTime(of_this));
 }
 
 int ListPapers(const PapersArguments& arguments) {

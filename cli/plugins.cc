@@ -7,17 +7,19 @@
 #include <elf.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "cmake/plugin_abi.h"
 #include "lb/parts/load_balancer.h"
+#include "measure/instruments.h"
 #include "settings/digest.h"
+#include "transport/congestion_controls.h"
 
 namespace heddle {
 namespace {
@@ -55,6 +57,38 @@ absl::Status CheckAbi(std::string_view file) {
                   : fmt::format("was built for {}; this is {}; build it again", abi, HEDDLE_ABI));
 }
 
+// Returns everything that plug-ins can add, by the setting that chooses it, as in PluginDigests.
+std::set<std::string> RegisteredSettings() {
+  std::set<std::string> settings;
+  const auto add = [&settings](std::string_view key, const KindNames& kinds) {
+    for (const std::string& name : kinds.Names()) settings.insert(fmt::format("{}={}", key, name));
+  };
+  add("lb", LoadBalancers());
+  add("transport.cc", CongestionControls().windows());
+  add("transport.cc", CongestionControls().rates());
+  for (const InstrumentInfo& info : Instruments().infos()) {
+    const bool is_series = info.place == InstrumentPlace::kRecord;
+    settings.insert(info.example.empty()
+                        ? fmt::format("{}{}", kInEveryRun, info.name)
+                        : fmt::format("measure.{}{}", is_series ? "record." : "", info.name));
+  }
+  return settings;
+}
+
+// Returns an error if a name was registered that another class has.
+absl::Status CheckDuplicates() {
+  const auto check = [](const char* what, const std::vector<std::string>& duplicates) {
+    if (duplicates.empty()) return absl::OkStatus();
+    return absl::AlreadyExistsError(
+        fmt::format("another {} is called \"{}\" already", what, duplicates.front()));
+  };
+  absl::Status status = check("load balancer", LoadBalancers().duplicates());
+  status.Update(check("congestion control", CongestionControls().windows().duplicates()));
+  status.Update(check("congestion control", CongestionControls().rates().duplicates()));
+  status.Update(check("instrument", Instruments().duplicates()));
+  return status;
+}
+
 }  // namespace
 
 // The ELF header says where the section table is, and which section holds the names.
@@ -80,26 +114,25 @@ absl::Status Plugins::Load(const std::string& path) {
   const absl::StatusOr<std::string> contents = Contents(path);
   if (!contents.ok()) return contents.status();
   if (absl::Status status = CheckAbi(*contents); !status.ok()) return status;
-  const std::vector<std::string> before = LoadBalancers().Names();
+  const std::set<std::string> before = RegisteredSettings();
   const uint64_t digest = Digest(*contents);
   // dlopen() would look for a name without a slash among the system's libraries.
   const std::string file = std::filesystem::absolute(path).string();
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr) {
     return absl::AlreadyExistsError("is loaded already");
   }
-  // The library is never closed, since its load balancers are used to the end.
+  // The library is never closed, since the classes that it registers are used to the end.
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
     return absl::FailedPreconditionError(dlerror());
   }
-  if (!LoadBalancers().duplicates().empty()) {
-    return absl::AlreadyExistsError(fmt::format("another load balancer is called \"{}\" already",
-                                                LoadBalancers().duplicates().front()));
+  if (absl::Status status = CheckDuplicates(); !status.ok()) return status;
+  const std::set<std::string> after = RegisteredSettings();
+  if (after.size() == before.size()) {
+    return absl::InvalidArgumentError(
+        "registers no load balancer, congestion control or instrument");
   }
-  if (LoadBalancers().Names().size() == before.size()) {
-    return absl::InvalidArgumentError("registers no load balancer");
-  }
-  for (const std::string& name : LoadBalancers().Names()) {
-    if (!std::ranges::binary_search(before, name)) digests_[name] = digest;
+  for (const std::string& setting : after) {
+    if (!before.contains(setting)) digests_[setting] = digest;
   }
   files_.push_back(path);
   return absl::OkStatus();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load balancers from shared libraries, which register themselves as built-in ones do. heddle loads
-// the plug-ins that the command line names before the command runs. Readers of experiments get
-// their digests, since a point's id depends on the plug-in it uses.
+// Load balancers, congestion controls and instruments from shared libraries, which register
+// themselves as built-in ones do. heddle loads the plug-ins that the command line names before the
+// command runs. Readers of experiments get their digests, since a point's id depends on the
+// plug-ins it uses.
 
 #pragma once
 

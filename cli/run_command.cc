@@ -67,7 +67,7 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-struct Job {
+struct PlannedRun {
   Experiment experiment;
   std::filesystem::path folder;
 };
@@ -105,9 +105,9 @@ void RefuseSharedFolders(const std::vector<ExperimentFile>& files, const RunArgu
 }
 
 // Loads the experiments of files without a sweep.
-std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
-                          Diagnostics& diagnostics) {
-  std::vector<Job> jobs;
+std::vector<PlannedRun> LoadJobs(const std::vector<ExperimentFile>& files,
+                                 const RunArguments& arguments, Diagnostics& diagnostics) {
+  std::vector<PlannedRun> jobs;
   for (const ExperimentFile& file : files) {
     if (!file.is_sweep()) jobs.push_back({file.Load(0, diagnostics), FolderOf(file, arguments)});
   }
@@ -115,12 +115,12 @@ std::vector<Job> LoadJobs(const std::vector<ExperimentFile>& files, const RunArg
 }
 
 // Runs the jobs one after the other; adds a row to `table` for each complete one.
-int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
+int RunJobs(const std::vector<PlannedRun>& jobs, const RunArguments& arguments,
             std::vector<TableRow>& table) {
   std::set<std::string> warned;  // Several jobs may have the same warnings.
   int exit_code = kExitDone;
   for (size_t i = 0; i < jobs.size(); ++i) {
-    const Job& job = jobs[i];
+    const PlannedRun& job = jobs[i];
     const std::string& label = job.experiment.settings.name;
     ProgressLine line(!arguments.quiet && IsTerminal(), i + 1, jobs.size(), label);
     SimulationOptions options;
@@ -156,15 +156,16 @@ int RunJobs(const std::vector<Job>& jobs, const RunArguments& arguments,
 }
 
 // Names the jobs without a result; the first one was running.
-std::string NamesOf(const std::vector<Job>& jobs) {
-  const auto under_way = std::ranges::find_if(
-      jobs, [](const Job& job) { return !std::filesystem::exists(job.folder / kManifestFile); });
+std::string NamesOf(const std::vector<PlannedRun>& jobs) {
+  const auto under_way = std::ranges::find_if(jobs, [](const PlannedRun& job) {
+    return !std::filesystem::exists(job.folder / kManifestFile);
+  });
   return (under_way == jobs.end() ? jobs.back() : *under_way).experiment.settings.name;
 }
 
 // Returns true if the job would write into the folder of another point of a sweep. Such a folder is
 // named by its experiment's id, so other results in it would be mistaken for that experiment's.
-bool IsFolderOfAnotherPoint(const Job& job) {
+bool IsFolderOfAnotherPoint(const PlannedRun& job) {
   std::filesystem::path folder = std::filesystem::absolute(job.folder).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();  // "points/ID/".
   const std::filesystem::path points = folder.parent_path();
@@ -173,7 +174,7 @@ bool IsFolderOfAnotherPoint(const Job& job) {
          folder.filename() != job.experiment.Id();
 }
 
-int RunAndPrint(const std::vector<Job>& jobs, const RunArguments& arguments) {
+int RunAndPrint(const std::vector<PlannedRun>& jobs, const RunArguments& arguments) {
   std::vector<TableRow> table;
   const int exit_code = RunJobs(jobs, arguments, table);
   if (!arguments.quiet && !table.empty()) {
@@ -185,12 +186,12 @@ int RunAndPrint(const std::vector<Job>& jobs, const RunArguments& arguments) {
 }
 
 // Runs jobs in a second process. If a plug-in ends that one, this one reports it and tidies up.
-int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) {
+int RunWithPlugins(const std::vector<PlannedRun>& jobs, const RunArguments& arguments) {
   const absl::StatusOr<Guarded> guarded = RunGuarded([&] { return RunAndPrint(jobs, arguments); });
   if (!guarded.ok()) return Fail(kExitFailed, guarded.status());
   const Guarded& run = *guarded;
   if (run.returned) return run.exit_code;
-  for (const Job& job : jobs) RunFolder::RemoveLeftOvers(job.folder);
+  for (const PlannedRun& job : jobs) RunFolder::RemoveLeftOvers(job.folder);
   if (run.hung) {
     fmt::print(stderr, "heddle: stopped; the run did not react to the signal and was killed\n");
     return StoppedExitCode();
@@ -208,9 +209,9 @@ int RunWithPlugins(const std::vector<Job>& jobs, const RunArguments& arguments) 
   return kExitFailed;
 }
 
-int RunAllJobs(const std::vector<Job>& jobs, const RunArguments& arguments) {
+int RunAllJobs(const std::vector<PlannedRun>& jobs, const RunArguments& arguments) {
   // Check first, before any simulation runs in vain.
-  for (const Job& job : jobs) {
+  for (const PlannedRun& job : jobs) {
     if (IsFolderOfAnotherPoint(job)) {
       fmt::print(stderr, "heddle: {} belongs to a point of a sweep; name another folder\n",
                  job.folder.string());
@@ -295,7 +296,7 @@ std::string ProblemWithPoints(const Points& points) {
 // Traces the only point of the only file.
 int RunTraced(const std::vector<ExperimentFile>& files, const RunArguments& arguments,
               Diagnostics& diagnostics) {
-  std::vector<Job> jobs;
+  std::vector<PlannedRun> jobs;
   if (diagnostics.ok()) {
     if (files.size() > 1) return BadInput("a trace needs a single run; name one file");
     if (files.front().size() > 1) return BadInput(ProblemWithPoints(files.front().points()));
@@ -315,7 +316,7 @@ int Run(const RunArguments& arguments) {
   const std::vector<ExperimentFile> files = ReadFiles(arguments, diagnostics);
   RefuseSharedFolders(files, arguments, diagnostics);
   if (arguments.trace) return RunTraced(files, arguments, diagnostics);
-  const std::vector<Job> jobs = LoadJobs(files, arguments, diagnostics);
+  const std::vector<PlannedRun> jobs = LoadJobs(files, arguments, diagnostics);
   for (const ExperimentFile& file : files) {
     // A single sweep is checked later, when it is planned.
     if (file.is_sweep() && (files.size() > 1 || !diagnostics.ok())) file.Check(diagnostics);

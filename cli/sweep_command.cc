@@ -23,12 +23,14 @@
 #include "cli/commands.h"
 #include "cli/failures.h"
 #include "cli/options.h"
+#include "cli/point_warnings.h"
 #include "cli/stop_signals.h"
 #include "cli/text.h"
 #include "experiment/version.h"
 #include "settings/digest.h"
 #include "settings/files.h"
 #include "settings/status.h"
+#include "settings/wording.h"
 #include "study/sweep/cost.h"
 #include "study/sweep/left_overs.h"
 #include "study/sweep/plan.h"
@@ -112,9 +114,9 @@ void LeaveOldPlan(const SweepFolder& folder, const Plan& old, const Plan& plan) 
   folder.RemoveTables();
   if (gone.empty()) return;
   fmt::print(stderr,
-             "heddle: {} had another plan; {} of its {} points {} not in the new plan, but {} kept "
+             "heddle: {} had another plan; {} of its {} {} not in the new plan, but {} kept "
              "in points/; the old tables and report are removed\n",
-             folder.path().string(), gone.size(), old.points.size(),
+             folder.path().string(), gone.size(), CountedNoun(old.points.size(), "point"),
              gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "is" : "are");
 }
 
@@ -230,13 +232,13 @@ void PrintTotals(const Plan& plan, const std::vector<PointReport>& reports,
     seconds += cost.Seconds(plan.points[i]);
     memory = std::max(memory, cost.MemoryBytes(plan.points[i]));
   }
-  fmt::print("{} points: {}\n", points.size(), CountsText(reports, points));
+  fmt::print("{}: {}\n", CountedNoun(points.size(), "point"), CountsText(reports, points));
   if (seconds == 0) return;
-  fmt::print("To do: {} on one core, {} with {} points at once, at most {} of memory each; {}\n",
-             AboutTime(seconds), AboutTime(seconds / jobs), jobs, AboutBytes(memory),
-             cost.measured > 0
-                 ? fmt::format("estimated from {} finished points", cost.measured)
-                 : std::string("estimated from packets, at 60 ns per packet and link"));
+  fmt::print("To do: {} on one core, {} with {} at once, at most {} of memory each; {}\n",
+             AboutTime(seconds), AboutTime(seconds / jobs), CountedNoun(jobs, "point"),
+             AboutBytes(memory),
+             cost.measured > 0 ? "estimated from " + CountedNoun(cost.measured, "finished point")
+                               : "estimated from packets, flows and the speed of this machine");
 }
 
 // --- Slurm ---
@@ -320,10 +322,9 @@ class SweepLine {
     }
     const std::string failed =
         progress.failed > 0 ? fmt::format(", {} failed", progress.failed) : "";
-    fmt::print(stderr,
-               "\r{}{} of {} points done{}, {} running, {:.0f} % of the work, {} left\033[K",
-               start_, progress.done, progress.all, failed, progress.running.size(),
-               100 * progress.share, left);
+    fmt::print(stderr, "\r{}{} of {} done{}, {} running, {:.0f} % of the work, {} left\033[K",
+               start_, progress.done, CountedNoun(progress.all, "point"), failed,
+               progress.running.size(), 100 * progress.share, left);
     std::fflush(stderr);
     shown_ = true;
   }
@@ -346,16 +347,6 @@ void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<s
   fmt::print("{}Results: {}\n", FormatTable(rows), folder.path().string());
 }
 
-void PrintWarnings(const SweepFolder& folder, const Plan& plan, const std::vector<size_t>& points) {
-  std::map<std::string, size_t> warned;  // The points of a sweep share most warnings.
-  for (const size_t point : points) {
-    for (const std::string& warning : ReadWarnings(folder.PointPath(plan.points[point].id))) {
-      if (warned[warning]++ > 0) continue;
-      fmt::print(stderr, "{}: warning: {}\n", plan.points[point].label, warning);
-    }
-  }
-}
-
 // Prints which points are not run, and why, and which are run again.
 void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<size_t>& selected,
                     const std::vector<size_t>& to_run) {
@@ -367,7 +358,9 @@ void SayWhatIsThere(const std::vector<PointReport>& reports, const std::vector<s
   const size_t there = selected.size() - to_run.size() - failed - stale;
   const auto damaged = std::ranges::count_if(
       to_run, [&](size_t point) { return reports[point].state == PointState::kDamaged; });
-  std::string text = fmt::format("{} of {} points have results already", there, selected.size());
+  std::string text =
+      fmt::format("{} of {} {} results already", there, CountedNoun(selected.size(), "point"),
+                  selected.size() == 1 ? "has" : "have");
   if (failed > 0) {
     text += fmt::format("; {} failed before and {} not tried again (use --retry-failed)", failed,
                         failed == 1 ? "is" : "are");
@@ -418,7 +411,7 @@ int RunHere(const ExperimentFile& file, const SweepFolder& folder, const Plan& p
                                          CountsText(reports, selected)));
   }
   std::ranges::sort(ended);
-  if (!arguments.quiet) PrintWarnings(folder, plan, ended);
+  if (!arguments.quiet) PrintPointWarnings(folder, plan, ended);
   if (StopRequested()) {
     fmt::print(stderr, "heddle: stopped; {}\n", CountsText(reports, selected));
     return StoppedExitCode();
@@ -432,7 +425,7 @@ int Report(const SweepFolder& folder, const Plan& plan, const std::vector<PointR
       selected, [&](size_t point) { return reports[point].state == PointState::kDone; });
   if (!all_done) {
     const std::string start = arguments.title.empty() ? "heddle" : arguments.title;
-    fmt::print(stderr, "{}: {} points: {}\n", start, selected.size(),
+    fmt::print(stderr, "{}: {}: {}\n", start, CountedNoun(selected.size(), "point"),
                CountsText(reports, selected));
     PrintFailures(folder, plan, reports, selected);
   }

@@ -11,13 +11,16 @@
 #include <iterator>
 #include <string_view>
 
+#include "settings/wording.h"
+
 namespace heddle {
 
 std::string CountText(double number) {
   static constexpr const char* kPrefixes[] = {"", " thousand", " million", " billion", " trillion"};
   size_t prefix = 0;
-  for (; number >= 1000 && prefix + 1 < std::size(kPrefixes); ++prefix) number /= 1000;
-  return fmt::format("{:.3g}{}", number, kPrefixes[prefix]);
+  constexpr double kNext = 999.5;  // Three digits round it up to a thousand.
+  for (; number >= kNext && prefix + 1 < std::size(kPrefixes); ++prefix) number /= 1000;
+  return PlainNumber(number, 3) + kPrefixes[prefix];
 }
 
 std::string AboutTime(double seconds) {

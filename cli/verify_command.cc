@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "experiment/checked_folder.h"
 #include "settings/status.h"
+#include "settings/wording.h"
 #include "study/sweep/sweep_folder.h"
 
 namespace heddle {
@@ -76,9 +77,7 @@ class Verifier {
   }
 
  private:
-  std::string FoldersText() const {
-    return folders_ == 1 ? "1 folder" : fmt::format("{} folders", folders_);
-  }
+  std::string FoldersText() const { return CountedNoun(folders_, "folder"); }
   void Say(const std::string& damage) {
     fmt::print("{}\n", damage);
     ++damaged_;

@@ -11,10 +11,12 @@
 
 #include "core/tournament.h"
 #include "experiment/idle_settings.h"
+#include "experiment/scheme_checks.h"
 #include "fabric/switch.h"
 #include "lb/parts/make_policies.h"
 #include "network/ideal_fct.h"
 #include "network/network.h"
+#include "settings/wording.h"
 #include "topo/path_ids.h"
 
 namespace heddle {
@@ -172,7 +174,7 @@ Duration BaseRtt(const Routing& routing, const Graph& graph, const PacketSizes& 
 void CheckRoutes(const Routing& routing, Diagnostics& diagnostics) {
   if (const std::vector<std::string> pairs = routing.Unreachable(); !pairs.empty()) {
     const std::string more =
-        pairs.size() > 1 ? fmt::format(", and {} more pairs", pairs.size() - 1) : "";
+        pairs.size() > 1 ? ", and " + CountedNoun(pairs.size() - 1, "more pair") : "";
     diagnostics.ErrorAt("topology", pairs.front() + more);
   }
   if (routing.MostSwitches() > kMaxHops) {
@@ -220,17 +222,6 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
   diagnostics.ErrorAt("transport.resequencing",
                       "presto_gro needs flowcells, which only lb: presto makes; use timeout or "
                       "juggler");
-}
-
-// Warns if the scheme reorders packets and the transport needs in-order delivery: such a run
-// measures the transport rather than the scheme.
-void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
-  if (!settings.lb.settings->reorders() || !settings.transport.settings->needs_order()) return;
-  diagnostics.WarningAt(
-      "lb", fmt::format("{} reorders packets of a flow, and go-back-N resends up to a window for "
-                        "each packet that overtakes another; set transport.resequencing, or "
-                        "transport.recovery: irn",
-                        settings.lb.kind));
 }
 
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
@@ -501,6 +492,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   experiment.timeline = TimelineOf(experiment);
   CheckPorts(experiment, diagnostics);
   CheckOrder(settings, diagnostics);
+  CheckFlowletGap(settings, routing, experiment.events, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates the work and memory of a run before it is simulated. Commands show the estimates, and
-// sweeps plan jobs by them.
+// Estimates the time and memory of a run before it is simulated. Commands show the estimates, and
+// sweeps plan jobs by them. The time is a number of work units times the seconds that this machine
+// needs for one unit; experiment/run_costs.h has the table of units.
 
 #pragma once
 
@@ -12,9 +13,19 @@ namespace heddle {
 // traffic. Each data packet has one ACK.
 double ExpectedPacketHops(const Experiment& experiment);
 
-// The time that one thread needs for one packet crossing one port and wire, on a machine of 2024;
-// see docs/validation.md.
-inline constexpr double kSecondsPerHop = 60e-9;
+// Returns the expected work of a run. The unit is one packet-hop of the calibration run.
+double ExpectedWork(const Experiment& experiment);
+
+// Simulates the calibration run, a small network with DCTCP, and returns the CPU seconds that one
+// packet-hop took. It takes a few milliseconds.
+double MeasureSecondsPerWork();
+
+// Returns MeasureSecondsPerWork() of the first call: the least of several measurements, since other
+// load on the machine makes some of them too long.
+double SecondsPerWork();
+
+// Returns the expected time of the run on one thread of this machine.
+double ExpectedSeconds(const Experiment& experiment);
 
 // Returns the expected peak memory, as far as it depends on hosts and flows.
 double ExpectedMemoryBytes(const Experiment& experiment);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/statistics.h"
@@ -110,8 +111,11 @@ struct Experiment {
 // a laptop.
 inline constexpr std::string_view kFullScale = "full";
 
-// For each load balancer that a plug-in has registered, by kind, the digest of the plug-in's file.
-// Ids contain it, since another build of the plug-in may give other results.
+// For everything that plug-ins have registered, the digest of the plug-in's file, by the setting
+// that chooses it: "lb=my_spray", "transport.cc=my_control", "measure.record.my_series", or
+// kInEveryRun and a name. Ids contain the digests of what the experiment uses, since another build
+// of the plug-in may give other results.
+inline constexpr std::string_view kInEveryRun = "every run: ";
 using PluginDigests = std::map<std::string, uint64_t>;
 
 struct LoadOptions {

@@ -12,6 +12,7 @@
 
 #include "experiment/complete.h"
 #include "experiment/point_problems.h"
+#include "experiment/resolved.h"
 #include "settings/files.h"
 #include "settings/files_read.h"
 #include "settings/patch.h"
@@ -184,12 +185,34 @@ std::optional<std::string> SetAxis(Value& document, std::string_view path, const
   return std::nullopt;
 }
 
+// Adds an axis that the file does not have and returns its key, if `path` is "sweep." and the path
+// of a setting.
+std::optional<std::string> AddAxis(Value& document, std::string_view path, const Value& value,
+                                   const Place& place) {
+  constexpr std::string_view kStart = "sweep.";
+  if (!path.starts_with(kStart)) return std::nullopt;
+  const std::string key(path.substr(kStart.size()));
+  for (const char* other : {"together", "exclude", "seeds"}) {
+    if (IsWithin(key, other)) return std::nullopt;
+  }
+  if (document.Find("sweep") == nullptr) document.entries.push_back({"sweep", place, Value{}});
+  Value& sweep = *document.Find("sweep");
+  if (sweep.kind == Value::Kind::kNull) {
+    sweep.kind = Value::Kind::kMap;
+    sweep.place = place;
+  }
+  if (key.empty() || sweep.kind != Value::Kind::kMap) return std::nullopt;
+  sweep.entries.push_back({key, place, value});
+  return key;
+}
+
 void Set(Value& document, const std::string& path, const Value& value, const Place& place,
          Changes& changes, Diagnostics& diagnostics) {
   if (const auto axis = SetAxis(document, path, value)) {
     changes.fixed.insert(*axis);
     return;
   }
+  if (AddAxis(document, path, value, place)) return;
   Patch(document, path, value, diagnostics);
   Override(document, path, place, changes, diagnostics);
 }
@@ -286,6 +309,20 @@ std::optional<std::string> TakeText(Value& document, const std::string& key,
   return taken->text;
 }
 
+// Returns true if the experiment uses what plug-ins have registered under `setting`.
+bool Uses(const Value& document, std::string_view setting) {
+  if (setting.starts_with(kInEveryRun)) return true;
+  const size_t equals = setting.find('=');
+  const Value* value = FindPath(document, setting.substr(0, equals));
+  if (value == nullptr || equals == std::string_view::npos) return value != nullptr;
+  return MatchesChoice(Value::Scalar(std::string(setting.substr(equals + 1)), {}), *value);
+}
+
+// Returns the name of a plug-in's digest among the files of an experiment.
+std::string PluginEntry(std::string_view setting) {
+  return setting.starts_with("lb=") ? "(plug-in)" : fmt::format("(plug-in: {})", setting);
+}
+
 }  // namespace
 
 ExperimentFile::ExperimentFile(Value document, std::string folder, std::string name,
@@ -301,6 +338,7 @@ ExperimentFile ExperimentFile::Make(Value document, const std::string& folder,
                                     const std::string& name, const LoadOptions& options,
                                     Diagnostics& diagnostics) {
   const std::optional<std::string> base = TakeText(document, kRelativeTo, diagnostics);
+  Take(document, kResolvedSection);  // It follows from the settings, and they may change now.
   const std::set<std::string> fixed = ApplyOptions(document, options, diagnostics);
   const Value* given = document.Find("name");
   const bool has_name = given != nullptr && !given->text.empty();
@@ -349,8 +387,9 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   if (experiment.settings.name.empty()) experiment.settings.name = name_;
   experiment.warnings = problems.warnings();
   experiment.files = files.digests();
-  const auto plugin = plugins_.find(experiment.settings.lb.kind);
-  if (plugin != plugins_.end()) experiment.files.emplace("(plug-in)", plugin->second);
+  for (const auto& [setting, digest] : plugins_) {
+    if (Uses(document, setting)) experiment.files.emplace(PluginEntry(setting), digest);
+  }
   diagnostics.Take(problems);
   return experiment;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "experiment/experiment.h"
+#include "experiment/resolved.h"
 #include "settings/schema.h"
 
 namespace heddle {
@@ -52,12 +53,18 @@ ExtraKey RelativeToKey() {
     "type": "string"})"};
 }
 
+ExtraKey ResolvedKey() {
+  return {.name = kResolvedSection, .schema = R"({
+    "description": "What the settings of a run came to, as Heddle writes it to run.yaml; it is not read.",
+    "type": "object"})"};
+}
+
 }  // namespace
 
 std::string ExperimentSchema() {
   ExperimentSettings settings;
   return SchemaOf("A Heddle experiment", [&](Fields& fields) { settings.Declare(fields); },
-                  SweepKey(), {ScalesKey(), RelativeToKey()});
+                  SweepKey(), {ScalesKey(), RelativeToKey(), ResolvedKey()});
 }
 
 }  // namespace heddle

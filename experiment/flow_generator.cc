@@ -15,12 +15,15 @@ constexpr uint16_t kFirstFlowPort = 10'000;
 }  // namespace
 
 FlowGenerator::FlowGenerator(const Experiment& experiment, const SizeClasses& classes,
-                             ListedFlows* listed)
+                             ListedFlows* listed, FlowId first)
     : experiment_(experiment),
       classes_(classes),
       listed_(listed),
       gives_ids_(std::ranges::any_of(experiment.forecasts, &Forecast::gives_ids)),
-      next_sport_(experiment.graph.hosts, kFirstFlowPort) {
+      next_sport_(experiment.graph.hosts, kFirstFlowPort),
+      first_(first),
+      next_id_(first) {
+  if (listed_ != nullptr) listed_->first = first;
   for (const Chosen<Workload>& workload : experiment.settings.workload) {
     sources_.push_back({workload.settings->Open(), workload.settings->measured, {}});
   }
@@ -87,6 +90,7 @@ FlowSpec FlowGenerator::Take() {
   if (request.job > 0) source.asked[request.job - 1] = request.asked;
   if (listed_ != nullptr) Note(request, spec.id);
   measured_ += spec.measured ? 1 : 0;
+  if (source.measured && spec.start < timeline.measure_until) last_start_ = spec.start;
   bytes_ += spec.size;
   source.flows->Pop();
   return spec;

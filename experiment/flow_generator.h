@@ -17,16 +17,17 @@ namespace heddle {
 
 // Ids and pins that flow lists give to flows, by flow id.
 struct ListedFlows {
-  std::vector<std::optional<int64_t>> ids;  // Empty if no list gives any.
+  FlowId first = 0;                         // Flows before it are messages of jobs.
+  std::vector<std::optional<int64_t>> ids;  // From `first` on; empty if no list gives any.
   Pins pins;
 };
 
 class FlowGenerator {
  public:
   // All arguments must outlive the generator. `listed` receives the ids and pins of flows that are
-  // taken; it may be null.
+  // taken; it may be null. Flows are numbered from `first` on.
   FlowGenerator(const Experiment& experiment, const SizeClasses& classes,
-                ListedFlows* listed = nullptr);
+                ListedFlows* listed = nullptr, FlowId first = 0);
 
   // Returns the start of the next flow; kNever if there is none.
   Time Next() const;
@@ -37,8 +38,10 @@ class FlowGenerator {
   // Returns true if there may be more measured flows.
   bool HasMeasured() const;
 
-  int64_t started() const { return next_id_; }
+  int64_t started() const { return next_id_ - first_; }
   int64_t measured() const { return measured_; }
+  // The start of the last flow that HasMeasured() has promised, measured or not.
+  Time last_start() const { return last_start_; }
   int64_t bytes() const { return bytes_; }
 
   // Returns the start of each query of a workload, indexed by its job - 1; empty if the workload
@@ -61,8 +64,10 @@ class FlowGenerator {
   bool gives_ids_ = false;
   std::vector<Source> sources_;
   std::vector<uint16_t> next_sport_;  // The next source port, by host.
-  FlowId next_id_ = 0;
+  const FlowId first_;
+  FlowId next_id_;
   int64_t measured_ = 0;
+  Time last_start_;
   int64_t bytes_ = 0;
 };
 

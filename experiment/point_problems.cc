@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "settings/patch.h"
+#include "settings/wording.h"
 
 namespace heddle {
 namespace {
@@ -81,7 +82,7 @@ std::string PointProblems::WhereText(const Found& found) const {
     return fmt::format("; in all points with {}; {}", ChoicesText(shared), kRemedy);
   }
   const std::string more =
-      count > 1 ? fmt::format(" (and in {} more point{})", count - 1, count == 2 ? "" : "s") : "";
+      count > 1 ? fmt::format(" (and in {})", CountedNoun(count - 1, "more point")) : "";
   return fmt::format("; in {}{}; {}", ChoicesText(choices_[found.points.front()]), more, kRemedy);
 }
 

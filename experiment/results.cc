@@ -95,11 +95,8 @@ std::string LoadJson(const Experiment& experiment, const SimulationResult& resul
     host_load_with_headers += share * forecast.host_load_with_headers;
     fabric_load += share * forecast.fabric_load;
   }
-  double capacity = 0;
-  for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);
-  const double seconds = Seconds(result.load.until - result.load.from);
   const auto share = [&](int64_t bytes) {
-    return seconds <= 0 ? 0 : static_cast<double>(bytes) * 8 / (capacity * seconds);
+    return ShareOfHostLinks(experiment, result.load, bytes);
   };
   load.Real("nominal_host", host_load);
   load.Real("nominal_host_with_headers", host_load_with_headers);
@@ -230,6 +227,13 @@ constexpr Column<ClassSummary> kSummaryColumns[] = {
 
 }  // namespace
 
+double ShareOfHostLinks(const Experiment& experiment, const LinkLoad& load, int64_t bytes) {
+  double capacity = 0;
+  for (const BitRate rate : experiment.stage.host_rate) capacity += static_cast<double>(rate.bps);
+  const double seconds = Seconds(load.until - load.from);
+  return seconds <= 0 ? 0 : static_cast<double>(bytes) * 8 / (capacity * seconds);
+}
+
 std::vector<ClassSummary> Summarise(const Experiment& experiment, const SimulationResult& result) {
   std::vector<ClassSummary> rows;
   const SizeClasses classes = experiment.size_classes();
@@ -294,23 +298,6 @@ int64_t PeakMemoryBytes() {
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
-std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result) {
-  std::vector<std::string> warnings = experiment.warnings;
-  if (result.measured == 0) warnings.emplace_back("no flow was measured");
-  if (result.cut_short) {
-    warnings.push_back(fmt::format("t_max ends the run at {}, before all flows have started",
-                                   FormatQuantity(result.end - Time{})));
-  }
-  if (result.unfinished > 0) {
-    warnings.push_back(fmt::format("{} of {} measured flows are unfinished at {}",
-                                   result.unfinished, result.measured,
-                                   FormatQuantity(result.end - Time{})));
-  }
-  warnings.insert(warnings.end(), result.notes.warnings.begin(), result.notes.warnings.end());
-  if (IsDebugBuild()) warnings.emplace_back("this is a Debug build; expect it to be slow");
-  return warnings;
-}
-
 TableRow RowOf(const std::string& label, const std::vector<ClassSummary>& summary,
                const SimulationResult& result) {
   const ClassCounters all = OfAllSizes(result);
@@ -357,9 +344,9 @@ std::string FormatTable(const std::vector<TableRow>& rows) {
   for (const TableRow& row : rows) {
     table += fmt::format("{:{}} {:>8}", row.label, width, row.flows);
     for (const ClassSummary& c : shown(row)) {
-      constexpr int64_t kEnough = 1000;  // Ten flows above p99.
       const bool none = std::isnan(c.slowdown[0]);
-      const std::string p99 = none ? "-" : Compact(c.slowdown[3]) + (c.flows < kEnough ? "*" : "");
+      const std::string p99 =
+          none ? "-" : Compact(c.slowdown[3]) + (c.flows < kEnoughForP99 ? "*" : "");
       table += fmt::format(" |{:>5} {:>6}", none ? "-" : Compact(c.slowdown[0]), p99);
     }
     table += fmt::format(" | {:>5.1f}% {:>5.2f}% {:>7} {:>5.1f}s\n", 100 * row.reordered_ratio,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the summary of one run: summary.csv, summary.json, warnings, and the lines for the
-// terminal. RunToFolder() calls it after the simulation. Instruments write all other tables
+// Makes the summary of one run: summary.csv, summary.json, and the lines for the terminal.
+// RunToFolder() calls it after the simulation. Instruments write all other tables
 // (measure/instrument.h).
 
 #pragma once
@@ -29,6 +29,12 @@ struct ClassSummary {
   bool low_n = false;  // True if fewer than 10 flows are above some percentile.
 };
 
+// With fewer flows, fewer than ten lie above p99.
+inline constexpr int64_t kEnoughForP99 = 1000;
+
+// Returns the load of `bytes` in the time of `load`, as a share of the links from hosts.
+double ShareOfHostLinks(const Experiment& experiment, const LinkLoad& load, int64_t bytes);
+
 std::vector<ClassSummary> Summarise(const Experiment& experiment, const SimulationResult& result);
 
 std::string SummaryCsv(const std::vector<ClassSummary>& summary);
@@ -40,10 +46,6 @@ bool IsComplete(const Experiment& experiment, const SimulationResult& result);
 
 // Returns the peak memory of this process.
 int64_t PeakMemoryBytes();
-
-// Returns the warnings that a user should read before trusting the result: those of the experiment,
-// and those that the run gave rise to.
-std::vector<std::string> WarningsOf(const Experiment& experiment, const SimulationResult& result);
 
 // A compact table, one row for each run.
 struct TableRow {

@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "experiment/resolved.h"
 #include "experiment/run_folder.h"
+#include "experiment/warnings.h"
 
 namespace heddle {
 
@@ -32,7 +34,7 @@ absl::StatusOr<RunOutcome> RunToFolder(const Experiment& experiment,
   const std::vector<ClassSummary> summary = Summarise(experiment, result);
   RunOutcome outcome;
   outcome.warnings = WarningsOf(experiment, result);
-  folder.Write("run.yaml", experiment.Resolved())
+  folder.Write("run.yaml", experiment.Resolved() + ResolvedYaml(ResolvedOf(experiment)))
       .IgnoreError();  // Commit() returns the first failure.
   folder.Write("summary.csv", SummaryCsv(summary)).IgnoreError();
   folder.Write("summary.json", SummaryJson(experiment, result, outcome.warnings)).IgnoreError();

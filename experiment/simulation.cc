@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "experiment/flow_generator.h"
+#include "experiment/run_jobs.h"
 #include "lb/parts/make_policies.h"
 #include "measure/flow_collector.h"
 #include "measure/instrument_panel.h"
+#include "measure/job_results.h"
 
 namespace heddle {
 namespace {
@@ -32,38 +34,37 @@ double CpuSeconds() {
 class Director final : public Conductor {
  public:
   Director(const Experiment& experiment, const SimulationOptions& options, MeasuredRun& run,
-           FlowGenerator& generator, InstrumentPanel& instruments, FlowCollector& collector)
+           FlowGenerator& generator, RunJobs& jobs, InstrumentPanel& instruments,
+           FlowCollector& collector)
       : options_(options),
         run_(run),
         network_(run.network()),
         generator_(generator),
+        jobs_(jobs),
         instruments_(instruments),
         collector_(collector),
         end_(experiment.timeline.t_max) {
     for (const Forecast& forecast : experiment.forecasts) flows_expected_ += forecast.flows;
+    FindEnd();
   }
 
-  Time Next() override { return std::min(generator_.Next(), NextStop()); }
+  Time Next() override { return std::min({generator_.Next(), jobs_.Next(), NextStop()}); }
 
   Time Open(Time start, Time latest) override {
     if (instruments_.Next() <= start) instruments_.Act(start);
     network_.Change(start);
     const Time end = std::min(latest, NextStop());
+    if (jobs_.Next() < end) jobs_.Start();
     while (generator_.Next() < end) StartFlow(generator_.Take());
     return end;
   }
 
   void Close(Time end) override {
     now_ = end;
+    collector_.TellOfStarts();
     instruments_.CloseWindow(end);
     collector_.Collect();
-    if (!generator_.HasMeasured() && Sum(&FlowRecorder::measured_done) == generator_.measured()) {
-      Time last;
-      for (const auto& recorder : run_.recorders()) {
-        last = std::max(last, recorder->last_measured_done());
-      }
-      end_ = std::min(end_, std::max(end, last + network_.close_delay()));
-    }
+    FindEnd();
     const bool writable = collector_.writable() && run_.writable();
     const bool stopped = options_.stop != nullptr && options_.stop->load();
     if (run_.ends() || !writable || stopped) end_ = end;
@@ -83,6 +84,22 @@ class Director final : public Conductor {
     instruments_.OnStart(spec);
   }
 
+  // The run ends a close delay after the last measured flow, or after the last one that might have
+  // been measured. That is later than the window in which it becomes known, so the end does not
+  // depend on windows.
+  void FindEnd() {
+    const int64_t measured = generator_.measured() + jobs_.measured_messages();
+    if (generator_.HasMeasured() || !jobs_.done() ||
+        Sum(&FlowRecorder::measured_done) != measured) {
+      return;
+    }
+    Time last = std::max(generator_.last_start(), jobs_.LastEnd());
+    for (const auto& recorder : run_.recorders()) {
+      last = std::max(last, recorder->last_measured_done());
+    }
+    end_ = std::min(end_, last + network_.close_delay());
+  }
+
   // Returns the sum over the recorders of all threads.
   int64_t Sum(int64_t (FlowRecorder::*count)() const) const {
     int64_t sum = 0;
@@ -96,7 +113,7 @@ class Director final : public Conductor {
     if (seconds < reported_ + kInterval) return;
     reported_ = seconds;
     options_.progress({.now = now_,
-                       .flows_started = generator_.started(),
+                       .flows_started = generator_.started() + jobs_.messages(),
                        .flows_done = Sum(&FlowRecorder::done),
                        .flows_expected = flows_expected_,
                        .hops = network_.CountPackets().hops,
@@ -107,6 +124,7 @@ class Director final : public Conductor {
   MeasuredRun& run_;
   Network& network_;
   FlowGenerator& generator_;
+  RunJobs& jobs_;
   InstrumentPanel& instruments_;
   FlowCollector& collector_;
 
@@ -122,14 +140,16 @@ bool Any(const Experiment& experiment, bool Forecast::*what) {
   return std::ranges::any_of(experiment.forecasts, what);
 }
 
-RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes) {
+RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes, const RunJobs& jobs) {
   const ExperimentSettings& settings = experiment.settings;
   return {.classes = &classes,
           .transport = settings.transport.settings.get(),
           .pfc = &settings.topology.settings->port.pfc,
           .lb = settings.lb.kind,
           .timeline = experiment.timeline,
-          .background = experiment.background};
+          .background = experiment.background,
+          .messages_end = jobs.end(),
+          .message = [&jobs](FlowId id) { return jobs.SpecOf(id); }};
 }
 
 // The policies that the load balancer has made for a network that is about to be built.
@@ -207,9 +227,16 @@ void LogTheRest(Network& network, FlowRecorder& recorder) {
     const auto sender = std::ranges::lower_bound(
         senders, record.spec.id, {}, [](const FlowRecord& other) { return other.spec.id; });
     if (sender != senders.end() && sender->spec.id == record.spec.id) {
+      record.spec.start = sender->spec.start;
       record.sender = sender->sender;
     }
     recorder.Add(record);
+  }
+  // Messages of which no packet has arrived are known to their senders alone.
+  std::ranges::sort(receivers, {}, [](const FlowRecord& record) { return record.spec.id; });
+  for (const FlowRecord& record : senders) {
+    const auto by_id = [](const FlowRecord& other) { return other.spec.id; };
+    if (!std::ranges::binary_search(receivers, record.spec.id, {}, by_id)) recorder.Add(record);
   }
 }
 
@@ -237,22 +264,27 @@ std::vector<QueryResult> QueriesOf(const Experiment& experiment, const FlowColle
   return results;
 }
 
+bool LinksFail(const Experiment& experiment) {
+  return std::ranges::any_of(experiment.events,
+                             [](const LinkEvent& event) { return event.up.has_value(); });
+}
+
 // Makes one recorder for each thread.
 std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& experiment,
                                                          const SizeClasses& classes,
                                                          const ListedFlows* listed,
-                                                         Network& network) {
+                                                         FlowId first_listed, Network& network) {
   std::vector<std::unique_ptr<FlowRecorder>> recorders;
   std::vector<FlowLog*> logs;
   for (int i = 0; i < network.engine().threads(); ++i) {
-    recorders.push_back(std::make_unique<FlowRecorder>(FlowRecorder::Context{
-        .classes = &classes,
-        .routing = &network.routing(),
-        .sizes = experiment.settings.transport.settings->sizes(),
-        .transport = experiment.settings.transport.kind,
-        .may_detour = std::ranges::any_of(
-            experiment.events, [](const LinkEvent& event) { return event.up.has_value(); }),
-        .listed_ids = listed == nullptr ? nullptr : &listed->ids}));
+    recorders.push_back(std::make_unique<FlowRecorder>(
+        FlowRecorder::Context{.classes = &classes,
+                              .routing = &network.routing(),
+                              .sizes = experiment.settings.transport.settings->sizes(),
+                              .transport = experiment.settings.transport.kind,
+                              .may_detour = LinksFail(experiment),
+                              .listed_ids = listed == nullptr ? nullptr : &listed->ids,
+                              .first_listed = first_listed}));
     logs.push_back(recorders.back().get());
   }
   network.SetLogs(logs);
@@ -277,11 +309,15 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const Clock::time_point building = Clock::now();
   const double cpu_before = CpuSeconds();
   const SizeClasses classes = experiment.size_classes();
-  const RunPlan plan = PlanOf(experiment, classes);
+  RunJobs jobs(experiment, classes);
+  const RunPlan plan = PlanOf(experiment, classes, jobs);
   LinkTotals links;       // Every run has these two, since summary.json needs them.
-  PolicyCounts policies;  // like these.
+  PolicyCounts policies;  // like these,
+  BacklogTrend backlog;   // and the warnings at its end this.
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
-  std::vector<Instrument*> all = {&links, &policies};
+  JobResults job_results(jobs.jobs(), jobs.hosts(), experiment.settings.transport.settings->sizes(),
+                         experiment.settings.measure.percentiles, LinksFail(experiment));
+  std::vector<Instrument*> all = {&links, &policies, &backlog, &job_results};
   for (const auto& instrument : asked) all.push_back(instrument.get());
   all.insert(all.end(), options.instruments.begin(), options.instruments.end());
 
@@ -292,13 +328,14 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   Network network(PlanOf(experiment, options, all, listed, *made));
   if (!made->controller.ok()) return made->controller;
   const std::vector<std::unique_ptr<FlowRecorder>> recorders =
-      MakeRecorders(experiment, classes, has_ids ? &listed : nullptr, network);
+      MakeRecorders(experiment, classes, has_ids ? &listed : nullptr, jobs.end(), network);
+  jobs.PlaceOn(network);
   MeasuredRun run(plan, network, recorders, write_files);
   InstrumentPanel instruments(run, all);
-  FlowGenerator generator(experiment, classes, &listed);
+  FlowGenerator generator(experiment, classes, &listed, jobs.end());
   FlowCollector collector(recorders, write_flows, instruments);
   collector.Write(FlowsHeader(has_ids));
-  Director director(experiment, options, run, generator, instruments, collector);
+  Director director(experiment, options, run, generator, jobs, instruments, collector);
   result.build_seconds = SecondsSince(building);
 
   const Clock::time_point running = Clock::now();
@@ -315,16 +352,17 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.cpu_seconds = CpuSeconds() - cpu_before;
 
   result.reached_t_max = result.end >= experiment.timeline.t_max;
-  result.cut_short = generator.HasMeasured();
-  result.flows_started = generator.started();
-  result.measured = generator.measured();
-  result.payload_started = generator.bytes();
+  result.cut_short = generator.HasMeasured() || !jobs.done();
+  result.flows_started = generator.started() + jobs.messages();
+  result.measured = generator.measured() + jobs.measured_messages();
+  result.payload_started = generator.bytes() + jobs.payload();
   result.flows_finished = collector.totals().finished;
   result.unfinished = collector.totals().unfinished;
   result.payload_finished = collector.totals().payload_finished;
   result.samples = std::move(collector.totals().samples);
   result.counters = CountersOf(recorders);
   result.load = std::move(links.load());
+  result.in_progress = backlog.halves();
   result.queries = QueriesOf(experiment, collector, generator);
   result.packets = network.CountPackets();
   result.policies = std::move(policies.reports());

@@ -7,6 +7,7 @@
 
 #include <absl/status/statusor.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "measure/backlog_trend.h"
 #include "measure/flow_recorder.h"
 #include "measure/instrument.h"
 #include "measure/link_totals.h"
@@ -65,9 +67,10 @@ struct SimulationResult {
   int64_t unfinished = 0;       // Measured flows that have not finished.
   int64_t payload_started = 0;  // Bytes, of all flows.
   int64_t payload_finished = 0;
-  std::vector<FlowSample> samples;      // Measured flows, in the order of flows.csv.
-  std::vector<ClassCounters> counters;  // By atom of the size classes.
-  LinkLoad load;                        // Measured in the time that links.csv covers.
+  std::vector<FlowSample> samples;             // Measured flows, in the order of flows.csv.
+  std::vector<ClassCounters> counters;         // By atom of the size classes.
+  LinkLoad load;                               // Measured in the time that links.csv covers,
+  std::array<FlowsInProgress, 2> in_progress;  // and in each half of it.
   std::vector<QueryResult> queries;
   PacketCounts packets;
   std::vector<PolicyReport> policies;  // By vertex.

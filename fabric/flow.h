@@ -30,7 +30,9 @@ struct FlowSpec {
   uint16_t workload = 0;  // Index of the workload entry it comes from.
   uint16_t size_class = 0;
   bool measured = true;  // Counts in the statistics.
-  uint32_t job = 0;      // Number of the flow's incast query, from 1; 0: no query.
+  uint32_t job = 0;      // Number of the flow's incast query or closed-loop job, from 1; 0: none.
+  uint32_t iter = 0;     // The job's iteration.
+  uint32_t step = 0;     // The step of the iteration's schedule.
   int64_t size = 1;      // Payload bytes, at least 1.
   Time start;
 };
@@ -78,6 +80,9 @@ struct FlowRecord {
 class FlowLog {
  public:
   virtual ~FlowLog() = default;
+
+  // A message of a closed-loop workload has started, which no one knew before.
+  virtual void MessageStarted(const FlowSpec& /*spec*/) {}
 
   // All bytes of `spec` have been acknowledged to its sender.
   virtual void SenderDone(const FlowSpec& spec, Time done) = 0;

@@ -18,6 +18,11 @@ void Host::SetTransport(std::unique_ptr<Transport> transport) {
   user(Lane::kTransport).endpoint = transport_.get();
 }
 
+void Host::SetApplication(std::unique_ptr<Application> application, FlowId end) {
+  application_ = std::move(application);
+  messages_end_ = end;
+}
+
 void Host::Attach() {
   if (policy_) policy_->Attach(view_);
 }
@@ -243,6 +248,7 @@ void Host::OnTimer() {
   if (key < kTransportTimer) [[unlikely]]
     return OnPauseTimer(key);
   if (key < kPolicyTimer) return transport_->OnTimer(rest);
+  if (key >= kApplicationTimer) return application_->OnTimer(rest);
   if (key >= kBackgroundTimer) return user(Lane::kBackground).endpoint->OnTimer(rest);
   policy_->OnTimer(view_, static_cast<uint32_t>(key));
 }
@@ -276,6 +282,8 @@ void Host::OnTimer() {
   ++its_user.sent;
   const Time left = SendSlot();
   if (its.joins_at_end) its.left = left;
+  if (handed_) [[unlikely]]
+    application_->OnHanded(*std::exchange(handed_, std::nullopt));
 }
 
 // Serves the NIC whose service is due first. If both its lanes may send, the one not served last

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "core/node.h"
 #include "core/ring.h"
 #include "core/timers.h"
+#include "fabric/application.h"
 #include "fabric/fifo_port.h"
 #include "fabric/flow.h"
 #include "fabric/host_policy.h"
@@ -46,6 +48,8 @@ class Host final : public Node {
   void SetBackground(Endpoint* background, uint8_t priority) {
     users_[static_cast<size_t>(Lane::kBackground)] = {background, priority};
   }
+  // Sets the programs on this host, whose messages have the ids below `end`.
+  void SetApplication(std::unique_ptr<Application> application, FlowId end);
   // Sets the classes of sent packets: one for data, one for ACKs and other control packets.
   void SetClasses(uint8_t data, uint8_t control) {
     users_[static_cast<size_t>(Lane::kTransport)].priority = data;
@@ -93,6 +97,12 @@ class Host final : public Node {
   void SetFirstHops(FirstHops hops, Time now);
 
   RandomLoss& loss(PortIndex link) { return *loss_[link]; }  // Needs SetLoss() before.
+
+  // The application's timer with this key fires at `at`, in a window that has not opened.
+  void WakeApplication(Time at, uint64_t key) {
+    SetApplicationTimer(at, key);
+    Wake(at);
+  }
 
   // --- Node ---
 
@@ -154,6 +164,19 @@ class Host final : public Node {
     timers_.Set(at, (of == Lane::kTransport ? kTransportTimer : kBackgroundTimer) | key);
   }
 
+  // --- For the application, and the transport that calls it ---
+
+  // Returns true if the flow is a message of a closed-loop workload.
+  bool IsMessage(FlowId flow) const { return flow < messages_end_; }
+  Application& application() { return *application_; }
+  // `message` starts now.
+  void StartMessage(const FlowSpec& message) { transport_->StartFlow(message); }
+  // The packet that is being built is the last of a message. The application is told when the
+  // packet has begun to leave, because it may send something else then.
+  void NoteHanded(FlowId message) { handed_ = message; }
+  // Application::OnTimer(key) is called at `at`, behind all other timers of that instant.
+  void SetApplicationTimer(Time at, uint64_t key) { timers_.Set(at, kApplicationTimer | key); }
+
   // Sends a letter to `host`, which must read it by `due`.
   template <class T>
   void Tell(HostId host, LetterKind kind, const T& body, Time due) {
@@ -197,6 +220,7 @@ class Host final : public Node {
   static constexpr uint64_t kTransportTimer = uint64_t{1} << 56;
   static constexpr uint64_t kPolicyTimer = uint64_t{2} << 56;
   static constexpr uint64_t kBackgroundTimer = uint64_t{3} << 56;
+  static constexpr uint64_t kApplicationTimer = uint64_t{4} << 56;
 
   // The sender of a lane.
   struct User {
@@ -312,6 +336,9 @@ class Host final : public Node {
   HostPolicyPtr policy_;
   uint32_t hooks_ = 0;
   HostView view_{*this};
+  std::unique_ptr<Application> application_;
+  FlowId messages_end_ = 0;
+  std::optional<FlowId> handed_;  // The message whose last packet is being built.
 
   const HostId id_;
   std::span<Node* const> hosts_;

@@ -27,6 +27,7 @@ struct DropNotice {
 // Tells the receiving host that the sender has finished. The receiver stops answering at `close`.
 struct FlowEnded {
   FlowId flow;
+  Time start;  // Of the flow; the receiver of a message learns it only now.
   Time close;
   SenderRecord sender;
 };

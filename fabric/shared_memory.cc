@@ -6,26 +6,12 @@
 #include <bit>
 
 #include "core/check.h"
+#include "fabric/input_share.h"
 
 namespace heddle {
 namespace {
 
 using Model = MemorySettings::Model;
-
-// An input may hold this multiple of the free pool before it pauses.
-double AlphaOf(const MemorySettings& settings, const SharedMemory::Port& port) {
-  switch (settings.model) {
-    case Model::kPrivate:
-      return 1;  // The pool is unlimited, so only xoff counts.
-    case Model::kDynamic:
-      return settings.alpha;
-    case Model::kHpcc:
-      return std::min(1.0, settings.alpha * port.faster);
-    case Model::kBroadcom:
-      return settings.alpha_in;
-  }
-  return 0;
-}
 
 int64_t ReserveOf(const MemorySettings& settings) {
   switch (settings.model) {
@@ -39,6 +25,20 @@ int64_t ReserveOf(const MemorySettings& settings) {
 }
 
 }  // namespace
+
+double InputShare(const MemorySettings& settings, const SharedMemory::Port& port) {
+  switch (settings.model) {
+    case Model::kPrivate:
+      return 1;  // The pool is unlimited, so only xoff counts.
+    case Model::kDynamic:
+      return settings.alpha;
+    case Model::kHpcc:
+      return std::min(1.0, settings.alpha * port.faster);
+    case Model::kBroadcom:
+      return settings.alpha_in;
+  }
+  return 0;
+}
 
 int64_t SharedMemory::PoolOf(const MemorySettings& settings, const std::vector<Port>& ports) {
   if (settings.model == Model::kPrivate) return kUnlimited;
@@ -59,7 +59,7 @@ SharedMemory::SharedMemory(const MemorySettings& settings, const std::vector<Por
       guarantee_(settings.model == Model::kBroadcom ? settings.mtu + 1 : 0),
       inputs_(ports.size() * kClasses),
       outputs_(ports.size() * kClasses) {
-  for (const Port& port : ports) limits_.push_back({port.xoff, AlphaOf(settings, port)});
+  for (const Port& port : ports) limits_.push_back({port.xoff, InputShare(settings, port)});
 }
 
 // Returns true if `bytes` more of an input fit its reserve and the pool.

@@ -149,6 +149,8 @@ class BurstBalancerBalancer final : public LoadBalancer {
                   "port, then the port of a hash of the flow's hash.");
   }
 
+  std::optional<Duration> flowlet_gap() const override { return settings_.gap; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<BurstBalancer>(settings_, EcmpSalt(id, seed),
                                            Rng::Stream(seed, "burstbalancer", id));

@@ -349,6 +349,8 @@ class CloveBalancer : public LoadBalancer {
     rules_.stale = settings_.stale;
   }
 
+  std::optional<Duration> flowlet_gap() const override { return rules_.gap; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     if (rules_.kind == CloveKind::kEcn) return std::make_unique<FollowPath>(EcmpSalt(id, seed));
     return std::make_unique<CloveIntSwitch>(settings_.dre, EcmpSalt(id, seed));

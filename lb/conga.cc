@@ -318,6 +318,8 @@ class CongaBalancer final : public LoadBalancer {
     }
   }
 
+  std::optional<Duration> flowlet_gap() const override { return settings_.flowlets.gap; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Conga>(settings_, digits_, EcmpSalt(id, seed),
                                    Rng::Stream(seed, "conga", id));

@@ -169,6 +169,8 @@ class FlareBalancer final : public LoadBalancer {
     gap_ = settings_.gap.value_or(queue);
   }
 
+  std::optional<Duration> flowlet_gap() const override { return gap_; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Flare>(settings_, gap_, EcmpSalt(id, seed),
                                    Rng::Stream(seed, "flare", id));

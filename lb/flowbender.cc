@@ -104,6 +104,8 @@ class FlowBenderBalancer final : public LoadBalancer {
                   "The next entropy of a flow: a random other one, or the next in order.");
   }
 
+  bool reorders() const override { return true; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Hashes packets that name no path.
   }

@@ -226,6 +226,8 @@ class HulaBalancer final : public LoadBalancer {
     tiers_ = fabric.tiers;
   }
 
+  std::optional<Duration> flowlet_gap() const override { return settings_.flowlets.gap; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Hula>(settings_, tiers_, EcmpSalt(id, seed),
                                   Rng::Stream(seed, "hula", id));

@@ -51,6 +51,7 @@ class LetFlow final : public SwitchPolicy {
 class LetFlowBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override { settings_.Declare(fields); }
+  std::optional<Duration> flowlet_gap() const override { return settings_.gap; }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<LetFlow>(settings_, Rng::Stream(seed, "letflow", id));

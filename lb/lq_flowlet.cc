@@ -70,6 +70,8 @@ class LqFlowletBalancer final : public LoadBalancer {
     fields.Add("move", settings_.move, {.at_least = 0.0, .at_most = 1.0},
                "Probability that a flowlet looks for a better port.");
   }
+  std::optional<Duration> flowlet_gap() const override { return settings_.flowlets.gap; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<LqFlowlet>(settings_, Rng::Stream(seed, "lq_flowlet", id));
   }

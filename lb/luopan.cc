@@ -254,6 +254,8 @@ class LuopanBalancer final : public LoadBalancer {
     }
   }
 
+  bool reorders() const override { return true; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Luopan>(settings_, probe_every_, digits_, EcmpSalt(id, seed),
                                     Rng::Stream(seed, "luopan", id));

@@ -100,6 +100,7 @@ class QdapsBalancer final : public LoadBalancer {
         "the exact condition; literal: as long as the previous packet had to wait, as other papers "
         "describe the rule, so that flows drift to longer queues.");
   }
+  bool reorders() const override { return true; }
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Qdaps>(settings_, Rng::Stream(seed, "qdaps", id));
   }

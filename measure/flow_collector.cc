@@ -7,6 +7,19 @@
 
 namespace heddle {
 
+// Messages start within windows, on any thread.
+void FlowCollector::TellOfStarts() {
+  started_.clear();
+  for (const std::unique_ptr<FlowRecorder>& recorder : recorders_) {
+    const std::vector<FlowSpec>& its = recorder->started();
+    started_.insert(started_.end(), its.begin(), its.end());
+    recorder->ClearStarted();
+  }
+  std::ranges::sort(started_, {},
+                    [](const FlowSpec& spec) { return std::tuple(spec.start, spec.id); });
+  for (const FlowSpec& spec : started_) instruments_.OnStart(spec);
+}
+
 void FlowCollector::Collect() {
   order_.clear();
   for (const std::unique_ptr<FlowRecorder>& recorder : recorders_) {

@@ -36,6 +36,10 @@ class FlowCollector {
   void Write(std::string_view text) { writable_ = writable_ && write_(text); }
   bool writable() const { return writable_; }
 
+  // Call it between windows, before the instruments learn what has ended: tells them of messages
+  // that have started in the window.
+  void TellOfStarts();
+
   // Call it between windows. Empties the recorders. Rows come window by window as senders end, and
   // in any order within a window.
   void Collect();
@@ -63,6 +67,7 @@ class FlowCollector {
   const std::function<bool(std::string_view)>& write_;
   InstrumentPanel& instruments_;
   std::vector<Entry> order_;
+  std::vector<FlowSpec> started_;
   FlowTotals totals_;
   std::map<uint16_t, std::vector<Query>> queries_;
   bool writable_ = true;

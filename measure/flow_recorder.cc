@@ -77,8 +77,8 @@ constexpr Column<FlowRow> kColumns[] = {
     {"paths_used", [](const FlowRow& row) { return row.record.receiver.paths_used; }},
     {"path_switches", [](const FlowRow& row) { return row.record.receiver.path_switches; }},
     {"job", [](const FlowRow& row) { return row.record.spec.job; }},
-    {"iter", [](const FlowRow& /*row*/) { return 0; }},
-    {"step", [](const FlowRow& /*row*/) { return 0; }},
+    {"iter", [](const FlowRow& row) { return row.record.spec.iter; }},
+    {"step", [](const FlowRow& row) { return row.record.spec.step; }},
     {"measured", [](const FlowRow& row) { return row.record.spec.measured; }},
     {"finished", [](const FlowRow& row) { return row.finished(); }},
     {"id", [](const FlowRow& row) { return row.listed_id; }}};
@@ -157,7 +157,9 @@ void FlowRecorder::Add(const FlowRecord& record) {
                  spec.id, row.fct_rx->ps, row.ideal.least.ps);
   }
   const bool has_id = context_.listed_ids != nullptr;
-  if (has_id) row.listed_id = (*context_.listed_ids)[spec.id];
+  if (has_id && spec.id >= context_.first_listed) {
+    row.listed_id = (*context_.listed_ids)[spec.id - context_.first_listed];
+  }
   if (spec.measured) counters_[context_.classes->AtomOf(spec.size)].Add(record);
   const size_t begin = text_.size();
   FlowsTable(has_id).Append(text_, row);

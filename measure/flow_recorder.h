@@ -54,6 +54,7 @@ class FlowRecorder final : public FlowLog {
     bool may_detour = false;  // Links fail, and flows then take other paths.
     // The ids that flow lists give, by flow id; null if no list gives any.
     const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
+    FlowId first_listed = 0;  // The flow of the first of them.
   };
   explicit FlowRecorder(const Context& context);
 
@@ -62,6 +63,7 @@ class FlowRecorder final : public FlowLog {
   void KeepFastRetransmits() { keeps_fast_retransmits_ = true; }
   void KeepSendersDone() { keeps_senders_done_ = true; }
 
+  void MessageStarted(const FlowSpec& spec) override { started_.push_back(spec); }
   void SenderDone(const FlowSpec& spec, Time done) override;
   void Add(const FlowRecord& record) override;
   ReorderingStats& Reordering(uint16_t size_class) override { return reordering_[size_class]; }
@@ -77,6 +79,10 @@ class FlowRecorder final : public FlowLog {
     bool dropped;
   };
   const std::vector<FastRetransmitAt>& fast_retransmits() const { return fast_retransmits_; }
+
+  // Messages that have started since the last ClearStarted(), in no particular order.
+  const std::vector<FlowSpec>& started() const { return started_; }
+  void ClearStarted() { started_.clear(); }
 
   // Flows whose sender is done, since the last ClearSendersDone(), in no particular order.
   const std::vector<FlowId>& senders_done() const { return senders_done_; }
@@ -112,6 +118,7 @@ class FlowRecorder final : public FlowLog {
   std::vector<ReorderingStats>
       reordering_;  // By atom, and one more for flows that are not measured.
   std::vector<FastRetransmitAt> fast_retransmits_;
+  std::vector<FlowSpec> started_;
   std::vector<FlowId> senders_done_;
   int64_t measured_done_ = 0;
   int64_t done_ = 0;

@@ -24,7 +24,10 @@ bool InstrumentKinds::Add(InstrumentInfo info, SettingsMaker make) {
   const bool is_new = std::ranges::none_of(entries_, [&](const Entry& entry) {
     return entry.info.place == info.place && entry.info.name == info.name;
   });
-  if (!is_new) return false;
+  if (!is_new) {
+    duplicates_.push_back(info.name);
+    return false;
+  }
   Entry added{std::move(info), std::move(make)};
   const auto at = std::ranges::upper_bound(entries_, key(added), {}, key);
   entries_.insert(at, std::move(added));

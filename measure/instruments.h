@@ -41,6 +41,9 @@ class InstrumentKinds {
 
   std::vector<InstrumentInfo> infos() const;
 
+  // Names that were added more than once in one place; the first instrument stays.
+  const std::vector<std::string>& duplicates() const { return duplicates_; }
+
   // Makes fresh settings of all instruments of a place, in their order.
   std::vector<std::unique_ptr<InstrumentSettings>> MakeSettings(InstrumentPlace place) const;
 
@@ -50,6 +53,7 @@ class InstrumentKinds {
     SettingsMaker make;
   };
   std::vector<Entry> entries_;  // By order, then name.
+  std::vector<std::string> duplicates_;
 };
 
 // Every instrument in the program.

@@ -29,6 +29,10 @@ struct RunPlan {
   std::string_view lb;  // The kind of load balancer.
   Timeline timeline = {};
   std::span<const UdpSource> background = {};  // By id.
+  // Flows before this id are messages of jobs. `message` returns the flow of one, without its
+  // start.
+  FlowId messages_end = 0;
+  std::function<FlowSpec(FlowId)> message = nullptr;
 };
 
 // Appends `text` to the file `file`. Returns false if it cannot write it.

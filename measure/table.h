@@ -38,6 +38,12 @@ struct Nanoseconds {
 constexpr Nanoseconds InNs(Time at) { return {at.ps}; }
 constexpr Nanoseconds InNs(Duration length) { return {length.ps}; }
 
+// The same in microseconds.
+struct ExactUs {
+  int64_t ps;
+};
+constexpr ExactUs InUs(Duration length) { return {length.ps}; }
+
 template <std::integral T>
 void AppendCell(std::string& csv, T value) {
   using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
@@ -46,6 +52,7 @@ void AppendCell(std::string& csv, T value) {
 }
 inline void AppendCell(std::string& csv, std::string_view text) { csv += text; }
 inline void AppendCell(std::string& csv, Nanoseconds time) { AppendExact(csv, time.ps, 3); }
+inline void AppendCell(std::string& csv, ExactUs time) { AppendExact(csv, time.ps, 6); }
 // Appends the shortest text that reads back as the same number; nothing for NaN.
 void AppendCell(std::string& csv, double value);
 template <class T>

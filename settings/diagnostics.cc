@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "settings/patch.h"
+#include "settings/wording.h"
 
 namespace heddle {
 namespace {
@@ -124,7 +125,7 @@ std::vector<std::string> Diagnostics::errors() const {
 std::string Diagnostics::Report() const {
   std::string report;
   for (const std::string& error : errors()) report += error + "\n";
-  return report + fmt::format("{} {}\n", errors_.size(), errors_.size() == 1 ? "error" : "errors");
+  return report + CountedNoun(errors_.size(), "error") + "\n";
 }
 
 const std::string* Nearest(std::string_view name, const std::vector<std::string>& known) {

@@ -80,6 +80,33 @@ Value* Descend(Value& value, const Step& step, const Place& place) {
   return &value.items[step.index];
 }
 
+// Returns the path up to and without the key of step `count`.
+std::string PathBefore(const std::vector<Step>& steps, size_t count) {
+  std::string path;
+  for (size_t i = 0; i < count; ++i) {
+    if (steps[i].key.empty()) {
+      path += fmt::format("[{}]", steps[i].index);
+    } else {
+      path += (path.empty() ? "" : ".") + steps[i].key;
+    }
+  }
+  return path;
+}
+
+// Returns why the key of step `at` cannot be set within `target`. A list is often meant to be its
+// first element, since lists such as `workload` usually have only one.
+std::string WhyNotWithin(const Value& target, std::string_view path, const std::vector<Step>& steps,
+                         size_t at) {
+  const std::string what =
+      fmt::format("\"{}\" cannot be set within {}", steps[at].key, Describe(target));
+  if (target.kind != Value::Kind::kList || target.items.empty()) return what;
+  const std::string list = PathBefore(steps, at);
+  const std::string_view rest = path.substr(list.size());
+  const std::string meant = fmt::format("{}; did you mean {}[0]{}?", what, list, rest);
+  const size_t last = target.items.size() - 1;
+  return last == 0 ? meant : fmt::format("{} (the last is {}[{}]{})", meant, list, last, rest);
+}
+
 }  // namespace
 
 void Patch(Value& document, std::string_view path, const Value& value, Diagnostics& diagnostics) {
@@ -95,11 +122,11 @@ void Patch(Value& document, std::string_view path, const Value& value, const Pla
                              "workload[0].load");
   }
   Value* target = &document;
-  for (const Step& step : *steps) {
+  for (size_t at = 0; at < steps->size(); ++at) {
+    const Step& step = (*steps)[at];
     Value* next = Descend(*target, step, place);
     if (next == nullptr && !step.key.empty()) {
-      return diagnostics.Error(
-          place, path, fmt::format("\"{}\" cannot be set within {}", step.key, Describe(*target)));
+      return diagnostics.Error(place, path, WhyNotWithin(*target, path, *steps, at));
     }
     if (next == nullptr) {
       return diagnostics.Error(

@@ -15,11 +15,12 @@ namespace heddle {
 namespace {
 
 constexpr std::string_view kKind = "kind";
+constexpr std::string_view kListOfMaps = "a list of maps";
 
 class Reader final : public Fields {
  public:
-  Reader(const Value& map, std::string path, Diagnostics& diagnostics)
-      : map_(map), path_(std::move(path)), diagnostics_(diagnostics) {
+  Reader(const Value& map, std::string path, bool may_sweep, Diagnostics& diagnostics)
+      : map_(map), path_(std::move(path)), may_sweep_(may_sweep), diagnostics_(diagnostics) {
     diagnostics_.Note(path_, map.place);
   }
 
@@ -60,8 +61,8 @@ class Reader final : public Fields {
   void OnBlocks(std::string_view name, size_t /*count*/, const std::function<void(size_t)>& resize,
                 const std::function<Block(size_t)>& at, Presence presence,
                 std::string_view /*meaning*/) override {
-    const Value* value = Find(name, presence, "a list of maps");
-    if (value == nullptr || !IsList(*value, PathOf(name), "a list of maps")) return;
+    const Value* value = Find(name, presence, kListOfMaps);
+    if (value == nullptr || !IsList(*value, PathOf(name), kListOfMaps)) return;
     resize(value->items.size());
     for (size_t i = 0; i < value->items.size(); ++i) {
       ReadBlock(value->items[i], fmt::format("{}[{}]", PathOf(name), i), at(i));
@@ -99,15 +100,29 @@ class Reader final : public Fields {
     diagnostics_.Note(path, value.place);
     if (value.kind != Value::Kind::kScalar) {
       return Fail(value.place, path,
-                  fmt::format("{} where a value is expected: {}", Describe(value), scalar.type));
+                  fmt::format("{} where a value is expected: {}{}", Describe(value), scalar.type,
+                              SweepHint(value, path)));
     }
     if (const ParseError error = scalar.parse(value.text)) Fail(value.place, path, *error);
   }
 
   bool IsList(const Value& value, const std::string& path, std::string_view type) {
     if (value.kind == Value::Kind::kList) return true;
-    Fail(value.place, path, fmt::format("{} where {} is expected", Describe(value), type));
+    const bool is_entry = value.kind == Value::Kind::kMap && type == kListOfMaps;
+    Fail(value.place, path,
+         fmt::format("{} where {} is expected{}", Describe(value), type,
+                     is_entry ? "; write it as the only entry of a list: [{...}]" : ""));
     return false;
+  }
+
+  // Users who want to compare several values try to list them.
+  std::string SweepHint(const Value& value, const std::string& path) const {
+    if (!may_sweep_ || value.kind != Value::Kind::kList || path.ends_with(']')) return "";
+    return fmt::format(
+        "; for one run with each of several values, list them below sweep: (\"{0}: [...]\" there, "
+        "or "
+        "--set 'sweep.{0}=[...]')",
+        path);
   }
 
   void ReadBlock(const Value& value, const std::string& path, const Block& block) {
@@ -120,9 +135,11 @@ class Reader final : public Fields {
       return ReadBlock(map, path, block);
     }
     if (value.kind != Value::Kind::kMap) {
-      return Fail(value.place, path, fmt::format("{} where a map is expected", Describe(value)));
+      return Fail(
+          value.place, path,
+          fmt::format("{} where a map is expected{}", Describe(value), SweepHint(value, path)));
     }
-    Reader(value, path, diagnostics_).Read(block);
+    Reader(value, path, may_sweep_, diagnostics_).Read(block);
   }
 
   bool ChooseKind(const Block& block) {
@@ -176,6 +193,7 @@ class Reader final : public Fields {
 
   const Value& map_;
   const std::string path_;
+  const bool may_sweep_;  // The document may have a sweep.
   Diagnostics& diagnostics_;
   std::vector<std::string> declared_;
   std::vector<AbsentKey> absent_;
@@ -193,7 +211,8 @@ void ReadSettings(const Value& document, const std::function<void(Fields&)>& dec
                       fmt::format("{} where a map of settings is expected", Describe(document)));
     return;
   }
-  Reader reader(document, "", diagnostics);
+  const bool may_sweep = std::ranges::find(elsewhere, "sweep") != elsewhere.end();
+  Reader reader(document, "", may_sweep, diagnostics);
   reader.AlsoKnow(elsewhere);
   reader.Read({declare, nullptr, nullptr, nullptr});
 }

@@ -183,19 +183,15 @@ class Endpoints : public Transport, private Resequencer::Sink {
     return nullptr;
   }
   Receiver* ReceiverOf(const Packet& packet) {
-    Receiver* receiver = receivers_.Find(packet.flow);
-    if (receiver == nullptr) ++late_packets_;
-    return receiver;
+    const uint32_t slot = ReceiverSlot(packet.flow);
+    return slot == FlowTable::kAbsent ? nullptr : &receivers_.slots[slot];
   }
 
   // A data packet has arrived. The receiver's log notes it at once; the receiver acts on it at the
   // packet's turn.
   void OnData(const Packet& data) {
-    const uint32_t slot = receivers_.table.Find(data.flow);
-    if (slot == FlowTable::kAbsent) {
-      ++late_packets_;
-      return;
-    }
+    const uint32_t slot = ReceiverSlot(data.flow);
+    if (slot == FlowTable::kAbsent) return;
     Receiver& receiver = receivers_.slots[slot];
     receiver.OnArrival(data);
     if (resequencer_ == nullptr) return receiver.OnData(data);
@@ -207,6 +203,22 @@ class Endpoints : public Transport, private Resequencer::Sink {
   const Shared& shared_;
 
  private:
+  // Returns kAbsent, and counts a late packet, if the flow has ended here. The first packet of a
+  // message opens its receiver.
+  uint32_t ReceiverSlot(FlowId flow) {
+    const uint32_t slot = receivers_.table.Find(flow);
+    if (slot != FlowTable::kAbsent) [[likely]]
+      return slot;
+    if (host_.IsMessage(flow)) {
+      if (const std::optional<FlowSpec> spec = host_.application().Expect(flow)) {
+        ExpectFlow(*spec);
+        return receivers_.table.Find(flow);
+      }
+    }
+    ++late_packets_;
+    return FlowTable::kAbsent;
+  }
+
   bool HandUp(uint32_t slot, const Packet& packet) final {
     Receiver& receiver = receivers_.slots[slot];
     const bool taken = !receiver.Refuses(packet);
@@ -232,7 +244,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
     Sender& sender = *senders_.Find(flow);
     const SenderRecord record = sender.Settle(kNever);
     const Time close = record.done + shared_.close_delay;
-    host_.Tell(sender.spec().dst, kFlowEnded, FlowEnded{flow, close, record}, close);
+    host_.Tell(sender.spec().dst, kFlowEnded, FlowEnded{flow, sender.spec().start, close, record},
+               close);
     senders_.Release(flow);
   }
 
@@ -240,6 +253,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
     if (resequencer_ != nullptr) resequencer_->Close(receivers_.table.Find(flow), host_.now());
     host_.log().Add(receivers_.Find(flow)->record());
     receivers_.Release(flow);
+    if (host_.IsMessage(flow)) host_.application().OnClosed(flow);
   }
 
   Halves<Sender> senders_;

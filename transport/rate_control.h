@@ -14,6 +14,7 @@
 #include "core/telemetry.h"
 #include "core/units.h"
 #include "settings/fields.h"
+#include "transport/auto_values.h"
 
 namespace heddle {
 
@@ -80,6 +81,10 @@ class RateControl {
   virtual void OnTimer(RateState& /*state*/, Time /*now*/) const {}
 
   virtual CnpRule cnp_rule() const { return {}; }
+
+  // Returns the values that settings with the value auto have for a queue pair that has just been
+  // started in `state`.
+  virtual AutoValues ValuesOfAuto(const RateState& /*state*/) const { return {}; }
 };
 
 // A rate control with its settings, as an experiment chooses it.

@@ -34,11 +34,16 @@ class ReceiverLog {
   void OnAccepted(int64_t payload) { host_->NotePayload(payload); }
 
   void OnComplete() {
-    if (record_.receiver.done == kNever) record_.receiver.done = host_->now();
+    if (record_.receiver.done != kNever) return;
+    record_.receiver.done = host_->now();
+    if (host_->IsMessage(record_.spec.id)) host_->application().OnReceived(record_.spec.id);
   }
 
   // The letter that ends the flow has brought the sender's record.
-  void OnFlowEnded(const FlowEnded& ended) { record_.sender = ended.sender; }
+  void OnFlowEnded(const FlowEnded& ended) {
+    record_.spec.start = ended.start;
+    record_.sender = ended.sender;
+  }
 
   const FlowRecord& record() const { return record_; }
   ReceiverRecord& receiver() { return record_.receiver; }

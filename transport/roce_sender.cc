@@ -121,7 +121,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
     packet.Set(Packet::kRetransmission);
   } else {
     copies_.push_back(tx_id);
-    ++end_;
+    if (++end_ == packets_ && host_->IsMessage(flow_.id)) host_->NoteHanded(flow_.id);
   }
   if (number == nxt_) ++nxt_;
 
@@ -322,6 +322,7 @@ void RoceSender::Finish() {
   Set(control_timer_, FlowTimer::kRate, kNever);
   host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, flow_.id));
   if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
+  if (host_->IsMessage(flow_.id)) host_->application().OnAcked(flow_.id);
 }
 
 FlowState RoceSender::state() const {

@@ -155,6 +155,7 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
     packet.Set(Packet::kRetransmission);
   } else {
     board_.Append(now, tx_id);
+    if (board_.end() == segments_ && host_->IsMessage(flow_.id)) host_->NoteHanded(flow_.id);
     if (std::exchange(send_cwr_, false)) packet.Set(Packet::kCwr);
   }
   if (extra_) {
@@ -506,6 +507,7 @@ void TcpSender::Finish() {
   Set(rto_, FlowTimer::kRetransmit, kNever);
   host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, flow_.id));
   if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
+  if (host_->IsMessage(flow_.id)) host_->application().OnAcked(flow_.id);
 }
 
 FlowState TcpSender::state() const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fabric/host.h"
+#include "settings/quantity.h"
 #include "transport/congestion_controls.h"
 #include "transport/resequencing.h"
 #include "transport/roce.h"
@@ -43,9 +44,17 @@ class WithResequencing : public TransportModel {
                 "How a receiving host puts packets in order before the transport sees them.");
   }
   const std::string& resequencing() const override { return chosen_.kind; }
+  std::string RemedyForReordering() const override {
+    if (resequencing() != "off") return "raise the timeouts of transport.resequencing";
+    const std::string own = OwnRemedyForReordering();
+    return "set transport.resequencing" + (own.empty() ? "" : ", or " + own);
+  }
 
  protected:
   const ResequencingModel& model() const { return *chosen_.settings; }
+
+  // Names the settings other than resequencing that help against reordering; empty if none does.
+  virtual std::string OwnRemedyForReordering() const = 0;
 
  private:
   Chosen<ResequencingModel> chosen_ = Resequencings().Make("off");
@@ -89,6 +98,9 @@ class TcpModel : public WithResequencing {
             static_cast<uint8_t>(settings_.control_priority.value_or(settings_.priority))};
   }
   bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
+  std::string congestion_control() const override {
+    return chosen_.settings ? chosen_.kind : usual_.kind;
+  }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
     return std::make_unique<Maker<Tcp, TcpShared>>(
@@ -105,6 +117,10 @@ class TcpModel : public WithResequencing {
     if (!chosen_.settings) DeclareUsual(fields);
   }
   void DeclareUsual(Fields& fields) { usual_.settings->Declare(fields); }
+  std::string OwnRemedyForReordering() const override {
+    if (settings_.loss == TcpSettings::Loss::kRack) return "";
+    return "raise transport.dupthresh";
+  }
 
  private:
   const WindowControlModel& control() const {
@@ -158,6 +174,7 @@ class RoceModel final : public WithResequencing {
   bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
   bool limits_rates() const override { return true; }
   bool needs_order() const override { return !settings_.is_irn() && resequencing() == "off"; }
+  std::string congestion_control() const override { return control_.kind; }
   bool needs_bandwidth_delay() const override {
     return (settings_.uses_bdp() && !settings_.bdp) ||
            control_.settings->base_rtt() != BaseRtt::kNone;
@@ -171,12 +188,43 @@ class RoceModel final : public WithResequencing {
                    wants_telemetry(), bandwidth_delay, close_delay},
         model());
   }
+  AutoValues ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_delay) const override;
+
+ protected:
+  std::string OwnRemedyForReordering() const override {
+    return settings_.is_irn() ? "raise transport.nack_threshold" : "transport.recovery: irn";
+  }
 
  private:
   RoceSettings settings_;
   Chosen<RoceFraming> framing_ = RoceFramings().Make("rocev2");
   Chosen<RateControlModel> control_ = CongestionControls().rates().Make("dcqcn");
 };
+
+// Starts a queue pair as RoceSender does, and asks its congestion control.
+AutoValues RoceModel::ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_delay) const {
+  AutoValues values;
+  const PacketSizes packets = sizes();
+  if (!settings_.mtu) values.emplace_back("mtu", FormatQuantity(packets.mss));
+  if (settings_.uses_bdp() && !settings_.bdp) {
+    const bool is_for_all = settings_.bdp_scope == RoceSettings::Scope::kMax;
+    values.emplace_back(is_for_all ? "bdp" : "largest_bdp",
+                        FormatQuantity(bandwidth_delay->Largest()));
+  }
+  RateState state;
+  state.line = state.rate = static_cast<double>(settings_.line_rate.value_or(nic).bps);
+  state.packet_bits =
+      static_cast<double>(8 * (packets.DataPacket(packets.mss) + packets.wire_overhead));
+  if (control_.settings->base_rtt() != BaseRtt::kNone) {
+    state.base_rtt = bandwidth_delay->LongestRoundTrip();
+  }
+  const std::unique_ptr<const RateControl> control = control_.settings->Prepare();
+  control->Start(state);
+  for (auto& [name, value] : control->ValuesOfAuto(state)) {
+    values.emplace_back("cc." + name, std::move(value));
+  }
+  return values;
+}
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "fabric/transport.h"
 #include "settings/fields.h"
 #include "settings/kinds.h"
+#include "transport/auto_values.h"
 #include "transport/packet_sizes.h"
 #include "transport/wire_format.h"
 
@@ -75,10 +76,23 @@ class TransportModel {
   // Returns true if it needs in-order delivery: an early packet makes it resend (go-back-N).
   virtual bool needs_order() const { return false; }
 
+  // Names the settings that let its flows bear reordering better, after words such as "you can".
+  virtual std::string RemedyForReordering() const { return "set transport.resequencing"; }
+
   // Returns true if its ACKs tell congestion control of ECN marks.
   virtual bool echoes_marks() const { return false; }
 
   virtual bool needs_bandwidth_delay() const { return false; }
+
+  // The name of its congestion control, such as "dcqcn".
+  virtual std::string congestion_control() const { return ""; }
+
+  // Returns the values of its settings that follow from others, at a host whose link has the rate
+  // `nic`. `bandwidth_delay` is null if it is not needed.
+  virtual AutoValues ValuesOfAuto(BitRate /*nic*/,
+                                  const BandwidthDelay* /*bandwidth_delay*/) const {
+    return {};
+  }
 
   // `close_delay`: from the end of a flow's sender to the end of its receiver. `bandwidth_delay`
   // outlives the transport; null if it is not needed.

@@ -2,9 +2,11 @@
 
 #include "workload/poisson.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -13,6 +15,16 @@
 #include "settings/status.h"
 
 namespace heddle {
+namespace {
+
+// Returns `load` with three significant digits, rounded down.
+std::string RoundedDown(double load) {
+  const double step = std::pow(10, std::floor(std::log10(load)) - 2);
+  return fmt::format("{:.3g}", std::floor(load / step * (1 + 1e-12)) * step);
+}
+
+}  // namespace
+
 class Poisson::Source final : public FlowSource {
  public:
   explicit Source(const Poisson& settings)
@@ -129,7 +141,11 @@ void Poisson::Load(const Stage& stage, std::string_view path, FilesRead& files,
     sizes_text_.replace(name, std::string::npos, stage.PathTo(sizes_text_.substr(name)));
   }
   auto parsed = ParseSizes(sizes_text_, {interpolation_, largest_}, files);
-  if (!parsed.ok()) return diagnostics.ErrorAt(sizes, MessageOf(parsed.status()));
+  if (!parsed.ok()) {
+    const std::vector<std::string> mistakes = absl::StrSplit(MessageOf(parsed.status()), '\n');
+    for (const std::string& mistake : mistakes) diagnostics.ErrorAt(sizes, mistake);
+    return;
+  }
   sizes_ = *std::move(parsed);
 }
 
@@ -215,6 +231,36 @@ double Poisson::SendersUplinks() const {
   return bps;
 }
 
+// Reports a load that the links cannot carry: an error, or a warning if only the headers exceed
+// their capacity. `wire` is the ratio of bytes on the wire to the bytes that the load counts.
+void Poisson::CheckLoads(double host_load, double fabric_load, double wire, std::string_view path,
+                         Diagnostics& diagnostics) const {
+  if (overload_) return;
+  const double load = std::max(host_load, fabric_load);
+  const std::string key = fmt::format("{}.load", path);
+  constexpr double kFull = 1 + 1e-9;
+  if (load > kFull) {
+    // With load_ref: fabric the same figure is a share of the uplinks, which carry it.
+    const bool fits_fabric =
+        load_of_ == LoadOf::kHost && load_ <= kFull && host_load * load_ / fabric_load <= kFull;
+    diagnostics.ErrorAt(
+        key,
+        fmt::format("offers {:.3g} of the hosts' links and {:.3g} of the leaves' uplinks, more "
+                    "than they carry, so queues grow without end; lower it to {} or less{}, or "
+                    "set overload: true",
+                    host_load, fabric_load, RoundedDown(load_ / load),
+                    fits_fabric ? ", set load_ref: fabric if it is meant as a share of the "
+                                  "leaves' uplinks"
+                                : ""));
+  } else if (load * wire > 1) {
+    diagnostics.WarningAt(
+        key,
+        fmt::format("with headers the {} are loaded to {:.3g} times their capacity; queues "
+                    "grow as long as it lasts",
+                    host_load >= fabric_load ? "hosts' links" : "leaves' uplinks", load * wire));
+  }
+}
+
 void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
   packets_ = sizes_->MeanPackets(stage_.mss);
   host_bps_ = 0;
@@ -237,24 +283,7 @@ void Poisson::PrepareRates(std::string_view path, Diagnostics& diagnostics) {
   const double offered = flows_per_second * counted * 8;
   const double host_load = offered / host_bps_;
   const double fabric_load = uplink_bps_ > 0 ? offered * leaving_ / uplink_bps_ : 0;
-  if (std::max(host_load, fabric_load) > 1 + 1e-9 && !overload_) {
-    diagnostics.ErrorAt(
-        fmt::format("{}.load", path),
-        fmt::format(
-            "offers {:.3g} of the hosts' links and {:.3g} of the leaves' uplinks, more than "
-            "they carry, so queues grow without end; lower it, or set overload: true",
-            host_load, fabric_load));
-  }
-  const double wire = (sizes_->mean() + header_bytes) / counted;
-  if (!overload_ && std::max(host_load, fabric_load) <= 1 + 1e-9 &&
-      std::max(host_load, fabric_load) * wire > 1) {
-    diagnostics.WarningAt(
-        fmt::format("{}.load", path),
-        fmt::format("with headers the {} are loaded {:.3g} times over; queues grow as long as it "
-                    "lasts",
-                    host_load >= fabric_load ? "hosts' links" : "leaves' uplinks",
-                    std::max(host_load, fabric_load) * wire));
-  }
+  CheckLoads(host_load, fabric_load, (sizes_->mean() + header_bytes) / counted, path, diagnostics);
   flows_per_ps_.assign(stage_.hosts, 0);
   for (size_t h = 0; h < stage_.hosts; ++h) {
     if (!partners_->Sends(h)) continue;

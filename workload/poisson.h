@@ -36,6 +36,8 @@ class Poisson final : public Workload {
                                              const std::vector<int64_t>& named,
                                              std::string_view path, Diagnostics& diagnostics) const;
   double SendersUplinks() const;
+  void CheckLoads(double host_load, double fabric_load, double wire, std::string_view path,
+                  Diagnostics& diagnostics) const;
   void PrepareRates(std::string_view path, Diagnostics& diagnostics);
 
   std::string sizes_text_ = "websearch";

@@ -15,6 +15,7 @@
 #include "settings/number_text.h"
 #include "settings/quantity.h"
 #include "settings/status.h"
+#include "settings/wording.h"
 
 namespace heddle {
 namespace {
@@ -394,6 +395,37 @@ absl::Status CheckPoint(const CdfPoints& points, double x, double share) {
   return absl::OkStatus();
 }
 
+// The mistakes in a CDF file, each with its line, up to a number that a user may want to read.
+class CdfProblems {
+ public:
+  explicit CdfProblems(std::string source) : source_(std::move(source)) {}
+
+  // Ignores an OK status.
+  void Add(const absl::Status& status, int line) {
+    if (status.ok()) return;
+    const std::string place = fmt::format("{}:{}", source_, line);
+    if (++count_ <= kMost) lines_.push_back(MessageOf(Within(status, place)));
+  }
+
+  bool empty() const { return count_ == 0; }
+
+  // Returns an error with a line for each mistake.
+  absl::Status status() const {
+    std::string text = fmt::format("{}", fmt::join(lines_, "\n"));
+    if (count_ > kMost) {
+      text += fmt::format("\n{}: and {}", source_, CountedNoun(count_ - kMost, "more mistake"));
+    }
+    return absl::InvalidArgumentError(text);
+  }
+
+ private:
+  static constexpr size_t kMost = 20;
+
+  const std::string source_;
+  std::vector<std::string> lines_;
+  size_t count_ = 0;
+};
+
 // Adds the point of a line to the CDF, if the line has one.
 absl::Status ReadPoint(std::string_view line, CdfPoints& points) {
   const auto numbers = NumbersOf(line);
@@ -445,16 +477,21 @@ int64_t SizeDistribution::LargeFlow() const {
 
 absl::StatusOr<CdfPoints> ParseCdf(const std::string& text, const std::string& source) {
   CdfPoints points;
-  absl::Status status;
+  CdfProblems problems(source);
   int line_number = 0;
-  for (size_t start = 0; start < text.size() && status.ok();) {
+  bool last_is_read = true;
+  for (size_t start = 0; start < text.size();) {
     const size_t end = std::min(text.find('\n', start), text.size());
-    ++line_number;
-    status = ReadPoint(std::string_view(text).substr(start, end - start), points);
+    const absl::Status status =
+        ReadPoint(std::string_view(text).substr(start, end - start), points);
+    problems.Add(status, ++line_number);
+    last_is_read = status.ok();
     start = end + 1;
   }
-  if (status.ok()) status = CheckWhole(points);
-  if (!status.ok()) return Within(status, fmt::format("{}:{}", source, line_number));
+  if (last_is_read && (problems.empty() || points.size() > 1)) {
+    problems.Add(CheckWhole(points), line_number);
+  }
+  if (!problems.empty()) return problems.status();
   const double last = points.back().second;
   for (auto& [x, share] : points) share /= last;
   return points;

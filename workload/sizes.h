@@ -62,7 +62,8 @@ struct SizeOptions {
 // Makes the distribution that an experiment describes: the name of a table, or one of
 //   fixed:SIZE  uniform:SIZE:SIZE  pareto:MEAN:SHAPE  pareto_bounded:MIN:MAX:SHAPE
 //   classes:S:M:L:XL  mix:SHARE:FIRST:SECOND  file:PATH
-// The file is read through `files`. InvalidArgument if it makes no sense.
+// The file is read through `files`. InvalidArgument if it makes no sense; the message may have a
+// line for each of several mistakes.
 absl::StatusOr<std::unique_ptr<SizeDistribution>> ParseSizes(std::string_view text,
                                                              const SizeOptions& options,
                                                              FilesRead& files);
@@ -71,7 +72,8 @@ absl::StatusOr<std::unique_ptr<SizeDistribution>> ParseSizes(std::string_view te
 std::unique_ptr<SizeDistribution> MakeCdf(const CdfPoints& points, const SizeOptions& options);
 
 // Reads a CDF: a line a point, "bytes share" or "bytes 1 share", shares up to 1 or to 100; # starts
-// a comment. InvalidArgument, with the line, if it is not one.
+// a comment. InvalidArgument if it is not one; the message has a line for each mistake, with its
+// place.
 absl::StatusOr<CdfPoints> ParseCdf(const std::string& text, const std::string& source);
 
 struct SizeTable {

@@ -5,12 +5,15 @@
 #include "settings/files.h"
 #include "workload/flow_list.h"
 #include "workload/incast.h"
+#include "workload/jobs/collective.h"
 #include "workload/permutation.h"
 #include "workload/poisson.h"
 
 namespace heddle {
 
 std::string Stage::PathTo(const std::string& file) const { return AbsolutePath(folder, file); }
+
+std::unique_ptr<Job> Workload::MakeJob(uint32_t /*number*/) const { return nullptr; }
 
 void Workload::DeclareCommon(Fields& fields) {
   fields.Add("measured", measured, "Count the workload's flows in the statistics.");
@@ -19,6 +22,8 @@ void Workload::DeclareCommon(Fields& fields) {
 const Kinds<Workload>& Workloads() {
   static const Kinds<Workload> kinds = [] {
     Kinds<Workload> all("workload");
+    all.Add<Collective>({"collective", "Ranks on hosts perform a collective operation.",
+                         "Thakur, Rabenseifner and Gropp, IJHPCA 2005"});
     all.Add<FlowList>({"flows", "The flows listed in a CSV file.", ""});
     all.Add<Incast>({"incast", "Many hosts send to one at once: the answers to a query.",
                      "Alizadeh et al., SIGCOMM 2010, section 2.2"});

@@ -25,6 +25,7 @@
 namespace heddle {
 
 class FilesRead;
+class Job;
 
 // The facts about the network that a workload needs.
 struct Stage {
@@ -129,6 +130,10 @@ class Workload {
   // Makes the source of one run's flows. It refers to this object, which must outlive it.
   virtual std::unique_ptr<FlowSource> Open() const = 0;
 
+  // Makes the closed-loop job that this workload asks for; null if it asks for flows by time. Jobs
+  // are numbered from 1. The job refers to nothing of this object.
+  virtual std::unique_ptr<Job> MakeJob(uint32_t number) const;
+
   bool measured = true;  // Its flows count in the statistics.
 
  protected:
@@ -136,7 +141,7 @@ class Workload {
   void DeclareCommon(Fields& fields);
 };
 
-// flows, incast, permutation, poisson.
+// collective, flows, incast, permutation, poisson.
 const Kinds<Workload>& Workloads();
 
 }  // namespace heddle

@@ -382,6 +382,8 @@ class BestNexthopBalancer final : public LoadBalancer {
     tiers_ = fabric.tiers;
   }
 
+  std::optional<Duration> flowlet_gap() const override { return TimesOf().gap; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     const BestNexthopTimes times = TimesOf();
     BestNexthopSettings settings = settings_;

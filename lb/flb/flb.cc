@@ -110,6 +110,8 @@ class FlbBalancer final : public LoadBalancer {
     CheckMarking(path, diagnostics);
   }
 
+  bool reorders() const override { return true; }
+
   HostPolicyPtr ForHost(HostId /*id*/, uint64_t /*seed*/) const override {
     return settings_.rate_control
                ? std::make_unique<FlbHost>(settings_.flows.age,

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "core/packet.h"
@@ -58,6 +59,10 @@ class LoadBalancer {
   // Returns true if packets of one flow often overtake each other, not only when it changes its
   // path.
   virtual bool reorders() const { return false; }
+
+  // Returns the flowlet gap if the scheme has one: the idle time after which a flow may take
+  // another path. Called after Prepare().
+  virtual std::optional<Duration> flowlet_gap() const { return std::nullopt; }
 
   // Returns the policy of one switch. All its randomness comes from streams of `seed` and the id.
   virtual SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const = 0;

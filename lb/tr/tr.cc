@@ -328,6 +328,8 @@ class TrBalancer final : public LoadBalancer {
         path, "tr is for two tiers: an ACK reports one queue; use drill, or conga with mode: path");
   }
 
+  bool reorders() const override { return true; }
+
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {
     return std::make_unique<Tr>(settings_, settings_.idle.value_or(base_rtt_),
                                 Rng::Stream(seed, "tr", id));

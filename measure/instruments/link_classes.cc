@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fabric/around_policy.h"
+#include "measure/flow_atoms.h"
 #include "measure/instruments.h"
 #include "measure/link_time.h"
 #include "measure/table.h"
@@ -23,8 +24,8 @@ namespace {
 // Counts the bytes of flows that each port of one switch has begun to send.
 class Meter final : public AroundSwitchPolicy {
  public:
-  Meter(SwitchPolicyPtr scheme, const std::vector<uint16_t>& atom_of, size_t atoms)
-      : AroundSwitchPolicy(std::move(scheme)), atom_of_(atom_of), atoms_(atoms) {}
+  Meter(SwitchPolicyPtr scheme, const FlowAtoms& flows, size_t atoms)
+      : AroundSwitchPolicy(std::move(scheme)), flows_(flows), atoms_(atoms) {}
 
   void Attach(SwitchView& view) override {
     payload_.assign(view.ports() * atoms_, 0);
@@ -33,7 +34,7 @@ class Meter final : public AroundSwitchPolicy {
 
   void OnTransmit(SwitchView& view, Packet& packet, PortIndex port) override {
     if (packet.kind == PacketKind::kData) {
-      payload_[port * atoms_ + atom_of_[packet.flow]] += packet.data.payload;
+      payload_[port * atoms_ + flows_.Of(packet.flow).atom] += packet.data.payload;
     }
     AroundSwitchPolicy::OnTransmit(view, packet, port);
   }
@@ -41,7 +42,7 @@ class Meter final : public AroundSwitchPolicy {
   const std::vector<int64_t>& payload() const { return payload_; }
 
  private:
-  const std::vector<uint16_t>& atom_of_;
+  const FlowAtoms& flows_;
   const size_t atoms_;
   std::vector<int64_t> payload_;  // By port, then atom.
 };
@@ -70,17 +71,15 @@ constexpr Column<LinkClassRow> kColumns[] = {
 
 class LinkClasses final : public LinkTime, public FlowObserver {
  public:
-  explicit LinkClasses(const RunPlan& plan) : classes_(*plan.classes) {}
+  explicit LinkClasses(const RunPlan& plan) : classes_(*plan.classes), flows_(plan) {}
 
   SwitchPolicyPtr Around(SwitchPolicyPtr scheme) override {
-    auto meter = std::make_unique<Meter>(std::move(scheme), atom_of_, classes_.atoms());
+    auto meter = std::make_unique<Meter>(std::move(scheme), flows_, classes_.atoms());
     meters_.push_back(meter.get());
     return meter;
   }
 
-  void OnStart(const FlowSpec& spec) override {
-    atom_of_.push_back(static_cast<uint16_t>(classes_.AtomOf(spec.size)));
-  }
+  void OnStart(const FlowSpec& spec) override { flows_.Add(spec); }
 
  private:
   void Start(Time /*now*/) override { payload_ = Payload(); }
@@ -116,8 +115,8 @@ class LinkClasses final : public LinkTime, public FlowObserver {
   }
 
   const SizeClasses& classes_;
-  std::vector<uint16_t> atom_of_;  // By flow; read by all threads while a window runs.
-  std::vector<Meter*> meters_;     // By switch.
+  FlowAtoms flows_;
+  std::vector<Meter*> meters_;  // By switch.
   std::vector<int64_t>
       payload_;  // Ordered as Payload() is: up to the start, then in the time covered.
 };

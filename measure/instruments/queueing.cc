@@ -17,6 +17,7 @@
 #include "core/histogram.h"
 #include "core/tap.h"
 #include "fabric/around_policy.h"
+#include "measure/flow_atoms.h"
 #include "measure/instruments.h"
 #include "measure/table.h"
 
@@ -41,26 +42,21 @@ class Stamp final : public AroundSwitchPolicy {
   }
 };
 
-// Each flow's atom, and if it is measured. All threads read this while a window runs.
-struct Flows {
-  std::vector<uint16_t> atom;  // The atom, by flow.
-  std::vector<bool> measured;
-};
-
 // Reads packets that arrive at the hosts of one thread.
 class Arrivals final : public Tap {
  public:
-  Arrivals(const Flows& flows, size_t atoms) : flows_(flows), waited_(atoms) {}
+  Arrivals(const FlowAtoms& flows, size_t atoms) : flows_(flows), waited_(atoms) {}
 
   void OnArrival(uint32_t /*point*/, const Packet& packet) override {
-    if (packet.kind != PacketKind::kData || !flows_.measured[packet.flow]) return;
-    waited_[flows_.atom[packet.flow]].Add(packet.Waited().ps);
+    if (packet.kind != PacketKind::kData) return;
+    const FlowAtoms::Flow flow = flows_.Of(packet.flow);
+    if (flow.measured) waited_[flow.atom].Add(packet.Waited().ps);
   }
 
   const std::vector<Histogram>& waited() const { return waited_; }
 
  private:
-  const Flows& flows_;
+  const FlowAtoms& flows_;
   std::vector<Histogram> waited_;  // Waiting times, by atom.
 };
 
@@ -86,16 +82,13 @@ constexpr Column<QueueingRow> kColumns[] = {
 
 class Queueing final : public Instrument, public FlowObserver {
  public:
-  explicit Queueing(const RunPlan& plan) : classes_(*plan.classes) {}
+  explicit Queueing(const RunPlan& plan) : classes_(*plan.classes), flows_(plan) {}
 
   SwitchPolicyPtr Around(SwitchPolicyPtr scheme) override {
     return std::make_unique<Stamp>(std::move(scheme));
   }
 
-  void OnStart(const FlowSpec& spec) override {
-    flows_.atom.push_back(static_cast<uint16_t>(classes_.AtomOf(spec.size)));
-    flows_.measured.push_back(spec.measured);
-  }
+  void OnStart(const FlowSpec& spec) override { flows_.Add(spec); }
 
   void Finish(Time /*end*/, RunNotes& /*notes*/) override {
     std::vector<QueueingRow> rows;
@@ -124,7 +117,7 @@ class Queueing final : public Instrument, public FlowObserver {
   }
 
   const SizeClasses& classes_;
-  Flows flows_;
+  FlowAtoms flows_;
   std::vector<std::unique_ptr<Arrivals>> taps_;  // By thread.
   std::deque<TappedNode> hosts_;                 // A deque, so that they keep their addresses.
 };

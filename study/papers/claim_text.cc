@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "settings/wording.h"
 #include "study/papers/claim_cells.h"
 
 namespace heddle {
@@ -126,11 +127,16 @@ bool IsShare(const JudgedCell& cell) {
          cell.relative < kTooMany;
 }
 
+// Returns "15 times".
+std::string TimesText(const JudgedCell& cell) {
+  return PlainNumber(1 + cell.relative, 3) + " times";
+}
+
 // Returns "+12 %" or "15 times", without an interval.
 std::string BareMeasure(const JudgedCell& cell) {
   if (!IsShare(cell)) return ShortNumber(cell.finding.mean);
   if (cell.relative < kManyTimes) return Percent(cell.relative);
-  return fmt::format("{:.3g} times", 1 + cell.relative);
+  return TimesText(cell);
 }
 
 // Returns "+12 % +- 3 %" or "15 times +- 0.8".
@@ -142,8 +148,7 @@ std::string Measure(const JudgedCell& cell) {
   if (cell.relative < kManyTimes) {
     return Percent(cell.relative) + (is_known ? fmt::format(" +- {:.2g} %", 100 * half_width) : "");
   }
-  return fmt::format("{:.3g} times", 1 + cell.relative) +
-         (is_known ? fmt::format(" +- {:.2g}", half_width) : "");
+  return TimesText(cell) + (is_known ? fmt::format(" +- {:.2g}", half_width) : "");
 }
 
 // Returns the comparisons with the least and the greatest result; nothing if none has a number.

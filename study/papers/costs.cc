@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 
+#include "settings/wording.h"
 #include "study/papers/paper_results.h"
 #include "study/papers/run_tables.h"
 #include "study/sweep/run_results.h"
@@ -28,15 +28,6 @@ std::string TimeText(double seconds) {
   if (whole >= 3'600) return fmt::format("{} h {:02} min", whole / 3'600, whole % 3'600 / 60);
   if (whole >= 100) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{:.3g} s", seconds);
-}
-
-// Returns a number with so many significant digits, but all digits before the point: "1,234", where
-// {:g} writes "1.23e+03".
-std::string PlainNumber(double value, int digits) {
-  if (value < std::pow(10, digits) - 0.5) return fmt::format("{:.{}g}", value, digits);
-  std::string text = fmt::format("{:.0f}", value);
-  for (size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, ",");
-  return text;
 }
 
 std::string HopsText(double hops) {

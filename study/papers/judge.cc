@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "settings/wording.h"
 #include "study/papers/claim_cells.h"
 #include "study/papers/claim_text.h"
 
@@ -70,8 +71,9 @@ class PartJudge {
       const size_t all = results_.points().size();
       judged_.reason = results_.CountResults() == 0
                            ? "it has not been run"
-                           : fmt::format("{} of the experiment's {} points have no results",
-                                         all - results_.CountResults(), all);
+                           : fmt::format("{} of the experiment's {} {} no results",
+                                         all - results_.CountResults(), CountedNoun(all, "point"),
+                                         all == 1 ? "has" : "have");
     }
     return judged_.reason.empty();
   }

@@ -14,6 +14,7 @@
 #include "experiment/version.h"
 #include "settings/csv.h"
 #include "settings/json.h"
+#include "settings/wording.h"
 
 namespace heddle {
 namespace {
@@ -120,9 +121,15 @@ std::string TotalsText(const std::vector<JudgedPaper>& papers) {
   return text;
 }
 
+// Returns a text such as "2 of 6 points have results".
+std::string ResultsText(const JudgedExperiment& experiment) {
+  return fmt::format("{} of {} {} results", experiment.results,
+                     CountedNoun(experiment.points, "point"),
+                     experiment.points == 1 ? "has" : "have");
+}
+
 std::string PointsText(const JudgedExperiment& experiment) {
-  std::string text =
-      fmt::format("{} of {} points have results", experiment.results, experiment.points);
+  std::string text = ResultsText(experiment);
   if (experiment.stale > 0) {
     text += fmt::format(", {} are of another version of Heddle", experiment.stale);
   }
@@ -367,8 +374,8 @@ std::string ClaimsMarkdown(const std::vector<JudgedPaper>& papers) {
     text += fmt::format("## {}\n\n{}\n\n", paper.paper->name, paper.paper->title);
     for (const JudgedExperiment& judged : paper.experiments) {
       const PaperExperiment& experiment = *judged.experiment;
-      text += fmt::format("### {}-{}\n\n{}\n\n{} of {} points have results", paper.paper->id,
-                          experiment.id, experiment.about, judged.results, judged.points);
+      text += fmt::format("### {}-{}\n\n{}\n\n{}", paper.paper->id, experiment.id, experiment.about,
+                          ResultsText(judged));
       if (!judged.versions.empty()) {
         text += fmt::format(", of Heddle {}", fmt::join(judged.versions, ", "));
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts the time and memory of a sweep's points, from finished points if there are any, else
-// from the usual cost of runs. `heddle sweep` shows the prediction, and the Slurm script divides
-// points into tasks by it.
+// from the table of experiment/estimate.h. `heddle sweep` shows the prediction, and the Slurm
+// script divides points into tasks by it.
 
 #pragma once
 
@@ -14,11 +14,11 @@
 namespace heddle {
 
 struct CostModel {
-  double seconds_per_hop;
+  double seconds_per_work;
   double memory_factor = 1;  // Measured memory as a share of the expected.
   size_t measured = 0;       // The number of finished points that this is computed from.
 
-  double Seconds(const PlannedPoint& point) const { return point.hops * seconds_per_hop; }
+  double Seconds(const PlannedPoint& point) const { return point.work * seconds_per_work; }
   double MemoryBytes(const PlannedPoint& point) const { return point.memory_bytes * memory_factor; }
 };
 

@@ -41,6 +41,7 @@ PlannedPoint PlanPoint(const ExperimentFile& file, size_t point, Diagnostics& di
   }
   planned.hops = ExpectedPacketHops(experiment);
   planned.memory_bytes = ExpectedMemoryBytes(experiment);
+  planned.work = ExpectedWork(experiment);
   return planned;
 }
 
@@ -98,7 +99,8 @@ absl::StatusOr<Plan> ParsePlan(std::string_view csv) {
                            .seed = std::string(cells[3]),
                            .choices = {choices.begin(), choices.end()},
                            .hops = *hops,
-                           .memory_bytes = *memory});
+                           .memory_bytes = *memory,
+                           .work = *hops});
   }
   return plan;
 }

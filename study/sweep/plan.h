@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "experiment/experiment_file.h"
@@ -23,8 +24,17 @@ struct PlannedPoint {
   std::vector<std::string> choices;  // By axis.
   double hops = 0;                   // Expected packet hops; see experiment/estimate.h.
   double memory_bytes = 0;
+  double work =
+      0;  // Expected work, by which time is estimated. plan.csv has none: then it is hops.
 
-  friend bool operator==(const PlannedPoint&, const PlannedPoint&) = default;
+  // Compares what plan.csv holds.
+  friend bool operator==(const PlannedPoint& a, const PlannedPoint& b) {
+    const auto written = [](const PlannedPoint& point) {
+      return std::tie(point.id, point.label, point.seed, point.choices, point.hops,
+                      point.memory_bytes);
+    };
+    return written(a) == written(b);
+  }
 };
 
 struct Plan {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <cmath>
 
 #include "settings/number_text.h"
@@ -73,6 +74,22 @@ std::vector<std::string> ReadWarnings(const std::filesystem::path& run) {
     warnings.push_back(warning->second);
   }
   return warnings;
+}
+
+std::string WithoutNumbers(std::string_view text) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.';
+  };
+  std::string masked;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) {
+      masked += text[i];
+      continue;
+    }
+    masked += '#';
+    while (i + 1 < text.size() && is_part(text[i + 1])) ++i;
+  }
+  return masked;
 }
 
 }  // namespace heddle

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/results.h"
@@ -18,5 +19,9 @@ namespace heddle {
 absl::StatusOr<TableRow> ReadTableRow(const std::filesystem::path& run, const std::string& label);
 
 std::vector<std::string> ReadWarnings(const std::filesystem::path& run);
+
+// Returns `text` with # for each number and its unit. Warnings of the points of a sweep that differ
+// in numbers alone are of one kind.
+std::string WithoutNumbers(std::string_view text);
 
 }  // namespace heddle

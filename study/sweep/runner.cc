@@ -104,7 +104,7 @@ class Runner {
   int stops() const { return options_.stops == nullptr ? 0 : options_.stops->load(); }
   // A full disk stops the sweep: the user is told once, makes room, and repeats the command.
   bool stopping() const { return stops() > 0 || !no_room_.ok(); }
-  double WorkOf(size_t point) const { return std::max(1.0, plan_.points[point].hops); }
+  double WorkOf(size_t point) const { return std::max(1.0, plan_.points[point].work); }
 
   void StartMore() {
     while (no_process_.ok() && !queue_.empty() && std::ssize(running_) < options_.jobs) {

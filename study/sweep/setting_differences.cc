@@ -9,6 +9,7 @@
 
 #include "experiment/checked_folder.h"
 #include "experiment/points.h"
+#include "experiment/resolved.h"
 #include "settings/patch.h"
 #include "settings/status.h"
 #include "settings/yaml.h"
@@ -83,7 +84,10 @@ std::vector<SettingDifference> DifferencesOfRuns(const std::filesystem::path& a,
   if (!of_b.ok()) return {{MessageOf(of_b.status()), "-", "-"}};
   if (!of_a.ok()) return {{MessageOf(of_a.status()), "-", "-"}};
   std::vector<SettingDifference> differences = DifferencesOf(*of_a, *of_b);
-  std::erase_if(differences, [](const SettingDifference& one) { return one.key == "name"; });
+  // The section of resolved values follows from the settings.
+  std::erase_if(differences, [](const SettingDifference& one) {
+    return one.key == "name" || IsWithin(one.key, kResolvedSection);
+  });
   return differences;
 }
 

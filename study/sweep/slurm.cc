@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "settings/wording.h"
 #include "study/sweep/selection.h"
 
 namespace heddle {
@@ -81,7 +82,7 @@ std::string WriteSlurmScript(const SlurmScript& script, const Plan& plan,
       std::max(kLeastMemory, LargestPoint(plan, tasks, cost) * kMemoryMargin * settings.jobs);
   std::string text = fmt::format(
       "#!/bin/bash\n"
-      "# {} points in {} tasks; the longest takes about {:.0f} s, {}.\n"
+      "# {} in {}; the longest takes about {:.0f} s, {}.\n"
       "#SBATCH --job-name={}\n"
       "#SBATCH --array=0-{}\n"
       "#SBATCH --ntasks=1\n"
@@ -95,10 +96,10 @@ std::string WriteSlurmScript(const SlurmScript& script, const Plan& plan,
       [&] {
         size_t points = 0;
         for (const auto& task : tasks) points += task.size();
-        return points;
+        return CountedNoun(points, "point");
       }(),
-      tasks.size(), longest,
-      cost.measured > 0 ? fmt::format("estimated from {} finished points", cost.measured)
+      CountedNoun(tasks.size(), "task"), longest,
+      cost.measured > 0 ? "estimated from " + CountedNoun(cost.measured, "finished point")
                         : std::string("estimated from the packets expected"),
       script.name, tasks.size() - 1, settings.jobs * settings.threads, minutes,
       std::ceil(bytes * 1e-6), kSecondsToStop, script.log_path);

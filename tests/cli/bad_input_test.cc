@@ -423,7 +423,7 @@ const std::vector<BadInput> kBadInputs = {
      {"topology.links: x has no path to any host"}},
     {"HostsThatCannotReachEachOther",
      Custom(", {name: other}", ", {a: other, b: host2}", 3),
-     {"x.yaml:1:11: topology: other cannot reach tor, and 1 more pairs"}},
+     {"x.yaml:1:11: topology: other cannot reach tor, and 1 more pair"}},
     {"SwitchNamedTwice",
      Custom(", {name: tor}", ""),
      {"topology.switches[1].name: something else is called \"tor\""}},

@@ -212,13 +212,57 @@ TEST(BenchTest, RefusesWhatIsNotThere) {
 }
 
 TEST(CheckTest, SaysWhatWouldBeSimulated) {
-  const CommandResult result = Heddle("check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml");
+  const CommandResult result =
+      Heddle("check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml --verbose");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("lb=ecmp valid"), HasSubstr("lb=presto valid"),
                     HasSubstr("48 hosts, 8 switches, 64 links"), HasSubstr("base RTT    9.298 us"),
                     HasSubstr("3 thousand, 5.13 billion bytes of payload"),
                     HasSubstr("0.6 of host links"), HasSubstr("packet-hops")));
+}
+
+TEST(CheckTest, SummarisesASweep) {
+  const std::string check = "check " HEDDLE_SOURCE_DIR "/configs/";
+  EXPECT_THAT(Heddle(check + "quickstart.yaml").out,
+              AllOf(HasSubstr(": 4 points valid\n"), HasSubstr("ecmp, rps, letflow, presto\n"),
+                    HasSubstr("leaf_spine with 48 hosts\n"), HasSubstr("on one thread\n")));
+  EXPECT_THAT(Heddle(check + "rdma_spraying.yaml").err,
+              HasSubstr("(in 1 of 6 points, such as recovery=gbn,lb=rps)\n"));
+}
+
+TEST(CheckTest, HintsAtWhatWasMeant) {
+  const std::string check = "check " HEDDLE_SOURCE_DIR "/configs/quickstart.yaml --set ";
+  EXPECT_THAT(Heddle(check + "'lb=[ecmp, rps]'").err, HasSubstr("below sweep: (\"lb: [...]\""));
+  EXPECT_EQ(Heddle(check + "'sweep.workload[0].load=[0.3, 0.5]'").exit_code, 0);
+  EXPECT_THAT(Heddle(check + "workload.load=0.5").err, HasSubstr("did you mean workload[0].load?"));
+  EXPECT_THAT(Heddle(check + "lb=unheard_of").err, HasSubstr("--plugin FILE.so"));
+  EXPECT_THAT(Heddle(check + "workload[0].sizes=file:no.cdf").err,
+              HasSubstr("also those of --set, start at the folder of the experiment's file"));
+}
+
+TEST(DescribeTest, KnowsSectionsOfSettings) {
+  EXPECT_THAT(Heddle("describe pfc").out, HasSubstr("topology.port.pfc: settings of "));
+  EXPECT_THAT(Heddle("describe port").out, HasSubstr("topology.port.ecn_above"));
+}
+
+// The section `resolved` of run.yaml has them, too.
+TEST_F(RunTest, CheckPrintsTheValuesOfDefaultsThatRunYamlHas) {
+  ASSERT_EQ(Run("small.yaml -q --out out").exit_code, 0);
+  const std::string yaml = ReadFile(folder_ / "out/run.yaml");
+  const std::string checked = RunCommand(kHeddle + " check small.yaml", folder_.path()).out;
+  EXPECT_THAT(checked, HasSubstr("\n  congestion  dctcp\n"));
+  EXPECT_THAT(yaml, HasSubstr("\n  transport: {cc: {kind: dctcp}}\n"));
+  for (const char* tier : {"leaf_down", "leaf_up", "spine_down"}) {
+    EXPECT_THAT(checked, ContainsRegex(fmt::format("\n  ports       [48] {} of 10Gbps: buffer "
+                                                   "379.5KB, ECN marks above 97.5KB at enqueue\n",
+                                                   tier)));
+    EXPECT_THAT(yaml,
+                ContainsRegex(fmt::format("tier: {}\n *ports: [48]\n *rate: 10Gbps\n *buffer: "
+                                          "379.5KB\n *marking: step\n *ecn_above: 97.5KB\n "
+                                          "*mark_at: enqueue\n",
+                                          tier)));
+  }
 }
 
 TEST(CheckTest, RefusesAsRunDoes) {

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 struct Block {
   std::string where;  // "docs/metrics.md:12"
   std::string language;
+  std::string file;  // The name under which a reader saves it, in "```yaml study.yaml".
   std::string text;
 };
 
@@ -45,8 +46,9 @@ std::vector<Block> BlocksOfAllPages() {
       if (line.starts_with("```")) {
         inside = !inside;
         if (inside) {
-          blocks.push_back(
-              {page.filename().string() + ":" + std::to_string(number), line.substr(3), ""});
+          Block& block = blocks.emplace_back();
+          block.where = page.filename().string() + ":" + std::to_string(number);
+          std::istringstream(line.substr(3)) >> block.language >> block.file;
         }
       } else if (inside) {
         blocks.back().text += line + "\n";
@@ -115,6 +117,7 @@ TEST(DocsTest, EveryCommandWorks) {
   const Clone clone;
   int commands = 0;
   for (const Block& block : BlocksOfAllPages()) {
+    if (!block.file.empty()) clone.folder().Write(block.file, block.text);
     if (block.language != "sh") continue;
     std::istringstream lines(block.text);
     for (std::string line; std::getline(lines, line);) {
@@ -151,12 +154,43 @@ TEST(DocsTest, EveryExperimentShownIsValid) {
   EXPECT_GE(experiments, 2);
 }
 
+// The experiments in a folder below configs.
+std::vector<fs::path> ConfigsIn(const std::string& folder) {
+  std::vector<fs::path> configs;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "configs" / folder)) {
+    if (entry.path().extension() == ".yaml") configs.push_back(entry.path());
+  }
+  return configs;
+}
+
 TEST(DocsTest, EveryConfigIsValid) {
   const Clone clone;
-  for (const auto& entry : fs::directory_iterator(fs::path(HEDDLE_SOURCE_DIR) / "configs")) {
-    if (entry.path().extension() != ".yaml") continue;
-    const CommandResult result = clone.Run("heddle check '" + entry.path().string() + "'");
+  for (const fs::path& config : ConfigsIn("")) {
+    const CommandResult result = clone.Run("heddle check '" + config.string() + "'");
     EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+}
+
+// Each has a small form, which runs in a second, and the paper's; a page shows its results.
+TEST(DocsTest, EveryPublishedFigureRunsAndIsShown) {
+  const std::string page = ReadFile(fs::path(HEDDLE_SOURCE_DIR) / "docs/published.md");
+  const std::vector<fs::path> configs = ConfigsIn("published");
+  EXPECT_GE(configs.size(), 6u);
+  const Clone clone;
+  for (const fs::path& config : configs) {
+    SCOPED_TRACE(config);
+    const std::string name = config.stem().string();
+    EXPECT_THAT(page, testing::HasSubstr("configs/published/" + name + ".yaml"));
+    EXPECT_TRUE(fs::exists(fs::path(HEDDLE_SOURCE_DIR) / "docs/published" / (name + ".png")));
+    for (const char* scale : {"full", "paper"}) {
+      const CommandResult check =
+          clone.Run("heddle check '" + config.string() + "' --scale " + scale);
+      EXPECT_EQ(check.exit_code, 0) << check.err;
+    }
+    const CommandResult run = clone.Run("heddle sweep '" + config.string() +
+                                        "' --scale ci --quiet --out results/" + name);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
   }
 }
 

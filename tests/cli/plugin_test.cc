@@ -156,7 +156,8 @@ TEST(PluginTest, OfNobodyIsRefusedBeforeAnyOfItRuns) {
 }
 
 TEST(PluginTest, ThatAddsNothingOrTakesANameIsRefused) {
-  ExpectRefused(ListWith("empty.so"), "empty.so: registers no load balancer\n");
+  ExpectRefused(ListWith("empty.so"),
+                "empty.so: registers no load balancer, congestion control or instrument\n");
   ExpectRefused(ListWith("second_ecmp.so"),
                 "second_ecmp.so: another load balancer is called \"ecmp\" already\n");
 }

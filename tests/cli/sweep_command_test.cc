@@ -208,6 +208,17 @@ TEST_F(SweepCommandTest, CheckGivesAWarningOfManyPointsOnce) {
   EXPECT_EQ(result.err.find("more than half", first + 1), std::string::npos) << result.err;
 }
 
+// All twelve points have few flows, some more than others.
+TEST_F(SweepCommandTest, PrintsWarningsThatDifferInNumbersOnce) {
+  const CommandResult result = Run("heddle sweep s.yaml --set 'measure={classes: [all]}' --jobs 1");
+  EXPECT_EQ(result.exit_code, 0);
+  const size_t first = result.err.find("warning: few flows: ");
+  ASSERT_NE(first, std::string::npos) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("lb=ecmp,load=0.3,seed=1: warning: few flows: "));
+  EXPECT_THAT(result.err.substr(first), ContainsRegex("several seeds \\(and 11 more like it\\)\n"));
+  EXPECT_EQ(result.err.find("few flows", first + 20), std::string::npos) << result.err;
+}
+
 TEST_F(SweepCommandTest, ListsWithoutWriting) {
   const CommandResult result = Run("heddle sweep s.yaml --dry-run --only 2-3");
   EXPECT_EQ(result.exit_code, 0);

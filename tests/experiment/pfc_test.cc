@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/results.h"
+#include "experiment/warnings.h"
 #include "network/deadlock.h"
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"

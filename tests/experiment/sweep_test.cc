@@ -398,10 +398,10 @@ TEST(ExperimentFileTest, AnIdDependsOnThePluginOfItsBalancer) {
         options, diagnostics);
     return IdsOf(*file);
   };
-  EXPECT_NE(id({{"rps", 1}}), id({}));
-  EXPECT_NE(id({{"rps", 1}}), id({{"rps", 2}}));
-  EXPECT_EQ(id({{"rps", 1}, {"ecmp", 3}}), id({{"rps", 1}}));
-  EXPECT_EQ(id({{"ecmp", 3}}), id({}));
+  EXPECT_NE(id({{"lb=rps", 1}}), id({}));
+  EXPECT_NE(id({{"lb=rps", 1}}), id({{"lb=rps", 2}}));
+  EXPECT_EQ(id({{"lb=rps", 1}, {"lb=ecmp", 3}}), id({{"lb=rps", 1}}));
+  EXPECT_EQ(id({{"lb=ecmp", 3}}), id({}));
 }
 
 TEST(SweepTest, RefusesMoreCombinationsThanAnyoneCanRun) {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/results.h"
+#include "experiment/warnings.h"
 #include "measure/instruments.h"
 #include "tests/support/experiment_kit.h"
 

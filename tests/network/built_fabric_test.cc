@@ -13,7 +13,7 @@
 namespace heddle {
 namespace {
 
-constexpr PacketSizes kSizes{
+const PacketSizes kSizes{
     .mss = 1'460, .data_overhead = 58, .min_packet = 64, .ack = 64, .wire_overhead = 20};
 
 // The port of switch `s` that leads to `peer`.

@@ -136,8 +136,15 @@ class MutationTest(unittest.TestCase):
         tests = [{"program": program, "test": test, "seconds": seconds}
                  for program, test, seconds in [("b_test", "B.quick", 0.1), ("a_test", "A.slow", 9),
                                                 ("a_test", "A.quick", 0.2), ("a_test", "A.quickest", 0.1)]]
-        runs = [(program, [test["test"] for test in group]) for program, group in measure.batches(tests, "a_test")]
-        self.assertEqual(runs, [("a_test", ["A.quickest", "A.quick"]), ("b_test", ["B.quick"]), ("a_test", ["A.slow"])])
+
+        def runs(kills):
+            return [(program, [test["test"] for test in group])
+                    for program, group in measure.batches(tests, "a_test", kills)]
+        self.assertEqual(runs({}),
+                         [("a_test", ["A.quickest", "A.quick"]), ("b_test", ["B.quick"]), ("a_test", ["A.slow"])])
+        # Unless others have killed mutants before, in little time.
+        self.assertEqual(runs({"B.quick": 3, "A.slow": 99}),
+                         [("b_test", ["B.quick"]), ("a_test", ["A.quickest", "A.quick"]), ("a_test", ["A.slow"])])
 
 
 if __name__ == "__main__":

@@ -313,7 +313,9 @@ class WildDrawer {
   std::string Workload() {
     DrawRule rule = rule_;
     rule.given["start"] = Pick({"", "", "50us", "300us"});
-    switch (rng_.Below(4)) {
+    switch (rng_.Below(5)) {
+      case 4:
+        return Collective(rule);
       case 0:
         rule.given["fan_in"] = fmt::to_string(1 + rng_.Below(4));
         rule.given["bytes_each"] = fmt::format("{}B", 1 + rng_.Below(100'000));
@@ -334,6 +336,27 @@ class WildDrawer {
         rule.given["duration"] = Pick({"", "", "1ms"});
         return DrawKind(Workloads(), "poisson", rule, rng_);
     }
+  }
+
+  std::string Collective(DrawRule rule) {
+    const std::vector<std::pair<const char*, const char*>> ways = {
+        {"all_reduce", "ring"},        {"all_reduce", "bidirectional"},
+        {"all_reduce", "double_tree"}, {"all_reduce", "halving_doubling"},
+        {"all_gather", "pat"},         {"all_gather", "bruck"},
+        {"reduce_scatter", "ring"},    {"all_to_all", "direct"},
+        {"all_to_all", "shift"},       {"broadcast", "chain"},
+        {"broadcast", "binomial"},     {"barrier", "auto"}};
+    const auto& [op, algorithm] = ways[rng_.Below(static_cast<uint32_t>(ways.size()))];
+    rule.given["op"] = op;
+    rule.given["algorithm"] = algorithm;
+    rule.given["size"] = fmt::format("{}B", 1 + rng_.Below(300'000));
+    rule.given["ranks"] = fmt::to_string(2 + rng_.Below(4));
+    rule.given["ranks_per_host"] = Pick({"2", "2", "1", "3"});
+    rule.given["iterations"] = fmt::to_string(1 + rng_.Below(4));
+    rule.given["channels"] = algorithm == std::string_view("direct") ? "" : Pick({"", "", "2"});
+    for (const char* name : {"warm_up", "chunk", "aggregate", "root"}) rule.given[name] = "";
+    rule.given["placement"] = Pick({"packed", "cyclic", "spread", "random"});
+    return DrawKind(Workloads(), "collective", rule, rng_);
   }
 
   std::string Background() {

@@ -18,8 +18,8 @@ struct NoPolicy final : SwitchPolicy {
 
 class Script final : public Conductor {
  public:
-  Script(Switch& node, std::vector<SwitchBench::Action> actions)
-      : switch_(node), actions_(std::move(actions)) {}
+  Script(Switch& node, std::vector<SwitchBench::Action> actions, Time end)
+      : switch_(node), actions_(std::move(actions)), end_(end) {}
 
   Time Next() override { return next_ < actions_.size() ? actions_[next_].first : kNever; }
   Time Open(Time start, Time latest) override {
@@ -30,11 +30,12 @@ class Script final : public Conductor {
     return std::min(latest, Next());
   }
   void Close(Time /*end*/) override {}
-  Time End() const override { return kNever; }
+  Time End() const override { return end_; }
 
  private:
   Switch& switch_;
   const std::vector<SwitchBench::Action> actions_;
+  const Time end_;
   size_t next_ = 0;
 };
 
@@ -90,13 +91,13 @@ SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPt
   engine_.Place(1);
 }
 
-void SwitchBench::Run(std::vector<Offer> offers, std::vector<Action> actions) {
+void SwitchBench::Run(std::vector<Offer> offers, std::vector<Action> actions, Time end) {
   SortOffers(offers);
   for (Offer& offer : offers) peers_[offer.in]->offers.push_back(offer);
   for (const auto& peer : peers_) {
     if (peer->Due() != kNever) peer->Wake(peer->Due());
   }
-  Script script(switch_, std::move(actions));
+  Script script(switch_, std::move(actions), end);
   engine_.Run(script);
   if (switch_.queued()->memory() != nullptr) switch_.queued()->memory()->CheckBooks();
 }

@@ -25,9 +25,9 @@ class SwitchBench {
   explicit SwitchBench(const SwitchPlan& plan, Duration window = 1_us,
                        SwitchPolicyPtr policy = nullptr, SwitchId id = 0);
 
-  // Offers everything, from 1 us on, and runs until it has all passed. Actions must be in the order
-  // of time. Checks that all packets and bytes are accounted for.
-  void Run(std::vector<Offer> offers, std::vector<Action> actions = {});
+  // Offers everything, from 1 us on, and runs until it has all passed, or to `end`. Actions must be
+  // in the order of time. Checks that all packets and bytes are accounted for.
+  void Run(std::vector<Offer> offers, std::vector<Action> actions = {}, Time end = kNever);
 
   Switch& node() { return switch_; }
   // The packets that left through `port`, by arrival at its peer.

@@ -186,7 +186,7 @@ TEST(CustomTest, MustLetAllHostsReachEachOther) {
   EXPECT_THAT(
       ErrorsOn("{kind: custom, hosts: 3, switches: [{name: a}, {name: b}], links: [{a: host0, b: "
                "a}, {a: host1, b: b}, {a: host2, b: b}]}"),
-      HasSubstr("test.yaml:1:11: topology: b cannot reach a, and 1 more pairs"));
+      HasSubstr("test.yaml:1:11: topology: b cannot reach a, and 1 more pair"));
 }
 
 TEST(CustomTest, SaysWhichEndOfALinkDoesNotExist) {

@@ -19,9 +19,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr Traffic kOneClass{
-    .classes = 0b10, .control = 1, .wants_red = false, .sizes = {1'518, 20}};
-constexpr Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
+const Traffic kOneClass{.classes = 0b10, .control = 1, .wants_red = false, .sizes = {1'518, 20}};
+const Traffic kRdma{.classes = 0b1001, .control = 0, .wants_red = true, .sizes = {1'048, 0}};
 
 // A plan for two hosts at 25 Gbps on each of two leaves, which two spines link at 100 Gbps.
 class Plan {

@@ -21,8 +21,8 @@ using testing::HasSubstr;
 // W5.
 TEST(DerangementTest, EveryHostReceivesOnceAndNoneFromItself) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    for (const auto& [leaves, per_leaf] :
-         std::vector<std::pair<size_t, size_t>>{{1, 2}, {2, 1}, {2, 8}, {3, 3}, {5, 1}, {8, 16}}) {
+    for (const auto& [leaves, per_leaf] : std::vector<std::pair<size_t, size_t>>{
+             {1, 2}, {2, 1}, {2, 8}, {2, 11}, {2, 13}, {3, 3}, {5, 1}, {8, 16}}) {
       for (const bool cross_rack : {false, true}) {
         if (cross_rack && leaves < 2) continue;
         Stage stage = StageOf(leaves, per_leaf);

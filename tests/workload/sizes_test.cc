@@ -61,26 +61,11 @@ std::string CdfError(const std::string& text) {
   return MessageOf(points.status());
 }
 
-// Worked numbers of the distributions.
-TEST(SizeTablesTest, HaveTheSpecifiedMeansToTheByte) {
-  const std::map<std::string, double> means = {{"alistorage", 40'870},
-                                               {"cachefollower", 712'574},
-                                               {"cachefollower_dense", 687'657},
-                                               {"datamining", 7'470'236},
-                                               {"datamining_fine", 5'036'535},
-                                               {"datamining_xpass", 7'487'884},
-                                               {"hadoop", 120'421},
-                                               {"hadoop_interrack", 3'423'731},
-                                               {"small", 17'112.5},
-                                               {"solar", 39'424},
-                                               {"websearch", 1'711'250},
-                                               {"websearch_fine", 1'490'033},
-                                               {"websearch_xpass", 1'710'004},
-                                               {"webserver", 66'121},
-                                               {"webserver_dense", 62'480}};
-  EXPECT_EQ(SizeTables().size(), means.size());
-  for (const auto& [name, mean] : means) EXPECT_NEAR(Sizes(name)->mean(), mean, 0.51) << name;
-  EXPECT_DOUBLE_EQ(Sizes("websearch")->mean(), 1'711'250);
+TEST(ParseCdfTest, ReportsEveryMistake) {
+  EXPECT_EQ(CdfError("0 0\nx 3\n100 50\n50 60\n300 99\n"),
+            "my.cdf:2: expected a size in bytes and the share of flows up to it\n"
+            "my.cdf:4: the size 50 is less than the one before\n"
+            "my.cdf:5: the last share is neither 1 nor 100");
 }
 
 TEST(SizeTablesTest, AreSortedByNameAndFoundByIt) {
@@ -224,6 +209,8 @@ TEST(SizeFormsTest, SayWhatIsWrong) {
       {"pareto:10KB:x", "is not a number"},
       {"pareto_bounded:2KB:1KB:1", "not below the largest"},
       {"pareto_bounded:1KB:2KB:0", "shape above 0"},
+      {"pareto_bounded:1KB:2KB:100.1", "shape above 0"},
+      {"pareto_bounded:1KB:1KB:1", "not below the largest"},
       {"classes:1:1:1", "expected classes:S:M:L:XL"},
       {"classes:0.49:0.03:0.18:0.20", "sum to 0.9"},
       {"classes:-1:1:1:0", "negative"},
@@ -250,6 +237,9 @@ TEST(SizesTest, MayBeAtTheirBounds) {
   EXPECT_EQ(Sizes("fixed:1B")->mean(), 1);
   EXPECT_EQ(Sizes("uniform:1KB:1KB")->mean(), 1'000);
   EXPECT_NEAR(Sizes("pareto:10KB:100")->mean(), 10'000, 1e-3);
+  EXPECT_NEAR(Sizes("pareto_bounded:10KB:20KB:100")->mean(), 10'000.0 * 100 / 99, 1e-3);
+  EXPECT_EQ(Cdf("0 0\n4000000000000 1\n").back().first, 4e12);
+  EXPECT_NE(CdfError("0 0\n4000000000001 1\n").find("is out of range"), std::string::npos);
   EXPECT_EQ(Sizes("mix:0:fixed:1KB:fixed:2KB")->mean(), 2'000);
   EXPECT_EQ(Sizes("mix:1:fixed:1KB:fixed:2KB")->mean(), 1'000);
 }

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "settings/quantity.h"
 #include "transport/congestion_controls.h"
 
 namespace heddle {
@@ -82,6 +84,24 @@ class Dcqcn : public RateControl {
   CnpRule cnp_rule() const override {
     return {settings_.cnp_mode, settings_.cnp_interval.value_or(settings_.is_nic() ? 4_us : 50_us),
             settings_.cnp_trailing, settings_.cnp_on_ooo};
+  }
+
+  AutoValues ValuesOfAuto(const RateState& state) const override {
+    const Rates rates = RatesOf(settings_, state.line);
+    const auto rate = [](double bps) { return FormatQuantity(BitRate{static_cast<int64_t>(bps)}); };
+    AutoValues values;
+    const auto add = [&](bool is_set, const char* name, const std::string& value) {
+      if (!is_set) values.emplace_back(name, value);
+    };
+    add(settings_.alpha_interval.has_value(), "alpha_interval", FormatQuantity(alpha_interval_));
+    add(settings_.increase_interval.has_value(), "increase_interval",
+        FormatQuantity(increase_interval_));
+    add(settings_.threshold.has_value(), "threshold", FormatQuantity(threshold_));
+    add(settings_.rai.has_value(), "rai", rate(rates.ai));
+    add(settings_.rhai.has_value(), "rhai", rate(rates.hai));
+    add(settings_.min_rate.has_value(), "min_rate", rate(rates.min));
+    add(settings_.cnp_interval.has_value(), "cnp_interval", FormatQuantity(cnp_rule().interval));
+    return values;
   }
 
  protected:

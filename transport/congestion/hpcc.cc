@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "settings/quantity.h"
 #include "transport/congestion_controls.h"
 
 namespace heddle {
@@ -74,6 +75,23 @@ class Hpcc final : public RateControl {
     Apply(state, own);
   }
 
+  AutoValues ValuesOfAuto(const RateState& state) const override {
+    AutoValues values;
+    if (!settings_.base_rtt) {
+      const bool is_for_all = settings_.rtt_scope == BaseRtt::kLongest;
+      values.emplace_back(is_for_all ? "base_rtt" : "longest_base_rtt",
+                          FormatQuantity(state.base_rtt));
+    }
+    if (!settings_.w_ai) {
+      values.emplace_back("w_ai", FormatQuantity(Bytes{static_cast<int64_t>(Increase(state))}));
+    }
+    if (!settings_.min_rate) {
+      const double bps = LeastShare(state) * state.line;
+      values.emplace_back("min_rate", FormatQuantity(BitRate{static_cast<int64_t>(bps)}));
+    }
+    return values;
+  }
+
   void OnAck(RateState& state, const AckSignal& ack) const override {
     const Telemetry& now = *ack.telemetry;
     Telemetry& before = *state.told;
@@ -121,12 +139,15 @@ class Hpcc final : public RateControl {
     return FullWindow(state) * (1 - settings_.eta) / static_cast<double>(settings_.flows);
   }
 
+  // Returns the least rate as a share of the line's.
+  double LeastShare(const RateState& state) const {
+    return settings_.min_rate ? static_cast<double>(settings_.min_rate->bps) / state.line : 1e-3;
+  }
+
   // A window in bytes lets one more packet begin as long as it is not full.
   void Apply(RateState& state, Own& own) const {
     const double full = FullWindow(state);
-    const double least =
-        settings_.min_rate ? static_cast<double>(settings_.min_rate->bps) / state.line : 1e-3;
-    own.window = std::clamp(own.window, full * std::min(least, 1.0), full);
+    own.window = std::clamp(own.window, full * std::min(LeastShare(state), 1.0), full);
     state.rate = state.line * (own.window / full);
     state.window = std::ceil(own.window * 8 / state.packet_bits);
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "settings/quantity.h"
 #include "transport/congestion_controls.h"
 
 namespace heddle {
@@ -27,14 +28,16 @@ struct SwiftSettings {
   std::optional<double> initial_cwnd = std::nullopt;  // Not set: base at line rate.
   int64_t retx_reset = 5;
 
+  Duration PerHop() const { return per_hop.value_or(base * 2 / 13); }
+  Duration ScalingRange() const { return fs_range.value_or(base * 5); }
   void Declare(Fields& fields);
 };
 
 // Returns the delay that a window of `cwnd` packets aims at over `links` links. Section 3.2 of the
 // paper: flow scaling is fs_range at fs_min, and 0 at fs_max.
 Duration Target(const SwiftSettings& settings, double cwnd, int links) {
-  const Duration per_hop = settings.per_hop.value_or(settings.base * 2 / 13);
-  const double range = static_cast<double>(settings.fs_range.value_or(settings.base * 5).ps);
+  const Duration per_hop = settings.PerHop();
+  const double range = static_cast<double>(settings.ScalingRange().ps);
   const double least = 1 / std::sqrt(settings.fs_max);
   const double a = range / (1 / std::sqrt(settings.fs_min) - least);
   const double scaling = std::clamp(a * (1 / std::sqrt(cwnd) - least), 0.0, range);
@@ -47,9 +50,19 @@ class Swift final : public RateControl {
 
   void Start(RateState& state) const override {
     Own& own = state.own.Begin<Own>();
-    own.cwnd =
-        settings_.initial_cwnd.value_or(state.line * Seconds(settings_.base) / state.packet_bits);
+    own.cwnd = FirstWindow(state);
     Apply(state, own);
+  }
+
+  AutoValues ValuesOfAuto(const RateState& state) const override {
+    AutoValues values;
+    if (!settings_.per_hop) values.emplace_back("per_hop", FormatQuantity(settings_.PerHop()));
+    if (!settings_.fs_range)
+      values.emplace_back("fs_range", FormatQuantity(settings_.ScalingRange()));
+    if (!settings_.initial_cwnd) {
+      values.emplace_back("initial_cwnd", FormatQuantity(FirstWindow(state)));
+    }
+    return values;
   }
 
   void OnAck(RateState& state, const AckSignal& ack) const override {
@@ -95,6 +108,11 @@ class Swift final : public RateControl {
     if (now < own.may_cut) return;
     own.cwnd *= factor;
     own.may_cut = now + own.rtt;
+  }
+
+  double FirstWindow(const RateState& state) const {
+    return settings_.initial_cwnd.value_or(state.line * Seconds(settings_.base) /
+                                           state.packet_bits);
   }
 
   // A window below one packet is one packet in flight every rtt / cwnd.

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "settings/quantity.h"
 #include "transport/congestion_controls.h"
 
 namespace heddle {
@@ -31,6 +33,17 @@ class Timely final : public RateControl {
   explicit Timely(const TimelySettings& settings) : settings_(settings) {}
 
   void Start(RateState& state) const override { state.own.Begin<Own>(); }
+
+  AutoValues ValuesOfAuto(const RateState& state) const override {
+    AutoValues values;
+    for (const auto& [name, rate] :
+         {std::pair("delta", settings_.delta), std::pair("min_rate", settings_.min_rate)}) {
+      if (rate) continue;
+      const double bps = OrThousandth(rate, state);
+      values.emplace_back(name, FormatQuantity(BitRate{static_cast<int64_t>(bps)}));
+    }
+    return values;
+  }
 
   // One sample for each segment; the NIC of the paper reports completions of these.
   void OnAck(RateState& state, const AckSignal& ack) const override {
@@ -72,15 +85,18 @@ class Timely final : public RateControl {
   }
 
   void Raise(RateState& state, int64_t steps) const {
-    const double delta =
-        settings_.delta ? static_cast<double>(settings_.delta->bps) : state.line * 1e-3;
+    const double delta = OrThousandth(settings_.delta, state);
     state.rate = std::min(state.rate + static_cast<double>(steps) * delta, state.line);
   }
 
   void Cut(RateState& state, double factor) const {
-    const double least =
-        settings_.min_rate ? static_cast<double>(settings_.min_rate->bps) : state.line * 1e-3;
+    const double least = OrThousandth(settings_.min_rate, state);
     state.rate = std::max(state.rate * factor, std::min(least, state.line));
+  }
+
+  // Returns `rate`, or a thousandth of the line's if it is not set.
+  static double OrThousandth(const std::optional<BitRate>& rate, const RateState& state) {
+    return rate ? static_cast<double>(rate->bps) : state.line * 1e-3;
   }
 
   const TimelySettings settings_;

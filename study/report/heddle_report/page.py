@@ -21,11 +21,12 @@ MOST_ABSENT = 1_000
 def html(sweep):
     """The page of a sweep or a run."""
     read = sweep.results
-    data, notes = _data(sweep)
+    warnings = results.read_warnings(read.points)
+    data, notes = _data(sweep, warnings)
     first = read.points[0].folder
     sections = [_fabric(first), *_chart_sections(sweep, data, notes), *map(table, data["tables"])]
     return fill(
-        title=read.name, made=words.provenance(read), data=data, warning=_warning(read),
+        title=read.name, made=words.provenance(read), data=data, warning=_absence(read) + _runs_warn(warnings),
         intro=_experiment(sweep, first), nav=[(id_, title) for id_, title, _ in sections],
         body="\n".join(starmap(section, sections)))
 
@@ -77,7 +78,7 @@ def short(value):
     return value
 
 
-def _data(sweep):
+def _data(sweep, warnings):
     """The data that page.js draws, and a note about charts that it leaves out."""
     notes = ""
     made = sweep.charts()
@@ -91,7 +92,7 @@ def _data(sweep):
         "choices": [{"name": of_choice[0].choice, "charts": list(map(as_data, of_choice))}
                     for of_choice in made[:MOST_CHOICES]],
         "runs": list(map(as_data, runs.charts(sweep))),
-        "tables": _tables(sweep),
+        "tables": _tables(sweep, warnings),
     }, notes
 
 
@@ -105,7 +106,7 @@ def styles():
             for s in (style.of(i) for i in range(len(style.MARKERS) * len(style.LIGHT)))]
 
 
-def _tables(sweep):
+def _tables(sweep, warnings):
     tables = [_results_table(sweep)]
     names, rows = shown.counters(shown.points(sweep))
     if names:
@@ -113,6 +114,12 @@ def _tables(sweep):
                        "caption": "Counts of the whole run, summed over switches and hosts. "
                                   + runs.where_of(sweep, shown.points(sweep)), "columns": ["load balancer"] + names,
                        "rows": rows})
+    if warnings:
+        tables.append({"id": "warnings", "title": "Warnings of runs",
+                       "caption": "Read these before you trust the results. Warnings that differ in numbers alone "
+                                  "are counted together; the numbers are those of the first point.",
+                       "columns": ["warning", "points", "first point"],
+                       "rows": [[w.text, w.points, w.first] for w in warnings]})
     absent = sweep.results.absent
     if absent:
         more = f" The first {MOST_ABSENT} of {len(absent)}." if len(absent) > MOST_ABSENT else ""
@@ -166,7 +173,15 @@ def _cells(sweep, values):
     return cells + [100 * values.mean("reordered_ratio")]
 
 
-def _warning(read):
+def _runs_warn(warnings):
+    if not warnings:
+        return ""
+    said = "a warning" if len(warnings) == 1 else f"warnings of {len(warnings)} kinds"
+    return (f'<p class="warning">Read <a href="#warnings">{said} of the runs</a> before you trust the '
+            'results.</p>')
+
+
+def _absence(read):
     if not read.absent:
         return ""
     states = {}

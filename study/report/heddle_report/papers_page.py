@@ -113,7 +113,8 @@ def _paper(paper, charts):
 
 def _experiment(id_, experiment, charts):
     missing = experiment.results < experiment.points
-    points = f"{experiment.results} of {experiment.points} points have results."
+    noun = "point has" if experiment.points == 1 else "points have"
+    points = f"{experiment.results} of {experiment.points} {noun} results."
     if experiment.stale:
         points += f" {experiment.stale} are of another version of Heddle."
     choices = _terms(((escape(name), escape(text)) for name, text in experiment.choices.items()),

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import math
+import re
 from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,6 +186,24 @@ def _read_sweep(folder, tables):
         digest=hashlib.sha256("\n".join(p.id for p in plan).encode()).hexdigest()[:12],
         axes=axes, combinations=_read_means(tables / "means.csv", axes), points=points,
         absent=absent, planned=len(plan), document=document)
+
+
+@dataclass(frozen=True)
+class Warned:
+    text: str  # As the first point has it.
+    first: str
+    points: int
+
+
+def read_warnings(points):
+    """The warnings in the summaries of `points`; those that differ in numbers alone are one."""
+    kinds = {}
+    for point in points:
+        summary = point.folder / "summary.json"
+        for text in read_json(summary).get("warnings", []) if summary.exists() else ():
+            kind = kinds.setdefault(re.sub(r"\d[A-Za-z0-9.]*", "#", text), (text, point.label, []))
+            kind[2].append(point)
+    return [Warned(text, first, len(having)) for text, first, having in kinds.values()]
 
 
 def _read_plan(folder):

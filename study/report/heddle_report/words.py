@@ -3,7 +3,7 @@
 
 import re
 
-from . import axes, results
+from . import axes, ports, results
 
 _NOTHING = ([], {}, "", "none", "auto", "off", "false", "0", "unset", "unchanged", "both")
 
@@ -19,7 +19,13 @@ def experiment(sweep):
     swept = _swept(sweep)
     for key, values in swept.items():
         _put(run, key, "swept" if len(values) > 1 else values[0])
-    said = [("Fabric", _fabric(run)), ("Ports", _ports(run)), ("Transport", _transport(run)),
+    # Values that the settings come to are those of the first point; others may differ there.
+    may_differ = any(axis.split(".")[0] in ("topology", "transport", "background", "schedule") for axis in swept)
+    where = " (in the first point)" if may_differ and ports.resolved(run) else ""
+    told = ports.said(run)
+    defaults = _defaults(run)
+    said = [("Fabric", _fabric(run)), ("Ports", told + where if told else ""), ("Transport", _transport(run)),
+            ("By default", defaults + where if defaults else ""),
             ("Load balancers", ", ".join(sweep.series) if "lb" in swept else _plain(run.get("lb"))),
             ("Workload", "; ".join(map(_workload, run.get("workload", []))))]
     if run.get("background"):
@@ -167,6 +173,15 @@ def _transport(run):
     return _plain({key: settings[key] for key in _TRANSPORT if key in settings})
 
 
+def _defaults(run):
+    """What the settings of the transport that are auto come to."""
+    values = dict(ports.resolved(run).get("transport") or {})
+    control = values.pop("cc", {})
+    values.update((key, value) for key, value in control.items() if key != "kind")
+    told = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in values.items())
+    return f"congestion control {control.get('kind', '')}: {told}" if told else ""
+
+
 _UNFINISHED = {"error": "unfinished ones count as infinitely slow, and are an error",
                "inf": "unfinished ones count as infinitely slow", "drop": "unfinished ones don't count"}
 _PERCENTILES = {"linear": "percentiles are interpolated", "nearest": "percentiles are samples, ranks rounded up",
@@ -179,7 +194,9 @@ def _measured(run):
         return ""
     warm_up = measure.get("warm_up", "auto")
     if warm_up == "auto":
-        said = ["flows after a warm-up that follows from the workload"]
+        resolved = ports.resolved(run).get("warm_up")
+        said = [f"flows that start after {resolved}" if resolved
+                else "flows after a warm-up that follows from the workload"]
     else:
         said = ["all flows" if _is_zero(warm_up) else f"flows that start after {warm_up}"]
     said += [words[measure[key]] for key, words in (("unfinished", _UNFINISHED), ("percentiles", _PERCENTILES))
@@ -189,67 +206,6 @@ def _measured(run):
 
 def _is_zero(text):
     return axes.quantity(text) == 0
-
-
-_MEMORY = {"dt": "each queue may hold a multiple of the free buffer",
-           "hpcc_mmu": "each input may hold a multiple of the free buffer",
-           "broadcom_mmu": "inputs and lossy queues may hold multiples of the free buffer"}
-
-
-def _ports(run):
-    port = run.get("topology", {}).get("port")
-    if not isinstance(port, dict):
-        return ""
-    return "; ".join((_buffer(port), _marking(port, run.get("transport")), _pfc(port.get("pfc"))))
-
-
-def _of_size(text):
-    return {"auto": "of the default size", "swept": "of a swept size"}.get(text, f"of {text}")
-
-
-def _buffer(port):
-    memory = port.get("memory") or {}
-    model = memory.get("model", "static") if isinstance(memory, dict) else memory
-    if model != "static":
-        size = memory.get("size", "auto") if isinstance(memory, dict) else "auto"
-        rule = f": {_MEMORY[model]}" if model in _MEMORY else ""
-        return f"a buffer {_of_size(size)} that a switch's ports share ({model}{rule})"
-    buffer = port.get("buffer", "auto")
-    return "unlimited buffers" if buffer == "unlimited" else f"a buffer {_of_size(buffer)} for each port"
-
-
-def _marking(port, transport):
-    if port.get("marking", "auto") == "swept":
-        return "ECN marking as swept"
-    if _is_red(port, transport):
-        red = port.get("red") if isinstance(port.get("red"), dict) else {}
-        ends = [red.get("min", "auto"), red.get("max", "auto")]
-        return ("ECN marks with RED, "
-                + ("between the default thresholds" if "auto" in ends else f"from {ends[0]} to {ends[1]}"))
-    above = port.get("ecn_above", "auto")
-    return {"auto": "ECN marks above the default threshold", "unlimited": "no ECN marks",
-            "swept": "ECN marks above a swept threshold"}.get(above, f"ECN marks above {above}")
-
-
-def _is_red(port, transport):
-    """True for marking: red; by default DCQCN uses RED too."""
-    if port.get("marking", "auto") != "auto" or not isinstance(transport, dict):
-        return port.get("marking") == "red"
-    control = transport.get("cc")
-    return transport.get("kind") == "rocev2" and (
-        control.get("kind") if isinstance(control, dict) else control) == "dcqcn"
-
-
-def _pfc(pfc):
-    if not isinstance(pfc, dict):
-        return f"PFC as {pfc}" if pfc else "no PFC"
-    classes = _list(pfc.get("classes"))
-    if not classes:
-        return "no PFC"
-    which = "class" if len(classes) == 1 else "classes"
-    xoff = pfc.get("xoff", "auto")
-    at = {"auto": "", "swept": " with a swept pause threshold"}.get(xoff, f" with a pause threshold of {xoff}")
-    return f"PFC for {which} {', '.join(classes)}{at}"
 
 
 def _fabric(run):

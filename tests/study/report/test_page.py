@@ -117,6 +117,22 @@ class PageTest(Folder):
         self.assertIn("Of 16 points, 1 missing", text)
         self.assertIn('id="absent"', text)
 
+    def test_warnings_of_runs_are_shown_once_for_each_kind(self):
+        self.sweep()
+        self.assertNotIn('id="warnings"', self.written())
+        texts = {"p0_1": ["load: 0.3 was <b>offered</b> & 0.2 carried"], "p1_1": ["load: 0.5 was <b>offered</b> & 0.41 carried"],
+                 "p2_1": ["few flows: L (12)", "load: 0.5 was <b>offered</b> & 0.42 carried"]}
+        for name, warnings in texts.items():
+            summary = self.folder / "points" / name / "summary.json"
+            summary.write_text(json.dumps({**json.loads(summary.read_text()), "warnings": warnings}))
+        text = self.written()
+        self.assertIn('<a href="#warnings">warnings of 2 kinds of the runs</a>', text)
+        self.assertNotIn("<b>offered", text)
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+        [table] = [table for table in data["tables"] if table["id"] == "warnings"]
+        self.assertEqual([row[:2] for row in table["rows"]],
+                         [["load: 0.3 was <b>offered</b> & 0.2 carried", 3], ["few flows: L (12)", 1]])
+
     def test_is_there_complete_or_not_at_all(self):
         self.sweep()
         (self.folder / "points/p0_1/links.csv").unlink()

@@ -5,6 +5,9 @@ import contextlib
 import io
 import json
 import math
+import os
+import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,7 +15,7 @@ from unittest import mock
 
 import folders
 from heddle_report.__main__ import main
-from heddle_report import axes, charts, fabric, results, runs, shown, style, words
+from heddle_report import axes, charts, fabric, ports, results, runs, shown, style, words
 
 
 class Folder(unittest.TestCase):
@@ -209,9 +212,37 @@ class SweptWordsTest(Folder):
             self.setUp()
 
 
+HEDDLE = os.environ.get("HEDDLE_BINARY", "")
+
+
+@unittest.skipUnless(HEDDLE, "HEDDLE_BINARY does not say which heddle to run")
+class ResolvedTest(unittest.TestCase):
+    """run.yaml, heddle check and the report name the same values."""
+
+    def test_defaults_are_told_as_check_prints_them(self):
+        with tempfile.TemporaryDirectory() as temporary:
+            path = Path(temporary) / "small.yaml"
+            path.write_text("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, "
+                            "fabric_link: {rate: 40Gbps, delay: 1us}, port: {pfc: {classes: [3]}}}\n"
+                            "transport: rocev2\nlb: ecmp\nworkload: [{kind: permutation, size: 20KB}]\n")
+            checked = subprocess.run([HEDDLE, "check", path], capture_output=True, text=True, check=True).stdout
+            subprocess.run([HEDDLE, "run", path, "-q", "--out", Path(temporary) / "out"], check=True)
+            run = results.read_yaml(Path(temporary) / "out" / "run.yaml")
+        said = ports.said(run)
+        for tier, rate in (("leaf_down", "10Gbps"), ("leaf_up", "40Gbps"), ("spine_down", "40Gbps")):
+            [line] = re.findall(rf"{tier} of {rate}: (.*)", checked)
+            buffer, least, most, share, at, above, headroom = re.fullmatch(
+                r"buffer (\S+), ECN marks from (\S+) to (\S+) \(up to (\S+) %\) at (\S+), pauses above (\S+), "
+                r"headroom (\S+)", line).groups()
+            for value in (buffer, least, most, above, headroom):
+                self.assertIn(f"{value} ({rate})", said)
+        self.assertIn("rai 10Mbps", words._defaults(run))
+        self.assertIn("cc.rai 10Mbps", checked)
+
+
 class WordsTest(unittest.TestCase):
-    def ports(self, transport="dctcp", **port):
-        return words._ports({"topology": {"port": port}, "transport": {"kind": transport, "cc": {"kind": "dcqcn"}}})
+    def ports(self, transport="dctcp", resolved=None, **port):
+        return ports.said({"resolved": resolved, "topology": {"port": port}, "transport": {"kind": transport, "cc": {"kind": "dcqcn"}}})
 
     def test_ports_are_told(self):
         self.assertEqual(self.ports(buffer="1MB", ecn_above="65KB", pfc={"classes": []}),
@@ -224,11 +255,37 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(self.ports(buffer="unlimited", marking="red", red={"min": "5KB", "max": "9KB"}),
                          "unlimited buffers; ECN marks with RED, from 5KB to 9KB; no PFC")
 
+    def test_defaults_have_their_numbers_by_rate(self):
+        slow = {"tier": "leaf_down", "rate": "10Gbps", "buffer": "379.5KB", "ecn_above": "97.5KB",
+                "red_min": "10KB", "red_max": "40KB", "xoff": "371KB", "headroom": "6KB"}
+        fast = {"tier": "leaf_up", "rate": "40Gbps", "buffer": "1.518MB", "ecn_above": "120KB",
+                "red_min": "40KB", "red_max": "160KB", "xoff": "1.5MB", "headroom": "6KB"}
+        self.assertEqual(
+            self.ports(resolved={"ports": [slow, fast]}, buffer="auto", pfc={"classes": ["3"]}),
+            "a buffer of 379.5KB (10Gbps) or 1.518MB (40Gbps) for each port; "
+            "ECN marks above 97.5KB (10Gbps) or 120KB (40Gbps); "
+            "PFC for class 3 with a pause threshold of 371KB (10Gbps) or 1.5MB (40Gbps) and a headroom of 6KB")
+        self.assertEqual(
+            self.ports("rocev2", resolved={"ports": [slow, dict(slow, tier="leaf_up")]}, buffer="1MB"),
+            "a buffer of 1MB for each port; ECN marks with RED, from 10KB to 40KB; no PFC")
+        self.assertEqual(
+            self.ports(resolved={"ports": [dict(slow, xoff_share="0.0625")], "memory": {"size": "9MB"}},
+                       memory={"model": "dt", "size": "auto"}, pfc={"classes": ["3"], "headroom": "9KB"}),
+            "a buffer of 9MB that a switch's ports share (dt: each queue may hold a multiple of the free buffer); "
+            "ECN marks above 97.5KB; PFC for class 3 with a pause threshold of 0.0625 times the free buffer")
+
+    def test_defaults_of_the_transport_and_the_warm_up_have_their_numbers(self):
+        run = {"resolved": {"warm_up": "1ms", "transport": {"mtu": "1024", "cc": {"kind": "dcqcn", "rai": "10Mbps"}}}}
+        self.assertEqual(words._defaults(run), "congestion control dcqcn: mtu 1024, rai 10Mbps")
+        self.assertEqual(words._measured(run), "flows that start after 1ms")
+        self.assertEqual(words._defaults({"resolved": {"transport": {"cc": {"kind": "reno"}}}}), "")
+        self.assertEqual(words._defaults({}), "")
+
     def test_ports_that_are_swept_are_told_to_be(self):
         self.assertEqual(self.ports(buffer="swept", ecn_above="swept", pfc="swept"),
                          "a buffer of a swept size for each port; ECN marks above a swept threshold; "
                          "PFC as swept")
-        self.assertEqual(words._ports({"topology": {"port": "swept"}}), "")
+        self.assertEqual(ports.said({"topology": {"port": "swept"}}), "")
 
     def test_measuring_is_told_in_sentences(self):
         self.assertEqual(

@@ -52,15 +52,15 @@ TEST(CostTest, GoesByFinishedPointsIfThereAreAny) {
   Plan plan;
   for (const double hops : {1e6, 3e6, 5e6}) {
     PlannedPoint& point = plan.points.emplace_back();
-    point.hops = hops;
+    point.work = hops;
     point.memory_bytes = 10e6;
   }
   std::vector<PointReport> reports(3);
   const CostModel expected = CostModelOf(plan, reports);
   EXPECT_EQ(expected.measured, 0u);
-  EXPECT_DOUBLE_EQ(expected.Seconds(plan.points[2]), 5e6 * kSecondsPerHop);
+  EXPECT_DOUBLE_EQ(expected.Seconds(plan.points[2]), 5e6 * SecondsPerWork());
   EXPECT_DOUBLE_EQ(expected.MemoryBytes(plan.points[2]), 10e6);
-  // 4 million packet-hops have taken 0.8 s; the larger took twice the memory.
+  // 4 million units of work have taken 0.8 s; the larger took twice the memory.
   reports[0] = {.state = PointState::kDone,
                 .run_seconds = 0.3,
                 .memory_bytes = 15e6,

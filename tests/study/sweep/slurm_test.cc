@@ -21,12 +21,12 @@ Plan PlanOf(const std::vector<double>& seconds) {
   Plan plan;
   for (const double time : seconds) {
     PlannedPoint& point = plan.points.emplace_back();
-    point.hops = time;
+    point.work = time;
     point.memory_bytes = 100e6;
   }
   return plan;
 }
-const CostModel kCost = {.seconds_per_hop = 1};
+const CostModel kCost = {.seconds_per_work = 1};
 
 std::vector<std::vector<size_t>> Pack(const std::vector<double>& seconds,
                                       const SlurmSettings& settings) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "experiment/scheme_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "topo/path_classes.h"
+
+namespace heddle {
+namespace {
+
+bool ReactsToMarks(const TransportModel& transport) {
+  return transport.echoes_marks() || transport.wants_red();
+}
+
+// The queue in front of `channel` when it is full, in bytes. kUnlimited: it has no limit.
+int64_t FullQueue(const Channel& channel, const PortRule& rule, const TransportModel& transport) {
+  const PacketSizes sizes = transport.sizes();
+  const PortSettings port = rule.SwitchPort(channel, Bytes{sizes.wire_overhead});
+  const int64_t unit = port.count_packets ? sizes.DataPacket(sizes.mss) : 1;
+  const int64_t marked = rule.MarkingAt(channel, transport.wants_red()).all;
+  if (ReactsToMarks(transport) && marked != kUnlimited) return marked * unit;
+  if (rule.pfc.on()) return kUnlimited;  // A pause may hold packets for any time.
+  if (rule.memory.model != MemorySettings::Model::kPrivate) {
+    return rule.memory.size ? rule.memory.size->count : kUnlimited;
+  }
+  return port.buffer == kUnlimited ? kUnlimited : port.buffer * unit;
+}
+
+// The delays of the paths from one leaf to another, seen so far.
+struct Span {
+  Duration fastest{kNever.ps};  // With empty queues.
+  Duration slowest{0};          // With full queues.
+  bool is_limited = true;
+
+  void Add(const std::vector<Channel>& path, const PortRule& rule,
+           const TransportModel& transport) {
+    const PacketSizes sizes = transport.sizes();
+    const Bytes packet{sizes.DataPacket(sizes.mss) + sizes.wire_overhead};
+    Duration idle{0};
+    Duration queues{0};
+    for (const Channel& channel : path) {
+      idle += channel.delay + SerializationDelay(packet, channel.rate);
+      const int64_t full = FullQueue(channel, rule, transport);
+      if (full == kUnlimited) return static_cast<void>(is_limited = false);
+      // In integers of picoseconds a queue of more than 1 MB would overflow.
+      queues.ps +=
+          std::llround(static_cast<double>(full) * 8e12 / static_cast<double>(channel.rate.bps));
+    }
+    fastest = std::min(fastest, idle);
+    slowest = std::max(slowest, idle + queues);
+  }
+};
+
+}  // namespace
+
+std::optional<Duration> LargestPathDifference(const Routing& routing, const PortRule& rule,
+                                              const TransportModel& transport) {
+  constexpr size_t kMostLeaves = 64;  // With more leaves only every n-th is looked at.
+  const size_t step = routing.leaves() / kMostLeaves + 1;
+  PathClasses classes(routing);
+  std::set<PathClasses::Class> seen;
+  std::optional<Duration> largest;
+  for (size_t from = 0; from < routing.leaves(); from += step) {
+    for (size_t to = 0; to < routing.leaves(); to += step) {
+      if (from == to) continue;
+      const PathClasses::Class paths = classes.Between(routing.SwitchesOf(from).front(), to);
+      if (!classes.HasSeveral(paths) || !seen.insert(paths).second) continue;
+      Span span;
+      for (const auto& path : classes.ChannelsOf(paths)) span.Add(path, rule, transport);
+      if (!span.is_limited) return std::nullopt;
+      largest = std::max(largest.value_or(Duration{0}), span.slowest - span.fastest);
+    }
+  }
+  return largest;
+}
+
+void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  const TransportModel& transport = *settings.transport.settings;
+  if (!settings.lb.settings->reorders() || !transport.needs_order()) return;
+  diagnostics.WarningAt(
+      "lb", fmt::format("{} reorders packets of a flow, and go-back-N resends up to a window for "
+                        "each packet that overtakes another; {}",
+                        settings.lb.kind, transport.RemedyForReordering()));
+}
+
+void CheckFlowletGap(const ExperimentSettings& settings, const Routing& routing,
+                     const std::vector<LinkEvent>& events, Diagnostics& diagnostics) {
+  constexpr int64_t kGenerous = 4;  // Queues may exceed the marking threshold for a while.
+  const std::optional<Duration> gap = settings.lb.settings->flowlet_gap();
+  if (!gap) return;
+  const auto changes_delays = [](const LinkEvent& event) { return event.rate || event.delay; };
+  if (std::ranges::any_of(events, changes_delays)) return;
+  const TransportModel& transport = *settings.transport.settings;
+  const std::optional<Duration> needed =
+      LargestPathDifference(routing, settings.topology.settings->port, transport);
+  if (!needed || *gap <= *needed * kGenerous) return;
+  diagnostics.WarningAt(
+      "lb.gap",
+      fmt::format(
+          "is {}, over {} times {}, the most by which the delays of two paths differ when queues "
+          "hold up to {}: few flows are silent for so long, so most keep their path as with ecmp; "
+          "set a gap near {}",
+          FormatQuantity(*gap), kGenerous, RoundedQuantity(*needed),
+          ReactsToMarks(transport) ? "the ECN threshold" : "a full buffer",
+          RoundedQuantity(*needed)));
+}
+
+}  // namespace heddle

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs of collectives, against worked numbers, closed forms and an independent model, and on
+// several threads.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+// `ranks` hosts on one switch, 100 Gbps and 1 us a link, packets of 1000 + 48 bytes, one ACK of 60
+// bytes a message, and neither congestion control nor loss.
+std::string OnAStar(int ranks, const std::string& job) {
+  return fmt::format(
+      "topology: {{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: {0},\n"
+      "  host_link: {{rate: 100Gbps, delay: 1us}}, fabric_link: {{rate: 100Gbps, delay: 1us}},\n"
+      "  port: {{buffer: unlimited, ecn_above: unlimited}}}}\n"
+      "transport: {{kind: rocev2, framing: ns3_rdma, cc: none, recovery: gbn,\n"
+      "  ack_interval: 1000}}\n"
+      "lb: ecmp\n"
+      "workload: [{{kind: collective, ranks: {0}, {1}}}]\n",
+      ranks, job);
+}
+
+// When the last message arrives, in picoseconds.
+int64_t LastArrival(const CsvTable& flows) {
+  int64_t last = 0;
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    last = std::max(last, flows.Integer(row, "rx_done_ps"));
+  }
+  return last;
+}
+
+int64_t TimeOf(int ranks, const std::string& job) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(ranks, job)));
+  EXPECT_FALSE(run.result.cut_short);
+  EXPECT_EQ(run.result.unfinished, 0);
+  return LastArrival(CsvTable(run.files.flows));
+}
+
+// A message of p full packets takes X(p) = 2083.84 + 83.84 p ns to arrive, alone; its ACK 4.8 ns on
+// each link, and A = 2009.6 ns to get back.
+constexpr int64_t X(int64_t packets) { return 2'083'840 + 83'840 * packets; }
+constexpr int64_t kAck = 4'800;
+constexpr int64_t kAckBack = 2'009'600;
+
+TEST(CollectiveTimesTest, AreThoseOfClosedForms) {
+  // A chain of messages, each of which leaves behind the ACK of the one before.
+  EXPECT_EQ(TimeOf(4, "op: all_reduce, size: 400000B"), 6 * X(100) + 5 * kAck);
+  EXPECT_EQ(TimeOf(8, "op: all_reduce, size: 800000B"), 14 * X(100) + 13 * kAck);
+  EXPECT_EQ(TimeOf(8, "op: all_reduce, size: 800000B, algorithm: halving_doubling"),
+            2 * (X(400) + X(200) + X(100)) + 5 * kAck);
+  EXPECT_EQ(TimeOf(8, "op: all_to_all, size: 800000B, algorithm: pairwise, wait: recv"),
+            7 * X(100) + 6 * kAck);
+  EXPECT_EQ(TimeOf(6, "op: all_gather, size: 600000B, algorithm: pat"),
+            2 * X(100) + X(300) + 2 * kAck);
+  // If a step also waits for the ACK of the one before.
+  for (const char* algorithm :
+       {"algorithm: pairwise", "algorithm: shift", "algorithm: direct, window: 1"}) {
+    EXPECT_EQ(TimeOf(8, fmt::format("op: all_to_all, size: 800000B, {}", algorithm)),
+              7 * X(100) + 6 * kAckBack)
+        << algorithm;
+  }
+  // All messages at once keep each NIC busy without a queue at the switch.
+  EXPECT_EQ(TimeOf(8, "op: all_to_all, size: 800000B"), X(700));
+}
+
+// Several flows share a NIC or a queue. An event-driven model, written apart from the simulator,
+// gives these times. (For six ranks, messages that a rank releases before it has its neighbour's
+// buffer would give 249'308'160.)
+TEST(CollectiveTimesTest, AreThoseOfAnIndependentModel) {
+  EXPECT_EQ(TimeOf(4, "op: all_reduce, size: 400001B"), 62'854'560);
+  EXPECT_EQ(TimeOf(8, "op: all_to_all, size: 800000B, window: 2"), 72'800'640);
+  EXPECT_EQ(TimeOf(6, "op: all_reduce, size: 600000B, algorithm: halving_doubling"), 259'872'000);
+  EXPECT_EQ(TimeOf(8, "op: all_reduce, size: 800000B, algorithm: double_tree, chunk: 100000B"),
+            182'327'680);
+  EXPECT_EQ(TimeOf(8, "op: all_reduce, size: 2000B, algorithm: double_tree, chunk: 1000B"),
+            13'365'440);
+  EXPECT_EQ(TimeOf(8, "op: broadcast, size: 100000B"), 56'313'600);
+}
+
+TEST(CollectiveTest, FlowsTellJobIterationAndStep) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      OnAStar(4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us")));
+  const CsvTable flows(run.files.flows);
+  ASSERT_EQ(flows.rows.size(), 3u * 6 * 4);
+  int64_t measured = 0;
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    const int64_t id = flows.Integer(row, "flow_id");
+    EXPECT_EQ(flows.Integer(row, "job"), 1);
+    EXPECT_EQ(flows.Integer(row, "iter"), id / 24);
+    EXPECT_EQ(flows.Integer(row, "step"), id % 24 / 4);
+    EXPECT_EQ(flows.Integer(row, "src"), id % 4);
+    EXPECT_EQ(flows.Integer(row, "measured"), id < 24 ? 0 : 1);
+    measured += flows.Integer(row, "measured");
+    // A rank's first message of an iteration leaves 10 us after the last one to it has arrived.
+    if (flows.Integer(row, "step") == 0) {
+      const int64_t length = 6 * X(100) + 5 * kAck;
+      EXPECT_EQ(flows.Integer(row, "start_ps"), flows.Integer(row, "iter") * length +
+                                                    (1 + flows.Integer(row, "iter")) * 10'000'000);
+    }
+  }
+  EXPECT_EQ(measured, 48);
+  EXPECT_EQ(run.result.measured, 48);
+  EXPECT_EQ(run.result.flows_started, 72);
+}
+
+// --- Results ---
+
+TEST(JobResultsTest, AreTheTimesOfIterations) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(
+      4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us, label: mine")));
+  const int64_t length = 6 * X(100) + 5 * kAck;
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  ASSERT_EQ(jobs.rows.size(), 1u);
+  EXPECT_EQ(jobs.At(0, "label"), "mine");
+  EXPECT_EQ(jobs.At(0, "kind"), "collective");
+  EXPECT_EQ(jobs.Integer(0, "ranks"), 4);
+  EXPECT_EQ(jobs.Integer(0, "iterations"), 3);
+  EXPECT_EQ(jobs.Integer(0, "measured"), 2);
+  EXPECT_DOUBLE_EQ(jobs.Real(0, "mean_iter_us"), static_cast<double>(length) * 1e-6);
+  // The ACKs are not in the ideal time: each message leaves with the last packet's arrival.
+  EXPECT_DOUBLE_EQ(jobs.Real(0, "ideal_iter_us"), static_cast<double>(6 * X(100)) * 1e-6);
+  EXPECT_NEAR(jobs.Real(0, "algbw_gbs"), 400'000 / (static_cast<double>(length) * 1e-3), 1e-9);
+  EXPECT_NEAR(jobs.Real(0, "busbw_gbs"), 1.5 * jobs.Real(0, "algbw_gbs"), 1e-9);
+  EXPECT_EQ(jobs.Integer(0, "messages"), 24);
+  EXPECT_EQ(jobs.Integer(0, "bytes_network"), 24 * 100'000);
+
+  const CsvTable iterations(run.files.series.at("iterations.csv"));
+  ASSERT_EQ(iterations.rows.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t begin =
+        static_cast<int64_t>(i) * length + static_cast<int64_t>(i + 1) * 10'000'000;
+    EXPECT_EQ(iterations.Integer(i, "start_ps"), begin);
+    EXPECT_EQ(iterations.Integer(i, "end_ps"), begin + length);
+    EXPECT_EQ(iterations.Real(i, "straggler_us"), 0);
+  }
+  EXPECT_EQ(CsvTable(run.files.series.at("collectives.csv")).rows.size(), 3u);
+}
+
+TEST(JobResultsTest, AnIdealTimeIsNeverLongerThanTheRun) {
+  // All-to-all keeps the NICs busy, so the bytes of a host bound it: 700 packets and the rest of
+  // the last one's way. Broadcast is bound by its chain.
+  const auto slowdown = [](int ranks, const std::string& job) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(ranks, job)));
+    return CsvTable(run.files.series.at("jobs.csv")).Real(0, "slowdown");
+  };
+  EXPECT_NEAR(slowdown(8, "op: all_to_all, size: 800000B"), 1, 0.01);
+  for (const char* job :
+       {"op: broadcast, size: 100000B", "op: all_reduce, size: 99999B, algorithm: double_tree",
+        "op: all_reduce, size: 123456B, algorithm: halving_doubling, channels: 3",
+        "op: all_gather, size: 50001B, algorithm: bruck", "op: barrier",
+        "op: reduce_scatter, size: 70000B, algorithm: pat, reduce_rate: 50Gbps"}) {
+    EXPECT_GE(slowdown(7, job), 1) << job;
+    EXPECT_LT(slowdown(7, job), 4) << job;
+  }
+}
+
+// Two jobs and open-loop flows share hosts and fabric.
+constexpr const char* kMixed =
+    "topology: {kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 4,\n"
+    "  host_link: {rate: 100Gbps, delay: 100ns}, fabric_link: {rate: 100Gbps, delay: 500ns}}\n"
+    "transport: {kind: rocev2, cc: dcqcn}\n"
+    "lb: letflow\n"
+    "workload:\n"
+    "  - {kind: collective, op: all_reduce, size: 300KB, ranks: 16, placement: spread,\n"
+    "     channels: 2, ring_order: stride, iterations: 3, warm_up: 1, jitter: 2us}\n"
+    "  - {kind: collective, op: all_to_all, size: 200KB, ranks: 8, hosts: [\"4-11\"], window: 3,\n"
+    "     iterations: 2, measured: false, start: 3us}\n"
+    "  - {kind: poisson, sizes: websearch, load: 0.2, flows: 30}\n"
+    "measure: {queueing: true, link_classes: true, record: {queues: 20us}}\n";
+
+TEST(CollectiveTest, ThreadsDoNotChangeResults) {
+  const Experiment experiment = ExperimentFrom(kMixed);
+  const FinishedRun one = RunExperiment(experiment);
+  EXPECT_GT(CsvTable(one.files.flows).rows.size(), 16u * 30 * 2 * 3);
+  for (const int threads : {2, 3}) {
+    EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
+  }
+}
+
+TEST(CollectiveTest, RanksOfOneHostUseTheirOwnLink) {
+  // Both ranks are on one host: no packets, and steps of 1 us + 100 kB at 100 GB/s.
+  const std::string job = "op: all_to_all, size: 200000B, ranks_per_host: 2, local_rate: 800Gbps";
+  const std::string yaml = OnAStar(4, job);
+  const FinishedRun run = RunExperiment(ExperimentFrom(yaml));
+  const CsvTable flows(run.files.flows);
+  // Of the 12 messages of four ranks on two hosts, four are local.
+  EXPECT_EQ(flows.rows.size(), 8u);
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    EXPECT_NE(flows.At(row, "src"), flows.At(row, "dst"));
+    EXPECT_LT(flows.Integer(row, "src"), 2);
+  }
+}
+
+TEST(CollectiveTest, RefusesWhatCannotBe) {
+  const auto errors = [](const std::string& job) { return ErrorsOf(OnAStar(4, job)); };
+  EXPECT_NE(errors("op: broadcast, size: 1MB, algorithm: ring").find("is no algorithm for"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_reduce").find("size"), std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, hosts: [\"0-2\"]")
+                .find("4 ranks at 1 a host need 4 hosts, there are 3"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, hosts: [\"7\"]").find("there is no host 7"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, warm_up: 1").find("leaves no iteration"),
+            std::string::npos);
+  EXPECT_NE(ErrorsOf(OnAStar(6, "op: all_to_all, size: 1MB, algorithm: pairwise"))
+                .find("pairwise needs a power of two"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands and the code of docs/gallery.md and docs/published.md make the figures that the pages show."""
+
+import re
+import subprocess
+import unittest
+
+import heddle
+import heddle.program
+import support
+
+PAGE = (support.ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+PUBLISHED = (support.ROOT / "docs/published.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"!\[.*?\]\(gallery/(.*?)\)", PAGE)
+
+
+class GalleryTest(unittest.TestCase):
+    def test_it_shows_small_pictures_which_are_there(self):
+        self.assertGreaterEqual(len(SHOWN), 8)
+        pictures = support.ROOT / "docs/gallery"
+        self.assertEqual(sorted(SHOWN), sorted(picture.name for picture in pictures.iterdir()))
+        for name in SHOWN:
+            self.assertLess((pictures / name).stat().st_size, 60_000, name)
+
+    @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
+    def test_its_commands_and_code_make_them(self):
+        names = {}
+        with support.folder() as folder:
+            (folder / "configs").symlink_to(support.ROOT / "configs")
+            for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL):
+                if language == "python":
+                    exec(compile(text, "docs/gallery.md", "exec"), names)  # pylint: disable=exec-used
+                else:
+                    command = text.strip().replace("heddle", f'"{heddle.program.find()}"', 1)
+                    subprocess.run(command, shell=True, check=True, capture_output=True)
+            self.assertEqual(sorted(SHOWN), sorted(picture.name for picture in folder.glob("*.png")))
+            for name in SHOWN:
+                self.assertTrue((folder / name).read_bytes().startswith(b"\x89PNG"))
+
+
+class PublishedTest(unittest.TestCase):
+    def test_it_shows_small_pictures_which_are_there(self):
+        shown = re.findall(r"!\[.*?\]\(published/(.*?)\)", PUBLISHED)
+        pictures = support.ROOT / "docs/published"
+        self.assertEqual(sorted(shown), sorted(picture.name for picture in pictures.iterdir()))
+        for name in shown:
+            self.assertLess((pictures / name).stat().st_size, 60_000, name)
+
+    @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
+    def test_its_code_draws_every_experiment(self):
+        code, = re.findall(r"```python\n(.*?)```", PUBLISHED, re.DOTALL)
+        names = {}
+        exec(compile(code, "docs/published.md", "exec"), names)  # pylint: disable=exec-used
+        # The axis that makes the panels.
+        panels = {"conweave_fig12_13": "transport.recovery", "conga_fig11": "workload[0].sizes"}
+        with support.folder() as folder:
+            for config in sorted((support.ROOT / "configs/published").glob("*.yaml")):
+                heddle.sweep(config, out=folder / config.stem, scale="ci", progress=False)
+                picture = folder / f"{config.stem}.png"
+                names["draw"](folder / config.stem, "avg_fct_us", panels.get(config.stem), picture)
+                self.assertTrue(picture.read_bytes().startswith(b"\x89PNG"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workload `collective`: ranks that perform one collective operation, again and again.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "workload/jobs/job_workload.h"
+
+namespace heddle {
+
+struct CollectiveSettings {
+  enum class Op { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kBarrier };
+  enum class Algorithm {
+    kAuto,
+    kRing,
+    kBidirectional,
+    kHalvingDoubling,
+    kRecursiveDoubling,
+    kTree,
+    kDoubleTree,
+    kPat,
+    kBruck,
+    kDirect,
+    kPairwise,
+    kShift,
+    kBinomial,
+    kChain,
+    kDissemination
+  };
+  enum class RingOrder { kSame, kStride };
+  enum class PeerOrder { kRound, kNccl, kRandom };
+  enum class Wait { kBoth, kRecv };
+
+  Op op = Op::kAllReduce;
+  Algorithm algorithm = Algorithm::kAuto;
+  Bytes size{0};
+  int64_t channels = 1;
+  std::optional<Bytes> chunk;
+  RingOrder ring_order = RingOrder::kSame;
+  std::optional<BitRate> reduce_rate;
+  std::optional<int64_t> window;
+  PeerOrder peer_order = PeerOrder::kRound;
+  Wait wait = Wait::kBoth;
+  std::optional<int64_t> aggregate;
+  int64_t root = 0;
+
+  void Declare(Fields& fields);
+
+  // The algorithm that kAuto stands for.
+  Algorithm chosen() const;
+
+  // Reports combinations that do not exist.
+  void Check(uint32_t ranks, std::string_view path, Diagnostics& diagnostics) const;
+
+  // Needs settings without errors. `seed` and `job` are for random orders.
+  std::unique_ptr<Schedule> Make(uint32_t ranks, uint64_t seed, uint32_t job) const;
+
+  JobOperation Operation(uint32_t ranks) const;
+};
+
+class Collective final : public JobWorkload {
+ public:
+  void Declare(Fields& fields) override;
+
+ private:
+  void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
+  std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
+  std::string kind() const override { return "collective"; }
+  JobOperation Operation() const override;
+
+  CollectiveSettings settings_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/jobs/host_jobs.h"
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
+#include "core/check.h"
+#include "core/random.h"
+#include "core/ring.h"
+
+namespace heddle {
+namespace {
+
+// Timers of ranks. Those of one instant fire in the order of (rank, kind, op).
+enum class TimerKind : uint8_t { kBegin, kComputed, kLocalSent, kLocalReceived };
+constexpr int kRankShift = 34;
+constexpr int kKindShift = 32;
+
+uint64_t TimerKeyOf(size_t place, TimerKind kind, uint64_t op) {
+  return uint64_t{place} << kRankShift | static_cast<uint64_t>(kind) << kKindShift | op;
+}
+
+}  // namespace
+
+class HostJobs::Rank final : public RankActions {
+ public:
+  Rank(HostJobs& all, size_t place, const Job& job, uint32_t rank)
+      : all_(all),
+        host_(all.host_),
+        job_(job),
+        place_(place),
+        rank_(rank),
+        program_(job.schedule().ProgramOf(rank)),
+        arrivals_(job.schedule().ArrivalsAt(rank)),
+        jitter_(
+            Rng::Stream(job.settings().seed, "job_jitter", uint64_t{job.number()} << 32 | rank)) {}
+
+  const Job& job() const { return job_; }
+  uint32_t rank() const { return rank_; }
+  std::span<const Iteration> iterations() const { return iterations_; }
+
+  Time FirstBegin() { return job_.settings().start + Pause(); }
+
+  // --- RankActions ---
+
+  void Send(uint64_t index) override {
+    const Message message = job_.schedule().MessageOf(index);
+    const Job::Place place{iteration_, index};
+    if (job_.HostOf(message.dst) == host_.id()) {
+      SendLocally(place, message);
+    } else {
+      Enqueue(place, message);
+    }
+    if (job_.settings().send_done == JobSettings::SendDone::kPosted) program_->OnSent(index, *this);
+  }
+
+  void Compute(uint32_t stream, Duration time, uint64_t op) override {
+    if (stream >= stream_free_.size()) stream_free_.resize(stream + 1);
+    Time& free = stream_free_[stream];
+    free = std::max(free, host_.now()) + time;
+    if (stream == 0) iterations_.back().computed += time;
+    host_.SetApplicationTimer(free, TimerKeyOf(place_, TimerKind::kComputed, op));
+  }
+
+  // --- Events ---
+
+  void Begin() {
+    is_running_ = true;
+    iterations_.push_back({.begin = host_.now()});
+    program_->Begin(*this);
+    DeliverEarly();
+    EndIfFinished();
+  }
+
+  void OnReceived(Job::Place place) {
+    if (!is_running_ || place.iteration != iteration_) return early_.push_back(place);
+    program_->OnReceived(place.index, *this);
+    EndIfFinished();
+  }
+
+  void OnHanded(Job::Place place) {
+    const Message message = job_.schedule().MessageOf(place.index);
+    if (job_.settings().send_done == JobSettings::SendDone::kHanded) NoteSent(place);
+    if (!job_.settings().ordered) return;
+    const auto at = connections_.find(KeyOf(message));
+    Connection& connection = at->second;
+    if (connection.waiting.empty()) {
+      connections_.erase(at);
+      return;
+    }
+    const Job::Place next = connection.waiting.front();
+    connection.waiting.pop_front();
+    StartMessage(next, job_.schedule().MessageOf(next.index));
+  }
+
+  void OnAcked(Job::Place place) {
+    if (job_.settings().send_done == JobSettings::SendDone::kAcked) NoteSent(place);
+  }
+
+  void OnTimer(TimerKind kind, uint64_t op) {
+    switch (kind) {
+      case TimerKind::kBegin:
+        return Begin();
+      case TimerKind::kComputed:
+        program_->OnComputed(op, *this);
+        return EndIfFinished();
+      case TimerKind::kLocalSent: {
+        const Job::Place place = local_sent_.front();
+        local_sent_.pop_front();
+        return NoteSent(place);
+      }
+      case TimerKind::kLocalReceived: {
+        const Job::Place place = local_received_.front();
+        local_received_.pop_front();
+        return OnReceived(place);
+      }
+    }
+  }
+
+  // --- Receiving halves ---
+
+  bool IsClosed(Job::Place place) {
+    if (place.iteration < first_live_) return true;
+    return LiveAt(place.iteration).Has(job_.schedule().OrdinalOf(place.index));
+  }
+
+  void OnClosed(Job::Place place) {
+    LiveAt(place.iteration).Add(job_.schedule().OrdinalOf(place.index));
+    while (!live_.empty() && live_.front().has_all()) {
+      live_.pop_front();
+      ++first_live_;
+    }
+  }
+
+  size_t memory_bytes() const {
+    size_t bytes = sizeof(*this) + program_->memory_bytes() +
+                   iterations_.capacity() * sizeof(Iteration) +
+                   early_.capacity() * sizeof(Job::Place) +
+                   connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
+    for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
+    return bytes;
+  }
+
+ private:
+  // The messages of an iteration to one rank whose receivers have been closed.
+  class ClosedMessages {
+   public:
+    ClosedMessages(uint64_t numbers, uint64_t arrivals)
+        : words_((numbers + 63) / 64), left_(arrivals) {}
+
+    bool Has(uint64_t ordinal) const { return (words_[ordinal / 64] >> ordinal % 64 & 1) != 0; }
+    void Add(uint64_t ordinal) {
+      words_[ordinal / 64] |= uint64_t{1} << ordinal % 64;
+      --left_;
+    }
+    bool has_all() const { return left_ == 0; }
+    size_t memory_bytes() const { return words_.capacity() * sizeof(uint64_t); }
+
+   private:
+    std::vector<uint64_t> words_;
+    uint64_t left_;
+  };
+
+  // The messages from this rank to another one on one channel, of which one has not been handed to
+  // the NIC completely.
+  struct Connection {
+    Ring<Job::Place> waiting;
+  };
+
+  static uint64_t KeyOf(const Message& message) {
+    return uint64_t{message.dst} << 32 | message.channel;
+  }
+
+  Duration Pause() {
+    const JobSettings& settings = job_.settings();
+    if (settings.jitter == Duration{0}) return settings.gap;
+    const double share = jitter_.Uniform();
+    return settings.gap +
+           Duration{static_cast<int64_t>(share * static_cast<double>(settings.jitter.ps))};
+  }
+
+  void Enqueue(Job::Place place, const Message& message) {
+    if (!job_.settings().ordered) return StartMessage(place, message);
+    const auto [at, is_idle] = connections_.try_emplace(KeyOf(message));
+    if (!is_idle) return at->second.waiting.push_back(place);
+    StartMessage(place, message);
+  }
+
+  void StartMessage(Job::Place place, const Message& message) {
+    FlowSpec spec = job_.SpecOf(place, message);
+    spec.start = host_.now();
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    all_.totals_.messages.fetch_add(1, kRelaxed);
+    all_.totals_.payload.fetch_add(spec.size, kRelaxed);
+    if (spec.measured) all_.totals_.measured_messages.fetch_add(1, kRelaxed);
+    host_.log().MessageStarted(spec);
+    host_.StartMessage(spec);
+  }
+
+  // A link of its own between the ranks of a host: each rank sends, and receives, one message after
+  // the other.
+  void SendLocally(Job::Place place, const Message& message) {
+    const JobSettings& settings = job_.settings();
+    Rank& to = all_.RankAt(job_, message.dst);
+    const int64_t bits = 8 * std::max<int64_t>(message.bytes, 1);
+    const Duration time = TimeOf(bits, settings.local_rate);
+    const Time begins = std::max(host_.now(), egress_free_);
+    egress_free_ = begins + time;
+    to.ingress_free_ = std::max(begins + settings.local_latency, to.ingress_free_) + time;
+    local_sent_.push_back(place);
+    to.local_received_.push_back(place);
+    host_.SetApplicationTimer(egress_free_, TimerKeyOf(place_, TimerKind::kLocalSent, 0));
+    host_.SetApplicationTimer(to.ingress_free_,
+                              TimerKeyOf(to.place_, TimerKind::kLocalReceived, 0));
+  }
+
+  // Messages may be larger than SerializationDelay() allows.
+  static Duration TimeOf(int64_t bits, BitRate rate) {
+    const absl::uint128 ps =
+        absl::uint128(static_cast<uint64_t>(bits)) * static_cast<uint64_t>(kPicosecondsPerSecond);
+    const uint64_t bps = static_cast<uint64_t>(rate.bps);
+    return Duration{static_cast<int64_t>((ps + (bps - 1)) / bps)};
+  }
+
+  // What the rank has sent in an earlier iteration holds nothing up.
+  void NoteSent(Job::Place place) {
+    if (!is_running_ || place.iteration != iteration_) return;
+    program_->OnSent(place.index, *this);
+    EndIfFinished();
+  }
+
+  void DeliverEarly() {
+    std::vector<Job::Place> due;
+    std::erase_if(early_, [&](Job::Place place) {
+      if (place.iteration == iteration_) due.push_back(place);
+      return place.iteration == iteration_;
+    });
+    for (const Job::Place place : due) program_->OnReceived(place.index, *this);
+  }
+
+  // A rank without anything to wait for runs through its iterations at once, so this is no
+  // recursion.
+  void EndIfFinished() {
+    while (is_running_ && program_->finished()) {
+      iterations_.back().end = host_.now();
+      is_running_ = false;
+      if (++iteration_ == job_.settings().iterations) return EndJob();
+      const Duration pause = Pause();
+      if (pause > Duration{0}) {
+        return host_.SetApplicationTimer(host_.now() + pause,
+                                         TimerKeyOf(place_, TimerKind::kBegin, 0));
+      }
+      is_running_ = true;
+      iterations_.push_back({.begin = host_.now()});
+      program_->Begin(*this);
+      DeliverEarly();
+    }
+  }
+
+  void EndJob() {
+    if (job_.settings().measured) {
+      all_.totals_.ranks_left.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+
+  ClosedMessages& LiveAt(uint32_t iteration) {
+    while (first_live_ + live_.size() <= iteration) {
+      live_.emplace_back(job_.schedule().IncomingOf(rank_), arrivals_);
+    }
+    return live_[iteration - first_live_];
+  }
+
+  HostJobs& all_;
+  Host& host_;
+  const Job& job_;
+  const size_t place_;  // In HostJobs::ranks_.
+  const uint32_t rank_;
+  const std::unique_ptr<RankProgram> program_;
+  const uint64_t arrivals_;  // Messages that come in an iteration.
+  Rng jitter_;
+  uint32_t iteration_ = 0;
+  bool is_running_ = false;
+  std::vector<Iteration> iterations_;
+  std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
+  absl::flat_hash_map<uint64_t, Connection> connections_;
+  std::vector<Time> stream_free_;
+  Time egress_free_;
+  Time ingress_free_;
+  Ring<Job::Place> local_sent_;      // In the order of their timers.
+  Ring<Job::Place> local_received_;  // In the order of their timers.
+  uint32_t first_live_ = 0;
+  std::deque<ClosedMessages> live_;  // By iteration, from first_live_ on.
+};
+
+HostJobs::HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs, JobTotals& totals)
+    : host_(host), jobs_(jobs), totals_(totals) {
+  for (const std::unique_ptr<Job>& job : jobs) {
+    for (uint32_t rank = 0; rank < job->schedule().ranks(); ++rank) {
+      if (job->HostOf(rank) != host.id()) continue;
+      ranks_.push_back(std::make_unique<Rank>(*this, ranks_.size(), *job, rank));
+      if (job->settings().measured) totals_.ranks_left.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+HostJobs::~HostJobs() = default;
+
+void HostJobs::Start() {
+  for (size_t place = 0; place < ranks_.size(); ++place) {
+    host_.WakeApplication(ranks_[place]->FirstBegin(), TimerKeyOf(place, TimerKind::kBegin, 0));
+  }
+}
+
+const Job& HostJobs::JobOwning(FlowId message) const {
+  for (const std::unique_ptr<Job>& job : jobs_) {
+    if (job->Owns(message)) return *job;
+  }
+  HEDDLE_CHECK(false, "flow {} belongs to no job", message);
+}
+
+HostJobs::Rank& HostJobs::RankAt(const Job& job, uint32_t rank) {
+  const auto at = std::ranges::lower_bound(ranks_, std::tuple(job.number(), rank), {},
+                                           [](const std::unique_ptr<Rank>& its) {
+                                             return std::tuple(its->job().number(), its->rank());
+                                           });
+  HEDDLE_CHECK(at != ranks_.end() && &(*at)->job() == &job && (*at)->rank() == rank,
+               "rank {} of job {} is not on host {}", rank, job.number(), host_.id());
+  return **at;
+}
+
+void HostJobs::OnReceived(FlowId message) {
+  const Job& job = JobOwning(message);
+  const Job::Place place = job.PlaceOf(message);
+  RankAt(job, job.schedule().MessageOf(place.index).dst).OnReceived(place);
+}
+
+void HostJobs::OnHanded(FlowId message) {
+  const Job& job = JobOwning(message);
+  const Job::Place place = job.PlaceOf(message);
+  RankAt(job, job.schedule().MessageOf(place.index).src).OnHanded(place);
+}
+
+void HostJobs::OnAcked(FlowId message) {
+  const Job& job = JobOwning(message);
+  const Job::Place place = job.PlaceOf(message);
+  RankAt(job, job.schedule().MessageOf(place.index).src).OnAcked(place);
+}
+
+void HostJobs::OnTimer(uint64_t key) {
+  const TimerKind kind = static_cast<TimerKind>(key >> kKindShift & 3);
+  ranks_[key >> kRankShift]->OnTimer(kind, key & 0xffffffff);
+}
+
+std::optional<FlowSpec> HostJobs::Expect(FlowId message) {
+  const Job& job = JobOwning(message);
+  const Job::Place place = job.PlaceOf(message);
+  const Message its = job.schedule().MessageOf(place.index);
+  if (RankAt(job, its.dst).IsClosed(place)) return std::nullopt;
+  return job.SpecOf(place, its);
+}
+
+void HostJobs::OnClosed(FlowId message) {
+  const Job& job = JobOwning(message);
+  const Job::Place place = job.PlaceOf(message);
+  RankAt(job, job.schedule().MessageOf(place.index).dst).OnClosed(place);
+}
+
+size_t HostJobs::memory_bytes() const {
+  size_t bytes = sizeof(*this);
+  for (const std::unique_ptr<Rank>& rank : ranks_) bytes += rank->memory_bytes();
+  return bytes;
+}
+
+const Job& HostJobs::JobOf(size_t place) const { return ranks_[place]->job(); }
+uint32_t HostJobs::RankOf(size_t place) const { return ranks_[place]->rank(); }
+std::span<const HostJobs::Iteration> HostJobs::IterationsOf(size_t place) const {
+  return ranks_[place]->iterations();
+}
+
+}  // namespace heddle

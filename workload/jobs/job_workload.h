@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobWorkload is the base of closed-loop workloads: ranks on hosts send each other messages, each
+// of which starts when others have arrived. It has the settings that all of them share, and places
+// the ranks. What the ranks do is a schedule, which the derived class makes.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workload/jobs/job.h"
+#include "workload/workload.h"
+
+namespace heddle {
+
+class JobWorkload : public Workload {
+ public:
+  enum class Placement { kPacked, kCyclic, kSpread, kRandom, kList };
+
+  void Prepare(const Stage& stage, std::string_view path, FilesRead& files,
+               Diagnostics& diagnostics) final;
+  Forecast Expect() const final;
+  std::unique_ptr<FlowSource> Open() const final;
+  std::unique_ptr<Job> MakeJob(uint32_t number) const final;
+
+ protected:
+  // Declares `ranks` and all other settings that jobs share.
+  void DeclareJob(Fields& fields);
+
+  uint32_t ranks() const { return static_cast<uint32_t>(ranks_); }
+  const Stage& stage() const { return stage_; }
+
+  // Reports what is wrong with the derived class's settings; called by Prepare().
+  virtual void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const = 0;
+  virtual std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const = 0;
+  virtual std::string kind() const = 0;
+  virtual JobOperation Operation() const { return {}; }
+
+ private:
+  std::vector<HostId> Candidates(std::string_view path, Diagnostics& diagnostics) const;
+  void Place(std::vector<HostId> candidates, std::string_view path, Diagnostics& diagnostics);
+  std::vector<HostId> Spread(const std::vector<HostId>& candidates) const;
+  void PlaceByList(const std::vector<HostId>& candidates, std::string_view path,
+                   Diagnostics& diagnostics);
+
+  int64_t ranks_ = 0;
+  std::vector<std::string> hosts_;
+  Placement placement_ = Placement::kPacked;
+  std::vector<int64_t> placement_list_;
+  int64_t ranks_per_host_ = 1;
+  Duration start_{0};
+  int64_t iterations_ = 1;
+  int64_t warm_up_ = 0;
+  Duration gap_{0};
+  Duration jitter_{0};
+  bool ordered_ = true;
+  JobSettings::Ports ports_ = JobSettings::Ports::kConnection;
+  int64_t qps_ = 1;
+  JobSettings::SendDone send_done_ = JobSettings::SendDone::kAcked;
+  BitRate local_rate_ = 3'600_Gbps;
+  Duration local_latency_ = 1_us;
+  std::string label_;
+
+  // Set by Prepare().
+  Stage stage_;
+  std::vector<HostId> host_of_rank_;
+  ScheduleTotals totals_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule of a closed-loop job: which messages the ranks of one iteration send each other, and
+// what must have happened at a rank before it sends one.
+//
+// A schedule is immutable and shared by all ranks and threads. It numbers its messages, and can
+// tell each one from its number, so no list of messages exists. A RankProgram is the state of one
+// rank in one iteration; all that it waits for happens at its own host.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/units.h"
+
+namespace heddle {
+
+// A message within one iteration.
+struct Message {
+  uint32_t src = 0;  // Ranks.
+  uint32_t dst = 0;
+  int64_t bytes = 0;
+  uint32_t channel = 0;  // Messages of one channel between two ranks keep their order.
+  uint32_t step = 0;     // For flows.csv.
+  uint32_t turn = 0;     // How many messages of this connection come before in the iteration.
+
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+// What a program asks its host to do.
+class RankActions {
+ public:
+  virtual ~RankActions() = default;
+
+  // Sends the message of this number: now, or when the messages before it on its connection have
+  // left.
+  virtual void Send(uint64_t index) = 0;
+
+  // Computes for `time`, behind earlier computations on the same stream. OnComputed(op) follows.
+  virtual void Compute(uint32_t stream, Duration time, uint64_t op) = 0;
+};
+
+class RankProgram {
+ public:
+  virtual ~RankProgram() = default;
+
+  // An iteration begins. The state of the last one is forgotten.
+  virtual void Begin(RankActions& actions) = 0;
+
+  // A message to this rank has arrived, one sent by it is finished, a computation is done. Messages
+  // of one connection may arrive in another order than they were sent.
+  virtual void OnReceived(uint64_t index, RankActions& actions) = 0;
+  virtual void OnSent(uint64_t /*index*/, RankActions& /*actions*/) {}
+  virtual void OnComputed(uint64_t /*op*/, RankActions& /*actions*/) {}
+
+  // Returns true if everything that this rank waits for has arrived and been computed, and all its
+  // messages have been given to Send().
+  virtual bool finished() const = 0;
+
+  virtual size_t memory_bytes() const = 0;
+};
+
+// How much all ranks send in an iteration.
+struct ScheduleTotals {
+  double messages = 0;
+  double bytes = 0;
+  double bytes_of_rank = 0;  // The most that one rank sends.
+  int64_t largest = 0;       // The largest message.
+
+  // Adds a message of a rank that stands for `ranks` like it; `its_bytes` sums up what it sends.
+  void Add(int64_t size, double ranks, double& its_bytes) {
+    messages += ranks;
+    bytes += ranks * static_cast<double>(size);
+    its_bytes += static_cast<double>(size);
+    bytes_of_rank = its_bytes > bytes_of_rank ? its_bytes : bytes_of_rank;
+    largest = size > largest ? size : largest;
+  }
+};
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+
+  // As a forecast: where ranks send about the same, only some of them are looked at.
+  virtual ScheduleTotals Totals() const = 0;
+
+  virtual uint32_t ranks() const = 0;
+
+  // Numbers of messages are below this. Some may be unused.
+  virtual uint64_t slots() const = 0;
+
+  // `index` must be in use.
+  virtual Message MessageOf(uint64_t index) const = 0;
+
+  // The messages that are addressed to `rank` are numbered from 0 in another way, too, without gaps
+  // or nearly so: `index` has the number OrdinalOf(index), which is below IncomingOf(rank).
+  virtual uint64_t IncomingOf(uint32_t rank) const = 0;
+  virtual uint64_t OrdinalOf(uint64_t index) const = 0;
+  // The messages that really come to `rank` in an iteration.
+  virtual uint64_t ArrivalsAt(uint32_t rank) const = 0;
+
+  // Returns true if programs want OnSent().
+  virtual bool waits_for_sends() const { return false; }
+
+  virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
+};
+
+}  // namespace heddle

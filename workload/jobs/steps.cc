@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/jobs/steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace heddle {
+
+uint64_t StepAlgorithm::ArrivalsAt(uint32_t rank) const {
+  uint64_t count = 0;
+  for (uint32_t step = 0; step < steps(); ++step) count += RecvOf(rank, step, 0).exists ? 1 : 0;
+  return count;
+}
+
+StepSchedule::StepSchedule(StepSettings settings,
+                           std::vector<std::unique_ptr<StepAlgorithm>> algorithms)
+    : settings_(std::move(settings)),
+      algorithms_(std::move(algorithms)),
+      ranks_(settings_.lanes.front().algorithm->ranks()),
+      steps_(settings_.lanes.front().algorithm->steps()) {}
+
+Message StepSchedule::MessageOf(uint64_t index) const {
+  const uint32_t sender = static_cast<uint32_t>(index % ranks_);
+  const uint32_t step = static_cast<uint32_t>(index / ranks_ % steps_);
+  const StepSettings::Lane& lane = settings_.lanes[index / ranks_ / steps_];
+  const StepAlgorithm::Transfer sent = lane.algorithm->SendOf(sender, step, lane.bytes);
+  return {sender, sent.peer, sent.bytes, lane.channel, step, lane.piece * steps_ + step};
+}
+
+ScheduleTotals StepSchedule::Totals() const {
+  const std::set<uint32_t> looked_at = {0, 1, ranks_ / 2, ranks_ - 1};
+  const double each = static_cast<double>(ranks_) / static_cast<double>(looked_at.size());
+  ScheduleTotals totals;
+  for (const uint32_t rank : looked_at) {
+    double bytes = 0;
+    for (const StepSettings::Lane& lane : settings_.lanes) {
+      for (uint32_t step = 0; step < steps_; ++step) {
+        const StepAlgorithm::Transfer sent = lane.algorithm->SendOf(rank, step, lane.bytes);
+        if (sent.exists) totals.Add(sent.bytes, each, bytes);
+      }
+    }
+  }
+  return totals;
+}
+
+uint64_t StepSchedule::ArrivalsAt(uint32_t rank) const {
+  uint64_t count = 0;
+  for (const StepSettings::Lane& lane : settings_.lanes) count += lane.algorithm->ArrivalsAt(rank);
+  return count;
+}
+
+class StepSchedule::Program final : public RankProgram {
+ public:
+  Program(const StepSchedule& schedule, uint32_t rank)
+      : schedule_(schedule), rank_(rank), lanes_(schedule.settings_.lanes.size()) {}
+
+  void Begin(RankActions& actions) override {
+    unfinished_ = lanes_.size();
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      lanes_[lane] = Lane();
+      Advance(lane, actions);
+    }
+  }
+
+  void OnReceived(uint64_t index, RankActions& actions) override {
+    const auto [lane, step] = PlaceOf(index);
+    const StepSettings::Lane& its = schedule_.settings_.lanes[lane];
+    const double bps = schedule_.settings_.reduce_bps;
+    if (bps > 0 && its.algorithm->Reduces(step)) {
+      const int64_t bytes = its.algorithm->RecvOf(rank_, step, its.bytes).bytes;
+      const double ps = static_cast<double>(bytes) * 8e12 / bps;
+      return actions.Compute(/*stream=*/0, Duration{static_cast<int64_t>(std::ceil(ps))}, index);
+    }
+    Take(lane, step, actions);
+  }
+
+  void OnComputed(uint64_t op, RankActions& actions) override {
+    const auto [lane, step] = PlaceOf(op);
+    Take(lane, step, actions);
+  }
+
+  void OnSent(uint64_t index, RankActions& actions) override {
+    const size_t lane = PlaceOf(index).first;
+    --lanes_[lane].unfinished_sends;
+    Advance(lane, actions);
+  }
+
+  bool finished() const override { return unfinished_ == 0; }
+
+  size_t memory_bytes() const override {
+    size_t bytes = sizeof(*this) + lanes_.capacity() * sizeof(Lane);
+    for (const Lane& lane : lanes_) bytes += lane.early.capacity() * sizeof(uint32_t);
+    return bytes;
+  }
+
+ private:
+  struct Lane {
+    uint32_t received = 0;  // The messages of all steps below have arrived.
+    uint32_t sent = 0;      // The next step whose message is to be sent.
+    uint32_t unfinished_sends = 0;
+    std::vector<uint32_t> early;  // Steps beyond `received` whose messages have arrived.
+  };
+
+  std::pair<size_t, uint32_t> PlaceOf(uint64_t index) const {
+    const uint64_t row = index / schedule_.ranks_;
+    return {row / schedule_.steps_, static_cast<uint32_t>(row % schedule_.steps_)};
+  }
+
+  void Take(size_t lane, uint32_t step, RankActions& actions) {
+    lanes_[lane].early.push_back(step);
+    Advance(lane, actions);
+  }
+
+  // Returns true if nothing is missing of the first step that has not been received.
+  bool HasNext(size_t lane) {
+    Lane& its = lanes_[lane];
+    const StepSettings::Lane& settings = schedule_.settings_.lanes[lane];
+    if (!settings.algorithm->RecvOf(rank_, its.received, settings.bytes).exists) return true;
+    const auto found = std::ranges::find(its.early, its.received);
+    if (found == its.early.end()) return false;
+    its.early.erase(found);
+    return true;
+  }
+
+  // Sends what may be sent. A step's message needs those of the earlier steps.
+  void Advance(size_t lane, RankActions& actions) {
+    Lane& its = lanes_[lane];
+    const uint32_t steps = schedule_.steps_;
+    const bool was_finished = its.received == steps && its.sent == steps;
+    for (;;) {
+      const bool waits = schedule_.settings_.waits_for_sends && its.unfinished_sends > 0;
+      if (its.sent < steps && its.sent <= its.received && !waits) {
+        SendStep(lane, its.sent++, actions);
+      } else if (its.received < its.sent && HasNext(lane)) {
+        ++its.received;
+      } else {
+        break;
+      }
+    }
+    if (!was_finished && its.received == steps && its.sent == steps) --unfinished_;
+  }
+
+  void SendStep(size_t lane, uint32_t step, RankActions& actions) {
+    const StepSettings::Lane& settings = schedule_.settings_.lanes[lane];
+    if (!settings.algorithm->SendOf(rank_, step, settings.bytes).exists) return;
+    ++lanes_[lane].unfinished_sends;
+    actions.Send(schedule_.IndexOf(lane, step, rank_));
+  }
+
+  const StepSchedule& schedule_;
+  const uint32_t rank_;
+  std::vector<Lane> lanes_;
+  size_t unfinished_ = 0;  // Lanes.
+};
+
+std::unique_ptr<RankProgram> StepSchedule::ProgramOf(uint32_t rank) const {
+  return std::make_unique<Program>(*this, rank);
+}
+
+}  // namespace heddle
