@@ -95,8 +95,8 @@ void ChoiceLabels::ReadAxis(const Value::Entry& axis, const std::vector<Value>& 
     } else if (!named.empty()) {
       const auto [other, is_new] = values_of.emplace(entry.value.text, named.front());
       if (!is_new && other->second != named.front()) {
-        error(entry.value.place, fmt::format("\"{}\" already stands for {}", entry.value.text,
-                                             other->second));
+        error(entry.value.place,
+              fmt::format("\"{}\" already stands for {}", entry.value.text, other->second));
       } else if (!labels_[axis.key].emplace(named.front(), entry.value.text).second) {
         error(entry.key_place, fmt::format("{} has two labels; remove one", named.front()));
       }

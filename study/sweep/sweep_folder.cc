@@ -13,6 +13,7 @@
 #include "settings/files.h"
 #include "settings/json.h"
 #include "settings/status.h"
+#include "settings/yaml.h"
 #include "study/sweep/run_results.h"
 
 namespace heddle {
@@ -122,6 +123,14 @@ absl::StatusOr<Plan> SweepFolder::ReadPlan() const {
   auto plan = ParsePlan(*text);
   if (plan.ok()) return plan;
   return Within(plan.status(), path.string());
+}
+
+ChoiceLabels SweepFolder::ReadLabels() const {
+  const std::string path = (path_ / "sweep.yaml").string();
+  const auto text = ReadTextFile(path, kMaxBytes);
+  Diagnostics ignored;
+  const auto document = text.ok() ? ParseYaml(*text, path, ignored) : std::nullopt;
+  return document ? ChoiceLabels::Of(*document) : ChoiceLabels();
 }
 
 PointReport SweepFolder::Inspect(const std::string& id) const {
