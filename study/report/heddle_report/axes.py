@@ -60,6 +60,12 @@ def names(axes):
     return [name if last.count(name) == 1 else axis for axis, name in zip(axes, last)]
 
 
+def short_values(values):
+    """Such as letflow for letflow.gap=100us, unless another value is of the same kind."""
+    kinds = [re.split(r"\.\w+=", value)[0] for value in values]
+    return [kind if kinds.count(kind) == 1 else value for kind, value in zip(kinds, values)]
+
+
 def _series(axes, columns, numeric):
     if "lb" in axes:
         return axes.index("lb")

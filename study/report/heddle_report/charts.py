@@ -52,6 +52,7 @@ class Chart:
     x_names: list = field(default_factory=list)  # Names of the values of x, or of positions on the x-axis without x.
     x_log: bool = False
     y_log: bool = False
+    can_log: bool = False  # The page has a button that changes the scale of the y-axis.
     z_title: str = ""  # What the colours of a heat map stand for.
     choice: str = ""  # The values of the other axes that it is for.
 
@@ -66,6 +67,14 @@ class Chart:
 def is_wide(x):
     """True for a tenfold range or more, which gets a logarithmic axis."""
     return x[0] > 0 and x[-1] / x[0] >= 10
+
+
+def is_flattened(panel):
+    """True if the highest drawn value is ten times the lowest mean or more: one bad scheme, or its
+    interval, would press the other lines onto the x-axis."""
+    means = [y for line in panel.lines for y in line.y if math.isfinite(y)]
+    tops = [y + ci for line in panel.lines for y, ci in zip(line.y, line.ci) if math.isfinite(y + ci)]
+    return bool(means) and is_wide(sorted([min(means), max(means + tops)]))
 
 
 def class_name(key):
@@ -87,6 +96,7 @@ class Sweep:
         self.names = axes.names(read.axes)
         self.classes = [key for key in read.classes() if _any_flows(read, key)]
         self.series = list(dict.fromkeys(map(self.series_of, read.combinations)))
+        self.labels = axes.short_values(self.series)  # For legends, in the order of the series.
         self.choices = list(dict.fromkeys(map(self.choice_of, read.combinations)))
         seeds = sorted({c.seeds for c in read.combinations})
         self.seeds_text = (f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else
@@ -120,14 +130,21 @@ class Sweep:
         of_choice = {choice: [] for choice in self.choices}
         for combination in self.results.combinations:
             of_choice[self.choice_of(combination)].append(combination)
-        return [self._charts_of(choice, of_choice[choice]) for choice in self.choices]
+        made = [self._charts_of(choice, of_choice[choice]) for choice in self.choices]
+        for alike in zip(*made):
+            if any(chart.can_log and any(map(is_flattened, chart.panels)) for chart in alike):
+                for chart in alike:
+                    _make_logarithmic(chart)
+        return made
 
     def _charts_of(self, choice, combinations):
         charts = [self._by_class(choice, combinations, *what) for what in (
             ("slowdown", "Slowdown", "slowdown", "slowdown",
-             "FCT divided by the ideal FCT: that of the flow alone on the idle network."),
+             "Mean, median and 99th percentile of the slowdown, a number without a unit: FCT divided by the "
+             "ideal FCT, that of the flow alone on the idle network."),
             ("fct", "Flow completion time", "fct_us", "FCT (µs)",
-             "The time from a flow's start until its receiver has all bytes."))]
+             "Mean, median and 99th percentile of the flow completion time (FCT) in µs, from a flow's start until its "
+             "receiver has all bytes."))]
         return charts + [self._costs(choice, combinations)]
 
     def _over(self, combinations, panels, **rest):
@@ -149,14 +166,15 @@ class Sweep:
             pairs = [value(at[series, x]) if (series, x) in at else (results.NAN, results.NAN)
                      for x, value in cells]
             if any(not math.isnan(y) for y, _ in pairs):
-                lines.append(Line(series, style, [y for y, _ in pairs],
+                lines.append(Line(self.labels[style], style, [y for y, _ in pairs],
                                   [ci for _, ci in pairs] if self.has_intervals else []))
         return lines
 
     def _by_class(self, choice, combinations, id_, title, metric, axis, about):
         made = self._grid if self.layout.main is not None else self._groups
         chart = made(combinations, metric, axis, id=id_, title=f"{title} by size of flow",
-                     caption=f"{about} {self.mean_text()}", choice=choice, y_log=metric == "fct_us")
+                     caption=f"{about} {self.mean_text()}", choice=choice, y_log=metric == "fct_us",
+                     can_log=True)
         if any(math.isinf(y) for panel in chart.panels for line in panel.lines for y in line.y):
             chart.caption += " Gaps: unfinished flows make the value infinite."
         return chart
@@ -187,10 +205,10 @@ class Sweep:
             ("reordered packets (%)", of_metric("reordered_ratio", key, 100)),
             ("spurious retransmissions (%)", per_sent("run_retransmissions_spurious", key)),
             ("retransmissions after loss (%)", per_sent("run_retransmissions_loss", key)),
-            ("timeouts", of_metric("run_timeouts", key)),
-            ("dropped packets", of_metric("run_dropped", key)),
-            ("ECN marks", of_metric("run_ecn_marked", key)),
-            ("pause frames", of_metric("run_pause_frames", key)),
+            ("timeouts (count)", of_metric("run_timeouts", key)),
+            ("dropped packets (count)", of_metric("run_dropped", key)),
+            ("ECN marks (count)", of_metric("run_ecn_marked", key)),
+            ("pause frames (count)", of_metric("run_pause_frames", key)),
         ]
         happened = [(name, value) for name, value in wanted
                     if any(value(c)[0] > 0 for c in self.results.combinations)]
@@ -207,6 +225,12 @@ class Sweep:
         if bars:
             return Chart(kind="bars", panels=panels, x_names=[""], **rest)
         return self._over(combinations, panels, **rest)
+
+
+def _make_logarithmic(chart):
+    chart.y_log = True
+    if chart.kind == "bars":
+        chart.kind = "dots"  # Bars have no foot on a logarithmic axis.
 
 
 NOTHING = (results.NAN, results.NAN)

@@ -8,7 +8,7 @@ from .shown import thinned
 
 WIDTH = 960
 TIER_HEIGHT = 110
-MOST_SWITCHES = 16  # Of a tier that are drawn.
+MOST_SWITCHES = 32  # Of a tier that are drawn: those of a fat-tree with k = 8.
 MOST_HOSTS = 8      # Of a leaf that are drawn one by one.
 MOST_NUMBERS = 32   # Beside lines.
 
@@ -50,9 +50,14 @@ class Fabric:
     def of_tier(self, tier):
         return sorted((n for n, t in self.tier.items() if t == tier), key=_natural)
 
+    def _drawn(self):
+        """The switches that are drawn, by tier."""
+        return {tier: thinned(self.of_tier(tier), MOST_SWITCHES)
+                for tier in range(1, max(self.tier.values()) + 1)}
+
     def svg(self):
         top = max(self.tier.values())
-        drawn = {tier: thinned(self.of_tier(tier), MOST_SWITCHES) for tier in range(1, top + 1)}
+        drawn = self._drawn()
         at = {}
         for tier, names in drawn.items():
             y = 40 + (top - tier) * TIER_HEIGHT
@@ -73,6 +78,14 @@ class Fabric:
             count = len(self.of_tier(tier))
             if count > MOST_SWITCHES:
                 said.append(f"{MOST_SWITCHES} of {count} switches of tier {tier} are drawn.")
+        between = [ends for ends in self.rates if all(self.tier[end] > 0 for end in ends)]
+        drawn = {name for names in self._drawn().values() for name in names}
+        shown = [ends for ends in between if drawn.issuperset(ends)]
+        if len(shown) < len(between):
+            said.append(f"{len(shown)} of {len(between)} pairs of linked switches are drawn with their lines.")
+        hidden = sum(self.is_slow(*ends) or self.changes(*ends) for ends in set(between) - set(shown))
+        if hidden:
+            said.append(f"{hidden} of the missing lines would be marked.")
         if not self._is_numbered():
             most = max(self.number.values())
             said.append(f"Lines stand for up to {most} links in parallel.")

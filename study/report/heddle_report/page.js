@@ -178,6 +178,17 @@ function tracesOf(chart) {
   });
 }
 
+// Returns the y-range of a panel with a logarithmic axis, in powers of ten. An interval that goes far
+// below the lowest mean, or to 0, is cut off, so that the lines keep the room.
+function logRange(panel) {
+  const drawn = panel.lines.flatMap(rangeOf);
+  const means = panel.lines.flatMap((line) => line.y).filter((value) => value !== null && value > 0);
+  if (!means.length) return {};
+  const low = Math.max(Math.min(...drawn), Math.min(...means) / 2);
+  const high = Math.max(...drawn);
+  return {range: [Math.log10(low / 1.1), Math.log10(high * 1.1)]};
+}
+
 function heightOf(chart, rows) {
   if (chart.kind !== "heat") return rows * (chart.columns === 1 || rows === 1 ? 290 : 225);
   const inRow = (row) => chart.panels.slice(row * chart.columns, (row + 1) * chart.columns);
@@ -220,7 +231,7 @@ function layoutOf(chart) {
     if (i > 0 && chart.shares_x) layout[`xaxis${i + 1}`].matches = "x";
     if (i > 0 && chart.shares_y) layout[`yaxis${i + 1}`].matches = "y";
     if (chart.kind === "steps") layout[`yaxis${i + 1}`].range = [0, 1.03];  // Of all flows.
-    if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)));
+    if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)), logRange(panel));
     if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
     if (chart.kind !== "heat" && !panel.lines.some((line) => line.y.some((value) => value !== null))) {
       layout[`yaxis${i + 1}`].showticklabels = false;
@@ -235,7 +246,25 @@ function layoutOf(chart) {
   return layout;
 }
 
-function draw(chart) {
+// Scales of y-axes that the reader has chosen: by the chart's id, true for a logarithmic one.
+const scales = new Map();
+
+// Returns the chart with the chosen scale. Bars need a zero, which a logarithmic axis lacks.
+function scaled(chart) {
+  if (!scales.has(chart.id)) return chart;
+  const isLog = scales.get(chart.id);
+  const kind = chart.kind === "bars" && isLog ? "dots" : chart.kind === "dots" && !isLog ? "bars" : chart.kind;
+  return {...chart, y_log: isLog, kind};
+}
+
+function nameScale(chart) {
+  const button = document.getElementById(`scale-${chart.id}`);
+  if (button) button.textContent = chart.y_log ? "Linear y-axis" : "Logarithmic y-axis";
+}
+
+function draw(charted) {
+  const chart = scaled(charted);
+  nameScale(chart);
   // Leaves out the buttons for Plotly's cloud, which newer versions add.
   const config = {displaylogo: false, responsive: true,
                   modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
@@ -370,6 +399,14 @@ document.getElementById("theme").addEventListener("click",
 const chooser = document.getElementById("choice");
 if (chooser) {
   chooser.addEventListener("change", () => { choice = chooser.selectedIndex; drawAll(); });
+}
+for (const button of document.querySelectorAll(".scale")) {
+  const id = button.id.slice("scale-".length);
+  button.addEventListener("click", () => {
+    const chart = scaled(data.choices[choice].charts.find((of) => of.id === id));
+    scales.set(id, !chart.y_log);
+    draw(chart);
+  });
 }
 let themeBeforePrint;
 addEventListener("beforeprint", () => {

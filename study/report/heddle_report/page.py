@@ -219,8 +219,10 @@ def _chart_sections(sweep, data, notes):
                    f"</label> {escape(notes)}</p>")
     for chart in data["choices"][0]["charts"] + data["runs"]:
         drawn = f'<div class="chart" id="chart-{chart["id"]}"></div>' if chart["panels"] else ""
+        scale = (f'<button class="scale" id="scale-{chart["id"]}" type="button"></button>'
+                 if drawn and chart["can_log"] else "")
         sections.append((chart["id"], chart["title"],
-                         f'{chooser}{drawn}<p class="caption" id="caption-{chart["id"]}"></p>'))
+                         f'{chooser}{scale}{drawn}<p class="caption" id="caption-{chart["id"]}"></p>'))
         chooser = ""
     return sections
 

@@ -72,7 +72,7 @@ def write(drawn, made, note, folder, formats):
             for kind in formats:
                 write_whole(folder / f"{name}.{kind}", _bytes_of(figure, kind, made))
                 yield f"{folder / name}.{kind}"
-        told = " ".join(filter(None, (f"{chart.title}.", chart.caption, where, f"{made}.")))
+        told = " ".join(filter(None, (f"{chart.title.rstrip('.')}.", chart.caption, where, f"{made}.")))
         captions.append(f"{name}\n  {told}\n")
     write_whole(folder / "captions.txt", "\n".join(captions + [note] * bool(note)).encode())
     yield str(folder / "captions.txt")

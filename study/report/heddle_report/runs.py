@@ -43,6 +43,10 @@ def _any_of(values):
     return " or ".join(dict.fromkeys(values))
 
 
+_DISTRIBUTED = {"slowdown": "slowdown (FCT divided by the ideal FCT)",
+                "fct_us": "flow completion time (FCT) in µs"}
+
+
 def _distributions(sweep, chosen, where):
     flows = [(style, name, results.read_flows(point.folder)) for style, name, point in chosen]
     thinned = any(s.thinned for _, _, samples in flows for s in samples.values())
@@ -64,7 +68,8 @@ def _distributions(sweep, chosen, where):
                     xs, shares = shown.distribution(samples[key[1]].sorted(metric))
                     panel.lines.append(Line(name, style, shares, x=xs))
             panels.append(panel)
-        made.append(Chart(id_, title, notes, "steps", panels, columns=len(panels) if len(panels) < 6 else 3,
+        about = f"The share of flows whose {_DISTRIBUTED[metric]} is at most the value on the x-axis."
+        made.append(Chart(id_, title, f"{about} {notes}", "steps", panels, columns=len(panels) if len(panels) < 6 else 3,
                           x_title=x_title, x_log=True))
     return made
 

@@ -29,7 +29,7 @@ def points(sweep):
         best = chosen.get(series)
         if best is None or _x(sweep, point) > _x(sweep, best):
             chosen[series] = point
-    known = [(style, name, chosen[name]) for style, name in enumerate(sweep.series)
+    known = [(style, sweep.labels[style], chosen[name]) for style, name in enumerate(sweep.series)
              if name in chosen]
     return known[:MOST_SERIES]
 

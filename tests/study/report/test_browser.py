@@ -143,6 +143,32 @@ class BrowserTest(Browsing):
         self.assertGreaterEqual(self.js(
             "return document.getElementById('chart-slowdown')._fullLayout.yaxis.range[0]"), 0)
 
+    def test_a_button_changes_the_scale_of_the_y_axis_and_keeps_it(self):
+        folder = folders.write_sweep(self.folder / "scales", ("lb",), [("ecmp",), ("rps",)], value=lambda i, _: 2 + i)
+        self.assertEqual(report(folder).returncode, 0)
+        self.open(folder / "report.html")
+        look = ("const c = document.getElementById('chart-slowdown');"
+                "return [c._fullLayout.yaxis.type, c.data[0].type, document.getElementById('scale-slowdown').textContent]")
+        linear, logarithmic = ["linear", "bar", "Logarithmic y-axis"], ["log", "scatter", "Linear y-axis"]
+        self.assertEqual(self.js(look), linear)
+        self.find("#scale-slowdown").click()
+        self.until_not(look, linear)
+        self.assertEqual(self.js(look), logarithmic)
+        self.find("#theme").click()
+        self.assertEqual(self.js(look), logarithmic)
+        self.find("#scale-slowdown").click()
+        self.until_not(look, logarithmic)
+        self.assertEqual(self.js(look), linear)
+        self.assert_no_complaints()
+
+    def test_an_interval_down_to_zero_does_not_stretch_a_logarithmic_axis(self):
+        folder = folders.write_sweep(self.folder / "wide", ("lb", "load"), [("ecmp", "0.3"), ("ecmp", "0.5"),
+                                     ("rps", "0.3"), ("rps", "0.5")], value=lambda i, _: 2 + 20 * i, width=50)
+        self.assertEqual(report(folder).returncode, 0)
+        self.open(folder / "report.html")
+        bottom = self.js("return document.getElementById('chart-slowdown')._fullLayout.yaxis.range[0]")
+        self.assertAlmostEqual(10 ** bottom, 1 / 1.1, places=3)  # Half the lowest mean, and some room.
+
     def test_panels_over_time_share_their_axes(self):
         self.open(self.real)
         for axis in ("xaxis", "yaxis"):

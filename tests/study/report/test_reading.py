@@ -69,6 +69,11 @@ class LayoutTest(unittest.TestCase):
         self.assertEqual(axes.names(["workload[0].load", "workload[1].load", "a[0]"]),
                          ["workload[0].load", "workload[1].load", "a[0]"])
 
+    def test_legends_leave_out_parameters_that_tell_no_lines_apart(self):
+        self.assertEqual(axes.short_values(["ecmp", "letflow.gap=100us", "drill"]), ["ecmp", "letflow", "drill"])
+        both = ["letflow.gap=100us", "letflow.gap=1ms", "0.5"]
+        self.assertEqual(axes.short_values(both), both)
+
     def test_numbers_mixed_with_words_are_a_choice(self):
         rows = [("ecmp", "off"), ("ecmp", "10us"), ("rps", "off"), ("rps", "10us")]
         self.assertEqual(self.choose(["lb", "timeout"], rows),
@@ -90,10 +95,31 @@ class SweepTest(Folder):
                          [("ecmp", 0, [2, 1], [0.5, 0.5]), ("rps", 1, [4, 3], [0.5, 0.5])])
         self.assertIn("Means over 2 seeds", chart.caption)
 
+    def test_lines_have_short_names_in_charts_of_means_and_of_runs(self):
+        folders.write_sweep(self.folder, self.AXES, [("ecmp", "0.3"), ("letflow.gap=1us", "0.3")])
+        sweep = charts.Sweep(results.read(self.folder))
+        for chart in (sweep.charts()[0][0], runs.charts(sweep)[0]):
+            self.assertEqual([line.name for line in chart.panels[0].lines], ["ecmp", "letflow"])
+        self.assertEqual(dict(words.experiment(sweep))["Load balancers"], "ecmp, letflow.gap=1us")
+
     def test_infinite_values_are_gaps_and_said_to_be(self):
         chart = self.read(value=lambda i, _: math.inf if i == 1 else 2).charts()[0][0]
         self.assertEqual(chart.panels[0].lines[0].y, [math.inf, 2])
         self.assertIn("Gaps: unfinished flows", chart.caption)
+
+    def test_one_bad_scheme_makes_the_axis_logarithmic(self):
+        self.assertFalse(self.read(value=lambda i, _: (5, 5, 9, 9)[i], width=0.5).charts()[0][0].y_log)
+        self.setUp()
+        slowdown = self.read(value=lambda i, _: (5, 5, 50, 5)[i], width=0.5).charts()[0][0]
+        self.assertTrue(slowdown.y_log and slowdown.can_log)
+        self.setUp()  # Its interval does, too.
+        self.assertTrue(self.read(value=lambda i, _: 5, width=45).charts()[0][0].y_log)
+
+    def test_bars_become_dots_on_a_logarithmic_axis_for_all_choices(self):
+        rows = [(lb, k) for lb in ("ecmp", "rps") for k in ("a", "b")]
+        folders.write_sweep(self.folder, ("lb", "k"), rows, value=lambda i, _: (2, 2, 2, 40)[i])
+        sweep = charts.Sweep(results.read(self.folder))
+        self.assertEqual([(of[0].kind, of[0].y_log) for of in sweep.charts()], [("dots", True)] * 2)
 
     def test_combinations_that_were_left_out_are_gaps(self):
         folders.write_sweep(self.folder, self.AXES, self.ROWS[:3])
@@ -167,9 +193,19 @@ class RunTest(Folder):
         self.assertEqual(fct.kind, "dots")  # Bars have no foot on a logarithmic axis.
         self.assertEqual({p.y_title: p.lines[0].y[0] for p in costs.panels},
                          {"reordered packets (%)": 25, "spurious retransmissions (%)": 2,
-                          "retransmissions after loss (%)": 0.5, "dropped packets": 5,
-                          "ECN marks": 7})
+                          "retransmissions after loss (%)": 0.5, "dropped packets (count)": 5,
+                          "ECN marks (count)": 7})
         self.assertIn("no confidence intervals", slowdown.caption)
+
+    def test_captions_name_the_metric_and_its_unit(self):
+        sweep = self.read()
+        said = {chart.id: chart.caption for chart in sweep.charts()[0] + runs.charts(sweep)}
+        for id_, words_of_it in (("slowdown", "99th percentile of the slowdown, a number without a unit"),
+                                 ("fct", "flow completion time (FCT) in µs"),
+                                 ("cdf-slowdown", "share of flows whose slowdown"),
+                                 ("cdf-fct", "share of flows whose flow completion time (FCT) in µs")):
+            self.assertIn(words_of_it, said[id_])
+        self.assertEqual([caption for caption in said.values() if ".." in caption], [])
 
     def test_an_incomplete_one_says_so(self):
         self.assertEqual([a.state for a in self.read(complete=False).results.absent],
@@ -445,9 +481,26 @@ class FabricTest(unittest.TestCase):
                  results.Link(f"spine{j}", str(i), f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)
                  for j in range(3)]
         drawn = fabric.Fabric(links)
-        self.assertIn("16 of 100 switches of tier 1 are drawn", drawn.notes())
-        self.assertEqual(drawn.svg().count("<rect"), 16 + 3)
+        self.assertIn("32 of 100 switches of tier 1 are drawn", drawn.notes())
+        self.assertIn("96 of 300 pairs of linked switches are drawn", drawn.notes())
+        self.assertEqual(drawn.svg().count("<rect"), 32 + 3)
 
+    def test_missing_lines_that_would_be_marked_are_counted(self):
+        links = [results.Link(f"leaf{i}", "0", "spine0", "leaf_up", 1e9, 0) for i in range(100)] + [
+                 results.Link("spine0", str(i), f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)]
+        self.assertIn("1 of the missing lines would be marked.", fabric.Fabric(links, {"leaf1"}).notes())
+        self.assertNotIn("would be marked", fabric.Fabric(links, {"leaf0"}).notes())
+
+    def test_all_links_of_a_fat_tree_with_k_8_are_drawn(self):
+        pairs = [(f"edge{4 * pod + e}", f"agg{4 * pod + a}", "leaf") for pod in range(8)
+                 for e in range(4) for a in range(4)]
+        pairs += [(f"agg{4 * pod + a}", f"core{4 * a + c}", "spine") for pod in range(8)
+                  for a in range(4) for c in range(4)]
+        links = [link for low, high, tier in pairs for link in (
+            results.Link(low, "0", high, f"{tier}_up", 1e9, 0),
+            results.Link(high, "0", low, {"leaf": "spine", "spine": "core"}[tier] + "_down", 1e9, 0))]
+        drawn = fabric.Fabric(links)
+        self.assertEqual((drawn.svg().count("<line"), drawn.notes()), (256, ""))
 
     def test_lines_say_for_how_many_links_they_stand(self):
         self.assertNotIn("×</text>", fabric.Fabric(self.LINKS).svg())
