@@ -96,12 +96,27 @@ class Sweep:
         self.names = axes.names(read.axes)
         self.classes = [key for key in read.classes() if _any_flows(read, key)]
         self.series = list(dict.fromkeys(map(self.series_of, read.combinations)))
-        self.labels = axes.short_values(self.series)  # For legends, in the order of the series.
+        self.labels = self._labels()  # For legends, in the order of the series.
         self.choices = list(dict.fromkeys(map(self.choice_of, read.combinations)))
         seeds = sorted({c.seeds for c in read.combinations})
         self.seeds_text = (f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else
                            f"{seeds[0]} seeds" if seeds[0] > 1 else "one seed")
         self.has_intervals = seeds[-1] > 1
+
+    def _labels(self):
+        """The labels of the sweep; for values without one, a short form."""
+        if self.layout.series is None:
+            return axes.short_values(self.series)
+        axis = self.results.axes[self.layout.series]
+        labels = [self.results.label(axis, value) for value in self.series]
+        without = [value for value, label in zip(self.series, labels) if not label]
+        short = [name if name not in labels else value
+                 for name, value in zip(axes.short_values(without), without)]
+        return [label or short[without.index(value)] for value, label in zip(self.series, labels)]
+
+    def shown(self, at, i):
+        """The value of axis `i` as people read it."""
+        return self.results.shown(self.results.axes[i], at.choices[i])
 
     def series_of(self, at):
         """Of a combination or a point."""
@@ -113,7 +128,7 @@ class Sweep:
         """The values of the other axes, and of axes that change with them."""
         shown_axes = [i for pair in zip(self.layout.slices, self.layout.followers)
                       for i in (pair[0], *pair[1])]
-        return ", ".join(f"{self.names[i]}={at.choices[i]}" for i in shown_axes)
+        return ", ".join(f"{self.names[i]}={self.shown(at, i)}" for i in shown_axes)
 
     def x_of(self, at):
         return None if self.layout.main is None else at.choices[self.layout.main]
@@ -151,7 +166,9 @@ class Sweep:
         """Lines over the main axis."""
         names = self._main_values(combinations)
         x = [axes.quantity(name) for name in names]
-        return Chart(kind="lines", panels=panels, x=x, x_names=names, x_log=is_wide(x),
+        axis = self.results.axes[self.layout.main]
+        return Chart(kind="lines", panels=panels, x=x, x_log=is_wide(x),
+                     x_names=[self.results.shown(axis, name) for name in names],
                      x_title=self.names[self.layout.main], **rest)
 
     def _main_values(self, combinations):

@@ -146,7 +146,7 @@ def _results_table(sweep):
     columns.append("reordered (%)")
     rows = []
     for combination in read.combinations:
-        start = list(combination.choices) if read.axes else sweep.series
+        start = list(map(read.shown, read.axes, combination.choices)) if read.axes else sweep.series
         for key in sweep.classes:
             values = combination.classes.get(key)
             if values:

@@ -29,7 +29,8 @@ def where_of(sweep, chosen):
         return f"Run with seed {seeds}."
     said = [f"seed {seeds}"]
     if sweep.layout.main is not None:
-        ends = _any_of(map(sweep.x_of, points))  # Not the same if points are missing.
+        # Not the same if points are missing.
+        ends = _any_of(sweep.shown(point, sweep.layout.main) for point in points)
         said.insert(0, f"{sweep.names[sweep.layout.main]}={ends}")
     if sweep.choices[0]:
         said.insert(0, sweep.choices[0])

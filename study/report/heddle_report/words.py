@@ -26,7 +26,8 @@ def experiment(sweep):
     defaults = _defaults(run)
     said = [("Fabric", _fabric(run)), ("Ports", told + where if told else ""), ("Transport", _transport(run)),
             ("By default", defaults + where if defaults else ""),
-            ("Load balancers", ", ".join(sweep.series) if "lb" in swept else _plain(run.get("lb"))),
+            ("Load balancers", ", ".join(_named(sweep.results, "lb", swept["lb"]))
+             if "lb" in swept else _plain(run.get("lb"))),
             ("Workload", "; ".join(map(_workload, run.get("workload", []))))]
     if run.get("background"):
         said.append(("Background", "; ".join(map(_plain, run["background"]))))
@@ -101,26 +102,23 @@ def _axes(sweep, swept):
                + ", ".join(" with ".join(step) for step in steps))
     for key, values in swept.items():
         if key not in told:
-            yield f"{key}: {', '.join(values)}"
+            yield f"{key}: {', '.join(_named(sweep.results, key, values))}"
 
 
-def _sweep_of(read):
-    """The `sweep` section of sweep.yaml; empty for a run, and if the file has no such section."""
-    if not read.document:
-        return {}
-    document = results.parse_yaml(read.document, "sweep.yaml")
-    sweep = document.get("sweep") if isinstance(document, dict) else None
-    return sweep if isinstance(sweep, dict) else {}
+def _named(read, axis, values):
+    """Values with their labels, as in "LetFlow (letflow.gap=100us)"."""
+    labels = [read.label(axis, value) for value in values]
+    return [f"{label} ({value})" if label else value for label, value in zip(labels, values)]
 
 
 def _together(read):
     """Lists of keys, without those that were fixed."""
-    groups = [[key for key in group if key in read.axes] for group in _sweep_of(read).get("together") or []]
+    groups = [[key for key in group if key in read.axes] for group in results.sweep_of(read.document).get("together") or []]
     return [group for group in groups if len(group) > 1]
 
 
 def _exclusions(read):
-    for rule in _sweep_of(read).get("exclude") or []:
+    for rule in results.sweep_of(read.document).get("exclude") or []:
         if isinstance(rule, dict) and rule:
             first, *rest = (f"{key} {_any_of(value)}" for key, value in rule.items())
             yield first + (f" with {' and '.join(rest)}" if rest else "")

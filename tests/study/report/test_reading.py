@@ -102,6 +102,32 @@ class SweepTest(Folder):
             self.assertEqual([line.name for line in chart.panels[0].lines], ["ecmp", "letflow"])
         self.assertEqual(dict(words.experiment(sweep))["Load balancers"], "ecmp, letflow.gap=1us")
 
+    def test_labels_of_the_sweep_stand_for_its_values(self):
+        axes_of = ("lb", "workload[0].load", "gap")
+        rows = [(lb, load, gap) for lb in ("ecmp", "letflow.gap=1us", "drill.d=2") for load in ("0.3", "0.5")
+                for gap in ("1us", "2us")]
+        folders.write_sweep(self.folder, axes_of, rows)
+        (self.folder / "sweep.yaml").write_text(
+            "sweep: {labels: {lb: {letflow.gap=1us: LetFlow, ecmp: drill}, 'workload[0].load': {0.5: half}, "
+            "gap: {2us: wide}}}\n")
+        sweep = charts.Sweep(results.read(self.folder))
+        self.assertEqual(sweep.choices, ["gap=1us", "gap=wide"])
+        for chart in (sweep.charts()[0][0], runs.charts(sweep)[0]):  # A short form must not look like a label.
+            self.assertEqual([line.name for line in chart.panels[0].lines], ["drill", "LetFlow", "drill.d=2"])
+        self.assertEqual(sweep.charts()[0][0].x_names, ["0.3", "half"])
+        self.assertIn("load=half", runs.where_of(sweep, shown.points(sweep)))
+        told = words.experiment(sweep)
+        self.assertEqual(dict(told)["Load balancers"], "drill (ecmp), LetFlow (letflow.gap=1us), drill.d=2")
+        self.assertIn(("Swept", "workload[0].load: 0.3, half (0.5)"), told)
+        self.assertEqual(results.read(self.folder).combinations[-1].choices, rows[-1])
+
+    def test_labels_that_are_none_are_left_out(self):
+        for text in ("sweep: {labels: [a]}\n", "sweep: {labels: {lb: a}}\n", "[]\n", "sweep:\n"):
+            self.setUp()
+            folders.write_sweep(self.folder, ("lb",), [("ecmp",), ("rps",)])
+            (self.folder / "sweep.yaml").write_text(text)
+            self.assertEqual(charts.Sweep(results.read(self.folder)).labels, ["ecmp", "rps"])
+
     def test_infinite_values_are_gaps_and_said_to_be(self):
         chart = self.read(value=lambda i, _: math.inf if i == 1 else 2).charts()[0][0]
         self.assertEqual(chart.panels[0].lines[0].y, [math.inf, 2])
