@@ -2,6 +2,7 @@
 """The content of each figure. page.js draws it with Plotly, paper.py with matplotlib."""
 
 import math
+import re
 from dataclasses import dataclass, field
 
 from . import axes, results, shown
@@ -11,6 +12,9 @@ STATISTICS = (("avg", "mean"), ("p50", "median"), ("p99", "p99"))
 # Lines have markers, curves and steps have none; dots are in groups as bars are. A note has a caption
 # and no panels.
 KINDS = ("lines", "bars", "dots", "curves", "steps", "heat", "note")
+
+# By load_ref: the links of which a load is a share, as short as fits below a narrow panel.
+LOAD_OF = {"host": "host links", "fabric": "fabric links"}
 
 # docs/metrics.md has all sets of classes.
 _SIZES = {
@@ -169,7 +173,20 @@ class Sweep:
         axis = self.results.axes[self.layout.main]
         return Chart(kind="lines", panels=panels, x=x, x_log=is_wide(x),
                      x_names=[self.results.shown(axis, name) for name in names],
-                     x_title=self.names[self.layout.main], **rest)
+                     x_title=self._x_title(), **rest)
+
+    def _x_title(self):
+        """The name of the main axis; for a load, also what it is a share of. Other values have their
+        units."""
+        name = self.names[self.layout.main]
+        key = self.results.axes[self.layout.main]
+        found = re.fullmatch(r"workload\[(\d+)\]\.load", key)
+        if not found:
+            return name
+        workload = results.read_yaml(self.results.points[0].folder / "run.yaml").get("workload") or []
+        entry = workload[int(found[1])] if int(found[1]) < len(workload) else {}
+        links = LOAD_OF.get(entry.get("load_ref") if isinstance(entry, dict) else None)
+        return f"{name} (of {links})" if links else name
 
     def _main_values(self, combinations):
         return sorted({self.x_of(c) for c in combinations}, key=axes.quantity)
@@ -212,8 +229,10 @@ class Sweep:
         panels = [Panel("", f"{name} {axis}", self._lines(combinations, [
             (None, of_metric(f"{prefix}_{metric}", key)) for key in self.classes]))
             for prefix, name in STATISTICS]
+        sizes = [class_name(key) for key in self.classes if key in _SIZES]
+        rest["caption"] += f" Classes of flow sizes: {'; '.join(sizes)}." if sizes else ""
         return Chart(kind="dots" if rest["y_log"] else "bars", panels=panels, columns=3,
-                     x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
+                     x_title="class of flow sizes", x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
 
     def _costs(self, choice, combinations):
         """Counts of the whole run, which are the same in each class."""
@@ -240,8 +259,14 @@ class Sweep:
                        "received or sent (the interval is that of the count). Drops, ECN marks and "
                        "pause frames count all flows. Events that never happened are left out. " + self.mean_text()}
         if bars:
-            return Chart(kind="bars", panels=panels, x_names=[""], **rest)
+            return Chart(kind="bars", panels=panels, x_names=[""], x_title=self.series_title(), **rest)
         return self._over(combinations, panels, **rest)
+
+    def series_title(self):
+        """What the lines are."""
+        if self.layout.series is None or self.results.axes[self.layout.series] == "lb":
+            return "load balancer"
+        return self.names[self.layout.series]
 
 
 def _make_logarithmic(chart):
