@@ -149,6 +149,8 @@ class Sweep(_Results):
         self.folder = Path(folder)
         header, *rows = _guarded(lambda path: list(report.results.rows_of(path)), self.folder / "plan.csv")
         self.axes = header[6:]
+        document = _guarded(report.results.read_text, self.folder / "sweep.yaml")
+        self._labels = _guarded(report.results.labels_of, document)  # By axis, by value.
         self._status = program.call(["sweep", "status", self.folder])
         if self._status.code != program.DONE:
             raise bad_input(self._status.err)
@@ -208,7 +210,8 @@ class Sweep(_Results):
         return "\n".join(filter(None, (said, self._status.err)))
 
     def select(self, where=None, **more):
-        """The part of the sweep in which axes have these values: for each axis one, or a list."""
+        """The part of the sweep in which axes have these values, or values with these labels: for each
+        axis one, or a list."""
         wanted = {**(where or {}), **more}
         for axis in wanted:
             if axis not in [*self.axes, "seed"]:
@@ -225,7 +228,7 @@ class Sweep(_Results):
             known = (point.seed, str(point.seed))
         else:
             text = point.choices[self.axes.index(axis)]
-            known = (text, self._value(axis, text))
+            known = (text, self._value(axis, text), self._labels.get(axis, {}).get(text, text))
         is_many = not isinstance(wanted, (str, Mapping)) and hasattr(wanted, "__iter__")
         return any(one in known for one in (wanted if is_many else [wanted]))
 

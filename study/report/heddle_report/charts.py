@@ -67,6 +67,12 @@ class Chart:
     def shares_y(self):
         return self.kind == "curves"
 
+    def set_log(self, is_log):
+        """Chooses the scale of the y-axis. Bars need a zero, which a logarithmic axis lacks."""
+        self.y_log = is_log
+        if self.kind in ("bars", "dots"):
+            self.kind = "dots" if is_log else "bars"
+
 
 def is_wide(x):
     """True for a tenfold range or more, which gets a logarithmic axis."""
@@ -153,7 +159,7 @@ class Sweep:
         for alike in zip(*made):
             if any(chart.can_log and any(map(is_flattened, chart.panels)) for chart in alike):
                 for chart in alike:
-                    _make_logarithmic(chart)
+                    chart.set_log(True)
         return made
 
     def _charts_of(self, choice, combinations):
@@ -267,12 +273,6 @@ class Sweep:
         if self.layout.series is None or self.results.axes[self.layout.series] == "lb":
             return "load balancer"
         return self.names[self.layout.series]
-
-
-def _make_logarithmic(chart):
-    chart.y_log = True
-    if chart.kind == "bars":
-        chart.kind = "dots"  # Bars have no foot on a logarithmic axis.
 
 
 NOTHING = (results.NAN, results.NAN)

@@ -193,7 +193,7 @@ def _read_sweep(folder, tables):
         name=str(read_json(points[0].folder / "summary.json").get("name", folder.name)),
         digest=hashlib.sha256("\n".join(p.id for p in plan).encode()).hexdigest()[:12],
         axes=axes, combinations=_read_means(tables / "means.csv", axes), points=points,
-        absent=absent, planned=len(plan), document=document, labels=_labels_of(document))
+        absent=absent, planned=len(plan), document=document, labels=labels_of(document))
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def sweep_of(document):
     return sweep if isinstance(sweep, dict) else {}
 
 
-def _labels_of(document):
+def labels_of(document):
     """In sweep.yaml, Heddle names each value in full."""
     labels = sweep_of(document).get("labels")
     return {axis: of_axis for axis, of_axis in labels.items()
