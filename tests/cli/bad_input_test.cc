@@ -146,7 +146,8 @@ const std::vector<BadInput> kBadInputs = {
      {"x.yaml:2:5: lb.kind: no load balancer is called \"leflow\"; did you mean \"letflow\"?"}},
     {"UnknownWorkloadKind",
      WithWorkload("kind: torrent"),
-     {"x.yaml:3:19: workload[0].kind: no workload is called \"torrent\"; expected one of: flows"}},
+     {"x.yaml:3:19: workload[0].kind: no workload is called \"torrent\"; expected one of: "
+      "collective, flows"}},
     {"UnknownResequencing",
      kGood + "transport: {kind: dctcp, resequencing: jugler}\n",
      {"x.yaml:4:40: transport.resequencing.kind: no resequencing is called \"jugler\"; did you "

@@ -173,7 +173,8 @@ TEST(LoadTest, SaysWhenHeadersOrQueriesAskForMoreThanLinksCarry) {
   };
   const std::string poisson = "kind: poisson, duration: 1ms, sizes: \"fixed:100B\", load: ";
   EXPECT_THAT(warnings(poisson + "0.5"), Not(HasSubstr("with headers")));
-  EXPECT_THAT(warnings(poisson + "0.7"), HasSubstr("with headers the hosts' links are loaded 1.2"));
+  EXPECT_THAT(warnings(poisson + "0.7"),
+              HasSubstr("with headers the hosts' links are loaded to 1.2"));
   EXPECT_THAT(warnings(poisson + "0.7, overload: true"), Not(HasSubstr("with headers")));
   // 400 KB in 50 us are 64 Gbps.
   const std::string incast =

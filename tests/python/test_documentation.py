@@ -34,7 +34,9 @@ class NotebookTest(unittest.TestCase):
         shown = json.dumps(outputs)
         for text in ("27 of 27 points", "letflow.gap=100us", "'fct_rx_ns': 'ns'", "did you mean", "<table"):
             self.assertIn(text, shown.replace('\\"', '"'))
-        self.assertFalse(any("stderr" == output.get("name") for output in outputs), shown[:2000])
+        # Its runs are short, and say so.
+        errors = [output["text"] for output in outputs if output.get("name") == "stderr"]
+        self.assertTrue(all("RunWarning: " in text and "Error" not in text for text in errors), errors)
 
 
 class BarTest(unittest.TestCase):

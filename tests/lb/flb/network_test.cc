@@ -160,13 +160,14 @@ TEST(FlbNetworkTest, BesideMarksItNotifiesFromAsMuchAboveTheirThresholdOn) {
   EXPECT_LE(halfway, 54'000);
 }
 
-// DCQCN's marking begins at 100 KB at 100 Gbps, and a base round trip is 105 KB.
+// DCQCN's marking begins at 100 KB at 100 Gbps, and a base round trip is 105 KB. With IRN, which
+// needs no order, there is no warning about reordering.
 std::string WarningsWith(const std::string& lb, const std::string& cc) {
   Diagnostics diagnostics;
   LoadExperimentsFromText(
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: "
       "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}, port: {pfc: {classes: "
-      "[3]}}}\ntransport: {kind: rocev2, cc: " +
+      "[3]}}}\ntransport: {kind: rocev2, recovery: irn, cc: " +
           cc + "}\nlb: " + lb + "\nworkload: [{kind: permutation, size: 1MB}]\n",
       "test.yaml", ".", {{}, std::nullopt}, diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
