@@ -319,7 +319,7 @@ std::vector<std::string> ShownLabels(const std::string& sweep,
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
       "lb: ecmp\nworkload: [{kind: poisson, sizes: small, load: 0.4, flows: 50}]\n" +
           sweep,
-      "test.yaml", ".", {sets}, diagnostics);
+      "test.yaml", ".", {sets, std::nullopt}, diagnostics);
   EXPECT_EQ(diagnostics.Report(), "0 errors\n");
   std::vector<std::string> labels;
   for (size_t i = 0; i < file->size(); ++i) labels.push_back(file->LabelOf(i));
