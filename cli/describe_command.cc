@@ -80,6 +80,9 @@ int DescribeName(const std::string& name) {
         "maps.\n"
         "\n  sweep.seeds\n      type     integer >= 1 <= 10000\n"
         "      meaning  The number of seeds for each combination, from `seed` on.\n"
+        "\n  sweep.labels\n      type     map from settings to maps from values to texts\n"
+        "      meaning  What tables, reports and figures show in place of a value, as in labels: "
+        "{{lb: {{letflow: LetFlow}}}}. Result files keep the value.\n"
         "\n  relative_to\n      type     text\n      default  (the file's folder)\n"
         "      meaning  The folder from which relative paths in this file start.\n");
     return kExitDone;

@@ -41,12 +41,13 @@ std::string PlainText(const std::string& text) {
   return plain.starts_with('.') ? "_" + plain : plain;
 }
 
+std::string LastPart(const std::string& key) { return key.substr(key.find_last_of('.') + 1); }
+
 // Returns the label of a point's choices, with the last part of each key.
-std::string LabelOf(const std::vector<std::pair<std::string, std::string>>& axes) {
+std::string LabelOfChoices(const std::vector<std::pair<std::string, std::string>>& axes) {
   std::string label;
   for (const auto& [key, value] : axes) {
-    const std::string last = key.substr(key.find_last_of('.') + 1);
-    label += fmt::format("{}{}={}", label.empty() ? "" : ",", last, value);
+    label += fmt::format("{}{}={}", label.empty() ? "" : ",", LastPart(key), value);
   }
   return PlainText(label);
 }
@@ -376,7 +377,7 @@ std::optional<ExperimentFile> ExperimentFile::Read(const std::string& path,
 Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   Experiment experiment;
   experiment.axes = points_.ChoicesOf(point);
-  experiment.label = LabelOf(experiment.axes);
+  experiment.label = LabelOfChoices(experiment.axes);
   Diagnostics problems;
   FilesRead files;
   const Value document = points_.DocumentOf(point, problems);
@@ -391,6 +392,19 @@ Experiment ExperimentFile::Load(size_t point, Diagnostics& diagnostics) const {
   }
   diagnostics.Take(problems);
   return experiment;
+}
+
+// A label is printed as it is; values are plain text, as in LabelOfChoices().
+std::string ExperimentFile::LabelOf(size_t point) const {
+  const auto choices = points_.ChoicesOf(point);
+  if (points_.labels().empty()) return LabelOfChoices(choices);
+  std::string text;
+  for (const auto& [key, value] : choices) {
+    const std::string* label = points_.labels().Find(key, value);
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", PlainText(LastPart(key)),
+                        label == nullptr ? PlainText(value) : *label);
+  }
+  return text;
 }
 
 void ExperimentFile::Check(Diagnostics& diagnostics) const {
@@ -408,6 +422,8 @@ std::string ExperimentFile::Text() const {
   Value* sweep = document.Find("sweep");
   Value* exclude = sweep == nullptr ? nullptr : sweep->Find("exclude");
   if (exclude != nullptr) *exclude = points_.exclusions();
+  Value* labels = sweep == nullptr ? nullptr : sweep->Find("labels");
+  if (labels != nullptr) *labels = points_.labels().AsValue();
   Diagnostics ignored;
   Patch(document, "name", Value::Scalar(name_, {}), ignored);
   Patch(document, kRelativeTo, Value::Scalar(AbsolutePath(folder_, "."), {}), ignored);

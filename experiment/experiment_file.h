@@ -43,6 +43,10 @@ class ExperimentFile {
   // Returns the experiment of a point. Use it only if there is no error in `diagnostics`.
   Experiment Load(size_t point, Diagnostics& diagnostics) const;
 
+  // Returns a point's choices as people read them, with the labels of the sweep: "lb=LetFlow".
+  // Empty without a sweep.
+  std::string LabelOf(size_t point) const;
+
   // Looks for mistakes in all points.
   void Check(Diagnostics& diagnostics) const;
 

@@ -33,7 +33,10 @@ ExtraKey SweepKey() {
       "exclude": {{"description": "Combinations to leave out.", "type": "array",
                   "items": {{"type": "object", "minProperties": 1}}}},
       "seeds": {{"description": "The number of seeds for each combination, from the experiment's seed on.",
-                "type": ["integer", "string"], "minimum": 1}}}},
+                "type": ["integer", "string"], "minimum": 1}},
+      "labels": {{"description": "What tables and figures show for values, as in {{lb: {{letflow: LetFlow}}}}.",
+                 "type": "object", "additionalProperties":
+                 {{"type": "object", "additionalProperties": {{"type": ["string", "number", "boolean"]}}}}}}}},
     "additionalProperties": {0}}})",
                                 kAxis),
           .brings_any = "together"};

@@ -89,13 +89,14 @@ Points::Points(const Value& document, const std::set<std::string>& fixed,
   if (!diagnostics.ok()) combinations_ = 0;
   for (size_t i = 0; i < combinations_; ++i) kept_.push_back(static_cast<uint32_t>(i));
   if (const Value* rules = sweep->Find("exclude")) Exclude(*rules, fixed, diagnostics);
+  if (const Value* labels = sweep->Find("labels")) ReadLabels(*labels, fixed, diagnostics);
   all_diagnostics.Take(diagnostics);
 }
 
 // Seeds become the last axis wherever they are written, so that points to be averaged are adjacent.
 void Points::Read(const Value::Entry& entry, Diagnostics& diagnostics) {
   const std::string path = "sweep." + entry.key;
-  if (entry.key == "exclude" || entry.key == "seeds") return;
+  if (entry.key == "exclude" || entry.key == "seeds" || entry.key == "labels") return;
   if (entry.key == "together") return ReadTogether(entry.value, diagnostics);
   if (!IsSetting(entry, diagnostics)) return;
   Value map;
@@ -110,7 +111,7 @@ bool Points::IsSetting(const Value::Entry& entry, Diagnostics& diagnostics) {
   std::vector<std::string> known = top_level_;
   const std::string top = entry.key.substr(0, entry.key.find_first_of(".["));
   if (known.empty() || std::ranges::find(known, top) != known.end()) return true;
-  known.insert(known.end(), {"together", "exclude", "seeds"});
+  known.insert(known.end(), {"together", "exclude", "seeds", "labels"});
   diagnostics.Error(entry.key_place, "sweep." + entry.key, "unknown key" + Suggestion(top, known));
   unread_.insert(entry.key);
   for (const Value& map : entry.value.items) {
@@ -215,6 +216,20 @@ void Points::Exclude(const Value& rules, const std::set<std::string>& fixed,
   if (kept_.empty() && diagnostics.ok()) {
     diagnostics.Error(rules.place, path, "leaves no combination");
   }
+}
+
+// An axis with a mistake has no values to compare the labels with.
+void Points::ReadLabels(const Value& labels, const std::set<std::string>& fixed,
+                        Diagnostics& diagnostics) {
+  ChoiceLabels::ValuesByAxis values;
+  for (const Axis& axis : axes_) {
+    for (size_t k = 0; k < axis.keys.size(); ++k) {
+      for (const std::vector<Value>& step : axis.steps) values[axis.keys[k]].push_back(step[k]);
+    }
+  }
+  std::set<std::string> lenient = fixed;
+  lenient.insert(unread_.begin(), unread_.end());
+  labels_ = ChoiceLabels::Read(labels, values, lenient, diagnostics);
 }
 
 bool Points::CheckRule(const Value& rule, const std::string& path,

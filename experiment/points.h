@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiment/choice_labels.h"
 #include "settings/diagnostics.h"
 #include "settings/value.h"
 
@@ -45,6 +46,9 @@ class Points {
   // The rules of `exclude`, as a list, without rules that fixed keys have made meaningless.
   const Value& exclusions() const { return exclusions_; }
 
+  // The labels that `labels` gives to values of axes. ChoicesOf() returns the values.
+  const ChoiceLabels& labels() const { return labels_; }
+
   // Returns the keys that change together with `key`, including `key`; none if it is not swept.
   std::vector<std::string> MovingWith(const std::string& key) const;
 
@@ -74,6 +78,8 @@ class Points {
   Axis AxisFrom(const Value& map, const std::string& path, Diagnostics& diagnostics) const;
   void Add(Axis axis, const Place& place, const std::string& path, Diagnostics& diagnostics);
   void Exclude(const Value& rules, const std::set<std::string>& fixed, Diagnostics& diagnostics);
+  void ReadLabels(const Value& labels, const std::set<std::string>& fixed,
+                  Diagnostics& diagnostics);
   bool CheckRule(const Value& rule, const std::string& path, const std::set<std::string>& fixed,
                  Diagnostics& diagnostics) const;
   bool Fits(const Value& rule, size_t combination) const;
@@ -86,6 +92,7 @@ class Points {
   Value document_;  // The document without its sweep.
   std::vector<std::string> top_level_;
   Value exclusions_;
+  ChoiceLabels labels_;
   std::vector<Axis> axes_;
   std::set<std::string>
       unread_;  // Keys of axes with mistakes. No further errors are reported for them.

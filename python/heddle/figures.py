@@ -69,7 +69,7 @@ def _figure(of, id_, classes=None, log=None):
     if not chart.panels:
         raise BadInput(f"{of.folder}: {chart.caption}")
     if log is not None:
-        chart.y_log = log
+        chart.set_log(log)
     with matplotlib.rc_context(paper.STYLE):
         drawn = paper.draw(chart, Figure)
     where = f"For {chart.choice}." if chart.choice else ""

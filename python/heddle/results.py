@@ -149,6 +149,8 @@ class Sweep(_Results):
         self.folder = Path(folder)
         header, *rows = _guarded(lambda path: list(report.results.rows_of(path)), self.folder / "plan.csv")
         self.axes = header[6:]
+        document = _guarded(report.results.read_text, self.folder / "sweep.yaml")
+        self._labels = _guarded(report.results.labels_of, document)  # By axis, by value.
         self._status = program.call(["sweep", "status", self.folder])
         if self._status.code != program.DONE:
             raise bad_input(self._status.err)
@@ -189,9 +191,12 @@ class Sweep(_Results):
     def __len__(self):
         return len(self._chosen)
 
+    def _size(self):
+        return "1 point" if len(self) == 1 else f"{len(self)} points"
+
     def __repr__(self):
         done = sum(p.state == "done" for p in self._chosen)
-        return f"<heddle.Sweep {self.folder}: {done} of {len(self)} points, over {', '.join(self.axes) or 'nothing'}>"
+        return f"<heddle.Sweep {self.folder}: {done} of {self._size()}, over {', '.join(self.axes) or 'nothing'}>"
 
     def planned(self):
         """Each Point, whether it has results or not."""
@@ -204,11 +209,12 @@ class Sweep(_Results):
         counts = {}
         for point in self._chosen:
             counts[point.state] = counts.get(point.state, 0) + 1
-        said = f"{len(self)} points: {', '.join(f'{n} {state}' for state, n in counts.items())}"
+        said = f"{self._size()}: {', '.join(f'{n} {state}' for state, n in counts.items())}"
         return "\n".join(filter(None, (said, self._status.err)))
 
     def select(self, where=None, **more):
-        """The part of the sweep in which axes have these values: for each axis one, or a list."""
+        """The part of the sweep in which axes have these values, or values with these labels: for each
+        axis one, or a list."""
         wanted = {**(where or {}), **more}
         for axis in wanted:
             if axis not in [*self.axes, "seed"]:
@@ -225,7 +231,7 @@ class Sweep(_Results):
             known = (point.seed, str(point.seed))
         else:
             text = point.choices[self.axes.index(axis)]
-            known = (text, self._value(axis, text))
+            known = (text, self._value(axis, text), self._labels.get(axis, {}).get(text, text))
         is_many = not isinstance(wanted, (str, Mapping)) and hasattr(wanted, "__iter__")
         return any(one in known for one in (wanted if is_many else [wanted]))
 

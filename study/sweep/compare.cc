@@ -178,7 +178,7 @@ ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_vie
 }
 
 absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,
-                                      const std::string& word) {
+                                      const std::string& word, const ChoiceLabels& labels) {
   const auto found = std::ranges::find(plan.axes, axis);
   if (found == plan.axes.end()) {
     return absl::NotFoundError(
@@ -186,11 +186,15 @@ absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,
   }
   std::vector<std::string> known;
   std::vector<std::string> of_kind;  // "letflow" for "letflow.gap=100us".
+  std::vector<std::string> labelled;
   for (const PlannedPoint& point : plan.points) {
     const std::string& value = point.choices[static_cast<size_t>(found - plan.axes.begin())];
     if (value == word) return value;
     if (std::ranges::find(known, value) != known.end()) continue;
     known.push_back(value);
+    const std::string* label = labels.Find(std::string(axis), value);
+    if (label != nullptr && *label == word) return value;
+    if (label != nullptr) labelled.push_back(*label);
     if (value.starts_with(word + ".")) of_kind.push_back(value);
   }
   if (of_kind.size() == 1) return of_kind.front();
@@ -198,6 +202,7 @@ absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,
     return absl::InvalidArgumentError(
         fmt::format("\"{}\" may be any of: {}", word, fmt::join(of_kind, ", ")));
   }
+  known.insert(known.end(), labelled.begin(), labelled.end());
   return absl::NotFoundError(
       fmt::format("{} has no value \"{}\"{}", axis, word, Suggestion(word, known)));
 }

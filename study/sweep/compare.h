@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/statistics.h"
+#include "experiment/choice_labels.h"
 #include "study/sweep/plan.h"
 #include "study/sweep/sweep_folder.h"
 
@@ -75,9 +76,9 @@ size_t CombinationsOnlyIn(const ComparedSide& side, const ComparedSide& other);
 ComparedSide SideOf(const SweepFolder& folder, const Plan& plan, std::string_view axis,
                     std::string_view value);
 
-// Returns the value of the axis that `word` names: an equal value, or the only value of that kind.
-// NotFound if there is none, InvalidArgument if there are several.
+// Returns the value of the axis that `word` names: an equal value, the value with this label, or
+// the only value of that kind. NotFound if there is none, InvalidArgument if there are several.
 absl::StatusOr<std::string> FindValue(const Plan& plan, std::string_view axis,
-                                      const std::string& word);
+                                      const std::string& word, const ChoiceLabels& labels = {});
 
 }  // namespace heddle

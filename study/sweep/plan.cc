@@ -34,7 +34,7 @@ PlannedPoint PlanPoint(const ExperimentFile& file, size_t point, Diagnostics& di
   PlannedPoint planned;
   if (!problems.ok()) return planned;
   planned.id = experiment.Id();
-  planned.label = experiment.label.empty() ? experiment.settings.name : experiment.label;
+  planned.label = experiment.label.empty() ? experiment.settings.name : file.LabelOf(point);
   planned.seed = fmt::format("{}", experiment.settings.seed);
   for (const auto& [key, value] : experiment.axes) {
     if (key != "seed") planned.choices.push_back(value);

@@ -13,6 +13,7 @@
 #include "settings/files.h"
 #include "settings/json.h"
 #include "settings/status.h"
+#include "settings/yaml.h"
 #include "study/sweep/run_results.h"
 
 namespace heddle {
@@ -20,13 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxPlanBytes = size_t{1} << 28;
+constexpr size_t kMaxSweepBytes = size_t{1} << 28;
 // Files up to this size are read to find damage: all but flows.csv and series. A sweep may have
 // thousands of points.
 constexpr size_t kMaxReadToInspect = size_t{1} << 16;
 
 absl::StatusOr<FlatJson> ReadJson(const fs::path& path) {
-  const auto text = ReadTextFile(path.string(), kMaxPlanBytes);
+  const auto text = ReadTextFile(path.string(), kMaxSweepBytes);
   return text.ok() ? ParseJson(*text) : text.status();
 }
 
@@ -111,7 +112,7 @@ bool SweepFolder::RemoveTables() const {
 
 absl::StatusOr<Plan> SweepFolder::ReadPlan() const {
   const fs::path path = path_ / "plan.csv";
-  const auto text = ReadTextFile(path.string(), kMaxPlanBytes);
+  const auto text = ReadTextFile(path.string(), kMaxSweepBytes);
   std::error_code ignored;
   if (!fs::exists(path_, ignored)) {
     return absl::NotFoundError(fmt::format("{}: there is no such folder", path_.string()));
@@ -122,6 +123,14 @@ absl::StatusOr<Plan> SweepFolder::ReadPlan() const {
   auto plan = ParsePlan(*text);
   if (plan.ok()) return plan;
   return Within(plan.status(), path.string());
+}
+
+ChoiceLabels SweepFolder::ReadLabels() const {
+  const std::string path = (path_ / "sweep.yaml").string();
+  const auto text = ReadTextFile(path, kMaxSweepBytes);
+  Diagnostics ignored;
+  const auto document = text.ok() ? ParseYaml(*text, path, ignored) : std::nullopt;
+  return document ? ChoiceLabels::Of(*document) : ChoiceLabels();
 }
 
 PointReport SweepFolder::Inspect(const std::string& id) const {

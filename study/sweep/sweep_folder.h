@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <string>
 
+#include "experiment/choice_labels.h"
 #include "study/sweep/plan.h"
 
 namespace heddle {
@@ -72,6 +73,10 @@ class SweepFolder {
 
   // Returns NotFound if there is no plan or no folder.
   absl::StatusOr<Plan> ReadPlan() const;
+
+  // Returns the labels of the axes' values. They only change what people read, so there are none if
+  // sweep.yaml cannot be read.
+  ChoiceLabels ReadLabels() const;
 
   PointReport Inspect(const std::string& id) const;
 

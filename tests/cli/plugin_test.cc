@@ -62,6 +62,25 @@ TEST(PluginTest, RunsAsABuiltInLoadBalancerDoes) {
   }
 }
 
+TEST(PluginTest, MayHaveACongestionControlAlone) {
+  const std::string list = ListWith("line_rate.so").out;
+  EXPECT_THAT(list, HasSubstr("\n  line_rate "));
+  const TemporaryFolder folder;
+  folder.Write("e.yaml",
+               "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+               "transport: {kind: rocev2, cc: line_rate}\n"
+               "workload: [{kind: permutation, size: 100KB}]\n");
+  const std::string run = "'" + kHeddle + "' run e.yaml -q ";
+  const CommandResult without = RunCommand(run + "-o without", folder.path());
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.err, HasSubstr("if the name is that of a plug-in, load it with --plugin"));
+  const CommandResult with =
+      RunCommand(run + "-o with --plugin " + kPlugins + "line_rate.so", folder.path());
+  ASSERT_EQ(with.exit_code, 0) << with.err;
+  ASSERT_EQ(RunCommand(run + "-o none --set transport.cc=none", folder.path()).exit_code, 0);
+  EXPECT_EQ(ReadFile(folder / "with/flows.csv"), ReadFile(folder / "none/flows.csv"));
+}
+
 class FailingPluginTest : public testing::Test {
  protected:
   FailingPluginTest() {

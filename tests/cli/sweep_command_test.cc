@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -620,6 +621,65 @@ TEST_F(SweepCommandTest, ComparesSeedBySeed) {
   EXPECT_THAT(Run("heddle compare expected expected --metric avg_fct_us").out, HasSubstr("tie"));
 }
 
+// Each side is compared with the reference as it would be alone.
+TEST_F(SweepCommandTest, ComparesSeveralWithTheFirst) {
+  const std::string labels =
+      " --set 'sweep.lb=[ecmp, {kind: letflow, gap: 50us}, rps]' --set 'sweep.labels={lb: {ecmp: "
+      "ECMP, letflow: \"LetFlow, 50 µs\"}}'";
+  ASSERT_EQ(Run("heddle sweep s.yaml -q -o three" + labels).exit_code, 0);
+  const CommandResult all = Run("heddle compare three ECMP letflow rps");
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_EQ(all.err, "");
+  EXPECT_THAT(
+      all.out,
+      AllOf(testing::StartsWith("Reference: ECMP. "),
+            testing::ContainsRegex("\nworkload\\[0\\].load=0.5\n +ECMP +LetFlow, 50 µs +rps\n"),
+            testing::ContainsRegex("\navg_slowdown( +[0-9.]+){3}\n"),
+            testing::ContainsRegex("\n( +[-+][0-9.]+ % \\+- [0-9.]+ (better|worse|tie)){2}\n"),
+            testing::ContainsRegex("\nseeds +3 +3\n")));
+  // The table has the numbers of the pairs.
+  const CsvTable table(Run("heddle compare three ecmp letflow rps --csv").out);
+  const CsvTable letflow(Run("heddle compare three ecmp letflow --csv").out);
+  const CsvTable rps(Run("heddle compare three ecmp rps --csv").out);
+  ASSERT_EQ(table.rows.size(), letflow.rows.size() + rps.rows.size());
+  const size_t metrics = letflow.rows.size() / 2;  // At each of two loads.
+  for (size_t i = 0; i < metrics; ++i) {
+    EXPECT_EQ(table.rows[i], letflow.rows[i]);
+    EXPECT_EQ(table.rows[metrics + i], rps.rows[i]);
+    EXPECT_EQ(table.rows[2 * metrics + i], letflow.rows[metrics + i]);
+    EXPECT_THAT(all.out, HasSubstr(fmt::format("{:.4g}", table.Real(i, "b_mean"))));
+  }
+  EXPECT_THAT(Run("heddle compare three ecmp letflow").out,
+              HasSubstr("A: ECMP (ecmp)\nB: LetFlow, 50 µs (letflow.gap=50us)\n"));
+  // A point that is missing is missing for its side alone.
+  const std::string point = CsvTable(ReadFile(folder_ / "three/plan.csv")).At(11, "id");
+  ASSERT_EQ(Run("rm -r three/points/" + point).exit_code, 0);
+  const CommandResult some = Run("heddle compare three ecmp letflow rps");
+  EXPECT_EQ(some.exit_code, 1);
+  EXPECT_THAT(some.out, testing::ContainsRegex("\nseeds +2 +3\n"));
+  EXPECT_THAT(some.err, HasSubstr("1 point is missing"));
+}
+
+TEST_F(SweepCommandTest, LabelsAreInTablesAndNotInResults) {
+  Expected();
+  const std::string labels = " --set 'sweep.labels={lb: {letflow: LetFlow}}'";
+  EXPECT_THAT(Run("heddle sweep s.yaml -o expected --dry-run" + labels).out,
+              HasSubstr("  lb=LetFlow,load=0.5,seed=1\n"));
+  const CommandResult again = Run("heddle sweep s.yaml -o expected" + labels);
+  EXPECT_THAT(again.out, HasSubstr("lb=LetFlow,load=0.5,seed=1"));
+  EXPECT_THAT(again.err, HasSubstr("12 of 12 points have results already"));
+  const auto is_of_a_point = [](const auto& file) { return file.first.starts_with("points/"); };
+  auto labelled = Results("expected");
+  std::erase_if(labelled, std::not_fn(is_of_a_point));
+  std::erase_if(expected_, std::not_fn(is_of_a_point));
+  EXPECT_GT(labelled.size(), 12u);
+  EXPECT_EQ(labelled, expected_);
+  EXPECT_THAT(Run("heddle sweep status expected").out, HasSubstr("  lb=LetFlow,load=0.3,seed=2\n"));
+  ASSERT_EQ(Run("heddle collect expected").exit_code, 0);
+  EXPECT_EQ(CsvTable(ReadFile(folder_ / "expected/points.csv")).At(7 * 5, "lb"),
+            "letflow.gap=50us");
+}
+
 TEST_F(SweepCommandTest, ComparesWhatIsThereAndSaysWhatIsNot) {
   ASSERT_EQ(Run("heddle sweep s.yaml -q -o half --shard 1/2").exit_code, 0);
   const CommandResult half = Run("heddle compare half ecmp letflow");
@@ -746,6 +806,7 @@ TEST_F(SweepCommandTest, SaysWhatCannotBeCompared) {
         {"expected ecmp letflow --axis load", "no axis is called \"load\""},
         {"expected ecmp letflow --metric p99", "no metric is called \"p99\""},
         {"expected ecmp letflow --class smlxl/Q", "no class is called \"smlxl/Q\""},
+        {"expected ecmp letflow rpss", "lb has no value \"rpss\""},
         {"expected ecmp letflow --class XL", "did you mean \"smlxl/XL\"?"}}) {
     const CommandResult result = Run(std::string("heddle compare ") + wrong);
     EXPECT_EQ(result.exit_code, 2);

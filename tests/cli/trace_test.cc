@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "tests/support/command.h"
+#include "tests/support/experiment_kit.h"
 
 namespace heddle {
 namespace {
@@ -238,6 +240,22 @@ TEST_F(TsharkTest, ReadsTcp) {
   // The simulated full segments have 1518 bytes, of which 4 are the frame check sequence.
   EXPECT_THAT(Values(out, "frame.len", "tcp.len == 1448"), ElementsAre("1514"));
   EXPECT_THAT(Values(out, "tcp.len", "frame.len == 1514"), ElementsAre("1448"));
+}
+
+// The example of docs/traces.md: tshark finds as many segments out of order as Heddle counts.
+TEST_F(TsharkTest, FindsTheReorderingOfThePage) {
+  const CommandResult traced =
+      RunCommand(fmt::format("'{}' trace '{}/configs/quickstart.yaml' --set lb=rps --set "
+                             "'workload[0].flows=200' --flow 0,3 --out out",
+                             HEDDLE_BINARY, HEDDLE_SOURCE_DIR),
+                 folder_.path());
+  ASSERT_EQ(traced.exit_code, 0) << traced.err;
+  const CommandResult found =
+      RunCommand("tshark -r out/host35-leaf2.pcap -Y tcp.analysis.out_of_order", folder_.path());
+  const CsvTable flows(ReadFile(folder_ / "out/flows.csv"));
+  const size_t row = flows.Find("flow_id", "3");
+  EXPECT_EQ(std::ranges::count(found.out, '\n'), flows.Integer(row, "reordered_net"));
+  EXPECT_EQ(flows.Integer(row, "reordered_net"), 79);
 }
 
 // Beside a sender all its data comes by before what acknowledges it; and tshark finds what was sent

@@ -357,8 +357,12 @@ TEST_F(ExperimentSchemaTest, AxesAreListsOrRangesAndMayMoveTogether) {
       rest + R"({"lb.gap": {"from": "1us", "to": "1ms", "points": 4, "scale": "cubic"}}})",
       rest + R"({"lb.gap": {"from": "1us", "to": "1ms", "pionts": 4}}})",
       rest + R"({"together": {"seed": [1, 2]}}})",
+      rest + R"({"lb": ["ecmp", "rps"], "labels": {"lb": {"ecmp": "ECMP", "rps": 1}}}})",
+      rest + R"({"lb": ["ecmp", "rps"], "labels": {"lb": ["ECMP", "RPS"]}}})",
+      rest + R"({"lb": ["ecmp", "rps"], "labels": {"lb": {"ecmp": ["ECMP"]}}}})",
   });
-  EXPECT_THAT(judged, testing::ElementsAre(true, true, true, true, false, false, false, false));
+  EXPECT_THAT(judged, testing::ElementsAre(true, true, true, true, false, false, false, false, true,
+                                           false, false));
 }
 
 }  // namespace

@@ -304,6 +304,94 @@ TEST(SweepTest, RangesMayHaveExponents) {
               ElementsAre("load=0.0001", "load=0.001", "load=0.01"));
 }
 
+// --- Labels ---
+
+constexpr const char* kLabelled =
+    "sweep:\n  lb: [ecmp, {kind: letflow, gap: 50us}, {kind: letflow, gap: 1ms}]\n"
+    "  workload[0].load: [0.2, 0.8]\n"
+    "  labels:\n    lb: {ecmp: ECMP, letflow.gap=50us: \"LetFlow, 50 µs\"}\n"
+    "    workload[0].load: {0.80: high}\n";
+
+std::vector<std::string> ShownLabels(const std::string& sweep,
+                                     const std::vector<std::string>& sets = {}) {
+  Diagnostics diagnostics;
+  const auto file = ExperimentFile::FromText(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+      "lb: ecmp\nworkload: [{kind: poisson, sizes: small, load: 0.4, flows: 50}]\n" +
+          sweep,
+      "test.yaml", ".", {sets, std::nullopt}, diagnostics);
+  EXPECT_EQ(diagnostics.Report(), "0 errors\n");
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < file->size(); ++i) labels.push_back(file->LabelOf(i));
+  return labels;
+}
+
+TEST(SweepTest, LabelsStandForTheValuesThatPeopleRead) {
+  EXPECT_THAT(ShownLabels(kLabelled),
+              ElementsAre("lb=ECMP,load=0.2", "lb=ECMP,load=high",  //
+                          "lb=LetFlow, 50 µs,load=0.2", "lb=LetFlow, 50 µs,load=high",
+                          "lb=letflow.gap=1ms,load=0.2", "lb=letflow.gap=1ms,load=high"));
+  // A kind is enough if only one value has it.
+  EXPECT_THAT(
+      ShownLabels("sweep: {lb: [ecmp, {kind: letflow, gap: 1ms}], labels: {lb: {letflow: L}}}"),
+      ElementsAre("lb=ecmp", "lb=L"));
+}
+
+TEST(SweepTest, LabelsChangeNoExperiment) {
+  const auto labelled = Load(kLabelled);
+  const auto plain = Load(
+      "sweep:\n  lb: [ecmp, {kind: letflow, gap: 50us}, {kind: letflow, gap: "
+      "1ms}]\n  workload[0].load: [0.2, 0.8]\n");
+  ASSERT_EQ(labelled.size(), plain.size());
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(labelled[i].Id(), plain[i].Id());
+    EXPECT_EQ(labelled[i].label, plain[i].label);
+    EXPECT_EQ(labelled[i].axes, plain[i].axes);
+  }
+}
+
+TEST(SweepTest, LabelsMayNameValuesThatTheCommandLineTakesAway) {
+  EXPECT_THAT(ShownLabels(kLabelled, {"sweep.lb=[ecmp]", "workload[0].load=0.3"}),
+              ElementsAre("lb=ECMP"));
+  EXPECT_THAT(ShownLabels(kLabelled, {"lb=rps", "sweep.labels={}"}),
+              ElementsAre("load=0.2", "load=0.8"));
+}
+
+TEST(SweepTest, SaysWhichLabelMeansNothing) {
+  const std::string sweep =
+      "sweep: {lb: [ecmp, {kind: letflow, gap: 1us}, {kind: letflow, gap: 2us}], labels: ";
+  EXPECT_THAT(
+      SweepErrors(sweep + "[a]}\n"),
+      HasSubstr("sweep.labels: expected a map from settings to maps from values to labels"));
+  EXPECT_THAT(SweepErrors(sweep + "{lb: ECMP}}\n"),
+              HasSubstr("sweep.labels.lb: expected a map from values to labels"));
+  EXPECT_THAT(SweepErrors(sweep + "{bl: {ecmp: E}}}\n"),
+              HasSubstr("sweep.labels: \"bl\" is not swept; expected one of: lb"));
+  EXPECT_THAT(
+      SweepErrors(sweep + "{lb: {ecpm: E}}}\n"),
+      AllOf(HasSubstr("test.yaml:4:89: sweep.labels.lb.ecpm: the sweep has no \"ecpm\"; did "
+                      "you mean \"ecmp\"?"),
+            HasSubstr("\n1 error\n")));
+  EXPECT_THAT(
+      SweepErrors(sweep + "{lb: {letflow: L}}}\n"),
+      HasSubstr("sweep.labels.lb.letflow: may be any of: letflow.gap=1us, letflow.gap=2us"));
+  EXPECT_THAT(SweepErrors(sweep + "{lb: {ecmp: [E]}}}\n"),
+              HasSubstr("expected a label of one line"));
+  EXPECT_THAT(SweepErrors(sweep + "{lb: {ecmp: \"\"}}}\n"),
+              HasSubstr("expected a label of one line"));
+  EXPECT_THAT(SweepErrors(sweep + "{lb: {ecmp: \"a\\nb\"}}}\n"),
+              HasSubstr("expected a label of one line"));
+  EXPECT_THAT(SweepErrors(sweep + "{lb: {ecmp: A, letflow.gap=1us: A}}}\n"),
+              HasSubstr("sweep.labels.lb.letflow.gap=1us: \"A\" already stands for ecmp"));
+  EXPECT_THAT(SweepErrors(sweep + "{lb: {letflow.gap=1us: ecmp}}}\n"),
+              HasSubstr("\"ecmp\" already stands for ecmp"));
+  EXPECT_THAT(SweepErrors("sweep: {seed: [1, 2], labels: {seed: {1: a, 1.0: b}}}\n"),
+              HasSubstr("1 has two labels; remove one"));
+  // A mistake in the axis is reported alone.
+  EXPECT_THAT(SweepErrors("sweep: {lb: ecmp, labels: {lb: {rps: R}}}\n"),
+              AllOf(HasSubstr("sweep.lb: expected a list"), HasSubstr("\n1 error\n")));
+}
+
 // --- Documents and names ---
 
 ExperimentFile FileOf(const std::string& text, const std::string& folder = ".") {
@@ -334,11 +422,14 @@ TEST(ExperimentFileTest, ItsTextGivesTheSamePointsWhereverItLies) {
                  "  transport.min_rto: {from: 5ms, to: 10ms, step: 5ms}\n"
                  "  together: [{\"topology.port.buffer\": [1MB, 250pkts], measure.classes: [[all], "
                  "[sml]]}]\n"
-                 "  exclude: [{lb: ecmp, transport.min_rto: 10ms}]\n  seeds: 2\n",
+                 "  exclude: [{lb: ecmp, transport.min_rto: 10ms}]\n  seeds: 2\n"
+                 "  labels: {lb: {letflow: LetFlow}, transport.min_rto: {10ms: \"10: ms\"}}\n",
              folder.path().string());
   EXPECT_EQ(file.size(), 12u);
   const ExperimentFile elsewhere = FileOf(file.Text(), "/tmp");
   EXPECT_EQ(IdsOf(file), IdsOf(elsewhere));
+  EXPECT_EQ(file.LabelOf(11), elsewhere.LabelOf(11));
+  EXPECT_THAT(file.LabelOf(11), testing::StartsWith("lb=LetFlow,min_rto=10: ms,"));
   EXPECT_EQ(elsewhere.Text(), file.Text());
 }
 

@@ -95,6 +95,16 @@ class FramesTest(unittest.TestCase):
         for lb in expected.index:
             self.assertAlmostEqual(found[lb], expected[lb])
 
+    def test_labels_select_as_values_do(self):
+        with support.folder():
+            sweep = heddle.sweep(support.experiment(flows=5, sweep={
+                "lb": ["ecmp", "rps"], "labels": {"lb": {"ecmp": "ECMP"}}}), out="labelled", progress=False)
+            self.assertEqual([p.choices for p in sweep.select(lb="ECMP").planned()], [("ecmp",)])
+            self.assertEqual(len(sweep.select(lb=["ECMP", "rps"])), 2)
+            self.assertEqual(list(sweep.summary().lb.unique()), ["ecmp", "rps"])  # Frames keep the values.
+            legend = heddle.figures.slowdown(sweep).legends[0].get_texts()
+            self.assertEqual([text.get_text() for text in legend], ["ECMP", "rps"])
+
     def test_a_part_is_selected(self):
         part = support.sweep().select({"workload[0].load": [0.2]}, lb="ecmp")
         self.assertEqual(len(part), 4)

@@ -20,6 +20,7 @@ namespace heddle {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 double TotalBytes(const std::vector<FlowRequest>& flows) {
   return std::accumulate(flows.begin(), flows.end(), 0.0, [](double sum, const FlowRequest& flow) {
@@ -411,6 +412,19 @@ TEST(PoissonTest, RefusesMoreLoadThanThereIsCapacityUnlessToldTo) {
   EXPECT_THAT(WorkloadErrors(yaml + "}", stage), HasSubstr("of the leaves' uplinks"));
   EXPECT_EQ(WorkloadErrors(yaml + ", overload: true}", stage), "");
   EXPECT_EQ(WorkloadErrors(yaml + ", load_ref: fabric}", stage), "");
+  // The remedies are those that help: the load that just fits does, and load_ref: fabric is named
+  // where the same figure fits as a share of the uplinks.
+  EXPECT_THAT(WorkloadErrors(yaml + "}", stage), HasSubstr("set load_ref: fabric"));
+  const std::string error = WorkloadErrors(yaml + "}", stage);
+  const std::string lower = "lower it to ";
+  const size_t at = error.find(lower);
+  ASSERT_NE(at, std::string::npos) << error;
+  const std::string fitting = error.substr(at + lower.size(), 5);
+  const std::string with_fitting = "{kind: poisson, sizes: small, duration: 1ms, load: ";
+  EXPECT_EQ(WorkloadErrors(with_fitting + std::to_string(std::stod(fitting)) + "}", stage), "")
+      << error;
+  // No share of anything above 1 fits.
+  EXPECT_THAT(WorkloadErrors(with_fitting + "1.5}", stage), Not(HasSubstr("load_ref: fabric")));
 }
 
 TEST(PoissonTest, NeedsRacksForTrafficBetweenRacks) {

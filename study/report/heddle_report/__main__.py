@@ -45,9 +45,10 @@ def _report(given):
 
 
 def _sweep(given, folder):
-    from . import charts, page, results
+    from . import charts, page, results, words
     sweep = charts.Sweep(results.read(folder, given.tables))
-    _write(given, page.html(sweep), f"{len(sweep.results.points)} of {sweep.results.planned} points")
+    planned = sweep.results.planned
+    _write(given, page.html(sweep), f"{len(sweep.results.points)} of {words.count(planned, 'point')}")
     if given.figures:
         from . import paper
         _write_figures(given, *paper.of_sweep(sweep))
@@ -55,9 +56,9 @@ def _sweep(given, folder):
 
 
 def _papers(given, folder):
-    from . import papers_page, reproduction
+    from . import papers_page, reproduction, words
     found = reproduction.read(folder)
-    _write(given, papers_page.html(found), f"{len(found.claims())} claims")
+    _write(given, papers_page.html(found), words.count(len(found.claims()), "claim"))
     if given.figures:
         from . import paper
         _write_figures(given, *paper.of_papers(found))

@@ -2,6 +2,7 @@
 """The content of each figure. page.js draws it with Plotly, paper.py with matplotlib."""
 
 import math
+import re
 from dataclasses import dataclass, field
 
 from . import axes, results, shown
@@ -11,6 +12,9 @@ STATISTICS = (("avg", "mean"), ("p50", "median"), ("p99", "p99"))
 # Lines have markers, curves and steps have none; dots are in groups as bars are. A note has a caption
 # and no panels.
 KINDS = ("lines", "bars", "dots", "curves", "steps", "heat", "note")
+
+# By load_ref: the links of which a load is a share, as short as fits below a narrow panel.
+LOAD_OF = {"host": "host links", "fabric": "fabric links"}
 
 # docs/metrics.md has all sets of classes.
 _SIZES = {
@@ -63,6 +67,12 @@ class Chart:
     def shares_y(self):
         return self.kind == "curves"
 
+    def set_log(self, is_log):
+        """Chooses the scale of the y-axis. Bars need a zero, which a logarithmic axis lacks."""
+        self.y_log = is_log
+        if self.kind in ("bars", "dots"):
+            self.kind = "dots" if is_log else "bars"
+
 
 def is_wide(x):
     """True for a tenfold range or more, which gets a logarithmic axis."""
@@ -96,12 +106,27 @@ class Sweep:
         self.names = axes.names(read.axes)
         self.classes = [key for key in read.classes() if _any_flows(read, key)]
         self.series = list(dict.fromkeys(map(self.series_of, read.combinations)))
-        self.labels = axes.short_values(self.series)  # For legends, in the order of the series.
+        self.labels = self._labels()  # For legends, in the order of the series.
         self.choices = list(dict.fromkeys(map(self.choice_of, read.combinations)))
         seeds = sorted({c.seeds for c in read.combinations})
         self.seeds_text = (f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else
                            f"{seeds[0]} seeds" if seeds[0] > 1 else "one seed")
         self.has_intervals = seeds[-1] > 1
+
+    def _labels(self):
+        """The labels of the sweep; for values without one, a short form."""
+        if self.layout.series is None:
+            return axes.short_values(self.series)
+        axis = self.results.axes[self.layout.series]
+        labels = [self.results.label(axis, value) for value in self.series]
+        without = [value for value, label in zip(self.series, labels) if not label]
+        short = [name if name not in labels else value
+                 for name, value in zip(axes.short_values(without), without)]
+        return [label or short[without.index(value)] for value, label in zip(self.series, labels)]
+
+    def shown(self, at, i):
+        """The value of axis `i` as people read it."""
+        return self.results.shown(self.results.axes[i], at.choices[i])
 
     def series_of(self, at):
         """Of a combination or a point."""
@@ -113,7 +138,7 @@ class Sweep:
         """The values of the other axes, and of axes that change with them."""
         shown_axes = [i for pair in zip(self.layout.slices, self.layout.followers)
                       for i in (pair[0], *pair[1])]
-        return ", ".join(f"{self.names[i]}={at.choices[i]}" for i in shown_axes)
+        return ", ".join(f"{self.names[i]}={self.shown(at, i)}" for i in shown_axes)
 
     def x_of(self, at):
         return None if self.layout.main is None else at.choices[self.layout.main]
@@ -134,7 +159,7 @@ class Sweep:
         for alike in zip(*made):
             if any(chart.can_log and any(map(is_flattened, chart.panels)) for chart in alike):
                 for chart in alike:
-                    _make_logarithmic(chart)
+                    chart.set_log(True)
         return made
 
     def _charts_of(self, choice, combinations):
@@ -151,8 +176,23 @@ class Sweep:
         """Lines over the main axis."""
         names = self._main_values(combinations)
         x = [axes.quantity(name) for name in names]
-        return Chart(kind="lines", panels=panels, x=x, x_names=names, x_log=is_wide(x),
-                     x_title=self.names[self.layout.main], **rest)
+        axis = self.results.axes[self.layout.main]
+        return Chart(kind="lines", panels=panels, x=x, x_log=is_wide(x),
+                     x_names=[self.results.shown(axis, name) for name in names],
+                     x_title=self._x_title(), **rest)
+
+    def _x_title(self):
+        """The name of the main axis; for a load, also what it is a share of. Other values have their
+        units."""
+        name = self.names[self.layout.main]
+        key = self.results.axes[self.layout.main]
+        found = re.fullmatch(r"workload\[(\d+)\]\.load", key)
+        if not found:
+            return name
+        workload = results.read_yaml(self.results.points[0].folder / "run.yaml").get("workload") or []
+        entry = workload[int(found[1])] if int(found[1]) < len(workload) else {}
+        links = LOAD_OF.get(entry.get("load_ref") if isinstance(entry, dict) else None)
+        return f"{name} (of {links})" if links else name
 
     def _main_values(self, combinations):
         return sorted({self.x_of(c) for c in combinations}, key=axes.quantity)
@@ -195,8 +235,10 @@ class Sweep:
         panels = [Panel("", f"{name} {axis}", self._lines(combinations, [
             (None, of_metric(f"{prefix}_{metric}", key)) for key in self.classes]))
             for prefix, name in STATISTICS]
+        sizes = [class_name(key) for key in self.classes if key in _SIZES]
+        rest["caption"] += f" Classes of flow sizes: {'; '.join(sizes)}." if sizes else ""
         return Chart(kind="dots" if rest["y_log"] else "bars", panels=panels, columns=3,
-                     x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
+                     x_title="class of flow sizes", x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
 
     def _costs(self, choice, combinations):
         """Counts of the whole run, which are the same in each class."""
@@ -223,14 +265,14 @@ class Sweep:
                        "received or sent (the interval is that of the count). Drops, ECN marks and "
                        "pause frames count all flows. Events that never happened are left out. " + self.mean_text()}
         if bars:
-            return Chart(kind="bars", panels=panels, x_names=[""], **rest)
+            return Chart(kind="bars", panels=panels, x_names=[""], x_title=self.series_title(), **rest)
         return self._over(combinations, panels, **rest)
 
-
-def _make_logarithmic(chart):
-    chart.y_log = True
-    if chart.kind == "bars":
-        chart.kind = "dots"  # Bars have no foot on a logarithmic axis.
+    def series_title(self):
+        """What the lines are."""
+        if self.layout.series is None or self.results.axes[self.layout.series] == "lb":
+            return "load balancer"
+        return self.names[self.layout.series]
 
 
 NOTHING = (results.NAN, results.NAN)

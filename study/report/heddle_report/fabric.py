@@ -8,6 +8,7 @@ from .shown import thinned
 
 WIDTH = 960
 TIER_HEIGHT = 110
+MARGIN = 44         # Left of the switches: the names of tiers whose switches show numbers.
 MOST_SWITCHES = 32  # Of a tier that are drawn: those of a fat-tree with k = 8.
 MOST_HOSTS = 8      # Of a leaf that are drawn one by one.
 MOST_NUMBERS = 32   # Beside lines.
@@ -51,9 +52,35 @@ class Fabric:
         return sorted((n for n, t in self.tier.items() if t == tier), key=_natural)
 
     def _drawn(self):
-        """The switches that are drawn, by tier."""
-        return {tier: thinned(self.of_tier(tier), MOST_SWITCHES)
-                for tier in range(1, max(self.tier.values()) + 1)}
+        """The switches that are drawn, by tier. Of a large fabric whole pods are, so that their links
+        are seen; pods with marked links come first."""
+        top = max(self.tier.values())
+        pods = self._pods(top)
+        most = max((sum(self.tier[name] == tier for name in pod) for pod in pods for tier in range(1, top)), default=1)
+        wanted = max(1, MOST_SWITCHES // most)
+        chosen = {name for pod in self._some(pods, wanted) for name in pod}
+        chosen.update(name for single in self._some([[name] for name in self.of_tier(top)], MOST_SWITCHES)
+                      for name in single)
+        return {tier: thinned([name for name in self.of_tier(tier) if name in chosen], MOST_SWITCHES)
+                for tier in range(1, top + 1)}
+
+    def _pods(self, top):
+        """The parts into which the switches below the highest tier fall: a pod of a fat-tree, a leaf of a
+        leaf-spine."""
+        pod_of = {name: [name] for tier in range(1, top) for name in self.of_tier(tier)}
+        for a, b in self.rates:
+            if a in pod_of and b in pod_of and pod_of[a] is not pod_of[b]:
+                pod_of[a].extend(pod_of[b])
+                pod_of.update((name, pod_of[a]) for name in pod_of[b])
+        return list({id(pod): pod for pod in pod_of.values()}.values())
+
+    def _some(self, groups, most):
+        """At most so many of `groups`, evenly chosen, those with marked links first."""
+        marked = {end for ends in self.rates if self.is_slow(*ends) or self.changes(*ends) for end in ends}
+        first = [group for group in groups if marked.intersection(group)]
+        if len(first) >= most or not first:
+            return thinned(first or groups, most)
+        return first + thinned([group for group in groups if group not in first], most - len(first))
 
     def svg(self):
         top = max(self.tier.values())
@@ -67,8 +94,11 @@ class Fabric:
         for tier, names in drawn.items():
             width = min(84, WIDTH / len(names) - 6)
             parts += [self._switch(name, *at[name], width) for name in names]
+            if any(_fits(name, width) != name for name in names):
+                kind = re.sub(r"\d.*", "", names[0])
+                parts.append(f'<text x="{-MARGIN / 2:.0f}" y="{at[names[0]][1] + 4}">{escape(kind)}</text>')
         height = 40 + top * TIER_HEIGHT
-        return (f'<svg class="fabric" viewBox="0 0 {WIDTH} {height}" role="img" '
+        return (f'<svg class="fabric" viewBox="{-MARGIN} 0 {WIDTH + MARGIN} {height}" role="img" '
                 f'aria-label="The fabric">{"".join(parts)}</svg>')
 
     def notes(self):
@@ -128,7 +158,7 @@ class Fabric:
         return lines + numbers  # On top of the lines.
 
     def _switch(self, name, x, y, width):
-        shown = name if len(name) * 7 <= width else re.sub(r"^\D*(?=\d)", "", name)[:max(2, int(width / 7))]
+        shown = _fits(name, width)
         return (f'<g><title>{escape(name)}</title><rect class="switch" x="{x - width / 2:.1f}" '
                 f'y="{y - 14}" width="{width:.1f}" height="28" rx="5"/>'
                 f'<text x="{x:.1f}" y="{y + 4}">{escape(shown)}</text></g>')
@@ -136,6 +166,7 @@ class Fabric:
     def _hosts(self, at, leaves, y):
         """Below each switch those of its hosts that have it as their first."""
         of_leaf = self._hosts_by_leaf()
+        is_narrow = len(leaves) > WIDTH / 40  # The word would run into its neighbours.
         parts = []
         for leaf in leaves:
             hosts = of_leaf.get(leaf, [])
@@ -143,9 +174,11 @@ class Fabric:
             if hosts and len(hosts) <= MOST_HOSTS:
                 parts += self._each_host(hosts, leaf, x, y, WIDTH / len(leaves) - 8)
             elif hosts:
+                words = "" if is_narrow else f'<text x="{x:.1f}" y="{y + 91}">hosts</text>'
                 parts.append(f'<line class="link" x1="{x:.1f}" y1="{y}" x2="{x:.1f}" y2="{y + 60}"/>'
-                             f'<text x="{x:.1f}" y="{y + 76}">{len(hosts)}</text>'
-                             f'<text x="{x:.1f}" y="{y + 91}">hosts</text>')
+                             f'<text x="{x:.1f}" y="{y + 76}">{len(hosts)}</text>{words}')
+        if is_narrow and any(len(hosts) > MOST_HOSTS for hosts in of_leaf.values()):
+            parts.append(f'<text x="{-MARGIN / 2:.0f}" y="{y + 76}">hosts</text>')
         return parts
 
     def _hosts_by_leaf(self):
@@ -170,6 +203,11 @@ class Fabric:
                          f'<g><title>{escape(host)}</title><circle class="host" cx="{at:.1f}" '
                          f'cy="{y + 66}" r="{size / 1.4:.1f}"/></g>')
         return parts
+
+
+def _fits(name, width):
+    """The name, or its number where the name is too wide."""
+    return name if len(name) * 7 <= width else re.sub(r"^\D*(?=\d)", "", name)[:max(2, int(width / 7))]
 
 
 _HEIGHTS = {"host": 0, "leaf": 1, "spine": 2, "core": 3}

@@ -178,15 +178,15 @@ function tracesOf(chart) {
   });
 }
 
-// Returns the y-range of a panel with a logarithmic axis, in powers of ten. An interval that goes far
-// below the lowest mean, or to 0, is cut off, so that the lines keep the room.
-function logRange(panel) {
+// Returns the range and the ticks of a panel's logarithmic y-axis. An interval that goes far below the
+// lowest mean, or to 0, is cut off, so that the lines keep the room.
+function logAxis(panel) {
   const drawn = panel.lines.flatMap(rangeOf);
   const means = panel.lines.flatMap((line) => line.y).filter((value) => value !== null && value > 0);
   if (!means.length) return {};
   const low = Math.max(Math.min(...drawn), Math.min(...means) / 2);
   const high = Math.max(...drawn);
-  return {range: [Math.log10(low / 1.1), Math.log10(high * 1.1)]};
+  return {...logTicks([low, high]), range: [Math.log10(low / 1.1), Math.log10(high * 1.1)]};
 }
 
 function heightOf(chart, rows) {
@@ -231,7 +231,7 @@ function layoutOf(chart) {
     if (i > 0 && chart.shares_x) layout[`xaxis${i + 1}`].matches = "x";
     if (i > 0 && chart.shares_y) layout[`yaxis${i + 1}`].matches = "y";
     if (chart.kind === "steps") layout[`yaxis${i + 1}`].range = [0, 1.03];  // Of all flows.
-    if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logTicks(panel.lines.flatMap(rangeOf)), logRange(panel));
+    if (chart.y_log) Object.assign(layout[`yaxis${i + 1}`], logAxis(panel));
     if (chart.kind === "heat") Object.assign(layout[`yaxis${i + 1}`], {autorange: "reversed", tickfont: {size: 10}, nticks: 70});
     if (chart.kind !== "heat" && !panel.lines.some((line) => line.y.some((value) => value !== null))) {
       layout[`yaxis${i + 1}`].showticklabels = false;

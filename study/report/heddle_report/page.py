@@ -146,7 +146,7 @@ def _results_table(sweep):
     columns.append("reordered (%)")
     rows = []
     for combination in read.combinations:
-        start = list(combination.choices) if read.axes else sweep.series
+        start = list(map(read.shown, read.axes, combination.choices)) if read.axes else sweep.series
         for key in sweep.classes:
             values = combination.classes.get(key)
             if values:
@@ -176,7 +176,7 @@ def _cells(sweep, values):
 def _runs_warn(warnings):
     if not warnings:
         return ""
-    said = "a warning" if len(warnings) == 1 else f"warnings of {len(warnings)} kinds"
+    said = "a warning" if len(warnings) == 1 else f"{len(warnings)} different warnings"
     return (f'<p class="warning">Read <a href="#warnings">{said} of the runs</a> before you trust the '
             'results.</p>')
 

@@ -177,6 +177,7 @@ def _lines(axes, chart, panel):
     if chart.y_log:
         lowest = [v for line in panel.lines for v in line.y if math.isfinite(v) and v > 0]
         axes.set_ylim(bottom=max(axes.get_ylim()[0], min(lowest, default=1) / 2))
+        _log_ticks(axes.yaxis, _ROOM)  # For what remains of the axis.
 
 
 def _finite(line):
@@ -245,10 +246,16 @@ def _log_scales(axes, chart):
         if not log:
             continue
         set_scale("log")
-        room = 1 if axis is axes.xaxis and chart.columns > 3 else 2.5  # In decades.
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _decades(axis) < room else (1,)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
+        _log_ticks(axis, room=1 if axis is axes.xaxis and chart.columns > 3 else _ROOM)
+
+
+_ROOM = 2.5  # Decades in which ticks at 2 and 5 have room.
+
+
+def _log_ticks(axis, room):
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if _decades(axis) < room else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _decades(axis):

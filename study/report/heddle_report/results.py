@@ -90,6 +90,14 @@ class Results:
     absent: list
     planned: int
     document: str  # sweep.yaml; empty for a run.
+    labels: dict = field(default_factory=dict)  # By axis, by value: the sweep's `labels`.
+
+    def label(self, axis, value):
+        """The label that the sweep gives to a value; None if it gives none."""
+        return self.labels.get(axis, {}).get(value)
+
+    def shown(self, axis, value):
+        return self.label(axis, value) or value
 
     def classes(self):
         """`all`, and the classes of the last set, which is also that of flows.csv."""
@@ -185,7 +193,7 @@ def _read_sweep(folder, tables):
         name=str(read_json(points[0].folder / "summary.json").get("name", folder.name)),
         digest=hashlib.sha256("\n".join(p.id for p in plan).encode()).hexdigest()[:12],
         axes=axes, combinations=_read_means(tables / "means.csv", axes), points=points,
-        absent=absent, planned=len(plan), document=document)
+        absent=absent, planned=len(plan), document=document, labels=labels_of(document))
 
 
 @dataclass(frozen=True)
@@ -204,6 +212,20 @@ def read_warnings(points):
             kind = kinds.setdefault(re.sub(r"\d[A-Za-z0-9.]*", "#", text), (text, point.label, []))
             kind[2].append(point)
     return [Warned(text, first, len(having)) for text, first, having in kinds.values()]
+
+
+def sweep_of(document):
+    """The section `sweep` of sweep.yaml; empty for a run, and if the file has no such section."""
+    read = parse_yaml(document, "sweep.yaml") if document else {}
+    sweep = read.get("sweep") if isinstance(read, dict) else None
+    return sweep if isinstance(sweep, dict) else {}
+
+
+def labels_of(document):
+    """In sweep.yaml, Heddle names each value in full."""
+    labels = sweep_of(document).get("labels")
+    return {axis: of_axis for axis, of_axis in labels.items()
+            if isinstance(of_axis, dict)} if isinstance(labels, dict) else {}
 
 
 def _read_plan(folder):

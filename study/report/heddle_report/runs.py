@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Charts of single runs: distributions, links, and what was recorded over time."""
 
+import re
 from dataclasses import dataclass
 
 from . import results, shown
 from .charts import Chart, Line, Panel, class_name
 
 
-BUSY = "time busy"  # Beside the colours.
+BUSY = "time busy (%)"  # Beside the colours.
 
 
 def charts(sweep):
@@ -15,7 +16,7 @@ def charts(sweep):
     chosen = shown.points(sweep)
     where = where_of(sweep, chosen)
     made = _distributions(sweep, chosen, where)
-    made += _links(chosen, where)
+    made += _links(chosen, where, sweep.series_title())
     names = _names_of_ports(chosen)
     made += [chart for of in OVER_TIME if (chart := _over_time(of, chosen, where, names))]
     heat = _links_over_time(chosen, where, names)
@@ -29,7 +30,8 @@ def where_of(sweep, chosen):
         return f"Run with seed {seeds}."
     said = [f"seed {seeds}"]
     if sweep.layout.main is not None:
-        ends = _any_of(map(sweep.x_of, points))  # Not the same if points are missing.
+        # Not the same if points are missing.
+        ends = _any_of(sweep.shown(point, sweep.layout.main) for point in points)
         said.insert(0, f"{sweep.names[sweep.layout.main]}={ends}")
     if sweep.choices[0]:
         said.insert(0, sweep.choices[0])
@@ -74,7 +76,7 @@ def _distributions(sweep, chosen, where):
     return made
 
 
-def _links(chosen, where):
+def _links(chosen, where, x_title):
     """The links between switches, one column for each run."""
     of_runs = [shown.fabric_links(point.folder) for _, _, point in chosen]
     links = [[names[link.node, link.port] for link in run]
@@ -91,8 +93,8 @@ def _links(chosen, where):
             panels.append(Panel(tier.replace("_", " "), "", rows=[links[0][i] for i in of_tier],
                                 heat=[[run[i].util for run in of_runs] for i in of_tier]))
     return [Chart("links", "Utilisation of links between switches",
-                  f"Share of the measured time in which a link transmits. {where}{note}", "heat",
-                  panels, columns=min(2, len(panels)), z_title=BUSY,
+                  f"Utilisation of each link: the percentage of the measured time in which it transmits. {where}{note}",
+                  "heat", panels, columns=min(2, len(panels)), z_title=BUSY, x_title=x_title,
                   x_names=[name for _, name, _ in chosen])]
 
 
@@ -119,23 +121,29 @@ class Recorded:
     without: float = 0  # Where there are no rows.
     nothing: str = ""   # The caption if all values are zero.
 
+    @property
+    def what(self):
+        """The metric and its unit for a caption, as in "queue length in KB"."""
+        metric, unit = re.fullmatch(r"(.*) \((.*)\)", self.y_title).groups()
+        return f"the {metric}" + ("" if unit == "count" else f" in {unit}")
+
 
 OVER_TIME = (
     Recorded("queues", "Queues over time", "series_queue.csv", ("node", "port", "class"), "bytes",
-             "queues", "max", "queue (KB)", 1e-3, "{} port {}, class {}",
+             "queues", "max", "queue length (KB)", 1e-3, "{} port {}, class {}",
              nothing="All queues were empty at the recorded times."),
     Recorded("buffers", "Switch buffers over time", "series_buffer.csv", ("node",), "used_bytes",
-             "buffers", "max", "used (KB)", 1e-3, "{}"),
+             "buffers", "max", "buffer used (KB)", 1e-3, "{}"),
     Recorded("marks", "ECN marks over time", "series_marks.csv", ("node", "port"), "marked",
-             "marks", "sum", "packets marked", 1, "{} port {}", nothing="No packet was marked."),
+             "marks", "sum", "ECN marks (count)", 1, "{} port {}", nothing="No packet was marked."),
     Recorded("pauses", "Paused links over time", "pfc_rate.csv", ("layer",), "paused_links_timeavg",
-             "pauses", "mean", "links paused at once", 1, "{}", nothing="No link was paused."),
+             "pauses", "mean", "links paused (count)", 1, "{}", nothing="No link was paused."),
     Recorded("paused-paths", "Paused paths over time", "paused_paths.csv", (), "paused_paths",
-             "pauses", "max", "paths paused", 1, "paths"),
+             "pauses", "max", "paths paused (count)", 1, "paths"),
     Recorded("rates", "Sending rates over time", "series_flow.csv", ("flow_id",), "rate_bps",
-             "flows", "max", "rate (Gbps)", 1e-9, "flow {}", results.NAN),
+             "flows", "max", "sending rate (Gbps)", 1e-9, "flow {}", results.NAN),
     Recorded("windows", "Congestion windows over time", "series_flow.csv", ("flow_id",),
-             "cwnd_bytes", "flows", "max", "window (KB)", 1e-3, "flow {}", results.NAN),
+             "cwnd_bytes", "flows", "max", "congestion window (KB)", 1e-3, "flow {}", results.NAN),
 )
 
 
@@ -185,7 +193,7 @@ def _over_time(of, chosen, where, names):
     bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were read."
                if any(left_out for *_, left_out in runs) else "")
     ports = " Ports are named by the link that they send on." if _is_at_port(of) and names else ""
-    return Chart(of.id, of.title, f"{in_bin} in {_each(runs)}{few}.{ports} {where}{bounded}", "curves",
+    return Chart(of.id, of.title, f"{in_bin} of {of.what} in {_each(runs)}{few}.{ports} {where}{bounded}", "curves",
                  panels, columns=min(2, len(panels)), x_title="time (µs)")
 
 
@@ -206,7 +214,7 @@ def _links_over_time(chosen, where, names):
                             x=times, rows=[_line_name(of, key, keys, names) for key in keys]))
     few = f" The {len(keys)} ports with the highest peaks are shown." if len(keys) == shown.MOST_LINKS else ""
     return Chart(of.id, of.title,
-                 f"Share of {_each(runs)} spent transmitting.{few} {where}", "heat", panels,
+                 f"Utilisation of each port: the percentage of {_each(runs)} in which it transmits.{few} {where}", "heat", panels,
                  columns=min(2, len(panels)), x_title="time (µs)", z_title=BUSY)
 
 

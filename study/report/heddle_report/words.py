@@ -7,8 +7,16 @@ from . import axes, ports, results
 
 _NOTHING = ([], {}, "", "none", "auto", "off", "false", "0", "unset", "unchanged", "both")
 
+# Units of time and their picoseconds, the greatest first.
+_UNITS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
+
 # Settings of the transport that are shown, in this order, if run.yaml has them.
 _TRANSPORT = ("kind", "recovery", "cc", "min_rto", "mtu")
+
+
+def count(number, noun):
+    """Such as "1 point" or "2 points"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def experiment(sweep):
@@ -26,7 +34,8 @@ def experiment(sweep):
     defaults = _defaults(run)
     said = [("Fabric", _fabric(run)), ("Ports", told + where if told else ""), ("Transport", _transport(run)),
             ("By default", defaults + where if defaults else ""),
-            ("Load balancers", ", ".join(sweep.series) if "lb" in swept else _plain(run.get("lb"))),
+            ("Load balancers", ", ".join(_named(sweep.results, "lb", swept["lb"]))
+             if "lb" in swept else _plain(run.get("lb"))),
             ("Workload", "; ".join(map(_workload, run.get("workload", []))))]
     if run.get("background"):
         said.append(("Background", "; ".join(map(_plain, run["background"]))))
@@ -97,26 +106,23 @@ def _axes(sweep, swept):
                + ", ".join(" with ".join(step) for step in steps))
     for key, values in swept.items():
         if key not in told:
-            yield f"{key}: {', '.join(values)}"
+            yield f"{key}: {', '.join(_named(sweep.results, key, values))}"
 
 
-def _sweep_of(read):
-    """The `sweep` section of sweep.yaml; empty for a run, and if the file has no such section."""
-    if not read.document:
-        return {}
-    document = results.parse_yaml(read.document, "sweep.yaml")
-    sweep = document.get("sweep") if isinstance(document, dict) else None
-    return sweep if isinstance(sweep, dict) else {}
+def _named(read, axis, values):
+    """Values with their labels, as in "LetFlow (letflow.gap=100us)"."""
+    labels = [read.label(axis, value) for value in values]
+    return [f"{label} ({value})" if label else value for label, value in zip(labels, values)]
 
 
 def _together(read):
     """Lists of keys, without those that were fixed."""
-    groups = [[key for key in group if key in read.axes] for group in _sweep_of(read).get("together") or []]
+    groups = [[key for key in group if key in read.axes] for group in results.sweep_of(read.document).get("together") or []]
     return [group for group in groups if len(group) > 1]
 
 
 def _exclusions(read):
-    for rule in _sweep_of(read).get("exclude") or []:
+    for rule in results.sweep_of(read.document).get("exclude") or []:
         if isinstance(rule, dict) and rule:
             first, *rest = (f"{key} {_any_of(value)}" for key, value in rule.items())
             yield first + (f" with {' and '.join(rest)}" if rest else "")
@@ -184,6 +190,16 @@ _PERCENTILES = {"linear": "percentiles are interpolated", "nearest": "percentile
                 "hpcc": "percentiles are samples, ranks rounded down"}
 
 
+def _rounded(time):
+    """A time such as 142604166ps with four digits, as 142.6us."""
+    match = re.fullmatch(r"([\d.]+)([mun]?s|ps)", time)
+    if not match:
+        return time
+    ps = float(match[1]) * _UNITS[match[2]]
+    unit = next((unit for unit, least in _UNITS.items() if ps >= least), "ps")
+    return f"{ps / _UNITS[unit]:.4g}{unit}"
+
+
 def _measured(run):
     measure = run.get("measure", {})
     if not isinstance(measure, dict):
@@ -191,7 +207,7 @@ def _measured(run):
     warm_up = measure.get("warm_up", "auto")
     if warm_up == "auto":
         resolved = ports.resolved(run).get("warm_up")
-        said = [f"flows that start after {resolved}" if resolved
+        said = [f"flows that start after {_rounded(resolved)}" if resolved
                 else "flows after a warm-up that follows from the workload"]
     else:
         said = ["all flows" if _is_zero(warm_up) else f"flows that start after {warm_up}"]

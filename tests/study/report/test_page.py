@@ -126,7 +126,7 @@ class PageTest(Folder):
             summary = self.folder / "points" / name / "summary.json"
             summary.write_text(json.dumps({**json.loads(summary.read_text()), "warnings": warnings}))
         text = self.written()
-        self.assertIn('<a href="#warnings">warnings of 2 kinds of the runs</a>', text)
+        self.assertIn('<a href="#warnings">2 different warnings of the runs</a>', text)
         self.assertNotIn("<b>offered", text)
         data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
         [table] = [table for table in data["tables"] if table["id"] == "warnings"]

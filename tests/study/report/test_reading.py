@@ -102,6 +102,51 @@ class SweepTest(Folder):
             self.assertEqual([line.name for line in chart.panels[0].lines], ["ecmp", "letflow"])
         self.assertEqual(dict(words.experiment(sweep))["Load balancers"], "ecmp, letflow.gap=1us")
 
+    def test_every_axis_names_its_metric(self):
+        for axes_of, rows in ((self.AXES, [("ecmp", "0.3"), ("ecmp", "0.5")]), (("lb",), [("ecmp",), ("rps",)])):
+            self.setUp()
+            folders.write_sweep(self.folder, axes_of, rows)
+            sweep = charts.Sweep(results.read(self.folder))
+            for chart in sweep.charts()[0] + runs.charts(sweep):
+                self.assertTrue(chart.x_title, chart.id)
+                for panel in chart.panels:
+                    self.assertRegex(chart.z_title or panel.y_title, r"slowdown$|^share of flows$|\((µs|%|count)\)$")
+
+    def test_the_axis_of_a_load_names_the_links(self):
+        rows = [("ecmp", "0.3"), ("ecmp", "0.5")]
+        folders.write_sweep(self.folder, self.AXES, rows)
+        sweep = charts.Sweep(results.read(self.folder))
+        self.assertEqual(sweep.charts()[0][0].x_title, "load (of host links)")
+        self.setUp()
+        folders.write_sweep(self.folder, ("lb", "lb.gap"), [("ecmp", "1us"), ("ecmp", "2us")])
+        self.assertEqual(charts.Sweep(results.read(self.folder)).charts()[0][0].x_title, "gap")
+
+    def test_labels_of_the_sweep_stand_for_its_values(self):
+        axes_of = ("lb", "workload[0].load", "gap")
+        rows = [(lb, load, gap) for lb in ("ecmp", "letflow.gap=1us", "drill.d=2") for load in ("0.3", "0.5")
+                for gap in ("1us", "2us")]
+        folders.write_sweep(self.folder, axes_of, rows)
+        (self.folder / "sweep.yaml").write_text(
+            "sweep: {labels: {lb: {letflow.gap=1us: LetFlow, ecmp: drill}, 'workload[0].load': {0.5: half}, "
+            "gap: {2us: wide}}}\n")
+        sweep = charts.Sweep(results.read(self.folder))
+        self.assertEqual(sweep.choices, ["gap=1us", "gap=wide"])
+        for chart in (sweep.charts()[0][0], runs.charts(sweep)[0]):  # A short form must not look like a label.
+            self.assertEqual([line.name for line in chart.panels[0].lines], ["drill", "LetFlow", "drill.d=2"])
+        self.assertEqual(sweep.charts()[0][0].x_names, ["0.3", "half"])
+        self.assertIn("load=half", runs.where_of(sweep, shown.points(sweep)))
+        told = words.experiment(sweep)
+        self.assertEqual(dict(told)["Load balancers"], "drill (ecmp), LetFlow (letflow.gap=1us), drill.d=2")
+        self.assertIn(("Swept", "workload[0].load: 0.3, half (0.5)"), told)
+        self.assertEqual(results.read(self.folder).combinations[-1].choices, rows[-1])
+
+    def test_labels_that_are_none_are_left_out(self):
+        for text in ("sweep: {labels: [a]}\n", "sweep: {labels: {lb: a}}\n", "[]\n", "sweep:\n"):
+            self.setUp()
+            folders.write_sweep(self.folder, ("lb",), [("ecmp",), ("rps",)])
+            (self.folder / "sweep.yaml").write_text(text)
+            self.assertEqual(charts.Sweep(results.read(self.folder)).labels, ["ecmp", "rps"])
+
     def test_infinite_values_are_gaps_and_said_to_be(self):
         chart = self.read(value=lambda i, _: math.inf if i == 1 else 2).charts()[0][0]
         self.assertEqual(chart.panels[0].lines[0].y, [math.inf, 2])
@@ -203,9 +248,11 @@ class RunTest(Folder):
         for id_, words_of_it in (("slowdown", "99th percentile of the slowdown, a number without a unit"),
                                  ("fct", "flow completion time (FCT) in µs"),
                                  ("cdf-slowdown", "share of flows whose slowdown"),
-                                 ("cdf-fct", "share of flows whose flow completion time (FCT) in µs")):
+                                 ("cdf-fct", "share of flows whose flow completion time (FCT) in µs"),
+                                 ("links", "the percentage of the measured time")):
             self.assertIn(words_of_it, said[id_])
         self.assertEqual([caption for caption in said.values() if ".." in caption], [])
+        self.assertIn("Classes of flow sizes: S, up to 10 KB.", said["slowdown"])  # Their names alone are on the axis.
 
     def test_an_incomplete_one_says_so(self):
         self.assertEqual([a.state for a in self.read(complete=False).results.absent],
@@ -314,8 +361,15 @@ class WordsTest(unittest.TestCase):
         run = {"resolved": {"warm_up": "1ms", "transport": {"mtu": "1024", "cc": {"kind": "dcqcn", "rai": "10Mbps"}}}}
         self.assertEqual(words._defaults(run), "congestion control dcqcn: mtu 1024, rai 10Mbps")
         self.assertEqual(words._measured(run), "flows that start after 1ms")
+        run["resolved"]["warm_up"] = "142604166ps"
+        self.assertEqual(words._measured(run), "flows that start after 142.6us")
+        run["resolved"]["warm_up"] = "1500us"
+        self.assertEqual(words._measured(run), "flows that start after 1.5ms")
         self.assertEqual(words._defaults({"resolved": {"transport": {"cc": {"kind": "reno"}}}}), "")
         self.assertEqual(words._defaults({}), "")
+
+    def test_one_of_a_thing_is_singular(self):
+        self.assertEqual([words.count(n, "point") for n in (0, 1, 2)], ["0 points", "1 point", "2 points"])
 
     def test_ports_that_are_swept_are_told_to_be(self):
         self.assertEqual(self.ports(buffer="swept", ecn_above="swept", pfc="swept"),
@@ -488,19 +542,36 @@ class FabricTest(unittest.TestCase):
     def test_missing_lines_that_would_be_marked_are_counted(self):
         links = [results.Link(f"leaf{i}", "0", "spine0", "leaf_up", 1e9, 0) for i in range(100)] + [
                  results.Link("spine0", str(i), f"leaf{i}", "spine_down", 1e9, 0) for i in range(100)]
-        self.assertIn("1 of the missing lines would be marked.", fabric.Fabric(links, {"leaf1"}).notes())
-        self.assertNotIn("would be marked", fabric.Fabric(links, {"leaf0"}).notes())
+        self.assertIn("68 of the missing lines would be marked.", fabric.Fabric(links, {"spine0"}).notes())
+        one = fabric.Fabric(links, {"leaf99"})  # It is drawn before others.
+        self.assertNotIn("would be marked", one.notes())
+        self.assertEqual(one.svg().count('class="changed"'), 1)
+
+    def fat_tree(self, k, **more):
+        half = k // 2
+        pairs = [(f"edge{half * pod + e}", f"agg{half * pod + a}", "leaf") for pod in range(k)
+                 for e in range(half) for a in range(half)]
+        pairs += [(f"agg{half * pod + a}", f"core{half * a + c}", "spine") for pod in range(k)
+                  for a in range(half) for c in range(half)]
+        return fabric.Fabric([link for low, high, tier in pairs for link in (
+            results.Link(low, "0", high, f"{tier}_up", 1e9, 0),
+            results.Link(high, "0", low, {"leaf": "spine", "spine": "core"}[tier] + "_down", 1e9, 0))], **more)
 
     def test_all_links_of_a_fat_tree_with_k_8_are_drawn(self):
-        pairs = [(f"edge{4 * pod + e}", f"agg{4 * pod + a}", "leaf") for pod in range(8)
-                 for e in range(4) for a in range(4)]
-        pairs += [(f"agg{4 * pod + a}", f"core{4 * a + c}", "spine") for pod in range(8)
-                  for a in range(4) for c in range(4)]
-        links = [link for low, high, tier in pairs for link in (
-            results.Link(low, "0", high, f"{tier}_up", 1e9, 0),
-            results.Link(high, "0", low, {"leaf": "spine", "spine": "core"}[tier] + "_down", 1e9, 0))]
-        drawn = fabric.Fabric(links)
+        drawn = self.fat_tree(8)
         self.assertEqual((drawn.svg().count("<line"), drawn.notes()), (256, ""))
+        for kind in ("edge", "agg"):  # Boxes of 30 points have numbers; the margin has the name.
+            self.assertIn(f">{kind}</text>", drawn.svg())
+        self.assertNotIn(">core</text>", drawn.svg())
+
+    def test_whole_pods_of_a_larger_fat_tree_are_drawn(self):
+        drawn = self.fat_tree(16)
+        # Four pods of 64 lines, and from their 32 aggregation switches to every second core.
+        self.assertEqual(drawn.svg().count("<line"), 4 * 64 + 32 * 4)
+        self.assertIn("32 of 128 switches of tier 1 are drawn. 32 of 128 switches of tier 2 are drawn.", drawn.notes())
+        self.assertIn("384 of 2048 pairs of linked switches are drawn with their lines.", drawn.notes())
+        marked = self.fat_tree(16, changed=["edge127"])
+        self.assertEqual(marked.svg().count('class="changed"'), 8)
 
     def test_lines_say_for_how_many_links_they_stand(self):
         self.assertNotIn("×</text>", fabric.Fabric(self.LINKS).svg())
@@ -533,6 +604,8 @@ class OverTimeTest(Folder):
         self.assertEqual([line.name for line in chart.panels[0].lines], ["leaf0 → spine1", "leaf0 port 7, class 3"])
         self.assertIn("named by the link that they send on", chart.caption)
         self.assertTrue(chart.shares_x() and chart.shares_y())
+        self.assertRegex(chart.caption, r"^Maximum of the queue length in KB in each [\d.]+ µs")
+        self.assertEqual((chart.x_title, chart.panels[0].y_title), ("time (µs)", "queue length (KB)"))
 
     def test_classes_are_named_if_there_are_several(self):
         self.assertEqual([line.name for line in self.queues("13").panels[0].lines][:2],

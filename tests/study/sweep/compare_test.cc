@@ -146,6 +146,19 @@ TEST_F(CompareTest, FindsTheValueThatAWordMeans) {
               Fails(absl::StatusCode::kNotFound, HasSubstr("no axis is called \"load\"")));
 }
 
+TEST_F(CompareTest, FindsTheValueThatALabelMeans) {
+  Plan plan{{"lb"}, {}};
+  for (const char* lb : {"letflow.gap=1us", "letflow.gap=2us", "rps"}) {
+    plan.points.push_back({.id = lb, .label = lb, .seed = "1", .choices = {lb}});
+  }
+  folder_.Write("sweep.yaml", "sweep: {labels: {lb: {letflow.gap=2us: Slow, rps: Spray}}}");
+  const ChoiceLabels labels = SweepFolder(folder_.path()).ReadLabels();
+  EXPECT_EQ(FindValue(plan, "lb", "Slow", labels).value(), "letflow.gap=2us");
+  EXPECT_EQ(FindValue(plan, "lb", "rps", labels).value(), "rps");
+  EXPECT_THAT(FindValue(plan, "lb", "Spry", labels),
+              Fails(absl::StatusCode::kNotFound, HasSubstr("did you mean \"Spray\"?")));
+}
+
 TEST_F(CompareTest, CountsCombinationsThatOneSideLacks) {
   ComparedSide a = Side("a", {10, 20});
   ComparedSide b = Side("b", {11, 22});

@@ -35,6 +35,20 @@ TEST(PlanTest, ReadsBackWhatItWrites) {
   EXPECT_EQ(ParsePlan(PlanCsv(PlanOf(""))).value(), PlanOf(""));
 }
 
+TEST(PlanTest, LabelsArePartOfItsPointsLabelsOnly) {
+  const Plan plan = PlanOf(
+      "sweep: {lb: [{kind: letflow, gap: 50us}, rps], labels: {lb: {letflow: "
+      "\"LetFlow, 50 us\"}}}\n");
+  const Plan plain = PlanOf("sweep: {lb: [{kind: letflow, gap: 50us}, rps]}\n");
+  EXPECT_EQ(plan.points[0].label, "lb=LetFlow, 50 us");
+  EXPECT_EQ(plan.points[1].label, "lb=rps");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(plan.points[i].id, plain.points[i].id);
+    EXPECT_EQ(plan.points[i].choices, plain.points[i].choices);
+  }
+  EXPECT_EQ(ParsePlan(PlanCsv(plan)).value(), plan);
+}
+
 TEST(PlanTest, RefusesWhatIsNoPlan) {
   const std::string csv = PlanCsv(PlanOf("sweep: {lb: [ecmp, rps]}\n"));
   for (const std::string& text :

@@ -57,6 +57,20 @@ TEST_F(SweepFolderTest, APointIsDoneIfItsMeasuredFlowsHaveFinished) {
   EXPECT_EQ(StateOf(ours_), PointState::kIncomplete);
 }
 
+TEST_F(SweepFolderTest, ReadsTheLabelsOfSweepYaml) {
+  EXPECT_TRUE(sweep_.ReadLabels().empty());
+  folder_.Write("sweep.yaml",
+                "sweep: {lb: [ecmp, rps], labels: {lb: {ecmp: E, letflow.gap=1us: L}}}");
+  const ChoiceLabels labels = sweep_.ReadLabels();
+  EXPECT_EQ(labels.Shown("lb", "letflow.gap=1us"), "L");
+  EXPECT_EQ(labels.Shown("lb", "rps"), "rps");
+  EXPECT_EQ(labels.Find("load", "ecmp"), nullptr);
+  folder_.Write("sweep.yaml", "sweep: {labels: [a, {b: c}]}");
+  EXPECT_TRUE(sweep_.ReadLabels().empty());
+  folder_.Write("sweep.yaml", "sweep: {labels: ");
+  EXPECT_TRUE(sweep_.ReadLabels().empty());
+}
+
 TEST_F(SweepFolderTest, ResultsOfAnotherVersionAreStaleWhetherTheyAreCompleteOrNot) {
   EXPECT_EQ(StateOf(kOther + ", \"complete\": true"), PointState::kStale);
   EXPECT_EQ(sweep_.Inspect("p").version, "0.0.9");
