@@ -68,6 +68,7 @@ TEST(PluginTest, MayHaveACongestionControlAlone) {
   const TemporaryFolder folder;
   folder.Write("e.yaml",
                "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+               "lb: ecmp\n"
                "transport: {kind: rocev2, cc: line_rate}\n"
                "workload: [{kind: permutation, size: 100KB}]\n");
   const std::string run = "'" + kHeddle + "' run e.yaml -q ";
