@@ -2,12 +2,9 @@
 // The table behind the estimates of experiment/estimate.h: the cost of runs by transport, ports and
 // number of hosts.
 //
-// Source: the table "Speed" of docs/validation.md, divided by its 50 ns for DCTCP's permutation,
-// which the calibration run resembles. The FIFO row is web search; the other rows are the FIFO row
-// times the ratios of two classes (1.37 and 1.39 with DCTCP, 1.26 and 1.34 with RoCE) and of PFC
-// with a shared buffer (1.65 and 1.77). All are with ECMP; other load balancers cost up to twice as
-// much. `build/release/estimate_bench` measures the whole table as ratios to the calibration run,
-// and prints it as code: copy it here after a change of the engine's speed.
+// Measured with `build/release/estimate_bench`, which prints the table as code: measure it again, and
+// copy it here, after a change of the engine's speed. Web search at load 0.5 with ECMP; other load
+// balancers cost up to twice as much.
 
 #pragma once
 
@@ -30,17 +27,15 @@ struct HopCost {
 };
 
 inline constexpr std::array<HopCost, 5> kHopCosts = {{
-    {false, CostedPorts::kFifo, {1.0, 1.15, 1.7}},
-    {false, CostedPorts::kQueues, {1.37, 1.58, 2.36}},
-    {false, CostedPorts::kShared, {1.65, 1.9, 3.0}},
-    {true, CostedPorts::kQueues, {1.26, 1.45, 2.28}},
-    {true, CostedPorts::kShared, {1.65, 1.9, 3.0}},
+    {false, CostedPorts::kFifo, {0.94, 1.01, 1.41}},
+    {false, CostedPorts::kQueues, {1.11, 1.23, 1.67}},
+    {false, CostedPorts::kShared, {1.65, 1.84, 2.40}},
+    {true, CostedPorts::kQueues, {0.99, 1.08, 1.39}},
+    {true, CostedPorts::kShared, {1.32, 1.47, 1.85}},
 }};
 
-// The cost of a flow besides its packets: its start, its end and its row of flows.csv. Ten million
-// flows of one packet take 26 s (docs/validation.md), 2.6 us each, of which 8 packet-hops are 0.4
-// us.
-inline constexpr double kTcpFlowCost = 43;
-inline constexpr double kRoceFlowCost = 43;
+// The cost of a flow besides its packets: its start, its end and its row of flows.csv.
+inline constexpr double kTcpFlowCost = 28;
+inline constexpr double kRoceFlowCost = 30;
 
 }  // namespace heddle
