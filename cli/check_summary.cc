@@ -67,9 +67,10 @@ void PrintSummary(const std::string& file, const std::vector<Experiment>& points
   fmt::print("  flows       {} a point\n", RangeOf(points, [](const Experiment& point) {
                return point.Total(&Forecast::flows);
              }));
-  fmt::print("  load        {} of host links\n", RangeOf(points, [](const Experiment& point) {
-               return point.Total(&Forecast::host_load);
-             }));
+  fmt::print(
+      "  load        {} of host links, {} of leaf uplinks\n",
+      RangeOf(points, [](const Experiment& point) { return point.Total(&Forecast::host_load); }),
+      RangeOf(points, [](const Experiment& point) { return point.Total(&Forecast::fabric_load); }));
   fmt::print("  work        {} packet-hops a point; {} in all, {} on one thread\n",
              RangeOf(points, ExpectedPacketHops), CountText(hops), AboutTime(seconds));
   fmt::print("  (--verbose prints each point)\n");

@@ -41,6 +41,7 @@ std::optional<T> ReadAt(std::string_view file, uint64_t offset) {
 
 absl::StatusOr<std::string> Contents(const std::string& path) {
   std::error_code error;
+  if (!std::filesystem::exists(path, error)) return absl::NotFoundError("there is no such file");
   if (!std::filesystem::is_regular_file(path, error)) return absl::NotFoundError("cannot be read");
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -234,7 +234,7 @@ void PrintTotals(const Plan& plan, const std::vector<PointReport>& reports,
   }
   fmt::print("{}: {}\n", CountedNoun(points.size(), "point"), CountsText(reports, points));
   if (seconds == 0) return;
-  fmt::print("To do: {} on one core, {} with {} at once, at most {} of memory each; {}\n",
+  fmt::print("To do: {} on one core, {} with {} at once, about {} of memory each; {}\n",
              AboutTime(seconds), AboutTime(seconds / jobs), CountedNoun(jobs, "point"),
              AboutBytes(memory),
              cost.measured > 0 ? "estimated from " + CountedNoun(cost.measured, "finished point")
@@ -343,6 +343,10 @@ void PrintTable(const SweepFolder& folder, const Plan& plan, const std::vector<s
       auto row = ReadTableRow(folder.PointPath(plan.points[point].id), plan.points[point].label);
       if (row.ok()) rows.push_back(*std::move(row));
     }
+  }
+  if (rows.empty() && points.size() > kMaxTableRows) {
+    fmt::print("{} points are too many for a table; see heddle collect and compare\n",
+               points.size());
   }
   fmt::print("{}Results: {}\n", FormatTable(rows), folder.path().string());
 }

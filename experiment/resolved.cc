@@ -175,10 +175,10 @@ std::string Text(const ResolvedPorts& ports, const ResolvedValues& resolved) {
   std::string above = ports.xoff == kUnlimited ? "" : Size(ports.xoff, false);
   if (ports.alpha_in > 0) {
     above +=
-        fmt::format("{}{:.3g} of the free buffer", above.empty() ? "" : " or ", ports.alpha_in);
+        fmt::format("{}{:.3g} times the free buffer", above.empty() ? "" : " or ", ports.alpha_in);
   }
-  return text + fmt::format(", pauses above {}, headroom {}", above.empty() ? "no length" : above,
-                            Size(ports.headroom, false));
+  return text + fmt::format(", pauses an input above {}, headroom {}",
+                            above.empty() ? "no length" : above, Size(ports.headroom, false));
 }
 
 }  // namespace

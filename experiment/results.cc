@@ -349,7 +349,7 @@ std::string FormatTable(const std::vector<TableRow>& rows) {
           none ? "-" : Compact(c.slowdown[3]) + (c.flows < kEnoughForP99 ? "*" : "");
       table += fmt::format(" |{:>5} {:>6}", none ? "-" : Compact(c.slowdown[0]), p99);
     }
-    table += fmt::format(" | {:>5.1f}% {:>5.2f}% {:>7} {:>5.1f}s\n", 100 * row.reordered_ratio,
+    table += fmt::format(" | {:>5.2f}% {:>5.2f}% {:>7} {:>5.1f}s\n", 100 * row.reordered_ratio,
                          100 * row.spurious_ratio, row.dropped, row.seconds);
   }
   table += "reord.: reordered packets; spur.: spurious retransmissions";

@@ -148,8 +148,9 @@ absl::Status RunFolder::Open(bool replace) {
 absl::Status RunFolder::CheckPlace(bool replace) const {
   std::error_code error;
   if (fs::exists(path_, error) && !replace) {
-    return absl::AlreadyExistsError(fmt::format(
-        "{}: exists; choose another --out, or replace it with --force", path_.string()));
+    return absl::AlreadyExistsError(
+        fmt::format("{}: exists; choose another --out{}", path_.string(),
+                    HoldsResults(path_) ? ", or replace it with --force" : ""));
   }
   if (fs::exists(path_, error) && !HoldsResults(path_)) {
     return absl::FailedPreconditionError(

@@ -111,10 +111,10 @@ std::optional<std::string> WarnOfUncarriedLoad(double offered, double carried) {
   constexpr double kLeastShare = 0.85;
   if (carried >= kLeastShare * offered) return std::nullopt;
   return fmt::format(
-      "load: {:.3g} of the hosts' links was offered and {:.3g} carried, {:.0f} % of it: the run "
-      "has no steady state at that load, so results depend on how long flows start; lengthen this "
-      "time "
-      "and measure.warm_up, or lower the load if as little is carried then",
+      "load: flows offered {:.3g} of the hosts' links, and the network carried {:.3g}, {:.0f} % of "
+      "that: no steady state, so results depend on the length of the run; start flows for longer "
+      "and raise measure.warm_up; if the share stays low, the network is overloaded: lower the "
+      "load",
       offered, carried, 100 * carried / offered);
 }
 
@@ -131,8 +131,8 @@ std::optional<std::string> WarnOfGrowingBacklog(const std::array<FlowsInProgress
   return fmt::format(
       "backlog: {:.4g} flows of {:.3g} MB in total were in progress in the first half of the "
       "measured time, and {:.4g} of {:.3g} MB in the second: the backlog still grows, so FCTs "
-      "depend on how long flows start; lower the load, or lengthen measure.warm_up and the time in "
-      "which flows start until the backlog is steady",
+      "depend on the length of the run; lower the load, or raise measure.warm_up and start flows "
+      "for longer until the backlog is steady",
       first.flows, first.bytes / 1e6, second.flows, second.bytes / 1e6);
 }
 
@@ -141,15 +141,15 @@ std::optional<std::string> WarnOfShortWarmUp(const WarmUp& times) {
   const Duration missing = times.median_fct - times.warm_up;
   if (Seconds(missing) <= kMostShare * Seconds(times.measured)) return std::nullopt;
   return fmt::format(
-      "warm-up: flows are measured from {} after the first start on, but half of {} take {} or "
-      "longer: the first measured flows, {} of those that start in {}, meet fewer "
-      "long flows than later ones do; set measure.warm_up to {} or more, and let flows start for "
-      "longer",
+      "warm-up: the network still fills when the first flows are measured, {} after the first "
+      "start: half of {} take {} or longer; so {} see too little load; set measure.warm_up to {} "
+      "or "
+      "more, and start flows for longer",
       RoundedQuantity(times.warm_up), times.slowest, RoundedQuantity(times.median_fct),
-      missing < times.measured
-          ? fmt::format("{:.0f} %", 100 * Seconds(missing) / Seconds(times.measured))
-          : "all",
-      RoundedQuantity(times.measured), RoundedQuantity(times.median_fct));
+      missing < times.measured ? fmt::format("{:.0f} % of the measured flows",
+                                             100 * Seconds(missing) / Seconds(times.measured))
+                               : "all measured flows",
+      RoundedQuantity(times.median_fct));
 }
 
 std::optional<std::string> WarnOfFewFlows(std::span<const ClassSummary> summary) {

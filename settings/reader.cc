@@ -164,6 +164,9 @@ class Reader final : public Fields {
 
   static std::string UnknownKind(const KindNames& kinds, const Value& kind,
                                  const std::vector<std::string>& names) {
+    if (kind.kind != Value::Kind::kScalar) {
+      return fmt::format("expected the name of one {}, got {}", kinds.noun(), Describe(kind));
+    }
     const std::string why = kinds.WhyNot(kind.text);
     if (!why.empty()) return fmt::format("\"{}\" {}", kind.text, why);
     return fmt::format("no {} is called {}{}", kinds.noun(), Describe(kind),

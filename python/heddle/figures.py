@@ -95,4 +95,7 @@ def _chart(of, laid_out, id_):
     for chart in known:
         if chart.id == id_:
             return chart
+    if id_ in (of_time.id for of_time in runs.OVER_TIME):
+        raise BadInput(f"{of.folder}: the runs have no recording of {id_}; set measure.record, as in "
+                       "record: {queues: 10us}")
     raise BadInput(f"{of.folder}: no figure is called {id_!r}; there are: {', '.join(c.id for c in known)}")

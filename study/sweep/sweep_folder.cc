@@ -118,7 +118,10 @@ absl::StatusOr<Plan> SweepFolder::ReadPlan() const {
     return absl::NotFoundError(fmt::format("{}: there is no such folder", path_.string()));
   }
   if (!text.ok()) {
-    return absl::NotFoundError(fmt::format("{}: no sweep has been started here", path.string()));
+    const bool is_run = fs::exists(path_ / "summary.json", ignored);
+    return absl::NotFoundError(
+        is_run ? fmt::format("{}: holds a single run, not a sweep", path_.string())
+               : fmt::format("{}: no sweep has been started here", path.string()));
   }
   auto plan = ParsePlan(*text);
   if (plan.ok()) return plan;

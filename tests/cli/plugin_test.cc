@@ -183,7 +183,7 @@ TEST(PluginTest, ThatAddsNothingOrTakesANameIsRefused) {
 }
 
 TEST(PluginTest, ThatIsNotThereIsRefused) {
-  ExpectRefused(ListWith("nothing.so"), "nothing.so: cannot be read\n");
+  ExpectRefused(ListWith("nothing.so"), "nothing.so: there is no such file\n");
   ExpectRefused(Heddle("list --plugin /"), "--plugin /: cannot be read\n");
 }
 

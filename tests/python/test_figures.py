@@ -49,7 +49,7 @@ class FiguresTest(unittest.TestCase):
     def test_what_cannot_be_drawn_is_named(self):
         with self.assertRaisesRegex(heddle.BadInput, r"select\(\) one of: min_rto=900us; min_rto=1ms"):
             heddle.figures.slowdown(support.sweep())
-        with self.assertRaisesRegex(heddle.BadInput, "no figure is called 'queues'; there are: slowdown, fct"):
+        with self.assertRaisesRegex(heddle.BadInput, "no recording of queues; set measure.record"):
             heddle.figures.over_time(self.part, "queues")
         with self.assertRaisesRegex(heddle.BadInput, "'Q'; there are: all, S"):
             heddle.figures.fct(self.part, classes="Q")

@@ -262,7 +262,7 @@ class Sweep:
             "id": "costs", "columns": min(3, len(panels)), "choice": choice,
             "title": "Reordering, retransmissions, losses and marks",
             "caption": "Percentages and timeouts count measured flows: percent of data packets "
-                       "received or sent (the interval is that of the count). Drops, ECN marks and "
+                       "received or sent; their intervals are those of the number of events alone. Drops, ECN marks and "
                        "pause frames count all flows. Events that never happened are left out. " + self.mean_text()}
         if bars:
             return Chart(kind="bars", panels=panels, x_names=[""], x_title=self.series_title(), **rest)

@@ -187,13 +187,13 @@ def _over_time(of, chosen, where, names):
         panels.append(Panel(name if len(chosen) > 1 else "", of.y_title, [
             Line(_line_name(of, key, keys, names), style, [of.scale * v for v in values[key]], x=times)
             for style, key in enumerate(keys) if key in values]))
-    in_bin = {"max": "Maximum", "sum": "Sum", "mean": "Mean"}[of.how]
+    in_bin = {"max": "The highest value of", "sum": "The sum of", "mean": "The mean of"}[of.how]
     of_all = max(len(values) for _, _, values, _ in runs)
-    few = f", for the {len(keys)} of {of_all} with the highest peaks" if of_all > len(keys) else ""
+    few = f", for the {len(keys)} lines with the highest peaks of {of_all}" if of_all > len(keys) else ""
     bounded = (f" Only the first {results.TimeBins.MOST_KEYS} in {of.file} were read."
                if any(left_out for *_, left_out in runs) else "")
     ports = " Ports are named by the link that they send on." if _is_at_port(of) and names else ""
-    return Chart(of.id, of.title, f"{in_bin} of {of.what} in {_each(runs)}{few}.{ports} {where}{bounded}", "curves",
+    return Chart(of.id, of.title, f"{in_bin} {of.what} in {_each(runs)}{few}.{ports} {where}{bounded}", "curves",
                  panels, columns=min(2, len(panels)), x_title="time (µs)")
 
 

@@ -224,8 +224,16 @@ def _fabric(run):
     topology = run.get("topology", {})
     text = _SHAPES.get(topology.get("kind"), _other_shape)(topology)
     if topology.get("asymmetry"):
-        text += "; except " + "; ".join(map(_plain, topology["asymmetry"]))
+        text += "; except " + "; ".join(map(_exception, topology["asymmetry"]))
     return text
+
+
+def _exception(entry):
+    """Such as "the links of spine3: rate 40Gbps"."""
+    spines = " and ".join(f"spine{number}" for number in entry.get("spines") or [])
+    links = ([f"the links of {spines}"] if spines else []) + list(entry.get("links") or [])
+    rest = {key: value for key, value in entry.items() if key not in ("spines", "links")}
+    return f"{', '.join(links)}: {_plain(rest)}" if links else _plain(entry)
 
 
 def _leaf_spine(topology):

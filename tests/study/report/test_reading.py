@@ -315,7 +315,7 @@ class ResolvedTest(unittest.TestCase):
         for tier, rate in (("leaf_down", "10Gbps"), ("leaf_up", "40Gbps"), ("spine_down", "40Gbps")):
             [line] = re.findall(rf"{tier} of {rate}: (.*)", checked)
             buffer, least, most, share, at, above, headroom = re.fullmatch(
-                r"buffer (\S+), ECN marks from (\S+) to (\S+) \(up to (\S+) %\) at (\S+), pauses above (\S+), "
+                r"buffer (\S+), ECN marks from (\S+) to (\S+) \(up to (\S+) %\) at (\S+), pauses an input above (\S+), "
                 r"headroom (\S+)", line).groups()
             for value in (buffer, least, most, above, headroom):
                 self.assertIn(f"{value} ({rate})", said)
@@ -367,6 +367,12 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(words._measured(run), "flows that start after 1.5ms")
         self.assertEqual(words._defaults({"resolved": {"transport": {"cc": {"kind": "reno"}}}}), "")
         self.assertEqual(words._defaults({}), "")
+
+    def test_links_that_differ_are_named(self):
+        self.assertEqual(words._exception({"spines": [3], "rate": "40Gbps"}), "the links of spine3: rate 40Gbps")
+        self.assertEqual(words._exception({"links": [], "spines": [1, 2], "delay": "2us"}),
+                         "the links of spine1 and spine2: delay 2us")
+        self.assertEqual(words._exception({"links": ["leaf0-spine1"], "rate": "1Gbps"}), "leaf0-spine1: rate 1Gbps")
 
     def test_one_of_a_thing_is_singular(self):
         self.assertEqual([words.count(n, "point") for n in (0, 1, 2)], ["0 points", "1 point", "2 points"])
@@ -604,7 +610,7 @@ class OverTimeTest(Folder):
         self.assertEqual([line.name for line in chart.panels[0].lines], ["leaf0 → spine1", "leaf0 port 7, class 3"])
         self.assertIn("named by the link that they send on", chart.caption)
         self.assertTrue(chart.shares_x() and chart.shares_y())
-        self.assertRegex(chart.caption, r"^Maximum of the queue length in KB in each [\d.]+ µs")
+        self.assertRegex(chart.caption, r"^The highest value of the queue length in KB in each [\d.]+ µs")
         self.assertEqual((chart.x_title, chart.panels[0].y_title), ("time (µs)", "queue length (KB)"))
 
     def test_classes_are_named_if_there_are_several(self):
