@@ -60,11 +60,13 @@ class HostJobs::Rank final : public RankActions {
   }
 
   void Compute(uint32_t stream, Duration time, uint64_t op) override {
+    const uint64_t key = TimerKeyOf(place_, TimerKind::kComputed, op);
+    if (stream == kNoStream) return host_.SetApplicationTimer(host_.now() + time, key);
     if (stream >= stream_free_.size()) stream_free_.resize(stream + 1);
     Time& free = stream_free_[stream];
     free = std::max(free, host_.now()) + time;
     if (stream == 0) iterations_.back().computed += time;
-    host_.SetApplicationTimer(free, TimerKeyOf(place_, TimerKind::kComputed, op));
+    host_.SetApplicationTimer(free, key);
   }
 
   // --- Events ---

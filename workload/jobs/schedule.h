@@ -10,12 +10,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 
 #include "core/units.h"
 
 namespace heddle {
+
+// A computation on this stream waits for no other.
+constexpr uint32_t kNoStream = std::numeric_limits<uint32_t>::max();
 
 // A message within one iteration.
 struct Message {
@@ -108,6 +112,16 @@ class Schedule {
   virtual bool waits_for_sends() const { return false; }
 
   virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
+
+  // --- Lower bounds of an iteration's time ---
+
+  // A program that does nothing later if a message arrives earlier, and nothing later than the
+  // rank's own program. The latter need not be such a program: a computation that is ready earlier
+  // may delay a more urgent one on the same stream.
+  virtual std::unique_ptr<RankProgram> BoundOf(uint32_t rank) const { return ProgramOf(rank); }
+
+  // The longest time that a stream of a rank computes.
+  virtual Duration LongestComputation() const { return Duration{0}; }
 };
 
 }  // namespace heddle
