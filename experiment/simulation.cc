@@ -54,7 +54,7 @@ class Director final : public Conductor {
     if (instruments_.Next() <= start) instruments_.Act(start);
     network_.Change(start);
     const Time end = std::min(latest, NextStop());
-    if (jobs_.Next() < end) jobs_.Start();
+    if (jobs_.Next() < end) jobs_.Wake(end);
     while (generator_.Next() < end) StartFlow(generator_.Take());
     return end;
   }
@@ -333,7 +333,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   MeasuredRun run(plan, network, recorders, write_files);
   InstrumentPanel instruments(run, all);
   FlowGenerator generator(experiment, classes, &listed, jobs.end());
-  FlowCollector collector(recorders, write_flows, instruments);
+  FlowCollector collector(recorders, write_flows, instruments, jobs.end());
   collector.Write(FlowsHeader(has_ids));
   Director director(experiment, options, run, generator, jobs, instruments, collector);
   result.build_seconds = SecondsSince(building);

@@ -93,7 +93,7 @@ class IdealJob {
 
   Duration Time() {
     Duration least =
-        CriticalPath(job_.schedule(), [this](const Message& message) { return Note(message); });
+        CriticalPath(job_.schedule().work(), [this](const Message& message) { return Note(message); });
     for (const auto& [host, load] : sent_) {
       least = std::max(least, load.Least(RateOf(routing_.HostUplink(host), host)));
     }
@@ -361,7 +361,7 @@ void JobResults::Finish(Time /*end*/, RunNotes& /*notes*/) {
   std::string iterations = Table(kIterations).Header();
   std::string collectives = Table(kCollectives).Header();
   for (JobSum& sum : SumsOf(jobs_, hosts_)) {
-    if (sum.job->schedule().Totals().messages <= kMostMessages) {
+    if (sum.job->schedule().work().Totals().messages <= kMostMessages) {
       IdealJob ideal(*sum.job, network().routing(), sizes_, may_detour_);
       sum.ideal = ideal.Time();
       sum.messages = ideal.messages();

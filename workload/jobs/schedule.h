@@ -63,6 +63,10 @@ class RankProgram {
   // messages have been given to Send().
   virtual bool finished() const = 0;
 
+  // Returns true if the rank's part of the iteration is over. Until finished(), it still does what
+  // separates this iteration from the next.
+  virtual bool is_over() const { return finished(); }
+
   virtual size_t memory_bytes() const = 0;
 };
 
@@ -112,6 +116,9 @@ class Schedule {
   virtual bool waits_for_sends() const { return false; }
 
   virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
+
+  // The schedule without what separates iterations.
+  virtual const Schedule& work() const { return *this; }
 
   // --- Lower bounds of an iteration's time ---
 
