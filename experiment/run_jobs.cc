@@ -41,8 +41,8 @@ std::vector<Duration> DelaysFrom(const Graph& graph, HostId host) {
 
 }  // namespace
 
-RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes)
-    : graph_(experiment.graph) {
+RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes, uint32_t only)
+    : graph_(experiment.graph), only_(only) {
   for (const Chosen<Workload>& workload : experiment.settings.workload) {
     std::unique_ptr<Job> job = workload.settings->MakeJob(static_cast<uint32_t>(jobs_.size() + 1));
     if (job == nullptr) continue;
@@ -75,6 +75,7 @@ FlowSpec RunJobs::SpecOf(FlowId message) const {
 void RunJobs::PlaceOn(Network& network) {
   std::vector<std::vector<HostJobs::PlacedRank>> placed(network.hosts());  // By host.
   for (const std::unique_ptr<Job>& job : jobs_) {
+    if (only_ != 0 && job->number() != only_) continue;
     const bool meets = job->settings().between == JobSettings::Between::kIdeal;
     if (meets) AddPause(*job, network);
     HostJobs::Meeting* meeting = meets ? pauses_.back().meeting.get() : nullptr;

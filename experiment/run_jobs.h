@@ -21,7 +21,8 @@ namespace heddle {
 
 class RunJobs {
  public:
-  RunJobs(const Experiment& experiment, const SizeClasses& classes);
+  // If `only` is not 0, the ranks of job `only` alone are placed.
+  RunJobs(const Experiment& experiment, const SizeClasses& classes, uint32_t only);
 
   bool empty() const { return jobs_.empty(); }
   std::span<const std::unique_ptr<Job>> jobs() const { return jobs_; }
@@ -66,6 +67,7 @@ class RunJobs {
 
   std::vector<std::unique_ptr<Job>> jobs_;
   const Graph& graph_;
+  const uint32_t only_;
   std::vector<Pause> pauses_;
   std::vector<HostJobs*> hosts_;
   std::atomic<int64_t> ranks_left_ = 0;  // Of measured jobs, that have not finished.

@@ -145,7 +145,7 @@ class Workload {
   void DeclareCommon(Fields& fields);
 };
 
-// collective, flows, incast, permutation, poisson.
+// collective, flows, incast, permutation, poisson, training.
 const Kinds<Workload>& Workloads();
 
 }  // namespace heddle

@@ -343,6 +343,43 @@ TEST(CollectiveTest, TenThousandRanksTakeMemoryByRanksNotByMessages) {
   EXPECT_LT(busy - idle, int64_t{10'000} * (4096 + 2 * 2 * 1024));
 }
 
+// --- Neighbours ---
+
+std::string TwoJobs(const std::string& second) {
+  return "topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 4,\n"
+         "  host_link: {rate: 100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}}\n"
+         "transport: {kind: rocev2, cc: dcqcn}\n"
+         "lb: ecmp\n"
+         "measure: {neighbours: true}\n"
+         "workload:\n"
+         "  - {kind: collective, op: all_reduce, size: 1MB, ranks: 4, hosts: [\"0-1\", \"4-5\"],\n"
+         "     placement: spread, iterations: 4, warm_up: 1, jitter: 1us}\n" +
+         second;
+}
+
+TEST(NeighboursTest, CostAJobTime) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(TwoJobs(
+      "  - {kind: collective, op: all_reduce, size: 4MB, ranks: 4, hosts: [\"2-3\", \"6-7\"],\n"
+      "     placement: spread, iterations: 8, measured: false}\n"
+      "  - {kind: permutation, size: 100KB}\n")));
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  // Both jobs use the only spine: this one is slower beside the other than alone.
+  EXPECT_GT(jobs.Real(0, "neighbour_cost"), 0.1);
+  EXPECT_NEAR(jobs.Real(0, "mean_iter_us"),
+              jobs.Real(0, "alone_iter_us") * (1 + jobs.Real(0, "neighbour_cost")), 1e-6);
+  EXPECT_GE(jobs.Real(0, "alone_iter_us"), jobs.Real(0, "ideal_iter_us"));
+  EXPECT_EQ(jobs.At(1, "alone_iter_us"), "");  // It is not measured.
+  ASSERT_EQ(run.result.jobs.size(), 1u);
+  EXPECT_EQ(run.result.jobs[0].neighbour_cost, jobs.Real(0, "neighbour_cost"));
+}
+
+TEST(NeighboursTest, AJobWithoutThemCostsNothing) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(TwoJobs("")));
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_EQ(jobs.Real(0, "neighbour_cost"), 0);
+  EXPECT_EQ(jobs.At(0, "alone_iter_us"), jobs.At(0, "mean_iter_us"));
+}
+
 TEST(CollectiveTest, RefusesWhatCannotBe) {
   const auto errors = [](const std::string& job) { return ErrorsOf(OnAStar(4, job)); };
   EXPECT_NE(errors("op: broadcast, size: 1MB, algorithm: ring").find("is no algorithm for"),
