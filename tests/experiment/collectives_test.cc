@@ -350,8 +350,9 @@ TEST(CollectiveTest, TenThousandRanksTakeMemoryByRanksNotByMessages) {
 
 std::string TwoJobs(const std::string& second) {
   return "topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 4,\n"
-         "  host_link: {rate: 100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}}\n"
-         "transport: {kind: rocev2, cc: dcqcn}\n"
+         "  host_link: {rate: 100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us},\n"
+         "  port: {buffer: unlimited, ecn_above: unlimited}}\n"
+         "transport: {kind: rocev2, cc: none}\n"
          "lb: ecmp\n"
          "measure: {neighbours: true}\n"
          "workload:\n"
@@ -366,8 +367,8 @@ TEST(NeighboursTest, CostAJobTime) {
       "     placement: spread, iterations: 8, measured: false}\n"
       "  - {kind: permutation, size: 100KB}\n")));
   const CsvTable jobs(run.files.series.at("jobs.csv"));
-  // Both jobs use the only spine: this one is slower beside the other than alone.
-  EXPECT_GT(jobs.Real(0, "neighbour_cost"), 0.1);
+  // Both jobs use the only spine: this one gets about half of what it has alone.
+  EXPECT_GT(jobs.Real(0, "neighbour_cost"), 0.5);
   EXPECT_NEAR(jobs.Real(0, "mean_iter_us"),
               jobs.Real(0, "alone_iter_us") * (1 + jobs.Real(0, "neighbour_cost")), 1e-6);
   EXPECT_GE(jobs.Real(0, "alone_iter_us"), jobs.Real(0, "ideal_iter_us"));

@@ -19,6 +19,10 @@ const std::string kPlanes =
     "{kind: planes, planes: 2, leaves: 2, spines: 2, hosts_per_leaf: 4,\n"
     "  host_link: {rate: 10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}";
 
+const std::string kPlaneAlone =
+    "{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4,\n"
+    "  host_link: {rate: 10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}";
+
 std::string Yaml(const std::string& topology, const std::string& lb) {
   return "topology: " + topology + "\nlb: " + lb +
          "\ntransport: {kind: rocev2, cc: dcqcn}\n"
@@ -28,7 +32,9 @@ std::string Yaml(const std::string& topology, const std::string& lb) {
          "  - {kind: permutation, size: 100KB}\n";
 }
 
-size_t PermutationFlows(const std::string& topology) { return topology == kPlanes ? 8 : 16; }
+size_t PermutationFlows(const std::string& topology) {
+  return topology == kPlanes || topology == kPlaneAlone ? 8 : 16;
+}
 
 // The schemes that refuse a fabric, whatever the reason.
 std::set<std::string> RefusedOn(const std::string& topology) {
@@ -62,12 +68,8 @@ TEST(RailsAndPlanesTest, AreFabricsForTheSchemesOfLeafAndSpine) {
   }
 }
 
-// Paths of a leaf lead to leaves of its own plane alone.
-TEST(RailsAndPlanesTest, SchemesThatRunOnPlanesKeepFlowsInTheirs) {
-  const std::set<std::string> refused = RefusedOn(kPlanes);
-  for (const char* name : {"ecmp", "letflow", "drill", "switch_ar"}) {
-    EXPECT_FALSE(refused.contains(name)) << name;
-  }
+TEST(RailsAndPlanesTest, SchemesRunWithinEachPlane) {
+  EXPECT_EQ(RefusedOn(kPlanes), RefusedOn(kPlaneAlone));
   const FinishedRun run = RunExperiment(ExperimentFrom(Yaml(kPlanes, "ecmp")));
   const CsvTable links(run.files.links);
   std::set<std::string> used;
