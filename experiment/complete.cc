@@ -370,6 +370,31 @@ void CheckTogether(const Experiment& experiment, Diagnostics& diagnostics) {
   }
 }
 
+// Two jobs may have ranks on one host only if both allow it.
+void CheckSharedHosts(const Experiment& experiment, Diagnostics& diagnostics) {
+  const auto& workloads = experiment.settings.workload;
+  std::vector<std::vector<size_t>> jobs_of_host(experiment.stage.hosts);
+  for (size_t i = 0; i < workloads.size(); ++i) {
+    if (!workloads[i].settings) continue;
+    bool is_told = false;
+    for (const HostId host : workloads[i].settings->HostsOfJob()) {
+      std::vector<size_t>& jobs = jobs_of_host[host];
+      if (!jobs.empty() && jobs.back() == i) continue;
+      const bool may_share = workloads[i].settings->shares_hosts();
+      const auto other = std::ranges::find_if(
+          jobs, [&](size_t job) { return !may_share || !workloads[job].settings->shares_hosts(); });
+      if (other != jobs.end() && !is_told) {
+        is_told = true;
+        diagnostics.ErrorAt(fmt::format("workload[{}].hosts", i),
+                            fmt::format("host {} has ranks of workload[{}]; give the jobs other "
+                                        "hosts, or share_hosts: true to both",
+                                        host, *other));
+      }
+      jobs.push_back(i);
+    }
+  }
+}
+
 // Prepares the workloads that have been read without a mistake.
 void PrepareWorkloads(Experiment& experiment, const Routing& routing, FilesRead& files,
                       Diagnostics& diagnostics) {
@@ -384,6 +409,7 @@ void PrepareWorkloads(Experiment& experiment, const Routing& routing, FilesRead&
     experiment.settings.workload[i].settings->Prepare(experiment.stage, path, files, diagnostics);
     experiment.settings.workload[i].settings->PinFlows(find, diagnostics);
   }
+  CheckSharedHosts(experiment, diagnostics);
 }
 
 void LoadFiles(const ExperimentSettings& settings, const std::string& folder, FilesRead& files,

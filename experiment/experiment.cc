@@ -43,6 +43,9 @@ void MeasureSettings::Declare(Fields& fields) {
        {"hpcc", PercentileMethod::kHpcc}},
       "How a percentile is computed. linear: interpolated, as in numpy; nearest: the sample "
       "at the rank rounded up; hpcc: the sample at the rank rounded down.");
+  fields.Add("neighbours", neighbours,
+             "Each measured job runs once more without other flows, in the same places and with the "
+             "same random draws; jobs.csv tells what its neighbours cost it.");
   instruments.Declare(fields);
   fields.Section("record", record, "Time series to record, each in its own file.");
   fields.Require(!classes.empty(), "classes", "name at least one class set");

@@ -46,6 +46,7 @@ struct MeasureSettings {
   Unfinished unfinished = Unfinished::kError;
   std::vector<std::string> classes = {"all", "smlxl"};
   PercentileMethod percentiles = PercentileMethod::kLinear;
+  bool neighbours = false;  // Jobs run once more alone.
   InstrumentSet instruments{InstrumentPlace::kMeasure};  // The instruments outside of `record`.
   RecordSettings record;
 

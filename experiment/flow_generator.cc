@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "workload/request_list.h"
 
 namespace heddle {
 namespace {
@@ -26,6 +27,12 @@ FlowGenerator::FlowGenerator(const Experiment& experiment, const SizeClasses& cl
   if (listed_ != nullptr) listed_->first = first;
   for (const Chosen<Workload>& workload : experiment.settings.workload) {
     sources_.push_back({workload.settings->Open(), workload.settings->measured, {}});
+  }
+}
+
+void FlowGenerator::Silence() {
+  for (Source& source : sources_) {
+    source.flows = std::make_unique<RequestList>(std::vector<FlowRequest>());
   }
 }
 

@@ -35,6 +35,9 @@ class FlowGenerator {
   // Takes the next flow and numbers it.
   FlowSpec Take();
 
+  // Drops all flows. Call it before the first is taken.
+  void Silence();
+
   // Returns true if there may be more measured flows.
   bool HasMeasured() const;
 

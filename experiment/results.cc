@@ -198,6 +198,23 @@ std::string QueriesJson(const Experiment& experiment, const SimulationResult& re
   return JsonArray(list);
 }
 
+std::string JobsJson(const SimulationResult& result) {
+  std::vector<std::string> list;
+  for (const JobFigures& job : result.jobs) {
+    JsonFields object;
+    object.Integer("job", job.number);
+    const auto add = [&object](std::string_view name, const std::optional<double>& value) {
+      if (value) object.Real(name, *value);
+    };
+    add("mean_iter_us", job.mean_iter_us);
+    add("p99_iter_us", job.p99_iter_us);
+    add("busbw_gbs", job.busbw_gbs);
+    add("neighbour_cost", job.neighbour_cost);
+    list.push_back(object.Done());
+  }
+  return JsonArray(list);
+}
+
 std::optional<double> IfAnyFinished(const ClassSummary& row, double value) {
   return row.flows > row.unfinished ? std::optional(value) : std::nullopt;
 }
@@ -281,6 +298,7 @@ std::string SummaryJson(const Experiment& experiment, const SimulationResult& re
   const ClassSummary all = SummariseClass(experiment, result, MakeClassSet("all", 0), 0);
   json.Real("avg_slowdown", all.slowdown.front());
   json.Add("queries", QueriesJson(experiment, result));
+  if (!result.jobs.empty()) json.Add("jobs", JobsJson(result));
   JsonFields policy;
   int64_t state_bytes = 0;
   for (const PolicyReport& report : result.policies) state_bytes += report.state_bytes;

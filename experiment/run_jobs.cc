@@ -3,10 +3,46 @@
 #include "experiment/run_jobs.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <queue>
 
 namespace heddle {
 
-RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes) {
+namespace {
+
+// By host: the sum of the links' delays on the fastest of the paths with the fewest links.
+std::vector<Duration> DelaysFrom(const Graph& graph, HostId host) {
+  struct Reached {
+    uint32_t links;
+    Duration delay;
+    VertexId vertex;
+
+    auto operator<=>(const Reached&) const = default;
+  };
+  const Adjacency adjacency(graph);
+  std::vector<std::optional<Duration>> delays(graph.vertices());
+  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> frontier;
+  frontier.push({0, Duration{0}, graph.VertexOfHost(host)});
+  while (!frontier.empty()) {
+    const Reached at = frontier.top();
+    frontier.pop();
+    if (delays[at.vertex.index()]) continue;
+    delays[at.vertex.index()] = at.delay;
+    if (at.links > 0 && graph.IsHost(at.vertex)) continue;
+    for (const Adjacency::Port& port : adjacency.Of(at.vertex)) {
+      frontier.push({at.links + 1, at.delay + port.out.delay, port.peer});
+    }
+  }
+  std::vector<Duration> to_hosts;
+  for (size_t h = 0; h < graph.hosts; ++h) to_hosts.push_back(delays[h].value_or(Duration{0}));
+  return to_hosts;
+}
+
+}  // namespace
+
+RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes, uint32_t only)
+    : graph_(experiment.graph), only_(only) {
   for (const Chosen<Workload>& workload : experiment.settings.workload) {
     std::unique_ptr<Job> job = workload.settings->MakeJob(static_cast<uint32_t>(jobs_.size() + 1));
     if (job == nullptr) continue;
@@ -39,9 +75,13 @@ FlowSpec RunJobs::SpecOf(FlowId message) const {
 void RunJobs::PlaceOn(Network& network) {
   std::vector<std::vector<HostJobs::PlacedRank>> placed(network.hosts());  // By host.
   for (const std::unique_ptr<Job>& job : jobs_) {
+    if (only_ != 0 && job->number() != only_) continue;
+    const bool meets = job->settings().between == JobSettings::Between::kIdeal;
+    if (meets) AddPause(*job, network);
+    HostJobs::Meeting* meeting = meets ? pauses_.back().meeting.get() : nullptr;
     const uint32_t ranks = job->schedule().ranks();
     for (uint32_t rank = 0; rank < ranks; ++rank)
-      placed[job->HostOf(rank)].push_back({job.get(), rank});
+      placed[job->HostOf(rank)].push_back({job.get(), rank, meeting});
     if (job->settings().measured) ranks_left_ += ranks;
   }
   for (size_t h = 0; h < network.hosts(); ++h) {
@@ -49,6 +89,35 @@ void RunJobs::PlaceOn(Network& network) {
     auto programs = std::make_unique<HostJobs>(network.host(h), jobs_, placed[h], ranks_left_);
     hosts_.push_back(programs.get());
     network.host(h).SetApplication(std::move(programs), end_);
+  }
+}
+
+// News of the last rank's end goes to rank 0 and back. So it must be seen, at the end of a window,
+// before it is back.
+void RunJobs::AddPause(const Job& job, Network& network) {
+  Duration way = job.settings().release_delay.value_or(Duration{0});
+  if (!job.settings().release_delay) {
+    const std::vector<Duration> delays = DelaysFrom(graph_, job.HostOf(0));
+    for (const HostId host : job.settings().host_of_rank) way = std::max(way, delays[host]);
+    if (way == Duration{0}) way = job.settings().local_latency;
+  }
+  way = std::max(way, Duration{1});
+  network.engine().LimitWindow(2 * way);
+  pauses_.push_back({&job, 2 * way, std::make_unique<HostJobs::Meeting>()});
+}
+
+Time RunJobs::Next() const {
+  Time next = started_ ? kNever : first_;
+  for (const Pause& pause : pauses_) next = std::min(next, pause.end());
+  return next;
+}
+
+void RunJobs::Wake(Time end) {
+  if (!started_ && first_ < end) Start();
+  for (Pause& pause : pauses_) {
+    if (pause.end() >= end) continue;
+    for (HostJobs* host : hosts_) host->Release(*pause.job, pause.end());
+    pause.meeting->Clear();
   }
 }
 

@@ -13,6 +13,7 @@
 #include "experiment/experiment.h"
 #include "measure/size_classes.h"
 #include "network/network.h"
+#include "topo/graph.h"
 #include "workload/jobs/host_jobs.h"
 #include "workload/jobs/job.h"
 
@@ -20,7 +21,8 @@ namespace heddle {
 
 class RunJobs {
  public:
-  RunJobs(const Experiment& experiment, const SizeClasses& classes);
+  // If `only` is not 0, the ranks of job `only` alone are placed.
+  RunJobs(const Experiment& experiment, const SizeClasses& classes, uint32_t only);
 
   bool empty() const { return jobs_.empty(); }
   std::span<const std::unique_ptr<Job>> jobs() const { return jobs_; }
@@ -37,9 +39,11 @@ class RunJobs {
   // The ranks' programs by host, without hosts that have none; filled by PlaceOn().
   const std::vector<HostJobs*>& hosts() const { return hosts_; }
 
-  // When the first job starts, until Start() has been called; kNever from then on.
-  Time Next() const { return started_ ? kNever : first_; }
-  void Start();
+  // When the first job starts or ranks that have waited for each other go on; kNever if neither is
+  // due.
+  Time Next() const;
+  // Call it between windows, when Next() lies before the end of the next one.
+  void Wake(Time end);
 
   // Returns true if each rank of each measured job has finished. Some of the messages that they
   // have sent may be under way.
@@ -48,7 +52,23 @@ class RunJobs {
   Time LastEnd() const;
 
  private:
+  // The ranks of a job that wait for each other between iterations.
+  struct Pause {
+    const Job* job;
+    Duration delay;  // From the last rank's arrival to the next iteration.
+    std::unique_ptr<HostJobs::Meeting> meeting;
+
+    bool is_over() const { return meeting->arrived() == job->schedule().ranks(); }
+    Time end() const { return is_over() ? meeting->last() + delay : kNever; }
+  };
+
+  void AddPause(const Job& job, Network& network);
+  void Start();
+
   std::vector<std::unique_ptr<Job>> jobs_;
+  const Graph& graph_;
+  const uint32_t only_;
+  std::vector<Pause> pauses_;
   std::vector<HostJobs*> hosts_;
   std::atomic<int64_t> ranks_left_ = 0;  // Of measured jobs, that have not finished.
   FlowId end_ = 0;

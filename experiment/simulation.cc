@@ -54,7 +54,7 @@ class Director final : public Conductor {
     if (instruments_.Next() <= start) instruments_.Act(start);
     network_.Change(start);
     const Time end = std::min(latest, NextStop());
-    if (jobs_.Next() < end) jobs_.Start();
+    if (jobs_.Next() < end) jobs_.Wake(end);
     while (generator_.Next() < end) StartFlow(generator_.Take());
     return end;
   }
@@ -184,6 +184,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
                    Balancing& made) {
   const ExperimentSettings& settings = experiment.settings;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
+  static const decltype(experiment.background) no_background = {};
   const LoadBalancer* lb = settings.lb.settings.get();
   const std::string& name = settings.lb.kind;
   const auto around = [&instruments](SwitchPolicyPtr policy) {
@@ -202,7 +203,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
                 made.controller = controller.status();
                 return controller.ok() ? *std::move(controller) : nullptr;
               },
-          .background = experiment.background,
+          .background = options.only_job == 0 ? experiment.background : no_background,
           .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
           .events = experiment.events,
           .faults = experiment.faults,
@@ -299,6 +300,29 @@ int64_t LatePackets(Network& network) {
   return packets;
 }
 
+// Returns the mean iteration of each job, by its number less 1, if it runs alone; not set for jobs
+// that are not measured, or of which no measured iteration was finished.
+absl::StatusOr<std::vector<std::optional<double>>> RunAlone(const Experiment& experiment,
+                                                            const SimulationOptions& options,
+                                                            const RunJobs& jobs) {
+  std::vector<std::optional<double>> times;
+  for (const std::unique_ptr<Job>& job : jobs.jobs()) {
+    times.emplace_back();
+    if (!job->settings().measured) continue;
+    SimulationOptions alone;
+    alone.threads = options.threads;
+    alone.ports = options.ports;
+    alone.stop = options.stop;
+    alone.only_job = job->number();
+    const auto result = Simulate(experiment, alone, [](std::string_view) { return true; });
+    if (!result.ok()) return result.status();
+    for (const JobFigures& its : result->jobs) {
+      if (its.number == job->number()) times.back() = its.mean_iter_us;
+    }
+  }
+  return times;
+}
+
 }  // namespace
 
 absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
@@ -309,7 +333,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const Clock::time_point building = Clock::now();
   const double cpu_before = CpuSeconds();
   const SizeClasses classes = experiment.size_classes();
-  RunJobs jobs(experiment, classes);
+  RunJobs jobs(experiment, classes, options.only_job);
   const RunPlan plan = PlanOf(experiment, classes, jobs);
   LinkTotals links;       // Every run has these two, since summary.json needs them.
   PolicyCounts policies;  // like these,
@@ -317,6 +341,11 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   const std::vector<std::unique_ptr<Instrument>> asked = experiment.settings.measure.Make(plan);
   JobResults job_results(jobs.jobs(), jobs.hosts(), experiment.settings.transport.settings->sizes(),
                          experiment.settings.measure.percentiles, LinksFail(experiment));
+  if (experiment.settings.measure.neighbours && options.only_job == 0) {
+    auto alone = RunAlone(experiment, options, jobs);
+    if (!alone.ok()) return alone.status();
+    job_results.SetAlone(*std::move(alone));
+  }
   std::vector<Instrument*> all = {&links, &policies, &backlog, &job_results};
   for (const auto& instrument : asked) all.push_back(instrument.get());
   all.insert(all.end(), options.instruments.begin(), options.instruments.end());
@@ -333,7 +362,8 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   MeasuredRun run(plan, network, recorders, write_files);
   InstrumentPanel instruments(run, all);
   FlowGenerator generator(experiment, classes, &listed, jobs.end());
-  FlowCollector collector(recorders, write_flows, instruments);
+  if (options.only_job != 0) generator.Silence();
+  FlowCollector collector(recorders, write_flows, instruments, jobs.end());
   collector.Write(FlowsHeader(has_ids));
   Director director(experiment, options, run, generator, jobs, instruments, collector);
   result.build_seconds = SecondsSince(building);
@@ -364,6 +394,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   result.counters = CountersOf(recorders);
   result.load = std::move(links.load());
   result.in_progress = backlog.halves();
+  result.jobs = job_results.figures();
   result.queries = QueriesOf(experiment, collector, generator);
   result.packets = network.CountPackets();
   result.policies = std::move(policies.reports());

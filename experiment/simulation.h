@@ -22,6 +22,7 @@
 #include "measure/flow_recorder.h"
 #include "measure/instrument.h"
 #include "measure/link_totals.h"
+#include "measure/job_results.h"
 #include "measure/policy_counts.h"
 #include "network/network.h"
 
@@ -46,6 +47,8 @@ struct SimulationOptions {
   std::vector<Instrument*> instruments;
   // Set from outside to stop the run; may be null.
   const std::atomic<bool>* stop = nullptr;
+  // The number of the only job that runs, without any other flow; 0: everything runs.
+  uint32_t only_job = 0;
 };
 
 // The queries of a workload. Many flows answer a query together.
@@ -72,6 +75,7 @@ struct SimulationResult {
   LinkLoad load;                               // Measured in the time that links.csv covers,
   std::array<FlowsInProgress, 2> in_progress;  // and in each half of it.
   std::vector<QueryResult> queries;
+  std::vector<JobFigures> jobs;  // Measured ones.
   PacketCounts packets;
   std::vector<PolicyReport> policies;  // By vertex.
   int64_t late_packets = 0;            // Packets that arrived after their flow had been closed.

@@ -48,7 +48,9 @@ void FlowCollector::Take(const FlowRecorder::Row& row) {
   totals_.payload_finished += finished ? row.sample.size : 0;
   if (row.record.spec.measured) totals_.samples.push_back(row.sample);
   if (row.record.spec.measured && !finished) ++totals_.unfinished;
-  if (row.record.spec.job != 0 && row.record.receiver.done != kNever) TakeQuery(row.record);
+  // The numbers of jobs that are no queries are in the same column; their flows have the first ids.
+  const bool is_query = row.record.spec.job != 0 && row.record.spec.id >= messages_end_;
+  if (is_query && row.record.receiver.done != kNever) TakeQuery(row.record);
 }
 
 void FlowCollector::TakeQuery(const FlowRecord& record) {

@@ -31,10 +31,14 @@ struct FlowTotals {
 class FlowCollector {
  public:
   // All arguments must outlive the collector. `write` is given flows.csv piece by piece, and
-  // returns false if it cannot write it.
+  // returns false if it cannot write it. Flows with ids below `messages_end` are messages of jobs.
   FlowCollector(std::span<const std::unique_ptr<FlowRecorder>> recorders,
-                const std::function<bool(std::string_view)>& write, InstrumentPanel& instruments)
-      : recorders_(recorders), write_(write), instruments_(instruments) {}
+                const std::function<bool(std::string_view)>& write, InstrumentPanel& instruments,
+                FlowId messages_end)
+      : recorders_(recorders),
+        write_(write),
+        instruments_(instruments),
+        messages_end_(messages_end) {}
 
   void Write(std::string_view text) { writable_ = writable_ && write_(text); }
   bool writable() const { return writable_; }
@@ -69,6 +73,7 @@ class FlowCollector {
   const std::span<const std::unique_ptr<FlowRecorder>> recorders_;
   const std::function<bool(std::string_view)>& write_;
   InstrumentPanel& instruments_;
+  const FlowId messages_end_;
   std::vector<Entry> order_;
   std::vector<FlowSpec> started_;
   FlowTotals totals_;

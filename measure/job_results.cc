@@ -93,7 +93,7 @@ class IdealJob {
 
   Duration Time() {
     Duration least =
-        CriticalPath(job_.schedule(), [this](const Message& message) { return Note(message); });
+        CriticalPath(job_.schedule().work(), [this](const Message& message) { return Note(message); });
     for (const auto& [host, load] : sent_) {
       least = std::max(least, load.Least(RateOf(routing_.HostUplink(host), host)));
     }
@@ -256,7 +256,12 @@ struct JobRow {
   Time start;
   Time end;
   PercentileMethod percentiles = PercentileMethod::kLinear;
+  std::optional<double> alone_us = std::nullopt;  // The mean iteration without neighbours.
 
+  std::optional<double> neighbour_cost() const {
+    if (!alone_us || times_us.empty()) return std::nullopt;
+    return *mean_us() / *alone_us - 1;
+  }
   const JobSettings& settings() const { return sum.job->settings(); }
   std::optional<double> Percentile(double p) const {
     if (times_us.empty()) return std::nullopt;
@@ -309,7 +314,9 @@ constexpr Column<JobRow> kJobs[] = {
      [](const JobRow& row) { return row.Bandwidth(row.settings().operation.bus_factor); }},
     {"messages", [](const JobRow& row) { return row.sum.messages; }},
     {"bytes_network", [](const JobRow& row) { return row.sum.bytes_network; }},
-    {"bytes_local", [](const JobRow& row) { return row.sum.bytes_local; }}};
+    {"bytes_local", [](const JobRow& row) { return row.sum.bytes_local; }},
+    {"alone_iter_us", [](const JobRow& row) { return row.alone_us; }},
+    {"neighbour_cost", [](const JobRow& row) { return row.neighbour_cost(); }}};
 
 JobRow RowOf(const JobSum& sum, PercentileMethod percentiles) {
   JobRow row{.sum = sum,
@@ -361,7 +368,7 @@ void JobResults::Finish(Time /*end*/, RunNotes& /*notes*/) {
   std::string iterations = Table(kIterations).Header();
   std::string collectives = Table(kCollectives).Header();
   for (JobSum& sum : SumsOf(jobs_, hosts_)) {
-    if (sum.job->schedule().Totals().messages <= kMostMessages) {
+    if (sum.job->schedule().work().Totals().messages <= kMostMessages) {
       IdealJob ideal(*sum.job, network().routing(), sizes_, may_detour_);
       sum.ideal = ideal.Time();
       sum.messages = ideal.messages();
@@ -378,7 +385,13 @@ void JobResults::Finish(Time /*end*/, RunNotes& /*notes*/) {
       Table(kIterations).Append(iterations, row);
       if (!row.operation().name.empty()) Table(kCollectives).Append(collectives, row);
     }
-    Table(kJobs).Append(jobs, RowOf(sum, percentiles_));
+    JobRow row = RowOf(sum, percentiles_);
+    if (!alone_us_.empty()) row.alone_us = alone_us_[sum.job->number() - 1];
+    Table(kJobs).Append(jobs, row);
+    if (!sum.job->settings().measured) continue;
+    figures_.push_back({sum.job->number(), row.settings().label, row.mean_us(),
+                        row.Percentile(0.99), row.Bandwidth(row.settings().operation.bus_factor),
+                        row.neighbour_cost()});
   }
   run().Write("jobs.csv", jobs);
   run().Write("iterations.csv", iterations);

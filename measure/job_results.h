@@ -6,7 +6,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/statistics.h"
@@ -17,6 +20,16 @@
 #include "workload/jobs/job.h"
 
 namespace heddle {
+
+// A measured job in a few figures; unset if no measured iteration was finished.
+struct JobFigures {
+  uint32_t number = 0;
+  std::string label;
+  std::optional<double> mean_iter_us;
+  std::optional<double> p99_iter_us;
+  std::optional<double> busbw_gbs;
+  std::optional<double> neighbour_cost;  // See jobs.csv.
+};
 
 class JobResults final : public Instrument {
  public:
@@ -30,7 +43,15 @@ class JobResults final : public Instrument {
         percentiles_(percentiles),
         may_detour_(may_detour) {}
 
+  // The mean iteration of each job without its neighbours, by its number less 1.
+  void SetAlone(std::vector<std::optional<double>> mean_iter_us) {
+    alone_us_ = std::move(mean_iter_us);
+  }
+
   void Finish(Time end, RunNotes& notes) override;
+
+  // Of measured jobs, in their order; after Finish().
+  const std::vector<JobFigures>& figures() const { return figures_; }
 
  private:
   const std::span<const std::unique_ptr<Job>> jobs_;
@@ -38,6 +59,8 @@ class JobResults final : public Instrument {
   const PacketSizes sizes_;
   const PercentileMethod percentiles_;
   const bool may_detour_;
+  std::vector<std::optional<double>> alone_us_;
+  std::vector<JobFigures> figures_;
 };
 
 }  // namespace heddle

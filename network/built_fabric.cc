@@ -6,15 +6,21 @@
 
 namespace heddle {
 
+// Hosts may have links to several switches. A way ends at the first of them that it reaches, which
+// is in the network of `from` if networks share nothing but hosts.
 std::optional<Way> BuiltFabric::WayTo(SwitchId from, PortIndex port, uint16_t leaf) const {
   const HostId host = routing_.first_hosts()[leaf];
-  const SwitchId there = routing_.LeafOf(host);
-  if (from == there || !std::ranges::binary_search(routing_.TableOf(from).Towards(host), port)) {
+  const auto has_host = [&](SwitchId s) {
+    return std::ranges::any_of(routing_.NicsOf(host), [&](const Adjacency::Port& nic) {
+      return routing_.SwitchAt(nic.peer) == s;
+    });
+  };
+  if (has_host(from) || !std::ranges::binary_search(routing_.TableOf(from).Towards(host), port)) {
     return std::nullopt;
   }
   const Adjacency::Port* link = &routing_.PortsOf(from)[port];
   Way way{link->out.delay, link->out.rate, link->out.rate, {}, /*links=*/1};
-  for (SwitchId at = routing_.SwitchAt(link->peer); at != there;
+  for (SwitchId at = routing_.SwitchAt(link->peer); !has_host(at);
        at = routing_.SwitchAt(link->peer)) {
     link = &Quickest(at, host);
     way.propagation += link->out.delay;

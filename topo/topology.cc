@@ -5,6 +5,8 @@
 #include "topo/custom.h"
 #include "topo/fat_tree.h"
 #include "topo/leaf_spine.h"
+#include "topo/planes.h"
+#include "topo/rail.h"
 
 namespace heddle {
 
@@ -16,6 +18,10 @@ const Kinds<Topology>& Topologies() {
                       "Al-Fares et al., SIGCOMM 2008"});
     all.Add<LeafSpine>(
         {"leaf_spine", "Every leaf is linked to every spine; hosts hang on leaves.", ""});
+    all.Add<Planes>(
+        {"planes", "Several leaf-spine networks; each host has a NIC in every one.", ""});
+    all.Add<Rail>(
+        {"rail", "Host i of every server is on leaf i; every leaf is linked to every spine.", ""});
     return all;
   }();
   return kinds;

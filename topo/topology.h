@@ -41,7 +41,7 @@ class Topology {
   PortRule port;  // The settings of switch ports.
 };
 
-// custom, fat_tree, leaf_spine.
+// custom, fat_tree, leaf_spine, planes, rail.
 const Kinds<Topology>& Topologies();
 
 }  // namespace heddle

@@ -6,6 +6,7 @@
 #include "workload/flow_list.h"
 #include "workload/incast.h"
 #include "workload/jobs/collective.h"
+#include "workload/jobs/training.h"
 #include "workload/permutation.h"
 #include "workload/poisson.h"
 
@@ -30,6 +31,8 @@ const Kinds<Workload>& Workloads() {
     all.Add<Permutation>({"permutation", "Every host sends one flow and receives one.", ""});
     all.Add<Poisson>(
         {"poisson", "Every host starts flows as a Poisson process, at a given load.", ""});
+    all.Add<Training>({"training", "Ranks on hosts train a transformer, step by step.",
+                       "Narayanan et al., SC 2021; Rajbhandari et al., SC 2020"});
     return all;
   }();
   return kinds;

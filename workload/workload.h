@@ -134,6 +134,10 @@ class Workload {
   // are numbered from 1. The job refers to nothing of this object.
   virtual std::unique_ptr<Job> MakeJob(uint32_t number) const;
 
+  // The hosts of that job's ranks, and whether those of other jobs may be on the same hosts.
+  virtual std::span<const HostId> HostsOfJob() const { return {}; }
+  virtual bool shares_hosts() const { return false; }
+
   bool measured = true;  // Its flows count in the statistics.
 
  protected:
@@ -141,7 +145,7 @@ class Workload {
   void DeclareCommon(Fields& fields);
 };
 
-// collective, flows, incast, permutation, poisson.
+// collective, flows, incast, permutation, poisson, training.
 const Kinds<Workload>& Workloads();
 
 }  // namespace heddle

@@ -34,6 +34,10 @@ constexpr RunColumn kRunColumns[] = {
     {"run_avg_qct_us", "queries[0].avg_qct_us"},
     {"run_p99_qct_us", "queries[0].p99_qct_us"},
     {"run_end_ps", "end_ps"},
+    {"run_mean_iter_us", "jobs[0].mean_iter_us"},
+    {"run_p99_iter_us", "jobs[0].p99_iter_us"},
+    {"run_busbw_gbs", "jobs[0].busbw_gbs"},
+    {"run_neighbour_cost", "jobs[0].neighbour_cost"},
 };
 
 // Columns of queueing.csv. points.csv always has them, since some points of a sweep may measure

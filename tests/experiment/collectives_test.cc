@@ -188,9 +188,10 @@ constexpr const char* kMixed =
     "lb: letflow\n"
     "workload:\n"
     "  - {kind: collective, op: all_reduce, size: 300KB, ranks: 16, placement: spread,\n"
-    "     channels: 2, ring_order: stride, iterations: 3, warm_up: 1, jitter: 2us}\n"
+    "     channels: 2, ring_order: stride, iterations: 3, warm_up: 1, jitter: 2us,\n"
+    "     share_hosts: true}\n"
     "  - {kind: collective, op: all_to_all, size: 200KB, ranks: 8, hosts: [\"4-11\"], window: 3,\n"
-    "     iterations: 2, measured: false, start: 3us}\n"
+    "     iterations: 2, measured: false, start: 3us, share_hosts: true}\n"
     "  - {kind: poisson, sizes: websearch, load: 0.2, flows: 30}\n"
     "measure: {queueing: true, link_classes: true, record: {queues: 20us}}\n";
 
@@ -216,6 +217,173 @@ TEST(CollectiveTest, RanksOfOneHostUseTheirOwnLink) {
   }
 }
 
+// --- In servers, with NCCL's parameters, between iterations ---
+
+TEST(CollectiveTimesTest, HierarchicalIsAChainOfItsPhases) {
+  EXPECT_EQ(TimeOf(8, "op: all_reduce, size: 800000B, algorithm: hierarchical, group_size: 2"),
+            2 * X(400) + 6 * X(100) + 7 * kAck);
+}
+
+TEST(CollectiveTimesTest, OverheadDelaysEachMessage) {
+  // The ACK of the message before has left long ago.
+  EXPECT_EQ(TimeOf(4, "op: all_reduce, size: 400000B, overhead: 3us"), 6 * (X(100) + 3'000'000));
+  EXPECT_EQ(TimeOf(4, "op: all_reduce, size: 400000B, step_latency: nccl"),
+            6 * (X(100) + 14'000'000));
+}
+
+TEST(CollectiveTimesTest, AConnectionCanWaitForItsAcks) {
+  const std::string chain = "op: broadcast, size: 80000B, algorithm: chain, chunk: 10000B";
+  EXPECT_EQ(TimeOf(2, chain), X(80));
+  EXPECT_EQ(TimeOf(2, chain + ", unfinished: 1"), 8 * X(10) + 7 * kAckBack);
+  EXPECT_EQ(TimeOf(2, chain + ", unfinished: 8"), X(80));
+}
+
+TEST(CollectiveTest, RailsMergeWhatAServerSends) {
+  // Sixteen ranks on four hosts: a rank sends one message of four blocks to each other host.
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(
+      16, "op: all_to_all, algorithm: rail, size: 160000B, ranks_per_host: 4, iterations: 2")));
+  const CsvTable flows(run.files.flows);
+  ASSERT_EQ(flows.rows.size(), 2u * 16 * 3);
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    EXPECT_EQ(flows.Integer(row, "size_bytes"), 40'000);
+    EXPECT_EQ(flows.Integer(row, "step"), 1);
+  }
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_GE(jobs.Real(0, "slowdown"), 1);
+  // Handed over for three ranks and sent directly to one, for each of three others.
+  EXPECT_EQ(jobs.Integer(0, "bytes_local"), 16 * 3 * (3 + 1) * 10'000);
+}
+
+struct Iterations {
+  std::vector<int64_t> start;
+  std::vector<int64_t> end;
+};
+Iterations IterationsOf(const std::string& job) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(4, job)));
+  EXPECT_EQ(run.result.unfinished, 0);
+  const CsvTable table(run.files.series.at("iterations.csv"));
+  Iterations its;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    its.start.push_back(table.Integer(row, "start_ps"));
+    its.end.push_back(table.Integer(row, "end_ps"));
+  }
+  return its;
+}
+
+TEST(IterationsTest, ABarrierSeparatesThem) {
+  const Iterations its =
+      IterationsOf("op: all_reduce, size: 400000B, iterations: 3, between: barrier");
+  ASSERT_EQ(its.start.size(), 3u);
+  // Two steps of one byte: packets of 49 bytes, each behind the ACK of the message before at the
+  // host, and behind another rank's ACK at the switch.
+  constexpr int64_t kStep = 2 * 1'000'000 + 3'920 + 2 * kAck;
+  for (size_t i = 1; i < 3; ++i) EXPECT_EQ(its.start[i], its.end[i - 1] + 2 * kStep);
+  EXPECT_EQ(its.end[0], 6 * X(100) + 5 * kAck);
+  EXPECT_EQ(its.end[1] - its.start[1], 6 * X(100) + 6 * kAck);
+}
+
+TEST(IterationsTest, AnIdealBarrierTakesTheNewsThereAndBack) {
+  const std::string job = "op: broadcast, size: 100000B, iterations: 3, between: ideal";
+  const Iterations near = IterationsOf(job);
+  ASSERT_EQ(near.start.size(), 3u);
+  for (size_t i = 1; i < 3; ++i) EXPECT_EQ(near.start[i], near.end[i - 1] + 2 * 2'000'000);
+  const Iterations far = IterationsOf(job + ", release_delay: 100ns, gap: 5us");
+  for (size_t i = 1; i < 3; ++i) {
+    EXPECT_EQ(far.start[i], far.end[i - 1] + 2 * 100'000 + 5'000'000);
+  }
+}
+
+TEST(IterationsTest, ThreadsDoNotChangeBarriers) {
+  const std::string yaml =
+      "topology: {kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 4,\n"
+      "  host_link: {rate: 100Gbps, delay: 100ns}, fabric_link: {rate: 100Gbps, delay: 500ns}}\n"
+      "transport: {kind: rocev2, cc: dcqcn}\n"
+      "lb: letflow\n"
+      "workload:\n"
+      "  - {kind: collective, op: all_reduce, size: 200KB, ranks: 8, algorithm: hierarchical,\n"
+      "     group_size: 2, hosts: [\"0-7\"], iterations: 3, between: ideal, jitter: 1us}\n"
+      "  - {kind: collective, op: all_to_all, ranks: 16, ranks_per_host: 4, algorithm: rail,\n"
+      "     size: 100KB, hosts: [\"8-11\"], iterations: 3, between: barrier}\n"
+      "  - {kind: collective, op: all_to_all, ranks: 4, hosts: [\"12-15\"], iterations: 2,\n"
+      "     moe: {tokens: 64, skew: 1, routing: sampled}, preset: nccl, peers: random}\n"
+      "  - {kind: collective, op: all_reduce, size: 300KB, ranks: 2, hosts: [\"2\", \"13\"],\n"
+      "     preset: nccl, step_latency: nccl, iterations: 2, measured: false, share_hosts: true}\n";
+  EXPECT_NE(ErrorsOf(yaml).find("host 2 has ranks of workload[0]; give the jobs other hosts"),
+            std::string::npos);
+  std::string shared = yaml;
+  for (size_t at = 0; (at = shared.find("iterations: 3,", at)) != std::string::npos; at += 14) {
+    shared.insert(at, "share_hosts: true, ");
+    at += 19;
+  }
+  shared.insert(shared.find("peers: random"), "share_hosts: true, ");
+  const Experiment experiment = ExperimentFrom(shared);
+  const FinishedRun one = RunExperiment(experiment);
+  EXPECT_EQ(one.result.unfinished, 0);
+  EXPECT_GT(one.result.measured, 3 * 8 * 4);
+  for (const int threads : {2, 3}) {
+    EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
+  }
+}
+
+// 99,990,000 messages an iteration. What they take beyond an idle network grows with ranks and with
+// messages under way: at most 4 KiB a rank, and two halves for each message of a window.
+TEST(CollectiveTest, TenThousandRanksTakeMemoryByRanksNotByMessages) {
+  const auto bytes = [](const std::string& workload) {
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        "topology: {kind: leaf_spine, leaves: 100, spines: 10, hosts_per_leaf: 100,\n"
+        "  host_link: {rate: 100Gbps, delay: 1us}, fabric_link: {rate: 400Gbps, delay: 1us}}\n"
+        "transport: {kind: rocev2, framing: ns3_rdma, cc: none}\n"
+        "lb: ecmp\n"
+        "measure: {unfinished: drop, t_max: 30us}\n"
+        "workload: [" +
+        workload + "]\n"));
+    return run.result.node_bytes;
+  };
+  const int64_t idle = bytes("{kind: permutation, size: 1000B}");
+  const int64_t busy = bytes(
+      "{kind: collective, op: all_to_all, size: 10MB, ranks: 10000, window: 2, peers: random}");
+  EXPECT_GT(busy, idle);
+  EXPECT_LT(busy - idle, int64_t{10'000} * (4096 + 2 * 2 * 1024));
+}
+
+// --- Neighbours ---
+
+std::string TwoJobs(const std::string& second) {
+  return "topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 4,\n"
+         "  host_link: {rate: 100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us},\n"
+         "  port: {buffer: unlimited, ecn_above: unlimited}}\n"
+         "transport: {kind: rocev2, cc: none}\n"
+         "lb: ecmp\n"
+         "measure: {neighbours: true}\n"
+         "workload:\n"
+         "  - {kind: collective, op: all_reduce, size: 1MB, ranks: 4, hosts: [\"0-1\", \"4-5\"],\n"
+         "     placement: spread, iterations: 4, warm_up: 1, jitter: 1us}\n" +
+         second;
+}
+
+TEST(NeighboursTest, CostAJobTime) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(TwoJobs(
+      "  - {kind: collective, op: all_reduce, size: 4MB, ranks: 4, hosts: [\"2-3\", \"6-7\"],\n"
+      "     placement: spread, iterations: 8, measured: false}\n"
+      "  - {kind: permutation, size: 100KB}\n")));
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  // Both jobs use the only spine: this one gets about half of what it has alone.
+  EXPECT_GT(jobs.Real(0, "neighbour_cost"), 0.5);
+  EXPECT_NEAR(jobs.Real(0, "mean_iter_us"),
+              jobs.Real(0, "alone_iter_us") * (1 + jobs.Real(0, "neighbour_cost")), 1e-6);
+  EXPECT_GE(jobs.Real(0, "alone_iter_us"), jobs.Real(0, "ideal_iter_us"));
+  EXPECT_EQ(jobs.At(1, "alone_iter_us"), "");  // It is not measured.
+  ASSERT_EQ(run.result.jobs.size(), 1u);
+  EXPECT_EQ(run.result.jobs[0].neighbour_cost, jobs.Real(0, "neighbour_cost"));
+}
+
+TEST(NeighboursTest, AJobWithoutThemCostsNothing) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(TwoJobs("")));
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_EQ(jobs.Real(0, "neighbour_cost"), 0);
+  EXPECT_EQ(jobs.At(0, "alone_iter_us"), jobs.At(0, "mean_iter_us"));
+}
+
 TEST(CollectiveTest, RefusesWhatCannotBe) {
   const auto errors = [](const std::string& job) { return ErrorsOf(OnAStar(4, job)); };
   EXPECT_NE(errors("op: broadcast, size: 1MB, algorithm: ring").find("is no algorithm for"),
@@ -227,6 +395,21 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
   EXPECT_NE(errors("op: all_reduce, size: 1MB, hosts: [\"7\"]").find("there is no host 7"),
             std::string::npos);
   EXPECT_NE(errors("op: all_reduce, size: 1MB, warm_up: 1").find("leaves no iteration"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, algorithm: hierarchical, group_size: 3")
+                .find("4 ranks cannot be in several servers of 3 ranks each"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_to_all, algorithm: shift, moe: {tokens: 4}")
+                .find("moe: goes with algorithm: direct"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_to_all, moe: {tokens: 4, top_k: 9}").find("more than there are"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_to_all, matrix: nowhere.csv").find("nowhere.csv"), std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, algorithm: bidirectional, preset: nccl")
+                .find("nccl goes with"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, connections: free, unfinished: 2")
+                .find("goes with connections: ordered"),
             std::string::npos);
   EXPECT_NE(ErrorsOf(OnAStar(6, "op: all_to_all, size: 1MB, algorithm: pairwise"))
                 .find("pairwise needs a power of two"),

@@ -354,7 +354,13 @@ class WildDrawer {
     rule.given["ranks_per_host"] = Pick({"2", "2", "1", "3"});
     rule.given["iterations"] = fmt::to_string(1 + rng_.Below(4));
     rule.given["channels"] = algorithm == std::string_view("direct") ? "" : Pick({"", "", "2"});
-    for (const char* name : {"warm_up", "chunk", "aggregate", "root"}) rule.given[name] = "";
+    for (const char* name : {"warm_up", "chunk", "aggregate", "root", "group_size", "matrix", "moe",
+                             "preset", "unfinished"}) {
+      rule.given[name] = "";
+    }
+    rule.given["share_hosts"] = "true";
+    rule.given["overhead"] = Pick({"", "", "300ns"});
+    rule.given["between"] = Pick({"none", "barrier", "ideal"});
     rule.given["placement"] = Pick({"packed", "cyclic", "spread", "random"});
     return DrawKind(Workloads(), "collective", rule, rng_);
   }

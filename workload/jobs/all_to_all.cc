@@ -62,37 +62,63 @@ class NcclOrder final : public PeerOrder {
   std::vector<uint32_t> place_of_distance_;
 };
 
+// Each rank has a random permutation of the distances to its peers. A keyed Feistel network gives
+// the permutation and its inverse without a table. The network permutes a power of four of numbers;
+// a result outside the distances is put in again until it is one of them.
 class RandomOrder final : public PeerOrder {
  public:
   RandomOrder(uint32_t ranks, uint64_t seed, uint32_t job)
-      : ranks_(ranks), peers_(uint64_t{ranks} * (ranks - 1)), places_(peers_.size()) {
-    std::vector<uint32_t> peers;
-    for (uint32_t rank = 0; rank < ranks; ++rank) {
-      peers.clear();
-      for (uint32_t i = 1; i < ranks; ++i) peers.push_back((rank + i) % ranks);
-      Rng rng = Rng::Stream(seed, "all_to_all", uint64_t{job} << 32 | rank);
-      rng.MoveToFront(peers, peers.size());
-      for (uint32_t i = 0; i + 1 < ranks; ++i) {
-        peers_[At(rank, i)] = peers[i];
-        places_[At(rank, (peers[i] + ranks - rank - 1) % ranks)] = i;
-      }
-    }
-  }
+      : ranks_(ranks),
+        half_bits_((std::bit_width(ranks) + 1) / 2),
+        key_(Rng::Stream(seed, "all_to_all", job).Next()) {}
 
-  uint32_t PeerOf(uint32_t rank, uint32_t i) const override { return peers_[At(rank, i)]; }
+  uint32_t PeerOf(uint32_t rank, uint32_t i) const override {
+    const uint64_t key = Mix64(key_ ^ rank);
+    uint32_t distance = i;
+    do {
+      distance = Encrypt(key, distance);
+    } while (distance >= ranks_ - 1);
+    return (rank + distance + 1) % ranks_;
+  }
   uint32_t PlaceOf(uint32_t rank, uint32_t peer) const override {
-    return places_[At(rank, (peer + ranks_ - rank - 1) % ranks_)];
+    const uint64_t key = Mix64(key_ ^ rank);
+    uint32_t place = (peer + ranks_ - rank - 1) % ranks_;
+    do {
+      place = Decrypt(key, place);
+    } while (place >= ranks_ - 1);
+    return place;
   }
-  size_t memory_bytes() const override {
-    return sizeof(*this) + 2 * peers_.size() * sizeof(uint32_t);
-  }
+  size_t memory_bytes() const override { return sizeof(*this); }
 
  private:
-  uint64_t At(uint32_t rank, uint32_t i) const { return uint64_t{rank} * (ranks_ - 1) + i; }
+  static constexpr uint64_t kRounds = 4;
+
+  uint32_t Mask() const { return (uint32_t{1} << half_bits_) - 1; }
+  uint32_t Round(uint64_t key, uint64_t round, uint32_t half) const {
+    return static_cast<uint32_t>(Mix64(key ^ (round << 32 | half)) >> 32) & Mask();
+  }
+  uint32_t Encrypt(uint64_t key, uint32_t value) const {
+    uint32_t left = value >> half_bits_;
+    uint32_t right = value & Mask();
+    for (uint64_t round = 0; round < kRounds; ++round) {
+      left ^= Round(key, round, right);
+      std::swap(left, right);
+    }
+    return left << half_bits_ | right;
+  }
+  uint32_t Decrypt(uint64_t key, uint32_t value) const {
+    uint32_t left = value >> half_bits_;
+    uint32_t right = value & Mask();
+    for (uint64_t round = kRounds; round-- > 0;) {
+      std::swap(left, right);
+      left ^= Round(key, round, right);
+    }
+    return left << half_bits_ | right;
+  }
 
   const uint32_t ranks_;
-  std::vector<uint32_t> peers_;   // By rank, then place.
-  std::vector<uint32_t> places_;  // By rank, then distance round.
+  const int half_bits_;
+  const uint64_t key_;
 };
 
 // --- The schedule ---
@@ -104,7 +130,7 @@ class AllToAll final : public Schedule {
       : settings_(std::move(settings)), order_(std::move(order)) {}
 
   ScheduleTotals Totals() const override {
-    const std::set<uint32_t> looked_at = SampleOfRanks(ranks());
+    const std::set<uint32_t> looked_at = settings_.is_even ? SampleOfRanks(ranks()) : AllRanks();
     const double each = static_cast<double>(ranks()) / static_cast<double>(looked_at.size());
     ScheduleTotals totals;
     for (const uint32_t rank : looked_at) {
@@ -141,6 +167,11 @@ class AllToAll final : public Schedule {
   class Program;
 
   uint32_t peers() const { return settings_.ranks - 1; }
+  std::set<uint32_t> AllRanks() const {
+    std::set<uint32_t> all;
+    for (uint32_t rank = 0; rank < ranks(); ++rank) all.insert(all.end(), rank);
+    return all;
+  }
 
   const AllToAllSettings settings_;
   const std::unique_ptr<PeerOrder> order_;

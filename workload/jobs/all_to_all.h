@@ -29,7 +29,7 @@ std::unique_ptr<PeerOrder> MakeRoundOrder(uint32_t ranks);
 // power of two that is at least the number of groups; within a group, round.
 std::unique_ptr<PeerOrder> MakeNcclOrder(uint32_t ranks, uint32_t group);
 
-// A random order for each rank.
+// A random order for each rank. Its memory does not grow with the ranks.
 std::unique_ptr<PeerOrder> MakeRandomOrder(uint32_t ranks, uint64_t seed, uint32_t job);
 
 struct AllToAllSettings {
@@ -37,6 +37,7 @@ struct AllToAllSettings {
   uint32_t window = 1;  // A rank has at most so many unfinished messages.
   // Bytes from one rank to another; 0: no message.
   std::function<int64_t(uint32_t src, uint32_t dst)> bytes;
+  bool is_even = true;  // All ranks send about the same, so a few of them tell the totals.
 };
 
 std::unique_ptr<Schedule> MakeAllToAll(AllToAllSettings settings, std::unique_ptr<PeerOrder> order);

@@ -6,13 +6,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "workload/jobs/all_to_all.h"
 #include "workload/jobs/blocks.h"
+#include "workload/jobs/hierarchical.h"
+#include "workload/jobs/rail_all_to_all.h"
 #include "workload/jobs/step_algorithms.h"
+#include "workload/jobs/traffic_matrix.h"
 #include "workload/jobs/tree.h"
 
 namespace heddle {
@@ -45,7 +49,9 @@ const Choices<Algorithm>& Algorithms() {
       {"shift", Algorithm::kShift},
       {"binomial", Algorithm::kBinomial},
       {"chain", Algorithm::kChain},
-      {"dissemination", Algorithm::kDissemination}};
+      {"dissemination", Algorithm::kDissemination},
+      {"hierarchical", Algorithm::kHierarchical},
+      {"rail", Algorithm::kRail}};
   return algorithms;
 }
 
@@ -58,13 +64,15 @@ std::vector<Algorithm> AlgorithmsOf(Op op) {
               Algorithm::kHalvingDoubling,
               Algorithm::kRecursiveDoubling,
               Algorithm::kTree,
-              Algorithm::kDoubleTree};
+              Algorithm::kDoubleTree,
+              Algorithm::kHierarchical};
     case Op::kAllGather:
       return {Algorithm::kRing, Algorithm::kPat, Algorithm::kBruck};
     case Op::kReduceScatter:
       return {Algorithm::kRing, Algorithm::kPat};
     case Op::kAllToAll:
-      return {Algorithm::kDirect, Algorithm::kPairwise, Algorithm::kShift, Algorithm::kBruck};
+      return {Algorithm::kDirect, Algorithm::kPairwise, Algorithm::kShift, Algorithm::kBruck,
+              Algorithm::kRail};
     case Op::kBroadcast:
       return {Algorithm::kBinomial, Algorithm::kChain, Algorithm::kTree};
     case Op::kBarrier:
@@ -75,6 +83,9 @@ std::vector<Algorithm> AlgorithmsOf(Op op) {
 
 bool IsRing(Algorithm algorithm) {
   return algorithm == Algorithm::kRing || algorithm == Algorithm::kBidirectional;
+}
+bool IsInServers(Algorithm algorithm) {
+  return algorithm == Algorithm::kHierarchical || algorithm == Algorithm::kRail;
 }
 bool IsTree(Algorithm algorithm) {
   return algorithm == Algorithm::kTree || algorithm == Algorithm::kDoubleTree ||
@@ -101,6 +112,29 @@ std::vector<int64_t> Pieces(int64_t bytes, std::optional<int64_t> most) {
 
 constexpr uint32_t kUnlimitedWindowUpTo = 256;  // Ranks.
 
+using ErrorAt = std::function<void(std::string_view key, const std::string& message)>;
+
+void CheckUneven(const CollectiveSettings& settings, uint32_t ranks, const ErrorAt& error) {
+  const char* key = settings.moe.is_on() ? "moe" : "matrix";
+  if (!settings.is_uneven()) return;
+  if (settings.chosen() != Algorithm::kDirect) error(key, "goes with algorithm: direct");
+  if (settings.size > 0_B) error("size", fmt::format("{} says what ranks send", key));
+  if (settings.moe.is_on() && !settings.matrix.empty()) error("matrix", "does not go with moe");
+  if (settings.matrix.empty() || settings.traffic == nullptr) return;
+  if (settings.traffic->size() != size_t{ranks} * ranks) {
+    error("matrix", fmt::format("{} has {} cells; {} ranks need {} rows of as many cells",
+                                settings.matrix, settings.traffic->size(), ranks, ranks));
+  }
+}
+
+void CheckServers(const CollectiveSettings& settings, uint32_t ranks, const ErrorAt& error) {
+  const int64_t server = settings.group_size.value_or(1);
+  if (server < 2 || server >= ranks || ranks % server != 0) {
+    error("group_size",
+          fmt::format("{} ranks cannot be in several servers of {} ranks each", ranks, server));
+  }
+}
+
 }  // namespace
 
 void CollectiveSettings::Declare(Fields& fields) {
@@ -111,11 +145,13 @@ void CollectiveSettings::Declare(Fields& fields) {
   fields.Choice("algorithm", algorithm, Algorithms(),
                 "How the ranks perform it. auto: ring; all_to_all: direct; broadcast: binomial; "
                 "barrier: dissemination.");
-  fields.Add("channels", channels, Between<int64_t>(1, 256),
-             "Equal parts of the buffer that go through the algorithm at once.");
+  fields.AddOr(
+      "auto", "channels", channels, Between<int64_t>(1, 256),
+      "Equal parts of the buffer that go through the algorithm at once. auto: 1, or as the "
+      "preset says.");
   fields.AddOr("none", "chunk", chunk, Above(0_B),
-               "Rings, trees and chains: a channel's part is cut into pieces that overlap, of this "
-               "size; rings: of ranks times this size.");
+               "Rings, trees, chains and pat: a channel's part is cut into pieces that overlap, of "
+               "this size; rings and pat: of ranks times this size.");
   fields.Choice("ring_order", ring_order,
                 {{"same", RingOrder::kSame}, {"stride", RingOrder::kStride}},
                 "Whether all channels run round the ranks in their order, or each with a stride of "
@@ -136,6 +172,27 @@ void CollectiveSettings::Declare(Fields& fields) {
   fields.AddOr("most", "aggregate", aggregate, AtLeast<int64_t>(1),
                "pat: the blocks that travel together at most, a power of two.");
   fields.Add("root", root, AtLeast<int64_t>(0), "broadcast: the rank that has the buffer.");
+  fields.AddOr("auto", "group_size", group_size, AtLeast<int64_t>(2),
+               "hierarchical, rail: the ranks of a server. auto: ranks_per_host.");
+  fields.Add("merge", merge,
+             "rail: what a server's ranks send to one rank travels as one message, once all of it "
+             "is there.");
+  fields.Add("matrix", matrix,
+             "direct: a CSV file without a header, in which row i has the bytes from rank i to "
+             "each rank. Takes the place of size.");
+  fields.Section("moe", moe,
+                 "direct: the messages of a mixture-of-experts layer. Takes the place of size.");
+  fields.Choice("preset", preset, {{"none", Preset::kNone}, {"nccl", Preset::kNccl}},
+                "nccl: channels, chunk, window and the messages of a connection as NCCL has them; "
+                "ring, tree, double_tree, pat, direct.");
+  fields.Choice("protocol", protocol,
+                {{"simple", NcclProtocol::kSimple},
+                 {"ll", NcclProtocol::kLl},
+                 {"ll128", NcclProtocol::kLl128}},
+                "preset nccl: the protocol, which says how much is sent for each byte of payload.");
+  fields.Choice("step_latency", step_latency, {{"none", false}, {"nccl", true}},
+                "nccl: each message leaves later by what a step of NCCL takes beside the transfer, "
+                "over the network or within a server.");
 }
 
 Algorithm CollectiveSettings::chosen() const {
@@ -156,7 +213,13 @@ void CollectiveSettings::Check(uint32_t ranks, std::string_view path,
                       WordOf(Ops(), op), fmt::join(names, ", ")));
     return;
   }
-  if (op != Op::kBarrier && size == 0_B) error("size", "is missing");
+  if (op != Op::kBarrier && size == 0_B && !is_uneven()) error("size", "is missing");
+  CheckUneven(*this, ranks, error);
+  if (IsInServers(chosen())) CheckServers(*this, ranks, error);
+  if (preset == Preset::kNccl && nccl_shape() == NcclShape::kDirect &&
+      chosen() != Algorithm::kDirect) {
+    error("preset", "nccl goes with ring, tree, double_tree, pat and direct");
+  }
   if (chosen() == Algorithm::kPairwise && !std::has_single_bit(ranks)) {
     error("algorithm",
           fmt::format("pairwise needs a power of two of ranks, not {}; use shift", ranks));
@@ -164,12 +227,14 @@ void CollectiveSettings::Check(uint32_t ranks, std::string_view path,
   if (chosen() == Algorithm::kDirect && !window && ranks > kUnlimitedWindowUpTo) {
     error("window", fmt::format("must be set for more than {} ranks", kUnlimitedWindowUpTo));
   }
-  if (chosen() == Algorithm::kDirect && channels > 1) {
-    error("channels", "direct sends one message to each rank; use channels: 1");
+  const bool has_one_channel = chosen() == Algorithm::kDirect || chosen() == Algorithm::kRail;
+  if (has_one_channel && channels.value_or(1) > 1) {
+    error("channels", fmt::format("{} sends one message to each rank; use channels: 1",
+                                  WordOf(Algorithms(), chosen())));
   }
-  if (chunk && !IsRing(chosen()) && !IsTree(chosen())) {
-    error("chunk", "goes with rings, trees and chains");
-  }
+  const bool has_chunks = IsRing(chosen()) || IsTree(chosen()) || chosen() == Algorithm::kPat ||
+                          chosen() == Algorithm::kHierarchical;
+  if (chunk && !has_chunks) error("chunk", "goes with rings, trees, chains and pat");
   if (aggregate && (!std::has_single_bit(static_cast<uint64_t>(*aggregate)) ||
                     2 * static_cast<uint64_t>(*aggregate) > std::bit_ceil(ranks))) {
     error("aggregate", fmt::format("must be a power of two of at most {}",
@@ -211,7 +276,7 @@ std::unique_ptr<StepAlgorithm> MakeSteps(const CollectiveSettings& settings, uin
 }
 
 std::unique_ptr<Schedule> MakeStepSchedule(const CollectiveSettings& settings, uint32_t ranks) {
-  const size_t channels = static_cast<size_t>(settings.channels);
+  const size_t channels = static_cast<size_t>(settings.channels.value_or(1));
   const bool strides = settings.ring_order == CollectiveSettings::RingOrder::kStride;
   const std::vector<uint32_t> stride_of =
       strides ? Coprimes(ranks, channels) : std::vector<uint32_t>(channels, 1);
@@ -254,8 +319,8 @@ std::unique_ptr<Schedule> MakeTrees(const CollectiveSettings& settings, uint32_t
   const std::optional<int64_t> most =
       settings.chunk ? std::optional(settings.chunk->count) : std::nullopt;
   const uint32_t ways = static_cast<uint32_t>(trees.size());
-  const Blocks parts(settings.size.count, static_cast<uint32_t>(settings.channels));
-  for (uint32_t channel = 0; channel < settings.channels; ++channel) {
+  const Blocks parts(settings.size.count, static_cast<uint32_t>(settings.channels.value_or(1)));
+  for (uint32_t channel = 0; channel < settings.channels.value_or(1); ++channel) {
     const Blocks halves(parts.Size(channel), ways);
     for (uint32_t way = 0; way < ways; ++way) {
       uint32_t number = 0;
@@ -273,9 +338,17 @@ std::unique_ptr<Schedule> MakeDirect(const CollectiveSettings& settings, uint32_
   AllToAllSettings all{
       .ranks = ranks,
       .window = static_cast<uint32_t>(std::min<int64_t>(settings.window.value_or(ranks), ranks)),
-      .bytes = [blocks](uint32_t /*src*/, uint32_t dst) {
-        return std::max<int64_t>(blocks.Size(dst), 1);
-      }};
+      .bytes = [blocks](uint32_t /*src*/,
+                        uint32_t dst) { return std::max<int64_t>(blocks.Size(dst), 1); },
+      .is_even = !settings.is_uneven()};
+  if (settings.is_uneven()) {
+    const auto traffic = settings.moe.is_on() ? std::make_shared<const std::vector<int64_t>>(
+                                                    MoeTraffic(settings.moe, ranks, seed, job))
+                                              : settings.traffic;
+    all.bytes = [traffic, ranks, protocol = settings.protocol](uint32_t src, uint32_t dst) {
+      return NcclWireBytes(protocol, (*traffic)[src * size_t{ranks} + dst]);
+    };
+  }
   constexpr uint32_t kGroup = 8;  // NCCL's groups of ranks.
   std::unique_ptr<PeerOrder> order;
   if (settings.peer_order == CollectiveSettings::PeerOrder::kRandom) {
@@ -288,12 +361,63 @@ std::unique_ptr<Schedule> MakeDirect(const CollectiveSettings& settings, uint32_
   return MakeAllToAll(std::move(all), std::move(order));
 }
 
+std::unique_ptr<Schedule> MakeInServers(const CollectiveSettings& settings, uint32_t ranks) {
+  const uint32_t server = static_cast<uint32_t>(settings.group_size.value_or(1));
+  if (settings.chosen() == Algorithm::kRail) {
+    return MakeRailAllToAll({ranks, server, settings.size.count, settings.merge});
+  }
+  const auto phase = [&settings](Op op) {
+    return [&settings, op](uint32_t its_ranks, int64_t bytes) -> std::shared_ptr<const Schedule> {
+      CollectiveSettings its = settings;
+      its.op = op;
+      its.algorithm = Algorithm::kRing;
+      its.size = Bytes{bytes};
+      return MakeStepSchedule(its, its_ranks);
+    };
+  };
+  return MakeHierarchical({ranks, server, settings.size.count, phase(Op::kReduceScatter),
+                           phase(Op::kAllReduce), phase(Op::kAllGather)});
+}
+
 }  // namespace
+
+NcclShape CollectiveSettings::nccl_shape() const {
+  switch (chosen()) {
+    case Algorithm::kRing:
+      return NcclShape::kRing;
+    case Algorithm::kTree:
+    case Algorithm::kDoubleTree:
+      return NcclShape::kTree;
+    case Algorithm::kPat:
+      return NcclShape::kPat;
+    default:
+      return NcclShape::kDirect;
+  }
+}
+
+CollectiveSettings CollectiveSettings::Resolved(uint32_t /*ranks*/, uint32_t server) const {
+  CollectiveSettings its = *this;
+  if (!its.group_size) its.group_size = server;
+  if (preset == Preset::kNone) return its;
+  const NcclShape shape = nccl_shape();
+  its.size = Bytes{NcclWireBytes(protocol, size.count)};
+  if (shape == NcclShape::kDirect) {
+    if (!its.window) its.window = kNcclPeersAtOnce;
+    return its;
+  }
+  if (!its.channels) its.channels = kNcclChannels;
+  if (!its.chunk) {
+    its.chunk =
+        Bytes{NcclMessage(protocol, shape, size.count, *its.channels, op == Op::kReduceScatter)};
+  }
+  return its;
+}
 
 std::unique_ptr<Schedule> CollectiveSettings::Make(uint32_t ranks, uint64_t seed,
                                                    uint32_t job) const {
   if (chosen() == Algorithm::kDirect) return MakeDirect(*this, ranks, seed, job);
   if (IsTree(chosen())) return MakeTrees(*this, ranks);
+  if (IsInServers(chosen())) return MakeInServers(*this, ranks);
   return MakeStepSchedule(*this, ranks);
 }
 
@@ -304,7 +428,12 @@ JobOperation CollectiveSettings::Operation(uint32_t ranks) const {
   if (op == Op::kAllReduce) factor = 2 * others;
   if (op == Op::kBroadcast) factor = 1;
   if (op == Op::kBarrier) factor = 0;
-  return {WordOf(Ops(), op), WordOf(Algorithms(), chosen()), size.count, factor};
+  int64_t bytes = size.count;
+  if (moe.is_on()) bytes = moe.BytesOfRank();
+  if (traffic != nullptr) {
+    bytes = std::accumulate(traffic->begin(), traffic->end(), int64_t{0}) / ranks;
+  }
+  return {WordOf(Ops(), op), WordOf(Algorithms(), chosen()), bytes, factor};
 }
 
 // --- The workload ---
@@ -314,14 +443,33 @@ void Collective::Declare(Fields& fields) {
   DeclareJob(fields);
 }
 
+void Collective::Load(const Stage& stage, std::string_view path, FilesRead& files,
+                      Diagnostics& diagnostics) {
+  if (settings_.matrix.empty()) return;
+  settings_.matrix = stage.PathTo(settings_.matrix);
+  settings_.traffic =
+      ReadTrafficMatrix(settings_.matrix, fmt::format("{}.matrix", path), files, diagnostics);
+}
+
 void Collective::CheckSchedule(std::string_view path, Diagnostics& diagnostics) const {
-  settings_.Check(ranks(), path, diagnostics);
+  settings_.Resolved(ranks(), ranks_per_host()).Check(ranks(), path, diagnostics);
 }
 
 std::unique_ptr<const Schedule> Collective::MakeSchedule(uint32_t number) const {
-  return settings_.Make(ranks(), stage().seed, number);
+  return settings_.Resolved(ranks(), ranks_per_host()).Make(ranks(), stage().seed, number);
 }
 
 JobOperation Collective::Operation() const { return settings_.Operation(ranks()); }
+
+void Collective::Adjust(JobSettings& settings) const {
+  const NcclShape shape = settings_.nccl_shape();
+  if (settings_.preset == CollectiveSettings::Preset::kNccl && settings.unfinished == 0) {
+    settings.unfinished = NcclUnfinished(settings_.protocol, shape);
+  }
+  if (!settings_.step_latency) return;
+  const NcclLatency latency = NcclStepLatency(settings_.protocol, shape);
+  settings.overhead += latency.network;
+  settings.local_overhead += latency.local;
+}
 
 }  // namespace heddle

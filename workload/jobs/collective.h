@@ -8,8 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "workload/jobs/job_workload.h"
+#include "workload/jobs/moe.h"
+#include "workload/jobs/nccl.h"
 
 namespace heddle {
 
@@ -30,16 +33,19 @@ struct CollectiveSettings {
     kShift,
     kBinomial,
     kChain,
-    kDissemination
+    kDissemination,
+    kHierarchical,
+    kRail
   };
   enum class RingOrder { kSame, kStride };
   enum class PeerOrder { kRound, kNccl, kRandom };
   enum class Wait { kBoth, kRecv };
+  enum class Preset { kNone, kNccl };
 
   Op op = Op::kAllReduce;
   Algorithm algorithm = Algorithm::kAuto;
   Bytes size{0};
-  int64_t channels = 1;
+  std::optional<int64_t> channels;
   std::optional<Bytes> chunk;
   RingOrder ring_order = RingOrder::kSame;
   std::optional<BitRate> reduce_rate;
@@ -48,6 +54,16 @@ struct CollectiveSettings {
   Wait wait = Wait::kBoth;
   std::optional<int64_t> aggregate;
   int64_t root = 0;
+  std::optional<int64_t> group_size;
+  bool merge = true;
+  MoeSettings moe;
+  std::string matrix;  // A file's name; empty: none.
+  Preset preset = Preset::kNone;
+  NcclProtocol protocol = NcclProtocol::kSimple;
+  bool step_latency = false;  // NCCL's.
+
+  // The contents of `matrix`, by source, then destination.
+  std::shared_ptr<const std::vector<int64_t>> traffic;
 
   void Declare(Fields& fields);
 
@@ -57,21 +73,31 @@ struct CollectiveSettings {
   // Reports combinations that do not exist.
   void Check(uint32_t ranks, std::string_view path, Diagnostics& diagnostics) const;
 
-  // Needs settings without errors. `seed` and `job` are for random orders.
+  // The settings with those that the preset chooses. Ranks are in servers of `server`.
+  CollectiveSettings Resolved(uint32_t ranks, uint32_t server) const;
+
+  // Needs Resolved() settings without errors. `seed` and `job` are for random orders.
   std::unique_ptr<Schedule> Make(uint32_t ranks, uint64_t seed, uint32_t job) const;
 
   JobOperation Operation(uint32_t ranks) const;
+
+  // The parts of NCCL's tables that hold for the algorithm.
+  NcclShape nccl_shape() const;
+  bool is_uneven() const { return moe.is_on() || !matrix.empty(); }
 };
 
 class Collective final : public JobWorkload {
  public:
   void Declare(Fields& fields) override;
+  void Load(const Stage& stage, std::string_view path, FilesRead& files,
+            Diagnostics& diagnostics) override;
 
  private:
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
   std::string kind() const override { return "collective"; }
   JobOperation Operation() const override;
+  void Adjust(JobSettings& settings) const override;
 
   CollectiveSettings settings_;
 };

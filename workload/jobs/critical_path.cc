@@ -16,7 +16,7 @@ class Walk {
   Walk(const Schedule& schedule, const std::function<MessageTimes(const Message&)>& times_of)
       : schedule_(schedule), times_of_(times_of) {
     for (uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
-      ranks_.push_back({schedule.ProgramOf(rank), {}});
+      ranks_.push_back({schedule.BoundOf(rank), {}});
     }
   }
 
@@ -33,7 +33,7 @@ class Walk {
       if (event.kind != Event::kSent) end = std::max(end, now_);
       Handle(event);
     }
-    return end - Time{};
+    return std::max(end - Time{}, schedule_.LongestComputation());
   }
 
  private:
@@ -58,6 +58,9 @@ class Walk {
     Actions(Walk& walk, uint32_t rank) : walk_(walk), rank_(rank) {}
     void Send(uint64_t index) override { walk_.Send(rank_, index); }
     void Compute(uint32_t stream, Duration time, uint64_t op) override {
+      if (stream == kNoStream) {
+        return walk_.events_.push({walk_.now_ + time, Event::kComputed, rank_, op});
+      }
       std::vector<Time>& free = walk_.ranks_[rank_].stream_free;
       if (stream >= free.size()) free.resize(stream + 1);
       free[stream] = std::max(free[stream], walk_.now_) + time;

@@ -17,8 +17,8 @@ namespace heddle {
 namespace {
 
 // Timers of ranks. Those of one instant fire in the order of (rank, kind, op).
-enum class TimerKind : uint8_t { kBegin, kComputed, kLocalSent, kLocalReceived };
-constexpr int kRankShift = 34;
+enum class TimerKind : uint8_t { kBegin, kComputed, kLocalSent, kLocalReceived, kDelayed };
+constexpr int kRankShift = 35;
 constexpr int kKindShift = 32;
 
 uint64_t TimerKeyOf(size_t place, TimerKind kind, uint64_t op) {
@@ -29,10 +29,13 @@ uint64_t TimerKeyOf(size_t place, TimerKind kind, uint64_t op) {
 
 class HostJobs::Rank final : public RankActions {
  public:
-  Rank(HostJobs& all, size_t place, const Job& job, uint32_t rank)
+  Rank(HostJobs& all, size_t place, const PlacedRank& placed)
+      : Rank(all, place, *placed.job, placed.rank, placed.meeting) {}
+  Rank(HostJobs& all, size_t place, const Job& job, uint32_t rank, Meeting* meeting)
       : all_(all),
         host_(all.host_),
         job_(job),
+        meeting_(meeting),
         place_(place),
         rank_(rank),
         program_(job.schedule().ProgramOf(rank)),
@@ -51,20 +54,26 @@ class HostJobs::Rank final : public RankActions {
   void Send(uint64_t index) override {
     const Message message = job_.schedule().MessageOf(index);
     const Job::Place place{iteration_, index};
-    if (job_.HostOf(message.dst) == host_.id()) {
-      SendLocally(place, message);
-    } else {
-      Enqueue(place, message);
+    const bool is_local = job_.HostOf(message.dst) == host_.id();
+    const Duration overhead = is_local ? job_.settings().local_overhead : job_.settings().overhead;
+    if (overhead == Duration{0}) {
+      Post(place, message);
+      if (IsDone(JobSettings::SendDone::kPosted)) posted_.push_back(index);
+      return;
     }
-    if (IsDone(JobSettings::SendDone::kPosted)) posted_.push_back(index);
+    (is_local ? delayed_local_ : delayed_).push_back(place);
+    host_.SetApplicationTimer(host_.now() + overhead,
+                              TimerKeyOf(place_, TimerKind::kDelayed, is_local ? 1 : 0));
   }
 
   void Compute(uint32_t stream, Duration time, uint64_t op) override {
+    const uint64_t key = TimerKeyOf(place_, TimerKind::kComputed, op);
+    if (stream == kNoStream) return host_.SetApplicationTimer(host_.now() + time, key);
     if (stream >= stream_free_.size()) stream_free_.resize(stream + 1);
     Time& free = stream_free_[stream];
     free = std::max(free, host_.now()) + time;
     if (stream == 0) iterations_.back().computed += time;
-    host_.SetApplicationTimer(free, TimerKeyOf(place_, TimerKind::kComputed, op));
+    host_.SetApplicationTimer(free, key);
   }
 
   // --- Events ---
@@ -84,18 +93,21 @@ class HostJobs::Rank final : public RankActions {
     if (IsDone(JobSettings::SendDone::kHanded)) NoteSent(place);
     if (!job_.settings().ordered) return;
     const auto at = connections_.find(KeyOf(message));
-    Connection& connection = at->second;
-    if (connection.waiting.empty()) {
-      connections_.erase(at);
-      return;
-    }
-    const Job::Place next = connection.waiting.front();
-    connection.waiting.pop_front();
-    StartMessage(next, job_.schedule().MessageOf(next.index));
+    at->second.is_sending = false;
+    Serve(at);
   }
 
-  void OnAcked(Job::Place place) {
+  void OnAcked(Job::Place place, const Message& message) {
     if (IsDone(JobSettings::SendDone::kAcked)) NoteSent(place);
+    if (job_.settings().unfinished == 0) return;
+    const auto at = connections_.find(KeyOf(message));
+    --at->second.unfinished;
+    Serve(at);
+  }
+
+  // All ranks have finished their iterations; the next one begins at `at`. Call it between windows.
+  void Release(Time at) {
+    host_.WakeApplication(at + Pause(), TimerKeyOf(place_, TimerKind::kBegin, 0));
   }
 
   void OnTimer(TimerKind kind, uint64_t op) {
@@ -105,6 +117,14 @@ class HostJobs::Rank final : public RankActions {
       case TimerKind::kComputed:
         program_->OnComputed(op, *this);
         return Proceed();
+      case TimerKind::kDelayed: {
+        Ring<Job::Place>& delayed = op == 1 ? delayed_local_ : delayed_;
+        const Job::Place place = delayed.front();
+        delayed.pop_front();
+        Post(place, job_.schedule().MessageOf(place.index));
+        if (IsDone(JobSettings::SendDone::kPosted)) NoteSent(place);
+        return;
+      }
       case TimerKind::kLocalSent: {
         const Job::Place place = local_sent_.front();
         local_sent_.pop_front();
@@ -167,10 +187,13 @@ class HostJobs::Rank final : public RankActions {
   };
 
   // The messages from this rank to another one on one channel, of which one has not been handed to
-  // the NIC completely.
+  // the NIC completely, or has not been acknowledged if their number is limited.
   struct Connection {
+    bool is_sending = false;
+    uint32_t unfinished = 0;  // Counted if they are limited.
     Ring<Job::Place> waiting;
   };
+  using Connections = absl::flat_hash_map<uint64_t, Connection>;
 
   static uint64_t KeyOf(const Message& message) {
     return uint64_t{message.dst} << 32 | message.channel;
@@ -186,9 +209,30 @@ class HostJobs::Rank final : public RankActions {
 
   void Enqueue(Job::Place place, const Message& message) {
     if (!job_.settings().ordered) return StartMessage(place, message);
-    const auto [at, is_idle] = connections_.try_emplace(KeyOf(message));
-    if (!is_idle) return at->second.waiting.push_back(place);
-    StartMessage(place, message);
+    const auto at = connections_.try_emplace(KeyOf(message)).first;
+    at->second.waiting.push_back(place);
+    Serve(at);
+  }
+
+  // Starts the connection's next message if it may start.
+  void Serve(Connections::iterator at) {
+    Connection& connection = at->second;
+    const uint32_t most = job_.settings().unfinished;
+    if (connection.is_sending || (most > 0 && connection.unfinished == most)) return;
+    if (connection.waiting.empty()) {
+      if (connection.unfinished == 0) connections_.erase(at);
+      return;
+    }
+    const Job::Place next = connection.waiting.front();
+    connection.waiting.pop_front();
+    connection.is_sending = true;
+    if (most > 0) ++connection.unfinished;
+    StartMessage(next, job_.schedule().MessageOf(next.index));
+  }
+
+  void Post(Job::Place place, const Message& message) {
+    if (job_.HostOf(message.dst) == host_.id()) return SendLocally(place, message);
+    Enqueue(place, message);
   }
 
   void StartMessage(Job::Place place, const Message& message) {
@@ -253,10 +297,12 @@ class HostJobs::Rank final : public RankActions {
         program_->OnSent(index, *this);
         continue;
       }
+      Iteration& its = iterations_.back();
+      if (its.end == kNever && program_->is_over()) its.end = host_.now();
       if (!program_->finished()) return;
-      iterations_.back().end = host_.now();
       is_running_ = false;
       if (++iteration_ == job_.settings().iterations) return EndJob();
+      if (meeting_ != nullptr) return meeting_->Arrive(host_.now());
       const Duration pause = Pause();
       if (pause > Duration{0}) {
         return host_.SetApplicationTimer(host_.now() + pause,
@@ -280,7 +326,8 @@ class HostJobs::Rank final : public RankActions {
   HostJobs& all_;
   Host& host_;
   const Job& job_;
-  const size_t place_;  // In HostJobs::ranks_.
+  Meeting* const meeting_;  // Null if the ranks do not wait for each other.
+  const size_t place_;      // In HostJobs::ranks_.
   const uint32_t rank_;
   const std::unique_ptr<RankProgram> program_;
   const uint64_t arrivals_;  // Messages that come in an iteration.
@@ -290,10 +337,12 @@ class HostJobs::Rank final : public RankActions {
   std::vector<Iteration> iterations_;
   std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
   Ring<uint64_t> posted_;          // Messages that are finished because they were asked for.
-  absl::flat_hash_map<uint64_t, Connection> connections_;
+  Connections connections_;
   std::vector<Time> stream_free_;
   Time egress_free_;
   Time ingress_free_;
+  Ring<Job::Place> delayed_;         // In the order of their timers.
+  Ring<Job::Place> delayed_local_;   // In the order of their timers.
   Ring<Job::Place> local_sent_;      // In the order of their timers.
   Ring<Job::Place> local_received_;  // In the order of their timers.
   uint32_t first_live_ = 0;
@@ -303,8 +352,8 @@ class HostJobs::Rank final : public RankActions {
 HostJobs::HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs,
                    std::span<const PlacedRank> placed, std::atomic<int64_t>& ranks_left)
     : host_(host), jobs_(jobs), ranks_left_(ranks_left) {
-  for (const auto& [job, rank] : placed) {
-    ranks_.push_back(std::make_unique<Rank>(*this, ranks_.size(), *job, rank));
+  for (const PlacedRank& its : placed) {
+    ranks_.push_back(std::make_unique<Rank>(*this, ranks_.size(), its));
   }
 }
 
@@ -313,6 +362,12 @@ HostJobs::~HostJobs() = default;
 void HostJobs::Start() {
   for (size_t place = 0; place < ranks_.size(); ++place) {
     host_.WakeApplication(ranks_[place]->FirstBegin(), TimerKeyOf(place, TimerKind::kBegin, 0));
+  }
+}
+
+void HostJobs::Release(const Job& job, Time at) {
+  for (const std::unique_ptr<Rank>& rank : ranks_) {
+    if (&rank->job() == &job) rank->Release(at);
   }
 }
 
@@ -338,11 +393,11 @@ void HostJobs::OnHanded(FlowId message) {
 
 void HostJobs::OnAcked(FlowId message) {
   const JobMessage its = FindMessage(jobs_, message);
-  RankAt(its.job, its.message.src).OnAcked(its.place);
+  RankAt(its.job, its.message.src).OnAcked(its.place, its.message);
 }
 
 void HostJobs::OnTimer(uint64_t key) {
-  const TimerKind kind = static_cast<TimerKind>(key >> kKindShift & 3);
+  const TimerKind kind = static_cast<TimerKind>(key >> kKindShift & 7);
   ranks_[key >> kRankShift]->OnTimer(kind, key & 0xffffffff);
 }
 

@@ -28,9 +28,29 @@ class HostJobs final : public Application {
     Duration computed{0};  // The time in which its first stream has computed.
   };
 
+  // Where the ranks of a job wait for each other between iterations. Ranks on all threads arrive
+  // within a window; the conductor looks between windows.
+  class Meeting {
+   public:
+    void Arrive(Time now) {
+      int64_t last = last_.load(std::memory_order_relaxed);
+      while (last < now.ps && !last_.compare_exchange_weak(last, now.ps)) {
+      }
+      arrived_.fetch_add(1);
+    }
+    uint32_t arrived() const { return arrived_.load(); }
+    Time last() const { return Time{last_.load()}; }  // When the last one arrived.
+    void Clear() { arrived_.store(0); }
+
+   private:
+    std::atomic<uint32_t> arrived_ = 0;
+    std::atomic<int64_t> last_ = 0;
+  };
+
   struct PlacedRank {
     const Job* job;
     uint32_t rank;
+    Meeting* meeting;  // Null if the ranks do not wait for each other.
   };
 
   // `placed`: the ranks on this host, by job, then rank. `ranks_left` counts the ranks of measured
@@ -42,6 +62,9 @@ class HostJobs final : public Application {
 
   // Lets each rank begin at its job's start. Call it between windows, before the first start.
   void Start();
+
+  // Lets the ranks of a job begin their next iterations at `at`. Call it between windows.
+  void Release(const Job& job, Time at);
 
   void OnReceived(FlowId message) override;
   void OnHanded(FlowId message) override;

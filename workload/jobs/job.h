@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct JobSettings {
   enum class SendDone { kAcked, kHanded, kPosted };
   // Which source port a message has: that of its connection, or one of its own.
   enum class Ports { kConnection, kMessage };
+  // What a rank waits for before its next iteration: nothing, a barrier of messages among the
+  // ranks, or the release that follows once all ranks have finished.
+  enum class Between { kNone, kBarrier, kIdeal };
 
   std::string kind;
   std::string label;
@@ -58,6 +62,12 @@ struct JobSettings {
   SendDone send_done = SendDone::kAcked;
   BitRate local_rate{3'600'000'000'000};  // Between ranks of one host, each way.
   Duration local_latency{1'000'000};
+  uint32_t unfinished = 0;     // The unfinished messages that a connection may have. 0: any number.
+  Duration overhead{0};        // A message leaves this much later than it may,
+  Duration local_overhead{0};  // or this much to a rank of the same host.
+  bool share_hosts = false;    // Other jobs may use its hosts.
+  Between between = Between::kNone;
+  std::optional<Duration> release_delay;  // Between::kIdeal: how long news travels.
 };
 
 class Job {

@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 
+#include "workload/jobs/barrier.h"
 #include "workload/request_list.h"
 
 namespace heddle {
@@ -58,12 +59,22 @@ void JobWorkload::DeclareJob(Fields& fields) {
               "placement list: the host of each rank.");
   fields.Add("ranks_per_host", ranks_per_host_, Between<int64_t>(1, 65'536),
              "Ranks on one host. They share its NIC.");
+  fields.Add("share_hosts", share_hosts_,
+             "Other jobs that say the same may have ranks on the same hosts.");
   fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s}, "When the job starts.");
-  fields.Add(
-      "iterations", iterations_, Between<int64_t>(1, kMost),
-      "How many times the ranks run through the schedule. A rank begins an iteration when it "
-      "has finished the one before.");
+  fields.Add("iterations", iterations_, Between<int64_t>(1, kMost),
+             "How many times the ranks run through the schedule.");
   fields.Add("warm_up", warm_up_, Between<int64_t>(0, kMost), "Iterations that are not measured.");
+  fields.Choice("between", between_,
+                {{"none", JobSettings::Between::kNone},
+                 {"barrier", JobSettings::Between::kBarrier},
+                 {"ideal", JobSettings::Between::kIdeal}},
+                "none: a rank begins an iteration when it has finished the one before. barrier: "
+                "when it has finished, too, a barrier of messages among all ranks. ideal: when all "
+                "ranks have finished, and the news of it has travelled to rank 0 and back.");
+  fields.AddOr("auto", "release_delay", release_delay_, {.above = Duration{0}, .at_most = 1_s},
+               "between ideal: how long news travels one way. auto: the longest sum of link delays "
+               "from rank 0's host to that of another rank.");
   fields.Add("gap", gap_, {.at_least = Duration{0}, .at_most = 1000_s},
              "A pause before each iteration.");
   fields.Add("jitter", jitter_, {.at_least = Duration{0}, .at_most = 1000_s},
@@ -80,6 +91,11 @@ void JobWorkload::DeclareJob(Fields& fields) {
   fields.Add("qps", qps_, Between<int64_t>(1, 256),
              "Queue pairs of a connection, which take turns with its messages. Each has a source "
              "port.");
+  fields.AddOr("unlimited", "unfinished", unfinished_, Between<int64_t>(1, 1 << 20),
+               "A connection has at most so many messages that have not been acknowledged; with "
+               "connections: ordered.");
+  fields.Add("overhead", overhead_, {.at_least = Duration{0}, .at_most = 1_s},
+             "A message leaves this much later than the schedule allows it.");
   fields.Choice("send_done", send_done_,
                 {{"acked", JobSettings::SendDone::kAcked},
                  {"handed", JobSettings::SendDone::kHanded},
@@ -92,6 +108,7 @@ void JobWorkload::DeclareJob(Fields& fields) {
              "Latency of the link between ranks of one host.");
   fields.Add("label", label_, "Names the job in jobs.csv.");
   DeclareCommon(fields);
+  fields.Require(!unfinished_ || ordered_, "unfinished", "goes with connections: ordered");
   fields.Require(warm_up_ < iterations_, "warm_up", "leaves no iteration to measure");
   fields.Require((placement_ == Placement::kList) == !placement_list_.empty(), "placement_list",
                  "goes with placement: list");
@@ -239,8 +256,19 @@ std::unique_ptr<Job> JobWorkload::MakeJob(uint32_t number) const {
                        .qps = static_cast<uint32_t>(qps_),
                        .send_done = send_done_,
                        .local_rate = local_rate_,
-                       .local_latency = local_latency_};
-  return std::make_unique<Job>(number, std::move(settings), MakeSchedule(number));
+                       .local_latency = local_latency_,
+                       .unfinished = static_cast<uint32_t>(unfinished_.value_or(0)),
+                       .overhead = overhead_,
+                       .local_overhead = overhead_,
+                       .share_hosts = share_hosts_,
+                       .between = between_,
+                       .release_delay = release_delay_};
+  Adjust(settings);
+  std::unique_ptr<const Schedule> schedule = MakeSchedule(number);
+  if (between_ == JobSettings::Between::kBarrier && iterations_ > 1) {
+    schedule = MakeWithBarrier(std::move(schedule));
+  }
+  return std::make_unique<Job>(number, std::move(settings), std::move(schedule));
 }
 
 }  // namespace heddle

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +27,15 @@ class JobWorkload : public Workload {
   Forecast Expect() const final;
   std::unique_ptr<FlowSource> Open() const final;
   std::unique_ptr<Job> MakeJob(uint32_t number) const final;
+  std::span<const HostId> HostsOfJob() const final { return host_of_rank_; }
+  bool shares_hosts() const final { return share_hosts_; }
 
  protected:
   // Declares `ranks` and all other settings that jobs share.
   void DeclareJob(Fields& fields);
 
   uint32_t ranks() const { return static_cast<uint32_t>(ranks_); }
+  uint32_t ranks_per_host() const { return static_cast<uint32_t>(ranks_per_host_); }
   const Stage& stage() const { return stage_; }
 
   // Reports what is wrong with the derived class's settings; called by Prepare().
@@ -39,6 +43,8 @@ class JobWorkload : public Workload {
   virtual std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const = 0;
   virtual std::string kind() const = 0;
   virtual JobOperation Operation() const { return {}; }
+  // Changes what follows from the derived class's settings.
+  virtual void Adjust(JobSettings& /*settings*/) const {}
 
  private:
   std::vector<HostId> Candidates(std::string_view path, Diagnostics& diagnostics) const;
@@ -64,6 +70,11 @@ class JobWorkload : public Workload {
   BitRate local_rate_ = 3'600_Gbps;
   Duration local_latency_ = 1_us;
   std::string label_;
+  bool share_hosts_ = false;
+  JobSettings::Between between_ = JobSettings::Between::kNone;
+  std::optional<Duration> release_delay_;
+  std::optional<int64_t> unfinished_;
+  Duration overhead_{0};
 
   // Set by Prepare().
   Stage stage_;

@@ -10,12 +10,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 
 #include "core/units.h"
 
 namespace heddle {
+
+// A computation on this stream waits for no other.
+constexpr uint32_t kNoStream = std::numeric_limits<uint32_t>::max();
 
 // A message within one iteration.
 struct Message {
@@ -58,6 +62,10 @@ class RankProgram {
   // Returns true if everything that this rank waits for has arrived and been computed, and all its
   // messages have been given to Send().
   virtual bool finished() const = 0;
+
+  // Returns true if the rank's part of the iteration is over. Until finished(), it still does what
+  // separates this iteration from the next.
+  virtual bool is_over() const { return finished(); }
 
   virtual size_t memory_bytes() const = 0;
 };
@@ -108,6 +116,19 @@ class Schedule {
   virtual bool waits_for_sends() const { return false; }
 
   virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
+
+  // The schedule without what separates iterations.
+  virtual const Schedule& work() const { return *this; }
+
+  // --- Lower bounds of an iteration's time ---
+
+  // A program that does nothing later if a message arrives earlier, and nothing later than the
+  // rank's own program. The latter need not be such a program: a computation that is ready earlier
+  // may delay a more urgent one on the same stream.
+  virtual std::unique_ptr<RankProgram> BoundOf(uint32_t rank) const { return ProgramOf(rank); }
+
+  // The longest time that a stream of a rank computes.
+  virtual Duration LongestComputation() const { return Duration{0}; }
 };
 
 }  // namespace heddle

@@ -252,11 +252,23 @@ def _fat_tree(topology):
     return f"fat-tree, k = {topology.get('k', '?')}; " + _links(topology)
 
 
+def _rail(topology):
+    pods, servers, rails, spines = (
+        _number(topology.get(key, "?")) for key in ("pods", "servers", "rails", "spines"))
+    return (f"rails: {pods} pods of {servers} servers with {rails} hosts each, and {spines} spines; "
+            + _links(topology))
+
+
+def _planes(topology):
+    planes = _number(topology.get("planes", "?"))
+    return f"{planes} planes, each a " + _leaf_spine(topology)
+
+
 def _other_shape(topology):
     return f"{topology.get('kind', '')} topology"
 
 
-_SHAPES = {"leaf_spine": _leaf_spine, "fat_tree": _fat_tree}
+_SHAPES = {"leaf_spine": _leaf_spine, "fat_tree": _fat_tree, "rail": _rail, "planes": _planes}
 
 
 def _links(topology):

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs of training steps.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/experiment_kit.h"
+
+namespace heddle {
+namespace {
+
+std::string OnAStar(int hosts, const std::string& job) {
+  return fmt::format(
+      "topology: {{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: {0},\n"
+      "  host_link: {{rate: 100Gbps, delay: 1us}}, fabric_link: {{rate: 100Gbps, delay: 1us}},\n"
+      "  port: {{buffer: unlimited, ecn_above: unlimited}}}}\n"
+      "transport: {{kind: rocev2, framing: ns3_rdma, cc: none, recovery: gbn,\n"
+      "  ack_interval: 1000}}\n"
+      "lb: ecmp\n"
+      "workload: [{{kind: training, {1}}}]\n",
+      hosts, job);
+}
+
+// Four stages, eight micro batches of 100 us forwards and 200 us backwards, messages of 1 MB. An
+// event-driven model, written apart from the simulator, gives this time; without messages it would
+// be 11 * 300 us.
+TEST(TrainingTest, APipelineTakesTheTimeOfAnIndependentModel) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(
+      4,
+      "ranks: 4, model: {layers: 4, hidden: 500000, seq: 1, micro_batches: 8},\n"
+      "  parallel: {pipeline: 4}, compute: {forward: 100us, backward: 200us}")));
+  EXPECT_EQ(run.result.unfinished, 0);
+  const CsvTable iterations(run.files.series.at("iterations.csv"));
+  ASSERT_EQ(iterations.rows.size(), 1u);
+  EXPECT_EQ(iterations.Integer(0, "end_ps"), 4'674'815'040);
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_EQ(jobs.At(0, "kind"), "training");
+  EXPECT_GE(jobs.Real(0, "slowdown"), 1);
+  // Each stage computes 8 * 300 us; the rest of its time is exposed.
+  EXPECT_DOUBLE_EQ(jobs.Real(0, "compute_us"), 2400);
+  EXPECT_EQ(CsvTable(run.files.flows).rows.size(), 2u * 3 * 8);
+}
+
+const std::string kMixed =
+    "topology: {kind: rail, pods: 2, servers: 2, rails: 4, spines: 2,\n"
+    "  host_link: {rate: 100Gbps, delay: 100ns}, fabric_link: {rate: 100Gbps, delay: 500ns}}\n"
+    "transport: {kind: rocev2, cc: dcqcn}\n"
+    "lb: letflow\n"
+    "workload:\n"
+    "  - {kind: training, ranks: 16, model: {layers: 4, hidden: 256, ffn: 512, kv_hidden: 256,\n"
+    "     vocab: 1000, seq: 128, micro_batches: 2}, parallel: {tensor: 2, pipeline: 2, expert: 2},\n"
+    "     tera_flops: 10, scale: 1/10, iterations: 2, warm_up: 1, zero: {zero}}\n";
+
+std::string Mixed(int zero) {
+  std::string yaml = kMixed;
+  return yaml.replace(yaml.find("{zero}"), 6, std::to_string(zero));
+}
+
+TEST(TrainingTest, ThreadsDoNotChangeResults) {
+  for (const int zero : {0, 1, 3}) {
+    const Experiment experiment = ExperimentFrom(Mixed(zero));
+    const FinishedRun one = RunExperiment(experiment);
+    EXPECT_EQ(one.result.unfinished, 0);
+    EXPECT_GE(CsvTable(one.files.series.at("jobs.csv")).Real(0, "slowdown"), 1);
+    for (const int threads : {2, 3}) {
+      EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << zero << threads;
+    }
+  }
+}
+
+TEST(TrainingTest, RefusesWhatDoesNotDivide) {
+  const auto errors = [](const std::string& job) { return ErrorsOf(OnAStar(8, job)); };
+  EXPECT_NE(errors("ranks: 8, parallel: {tensor: 2, data: 3}")
+                .find("tensor 2 x pipeline 1 x data 3 is 6, not the 8 ranks"),
+            std::string::npos);
+  EXPECT_NE(errors("ranks: 6, parallel: {pipeline: 3}").find("32 layers do not divide into 3"),
+            std::string::npos);
+  EXPECT_NE(errors("ranks: 8, parallel: {expert: 3}").find("do not divide into groups of 3"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace heddle

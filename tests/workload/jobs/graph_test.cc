@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs of operations: what their ranks do and when, and what cannot run.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/printers.h"
+#include "tests/support/timed_play.h"
+#include "workload/jobs/collective.h"
+#include "workload/jobs/critical_path.h"
+#include "workload/jobs/graph_check.h"
+#include "workload/jobs/graph_schedule.h"
+
+namespace heddle {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> ProblemsOf(const OperationGraph& graph) {
+  std::vector<std::string> messages;
+  for (const GraphProblem& problem : GraphProblems(graph)) messages.push_back(problem.message);
+  return messages;
+}
+
+std::unique_ptr<Schedule> ScheduleOf(OperationGraph graph) {
+  EXPECT_THAT(ProblemsOf(graph), IsEmpty());
+  return MakeGraphSchedule(std::make_shared<const OperationGraph>(std::move(graph)));
+}
+
+// Each message takes 1 us, and is finished for its sender after 2 us.
+MessageTimes OneUs(const Message& /*message*/) { return {1_us, 2_us}; }
+
+// A ping after 1 us, and a pong 0.5 us after it.
+OperationGraph PingPong() {
+  OperationGraph graph(2);
+  graph.AddCompute(0, 1_us);
+  graph.AddSend(0, 1, 10'000, 7);
+  graph.AddReceive(0, 1, 2'000, 8);
+  graph.Require(0, 1, 0);
+  graph.AddReceive(1, 0, 10'000, 7);
+  graph.AddCompute(1, 500_ns);
+  graph.AddSend(1, 0, 2'000, 8);
+  graph.Require(1, 1, 0);
+  graph.Require(1, 2, 1);
+  return graph;
+}
+
+TEST(GraphScheduleTest, RunsAPingPong) {
+  const auto schedule = ScheduleOf(PingPong());
+  const TimedPlay play(*schedule, StarTimes);
+  EXPECT_THAT(play.ends(), ElementsAre(Time{6'673'760}, Time{4'422'240}));
+  EXPECT_EQ(CriticalPath(*schedule, StarTimes), Duration{6'673'760});
+}
+
+// irequires: the ping starts with the computation.
+TEST(GraphScheduleTest, StartsWhatWaitsForAStart) {
+  OperationGraph graph(2);
+  graph.AddCompute(0, 1_us);
+  graph.AddSend(0, 1, 10'000);
+  graph.RequireStart(0, 1, 0);
+  graph.AddReceive(1, 0, 10'000);
+  const auto schedule = ScheduleOf(std::move(graph));
+  const TimedPlay play(*schedule, StarTimes);
+  EXPECT_EQ(play.sent().front().at, Time{});
+  EXPECT_THAT(play.ends(), ElementsAre(Time{} + 1_us, Time{2'922'240}));
+}
+
+// The second and third computations are ready at once: the lower number goes first. The one that
+// waits for the second one's start waits for the stream, too.
+TEST(GraphScheduleTest, AStreamRunsOneOperationAtATime) {
+  OperationGraph graph(1);
+  graph.AddCompute(0, 3_us, 1);
+  graph.AddCompute(0, 2_us, 1);
+  graph.AddCompute(0, 1_us, 1);
+  graph.AddCompute(0, 10_us, 2);
+  graph.RequireStart(0, 3, 1);
+  const auto schedule = ScheduleOf(std::move(graph));
+  EXPECT_EQ(TimedPlay(*schedule, OneUs).end(), Time{} + 13_us);
+  // The bound lets all of a stream begin at once, but counts the time of each stream.
+  EXPECT_EQ(CriticalPath(*schedule, OneUs), 10_us);
+}
+
+TEST(GraphScheduleTest, ComputationsWithoutAStreamOverlap) {
+  OperationGraph graph(1);
+  graph.AddCompute(0, 3_us, kNoStream);
+  graph.AddCompute(0, 2_us, kNoStream);
+  EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 3_us);
+}
+
+TEST(GraphScheduleTest, SendsReleaseWhatWaitsForThem) {
+  for (const bool posted : {false, true}) {
+    OperationGraph graph(2);
+    const uint32_t send = graph.AddSend(0, 1, 100);
+    graph.At(0, send).posted = posted;
+    graph.Require(0, graph.AddCompute(0, 1_us), send);
+    graph.AddReceive(1, 0, 100);
+    const auto schedule = ScheduleOf(std::move(graph));
+    EXPECT_EQ(schedule->waits_for_sends(), !posted);
+    EXPECT_EQ(TimedPlay(*schedule, OneUs).ends()[0], Time{} + (posted ? 1_us : 3_us));
+  }
+}
+
+// The computation starts after two of three.
+TEST(GraphScheduleTest, AnOperationMayNeedSomeOfSeveral) {
+  OperationGraph graph(1);
+  for (const Duration time : {5_us, 1_us, 3_us}) graph.AddCompute(0, time, kNoStream);
+  const uint32_t last = graph.AddCompute(0, 1_us);
+  graph.At(0, last).needs = 2;
+  for (uint32_t op = 0; op < last; ++op) graph.Require(0, last, op);
+  const uint32_t after = graph.AddCompute(0, 10_us);
+  graph.Require(0, after, last);
+  EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 14_us);
+}
+
+// Messages match in the order of operations, by tag.
+TEST(GraphScheduleTest, ReceivesTakeTheMessagesOfTheirTag) {
+  OperationGraph graph(2);
+  graph.AddSend(0, 1, 1'000, 5);
+  graph.AddSend(0, 1, 50'000, 6);
+  graph.AddReceive(1, 0, 50'000, 6);
+  graph.AddReceive(1, 0, 1'000, 5);
+  graph.Require(1, graph.AddCompute(1, 100_us), 1);
+  const auto schedule = ScheduleOf(std::move(graph));
+  EXPECT_EQ(TimedPlay(*schedule, StarTimes).ends()[1], Time{2'167'680} + 100_us);
+}
+
+// The receive of any source gets the message that comes first; the other one, the second.
+TEST(GraphScheduleTest, WildcardsTakeMessagesAsTheyCome) {
+  OperationGraph graph(3);
+  graph.AddReceive(2, kAnyRank, 0, kAnyTag);
+  graph.AddReceive(2, kAnyRank, 0, kAnyTag);
+  graph.Require(2, graph.AddCompute(2, 10_us), 0);
+  graph.AddSend(0, 2, 100'000, 3);
+  graph.AddSend(1, 2, 1'000, 4);
+  const auto schedule = ScheduleOf(std::move(graph));
+  EXPECT_EQ(TimedPlay(*schedule, StarTimes).ends()[2], Time{2'167'680} + 10_us);
+  // A bound that may not know which message a receive gets.
+  EXPECT_LE(CriticalPath(*schedule, StarTimes), Duration{12'167'680});
+}
+
+TEST(GraphScheduleTest, AWildcardOfATagPassesOthers) {
+  OperationGraph graph(2);
+  graph.AddReceive(1, kAnyRank, 0, 4);
+  graph.AddSend(0, 1, 100, 3);
+  const auto schedule = ScheduleOf(std::move(graph));
+  EXPECT_EQ(TimedPlay(*schedule, OneUs).ends()[1], kNever);  // It waits for ever.
+}
+
+TEST(GraphScheduleTest, AMessageToOneselfArrives) {
+  OperationGraph graph(1);
+  graph.AddSend(0, 0, 100);
+  graph.AddReceive(0, 0, 100);
+  EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 1_us);
+}
+
+// --- Collectives in a graph ---
+
+std::shared_ptr<const Schedule> Ring(uint32_t ranks, std::optional<BitRate> reduce = {}) {
+  CollectiveSettings settings;
+  settings.size = Bytes{100'000 * ranks};
+  settings.reduce_rate = reduce;
+  return settings.Make(ranks, 1, 1);
+}
+
+// An all-reduce over three of four ranks, of which one comes late, and then another one.
+TEST(GraphScheduleTest, RunsCollectivesOfGroups) {
+  OperationGraph graph(4);
+  const std::vector<uint32_t> group = {3, 0, 1};
+  const auto ring = Ring(3);
+  graph.AddCompute(0, 7_us);
+  for (uint32_t i = 0; i < 2; ++i) {
+    const uint32_t collective = graph.AddCollective({ring, group, 5, {}});
+    for (const uint32_t rank : group) {
+      const uint32_t part = graph.AddPart(rank, collective);
+      if (part > 0) graph.Require(rank, part, part - 1);
+    }
+  }
+  const auto schedule = ScheduleOf(std::move(graph));
+  const TimedPlay play(*schedule, OneUs);
+  EXPECT_EQ(play.sent().size(), 24u);
+  // The late rank has two messages when it comes, and so sends three at 7 us. The ranks finish the
+  // first all-reduce at 10, 11 and 9 us, in the order of their numbers.
+  EXPECT_THAT(play.ends(), ElementsAre(Time{} + 13_us, Time{} + 14_us, Time{}, Time{} + 15_us));
+  for (const TimedPlay::Sent& sent : play.sent()) {
+    const Message message = schedule->MessageOf(sent.index);
+    EXPECT_EQ(message.channel, 5u);
+    EXPECT_THAT(group, ::testing::Contains(message.src));
+    EXPECT_LT(schedule->OrdinalOf(sent.index), schedule->IncomingOf(message.dst));
+  }
+  EXPECT_EQ(schedule->ArrivalsAt(2), 0u);
+  EXPECT_EQ(schedule->ArrivalsAt(3), 8u);
+  EXPECT_EQ(CriticalPath(*schedule, OneUs), 15_us);
+}
+
+// What a collective adds up takes no time of the graph's own streams.
+TEST(GraphScheduleTest, CollectivesReduceBesideComputations) {
+  OperationGraph graph(2);
+  const uint32_t collective = graph.AddCollective({Ring(2, 800_Gbps), {0, 1}, 0, {}});
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    graph.AddCompute(rank, 1_us);
+    graph.AddPart(rank, collective);
+  }
+  // One step with a reduction of 100 kB at 800 Gb/s, and one without.
+  EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 3_us);
+}
+
+// --- Problems ---
+
+TEST(GraphProblemsTest, NamesMessagesWithoutAnEnd) {
+  OperationGraph graph(2);
+  for (const char* label : {"l2", "l5"}) {
+    const uint32_t send = graph.AddSend(0, 1, 100, 7);
+    graph.At(0, send).label = label;
+  }
+  graph.AddReceive(0, 1, 5, 2);
+  EXPECT_THAT(ProblemsOf(graph), ElementsAre("2 sends from 0 to 1 with tag 7 have no recv: l2, l5",
+                                             "1 recv from 1 to 0 with tag 2 has no send: op2"));
+}
+
+TEST(GraphProblemsTest, ComparesSizes) {
+  OperationGraph graph(2);
+  graph.AddSend(0, 1, 100);
+  graph.AddReceive(1, 0, 200);
+  EXPECT_THAT(ProblemsOf(graph), ElementsAre("send 0:op0 has 100 bytes, recv 1:op0 200"));
+}
+
+TEST(GraphProblemsTest, NamesRanksThatDoNotExist) {
+  OperationGraph graph(2);
+  graph.AddSend(0, 2, 100);
+  EXPECT_THAT(ProblemsOf(graph), ElementsAre("0:op0: there is no rank 2; there are 2"));
+}
+
+TEST(GraphProblemsTest, NamesACycleOverMessages) {
+  OperationGraph graph(2);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    graph.AddReceive(rank, 1 - rank, 100);
+    graph.Require(rank, graph.AddSend(rank, 1 - rank, 100), 0);
+  }
+  EXPECT_THAT(
+      ProblemsOf(graph),
+      ElementsAre("operations wait for each other: 0:op0 -> 0:op1 -> 1:op0 -> 1:op1 -> 0:op0"));
+}
+
+TEST(GraphProblemsTest, NamesACycleAtOneRank) {
+  OperationGraph graph(1);
+  graph.AddCompute(0, 1_us);
+  graph.AddCompute(0, 1_us);
+  graph.Require(0, 0, 1);
+  graph.RequireStart(0, 1, 0);
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("operations wait for each other: 0:op0 -> 0:op1 -> 0:op0"));
+}
+
+// A receive may be posted before the message that its posting brings about has been sent.
+TEST(GraphProblemsTest, PostingAReceiveIsNoWait) {
+  OperationGraph graph(2);
+  graph.AddReceive(0, 1, 100, 1);
+  graph.RequireStart(0, graph.AddSend(0, 1, 100, 2), 0);
+  graph.AddReceive(1, 0, 100, 2);
+  graph.Require(1, graph.AddSend(1, 0, 100, 1), 0);
+  EXPECT_EQ(TimedPlay(*ScheduleOf(std::move(graph)), OneUs).end(), Time{} + 2_us);
+}
+
+TEST(GraphProblemsTest, NamesCollectivesThatWaitForEachOther) {
+  OperationGraph graph(2);
+  const uint32_t a = graph.AddCollective({Ring(2), {0, 1}, 0, "a"});
+  const uint32_t b = graph.AddCollective({Ring(2), {0, 1}, 0, "b"});
+  graph.AddPart(0, a);
+  graph.Require(0, graph.AddPart(0, b), 0);
+  graph.AddPart(1, b);
+  graph.Require(1, graph.AddPart(1, a), 0);
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("operations wait for each other: 0:a -> 0:b -> 1:b -> 1:a -> 0:a"));
+}
+
+TEST(GraphProblemsTest, NamesIncompleteGroups) {
+  OperationGraph graph(3);
+  graph.AddPart(0, graph.AddCollective({Ring(2), {0, 2}, 0, "ar"}));
+  EXPECT_THAT(ProblemsOf(graph), ElementsAre("collective ar of 2 ranks has parts at 1: 0"));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the programs of a graph's ranks look up while the job runs: the numbers of messages and
+// receives, and which operations come after another one. It is made once, and immutable.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "workload/jobs/operation_graph.h"
+#include "workload/jobs/schedule.h"
+
+namespace heddle {
+
+class GraphTables {
+ public:
+  // `graph` must outlive this and have no GraphProblems().
+  explicit GraphTables(const OperationGraph& graph);
+
+  // --- Messages ---
+  //
+  // A message's slot is its number in the schedule: those of sends first, then those of each
+  // collective.
+
+  uint64_t slots() const { return first_slot_.back(); }
+  Message MessageOf(uint64_t slot) const;
+  uint64_t OrdinalOf(uint64_t slot) const;
+  uint64_t IncomingOf(uint32_t rank) const { return incoming_[rank]; }
+  uint64_t ArrivalsAt(uint32_t rank) const { return arrivals_[rank]; }
+  const ScheduleTotals& totals() const { return totals_; }
+  bool waits_for_sends() const { return waits_for_sends_; }
+
+  // --- Sends and receives ---
+
+  uint64_t SlotOf(uint32_t rank, uint32_t op) const { return slot_of_[first_op_[rank] + op]; }
+  // The sending operation, at its rank.
+  uint32_t SendOf(uint64_t slot) const { return sends_[slot].op; }
+  // The receive that takes the message, at its rank, which has no wildcards.
+  uint32_t ReceiveOf(uint64_t slot) const { return sends_[slot].receive; }
+  int64_t TagOf(uint64_t slot) const { return OperationOf(slot).tag; }
+
+  // --- Collectives ---
+
+  bool IsOfCollective(uint64_t slot) const { return slot >= sends_.size(); }
+  uint32_t CollectiveOf(uint64_t slot) const;
+  uint64_t FirstSlotOf(uint32_t collective) const { return first_slot_[collective]; }
+  // The rank's number within the group.
+  uint32_t LocalRankOf(uint32_t collective, uint32_t rank) const;
+
+  // --- Dependencies ---
+
+  // How many operations `op` waits for.
+  uint32_t WaitsOf(uint32_t rank, uint32_t op) const { return waits_[first_op_[rank] + op]; }
+  // The operations that wait for `op` to finish, and to start; ascending.
+  std::span<const uint32_t> FinishAfter(uint32_t rank, uint32_t op) const {
+    return after_finish_.Of(first_op_[rank] + op);
+  }
+  std::span<const uint32_t> StartAfter(uint32_t rank, uint32_t op) const {
+    return after_start_.Of(first_op_[rank] + op);
+  }
+
+  uint32_t streams() const { return streams_; }
+  Duration longest_computation() const { return longest_computation_; }
+
+ private:
+  struct Send {
+    uint32_t rank;
+    uint32_t op;
+    uint32_t receive;  // At the receiver.
+    uint32_t ordinal;  // Among the messages to the receiver.
+    uint32_t turn;     // Among those of its connection.
+  };
+
+  // Lists of operations, one behind the other.
+  struct Lists {
+    std::vector<uint64_t> first;
+    std::vector<uint32_t> items;
+
+    std::span<const uint32_t> Of(uint64_t at) const {
+      return std::span(items).subspan(first[at], first[at + 1] - first[at]);
+    }
+  };
+
+  const Operation& OperationOf(uint64_t slot) const {
+    return graph_.At(sends_[slot].rank, sends_[slot].op);
+  }
+
+  void NumberSends();
+  void NumberCollectives();
+  void SumUp();
+  void SumUpCollectives(std::vector<double>& bytes_of_rank);
+  Lists ListsOf(bool at_start) const;
+  void CountWaits();
+  void MeasureStreams();
+
+  const OperationGraph& graph_;
+  std::vector<uint64_t> first_op_;                    // By rank: the operations of all ranks below.
+  std::vector<uint64_t> slot_of_;                     // By operation; only sends have one.
+  std::vector<Send> sends_;                           // By slot.
+  std::vector<uint64_t> first_slot_;                  // By collective, and the end.
+  std::vector<std::vector<uint64_t>> first_ordinal_;  // By collective and local rank.
+  std::vector<uint32_t> turn_of_collective_;          // Among those of the same first rank.
+  std::vector<uint64_t> incoming_;                    // By rank.
+  std::vector<uint64_t> arrivals_;                    // By rank.
+  ScheduleTotals totals_;
+  bool waits_for_sends_ = false;
+  Lists after_finish_;
+  Lists after_start_;
+  std::vector<uint32_t> waits_;  // By operation.
+  uint32_t streams_ = 0;
+  Duration longest_computation_{0};
+};
+
+}  // namespace heddle

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workload `training`: ranks that train a transformer. An iteration is one step.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "workload/jobs/job_workload.h"
+#include "workload/jobs/training_model.h"
+
+namespace heddle {
+
+class Training final : public JobWorkload {
+ public:
+  void Declare(Fields& fields) override;
+
+ private:
+  void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
+  std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
+  std::string kind() const override { return "training"; }
+
+  TrainingSettings settings_;
+};
+
+}  // namespace heddle
