@@ -8,6 +8,7 @@
 #include "workload/jobs/collective.h"
 #include "workload/permutation.h"
 #include "workload/poisson.h"
+#include "workload/traces/trace.h"
 
 namespace heddle {
 
@@ -30,6 +31,8 @@ const Kinds<Workload>& Workloads() {
     all.Add<Permutation>({"permutation", "Every host sends one flow and receives one.", ""});
     all.Add<Poisson>(
         {"poisson", "Every host starts flows as a Poisson process, at a given load.", ""});
+    all.Add<Trace>({"trace", "Ranks on hosts do what an application's trace says.",
+                    "Hoefler, Siebert and Lumsdaine, ICPP 2009"});
     return all;
   }();
   return kinds;

@@ -141,7 +141,7 @@ class Workload {
   void DeclareCommon(Fields& fields);
 };
 
-// collective, flows, incast, permutation, poisson.
+// collective, flows, incast, permutation, poisson, trace.
 const Kinds<Workload>& Workloads();
 
 }  // namespace heddle
