@@ -27,7 +27,7 @@ class TracesTest : public testing::Test {
   // A file in a folder of this test; returns its path.
   std::string Write(const std::string& name, const std::string& text) {
     folder_.Write(name, text);
-    return folder_.path() + "/" + name;
+    return (folder_.path() / name).string();
   }
 
   TemporaryFolder folder_;
@@ -48,11 +48,10 @@ std::string OnTwoHosts(const std::string& job) {
 
 TEST_F(TracesTest, APingPongTakesTheTimeOfItsParts) {
   const std::string file = Write("a.goal", kPingPong);
-  const FinishedRun run =
-      RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, iterations: 2, file: " + file)));
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
   EXPECT_EQ(run.result.unfinished, 0);
   const CsvTable iterations(run.files.series.at("iterations.csv"));
-  ASSERT_EQ(iterations.rows.size(), 2u);
+  ASSERT_EQ(iterations.rows.size(), 1u);
   EXPECT_EQ(iterations.Integer(0, "end_ps"), 6'673'760);
   const CsvTable jobs(run.files.series.at("jobs.csv"));
   EXPECT_EQ(jobs.At(0, "kind"), "trace");
@@ -103,6 +102,63 @@ TEST_F(TracesTest, RefusesWhatItCannotRun) {
               HasSubstr("ranks: is 3; " + good + " has 2"));
 }
 
+// --- Ranks that wait for ever ---
+
+// Each rank waits for a message of any rank before it sends its own.
+TEST_F(TracesTest, ADeadlockIsReportedWithItsCycle) {
+  std::string text = "num_ranks 3\n";
+  for (int rank = 0; rank < 3; ++rank) {
+    text += fmt::format(
+        "rank {} {{\nr: recv 10b from -1\ns: send 10b to {}\ns requires r\n}}\n", rank,
+        (rank + 1) % 3);
+  }
+  const std::string file = Write("a.goal", text);
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
+  EXPECT_TRUE(run.result.cut_short);  // The exit code is 1.
+  ASSERT_EQ(run.result.notes.warnings.size(), 1u);
+  EXPECT_EQ(run.result.notes.warnings.front(),
+            "job 1: 3 of 3 ranks have not finished; 6 of their operations are unfinished: 0:r "
+            "waits for a message from any rank with tag 0; 0:s waits for 0:r; 1:r waits for a "
+            "message from any rank with tag 0; 1:s waits for 1:r; 2:r waits for a message from any "
+            "rank with tag 0; 2:s waits for 2:r; operations wait for each other: 0:r -> 2:s -> 2:r "
+            "-> 1:s -> 1:r -> 0:s -> 0:r");
+}
+
+// A message that nobody sends is no cycle.
+TEST_F(TracesTest, AReceiveThatGetsNothingIsNamed) {
+  const std::string file = Write(
+      "a.goal", "num_ranks 2\nrank 0 {\nrecv 10b from -1 tag 4\n}\nrank 1 {\ncalc 5\n}\n");
+  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
+  EXPECT_EQ(run.result.notes.warnings.front(),
+            "job 1: 1 of 2 ranks have not finished; 1 of their operations are unfinished: 0:op0 "
+            "waits for a message from any rank with tag 4");
+}
+
+// --- operations.csv ---
+
+TEST_F(TracesTest, OperationsHaveTheirTimes) {
+  const std::string file = Write("a.goal", kPingPong);
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      OnTwoHosts("format: goal, file: " + file) + "measure: {operations: true}\n"));
+  const CsvTable ops(run.files.series.at("operations.csv"));
+  ASSERT_EQ(ops.rows.size(), 6u);
+  EXPECT_EQ(ops.At(0, "kind"), "compute");
+  EXPECT_EQ(ops.At(0, "peer"), "");
+  EXPECT_EQ(ops.Integer(0, "end_ps"), 1'000'000);
+  EXPECT_EQ(ops.At(1, "label"), "l2");
+  EXPECT_EQ(ops.Integer(1, "ready_ps"), 1'000'000);
+  EXPECT_EQ(ops.Integer(1, "start_ps"), 1'000'000);
+  EXPECT_EQ(ops.Integer(1, "bytes"), 10'000);
+  EXPECT_EQ(ops.Integer(1, "tag"), 7);
+  EXPECT_EQ(ops.Integer(1, "flow_id"), 0);
+  EXPECT_EQ(ops.Integer(2, "posted_ps"), 0);
+  EXPECT_EQ(ops.Integer(2, "end_ps"), 6'673'760);
+  EXPECT_EQ(ops.At(2, "flow_id"), "");
+  EXPECT_EQ(ops.Integer(3, "rank"), 1);
+  EXPECT_EQ(ops.Integer(3, "end_ps"), 3'922'240);
+  EXPECT_EQ(ops.Integer(5, "start_ps"), 4'422'240);
+}
+
 // --- Beside other traffic ---
 
 // Each rank computes, sends to the next one, and waits for its own message; ten times.
@@ -132,7 +188,8 @@ TEST_F(TracesTest, ThreadsDoNotChangeResults) {
       "workload:\n"
       "  - {{kind: trace, format: goal, file: {}, placement: random, iterations: 2, warm_up: 1,\n"
       "     goal: {{o: 200ns, O: 1ps, g: 5ns}}}}\n"
-      "  - {{kind: poisson, sizes: websearch, load: 0.2, flows: 30}}\n",
+      "  - {{kind: poisson, sizes: websearch, load: 0.2, flows: 30}}\n"
+      "measure: {{operations: true}}\n",
       Write("ring.goal", RingOf(16)));
   const Experiment experiment = ExperimentFrom(yaml);
   const FinishedRun one = RunExperiment(experiment);

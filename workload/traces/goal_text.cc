@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <charconv>
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "settings/quantity.h"
 
 namespace heddle {
 namespace {
@@ -143,7 +144,9 @@ class GoalParser {
   // Reads a number from `least` to `most`.
   bool TakeNumber(std::string_view what, int64_t least, int64_t most, int64_t& value) {
     if (token_.kind != GoalToken::Kind::kNumber) return FailExpected(what);
-    if (ParseQuantity(token_.text, value) || value < least || value > most) {
+    const char* end = token_.text.data() + token_.text.size();
+    const auto [after, error] = std::from_chars(token_.text.data(), end, value);
+    if (error != std::errc() || value < least || value > most) {
       Fail(fmt::format("{} is out of range; expected {} from {} to {}", token_.text, what, least,
                        most));
       return false;

@@ -25,8 +25,9 @@ ReadTrace Read(std::string_view text, const FlowTxtSettings& settings = {}) {
 // The instants at which messages start, in their order.
 std::vector<Time> Starts(const ReadTrace& read) {
   const auto schedule = MakeGraphSchedule(std::make_shared<const OperationGraph>(*read.graph));
+  const TimedPlay play(*schedule, StarTimes);
   std::vector<Time> starts;
-  for (const auto& sent : TimedPlay(*schedule, StarTimes).sent()) starts.push_back(sent.at);
+  for (const auto& sent : play.sent()) starts.push_back(sent.at);
   return starts;
 }
 

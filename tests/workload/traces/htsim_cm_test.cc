@@ -107,7 +107,7 @@ TEST(HtsimCmTest, WarnsOfIgnoredWordsOnce) {
 TEST(HtsimCmTest, TellsWhatIsWrong) {
   EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 240\n0->1 start 0 size 1\n"),
               ElementsAre("2: 240 connections announced, 1 found"));
-  EXPECT_THAT(ErrorsOfCm("Connections 0\n"), ElementsAre("0: has no line \"Nodes\" with a number"));
+  EXPECT_THAT(ErrorsOfCm("Connections 0\n"), ElementsAre(" has no line \"Nodes\" with a number"));
   EXPECT_THAT(
       ErrorsOfCm("Nodes 2\nConnections 1\nfailure switch_type TOR\n"),
       ElementsAre("3: failures of links are not read from here; write them under schedule"));
