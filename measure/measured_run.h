@@ -20,10 +20,10 @@
 
 namespace heddle {
 
-// The part that is known before the network is built. Everything that it points at outlives the
-// run.
 class HostJobs;
 
+// The part that is known before the network is built. Everything that it points at outlives the
+// run.
 struct RunPlan {
   const SizeClasses* classes = nullptr;
   const TransportModel* transport = nullptr;

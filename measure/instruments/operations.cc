@@ -100,8 +100,8 @@ class Operations final : public Instrument {
       const size_t ops = job.schedule().graph()->graph().OpsOf(rank).size();
       const auto times = host.OperationsOf(place);
       for (size_t i = 0; i < times.size(); ++i) {
-        rows.push_back({&job, rank, static_cast<uint32_t>(i / ops), static_cast<uint32_t>(i % ops),
-                        times[i]});
+        rows.push_back(
+            {&job, rank, static_cast<uint32_t>(i / ops), static_cast<uint32_t>(i % ops), times[i]});
       }
     }
   }

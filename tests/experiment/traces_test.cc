@@ -108,9 +108,8 @@ TEST_F(TracesTest, RefusesWhatItCannotRun) {
 TEST_F(TracesTest, ADeadlockIsReportedWithItsCycle) {
   std::string text = "num_ranks 3\n";
   for (int rank = 0; rank < 3; ++rank) {
-    text += fmt::format(
-        "rank {} {{\nr: recv 10b from -1\ns: send 10b to {}\ns requires r\n}}\n", rank,
-        (rank + 1) % 3);
+    text += fmt::format("rank {} {{\nr: recv 10b from -1\ns: send 10b to {}\ns requires r\n}}\n",
+                        rank, (rank + 1) % 3);
   }
   const std::string file = Write("a.goal", text);
   const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
@@ -126,8 +125,8 @@ TEST_F(TracesTest, ADeadlockIsReportedWithItsCycle) {
 
 // A message that nobody sends is no cycle.
 TEST_F(TracesTest, AReceiveThatGetsNothingIsNamed) {
-  const std::string file = Write(
-      "a.goal", "num_ranks 2\nrank 0 {\nrecv 10b from -1 tag 4\n}\nrank 1 {\ncalc 5\n}\n");
+  const std::string file =
+      Write("a.goal", "num_ranks 2\nrank 0 {\nrecv 10b from -1 tag 4\n}\nrank 1 {\ncalc 5\n}\n");
   const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
   EXPECT_EQ(run.result.notes.warnings.front(),
             "job 1: 1 of 2 ranks have not finished; 1 of their operations are unfinished: 0:op0 "
@@ -138,8 +137,8 @@ TEST_F(TracesTest, AReceiveThatGetsNothingIsNamed) {
 
 TEST_F(TracesTest, OperationsHaveTheirTimes) {
   const std::string file = Write("a.goal", kPingPong);
-  const FinishedRun run = RunExperiment(ExperimentFrom(
-      OnTwoHosts("format: goal, file: " + file) + "measure: {operations: true}\n"));
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(OnTwoHosts("format: goal, file: " + file) + "measure: {operations: true}\n"));
   const CsvTable ops(run.files.series.at("operations.csv"));
   ASSERT_EQ(ops.rows.size(), 6u);
   EXPECT_EQ(ops.At(0, "kind"), "compute");

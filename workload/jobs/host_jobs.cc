@@ -155,11 +155,10 @@ class HostJobs::Rank final : public RankActions {
   }
 
   size_t memory_bytes() const {
-    size_t bytes = sizeof(*this) + program_->memory_bytes() +
-                   iterations_.capacity() * sizeof(Iteration) +
-                   operations_.capacity() * sizeof(OperationTimes) +
-                   early_.capacity() * sizeof(Job::Place) +
-                   connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
+    size_t bytes =
+        sizeof(*this) + program_->memory_bytes() + iterations_.capacity() * sizeof(Iteration) +
+        operations_.capacity() * sizeof(OperationTimes) + early_.capacity() * sizeof(Job::Place) +
+        connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
     for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
     return bytes;
   }

@@ -103,8 +103,7 @@ class WaitGraph {
 
   std::string DescribeWildcard(At at) const {
     const Operation& its = OperationOf(at);
-    const std::string from =
-        its.peer == kAnyRank ? "any rank" : fmt::format("rank {}", its.peer);
+    const std::string from = its.peer == kAnyRank ? "any rank" : fmt::format("rank {}", its.peer);
     const std::string tag = its.tag == kAnyTag ? "any tag" : fmt::format("tag {}", its.tag);
     return fmt::format("{} waits for a message from {} with {}", graph_.NameOf(at.rank, at.op),
                        from, tag);

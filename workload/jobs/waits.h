@@ -17,8 +17,8 @@ namespace heddle {
 
 // What a rank has come to.
 struct RankState {
-  uint32_t iteration = 0;  // The one that has begun last.
-  bool is_finished = false;  // It has finished all iterations.
+  uint32_t iteration = 0;                                   // The one that has begun last.
+  bool is_finished = false;                                 // It has finished all iterations.
   std::span<const RankProgram::OperationState> operations;  // Empty if none has begun.
 };
 
@@ -28,8 +28,8 @@ struct JobWaits {
   std::string cycle;               // "0:l1 -> 0:l2 -> 0:l1"; empty if there is none.
 };
 
-// `ranks`: the state of each rank, by its number. `most`: the length of `first`. The result is empty
-// for schedules that are no graphs.
+// `ranks`: the state of each rank, by its number. `most`: the length of `first`. The result is
+// empty for schedules that are no graphs.
 JobWaits WaitsOf(const Job& job, std::span<const RankState> ranks, size_t most = 20);
 
 }  // namespace heddle

@@ -5,14 +5,13 @@
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
-
 
 namespace heddle {
 namespace {

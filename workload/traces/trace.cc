@@ -11,6 +11,7 @@
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
 #include "workload/traces/flow_txt.h"
+#include "workload/traces/goal_binary.h"
 #include "workload/traces/goal_text.h"
 #include "workload/traces/trace_errors.h"
 
@@ -21,6 +22,7 @@ constexpr size_t kMostTraceBytes = size_t{4} << 30;
 
 const Choices<Trace::Format>& Formats() {
   static const Choices<Trace::Format> formats = {{"goal", Trace::Format::kGoal},
+                                                 {"goal_binary", Trace::Format::kGoalBinary},
                                                  {"htsim_cm", Trace::Format::kHtsimCm},
                                                  {"hpcc", Trace::Format::kHpcc}};
   return formats;
@@ -30,7 +32,8 @@ const Choices<Trace::Format>& Formats() {
 
 void Trace::Declare(Fields& fields) {
   fields.Choice("format", format_, Formats(),
-                "goal: operations of each rank as LogGOPSim reads them. htsim_cm: a connection "
+                "goal: operations of each rank as LogGOPSim reads them. goal_binary: the same as "
+                "its txt2bin writes it. htsim_cm: a connection "
                 "matrix of htsim, with triggers. hpcc: the flow.txt of HPCC's and ConWeave's "
                 "simulators.",
                 Fields::kRequired);
@@ -77,6 +80,8 @@ std::optional<OperationGraph> Trace::Read(std::string_view text, TraceErrors& er
   switch (format_) {
     case Format::kGoal:
       return ReadGoalText(text, goal_, errors);
+    case Format::kGoalBinary:
+      return ReadGoalBinary(text, goal_, errors);
     case Format::kHtsimCm:
       return ReadHtsimCm(text, cm_, errors);
     case Format::kHpcc:

@@ -21,7 +21,7 @@ class TraceErrors;
 
 class Trace final : public JobWorkload {
  public:
-  enum class Format { kGoal, kHtsimCm, kHpcc };
+  enum class Format { kGoal, kGoalBinary, kHtsimCm, kHpcc };
 
   void Declare(Fields& fields) override;
 
