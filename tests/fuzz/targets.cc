@@ -16,6 +16,7 @@ constexpr FuzzTarget kTargets[] = {
     {"verdicts", FuzzVerdicts, 10'000}, {"claims", FuzzClaims, 1'000},
     {"goal", FuzzGoal, 4'000},          {"goal_binary", FuzzGoalBinary, 10'000},
     {"htsim_cm", FuzzHtsimCm, 4'000},   {"flow_txt", FuzzFlowTxt, 4'000},
+    {"chakra", FuzzChakra, 10'000},     {"chakra_json", FuzzChakraJson, 2'000},
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ void FuzzFlowList(FuzzInput input);
 void FuzzLinkFile(FuzzInput input);
 void FuzzGoal(FuzzInput input);
 void FuzzGoalBinary(FuzzInput input);
+void FuzzChakra(FuzzInput input);
+void FuzzChakraJson(FuzzInput input);
 void FuzzHtsimCm(FuzzInput input);
 void FuzzFlowTxt(FuzzInput input);
 void FuzzPlugin(FuzzInput input);  // The sections of a shared library.

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/timed_play.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
+#include "workload/traces/chakra_graph.h"
 #include "workload/traces/flow_txt.h"
 #include "workload/traces/goal_binary.h"
 #include "workload/traces/goal_text.h"
@@ -44,6 +48,18 @@ void FuzzReader(const Reader& read) {
   if (graph) RequireRuns(*std::move(graph));
 }
 
+// One rank of two; the other one does nothing.
+template <class Reader>
+void FuzzNodes(const Reader& read) {
+  FuzzReader([&](TraceErrors& errors) -> std::optional<OperationGraph> {
+    ChakraBuilder builder({.ignores_memory = true, .groups = {}}, 2);
+    const std::vector<ChakraNode> nodes = read(errors);
+    if (!errors.any()) builder.AddRank(0, nodes, errors);
+    if (errors.any()) return std::nullopt;
+    return builder.Take();
+  });
+}
+
 }  // namespace
 
 void FuzzGoal(FuzzInput input) {
@@ -56,6 +72,16 @@ void FuzzGoal(FuzzInput input) {
 void FuzzGoalBinary(FuzzInput input) {
   const std::string bytes = TextOf(input);
   FuzzReader([&](TraceErrors& errors) { return ReadGoalBinary(bytes, GoalSettings(), errors); });
+}
+
+void FuzzChakra(FuzzInput input) {
+  const std::string bytes = TextOf(input);
+  FuzzNodes([&](TraceErrors& errors) { return ReadChakraWire(bytes, errors); });
+}
+
+void FuzzChakraJson(FuzzInput input) {
+  const std::string text = TextOf(input);
+  FuzzNodes([&](TraceErrors& errors) { return ReadChakraJson(text, errors); });
 }
 
 void FuzzHtsimCm(FuzzInput input) {

@@ -12,6 +12,7 @@
 
 #include "workload/jobs/job_workload.h"
 #include "workload/jobs/operation_graph.h"
+#include "workload/traces/chakra_graph.h"
 #include "workload/traces/goal_builder.h"
 #include "workload/traces/htsim_cm.h"
 
@@ -21,7 +22,7 @@ class TraceErrors;
 
 class Trace final : public JobWorkload {
  public:
-  enum class Format { kGoal, kGoalBinary, kHtsimCm, kHpcc };
+  enum class Format { kGoal, kGoalBinary, kChakra, kChakraJson, kHtsimCm, kHpcc };
 
   void Declare(Fields& fields) override;
 
@@ -35,7 +36,15 @@ class Trace final : public JobWorkload {
   std::string kind() const override { return "trace"; }
   bool computes() const override { return true; }
 
+  // Reads the one file of a format that has one.
+  std::optional<OperationGraph> ReadOne(std::string_view path, FilesRead& files,
+                                        Diagnostics& diagnostics) const;
   std::optional<OperationGraph> Read(std::string_view text, TraceErrors& errors) const;
+  // Reads the files of all ranks.
+  std::optional<OperationGraph> ReadChakra(std::string_view path, FilesRead& files,
+                                           Diagnostics& diagnostics);
+  ChakraSettings ReadGroups(std::string_view path, FilesRead& files, Diagnostics& diagnostics);
+  bool is_chakra() const { return format_ == Format::kChakra || format_ == Format::kChakraJson; }
 
   Format format_ = Format::kGoal;
   std::string file_;
@@ -43,6 +52,8 @@ class Trace final : public JobWorkload {
   GoalSettings goal_;
   HtsimCmSettings cm_;
   std::optional<Duration> t0_;
+  ChakraSettings chakra_;
+  std::string comm_groups_;
 
   std::shared_ptr<const OperationGraph> graph_;
 };

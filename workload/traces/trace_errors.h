@@ -33,6 +33,7 @@ class TraceErrors {
   bool any() const { return count_ > 0; }
   bool full() const { return count_ >= kMost; }
   const std::string& source() const { return source_; }
+  Diagnostics& diagnostics() { return diagnostics_; }
 
  private:
   Place PlaceOf(int line) const { return {source_, line, line == 0 ? 0 : 1}; }
