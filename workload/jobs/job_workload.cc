@@ -107,7 +107,7 @@ void JobWorkload::DeclareJobOfFile(Fields& fields) {
 void JobWorkload::Prepare(const Stage& stage, std::string_view path, FilesRead& files,
                           Diagnostics& diagnostics) {
   stage_ = stage;
-  ReadFiles(path, files, diagnostics);
+  if (!ReadFiles(path, files, diagnostics)) return;
   CheckSchedule(path, diagnostics);
   std::vector<HostId> candidates = Candidates(path, diagnostics);
   if (diagnostics.IsSound(path)) Place(std::move(candidates), path, diagnostics);

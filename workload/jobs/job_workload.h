@@ -37,9 +37,12 @@ class JobWorkload : public Workload {
   uint32_t ranks() const { return static_cast<uint32_t>(ranks_); }
   const Stage& stage() const { return stage_; }
 
-  // Reads what the schedule depends on; called by Prepare(), before anything else.
-  virtual void ReadFiles(std::string_view /*path*/, FilesRead& /*files*/,
-                         Diagnostics& /*diagnostics*/) {}
+  // Reads what the schedule depends on; called by Prepare(), before anything else. Returns false
+  // if there is a mistake, which may belong to a file and to no setting.
+  virtual bool ReadFiles(std::string_view /*path*/, FilesRead& /*files*/,
+                         Diagnostics& /*diagnostics*/) {
+    return true;
+  }
   // Reports what is wrong with the derived class's settings; called by Prepare().
   virtual void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const = 0;
   virtual std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const = 0;

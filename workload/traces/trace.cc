@@ -74,23 +74,25 @@ void Trace::Declare(Fields& fields) {
   fields.Require(!is_chakra() || expected_ranks_.has_value(), "ranks", "chakra needs it");
 }
 
-void Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) {
+bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) {
   graph_.reset();
   file_ = stage().PathTo(file_);
   std::optional<OperationGraph> graph =
       is_chakra() ? ReadChakra(path, files, diagnostics) : ReadOne(path, files, diagnostics);
-  if (!graph) return;
+  if (!graph) return false;
   TraceErrors errors(file_, diagnostics);
   for (const GraphProblem& problem : GraphProblems(*graph, TraceErrors::kMost)) {
     errors.Add(problem.line, problem.message);
   }
-  if (errors.any()) return;
+  if (errors.any()) return false;
   SetRanks(graph->ranks());
   if (expected_ranks_ && *expected_ranks_ != graph->ranks()) {
     diagnostics.ErrorAt(fmt::format("{}.ranks", path),
                         fmt::format("is {}; {} has {}", *expected_ranks_, file_, graph->ranks()));
+    return false;
   }
   graph_ = std::make_shared<const OperationGraph>(*std::move(graph));
+  return true;
 }
 
 std::optional<OperationGraph> Trace::ReadOne(std::string_view path, FilesRead& files,
@@ -178,12 +180,6 @@ std::optional<OperationGraph> Trace::Read(std::string_view text, TraceErrors& er
   FlowTxtSettings settings{.t0 = t0_, .ranks = {}};
   if (expected_ranks_) settings.ranks = static_cast<uint32_t>(*expected_ranks_);
   return ReadFlowTxt(text, settings, errors);
-}
-
-// Mistakes in files do not belong to a setting; without a graph the workload cannot be placed.
-void Trace::CheckSchedule(std::string_view path, Diagnostics& diagnostics) const {
-  if (graph_ != nullptr || !diagnostics.IsSound(path)) return;
-  diagnostics.ErrorAt(fmt::format("{}.file", path), "is not a sound trace; see its errors");
 }
 
 std::unique_ptr<const Schedule> Trace::MakeSchedule(uint32_t /*number*/) const {

@@ -30,8 +30,8 @@ class Trace final : public JobWorkload {
   const OperationGraph* graph() const { return graph_.get(); }
 
  private:
-  void ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) override;
-  void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
+  bool ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) override;
+  void CheckSchedule(std::string_view /*path*/, Diagnostics& /*diagnostics*/) const override {}
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
   std::string kind() const override { return "trace"; }
   bool computes() const override { return true; }
