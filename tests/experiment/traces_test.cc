@@ -92,6 +92,23 @@ TEST_F(TracesTest, FlowsOfAListMayBePlacedElsewhere) {
   EXPECT_EQ(flows.Integer(late, "size_bytes"), 5'000);
 }
 
+// Two ranks compute and then reduce 20 kB round a ring: two steps of ten packets, and an ACK before
+// the second one.
+TEST_F(TracesTest, AChakraTraceRunsItsCollectives) {
+  const std::string node =
+      "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 4, \"runtime\": 2, \"data_deps\": []},\n"
+      "{\"Id\": 2, \"NodeType\": 7, \"data_deps\": [1], \"comm_type\": 0, \"comm_size\": 20000}]}";
+  Write("app.0.json", node);
+  Write("app.1.json", node);
+  const std::string file = (folder_.path() / "app").string();
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(OnTwoHosts("format: chakra_json, ranks: 2, file: " + file)));
+  EXPECT_EQ(CsvTable(run.files.flows).rows.size(), 4u);
+  const CsvTable jobs(run.files.series.at("jobs.csv"));
+  EXPECT_EQ(jobs.Integer(0, "end_ps"), 2'000'000 + 2 * (2'083'840 + 10 * 83'840) + 4'800);
+  EXPECT_EQ(jobs.Real(0, "compute_us"), 2);
+}
+
 TEST_F(TracesTest, RefusesWhatItCannotRun) {
   const std::string file = Write("a.goal", "num_ranks 2\nrank 0 {\ncalc 1x\n}\nrank 1 {\n}\n");
   EXPECT_THAT(ErrorsOf(OnTwoHosts("format: goal, file: " + file)),
