@@ -84,12 +84,10 @@ class ChakraJsonNode {
 // JSON is YAML, which is read with lines.
 std::vector<ChakraNode> ReadChakraJson(std::string_view text, TraceErrors& errors) {
   std::vector<ChakraNode> nodes;
-  const std::optional<Value> document =
-      ParseYaml(std::string(text), errors.source(), errors.diagnostics());
-  if (!document) {
-    errors.Add(0, "is no JSON");
-    return nodes;
-  }
+  Diagnostics mistakes;
+  const std::optional<Value> document = ParseYaml(std::string(text), errors.source(), mistakes);
+  errors.Take(mistakes);
+  if (!document || !mistakes.ok()) return nodes;
   const Value* graph = document->Find("workload_graph");
   if (graph == nullptr || graph->kind != Value::Kind::kList) {
     errors.Add(document->place.line, "has no list workload_graph");

@@ -26,6 +26,11 @@ class TraceErrors {
       diagnostics_.Error(PlaceOf(line), "", "and perhaps more; reading stopped here");
     }
   }
+  // Adds the mistakes that another reader has found in the same file.
+  void Take(const Diagnostics& others) {
+    diagnostics_.Take(others);
+    count_ += others.errors().size();
+  }
   void Warn(int line, std::string_view message) {
     diagnostics_.Warning(PlaceOf(line), "", message);
   }
@@ -33,7 +38,6 @@ class TraceErrors {
   bool any() const { return count_ > 0; }
   bool full() const { return count_ >= kMost; }
   const std::string& source() const { return source_; }
-  Diagnostics& diagnostics() { return diagnostics_; }
 
  private:
   Place PlaceOf(int line) const { return {source_, line, line == 0 ? 0 : 1}; }
