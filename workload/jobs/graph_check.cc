@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 

@@ -5,8 +5,9 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <limits>
-#include <map>
 #include <span>
 #include <tuple>
 #include <utility>

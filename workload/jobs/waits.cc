@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <optional>
 #include <utility>

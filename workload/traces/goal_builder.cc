@@ -4,6 +4,7 @@
 
 #include <absl/numeric/int128.h>
 
+#include <optional>
 #include <utility>
 
 namespace heddle {
