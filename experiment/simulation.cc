@@ -149,7 +149,8 @@ RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes, const R
           .timeline = experiment.timeline,
           .background = experiment.background,
           .messages_end = jobs.end(),
-          .message = [&jobs](FlowId id) { return jobs.SpecOf(id); }};
+          .message = [&jobs](FlowId id) { return jobs.SpecOf(id); },
+          .jobs = jobs.empty() ? nullptr : &jobs.hosts()};
 }
 
 // The policies that the load balancer has made for a network that is about to be built.

@@ -2,6 +2,9 @@
 
 #include "measure/job_results.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -14,6 +17,7 @@
 #include "measure/table.h"
 #include "workload/jobs/critical_path.h"
 #include "workload/jobs/transfer_time.h"
+#include "workload/jobs/waits.h"
 
 namespace heddle {
 namespace {
@@ -362,7 +366,39 @@ std::vector<JobSum> SumsOf(std::span<const std::unique_ptr<Job>> jobs,
 
 }  // namespace
 
-void JobResults::Finish(Time /*end*/, RunNotes& /*notes*/) {
+namespace {
+
+std::vector<RankState> StatesOf(const Job& job, const std::vector<HostJobs*>& hosts) {
+  std::vector<RankState> ranks(job.schedule().ranks());
+  for (const HostJobs* host : hosts) {
+    for (size_t place = 0; place < host->ranks(); ++place) {
+      if (&host->JobOf(place) != &job) continue;
+      const auto iterations = host->IterationsOf(place);
+      RankState& rank = ranks[host->RankOf(place)];
+      if (iterations.empty()) continue;
+      rank.iteration = static_cast<uint32_t>(iterations.size() - 1);
+      rank.is_finished =
+          iterations.size() == job.settings().iterations && iterations.back().end != kNever;
+      rank.operations = host->StatesOf(place);
+    }
+  }
+  return ranks;
+}
+
+std::string WaitsWarning(const Job& job, int64_t unfinished, const JobWaits& waits) {
+  std::string text = fmt::format("job {}: {} of {} ranks have not finished", job.number(),
+                                 unfinished, job.schedule().ranks());
+  if (waits.operations == 0) return text;
+  text += fmt::format("; {} of their operations are unfinished: {}", waits.operations,
+                      fmt::join(waits.first, "; "));
+  if (waits.operations > static_cast<int64_t>(waits.first.size())) text += "; ...";
+  if (waits.cycle.empty()) return text;
+  return text + fmt::format("; operations wait for each other: {}", waits.cycle);
+}
+
+}  // namespace
+
+void JobResults::Finish(Time /*end*/, RunNotes& notes) {
   if (jobs_.empty()) return;
   std::string jobs = Table(kJobs).Header();
   std::string iterations = Table(kIterations).Header();
@@ -393,9 +429,21 @@ void JobResults::Finish(Time /*end*/, RunNotes& /*notes*/) {
                         row.Percentile(0.99), row.Bandwidth(row.settings().operation.bus_factor),
                         row.neighbour_cost()});
   }
+  NoteWaits(notes);
   run().Write("jobs.csv", jobs);
   run().Write("iterations.csv", iterations);
   run().Write("collectives.csv", collectives);
+}
+
+void JobResults::NoteWaits(RunNotes& notes) const {
+  for (const std::unique_ptr<Job>& job : jobs_) {
+    if (!job->settings().measured) continue;
+    const std::vector<RankState> ranks = StatesOf(*job, hosts_);
+    const auto unfinished = std::ranges::count(ranks, false, &RankState::is_finished);
+    if (unfinished == 0) continue;
+    const JobWaits waits = WaitsOf(*job, ranks);
+    notes.warnings.push_back(WaitsWarning(*job, unfinished, waits));
+  }
 }
 
 }  // namespace heddle

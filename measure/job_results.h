@@ -54,6 +54,9 @@ class JobResults final : public Instrument {
   const std::vector<JobFigures>& figures() const { return figures_; }
 
  private:
+  // Adds to `notes` what measured jobs wait for that have not finished.
+  void NoteWaits(RunNotes& notes) const;
+
   const std::span<const std::unique_ptr<Job>> jobs_;
   const std::vector<HostJobs*>& hosts_;
   const PacketSizes sizes_;

@@ -20,6 +20,8 @@
 
 namespace heddle {
 
+class HostJobs;
+
 // The part that is known before the network is built. Everything that it points at outlives the
 // run.
 struct RunPlan {
@@ -33,6 +35,8 @@ struct RunPlan {
   // start.
   FlowId messages_end = 0;
   std::function<FlowSpec(FlowId)> message = nullptr;
+  // The programs of jobs, by host; filled once the network has been built. Null: there are no jobs.
+  const std::vector<HostJobs*>* jobs = nullptr;
 };
 
 // Appends `text` to the file `file`. Returns false if it cannot write it.

@@ -9,6 +9,7 @@
 #include "workload/jobs/training.h"
 #include "workload/permutation.h"
 #include "workload/poisson.h"
+#include "workload/traces/trace.h"
 
 namespace heddle {
 
@@ -31,6 +32,8 @@ const Kinds<Workload>& Workloads() {
     all.Add<Permutation>({"permutation", "Every host sends one flow and receives one.", ""});
     all.Add<Poisson>(
         {"poisson", "Every host starts flows as a Poisson process, at a given load.", ""});
+    all.Add<Trace>({"trace", "Ranks on hosts do what an application's trace says.",
+                    "Hoefler, Siebert and Lumsdaine, ICPP 2009"});
     all.Add<Training>({"training", "Ranks on hosts train a transformer, step by step.",
                        "Narayanan et al., SC 2021; Rajbhandari et al., SC 2020"});
     return all;

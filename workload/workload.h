@@ -145,7 +145,7 @@ class Workload {
   void DeclareCommon(Fields& fields);
 };
 
-// collective, flows, incast, permutation, poisson, training.
+// collective, flows, incast, permutation, poisson, trace, training.
 const Kinds<Workload>& Workloads();
 
 }  // namespace heddle

@@ -148,6 +148,21 @@ const std::vector<BadInput> kBadInputs = {
      WithWorkload("kind: torrent"),
      {"x.yaml:3:19: workload[0].kind: no workload is called \"torrent\"; expected one of: "
       "collective, flows"}},
+    {"TraceWithASyntaxError",
+     WithWorkload("kind: trace, format: goal, file: syntax.goal"),
+     {"syntax.goal:3:1: expected \"b\", found \"x\""}},
+    {"TraceWithACycle",
+     WithWorkload("kind: trace, format: goal, file: cycle.goal"),
+     {"cycle.goal:3:1: operations wait for each other: 0:a -> 0:b -> 0:a"}},
+    {"TraceWithAWrongCount",
+     WithWorkload("kind: trace, format: htsim_cm, file: short.cm"),
+     {"short.cm:2:1: 2 connections announced, 1 found"}},
+    {"TraceThatIsTooLarge",
+     WithWorkload("kind: trace, format: hpcc, file: wide.txt"),
+     {"workload[0].ranks: 10 ranks at 1 a host need 10 hosts, there are 8"}},
+    {"TraceWithoutItsFile",
+     WithWorkload("kind: trace, format: chakra, ranks: 2, file: app"),
+     {"workload[0].file: ", "app.0.et"}},
     {"UnknownResequencing",
      kGood + "transport: {kind: dctcp, resequencing: jugler}\n",
      {"x.yaml:4:40: transport.resequencing.kind: no resequencing is called \"jugler\"; did you "
@@ -778,6 +793,11 @@ TEST_P(BadInputTest, IsRefusedWithItsPlaceAndNothingIsWritten) {
   folder.Write("bad.cdf", "0 0\n100 0.5\n200 0.2\n300 1\n");
   folder.Write("self.csv", "src,dst,size_bytes,start_ps\n3,3,1,0\n");
   folder.Write("far.csv", "src,dst,size_bytes,start_ps\n8,0,1,0\n0,9,1,0\n");
+  folder.Write("syntax.goal", "num_ranks 1\nrank 0 {\nsend 1x to 0\n}\n");
+  folder.Write("cycle.goal",
+               "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n");
+  folder.Write("short.cm", "Nodes 2\nConnections 2\n0->1 start 0 size 1\n");
+  folder.Write("wide.txt", "1\n0 9 3 100 1000 2\n");
   folder.Write("net.txt",
                "6 2 10\n4 5\n7 4 1Gbps 1us 0\n4 4 1Gbps 1us 0\n0 1 1Gbps 1us 0\n0 4 1Gbps 1us 0\n"
                "0 5 2Gbps 1us 0\n1 4 100 1us 0\n2 5 100Gbps 1 0\n3 5 100Gbps 1us 0.01\n"

@@ -14,6 +14,9 @@ constexpr FuzzTarget kTargets[] = {
     {"plugin", FuzzPlugin, 20'000},     {"run_folder", FuzzRunFolder, 1'000},
     {"run_table", FuzzRunTable, 2'000}, {"plan", FuzzPlan, 10'000},
     {"verdicts", FuzzVerdicts, 10'000}, {"claims", FuzzClaims, 1'000},
+    {"goal", FuzzGoal, 4'000},          {"goal_binary", FuzzGoalBinary, 10'000},
+    {"htsim_cm", FuzzHtsimCm, 4'000},   {"flow_txt", FuzzFlowTxt, 4'000},
+    {"chakra", FuzzChakra, 10'000},     {"chakra_json", FuzzChakraJson, 2'000},
 };
 
 }  // namespace

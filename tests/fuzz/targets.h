@@ -25,6 +25,12 @@ void FuzzSizes(FuzzInput input);      // pareto:1MB:1.5
 void FuzzSizeTable(FuzzInput input);  // A CDF.
 void FuzzFlowList(FuzzInput input);
 void FuzzLinkFile(FuzzInput input);
+void FuzzGoal(FuzzInput input);
+void FuzzGoalBinary(FuzzInput input);
+void FuzzChakra(FuzzInput input);
+void FuzzChakraJson(FuzzInput input);
+void FuzzHtsimCm(FuzzInput input);
+void FuzzFlowTxt(FuzzInput input);
 void FuzzPlugin(FuzzInput input);  // The sections of a shared library.
 
 // Results that are read back. A folder of files is one text, in which a line "=== NAME" starts

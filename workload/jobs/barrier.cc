@@ -2,6 +2,7 @@
 
 #include "workload/jobs/barrier.h"
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class WithBarrier final : public Schedule {
   bool waits_for_sends() const override { return work_->waits_for_sends(); }
   Duration LongestComputation() const override { return work_->LongestComputation(); }
   const Schedule& work() const override { return *work_; }
+  const GraphTables* graph() const override { return work_->graph(); }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
 
  private:
@@ -99,6 +101,7 @@ class WithBarrier::Program final : public RankProgram {
   }
   bool is_over() const override { return work_->finished(); }
   bool finished() const override { return in_barrier_ && barrier_->finished(); }
+  std::span<const OperationState> operations() const override { return work_->operations(); }
   size_t memory_bytes() const override {
     return sizeof(*this) + work_->memory_bytes() + barrier_->memory_bytes();
   }

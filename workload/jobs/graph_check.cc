@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -83,6 +85,7 @@ class Checker {
   std::vector<GraphProblem> Problems() {
     CheckOperations();
     if (problems_.empty()) CheckMessages();
+    if (problems_.empty()) CheckWildcards();
     if (problems_.empty()) CheckGroups();
     if (problems_.empty()) CheckCycles();
     if (problems_.size() > most_) problems_.resize(most_);
@@ -123,6 +126,24 @@ class Checker {
       if (sends.size() > both) NameUnmatched("send", "recv", sends.subspan(both));
       if (receives.size() > both) NameUnmatched("recv", "send", receives.subspan(both));
     });
+  }
+
+  // Which receive takes which message is not known, but each message needs one. Fewer messages than
+  // receives show only in the run: the rank waits for ever.
+  void CheckWildcards() {
+    std::vector<uint64_t> sends(graph_.ranks(), 0);
+    std::vector<uint64_t> receives(graph_.ranks(), 0);
+    for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
+      for (const Operation& op : graph_.OpsOf(rank)) {
+        if (op.kind == Kind::kSend) ++sends[op.peer];
+        if (op.kind == Kind::kReceive) ++receives[rank];
+      }
+    }
+    for (uint32_t rank = 0; rank < graph_.ranks() && problems_.size() < most_; ++rank) {
+      if (sends[rank] <= receives[rank]) continue;
+      Fail(0, fmt::format("{} messages are sent to rank {}, which has {} recvs", sends[rank], rank,
+                          receives[rank]));
+    }
   }
 
   void CheckSizes(const End& send, const End& receive) {

@@ -5,8 +5,9 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <limits>
-#include <map>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -29,8 +30,7 @@ class GraphSchedule final : public Schedule {
   explicit GraphSchedule(std::shared_ptr<const OperationGraph> graph)
       : graph_(std::move(graph)), tables_(*graph_) {}
 
-  const OperationGraph& graph() const { return *graph_; }
-  const GraphTables& tables() const { return tables_; }
+  const GraphTables* graph() const override { return &tables_; }
 
   ScheduleTotals Totals() const override { return tables_.totals(); }
   uint32_t ranks() const override { return graph_->ranks(); }
@@ -98,17 +98,17 @@ class Matcher {
   std::vector<std::pair<uint32_t, int64_t>> arrived_;
 };
 
-class Program final : public RankProgram {
+class GraphProgram final : public RankProgram {
  public:
   // `as_bound`: see Schedule::BoundOf(). No operation waits for its stream then, and receives of a
   // rank with wildcards wait for nothing.
-  Program(const GraphSchedule& schedule, uint32_t rank, bool as_bound)
-      : tables_(schedule.tables()),
+  GraphProgram(const GraphSchedule& schedule, uint32_t rank, bool as_bound)
+      : tables_(*schedule.graph()),
         rank_(rank),
-        ops_(schedule.graph().OpsOf(rank)),
-        collectives_(schedule.graph().collectives()),
+        ops_(tables_.graph().OpsOf(rank)),
+        collectives_(tables_.graph().collectives()),
         as_bound_(as_bound),
-        has_wildcards_(schedule.graph().HasWildcards(rank)),
+        has_wildcards_(tables_.graph().HasWildcards(rank)),
         matcher_(ops_),
         states_(ops_.size()),
         waits_(ops_.size()),
@@ -162,6 +162,8 @@ class Program final : public RankProgram {
 
   bool finished() const override { return left_ == 0; }
 
+  std::span<const OperationState> operations() const override { return states_; }
+
   size_t memory_bytes() const override {
     size_t bytes = sizeof(*this) + states_.capacity() + waits_.capacity() * sizeof(uint32_t) +
                    streams_.capacity() * sizeof(Stream) + ready_.capacity() * sizeof(uint32_t) +
@@ -174,8 +176,7 @@ class Program final : public RankProgram {
   }
 
  private:
-  // A message may arrive before its receive has started.
-  enum class State : uint8_t { kWaiting, kArrived, kStarted, kFinished };
+  using State = OperationState;  // A message may arrive (kArrived) before its receive has started.
 
   struct Stream {
     bool is_busy = false;
@@ -192,7 +193,7 @@ class Program final : public RankProgram {
   // Turns the calls of a collective's program into those of this one.
   class PartActions final : public RankActions {
    public:
-    PartActions(Program& program, uint32_t collective, RankActions& actions)
+    PartActions(GraphProgram& program, uint32_t collective, RankActions& actions)
         : program_(program), collective_(collective), actions_(actions) {}
 
     void Send(uint64_t index) override {
@@ -207,7 +208,7 @@ class Program final : public RankProgram {
     }
 
    private:
-    Program& program_;
+    GraphProgram& program_;
     const uint32_t collective_;
     RankActions& actions_;
   };
@@ -245,7 +246,8 @@ class Program final : public RankProgram {
     }
   }
 
-  void NoteReady(uint32_t op, RankActions& /*actions*/) {
+  void NoteReady(uint32_t op, RankActions& actions) {
+    actions.Note(op, OperationStep::kReady);
     ready_.push_back(op);
     std::ranges::push_heap(ready_, std::greater<>());
   }
@@ -275,6 +277,7 @@ class Program final : public RankProgram {
     const Operation& its = ops_[op];
     const bool has_arrived = states_[op] == State::kArrived;
     states_[op] = State::kStarted;
+    actions.Note(op, OperationStep::kStarted);
     Release(tables_.StartAfter(rank_, op), actions);
     switch (its.kind) {
       case Kind::kSend:
@@ -305,6 +308,7 @@ class Program final : public RankProgram {
 
   void Finish(uint32_t op, RankActions& actions) {
     states_[op] = State::kFinished;
+    actions.Note(op, OperationStep::kFinished);
     if (ops_[op].kind != Kind::kSend) --left_;
     if (HoldsStream(op)) freed_.push_back(ops_[op].stream);
     Release(tables_.FinishAfter(rank_, op), actions);
@@ -373,11 +377,11 @@ class Program final : public RankProgram {
 };
 
 std::unique_ptr<RankProgram> GraphSchedule::ProgramOf(uint32_t rank) const {
-  return std::make_unique<Program>(*this, rank, /*as_bound=*/false);
+  return std::make_unique<GraphProgram>(*this, rank, /*as_bound=*/false);
 }
 
 std::unique_ptr<RankProgram> GraphSchedule::BoundOf(uint32_t rank) const {
-  return std::make_unique<Program>(*this, rank, /*as_bound=*/true);
+  return std::make_unique<GraphProgram>(*this, rank, /*as_bound=*/true);
 }
 
 }  // namespace

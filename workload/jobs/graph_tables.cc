@@ -11,8 +11,6 @@
 
 namespace heddle {
 
-using Kind = Operation::Kind;
-
 GraphTables::GraphTables(const OperationGraph& graph)
     : graph_(graph), first_op_(1, 0), incoming_(graph.ranks(), 0), arrivals_(graph.ranks(), 0) {
   for (uint32_t rank = 0; rank < graph.ranks(); ++rank) {
@@ -34,7 +32,7 @@ void GraphTables::NumberSends() {
     const auto ops = graph_.OpsOf(rank);
     for (uint32_t op = 0; op < ops.size(); ++op) {
       const Operation& its = ops[op];
-      if (its.kind != Kind::kSend) continue;
+      if (its.kind != Operation::Kind::kSend) continue;
       slot_of_[first_op_[rank] + op] = sends_.size();
       sends_.push_back({.rank = rank,
                         .op = op,
@@ -131,7 +129,7 @@ void GraphTables::MeasureStreams() {
     for (const Operation& op : graph_.OpsOf(rank)) {
       if (op.stream == kNoStream) continue;
       streams_ = std::max(streams_, op.stream + 1);
-      if (op.kind != Kind::kCompute) continue;
+      if (op.kind != Operation::Kind::kCompute) continue;
       const Duration sum = computed[op.stream] += op.time;
       longest_computation_ = std::max(longest_computation_, sum);
     }

@@ -18,6 +18,8 @@ class GraphTables {
   // `graph` must outlive this and have no GraphProblems().
   explicit GraphTables(const OperationGraph& graph);
 
+  const OperationGraph& graph() const { return graph_; }
+
   // --- Messages ---
   //
   // A message's slot is its number in the schedule: those of sends first, then those of each

@@ -11,6 +11,7 @@
 #include "core/check.h"
 #include "core/random.h"
 #include "core/ring.h"
+#include "workload/jobs/graph_tables.h"
 #include "workload/jobs/transfer_time.h"
 
 namespace heddle {
@@ -46,6 +47,12 @@ class HostJobs::Rank final : public RankActions {
   const Job& job() const { return job_; }
   uint32_t rank() const { return rank_; }
   std::span<const Iteration> iterations() const { return iterations_; }
+  std::span<const OperationTimes> operations() const { return operations_; }
+  std::span<const RankProgram::OperationState> states() const { return program_->operations(); }
+  void RecordOperations() {
+    const GraphTables* graph = job_.schedule().graph();
+    if (graph != nullptr) recorded_ = graph->graph().OpsOf(rank_).size();
+  }
 
   Time FirstBegin() { return job_.settings().start + Pause(); }
 
@@ -74,6 +81,14 @@ class HostJobs::Rank final : public RankActions {
     free = std::max(free, host_.now()) + time;
     if (stream == 0) iterations_.back().computed += time;
     host_.SetApplicationTimer(free, key);
+  }
+
+  void Note(uint32_t op, OperationStep step) override {
+    if (recorded_ == 0) return;
+    OperationTimes& times = operations_[operations_.size() - recorded_ + op];
+    if (step == OperationStep::kReady) times.ready = host_.now();
+    if (step == OperationStep::kStarted) times.posted = host_.now();
+    if (step == OperationStep::kFinished) times.end = host_.now();
   }
 
   // --- Events ---
@@ -158,10 +173,10 @@ class HostJobs::Rank final : public RankActions {
   }
 
   size_t memory_bytes() const {
-    size_t bytes = sizeof(*this) + program_->memory_bytes() +
-                   iterations_.capacity() * sizeof(Iteration) +
-                   early_.capacity() * sizeof(Job::Place) +
-                   connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
+    size_t bytes =
+        sizeof(*this) + program_->memory_bytes() + iterations_.capacity() * sizeof(Iteration) +
+        operations_.capacity() * sizeof(OperationTimes) + early_.capacity() * sizeof(Job::Place) +
+        connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
     for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
     return bytes;
   }
@@ -238,8 +253,16 @@ class HostJobs::Rank final : public RankActions {
   void StartMessage(Job::Place place, const Message& message) {
     FlowSpec spec = job_.SpecOf(place, message);
     spec.start = host_.now();
+    if (recorded_ > 0) RecordStart(place);
     host_.log().MessageStarted(spec);
     host_.StartMessage(spec);
+  }
+
+  // Messages of collectives belong to no send. Those of an earlier iteration may start late.
+  void RecordStart(Job::Place place) {
+    const GraphTables& graph = *job_.schedule().graph();
+    if (graph.IsOfCollective(place.index)) return;
+    operations_[place.iteration * recorded_ + graph.SendOf(place.index)].sent = host_.now();
   }
 
   // A link of its own between the ranks of a host: each rank sends, and receives, one message after
@@ -274,6 +297,7 @@ class HostJobs::Rank final : public RankActions {
     is_running_ = true;
     posted_.clear();
     iterations_.push_back({.begin = host_.now()});
+    operations_.resize(operations_.size() + recorded_);
     program_->Begin(*this);
     DeliverEarly();
   }
@@ -335,6 +359,8 @@ class HostJobs::Rank final : public RankActions {
   uint32_t iteration_ = 0;
   bool is_running_ = false;
   std::vector<Iteration> iterations_;
+  size_t recorded_ = 0;  // Operations of an iteration, if they are recorded.
+  std::vector<OperationTimes> operations_;
   std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
   Ring<uint64_t> posted_;          // Messages that are finished because they were asked for.
   Connections connections_;
@@ -358,6 +384,10 @@ HostJobs::HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs,
 }
 
 HostJobs::~HostJobs() = default;
+
+void HostJobs::RecordOperations() {
+  for (const std::unique_ptr<Rank>& rank : ranks_) rank->RecordOperations();
+}
 
 void HostJobs::Start() {
   for (size_t place = 0; place < ranks_.size(); ++place) {
@@ -422,6 +452,12 @@ const Job& HostJobs::JobOf(size_t place) const { return ranks_[place]->job(); }
 uint32_t HostJobs::RankOf(size_t place) const { return ranks_[place]->rank(); }
 std::span<const HostJobs::Iteration> HostJobs::IterationsOf(size_t place) const {
   return ranks_[place]->iterations();
+}
+std::span<const HostJobs::OperationTimes> HostJobs::OperationsOf(size_t place) const {
+  return ranks_[place]->operations();
+}
+std::span<const RankProgram::OperationState> HostJobs::StatesOf(size_t place) const {
+  return ranks_[place]->states();
 }
 
 }  // namespace heddle

@@ -47,6 +47,14 @@ class HostJobs final : public Application {
     std::atomic<int64_t> last_ = 0;
   };
 
+  // When an operation of a graph passed its steps in one iteration; kNever if it did not.
+  struct OperationTimes {
+    Time ready = kNever;
+    Time posted = kNever;  // Started, as far as its own rank is concerned.
+    Time sent = kNever;    // Sends over the network: the start of their flow.
+    Time end = kNever;
+  };
+
   struct PlacedRank {
     const Job* job;
     uint32_t rank;
@@ -59,6 +67,9 @@ class HostJobs final : public Application {
   HostJobs(Host& host, std::span<const std::unique_ptr<Job>> jobs,
            std::span<const PlacedRank> placed, std::atomic<int64_t>& ranks_left);
   ~HostJobs() override;
+
+  // Keeps the times of all operations from now on. Call it before the run.
+  void RecordOperations();
 
   // Lets each rank begin at its job's start. Call it between windows, before the first start.
   void Start();
@@ -80,6 +91,10 @@ class HostJobs final : public Application {
   const Job& JobOf(size_t place) const;
   uint32_t RankOf(size_t place) const;
   std::span<const Iteration> IterationsOf(size_t place) const;
+  // By operation, one iteration behind the other. Empty unless they have been recorded.
+  std::span<const OperationTimes> OperationsOf(size_t place) const;
+  // The operations of the iteration that has begun last; empty if the schedule is no graph.
+  std::span<const RankProgram::OperationState> StatesOf(size_t place) const;
 
  private:
   class Rank;

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "workload/jobs/barrier.h"
+#include "workload/jobs/critical_path.h"
 #include "workload/request_list.h"
 
 namespace heddle {
@@ -44,9 +45,13 @@ const Choices<JobWorkload::Placement>& Placements() {
 }  // namespace
 
 void JobWorkload::DeclareJob(Fields& fields) {
-  constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
   fields.Add("ranks", ranks_, Between<int64_t>(2, 1 << 20), "The number of ranks.",
              Fields::kRequired);
+  DeclareJobOfFile(fields);
+}
+
+void JobWorkload::DeclareJobOfFile(Fields& fields) {
+  constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
   fields.List("hosts", hosts_, {},
               "The hosts that may have ranks, by number, as single hosts and ranges: [\"0-15\", "
               "\"32\"]. Default: all.");
@@ -116,14 +121,20 @@ void JobWorkload::DeclareJob(Fields& fields) {
 
 // --- Placement ---
 
-void JobWorkload::Prepare(const Stage& stage, std::string_view path, FilesRead& /*files*/,
+void JobWorkload::Prepare(const Stage& stage, std::string_view path, FilesRead& files,
                           Diagnostics& diagnostics) {
   stage_ = stage;
+  if (!ReadFiles(path, files, diagnostics)) return;
   CheckSchedule(path, diagnostics);
   std::vector<HostId> candidates = Candidates(path, diagnostics);
   if (diagnostics.IsSound(path)) Place(std::move(candidates), path, diagnostics);
   if (!diagnostics.IsSound(path)) return;
-  totals_ = MakeSchedule(0)->Totals();
+  const std::unique_ptr<const Schedule> schedule = MakeSchedule(0);
+  totals_ = schedule->Totals();
+  if (computes()) {
+    const auto at_once = [](const Message&) { return MessageTimes{Duration{0}, Duration{0}}; };
+    computing_ = CriticalPath(*schedule, at_once);
+  }
   if (totals_.largest > stage.max_flow_size) {
     diagnostics.ErrorAt(path, fmt::format("has messages of {} bytes; the transport's longest flow "
                                           "has {}; use more channels, or chunks",
@@ -227,8 +238,8 @@ Forecast JobWorkload::Expect() const {
   forecast.first = Time{start_.ps};
   // The time for the bytes of a rank at its host's rate; latencies are the run's patience.
   const double bps = static_cast<double>(std::ranges::min(stage_.host_rate).bps);
-  const double ps =
-      rounds * (totals_.bytes_of_rank * 8e12 / bps + static_cast<double>((gap_ + jitter_).ps));
+  const double ps = rounds * (totals_.bytes_of_rank * 8e12 / bps +
+                              static_cast<double>((gap_ + jitter_ + computing_).ps));
   forecast.last = forecast.first + Duration{static_cast<int64_t>(std::min(ps, 1e18))};
   return forecast;
 }

@@ -33,11 +33,20 @@ class JobWorkload : public Workload {
  protected:
   // Declares `ranks` and all other settings that jobs share.
   void DeclareJob(Fields& fields);
+  // The same without `ranks`, which ReadFiles() sets.
+  void DeclareJobOfFile(Fields& fields);
+  void SetRanks(uint32_t ranks) { ranks_ = ranks; }
 
   uint32_t ranks() const { return static_cast<uint32_t>(ranks_); }
   uint32_t ranks_per_host() const { return static_cast<uint32_t>(ranks_per_host_); }
   const Stage& stage() const { return stage_; }
 
+  // Reads what the schedule depends on; called by Prepare(), before anything else. Returns false
+  // if there is a mistake, which may belong to a file and to no setting.
+  virtual bool ReadFiles(std::string_view /*path*/, FilesRead& /*files*/,
+                         Diagnostics& /*diagnostics*/) {
+    return true;
+  }
   // Reports what is wrong with the derived class's settings; called by Prepare().
   virtual void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const = 0;
   virtual std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const = 0;
@@ -45,6 +54,9 @@ class JobWorkload : public Workload {
   virtual JobOperation Operation() const { return {}; }
   // Changes what follows from the derived class's settings.
   virtual void Adjust(JobSettings& /*settings*/) const {}
+  // Returns true if ranks compute for more than the moment that an addition takes. The forecast of
+  // the run's end then walks through the schedule.
+  virtual bool computes() const { return false; }
 
  private:
   std::vector<HostId> Candidates(std::string_view path, Diagnostics& diagnostics) const;
@@ -80,6 +92,7 @@ class JobWorkload : public Workload {
   Stage stage_;
   std::vector<HostId> host_of_rank_;
   ScheduleTotals totals_;
+  Duration computing_{0};  // The longest chain of computations, without messages.
 };
 
 }  // namespace heddle

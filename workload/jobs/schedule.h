@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <span>
 
 #include "core/units.h"
 
@@ -33,6 +34,12 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
+class GraphTables;
+
+// The steps of an operation of a graph (workload/jobs/operation_graph.h): it waits for no other
+// operation any more; it has been started, when its stream was free; it has finished.
+enum class OperationStep { kReady, kStarted, kFinished };
+
 // A program asks its host by these calls to do something.
 class RankActions {
  public:
@@ -44,6 +51,9 @@ class RankActions {
 
   // Computes for `time`, behind earlier computations on the same stream. OnComputed(op) follows.
   virtual void Compute(uint32_t stream, Duration time, uint64_t op) = 0;
+
+  // Programs of graphs tell what becomes of each operation. For records.
+  virtual void Note(uint32_t /*op*/, OperationStep /*step*/) {}
 };
 
 class RankProgram {
@@ -66,6 +76,10 @@ class RankProgram {
   // Returns true if the rank's part of the iteration is over. Until finished(), it still does what
   // separates this iteration from the next.
   virtual bool is_over() const { return finished(); }
+
+  // Programs of graphs: what each operation has come to, by its number.
+  enum class OperationState : uint8_t { kWaiting, kArrived, kStarted, kFinished };
+  virtual std::span<const OperationState> operations() const { return {}; }
 
   virtual size_t memory_bytes() const = 0;
 };
@@ -119,6 +133,9 @@ class Schedule {
 
   // The schedule without what separates iterations.
   virtual const Schedule& work() const { return *this; }
+
+  // The tables of a graph of operations; null if the schedule is none.
+  virtual const GraphTables* graph() const { return nullptr; }
 
   // --- Lower bounds of an iteration's time ---
 

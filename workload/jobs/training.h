@@ -20,6 +20,7 @@ class Training final : public JobWorkload {
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
   std::string kind() const override { return "training"; }
+  bool computes() const override { return true; }
 
   TrainingSettings settings_;
 };

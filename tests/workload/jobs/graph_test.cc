@@ -230,6 +230,13 @@ TEST(GraphProblemsTest, ComparesSizes) {
   EXPECT_THAT(ProblemsOf(graph), ElementsAre("send 0:op0 has 100 bytes, recv 1:op0 200"));
 }
 
+TEST(GraphProblemsTest, CountsMessagesToWildcards) {
+  OperationGraph graph(2);
+  for (int i = 0; i < 3; ++i) graph.AddSend(0, 1, 100);
+  graph.AddReceive(1, kAnyRank, 100);
+  EXPECT_THAT(ProblemsOf(graph), ElementsAre("3 messages are sent to rank 1, which has 1 recvs"));
+}
+
 TEST(GraphProblemsTest, NamesRanksThatDoNotExist) {
   OperationGraph graph(2);
   graph.AddSend(0, 2, 100);

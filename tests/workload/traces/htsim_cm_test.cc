@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/traces/htsim_cm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "tests/support/printers.h"
+#include "tests/support/trace_kit.h"
+
+namespace heddle {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+ReadTrace Read(std::string_view text, const HtsimCmSettings& settings = {}) {
+  return ReadTraceWith([&](TraceErrors& errors) { return ReadHtsimCm(text, settings, errors); });
+}
+
+std::vector<std::string> ErrorsOfCm(std::string_view text) { return Read(text).errors; }
+
+// When the connection of each line starts, in the order of lines.
+std::vector<Time> Starts(const ReadTrace& read) {
+  EXPECT_THAT(read.errors, IsEmpty());
+  const auto schedule = MakeGraphSchedule(std::make_shared<const OperationGraph>(*read.graph));
+  const TimedPlay play(*schedule, StarTimes);
+  std::vector<Time> starts(play.sent().size());
+  for (const auto& sent : play.sent()) starts[schedule->MessageOf(sent.index).channel] = sent.at;
+  return starts;
+}
+
+const Time kArrived = Time{} + StarTimes({.bytes = 1'000}).arrives;
+const Time kAcked = Time{} + StarTimes({.bytes = 1'000}).finished;
+
+TEST(HtsimCmTest, AReceivedConnectionTriggersAnother) {
+  const ReadTrace read = Read(
+      "Nodes 4\nConnections 2\nTriggers 1\n"
+      "0->1 id 1 start 0 size 100000 recv_done_trigger 1\n"
+      "1->2 id 2 trigger 1 size 100000\n"
+      "trigger id 1 oneshot\n");
+  EXPECT_EQ(read.graph->ranks(), 4u);
+  EXPECT_EQ(read.graph->NameOf(1, 1), "1:id2");
+  EXPECT_THAT(Starts(read), ElementsAre(Time{}, Time{} + StarTimes({.bytes = 100'000}).arrives));
+}
+
+TEST(HtsimCmTest, ASentConnectionTriggersAnother) {
+  EXPECT_THAT(Starts(Read("Nodes 3\nConnections 2\nTriggers 1\n# two from one node\n"
+                          "0->1 id 1 start 0 size 1000 send_done_trigger 5\n"
+                          "0->2 trigger 5 size 1000 id 2\ntrigger id 5 oneshot\n")),
+              ElementsAre(Time{}, kAcked));
+}
+
+TEST(HtsimCmTest, StartsAreExact) {
+  const char* text = "Nodes 2\nConnections 1\n0->1 start 123456789 size 1000\n";
+  EXPECT_THAT(Starts(Read(text)), ElementsAre(Time{123'456'789}));
+  EXPECT_THAT(Starts(Read(text, {.unit = HtsimCmSettings::Unit::kUs})),
+              ElementsAre(Time{123'456'789'000'000}));
+}
+
+// Three connections fire a trigger at node 0, at 1, 2 and 3 us and the time of a message.
+std::string ThreeFire(const std::string& trigger) {
+  std::string text = "Nodes 5\nConnections 5\nTriggers 1\n";
+  for (const char* start : {"1000000", "2000000", "3000000"}) {
+    text += std::string("1->0 start ") + start + " size 1000 recv_done_trigger 1\n";
+  }
+  return text + "0->2 trigger 1 size 1000\n0->3 trigger 1 size 1000\ntrigger id 1 " + trigger +
+         "\n";
+}
+
+TEST(HtsimCmTest, TriggersCountActivations) {
+  const auto last = [](const std::string& trigger) {
+    std::vector<Time> starts = Starts(Read(ThreeFire(trigger)));
+    starts.erase(starts.begin(), starts.begin() + 3);
+    return starts;
+  };
+  EXPECT_THAT(last("oneshot"), ElementsAre(kArrived + 1_us, kArrived + 1_us));
+  EXPECT_THAT(last("multishot"), ElementsAre(kArrived + 1_us, kArrived + 2_us));
+  EXPECT_THAT(last("barrier count 2"), ElementsAre(kArrived + 2_us, kArrived + 2_us));
+  EXPECT_THAT(last("barrier"), ElementsAre(kArrived + 3_us, kArrived + 3_us));
+}
+
+// What the public generators of rings mean by send_done_trigger.
+TEST(HtsimCmTest, ASentConnectionMayTriggerAtItsReceiver) {
+  const char* ring =
+      "Nodes 3\nConnections 2\nTriggers 1\n0->1 start 0 size 1000 send_done_trigger 1\n"
+      "1->2 trigger 1 size 1000\ntrigger id 1 oneshot\n";
+  EXPECT_THAT(ErrorsOfCm(ring),
+              ElementsAre("5: starts at node 1, but its trigger (line 6) fires at node 0, when the "
+                          "connection of line 4 is done; a host knows only of its own messages"));
+  HtsimCmSettings settings;
+  settings.fires_at_receiver = true;
+  EXPECT_THAT(Starts(Read(ring, settings)), ElementsAre(Time{}, kArrived));
+}
+
+TEST(HtsimCmTest, WarnsOfIgnoredWordsOnce) {
+  EXPECT_THAT(Read("Nodes 2\nConnections 2\n0->1 start 0 size 1 prio 3\n"
+                   "1->0 start 0 size 1 msg 3\n")
+                  .warnings,
+              SizeIs(1));
+}
+
+TEST(HtsimCmTest, TellsWhatIsWrong) {
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 240\n0->1 start 0 size 1\n"),
+              ElementsAre("2: 240 connections announced, 1 found"));
+  EXPECT_THAT(ErrorsOfCm("Connections 0\n"), ElementsAre(" has no line \"Nodes\" with a number"));
+  EXPECT_THAT(
+      ErrorsOfCm("Nodes 2\nConnections 1\nfailure switch_type TOR\n"),
+      ElementsAre("3: failures of links are not read from here; write them under schedule"));
+  const auto errors = [](const std::string& connection) {
+    return ErrorsOfCm("Nodes 2\nConnections 1\n" + connection + "\n");
+  };
+  EXPECT_THAT(errors("0->2 start 0 size 1"), ElementsAre("3: there is no node 2; there are 2"));
+  EXPECT_THAT(errors("0->0 start 0 size 1"), ElementsAre("3: node 0 sends to itself"));
+  EXPECT_THAT(errors("0->1 start 0"),
+              ElementsAre("3: has no size, and so never ends; give it one"));
+  EXPECT_THAT(errors("0->1 size 1"), ElementsAre("3: has neither start nor trigger"));
+  EXPECT_THAT(errors("0->1 size 1 start 0 trigger 1"),
+              ElementsAre("3: has both start and trigger"));
+  EXPECT_THAT(errors("0->1 size 1 trigger 1"), ElementsAre("3: there is no trigger 1"));
+  EXPECT_THAT(errors("0->1 size 1 colour 1"),
+              ElementsAre("3: \"colour\" is no property of a connection"));
+  EXPECT_THAT(errors("0->1 size"), ElementsAre("3: expected a number behind size"));
+  EXPECT_THAT(errors("trigger id 1 twice"),
+              ElementsAre("3: expected oneshot, multishot or barrier, found \"twice\""));
+  EXPECT_THAT(errors("0->1 size 1 start x"), SizeIs(1));
+}
+
+TEST(HtsimCmTest, NamesTriggersThatNothingFires) {
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 1\n0->1 size 1 trigger 1\ntrigger id 1 oneshot\n"),
+              ElementsAre("4: no connection fires trigger 1"));
+  EXPECT_THAT(
+      ErrorsOfCm("Nodes 2\nConnections 3\n1->0 size 1 start 0 recv_done_trigger 1\n"
+                 "0->1 size 1 trigger 1\n0->1 size 1 trigger 1\ntrigger id 1 multishot\n"),
+      ElementsAre("5: never starts: its trigger fires 1 times, for 2 connections and more"));
+}
+
+// Each of two connections waits for the other.
+TEST(HtsimCmTest, NamesCycles) {
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 2\n0->1 id 1 size 9 trigger 1 recv_done_trigger 2\n"
+                         "1->0 id 2 size 9 trigger 2 recv_done_trigger 1\n"
+                         "trigger id 1 oneshot\ntrigger id 2 oneshot\n"),
+              ElementsAre("3: operations wait for each other: 0:id1 -> 1:id1 -> 1:id2 -> 0:id2 -> "
+                          "0:id1"));
+}
+
+}  // namespace
+}  // namespace heddle

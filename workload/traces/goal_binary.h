@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads GOAL in its binary form, which LogGOPSim's txt2bin writes (src/LogGOPSim/Parser.hpp).
+
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "workload/jobs/operation_graph.h"
+#include "workload/traces/goal_builder.h"
+#include "workload/traces/trace_errors.h"
+
+namespace heddle {
+
+// Mistakes go to `errors`, with the rank and the number of the operation; then there is no graph.
+std::optional<OperationGraph> ReadGoalBinary(std::string_view bytes, const GoalSettings& settings,
+                                             TraceErrors& errors);
+
+}  // namespace heddle

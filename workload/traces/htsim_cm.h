@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads connection matrices (.cm) of htsim (Broadcom/csg-htsim, ultraethernet/uet-htsim) as a
+// graph: each connection is a send and a receive, which starts at a time or when a trigger lets it.
+// A rank is a node of the file.
+
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "workload/jobs/operation_graph.h"
+#include "workload/traces/trace_errors.h"
+
+namespace heddle {
+
+struct HtsimCmSettings {
+  // The unit of `start`.
+  enum class Unit { kPs, kUs };
+  Unit unit = Unit::kPs;
+  // A send_done_trigger whose connections all start at the receiver of the one that fires it acts
+  // when that one has been received.
+  bool fires_at_receiver = false;
+};
+
+std::optional<OperationGraph> ReadHtsimCm(std::string_view text, const HtsimCmSettings& settings,
+                                          TraceErrors& errors);
+
+}  // namespace heddle

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "workload/traces/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "settings/files_read.h"
+#include "settings/quantity.h"
+#include "settings/status.h"
+#include "settings/yaml.h"
+#include "workload/jobs/graph_check.h"
+#include "workload/jobs/graph_schedule.h"
+#include "workload/traces/flow_txt.h"
+#include "workload/traces/goal_binary.h"
+#include "workload/traces/goal_text.h"
+#include "workload/traces/trace_errors.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kMostTraceBytes = size_t{4} << 30;
+
+const Choices<Trace::Format>& Formats() {
+  static const Choices<Trace::Format> formats = {
+      {"goal", Trace::Format::kGoal},        {"goal_binary", Trace::Format::kGoalBinary},
+      {"chakra", Trace::Format::kChakra},    {"chakra_json", Trace::Format::kChakraJson},
+      {"htsim_cm", Trace::Format::kHtsimCm}, {"hpcc", Trace::Format::kHpcc}};
+  return formats;
+}
+
+}  // namespace
+
+void Trace::Declare(Fields& fields) {
+  fields.Choice(
+      "format", format_, Formats(),
+      "goal: operations of each rank as LogGOPSim reads them. goal_binary: the same as "
+      "its txt2bin writes it. chakra: execution traces of MLCommons Chakra, FILE.RANK.et for "
+      "each rank. chakra_json: the same as JSON, FILE.RANK.json. htsim_cm: a connection "
+      "matrix of htsim, with triggers. hpcc: the flow.txt of HPCC's and ConWeave's "
+      "simulators.",
+      Fields::kRequired);
+  fields.Add("file", file_,
+             "The trace, relative to the experiment's folder; chakra: what the names of all ranks' "
+             "files begin with.",
+             Fields::kRequired);
+  fields.AddOr("trace", "ranks", expected_ranks_, Between<int64_t>(1, 1 << 20),
+               "The number of ranks. chakra: must be set. hpcc: default is what the largest host "
+               "of the list needs. "
+               "Other formats say it themselves; another number here is an error.");
+  fields.Section("goal", goal_, "goal: how long operations take, by the LogGOPS model.");
+  fields.Choice("cm_time", cm_.unit,
+                {{"ps", HtsimCmSettings::Unit::kPs}, {"us", HtsimCmSettings::Unit::kUs}},
+                "htsim_cm: the unit of start.");
+  fields.Choice("cross_host", cm_.fires_at_receiver, {{"refuse", false}, {"receive", true}},
+                "htsim_cm: a send_done_trigger that starts connections of the receiver. receive: "
+                "it fires there, when the message has been received. refuse: an error.");
+  fields.AddOr("auto", "t0", t0_, {.at_least = Duration{0}, .at_most = 1000_s},
+               "hpcc: subtracted from all starts. auto: 2s if no flow starts before, else 0.");
+  fields.Choice("memory", chakra_.ignores_memory, {{"refuse", false}, {"ignore", true}},
+                "chakra: memory accesses take no time, or are an error.");
+  fields.Add("ctrl_deps", chakra_.has_ctrl_deps,
+             "chakra: nodes wait for their ctrl_deps, too, not only for their data_deps.");
+  fields.Choice(
+      "streams", chakra_.limits_streams, {{"astra", true}, {"free", false}},
+      "chakra: astra: a rank runs one CPU operation, one GPU computation and one "
+      "communication at a time, and receives besides, as in ASTRA-sim. free: any number.");
+  fields.Add("comm_groups", comm_groups_,
+             "chakra: a JSON file with the ranks of each group, as in {\"1\": [0, 1]}. Collectives "
+             "without a pg_name, or with 0, are of all ranks.");
+  DeclareJobOfFile(fields);
+  fields.Require(!is_chakra() || expected_ranks_.has_value(), "ranks", "chakra needs it");
+}
+
+bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) {
+  graph_.reset();
+  file_ = stage().PathTo(file_);
+  std::optional<OperationGraph> graph =
+      is_chakra() ? ReadChakra(path, files, diagnostics) : ReadOne(path, files, diagnostics);
+  if (!graph) return false;
+  TraceErrors errors(file_, diagnostics);
+  for (const GraphProblem& problem : GraphProblems(*graph, TraceErrors::kMost)) {
+    errors.Add(problem.line, problem.message);
+  }
+  if (errors.any()) return false;
+  SetRanks(graph->ranks());
+  if (expected_ranks_ && *expected_ranks_ != graph->ranks()) {
+    diagnostics.ErrorAt(fmt::format("{}.ranks", path),
+                        fmt::format("is {}; {} has {}", *expected_ranks_, file_, graph->ranks()));
+    return false;
+  }
+  graph_ = std::make_shared<const OperationGraph>(*std::move(graph));
+  return true;
+}
+
+std::optional<OperationGraph> Trace::ReadOne(std::string_view path, FilesRead& files,
+                                             Diagnostics& diagnostics) const {
+  const absl::StatusOr<std::string> text = files.Read(file_, kMostTraceBytes);
+  if (!text.ok()) {
+    diagnostics.ErrorAt(fmt::format("{}.file", path), MessageOf(Within(text.status(), file_, " ")));
+    return std::nullopt;
+  }
+  TraceErrors errors(file_, diagnostics);
+  return Read(*text, errors);
+}
+
+std::optional<OperationGraph> Trace::ReadChakra(std::string_view path, FilesRead& files,
+                                                Diagnostics& diagnostics) {
+  const uint32_t ranks = static_cast<uint32_t>(*expected_ranks_);
+  ChakraBuilder builder(ReadGroups(path, files, diagnostics), ranks);
+  bool is_sound = diagnostics.IsSound(path);
+  for (uint32_t rank = 0; rank < ranks && is_sound; ++rank) {
+    const bool is_json = format_ == Format::kChakraJson;
+    const std::string file = fmt::format("{}.{}.{}", file_, rank, is_json ? "json" : "et");
+    const absl::StatusOr<std::string> text = files.Read(file, kMostTraceBytes);
+    if (!text.ok()) {
+      diagnostics.ErrorAt(fmt::format("{}.file", path),
+                          MessageOf(Within(text.status(), file, " ")));
+      return std::nullopt;
+    }
+    TraceErrors errors(file, diagnostics);
+    const std::vector<ChakraNode> nodes =
+        is_json ? ReadChakraJson(*text, errors) : ReadChakraWire(*text, errors);
+    if (!errors.any()) builder.AddRank(rank, nodes, errors);
+    is_sound = !errors.any();
+  }
+  if (!is_sound) return std::nullopt;
+  return builder.Take();
+}
+
+// {"1": [0, 1], "2": [2, 3]}
+ChakraSettings Trace::ReadGroups(std::string_view path, FilesRead& files,
+                                 Diagnostics& diagnostics) {
+  ChakraSettings settings = chakra_;
+  if (comm_groups_.empty()) return settings;
+  comm_groups_ = stage().PathTo(comm_groups_);
+  const std::string key = fmt::format("{}.comm_groups", path);
+  const absl::StatusOr<std::string> text = files.Read(comm_groups_, kMostTraceBytes);
+  if (!text.ok()) {
+    diagnostics.ErrorAt(key, MessageOf(Within(text.status(), comm_groups_, " ")));
+    return settings;
+  }
+  const std::optional<Value> document = ParseYaml(*text, comm_groups_, diagnostics);
+  if (!document || document->kind != Value::Kind::kMap) {
+    diagnostics.ErrorAt(key, fmt::format("{} has no map of groups", comm_groups_));
+    return settings;
+  }
+  for (const Value::Entry& entry : document->entries) {
+    std::vector<uint32_t>& group = settings.groups[entry.key];
+    for (const Value& item : entry.value.items) {
+      int64_t rank = 0;
+      const bool is_rank = !ParseQuantity(item.text, rank) && rank >= 0 &&
+                           rank < *expected_ranks_ &&
+                           std::ranges::find(group, static_cast<uint32_t>(rank)) == group.end();
+      if (is_rank) {
+        group.push_back(static_cast<uint32_t>(rank));
+      } else {
+        diagnostics.Error(item.place, "",
+                          fmt::format("{} is no new rank of {}", Describe(item), *expected_ranks_));
+        diagnostics.ErrorAt(key, "has mistakes");
+      }
+    }
+  }
+  return settings;
+}
+
+std::optional<OperationGraph> Trace::Read(std::string_view text, TraceErrors& errors) const {
+  switch (format_) {
+    case Format::kGoal:
+      return ReadGoalText(text, goal_, errors);
+    case Format::kGoalBinary:
+      return ReadGoalBinary(text, goal_, errors);
+    case Format::kHtsimCm:
+      return ReadHtsimCm(text, cm_, errors);
+    default:
+      break;
+  }
+  FlowTxtSettings settings{.t0 = t0_, .ranks = {}};
+  if (expected_ranks_) settings.ranks = static_cast<uint32_t>(*expected_ranks_);
+  return ReadFlowTxt(text, settings, errors);
+}
+
+std::unique_ptr<const Schedule> Trace::MakeSchedule(uint32_t /*number*/) const {
+  return MakeGraphSchedule(graph_);
+}
+
+}  // namespace heddle

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workload `trace`: ranks that do what a file of an application's trace says. The file is read
+// and checked once, when the workload is prepared; mistakes name their line.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "workload/jobs/job_workload.h"
+#include "workload/jobs/operation_graph.h"
+#include "workload/traces/chakra_graph.h"
+#include "workload/traces/goal_builder.h"
+#include "workload/traces/htsim_cm.h"
+
+namespace heddle {
+
+class TraceErrors;
+
+class Trace final : public JobWorkload {
+ public:
+  enum class Format { kGoal, kGoalBinary, kChakra, kChakraJson, kHtsimCm, kHpcc };
+
+  void Declare(Fields& fields) override;
+
+  // Set by Prepare(); null if the trace has mistakes.
+  const OperationGraph* graph() const { return graph_.get(); }
+
+ private:
+  bool ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) override;
+  void CheckSchedule(std::string_view /*path*/, Diagnostics& /*diagnostics*/) const override {}
+  std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
+  std::string kind() const override { return "trace"; }
+  bool computes() const override { return true; }
+
+  // Reads the one file of a format that has one.
+  std::optional<OperationGraph> ReadOne(std::string_view path, FilesRead& files,
+                                        Diagnostics& diagnostics) const;
+  std::optional<OperationGraph> Read(std::string_view text, TraceErrors& errors) const;
+  // Reads the files of all ranks.
+  std::optional<OperationGraph> ReadChakra(std::string_view path, FilesRead& files,
+                                           Diagnostics& diagnostics);
+  ChakraSettings ReadGroups(std::string_view path, FilesRead& files, Diagnostics& diagnostics);
+  bool is_chakra() const { return format_ == Format::kChakra || format_ == Format::kChakraJson; }
+
+  Format format_ = Format::kGoal;
+  std::string file_;
+  std::optional<int64_t> expected_ranks_;
+  GoalSettings goal_;
+  HtsimCmSettings cm_;
+  std::optional<Duration> t0_;
+  ChakraSettings chakra_;
+  std::string comm_groups_;
+
+  std::shared_ptr<const OperationGraph> graph_;
+};
+
+}  // namespace heddle

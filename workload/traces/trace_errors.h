@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mistakes in one file of a trace. After a number of them, reading stops: what follows is
+// mostly their consequence.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "settings/diagnostics.h"
+
+namespace heddle {
+
+class TraceErrors {
+ public:
+  static constexpr size_t kMost = 20;
+
+  TraceErrors(std::string source, Diagnostics& diagnostics)
+      : source_(std::move(source)), diagnostics_(diagnostics) {}
+
+  // `line` counts from 1; 0: the file as a whole.
+  void Add(int line, std::string_view message) {
+    if (count_ < kMost) diagnostics_.Error(PlaceOf(line), "", message);
+    if (++count_ == kMost) {
+      diagnostics_.Error(PlaceOf(line), "", "and perhaps more; reading stopped here");
+    }
+  }
+  // Adds the mistakes that another reader has found in the same file.
+  void Take(const Diagnostics& others) {
+    diagnostics_.Take(others);
+    count_ += others.errors().size();
+  }
+  void Warn(int line, std::string_view message) {
+    diagnostics_.Warning(PlaceOf(line), "", message);
+  }
+
+  bool any() const { return count_ > 0; }
+  bool full() const { return count_ >= kMost; }
+  const std::string& source() const { return source_; }
+
+ private:
+  Place PlaceOf(int line) const { return {source_, line, line == 0 ? 0 : 1}; }
+
+  const std::string source_;
+  Diagnostics& diagnostics_;
+  size_t count_ = 0;
+};
+
+}  // namespace heddle
