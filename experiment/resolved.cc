@@ -187,7 +187,7 @@ ResolvedValues ResolvedOf(const Experiment& experiment) {
   const ExperimentSettings& settings = experiment.settings;
   const TransportModel& transport = *settings.transport.settings;
   const PortRule& rule = settings.topology.settings->port;
-  const Traffic traffic = TrafficOf(transport, experiment.background);
+  const Traffic traffic = TrafficOf(transport, experiment.background, experiment.base_rtt);
   const QueuePlan plan(experiment.graph, rule, traffic, experiment.events);
   const Timeline& timeline = experiment.timeline;
   return {.base_rtt = experiment.base_rtt,

@@ -57,7 +57,9 @@ struct NetworkPlan {
 };
 
 // Returns the traffic that `transport` and `background` send.
-Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background);
+// `base_rtt`: the longest idle round trip, for ports whose trimming follows from it.
+Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background,
+                  Duration base_rtt);
 
 // Counts packets by where they ended up. Sent = received + dropped + consumed + in flight, always.
 struct PacketCounts {
@@ -70,6 +72,7 @@ struct PacketCounts {
   int64_t dropped[kDropReasons] = {};
   int64_t in_flight = 0;  // On a wire or in front of one, or held back by a load balancer.
   int64_t marked = 0;
+  int64_t trimmed = 0;  // Data packets whose payload a switch has cut off.
   int64_t storms = 0;  // Times that a watchdog has given up on a paused class.
   int64_t hops = 0;    // Packets put on wires.
 

@@ -49,6 +49,23 @@ int64_t RoceReceiver::PayloadOf(uint32_t number) const {
   return number + 1 == packets_ ? record().spec.size - number * mss : mss;
 }
 
+// Go-back-N asks for the packet it expects, as after any gap; IRN asks for the trimmed packet
+// alone.
+void RoceReceiver::OnTrimmed(const Packet& header) {
+  log_.ObserveTrimmed(header);
+  if (shared_->telemetry) *told_ = host_->ArrivedTelemetry();
+  const bool is_irn = shared_->settings.is_irn();
+  if (header.seq < next_ || (is_irn && ahead_.Contains(header.seq))) {
+    return Answer(header, header.seq < next_ ? PacketKind::kAck : PacketKind::kNack);
+  }
+  if (!is_irn) {
+    if (!MayAskAgain()) return;
+    nacked_ = true;
+    nack_again_ = host_->now() + shared_->settings.nack_interval;
+  }
+  Answer(header, PacketKind::kNack);
+}
+
 // --- Go-back-N ---
 
 void RoceReceiver::TakeInOrder(const Packet& data) {
@@ -157,7 +174,12 @@ void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
   unanswered_ = 0;
   Packet& answer = NewControl(kind, data.sent);
   answer.seq = next_;
-  if (kind == PacketKind::kNack) answer.nack.trigger = data.seq;
+  if (kind == PacketKind::kNack) {
+    answer.nack.trigger = data.seq;
+    if (data.Has(Packet::kTrimmed) && shared_->settings.is_irn() && !ahead_.Contains(data.seq)) {
+      answer.Set(Packet::kTrimmed);
+    }
+  }
   if (data.Has(Packet::kCe)) answer.Set(Packet::kEce);
   if (notify_) answer.Set(Packet::kNotify);
   notify_ = false;

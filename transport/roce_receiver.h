@@ -27,6 +27,8 @@ class RoceReceiver {
   void OnArrival(const Packet& data);
   // The packet's turn has come: at its arrival, or later if packets are put in order first.
   void OnData(const Packet& data);
+  // The header of a trimmed packet has arrived: it asks for the packet again at once.
+  void OnTrimmed(const Packet& header);
   // Returns true if it would throw the packet away for being out of order.
   bool Refuses(const Packet& data) const { return !shared_->settings.is_irn() && data.seq > next_; }
 

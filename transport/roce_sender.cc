@@ -79,7 +79,7 @@ void RoceSender::SetBandwidthDelay() {
 
 // --- Sending ---
 
-bool RoceSender::HasWork() const {
+bool RoceSender::HasWork() {
   if (IsIrn() && repair_.HasLost(una_)) return true;
   return nxt_ < packets_ && nxt_ - una_ < window_;
 }
@@ -170,8 +170,9 @@ void RoceSender::OnAck(const Packet& ack) {
   if (ack.Has(Packet::kNotify)) TakeCnp();
   const uint32_t una = una_;
   const int64_t newly_acked = ack.seq > una_ ? Advance(ack.seq) : 0;
-  const bool fresh =
-      IsIrn() && is_nack && ack.nack.trigger >= una_ && repair_.OnArrived(ack.nack.trigger);
+  const bool is_trimmed = ack.Has(Packet::kTrimmed);
+  const bool fresh = IsIrn() && is_nack && !is_trimmed && ack.nack.trigger >= una_ &&
+                     repair_.OnArrived(ack.nack.trigger);
   rtt_.Sample(rtt);
   flow_.srtt = rtt_.srtt();
   if (host_->Wants(HostPolicy::kAck)) {
@@ -215,6 +216,7 @@ void RoceSender::TakeCnp() {
 // --- Losses ---
 
 void RoceSender::OnNack(const Packet& nack) {
+  if (IsIrn() && nack.Has(Packet::kTrimmed)) return repair_.OnTrimmed(nack.nack.trigger, una_);
   if (IsIrn()) return RepairFrom(nack);
   // A NACK that an ACK has overtaken says nothing new. If una_ is about to be sent anyway, a NACK
   // changes nothing.

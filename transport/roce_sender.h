@@ -83,7 +83,7 @@ class RoceSender {
 
   void SetBandwidthDelay();
   void StartControl();
-  bool HasWork() const;
+  bool HasWork();
   void GetReady();
   void Build(uint32_t number, Packet& packet);
   void Pace(int64_t wire_bytes);

@@ -173,6 +173,7 @@ class RoceModel final : public WithResequencing {
   bool wants_red() const override { return control_.settings->wants_red(); }
   bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
   bool limits_rates() const override { return true; }
+  bool can_trim() const override { return true; }
   bool needs_order() const override { return !settings_.is_irn() && resequencing() == "off"; }
   std::string congestion_control() const override { return control_.kind; }
   bool needs_bandwidth_delay() const override {

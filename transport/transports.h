@@ -82,6 +82,9 @@ class TransportModel {
   // Returns true if its ACKs tell congestion control of ECN marks.
   virtual bool echoes_marks() const { return false; }
 
+  // Returns true if its receivers answer the headers of packets that switches have trimmed.
+  virtual bool can_trim() const { return false; }
+
   virtual bool needs_bandwidth_delay() const { return false; }
 
   // The name of its congestion control, such as "dcqcn".
