@@ -415,6 +415,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
                     .fabric_rate = {},
                     .marking_delay = MarkingDelay(rule, transport, graph),
                     .is_lossless = !rule.pfc.classes.empty()};
+  shape.trims = rule.trim.on() && transport.can_trim();
   shape.limits_rates = transport.limits_rates();
   shape.echoes_marks = transport.echoes_marks();
   const PacketSizes sizes = transport.sizes();

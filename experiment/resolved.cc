@@ -67,12 +67,13 @@ std::vector<ResolvedPorts> PortsOf(const Experiment& experiment, const QueuePlan
   return kinds;
 }
 
-AutoValues TransportValues(const Experiment& experiment) {
+AutoValues TransportValues(const Experiment& experiment, const QueuePlan& plan) {
   const TransportModel& transport = *experiment.settings.transport.settings;
   const BitRate nic = SlowestNic(experiment.graph);
   if (!transport.needs_bandwidth_delay()) return transport.ValuesOfAuto(nic, nullptr);
   const Routing routing(experiment.graph);
-  const PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
+  PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
+  bandwidth_delay.SetQueues({nic, plan.LongestQueue(), plan.trims()});
   return transport.ValuesOfAuto(nic, &bandwidth_delay);
 }
 
@@ -195,7 +196,7 @@ ResolvedValues ResolvedOf(const Experiment& experiment) {
           .warm_up = timeline.measure_from - timeline.generation_start,
           .t_max = timeline.t_max - Time{},
           .congestion_control = transport.congestion_control(),
-          .transport = TransportValues(experiment),
+          .transport = TransportValues(experiment, plan),
           .memory = plan.queueing().memory,
           .has_pfc = rule.pfc.on(),
           .ports = PortsOf(experiment, plan)};

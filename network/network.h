@@ -73,8 +73,8 @@ struct PacketCounts {
   int64_t in_flight = 0;  // On a wire or in front of one, or held back by a load balancer.
   int64_t marked = 0;
   int64_t trimmed = 0;  // Data packets whose payload a switch has cut off.
-  int64_t storms = 0;  // Times that a watchdog has given up on a paused class.
-  int64_t hops = 0;    // Packets put on wires.
+  int64_t storms = 0;   // Times that a watchdog has given up on a paused class.
+  int64_t hops = 0;     // Packets put on wires.
 
   int64_t sent() const { return data_sent + control_sent + datagrams_sent; }
   int64_t dropped_total() const;
@@ -179,7 +179,7 @@ class Network {
   size_t next_fault_ = 0;
   std::deque<Time> reroutes_;  // The times at which routes are due to change.
   Duration close_delay_;
-  std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
+  std::unique_ptr<PairBandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Switch>> switches_;

@@ -212,6 +212,15 @@ TrimLimits QueuePlan::TrimAt(const Channel& channel) const {
   return limits;
 }
 
+Bytes QueuePlan::LongestQueue() const {
+  const Channel channel{nic_, Duration{0}};
+  const TrimLimits limits = TrimAt(channel);
+  if (limits.threshold != kUnlimited) return Bytes{limits.threshold};
+  const PortSettings port = rule_.SwitchPort(channel, Bytes{0});
+  if (rule_.memory.model != Model::kPrivate || port.buffer == kUnlimited) return Bytes{0};
+  return Bytes{port.buffer * (port.count_packets ? traffic_.sizes.packet : 1)};
+}
+
 void QueuePlan::CheckTrimming(const std::string& path, Diagnostics& diagnostics) const {
   if (!rule_.trim.on()) return;
   const std::string trim = path + ".trim";

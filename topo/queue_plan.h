@@ -53,6 +53,12 @@ class QueuePlan {
   // When the ports trim packets on a channel, if they do.
   TrimLimits TrimAt(const Channel& channel) const;
 
+  // Returns true if switches trim packets.
+  bool trims() const { return rule_.trim.on() && traffic_.can_trim; }
+  // The longest queue in bytes at a port as fast as the slowest NIC; 0 if the port alone does not
+  // limit it.
+  Bytes LongestQueue() const;
+
   // Reports settings that cannot work or may surprise, below `path`, the path of the port's
   // settings.
   void Check(const std::string& path, Diagnostics& diagnostics) const;
@@ -62,7 +68,6 @@ class QueuePlan {
   void CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const;
   void CheckMemory(const std::string& path, Diagnostics& diagnostics) const;
   void CheckTrimming(const std::string& path, Diagnostics& diagnostics) const;
-  bool trims() const { return rule_.trim.on() && traffic_.can_trim; }
   int64_t HeadroomAt(const Graph::Link& link, bool at_a) const;
   int64_t XoffAt(const Channel& out, int64_t headroom) const;
 

@@ -16,6 +16,8 @@
 #include "transport/roce_settings.h"
 #include "transport/tcp.h"
 #include "transport/tcp_settings.h"
+#include "transport/uet.h"
+#include "transport/uet_settings.h"
 
 namespace heddle {
 namespace {
@@ -227,6 +229,54 @@ AutoValues RoceModel::ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_
   return values;
 }
 
+// Ultra Ethernet. Its receivers place packets in any order, so it has no resequencing.
+class UetModel final : public TransportModel {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  PacketSizes sizes() const override { return settings_.Sizes(); }
+  WireFormat wire_format() const override {
+    return {.protocol = WireFormat::Protocol::kRoceV2, .sizes = sizes(), .ack_every = 1};
+  }
+  int64_t max_flow_size() const override { return LargestFlow(sizes()); }
+  Classes classes() const override {
+    return {static_cast<uint8_t>(settings_.priority),
+            static_cast<uint8_t>(settings_.control_priority)};
+  }
+  bool wants_red() const override { return true; }
+  bool echoes_marks() const override { return true; }
+  bool can_trim() const override { return true; }
+  bool needs_bandwidth_delay() const override { return true; }
+  const std::string& resequencing() const override { return resequencing_.kind; }
+  std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
+  std::string congestion_control() const override {
+    static constexpr const char* kNames[] = {"nscc", "dctcp_ack", "mprdma_ack", "constant"};
+    return kNames[static_cast<size_t>(settings_.cc)];
+  }
+  AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {
+    const UetShared shared = PrepareUet(settings_, *bandwidth_delay, Duration{0});
+    AutoValues values;
+    if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
+    if (!settings_.target) values.emplace_back("target", FormatQuantity(shared.rules.target));
+    if (!settings_.window) {
+      const double window = 1.5 * shared.rules.Bdp(shared.rules.rtt);
+      values.emplace_back("window", FormatQuantity(Bytes{static_cast<int64_t>(window)}));
+    }
+    if (settings_.loss == UetSettings::Loss::kAuto) {
+      values.emplace_back("loss", shared.sleek ? "sleek" : "timeout");
+    }
+    return values;
+  }
+  std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
+                                          const BandwidthDelay* bandwidth_delay) const override {
+    return std::make_unique<Maker<Uet, UetShared>>(
+        PrepareUet(settings_, *bandwidth_delay, close_delay), *resequencing_.settings);
+  }
+
+ private:
+  UetSettings settings_;
+  const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
+};
+
 }  // namespace
 
 const Kinds<TransportModel>& Transports() {
@@ -240,6 +290,8 @@ const Kinds<TransportModel>& Transports() {
                         "InfiniBand Architecture vol. 1; Mittal et al., SIGCOMM 2018"});
     all.Add<TcpModel>({"tcp", "TCP Reno with SACK or NewReno recovery, with or without ECN.",
                        "RFC 5681, 6298, 6582, 6675, 3168"});
+    all.Add<UetModel>({"uet", "Ultra Ethernet: packets in any order, selective ACKs, NSCC.",
+                       "uet-htsim (Ultra Ethernet Consortium, 2025)"});
     return all;
   }();
   return kinds;
