@@ -20,6 +20,7 @@
 #include "fabric/pins.h"
 #include "fabric/switch.h"
 #include "fabric/switch_faults.h"
+#include "network/bandwidth_delay.h"
 #include "network/built_fabric.h"
 #include "network/return_path.h"
 #include "topo/graph.h"

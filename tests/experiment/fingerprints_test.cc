@@ -56,6 +56,15 @@ std::vector<Case> Cases() {
   add("tcp newreno", "{kind: tcp, recovery: newreno, min_rto: 1ms}");
   add("dctcp newreno", "{kind: dctcp, recovery: newreno, min_rto: 1ms}");
   add("dctcp resequencing", "{kind: dctcp, min_rto: 1ms, resequencing: timeout}");
+  const std::string trims = "{buffer: 40KB, ecn_above: 20KB, trim: {when: port, threshold: 24KB}}";
+  for (const std::string lb : {"oblivious", "bitmap", "mixed", "reps"}) {
+    cases.push_back({"uet trimming " + lb, lb, "{kind: uet}", trims});
+  }
+  for (const std::string cc : {"nscc", "dctcp_ack", "mprdma_ack"}) {
+    add("uet sleek " + cc, fmt::format("{{kind: uet, cc: {}}}", cc));
+  }
+  add("rocev2 irn trimming", "{kind: rocev2, recovery: irn}", trims);
+  add("rocev2 gbn trimming", "{kind: rocev2}", trims);
   for (const std::string cc : {"none", "dcqcn", "timely", "swift", "hpcc"}) {
     add("rocev2 gbn pfc " + cc, fmt::format("{{kind: rocev2, cc: {}}}", cc), kPfc);
     add("rocev2 irn " + cc, fmt::format("{{kind: rocev2, recovery: irn, cc: {}}}", cc));
