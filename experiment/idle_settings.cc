@@ -88,6 +88,24 @@ struct Rule {
 void AddTransport(std::vector<Rule>& rules) {
   const Condition gbn{"transport.recovery", "gbn"};
   const Condition irn{"transport.recovery", "irn"};
+  const Condition ddp{"transport.recovery", "ddp"};
+  const Condition not_ddp{"transport.recovery", "ddp", false};
+  constexpr std::string_view kDdp = "recovery: ddp does not use it";
+  constexpr std::string_view kToDdp = "it belongs to recovery: ddp";
+  for (const char* path :
+       {"transport.nack", "transport.nack_interval", "transport.rto", "transport.rto_low",
+        "transport.rto_high", "transport.rto_low_packets"}) {
+    rules.push_back({path, {ddp}, kDdp});
+  }
+  for (const char* path : {"transport.ddp_loss", "transport.ddp_rto", "transport.ddp_window"}) {
+    rules.push_back({path, {not_ddp}, kToDdp});
+  }
+  rules.push_back({"transport.nack_threshold",
+                   {ddp, {"transport.ddp_loss", "timeout"}},
+                   "it belongs to ddp_loss: threshold"});
+  rules.push_back({"transport.bdp",
+                   {ddp, {"transport.window", "none"}},
+                   "no window is limited to it; set window: bdp or bdp_var"});
   constexpr std::string_view kIrn = "recovery: irn does not use it";
   constexpr std::string_view kGbn = "it belongs to recovery: irn";
   rules.insert(rules.end(),

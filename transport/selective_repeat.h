@@ -44,10 +44,11 @@ class SelectiveRepeat {
   // Every packet not known to have arrived counts as lost, even if it was sent again already.
   void OnTimeout(uint32_t una, uint32_t end) { Begin(una, end, end); }
 
+  bool HasArrived(uint32_t packet) const { return arrived_.Contains(packet); }
   bool recovering() const { return recovering_; }
   uint32_t arrived() const { return arrived_.size(); }
 
-  // A switch has trimmed `packet`, which is sent again without a recovery.
+  // `packet` is sent again without a recovery: a switch has trimmed it, or it has timed out.
   void OnTrimmed(uint32_t packet, uint32_t una) {
     if (packet >= una && !arrived_.Contains(packet)) trimmed_.push_back(packet);
   }
@@ -87,7 +88,7 @@ class SelectiveRepeat {
   }
 
   SegmentSet arrived_;      // Packets beyond una.
-  Ring<uint32_t> trimmed_;  // Packets whose headers have come, to be sent again.
+  Ring<uint32_t> trimmed_;  // Packets to be sent again one by one.
   uint32_t highest_ = 0;    // One past the highest packet that has arrived.
   bool recovering_ = false;
   uint32_t recovery_end_ = 0;

@@ -65,6 +65,9 @@ class WithResequencing : public TransportModel {
 // Bytes of in-band telemetry: five hops of 8 bytes each, and 2 more (Li et al., SIGCOMM 2019).
 constexpr int64_t kTelemetryHeader = 42;
 
+// RETH, which every packet carries if receivers place it out of order.
+constexpr int64_t kAddressHeader = 16;
+
 // Packets are numbered in 32 bits.
 int64_t LargestFlow(const PacketSizes& sizes) {
   return sizes.mss * (std::numeric_limits<uint32_t>::max() - 1);
@@ -160,6 +163,7 @@ class RoceModel final : public WithResequencing {
   PacketSizes sizes() const override {
     PacketSizes sizes = SizesOf(settings_, *framing_.settings);
     if (wants_telemetry()) sizes.data_overhead += kTelemetryHeader;
+    if (settings_.is_ddp()) sizes.data_overhead += kAddressHeader;
     return sizes;
   }
   WireFormat wire_format() const override {
@@ -176,29 +180,44 @@ class RoceModel final : public WithResequencing {
   bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
   bool limits_rates() const override { return true; }
   bool can_trim() const override { return true; }
-  bool needs_order() const override { return !settings_.is_irn() && resequencing() == "off"; }
+  bool needs_order() const override { return !settings_.is_selective() && resequencing() == "off"; }
   std::string congestion_control() const override { return control_.kind; }
   bool needs_bandwidth_delay() const override {
-    return (settings_.uses_bdp() && !settings_.bdp) ||
+    return (settings_.uses_bdp() && !settings_.bdp) || settings_.is_ddp() ||
            control_.settings->base_rtt() != BaseRtt::kNone;
   }
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
                                           const BandwidthDelay* bandwidth_delay) const override {
     std::unique_ptr<const RateControl> control = control_.settings->Prepare();
     const CnpRule cnps = control->cnp_rule();
-    return std::make_unique<Maker<Roce, RoceShared>>(
-        RoceShared{settings_, sizes(), std::move(control), cnps, control_.settings->base_rtt(),
-                   wants_telemetry(), bandwidth_delay, close_delay},
-        model());
+    RoceShared shared{
+        settings_,         sizes(),         std::move(control), cnps, control_.settings->base_rtt(),
+        wants_telemetry(), bandwidth_delay, close_delay};
+    if (settings_.is_ddp()) {
+      shared.ddp_rto = DdpRto(*bandwidth_delay);
+      shared.ddp_window = DdpWindow(*bandwidth_delay);
+    }
+    return std::make_unique<Maker<Roce, RoceShared>>(std::move(shared), model());
   }
   AutoValues ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_delay) const override;
 
  protected:
   std::string OwnRemedyForReordering() const override {
+    if (settings_.is_ddp()) return "transport.ddp_loss: timeout";
     return settings_.is_irn() ? "raise transport.nack_threshold" : "transport.recovery: irn";
   }
 
  private:
+  Duration DdpRto(const BandwidthDelay& network) const {
+    return settings_.ddp_rto.value_or(std::max(3 * network.LongestRoundTrip(), 320_us));
+  }
+  // In packets. A map of held packets has 14 bits for their number.
+  uint32_t DdpWindow(const BandwidthDelay& network) const {
+    const int64_t bytes = settings_.ddp_window.value_or(Bytes{2 * network.Largest().count}).count;
+    const int64_t mss = sizes().mss;
+    return static_cast<uint32_t>(std::clamp<int64_t>((bytes + mss - 1) / mss, 1, 1 << 14));
+  }
+
   RoceSettings settings_;
   Chosen<RoceFraming> framing_ = RoceFramings().Make("rocev2");
   Chosen<RateControlModel> control_ = CongestionControls().rates().Make("dcqcn");
@@ -213,6 +232,9 @@ AutoValues RoceModel::ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_
     const bool is_for_all = settings_.bdp_scope == RoceSettings::Scope::kMax;
     values.emplace_back(is_for_all ? "bdp" : "largest_bdp",
                         FormatQuantity(bandwidth_delay->Largest()));
+  }
+  if (settings_.is_ddp() && !settings_.ddp_rto) {
+    values.emplace_back("ddp_rto", FormatQuantity(DdpRto(*bandwidth_delay)));
   }
   RateState state;
   state.line = state.rate = static_cast<double>(settings_.line_rate.value_or(nic).bps);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of a selective acknowledgement of the Ultra Ethernet transport, as a packet carries
-// them. Packet::seq is the next packet expected. Three flags of the packet belong to them: kEce and
-// kRetransmission repeat those of the data packet that is answered, and kNotify says that the map
-// begins at that packet.
+// them. Packet::seq is the next packet expected. The flags kEce and kRetransmission repeat those of
+// the data packet that is answered. RoCE's NICs that place packets out of order use the same
+// fields.
 
 #pragma once
 
@@ -32,8 +32,7 @@ struct UetAck {
         Fields{{static_cast<uint16_t>(map), static_cast<uint16_t>(map >> 16),
                 static_cast<uint16_t>(map >> 32), static_cast<uint16_t>(map >> 48)},
                near,
-               static_cast<uint16_t>(held << 1 | (holds_last ? 1 : 0))});
-    if (first == acked) packet.Set(Packet::kNotify);
+               static_cast<uint16_t>(held << 2 | (holds_last ? 2 : 0) | (first == acked ? 1 : 0))});
   }
 
   static UetAck From(const Packet& packet) {
@@ -41,9 +40,9 @@ struct UetAck {
     UetAck ack{.expected = packet.seq};
     ack.acked = packet.seq + static_cast<uint32_t>(static_cast<int16_t>(fields.acked));
     for (int i = 3; i >= 0; --i) ack.map = ack.map << 16 | fields.map[i];
-    ack.first = packet.Has(Packet::kNotify) ? ack.acked : FirstOf(ack.acked, ack.expected);
-    ack.held = fields.held >> 1;
-    ack.holds_last = (fields.held & 1) != 0;
+    ack.first = (fields.held & 1) != 0 ? ack.acked : FirstOf(ack.acked, ack.expected);
+    ack.held = fields.held >> 2;
+    ack.holds_last = (fields.held & 2) != 0;
     return ack;
   }
 
@@ -58,7 +57,7 @@ struct UetAck {
   struct Fields {
     uint16_t map[4];
     uint16_t acked;  // Relative to `expected`.
-    uint16_t held;   // Shifted by the bit holds_last.
+    uint16_t held;   // Above two bits: holds_last, and whether the map begins at `acked`.
   };
   static_assert(sizeof(Fields) == sizeof(Packet::ack.sack));
 };
