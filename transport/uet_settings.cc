@@ -76,8 +76,9 @@ UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidt
   rules.gate = static_cast<int>(settings.qa_gate);
   const int64_t queue = queues.longest.count > 0 ? queues.longest.count
                                                  : static_cast<int64_t>(5 * rules.Bdp(rules.rtt));
-  shared.rto =
-      settings.rto.value_or(15_us + SerializationDelay(Bytes{6 * queue}, queues.host_rate));
+  // A queue may be longer than SerializationDelay() can take.
+  const double drain = 6 * 8e12 * static_cast<double>(queue) / rules.rate;
+  shared.rto = settings.rto.value_or(15_us + Duration{static_cast<int64_t>(drain)});
   shared.sleek = settings.loss == UetSettings::Loss::kSleek ||
                  (settings.loss == UetSettings::Loss::kAuto && !queues.trims);
   return shared;
