@@ -229,6 +229,7 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
   for (const std::string tcp : {"dctcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
     known["uet.priority"] = "there is one class of data";
+    known["uet.qa_gate"] = kNotReached;
     known[tcp + ".tlp"] = "refused without loss: rack";
     known[tcp + ".max_rto"] = known[tcp + ".rto_granularity"] = kNotReached;
   }

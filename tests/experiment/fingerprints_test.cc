@@ -61,8 +61,9 @@ std::vector<Case> Cases() {
     cases.push_back({"uet trimming " + lb, lb, "{kind: uet}", trims});
   }
   for (const std::string cc : {"nscc", "dctcp_ack", "mprdma_ack"}) {
-    add("uet sleek " + cc, fmt::format("{{kind: uet, cc: {}}}", cc));
+    add("uet sleek " + cc, fmt::format("{{kind: uet, cc: {}, window: 9KB}}", cc));
   }
+  add("rocev2 ddp", "{kind: rocev2, recovery: ddp}");
   add("rocev2 irn trimming", "{kind: rocev2, recovery: irn}", trims);
   add("rocev2 gbn trimming", "{kind: rocev2}", trims);
   for (const std::string cc : {"none", "dcqcn", "timely", "swift", "hpcc"}) {
