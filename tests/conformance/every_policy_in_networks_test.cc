@@ -52,6 +52,9 @@ void PrintTo(const Stack& stack, std::ostream* out) { *out << stack.name; }
 const Stack kDctcp{"Dctcp", "{kind: dctcp, min_rto: 500us}", "", 1'460};
 const Stack kLossless{"RoceWithPfc", "{kind: rocev2, rto: 500us}",
                       ", port: {memory: {model: dt, size: 9MB}, pfc: {classes: [3]}}", 1'024};
+// Small queues, so that packets are trimmed.
+const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
+                 ", port: {trim: {when: port, threshold: 20KB}}", 4'096};
 
 using Case = std::tuple<std::string, Fabric, Stack>;
 
@@ -118,7 +121,7 @@ std::vector<std::string> Variants() {
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
-                                          testing::Values(kDctcp, kLossless)),
+                                          testing::Values(kDctcp, kLossless, kUet)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,

@@ -57,11 +57,15 @@ std::vector<Case> Cases() {
   add("dctcp newreno", "{kind: dctcp, recovery: newreno, min_rto: 1ms}");
   add("dctcp resequencing", "{kind: dctcp, min_rto: 1ms, resequencing: timeout}");
   const std::string trims = "{buffer: 40KB, ecn_above: 20KB, trim: {when: port, threshold: 24KB}}";
+  // Packets of 4 KB are few, so datagrams keep the ports busy.
+  const std::string busy = "background: [{hosts: 0.5, load: 0.2, stop: 2ms}]\n";
   for (const std::string lb : {"oblivious", "bitmap", "mixed", "reps"}) {
-    cases.push_back({"uet trimming " + lb, lb, "{kind: uet}", trims});
+    cases.push_back({"uet trimming " + lb, lb, "{kind: uet}", trims, busy});
   }
   for (const std::string cc : {"nscc", "dctcp_ack", "mprdma_ack"}) {
-    add("uet sleek " + cc, fmt::format("{{kind: uet, cc: {}, window: 9KB}}", cc));
+    cases.push_back({"uet sleek " + cc, "rps",
+                     fmt::format("{{kind: uet, cc: {}, window: 30KB, ack_bytes: 1B}}", cc),
+                     "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});
   }
   add("rocev2 ddp", "{kind: rocev2, recovery: ddp}");
   add("rocev2 irn trimming", "{kind: rocev2, recovery: irn}", trims);
