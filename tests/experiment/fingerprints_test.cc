@@ -58,7 +58,7 @@ std::vector<Case> Cases() {
   add("dctcp resequencing", "{kind: dctcp, min_rto: 1ms, resequencing: timeout}");
   const std::string trims = "{buffer: 40KB, ecn_above: 20KB, trim: {when: port, threshold: 24KB}}";
   // Packets of 4 KB are few, so datagrams keep the ports busy.
-  const std::string busy = "background: [{hosts: 0.5, load: 0.2, stop: 2ms}]\n";
+  const std::string busy = "background: [{hosts: 1, load: 0.4, stop: 2ms}]\n";
   for (const std::string lb : {"oblivious", "bitmap", "mixed", "reps"}) {
     cases.push_back({"uet trimming " + lb, lb, "{kind: uet}", trims, busy});
   }
