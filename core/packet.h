@@ -54,6 +54,8 @@ struct alignas(64) Packet {
     kRetransmission = 16,
     kDsack = 32,   // On ACKs: the segment that caused it had arrived before (RFC 2883).
     kNotify = 64,  // On RoCE's ACKs and NACKs: the packet is also a CNP.
+    kTrimmed = 128,  // DATA: a switch has cut the payload off. NACK: asks for that packet alone.
+    kCutAtLastHop = kDsack,  // Trimmed DATA: the port that cut it leads to the destination.
   };
 
   Time arrival;     // When the last bit is received at the far end of the packet's wire.

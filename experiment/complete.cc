@@ -227,7 +227,8 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
   const PortRule& rule = experiment.settings.topology.settings->port;
   const TransportModel& transport = *experiment.settings.transport.settings;
-  QueuePlan(experiment.graph, rule, TrafficOf(transport, experiment.background), experiment.events)
+  QueuePlan(experiment.graph, rule,
+            TrafficOf(transport, experiment.background, experiment.base_rtt), experiment.events)
       .Check("topology.port", diagnostics);
   const PacketSizes sizes = experiment.settings.transport.settings->sizes();
   const int64_t largest = sizes.DataPacket(sizes.mss);
@@ -440,6 +441,7 @@ FabricShape ShapeOf(const Graph& graph, const Routing& routing, const PortRule& 
                     .fabric_rate = {},
                     .marking_delay = MarkingDelay(rule, transport, graph),
                     .is_lossless = !rule.pfc.classes.empty()};
+  shape.trims = rule.trim.on() && transport.can_trim();
   shape.limits_rates = transport.limits_rates();
   shape.echoes_marks = transport.echoes_marks();
   const PacketSizes sizes = transport.sizes();

@@ -33,7 +33,8 @@ CostedPorts PortsOf(const Experiment& experiment) {
   const bool is_shared = rule.pfc.on() || rule.memory.model != MemorySettings::Model::kPrivate;
   if (is_shared) return CostedPorts::kShared;
   const TransportModel& transport = *experiment.settings.transport.settings;
-  const QueuePlan plan(experiment.graph, rule, TrafficOf(transport, experiment.background),
+  const QueuePlan plan(experiment.graph, rule,
+                       TrafficOf(transport, experiment.background, experiment.base_rtt),
                        experiment.events);
   // RoCE through FIFO ports is rare, and has no row.
   return plan.fifo_is_exact() && !IsRoce(experiment) ? CostedPorts::kFifo : CostedPorts::kQueues;

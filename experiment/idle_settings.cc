@@ -88,6 +88,24 @@ struct Rule {
 void AddTransport(std::vector<Rule>& rules) {
   const Condition gbn{"transport.recovery", "gbn"};
   const Condition irn{"transport.recovery", "irn"};
+  const Condition ddp{"transport.recovery", "ddp"};
+  const Condition not_ddp{"transport.recovery", "ddp", false};
+  constexpr std::string_view kDdp = "recovery: ddp does not use it";
+  constexpr std::string_view kToDdp = "it belongs to recovery: ddp";
+  for (const char* path :
+       {"transport.nack", "transport.nack_interval", "transport.rto", "transport.rto_low",
+        "transport.rto_high", "transport.rto_low_packets"}) {
+    rules.push_back({path, {ddp}, kDdp});
+  }
+  for (const char* path : {"transport.ddp_loss", "transport.ddp_rto", "transport.ddp_window"}) {
+    rules.push_back({path, {not_ddp}, kToDdp});
+  }
+  rules.push_back({"transport.nack_threshold",
+                   {ddp, {"transport.ddp_loss", "timeout"}},
+                   "it belongs to ddp_loss: threshold"});
+  rules.push_back({"transport.bdp",
+                   {ddp, {"transport.window", "none"}},
+                   "no window is limited to it; set window: bdp or bdp_var"});
   constexpr std::string_view kIrn = "recovery: irn does not use it";
   constexpr std::string_view kGbn = "it belongs to recovery: irn";
   rules.insert(rules.end(),
@@ -115,6 +133,15 @@ void AddTransport(std::vector<Rule>& rules) {
                  {gbn, {"transport.window", "none"}},
                  "no window is limited to the bdp; set window: bdp or bdp_var"},
                 {"transport.bdp_scope", {{"transport.bdp", "auto", false}}, "bdp is set"}});
+}
+
+void AddUet(std::vector<Rule>& rules) {
+  const Condition other{"transport.cc", "nscc", false};
+  rules.push_back({"transport.target", {other}, "it belongs to cc: nscc"});
+  rules.push_back({"transport.qa_gate", {other}, "it belongs to cc: nscc"});
+  rules.push_back({"transport.base_rtt",
+                   {{"transport.cc", "constant"}, {"transport.loss", "timeout"}},
+                   "cc: constant does not use it"});
 }
 
 void AddRateControl(std::vector<Rule>& rules) {
@@ -154,9 +181,19 @@ void AddPorts(std::vector<Rule>& rules) {
        {"topology.port.red.min", "topology.port.red.max", "topology.port.red.probability"}) {
     rules.push_back({path, {{kMarking, "step"}}, "it belongs to marking: red"});
     rules.push_back({path,
-                     {{kMarking, "auto"}, {"transport.kind", "rocev2", false}},
-                     "only rocev2 has marking: red unless it is set"});
+                     {{kMarking, "auto"},
+                      {"transport.kind", "rocev2", false},
+                      {"transport.kind", "uet", false}},
+                     "only rocev2 and uet have marking: red unless it is set"});
   }
+  constexpr const char* kTrims = "topology.port.trim.when";
+  for (const char* path : {"topology.port.trim.threshold", "topology.port.trim.header",
+                           "topology.port.trim.victim", "topology.port.trim.header_limit",
+                           "topology.port.trim.overflow", "topology.port.trim.classes"}) {
+    rules.push_back({path, {{kTrims, "never"}}, "no packet is trimmed with trim.when: never"});
+  }
+  rules.push_back(
+      {"topology.port.trim.threshold", {{kTrims, "port", false}}, "it belongs to trim.when: port"});
   rules.push_back({"topology.port.quanta",
                    {{"topology.port.scheduler", "dwrr", false}},
                    "it belongs to scheduler: dwrr"});
@@ -176,6 +213,7 @@ const std::vector<Rule>& Rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
     AddTransport(all);
+    AddUet(all);
     AddRateControl(all);
     AddLoadBalancers(all);
     AddPorts(all);

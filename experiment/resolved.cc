@@ -67,12 +67,13 @@ std::vector<ResolvedPorts> PortsOf(const Experiment& experiment, const QueuePlan
   return kinds;
 }
 
-AutoValues TransportValues(const Experiment& experiment) {
+AutoValues TransportValues(const Experiment& experiment, const QueuePlan& plan) {
   const TransportModel& transport = *experiment.settings.transport.settings;
   const BitRate nic = SlowestNic(experiment.graph);
   if (!transport.needs_bandwidth_delay()) return transport.ValuesOfAuto(nic, nullptr);
   const Routing routing(experiment.graph);
-  const PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
+  PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
+  bandwidth_delay.SetQueues({nic, plan.LongestQueue(), plan.trims()});
   return transport.ValuesOfAuto(nic, &bandwidth_delay);
 }
 
@@ -187,7 +188,7 @@ ResolvedValues ResolvedOf(const Experiment& experiment) {
   const ExperimentSettings& settings = experiment.settings;
   const TransportModel& transport = *settings.transport.settings;
   const PortRule& rule = settings.topology.settings->port;
-  const Traffic traffic = TrafficOf(transport, experiment.background);
+  const Traffic traffic = TrafficOf(transport, experiment.background, experiment.base_rtt);
   const QueuePlan plan(experiment.graph, rule, traffic, experiment.events);
   const Timeline& timeline = experiment.timeline;
   return {.base_rtt = experiment.base_rtt,
@@ -195,7 +196,7 @@ ResolvedValues ResolvedOf(const Experiment& experiment) {
           .warm_up = timeline.measure_from - timeline.generation_start,
           .t_max = timeline.t_max - Time{},
           .congestion_control = transport.congestion_control(),
-          .transport = TransportValues(experiment),
+          .transport = TransportValues(experiment, plan),
           .memory = plan.queueing().memory,
           .has_pfc = rule.pfc.on(),
           .ports = PortsOf(experiment, plan)};

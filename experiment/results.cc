@@ -127,6 +127,7 @@ std::string CountsJson(const SimulationResult& result) {
     counts.Integer(fmt::format("dropped_{}", kDropReasonNames[r]), result.packets.dropped[r]);
   }
   counts.Integer("ecn_marked", result.packets.marked);
+  counts.Integer("trimmed", result.packets.trimmed);
   counts.Integer("watchdog_triggers", result.packets.storms);
   PauseTotals pauses;
   for (const LinkUse& link : result.load.links) {

@@ -145,6 +145,7 @@ RunPlan PlanOf(const Experiment& experiment, const SizeClasses& classes, const R
   return {.classes = &classes,
           .transport = settings.transport.settings.get(),
           .pfc = &settings.topology.settings->port.pfc,
+          .trim = &settings.topology.settings->port.trim,
           .lb = settings.lb.kind,
           .timeline = experiment.timeline,
           .background = experiment.background,

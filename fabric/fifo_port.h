@@ -123,6 +123,12 @@ class alignas(64) FifoPort {
     return tail_ - head_;
   }
 
+  // The sizes, in the buffer's unit, of the packets that have not left by `now`.
+  int64_t Backlog(Time now) {
+    ForgetDeparted(now);
+    return backlog_;
+  }
+
   // For queues in front of this port. SizeOf() is a packet's size in the buffer's unit, and
   // WireBytesOf() its bytes on the wire. TransmissionTimeOf() is the time that such bytes take, on
   // an idle or a busy port, and SentIn() the bytes that pass in a time. Mark() marks an ECN-capable

@@ -60,6 +60,8 @@ struct ReceiverRecord {
   int64_t duplicates = 0;
   int64_t discarded = 0;  // Out-of-order packets that an in-order-only receiver discarded.
   int64_t ce_marked = 0;
+  int64_t trimmed = 0;                 // Headers of trimmed packets received.
+  int64_t trimmed_last_hop = 0;        // Those that the port to this host had cut.
   int64_t max_out_of_order_bytes = 0;  // The most bytes held beyond a hole.
   int64_t reordered_net = 0;           // RFC 4737 reordered, in the order of transmission.
   int64_t reordered_seq = 0;           // RFC 4737 reordered, first arrivals by sequence number.

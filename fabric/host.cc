@@ -126,7 +126,7 @@ bool Host::IsDamaged(const Packet& packet) {
   RandomLoss* loss = loss_[arrivals_.Port()].get();
   if (packet.kind == PacketKind::kPause || loss == nullptr || !loss->Strikes()) return false;
   ++damaged_;
-  if (packet.kind == PacketKind::kData) {
+  if (packet.kind == PacketKind::kData && !packet.Has(Packet::kTrimmed)) {
     Tell(packet.src, kDropNotice, DropNotice{packet.flow, packet.data.tx_id, now_}, kNever);
   }
   return true;

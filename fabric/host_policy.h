@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,8 @@ struct HostFlow {
   int64_t size = 0;
   int64_t bytes_sent = 0;  // Payload, retransmissions included.
   Duration srtt{0};        // 0: not measured yet.
+  // During OnLoss(kTimeout): the entropy of the packet that timed out, if the transport knows it.
+  std::optional<uint16_t> lost_entropy = {};
 
   // The policy's own state for the flow; all zero when the flow starts.
   OwnState<48> state{};

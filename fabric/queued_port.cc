@@ -47,10 +47,30 @@ QueueLength QueuedPort::QueueAt(size_t cls, Time now) {
 
 int64_t QueuedPort::WaitingBytes(size_t cls) const {
   const ClassQueue& queue = QueueOf(cls);
-  if (cls != 0 && !out_->counts_packets()) return queue.size;
+  if (!out_->counts_packets()) return queue.size;
   int64_t bytes = 0;
   for (size_t i = 0; i < queue.packets.size(); ++i) bytes += queue.packets[i].bytes;
   return bytes;
+}
+
+QueuedPort::Taken QueuedPort::TakeNewest(size_t cls, uint16_t path_part) {
+  ClassQueue& queue = QueueOf(cls);
+  Taken taken{.packet = queue.packets.back(), .telemetry = {}};
+  queue.packets.pop_back();
+  if (settings_.telemetry) {
+    taken.telemetry = queue.telemetry.back();
+    queue.telemetry.pop_back();
+  }
+  Packet& packet = taken.packet;
+  taken.in = InputOf(packet);
+  --packet.hops;
+  packet.taken = static_cast<uint16_t>(packet.taken - path_part);
+  queue.size -= SizeOf(packet);
+  size_ -= SizeIn(cls, packet);
+  --waiting_;
+  waiting_wire_bytes_ -= out_->WireBytesOf(packet);
+  if (queue.packets.empty()) backlogged_ &= ~(1u << cls);
+  return taken;
 }
 
 // A class keeps its turn while its deficit lasts, and loses its remaining deficit when its queue

@@ -136,6 +136,20 @@ class alignas(64) QueuedPort {
     return bytes;
   }
 
+  // The bytes of class 0 that have not left by `now`, waiting or with the transmitter. The buffer
+  // counts bytes.
+  int64_t ControlBytes(Time now) {
+    return out_->Backlog(now) - Sending(now) + (settings_.queues_control ? QueueOf(0).size : 0);
+  }
+
+  // Takes the packet of class `cls` that was enqueued last out of its queue, which is not empty.
+  struct Taken {
+    Packet packet;  // As it came to the port, without this hop.
+    Telemetry telemetry;
+    PortIndex in = 0;
+  };
+  Taken TakeNewest(size_t cls, uint16_t path_part);
+
   // Empties all queues because the link is down. Calls lost(packet, input) for every packet.
   template <class Lost>
   void Clear(const Lost& lost);
@@ -212,7 +226,7 @@ class alignas(64) QueuedPort {
   const int64_t size = SizeIn(cls, packet);
   queue.packets.push_back(packet);
   if (settings_.telemetry) queue.telemetry.push_back(telemetry ? *telemetry : Telemetry());
-  queue.size += size;
+  queue.size += SizeOf(packet);
   size_ += size;
   ++waiting_;
   waiting_wire_bytes_ += out_->WireBytesOf(packet);
@@ -235,7 +249,7 @@ inline Packet& QueuedPort::Serve(const Window& window) {
   in_service_ = {
       .size = size, .bytes = slot.bytes, .in = InputOf(slot), .cls = static_cast<uint8_t>(cls)};
   queue.packets.pop_front();
-  queue.size -= size;
+  queue.size -= SizeOf(slot);
   ++queue.started;
   size_ -= size;
   --waiting_;
@@ -320,7 +334,7 @@ void QueuedPort::ClearClass(size_t cls, const Lost& lost) {
     waiting_wire_bytes_ -= out_->WireBytesOf(queue.packets.front());
   }
   queue.telemetry.clear();
-  size_ -= queue.size;
+  if (cls != 0) size_ -= queue.size;
   queue.size = queue.deficit = 0;
   backlogged_ &= ~(1u << cls);
 }

@@ -52,6 +52,11 @@ QueuedPorts::QueuedPorts(const Queueing& queueing, const std::vector<Port>& port
     memory_ = std::make_unique<SharedMemory>(queueing.memory, shares);
   }
   given_up_.resize(ports.size());
+  if (queueing.trim.when != TrimSettings::When::kOff) {
+    std::vector<TrimLimits> limits;
+    for (const Port& port : ports) limits.push_back(port.trim);
+    trimming_ = std::make_unique<Trimming>(queueing.trim, limits, queueing.seed, switch_id);
+  }
   if (queueing.watchdog.detect == Duration{0}) return;
   watches_.resize(ports.size() * kClasses);
   effects_.Set(Time{} + queueing.watchdog.poll, kPoll);
@@ -301,6 +306,7 @@ void QueuedPorts::TakeDown(PortIndex port, Time now,
     lost(packet);
   });
   pausing_[port] = 0;
+  if (trimming_) trimming_->totals(port).was_down = true;
   down_at_[port] = now;
   NoteBacklog(port, now);
   if (memory_) effects_.Set(now, kLookAgain);

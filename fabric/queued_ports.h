@@ -25,6 +25,7 @@
 #include "fabric/pause_meter.h"
 #include "fabric/queued_port.h"
 #include "fabric/shared_memory.h"
+#include "fabric/trimming.h"
 
 namespace heddle {
 
@@ -55,6 +56,7 @@ struct Queueing {
   MemorySettings memory;
   PauseSettings pause;
   WatchdogSettings watchdog;
+  TrimSettings trim;
   bool eager = false;  // Makes ports eager even where late service would do.
   uint64_t seed = 1;   // Seed of random marks.
 };
@@ -65,6 +67,7 @@ class QueuedPorts {
     FifoPort* out;
     QueueSettings queues;
     SharedMemory::Port memory;
+    TrimLimits trim = {};
   };
   QueuedPorts(const Queueing& queueing, const std::vector<Port>& ports, uint64_t switch_id,
               bool eager);
@@ -110,6 +113,20 @@ class QueuedPorts {
     if (offer.telemetry != nullptr) port.wire().Extra(port.wire().pushed() - 1) = *offer.telemetry;
     return true;
   }
+
+  // --- Ports that trim packets; see fabric/trimming.h ---
+
+  bool trims() const { return trimming_ != nullptr; }
+  const Trimming* trimming() const { return trimming_.get(); }  // Null if no port trims.
+  // Like Accept(), but may cut packets. Those are in trimming().cut afterwards, as they came.
+  // Returns why the packet offered was dropped; a cut packet does not count as dropped.
+  std::optional<DropReason> AcceptOrCut(const Offer& offer, Time now, const Window& window);
+  // Returns true if a class-0 packet of `bytes` fits the limit for headers, and counts it.
+  bool AdmitsHeader(PortIndex out, int64_t bytes, Time now, const Window& window);
+  Trimming& trimming() { return *trimming_; }
+  int64_t trimmed() const;  // Packets cut at all ports.
+  // Stops the program if a port has not sent, dropped, cut or kept all bytes that it was offered.
+  void CheckTrimmedBytes();
 
   // `frame` has come from the other end of the link at `port`.
   void OnPause(const Packet& frame, PortIndex port, Time now);
@@ -216,6 +233,7 @@ class QueuedPorts {
   std::vector<QueuedPort> ports_;
   std::vector<int64_t> buffers_;  // The buffers of ports that share nothing.
   std::unique_ptr<SharedMemory> memory_;
+  std::unique_ptr<Trimming> trimming_;
   Packet* accepted_ = nullptr;
 
   std::vector<uint64_t> backlogged_;  // Ports that may have something waiting, bit by bit.

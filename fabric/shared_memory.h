@@ -40,11 +40,12 @@ enum class DropReason : uint8_t {
   kCorrupt,    // A link has damaged it.
   kRandom,     // A faulty switch dropped it by chance.
   kBlackhole,  // A faulty switch drops all packets like it (same ends, hash or in-port).
+  kTrimFull,   // A trimmed header, or another class-0 packet, exceeds the limit for headers.
 };
-inline constexpr size_t kDropReasons = 12;
+inline constexpr size_t kDropReasons = 13;
 inline constexpr const char* kDropReasonNames[kDropReasons] = {
-    "TAIL", "DT",      "INGRESS",  "HEADROOM", "WATCHDOG", "POLICY",
-    "LOOP", "NOROUTE", "LINKDOWN", "CORRUPT",  "RANDOM",   "BLACKHOLE"};
+    "TAIL",    "DT",       "INGRESS", "HEADROOM", "WATCHDOG",  "POLICY",   "LOOP",
+    "NOROUTE", "LINKDOWN", "CORRUPT", "RANDOM",   "BLACKHOLE", "TRIM_FULL"};
 
 struct MemorySettings {
   enum class Model {

@@ -31,6 +31,7 @@ void Switch::UseQueues(const Queueing& queueing, const std::vector<QueuedPorts::
   queued_->SetLost([this](const Packet& packet) { Discard(packet, DropReason::kWatchdog); });
   telemetry_ = !ports.empty() && ports.front().queues.telemetry;
   may_pass_ = plain_ && !telemetry_;
+  trims_ = queued_->trims();
   plain_ = false;
 }
 
@@ -145,6 +146,8 @@ inline const Telemetry* Switch::TelemetryFor(const Packet& packet, bool arrived)
       .in = in_port,
       .out = port,
       .is_last = may_pass_ && arrived && !arrivals_.AnyUntil(now_) && timers_.Next() > now_};
+  if (trims_) [[unlikely]]
+    return ForwardOrTrim(offer);
   if (packet.priority == 0 && queued_->SendsControlAtOnce(port, now_)) return ForwardControl(offer);
   const auto refused = queued_->Accept(offer, now_, *window_);
   if (refused) [[unlikely]] {
@@ -170,6 +173,85 @@ void Switch::NoteSent(FifoPort& out, PortIndex port, Time start) {
   const uint64_t number = out.wire().pushed() - 1;
   if (hooks_ & SwitchPolicy::kEnqueue) policy_->OnEnqueue(view_, out.wire().At(number), port);
   if (hooks_ & SwitchPolicy::kTransmit) transmissions_.Add({start, port, number});
+}
+
+// --- Packet trimming ---
+
+void Switch::ForwardOrTrim(const QueuedPorts::Offer& offer) {
+  const Packet& packet = offer.packet;
+  Trimming& trimming = queued_->trimming();
+  trimming.totals(offer.out).offered_bytes += packet.bytes;
+  if (packet.priority == 0) {
+    if (SendHeader(offer)) return;
+    ++trimming.totals(offer.out).header_full;
+    trimming.totals(offer.out).dropped_bytes += packet.bytes;
+    if (hooks_ & SwitchPolicy::kDropped) policy_->OnDropped(view_, packet, offer.out);
+    return Discard(packet, DropReason::kTrimFull);
+  }
+  const auto refused = queued_->AcceptOrCut(offer, now_, *window_);
+  const std::array<Trimming::Cut, 2>& cut = trimming.cut;
+  const bool is_cut = trimming.cuts > 0 && !cut[trimming.cuts - 1].was_queued;
+  if (refused) {
+    trimming.totals(offer.out).dropped_bytes += packet.bytes;
+    Discard(packet, *refused);
+  } else if (!is_cut && (hooks_ & SwitchPolicy::kEnqueue) != 0) {
+    policy_->OnEnqueue(view_, queued_->accepted(), offer.out);
+  }
+  if ((refused || is_cut) && (hooks_ & SwitchPolicy::kDropped) != 0) {
+    policy_->OnDropped(view_, packet, offer.out);
+  }
+  for (size_t i = 0, cuts = std::exchange(trimming.cuts, 0); i < cuts; ++i) {
+    SendCut(Trimming::Cut(cut[i]), offer);  // A copy: a header on its way back may cause more cuts.
+  }
+}
+
+// Returns false if the packet, which is of class 0, exceeds the limit for headers.
+bool Switch::SendHeader(const QueuedPorts::Offer& offer) {
+  if (!queued_->AdmitsHeader(offer.out, offer.packet.bytes, now_, *window_)) return false;
+  if (queued_->SendsControlAtOnce(offer.out, now_)) {
+    ForwardControl(offer);
+    return true;
+  }
+  if (const auto refused = queued_->Accept(offer, now_, *window_)) {
+    Discard(offer.packet, *refused);
+  } else if ((hooks_ & SwitchPolicy::kEnqueue) != 0) {
+    policy_->OnEnqueue(view_, queued_->accepted(), offer.out);
+  }
+  return true;
+}
+
+void Switch::SendCut(const Trimming::Cut& cut, const QueuedPorts::Offer& offer) {
+  ReportDrop(cut.packet);
+  Trimming& trimming = queued_->trimming();
+  TrimTotals& totals = trimming.totals(offer.out);
+  const Packet header =
+      trimming.HeaderOf(cut.packet, offer.out, cut.was_queued, faces_host_[offer.out]);
+  const QueuedPorts::Offer at_front{.packet = header,
+                                    .telemetry = telemetry_ ? &cut.telemetry : nullptr,
+                                    .path_part = offer.path_part,
+                                    .in = cut.in,
+                                    .out = offer.out,
+                                    .is_last = false};
+  if (SendHeader(at_front)) return;
+  totals.dropped_bytes += header.bytes;
+  if (trimming.settings().overflow == TrimSettings::Overflow::kDrop) {
+    ++totals.header_full;
+    return Discard(header, DropReason::kTrimFull);
+  }
+  ++totals.returned;
+  ReturnToSender(header, cut.in);
+}
+
+// The header becomes a NACK for its packet and is routed like any other (csg-htsim's NDP).
+void Switch::ReturnToSender(const Packet& header, PortIndex in_port) {
+  Packet back = header;
+  back.kind = PacketKind::kNack;
+  back.flags = Packet::kTrimmed;
+  std::swap(back.src, back.dst);
+  back.seq = 0;
+  back.nack.trigger = header.seq;
+  back.scheme = {};
+  Handle(back, in_port);
 }
 
 void Switch::Prefetch(Time end) const { arrivals_.Prefetch(end); }
@@ -246,8 +328,9 @@ void Switch::Discard(const Packet& packet, DropReason reason) {
   ReportDrop(packet);
 }
 
+// The source of a trimmed packet was told when the packet was cut.
 void Switch::ReportDrop(const Packet& packet) {
-  if (packet.kind != PacketKind::kData) return;
+  if (packet.kind != PacketKind::kData || packet.Has(Packet::kTrimmed)) return;
   const DropNotice notice{packet.flow, packet.data.tx_id, now_};
   Post(Letter::Of(*hosts_[packet.src], kDropNotice, notice), kNever);
 }

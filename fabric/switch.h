@@ -146,6 +146,11 @@ class Switch final : public Node {
   void NoteStarted(const QueuedPorts::Started& started);
   void NoteSent(FifoPort& out, PortIndex port, Time start);
   void ForwardToQueue(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);
+  // fabric/switch_trimming.cc
+  void ForwardOrTrim(const QueuedPorts::Offer& offer);
+  bool SendHeader(const QueuedPorts::Offer& offer);
+  void SendCut(const Trimming::Cut& cut, const QueuedPorts::Offer& offer);
+  void ReturnToSender(const Packet& header, PortIndex in_port);
   const Telemetry* TelemetryFor(const Packet& packet, bool arrived);
   void Discard(const Packet& packet, DropReason reason);
   void ReportDrop(const Packet& packet);
@@ -175,6 +180,7 @@ class Switch final : public Node {
   bool may_pass_ = false;  // Queued ports, without those hooks and without telemetry.
   uint8_t control_class_ = 0;
   uint8_t data_class_ = 0;
+  bool trims_ = false;      // The ports trim packets that they have no room for.
   bool telemetry_ = false;  // The ports add telemetry to data packets.
   std::unique_ptr<QueuedPorts> queued_;
   SwitchView view_{*this};

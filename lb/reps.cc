@@ -5,9 +5,10 @@
 // follow paths with room. If none is stored it draws one. After a retransmission timeout without
 // congestion it freezes: it reuses only its stored entropies, whose paths are known to work.
 //
-// Without trimming switches, a timeout counts as a failure if round trips were short. The paper's
-// artefact looks at all round trips of the connection. Here only those since its last timeout
-// count, or one long queue would hide every failure after it.
+// With trimming switches, a timeout counts as a failure in any case, since congestion is reported
+// by headers of trimmed packets. Without them, a timeout counts as a failure if round trips were
+// short. The paper's artefact looks at all round trips of the connection. Here only those since its
+// last timeout count, or one long queue would hide every failure after it.
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,7 @@ struct RepsSettings {
 // The settings and the values that follow from the fabric.
 struct RepsRules : RepsSettings {
   Duration base_rtt{};
+  bool trims = false;
   int64_t window = 1;  // Packets: the bandwidth-delay product of a host link.
 };
 
@@ -81,7 +83,8 @@ class RepsHost final : public HostPolicy {
   // An ACK carries its data packet's entropy, so ACKs take varying paths too.
   void OnSendAck(HostView& /*view*/, const Packet& data, Packet& ack) override {
     ack.entropy = data.entropy;
-    ack.SetScheme(RepsEcho{data.entropy, true, data.Has(Packet::kCe)});
+    const bool is_whole = !data.Has(Packet::kTrimmed);
+    ack.SetScheme(RepsEcho{data.entropy, is_whole, data.Has(Packet::kCe)});
   }
 
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& /*news*/) override {
@@ -101,7 +104,9 @@ class RepsHost final : public HostPolicy {
     const bool was_idle =
         longest > 0 && longest < rules_.freeze_below * static_cast<double>(rules_.base_rtt.ps);
     state.longest_rtt_ns = 0;
-    if (!rules_.freeze || !was_idle || state.frozen_until_ps != 0 || state.explore > 0) return;
+    if (!rules_.freeze || !(was_idle || rules_.trims) || state.frozen_until_ps != 0 ||
+        state.explore > 0)
+      return;
     state.frozen_until_ps = (view.now() + rules_.freeze_for).ps;
     state.cursor = 0;
     ++freezes_;
@@ -190,6 +195,7 @@ class RepsBalancer final : public LoadBalancer {
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {
+    rules_.trims = fabric.trims;
     rules_.base_rtt = fabric.base_rtt;
     rules_.window = fabric.base_rtt / SerializationDelay(fabric.packet, fabric.host_rate);
   }

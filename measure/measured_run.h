@@ -15,6 +15,7 @@
 #include "measure/timeline.h"
 #include "network/network.h"
 #include "topo/queue_rule.h"
+#include "topo/trim_rule.h"
 #include "transport/transports.h"
 #include "transport/udp.h"
 
@@ -28,6 +29,7 @@ struct RunPlan {
   const SizeClasses* classes = nullptr;
   const TransportModel* transport = nullptr;
   const PauseRule* pfc = nullptr;
+  const TrimRule* trim = nullptr;  // Null: switches do not trim.
   std::string_view lb;  // The kind of load balancer.
   Timeline timeline = {};
   std::span<const UdpSource> background = {};  // By id.

@@ -30,6 +30,9 @@ class PairBandwidthDelay final : public BandwidthDelay {
   Duration RoundTrip(HostId src, HostId dst) const override { return WayOf(src, dst).idle_rtt; }
   Duration LongestRoundTrip() const override { return longest_; }
 
+  void SetQueues(const Queues& queues) { queues_ = queues; }
+  Queues queues() const override { return queues_; }
+
  private:
   struct Way {
     Duration round_trip{0};  // The round trip as defined above.
@@ -50,6 +53,7 @@ class PairBandwidthDelay final : public BandwidthDelay {
   const PacketSizes sizes_;
   size_t leaves_;
   std::vector<Way> inner_;  // Between leaves: by source leaf, then by destination leaf.
+  Queues queues_;
   Bytes largest_;
   Duration longest_{0};
 };

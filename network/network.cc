@@ -31,14 +31,28 @@ Duration WorstRoundTrip(const Graph& graph, const Routing& routing, const Packet
   return slowest * std::max<int64_t>(4 * tiers, 2 * (routing.MostSwitches() + 1));
 }
 
-Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background) {
+namespace {
+
+// The longest idle round trip if trimming needs it.
+Duration RoundTripFor(const NetworkPlan& plan, const Routing& routing) {
+  if (!plan.port->trim.on()) return Duration{0};
+  return PairBandwidthDelay(*plan.graph, routing, plan.transport->sizes()).LongestRoundTrip();
+}
+
+}  // namespace
+
+Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background,
+                  Duration base_rtt) {
   const TransportModel::Classes classes = transport.classes();
   const PacketSizes sizes = transport.sizes();
   Traffic traffic{.classes = static_cast<uint8_t>(1u << classes.data | 1u << classes.control),
                   .control = classes.control,
                   .wants_red = transport.wants_red(),
                   .sizes = {sizes.DataPacket(sizes.mss), sizes.wire_overhead},
-                  .telemetry = transport.wants_telemetry()};
+                  .telemetry = transport.wants_telemetry(),
+                  .can_trim = transport.can_trim(),
+                  .data = classes.data,
+                  .base_rtt = base_rtt};
   for (const UdpSource& source : background) {
     traffic.classes = static_cast<uint8_t>(traffic.classes | 1u << source.priority);
     traffic.sizes.packet = std::max(traffic.sizes.packet, source.packet.count);
@@ -51,7 +65,8 @@ Network::Network(const NetworkPlan& plan)
       live_(*plan.graph),
       routing_(*plan.graph),
       map_(routing_, *plan.port, plan.transport->sizes()),
-      queue_plan_(*plan.graph, *plan.port, TrafficOf(*plan.transport, plan.background),
+      queue_plan_(*plan.graph, *plan.port,
+                  TrafficOf(*plan.transport, plan.background, RoundTripFor(plan, routing_)),
                   {plan.events.begin(), plan.events.end()}),
       is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
   MakeNodes();
@@ -69,6 +84,8 @@ Network::Network(const NetworkPlan& plan)
   engine_.LimitWindow(close_delay_ / 2);
   if (plan.transport->needs_bandwidth_delay()) {
     bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes);
+    bandwidth_delay_->SetQueues(
+        {SlowestNic(*plan.graph), queue_plan_.LongestQueue(), queue_plan_.trims()});
   }
   transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
   for (const std::unique_ptr<Switch>& s : switches_) {
@@ -327,7 +344,8 @@ void Network::MakeQueues() {
     std::vector<QueuedPorts::Port> ports;
     for (FifoPort& port : s->ports()) {
       const Channel channel{port.rate(), port.delay()};
-      ports.push_back({&port, queue_plan_.QueuesAt(channel), shares[ports.size()]});
+      ports.push_back({&port, queue_plan_.QueuesAt(channel), shares[ports.size()],
+                       queue_plan_.TrimAt(channel)});
     }
     s->UseQueues(queueing, ports);
   }
@@ -411,6 +429,7 @@ PacketCounts Network::CountPackets() const {
       counts.in_flight += s->queued()->waiting();
       counts.control_sent += s->queued()->frames_sent();
       counts.storms += s->queued()->storms();
+      counts.trimmed += s->queued()->trimmed();
     }
     for (size_t r = 0; r < kDropReasons; ++r) {
       counts.dropped[r] += s->drops(static_cast<DropReason>(r));
@@ -429,6 +448,9 @@ void Network::CheckConservation() const {
     if (s->queued() != nullptr && s->queued()->memory() != nullptr) {
       s->queued()->memory()->CheckBooks();
     }
+  }
+  for (const std::unique_ptr<Switch>& s : switches_) {
+    if (s->queued() != nullptr) s->queued()->CheckTrimmedBytes();
   }
   const PacketCounts counts = CountPackets();
   const int64_t sent = counts.sent();

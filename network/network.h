@@ -20,6 +20,7 @@
 #include "fabric/pins.h"
 #include "fabric/switch.h"
 #include "fabric/switch_faults.h"
+#include "network/bandwidth_delay.h"
 #include "network/built_fabric.h"
 #include "network/return_path.h"
 #include "topo/graph.h"
@@ -57,7 +58,9 @@ struct NetworkPlan {
 };
 
 // Returns the traffic that `transport` and `background` send.
-Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background);
+// `base_rtt`: the longest idle round trip, for ports whose trimming follows from it.
+Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> background,
+                  Duration base_rtt);
 
 // Counts packets by where they ended up. Sent = received + dropped + consumed + in flight, always.
 struct PacketCounts {
@@ -70,8 +73,9 @@ struct PacketCounts {
   int64_t dropped[kDropReasons] = {};
   int64_t in_flight = 0;  // On a wire or in front of one, or held back by a load balancer.
   int64_t marked = 0;
-  int64_t storms = 0;  // Times that a watchdog has given up on a paused class.
-  int64_t hops = 0;    // Packets put on wires.
+  int64_t trimmed = 0;  // Data packets whose payload a switch has cut off.
+  int64_t storms = 0;   // Times that a watchdog has given up on a paused class.
+  int64_t hops = 0;     // Packets put on wires.
 
   int64_t sent() const { return data_sent + control_sent + datagrams_sent; }
   int64_t dropped_total() const;
@@ -176,7 +180,7 @@ class Network {
   size_t next_fault_ = 0;
   std::deque<Time> reroutes_;  // The times at which routes are due to change.
   Duration close_delay_;
-  std::unique_ptr<BandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
+  std::unique_ptr<PairBandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Switch>> switches_;

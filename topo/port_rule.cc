@@ -83,6 +83,8 @@ void PortRule::Declare(Fields& fields) {
       "dwrr: bytes of a turn of each class, from class 0 on. Default: a full packet for each.");
   fields.Section("memory", memory, "How the ports of a switch share its buffer.");
   fields.Section("pfc", pfc, "Priority flow control, IEEE 802.1Qbb.");
+  fields.Section("trim", trim,
+                 "Packet trimming: the header of a packet without room arrives in its place.");
   fields.Require(quanta.size() <= kClasses, "quanta", "there are 8 classes");
   const auto unit = [](const std::optional<QueueSize>& size) {
     return size ? size->unit : QueueSize::Unit::kNone;

@@ -17,6 +17,7 @@
 #include "settings/fields.h"
 #include "topo/graph.h"
 #include "topo/queue_rule.h"
+#include "topo/trim_rule.h"
 
 namespace heddle {
 
@@ -54,6 +55,7 @@ struct PortRule {
   std::vector<Bytes> quanta;
   MemoryRule memory;
   PauseRule pfc;
+  TrimRule trim;
 
   void Declare(Fields& fields);
 

@@ -2,6 +2,7 @@
 
 #include "topo/queue_plan.h"
 
+#include <absl/numeric/int128.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,7 +105,7 @@ QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& tr
 
 bool QueuePlan::fifo_is_exact() const {
   if (!std::has_single_bit(traffic_.classes) || rule_.memory.model != Model::kPrivate ||
-      rule_.pfc.on() || traffic_.telemetry) {
+      rule_.pfc.on() || traffic_.telemetry || trims()) {
     return false;
   }
   return std::ranges::all_of(SwitchChannels(graph_), [this](const Channel& channel) {
@@ -144,6 +145,7 @@ Queueing QueuePlan::queueing() const {
                        .restore = watchdog.restore,
                        .poll = watchdog.poll,
                        .drops = watchdog.drops};
+  if (trims()) queueing.trim = rule_.trim.settings();
   return queueing;
 }
 
@@ -183,6 +185,9 @@ QueueSettings QueuePlan::QueuesAt(const Channel& channel) const {
                        .telemetry = traffic_.telemetry,
                        .queues_control = rule_.pfc.on(),
                        .marking = rule_.MarkingAt(channel, traffic_.wants_red)};
+  if (trims() && rule_.trim.when == TrimSettings::When::kMark) {
+    queues.marking.above = queues.marking.all = kUnlimited;
+  }
   queues.quantum.fill(traffic_.sizes.packet);
   for (size_t cls = 0; cls < rule_.quanta.size(); ++cls) {
     queues.quantum[cls] = rule_.quanta[cls].count;
@@ -190,7 +195,73 @@ QueueSettings QueuePlan::QueuesAt(const Channel& channel) const {
   return queues;
 }
 
+// A threshold of auto is the bandwidth-delay product in whole packets; a port slower or faster than
+// the hosts' links has its share of that.
+TrimLimits QueuePlan::TrimAt(const Channel& channel) const {
+  TrimLimits limits;
+  if (!trims()) return limits;
+  const int64_t packet = traffic_.sizes.packet;
+  const absl::int128 bits = absl::int128(traffic_.base_rtt.ps) * nic_.bps / kPicosecondsPerSecond;
+  const int64_t bdp = (static_cast<int64_t>(bits / 8) + packet - 1) / packet * packet;
+  const absl::int128 scaled = absl::int128(bdp) * channel.rate.bps / nic_.bps;
+  limits.threshold = rule_.trim.threshold ? rule_.trim.threshold->count
+                                          : std::max(static_cast<int64_t>(scaled), packet);
+  limits.headers = rule_.trim.header_limit ? rule_.trim.header_limit->count : 2 * limits.threshold;
+  limits.marking = rule_.MarkingAt(channel, traffic_.wants_red);
+  if (rule_.trim.when != TrimSettings::When::kPort) limits.threshold = kUnlimited;
+  return limits;
+}
+
+Bytes QueuePlan::LongestQueue() const {
+  const Channel channel{nic_, Duration{0}};
+  const TrimLimits limits = TrimAt(channel);
+  if (limits.threshold != kUnlimited) return Bytes{limits.threshold};
+  const PortSettings port = rule_.SwitchPort(channel, Bytes{0});
+  if (rule_.memory.model != Model::kPrivate || port.buffer == kUnlimited) return Bytes{0};
+  return Bytes{port.buffer * (port.count_packets ? traffic_.sizes.packet : 1)};
+}
+
+void QueuePlan::CheckTrimming(const std::string& path, Diagnostics& diagnostics) const {
+  if (!rule_.trim.on()) return;
+  const std::string trim = path + ".trim";
+  if (!traffic_.can_trim) {
+    return diagnostics.WarningAt(trim + ".when",
+                                 "has no effect: receivers of this transport do not understand "
+                                 "trimmed packets, so switches drop whole packets");
+  }
+  const unsigned classes = rule_.trim.settings().classes;
+  if ((classes & rule_.pfc.mask()) != 0) {
+    diagnostics.ErrorAt(trim + ".classes",
+                        "a class is trimmed or lossless, not both; take it out of here or out of "
+                        "pfc.classes");
+  }
+  if (traffic_.control != 0) {
+    diagnostics.ErrorAt("transport.control_priority",
+                        "must be 0: headers of trimmed packets and ACKs share class 0");
+  }
+  if ((classes >> traffic_.data & 1) == 0) {
+    diagnostics.WarningAt(
+        trim + ".classes",
+        fmt::format("no packet is trimmed: data packets are in class {}", traffic_.data));
+  }
+  for (const Channel& channel : SwitchChannels(graph_)) {
+    if (!rule_.SwitchPort(channel, Bytes{0}).count_packets) continue;
+    return diagnostics.ErrorAt(trim + ".when",
+                               "needs buffer and ecn_above in bytes, not in packets");
+  }
+  if (rule_.trim.when == TrimSettings::When::kAdmission && rule_.memory.model == Model::kHpcc) {
+    diagnostics.ErrorAt(trim + ".when",
+                        "admission needs a limit at outputs, which memory.model: hpcc_mmu does not "
+                        "have; use port or mark");
+  }
+  if (rule_.trim.threshold && rule_.trim.threshold->count < traffic_.sizes.packet) {
+    diagnostics.ErrorAt(trim + ".threshold", fmt::format("is less than a full packet of {} bytes",
+                                                         traffic_.sizes.packet));
+  }
+}
+
 void QueuePlan::Check(const std::string& path, Diagnostics& diagnostics) const {
+  CheckTrimming(path, diagnostics);
   const unsigned lossless = rule_.pfc.mask();
   if ((lossless >> traffic_.control & 1) != 0) {
     diagnostics.ErrorAt(path + ".pfc.classes",

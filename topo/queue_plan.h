@@ -24,6 +24,9 @@ struct Traffic {
   bool wants_red;   // The transport expects ECN marking between two thresholds.
   FrameSizes sizes;
   bool telemetry = false;  // The transport wants to be told of the ports on a packet's way.
+  bool can_trim = false;   // Its receivers answer the headers of trimmed packets.
+  uint8_t data = 0;        // The class of its data packets.
+  Duration base_rtt{0};    // The longest idle round trip; needed if trimming follows from it.
 };
 
 // The channels that switches send on, one of each rate.
@@ -47,6 +50,14 @@ class QueuePlan {
   // index. QueuesAt() returns the queues in front of a channel.
   std::vector<SharedMemory::Port> SharesOf(VertexId vertex) const;
   QueueSettings QueuesAt(const Channel& channel) const;
+  // When the ports trim packets on a channel, if they do.
+  TrimLimits TrimAt(const Channel& channel) const;
+
+  // Returns true if switches trim packets.
+  bool trims() const { return rule_.trim.on() && traffic_.can_trim; }
+  // The longest queue in bytes at a port as fast as the slowest NIC; 0 if the port alone does not
+  // limit it.
+  Bytes LongestQueue() const;
 
   // Reports settings that cannot work or may surprise, below `path`, the path of the port's
   // settings.
@@ -56,6 +67,7 @@ class QueuePlan {
   void CheckMarking(const std::string& path, Diagnostics& diagnostics) const;
   void CheckHeadroom(const std::string& path, Diagnostics& diagnostics) const;
   void CheckMemory(const std::string& path, Diagnostics& diagnostics) const;
+  void CheckTrimming(const std::string& path, Diagnostics& diagnostics) const;
   int64_t HeadroomAt(const Graph::Link& link, bool at_a) const;
   int64_t XoffAt(const Channel& out, int64_t headroom) const;
 

@@ -24,6 +24,13 @@ class ReceiverLog {
   // A data packet has arrived, new or not.
   void Observe(const Packet& data);
 
+  // The header of a trimmed packet has arrived. It overtakes data, so it counts neither as
+  // reordered nor among the packets.
+  void ObserveTrimmed(const Packet& header) {
+    ++record_.receiver.trimmed;
+    record_.receiver.trimmed_last_hop += header.Has(Packet::kCutAtLastHop) ? 1 : 0;
+  }
+
   // The packet carries a segment that has not arrived before.
   void OnFirstArrival(uint32_t segment) {
     if (segment < highest_) return NoteBehind(segment);

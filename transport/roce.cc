@@ -5,7 +5,12 @@
 namespace heddle {
 
 void Roce::OnPacket(const Packet& packet) {
-  if (packet.kind == PacketKind::kData) return OnData(packet);
+  if (packet.kind == PacketKind::kData) {
+    if (!packet.Has(Packet::kTrimmed)) [[likely]]
+      return OnData(packet);
+    if (RoceReceiver* receiver = ReceiverOf(packet)) receiver->OnTrimmed(packet);
+    return;
+  }
   RoceSender* sender = SenderOf(packet);
   if (sender == nullptr) return;
   if (packet.kind == PacketKind::kCnp) {

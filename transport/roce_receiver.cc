@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "transport/flow_timers.h"
+#include "transport/uet_ack.h"
 
 namespace heddle {
 
@@ -40,6 +41,7 @@ void RoceReceiver::OnData(const Packet& data) {
     NoteCongestion(data);
   }
   if (cnps.mode == CnpRule::Mode::kPacket && !marked && out_of_order) NoteCongestion(data);
+  if (shared_->settings.is_ddp()) return Place(data);
   if (shared_->settings.is_irn()) return TakeAny(data);
   TakeInOrder(data);
 }
@@ -47,6 +49,24 @@ void RoceReceiver::OnData(const Packet& data) {
 int64_t RoceReceiver::PayloadOf(uint32_t number) const {
   const int64_t mss = shared_->sizes.mss;
   return number + 1 == packets_ ? record().spec.size - number * mss : mss;
+}
+
+// Go-back-N asks for the packet it expects, as after any gap; IRN asks for the trimmed packet
+// alone.
+void RoceReceiver::OnTrimmed(const Packet& header) {
+  log_.ObserveTrimmed(header);
+  if (shared_->telemetry) *told_ = host_->ArrivedTelemetry();
+  const RoceSettings& settings = shared_->settings;
+  if (header.seq < next_ || (settings.is_selective() && ahead_.Contains(header.seq))) {
+    const bool is_ack = header.seq < next_ || settings.is_ddp();
+    return Answer(header, is_ack ? PacketKind::kAck : PacketKind::kNack);
+  }
+  if (!settings.is_selective()) {
+    if (!MayAskAgain()) return;
+    nacked_ = true;
+    nack_again_ = host_->now() + shared_->settings.nack_interval;
+  }
+  Answer(header, PacketKind::kNack);
 }
 
 // --- Go-back-N ---
@@ -122,6 +142,34 @@ bool RoceReceiver::Keep(const Packet& data) {
   return true;
 }
 
+// --- Out-of-order placement ---
+
+void RoceReceiver::Place(const Packet& data) {
+  if (data.seq >= next_ + shared_->ddp_window) {
+    ++log_.receiver().discarded;
+    return;
+  }
+  const bool is_known = data.seq < next_ || ahead_.Contains(data.seq);
+  if (is_known) {
+    ++log_.receiver().duplicates;
+  } else {
+    Keep(data);
+  }
+  ++unanswered_;
+  if (is_known || data.Has(Packet::kCe) || next_ == packets_ ||
+      unanswered_ >= shared_->settings.ack_interval) {
+    Answer(data, PacketKind::kAck);
+  }
+}
+
+void RoceReceiver::WriteMap(const Packet& data, Packet& answer) const {
+  UetAck ack{.expected = next_, .acked = data.seq, .first = UetAck::FirstOf(data.seq, next_)};
+  for (uint32_t i = 0; i < UetAck::kMapped && !ahead_.empty(); ++i) {
+    if (ahead_.Contains(ack.first + i)) ack.map |= uint64_t{1} << i;
+  }
+  ack.WriteTo(answer);
+}
+
 // --- What is sent back ---
 
 // DCQCN's notification point (Zhu et al., SIGCOMM 2015, section 3.1).
@@ -157,7 +205,14 @@ void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
   unanswered_ = 0;
   Packet& answer = NewControl(kind, data.sent);
   answer.seq = next_;
-  if (kind == PacketKind::kNack) answer.nack.trigger = data.seq;
+  if (shared_->settings.is_ddp() && kind == PacketKind::kAck) WriteMap(data, answer);
+  if (kind == PacketKind::kNack) {
+    answer.nack.trigger = data.seq;
+    if (data.Has(Packet::kTrimmed) && shared_->settings.is_selective() &&
+        !ahead_.Contains(data.seq)) {
+      answer.Set(Packet::kTrimmed);
+    }
+  }
   if (data.Has(Packet::kCe)) answer.Set(Packet::kEce);
   if (notify_) answer.Set(Packet::kNotify);
   notify_ = false;

@@ -27,8 +27,12 @@ class RoceReceiver {
   void OnArrival(const Packet& data);
   // The packet's turn has come: at its arrival, or later if packets are put in order first.
   void OnData(const Packet& data);
+  // The header of a trimmed packet has arrived: it asks for the packet again at once.
+  void OnTrimmed(const Packet& header);
   // Returns true if it would throw the packet away for being out of order.
-  bool Refuses(const Packet& data) const { return !shared_->settings.is_irn() && data.seq > next_; }
+  bool Refuses(const Packet& data) const {
+    return !shared_->settings.is_selective() && data.seq > next_;
+  }
 
   // An interval between CNPs has ended.
   void OnTimer();
@@ -44,6 +48,8 @@ class RoceReceiver {
   void Discard(const Packet& data);
   bool MayAskAgain() const;
   void TakeAny(const Packet& data);
+  void Place(const Packet& data);
+  void WriteMap(const Packet& data, Packet& answer) const;
   bool Keep(const Packet& data);
   void AcceptNext(uint32_t number);
   int64_t PayloadOf(uint32_t number) const;

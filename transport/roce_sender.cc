@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "transport/uet_ack.h"
+
 namespace heddle {
 namespace {
 
@@ -22,6 +24,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
   una_ = nxt_ = end_ = tx_id_ = 0;
   gone_back_to_ = -1;
   copies_.clear();
+  order_.clear();
   repair_.Reset();
   judge_.Reset();
   rtt_ = RttEstimator();
@@ -79,8 +82,8 @@ void RoceSender::SetBandwidthDelay() {
 
 // --- Sending ---
 
-bool RoceSender::HasWork() const {
-  if (IsIrn() && repair_.HasLost(una_)) return true;
+bool RoceSender::HasWork() {
+  if (IsSelective() && repair_.HasLost(una_)) return true;
   return nxt_ < packets_ && nxt_ - una_ < window_;
 }
 
@@ -97,7 +100,7 @@ Transport::Pulled RoceSender::Pull(Packet& packet) {
     GetReady();
     return {.sent = false, .more = false};
   }
-  Build(IsIrn() && repair_.HasLost(una_) ? repair_.TakeLost(una_) : nxt_, packet);
+  Build(IsSelective() && repair_.HasLost(una_) ? repair_.TakeLost(una_) : nxt_, packet);
   Pace(packet.bytes + shared_->sizes.wire_overhead);
   shared_->control->OnSent(rate_, packet.bytes, host_->now());
   FollowControl();
@@ -124,6 +127,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
     if (++end_ == packets_) host_->NoteHanded(flow_.id);
   }
   if (number == nxt_) ++nxt_;
+  if (IsDdp()) order_.push_back({number, tx_id, now});
 
   const int64_t payload = PayloadOf(number);
   packet.Set(Packet::kEct);
@@ -170,8 +174,10 @@ void RoceSender::OnAck(const Packet& ack) {
   if (ack.Has(Packet::kNotify)) TakeCnp();
   const uint32_t una = una_;
   const int64_t newly_acked = ack.seq > una_ ? Advance(ack.seq) : 0;
-  const bool fresh =
-      IsIrn() && is_nack && ack.nack.trigger >= una_ && repair_.OnArrived(ack.nack.trigger);
+  const bool is_trimmed = ack.Has(Packet::kTrimmed);
+  if (IsDdp() && !is_nack) TakeMap(ack);
+  const bool fresh = IsIrn() && is_nack && !is_trimmed && ack.nack.trigger >= una_ &&
+                     repair_.OnArrived(ack.nack.trigger);
   rtt_.Sample(rtt);
   flow_.srtt = rtt_.srtt();
   if (host_->Wants(HostPolicy::kAck)) {
@@ -197,7 +203,7 @@ int64_t RoceSender::Advance(uint32_t una) {
     copies_.pop_front();
   }
   nxt_ = std::max(nxt_, una_);  // It may cover what was sent before going back.
-  if (IsIrn()) repair_.AdvanceTo(una_);
+  if (IsSelective()) repair_.AdvanceTo(una_);
   return acked;
 }
 
@@ -215,7 +221,10 @@ void RoceSender::TakeCnp() {
 // --- Losses ---
 
 void RoceSender::OnNack(const Packet& nack) {
+  if (IsSelective() && nack.Has(Packet::kTrimmed))
+    return repair_.OnTrimmed(nack.nack.trigger, una_);
   if (IsIrn()) return RepairFrom(nack);
+  if (IsDdp()) return;
   // A NACK that an ACK has overtaken says nothing new. If una_ is about to be sent anyway, a NACK
   // changes nothing.
   if (nack.seq < una_ || nxt_ == una_) return;
@@ -242,8 +251,14 @@ void RoceSender::OnLossFound() {
 }
 
 void RoceSender::OnTimeout() {
+  if (IsDdp() && !ForgetOld()) return;
   ++record_.timeouts;
-  if (IsIrn()) {
+  if (IsDdp()) {
+    while (ForgetOld() && host_->now() - order_.front().at >= shared_->ddp_rto) {
+      repair_.OnTrimmed(order_.front().packet, una_);
+      order_.pop_front();
+    }
+  } else if (IsIrn()) {
     repair_.OnTimeout(una_, end_);
   } else {
     nxt_ = una_;
@@ -289,7 +304,36 @@ void RoceSender::SetLimit(BitRate limit) {
   GetReady();
 }
 
+// Marks the packets that an ACK of out-of-order placement reports.
+void RoceSender::TakeMap(const Packet& packet) {
+  const UetAck ack = UetAck::From(packet);
+  for (uint64_t left = ack.map; left != 0; left &= left - 1) {
+    const uint32_t arrived = ack.first + static_cast<uint32_t>(std::countr_zero(left));
+    if (arrived >= una_ && arrived < end_) repair_.OnArrived(arrived);
+  }
+  const RoceSettings& settings = shared_->settings;
+  if (settings.ddp_loss != RoceSettings::DdpLoss::kThreshold || repair_.recovering()) return;
+  if (repair_.arrived() < static_cast<uint32_t>(settings.nack_threshold)) return;
+  repair_.BeginRecovery(una_, end_);
+  OnLossFound();
+}
+
+// Removes transmissions that have been answered or replaced from the front of the order. Returns
+// false if none is left.
+bool RoceSender::ForgetOld() {
+  for (; !order_.empty(); order_.pop_front()) {
+    const Order& oldest = order_.front();
+    if (oldest.packet < una_ || repair_.HasArrived(oldest.packet)) continue;
+    if (copies_[oldest.packet - una_] == oldest.tx_id) return true;
+  }
+  return false;
+}
+
 void RoceSender::RestartTimer() {
+  if (IsDdp()) {
+    const bool any = ForgetOld();
+    return Set(rto_, FlowTimer::kRetransmit, any ? order_.front().at + shared_->ddp_rto : kNever);
+  }
   const bool waits = una_ < end_ && (IsIrn() || shared_->settings.rto);
   Set(rto_, FlowTimer::kRetransmit, waits ? host_->now() + Rto() : kNever);
 }

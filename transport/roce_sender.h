@@ -40,6 +40,8 @@ struct RoceShared {
   bool telemetry;                         // ACKs and NACKs bring telemetry for `control`.
   const BandwidthDelay* bandwidth_delay;  // Null if no window follows from it.
   Duration close_delay;                   // Time from the sender's end to the receiver's.
+  Duration ddp_rto{0};                    // Out-of-order placement: the timeout of a packet,
+  uint32_t ddp_window = 0;                // and packets beyond the one expected that are placed.
 };
 
 class RoceSender {
@@ -71,11 +73,21 @@ class RoceSender {
   uint32_t in_flight() const { return end_ - una_; }
   FlowState state() const;
   size_t memory_bytes() const {
-    return copies_.capacity() * sizeof(uint32_t) + repair_.memory_bytes() + judge_.memory_bytes();
+    return copies_.capacity() * sizeof(uint32_t) + order_.capacity() * sizeof(Order) +
+           repair_.memory_bytes() + judge_.memory_bytes();
   }
 
  private:
+  // A transmission, for out-of-order placement.
+  struct Order {
+    uint32_t packet;
+    uint32_t tx_id;
+    Time at;
+  };
+
   bool IsIrn() const { return shared_->settings.is_irn(); }
+  bool IsDdp() const { return shared_->settings.is_ddp(); }
+  bool IsSelective() const { return shared_->settings.is_selective(); }
   int64_t PayloadOf(uint32_t packet) const {
     const int64_t mss = shared_->sizes.mss;
     return packet + 1 == packets_ ? spec_.size - packet * mss : mss;
@@ -83,7 +95,7 @@ class RoceSender {
 
   void SetBandwidthDelay();
   void StartControl();
-  bool HasWork() const;
+  bool HasWork();
   void GetReady();
   void Build(uint32_t number, Packet& packet);
   void Pace(int64_t wire_bytes);
@@ -97,6 +109,8 @@ class RoceSender {
   void RepairFrom(const Packet& nack);
   void OnLossFound();
   void OnTimeout();
+  void TakeMap(const Packet& ack);
+  bool ForgetOld();
 
   void FollowControl();
   void RestartTimer();
@@ -130,7 +144,8 @@ class RoceSender {
   LazyTimer pace_;
   LazyTimer control_timer_;
   Ring<uint32_t> copies_;   // Latest transmission number of each packet in [una_, end_).
-  SelectiveRepeat repair_;  // For IRN.
+  Ring<Order> order_;       // Out-of-order placement: transmissions, the oldest first.
+  SelectiveRepeat repair_;  // Not for go-back-N.
   double bdp_packets_ = 0;
   std::unique_ptr<Telemetry> told_;  // Telemetry of the last ACK; null if unwanted.
   RttEstimator rtt_;                 // The load balancer's estimate.

@@ -14,16 +14,20 @@ void RoceSettings::Declare(Fields& fields, Chosen<RoceFraming>& framing) {
                "Payload of a full packet in bytes. auto: 1024 (rocev2), 1000 (ns3_rdma), 1460 "
                "(ip1500).");
   DeclareLbHeader(fields, lb_header);
-  fields.Choice("recovery", recovery, {{"gbn", Recovery::kGoBackN}, {"irn", Recovery::kIrn}},
-                "gbn: go-back-N, as commodity NICs do; irn: selective repeat with a window of one "
-                "bandwidth-delay product (Mittal et al., SIGCOMM 2018).");
+  fields.Choice(
+      "recovery", recovery,
+      {{"gbn", Recovery::kGoBackN}, {"irn", Recovery::kIrn}, {"ddp", Recovery::kDdp}},
+      "gbn: go-back-N, as commodity NICs do; irn: selective repeat with a window of one "
+      "bandwidth-delay product (Mittal et al., SIGCOMM 2018); ddp: the receiver places packets "
+      "in any order and never sends a NACK for a gap, as NICs for adaptive routing do. "
+      "Each data packet then carries its address, 16 bytes more.");
   fields.Choice("nack", nack, {{"per_gap", Nack::kPerGap}, {"timer", Nack::kTimer}},
                 "gbn: one NACK until the expected packet has come (per_gap), or another one every "
                 "nack_interval while packets come out of order (timer).");
   fields.Add("nack_interval", nack_interval, {.above = Duration{0}, .at_most = 1_s},
              "nack: timer: time between two NACKs.");
   fields.Add("ack_interval", ack_interval, Between<int64_t>(1, 1000),
-             "gbn: in-order packets per ACK; the last one of a flow is always acknowledged at "
+             "gbn, ddp: packets per ACK; the last one of a flow is always acknowledged at "
              "once. irn acknowledges every packet.");
   fields.AddOr("never", "rto", rto, {.above = Duration{0}, .at_most = 100_s},
                "gbn: retransmission timeout, not doubled.");
@@ -36,6 +40,17 @@ void RoceSettings::Declare(Fields& fields, Chosen<RoceFraming>& framing) {
              "irn: timeout otherwise.");
   fields.Add("rto_low_packets", rto_low_packets, Between<int64_t>(0, 65'535),
              "irn: number of packets in flight up to which rto_low applies.");
+  fields.Choice("ddp_loss", ddp_loss,
+                {{"timeout", DdpLoss::kTimeout}, {"threshold", DdpLoss::kThreshold}},
+                "ddp: packets count as lost after ddp_rto, or also when nack_threshold packets "
+                "sent after them have arrived.");
+  fields.AddOr("auto", "ddp_rto", ddp_rto, {.above = Duration{0}, .at_most = 100_s},
+               "ddp: a packet sent longer ago than this, and not acknowledged, is sent again. "
+               "auto: three of the longest idle round trips, at least 320us.");
+  fields.AddOr("auto", "ddp_window", ddp_window,
+               {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
+               "ddp: payload beyond the packet expected that the receiver places; later packets "
+               "are dropped. auto: two of the largest bandwidth-delay products.");
   fields.Choice("window", window,
                 {{"none", Window::kNone}, {"bdp", Window::kBdp}, {"bdp_var", Window::kBdpVar}},
                 "Limit of what is in flight: none; bdp; or bdp_var, which shrinks with the rate. "

@@ -15,7 +15,8 @@
 namespace heddle {
 
 struct RoceSettings {
-  enum class Recovery { kGoBackN, kIrn };
+  enum class Recovery { kGoBackN, kIrn, kDdp };
+  enum class DdpLoss { kTimeout, kThreshold };
   enum class Nack { kPerGap, kTimer };
   enum class Window { kNone, kBdp, kBdpVar };
   enum class Scope { kPair, kMax };
@@ -37,6 +38,11 @@ struct RoceSettings {
   Duration rto_high = 320_us;
   int64_t rto_low_packets = 3;
 
+  // Out-of-order placement.
+  DdpLoss ddp_loss = DdpLoss::kTimeout;
+  std::optional<Duration> ddp_rto;  // Not set: 3 of the longest idle round trips, at least 320 us.
+  std::optional<Bytes> ddp_window;  // Not set: two bandwidth-delay products.
+
   Window window = Window::kNone;
   Scope bdp_scope = Scope::kPair;
   std::optional<Bytes> bdp;          // Payload bytes; not set: from the network.
@@ -48,6 +54,9 @@ struct RoceSettings {
   int64_t control_priority = 0;
 
   bool is_irn() const { return recovery == Recovery::kIrn; }
+  bool is_ddp() const { return recovery == Recovery::kDdp; }
+  // Receivers keep packets that come out of order.
+  bool is_selective() const { return recovery != Recovery::kGoBackN; }
   bool uses_bdp() const { return is_irn() || window != Window::kNone; }
 
   // `framing` is set beside these.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/ring.h"
 #include "transport/segment_set.h"
 
 namespace heddle {
@@ -17,6 +18,7 @@ class SelectiveRepeat {
  public:
   void Reset() {
     arrived_.Reset(0);
+    trimmed_.clear();
     highest_ = 0;
     recovering_ = false;
   }
@@ -42,21 +44,40 @@ class SelectiveRepeat {
   // Every packet not known to have arrived counts as lost, even if it was sent again already.
   void OnTimeout(uint32_t una, uint32_t end) { Begin(una, end, end); }
 
+  bool HasArrived(uint32_t packet) const { return arrived_.Contains(packet); }
   bool recovering() const { return recovering_; }
   uint32_t arrived() const { return arrived_.size(); }
 
-  bool HasLost(uint32_t una) const { return recovering_ && FirstLost(una) < limit_; }
+  // `packet` is sent again without a recovery: a switch has trimmed it, or it has timed out.
+  void OnTrimmed(uint32_t packet, uint32_t una) {
+    if (packet >= una && !arrived_.Contains(packet)) trimmed_.push_back(packet);
+  }
+
+  bool HasLost(uint32_t una) {
+    while (!trimmed_.empty() && HasArrived(trimmed_.front(), una)) trimmed_.pop_front();
+    return !trimmed_.empty() || (recovering_ && FirstLost(una) < limit_);
+  }
 
   // Takes the next lost packet; there must be one. It counts as sent again: a recovery repairs each
   // packet once, and a packet lost twice is left to the timeout.
   uint32_t TakeLost(uint32_t una) {
+    if (!trimmed_.empty()) {
+      const uint32_t packet = trimmed_.front();
+      trimmed_.pop_front();
+      return packet;
+    }
     next_ = FirstLost(una) + 1;
     return next_ - 1;
   }
 
-  size_t memory_bytes() const { return arrived_.memory_bytes(); }
+  size_t memory_bytes() const {
+    return arrived_.memory_bytes() + trimmed_.capacity() * sizeof(uint32_t);
+  }
 
  private:
+  bool HasArrived(uint32_t packet, uint32_t una) const {
+    return packet < una || arrived_.Contains(packet);
+  }
   uint32_t FirstLost(uint32_t una) const { return arrived_.FirstMissing(std::max(next_, una)); }
 
   void Begin(uint32_t una, uint32_t end, uint32_t limit) {
@@ -66,8 +87,9 @@ class SelectiveRepeat {
     limit_ = limit;
   }
 
-  SegmentSet arrived_;    // Packets beyond una.
-  uint32_t highest_ = 0;  // One past the highest packet that has arrived.
+  SegmentSet arrived_;      // Packets beyond una.
+  Ring<uint32_t> trimmed_;  // Packets to be sent again one by one.
+  uint32_t highest_ = 0;    // One past the highest packet that has arrived.
   bool recovering_ = false;
   uint32_t recovery_end_ = 0;
   uint32_t next_ = 0;   // The first that this recovery has not looked at.

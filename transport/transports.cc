@@ -16,6 +16,8 @@
 #include "transport/roce_settings.h"
 #include "transport/tcp.h"
 #include "transport/tcp_settings.h"
+#include "transport/uet.h"
+#include "transport/uet_settings.h"
 
 namespace heddle {
 namespace {
@@ -62,6 +64,9 @@ class WithResequencing : public TransportModel {
 
 // Bytes of in-band telemetry: five hops of 8 bytes each, and 2 more (Li et al., SIGCOMM 2019).
 constexpr int64_t kTelemetryHeader = 42;
+
+// RETH, which every packet carries if receivers place it out of order.
+constexpr int64_t kAddressHeader = 16;
 
 // Packets are numbered in 32 bits.
 int64_t LargestFlow(const PacketSizes& sizes) {
@@ -158,6 +163,7 @@ class RoceModel final : public WithResequencing {
   PacketSizes sizes() const override {
     PacketSizes sizes = SizesOf(settings_, *framing_.settings);
     if (wants_telemetry()) sizes.data_overhead += kTelemetryHeader;
+    if (settings_.is_ddp()) sizes.data_overhead += kAddressHeader;
     return sizes;
   }
   WireFormat wire_format() const override {
@@ -173,29 +179,45 @@ class RoceModel final : public WithResequencing {
   bool wants_red() const override { return control_.settings->wants_red(); }
   bool wants_telemetry() const override { return control_.settings->wants_telemetry(); }
   bool limits_rates() const override { return true; }
-  bool needs_order() const override { return !settings_.is_irn() && resequencing() == "off"; }
+  bool can_trim() const override { return true; }
+  bool needs_order() const override { return !settings_.is_selective() && resequencing() == "off"; }
   std::string congestion_control() const override { return control_.kind; }
   bool needs_bandwidth_delay() const override {
-    return (settings_.uses_bdp() && !settings_.bdp) ||
+    return (settings_.uses_bdp() && !settings_.bdp) || settings_.is_ddp() ||
            control_.settings->base_rtt() != BaseRtt::kNone;
   }
   std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
                                           const BandwidthDelay* bandwidth_delay) const override {
     std::unique_ptr<const RateControl> control = control_.settings->Prepare();
     const CnpRule cnps = control->cnp_rule();
-    return std::make_unique<Maker<Roce, RoceShared>>(
-        RoceShared{settings_, sizes(), std::move(control), cnps, control_.settings->base_rtt(),
-                   wants_telemetry(), bandwidth_delay, close_delay},
-        model());
+    RoceShared shared{
+        settings_,         sizes(),         std::move(control), cnps, control_.settings->base_rtt(),
+        wants_telemetry(), bandwidth_delay, close_delay};
+    if (settings_.is_ddp()) {
+      shared.ddp_rto = DdpRto(*bandwidth_delay);
+      shared.ddp_window = DdpWindow(*bandwidth_delay);
+    }
+    return std::make_unique<Maker<Roce, RoceShared>>(std::move(shared), model());
   }
   AutoValues ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_delay) const override;
 
  protected:
   std::string OwnRemedyForReordering() const override {
+    if (settings_.is_ddp()) return "transport.ddp_loss: timeout";
     return settings_.is_irn() ? "raise transport.nack_threshold" : "transport.recovery: irn";
   }
 
  private:
+  Duration DdpRto(const BandwidthDelay& network) const {
+    return settings_.ddp_rto.value_or(std::max(3 * network.LongestRoundTrip(), 320_us));
+  }
+  // In packets. A map of held packets has 14 bits for their number.
+  uint32_t DdpWindow(const BandwidthDelay& network) const {
+    const int64_t bytes = settings_.ddp_window.value_or(Bytes{2 * network.Largest().count}).count;
+    const int64_t mss = sizes().mss;
+    return static_cast<uint32_t>(std::clamp<int64_t>((bytes + mss - 1) / mss, 1, 1 << 14));
+  }
+
   RoceSettings settings_;
   Chosen<RoceFraming> framing_ = RoceFramings().Make("rocev2");
   Chosen<RateControlModel> control_ = CongestionControls().rates().Make("dcqcn");
@@ -210,6 +232,9 @@ AutoValues RoceModel::ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_
     const bool is_for_all = settings_.bdp_scope == RoceSettings::Scope::kMax;
     values.emplace_back(is_for_all ? "bdp" : "largest_bdp",
                         FormatQuantity(bandwidth_delay->Largest()));
+  }
+  if (settings_.is_ddp() && !settings_.ddp_rto) {
+    values.emplace_back("ddp_rto", FormatQuantity(DdpRto(*bandwidth_delay)));
   }
   RateState state;
   state.line = state.rate = static_cast<double>(settings_.line_rate.value_or(nic).bps);
@@ -226,6 +251,54 @@ AutoValues RoceModel::ValuesOfAuto(BitRate nic, const BandwidthDelay* bandwidth_
   return values;
 }
 
+// Ultra Ethernet. Its receivers place packets in any order, so it has no resequencing.
+class UetModel final : public TransportModel {
+ public:
+  void Declare(Fields& fields) override { settings_.Declare(fields); }
+  PacketSizes sizes() const override { return settings_.Sizes(); }
+  WireFormat wire_format() const override {
+    return {.protocol = WireFormat::Protocol::kRoceV2, .sizes = sizes(), .ack_every = 1};
+  }
+  int64_t max_flow_size() const override { return LargestFlow(sizes()); }
+  Classes classes() const override {
+    return {static_cast<uint8_t>(settings_.priority),
+            static_cast<uint8_t>(settings_.control_priority)};
+  }
+  bool wants_red() const override { return true; }
+  bool echoes_marks() const override { return true; }
+  bool can_trim() const override { return true; }
+  bool needs_bandwidth_delay() const override { return true; }
+  const std::string& resequencing() const override { return resequencing_.kind; }
+  std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
+  std::string congestion_control() const override {
+    static constexpr const char* kNames[] = {"nscc", "dctcp_ack", "mprdma_ack", "constant"};
+    return kNames[static_cast<size_t>(settings_.cc)];
+  }
+  AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {
+    const UetShared shared = PrepareUet(settings_, *bandwidth_delay, Duration{0});
+    AutoValues values;
+    if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
+    if (!settings_.target) values.emplace_back("target", FormatQuantity(shared.rules.target));
+    if (!settings_.window) {
+      const double window = 1.5 * shared.rules.Bdp(shared.rules.rtt);
+      values.emplace_back("window", FormatQuantity(Bytes{static_cast<int64_t>(window)}));
+    }
+    if (settings_.loss == UetSettings::Loss::kAuto) {
+      values.emplace_back("loss", shared.sleek ? "sleek" : "timeout");
+    }
+    return values;
+  }
+  std::unique_ptr<TransportMaker> Prepare(Duration close_delay,
+                                          const BandwidthDelay* bandwidth_delay) const override {
+    return std::make_unique<Maker<Uet, UetShared>>(
+        PrepareUet(settings_, *bandwidth_delay, close_delay), *resequencing_.settings);
+  }
+
+ private:
+  UetSettings settings_;
+  const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
+};
+
 }  // namespace
 
 const Kinds<TransportModel>& Transports() {
@@ -239,6 +312,8 @@ const Kinds<TransportModel>& Transports() {
                         "InfiniBand Architecture vol. 1; Mittal et al., SIGCOMM 2018"});
     all.Add<TcpModel>({"tcp", "TCP Reno with SACK or NewReno recovery, with or without ECN.",
                        "RFC 5681, 6298, 6582, 6675, 3168"});
+    all.Add<UetModel>({"uet", "Ultra Ethernet: packets in any order, selective ACKs, NSCC.",
+                       "uet-htsim (Ultra Ethernet Consortium, 2025)"});
     return all;
   }();
   return kinds;

@@ -34,6 +34,14 @@ class BandwidthDelay {
   // longest.
   virtual Duration RoundTrip(HostId src, HostId dst) const = 0;
   virtual Duration LongestRoundTrip() const = 0;
+
+  // The queues that packets may meet, for transports whose timeouts follow from them.
+  struct Queues {
+    BitRate host_rate;   // The slowest link of a host.
+    Bytes longest{0};    // At a port of that rate; 0: not fixed.
+    bool trims = false;  // Switches trim packets.
+  };
+  virtual Queues queues() const { return {}; }
 };
 
 // Makes the transport of each host, and holds the values that these share.
@@ -82,6 +90,9 @@ class TransportModel {
   // Returns true if its ACKs tell congestion control of ECN marks.
   virtual bool echoes_marks() const { return false; }
 
+  // Returns true if its receivers answer the headers of packets that switches have trimmed.
+  virtual bool can_trim() const { return false; }
+
   virtual bool needs_bandwidth_delay() const { return false; }
 
   // The name of its congestion control, such as "dcqcn".
@@ -100,7 +111,7 @@ class TransportModel {
                                                   const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, rocev2, tcp.
+// dctcp, rocev2, tcp, uet.
 const Kinds<TransportModel>& Transports();
 
 }  // namespace heddle

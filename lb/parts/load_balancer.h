@@ -38,6 +38,7 @@ struct FabricShape {
   Bytes marked_above{0};           // Marking threshold to a host, if transports use marks; else 0.
   bool is_lossless = false;        // PFC (IEEE 802.1Qbb) pauses the data classes
   Bytes pause_above{256'000};      // above this backlog of an input; a usual value if not fixed.
+  bool trims = false;              // Switches trim packets of the data classes.
   bool limits_rates = true;        // The transport can limit a flow's rate.
   bool echoes_marks = true;        // Its ACKs echo ECN marks.
   Bytes switch_memory{9'000'000};  // The shared buffer of all ports.

@@ -271,7 +271,8 @@ void FrameMaker::MakeRoce(const Packet& packet, const FlowSpec& flow) {
   const size_t pad = (4 - payload % 4) % 4;
   size_t content = kBth + kInvariantCrc + payload + pad;
   if (packet.kind == PacketKind::kCnp) content += kCnpReserved;
-  if (packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack) content += kAeth;
+  // A transport without handshake sends its probes as SYNs; they are written as ACKs.
+  if (!IsData(packet) && packet.kind != PacketKind::kCnp) content += kAeth;
   AddIp(packet, kProtocolUdp, kUdpHeader + content);
   // Switches hash the source port, so a load balancer in the NIC chooses a path by changing it.
   const uint16_t port = IsData(packet) ? flow.sport : flow.dport;

@@ -52,6 +52,9 @@ void PrintTo(const Stack& stack, std::ostream* out) { *out << stack.name; }
 const Stack kDctcp{"Dctcp", "{kind: dctcp, min_rto: 500us}", "", 1'460};
 const Stack kLossless{"RoceWithPfc", "{kind: rocev2, rto: 500us}",
                       ", port: {memory: {model: dt, size: 9MB}, pfc: {classes: [3]}}", 1'024};
+// Small queues, so that packets are trimmed.
+const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
+                 ", port: {trim: {when: port, threshold: 20KB}}", 4'096};
 
 using Case = std::tuple<std::string, Fabric, Stack>;
 
@@ -118,7 +121,7 @@ std::vector<std::string> Variants() {
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
-                                          testing::Values(kDctcp, kLossless)),
+                                          testing::Values(kDctcp, kLossless, kUet)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,
@@ -239,8 +242,10 @@ TEST_P(EveryPolicyInNetworksTest, AllocatesNothingForAPacket) {
     const FinishedRun run = RunExperiment(experiment, 1);
     return std::pair(Allocations() - before, run.result.packets.hops);
   };
-  const auto [few, few_hops] = allocations_of("200KB");
-  const auto [many, many_hops] = allocations_of("2MB");
+  // About as many packets for each transport.
+  const int scale = std::max(std::get<Stack>(GetParam()).segment_bytes / 1'024, 1);
+  const auto [few, few_hops] = allocations_of(fmt::format("{}KB", 200 * scale));
+  const auto [many, many_hops] = allocations_of(fmt::format("{}MB", 2 * scale));
   EXPECT_GT(many_hops, 5 * few_hops);
   EXPECT_LT(many, few + static_cast<size_t>(many_hops - few_hops) / 200);
 }

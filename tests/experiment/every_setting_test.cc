@@ -103,6 +103,8 @@ std::vector<Setting> SettingsOf(S& declared) {
 
 // Uneven and overloaded, with a failure and lost packets: flows of all sizes, and two incasts.
 constexpr const char* kLossy = "buffer: 60KB, ecn_above: 15KB";
+constexpr const char* kTrimming =
+    "buffer: 60KB, ecn_above: 15KB, trim: {when: port, threshold: 20KB}";
 constexpr const char* kLossless = "memory: {model: dt, size: 300KB}, pfc: {classes: [3]}";
 
 std::string Network(const std::string& transport, const std::string& lb,
@@ -226,6 +228,8 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
                  {"rocev2.cc.rhai", kNotReached}};
   for (const std::string tcp : {"dctcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
+    known["uet.priority"] = "there is one class of data";
+    known["uet.qa_gate"] = kNotReached;
     known[tcp + ".tlp"] = "refused without loss: rack";
     known[tcp + ".max_rto"] = known[tcp + ".rto_granularity"] = kNotReached;
   }
@@ -263,7 +267,8 @@ TEST(EverySettingTest, OfPortsChangesSomethingOrWarns) {
                        {"port.pfc.watchdog.detect", kNoDeadlock}};
   PortRule port;
   ExpectKnown("port",
-              IdleOnes({Network("dctcp", "rps"), Network("rocev2", "ecmp", kLossless)},
+              IdleOnes({Network("dctcp", "rps"), Network("rocev2", "ecmp", kLossless),
+                        Network("uet", "rps", kTrimming)},
                        "topology.port.", SettingsOf(port)),
               known);
 }

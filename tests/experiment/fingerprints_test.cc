@@ -56,6 +56,20 @@ std::vector<Case> Cases() {
   add("tcp newreno", "{kind: tcp, recovery: newreno, min_rto: 1ms}");
   add("dctcp newreno", "{kind: dctcp, recovery: newreno, min_rto: 1ms}");
   add("dctcp resequencing", "{kind: dctcp, min_rto: 1ms, resequencing: timeout}");
+  const std::string trims = "{buffer: 40KB, ecn_above: 20KB, trim: {when: port, threshold: 24KB}}";
+  // Packets of 4 KB are few, so datagrams keep the ports busy.
+  const std::string busy = "background: [{hosts: 1, load: 0.4, stop: 2ms}]\n";
+  for (const std::string lb : {"oblivious", "bitmap", "mixed", "reps"}) {
+    cases.push_back({"uet trimming " + lb, lb, "{kind: uet}", trims, busy});
+  }
+  for (const std::string cc : {"nscc", "dctcp_ack", "mprdma_ack"}) {
+    cases.push_back({"uet sleek " + cc, "rps",
+                     fmt::format("{{kind: uet, cc: {}, window: 30KB, ack_bytes: 1B}}", cc),
+                     "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});
+  }
+  add("rocev2 ddp", "{kind: rocev2, recovery: ddp}");
+  add("rocev2 irn trimming", "{kind: rocev2, recovery: irn}", trims);
+  add("rocev2 gbn trimming", "{kind: rocev2}", trims);
   for (const std::string cc : {"none", "dcqcn", "timely", "swift", "hpcc"}) {
     add("rocev2 gbn pfc " + cc, fmt::format("{{kind: rocev2, cc: {}}}", cc), kPfc);
     add("rocev2 irn " + cc, fmt::format("{{kind: rocev2, recovery: irn, cc: {}}}", cc));

@@ -28,6 +28,7 @@ struct SwitchPlan {
   QueueSettings queues;
   Queueing queueing;
   std::vector<SharedMemory::Port> shares;  // By port.
+  TrimLimits trim = {};  // Of every port, if queueing.trim is on; the reference knows none.
 };
 
 // A packet that is received whole at `at` through `in`. It leaves through packet.dst. A kPause is

@@ -76,7 +76,7 @@ SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPt
   for (PortSettings settings : plan.ports) {
     settings.buffer = settings.mark_above = kUnlimited;
     FifoPort& out = switch_.AddPort(settings, true);
-    ports.push_back({&out, plan.queues, plan.shares[ports.size()]});
+    ports.push_back({&out, plan.queues, plan.shares[ports.size()], plan.trim});
     peers_.push_back(std::make_unique<Peer>());
     hosts_.push_back(peers_.back().get());
     engine_.Add(*peers_.back(), engine_.AddGroup());
@@ -100,6 +100,7 @@ void SwitchBench::Run(std::vector<Offer> offers, std::vector<Action> actions, Ti
   Script script(switch_, std::move(actions), end);
   engine_.Run(script);
   if (switch_.queued()->memory() != nullptr) switch_.queued()->memory()->CheckBooks();
+  switch_.queued()->CheckTrimmedBytes();
 }
 
 }  // namespace heddle

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// N hosts on one switch send n packets of 4150 bytes each, back to back and all at once, to one
+// more host on it. All links have 100 Gbps and 1 us.
+
+#include "fabric/trimming.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "tests/support/printers.h"
+#include "tests/support/switch_bench.h"
+
+namespace heddle {
+namespace {
+
+using Victim = TrimSettings::Victim;
+
+constexpr int64_t kThreshold = 178'450;
+constexpr uint16_t kPacket = 4'150;
+constexpr uint8_t kClass = 3;
+
+SwitchPlan PlanOf(size_t senders, const TrimSettings& trim, bool eager) {
+  const size_t ports = senders + 1;
+  SwitchPlan plan{
+      .ports =
+          std::vector<PortSettings>(ports, {.rate = 100_Gbps, .delay = 1_us, .wire_overhead = 0_B}),
+      .queues = {.classes = 1 | 1 << kClass, .marking = {}},
+      .queueing = {.memory = {}, .pause = {}, .watchdog = {}, .trim = trim, .eager = eager},
+      .shares = std::vector<SharedMemory::Port>(ports, {.buffer = kUnlimited})};
+  plan.trim = {.threshold = kThreshold, .headers = 2 * kThreshold, .marking = {}};
+  return plan;
+}
+
+TrimSettings Settings(Victim victim) {
+  return {.when = TrimSettings::When::kPort, .victim = victim, .classes = 1 << kClass};
+}
+
+std::vector<Offer> Incast(size_t senders, int64_t packets) {
+  std::vector<Offer> offers;
+  for (int64_t i = 0; i < packets; ++i) {
+    for (size_t h = 0; h < senders; ++h) {
+      Packet packet;
+      packet.bytes = kPacket;
+      packet.priority = kClass;
+      packet.flow = static_cast<FlowId>(h);
+      packet.src = static_cast<HostId>(h);
+      packet.dst = static_cast<HostId>(senders);
+      packet.seq = static_cast<uint32_t>(i);
+      packet.data.payload = 4'086;
+      offers.push_back({Time{} + 1_us + 332_ns * (i + 1), static_cast<PortIndex>(h), packet});
+    }
+  }
+  return offers;
+}
+
+// What the receiver of an incast sees.
+struct Seen {
+  int64_t whole = 0;
+  int64_t headers = 0;
+  Time last_whole;
+  Time last_header;
+};
+
+Seen SeenAt(const SwitchBench& bench, PortIndex port) {
+  Seen seen;
+  for (const Packet& packet : bench.received(port)) {
+    const bool is_header = packet.Has(Packet::kTrimmed);
+    ++(is_header ? seen.headers : seen.whole);
+    (is_header ? seen.last_header : seen.last_whole) = packet.arrival;
+    EXPECT_EQ(packet.bytes, is_header ? 64 : kPacket);
+    EXPECT_EQ(packet.priority, is_header ? 0 : kClass);
+    EXPECT_EQ(packet.data.payload, is_header ? 0 : 4'086);
+    EXPECT_EQ(packet.Has(Packet::kCutAtLastHop), is_header);
+    EXPECT_EQ(packet.hops, 1);
+  }
+  return seen;
+}
+
+struct Row {
+  size_t senders;
+  int64_t packets;
+  int64_t whole;
+  int64_t trimmed;
+  int64_t header_peak;
+  Duration last_whole;
+  Duration last_header;
+};
+constexpr Row kRows[] = {
+    {2, 20, 40, 0, 0, 15'612'000_ps, 0_ps},
+    {8, 6, 48, 0, 0, 18'268'000_ps, 0_ps},
+    {8, 7, 49, 7, 448, 18'635'840_ps, 4'359'840_ps},
+    {8, 20, 60, 100, 896, 22'764'000_ps, 8'820'000_ps},
+    {8, 63, 98, 406, 896, 36'946'720_ps, 23'002'720_ps},
+    {32, 63, 76, 1'940, 3'968, 37'496'800_ps, 23'220'800_ps},
+};
+
+void ExpectRow(const Row& row, Victim victim, bool eager) {
+  SwitchBench bench(PlanOf(row.senders, Settings(victim), eager));
+  bench.Run(Incast(row.senders, row.packets));
+  const PortIndex out = static_cast<PortIndex>(row.senders);
+  const Seen seen = SeenAt(bench, out);
+  const TrimTotals& totals = bench.node().queued()->trimming().totals(out);
+  EXPECT_EQ(seen.whole, row.whole);
+  EXPECT_EQ(seen.headers, row.trimmed);
+  EXPECT_EQ(seen.last_whole - Time{}, row.last_whole);
+  EXPECT_EQ(seen.last_header - Time{}, row.last_header);
+  EXPECT_EQ(totals.trimmed, row.trimmed);
+  EXPECT_EQ(totals.header_peak, row.header_peak);
+  EXPECT_EQ(totals.cut_bytes, row.trimmed * (kPacket - 64));
+  EXPECT_EQ(totals.header_full, 0);
+  if (victim == Victim::kNewest) {
+    EXPECT_EQ(totals.trimmed_newest, row.trimmed);
+  } else if (victim == Victim::kArriving) {
+    EXPECT_EQ(totals.trimmed_newest, 0);
+  } else {
+    const double sigma = std::sqrt(static_cast<double>(row.trimmed)) / 2;
+    EXPECT_NEAR(static_cast<double>(totals.trimmed_newest), static_cast<double>(row.trimmed) / 2,
+                3 * sigma);
+  }
+}
+
+// All packets have one size, so the victim changes no time.
+TEST(TrimmingTest, AnIncastArrivesAsComputedByHand) {
+  for (const Row& row : kRows) {
+    for (const Victim victim : {Victim::kCoin, Victim::kArriving, Victim::kNewest}) {
+      for (const bool eager : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} x {}, victim {}, eager {}", row.senders, row.packets,
+                                 static_cast<int>(victim), eager));
+        ExpectRow(row, victim, eager);
+      }
+    }
+  }
+}
+
+// Every packet arrives whole or as a header, and the victim decides which: the newest packets in
+// the queue come from early rounds, so cutting them hurts low numbers.
+TEST(TrimmingTest, TheVictimDecidesWhichPacketsArriveWhole) {
+  std::map<Victim, int64_t> first_lost;
+  for (const Victim victim : {Victim::kArriving, Victim::kNewest}) {
+    SwitchBench bench(PlanOf(8, Settings(victim), false));
+    bench.Run(Incast(8, 20));
+    std::map<std::pair<FlowId, uint32_t>, int> copies;
+    int64_t sum = 0;
+    for (const Packet& packet : bench.received(8)) {
+      ++copies[{packet.flow, packet.seq}];
+      if (packet.Has(Packet::kTrimmed)) sum += packet.seq;
+    }
+    EXPECT_EQ(copies.size(), 160u);
+    first_lost[victim] = sum;
+  }
+  EXPECT_LT(first_lost[Victim::kNewest], first_lost[Victim::kArriving]);
+}
+
+TEST(TrimmingTest, HeadersBeyondTheLimitAreDropped) {
+  for (const auto& [packets, some] : {std::pair(7, false), std::pair(20, true)}) {
+    SwitchPlan plan = PlanOf(8, Settings(Victim::kArriving), false);
+    plan.trim.headers = 448;
+    SwitchBench bench(plan);
+    bench.Run(Incast(8, packets));
+    const TrimTotals& totals = bench.node().queued()->trimming().totals(8);
+    EXPECT_EQ(totals.header_full > 0, some);
+    EXPECT_EQ(bench.node().drops(DropReason::kTrimFull), totals.header_full);
+    EXPECT_EQ(SeenAt(bench, 8).headers, totals.trimmed - totals.header_full);
+    EXPECT_LE(totals.header_peak, 448);
+  }
+}
+
+TEST(TrimmingTest, HeadersBeyondTheLimitReturnToTheirSenders) {
+  TrimSettings settings = Settings(Victim::kArriving);
+  settings.overflow = TrimSettings::Overflow::kBack;
+  SwitchPlan plan = PlanOf(8, settings, false);
+  plan.trim.headers = 448;
+  SwitchBench bench(plan);
+  bench.Run(Incast(8, 20));
+  const TrimTotals& totals = bench.node().queued()->trimming().totals(8);
+  EXPECT_GT(totals.returned, 0);
+  EXPECT_EQ(bench.node().drops(DropReason::kTrimFull), 0);
+  int64_t returned = 0;
+  for (PortIndex h = 0; h < 8; ++h) {
+    for (const Packet& packet : bench.received(h)) {
+      ++returned;
+      EXPECT_EQ(packet.kind, PacketKind::kNack);
+      EXPECT_TRUE(packet.Has(Packet::kTrimmed));
+      EXPECT_EQ(packet.flow, h);
+      EXPECT_EQ(packet.dst, h);
+      EXPECT_EQ(packet.src, 8);
+      EXPECT_LT(packet.nack.trigger, 20u);
+    }
+  }
+  EXPECT_EQ(returned, totals.returned);
+  EXPECT_EQ(SeenAt(bench, 8).headers + returned, totals.trimmed);
+}
+
+// A shared buffer is charged for whole packets only: SwitchBench checks its books.
+TEST(TrimmingTest, ACutFreesTheSharedBuffer) {
+  for (const Victim victim : {Victim::kArriving, Victim::kNewest}) {
+    TrimSettings settings = Settings(victim);
+    settings.when = TrimSettings::When::kAdmission;
+    SwitchPlan plan = PlanOf(8, settings, true);
+    plan.trim.threshold = kUnlimited;
+    plan.queueing.memory = {
+        .model = MemorySettings::Model::kDynamic, .size = 400'000, .alpha = 0.5};
+    SwitchBench bench(plan);
+    bench.Run(Incast(8, 20));
+    const Seen seen = SeenAt(bench, 8);
+    EXPECT_GT(seen.headers, 0);
+    EXPECT_EQ(seen.whole + seen.headers, 160);
+    EXPECT_EQ(bench.node().queued()->memory()->used(), 0);
+  }
+}
+
+// Above the mark every packet is cut rather than marked.
+TEST(TrimmingTest, CutsWhereItWouldMark) {
+  TrimSettings settings = Settings(Victim::kArriving);
+  settings.when = TrimSettings::When::kMark;
+  SwitchPlan plan = PlanOf(8, settings, false);
+  plan.trim.threshold = kUnlimited;
+  plan.trim.marking = {.above = kThreshold, .all = kThreshold};
+  SwitchBench bench(plan);
+  bench.Run(Incast(8, 20));
+  const Seen seen = SeenAt(bench, 8);
+  EXPECT_EQ(seen.whole, 60);
+  EXPECT_EQ(seen.headers, 100);
+}
+
+// Datagrams cannot be trimmed, so a full port drops them. The 100 headers of the table would have
+// taken 512 ns of the link, in which one or two more packets fit.
+TEST(TrimmingTest, OtherPacketsAreDropped) {
+  std::vector<Offer> offers = Incast(8, 20);
+  for (Offer& offer : offers) offer.packet.kind = PacketKind::kDatagram;
+  SwitchPlan plan = PlanOf(8, Settings(Victim::kArriving), false);
+  for (SharedMemory::Port& share : plan.shares) share.buffer = kThreshold;
+  SwitchBench bench(plan);
+  bench.Run(offers);
+  EXPECT_EQ(bench.node().drops(DropReason::kTail), 98);
+  EXPECT_EQ(SeenAt(bench, 8).whole, 62);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lb/parts/entropy_spray.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace heddle {
+namespace {
+
+TEST(EntropyWalkTest, EachRoundUsesEveryEntropyOnce) {
+  Rng rng = Rng::Stream(1, "test", 0);
+  EntropyWalk walk;
+  walk.Start(64, rng);
+  std::set<std::vector<uint16_t>> orders;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<uint16_t> order;
+    for (int i = 0; i < 64; ++i) {
+      order.push_back(walk.Current());
+      EXPECT_EQ(walk.Whole(walk.Current()) & 63, walk.Current());
+      walk.Advance(rng);
+    }
+    EXPECT_EQ(std::set<uint16_t>(order.begin(), order.end()).size(), 64u);
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 10u);
+}
+
+// Visits of an entropy in `rounds` rounds of four choices.
+int VisitsAfter(EntropyNews news, int choices) {
+  Rng rng = Rng::Stream(2, "test", 0);
+  EntropyWalk walk;
+  EntropyPenalties penalties;
+  walk.Start(4, rng);
+  penalties.Start(4);
+  penalties.Note(2, news);
+  int visits = 0;
+  for (int i = 0; i < choices; ++i) visits += penalties.Choose(walk, rng) == 2 ? 1 : 0;
+  return visits;
+}
+
+// With a penalty the other three serve its turns, so a round has three choices.
+TEST(EntropyPenaltiesTest, APenaltyIsTheNumberOfTurnsThatAreLost) {
+  EXPECT_EQ(VisitsAfter(EntropyNews::kGood, 4), 1);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kMarked, 3), 0);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kMarked, 3 + 4), 1);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kTrimmed, 4 * 3), 0);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kTrimmed, 4 * 3 + 4), 1);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kTimeout, 15 * 3), 0);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kTimeout, 15 * 3 + 4), 1);
+}
+
+TEST(EntropyPenaltiesTest, APenaltyHasAMaximum) {
+  Rng rng = Rng::Stream(3, "test", 0);
+  EntropyWalk walk;
+  EntropyPenalties penalties;
+  walk.Start(2, rng);
+  penalties.Start(2);
+  for (int i = 0; i < 100; ++i) penalties.Note(0, EntropyNews::kTimeout);
+  int first = 0;
+  while (penalties.Choose(walk, rng) != 0) ++first;
+  EXPECT_GE(first, EntropyPenalties::kMost - 1);
+  EXPECT_LE(first, EntropyPenalties::kMost + 1);
+}
+
+// If all entropies have penalties, one of them is used in spite of that.
+TEST(EntropyPenaltiesTest, SomeEntropyIsAlwaysUsed) {
+  Rng rng = Rng::Stream(4, "test", 0);
+  EntropyWalk walk;
+  EntropyPenalties penalties;
+  walk.Start(4, rng);
+  penalties.Start(4);
+  for (uint16_t entropy = 0; entropy < 4; ++entropy) penalties.Note(entropy, EntropyNews::kTimeout);
+  for (int i = 0; i < 100; ++i) EXPECT_LT(penalties.Choose(walk, rng), 4);
+}
+
+}  // namespace
+}  // namespace heddle

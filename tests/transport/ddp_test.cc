@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// RoCE with NICs that place packets out of order: reordering costs nothing, a loss costs a timeout.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/lab.h"
+
+namespace heddle {
+namespace {
+
+const std::string kDdp = "{kind: rocev2, cc: none, recovery: ddp}";
+constexpr Channel kLink{100_Gbps, 1_us};
+
+// Spines of different delay: packets of the fast ones overtake many others.
+Graph Uneven() {
+  return LeafSpineFrom(
+      "{leaves: 2, spines: 4, hosts_per_leaf: 1, host_link: {rate: 100Gbps, delay: 1us}, "
+      "fabric_link: {rate: 100Gbps, delay: 1us}, asymmetry: [{spines: [3], delay: 6us}]}");
+}
+
+TEST(DdpTest, ALoneFlowTakesItsPipelineTime) {
+  Lab lab({.graph = Line(4, kLink), .transport = kDdp});
+  lab.AddFlow(0, 1, 1'024'000);
+  lab.Run();
+  // 1000 packets of 1024 + 78 + 20 bytes; the last one waits for 999 others at the first link.
+  const Duration packet = SerializationDelay(1'122_B, 100_Gbps);
+  EXPECT_EQ(FctRx(lab.Record(0)), packet * (1'000 + 3) + 4_us);
+}
+
+TEST(DdpTest, OvertakenPacketsAreNotSentAgain) {
+  for (const std::string balancer : {"rps", "rr_pkt", "oblivious", "mixed"}) {
+    SCOPED_TRACE(balancer);
+    Lab lab(
+        {.graph = Uneven(), .transport = kDdp, .balancer = fmt::format("{{kind: {}}}", balancer)});
+    lab.AddFlow(0, 1, 1'024'000);
+    lab.Run();
+    const FlowRecord& record = lab.Record(0);
+    ASSERT_TRUE(lab.finished());
+    EXPECT_GT(record.receiver.reordered_net, 0);
+    EXPECT_EQ(record.sender.retransmissions, 0);
+    EXPECT_EQ(record.sender.nacks, 0);
+    // All but the last packets arrive as fast as the host's link lets them.
+    const Duration packet = SerializationDelay(1'122_B, 100_Gbps);
+    EXPECT_LE(FctRx(record), packet * (1'000 + 3) + 4_us + 10_us);
+  }
+}
+
+// Each lost packet is sent again once, a timeout after it was sent. Nothing limits what is in
+// flight, so the receiver's window must hold the rest of the flow.
+TEST(DdpTest, ALossCostsOneTimeout) {
+  const LinkEvent lossy{.at = Time{}, .link = 1, .up = {}, .rate = {}, .delay = {}, .loss = 0.02};
+  const LinkEvent sound{
+      .at = Time{} + 100_us, .link = 1, .up = {}, .rate = {}, .delay = {}, .loss = 0};
+  Lab lab({.graph = Line(4, kLink),
+           .transport = "{kind: rocev2, cc: none, recovery: ddp, ddp_window: 4MB}",
+           .events = {lossy, sound}});
+  lab.AddFlow(0, 1, 1'024'000);
+  lab.Run(Time{} + 100_ms);
+  ASSERT_TRUE(lab.finished());
+  const FlowRecord& record = lab.Record(0);
+  EXPECT_GT(record.sender.retransmissions, 0);
+  EXPECT_EQ(record.sender.retransmissions_spurious, 0);
+  EXPECT_EQ(record.receiver.duplicates, 0);
+  EXPECT_LE(FctRx(record), 100_us + 320_us + 20_us);
+}
+
+TEST(DdpTest, AThresholdFindsLossesBeforeTheTimeout) {
+  const LinkEvent lossy{.at = Time{}, .link = 1, .up = {}, .rate = {}, .delay = {}, .loss = 0.02};
+  Lab lab({.graph = Line(4, kLink),
+           .transport = "{kind: rocev2, cc: none, recovery: ddp, ddp_loss: threshold, "
+                        "nack_threshold: 3}",
+           .events = {lossy}});
+  lab.AddFlow(0, 1, 1'024'000);
+  lab.Run(Time{} + 100_ms);
+  ASSERT_TRUE(lab.finished());
+  EXPECT_GT(lab.Record(0).sender.fast_retransmits, 0);
+}
+
+// The receiver places packets only within its window.
+TEST(DdpTest, PacketsBeyondTheWindowAreDropped) {
+  Lab lab({.graph = Uneven(),
+           .transport = "{kind: rocev2, cc: none, recovery: ddp, ddp_window: 4KB}",
+           .balancer = "{kind: rr_pkt}"});
+  lab.AddFlow(0, 1, 200'000);
+  lab.Run(Time{} + 100_ms);
+  ASSERT_TRUE(lab.finished());
+  EXPECT_GT(lab.Record(0).receiver.discarded, 0);
+  EXPECT_GT(lab.Record(0).sender.retransmissions, 0);
+}
+
+// Headers of trimmed packets ask for their packets at once. With IRN other packets beyond the hole
+// may begin a recovery as well, which sends some packets twice.
+TEST(DdpTest, TrimmedPacketsAreRepairedWithoutTimeouts) {
+  for (const std::string recovery : {"ddp, ddp_window: 1MB", "irn"}) {
+    SCOPED_TRACE(recovery);
+    Lab lab({.graph = Star(5, kLink),
+             .transport = fmt::format("{{kind: rocev2, cc: none, recovery: {}}}", recovery),
+             .port = "{buffer: unlimited, ecn_above: unlimited, trim: {when: port}}"});
+    for (HostId src = 0; src < 4; ++src) lab.AddFlow(src, 4, 200'000);
+    lab.Run(Time{} + 100_ms);
+    ASSERT_TRUE(lab.finished());
+    int64_t trimmed = 0;
+    for (const FlowRecord& record : lab.records()) {
+      trimmed += record.receiver.trimmed;
+      EXPECT_EQ(record.sender.timeouts, 0) << Describe(record);
+      if (recovery == "irn") continue;
+      EXPECT_EQ(record.sender.retransmissions, record.receiver.trimmed);
+      EXPECT_EQ(record.receiver.duplicates, 0);
+    }
+    EXPECT_GT(trimmed, 0);
+  }
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// NSCC's constants and reactions, against values computed by hand for three tiers of 100 Gbps and
+// links of 1 us, with trimming.
+
+#include "transport/nscc.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/printers.h"
+
+namespace heddle {
+namespace {
+
+constexpr Duration kRtt = 14'022'720_ps;
+
+NsccRules Rules(Duration rtt = kRtt, double rate = 100e9) {
+  return {.packet = 4'150,
+          .payload = 4'086,
+          .rate = rate,
+          .rtt = rtt,
+          .target = Duration{rtt.ps * 3 / 4}};
+}
+
+Time At(Duration time) { return Time{} + time; }
+
+TEST(NsccTest, ItsConstantsFollowFromTheNetwork) {
+  const NsccRules slow = Rules();
+  EXPECT_NEAR(slow.scale(), 1.16856, 1e-5);
+  EXPECT_NEAR(slow.proportional(), 1'591.58, 0.01);
+  EXPECT_NEAR(slow.fair(), 23'873.7, 0.1);
+  EXPECT_NEAR(slow.eta(), 716.21, 0.01);
+  EXPECT_NEAR(slow.fast(), 0.29214, 1e-5);
+  EXPECT_EQ(slow.target, 10'517'040_ps);
+  const NsccRules fast = Rules(8'337'120_ps, 400e9);
+  EXPECT_NEAR(fast.scale(), 2.77904, 1e-5);
+  EXPECT_NEAR(fast.proportional(), 3'785.05, 0.01);
+  EXPECT_NEAR(fast.fair(), 56'775.8, 0.1);
+  EXPECT_NEAR(fast.eta(), 1'703.27, 0.01);
+  EXPECT_EQ(fast.target, 6'252'840_ps);
+  Nscc control;
+  control.Start(slow, kRtt, 0);
+  EXPECT_DOUBLE_EQ(control.greatest(), 262'926);
+  EXPECT_DOUBLE_EQ(control.window(), 262'926);
+}
+
+// The increase of one ACK of 16,600 bytes at a window of 200,000, when it takes effect. The first
+// ACK, after more than a round trip, begins the period of adjustment and adds eta.
+double IncreaseAt(Duration delay) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000 - rules.eta());
+  control.OnAck(At(100_us), false, delay, 0, 0);
+  const double before = control.window();
+  EXPECT_DOUBLE_EQ(before, 200'000);
+  control.OnBytes(33'200);  // Of earlier ACKs: the next one adjusts.
+  control.OnBytes(16'600);
+  control.OnAck(At(101_us), false, delay, 16'600, 0);
+  return control.window() - before;
+}
+
+TEST(NsccTest, IncreasesByDelay) {
+  EXPECT_NEAR(IncreaseAt(2_us), 1'125, 1);
+  EXPECT_NEAR(IncreaseAt(500_ns), 1'323, 1);
+  EXPECT_NEAR(IncreaseAt(12_us), 1'981, 1);
+}
+
+TEST(NsccTest, AWindowOfFairIncreaseAddsFi) {
+  const NsccRules rules = Rules();
+  EXPECT_NEAR(rules.fair() * 200'000 / 200'000, 23'873.7, 0.1);
+  double sum = 0;
+  for (int ack = 0; ack < 12; ++ack) sum += IncreaseAt(12_us);
+  EXPECT_NEAR(sum * 200'000 / (12 * 16'600), 23'873.7, 1);
+}
+
+// A whole window almost without delay is followed by fast increase.
+TEST(NsccTest, AnEmptyPathLetsTheWindowGrowFast) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 40'000);
+  for (int ack = 0; ack < 2; ++ack) control.OnAck(At(1_us), false, 0_ps, 20'000, 0);
+  EXPECT_DOUBLE_EQ(control.window(), 40'000);
+  control.OnAck(At(1_us), false, 0_ps, 10'000, 0);
+  EXPECT_NEAR(control.window(), 40'000 + 10'000 * rules.fast(), 1e-6);
+  const double grown = control.window();
+  control.OnAck(At(1_us), false, 2_us, 10'000, 0);  // Not fast any more.
+  EXPECT_DOUBLE_EQ(control.window(), grown);
+}
+
+// Feeds marked samples until the average delay is `share` of the target, then one marked ACK.
+double CutAt(double share) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000);
+  const Duration delay{static_cast<int64_t>(share * static_cast<double>(rules.target.ps))};
+  for (int sample = 0; sample < 20'000; ++sample) control.OnSample(delay, true);
+  control.OnAck(At(20_us), true, delay, 0, 0);
+  const double cut = control.window() / 200'000;
+  control.OnAck(At(21_us), true, delay, 0, 0);  // Within a round trip.
+  EXPECT_DOUBLE_EQ(control.window() / 200'000, cut);
+  control.OnAck(At(34'022'720_ps), true, delay, 0, 0);
+  EXPECT_LT(control.window() / 200'000, cut);
+  return cut;
+}
+
+// The last ACK of CutAt also adjusts, so the cuts are measured before it.
+TEST(NsccTest, CutsByTheAverageDelayOncePerRoundTrip) {
+  const double eta = Rules().eta() / 200'000;  // The first adjustment adds it.
+  EXPECT_NEAR(CutAt(1.1), 0.9273 + eta, 1e-3);
+  EXPECT_NEAR(CutAt(1.5), 0.7333 + eta, 1e-3);
+  EXPECT_NEAR(CutAt(2), 0.6 + eta, 1e-3);
+  EXPECT_NEAR(CutAt(2.667), 0.5 + eta, 1e-3);
+  EXPECT_NEAR(CutAt(4), 0.5 + eta, 1e-3);
+}
+
+TEST(NsccTest, AMarkWithoutDelayChangesNothing) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  control.OnAck(At(10_us), true, 1_us, 4'150, 0);
+  EXPECT_DOUBLE_EQ(control.window(), 100'000);
+}
+
+TEST(NsccTest, ANackTakesItsPacketFromTheWindow) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  control.OnNack(At(1_us), 4'150, 100'000);
+  EXPECT_DOUBLE_EQ(control.window(), 95'850);
+  control.OnTimeout(4'150);
+  EXPECT_DOUBLE_EQ(control.window(), 91'700);
+}
+
+// The period of quick adapt that began at 1 us ends a round trip and a target later.
+TEST(NsccTest, QuickAdaptTakesWhatArrivedAsTheWindow) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000);
+  control.OnNack(At(1_us), 4'150, 200'000);
+  control.OnBytes(20'000);
+  control.OnAck(At(30_us), false, 2_us, 20'000, 150'000);
+  EXPECT_DOUBLE_EQ(control.window(), 20'000);
+  // Marked ACKs do nothing until what was in flight has been acknowledged or trimmed.
+  for (int i = 0; i < 7; ++i) {
+    control.OnBytes(20'000);
+    control.OnAck(At(31_us), true, 40_us, 20'000, 0);
+    EXPECT_DOUBLE_EQ(control.window(), 20'000);
+  }
+}
+
+TEST(NsccTest, QuickAdaptLeavesAWindowThatFillsThePath) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000);
+  control.OnNack(At(1_us), 4'150, 200'000);
+  control.OnBytes(40'000);  // More than an eighth of the greatest window.
+  control.OnNack(At(30_us), 4'150, 150'000);
+  EXPECT_DOUBLE_EQ(control.window(), 200'000 - 2 * 4'150);
+}
+
+TEST(NsccTest, ShorterRoundTripsLowerTheGreatestWindow) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 0);
+  EXPECT_EQ(control.OnRoundTrip(20_us), 20_us - kRtt);
+  EXPECT_EQ(control.OnRoundTrip(7_us), 0_ps);
+  EXPECT_EQ(control.base_rtt(), 7_us);
+  EXPECT_DOUBLE_EQ(control.greatest(), 131'250);
+}
+
+TEST(NsccTest, TheAlternativesGrowByAcksAndShrinkByMarks) {
+  for (const auto& [kind, cut] : {std::pair(NsccRules::Kind::kDctcpAck, 1'383.0),
+                                  std::pair(NsccRules::Kind::kMprdmaAck, 1'037.0)}) {
+    NsccRules rules = Rules();
+    rules.kind = kind;
+    Nscc control;
+    control.Start(rules, kRtt, 100'000);
+    control.OnAck(At(1_us), false, 0_ps, 4'150, 0);
+    EXPECT_NEAR(control.window(), 100'000 + 4'150.0 * 4'150 / 100'000, 1e-6);
+    const double before = control.window();
+    control.OnAck(At(2_us), true, 0_ps, 4'150, 0);
+    EXPECT_NEAR(before - control.window(), cut, 1);
+  }
+  NsccRules rules = Rules();
+  rules.kind = NsccRules::Kind::kConstant;
+  Nscc control;
+  control.Start(rules, kRtt, 41'500);
+  control.OnAck(At(1_us), true, 50_us, 4'150, 0);
+  control.OnNack(At(1_us), 4'150, 0);
+  control.OnTimeout(4'150);
+  EXPECT_DOUBLE_EQ(control.window(), 41'500);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of an Ultra Ethernet connection: it places packets in any order, and
+// acknowledges several of them at once.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/packet.h"
+#include "core/random.h"
+#include "fabric/flow.h"
+#include "fabric/host.h"
+#include "transport/receiver_log.h"
+#include "transport/segment_set.h"
+#include "transport/uet_settings.h"
+
+namespace heddle {
+
+class UetReceiver {
+ public:
+  // The most packets beyond the one expected that it places.
+  static constexpr uint32_t kWindow = 1 << 14;
+
+  // Expects `spec`. The slot may have held another flow before.
+  void Open(const FlowSpec& spec, Host& host, const UetShared& shared);
+
+  void OnArrival(const Packet& data) { log_.Observe(data); }
+  void OnData(const Packet& data);
+  bool Refuses(const Packet& data) const { return data.seq >= expected_ + kWindow; }
+  // The header of a trimmed packet has arrived.
+  void OnTrimmed(const Packet& header);
+  void OnProbe(const Packet& probe);
+  void OnTimer() {}
+
+  void OnFlowEnded(const FlowEnded& ended) { log_.OnFlowEnded(ended); }
+  const FlowRecord& record() const { return log_.record(); }
+
+  FlowId id() const { return record().spec.id; }
+  int64_t acks() const { return acks_; }
+  size_t memory_bytes() const { return ahead_.memory_bytes() + log_.memory_bytes(); }
+
+ private:
+  bool Has(uint32_t packet) const { return packet < expected_ || ahead_.Contains(packet); }
+  void Place(const Packet& data);
+  void Acknowledge(const Packet& data, bool names_trigger);
+  Packet& NewControl(PacketKind kind, const Packet& cause);
+
+  uint32_t expected_ = 0;  // All packets below have arrived.
+  uint32_t packets_ = 0;
+  SegmentSet ahead_;         // Packets beyond.
+  int64_t bytes_ahead_ = 0;  // Their payload.
+  int64_t accepted_ = 0;     // Bytes since the last ACK, headers included.
+  bool wants_end_ = false;   // An ACK was asked for since packets were last out of order.
+  int64_t acks_ = 0;
+  uint32_t tuple_hash_ = 0;  // The hash of packets sent back.
+  Host* host_ = nullptr;
+  const UetShared* shared_ = nullptr;
+  ReceiverLog log_;
+};
+
+}  // namespace heddle

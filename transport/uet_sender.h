@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of an Ultra Ethernet connection; a flow is one message over a connection of its
+// own. Packets may take any paths: the receiver places them as they come and reports them by
+// selective acknowledgements. The header of a trimmed packet, the retransmission timeout, and
+// without trimming also many packets beyond a hole (STrack's sleek) show losses.
+//
+// Sequence numbers count packets. Windows count bytes as buffered, headers included.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/packet.h"
+#include "core/ring.h"
+#include "core/units.h"
+#include "fabric/flow.h"
+#include "fabric/host.h"
+#include "fabric/host_policy.h"
+#include "fabric/transport.h"
+#include "transport/flow_timers.h"
+#include "transport/judge.h"
+#include "transport/nscc.h"
+#include "transport/rtt.h"
+#include "transport/uet_ack.h"
+#include "transport/uet_settings.h"
+
+namespace heddle {
+
+class UetSender {
+ public:
+  // Begins `spec` at this instant. The slot may have held another flow before.
+  void Start(const FlowSpec& spec, uint32_t slot, Host& host, const UetShared& shared);
+
+  void OnAck(const Packet& ack);
+  void OnNack(const Packet& nack);
+  void OnProbeAnswer(const Packet& answer);
+  Transport::Pulled Pull(Packet& packet);
+  Endpoint::Tuple tuple() const { return {flow_.dst, flow_.tuple_hash}; }
+
+  // A timer of this kind has fired.
+  void OnTimer(FlowTimer kind);
+
+  void OnDrop(const DropNotice& notice) { judge_.OnDrop(notice); }
+
+  // Decides the cases whose drops are all known and returns the counters.
+  const SenderRecord& Settle(Time known);
+
+  FlowId id() const { return flow_.id; }
+  const FlowSpec& spec() const { return spec_; }
+  bool done() const { return record_.done != kNever; }
+  void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
+  const Nscc& control() const { return control_; }
+  int64_t in_flight() const { return in_flight_; }
+  bool recovering() const { return recovering_; }
+  FlowState state() const;
+  size_t memory_bytes() const {
+    return sent_.capacity() * sizeof(Sent) + order_.capacity() * sizeof(Order) +
+           repairs_.capacity() * sizeof(uint32_t) + judge_.memory_bytes();
+  }
+
+ private:
+  // A packet that may not have arrived.
+  struct Sent {
+    Time at;
+    uint32_t tx_id = 0;
+    uint16_t entropy = 0;
+    uint8_t sends = 0;  // Up to 255.
+    bool arrived = false;
+    bool waits = false;  // It is to be sent again.
+  };
+  // A transmission, in the order of time. It is the latest of its packet if the numbers agree.
+  struct Order {
+    uint32_t packet;
+    uint32_t tx_id;
+  };
+
+  int64_t PayloadOf(uint32_t packet) const {
+    const int64_t mss = shared_->sizes.mss;
+    return packet + 1 == packets_ ? spec_.size - packet * mss : mss;
+  }
+  int64_t SizeOf(uint32_t packet) const { return shared_->sizes.DataPacket(PayloadOf(packet)); }
+  // The sizes of all packets below `end`.
+  int64_t SizeBelow(uint32_t end) const;
+  bool IsOutstanding(uint32_t packet) const {
+    return packet >= una_ && packet < next_ && !sent_[packet - una_].arrived;
+  }
+
+  void GetReady();
+  bool HasWork();
+  uint32_t NextPacket() const { return waiting_ > 0 ? repairs_.front() : next_; }
+  void Build(uint32_t number, Packet& packet);
+  bool IsFull(int64_t more) const;
+
+  Duration TakeSample(const Packet& ack, uint32_t acked, bool marked);
+  void Remove(const UetAck& ack);
+  void MarkArrived(uint32_t packet);
+  void QueueRepair(uint32_t packet);
+  void PopRepair();
+  void DropStaleRepairs();
+
+  void Recover(uint32_t expected, uint16_t held);
+  void QueueHoles(uint32_t expected);
+  void OnTimeout();
+  void SendProbe();
+  void RestartTimers(bool is_ack);
+  bool ForgetOld();
+  void Set(LazyTimer& timer, FlowTimer kind, Time deadline) {
+    timer.Set(*host_, TimerKey(kind, flow_.id), deadline);
+  }
+  void Finish();
+
+  uint32_t una_ = 0;   // All packets below have arrived.
+  uint32_t next_ = 0;  // The next packet never sent.
+  uint32_t packets_ = 0;
+  uint32_t slot_ = 0;
+  uint32_t tx_id_ = 0;
+  bool in_round_ = false;
+  int64_t in_flight_ = 0;
+  int64_t reported_ = 0;  // The most bytes that the receiver has reported.
+  Nscc control_;
+  Ring<Sent> sent_;                // [una_, next_).
+  Ring<Order> order_;              // Transmissions, the oldest first.
+  std::vector<uint32_t> repairs_;  // A heap of packets to send again, the lowest in front.
+  size_t waiting_ = 0;             // Packets to send again; others in the heap have arrived since.
+  bool recovering_ = false;        // Sleek.
+  uint32_t recover_ = 0;
+  uint32_t hole_ = 0;  // Sleek: holes below have been queued.
+  uint32_t probes_ = 0;
+  LazyTimer rto_;
+  LazyTimer probe_;
+  RttEstimator rtt_;  // The load balancer's estimate.
+  Host* host_ = nullptr;
+  const UetShared* shared_ = nullptr;
+  HostFlow flow_;
+  FlowSpec spec_;
+  SenderRecord record_;
+  RetransmissionJudge judge_;
+};
+
+}  // namespace heddle

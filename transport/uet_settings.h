@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings of the Ultra Ethernet transport, and the values that all its flows share.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/units.h"
+#include "settings/fields.h"
+#include "transport/nscc.h"
+#include "transport/packet_sizes.h"
+#include "transport/transports.h"
+
+namespace heddle {
+
+struct UetSettings {
+  enum class Framing { kHtsim, kUet };
+  enum class Loss { kAuto, kSleek, kTimeout };
+  enum class Scope { kMax, kPair };
+
+  Framing framing = Framing::kUet;
+  Bytes lb_header{0};
+  NsccRules::Kind cc = NsccRules::Kind::kNscc;
+  Bytes ack_bytes{16'384};
+  std::optional<Duration> rto;
+  std::optional<Duration> target;
+  int64_t qa_gate = 3;
+  Loss loss = Loss::kAuto;
+  Scope base_rtt = Scope::kMax;
+  std::optional<Bytes> window;
+  int64_t priority = 3;
+  int64_t control_priority = 0;
+
+  void Declare(Fields& fields);
+  PacketSizes Sizes() const;
+};
+
+struct UetShared {
+  UetSettings settings;
+  PacketSizes sizes;
+  NsccRules rules;
+  Duration rto{0};
+  bool sleek = false;  // Receivers' counts of held packets show losses.
+  const BandwidthDelay* bandwidth_delay = nullptr;
+  Duration close_delay{0};
+
+  int64_t full() const { return sizes.DataPacket(sizes.mss); }
+};
+
+// The values for a network; `nic` is the rate of its hosts.
+UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidth_delay,
+                     Duration close_delay);
+
+}  // namespace heddle
