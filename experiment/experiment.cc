@@ -60,6 +60,15 @@ void RoutingSettings::Declare(Fields& fields) {
       "convergence", convergence, {.at_least = Duration{0}, .at_most = 1000_s},
       "Time from a link's failure or recovery until all switches and hosts route accordingly; "
       "until then, packets that are routed to a failed link are lost.");
+  fields.AddOr("convergence", "detect", detect, {.at_least = Duration{0}, .at_most = 1000_s},
+               "Time from a link's failure until its two ends notice and stop using it, if it is "
+               "still down: they use their other equal-cost links, or drop packets that have none. "
+               "convergence: they learn of it with all others.");
+  fields.Add("hold_up", hold_up, {.at_least = Duration{0}, .at_most = 1000_s},
+             "A link that is up again is used once it has been up for this time, and for "
+             "convergence.");
+  fields.Require(!detect || *detect <= convergence, "detect",
+                 "is above convergence; the ends of a link learn of a failure first");
 }
 
 void ExperimentSettings::Declare(Fields& fields) {

@@ -57,6 +57,8 @@ struct MeasureSettings {
 
 struct RoutingSettings {
   Duration convergence{0};  // The time from a failure or repair to new routes in all switches.
+  std::optional<Duration> detect;  // The time after which the ends of a failed link notice it.
+  Duration hold_up{0};             // The time that a repaired link must be up to be used.
 
   void Declare(Fields& fields);
 };

@@ -183,6 +183,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
                    const std::vector<Instrument*>& instruments, const ListedFlows& listed,
                    Balancing& made) {
   const ExperimentSettings& settings = experiment.settings;
+  const RoutingSettings& routing = settings.routing;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   const LoadBalancer* lb = settings.lb.settings.get();
   const std::string& name = settings.lb.kind;
@@ -206,7 +207,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
           .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
           .events = experiment.events,
           .faults = experiment.faults,
-          .convergence = settings.routing.convergence,
+          .routing = {routing.convergence, routing.detect, routing.hold_up},
           .ack_path = settings.ack_path,
           .seed = seed,
           .ports = options.ports,
