@@ -63,9 +63,9 @@ std::set<size_t> LinksOf(const ScheduledChange& change, uint64_t seed, size_t in
   }
   picker.PickRandom(change.random_links, rng);
   std::set<size_t> links = picker.picked();
-  if (change.share_of_links > 0) {
+  if (change.share_of_links) {
     Rng share = Rng::Stream(seed, "share of links", index);
-    links.merge(DrawShare(graph, change.share_of_links, change.keep_connected, share));
+    links.merge(DrawShare(graph, *change.share_of_links, change.keep_connected, share));
   }
   return links;
 }
@@ -244,8 +244,8 @@ void ScheduledChange::Declare(Fields& fields) {
   fields.Add("random_switches", random_switches, AtLeast<int64_t>(0),
              "The seed chooses this many switches of the highest tier, such as spines, as if they "
              "were named in switches.");
-  fields.Add("share_of_links", share_of_links, Between(0.0, 1.0),
-             "The seed chooses this share of the links between switches.");
+  fields.AddOr("none", "share_of_links", share_of_links, Between(0.0, 1.0),
+               "The seed chooses this share of the links between switches.");
   fields.Add("keep_connected", keep_connected,
              "share_of_links leaves out a link if two leaves would lose their last shortest path.");
   fields.Choice(
@@ -280,7 +280,7 @@ void ScheduledChange::Declare(Fields& fields) {
   fields.Section("blackhole", blackhole,
                  "The switches always drop packets that match all of these settings.");
   fields.Require(!links.empty() || !switches.empty() || random_links > 0 || random_switches > 0 ||
-                     share_of_links > 0,
+                     share_of_links.has_value(),
                  "links",
                  "names no link; set one of links, switches, random_links, random_switches, "
                  "share_of_links");
@@ -298,13 +298,12 @@ void ScheduledChange::Declare(Fields& fields) {
   fields.Require(
       !concerns_links() || !concerns_switches(), drop ? "drop" : "blackhole",
       "concerns switches, but state, rate, delay and loss concern links; make two entries");
-  fields.Require(
-      !concerns_switches() || (links.empty() && random_links == 0 && share_of_links == 0),
-      !links.empty()     ? "links"
-      : random_links > 0 ? "random_links"
-                         : "share_of_links",
-      "drop and blackhole concern switches; name these in switches, and the links over "
-      "which packets arrive in blackhole.links");
+  fields.Require(!concerns_switches() || (links.empty() && random_links == 0 && !share_of_links),
+                 !links.empty()     ? "links"
+                 : random_links > 0 ? "random_links"
+                                    : "share_of_links",
+                 "drop and blackhole concern switches; name these in switches, and the links over "
+                 "which packets arrive in blackhole.links");
   fields.Require(!blackhole.until || *blackhole.until > at, "blackhole",
                  "ends when it begins, or before; until is a time like at, not a duration");
 }

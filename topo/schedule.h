@@ -69,8 +69,8 @@ struct ScheduledChange {
   std::vector<std::string> switches;  // By name: the switches themselves, or all their links.
   int64_t random_links = 0;           // Number drawn by the seed among links between switches.
   int64_t random_switches = 0;  // Number drawn by the seed among switches of the highest tier.
-  double share_of_links = 0;    // Share drawn by the seed among links between switches,
-  bool keep_connected = true;   // without those that would leave two leaves no shortest path.
+  std::optional<double> share_of_links;  // Share drawn by the seed among links between switches,
+  bool keep_connected = true;  // without those that would leave two leaves no shortest path.
   LinkChange::Direction direction = LinkChange::Direction::kBoth;
   State state = State::kUnchanged;
   bool silent = false;  // Routing does not learn of the state, nor do the ends of the link.
