@@ -55,6 +55,7 @@ const std::vector<Row> kRows = {
     {"lq_flowlet", S::kLastUplink | S::kPrefetch, {}},
     {"lq_quant", 0, {}},
     {"luopan", S::kEveryPacket | S::kEnqueue | S::kPrefetch, {}},
+    {"mlab", S::kEveryPacket, {}},
     {"p2c", 0, {}},
     {"pdlb", 0, H::kFlows | H::kSend | H::kSendAck | H::kAck},
     {"plb", 0, H::kFlows | H::kSend | H::kAck | H::kLoss},
