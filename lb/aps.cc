@@ -104,15 +104,13 @@ class Aps final : public SwitchPolicy {
     ++(is_long ? long_packets_ : short_packets_);
   }
 
-  // Before the first period has passed, the present one counts. A class alone has all ports.
+  // A class alone has all ports. Until a period has passed, both have half of them.
   size_t PortsForLong(size_t ports) const {
-    const Mix& mix = last_.of_long + last_.of_short > 0 ? last_ : now_;
-    const bool has_long = mix.of_long > 0 || now_.of_long > 0;
-    const bool has_short = mix.of_short > 0 || now_.of_short > 0;
-    if (!has_long) return 0;
-    if (!has_short) return ports;
-    const double share = static_cast<double>(mix.of_long) /
-                         static_cast<double>(std::max<int64_t>(mix.of_long + mix.of_short, 1));
+    const int64_t all = last_.of_long + last_.of_short;
+    if (last_.of_long + now_.of_long == 0) return 0;
+    if (last_.of_short + now_.of_short == 0) return ports;
+    const double share =
+        all == 0 ? 0.5 : static_cast<double>(last_.of_long) / static_cast<double>(all);
     const auto wanted = static_cast<int64_t>(std::lround(static_cast<double>(ports) * share));
     return static_cast<size_t>(std::clamp<int64_t>(wanted, 1, static_cast<int64_t>(ports) - 1));
   }

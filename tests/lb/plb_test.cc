@@ -21,11 +21,13 @@ class Sender {
     flow_ = host_.Start(1);
   }
 
-  // A window of 40 packets, of whose ACKs `marked` echo a mark. Always keeps a window in flight.
+  // A window of 40 packets, of whose ACKs `marked` echo a mark. The next window is sent meanwhile,
+  // so the flow never has nothing in flight.
   void Round(int marked) {
     if (sent_ == 0) Window();
+    Ack(++acked_, kSegment, 0, marked > 0);
     Window();
-    Acknowledge(marked);
+    for (int i = 1; i < 40; ++i) Ack(++acked_, kSegment, 0, i < marked);
   }
   // The same with an empty network at the end of the window.
   void IdleRound(int marked) {
@@ -190,7 +192,7 @@ TEST(PlbTest, FlowsLeaveADeadPathByTimeouts) {
     return RunExperiment(ExperimentFrom(
         "topology: {kind: leaf_spine, leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: {rate: "
         "10Gbps, delay: 1us}, fabric_link: {rate: 10Gbps, delay: 1us}}\n"
-        "transport: {kind: dctcp, min_rto: 1ms}\n"
+        "transport: {kind: dctcp, min_rto: 1ms, max_rto: 2ms}\nack_path: symmetric\n"
         "workload: [{kind: permutation, size: 2MB, cross_rack: true}]\n"
         "measure: {t_max: 200ms, unfinished: drop}\nrouting: {convergence: 1s}\n"
         "schedule: [{at: 500us, switches: [spine1], state: down}]\nlb: " +
