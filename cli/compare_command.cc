@@ -34,7 +34,8 @@ struct CompareArguments {
   bool csv = false;
 };
 
-// What is compared, and where: one folder for all sides, or the reference's and the other's.
+// The sides of a comparison and their folders: one for all sides, or the reference's and the
+// other's.
 struct CompareTask {
   std::vector<SweepFolder> folders;
   ComparedSides sides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `heddle compare` prints to stdout: one table for two sides, another for more, or CSV.
+// Writes the output of `heddle compare`: one table for two sides, another for more, or CSV.
 
 #pragma once
 

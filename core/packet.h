@@ -52,8 +52,8 @@ struct alignas(64) Packet {
     kEce = 4,  // ECN echo, on ACKs.
     kCwr = 8,  // Congestion window reduced (RFC 3168).
     kRetransmission = 16,
-    kDsack = 32,   // On ACKs: the segment that caused it had arrived before (RFC 2883).
-    kNotify = 64,  // On RoCE's ACKs and NACKs: the packet is also a CNP.
+    kDsack = 32,     // On ACKs: the segment that caused it had arrived before (RFC 2883).
+    kNotify = 64,    // On RoCE's ACKs and NACKs: the packet is also a CNP.
     kTrimmed = 128,  // DATA: a switch has cut the payload off. NACK: asks for that packet alone.
     kCutAtLastHop = kDsack,  // Trimmed DATA: the port that cut it leads to the destination.
   };

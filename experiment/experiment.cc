@@ -43,9 +43,10 @@ void MeasureSettings::Declare(Fields& fields) {
        {"hpcc", PercentileMethod::kHpcc}},
       "How a percentile is computed. linear: interpolated, as in numpy; nearest: the sample "
       "at the rank rounded up; hpcc: the sample at the rank rounded down.");
-  fields.Add("neighbours", neighbours,
-             "Each measured job runs once more without other flows, in the same places and with the "
-             "same random draws; jobs.csv tells what its neighbours cost it.");
+  fields.Add(
+      "neighbours", neighbours,
+      "Each measured job runs once more without other flows, in the same places and with the "
+      "same random draws; jobs.csv tells what its neighbours cost it.");
   instruments.Declare(fields);
   fields.Section("record", record, "Time series to record, each in its own file.");
   fields.Require(!classes.empty(), "classes", "name at least one class set");
@@ -63,6 +64,15 @@ void RoutingSettings::Declare(Fields& fields) {
       "convergence", convergence, {.at_least = Duration{0}, .at_most = 1000_s},
       "Time from a link's failure or recovery until all switches and hosts route accordingly; "
       "until then, packets that are routed to a failed link are lost.");
+  fields.AddOr("convergence", "detect", detect, {.at_least = Duration{0}, .at_most = 1000_s},
+               "Time from a link's failure until its two ends notice and stop using it, if it is "
+               "still down: they use their other equal-cost links, or drop packets that have none. "
+               "convergence: they learn of it with all others.");
+  fields.Add("hold_up", hold_up, {.at_least = Duration{0}, .at_most = 1000_s},
+             "A link that is up again is used once it has been up for this time, and for "
+             "convergence.");
+  fields.Require(!detect || *detect <= convergence, "detect",
+                 "is above convergence; the ends of a link learn of a failure first");
 }
 
 void ExperimentSettings::Declare(Fields& fields) {

@@ -46,7 +46,7 @@ struct MeasureSettings {
   Unfinished unfinished = Unfinished::kError;
   std::vector<std::string> classes = {"all", "smlxl"};
   PercentileMethod percentiles = PercentileMethod::kLinear;
-  bool neighbours = false;  // Jobs run once more alone.
+  bool neighbours = false;                               // Jobs run once more alone.
   InstrumentSet instruments{InstrumentPlace::kMeasure};  // The instruments outside of `record`.
   RecordSettings record;
 
@@ -58,6 +58,8 @@ struct MeasureSettings {
 
 struct RoutingSettings {
   Duration convergence{0};  // The time from a failure or repair to new routes in all switches.
+  std::optional<Duration> detect;  // The time after which the ends of a failed link notice it.
+  Duration hold_up{0};             // The time that a repaired link must be up to be used.
 
   void Declare(Fields& fields);
 };

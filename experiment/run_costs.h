@@ -2,9 +2,9 @@
 // The table behind the estimates of experiment/estimate.h: the cost of runs by transport, ports and
 // number of hosts.
 //
-// Measured with `build/release/estimate_bench`, which prints the table as code: measure it again, and
-// copy it here, after a change of the engine's speed. Web search at load 0.5 with ECMP; other load
-// balancers cost up to twice as much.
+// Measured with `build/release/estimate_bench`, which prints the table as code: measure it again,
+// and copy it here, after a change of the engine's speed. Web search at load 0.5 with ECMP; other
+// load balancers cost up to twice as much.
 
 #pragma once
 

@@ -185,6 +185,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
                    const std::vector<Instrument*>& instruments, const ListedFlows& listed,
                    Balancing& made) {
   const ExperimentSettings& settings = experiment.settings;
+  const RoutingSettings& routing = settings.routing;
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   static const decltype(experiment.background) no_background = {};
   const LoadBalancer* lb = settings.lb.settings.get();
@@ -209,7 +210,7 @@ NetworkPlan PlanOf(const Experiment& experiment, const SimulationOptions& option
           .pins = Any(experiment, &Forecast::pins_flows) ? &listed.pins : nullptr,
           .events = experiment.events,
           .faults = experiment.faults,
-          .convergence = settings.routing.convergence,
+          .routing = {routing.convergence, routing.detect, routing.hold_up},
           .ack_path = settings.ack_path,
           .seed = seed,
           .ports = options.ports,

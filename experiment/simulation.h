@@ -21,8 +21,8 @@
 #include "measure/backlog_trend.h"
 #include "measure/flow_recorder.h"
 #include "measure/instrument.h"
-#include "measure/link_totals.h"
 #include "measure/job_results.h"
+#include "measure/link_totals.h"
 #include "measure/policy_counts.h"
 #include "network/network.h"
 

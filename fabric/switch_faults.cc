@@ -29,7 +29,8 @@ bool SwitchFaults::FallsIntoOne(const Packet& packet, PortIndex in_port, Time no
 
 Decision SwitchFaults::OnPacket(SwitchView& view, const Packet& packet, PortIndex in_port,
                                 const Candidates& candidates) {
-  if (links_[in_port].Strikes()) return Decision::Discard(DropReason::kCorrupt);
+  if (links_[in_port].Strikes(view.WireBytes(packet)))
+    return Decision::Discard(DropReason::kCorrupt);
   if (FallsIntoOne(packet, in_port, view.now())) return Decision::Discard(DropReason::kBlackhole);
   if (drops_.Strikes()) return Decision::Discard(DropReason::kRandom);
   if (AsksAbout(candidates)) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fabric/around_policy.h"
+#include "fabric/link_loss.h"
 #include "fabric/random_loss.h"
 
 namespace heddle {
@@ -36,12 +37,12 @@ struct Blackhole {
 class SwitchFaults final : public AroundSwitchPolicy {
  public:
   // `links` holds the losses on arrival, by port. `drops` applies to the packets that are left.
-  SwitchFaults(SwitchPolicyPtr scheme, std::vector<RandomLoss> links, RandomLoss drops)
+  SwitchFaults(SwitchPolicyPtr scheme, std::vector<LinkLoss> links, RandomLoss drops)
       : AroundSwitchPolicy(std::move(scheme)), links_(std::move(links)), drops_(drops) {}
 
   // --- Conductor, between windows ---
 
-  RandomLoss& link(PortIndex port) { return links_[port]; }
+  LinkLoss& link(PortIndex port) { return links_[port]; }
   RandomLoss& drops() { return drops_; }
   void Open(const Blackhole& blackhole) { blackholes_.push_back(blackhole); }
 
@@ -54,7 +55,7 @@ class SwitchFaults final : public AroundSwitchPolicy {
  private:
   bool FallsIntoOne(const Packet& packet, PortIndex in_port, Time now) const;
 
-  std::vector<RandomLoss> links_;
+  std::vector<LinkLoss> links_;
   RandomLoss drops_;
   std::vector<Blackhole> blackholes_;
 };

@@ -96,8 +96,8 @@ class IdealJob {
       : job_(job), routing_(routing), sizes_(sizes), ideal_(routing, sizes, may_detour) {}
 
   Duration Time() {
-    Duration least =
-        CriticalPath(job_.schedule().work(), [this](const Message& message) { return Note(message); });
+    Duration least = CriticalPath(job_.schedule().work(),
+                                  [this](const Message& message) { return Note(message); });
     for (const auto& [host, load] : sent_) {
       least = std::max(least, load.Least(RateOf(routing_.HostUplink(host), host)));
     }

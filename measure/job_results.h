@@ -50,7 +50,7 @@ class JobResults final : public Instrument {
 
   void Finish(Time end, RunNotes& notes) override;
 
-  // Of measured jobs, in their order; after Finish().
+  // The figures of measured jobs, in their order; after Finish().
   const std::vector<JobFigures>& figures() const { return figures_; }
 
  private:

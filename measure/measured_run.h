@@ -30,7 +30,7 @@ struct RunPlan {
   const TransportModel* transport = nullptr;
   const PauseRule* pfc = nullptr;
   const TrimRule* trim = nullptr;  // Null: switches do not trim.
-  std::string_view lb;  // The kind of load balancer.
+  std::string_view lb;             // The kind of load balancer.
   Timeline timeline = {};
   std::span<const UdpSource> background = {};  // By id.
   // Flows before this id are messages of jobs. `message` returns the flow of one, without its

@@ -9,7 +9,6 @@
 #include "lb/parts/follow_path.h"
 #include "network/bandwidth_delay.h"
 #include "network/return_path.h"
-#include "topo/next_hops.h"
 
 namespace heddle {
 
@@ -68,7 +67,13 @@ Network::Network(const NetworkPlan& plan)
       queue_plan_(*plan.graph, *plan.port,
                   TrafficOf(*plan.transport, plan.background, RoundTripFor(plan, routing_)),
                   {plan.events.begin(), plan.events.end()}),
-      is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()) {
+      is_queued_(plan.ports != NetworkPlan::Ports::kCheapest || !queue_plan_.fifo_is_exact()),
+      carries_(plan.graph->links.size()),
+      news_(plan.routing, plan.graph->links.size()) {
+  if (plan.routing.detect) {
+    tables_.resize(plan.graph->switches.size());
+    next_hops_.resize(plan.graph->switches.size());
+  }
   MakeNodes();
   const auto chooses = [](const HostPolicy* policy) { return policy != nullptr; };
   if (std::ranges::any_of(host_policies_, chooses)) paths_ = routing_.MakePathTable();
@@ -89,7 +94,7 @@ Network::Network(const NetworkPlan& plan)
   }
   transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
   for (const std::unique_ptr<Switch>& s : switches_) {
-    s->SetRoutes(routing_.TableOf(s->id()));
+    SetRoutes(*s, routing_.TableOf(s->id()));
     s->SetHosts(host_nodes_);
     s->SetClasses(classes.control, classes.data);
     s->SetMap(&map_);
@@ -160,7 +165,7 @@ std::vector<bool> Network::FaultyVertices() const {
   const Graph& graph = *plan_.graph;
   std::vector<bool> faulty(graph.vertices(), false);
   for (const LinkEvent& event : plan_.events) {
-    if (!event.loss) continue;
+    if (!event.loses()) continue;
     const Graph::Link& link = graph.links[event.link];
     faulty[link.a.index()] = faulty[link.b.index()] = true;
   }
@@ -172,9 +177,9 @@ std::vector<bool> Network::FaultyVertices() const {
 
 SwitchPolicyPtr Network::WithFaults(SwitchId id, SwitchPolicyPtr policy) {
   const VertexId vertex = plan_.graph->VertexOfSwitch(id);
-  std::vector<RandomLoss> links;
+  std::vector<LinkLoss> links;
   for (const Adjacency::Port& port : routing_.PortsOf(id)) {
-    links.push_back(LossOf(vertex, port.link));
+    links.push_back(LossesOf(vertex, port.link));
   }
   auto faults = std::make_unique<SwitchFaults>(
       std::move(policy), std::move(links), RandomLoss(Rng::Stream(plan_.seed, "switch drop", id)));
@@ -186,6 +191,12 @@ SwitchPolicyPtr Network::WithFaults(SwitchId id, SwitchPolicyPtr policy) {
 RandomLoss Network::LossOf(VertexId receiver, uint32_t link) const {
   const uint64_t back = plan_.graph->links[link].a == receiver ? 1 : 0;
   return RandomLoss(Rng::Stream(plan_.seed, "link loss", uint64_t{link} * 2 + back));
+}
+
+LinkLoss Network::LossesOf(VertexId receiver, uint32_t link) const {
+  const uint64_t back = plan_.graph->links[link].a == receiver ? 1 : 0;
+  return LinkLoss(LossOf(receiver, link),
+                  Rng::Stream(plan_.seed, "link errors", uint64_t{link} * 2 + back));
 }
 
 void Network::MakeBackground() {
@@ -218,105 +229,6 @@ std::vector<UdpRecord> Network::CollectBackground() const {
 void Network::MakeController() {
   fabric_ = {switch_policies_, host_policies_, routing_.leaf_of_host()};
   if (plan_.controller) controller_ = plan_.controller(fabric_);
-}
-
-Time Network::NextChange() const {
-  return std::min({NextEvent(), NextFault(), NextReroute(), NextControl()});
-}
-
-void Network::Change(Time now) {
-  if (NextEvent() <= now) engine_.DeliverMail();
-  for (; NextEvent() <= now; ++next_event_) Apply(plan_.events[next_event_], now);
-  for (; NextFault() <= now; ++next_fault_) Apply(plan_.faults[next_fault_]);
-  if (NextReroute() <= now) {
-    reroutes_.pop_front();
-    Reroute(now);
-  }
-  if (NextControl() > now) return;
-  controller_->Act(now);
-  HEDDLE_CHECK(NextControl() > now, "a controller that acted at {} ps wants to act again at {}",
-               now.ps, NextControl().ps);
-}
-
-// Routes stay as they are until Reroute().
-void Network::Apply(const LinkEvent& event, Time now) {
-  Graph::Link& link = live_.links[event.link];
-  if (event.loss) {
-    SetLoss(link.a, event.link, *event.loss);
-    SetLoss(link.b, event.link, *event.loss);
-    if (!event.up && !event.rate && !event.delay) return;
-  }
-  const bool was_up = link.up;
-  link.up = event.up.value_or(link.up);
-  for (Channel* channel : {&link.a_to_b, &link.b_to_a}) {
-    channel->rate = event.rate.value_or(channel->rate);
-    channel->delay = event.delay.value_or(channel->delay);
-  }
-  SetLink(link.a, event.link, link.a_to_b, link.up, was_up, now);
-  SetLink(link.b, event.link, link.b_to_a, link.up, was_up, now);
-  // New rates change no route, but may change weights.
-  if (!event.up && !(event.rate && weighs_)) return;
-  const Time due = now + plan_.convergence;
-  if (reroutes_.empty() || reroutes_.back() != due) reroutes_.push_back(due);
-}
-
-void Network::Apply(const SwitchEvent& event) {
-  SwitchFaults& faults = *faults_[event.id];
-  if (event.drop) faults.drops().Set(*event.drop);
-  if (event.blackhole) faults.Open(*event.blackhole);
-}
-
-// Sets the loss of one direction: packets that arrive at `receiver`.
-void Network::SetLoss(VertexId receiver, uint32_t link, double probability) {
-  const PortIndex port = PortOf(receiver, link);
-  if (live_.IsHost(receiver)) return HostAt(receiver).loss(port).Set(probability);
-  faults_[live_.SwitchAt(receiver)]->link(port).Set(probability);
-}
-
-PortIndex Network::PortOf(VertexId vertex, uint32_t link) const {
-  const std::vector<Adjacency::Port>& ports = routing_.adjacency().Of(vertex);
-  return static_cast<PortIndex>(std::ranges::find(ports, link, &Adjacency::Port::link) -
-                                ports.begin());
-}
-
-// Changes one direction: the port of `vertex`.
-void Network::SetLink(VertexId vertex, uint32_t link, const Channel& channel, bool up, bool was_up,
-                      Time now) {
-  const PortIndex port = PortOf(vertex, link);
-  if (live_.IsHost(vertex)) {
-    Host& host = HostAt(vertex);
-    host.SetChannel(port, now, channel.rate, channel.delay);
-    if (was_up && !up) host.TakeDown(port, now);
-    if (!was_up && up) host.nic(port).GoUp();
-    return;
-  }
-  Switch& s = SwitchAt(vertex);
-  s.SetChannel(port, now, channel.rate, channel.delay);
-  if (was_up && !up) s.TakeDown(port, now);
-  if (!was_up && up) s.BringUp(port);
-}
-
-// Gives every switch new routes, over the links that are up.
-void Network::Reroute(Time now) {
-  const Routing live(live_);
-  ++routes_version_;
-  for (const std::unique_ptr<Switch>& s : switches_) {
-    RoutingTable table = live.TableOf(s->id());
-    table.version = routes_version_;
-    s->SetRoutes(std::move(table));
-  }
-  for (const std::unique_ptr<Host>& host : hosts_) {
-    if (host->nics() > 1) host->SetFirstHops(live.FirstHopsOf(host->id()), now);
-  }
-  TellNextHops(live);
-  if (paths_) paths_->Replace(std::move(*live.MakePathTable()));
-}
-
-void Network::TellNextHops(const Routing& routing) {
-  NextHops next_hops(routing);
-  for (const std::unique_ptr<Switch>& s : switches_) {
-    if (s->WantsNextHops()) s->SetNextHops(next_hops.TableOf(s->id()));
-  }
 }
 
 // Ports are numbered in the order of links, at both ends.

@@ -7,9 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +22,7 @@
 #include "fabric/switch_faults.h"
 #include "network/bandwidth_delay.h"
 #include "network/built_fabric.h"
+#include "network/link_news.h"
 #include "network/return_path.h"
 #include "topo/graph.h"
 #include "topo/port_rule.h"
@@ -47,7 +48,7 @@ struct NetworkPlan {
   const Pins* pins = nullptr;                  // The pins of flows; null if none is pinned.
   std::span<const LinkEvent> events = {};      // Sorted by time.
   std::span<const SwitchEvent> faults = {};    // Sorted by time.
-  Duration convergence{0};                     // Time from a failure or repair to new routes.
+  RoutingTimes routing = {};                   // When failures and repairs are noticed.
   AckPath ack_path = AckPath::kPolicy;
   uint64_t seed = 1;  // Seeds random marks and losses, and the paths of ACKs.
   // Selects the implementation of ports. kCheapest takes the cheapest that is exact; the others are
@@ -144,6 +145,7 @@ class Network {
   std::vector<bool> FaultyVertices() const;
   SwitchPolicyPtr WithFaults(SwitchId id, SwitchPolicyPtr policy);
   RandomLoss LossOf(VertexId receiver, uint32_t link) const;
+  LinkLoss LossesOf(VertexId receiver, uint32_t link) const;
   void MakeController();
   Time NextEvent() const {
     return next_event_ < plan_.events.size() ? plan_.events[next_event_].at : kNever;
@@ -153,11 +155,15 @@ class Network {
   }
   Host& HostAt(VertexId vertex) { return *hosts_[live_.HostAt(vertex)]; }
   Switch& SwitchAt(VertexId vertex) { return *switches_[live_.SwitchAt(vertex)]; }
-  Time NextReroute() const { return reroutes_.empty() ? kNever : reroutes_.front(); }
+  Time NextReroute() const { return reroutes_.empty() ? kNever : *reroutes_.begin(); }
   Time NextControl() const { return controller_ ? controller_->Next() : kNever; }
   void Apply(const LinkEvent& event, Time now);
   void Apply(const SwitchEvent& event);
-  void SetLoss(VertexId receiver, uint32_t link, double probability);
+  void SetLosses(VertexId receiver, const LinkEvent& event);
+  void Learn(const LinkNews::News& news, Time now);
+  void Leave(VertexId vertex, uint32_t link, Time now);
+  void SetRoutes(Switch& at, RoutingTable table);
+  void SetNextHops(Switch& at, NextHopTable next_hops);
   PortIndex PortOf(VertexId vertex, uint32_t link) const;
   void Reroute(Time now);
   void TellNextHops(const Routing& routing);
@@ -168,7 +174,7 @@ class Network {
   FifoPort& AddPort(VertexId vertex, VertexId peer, const Channel& channel);
 
   const NetworkPlan plan_;
-  Graph live_;  // The network as it is now.
+  Graph live_;  // The network as it is now. A link is up if its ends believe so.
   Routing routing_;
   const BuiltFabric map_;
   QueuePlan queue_plan_;
@@ -178,7 +184,18 @@ class Network {
   uint32_t routes_version_ = 1;
   size_t next_event_ = 0;
   size_t next_fault_ = 0;
-  std::deque<Time> reroutes_;  // The times at which routes are due to change.
+  std::set<Time> reroutes_;  // The times at which routes are due to change.
+  // The directions of a link that carry packets: from its end a to b, and back.
+  struct Carries {
+    bool there = true;
+    bool back = true;
+  };
+  std::vector<Carries> carries_;  // By link.
+  LinkNews news_;
+  // By switch, the present routes, which a switch changes when it notices a failure. Empty if no
+  // failure is noticed before routing has converged.
+  std::vector<RoutingTable> tables_;
+  std::vector<NextHopTable> next_hops_;
   Duration close_delay_;
   std::unique_ptr<PairBandwidthDelay> bandwidth_delay_;  // Null if the transport needs none.
   std::unique_ptr<TransportMaker> transport_;

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/random.h"
+#include "topo/connected.h"
 #include "topo/links.h"
 
 namespace heddle {
@@ -60,8 +62,52 @@ std::set<size_t> LinksOf(const ScheduledChange& change, uint64_t seed, size_t in
     picker.PickAllOf(graph.VertexOfSwitch(s));
   }
   picker.PickRandom(change.random_links, rng);
-  return picker.picked();
+  std::set<size_t> links = picker.picked();
+  if (change.share_of_links) {
+    Rng share = Rng::Stream(seed, "share of links", index);
+    links.merge(DrawShare(graph, *change.share_of_links, change.keep_connected, share));
+  }
+  return links;
 }
+
+// Refuses losses that only switches can bring about where a host receives the packets.
+void CheckReceivers(const ScheduledChange& change, const Graph::Link& link, const std::string& path,
+                    const Graph& graph, Diagnostics& diagnostics) {
+  if (!change.loses_in_patterns()) return;
+  const bool up = change.direction != LinkChange::Direction::kDown;
+  const bool down = change.direction != LinkChange::Direction::kUp;
+  if (!(up && graph.IsHost(link.b)) && !(down && graph.IsHost(link.a))) return;
+  const char* key = change.bit_errors ? "bit_errors" : change.lose_every ? "lose_every" : "bursts";
+  diagnostics.ErrorAt(fmt::format("{}.{}", path, key),
+                      fmt::format("packets over {} arrive at a host; use loss there, or "
+                                  "direction: up for packets from the host",
+                                  link.name));
+}
+
+// Adds the events of a link that flaps. Each time varies by up to the jitter, either way.
+void AddFlaps(const ScheduledChange& change, uint32_t link, Rng rng,
+              std::vector<LinkEvent>& events) {
+  const auto vary = [&](Duration time) {
+    const double factor = 1 + change.flap.jitter * (2 * rng.Uniform() - 1);
+    return Duration{std::max<int64_t>(
+        1, static_cast<int64_t>(std::llround(static_cast<double>(time.ps) * factor)))};
+  };
+  const auto add = [&](Duration at, bool up) {
+    LinkEvent event{.at = Time{} + at, .link = link, .up = up, .rate = {}, .delay = {}};
+    event.direction = change.direction;
+    event.silent = change.silent;
+    events.push_back(event);
+  };
+  for (Duration at = change.at; at < change.flap.until;) {
+    add(at, false);
+    at = std::min(at + vary(change.flap.down), change.flap.until);
+    add(at, true);
+    at += vary(change.flap.up);
+  }
+}
+
+// The most events that one link may have, so that a misspelt unit does not exhaust memory.
+constexpr int64_t kMostFlaps = 1'000'000;
 
 void CheckNoBetter(const ScheduledChange& change, const Graph::Link& link, const std::string& path,
                    Diagnostics& diagnostics) {
@@ -160,6 +206,30 @@ void BlackholeSettings::Declare(Fields& fields) {
                  "share_of_pairs, hash_from, hash_to, links, or drop: 1 for all");
 }
 
+void FlapSettings::Declare(Fields& fields) {
+  fields.Add("down", down, {.at_least = Duration{0}, .at_most = 1000_s},
+             "Time for which the link is down, each time, beginning at the time of the entry. "
+             "0ps: the link does not flap.");
+  fields.Add("up", up, {.at_least = Duration{0}, .at_most = 1000_s},
+             "Time for which it is up in between.");
+  fields.Add("jitter", jitter, Between(0.0, 0.9),
+             "The seed changes each of these times by up to this share of it, either way.");
+  fields.Add("until", until, {.at_least = Duration{0}, .at_most = 1'000'000_s},
+             "The link stays up from this time on; a time like at, not a duration.");
+  fields.Require(!is_set() || up > Duration{0}, "up", "set how long the link is up between times");
+  fields.Require(!is_set() || until.ps / (down.ps + up.ps) < kMostFlaps, "until",
+                 "the link would fail more than a million times; set an earlier end");
+}
+
+void BurstLossSettings::Declare(Fields& fields) {
+  fields.AddOr("unchanged", "to_bad", to_bad, Between(0.0, 1.0),
+               "The probability that a packet finds the link turning bad; 0 ends the bursts.");
+  fields.Add("to_good", to_good, {.above = 0.0, .at_most = 1.0},
+             "The probability that a packet finds a bad link turning good.");
+  fields.Add("bad", bad, {.above = 0.0, .at_most = 1.0},
+             "The probability that a bad link loses a packet.");
+}
+
 void ScheduledChange::Declare(Fields& fields) {
   fields.Add("at", at, {.at_least = Duration{0}, .at_most = 1'000'000_s},
              "The time of the change, which precedes all packets of that instant.",
@@ -174,10 +244,24 @@ void ScheduledChange::Declare(Fields& fields) {
   fields.Add("random_switches", random_switches, AtLeast<int64_t>(0),
              "The seed chooses this many switches of the highest tier, such as spines, as if they "
              "were named in switches.");
+  fields.AddOr("none", "share_of_links", share_of_links, Between(0.0, 1.0),
+               "The seed chooses this share of the links between switches.");
+  fields.Add("keep_connected", keep_connected,
+             "share_of_links leaves out a link if two leaves would lose their last shortest path.");
+  fields.Choice(
+      "direction", direction,
+      {{"both", LinkChange::Direction::kBoth},
+       {"up", LinkChange::Direction::kUp},
+       {"down", LinkChange::Direction::kDown}},
+      "The directions of a link that state, flap and losses concern. up: from the host or "
+      "the lower tier (in a custom topology, from a to b).");
   fields.Choice("state", state,
                 {{"unchanged", State::kUnchanged}, {"up", State::kUp}, {"down", State::kDown}},
                 "down: packets that are queued or on the way are lost, and so are packets sent "
                 "before the link is up again.");
+  fields.Add("silent", silent,
+             "Nobody learns of the state: neither routing, nor the two ends of the link.");
+  fields.Section("flap", flap, "The link goes down and up again and again.");
   fields.AddOr("unchanged", "rate", rate, kLinkRates,
                "The new rate, for packets whose first bit has not left.");
   fields.AddOr("unchanged", "delay", delay, kLinkDelays,
@@ -185,13 +269,28 @@ void ScheduledChange::Declare(Fields& fields) {
   fields.AddOr(
       "unchanged", "loss", loss, Between(0.0, 1.0),
       "The probability that the link damages a packet, which is lost on arrival; 0 ends it.");
+  fields.AddOr("unchanged", "bit_errors", bit_errors, Between(0.0, 0.1),
+               "The share of bits that the link damages. A packet with a damaged bit is lost on "
+               "arrival; 0 ends it.");
+  fields.AddOr("unchanged", "lose_every", lose_every, AtLeast<int64_t>(0),
+               "The link loses each packet whose number is a multiple of this; 0 ends it.");
+  fields.Section("bursts", bursts, "The link loses packets in bursts.");
   fields.AddOr("unchanged", "drop", drop, Between(0.0, 1.0),
                "The probability that the switches drop a packet; 0 ends it.");
   fields.Section("blackhole", blackhole,
                  "The switches always drop packets that match all of these settings.");
-  fields.Require(!links.empty() || !switches.empty() || random_links > 0 || random_switches > 0,
+  fields.Require(!links.empty() || !switches.empty() || random_links > 0 || random_switches > 0 ||
+                     share_of_links.has_value(),
                  "links",
-                 "names no link; set one of links, switches, random_links, random_switches");
+                 "names no link; set one of links, switches, random_links, random_switches, "
+                 "share_of_links");
+  fields.Require(!flap.is_set() || state == State::kUnchanged, "state",
+                 "a link that flaps has no other state; remove state or flap");
+  fields.Require(!flap.is_set() || flap.until > at, "flap",
+                 "ends when it begins, or before; until is a time like at, not a duration");
+  fields.Require(!silent || changes_state(), "silent", "only state and flap can be silent");
+  fields.Require(direction == LinkChange::Direction::kBoth || (!rate && !delay), "direction",
+                 "rate and delay change in both directions");
   fields.Require(
       concerns_links() || concerns_switches() || blackhole.until, "state",
       "nothing changes; set state, rate, delay or loss of links, or drop or blackhole of "
@@ -199,13 +298,36 @@ void ScheduledChange::Declare(Fields& fields) {
   fields.Require(
       !concerns_links() || !concerns_switches(), drop ? "drop" : "blackhole",
       "concerns switches, but state, rate, delay and loss concern links; make two entries");
-  fields.Require(!concerns_switches() || (links.empty() && random_links == 0),
-                 links.empty() ? "random_links" : "links",
+  fields.Require(!concerns_switches() || (links.empty() && random_links == 0 && !share_of_links),
+                 !links.empty()     ? "links"
+                 : random_links > 0 ? "random_links"
+                                    : "share_of_links",
                  "drop and blackhole concern switches; name these in switches, and the links over "
                  "which packets arrive in blackhole.links");
   fields.Require(!blackhole.until || *blackhole.until > at, "blackhole",
                  "ends when it begins, or before; until is a time like at, not a duration");
 }
+
+namespace {
+
+LinkEvent EventOf(const ScheduledChange& change, uint32_t link, std::optional<bool> up) {
+  LinkEvent event{.at = Time{} + change.at,
+                  .link = link,
+                  .up = up,
+                  .rate = change.rate,
+                  .delay = change.delay,
+                  .loss = change.loss,
+                  .bit_errors = change.bit_errors,
+                  .lose_every = change.lose_every};
+  if (change.bursts.to_bad) {
+    event.bursts = BurstLoss{*change.bursts.to_bad, change.bursts.to_good, change.bursts.bad};
+  }
+  event.direction = change.direction;
+  event.silent = change.silent;
+  return event;
+}
+
+}  // namespace
 
 std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint64_t seed,
                                std::string_view path, const Graph& graph,
@@ -221,8 +343,14 @@ std::vector<LinkEvent> Resolve(const std::vector<ScheduledChange>& changes, uint
     }
     for (const size_t link : LinksOf(change, seed, i, entry, graph, diagnostics)) {
       CheckNoBetter(change, graph.links[link], entry, diagnostics);
-      events.push_back({Time{} + change.at, static_cast<uint32_t>(link), up, change.rate,
-                        change.delay, change.loss});
+      CheckReceivers(change, graph.links[link], entry, graph, diagnostics);
+      const auto number = static_cast<uint32_t>(link);
+      if (change.flap.is_set()) {
+        AddFlaps(change, number, Rng::Stream(seed, "flap", uint64_t{i} << 32 | number), events);
+      }
+      if (up || change.rate || change.delay || change.loses()) {
+        events.push_back(EventOf(change, number, up));
+      }
     }
   }
   std::ranges::stable_sort(events, {}, &LinkEvent::at);

@@ -18,7 +18,7 @@
 
 namespace heddle {
 
-// What became of the packet that had an entropy.
+// The fate of the packet that had an entropy.
 enum class EntropyNews : uint8_t { kGood, kMarked, kTrimmed, kTimeout };
 
 // The header of ACKs and NACKs, about the data packet that they answer.

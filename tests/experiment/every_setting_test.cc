@@ -206,6 +206,8 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
                            "hermes.failures",
                            "letflow.detector",
                            "pdlb.form",
+                           "plb.suspend",
+                           "plb.move_every",
                            "proteus.heavy_for",
                            "reps.freeze",
                            "tdlb.table",

@@ -91,7 +91,8 @@ TEST(ResolvedTest, SharedBuffersAreResolved) {
       Fabric("{memory: {model: dt}, pfc: {classes: [3]}}") + kWorkload + "transport: rocev2\n")));
   EXPECT_THAT(lines,
               testing::Contains(Pair("buffers", "9MB for all ports of a switch (dt, alpha 1)")));
-  EXPECT_THAT(lines.back().second, HasSubstr("pauses an input above 1 times the free buffer, headroom"));
+  EXPECT_THAT(lines.back().second,
+              HasSubstr("pauses an input above 1 times the free buffer, headroom"));
 }
 
 // All links have one rate, so that a value of one kind of port holds for all.

@@ -27,10 +27,10 @@ std::string OnAStar(int hosts, const std::string& job) {
 // event-driven model, written apart from the simulator, gives this time; without messages it would
 // be 11 * 300 us.
 TEST(TrainingTest, APipelineTakesTheTimeOfAnIndependentModel) {
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(
-      4,
-      "ranks: 4, model: {layers: 4, hidden: 500000, seq: 1, micro_batches: 8},\n"
-      "  parallel: {pipeline: 4}, compute: {forward: 100us, backward: 200us}")));
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      OnAStar(4,
+              "ranks: 4, model: {layers: 4, hidden: 500000, seq: 1, micro_batches: 8},\n"
+              "  parallel: {pipeline: 4}, compute: {forward: 100us, backward: 200us}")));
   EXPECT_EQ(run.result.unfinished, 0);
   const CsvTable iterations(run.files.series.at("iterations.csv"));
   ASSERT_EQ(iterations.rows.size(), 1u);
@@ -50,7 +50,8 @@ const std::string kMixed =
     "lb: letflow\n"
     "workload:\n"
     "  - {kind: training, ranks: 16, model: {layers: 4, hidden: 256, ffn: 512, kv_hidden: 256,\n"
-    "     vocab: 1000, seq: 128, micro_batches: 2}, parallel: {tensor: 2, pipeline: 2, expert: 2},\n"
+    "     vocab: 1000, seq: 128, micro_batches: 2}, parallel: {tensor: 2, pipeline: 2, expert: "
+    "2},\n"
     "     tera_flops: 10, scale: 1/10, iterations: 2, warm_up: 1, zero: {zero}}\n";
 
 std::string Mixed(int zero) {

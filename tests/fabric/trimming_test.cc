@@ -58,7 +58,7 @@ std::vector<Offer> Incast(size_t senders, int64_t packets) {
   return offers;
 }
 
-// What the receiver of an incast sees.
+// Counts of the packets that the receiver of an incast sees.
 struct Seen {
   int64_t whole = 0;
   int64_t headers = 0;

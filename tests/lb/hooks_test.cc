@@ -26,6 +26,7 @@ struct Row {
 const std::vector<Row> kRows = {
     {"aac", S::kEveryPacket | S::kEnqueue, {}},
     {"ag", S::kEveryPacket | S::kEnqueue | S::kPrefetch, {}},
+    {"aps", S::kLastUplink, {}},
     {"best_nexthop", S::kEveryPacket | S::kEnqueue | S::kTransmit | S::kPrefetch, {}},
     {"burstbalancer", S::kLastUplink, {}},
     {"clove_ecn", 0, H::kFlows | H::kSend | H::kSendAck | H::kData | H::kAck},
@@ -54,8 +55,10 @@ const std::vector<Row> kRows = {
     {"lq_flowlet", S::kLastUplink | S::kPrefetch, {}},
     {"lq_quant", 0, {}},
     {"luopan", S::kEveryPacket | S::kEnqueue | S::kPrefetch, {}},
+    {"mlab", S::kEveryPacket, {}},
     {"p2c", 0, {}},
     {"pdlb", 0, H::kFlows | H::kSend | H::kSendAck | H::kAck},
+    {"plb", 0, H::kFlows | H::kSend | H::kAck | H::kLoss},
     {"presto", 0, H::kFlows | H::kSend},
     {"proteus", S::kEveryPacket | S::kEnqueue | S::kTransmit, {}},
     {"qdaps", S::kLastUplink, {}},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of a graph's ranks look up while the job runs: the numbers of messages and
-// receives, and which operations come after another one. It is made once, and immutable.
+// The tables that the programs of a graph's ranks look up while the job runs: the numbers of
+// messages and receives, and which operations come after another one. It is made once, and
+// immutable.
 
 #pragma once
 

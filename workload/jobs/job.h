@@ -37,7 +37,7 @@ struct JobSettings {
   enum class SendDone { kAcked, kHanded, kPosted };
   // Which source port a message has: that of its connection, or one of its own.
   enum class Ports { kConnection, kMessage };
-  // What a rank waits for before its next iteration: nothing, a barrier of messages among the
+  // A rank waits before its next iteration for nothing, a barrier of messages among the
   // ranks, or the release that follows once all ranks have finished.
   enum class Between { kNone, kBarrier, kIdeal };
 

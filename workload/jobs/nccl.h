@@ -23,7 +23,7 @@ int64_t NcclMessage(NcclProtocol protocol, NcclShape shape, int64_t bytes, int64
 // The messages of a connection that may be unfinished: NCCL's eight steps.
 uint32_t NcclUnfinished(NcclProtocol protocol, NcclShape shape);
 
-// What a step takes beside the transfer, over the network and within a server.
+// The time that a step takes beside the transfer, over the network and within a server.
 struct NcclLatency {
   Duration network;
   Duration local;

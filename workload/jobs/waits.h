@@ -15,7 +15,7 @@
 
 namespace heddle {
 
-// What a rank has come to.
+// How far a rank has come.
 struct RankState {
   uint32_t iteration = 0;                                   // The one that has begun last.
   bool is_finished = false;                                 // It has finished all iterations.

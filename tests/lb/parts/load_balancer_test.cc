@@ -15,11 +15,11 @@ namespace {
 
 TEST(LoadBalancersTest, KnowTheBaselines) {
   for (const char* name :
-       {"aac",    "ag",     "burstbalancer", "clove_ecn", "clove_int", "conga",      "conweave",
-        "drb",    "drill",  "ecmp",          "ecmp_ar",   "flare",     "flowbender", "hedera",
-        "hermes", "hula",   "letflow",       "lq",        "lq_bw",     "lq_flowlet", "lq_quant",
-        "luopan", "p2c",    "presto",        "proteus",   "qdaps",     "reps",       "rps",
-        "rr_dst", "rr_pkt", "switch_ar",     "wcmp"}) {
+       {"aac",      "ag",     "aps",    "burstbalancer", "clove_ecn", "clove_int", "conga",
+        "conweave", "drb",    "drill",  "ecmp",          "ecmp_ar",   "flare",     "flowbender",
+        "hedera",   "hermes", "hula",   "letflow",       "lq",        "lq_bw",     "lq_flowlet",
+        "lq_quant", "luopan", "p2c",    "plb",           "presto",    "proteus",   "qdaps",
+        "reps",     "rps",    "rr_dst", "rr_pkt",        "switch_ar", "wcmp"}) {
     EXPECT_TRUE(LoadBalancers().Knows(name)) << name;
   }
   EXPECT_TRUE(std::ranges::is_sorted(LoadBalancers().Names()));

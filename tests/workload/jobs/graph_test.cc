@@ -198,7 +198,7 @@ TEST(GraphScheduleTest, RunsCollectivesOfGroups) {
   EXPECT_EQ(CriticalPath(*schedule, OneUs), 15_us);
 }
 
-// What a collective adds up takes no time of the graph's own streams.
+// A collective's additions take no time of the graph's own streams.
 TEST(GraphScheduleTest, CollectivesReduceBesideComputations) {
   OperationGraph graph(2);
   const uint32_t collective = graph.AddCollective({Ring(2, 800_Gbps), {0, 1}, 0, {}});

@@ -100,8 +100,8 @@ TEST(TrainingGraphTest, FullyShardedLayersAreGatheredTwiceAndReducedOnce) {
     ++count[part.label];
     EXPECT_EQ(part.bytes, 63.0 * 404'766'720) << part.label;
   }
-  EXPECT_EQ(count, (std::map<std::string, int>{{"gather parameters", 64},
-                                               {"reduce gradients", 32}}));
+  EXPECT_EQ(count,
+            (std::map<std::string, int>{{"gather parameters", 64}, {"reduce gradients", 32}}));
 }
 
 TEST(TrainingGraphTest, HasNoProblemsHoweverWorkIsShared) {
@@ -198,8 +198,8 @@ TEST(TrainingTimesTest, ParametersArePrefetched) {
     return MessageTimes{Duration{500'000}, Duration{500'000}};
   };
   TrainingSettings settings = TwoRanks(3);
-  // The first gather of each pass is exposed, and so is the last reduce-scatter. With two ranks each
-  // of them is one message.
+  // The first gather of each pass is exposed, and so is the last reduce-scatter. With two ranks
+  // each of them is one message.
   EXPECT_EQ(EndOf(settings, 2, half_us).ps, 500'000 + 4'000'000 + 500'000 + 8'000'000 + 500'000);
   // Without prefetching each gather is. The reduce-scatter of a layer goes before the next gather.
   settings.prefetch = 0;

@@ -84,7 +84,7 @@ TEST(HtsimCmTest, TriggersCountActivations) {
   EXPECT_THAT(last("barrier"), ElementsAre(kArrived + 3_us, kArrived + 3_us));
 }
 
-// What the public generators of rings mean by send_done_trigger.
+// The public generators of rings mean by send_done_trigger that the message has arrived.
 TEST(HtsimCmTest, ASentConnectionMayTriggerAtItsReceiver) {
   const char* ring =
       "Nodes 3\nConnections 2\nTriggers 1\n0->1 start 0 size 1000 send_done_trigger 1\n"

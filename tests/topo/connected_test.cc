@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws shares of the links of a network, and checks what is left of it.
+
+#include "topo/connected.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "tests/support/lab.h"
+#include "topo/routing.h"
+
+namespace heddle {
+namespace {
+
+Graph Small() { return LeafSpineFrom("{leaves: 8, spines: 8, hosts_per_leaf: 1}"); }
+
+Graph Without(Graph graph, const std::set<size_t>& links) {
+  for (const size_t link : links) graph.links[link].up = false;
+  return graph;
+}
+
+TEST(DrawShareTest, RoundsToTheNearestNumberOfLinksBetweenSwitches) {
+  const Graph graph = Small();
+  for (const auto& [share, links] : {std::pair{0.0, 0u}, {0.1, 6u}, {0.5, 32u}, {1.0, 64u}}) {
+    Rng rng = Rng::Stream(1, "test", 0);
+    const std::set<size_t> drawn = DrawShare(graph, share, false, rng);
+    EXPECT_EQ(drawn.size(), links);
+    for (const size_t link : drawn) EXPECT_FALSE(graph.IsHost(graph.links[link].a));
+  }
+}
+
+// With 90 % of its links a leaf pair is all but surely cut off.
+TEST(DrawShareTest, KeepsAShortestPathBetweenAllLeaves) {
+  const Graph graph = Small();
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Rng rng = Rng::Stream(seed, "test", 0);
+    const std::set<size_t> drawn = DrawShare(graph, 0.9, true, rng);
+    const Graph rest = Without(graph, drawn);
+    const Routing routing(rest);
+    EXPECT_TRUE(routing.Unreachable().empty());
+    for (size_t leaf = 0; leaf < 8; ++leaf) {
+      for (SwitchId s = 0; s < 8; ++s) {
+        if (routing.HasHosts(s)) EXPECT_LE(routing.DistanceTo(s, leaf), 2u);
+      }
+    }
+    EXPECT_GT(drawn.size(), 30u);
+    Rng same = Rng::Stream(seed, "test", 0);
+    const Graph torn = Without(graph, DrawShare(graph, 0.9, false, same));
+    EXPECT_FALSE(Routing(torn).Unreachable().empty());
+  }
+}
+
+TEST(DrawShareTest, DependsOnTheSeed) {
+  const Graph graph = Small();
+  Rng one = Rng::Stream(1, "test", 0);
+  Rng same = Rng::Stream(1, "test", 0);
+  Rng other = Rng::Stream(2, "test", 0);
+  const std::set<size_t> drawn = DrawShare(graph, 0.25, true, one);
+  EXPECT_EQ(DrawShare(graph, 0.25, true, same), drawn);
+  EXPECT_NE(DrawShare(graph, 0.25, true, other), drawn);
+}
+
+}  // namespace
+}  // namespace heddle
