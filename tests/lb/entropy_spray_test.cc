@@ -27,14 +27,14 @@ TEST(EntropyWalkTest, EachRoundUsesEveryEntropyOnce) {
   EXPECT_GT(orders.size(), 10u);
 }
 
-// Visits of an entropy in `rounds` rounds of four choices.
-int VisitsAfter(EntropyNews news, int choices) {
+// Visits of an entropy in so many choices among four, after so many bad news of it.
+int VisitsAfter(EntropyNews news, int choices, int times = 1) {
   Rng rng = Rng::Stream(2, "test", 0);
   EntropyWalk walk;
   EntropyPenalties penalties;
   walk.Start(4, rng);
   penalties.Start(4);
-  penalties.Note(2, news);
+  for (int i = 0; i < times; ++i) penalties.Note(2, news);
   int visits = 0;
   for (int i = 0; i < choices; ++i) visits += penalties.Choose(walk, rng) == 2 ? 1 : 0;
   return visits;
@@ -52,16 +52,8 @@ TEST(EntropyPenaltiesTest, APenaltyIsTheNumberOfTurnsThatAreLost) {
 }
 
 TEST(EntropyPenaltiesTest, APenaltyHasAMaximum) {
-  Rng rng = Rng::Stream(3, "test", 0);
-  EntropyWalk walk;
-  EntropyPenalties penalties;
-  walk.Start(2, rng);
-  penalties.Start(2);
-  for (int i = 0; i < 100; ++i) penalties.Note(0, EntropyNews::kTimeout);
-  int first = 0;
-  while (penalties.Choose(walk, rng) != 0) ++first;
-  EXPECT_GE(first, EntropyPenalties::kMost - 1);
-  EXPECT_LE(first, EntropyPenalties::kMost + 1);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kTimeout, 15 * 3, 100), 0);
+  EXPECT_EQ(VisitsAfter(EntropyNews::kTimeout, 15 * 3 + 4, 100), 1);
 }
 
 // If all entropies have penalties, one of them is used in spite of that.
