@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace heddle {
 namespace {
 
@@ -29,15 +31,11 @@ void FatTree::Declare(Fields& fields) {
   fields.Require(
       k % 2 == 0, "k",
       fmt::format("is {}, which is odd; a pod has k/2 edge and k/2 aggregation switches", k));
-  fields.Require(edges() * edge_hosts() <= kMaxHosts, hosts_per_edge ? "hosts_per_edge" : "k",
-                 fmt::format("more than {} hosts in all", kMaxHosts));
-  fields.Require(2 * edges() + half() * agg_cores() <= kMaxSwitches,
-                 core_links_per_agg ? "core_links_per_agg" : "k",
-                 fmt::format("more than {} switches in all", kMaxSwitches));
-  fields.Require(edge_hosts() + half() <= kMaxPorts && half() + agg_cores() <= kMaxPorts, "k",
-                 fmt::format("a switch would have more than {} ports", kMaxPorts));
-  fields.Require(edges() * (half() + agg_cores()) <= kMaxLinks, "k",
-                 fmt::format("more than {} links in all", kMaxLinks));
+  RequireHosts(edges() * edge_hosts(), hosts_per_edge ? "hosts_per_edge" : "k", fields);
+  RequireSwitches(2 * edges() + half() * agg_cores(),
+                  core_links_per_agg ? "core_links_per_agg" : "k", fields);
+  RequirePorts(half() + std::max(edge_hosts(), agg_cores()), "k", fields);
+  RequireLinks(edges() * (half() + agg_cores()), "k", fields);
 }
 
 Graph FatTree::Build(uint64_t seed, std::string_view path, FilesRead& /*files*/,

@@ -2,7 +2,7 @@
 
 #include "topo/rail.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 namespace heddle {
 
@@ -14,29 +14,17 @@ void Rail::Declare(Fields& fields) {
              "Hosts of a server, each a GPU with its NIC, and leaves of a pod.");
   fields.Add("spines", spines, Between<int64_t>(1, kMaxSwitches / 2), "Spine switches.",
              Fields::kRequired);
-  fields.Section("host_link", host_link, "The link between a host and its leaf.");
-  fields.Section("fabric_link", fabric_link, "The links between leaves and spines.");
-  fields.Sections("asymmetry", asymmetry,
-                  "Links that differ from the others; later entries win over earlier ones.");
-  fields.Section("port", port, "The ports of all switches.");
-  fields.Require(pods * servers * rails <= kMaxHosts, "servers",
-                 fmt::format("more than {} hosts in all", kMaxHosts));
-  fields.Require(pods * servers * rails >= 2, "servers", "at least two hosts are needed");
-  fields.Require(pods * rails + spines <= kMaxSwitches, "pods",
-                 fmt::format("more than {} switches in all", kMaxSwitches));
-  fields.Require(servers + spines <= kMaxPorts && pods * rails <= kMaxPorts, "servers",
-                 fmt::format("a switch would have more than {} ports", kMaxPorts));
-  fields.Require(pods * rails * spines <= kMaxLinks, "spines",
-                 fmt::format("more than {} links in all", kMaxLinks));
+  DeclareLinks(fields, "The link between a host and its leaf.");
+  RequireHosts(pods * servers * rails, "servers", fields);
+  RequireSwitches(pods * rails + spines, "pods", fields);
+  RequirePorts(std::max(servers + spines, pods * rails), "servers", fields);
+  RequireLinks(pods * rails * spines, "spines", fields);
 }
 
 Graph Rail::Build(uint64_t seed, std::string_view path, FilesRead& /*files*/,
                   Diagnostics& diagnostics) const {
-  Graph graph;
-  graph.hosts = static_cast<size_t>(pods * servers * rails);
   const int64_t leaves = pods * rails;
-  for (int64_t l = 0; l < leaves; ++l) graph.switches.push_back({fmt::format("leaf{}", l), 0});
-  for (int64_t s = 0; s < spines; ++s) graph.switches.push_back({fmt::format("spine{}", s), 1});
+  Graph graph = Switches(pods * servers * rails, leaves, spines);
   const auto leaf = [&](int64_t l) { return graph.VertexOfSwitch(static_cast<size_t>(l)); };
   for (size_t h = 0; h < graph.hosts; ++h) {
     const int64_t server = static_cast<int64_t>(h) / rails;
@@ -49,7 +37,7 @@ Graph Rail::Build(uint64_t seed, std::string_view path, FilesRead& /*files*/,
       graph.Connect(leaf(l), leaf(leaves + s), fabric_link.channel());
     }
   }
-  ApplyChanges(asymmetry, seed, fmt::format("{}.asymmetry", path), graph, diagnostics);
+  ApplyAsymmetry(seed, path, graph, diagnostics);
   return graph;
 }
 

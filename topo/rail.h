@@ -7,23 +7,18 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
-#include "topo/leaf_spine.h"
-#include "topo/topology.h"
+#include "topo/two_tier.h"
 
 namespace heddle {
 
 // Host i of server s has the number s * rails + i; leaf i of pod p the number p * rails + i.
-class Rail final : public Topology {
+class Rail final : public TwoTier {
  public:
   int64_t pods = 1;
   int64_t servers = 2;  // Of a pod.
   int64_t rails = 8;    // Hosts of a server.
   int64_t spines = 2;
-  LinkSettings host_link{10_Gbps, 1_us};
-  LinkSettings fabric_link{10_Gbps, 1_us};
-  std::vector<LeafSpine::Change> asymmetry;
 
   void Declare(Fields& fields) override;
   Graph Build(uint64_t seed, std::string_view path, FilesRead& files,

@@ -39,6 +39,13 @@ class Topology {
                       Diagnostics& diagnostics) const = 0;
 
   PortRule port;  // The settings of switch ports.
+
+ protected:
+  // Each refuses, at `key`, a network that is larger than Heddle can hold.
+  static void RequireHosts(int64_t hosts, std::string_view key, Fields& fields);  // Two at least.
+  static void RequireSwitches(int64_t switches, std::string_view key, Fields& fields);
+  static void RequirePorts(int64_t ports_of_one, std::string_view key, Fields& fields);
+  static void RequireLinks(int64_t links, std::string_view key, Fields& fields);
 };
 
 // custom, fat_tree, leaf_spine, planes, rail.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "transport/sender_parts.h"
 #include "transport/uet_ack.h"
 
 namespace heddle {
@@ -131,15 +132,7 @@ void RoceSender::Build(uint32_t number, Packet& packet) {
 
   const int64_t payload = PayloadOf(number);
   packet.Set(Packet::kEct);
-  packet.sent = now;
-  packet.flow = flow_.id;
-  packet.tuple_hash = flow_.tuple_hash;
-  packet.seq = number;
-  packet.src = flow_.src;
-  packet.dst = flow_.dst;
-  packet.bytes = static_cast<uint16_t>(shared_->sizes.DataPacket(payload));
-  packet.data.tx_id = tx_id;
-  packet.data.payload = static_cast<uint16_t>(payload);
+  FillData(packet, flow_, now, number, tx_id, payload, shared_->sizes.DataPacket(payload));
   if (shared_->telemetry) host_->LeavingTelemetry().Clear();
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   flow_.bytes_sent += payload;
@@ -364,9 +357,7 @@ void RoceSender::Finish() {
   Set(rto_, FlowTimer::kRetransmit, kNever);
   Set(pace_, FlowTimer::kPace, kNever);
   Set(control_timer_, FlowTimer::kRate, kNever);
-  host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, flow_.id));
-  if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
-  host_->NoteAcked(flow_.id);
+  EndFlow(*host_, flow_, shared_->close_delay);
 }
 
 FlowState RoceSender::state() const {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "transport/flow_timers.h"
+#include "transport/sender_parts.h"
 
 namespace heddle {
 namespace {
@@ -166,15 +166,7 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
   if (shared_->IsCapable(again)) packet.Set(Packet::kEct);
 
   const int64_t payload = PayloadUpTo(segment + 1) - PayloadUpTo(segment);
-  packet.sent = now;
-  packet.flow = flow_.id;
-  packet.tuple_hash = flow_.tuple_hash;
-  packet.seq = segment;
-  packet.src = flow_.src;
-  packet.dst = flow_.dst;
-  packet.bytes = static_cast<uint16_t>(shared_->sizes.DataPacket(payload));
-  packet.data.tx_id = tx_id;
-  packet.data.payload = static_cast<uint16_t>(payload);
+  FillData(packet, flow_, now, segment, tx_id, payload, shared_->sizes.DataPacket(payload));
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   flow_.bytes_sent += payload;
 }
@@ -505,9 +497,7 @@ void TcpSender::Finish() {
   record_.packets_sent = tx_id_;
   may_send_ = false;
   Set(rto_, FlowTimer::kRetransmit, kNever);
-  host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, flow_.id));
-  if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
-  host_->NoteAcked(flow_.id);
+  EndFlow(*host_, flow_, shared_->close_delay);
 }
 
 FlowState TcpSender::state() const {

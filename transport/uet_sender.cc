@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "transport/sender_parts.h"
+
 namespace heddle {
 
 void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const UetShared& shared) {
@@ -108,15 +110,7 @@ void UetSender::Build(uint32_t number, Packet& packet) {
   if (is_repair || next_ == packets_ || IsFull(size)) packet.Set(Packet::kCwr);
   Sent& sent = sent_[number - una_];
   packet.Set(Packet::kEct);
-  packet.sent = now;
-  packet.flow = flow_.id;
-  packet.tuple_hash = flow_.tuple_hash;
-  packet.seq = number;
-  packet.src = flow_.src;
-  packet.dst = flow_.dst;
-  packet.bytes = static_cast<uint16_t>(size);
-  packet.data.tx_id = tx_id_;
-  packet.data.payload = static_cast<uint16_t>(PayloadOf(number));
+  FillData(packet, flow_, now, number, tx_id_, PayloadOf(number), size);
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   flow_.bytes_sent += PayloadOf(number);
   sent.at = now;
@@ -326,9 +320,7 @@ void UetSender::Finish() {
   record_.done = host_->now();
   Set(rto_, FlowTimer::kRetransmit, kNever);
   Set(probe_, FlowTimer::kProbe, kNever);
-  host_->SetTimer(record_.done + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, flow_.id));
-  if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
-  host_->NoteAcked(flow_.id);
+  EndFlow(*host_, flow_, shared_->close_delay);
 }
 
 FlowState UetSender::state() const {

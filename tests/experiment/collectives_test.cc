@@ -15,18 +15,8 @@
 namespace heddle {
 namespace {
 
-// `ranks` hosts on one switch, 100 Gbps and 1 us a link, packets of 1000 + 48 bytes, one ACK of 60
-// bytes a message, and neither congestion control nor loss.
-std::string OnAStar(int ranks, const std::string& job) {
-  return fmt::format(
-      "topology: {{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: {0},\n"
-      "  host_link: {{rate: 100Gbps, delay: 1us}}, fabric_link: {{rate: 100Gbps, delay: 1us}},\n"
-      "  port: {{buffer: unlimited, ecn_above: unlimited}}}}\n"
-      "transport: {{kind: rocev2, framing: ns3_rdma, cc: none, recovery: gbn,\n"
-      "  ack_interval: 1000}}\n"
-      "lb: ecmp\n"
-      "workload: [{{kind: collective, ranks: {0}, {1}}}]\n",
-      ranks, job);
+std::string CollectiveOn(int ranks, const std::string& job) {
+  return OnAStar(ranks, fmt::format("kind: collective, ranks: {}, {}", ranks, job));
 }
 
 // When the last message arrives, in picoseconds.
@@ -39,7 +29,7 @@ int64_t LastArrival(const CsvTable& flows) {
 }
 
 int64_t TimeOf(int ranks, const std::string& job) {
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(ranks, job)));
+  const FinishedRun run = RunExperiment(ExperimentFrom(CollectiveOn(ranks, job)));
   EXPECT_FALSE(run.result.cut_short);
   EXPECT_EQ(run.result.unfinished, 0);
   return LastArrival(CsvTable(run.files.flows));
@@ -105,7 +95,7 @@ TEST(CollectiveTimesTest, AWindowEndsWithTheMomentThatFinishesAMessage) {
 
 TEST(CollectiveTest, FlowsTellJobIterationAndStep) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
-      OnAStar(4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us")));
+      CollectiveOn(4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us")));
   const CsvTable flows(run.files.flows);
   ASSERT_EQ(flows.rows.size(), 3u * 6 * 4);
   int64_t measured = 0;
@@ -132,7 +122,7 @@ TEST(CollectiveTest, FlowsTellJobIterationAndStep) {
 // --- Results ---
 
 TEST(JobResultsTest, AreTheTimesOfIterations) {
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(
+  const FinishedRun run = RunExperiment(ExperimentFrom(CollectiveOn(
       4, "op: all_reduce, size: 400000B, iterations: 3, warm_up: 1, gap: 10us, label: mine")));
   const int64_t length = 6 * X(100) + 5 * kAck;
   const CsvTable jobs(run.files.series.at("jobs.csv"));
@@ -166,7 +156,7 @@ TEST(JobResultsTest, AnIdealTimeIsNeverLongerThanTheRun) {
   // All-to-all keeps the NICs busy, so the bytes of a host bound it: 700 packets and the rest of
   // the last one's way. Broadcast is bound by its chain.
   const auto slowdown = [](int ranks, const std::string& job) {
-    const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(ranks, job)));
+    const FinishedRun run = RunExperiment(ExperimentFrom(CollectiveOn(ranks, job)));
     return CsvTable(run.files.series.at("jobs.csv")).Real(0, "slowdown");
   };
   EXPECT_NEAR(slowdown(8, "op: all_to_all, size: 800000B"), 1, 0.01);
@@ -206,7 +196,7 @@ TEST(CollectiveTest, ThreadsDoNotChangeResults) {
 
 TEST(CollectiveTest, RanksOfOneHostUseTheirOwnLink) {
   const std::string job = "op: all_to_all, size: 200000B, ranks_per_host: 2, local_rate: 800Gbps";
-  const std::string yaml = OnAStar(4, job);
+  const std::string yaml = CollectiveOn(4, job);
   const FinishedRun run = RunExperiment(ExperimentFrom(yaml));
   const CsvTable flows(run.files.flows);
   // Four ranks on two hosts send 12 messages, four of which are local.
@@ -240,7 +230,7 @@ TEST(CollectiveTimesTest, AConnectionCanWaitForItsAcks) {
 
 TEST(CollectiveTest, RailsMergeWhatAServerSends) {
   // Sixteen ranks on four hosts: a rank sends one message of four blocks to each other host.
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(
+  const FinishedRun run = RunExperiment(ExperimentFrom(CollectiveOn(
       16, "op: all_to_all, algorithm: rail, size: 160000B, ranks_per_host: 4, iterations: 2")));
   const CsvTable flows(run.files.flows);
   ASSERT_EQ(flows.rows.size(), 2u * 16 * 3);
@@ -259,7 +249,7 @@ struct Iterations {
   std::vector<int64_t> end;
 };
 Iterations IterationsOf(const std::string& job) {
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnAStar(4, job)));
+  const FinishedRun run = RunExperiment(ExperimentFrom(CollectiveOn(4, job)));
   EXPECT_EQ(run.result.unfinished, 0);
   const CsvTable table(run.files.series.at("iterations.csv"));
   Iterations its;
@@ -385,7 +375,7 @@ TEST(NeighboursTest, AJobWithoutThemCostsNothing) {
 }
 
 TEST(CollectiveTest, RefusesWhatCannotBe) {
-  const auto errors = [](const std::string& job) { return ErrorsOf(OnAStar(4, job)); };
+  const auto errors = [](const std::string& job) { return ErrorsOf(CollectiveOn(4, job)); };
   EXPECT_NE(errors("op: broadcast, size: 1MB, algorithm: ring").find("is no algorithm for"),
             std::string::npos);
   EXPECT_NE(errors("op: all_reduce").find("size"), std::string::npos);
@@ -411,7 +401,7 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
   EXPECT_NE(errors("op: all_reduce, size: 1MB, connections: free, unfinished: 2")
                 .find("goes with connections: ordered"),
             std::string::npos);
-  EXPECT_NE(ErrorsOf(OnAStar(6, "op: all_to_all, size: 1MB, algorithm: pairwise"))
+  EXPECT_NE(ErrorsOf(CollectiveOn(6, "op: all_to_all, size: 1MB, algorithm: pairwise"))
                 .find("pairwise needs a power of two"),
             std::string::npos);
 }

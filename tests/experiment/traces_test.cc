@@ -33,22 +33,12 @@ class TracesTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// Two hosts on a switch with links of 100 Gb/s and 1 us.
-std::string OnTwoHosts(const std::string& job) {
-  return fmt::format(
-      "topology: {{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: 3,\n"
-      "  host_link: {{rate: 100Gbps, delay: 1us}}, fabric_link: {{rate: 100Gbps, delay: 1us}},\n"
-      "  port: {{buffer: unlimited, ecn_above: unlimited}}}}\n"
-      "transport: {{kind: rocev2, framing: ns3_rdma, cc: none, recovery: gbn,\n"
-      "  ack_interval: 1000}}\n"
-      "lb: ecmp\n"
-      "workload: [{{kind: trace, {}}}]\n",
-      job);
-}
+std::string TraceOnAStar(const std::string& job) { return OnAStar(3, "kind: trace, " + job); }
 
 TEST_F(TracesTest, APingPongTakesTheTimeOfItsParts) {
   const std::string file = Write("a.goal", kPingPong);
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(TraceOnAStar("format: goal, file: " + file)));
   EXPECT_EQ(run.result.unfinished, 0);
   const CsvTable iterations(run.files.series.at("iterations.csv"));
   ASSERT_EQ(iterations.rows.size(), 1u);
@@ -63,7 +53,8 @@ TEST_F(TracesTest, AStartMayBeRequired) {
   std::string text = kPingPong;
   text.replace(text.find("l2 requires"), 11, "l2 irequires");
   const std::string file = Write("a.goal", text);
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(TraceOnAStar("format: goal, file: " + file)));
   EXPECT_EQ(CsvTable(run.files.series.at("iterations.csv")).Integer(0, "end_ps"), 5'673'760);
 }
 
@@ -73,7 +64,7 @@ TEST_F(TracesTest, ATriggeredConnectionStartsWhenTheFirstHasArrived) {
                                  "0->1 id 1 start 0 size 100000 recv_done_trigger 1\n"
                                  "1->2 id 2 trigger 1 size 100000\ntrigger id 1 oneshot\n");
   const FinishedRun run =
-      RunExperiment(ExperimentFrom(OnTwoHosts("format: htsim_cm, file: " + file)));
+      RunExperiment(ExperimentFrom(TraceOnAStar("format: htsim_cm, file: " + file)));
   const CsvTable flows(run.files.flows);
   ASSERT_EQ(flows.rows.size(), 2u);
   EXPECT_EQ(flows.Integer(1, "start_ps"), flows.Integer(0, "rx_done_ps"));
@@ -82,7 +73,7 @@ TEST_F(TracesTest, ATriggeredConnectionStartsWhenTheFirstHasArrived) {
 
 TEST_F(TracesTest, FlowsOfAListMayBePlacedElsewhere) {
   const std::string file = Write("flow.txt", "2\n0 1 3 100 5000 2.000001\n1 0 3 100 700 2\n");
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts(
+  const FinishedRun run = RunExperiment(ExperimentFrom(TraceOnAStar(
       "format: hpcc, placement: list, placement_list: [2, 0], connections: free, file: " + file)));
   const CsvTable flows(run.files.flows);
   ASSERT_EQ(flows.rows.size(), 2u);
@@ -102,7 +93,7 @@ TEST_F(TracesTest, AChakraTraceRunsItsCollectives) {
   Write("app.1.json", node);
   const std::string file = (folder_.path() / "app").string();
   const FinishedRun run =
-      RunExperiment(ExperimentFrom(OnTwoHosts("format: chakra_json, ranks: 2, file: " + file)));
+      RunExperiment(ExperimentFrom(TraceOnAStar("format: chakra_json, ranks: 2, file: " + file)));
   EXPECT_EQ(CsvTable(run.files.flows).rows.size(), 4u);
   const CsvTable jobs(run.files.series.at("jobs.csv"));
   EXPECT_EQ(jobs.Integer(0, "end_ps"), 2'000'000 + 2 * (2'083'840 + 10 * 83'840) + 4'800);
@@ -111,11 +102,12 @@ TEST_F(TracesTest, AChakraTraceRunsItsCollectives) {
 
 TEST_F(TracesTest, RefusesWhatItCannotRun) {
   const std::string file = Write("a.goal", "num_ranks 2\nrank 0 {\ncalc 1x\n}\nrank 1 {\n}\n");
-  EXPECT_THAT(ErrorsOf(OnTwoHosts("format: goal, file: " + file)),
+  EXPECT_THAT(ErrorsOf(TraceOnAStar("format: goal, file: " + file)),
               HasSubstr(file + ":3:1: expected the end of the line, found \"x\""));
-  EXPECT_THAT(ErrorsOf(OnTwoHosts("format: goal, file: missing.goal")), HasSubstr("missing.goal"));
+  EXPECT_THAT(ErrorsOf(TraceOnAStar("format: goal, file: missing.goal")),
+              HasSubstr("missing.goal"));
   const std::string good = Write("b.goal", kPingPong);
-  EXPECT_THAT(ErrorsOf(OnTwoHosts("format: goal, ranks: 3, file: " + good)),
+  EXPECT_THAT(ErrorsOf(TraceOnAStar("format: goal, ranks: 3, file: " + good)),
               HasSubstr("ranks: is 3; " + good + " has 2"));
 }
 
@@ -129,7 +121,8 @@ TEST_F(TracesTest, ADeadlockIsReportedWithItsCycle) {
                         rank, (rank + 1) % 3);
   }
   const std::string file = Write("a.goal", text);
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(TraceOnAStar("format: goal, file: " + file)));
   EXPECT_TRUE(run.result.cut_short);  // The exit code is 1.
   ASSERT_EQ(run.result.notes.warnings.size(), 1u);
   EXPECT_EQ(run.result.notes.warnings.front(),
@@ -144,7 +137,8 @@ TEST_F(TracesTest, ADeadlockIsReportedWithItsCycle) {
 TEST_F(TracesTest, AReceiveThatGetsNothingIsNamed) {
   const std::string file =
       Write("a.goal", "num_ranks 2\nrank 0 {\nrecv 10b from -1 tag 4\n}\nrank 1 {\ncalc 5\n}\n");
-  const FinishedRun run = RunExperiment(ExperimentFrom(OnTwoHosts("format: goal, file: " + file)));
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(TraceOnAStar("format: goal, file: " + file)));
   EXPECT_EQ(run.result.notes.warnings.front(),
             "job 1: 1 of 2 ranks have not finished; 1 of their operations are unfinished: 0:op0 "
             "waits for a message from any rank with tag 4");
@@ -154,8 +148,8 @@ TEST_F(TracesTest, AReceiveThatGetsNothingIsNamed) {
 
 TEST_F(TracesTest, OperationsHaveTheirTimes) {
   const std::string file = Write("a.goal", kPingPong);
-  const FinishedRun run = RunExperiment(
-      ExperimentFrom(OnTwoHosts("format: goal, file: " + file) + "measure: {operations: true}\n"));
+  const FinishedRun run = RunExperiment(ExperimentFrom(TraceOnAStar("format: goal, file: " + file) +
+                                                       "measure: {operations: true}\n"));
   const CsvTable ops(run.files.series.at("operations.csv"));
   ASSERT_EQ(ops.rows.size(), 6u);
   EXPECT_EQ(ops.At(0, "kind"), "compute");

@@ -11,16 +11,8 @@
 namespace heddle {
 namespace {
 
-std::string OnAStar(int hosts, const std::string& job) {
-  return fmt::format(
-      "topology: {{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: {0},\n"
-      "  host_link: {{rate: 100Gbps, delay: 1us}}, fabric_link: {{rate: 100Gbps, delay: 1us}},\n"
-      "  port: {{buffer: unlimited, ecn_above: unlimited}}}}\n"
-      "transport: {{kind: rocev2, framing: ns3_rdma, cc: none, recovery: gbn,\n"
-      "  ack_interval: 1000}}\n"
-      "lb: ecmp\n"
-      "workload: [{{kind: training, {1}}}]\n",
-      hosts, job);
+std::string TrainingOn(int hosts, const std::string& job) {
+  return OnAStar(hosts, "kind: training, " + job);
 }
 
 // Four stages, eight micro batches of 100 us forwards and 200 us backwards, messages of 1 MB. An
@@ -28,9 +20,9 @@ std::string OnAStar(int hosts, const std::string& job) {
 // be 11 * 300 us.
 TEST(TrainingTest, APipelineTakesTheTimeOfAnIndependentModel) {
   const FinishedRun run = RunExperiment(ExperimentFrom(
-      OnAStar(4,
-              "ranks: 4, model: {layers: 4, hidden: 500000, seq: 1, micro_batches: 8},\n"
-              "  parallel: {pipeline: 4}, compute: {forward: 100us, backward: 200us}")));
+      TrainingOn(4,
+                 "ranks: 4, model: {layers: 4, hidden: 500000, seq: 1, micro_batches: 8},\n"
+                 "  parallel: {pipeline: 4}, compute: {forward: 100us, backward: 200us}")));
   EXPECT_EQ(run.result.unfinished, 0);
   const CsvTable iterations(run.files.series.at("iterations.csv"));
   ASSERT_EQ(iterations.rows.size(), 1u);
@@ -72,7 +64,7 @@ TEST(TrainingTest, ThreadsDoNotChangeResults) {
 }
 
 TEST(TrainingTest, RefusesWhatDoesNotDivide) {
-  const auto errors = [](const std::string& job) { return ErrorsOf(OnAStar(8, job)); };
+  const auto errors = [](const std::string& job) { return ErrorsOf(TrainingOn(8, job)); };
   EXPECT_NE(errors("ranks: 8, parallel: {tensor: 2, data: 3}")
                 .find("tensor 2 x pipeline 1 x data 3 is 6, not the 8 ranks"),
             std::string::npos);

@@ -81,6 +81,18 @@ Experiment ExperimentFrom(const std::string& yaml, const std::vector<std::string
   return std::move(all.front());
 }
 
+std::string OnAStar(int hosts, const std::string& workload) {
+  return fmt::format(
+      "topology: {{kind: leaf_spine, leaves: 1, spines: 1, hosts_per_leaf: {0},\n"
+      "  host_link: {{rate: 100Gbps, delay: 1us}}, fabric_link: {{rate: 100Gbps, delay: 1us}},\n"
+      "  port: {{buffer: unlimited, ecn_above: unlimited}}}}\n"
+      "transport: {{kind: rocev2, framing: ns3_rdma, cc: none, recovery: gbn,\n"
+      "  ack_interval: 1000}}\n"
+      "lb: ecmp\n"
+      "workload: [{{{1}}}]\n",
+      hosts, workload);
+}
+
 std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& sets) {
   Diagnostics diagnostics;
   LoadExperimentsFromText(yaml, "test.yaml", ".", {sets, std::nullopt}, diagnostics);

@@ -36,6 +36,11 @@ struct CsvTable {
 // The experiment written in `yaml`; throws the errors if it has any.
 Experiment ExperimentFrom(const std::string& yaml, const std::vector<std::string>& sets = {});
 
+// An experiment with `hosts` hosts on one switch, 100 Gbps and 1 us a link, RoCE packets of 1000 +
+// 48 bytes, one ACK of 60 bytes a message, and neither congestion control nor loss. `workload` is
+// one entry of the list.
+std::string OnAStar(int hosts, const std::string& workload);
+
 // The errors of the experiment, as a user would read them.
 std::string ErrorsOf(const std::string& yaml, const std::vector<std::string>& sets = {});
 
