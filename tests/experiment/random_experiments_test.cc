@@ -25,5 +25,20 @@ TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
   EXPECT_GE(refused, 10);
 }
 
+// The packets of one flow take turns over the two links of its receiver, which takes less time than
+// the best single way, and counts as one path.
+TEST(RandomExperimentTest, AFlowMayTakeSeveralWaysThatForkDownwards) {
+  const Verdict verdict = CheckWildExperiment(
+      "topology: {kind: custom, hosts: 2, switches: [{name: s0}, {name: s1}, {name: s2}],\n"
+      "  links: [{a: s0, b: s1}, {a: s0, b: s2}, {a: host0, b: s0}, {a: host1, b: s1},\n"
+      "    {a: host1, b: s2}], link: {rate: 1Gbps, delay: 7us}}\n"
+      "transport: {kind: dctcp}\n"
+      "lb: {kind: rr_pkt}\n"
+      "workload: [{kind: incast, fan_in: 1, bytes_each: 8000B, receiver: 1}]\n"
+      "measure: {warm_up: 0ps, classes: [all]}\n");
+  EXPECT_FALSE(verdict.refused) << verdict.errors;
+  EXPECT_EQ(verdict.problem, "");
+}
+
 }  // namespace
 }  // namespace heddle

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <exception>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "experiment/experiment.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/random_experiment.h"
+#include "topo/routing.h"
 
 namespace heddle {
 namespace {
@@ -93,9 +96,37 @@ void ExpectEqual(const RunFiles& expected, const RunFiles& found, std::string_vi
 
 // --- One run ---
 
-// Checks the counts of flows and packets. If `links_fail`, flows may take detours, which may be
+// Returns true if the shortest ways from `src` to `dst` differ in their uplinks, by which paths are
+// numbered. Ways to a host with links to several switches may fork elsewhere: paths_used then
+// counts several of them as one path.
+bool PathsAreWays(const Routing& routing, HostId src, HostId dst) {
+  std::vector<SwitchId> next;
+  for (const Adjacency::Port& nic : routing.NicsOf(src)) next.push_back(routing.SwitchAt(nic.peer));
+  std::set<SwitchId> seen(next.begin(), next.end());
+  while (!next.empty()) {
+    const SwitchId at = next.back();
+    next.pop_back();
+    const RoutingTable& table = routing.TableOf(at);
+    const std::span<const PortIndex> ports = table.Towards(dst);
+    const auto is_uplink = [&](PortIndex port) {
+      return std::ranges::find(table.uplinks, port) != table.uplinks.end();
+    };
+    if (ports.size() > 1 && !std::ranges::all_of(ports, is_uplink)) return false;
+    for (const PortIndex port : ports) {
+      const VertexId peer = routing.PortsOf(at)[port].peer;
+      if (routing.IsHost(peer) || !seen.insert(routing.SwitchAt(peer)).second) continue;
+      next.push_back(routing.SwitchAt(peer));
+    }
+  }
+  return true;
+}
+
+// Checks the counts of flows and packets. If links fail, flows may take detours, which may be
 // faster than the shortest paths.
-void CheckCounts(const FinishedRun& run, bool links_fail, Complaints& complaints) {
+void CheckCounts(const Experiment& experiment, const FinishedRun& run, Complaints& complaints) {
+  const Routing routing(experiment.graph);
+  const bool links_fail = std::ranges::any_of(
+      experiment.events, [](const LinkEvent& event) { return event.up.has_value(); });
   const SimulationResult& result = run.result;
   const PacketCounts& packets = result.packets;
   const int64_t known =
@@ -125,7 +156,9 @@ void CheckCounts(const FinishedRun& run, bool links_fail, Complaints& complaints
                       "flow {}: its sender was done before its receiver", flows.At(f, "flow_id"));
     // A flow on several paths at once may be faster than alone on one of them; how much faster, the
     // run checks itself.
-    complaints.Expect(links_fail || number("paths_used") > 1 || flows.Real(f, "slowdown") >= 1,
+    complaints.Expect(links_fail || number("paths_used") > 1 || flows.Real(f, "slowdown") >= 1 ||
+                          !PathsAreWays(routing, static_cast<HostId>(number("src")),
+                                        static_cast<HostId>(number("dst"))),
                       "flow {}: slowdown {} on one path", flows.At(f, "flow_id"),
                       flows.At(f, "slowdown"));
   }
@@ -276,9 +309,7 @@ Verdict Check(const std::string& yaml, bool is_tame) {
     const Experiment& experiment = experiments.front();
     CheckThatItRepeats(experiment, complaints);
     const FinishedRun run = RunExperiment(experiment, 1);
-    const bool links_fail = std::ranges::any_of(
-        experiment.events, [](const LinkEvent& event) { return event.up.has_value(); });
-    CheckCounts(run, links_fail, complaints);
+    CheckCounts(experiment, run, complaints);
     CheckLinks(run, complaints);
     CheckBackground(run, complaints);
     if (is_tame) {
