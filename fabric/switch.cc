@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/random.h"
 #include "fabric/letters.h"
 
 namespace heddle {
@@ -51,8 +52,9 @@ void Switch::SetRoutes(RoutingTable routes) {
     const std::span<const PortIndex> ports = routes_.PortsOf(set);
     const bool is_last =
         ports.size() == 1 && routes_.uplinks.size() > 1 && IsAmong(routes_.uplinks, ports.front());
+    const bool is_host = ports.size() > 1 && faces_host_[ports.front()];
     candidates_.push_back(
-        {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last});
+        {static_cast<uint32_t>(candidates_.size()), routes_.version, ports, is_last, is_host});
   }
   for (size_t digit = 0; digit < routes_.uplinks.size(); ++digit) {
     path_parts_[routes_.uplinks[digit]] = static_cast<uint16_t>(digit * routes_.path_divisor);
@@ -61,18 +63,12 @@ void Switch::SetRoutes(RoutingTable routes) {
 
 void Switch::Attach() { policy_->Attach(view_); }
 
-[[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port) {
-  if (packet.kind == PacketKind::kPause) [[unlikely]] {
-    ++consumed_;
-    return queued_->OnPause(packet, in_port, now_);
-  }
-  const Candidates& candidates = CandidatesTo(packet.dst);
-  if (candidates.ports.empty()) [[unlikely]]
-    return Discard(packet, DropReason::kNoRoute);
-  if (packet.hops >= kMaxHops) [[unlikely]]
-    return Discard(packet, DropReason::kLoop);
+[[gnu::always_inline]] inline void Switch::ForwardBy(const Candidates& candidates,
+                                                     const Packet& packet, PortIndex in_port) {
   PortIndex port = candidates.ports.front();
   if (SwitchPolicy::AsksAbout(hooks_, candidates)) {
+    if (candidates.are_links_of_host) [[unlikely]]
+      return ForwardOverOneLink(candidates, packet, in_port);
     // Packets without a choice do not count: a policy around the scheme may have asked for them.
     asked_ += candidates.ports.size() > 1 ? 1 : 0;
     const Decision decision = policy_->OnPacket(view_, packet, in_port, candidates);
@@ -86,6 +82,26 @@ void Switch::Attach() { policy_->Attach(view_); }
     assert(candidates.Has(port));
   }
   Forward(packet, in_port, port, /*arrived=*/true);
+}
+
+void Switch::ForwardOverOneLink(const Candidates& links, const Packet& packet, PortIndex in_port) {
+  const uint64_t key = uint64_t{packet.tuple_hash} << 16 | packet.entropy;
+  // Mixed twice, so that neither hosts, which pick a NIC by the hash, nor ECMP choose alike.
+  const size_t link = Mix64(~Mix64(key)) % links.ports.size();
+  ForwardBy({links.id, links.version, links.ports.subspan(link, 1)}, packet, in_port);
+}
+
+[[gnu::always_inline]] inline void Switch::Handle(const Packet& packet, PortIndex in_port) {
+  if (packet.kind == PacketKind::kPause) [[unlikely]] {
+    ++consumed_;
+    return queued_->OnPause(packet, in_port, now_);
+  }
+  const Candidates& candidates = CandidatesTo(packet.dst);
+  if (candidates.ports.empty()) [[unlikely]]
+    return Discard(packet, DropReason::kNoRoute);
+  if (packet.hops >= kMaxHops) [[unlikely]]
+    return Discard(packet, DropReason::kLoop);
+  ForwardBy(candidates, packet, in_port);
 }
 
 [[gnu::always_inline]] inline void Switch::HandleArrival() {

@@ -137,6 +137,8 @@ class Switch final : public Node {
   void RunEager(const Window& window);
   void HandleArrival();
   void Handle(const Packet& packet, PortIndex in_port);
+  void ForwardBy(const Candidates& candidates, const Packet& packet, PortIndex in_port);
+  void ForwardOverOneLink(const Candidates& links, const Packet& packet, PortIndex in_port);
   void End(const Packet& packet, const Decision& decision);
   // `arrived` is true for the packet being handled, false for one that the policy sends.
   void Forward(const Packet& packet, PortIndex in_port, PortIndex port, bool arrived);

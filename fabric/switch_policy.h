@@ -44,6 +44,9 @@ struct Candidates {
   std::span<const PortIndex> ports;
   // True if `ports` holds one uplink, and the switch's other uplinks do not lead there now.
   bool is_last_uplink = false;
+  // True if `ports` are several links to one host. The switch itself picks one of them by the hash
+  // of the flow, as link aggregation does (IEEE 802.1AX), and asks policies only about that one.
+  bool are_links_of_host = false;
 
   bool Has(PortIndex port) const { return IsAmong(ports, port); }
   // Returns true if there is a choice, or if a choice may return (is_last_uplink).

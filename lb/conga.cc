@@ -220,7 +220,10 @@ class Conga final : public SwitchPolicy {
       const std::vector<ToLeaf>& remote = to_leaf_[view.LeafOf(packet.dst)];
       const PortIndex before = slot.port;
       slot.port = LeastOf(candidates.ports, before, rng_, [&](PortIndex port) {
-        return std::max(Reading(view, port), Aged(remote[tag_of_port_[port]], view.now()));
+        const uint8_t tag = tag_of_port_[port];
+        // No feedback comes about links between switches of one tier, which are no uplinks.
+        const uint32_t beyond = tag == kNoTag ? 0 : Aged(remote[tag], view.now());
+        return std::max(Reading(view, port), beyond);
       });
       reroutes_ += before != kNoPort && before != slot.port ? 1 : 0;
     }

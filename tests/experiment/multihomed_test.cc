@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "lb/parts/load_balancer.h"
 #include "network/ideal_fct.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
@@ -180,6 +181,56 @@ TEST(MultihomedTest, OffersLoadOnAllItsLinks) {
   EXPECT_THAT(experiment.stage.uplink_bps, ElementsAre(40'000'000'000, 20'000'000'000));
   EXPECT_EQ(experiment.stage.host_rate[0], 20_Gbps);
   EXPECT_EQ(experiment.stage.host_rate[4], 10_Gbps);
+}
+
+// Two leaves, each with two hosts of two links to it, and two spines.
+std::string OnPairsOfLinks(const std::string& lb) {
+  return "topology: {kind: custom, hosts: 4, link: {rate: 10Gbps, delay: 1us}, switches: [{name: "
+         "a}, {name: b}, {name: p}, {name: q}], links: [{a: host0, b: a}, {a: host0, b: a}, {a: "
+         "host1, b: a}, {a: host1, b: a}, {a: host2, b: b}, {a: host2, b: b}, {a: host3, b: b}, "
+         "{a: "
+         "host3, b: b}, {a: a, b: p}, {a: a, b: q}, {a: b, b: p}, {a: b, b: q}]}\n"
+         "transport: {kind: rocev2, recovery: irn}\n"
+         "workload: [{kind: permutation, size: 300KB}, {kind: incast, fan_in: 3, bytes_each: "
+         "90KB}]\n"
+         "lb: " +
+         lb + "\n";
+}
+
+// Schemes keep state by leaf, which the links of single hosts must not mix up.
+TEST(MultihomedTest, SeveralLinksToOneSwitchServeEveryLoadBalancer) {
+  int ran = 0;
+  for (const std::string& lb : LoadBalancers().Names()) {
+    if (!ErrorsOf(OnPairsOfLinks(lb)).empty()) continue;  // The scheme needs another network.
+    SCOPED_TRACE(lb);
+    const Experiment experiment = ExperimentFrom(OnPairsOfLinks(lb));
+    const FinishedRun run = RunExperiment(experiment, 1);
+    EXPECT_EQ(run.result.unfinished, 0);
+    EXPECT_EQ(run.result.flows_finished, 7);
+    EXPECT_EQ(RunExperiment(experiment, 2).files, run.files);
+    ++ran;
+  }
+  EXPECT_GE(ran, 25);
+}
+
+// The last switch picks a link of the host by the hash of the flow: each flow keeps to one, and
+// many use both alike.
+TEST(MultihomedTest, TheLastSwitchSpreadsFlowsByTheirHash) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      "topology: {kind: custom, hosts: 2, link: {rate: 10Gbps, delay: 1us}, switches: [{name: a}], "
+      "links: [{a: host0, b: a}, {a: host1, b: a}, {a: host1, b: a}]}\n"
+      "transport: {kind: rocev2, recovery: irn}\nlb: rps\n"
+      "workload: [{kind: incast, fan_in: 1, bytes_each: 20KB, receiver: 1, queries: 400, period: "
+      "30us}]\n"));
+  const CsvTable links(run.files.links);
+  std::vector<int64_t> packets;
+  for (size_t row = 0; row < links.rows.size(); ++row) {
+    if (links.At(row, "peer") == "host1") packets.push_back(links.Integer(row, "payload_bytes"));
+  }
+  ASSERT_EQ(packets.size(), 2u);
+  EXPECT_EQ(packets[0] + packets[1], 400 * 20'000);
+  EXPECT_EQ(packets[0] % 20'000, 0);
+  EXPECT_NEAR(static_cast<double>(packets[0]) / 20'000, 200, 4 * 10);
 }
 
 }  // namespace
