@@ -70,12 +70,13 @@ Time SwitchBench::Peer::Due() const {
 
 SwitchBench::SwitchBench(const SwitchPlan& plan, Duration window, SwitchPolicyPtr policy,
                          SwitchId id)
-    : switch_(id, 0, plan.ports.size(), policy ? std::move(policy) : std::make_unique<NoPolicy>()) {
+    : has_policy_(policy != nullptr),
+      switch_(id, 0, plan.ports.size(), policy ? std::move(policy) : std::make_unique<NoPolicy>()) {
   engine_.Add(switch_, engine_.AddGroup());
   std::vector<QueuedPorts::Port> ports;
   for (PortSettings settings : plan.ports) {
     settings.buffer = settings.mark_above = kUnlimited;
-    FifoPort& out = switch_.AddPort(settings, true);
+    FifoPort& out = switch_.AddPort(settings, /*faces_host=*/!has_policy_);
     ports.push_back({&out, plan.queues, plan.shares[ports.size()], plan.trim});
     peers_.push_back(std::make_unique<Peer>());
     hosts_.push_back(peers_.back().get());

@@ -21,7 +21,8 @@ class SwitchBench {
   // An action runs between windows, before everything else of its time.
   using Action = std::pair<Time, std::function<void(Switch&, Time)>>;
 
-  // No window is longer than `window` or than a link. Without a policy packets have no choice.
+  // No window is longer than `window` or than a link. Without a policy packets have no choice, and
+  // the peers are hosts; with one they are switches, as it chooses among ports to switches alone.
   explicit SwitchBench(const SwitchPlan& plan, Duration window = 1_us,
                        SwitchPolicyPtr policy = nullptr, SwitchId id = 0);
 
@@ -46,6 +47,7 @@ class SwitchBench {
   };
 
   Engine engine_;
+  const bool has_policy_;
   Switch switch_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<Node*> hosts_;
