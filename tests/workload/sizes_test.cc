@@ -189,6 +189,9 @@ TEST(SizeFormsTest, NoSampleOfAHeavyTailIsBeyondTheMaximum) {
 TEST(SizeFormsTest, SteepTailsHaveTheirMean) {
   EXPECT_NEAR(Sizes("pareto:100KB:80")->mean(), 100'000, 1e-3);
   EXPECT_NEAR(Sizes("pareto_bounded:1GB:2GB:90")->mean(), 1e9 * 90 / 89, 1);
+  // Cut where much of the tail is left: L a / (a - 1) (1 - r^(1 - a)) / (1 - r^-a), r = H / L.
+  EXPECT_NEAR(Sizes("pareto_bounded:1000MB:1010MB:90")->mean(),
+              1e9 * 90 / 89 * (1 - std::pow(1.01, -89)) / (1 - std::pow(1.01, -90)), 1);
 }
 
 TEST(SizeFormsTest, SayWhatIsWrong) {

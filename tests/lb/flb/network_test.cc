@@ -162,24 +162,30 @@ TEST(FlbNetworkTest, BesideMarksItNotifiesFromAsMuchAboveTheirThresholdOn) {
 
 // DCQCN's marking begins at 100 KB at 100 Gbps, and a base round trip is 105 KB. With IRN, which
 // needs no order, there is no warning about reordering.
-std::string WarningsWith(const std::string& lb, const std::string& cc) {
+std::string WarningsWith(const std::string& lb, const std::string& cc,
+                         const std::string& xoff = "auto") {
   Diagnostics diagnostics;
   LoadExperimentsFromText(
       "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: "
       "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}, port: {pfc: {classes: "
-      "[3]}}}\ntransport: {kind: rocev2, recovery: irn, cc: " +
-          cc + "}\nlb: " + lb + "\nworkload: [{kind: permutation, size: 1MB}]\n",
+      "[3], xoff: " +
+          xoff + "}}}\ntransport: {kind: rocev2, recovery: irn, cc: " + cc + "}\nlb: " + lb +
+          "\nworkload: [{kind: permutation, size: 1MB}]\n",
       "test.yaml", ".", {{}, std::nullopt}, diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << diagnostics.Report();
   return diagnostics.warnings().empty() ? "" : diagnostics.warnings().front();
 }
 TEST(FlbNetworkTest, AThresholdWhereMarksKeepQueuesIsWarnedOf) {
   EXPECT_THAT(WarningsWith("{kind: flb, isolate_above: 105KB}", "dcqcn"),
-              testing::HasSubstr("lb.isolate_above: K is 105KB, and marking begins at 100KB"));
+              testing::AllOf(
+                  testing::HasSubstr("lb.isolate_above: K is 105KB, and marking begins at 100KB"),
+                  testing::HasSubstr("or set more than 150KB")));
   EXPECT_EQ(WarningsWith("{kind: flb, isolate_above: 151KB}", "dcqcn"), "");
   EXPECT_EQ(WarningsWith("{kind: flb, isolate_above: 105KB, isolate: false}", "dcqcn"), "");
   EXPECT_EQ(WarningsWith("{kind: flb, isolate_above: 105KB}", "none"), "");
   EXPECT_EQ(WarningsWith("flb", "dcqcn"), "");
+  // K is 125 KB there, which nobody can raise as long as pauses begin so early.
+  EXPECT_EQ(WarningsWith("flb", "dcqcn", "150KB"), "");
 }
 
 // Notices travel in the class of ACKs, so a pause of the data class does not delay them.

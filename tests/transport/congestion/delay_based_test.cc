@@ -66,6 +66,15 @@ TEST(TimelyTest, GrowsFasterAfterFiveSamplesThatDoNotRise) {
   EXPECT_LT(flow.state.rate, 5e9 + 10 * 10e6);
 }
 
+// The paper's cases are RTT < t_low and RTT > t_high, so both bounds belong to the case in between.
+TEST(TimelyTest, CountsSamplesOfExactlyItsBounds) {
+  for (const Duration bound : {50_us, 500_us}) {
+    Flow flow = TimelyAt(5);
+    for (int i = 0; i < 5; ++i) flow.Ack(bound);
+    EXPECT_DOUBLE_EQ(flow.state.rate, 5e9 + 9 * 10e6) << Microseconds(bound);
+  }
+}
+
 TEST(TimelyTest, StaysWithinItsBounds) {
   Flow flow = TimelyAt(5);
   for (int i = 0; i < 1'000; ++i) flow.Ack(10_us);
@@ -163,6 +172,20 @@ TEST(SwiftTest, GivesUpItsWindowAfterTimeoutsInARow) {
   other.control->OnLoss(other.state, At(1_ms));
   other.control->OnLoss(other.state, At(1_ms) + 1_us);
   EXPECT_DOUBLE_EQ(other.state.window, 32);
+}
+
+// An ACK that acknowledges nothing new does not end a row of timeouts, another one does.
+TEST(SwiftTest, OnlyAnAckOfNewPacketsEndsARowOfTimeouts) {
+  const auto window_after = [](int64_t acked) {
+    Flow flow = SwiftAt(64);
+    flow.Ack(24_us, At(1_us), 0);
+    for (int i = 1; i <= 4; ++i) flow.control->OnTimeout(flow.state, At(1_ms * i));
+    flow.Ack(24_us, At(4_ms) + 500_us, acked);
+    flow.control->OnTimeout(flow.state, At(5_ms));
+    return flow.state;
+  };
+  EXPECT_LT(window_after(0).rate, 10e9);            // The least window, 0.001 packets, is paced.
+  EXPECT_DOUBLE_EQ(window_after(1).window, 2.125);  // (4 + 1 / 4) / 2.
 }
 
 // --- In a network ---
