@@ -275,9 +275,17 @@ class Sweep(_Results):
         path = self.folder / file
         if len(self._chosen) < len(self._all) and file == "means.csv":
             self._refuse_part_of_seeds()
-        if not path.exists():
+        if not self._has_whole_tables():
             self.collect()
         return tables.read_csv(path, texts=[*self.axes, "point"])
+
+    def _has_whole_tables(self):
+        """Whether there are tables with each point that has results. Points that ended after tables were made,
+        in a sweep that still ran, are missing from them."""
+        if not all((self.folder / file).exists() for file in ("points.csv", "means.csv")):
+            return False
+        collected = tables.read_csv(self.folder / "points.csv", columns=["point"], texts=["point"])
+        return {p.id for p in self._all if p.state in _WITH_RESULTS} <= set(collected.point)
 
     def _refuse_part_of_seeds(self):
         """Means are over all seeds of a combination."""
@@ -293,7 +301,7 @@ class Sweep(_Results):
 
     def for_report(self):
         """The results as heddle_report reads them, without points and combinations that are not selected."""
-        if not (self.folder / "means.csv").exists():
+        if not self._has_whole_tables():
             self.collect()
         whole = _guarded(report.results.read, self.folder)
         ids, choices = {p.id for p in self._chosen}, {p.choices for p in self._chosen}

@@ -158,6 +158,18 @@ class FolderTest(unittest.TestCase):
         self.assertEqual(len(loaded.flows()), 7 * 60)
         self.assertIn("1 missing", loaded.problems())
 
+    def test_tables_made_while_the_sweep_ran_are_made_anew(self):
+        sweep = heddle.sweep(support.SWEEP, settings={"sweep.workload[0].load": [0.2]}, out="running", progress=False)
+        last = sweep.folder / "points" / sweep.planned()[-1].id
+        aside = Path("aside").absolute()
+        last.rename(aside)  # As if it had not ended yet.
+        seeds = lambda loaded: list(loaded.means().query("metric == 'avg_fct_us' and `class` == 'all'").n)
+        self.assertEqual(seeds(heddle.load("running")), [2, 2, 2, 1])
+        aside.rename(last)
+        whole = heddle.load("running")
+        self.assertEqual(seeds(whole), [2, 2, 2, 2])
+        self.assertFalse(whole.points().run_end_ps.isna().any())
+
     def test_a_folder_without_results(self):
         Path("empty").mkdir()
         with self.assertRaisesRegex(heddle.BadInput, "neither the plan.csv of a sweep nor the run.yaml"):
