@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands and the code of docs/gallery.md and docs/published.md make the figures that the pages show."""
+"""The code of docs/gallery.md, docs/published.md and docs/collectives.md makes the figures that the pages show."""
 
 import re
 import subprocess
@@ -11,6 +11,7 @@ import support
 
 PAGE = (support.ROOT / "docs/gallery.md").read_text(encoding="utf-8")
 PUBLISHED = (support.ROOT / "docs/published.md").read_text(encoding="utf-8")
+COLLECTIVES = (support.ROOT / "docs/collectives.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"!\[.*?\]\(gallery/(.*?)\)", PAGE)
 
 
@@ -60,6 +61,23 @@ class PublishedTest(unittest.TestCase):
                 picture = folder / f"{config.stem}.png"
                 names["draw"](folder / config.stem, "avg_fct_us", panels.get(config.stem), picture)
                 self.assertTrue(picture.read_bytes().startswith(b"\x89PNG"))
+
+
+class CollectivesTest(unittest.TestCase):
+    def test_it_shows_small_pictures_which_are_there(self):
+        check_pictures(self, re.findall(r"!\[.*?\]\(collectives/(.*?)\)", COLLECTIVES), "collectives")
+
+    @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
+    def test_its_code_draws_both_experiments(self):
+        code, = re.findall(r"```python\n(.*?)```", COLLECTIVES, re.DOTALL)
+        names = {}
+        exec(compile(code, "docs/collectives.md", "exec"), names)  # pylint: disable=exec-used
+        with support.folder() as folder:
+            for name in ("ranks64", "ranks512"):
+                heddle.sweep(support.ROOT / f"configs/collectives/{name}.yaml", out=folder / name, scale="ci",
+                             progress=False)
+                names["draw"](folder / name, folder / f"{name}.png")
+                self.assertTrue((folder / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
 
 
 if __name__ == "__main__":
