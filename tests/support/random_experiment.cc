@@ -210,7 +210,9 @@ class WildDrawer {
     if (Happens(0.3)) yaml += "background:\n" + Lines(1 + rng_.Below(2), &WildDrawer::Background);
     if (Happens(0.5)) yaml += "schedule:\n" + Lines(1 + rng_.Below(5), &WildDrawer::Change);
     if (Happens(0.3)) {
-      yaml += "routing: {convergence: " + Pick({"0ps", "3us", "50us", "1ms"}) + "}\n";
+      yaml += fmt::format("routing: {{convergence: {}, detect: {}, hold_up: {}}}\n",
+                          Pick({"0ps", "3us", "50us", "1ms"}), Pick({"convergence", "0ps", "2us"}),
+                          Pick({"0ps", "0ps", "30us"}));
     }
     return yaml + "measure: {" + Measure() + "}\n";
   }
@@ -219,7 +221,7 @@ class WildDrawer {
   // --- The network ---
 
   std::string Topology() {
-    switch (rng_.Below(3)) {
+    switch (rng_.Below(5)) {
       case 0:
         return fmt::format(
             "kind: leaf_spine, leaves: {}, spines: {}, hosts_per_leaf: {}, links_per_pair: {}, "
@@ -231,6 +233,18 @@ class WildDrawer {
                            Happens(0.8) ? 4 : 2, HostLink(), FabricLink(), FabricLink(),
                            Happens(0.3) ? ", core_links_per_agg: 1" : "",
                            Asymmetry({"random_cores", "random_links"}));
+      case 2:
+        return fmt::format(
+            "kind: rail, pods: {}, servers: {}, rails: {}, spines: {}, host_link: {}, "
+            "fabric_link: {}",
+            1 + rng_.Below(2), 1 + rng_.Below(3), 2 + rng_.Below(3), 1 + rng_.Below(3), HostLink(),
+            FabricLink());
+      case 3:
+        return fmt::format(
+            "kind: planes, planes: {}, leaves: {}, spines: {}, hosts_per_leaf: {}, host_link: {}, "
+            "fabric_link: {}",
+            2 + rng_.Below(2), 1 + rng_.Below(3), 1 + rng_.Below(3), 2 + rng_.Below(2), HostLink(),
+            FabricLink());
       default:
         return Custom();
     }
@@ -313,7 +327,9 @@ class WildDrawer {
   std::string Workload() {
     DrawRule rule = rule_;
     rule.given["start"] = Pick({"", "", "50us", "300us"});
-    switch (rng_.Below(5)) {
+    switch (rng_.Below(6)) {
+      case 5:
+        return Training(rule);
       case 4:
         return Collective(rule);
       case 0:
@@ -365,6 +381,34 @@ class WildDrawer {
     return DrawKind(Workloads(), "collective", rule, rng_);
   }
 
+  // Models of a few layers, so that an iteration sends some 100 KB.
+  std::string Training(DrawRule rule) {
+    const uint32_t tensor = 1 + rng_.Below(2);
+    const uint32_t pipeline = 1 + rng_.Below(2);
+    const uint32_t data = 1 + rng_.Below(2);
+    rule.given["ranks"] = fmt::to_string(std::max(tensor * pipeline * data, 2u));
+    rule.given["parallel.tensor"] = fmt::to_string(tensor);
+    rule.given["parallel.pipeline"] = fmt::to_string(pipeline);
+    rule.given["parallel.data"] = "";
+    rule.given["parallel.expert"] = "";
+    rule.given["model.layers"] = fmt::to_string(2 * (1 + rng_.Below(3)));
+    rule.given["model.hidden"] = Pick({"32", "64"});
+    rule.given["model.ffn"] = Pick({"64", "128"});
+    rule.given["model.kv_hidden"] = "32";
+    rule.given["model.vocab"] = Pick({"100", "300"});
+    rule.given["model.seq"] = Pick({"16", "64"});
+    rule.given["model.micro_batches"] = Pick({"1", "2", "4"});
+    rule.given["ranks_per_host"] = Pick({"2", "2", "1", "3"});
+    rule.given["iterations"] = fmt::to_string(1 + rng_.Below(3));
+    for (const char* name : {"warm_up", "moe.experts", "unfinished", "scale"}) {
+      rule.given[name] = "";
+    }
+    rule.given["share_hosts"] = "true";
+    rule.given["between"] = Pick({"none", "barrier", "ideal"});
+    rule.given["placement"] = Pick({"packed", "cyclic", "spread", "random"});
+    return DrawKind(Workloads(), "training", rule, rng_);
+  }
+
   std::string Background() {
     DrawRule rule = rule_;
     for (const char* name : {"from", "to", "hosts", "rate", "load"}) rule.given[name] = "";
@@ -395,14 +439,33 @@ class WildDrawer {
                                "blackhole: {from: [0], to: [1]}", "drop: 1"}));
     }
     return fmt::format("{{at: {}, {}, {}}}", at, Links(),
-                       Pick({"state: down", "state: down", "state: up", "state: up", "rate: 1Gbps",
-                             "rate: 300Mbps, delay: 30us", "delay: 40us", "loss: 0.01", "loss: 0.2",
-                             "loss: 0", "loss: 1", "state: down, rate: 2Gbps"}));
+                       Pick({"state: down",
+                             "state: down",
+                             "state: up",
+                             "state: up",
+                             "rate: 1Gbps",
+                             "rate: 300Mbps, delay: 30us",
+                             "delay: 40us",
+                             "loss: 0.01",
+                             "loss: 0.2",
+                             "loss: 0",
+                             "loss: 1",
+                             "state: down, rate: 2Gbps",
+                             "state: down, silent: true",
+                             "state: down, direction: up",
+                             "flap: {down: 5us, up: 40us, jitter: 0.3, until: 1ms}",
+                             "flap: {down: 60us, up: 200us, until: 900us}, direction: down",
+                             "bit_errors: 1e-6",
+                             "lose_every: 50",
+                             "lose_every: 0",
+                             "bursts: {to_bad: 0.02, to_good: 0.3, bad: 0.5}"}));
   }
   std::string Links() {
-    switch (rng_.Below(4)) {
+    switch (rng_.Below(5)) {
       case 0:
         return fmt::format("random_links: {}", 1 + rng_.Below(3));
+      case 3:
+        return fmt::format("share_of_links: 0.{}", 1 + rng_.Below(5));
       case 1:
         return fmt::format("switches: [{}]", AnySwitch());
       case 2:
