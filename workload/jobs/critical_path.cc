@@ -33,7 +33,7 @@ class Walk {
       if (event.kind != Event::kSent) end = std::max(end, now_);
       Handle(event);
     }
-    return std::max(end - Time{}, schedule_.LongestComputation());
+    return std::max({end - Time{}, longest_computation_, schedule_.LongestComputation()});
   }
 
  private:
@@ -51,20 +51,17 @@ class Walk {
   };
   struct Rank {
     std::unique_ptr<RankProgram> program;
-    std::vector<Time> stream_free;
+    std::vector<Duration> computed;  // By stream.
   };
   class Actions final : public RankActions {
    public:
     Actions(Walk& walk, uint32_t rank) : walk_(walk), rank_(rank) {}
     void Send(uint64_t index) override { walk_.Send(rank_, index); }
+    // Waits for no stream: had a message come later, the stream might have taken the computations
+    // in another order, and all might have ended earlier.
     void Compute(uint32_t stream, Duration time, uint64_t op) override {
-      if (stream == kNoStream) {
-        return walk_.events_.push({walk_.now_ + time, Event::kComputed, rank_, op});
-      }
-      std::vector<Time>& free = walk_.ranks_[rank_].stream_free;
-      if (stream >= free.size()) free.resize(stream + 1);
-      free[stream] = std::max(free[stream], walk_.now_) + time;
-      walk_.events_.push({free[stream], Event::kComputed, rank_, op});
+      walk_.events_.push({walk_.now_ + time, Event::kComputed, rank_, op});
+      if (stream != kNoStream) walk_.AddComputation(rank_, stream, time);
     }
 
    private:
@@ -79,6 +76,13 @@ class Walk {
     if (schedule_.waits_for_sends()) {
       events_.push({now_ + times.finished, Event::kSent, rank, index});
     }
+  }
+
+  void AddComputation(uint32_t rank, uint32_t stream, Duration time) {
+    std::vector<Duration>& computed = ranks_[rank].computed;
+    if (stream >= computed.size()) computed.resize(stream + 1);
+    computed[stream] = computed[stream] + time;
+    longest_computation_ = std::max(longest_computation_, computed[stream]);
   }
 
   void Handle(const Event& event) {
@@ -99,6 +103,7 @@ class Walk {
   std::vector<Rank> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Time now_;
+  Duration longest_computation_{0};
 };
 
 }  // namespace

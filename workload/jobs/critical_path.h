@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time that one iteration of a schedule takes if messages never wait for each other: the
-// longest chain of messages and computations, each of which needs the one before.
+// A lower bound of the time that one iteration of a schedule takes: the longest chain of messages
+// and computations, each of which needs the one before, or, if that is longer, all that one stream
+// of a rank must compute. Messages never wait for each other, computations for no stream.
 
 #pragma once
 

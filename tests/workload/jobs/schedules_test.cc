@@ -18,7 +18,9 @@
 
 #include "core/random.h"
 #include "tests/support/printers.h"
+#include "tests/support/timed_play.h"
 #include "workload/jobs/collective.h"
+#include "workload/jobs/critical_path.h"
 #include "workload/jobs/tree.h"
 
 namespace heddle {
@@ -193,6 +195,30 @@ TEST(SchedulesTest, EveryRankFinishesWhateverTheOrderOfArrivals) {
           play.Run();
           CheckPlay(*schedule, play);
         }
+      }
+    }
+  }
+}
+
+// Delays never shorten a bound. They may well shorten a run: a rank that adds up slowly takes what
+// comes first, and another order may let all finish earlier.
+TEST(SchedulesTest, TheCriticalPathIsABoundWhateverTheDelays) {
+  for (const Case& its : Cases()) {
+    for (uint32_t ranks = 2; ranks <= 6; ++ranks) {
+      if (!Exists(its, ranks)) continue;
+      CollectiveSettings settings = SettingsOf(its, int64_t{45'000} * ranks + 1);
+      settings.reduce_rate = 5_Gbps;
+      const std::unique_ptr<Schedule> schedule = settings.Make(ranks, 1, 1);
+      const Duration bound = CriticalPath(*schedule, StarTimes);
+      for (uint64_t seed = 1; seed <= 20; ++seed) {
+        SCOPED_TRACE(fmt::format("{}, {} ranks, seed {}", its.name, ranks, seed));
+        Rng rng = Rng::Stream(seed, "delays", 0);
+        const TimedPlay play(*schedule, [&rng](const Message& message) {
+          const Duration delay{rng.Below(2) == 0 ? 0 : rng.Below(20'000'000)};
+          const MessageTimes times = StarTimes(message);
+          return MessageTimes{times.arrives + delay, times.finished + delay};
+        });
+        EXPECT_GE(play.end() - Time{}, bound);
       }
     }
   }
