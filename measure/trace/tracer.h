@@ -22,6 +22,7 @@
 #include "measure/trace/capture.h"
 #include "measure/trace/event_trace.h"
 #include "measure/trace/frames.h"
+#include "measure/rank_operations.h"
 #include "topo/graph.h"
 #include "workload/workload.h"
 
@@ -114,6 +115,7 @@ class Tracer final : public Instrument,
   std::string Index() const;
 
   void WriteTimeline(Time end);
+  std::vector<RankOperation> ChosenOperations(Time end) const;
 
   const TraceSettings& settings_;
   Capture capture_;
@@ -130,6 +132,7 @@ class Tracer final : public Instrument,
   Time end_;
 
   EventTrace timeline_;
+  bool has_all_operations_ = true;  // Of ranks.
   Time queues_until_ = kNever;  // The time from which there was no room for more samples.
   Time next_ = kNever;
   std::vector<Queue> queues_;
