@@ -76,8 +76,7 @@ constexpr Column<FlowLinkRow> kColumns[] = {
     {"queue_mean_bytes",
      [](const FlowLinkRow& row) -> std::optional<double> {
        if (row.passage.packets == 0) return std::nullopt;
-       return static_cast<double>(row.passage.queue_sum) /
-              static_cast<double>(row.passage.packets);
+       return static_cast<double>(row.passage.queue_sum) / static_cast<double>(row.passage.packets);
      }},
     {"queue_max_bytes", [](const FlowLinkRow& row) { return row.passage.queue_max; }}};
 
@@ -101,9 +100,8 @@ class FlowLinks final : public Instrument {
         rows.push_back({at.first, &network().egresses()[link], &graph, link, passage});
       }
     }
-    std::ranges::sort(rows, {}, [](const FlowLinkRow& row) {
-      return std::pair(row.flow, row.link);
-    });
+    std::ranges::sort(rows, {},
+                      [](const FlowLinkRow& row) { return std::pair(row.flow, row.link); });
     run().Write("flow_links.csv", Table(kColumns).Text(rows));
   }
 

@@ -86,8 +86,7 @@ void EventTrace::Append(const Event& event, const std::function<std::string(uint
 }
 
 void EventTrace::Write(Time end, const std::function<std::string(uint32_t)>& name,
-                       const std::function<bool(std::string_view)>& write,
-                       std::string_view more) {
+                       const std::function<bool(std::string_view)>& write, std::string_view more) {
   constexpr size_t kPiece = size_t{1} << 16;
   for (Event& event : events_) event.at = std::min(event.at, end);
   // At the same instant, ends come before starts; otherwise events keep the order in which they

@@ -22,7 +22,7 @@ struct RankTrace {
 
 // Which operations are shown.
 struct RankTraceSettings {
-  Time from;        // Those that are under way in [from, to).
+  Time from;  // Those that are under way in [from, to).
   Time to;
   Time end;         // Of the run; unfinished operations end with it.
   int64_t limit;    // At most so many, the first to start.

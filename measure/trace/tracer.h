@@ -19,10 +19,10 @@
 
 #include "core/units.h"
 #include "measure/instrument.h"
+#include "measure/rank_operations.h"
 #include "measure/trace/capture.h"
 #include "measure/trace/event_trace.h"
 #include "measure/trace/frames.h"
-#include "measure/rank_operations.h"
 #include "topo/graph.h"
 #include "workload/workload.h"
 
@@ -133,7 +133,7 @@ class Tracer final : public Instrument,
 
   EventTrace timeline_;
   bool has_all_operations_ = true;  // Of ranks.
-  Time queues_until_ = kNever;  // The time from which there was no room for more samples.
+  Time queues_until_ = kNever;      // The time from which there was no room for more samples.
   Time next_ = kNever;
   std::vector<Queue> queues_;
   std::vector<bool> links_seen_;  // By link: true if a packet has been noted on it.

@@ -188,7 +188,8 @@ class HostJobs::Rank final : public RankActions {
     size_t bytes =
         sizeof(*this) + program_->memory_bytes() + iterations_.capacity() * sizeof(Iteration) +
         operations_.capacity() * sizeof(OperationTimes) + deeds_.capacity() * sizeof(Deed) +
-        unsent_.capacity() * sizeof(std::pair<FlowId, size_t>) + early_.capacity() * sizeof(Job::Place) +
+        unsent_.capacity() * sizeof(std::pair<FlowId, size_t>) +
+        early_.capacity() * sizeof(Job::Place) +
         connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
     for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
     return bytes;
@@ -283,8 +284,7 @@ class HostJobs::Rank final : public RankActions {
 
   void RecordSend(Job::Place place) {
     unsent_.emplace(job_.IdOf(place), deeds_.size());
-    deeds_.push_back(
-        {Deed::Kind::kSend, place, {.ready = host_.now(), .posted = host_.now()}});
+    deeds_.push_back({Deed::Kind::kSend, place, {.ready = host_.now(), .posted = host_.now()}});
   }
 
   void RecordSent(Job::Place place) {
@@ -295,9 +295,8 @@ class HostJobs::Rank final : public RankActions {
   // A rank expects all messages of an iteration from its begin on.
   void RecordReceived(Job::Place place) {
     const Time begin = iterations_.back().begin;
-    deeds_.push_back({Deed::Kind::kReceive,
-                      place,
-                      {.ready = begin, .posted = begin, .end = host_.now()}});
+    deeds_.push_back(
+        {Deed::Kind::kReceive, place, {.ready = begin, .posted = begin, .end = host_.now()}});
   }
 
   // A link of its own between the ranks of a host: each rank sends, and receives, one message after
@@ -405,8 +404,8 @@ class HostJobs::Rank final : public RankActions {
   bool records_deeds_ = false;
   std::vector<Deed> deeds_;
   absl::flat_hash_map<FlowId, size_t> unsent_;  // Sends in deeds_ that have not finished.
-  std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
-  Ring<uint64_t> posted_;          // Messages that are finished because they were asked for.
+  std::vector<Job::Place> early_;               // Messages of iterations that have not begun here.
+  Ring<uint64_t> posted_;  // Messages that are finished because they were asked for.
   Connections connections_;
   std::vector<Time> stream_free_;
   Time egress_free_;
