@@ -269,7 +269,7 @@ class Sweep:
                         "operation's factor, as in nccl-tests.")
         if self._has_any("run_neighbour_cost"):
             caption += " Cost of neighbours in percent: how much longer an iteration takes than without other traffic."
-        rest = {"id": "jobs", "columns": min(3, len(panels)), "choice": choice,
+        rest = {"id": "jobs", "can_log": True, "columns": min(3, len(panels)), "choice": choice,
                 "title": "Completion times of jobs" + (" and bus bandwidth" if self._has_any("run_busbw_gbs") else ""),
                 "caption": f"{caption} {self.mean_text()}"}
         if bars:
