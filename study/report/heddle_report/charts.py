@@ -117,8 +117,8 @@ class Sweep:
 
     def _has_any(self, metric):
         """Whether any combination has a number for a metric of the whole run."""
-        value = of_metric(metric, self.classes[0])
-        return any(math.isfinite(value(c)[0]) for c in self.results.combinations)
+        return any(math.isfinite(values.mean(metric))
+                   for c in self.results.combinations for values in c.classes.values())
 
     def _labels(self):
         """The labels of the sweep; for values without one, a short form."""
