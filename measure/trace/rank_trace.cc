@@ -123,7 +123,7 @@ class RankWriter {
     const RankOperation& first = *slices.front().its;
     const std::string& label = first.job->settings().label;
     AddMetadata("process_name", group, 0,
-                fmt::format(R"("name":"job {}{}{} rank {} (host{})")", first.job->number(),
+                fmt::format("\"name\":\"job {}{}{} rank {} (host{})\"", first.job->number(),
                             label.empty() ? "" : " ", Escaped(label), first.rank,
                             first.job->HostOf(first.rank)));
     AddMetadata("process_sort_index", group, 0, fmt::format(R"("sort_index":{})", group));

@@ -114,7 +114,8 @@ def _tables(sweep, warnings):
     tables = [_results_table(sweep)]
     chosen = shown.points(sweep)
     where = runs.where_of(sweep, chosen)
-    tables += filter(None, (stragglers.jobs_table(chosen, where), stragglers.table(chosen, where)))
+    of = sweep.series_title()
+    tables += filter(None, (stragglers.jobs_table(chosen, of, where), stragglers.table(chosen, of, where)))
     names, rows = shown.counters(chosen)
     if names:
         tables.append({"id": "counters", "title": "Counters of load balancers",

@@ -11,8 +11,9 @@ COLUMNS = ["job", "iteration", "time (µs)", "behind the first rank (µs)", "slo
            "worst link", "drops there", "highest queue there (KB)", "its utilisation (%)"]
 
 
-def table(chosen, where):
-    """The table for the page; None if the runs have no jobs. `chosen` are those of shown.points()."""
+def table(chosen, of, where):
+    """The table for the page; None if the runs have no jobs. `chosen` are those of shown.points(), and `of` is what they
+    differ in."""
     rows, missing = [], set()
     for _, name, point in chosen:
         run = jobs.settings(point.folder)
@@ -24,7 +25,7 @@ def table(chosen, where):
     if not rows:
         return None
     return {"id": "stragglers", "title": "What the slowest ranks waited for", "caption": _caption(missing, where),
-            "columns": ["load balancer", *COLUMNS], "rows": rows}
+            "columns": [of, *COLUMNS], "rows": rows}
 
 
 def _caption(missing, where):
@@ -134,7 +135,7 @@ def path_of(src, dst, passages):
     return f"{src} → {dst} over {links} links, up to {len(widest)} from one switch"
 
 
-def jobs_table(chosen, where):
+def jobs_table(chosen, of, where):
     """jobs.csv of the runs; None if they have no jobs."""
     rows = []
     for _, name, point in chosen:
@@ -146,7 +147,7 @@ def jobs_table(chosen, where):
     return {"id": "jobs-table", "title": "Jobs",
             "caption": "Measured iterations of each job. The ideal time is a lower bound; the slowdown is the mean time divided "
                        "by it. Exposed communication is a rank's time in an iteration in which it does not compute. " + where,
-            "columns": ["load balancer", "job", *(title for _, title in _OF_JOBS)], "rows": rows}
+            "columns": [of, "job", *(title for _, title in _OF_JOBS)], "rows": rows}
 
 
 _OF_JOBS = (("kind", "kind"), ("ranks", "ranks"), ("measured", "iterations"), ("mean_iter_us", "mean time (µs)"),
