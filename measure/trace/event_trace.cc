@@ -25,13 +25,12 @@ constexpr std::string_view kBegin =
     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"tid\":0,\"args\":{\"name\":\"Pauses\"}}";
 constexpr std::string_view kEnd = "\n]}\n";
 
-// Returns the time in microseconds, without rounding.
-std::string Stamp(Time at) {
+}  // namespace
+
+std::string TraceStamp(Time at) {
   constexpr int64_t kPsPerUs = 1'000'000;
   return fmt::format(FMT_COMPILE("{}.{:06}"), at.ps / kPsPerUs, at.ps % kPsPerUs);
 }
-
-}  // namespace
 
 void EventTrace::AddFlow(const FlowSpec& spec, Time end) {
   if (!HasRoom(Group::kFlows)) return;
@@ -50,7 +49,7 @@ void EventTrace::AddPause(uint32_t port, uint8_t cls, Time start, Time end) {
 void EventTrace::Append(const Event& event, const std::function<std::string(uint32_t)>& name,
                         std::string& text) const {
   auto out = std::back_inserter(text);
-  const std::string at = Stamp(event.at);
+  const std::string at = TraceStamp(event.at);
   switch (event.kind) {
     case Kind::kQueue:
       fmt::format_to(out,
@@ -87,7 +86,7 @@ void EventTrace::Append(const Event& event, const std::function<std::string(uint
 }
 
 void EventTrace::Write(Time end, const std::function<std::string(uint32_t)>& name,
-                       const std::function<bool(std::string_view)>& write) {
+                       const std::function<bool(std::string_view)>& write, std::string_view more) {
   constexpr size_t kPiece = size_t{1} << 16;
   for (Event& event : events_) event.at = std::min(event.at, end);
   // At the same instant, ends come before starts; otherwise events keep the order in which they
@@ -102,6 +101,7 @@ void EventTrace::Write(Time end, const std::function<std::string(uint32_t)>& nam
     if (!write(text)) return;
     text.clear();
   }
+  text += more;
   text += kEnd;
   write(text);
 }

@@ -19,10 +19,14 @@
 
 namespace heddle {
 
+// Returns the time in microseconds, without rounding.
+std::string TraceStamp(Time at);
+
 class EventTrace {
  public:
   // The viewer shows each group as a process with this number.
   enum class Group : uint8_t { kFlows = 1, kQueues, kPauses };
+  static constexpr int kNextGroup = 4;
 
   // Events are held until the end, since the end of a flow becomes known late. Each group has room
   // for `limit` events of its own: queues change so often that they would crowd out all others.
@@ -44,9 +48,9 @@ class EventTrace {
   bool whole(Group group) const { return left_[IndexOf(group)] >= 0; }
 
   // Writes the JSON piece by piece. `name` returns a port's name, without characters that JSON
-  // escapes; `end` is the end of the run.
+  // escapes; `end` is the end of the run. `more` are further events, each behind a comma.
   void Write(Time end, const std::function<std::string(uint32_t port)>& name,
-             const std::function<bool(std::string_view)>& write);
+             const std::function<bool(std::string_view)>& write, std::string_view more = {});
 
  private:
   enum class Kind : uint8_t { kFlowEnd, kPauseEnd, kFlowStart, kPauseStart, kQueue };

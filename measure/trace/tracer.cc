@@ -10,6 +10,7 @@
 
 #include "measure/table.h"
 #include "measure/trace/pcap.h"
+#include "measure/trace/rank_trace.h"
 #include "settings/diagnostics.h"
 #include "settings/quantity.h"
 
@@ -88,6 +89,8 @@ Tracer::Tracer(const TraceSettings& settings)
 void Tracer::Begin() {
   frames_.emplace(run().plan().transport->wire_format());
   WatchLinks();
+  if (!settings_.timeline || run().plan().jobs == nullptr) return;
+  for (HostJobs* host : *run().plan().jobs) host->RecordOperations();
 }
 
 bool Tracer::Chosen(const Graph::Link& link) const {
@@ -288,12 +291,45 @@ void Tracer::WriteTimeline(Time end) {
     const Flow& unfinished = flows_.at(flow);
     if (unfinished.seen) timeline_.AddFlow(unfinished.spec, kNever);
   }
+  const std::vector<RankOperation> operations = ChosenOperations(end);
+  const RankTrace ranks = RanksAsJson(operations, {.from = settings_.from,
+                                                   .to = std::min(settings_.to, cut_),
+                                                   .end = end,
+                                                   .limit = settings_.limit,
+                                                   .first_group = EventTrace::kNextGroup});
+  has_all_operations_ = ranks.is_whole;
   timeline_.Write(
       end, [this](uint32_t point) { return NameOf(point); },
       [this](std::string_view text) {
         run().Write("trace.json", text);
         return run().writable();
-      });
+      },
+      ranks.json);
+}
+
+// Returns the operations of all ranks. If flows are chosen, returns those of the ranks that send or
+// receive one of them.
+std::vector<RankOperation> Tracer::ChosenOperations(Time end) const {
+  if (run().plan().jobs == nullptr) return {};
+  std::vector<RankOperation> operations = OperationsOf(*run().plan().jobs, end);
+  if (settings_.flows.empty()) return operations;
+  std::set<const Job*> jobs;
+  for (const HostJobs* host : *run().plan().jobs) {
+    for (size_t place = 0; place < host->ranks(); ++place) jobs.insert(&host->JobOf(place));
+  }
+  std::set<std::pair<const Job*, uint32_t>> ranks;
+  for (const auto& [id, flow] : flows_) {
+    for (const Job* job : jobs) {
+      if (!job->Owns(id)) continue;
+      const Message message = job->schedule().MessageOf(job->PlaceOf(id).index);
+      ranks.insert({job, message.src});
+      ranks.insert({job, message.dst});
+    }
+  }
+  std::erase_if(operations, [&](const RankOperation& its) {
+    return !ranks.contains({its.job, its.rank});
+  });
+  return operations;
 }
 
 // Returns the table of all pcaps, one row each.
@@ -351,6 +387,12 @@ std::vector<std::string> Tracer::Warnings() const {
         "trace.json lacks {} beyond the first {} that ended; choose fewer flows or links or a "
         "shorter time, or raise --packets",
         name, settings_.limit));
+  }
+  if (!has_all_operations_) {
+    warnings.push_back(fmt::format(
+        "trace.json lacks operations of ranks beyond the first {} that started; choose flows or a "
+        "shorter time, or raise --packets",
+        settings_.limit));
   }
   return warnings;
 }

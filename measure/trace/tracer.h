@@ -19,6 +19,7 @@
 
 #include "core/units.h"
 #include "measure/instrument.h"
+#include "measure/rank_operations.h"
 #include "measure/trace/capture.h"
 #include "measure/trace/event_trace.h"
 #include "measure/trace/frames.h"
@@ -114,6 +115,7 @@ class Tracer final : public Instrument,
   std::string Index() const;
 
   void WriteTimeline(Time end);
+  std::vector<RankOperation> ChosenOperations(Time end) const;
 
   const TraceSettings& settings_;
   Capture capture_;
@@ -130,7 +132,8 @@ class Tracer final : public Instrument,
   Time end_;
 
   EventTrace timeline_;
-  Time queues_until_ = kNever;  // The time from which there was no room for more samples.
+  bool has_all_operations_ = true;  // Of ranks.
+  Time queues_until_ = kNever;      // The time from which there was no room for more samples.
   Time next_ = kNever;
   std::vector<Queue> queues_;
   std::vector<bool> links_seen_;  // By link: true if a packet has been noted on it.

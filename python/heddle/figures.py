@@ -46,6 +46,16 @@ def distribution(results, of="slowdown", classes=None):
     return _figure(results, f"cdf-{of}", classes)
 
 
+def jobs(of, log=None):
+    """Completion times of the first measured job, and its bus bandwidth."""
+    return _figure(of, "jobs", log=log)
+
+
+def time_line(of, job=1):
+    """What each rank of a job does in its slowest iteration."""
+    return _figure(of, f"timeline-{job}")
+
+
 def links(of):
     """The utilisation of the links between switches."""
     return _figure(of, "links")

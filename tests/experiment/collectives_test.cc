@@ -207,6 +207,90 @@ TEST(CollectiveTest, RanksOfOneHostUseTheirOwnLink) {
   }
 }
 
+// --- operations.csv ---
+
+CsvTable OperationsOf(const FinishedRun& run) {
+  return CsvTable(run.files.series.at("operations.csv"));
+}
+
+// A ring of four: each rank sends a step's block when it has the one before, so all times follow
+// from those of a message.
+TEST(CollectiveOperationsTest, HaveTheTimesOfTheirMessages) {
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(CollectiveOn(4, "op: all_reduce, size: 400000B, iterations: 2") +
+                                   "measure: {operations: true}\n"));
+  const CsvTable ops = OperationsOf(run);
+  const CsvTable flows(run.files.flows);
+  const int64_t length = 6 * X(100) + 5 * kAck;
+  ASSERT_EQ(ops.rows.size(), 2u * 4 * 12);
+  for (size_t row = 0; row < ops.rows.size(); ++row) {
+    const int64_t rank = ops.Integer(row, "rank");
+    const int64_t step = ops.Integer(row, "step");
+    const int64_t begin = ops.Integer(row, "iter") * length;
+    EXPECT_EQ(ops.Integer(row, "op"), static_cast<int64_t>(row % 12));
+    EXPECT_EQ(ops.Integer(row, "host"), rank);
+    EXPECT_EQ(ops.Integer(row, "bytes"), 100'000);
+    EXPECT_EQ(step, static_cast<int64_t>(row % 6));
+    const int64_t arrival = begin + (step + 1) * X(100) + step * kAck;
+    if (ops.At(row, "kind") == "recv") {
+      EXPECT_EQ(ops.Integer(row, "peer"), (rank + 3) % 4);
+      EXPECT_EQ(ops.Integer(row, "ready_ps"), begin);
+      EXPECT_EQ(ops.Integer(row, "start_ps"), begin);
+      EXPECT_EQ(ops.Integer(row, "end_ps"), arrival);
+      EXPECT_EQ(ops.At(row, "flow_id"), "");
+      continue;
+    }
+    EXPECT_EQ(ops.At(row, "kind"), "send");
+    EXPECT_EQ(ops.Integer(row, "peer"), (rank + 1) % 4);
+    const int64_t ready = begin + step * X(100) + std::max<int64_t>(step - 1, 0) * kAck;
+    EXPECT_EQ(ops.Integer(row, "ready_ps"), ready);
+    EXPECT_EQ(ops.Integer(row, "start_ps"), ready);
+    const size_t flow = flows.Find("flow_id", ops.At(row, "flow_id"));
+    EXPECT_EQ(flows.Integer(flow, "src"), rank);
+    EXPECT_EQ(flows.Integer(flow, "start_ps"), ready);
+    EXPECT_EQ(flows.Integer(flow, "rx_done_ps"), arrival);
+    EXPECT_EQ(flows.Integer(flow, "tx_done_ps"), ops.Integer(row, "end_ps"));
+  }
+}
+
+// Two ranks of one host, 100,000 bytes each way: 1 us at 800 Gbps, and 1 us of latency.
+TEST(CollectiveOperationsTest, ShowLocalMessagesAndComputations) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      CollectiveOn(2,
+                   "op: reduce_scatter, size: 200000B, ranks_per_host: 2, local_rate: "
+                   "800Gbps, reduce_rate: 100Gbps") +
+      "measure: {operations: true}\n"));
+  const CsvTable ops = OperationsOf(run);
+  ASSERT_EQ(ops.rows.size(), 6u);
+  for (const size_t row : {0u, 3u}) {
+    EXPECT_EQ(ops.At(row, "kind"), "send");
+    EXPECT_EQ(ops.At(row, "flow_id"), "");
+    EXPECT_EQ(ops.Integer(row, "start_ps"), 0);
+    EXPECT_EQ(ops.Integer(row, "end_ps"), 1'000'000);
+    EXPECT_EQ(ops.At(row + 1, "kind"), "recv");
+    EXPECT_EQ(ops.Integer(row + 1, "end_ps"), 2'000'000);
+    EXPECT_EQ(ops.At(row + 2, "kind"), "compute");
+    EXPECT_EQ(ops.At(row + 2, "peer"), "");
+    EXPECT_EQ(ops.Integer(row + 2, "start_ps"), 2'000'000);
+    EXPECT_EQ(ops.Integer(row + 2, "end_ps"), 10'000'000);
+  }
+  EXPECT_EQ(CsvTable(run.files.series.at("iterations.csv")).Integer(0, "end_ps"), 10'000'000);
+}
+
+TEST(CollectiveOperationsTest, DoNotDependOnThreadsNorChangeResults) {
+  std::string yaml(kMixed);
+  const FinishedRun plain = RunExperiment(ExperimentFrom(yaml));
+  yaml.replace(yaml.find("measure: {"), 10, "measure: {operations: true, flow_links: true, ");
+  const Experiment experiment = ExperimentFrom(yaml);
+  const FinishedRun one = RunExperiment(experiment);
+  EXPECT_EQ(one.files.flows, plain.files.flows);
+  EXPECT_EQ(one.files.series.at("jobs.csv"), plain.files.series.at("jobs.csv"));
+  EXPECT_GT(OperationsOf(one).rows.size(), 2 * 16u * 30 * 2 * 3);
+  for (const int threads : {2, 3}) {
+    EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
+  }
+}
+
 // --- In servers, with NCCL's parameters, between iterations ---
 
 TEST(CollectiveTimesTest, HierarchicalIsAChainOfItsPhases) {

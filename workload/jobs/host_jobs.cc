@@ -48,9 +48,11 @@ class HostJobs::Rank final : public RankActions {
   uint32_t rank() const { return rank_; }
   std::span<const Iteration> iterations() const { return iterations_; }
   std::span<const OperationTimes> operations() const { return operations_; }
+  std::span<const Deed> deeds() const { return deeds_; }
   std::span<const RankProgram::OperationState> states() const { return program_->operations(); }
   void RecordOperations() {
     const GraphTables* graph = job_.schedule().graph();
+    records_deeds_ = graph == nullptr;
     if (graph != nullptr) recorded_ = graph->graph().OpsOf(rank_).size();
   }
 
@@ -61,6 +63,7 @@ class HostJobs::Rank final : public RankActions {
   void Send(uint64_t index) override {
     const Message message = job_.schedule().MessageOf(index);
     const Job::Place place{iteration_, index};
+    if (records_deeds_) RecordSend(place);
     const bool is_local = job_.HostOf(message.dst) == host_.id();
     const Duration overhead = is_local ? job_.settings().local_overhead : job_.settings().overhead;
     if (overhead == Duration{0}) {
@@ -75,12 +78,19 @@ class HostJobs::Rank final : public RankActions {
 
   void Compute(uint32_t stream, Duration time, uint64_t op) override {
     const uint64_t key = TimerKeyOf(place_, TimerKind::kComputed, op);
-    if (stream == kNoStream) return host_.SetApplicationTimer(host_.now() + time, key);
-    if (stream >= stream_free_.size()) stream_free_.resize(stream + 1);
-    Time& free = stream_free_[stream];
-    free = std::max(free, host_.now()) + time;
-    if (stream == 0) iterations_.back().computed += time;
-    host_.SetApplicationTimer(free, key);
+    Time end = host_.now() + time;
+    if (stream != kNoStream) {
+      if (stream >= stream_free_.size()) stream_free_.resize(stream + 1);
+      end = std::max(stream_free_[stream], host_.now()) + time;
+      stream_free_[stream] = end;
+      if (stream == 0) iterations_.back().computed += time;
+    }
+    if (records_deeds_) {
+      deeds_.push_back({Deed::Kind::kCompute,
+                        {iteration_, op},
+                        {.ready = host_.now(), .posted = end - time, .end = end}});
+    }
+    host_.SetApplicationTimer(end, key);
   }
 
   void Note(uint32_t op, OperationStep step) override {
@@ -100,7 +110,7 @@ class HostJobs::Rank final : public RankActions {
 
   void OnReceived(Job::Place place) {
     if (!is_running_ || place.iteration != iteration_) return early_.push_back(place);
-    program_->OnReceived(place.index, *this);
+    Deliver(place);
     Proceed();
   }
 
@@ -113,6 +123,7 @@ class HostJobs::Rank final : public RankActions {
   }
 
   void OnAcked(Job::Place place, const Message& message) {
+    if (records_deeds_) RecordSent(place);
     if (IsDone(JobSettings::SendDone::kAcked)) NoteSent(place);
     if (job_.settings().unfinished == 0) return;
     const auto at = connections_.find(KeyOf(message));
@@ -143,6 +154,7 @@ class HostJobs::Rank final : public RankActions {
       case TimerKind::kLocalSent: {
         const Job::Place place = local_sent_.front();
         local_sent_.pop_front();
+        if (records_deeds_) RecordSent(place);
         // The link takes a message as soon as it acknowledges it.
         if (IsDone(JobSettings::SendDone::kAcked) || IsDone(JobSettings::SendDone::kHanded)) {
           NoteSent(place);
@@ -175,7 +187,9 @@ class HostJobs::Rank final : public RankActions {
   size_t memory_bytes() const {
     size_t bytes =
         sizeof(*this) + program_->memory_bytes() + iterations_.capacity() * sizeof(Iteration) +
-        operations_.capacity() * sizeof(OperationTimes) + early_.capacity() * sizeof(Job::Place) +
+        operations_.capacity() * sizeof(OperationTimes) + deeds_.capacity() * sizeof(Deed) +
+        unsent_.capacity() * sizeof(std::pair<FlowId, size_t>) +
+        early_.capacity() * sizeof(Job::Place) +
         connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
     for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
     return bytes;
@@ -253,6 +267,7 @@ class HostJobs::Rank final : public RankActions {
   void StartMessage(Job::Place place, const Message& message) {
     FlowSpec spec = job_.SpecOf(place, message);
     spec.start = host_.now();
+    if (records_deeds_) deeds_[unsent_.at(job_.IdOf(place))].times.sent = host_.now();
     if (recorded_ > 0) RecordStart(place);
     host_.log().MessageStarted(spec);
     host_.StartMessage(spec);
@@ -263,6 +278,25 @@ class HostJobs::Rank final : public RankActions {
     const GraphTables& graph = *job_.schedule().graph();
     if (graph.IsOfCollective(place.index)) return;
     operations_[place.iteration * recorded_ + graph.SendOf(place.index)].sent = host_.now();
+  }
+
+  // --- Records of schedules that are no graphs ---
+
+  void RecordSend(Job::Place place) {
+    unsent_.emplace(job_.IdOf(place), deeds_.size());
+    deeds_.push_back({Deed::Kind::kSend, place, {.ready = host_.now(), .posted = host_.now()}});
+  }
+
+  void RecordSent(Job::Place place) {
+    deeds_[unsent_.at(job_.IdOf(place))].times.end = host_.now();
+    unsent_.erase(job_.IdOf(place));
+  }
+
+  // A rank expects all messages of an iteration from its begin on.
+  void RecordReceived(Job::Place place) {
+    const Time begin = iterations_.back().begin;
+    deeds_.push_back(
+        {Deed::Kind::kReceive, place, {.ready = begin, .posted = begin, .end = host_.now()}});
   }
 
   // A link of its own between the ranks of a host: each rank sends, and receives, one message after
@@ -308,7 +342,13 @@ class HostJobs::Rank final : public RankActions {
       if (place.iteration == iteration_) due.push_back(place);
       return place.iteration == iteration_;
     });
-    for (const Job::Place place : due) program_->OnReceived(place.index, *this);
+    for (const Job::Place place : due) Deliver(place);
+  }
+
+  // A message of this iteration has arrived.
+  void Deliver(Job::Place place) {
+    if (records_deeds_) RecordReceived(place);
+    program_->OnReceived(place.index, *this);
   }
 
   // Does all that is due after an event. A rank without anything to wait for runs through all its
@@ -361,8 +401,11 @@ class HostJobs::Rank final : public RankActions {
   std::vector<Iteration> iterations_;
   size_t recorded_ = 0;  // Operations of an iteration, if they are recorded.
   std::vector<OperationTimes> operations_;
-  std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
-  Ring<uint64_t> posted_;          // Messages that are finished because they were asked for.
+  bool records_deeds_ = false;
+  std::vector<Deed> deeds_;
+  absl::flat_hash_map<FlowId, size_t> unsent_;  // Sends in deeds_ that have not finished.
+  std::vector<Job::Place> early_;               // Messages of iterations that have not begun here.
+  Ring<uint64_t> posted_;  // Messages that are finished because they were asked for.
   Connections connections_;
   std::vector<Time> stream_free_;
   Time egress_free_;
@@ -455,6 +498,9 @@ std::span<const HostJobs::Iteration> HostJobs::IterationsOf(size_t place) const 
 }
 std::span<const HostJobs::OperationTimes> HostJobs::OperationsOf(size_t place) const {
   return ranks_[place]->operations();
+}
+std::span<const HostJobs::Deed> HostJobs::DeedsOf(size_t place) const {
+  return ranks_[place]->deeds();
 }
 std::span<const RankProgram::OperationState> HostJobs::StatesOf(size_t place) const {
   return ranks_[place]->states();

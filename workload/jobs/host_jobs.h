@@ -55,6 +55,15 @@ class HostJobs final : public Application {
     Time end = kNever;
   };
 
+  // What a rank does in an iteration of a schedule that is no graph: a message that it sends or
+  // receives, or a computation.
+  struct Deed {
+    enum class Kind : uint8_t { kSend, kReceive, kCompute };
+    Kind kind;
+    Job::Place place;  // Computations have numbers of their own.
+    OperationTimes times;
+  };
+
   struct PlacedRank {
     const Job* job;
     uint32_t rank;
@@ -68,7 +77,7 @@ class HostJobs final : public Application {
            std::span<const PlacedRank> placed, std::atomic<int64_t>& ranks_left);
   ~HostJobs() override;
 
-  // Keeps the times of all operations from now on. Call it before the run.
+  // Keeps the times of all operations and messages from now on. Call it before the run.
   void RecordOperations();
 
   // Lets each rank begin at its job's start. Call it between windows, before the first start.
@@ -91,8 +100,12 @@ class HostJobs final : public Application {
   const Job& JobOf(size_t place) const;
   uint32_t RankOf(size_t place) const;
   std::span<const Iteration> IterationsOf(size_t place) const;
-  // By operation, one iteration behind the other. Empty unless they have been recorded.
+  // By operation, one iteration behind the other. Empty unless they have been recorded, and if the
+  // schedule is no graph.
   std::span<const OperationTimes> OperationsOf(size_t place) const;
+  // In the order in which they were noted. Empty unless operations have been recorded, and if the
+  // schedule is a graph.
+  std::span<const Deed> DeedsOf(size_t place) const;
   // The operations of the iteration that has begun last; empty if the schedule is no graph.
   std::span<const RankProgram::OperationState> StatesOf(size_t place) const;
 

@@ -36,12 +36,13 @@ class Layout:
     followers: tuple = ()  # For each of the slices, the axes that change with it.
 
 
-def choose(axes, combinations):
+def choose(axes, combinations, has_bandwidth=False):
+    """`has_bandwidth`: the runs have a bus bandwidth, which is shown over the size of messages."""
     columns = [[c.choices[i] for c in combinations] for i in range(len(axes))]
     numeric = [i for i, values in enumerate(columns)
                if len(set(values)) > 1 and all(quantity(v) is not None for v in values)]
     series = _series(axes, columns, numeric)
-    main = _main(axes, columns, [i for i in numeric if i != series])
+    main = _main(axes, columns, [i for i in numeric if i != series], has_bandwidth)
     chosen = [i for i in (series, main) if i is not None]
     slices = []
     for i, values in enumerate(columns):
@@ -73,11 +74,13 @@ def _series(axes, columns, numeric):
     return others[0] if others else None
 
 
-def _main(axes, columns, candidates):
-    """The load; else the axis with the most values."""
-    loads = [i for i in candidates if axes[i].endswith(".load")]
-    if loads:
-        return loads[0]
+def _main(axes, columns, candidates, has_bandwidth):
+    """The size of messages if there is a bus bandwidth; else the load; else the axis with the most
+    values."""
+    for ending in (".size",) * has_bandwidth + (".load",):
+        found = [i for i in candidates if axes[i].endswith(ending)]
+        if found:
+            return found[0]
     return max(candidates, key=lambda i: len(set(columns[i])), default=None)
 
 

@@ -9,9 +9,9 @@ from . import axes, results, shown
 
 STATISTICS = (("avg", "mean"), ("p50", "median"), ("p99", "p99"))
 
-# Lines have markers, curves and steps have none; dots are in groups as bars are. A note has a caption
-# and no panels.
-KINDS = ("lines", "bars", "dots", "curves", "steps", "heat", "note")
+# Lines have markers, curves and steps have none; dots are in groups as bars are. Lanes show what each
+# row does over time. A note has a caption and no panels.
+KINDS = ("lines", "bars", "dots", "curves", "steps", "heat", "lanes", "note")
 
 # By load_ref: the links of which a load is a share, as short as fits below a narrow panel.
 LOAD_OF = {"host": "host links", "fabric": "fabric links"}
@@ -41,6 +41,7 @@ class Panel:
     heat: list = field(default_factory=list)  # Rows of shares, for kind "heat".
     rows: list = field(default_factory=list)  # Their names.
     x: list = field(default_factory=list)     # Ends of their intervals; empty: the chart's names.
+    lanes: list = field(default_factory=list)  # Rows of (state, start, end), for kind "lanes".
 
 
 @dataclass
@@ -59,10 +60,11 @@ class Chart:
     can_log: bool = False  # The page has a button that changes the scale of the y-axis.
     z_title: str = ""  # What the colours of a heat map stand for.
     choice: str = ""  # The values of the other axes that it is for.
+    states: list = field(default_factory=list)  # Names of the states of lanes.
 
     def shares_x(self):
         """Charts over time have the same x-axis in all panels."""
-        return self.kind == "curves" or (self.kind == "heat" and any(panel.x for panel in self.panels))
+        return self.kind in ("curves", "lanes") or (self.kind == "heat" and any(panel.x for panel in self.panels))
 
     def shares_y(self):
         return self.kind == "curves"
@@ -102,9 +104,9 @@ class Sweep:
 
     def __init__(self, read):
         self.results = read
-        self.layout = axes.choose(read.axes, read.combinations)
-        self.names = axes.names(read.axes)
         self.classes = [key for key in read.classes() if _any_flows(read, key)]
+        self.layout = axes.choose(read.axes, read.combinations, self._has_any("run_busbw_gbs"))
+        self.names = axes.names(read.axes)
         self.series = list(dict.fromkeys(map(self.series_of, read.combinations)))
         self.labels = self._labels()  # For legends, in the order of the series.
         self.choices = list(dict.fromkeys(map(self.choice_of, read.combinations)))
@@ -112,6 +114,11 @@ class Sweep:
         self.seeds_text = (f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else
                            f"{seeds[0]} seeds" if seeds[0] > 1 else "one seed")
         self.has_intervals = seeds[-1] > 1
+
+    def _has_any(self, metric):
+        """Whether any combination has a number for a metric of the whole run."""
+        return any(math.isfinite(values.mean(metric))
+                   for c in self.results.combinations for values in c.classes.values())
 
     def _labels(self):
         """The labels of the sweep; for values without one, a short form."""
@@ -170,7 +177,7 @@ class Sweep:
             ("fct", "Flow completion time", "fct_us", "FCT (µs)",
              "Mean, median and 99th percentile of the flow completion time (FCT) in µs, from a flow's start until its "
              "receiver has all bytes."))]
-        return charts + [self._costs(choice, combinations)]
+        return self._jobs(choice, combinations) + charts + [self._costs(choice, combinations)]
 
     def _over(self, combinations, panels, **rest):
         """Lines over the main axis."""
@@ -239,6 +246,35 @@ class Sweep:
         rest["caption"] += f" Classes of flow sizes: {'; '.join(sizes)}." if sizes else ""
         return Chart(kind="dots" if rest["y_log"] else "bars", panels=panels, columns=3,
                      x_title="class of flow sizes", x_names=[class_name(key).split(",")[0] for key in self.classes], **rest)
+
+    def _jobs(self, choice, combinations):
+        """How long the first measured job takes, and its bus bandwidth; nothing without jobs."""
+        wanted = [
+            ("mean time of an iteration (µs)", "run_mean_iter_us", 1),
+            ("p99 time of an iteration (µs)", "run_p99_iter_us", 1),
+            ("bus bandwidth (GB/s)", "run_busbw_gbs", 1),
+            ("cost of neighbours (%)", "run_neighbour_cost", 100),
+        ]
+        key = self.classes[0]
+        there = [(name, of_metric(metric, key, scale)) for name, metric, scale in wanted if self._has_any(metric)]
+        if not there:
+            return []
+        bars = self.layout.main is None
+        at = [None] if bars else self._main_values(combinations)
+        panels = [Panel("", name, self._lines(combinations, [(x, value) for x in at])) for name, value in there]
+        caption = ("Mean and 99th percentile of the time that an iteration of the first measured job takes, in µs, from "
+                   "the begin of its first rank to the end of its last.")
+        if self._has_any("run_busbw_gbs"):
+            caption += (" Bus bandwidth in 10^9 bytes per second: the bytes of the collective over that time, times the "
+                        "operation's factor, as in nccl-tests.")
+        if self._has_any("run_neighbour_cost"):
+            caption += " Cost of neighbours in percent: how much longer an iteration takes than without other traffic."
+        rest = {"id": "jobs", "can_log": True, "columns": min(3, len(panels)), "choice": choice,
+                "title": "Completion times of jobs" + (" and bus bandwidth" if self._has_any("run_busbw_gbs") else ""),
+                "caption": f"{caption} {self.mean_text()}"}
+        if bars:
+            return [Chart(kind="bars", panels=panels, x_names=[""], x_title=self.series_title(), **rest)]
+        return [self._over(combinations, panels, **rest)]
 
     def _costs(self, choice, combinations):
         """Counts of the whole run, which are the same in each class."""

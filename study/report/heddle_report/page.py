@@ -9,7 +9,7 @@ from itertools import starmap
 from pathlib import Path
 from string import Template
 
-from . import charts, fabric, results, runs, shown, style, words
+from . import charts, fabric, lanes, results, runs, shown, stragglers, style, words
 
 HERE = Path(__file__).parent
 # Limits that a browser still handles with ease.
@@ -22,9 +22,11 @@ def html(sweep):
     """The page of a sweep or a run."""
     read = sweep.results
     warnings = results.read_warnings(read.points)
-    data, notes = _data(sweep, warnings)
+    of_runs = runs.charts(sweep)
+    pictures = {chart.id: lanes.svg(chart) for chart in of_runs if chart.kind == "lanes"}
+    data, notes = _data(sweep, of_runs, warnings)
     first = read.points[0].folder
-    sections = [_fabric(first), *_chart_sections(sweep, data, notes), *map(table, data["tables"])]
+    sections = [_fabric(first), *_chart_sections(data, pictures, notes), *map(table, data["tables"])]
     return fill(
         title=read.name, made=words.provenance(read), data=data, warning=_absence(read) + _runs_warn(warnings),
         intro=_experiment(sweep, first), nav=[(id_, title) for id_, title, _ in sections],
@@ -78,7 +80,7 @@ def short(value):
     return value
 
 
-def _data(sweep, warnings):
+def _data(sweep, of_runs, warnings):
     """The data that page.js draws, and a note about charts that it leaves out."""
     notes = ""
     made = sweep.charts()
@@ -91,12 +93,14 @@ def _data(sweep, warnings):
         "heat": [[i / (len(style.HEAT) - 1), colour] for i, colour in enumerate(style.HEAT)],
         "choices": [{"name": of_choice[0].choice, "charts": list(map(as_data, of_choice))}
                     for of_choice in made[:MOST_CHOICES]],
-        "runs": list(map(as_data, runs.charts(sweep))),
+        "runs": list(map(as_data, of_runs)),
         "tables": _tables(sweep, warnings),
     }, notes
 
 
 def as_data(chart):
+    if chart.kind == "lanes":  # Drawn already.
+        chart = dataclasses.replace(chart, panels=[])
     return {**dataclasses.asdict(chart), "shares_x": chart.shares_x(), "shares_y": chart.shares_y()}
 
 
@@ -108,11 +112,14 @@ def styles():
 
 def _tables(sweep, warnings):
     tables = [_results_table(sweep)]
-    names, rows = shown.counters(shown.points(sweep))
+    chosen = shown.points(sweep)
+    where = runs.where_of(sweep, chosen)
+    of = sweep.series_title()
+    tables += filter(None, (stragglers.jobs_table(chosen, of, where), stragglers.table(chosen, of, where)))
+    names, rows = shown.counters(chosen)
     if names:
         tables.append({"id": "counters", "title": "Counters of load balancers",
-                       "caption": "Counts of the whole run, summed over switches and hosts. "
-                                  + runs.where_of(sweep, shown.points(sweep)), "columns": ["load balancer"] + names,
+                       "caption": "Counts of the whole run, summed over switches and hosts. " + where, "columns": ["load balancer"] + names,
                        "rows": rows})
     if warnings:
         tables.append({"id": "warnings", "title": "Warnings of runs",
@@ -210,7 +217,8 @@ def _fabric(folder):
             "name.</p>")
 
 
-def _chart_sections(sweep, data, notes):
+def _chart_sections(data, pictures, notes):
+    """`pictures` are charts that are drawn already, by id."""
     sections = []
     chooser = ""
     if len(data["choices"]) > 1:
@@ -218,7 +226,7 @@ def _chart_sections(sweep, data, notes):
         chooser = (f'<p class="choice"><label>Charts for <select id="choice">{options}</select>'
                    f"</label> {escape(notes)}</p>")
     for chart in data["choices"][0]["charts"] + data["runs"]:
-        drawn = f'<div class="chart" id="chart-{chart["id"]}"></div>' if chart["panels"] else ""
+        drawn = f'<div class="chart" id="chart-{chart["id"]}"></div>' if chart["panels"] else pictures.get(chart["id"], "")
         scale = (f'<button class="scale" id="scale-{chart["id"]}" type="button"></button>'
                  if drawn and chart["can_log"] else "")
         sections.append((chart["id"], chart["title"],

@@ -103,7 +103,7 @@ def draw(chart, make=Figure):
             continue
         panel = chart.panels[i]
         _DRAW[chart.kind](axes, chart, panel)
-        if chart.kind != "heat" and not any(math.isfinite(v) for line in panel.lines for v in line.y):
+        if chart.kind not in ("heat", "lanes") and not any(math.isfinite(v) for line in panel.lines for v in line.y):
             axes.text(0.5, 0.5, "no finite values", transform=axes.transAxes, ha="center", color="gray")
             axes.tick_params(axis="y", which="both", left=False, labelleft=False)
             axes.grid(False)
@@ -131,6 +131,8 @@ def _begin_at_zero(chart, grid):
 
 
 def _height(chart, rows):
+    if chart.kind == "lanes":
+        return sum(0.7 + min(2.4, 0.12 * len(panel.lanes)) for panel in chart.panels)
     if chart.kind == "heat":
         return rows * max(1.4, 0.11 * max(len(panel.rows) for panel in chart.panels) + 0.5)
     each = {1: 2.4, 2: 2.0, 3: 1.8}.get(chart.columns, 1.5)
@@ -297,4 +299,23 @@ def _colour_bar(figure, grid, title):
                     pad=0.01, label=literal(title))
 
 
-_DRAW = {"lines": _lines, "curves": _curves, "steps": _curves, "bars": _bars, "dots": _dots, "heat": _heat}
+# Of states, as on the page; the last is for waiting.
+_LANES = (style.LIGHT[0], style.LIGHT[1], "#d5dae1")
+
+
+def _lanes(axes, chart, panel):
+    colours = _LANES[-len(chart.states):]
+    for state, name in enumerate(chart.states):
+        for i, lane in enumerate(panel.lanes):
+            spans = [(start, end - start) for its, start, end in lane if its == state]
+            axes.broken_barh(spans, (i - 0.45, 0.9), facecolor=colours[state], linewidth=0)
+        axes.plot([], [], color=colours[state], linewidth=5, label=literal(name))
+    axes.set_ylim(len(panel.lanes) - 0.5, -0.5)
+    axes.set_xlim(0, max(end for of in chart.panels for lane in of.lanes for *_, end in lane))
+    axes.grid(False)
+    every = math.ceil(len(panel.rows) / 24)
+    named = [i for i, name in enumerate(panel.rows) if i % every == 0 or name.startswith("→")]
+    axes.set_yticks(named, [literal(panel.rows[i]) for i in named], fontsize=5)
+
+
+_DRAW = {"lanes": _lanes, "lines": _lines, "curves": _curves, "steps": _curves, "bars": _bars, "dots": _dots, "heat": _heat}

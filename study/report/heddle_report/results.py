@@ -25,7 +25,10 @@ METRICS = (
     "p99_slowdown", "reordered_ratio", "late_p99_ns", "run_data_packets_sent",
     "run_retransmissions_spurious", "run_retransmissions_loss", "run_timeouts", "run_ecn_marked",
     "run_dropped", "run_pause_frames", "run_paused_ps", "run_carried_host")
-_COLUMN = {metric: i for i, metric in enumerate(METRICS)}
+# Of the first measured job, the same in each class; not numbers in runs without jobs.
+JOB_METRICS = ("run_mean_iter_us", "run_p99_iter_us", "run_busbw_gbs", "run_neighbour_cost")
+_ALL_METRICS = METRICS + JOB_METRICS
+_COLUMN = {metric: i for i, metric in enumerate(_ALL_METRICS)}
 NAN = math.nan
 
 
@@ -249,16 +252,23 @@ def _read_means(path, axes):
     rows = rows_of(path)
     header = next(rows)
     first = len(axes)  # Then class_set, class, seeds.
-    means = [header.index(metric) for metric in METRICS]
-    widths = [header.index(metric + "_ci95") for metric in METRICS]
+    means = _positions(header, _ALL_METRICS)
+    widths = _positions(header, [metric + "_ci95" for metric in _ALL_METRICS])
     combinations = {}
     for row in rows:
         choices = tuple(row[:first])
         combination = combinations.setdefault(choices, Combination(choices))
         combination.seeds = int(row[first + 2])
         combination.classes[row[first], row[first + 1]] = Values(
-            (number(row[i]) for i in means), (number(row[i]) for i in widths))
+            (number(row[i]) if i is not None else NAN for i in means),
+            (number(row[i]) if i is not None else NAN for i in widths))
     return list(combinations.values())
+
+
+def _positions(header, names):
+    """Where columns are; None for those of jobs in tables that older versions have made."""
+    job_columns = {name for metric in JOB_METRICS for name in (metric, metric + "_ci95")}
+    return [None if name in job_columns and name not in header else header.index(name) for name in names]
 
 
 def _read_run(folder):
@@ -273,7 +283,7 @@ def _read_run(folder):
     for row in columns_of(folder / "summary.csv", "class_set", "class", *of_class):
         key = row[:2]
         known = {**dict(zip(of_class, map(number, row[2:]))), **reordering.get(key, {}), **whole}
-        combination.classes[key] = Values((known.get(m, NAN) for m in METRICS), [NAN] * len(METRICS))
+        combination.classes[key] = Values((known.get(m, NAN) for m in _ALL_METRICS), [NAN] * len(_ALL_METRICS))
     if not combination.classes:
         raise Damaged(f"{folder / 'summary.csv'}: has no classes")
     label = str(summary.get("label") or summary.get("name", folder.name))
@@ -299,6 +309,9 @@ def _counts_of_run(summary):
     for name in ("data_packets_sent", "retransmissions_spurious", "retransmissions_loss",
                  "timeouts"):
         known["run_" + name] = measured.get(name, NAN)
+    for job in summary.get("jobs", [])[:1]:
+        known.update((f"run_{name}", value) for name, value in job.items()
+                     if f"run_{name}" in JOB_METRICS and isinstance(value, (int, float)))
     return known
 
 

@@ -4,7 +4,7 @@
 import re
 from dataclasses import dataclass
 
-from . import results, shown
+from . import lanes, results, shown
 from .charts import Chart, Line, Panel, class_name
 
 
@@ -15,7 +15,8 @@ def charts(sweep):
     """Of the runs that shown.points() chooses."""
     chosen = shown.points(sweep)
     where = where_of(sweep, chosen)
-    made = _distributions(sweep, chosen, where)
+    made = lanes.charts(chosen, where)
+    made += _distributions(sweep, chosen, where)
     made += _links(chosen, where, sweep.series_title())
     names = _names_of_ports(chosen)
     made += [chart for of in OVER_TIME if (chart := _over_time(of, chosen, where, names))]

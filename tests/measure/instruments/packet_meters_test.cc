@@ -230,5 +230,64 @@ TEST(LinkClassesTest, AddUpToWhatLinksCarry) {
   EXPECT_EQ(up["all"], up["S"] + up["M"] + up["L"]);
 }
 
+// --- measure.flow_links ---
+
+// The k-th packets of two hosts come at one instant, when k of each have left: the first finds k
+// packets, the second one more, and both count themselves.
+TEST(FlowLinksTest, TellTheQueuesThatTwoSendersMeet) {
+  const TemporaryFolder folder;
+  const std::string flows =
+      folder.Write("f.csv", "src,dst,size_bytes,start_ps\n1,0,10000,0\n2,0,10000,0\n").string();
+  const std::string yaml = CustomYaml(
+      "{name: tor}", "{a: host0, b: tor}, {a: host1, b: tor}, {a: host2, b: tor}", flows);
+  for (const NetworkPlan::Ports ports : kAllPorts) {
+    const FinishedRun run =
+        RunExperiment(ExperimentFrom(yaml, {"measure.flow_links=true"}), 1, ports);
+    const CsvTable links(run.files.series.at("flow_links.csv"));
+    ASSERT_EQ(links.rows.size(), 2u);
+    for (size_t row = 0; row < 2; ++row) {
+      EXPECT_EQ(links.Integer(row, "flow_id"), static_cast<int64_t>(row));
+      EXPECT_EQ(links.At(row, "node"), "tor");
+      EXPECT_EQ(links.At(row, "peer"), "host0");
+      EXPECT_EQ(links.Integer(row, "pkts"), 10);
+      EXPECT_EQ(links.Integer(row, "dropped"), 0);
+      EXPECT_EQ(links.Integer(row, "queue_max_bytes"), 1048 * static_cast<int64_t>(10 + row));
+      EXPECT_DOUBLE_EQ(links.Real(row, "queue_mean_bytes"),
+                       1048 * (5.5 + static_cast<double>(row)));
+    }
+  }
+}
+
+// Each data packet that was sent is in one row of each switch, or was dropped there.
+TEST(FlowLinksTest, CountEachPacketAtEachSwitch) {
+  for (const auto& [lb, transport, port, more] : kCases) {
+    if (!more.empty()) continue;  // Links that go down lose packets that a port had taken.
+    SCOPED_TRACE(lb + " " + transport);
+    const Experiment experiment =
+        ExperimentFrom(Busy(lb, transport, port, false), {"measure.flow_links=true"});
+    const FinishedRun run = RunExperiment(experiment);
+    const CsvTable links(run.files.series.at("flow_links.csv"));
+    const CsvTable ports_of_links(run.files.links);
+    std::map<int64_t, int64_t> taken, dropped, received;
+    for (size_t row = 0; row < links.rows.size(); ++row) {
+      const int64_t flow = links.Integer(row, "flow_id");
+      const size_t link = ports_of_links.Find("link_id", links.At(row, "link_id"));
+      EXPECT_EQ(ports_of_links.At(link, "node"), links.At(row, "node"));
+      EXPECT_EQ(ports_of_links.At(link, "port"), links.At(row, "port"));
+      EXPECT_EQ(ports_of_links.At(link, "peer"), links.At(row, "peer"));
+      dropped[flow] += links.Integer(row, "dropped");
+      const bool is_last = links.At(row, "peer").starts_with("host");
+      (is_last ? received : taken)[flow] += links.Integer(row, "pkts");
+    }
+    const CsvTable flows(run.files.flows);
+    for (size_t row = 0; row < flows.rows.size(); ++row) {
+      const int64_t flow = flows.Integer(row, "flow_id");
+      EXPECT_EQ(received[flow] + dropped[flow], flows.Integer(row, "pkts_sent")) << flow;
+      if (flows.Integer(row, "hops") == 2) EXPECT_EQ(taken[flow], 0);
+    }
+    EXPECT_EQ(RunExperiment(experiment, 3).files, run.files);
+  }
+}
+
 }  // namespace
 }  // namespace heddle

@@ -13,9 +13,12 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "settings/yaml.h"
+#include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
 namespace heddle {
@@ -476,6 +479,146 @@ TEST(TracerTest, PausesAreThoseOfTheFrames) {
   EXPECT_GT(stops.size(), 0u);
   EXPECT_EQ(begins, stops);
   EXPECT_EQ(ends, resumes);
+}
+
+// --- Ranks of jobs ---
+
+constexpr const char* kRing = R"(
+topology:
+  kind: leaf_spine
+  leaves: 2
+  spines: 2
+  hosts_per_leaf: 4
+  host_link: {rate: 100Gbps, delay: 1us}
+  fabric_link: {rate: 100Gbps, delay: 1us}
+transport: {kind: rocev2, cc: dcqcn}
+lb: ecmp
+workload:
+  - {kind: collective, op: all_reduce, size: 60KB, ranks: 12, ranks_per_host: 2, hosts: ["0-5"],
+     iterations: 2, reduce_rate: 400Gbps, label: "a \"b\""}
+measure: {operations: true, warm_up: 0ps}
+)";
+
+// Duration of a slice, exactly.
+int64_t LengthOf(const Value& event) {
+  std::string digits = Text(event, "dur");
+  std::erase(digits, '.');
+  return std::stoll(digits);
+}
+
+TEST(TracerTest, SlicesOfRanksAreTheOperationsOfTheRun) {
+  TraceSettings settings = AllTime();
+  settings.from = Time{};
+  settings.pcap = false;
+  const Experiment experiment = ExperimentFrom(kRing);
+  const Traced traced = Trace(experiment, settings);
+  EXPECT_EQ(Trace(experiment, settings, 3).files, traced.files);
+  const CsvTable ops(traced.files.at("operations.csv"));
+  using Key = std::tuple<std::string, std::string, std::string>;  // Iteration, rank, operation.
+  std::map<Key, size_t> rows;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, size_t> sends;
+  for (size_t row = 0; row < ops.rows.size(); ++row) {
+    rows[{ops.At(row, "iter"), ops.At(row, "rank"), ops.At(row, "op")}] = row;
+    if (ops.At(row, "kind") != "send") continue;
+    sends[{ops.At(row, "iter"), ops.At(row, "rank"), ops.At(row, "peer"), ops.At(row, "step")}] =
+        row;
+  }
+  std::map<std::string, std::set<std::string>> arrows;  // Their ends, by name.
+  std::map<std::string, std::string> ranks;             // Names of processes.
+  size_t slices = 0;
+  for (const Value& event : EventsOf(traced.files.at("trace.json"))) {
+    if (Text(event, "name") == "process_name") {
+      ranks[Text(event, "pid")] = Text(*event.Find("args"), "name");
+    }
+    if (Text(event, "ph") != "X") continue;
+    ++slices;
+    const Value& its = *event.Find("args");
+    const size_t row = rows.at({Text(its, "iter"), Text(its, "rank"), Text(its, "op")});
+    EXPECT_EQ(Text(event, "cat"), ops.At(row, "kind"));
+    EXPECT_EQ(Text(its, "bytes"), ops.At(row, "bytes"));
+    EXPECT_EQ(Text(its, "flow"), ops.At(row, "flow_id"));
+    int64_t start = ops.Integer(row, "start_ps");
+    if (ops.At(row, "kind") == "recv") {
+      const size_t send = sends.at(
+          {ops.At(row, "iter"), ops.At(row, "peer"), ops.At(row, "rank"), ops.At(row, "step")});
+      start = std::min(std::max(start, ops.Integer(send, "start_ps")), ops.Integer(row, "end_ps"));
+    }
+    EXPECT_EQ(PsOf(event), start);
+    if (!ops.At(row, "end_ps").empty()) {
+      EXPECT_EQ(PsOf(event) + LengthOf(event), ops.Integer(row, "end_ps"));
+    }
+    EXPECT_EQ(ranks.at(Text(event, "pid")), fmt::format("job 1 a \"b\" rank {} (host{})",
+                                                        ops.At(row, "rank"), ops.At(row, "host")));
+    if (ops.At(row, "kind") == "compute") continue;
+    const bool is_send = Text(event, "flow_out") == "true";
+    EXPECT_EQ(is_send, ops.At(row, "kind") == "send");
+    EXPECT_NE(is_send, Text(event, "flow_in") == "true");
+    EXPECT_TRUE(arrows[Text(event, "bind_id")].insert(ops.At(row, "kind")).second);
+  }
+  EXPECT_EQ(slices, ops.rows.size());
+  EXPECT_THAT(arrows, SizeIs(2 * 22 * 12));
+  for (const auto& [name, ends] : arrows) EXPECT_THAT(ends, ElementsAre("recv", "send")) << name;
+}
+
+// Slices on one track must not overlap: viewers would nest them.
+TEST(TracerTest, SlicesOfATrackFollowEachOther) {
+  TraceSettings settings = AllTime();
+  settings.from = Time{};
+  const Traced traced =
+      Trace(ExperimentFrom(kRing, {"workload[0].op=all_to_all", "workload[0].reduce_rate=off"}),
+            settings);
+  std::map<std::string, int64_t> free;
+  std::set<std::string> names;
+  for (const Value& event : EventsOf(traced.files.at("trace.json"))) {
+    if (Text(event, "name") == "thread_name") names.insert(Text(*event.Find("args"), "name"));
+    if (Text(event, "ph") != "X") continue;
+    int64_t& end = free[Text(event, "tid")];
+    EXPECT_GE(PsOf(event), end);
+    end = PsOf(event) + LengthOf(event);
+  }
+  EXPECT_TRUE(names.contains("send") && names.contains("send 2") && names.contains("recv"));
+}
+
+TEST(TracerTest, ChosenFlowsChooseRanksAndTheLimitIsSaid) {
+  TraceSettings settings;
+  settings.flows = {{1, 1}};  // Of rank 1, on host 0, to rank 2.
+  const Experiment experiment = ExperimentFrom(kRing);
+  std::set<std::string> ranks;
+  for (const Value& event : EventsOf(Trace(experiment, settings).files.at("trace.json"))) {
+    if (Text(event, "ph") == "X") ranks.insert(Text(*event.Find("args"), "rank"));
+  }
+  EXPECT_THAT(ranks, ElementsAre("1", "2"));
+  settings.limit = 7;
+  settings.pcap = false;
+  const Traced cut = Trace(experiment, settings);
+  EXPECT_THAT(cut.run.result.notes.warnings,
+              testing::Contains(HasSubstr("lacks operations of ranks beyond the first 7")));
+  size_t slices = 0;
+  for (const Value& event : EventsOf(cut.files.at("trace.json")))
+    slices += Text(event, "ph") == "X";
+  EXPECT_EQ(slices, 7u);
+}
+
+// Traces of applications have labels, and receives that wait for their messages.
+TEST(TracerTest, ShowsTheOperationsOfTraces) {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder
+          .Write("a.goal",
+                 "num_ranks 2\nrank 0 {\nl1: calc 1000\nl2: send 10000b to 1 tag 7\n"
+                 "l2 requires l1\n}\nrank 1 {\nl1: recv 10000b from 0 tag 7\n}\n")
+          .string();
+  TraceSettings settings = AllTime();
+  settings.from = Time{};
+  const Traced traced =
+      Trace(ExperimentFrom(OnAStar(2, "kind: trace, format: goal, file: " + file)), settings);
+  const std::string& json = traced.files.at("trace.json");
+  // 1 us of computation; 10 packets take 2083.84 + 10 x 83.84 ns.
+  EXPECT_THAT(json,
+              HasSubstr(R"("name":"l1: compute","pid":4,"tid":1,"ts":0.000000,"dur":1.000000)"));
+  EXPECT_THAT(json, HasSubstr(R"("name":"l2: send to 1","pid":4,"tid":2,"ts":1.000000,)"));
+  EXPECT_THAT(json, HasSubstr(R"("name":"l1: recv from 0","pid":5,"tid":3,"ts":1.000000,)"
+                              R"("dur":2.922240,"bind_id":"1.0.0","flow_in":true)"));
 }
 
 }  // namespace

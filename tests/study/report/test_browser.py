@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 import folders
+import test_jobs
 from test_page import ODD, has, report
 
 HEDDLE = os.environ.get("HEDDLE_BINARY", "")
@@ -241,6 +242,27 @@ class BrowserTest(Browsing):
 
 
 VERDICTS = ("reproduced", "same direction", "tie", "mixed", "contradicted", "can't be judged")
+
+
+class JobsTest(Browsing):
+    def test_time_lines_are_seen_light_and_dark(self):
+        folder = test_jobs.write_job(self.folder / "jobs", flow_links=test_jobs.StragglersTest.LINKS)
+        self.assertEqual(report(folder).returncode, 0)
+        colours = set()
+        for scheme in ("light", "dark"):
+            self.open(folder / "report.html", scheme)
+            self.assert_no_complaints()
+            box = self.js("const b = document.querySelector('svg.lanes').getBoundingClientRect(); return [b.width, b.height]")
+            self.assertTrue(box[0] > 800 and 50 < box[1] < 300, box)
+            drawn = self.js("return ['.s0', '.s1', '.s2'].map((s) => getComputedStyle("
+                            "document.querySelector(`svg.lanes ${s}`)).stroke)")
+            self.assertEqual(len(set(drawn)), 3)
+            colours.add(tuple(drawn))
+            self.assertIn("exposed communication, in which", self.js(
+                "return document.getElementById('caption-timeline-1').textContent"))
+            self.assertEqual(self.column("stragglers", 4), ["10", "9"])  # us.
+            self.keep_picture(f"jobs-{scheme}")
+        self.assertEqual(len(colours), 2)
 
 
 class PapersTest(Browsing):
