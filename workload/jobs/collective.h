@@ -84,6 +84,8 @@ struct CollectiveSettings {
   // The parts of NCCL's tables that hold for the algorithm.
   NcclShape nccl_shape() const;
   bool is_uneven() const { return moe.is_on() || !matrix.empty(); }
+  // Returns true if the schedule depends on random draws.
+  bool is_random() const { return moe.is_on() || peer_order == PeerOrder::kRandom; }
 };
 
 class Collective final : public JobWorkload {
@@ -95,6 +97,7 @@ class Collective final : public JobWorkload {
  private:
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
+  bool depends_on_number() const override { return settings_.is_random(); }
   std::string kind() const override { return "collective"; }
   JobOperation Operation() const override;
   void Adjust(JobSettings& settings) const override;

@@ -55,6 +55,12 @@ class HostJobs final : public Application {
     Time end = kNever;
   };
 
+  // A rank's part in one collective of a graph in one iteration.
+  struct PartTimes {
+    Time begin = kNever;
+    Time end = kNever;
+  };
+
   struct PlacedRank {
     const Job* job;
     uint32_t rank;
@@ -93,6 +99,9 @@ class HostJobs final : public Application {
   std::span<const Iteration> IterationsOf(size_t place) const;
   // By operation, one iteration behind the other. Empty unless they have been recorded.
   std::span<const OperationTimes> OperationsOf(size_t place) const;
+  // By part (GraphTables::PartOf), one iteration behind the other; empty if the schedule is no
+  // graph.
+  std::span<const PartTimes> PartsOf(size_t place) const;
   // The operations of the iteration that has begun last; empty if the schedule is no graph.
   std::span<const RankProgram::OperationState> StatesOf(size_t place) const;
 
