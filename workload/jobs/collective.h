@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,8 +71,9 @@ struct CollectiveSettings {
   // The algorithm that kAuto stands for.
   Algorithm chosen() const;
 
-  // Reports combinations that do not exist.
-  void Check(uint32_t ranks, std::string_view path, Diagnostics& diagnostics) const;
+  // Reports combinations that do not exist, each with the setting that is to blame.
+  using ErrorAt = std::function<void(std::string_view key, const std::string& message)>;
+  void Check(uint32_t ranks, const ErrorAt& error) const;
 
   // The settings with those that the preset chooses. Ranks are in servers of `server`.
   CollectiveSettings Resolved(uint32_t ranks, uint32_t server) const;
