@@ -149,7 +149,15 @@ TEST(JobResultsTest, AreTheTimesOfIterations) {
     EXPECT_EQ(iterations.Integer(i, "end_ps"), begin + length);
     EXPECT_EQ(iterations.Real(i, "straggler_us"), 0);
   }
-  EXPECT_EQ(CsvTable(run.files.series.at("collectives.csv")).rows.size(), 3u);
+  const CsvTable collectives(run.files.series.at("collectives.csv"));
+  ASSERT_EQ(collectives.rows.size(), 3u);
+  EXPECT_EQ(collectives.Integer(2, "iter"), 2);
+  EXPECT_EQ(collectives.Integer(2, "seq"), 0);
+  EXPECT_EQ(collectives.At(2, "group"), "");
+  EXPECT_EQ(collectives.At(2, "op"), "all_reduce");
+  EXPECT_EQ(collectives.Integer(2, "end_ps"), iterations.Integer(2, "end_ps"));
+  EXPECT_EQ(collectives.Integer(2, "messages"), 24);
+  EXPECT_EQ(collectives.Integer(2, "retx"), 0);
 }
 
 TEST(JobResultsTest, AnIdealTimeIsNeverLongerThanTheRun) {
