@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include "core/tournament.h"
@@ -18,6 +19,7 @@
 #include "network/network.h"
 #include "settings/wording.h"
 #include "topo/path_ids.h"
+#include "workload/jobs/job.h"
 
 namespace heddle {
 namespace {
@@ -396,6 +398,31 @@ void CheckSharedHosts(const Experiment& experiment, Diagnostics& diagnostics) {
   }
 }
 
+// Flows are numbered in 32 bits. A job has numbers for all its iterations from the beginning; how
+// many flows other workloads have is a forecast, which matters only behind those.
+void CheckFlowNumbers(const Experiment& experiment, Diagnostics& diagnostics) {
+  constexpr double kMost = std::numeric_limits<FlowId>::max();
+  double flows = 0;
+  double flows_of_jobs = 0;
+  std::string beyond;  // The first workload with which they are too many.
+  for (size_t i = 0; i < experiment.settings.workload.size(); ++i) {
+    const std::string path = fmt::format("workload[{}]", i);
+    const auto& settings = experiment.settings.workload[i].settings;
+    if (!settings || !diagnostics.IsSound(path)) return;
+    const std::unique_ptr<Job> job = settings->MakeJob(static_cast<uint32_t>(i + 1));
+    const double its = job == nullptr ? settings->Expect().flows
+                                      : static_cast<double>(job->schedule().slots()) *
+                                            static_cast<double>(job->settings().iterations);
+    flows += its;
+    if (job != nullptr) flows_of_jobs += its;
+    if (flows > kMost && beyond.empty()) beyond = path;
+  }
+  if (beyond.empty() || flows_of_jobs == 0) return;
+  diagnostics.ErrorAt(beyond, fmt::format("all messages of jobs and flows are {:.0f}, more than "
+                                          "the {:.0f} that can be numbered; have fewer iterations",
+                                          flows, kMost));
+}
+
 // Prepares the workloads that have been read without a mistake.
 void PrepareWorkloads(Experiment& experiment, const Routing& routing, FilesRead& files,
                       Diagnostics& diagnostics) {
@@ -411,6 +438,7 @@ void PrepareWorkloads(Experiment& experiment, const Routing& routing, FilesRead&
     experiment.settings.workload[i].settings->PinFlows(find, diagnostics);
   }
   CheckSharedHosts(experiment, diagnostics);
+  CheckFlowNumbers(experiment, diagnostics);
 }
 
 void LoadFiles(const ExperimentSettings& settings, const std::string& folder, FilesRead& files,

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // jobs.csv, iterations.csv and collectives.csv: how long the iterations of closed-loop jobs took,
 // and how much longer than they would in an idle network. The instrument reads the ranks' records
-// once, at the end of the run.
+// once, at the end of the run; while it lasts, it counts retransmissions.
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/statistics.h"
 #include "measure/instrument.h"
-#include "network/ideal_fct.h"
 #include "transport/packet_sizes.h"
 #include "workload/jobs/host_jobs.h"
 #include "workload/jobs/job.h"
@@ -31,7 +34,7 @@ struct JobFigures {
   std::optional<double> neighbour_cost;  // See jobs.csv.
 };
 
-class JobResults final : public Instrument {
+class JobResults final : public Instrument, public FlowObserver {
  public:
   // `jobs` and `hosts` outlive it. Hosts may be added until the run begins.
   // `may_detour`: links fail, and messages then take other paths.
@@ -48,12 +51,14 @@ class JobResults final : public Instrument {
     alone_us_ = std::move(mean_iter_us);
   }
 
+  void OnEnd(const FlowRecord& record) override;
   void Finish(Time end, RunNotes& notes) override;
 
   // The figures of measured jobs, in their order; after Finish().
   const std::vector<JobFigures>& figures() const { return figures_; }
 
  private:
+  int64_t RetransmissionsOf(const Job& job, size_t iteration, size_t collective) const;
   // Adds to `notes` what measured jobs wait for that have not finished.
   void NoteWaits(RunNotes& notes) const;
 
@@ -63,6 +68,8 @@ class JobResults final : public Instrument {
   const PercentileMethod percentiles_;
   const bool may_detour_;
   std::vector<std::optional<double>> alone_us_;
+  // By job, iteration and collective; only those with retransmissions.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, int64_t> retransmissions_;
   std::vector<JobFigures> figures_;
 };
 

@@ -3,6 +3,7 @@
 // several threads.
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 
 namespace heddle {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string CollectiveOn(int ranks, const std::string& job) {
   return OnAStar(ranks, fmt::format("kind: collective, ranks: {}, {}", ranks, job));
@@ -149,7 +152,15 @@ TEST(JobResultsTest, AreTheTimesOfIterations) {
     EXPECT_EQ(iterations.Integer(i, "end_ps"), begin + length);
     EXPECT_EQ(iterations.Real(i, "straggler_us"), 0);
   }
-  EXPECT_EQ(CsvTable(run.files.series.at("collectives.csv")).rows.size(), 3u);
+  const CsvTable collectives(run.files.series.at("collectives.csv"));
+  ASSERT_EQ(collectives.rows.size(), 3u);
+  EXPECT_EQ(collectives.Integer(2, "iter"), 2);
+  EXPECT_EQ(collectives.Integer(2, "seq"), 0);
+  EXPECT_EQ(collectives.At(2, "group"), "");
+  EXPECT_EQ(collectives.At(2, "op"), "all_reduce");
+  EXPECT_EQ(collectives.Integer(2, "end_ps"), iterations.Integer(2, "end_ps"));
+  EXPECT_EQ(collectives.Integer(2, "messages"), 24);
+  EXPECT_EQ(collectives.Integer(2, "retx"), 0);
 }
 
 TEST(JobResultsTest, AnIdealTimeIsNeverLongerThanTheRun) {
@@ -488,6 +499,57 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
   EXPECT_NE(ErrorsOf(CollectiveOn(6, "op: all_to_all, size: 1MB, algorithm: pairwise"))
                 .find("pairwise needs a power of two"),
             std::string::npos);
+}
+
+TEST(CollectiveTest, NamesRanksAndHostsThatDoNotGoTogether) {
+  const auto errors = [](const std::string& job) {
+    return ErrorsOf(OnAStar(4, "kind: collective, op: all_reduce, size: 1MB, " + job));
+  };
+  EXPECT_THAT(errors("ranks: 1"), HasSubstr("ranks: 1 is out of range"));
+  EXPECT_THAT(errors("ranks: 9, ranks_per_host: 2"),
+              HasSubstr("ranks: 9 ranks at 2 a host need 5 hosts, there are 4"));
+  EXPECT_THAT(errors("ranks: 3, placement: list, placement_list: [0, 1]"),
+              HasSubstr("placement_list: names 2 hosts for 3 ranks"));
+  EXPECT_THAT(errors("ranks: 2, placement: list, placement_list: [0, 4]"),
+              HasSubstr("placement_list[1]: host 4 is not among the job's hosts"));
+  EXPECT_THAT(errors("ranks: 2, placement: list, placement_list: [3, 3]"),
+              HasSubstr("placement_list[1]: is the 2th rank on host 3; ranks_per_host is 1"));
+  EXPECT_THAT(errors("ranks: 2, placement_list: [0, 1]"),
+              HasSubstr("placement_list: goes with placement: list"));
+  EXPECT_THAT(errors("ranks: 2, hosts: [\"3-1\"]"),
+              HasSubstr("hosts[0]: \"3-1\" is neither a host's number nor a range"));
+  const std::string two =
+      "ranks: 2, share_hosts: true}, {kind: collective, op: barrier, ranks: 3";
+  EXPECT_THAT(errors(two), HasSubstr("host 0 has ranks of workload[0]; give the jobs other hosts, "
+                                     "or share_hosts: true to both"));
+  EXPECT_EQ(errors(two + ", share_hosts: true"), "");
+}
+
+TEST(CollectiveTest, NamesSizesThatAreNone) {
+  const auto errors = [](const std::string& job) {
+    return ErrorsOf(CollectiveOn(4, "op: all_reduce, " + job));
+  };
+  EXPECT_THAT(errors("size: -1B"), HasSubstr("size: "));
+  EXPECT_THAT(errors("size: 0B"), HasSubstr("size: is missing"));
+  EXPECT_THAT(errors("size: 1MB, chunk: 0B"), HasSubstr("chunk: \"0B\" is out of range"));
+  EXPECT_THAT(errors("size: 1MB, channels: 0"), HasSubstr("channels: "));
+  EXPECT_THAT(errors("size: 1MB, reduce_rate: 0bps"), HasSubstr("reduce_rate: \"0bps\" is out"));
+  EXPECT_THAT(errors("size: 1MB, local_rate: 0bps"), HasSubstr("local_rate: \"0bps\" is out"));
+}
+
+// Ten thousand ranks have 99,990,000 messages in an iteration. Without a window, all of them would
+// be sent at once.
+TEST(CollectiveTest, NumbersItsFlowsIn32Bits) {
+  const auto errors = [](const std::string& more) {
+    return ErrorsOf(OnAStar(
+        4, "kind: collective, op: all_to_all, size: 10MB, ranks: 10000, ranks_per_host: 2500, " +
+               more));
+  };
+  EXPECT_THAT(errors("iterations: 1"), HasSubstr("window: must be set for more than 256 ranks"));
+  EXPECT_EQ(errors("window: 2, iterations: 42"), "");
+  EXPECT_THAT(errors("window: 2, iterations: 43"),
+              HasSubstr("workload[0]: all messages of jobs and flows are 4299570000, more than the "
+                        "4294967295 that can be numbered; have fewer iterations"));
 }
 
 }  // namespace

@@ -5,10 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
+#include "tests/support/gzip.h"
+#include "workload/jobs/job.h"
 
 namespace heddle {
 namespace {
@@ -96,8 +101,98 @@ TEST_F(TracesTest, AChakraTraceRunsItsCollectives) {
       RunExperiment(ExperimentFrom(TraceOnAStar("format: chakra_json, ranks: 2, file: " + file)));
   EXPECT_EQ(CsvTable(run.files.flows).rows.size(), 4u);
   const CsvTable jobs(run.files.series.at("jobs.csv"));
-  EXPECT_EQ(jobs.Integer(0, "end_ps"), 2'000'000 + 2 * (2'083'840 + 10 * 83'840) + 4'800);
+  const int64_t steps = 2 * (2'083'840 + 10 * 83'840);
+  EXPECT_EQ(jobs.Integer(0, "end_ps"), 2'000'000 + steps + 4'800);
   EXPECT_EQ(jobs.Real(0, "compute_us"), 2);
+  const CsvTable collectives(run.files.series.at("collectives.csv"));
+  ASSERT_EQ(collectives.rows.size(), 1u);
+  EXPECT_EQ(collectives.Integer(0, "seq"), 0);
+  EXPECT_EQ(collectives.At(0, "group"), "0");
+  EXPECT_EQ(collectives.At(0, "op"), "all_reduce");
+  EXPECT_EQ(collectives.At(0, "algorithm"), "ring");
+  EXPECT_EQ(collectives.Integer(0, "ranks"), 2);
+  EXPECT_EQ(collectives.Integer(0, "bytes"), 20'000);
+  EXPECT_EQ(collectives.Integer(0, "start_ps"), 2'000'000);
+  EXPECT_EQ(collectives.Integer(0, "end_ps"), 2'000'000 + steps + 4'800);
+  // The ACKs are not in the ideal time.
+  EXPECT_DOUBLE_EQ(collectives.Real(0, "ideal_us"), static_cast<double>(steps) * 1e-6);
+  EXPECT_EQ(collectives.Integer(0, "messages"), 4);
+  EXPECT_EQ(collectives.Integer(0, "retx"), 0);
+}
+
+// One trace as it is and compressed, with its groups in a file.
+TEST_F(TracesTest, TracesAndGroupsMayBeCompressed) {
+  const std::string node =
+      "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0, \"comm_size\": "
+      "20000, \"pg_name\": \"tp\"}]}";
+  const std::string empty = "{\"workload_graph\": []}";
+  const auto times_of = [&](const std::string& name, auto&& pack) {
+    for (const char* rank : {"0", "2"}) Write(name + "." + rank + ".json", pack(node));
+    Write(name + ".1.json", pack(empty));
+    const std::string groups = Write(name + ".groups", pack("{\"tp\": [2, 0]}"));
+    const std::string file = (folder_.path() / name).string();
+    return RunExperiment(ExperimentFrom(TraceOnAStar(
+                             fmt::format("format: chakra_json, ranks: 3, file: {}, comm_groups: {}",
+                                         file, groups))))
+        .files.series.at("collectives.csv");
+  };
+  const std::string plain = times_of("plain", [](const std::string& text) { return text; });
+  EXPECT_EQ(CsvTable(plain).At(0, "group"), "tp");
+  EXPECT_EQ(times_of("packed", Gzipped), plain);
+  const std::string file = Write("cut.goal", Gzipped(kPingPong).substr(0, 30));
+  EXPECT_THAT(ErrorsOf(TraceOnAStar("format: goal, file: " + file)),
+              HasSubstr(file + " is compressed by gzip, and cut off"));
+  const std::string goal = Write("a.goal", Gzipped(kPingPong));
+  EXPECT_EQ(ErrorsOf(TraceOnAStar("format: goal, file: " + goal)), "");
+}
+
+TEST_F(TracesTest, AlgorithmsPerformTheCollectivesOfATrace) {
+  const std::string node =
+      "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0, \"comm_size\": "
+      "20000, \"comm_priority\": 3}]}";
+  for (int rank = 0; rank < 2; ++rank) Write(fmt::format("app.{}.json", rank), node);
+  const std::string file = (folder_.path() / "app").string();
+  const Experiment experiment = ExperimentFrom(
+      TraceOnAStar("format: chakra_json, ranks: 2, algorithms: {all_reduce: recursive_doubling}, "
+                   "file: " +
+                   file));
+  EXPECT_THAT(experiment.warnings,
+              testing::Contains(HasSubstr("ignored: attributes comm_priority")));
+  const CsvTable collectives(RunExperiment(experiment).files.series.at("collectives.csv"));
+  EXPECT_EQ(collectives.At(0, "algorithm"), "recursive_doubling");
+  EXPECT_EQ(collectives.Integer(0, "end_ps"), 2'083'840 + 20 * 83'840);
+}
+
+// A tenth of the bytes and of the computations: one packet there, and one of 200 B back.
+TEST_F(TracesTest, ATraceMayBeScaled) {
+  const std::string file = Write("a.goal", kPingPong);
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(TraceOnAStar("format: goal, scale: 1/10, file: " + file)));
+  const CsvTable flows(run.files.flows);
+  EXPECT_EQ(flows.Integer(0, "size_bytes"), 1'000);
+  EXPECT_EQ(flows.Integer(1, "size_bytes"), 200);
+  const int64_t there = 2'083'840 + 83'840;
+  const int64_t back = 2'000'000 + 2 * (200 + 48) * 80;
+  EXPECT_EQ(CsvTable(run.files.series.at("iterations.csv")).Integer(0, "end_ps"),
+            100'000 + there + 50'000 + back);
+}
+
+// The graph is made once, when the file is read; all jobs that are made of it share its schedule.
+TEST_F(TracesTest, JobsShareTheScheduleOfATrace) {
+  const std::string file = Write("a.goal", kPingPong);
+  const auto jobs = [](const std::string& yaml) {
+    const Experiment experiment = ExperimentFrom(yaml);
+    const Workload& workload = *experiment.settings.workload[0].settings;
+    std::vector<std::unique_ptr<Job>> made;
+    for (uint32_t number : {1, 2}) made.push_back(workload.MakeJob(number));
+    return &made[0]->schedule() == &made[1]->schedule();
+  };
+  EXPECT_TRUE(jobs(TraceOnAStar("format: goal, file: " + file)));
+  EXPECT_TRUE(jobs(OnAStar(3, "kind: training, ranks: 3, model: {layers: 3}")));
+  EXPECT_TRUE(jobs(OnAStar(3, "kind: collective, op: all_reduce, size: 3KB, ranks: 3")));
+  // Its order depends on the job's number.
+  EXPECT_FALSE(
+      jobs(OnAStar(3, "kind: collective, op: all_to_all, size: 3KB, ranks: 3, peers: random")));
 }
 
 TEST_F(TracesTest, RefusesWhatItCannotRun) {

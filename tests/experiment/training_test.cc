@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "tests/support/experiment_kit.h"
@@ -61,6 +63,81 @@ TEST(TrainingTest, ThreadsDoNotChangeResults) {
       EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << zero << threads;
     }
   }
+}
+
+// FSDP of two ranks and two layers: parameters are gathered for the forward and the backward pass,
+// gradients are summed up behind it.
+TEST(TrainingTest, CollectivesOfAStepHaveRows) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(
+      TrainingOn(4,
+                 "ranks: 4, model: {layers: 2, hidden: 100, ffn: 100, kv_hidden: 100, vocab: 10,\n"
+                 "  seq: 10}, parallel: {tensor: 2}, zero: 3, iterations: 2, between: barrier,\n"
+                 "  compute: {forward: 100us, backward: 200us}, algorithms: {all_gather: pat}")));
+  const CsvTable table(run.files.series.at("collectives.csv"));
+  // Each of the two groups of data parallelism gathers four times and sums up twice; each of the
+  // two groups of tensor parallelism sums up twice a layer, forwards and backwards.
+  ASSERT_EQ(table.rows.size(), 2u * (2 * 6 + 2 * 8));
+  std::map<std::string, int64_t> turns;
+  std::map<std::string, int> operations;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const std::string group(table.At(row, "group"));
+    const std::string iteration(table.At(row, "iter"));
+    EXPECT_EQ(table.Integer(row, "seq"), turns[iteration + group]++);
+    EXPECT_EQ(table.Integer(row, "ranks"), 2);
+    EXPECT_GE(table.Real(row, "slowdown"), 1);
+    EXPECT_EQ(table.Integer(row, "messages"), group.starts_with("data") &&
+                                                      table.At(row, "op") != "all_reduce"
+                                                  ? 2
+                                                  : 4);
+    EXPECT_DOUBLE_EQ(table.Real(row, "cct_us"), static_cast<double>(table.Integer(row, "end_ps") -
+                                                             table.Integer(row, "start_ps")) *
+                                             1e-6);
+    ++operations[group + " " + std::string(table.At(row, "op")) + " " +
+                 std::string(table.At(row, "algorithm"))];
+  }
+  EXPECT_EQ(operations, (std::map<std::string, int>{{"data:0 all_gather pat", 8},
+                                                    {"data:0 reduce_scatter ring", 4},
+                                                    {"data:1 all_gather pat", 8},
+                                                    {"data:1 reduce_scatter ring", 4},
+                                                    {"tensor:0 all_reduce ring", 16},
+                                                    {"tensor:2 all_reduce ring", 16}}));
+  // The first gather of the first layer begins with the step, and the layer waits for it.
+  EXPECT_EQ(table.Integer(0, "start_ps"), 0);
+  EXPECT_EQ(table.Integer(0, "bytes"), (7 * 100 * 100 + 2 * 100) / 2 * 2);
+}
+
+// Retransmissions of a step's collectives, of pipeline messages and of barriers are told apart.
+TEST(TrainingTest, RetransmissionsBelongToTheirCollectives) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+      "transport: {kind: rocev2, recovery: irn}\n"
+      "lb: ecmp\n"
+      "workload:\n"
+      "  - {kind: training, ranks: 8, model: {layers: 2, hidden: 200, ffn: 100, kv_hidden: 100,\n"
+      "     vocab: 10, seq: 100}, parallel: {pipeline: 2}, iterations: 2, between: barrier}\n"
+      "schedule: [{at: 0ps, switches: [leaf0, leaf1], loss: 0.02}]\n");
+  const FinishedRun run = RunExperiment(experiment);
+  EXPECT_EQ(run.result.unfinished, 0);
+  const CsvTable collectives(run.files.series.at("collectives.csv"));
+  const CsvTable flows(run.files.flows);
+  // A pipeline's message goes from one stage to the other, that of a barrier has one byte.
+  std::map<std::string, int64_t> expected;
+  int64_t others = 0;
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    const int64_t src = flows.Integer(row, "src");
+    const bool crosses = src / 4 != flows.Integer(row, "dst") / 4;
+    const bool is_part = !crosses && flows.Integer(row, "size_bytes") > 1;
+    (is_part ? expected[std::string(flows.At(row, "iter")) + " data:" + std::to_string(src / 4 * 4)]
+             : others) += flows.Integer(row, "retx");
+  }
+  std::map<std::string, int64_t> counted;
+  for (size_t row = 0; row < collectives.rows.size(); ++row) {
+    counted[std::string(collectives.At(row, "iter")) + " " +
+            std::string(collectives.At(row, "group"))] += collectives.Integer(row, "retx");
+  }
+  EXPECT_EQ(counted, expected);
+  EXPECT_GT(others, 0);
+  EXPECT_GT(counted["0 data:0"], 0);
 }
 
 TEST(TrainingTest, RefusesWhatDoesNotDivide) {

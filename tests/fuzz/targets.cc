@@ -17,6 +17,8 @@ constexpr FuzzTarget kTargets[] = {
     {"goal", FuzzGoal, 4'000},          {"goal_binary", FuzzGoalBinary, 10'000},
     {"htsim_cm", FuzzHtsimCm, 4'000},   {"flow_txt", FuzzFlowTxt, 4'000},
     {"chakra", FuzzChakra, 10'000},     {"chakra_json", FuzzChakraJson, 2'000},
+    {"chakra_groups", FuzzChakraGroups, 4'000},
+    {"gzip", FuzzGzip, 10'000},
 };
 
 }  // namespace

@@ -29,6 +29,8 @@ void FuzzGoal(FuzzInput input);
 void FuzzGoalBinary(FuzzInput input);
 void FuzzChakra(FuzzInput input);
 void FuzzChakraJson(FuzzInput input);
+void FuzzChakraGroups(FuzzInput input);
+void FuzzGzip(FuzzInput input);
 void FuzzHtsimCm(FuzzInput input);
 void FuzzFlowTxt(FuzzInput input);
 void FuzzPlugin(FuzzInput input);  // The sections of a shared library.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +14,11 @@
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
 #include "workload/traces/chakra_graph.h"
+#include "workload/traces/chakra_groups.h"
 #include "workload/traces/flow_txt.h"
 #include "workload/traces/goal_binary.h"
 #include "workload/traces/goal_text.h"
+#include "workload/traces/gzip.h"
 #include "workload/traces/htsim_cm.h"
 
 namespace heddle {
@@ -53,9 +56,10 @@ template <class Reader>
 void FuzzNodes(const Reader& read) {
   FuzzReader([&](TraceErrors& errors) -> std::optional<OperationGraph> {
     ChakraBuilder builder({.ignores_memory = true, .groups = {}}, 2);
-    const std::vector<ChakraNode> nodes = read(errors);
+    const std::vector<ChakraNode> nodes = read(builder.ignored(), errors);
     if (!errors.any()) builder.AddRank(0, nodes, errors);
     if (errors.any()) return std::nullopt;
+    builder.ignored().Text();
     return builder.Take();
   });
 }
@@ -76,12 +80,53 @@ void FuzzGoalBinary(FuzzInput input) {
 
 void FuzzChakra(FuzzInput input) {
   const std::string bytes = TextOf(input);
-  FuzzNodes([&](TraceErrors& errors) { return ReadChakraWire(bytes, errors); });
+  FuzzNodes([&](ChakraIgnored& ignored, TraceErrors& errors) {
+    return ReadChakraWire(bytes, ignored, errors);
+  });
 }
 
 void FuzzChakraJson(FuzzInput input) {
   const std::string text = TextOf(input);
-  FuzzNodes([&](TraceErrors& errors) { return ReadChakraJson(text, errors); });
+  FuzzNodes([&](ChakraIgnored& ignored, TraceErrors& errors) {
+    return ReadChakraJson(text, ignored, errors);
+  });
+}
+
+// The file of groups, and the same text as the values of a metadata node.
+void FuzzChakraGroups(FuzzInput input) {
+  constexpr uint32_t kRanks = 4;
+  const std::string text = TextOf(input);
+  const auto check = [&](const auto& read) {
+    Diagnostics diagnostics;
+    TraceErrors errors("groups", diagnostics);
+    const ChakraGroups groups = read(errors);
+    RequirePlaces(diagnostics);
+    Require(errors.any() != diagnostics.ok(), "mistakes are errors");
+    for (const auto& [name, group] : groups) {
+      const std::set<uint32_t> ranks(group.begin(), group.end());
+      Require(ranks.size() == group.size(), "each rank once");
+      Require(ranks.empty() || *ranks.rbegin() < kRanks, "ranks that exist");
+    }
+  };
+  check([&](TraceErrors& errors) { return ReadChakraGroups(text, kRanks, errors); });
+  check([&](TraceErrors& errors) {
+    ChakraNode node;
+    node.input_values = text;
+    ChakraGroups groups;
+    AddDeclaredGroups(node, kRanks, groups, errors);
+    return groups;
+  });
+}
+
+// What can be decompressed decompresses to the same again within its length, and not within less.
+void FuzzGzip(FuzzInput input) {
+  constexpr size_t kLimit = 1 << 20;
+  const std::string bytes = TextOf(input);
+  const auto text = Gunzip(bytes, kLimit);
+  if (!text.ok()) return Require(!text.status().message().empty(), "a reason");
+  Require(text->size() <= kLimit, "the limit holds");
+  Require(*Gunzip(bytes, text->size()) == *text, "the same within its length");
+  if (!text->empty()) Require(!Gunzip(bytes, text->size() - 1).ok(), "too long for less");
 }
 
 void FuzzHtsimCm(FuzzInput input) {

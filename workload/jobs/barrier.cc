@@ -26,7 +26,7 @@ std::unique_ptr<Schedule> MakeBarrier(uint32_t ranks) {
 // The numbers of the barrier's messages follow those of the work.
 class WithBarrier final : public Schedule {
  public:
-  explicit WithBarrier(std::unique_ptr<const Schedule> work)
+  explicit WithBarrier(std::shared_ptr<const Schedule> work)
       : work_(std::move(work)), barrier_(MakeBarrier(work_->ranks())) {}
 
   ScheduleTotals Totals() const override {
@@ -64,7 +64,7 @@ class WithBarrier final : public Schedule {
 
   bool IsWork(uint64_t index) const { return index < work_->slots(); }
 
-  const std::unique_ptr<const Schedule> work_;
+  const std::shared_ptr<const Schedule> work_;
   const std::unique_ptr<const Schedule> barrier_;
 };
 
@@ -147,7 +147,7 @@ std::unique_ptr<RankProgram> WithBarrier::ProgramOf(uint32_t rank) const {
 
 }  // namespace
 
-std::unique_ptr<const Schedule> MakeWithBarrier(std::unique_ptr<const Schedule> work) {
+std::unique_ptr<const Schedule> MakeWithBarrier(std::shared_ptr<const Schedule> work) {
   return std::make_unique<WithBarrier>(std::move(work));
 }
 

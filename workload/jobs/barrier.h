@@ -10,6 +10,6 @@
 
 namespace heddle {
 
-std::unique_ptr<const Schedule> MakeWithBarrier(std::unique_ptr<const Schedule> work);
+std::unique_ptr<const Schedule> MakeWithBarrier(std::shared_ptr<const Schedule> work);
 
 }  // namespace heddle

@@ -112,7 +112,7 @@ std::vector<int64_t> Pieces(int64_t bytes, std::optional<int64_t> most) {
 
 constexpr uint32_t kUnlimitedWindowUpTo = 256;  // Ranks.
 
-using ErrorAt = std::function<void(std::string_view key, const std::string& message)>;
+using ErrorAt = CollectiveSettings::ErrorAt;
 
 void CheckUneven(const CollectiveSettings& settings, uint32_t ranks, const ErrorAt& error) {
   const char* key = settings.moe.is_on() ? "moe" : "matrix";
@@ -199,11 +199,7 @@ Algorithm CollectiveSettings::chosen() const {
   return algorithm == Algorithm::kAuto ? AlgorithmsOf(op).front() : algorithm;
 }
 
-void CollectiveSettings::Check(uint32_t ranks, std::string_view path,
-                               Diagnostics& diagnostics) const {
-  const auto error = [&](std::string_view key, const std::string& message) {
-    diagnostics.ErrorAt(fmt::format("{}.{}", path, key), message);
-  };
+void CollectiveSettings::Check(uint32_t ranks, const ErrorAt& error) const {
   const std::vector<Algorithm> fitting = AlgorithmsOf(op);
   if (std::ranges::find(fitting, chosen()) == fitting.end()) {
     std::vector<std::string> names;
@@ -452,7 +448,10 @@ void Collective::Load(const Stage& stage, std::string_view path, FilesRead& file
 }
 
 void Collective::CheckSchedule(std::string_view path, Diagnostics& diagnostics) const {
-  settings_.Resolved(ranks(), ranks_per_host()).Check(ranks(), path, diagnostics);
+  settings_.Resolved(ranks(), ranks_per_host())
+      .Check(ranks(), [&](std::string_view key, const std::string& message) {
+        diagnostics.ErrorAt(fmt::format("{}.{}", path, key), message);
+      });
 }
 
 std::unique_ptr<const Schedule> Collective::MakeSchedule(uint32_t number) const {

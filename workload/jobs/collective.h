@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,8 +71,9 @@ struct CollectiveSettings {
   // The algorithm that kAuto stands for.
   Algorithm chosen() const;
 
-  // Reports combinations that do not exist.
-  void Check(uint32_t ranks, std::string_view path, Diagnostics& diagnostics) const;
+  // Reports combinations that do not exist, each with the setting that is to blame.
+  using ErrorAt = std::function<void(std::string_view key, const std::string& message)>;
+  void Check(uint32_t ranks, const ErrorAt& error) const;
 
   // The settings with those that the preset chooses. Ranks are in servers of `server`.
   CollectiveSettings Resolved(uint32_t ranks, uint32_t server) const;
@@ -84,6 +86,8 @@ struct CollectiveSettings {
   // The parts of NCCL's tables that hold for the algorithm.
   NcclShape nccl_shape() const;
   bool is_uneven() const { return moe.is_on() || !matrix.empty(); }
+  // Returns true if the schedule depends on random draws.
+  bool is_random() const { return moe.is_on() || peer_order == PeerOrder::kRandom; }
 };
 
 class Collective final : public JobWorkload {
@@ -95,6 +99,7 @@ class Collective final : public JobWorkload {
  private:
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
+  bool depends_on_number() const override { return settings_.is_random(); }
   std::string kind() const override { return "collective"; }
   JobOperation Operation() const override;
   void Adjust(JobSettings& settings) const override;

@@ -30,8 +30,10 @@ void GraphTables::NumberSends() {
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> turns;  // By connection.
   for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
     const auto ops = graph_.OpsOf(rank);
+    uint64_t parts = 0;
     for (uint32_t op = 0; op < ops.size(); ++op) {
       const Operation& its = ops[op];
+      if (its.kind == Operation::Kind::kCollective) slot_of_[first_op_[rank] + op] = parts++;
       if (its.kind != Operation::Kind::kSend) continue;
       slot_of_[first_op_[rank] + op] = sends_.size();
       sends_.push_back({.rank = rank,
@@ -170,6 +172,14 @@ uint64_t GraphTables::OrdinalOf(uint64_t slot) const {
 uint32_t GraphTables::CollectiveOf(uint64_t slot) const {
   const auto next = std::ranges::upper_bound(first_slot_, slot);
   return static_cast<uint32_t>(next - first_slot_.begin() - 1);
+}
+
+std::vector<uint32_t> GraphTables::PartsAt(uint32_t rank) const {
+  std::vector<uint32_t> collectives;
+  for (const Operation& op : graph_.OpsOf(rank)) {
+    if (op.kind == Operation::Kind::kCollective) collectives.push_back(op.collective);
+  }
+  return collectives;
 }
 
 uint32_t GraphTables::LocalRankOf(uint32_t collective, uint32_t rank) const {

@@ -50,6 +50,12 @@ class GraphTables {
   uint64_t FirstSlotOf(uint32_t collective) const { return first_slot_[collective]; }
   // The rank's number within the group.
   uint32_t LocalRankOf(uint32_t collective, uint32_t rank) const;
+  // A rank's parts in collectives are numbered from 0, in the order of its operations.
+  uint32_t PartOf(uint32_t rank, uint32_t op) const {
+    return static_cast<uint32_t>(slot_of_[first_op_[rank] + op]);
+  }
+  // The collectives that the rank takes part in, by part.
+  std::vector<uint32_t> PartsAt(uint32_t rank) const;
 
   // --- Dependencies ---
 
@@ -99,7 +105,7 @@ class GraphTables {
 
   const OperationGraph& graph_;
   std::vector<uint64_t> first_op_;                    // By rank: the operations of all ranks below.
-  std::vector<uint64_t> slot_of_;                     // By operation; only sends have one.
+  std::vector<uint64_t> slot_of_;                     // By operation: sends; parts: their number.
   std::vector<Send> sends_;                           // By slot.
   std::vector<uint64_t> first_slot_;                  // By collective, and the end.
   std::vector<std::vector<uint64_t>> first_ordinal_;  // By collective and local rank.

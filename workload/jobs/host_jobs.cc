@@ -42,18 +42,20 @@ class HostJobs::Rank final : public RankActions {
         program_(job.schedule().ProgramOf(rank)),
         arrivals_(job.schedule().ArrivalsAt(rank)),
         jitter_(
-            Rng::Stream(job.settings().seed, "job_jitter", uint64_t{job.number()} << 32 | rank)) {}
+            Rng::Stream(job.settings().seed, "job_jitter", uint64_t{job.number()} << 32 | rank)),
+        graph_(job.schedule().graph()),
+        parts_(graph_ == nullptr ? 0 : graph_->PartsAt(rank).size()) {}
 
   const Job& job() const { return job_; }
   uint32_t rank() const { return rank_; }
   std::span<const Iteration> iterations() const { return iterations_; }
   std::span<const OperationTimes> operations() const { return operations_; }
   std::span<const Deed> deeds() const { return deeds_; }
+  std::span<const PartTimes> parts() const { return part_times_; }
   std::span<const RankProgram::OperationState> states() const { return program_->operations(); }
   void RecordOperations() {
-    const GraphTables* graph = job_.schedule().graph();
-    records_deeds_ = graph == nullptr;
-    if (graph != nullptr) recorded_ = graph->graph().OpsOf(rank_).size();
+    records_deeds_ = graph_ == nullptr;
+    if (graph_ != nullptr) recorded_ = graph_->graph().OpsOf(rank_).size();
   }
 
   Time FirstBegin() { return job_.settings().start + Pause(); }
@@ -94,6 +96,7 @@ class HostJobs::Rank final : public RankActions {
   }
 
   void Note(uint32_t op, OperationStep step) override {
+    if (parts_ > 0 && step != OperationStep::kReady) NotePart(op, step);
     if (recorded_ == 0) return;
     OperationTimes& times = operations_[operations_.size() - recorded_ + op];
     if (step == OperationStep::kReady) times.ready = host_.now();
@@ -189,7 +192,7 @@ class HostJobs::Rank final : public RankActions {
         sizeof(*this) + program_->memory_bytes() + iterations_.capacity() * sizeof(Iteration) +
         operations_.capacity() * sizeof(OperationTimes) + deeds_.capacity() * sizeof(Deed) +
         unsent_.capacity() * sizeof(std::pair<FlowId, size_t>) +
-        early_.capacity() * sizeof(Job::Place) +
+        part_times_.capacity() * sizeof(PartTimes) + early_.capacity() * sizeof(Job::Place) +
         connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
     for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
     return bytes;
@@ -275,9 +278,14 @@ class HostJobs::Rank final : public RankActions {
 
   // Messages of collectives belong to no send. Those of an earlier iteration may start late.
   void RecordStart(Job::Place place) {
-    const GraphTables& graph = *job_.schedule().graph();
-    if (graph.IsOfCollective(place.index)) return;
-    operations_[place.iteration * recorded_ + graph.SendOf(place.index)].sent = host_.now();
+    if (graph_->IsOfCollective(place.index)) return;
+    operations_[place.iteration * recorded_ + graph_->SendOf(place.index)].sent = host_.now();
+  }
+
+  void NotePart(uint32_t op, OperationStep step) {
+    if (graph_->graph().At(rank_, op).kind != Operation::Kind::kCollective) return;
+    PartTimes& times = part_times_[part_times_.size() - parts_ + graph_->PartOf(rank_, op)];
+    (step == OperationStep::kStarted ? times.begin : times.end) = host_.now();
   }
 
   // --- Records of schedules that are no graphs ---
@@ -332,6 +340,7 @@ class HostJobs::Rank final : public RankActions {
     posted_.clear();
     iterations_.push_back({.begin = host_.now()});
     operations_.resize(operations_.size() + recorded_);
+    part_times_.resize(part_times_.size() + parts_);
     program_->Begin(*this);
     DeliverEarly();
   }
@@ -399,13 +408,16 @@ class HostJobs::Rank final : public RankActions {
   uint32_t iteration_ = 0;
   bool is_running_ = false;
   std::vector<Iteration> iterations_;
-  size_t recorded_ = 0;  // Operations of an iteration, if they are recorded.
+  const GraphTables* const graph_;  // Null if the schedule is no graph.
+  size_t recorded_ = 0;             // Operations of an iteration, if they are recorded.
   std::vector<OperationTimes> operations_;
   bool records_deeds_ = false;
   std::vector<Deed> deeds_;
   absl::flat_hash_map<FlowId, size_t> unsent_;  // Sends in deeds_ that have not finished.
-  std::vector<Job::Place> early_;               // Messages of iterations that have not begun here.
-  Ring<uint64_t> posted_;  // Messages that are finished because they were asked for.
+  const size_t parts_;  // In collectives, in an iteration.
+  std::vector<PartTimes> part_times_;
+  std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
+  Ring<uint64_t> posted_;          // Messages that are finished because they were asked for.
   Connections connections_;
   std::vector<Time> stream_free_;
   Time egress_free_;
@@ -501,6 +513,9 @@ std::span<const HostJobs::OperationTimes> HostJobs::OperationsOf(size_t place) c
 }
 std::span<const HostJobs::Deed> HostJobs::DeedsOf(size_t place) const {
   return ranks_[place]->deeds();
+}
+std::span<const HostJobs::PartTimes> HostJobs::PartsOf(size_t place) const {
+  return ranks_[place]->parts();
 }
 std::span<const RankProgram::OperationState> HostJobs::StatesOf(size_t place) const {
   return ranks_[place]->states();

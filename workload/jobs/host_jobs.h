@@ -64,6 +64,12 @@ class HostJobs final : public Application {
     OperationTimes times;
   };
 
+  // A rank's part in one collective of a graph in one iteration.
+  struct PartTimes {
+    Time begin = kNever;
+    Time end = kNever;
+  };
+
   struct PlacedRank {
     const Job* job;
     uint32_t rank;
@@ -106,6 +112,9 @@ class HostJobs final : public Application {
   // In the order in which they were noted. Empty unless operations have been recorded, and if the
   // schedule is a graph.
   std::span<const Deed> DeedsOf(size_t place) const;
+  // By part (GraphTables::PartOf), one iteration behind the other; empty if the schedule is no
+  // graph.
+  std::span<const PartTimes> PartsOf(size_t place) const;
   // The operations of the iteration that has begun last; empty if the schedule is no graph.
   std::span<const RankProgram::OperationState> StatesOf(size_t place) const;
 

@@ -18,18 +18,10 @@
 #include "core/packet.h"
 #include "core/units.h"
 #include "fabric/flow.h"
+#include "workload/jobs/job_operation.h"
 #include "workload/jobs/schedule.h"
 
 namespace heddle {
-
-// The operation of a job whose iterations are one collective.
-struct JobOperation {
-  std::string name;       // "all_reduce"
-  std::string algorithm;  // "ring"
-  int64_t bytes = 0;      // S, see docs/metrics.md.
-  // The bus bandwidth is this times S over the time (nccl-tests, doc/PERFORMANCE.md). 0: none.
-  double bus_factor = 0;
-};
 
 struct JobSettings {
   // When a message that a rank has sent is finished for those that wait for it: its last byte has
@@ -44,7 +36,7 @@ struct JobSettings {
   std::string kind;
   std::string label;
   std::string placement;
-  JobOperation operation;
+  JobOperation operation;  // If each iteration is one collective.
   uint16_t workload = 0;  // Index of the workload entry.
   uint64_t seed = 1;
   std::vector<HostId> host_of_rank;
@@ -73,7 +65,7 @@ struct JobSettings {
 class Job {
  public:
   // `number` counts jobs from 1.
-  Job(uint32_t number, JobSettings settings, std::unique_ptr<const Schedule> schedule)
+  Job(uint32_t number, JobSettings settings, std::shared_ptr<const Schedule> schedule)
       : number_(number), settings_(std::move(settings)), schedule_(std::move(schedule)) {}
 
   const JobSettings& settings() const { return settings_; }
@@ -114,7 +106,7 @@ class Job {
 
   const uint32_t number_;
   const JobSettings settings_;
-  const std::unique_ptr<const Schedule> schedule_;
+  const std::shared_ptr<const Schedule> schedule_;
   FlowId base_ = 0;
   ClassOf class_of_ = [](int64_t, bool) { return uint16_t{0}; };
 };

@@ -124,12 +124,14 @@ void JobWorkload::DeclareJobOfFile(Fields& fields) {
 void JobWorkload::Prepare(const Stage& stage, std::string_view path, FilesRead& files,
                           Diagnostics& diagnostics) {
   stage_ = stage;
+  schedule_.reset();
   if (!ReadFiles(path, files, diagnostics)) return;
   CheckSchedule(path, diagnostics);
   std::vector<HostId> candidates = Candidates(path, diagnostics);
   if (diagnostics.IsSound(path)) Place(std::move(candidates), path, diagnostics);
   if (!diagnostics.IsSound(path)) return;
-  const std::unique_ptr<const Schedule> schedule = MakeSchedule(0);
+  const std::shared_ptr<const Schedule> schedule = MakeSchedule(0);
+  if (!depends_on_number()) schedule_ = schedule;
   totals_ = schedule->Totals();
   if (computes()) {
     const auto at_once = [](const Message&) { return MessageTimes{Duration{0}, Duration{0}}; };
@@ -275,7 +277,8 @@ std::unique_ptr<Job> JobWorkload::MakeJob(uint32_t number) const {
                        .between = between_,
                        .release_delay = release_delay_};
   Adjust(settings);
-  std::unique_ptr<const Schedule> schedule = MakeSchedule(number);
+  std::shared_ptr<const Schedule> schedule =
+      schedule_ != nullptr ? schedule_ : MakeSchedule(number);
   if (between_ == JobSettings::Between::kBarrier && iterations_ > 1) {
     schedule = MakeWithBarrier(std::move(schedule));
   }

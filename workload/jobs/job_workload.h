@@ -49,7 +49,9 @@ class JobWorkload : public Workload {
   }
   // Reports what is wrong with the derived class's settings; called by Prepare().
   virtual void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const = 0;
+  // `number`: of the job; where it changes nothing, Prepare() makes the schedule of all jobs.
   virtual std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const = 0;
+  virtual bool depends_on_number() const { return false; }
   virtual std::string kind() const = 0;
   virtual JobOperation Operation() const { return {}; }
   // Changes what follows from the derived class's settings.
@@ -91,6 +93,7 @@ class JobWorkload : public Workload {
   // Set by Prepare().
   Stage stage_;
   std::vector<HostId> host_of_rank_;
+  std::shared_ptr<const Schedule> schedule_;  // Null if it depends on the job's number.
   ScheduleTotals totals_;
   Duration computing_{0};  // The longest chain of computations, without messages.
 };

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "workload/jobs/job_operation.h"
 #include "workload/jobs/schedule.h"
 
 namespace heddle {
@@ -54,6 +55,9 @@ class OperationGraph {
     std::vector<uint32_t> group;               // By the rank within `schedule`.
     uint32_t channel = 0;                      // Added to the channels of its messages.
     std::string label;
+    JobOperation operation = {};
+    std::string group_name = {};  // For collectives.csv.
+    uint32_t turn = 0;            // How many collectives of its group come before.
   };
 
   // `after` starts when `before` has finished, or when it has started.

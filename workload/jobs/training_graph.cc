@@ -2,10 +2,13 @@
 
 #include "workload/jobs/training_graph.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -17,6 +20,7 @@ using Op = CollectiveSettings::Op;
 
 // Groups of ranks that perform collectives, each kind on channels of its own.
 enum class GroupKind : uint32_t { kTensor, kData, kExpert };
+constexpr std::string_view kGroupNames[] = {"tensor", "data", "expert"};
 constexpr uint32_t kChannelsOfKind = 0x1000;
 constexpr uint32_t kPipelineChannel = 0x4000;
 
@@ -32,32 +36,42 @@ class Collectives {
                int64_t bytes, std::string_view label) {
     std::vector<uint32_t>& its = of_group_[{kind, group.front()}];
     if (turn == its.size()) {
+      const Made& made = Make(op, static_cast<uint32_t>(group.size()), bytes);
       its.push_back(graph_.AddCollective(
-          {ScheduleOf(op, static_cast<uint32_t>(group.size()), bytes), group,
-           static_cast<uint32_t>(kind) * kChannelsOfKind, std::string(label)}));
+          {.schedule = made.schedule,
+           .group = group,
+           .channel = static_cast<uint32_t>(kind) * kChannelsOfKind,
+           .label = std::string(label),
+           .operation = made.operation,
+           .group_name = fmt::format("{}:{}", kGroupNames[static_cast<size_t>(kind)],
+                                     group.front()),
+           .turn = static_cast<uint32_t>(turn)}));
     }
     return its[turn];
   }
 
  private:
-  std::shared_ptr<const Schedule> ScheduleOf(Op op, uint32_t ranks, int64_t bytes) {
-    std::shared_ptr<const Schedule>& schedule = schedules_[{op, ranks, bytes}];
-    if (schedule == nullptr) {
+  struct Made {
+    std::shared_ptr<const Schedule> schedule;
+    JobOperation operation;
+  };
+
+  const Made& Make(Op op, uint32_t ranks, int64_t bytes) {
+    Made& made = made_[{op, ranks, bytes}];
+    if (made.schedule == nullptr) {
       CollectiveSettings its;
       its.op = op;
       its.size = Bytes{bytes};
-      if (op == Op::kAllReduce) its.algorithm = settings_.algorithms.all_reduce;
-      if (op == Op::kAllGather) its.algorithm = settings_.algorithms.all_gather;
-      if (op == Op::kReduceScatter) its.algorithm = settings_.algorithms.reduce_scatter;
-      schedule = its.Make(ranks, /*seed=*/1, /*job=*/0);
+      its.algorithm = settings_.algorithms.Of(op);
+      made = {its.Make(ranks, /*seed=*/1, /*job=*/0), its.Operation(ranks)};
     }
-    return schedule;
+    return made;
   }
 
   OperationGraph& graph_;
   const TrainingSettings& settings_;
   std::map<std::pair<GroupKind, uint32_t>, std::vector<uint32_t>> of_group_;
-  std::map<std::tuple<Op, uint32_t, int64_t>, std::shared_ptr<const Schedule>> schedules_;
+  std::map<std::tuple<Op, uint32_t, int64_t>, Made> made_;
 };
 
 // Writes the step of one rank. Computations and what blocks them form one chain, the last link of

@@ -9,8 +9,6 @@
 
 namespace heddle {
 
-using Algorithm = CollectiveSettings::Algorithm;
-
 void TrainingSettings::Model::Declare(Fields& fields) {
   fields.Add("layers", layers, Between<int64_t>(1, 10'000), "Layers.");
   fields.Add("hidden", hidden, Between<int64_t>(1, 1 << 24), "Elements of a token.");
@@ -51,21 +49,6 @@ void TrainingSettings::Compute::Declare(Fields& fields) {
   fields.AddOr("auto", "forward", forward, times,
                "A layer's forward pass of a micro batch. auto: from the model and tera_flops.");
   fields.AddOr("auto", "backward", backward, times, "Its backward pass. auto: twice the forward.");
-}
-
-void TrainingSettings::Algorithms::Declare(Fields& fields) {
-  fields.Choice("all_reduce", all_reduce,
-                {{"ring", Algorithm::kRing},
-                 {"bidirectional", Algorithm::kBidirectional},
-                 {"halving_doubling", Algorithm::kHalvingDoubling},
-                 {"tree", Algorithm::kTree},
-                 {"double_tree", Algorithm::kDoubleTree}},
-                "How ranks sum up.");
-  fields.Choice("all_gather", all_gather, {{"ring", Algorithm::kRing}, {"pat", Algorithm::kPat}},
-                "How ranks gather.");
-  fields.Choice("reduce_scatter", reduce_scatter,
-                {{"ring", Algorithm::kRing}, {"pat", Algorithm::kPat}},
-                "How ranks sum up and scatter.");
 }
 
 void TrainingSettings::Declare(Fields& fields) {

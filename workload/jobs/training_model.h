@@ -13,7 +13,7 @@
 
 #include "core/units.h"
 #include "settings/fields.h"
-#include "workload/jobs/collective.h"
+#include "workload/jobs/group_algorithms.h"
 
 namespace heddle {
 
@@ -52,12 +52,8 @@ struct TrainingSettings {
 
     void Declare(Fields& fields);
   };
-  struct Algorithms {
-    CollectiveSettings::Algorithm all_reduce = CollectiveSettings::Algorithm::kRing;
-    CollectiveSettings::Algorithm all_gather = CollectiveSettings::Algorithm::kRing;
-    CollectiveSettings::Algorithm reduce_scatter = CollectiveSettings::Algorithm::kRing;
-
-    void Declare(Fields& fields);
+  struct Algorithms : GroupAlgorithms {
+    void Declare(Fields& fields) { DeclareSums(fields); }
   };
 
   Model model;

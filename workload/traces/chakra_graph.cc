@@ -3,6 +3,7 @@
 #include "workload/traces/chakra_graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "workload/jobs/collective.h"
+#include "workload/jobs/scaled.h"
 #include "workload/traces/goal_builder.h"
 
 namespace heddle {
@@ -69,6 +71,12 @@ ChakraBuilder::ChakraBuilder(ChakraSettings settings, uint32_t ranks)
 
 void ChakraBuilder::AddRank(uint32_t rank, const std::vector<ChakraNode>& nodes,
                             TraceErrors& errors) {
+  declared_.clear();
+  for (const ChakraNode& node : nodes) {
+    if (node.type == kMetadataNode) AddDeclaredGroups(node, graph_.ranks(), declared_, errors);
+    if (node.type == kInvalidNode) ++ignored_.invalid_nodes;
+    if (!node.ctrl_deps.empty() && !settings_.has_ctrl_deps) ignored_.has_ctrl_deps = true;
+  }
   std::map<uint64_t, uint32_t> op_of;  // By id.
   for (const ChakraNode& node : nodes) {
     if (errors.full()) return;
@@ -164,40 +172,63 @@ std::optional<uint32_t> ChakraBuilder::AddCollective(uint32_t rank, const Chakra
                       : std::string("has no known comm_type"));
     return std::nullopt;
   }
-  constexpr int64_t kMostBytes = int64_t{1} << 50;
+  constexpr int64_t kMostBytes = int64_t{1} << 42;
   const int64_t size = node.comm_size.value_or(0);
   if (size < 0 || size > kMostBytes) {
-    FailNode(node, errors, fmt::format("has a comm_size of {}", size));
+    FailNode(node, errors,
+             fmt::format("has a comm_size of {}; expected 0 to {}", size, kMostBytes));
     return std::nullopt;
+  }
+  const std::vector<uint32_t>* group = GroupOf(rank, node, errors);
+  if (group == nullptr) return std::nullopt;
+  if (group->size() == 1) return graph_.AddCompute(rank, Duration{0}, kNoStream);
+  return Join(rank, node, *group, errors);
+}
+
+const std::vector<uint32_t>* ChakraBuilder::GroupOf(uint32_t rank, const ChakraNode& node,
+                                                    TraceErrors& errors) const {
+  const std::vector<uint32_t>* group = nullptr;
+  for (const ChakraGroups* groups : {&settings_.groups, &declared_}) {
+    const auto found = groups->find(node.pg_name);
+    if (found == groups->end()) continue;
+    group = found->second.empty() ? &all_ : &found->second;
+    break;
   }
   const bool is_all = node.pg_name.empty() || node.pg_name == "0";
-  const auto named = settings_.groups.find(node.pg_name);
-  if (!is_all && named == settings_.groups.end()) {
-    FailNode(node, errors, fmt::format("there is no group {} in comm_groups", node.pg_name));
-    return std::nullopt;
-  }
-  const std::vector<uint32_t>& group = named == settings_.groups.end() ? all_ : named->second;
-  if (std::ranges::find(group, rank) == group.end()) {
+  if (group == nullptr && is_all) group = &all_;
+  if (group == nullptr) {
+    FailNode(node, errors,
+             fmt::format("there is no group {} in comm_groups, nor in the trace", node.pg_name));
+  } else if (std::ranges::find(*group, rank) == group->end()) {
     FailNode(node, errors, fmt::format("rank {} is not in group {}", rank, node.pg_name));
-    return std::nullopt;
+    group = nullptr;
   }
-  if (group.size() == 1) return graph_.AddCompute(rank, Duration{0}, kNoStream);
-  return Join(rank, node, group, errors);
+  return group;
 }
 
 // The i-th collective of a group at each of its ranks is the same one.
 std::optional<uint32_t> ChakraBuilder::Join(uint32_t rank, const ChakraNode& node,
                                             const std::vector<uint32_t>& group,
                                             TraceErrors& errors) {
-  const uint32_t turn = turns_[{node.pg_name, rank}]++;
+  const std::string name = node.pg_name.empty() ? "0" : node.pg_name;
+  const uint32_t number =
+      group_numbers_.try_emplace({name, group}, static_cast<uint32_t>(group_numbers_.size()))
+          .first->second;
+  const uint32_t turn = turns_[{number, rank}]++;
   const int64_t size = node.comm_size.value_or(0);
   const auto [found, is_new] =
-      started_.try_emplace({node.pg_name, turn}, Collective{0, *node.comm_type, size});
+      started_.try_emplace({number, turn}, Collective{0, *node.comm_type, size});
   Collective& its = found->second;
   if (is_new) {
-    const auto ranks = static_cast<uint32_t>(group.size());
-    its.number = graph_.AddCollective(
-        {ScheduleOf(its.type, size, ranks), group, 0, fmt::format("node{}", node.id)});
+    const Made* made = Make(node, size, static_cast<uint32_t>(group.size()), errors);
+    if (made == nullptr) return std::nullopt;
+    its.number = graph_.AddCollective({.schedule = made->schedule,
+                                       .group = group,
+                                       .channel = 0,
+                                       .label = fmt::format("node{}", node.id),
+                                       .operation = made->operation,
+                                       .group_name = name,
+                                       .turn = turn});
   } else if (its.type != *node.comm_type || its.size != size) {
     FailNode(node, errors,
              fmt::format("is {} of {} bytes; the first rank of its group has {} of {}",
@@ -207,15 +238,55 @@ std::optional<uint32_t> ChakraBuilder::Join(uint32_t rank, const ChakraNode& nod
   return graph_.AddPart(rank, its.number, stream(kCommStream));
 }
 
-std::shared_ptr<const Schedule> ChakraBuilder::ScheduleOf(int64_t type, int64_t size,
-                                                          uint32_t ranks) {
-  std::shared_ptr<const Schedule>& schedule = schedules_[{type, size, ranks}];
-  if (schedule != nullptr) return schedule;
+const ChakraBuilder::Made* ChakraBuilder::Make(const ChakraNode& node, int64_t size,
+                                               uint32_t ranks, TraceErrors& errors) {
+  Made& made = made_[{*node.comm_type, size, ranks}];
+  if (made.schedule != nullptr) return &made;
   CollectiveSettings settings;
-  settings.op = *OpOf(type);
+  settings.op = *OpOf(*node.comm_type);
+  settings.algorithm = settings_.algorithms.Of(settings.op);
   const bool is_share = settings.op == CollectiveSettings::Op::kAllGather;
-  settings.size = Bytes{std::max<int64_t>(size, 1) * (is_share ? ranks : 1)};
-  return schedule = settings.Make(ranks, /*seed=*/1, /*job=*/0);
+  const int64_t scaled = std::max<int64_t>(ScaledBytes(size, settings_.scale), 1);
+  settings.size = Bytes{scaled * (is_share ? ranks : 1)};
+  bool is_sound = true;
+  settings.Check(ranks, [&](std::string_view key, const std::string& message) {
+    is_sound = false;
+    FailNode(node, errors,
+             key == "window" ? fmt::format("is among {} ranks; direct sends to all of them at "
+                                           "once; set algorithms: {{all_to_all: shift}}",
+                                           ranks)
+                             : message);
+  });
+  if (!is_sound) return nullptr;
+  made = {settings.Make(ranks, /*seed=*/1, /*job=*/0), settings.Operation(ranks)};
+  return &made;
+}
+
+// --- What is ignored ---
+
+namespace {
+
+std::string JoinFirst(const std::set<std::string, std::less<>>& names) {
+  constexpr size_t kMostNamed = 16;
+  std::vector<std::string> first;
+  for (const std::string& name : names) {
+    if (first.size() == kMostNamed) break;
+    first.push_back(name);
+  }
+  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kMostNamed ? ", ..." : "");
+}
+
+}  // namespace
+
+std::string ChakraIgnored::Text() const {
+  std::vector<std::string> parts;
+  if (!fields.empty()) parts.push_back(JoinFirst(fields));
+  if (!attributes.empty()) parts.push_back("attributes " + JoinFirst(attributes));
+  if (has_ctrl_deps) parts.push_back("ctrl_deps (set ctrl_deps: true to follow them)");
+  if (invalid_nodes > 0) {
+    parts.push_back(fmt::format("{} invalid nodes, which finish at once", invalid_nodes));
+  }
+  return parts.empty() ? std::string() : fmt::format("ignored: {}", fmt::join(parts, "; "));
 }
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a graph of the Chakra traces of all ranks: computations, messages, and collectives over
-// groups of ranks, which are performed by the default algorithm of each operation.
+// groups of ranks, which are performed by an algorithm for each operation.
 
 #pragma once
 
@@ -9,12 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "workload/jobs/group_algorithms.h"
 #include "workload/jobs/operation_graph.h"
+#include "workload/traces/chakra_groups.h"
 #include "workload/traces/chakra_node.h"
 #include "workload/traces/trace_errors.h"
 
@@ -25,8 +26,9 @@ struct ChakraSettings {
   bool has_ctrl_deps = false;   // Nodes wait for their ctrl_deps, too.
   bool limits_streams = true;   // A rank does one CPU operation, one computation of its GPU and
                                 // one communication at a time, besides receives.
-  // By pg_name; the others are of all ranks.
-  std::map<std::string, std::vector<uint32_t>, std::less<>> groups;
+  ChakraGroups groups;  // They go before those that the trace declares.
+  GroupAlgorithms algorithms;
+  double scale = 1;  // Of the sizes of collectives.
 };
 
 class ChakraBuilder {
@@ -38,28 +40,44 @@ class ChakraBuilder {
 
   OperationGraph Take() { return std::move(graph_); }
 
+  // What the files have that is not used; the readers of nodes add to it.
+  ChakraIgnored& ignored() { return ignored_; }
+
  private:
   struct Collective {
     uint32_t number;
     int64_t type;
     int64_t size;
   };
+  struct Made {
+    std::shared_ptr<const Schedule> schedule;
+    JobOperation operation;
+  };
+  // Two groups of one name with other ranks are different ones.
+  using GroupKey = std::pair<std::string, std::vector<uint32_t>>;
 
   std::optional<uint32_t> Add(uint32_t rank, const ChakraNode& node, TraceErrors& errors);
   std::optional<uint32_t> AddMessage(uint32_t rank, const ChakraNode& node, TraceErrors& errors);
   std::optional<uint32_t> AddCollective(uint32_t rank, const ChakraNode& node, TraceErrors& errors);
+  // The ranks of a node's group; null with an error if there is none.
+  const std::vector<uint32_t>* GroupOf(uint32_t rank, const ChakraNode& node,
+                                       TraceErrors& errors) const;
   std::optional<uint32_t> Join(uint32_t rank, const ChakraNode& node,
                                const std::vector<uint32_t>& group, TraceErrors& errors);
-  std::shared_ptr<const Schedule> ScheduleOf(int64_t type, int64_t size, uint32_t ranks);
+  // Returns null with an error if the algorithm does not go with so many ranks.
+  const Made* Make(const ChakraNode& node, int64_t size, uint32_t ranks, TraceErrors& errors);
   uint32_t Computation(uint32_t rank, const ChakraNode& node);
   uint32_t stream(uint32_t number) const { return settings_.limits_streams ? number : kNoStream; }
 
   const ChakraSettings settings_;
   OperationGraph graph_;
-  std::vector<uint32_t> all_;                                       // The group of all ranks.
-  std::map<std::pair<std::string, uint32_t>, Collective> started_;  // By group and turn.
-  std::map<std::pair<std::string, uint32_t>, uint32_t> turns_;      // By group and rank.
-  std::map<std::tuple<int64_t, int64_t, uint32_t>, std::shared_ptr<const Schedule>> schedules_;
+  std::vector<uint32_t> all_;                         // The group of all ranks.
+  ChakraGroups declared_;                             // By the rank that is being added.
+  std::map<GroupKey, uint32_t> group_numbers_;        // In the order of their first collectives.
+  std::map<std::pair<uint32_t, uint32_t>, Collective> started_;  // By group and turn.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> turns_;      // By group and rank.
+  std::map<std::tuple<int64_t, int64_t, uint32_t>, Made> made_;  // By type, size and ranks.
+  ChakraIgnored ignored_;
 };
 
 }  // namespace heddle

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -17,7 +19,8 @@ namespace {
 // The entries of one node.
 class ChakraJsonNode {
  public:
-  ChakraJsonNode(const Value& value, TraceErrors& errors) : value_(value), errors_(errors) {}
+  ChakraJsonNode(const Value& value, ChakraIgnored& ignored, TraceErrors& errors)
+      : value_(value), ignored_(ignored), errors_(errors) {}
 
   ChakraNode Read() {
     ChakraNode node;
@@ -39,6 +42,10 @@ class ChakraJsonNode {
     node.comm_src = Number("comm_src");
     node.comm_dst = Number("comm_dst");
     node.comm_tag = Number("comm_tag").value_or(0);
+    NoteIgnored();
+    const Value* inputs = value_.Find("inputs");
+    const Value* values = inputs == nullptr ? nullptr : inputs->Find("values");
+    if (values != nullptr) node.input_values = values->text;
     return node;
   }
 
@@ -75,14 +82,27 @@ class ChakraJsonNode {
     }
   }
 
+  void NoteIgnored() {
+    constexpr std::string_view kKnown[] = {
+        "Id",        "Name",     "NodeType", "is_cpu_op", "runtime",  "data_deps", "ctrl_deps",
+        "comm_type", "comm_size", "comm_src", "comm_dst",  "comm_tag", "pg_name",   "inputs"};
+    for (const Value::Entry& entry : value_.entries) {
+      if (std::ranges::find(kKnown, entry.key) == std::end(kKnown)) {
+        ignored_.NoteAttribute(entry.key);
+      }
+    }
+  }
+
   const Value& value_;
+  ChakraIgnored& ignored_;
   TraceErrors& errors_;
 };
 
 }  // namespace
 
 // JSON is YAML, which is read with lines.
-std::vector<ChakraNode> ReadChakraJson(std::string_view text, TraceErrors& errors) {
+std::vector<ChakraNode> ReadChakraJson(std::string_view text, ChakraIgnored& ignored,
+                                       TraceErrors& errors) {
   std::vector<ChakraNode> nodes;
   Diagnostics mistakes;
   const std::optional<Value> document = ParseYaml(std::string(text), errors.source(), mistakes);
@@ -95,7 +115,7 @@ std::vector<ChakraNode> ReadChakraJson(std::string_view text, TraceErrors& error
   }
   for (const Value& value : graph->items) {
     if (errors.full()) break;
-    nodes.push_back(ChakraJsonNode(value, errors).Read());
+    nodes.push_back(ChakraJsonNode(value, ignored, errors).Read());
   }
   return nodes;
 }

@@ -135,18 +135,39 @@ bool ReadAttribute(std::string_view bytes, ChakraAttribute& attribute) {
   return fields.ok();
 }
 
-void Apply(const ChakraAttribute& attribute, ChakraNode& node) {
+void Apply(const ChakraAttribute& attribute, ChakraNode& node, ChakraIgnored& ignored) {
   const std::pair<std::string_view, std::optional<int64_t>*> numbers[] = {
       {"comm_type", &node.comm_type},
       {"comm_size", &node.comm_size},
       {"comm_src", &node.comm_src},
       {"comm_dst", &node.comm_dst}};
   for (const auto& [name, value] : numbers) {
-    if (attribute.name == name) *value = attribute.number;
+    if (attribute.name != name) continue;
+    *value = attribute.number;
+    return;
   }
-  if (attribute.name == "comm_tag") node.comm_tag = attribute.number;
-  if (attribute.name == "is_cpu_op") node.is_cpu_op = attribute.number != 0;
-  if (attribute.name == "pg_name") node.pg_name = attribute.text;
+  if (attribute.name == "comm_tag") {
+    node.comm_tag = attribute.number;
+  } else if (attribute.name == "is_cpu_op") {
+    node.is_cpu_op = attribute.number != 0;
+  } else if (attribute.name == "pg_name") {
+    node.pg_name = attribute.text;
+  } else {
+    ignored.NoteAttribute(attribute.name);
+  }
+}
+
+// An IOInfo: values, shapes and types of tensors, each as one text.
+bool ReadTensors(std::string_view bytes, std::string& values, ChakraIgnored& ignored) {
+  WireFields fields(bytes);
+  while (fields.Next()) {
+    constexpr uint64_t kValues = 1;
+    constexpr uint64_t kShapes = 2;
+    if (!fields.is_bytes()) continue;
+    if (fields.number() == kValues) values = fields.bytes();
+    if (fields.number() == kShapes && !fields.bytes().empty()) ignored.NoteField("shapes");
+  }
+  return fields.ok();
 }
 
 // A repeated number, one field each or all in one.
@@ -165,9 +186,10 @@ Duration FromMicroseconds(uint64_t us) {
   return Duration{static_cast<int64_t>((us < most ? us : most) * 1'000'000)};
 }
 
-bool ReadNode(std::string_view bytes, ChakraNode& node) {
+bool ReadNode(std::string_view bytes, ChakraNode& node, ChakraIgnored& ignored) {
   WireFields fields(bytes);
   bool ok = true;
+  std::string outputs;
   while (ok && fields.Next()) {
     switch (fields.number()) {
       case 1:
@@ -185,36 +207,45 @@ bool ReadNode(std::string_view bytes, ChakraNode& node) {
       case 5:
         ok = ReadNumbers(fields, node.data_deps);
         break;
+      case 6:
+        ignored.NoteField("start_time_micros");
+        break;
       case 7:
         node.duration = FromMicroseconds(fields.value());
+        break;
+      case 8:
+        ok = fields.is_bytes() && ReadTensors(fields.bytes(), node.input_values, ignored);
+        break;
+      case 9:
+        ok = fields.is_bytes() && ReadTensors(fields.bytes(), outputs, ignored);
         break;
       case 10: {
         ChakraAttribute attribute;
         ok = fields.is_bytes() && ReadAttribute(fields.bytes(), attribute);
-        Apply(attribute, node);
+        if (ok) Apply(attribute, node, ignored);
         break;
       }
       default:
         break;
     }
   }
+  // Values of other nodes are those of tensors.
+  constexpr int64_t kMetadata = 1;
+  if (node.type != kMetadata) node.input_values.clear();
   return ok && fields.ok();
 }
 
 }  // namespace
 
-std::vector<ChakraNode> ReadChakraWire(std::string_view bytes, TraceErrors& errors) {
+std::vector<ChakraNode> ReadChakraWire(std::string_view bytes, ChakraIgnored& ignored,
+                                       TraceErrors& errors) {
   std::vector<ChakraNode> nodes;
-  if (bytes.starts_with("\x1f\x8b")) {
-    errors.Add(0, "is compressed by gzip; decompress it");
-    return nodes;
-  }
   WireFields file(bytes);
   if (!file.NextMessage()) errors.Add(0, "does not begin with Chakra's GlobalMetadata");
   while (!errors.any() && !file.empty()) {
     const auto message = file.NextMessage();
     ChakraNode node;
-    if (!message || !ReadNode(*message, node)) {
+    if (!message || !ReadNode(*message, node, ignored)) {
       errors.Add(0, fmt::format("message {} is no node, or cut off", nodes.size() + 1));
       break;
     }

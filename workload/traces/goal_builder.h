@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/units.h"
@@ -24,6 +25,11 @@ struct GoalSettings {
 
   void Declare(Fields& fields);
 };
+
+// What readers warn of if a trace has other nics than 0.
+constexpr std::string_view kNicsAreNoLinks =
+    "a nic is no link of its own here: it only keeps the messages of one nic in their order, and "
+    "their starts goal.g apart";
 
 // The longest computation that a trace may have.
 constexpr Duration kLongestCalc{1'000'000'000'000'000};

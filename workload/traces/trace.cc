@@ -4,18 +4,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "settings/files_read.h"
-#include "settings/quantity.h"
 #include "settings/status.h"
-#include "settings/yaml.h"
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
+#include "workload/jobs/scaled.h"
+#include "workload/traces/chakra_groups.h"
 #include "workload/traces/flow_txt.h"
 #include "workload/traces/goal_binary.h"
 #include "workload/traces/goal_text.h"
+#include "workload/traces/gzip.h"
 #include "workload/traces/trace_errors.h"
 
 namespace heddle {
@@ -29,6 +29,17 @@ const Choices<Trace::Format>& Formats() {
       {"chakra", Trace::Format::kChakra},    {"chakra_json", Trace::Format::kChakraJson},
       {"htsim_cm", Trace::Format::kHtsimCm}, {"hpcc", Trace::Format::kHpcc}};
   return formats;
+}
+
+// Sizes are scaled alike at both ends of a message. Collectives are made at their scaled size.
+void ScaleOperations(OperationGraph& graph, double scale) {
+  for (uint32_t rank = 0; rank < graph.ranks(); ++rank) {
+    for (uint32_t op = 0; op < graph.OpsOf(rank).size(); ++op) {
+      Operation& its = graph.At(rank, op);
+      its.bytes = ScaledBytes(its.bytes, scale);
+      its.time = ScaledTime(its.time, scale);
+    }
+  }
 }
 
 }  // namespace
@@ -69,7 +80,13 @@ void Trace::Declare(Fields& fields) {
       "communication at a time, and receives besides, as in ASTRA-sim. free: any number.");
   fields.Add("comm_groups", comm_groups_,
              "chakra: a JSON file with the ranks of each group, as in {\"1\": [0, 1]}. Collectives "
-             "without a pg_name, or with 0, are of all ranks.");
+             "without a pg_name, or with 0, are of all ranks. Groups that the trace declares itself "
+             "need no file.");
+  fields.Section("algorithms", chakra_.algorithms,
+                 "chakra: the algorithms of the trace's collectives.");
+  fields.Add("scale", scale_, {.above = 0.0, .at_most = 1.0},
+             "Multiplies all bytes and times of the trace, as a whole step is billions of packets: "
+             "1/1000.");
   DeclareJobOfFile(fields);
   fields.Require(!is_chakra() || expected_ranks_.has_value(), "ranks", "chakra needs it");
 }
@@ -85,6 +102,7 @@ bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diag
     errors.Add(problem.line, problem.message);
   }
   if (errors.any()) return false;
+  ScaleOperations(*graph, scale_);
   SetRanks(graph->ranks());
   if (expected_ranks_ && *expected_ranks_ != graph->ranks()) {
     diagnostics.ErrorAt(fmt::format("{}.ranks", path),
@@ -97,73 +115,52 @@ bool Trace::ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diag
 
 std::optional<OperationGraph> Trace::ReadOne(std::string_view path, FilesRead& files,
                                              Diagnostics& diagnostics) const {
-  const absl::StatusOr<std::string> text = files.Read(file_, kMostTraceBytes);
-  if (!text.ok()) {
-    diagnostics.ErrorAt(fmt::format("{}.file", path), MessageOf(Within(text.status(), file_, " ")));
-    return std::nullopt;
-  }
+  const auto text = TextOf(file_, fmt::format("{}.file", path), files, diagnostics);
+  if (!text) return std::nullopt;
   TraceErrors errors(file_, diagnostics);
   return Read(*text, errors);
+}
+
+std::optional<std::string> Trace::TextOf(const std::string& file, std::string_view key,
+                                         FilesRead& files, Diagnostics& diagnostics) const {
+  absl::StatusOr<std::string> text = files.Read(file, kMostTraceBytes);
+  if (text.ok() && IsGzip(*text)) text = Gunzip(*text, kMostTraceBytes);
+  if (text.ok()) return *std::move(text);
+  diagnostics.ErrorAt(key, MessageOf(Within(text.status(), file, " ")));
+  return std::nullopt;
 }
 
 std::optional<OperationGraph> Trace::ReadChakra(std::string_view path, FilesRead& files,
                                                 Diagnostics& diagnostics) {
   const uint32_t ranks = static_cast<uint32_t>(*expected_ranks_);
-  ChakraBuilder builder(ReadGroups(path, files, diagnostics), ranks);
-  bool is_sound = diagnostics.IsSound(path);
-  for (uint32_t rank = 0; rank < ranks && is_sound; ++rank) {
+  chakra_.scale = scale_;
+  if (!ReadGroups(path, files, diagnostics)) return std::nullopt;
+  ChakraBuilder builder(chakra_, ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
     const bool is_json = format_ == Format::kChakraJson;
     const std::string file = fmt::format("{}.{}.{}", file_, rank, is_json ? "json" : "et");
-    const absl::StatusOr<std::string> text = files.Read(file, kMostTraceBytes);
-    if (!text.ok()) {
-      diagnostics.ErrorAt(fmt::format("{}.file", path),
-                          MessageOf(Within(text.status(), file, " ")));
-      return std::nullopt;
-    }
+    const auto text = TextOf(file, fmt::format("{}.file", path), files, diagnostics);
+    if (!text) return std::nullopt;
     TraceErrors errors(file, diagnostics);
-    const std::vector<ChakraNode> nodes =
-        is_json ? ReadChakraJson(*text, errors) : ReadChakraWire(*text, errors);
+    const std::vector<ChakraNode> nodes = is_json
+                                              ? ReadChakraJson(*text, builder.ignored(), errors)
+                                              : ReadChakraWire(*text, builder.ignored(), errors);
     if (!errors.any()) builder.AddRank(rank, nodes, errors);
-    is_sound = !errors.any();
+    if (errors.any()) return std::nullopt;
   }
-  if (!is_sound) return std::nullopt;
+  const std::string ignored = builder.ignored().Text();
+  if (!ignored.empty()) TraceErrors(file_, diagnostics).Warn(0, ignored);
   return builder.Take();
 }
 
-// {"1": [0, 1], "2": [2, 3]}
-ChakraSettings Trace::ReadGroups(std::string_view path, FilesRead& files,
-                                 Diagnostics& diagnostics) {
-  ChakraSettings settings = chakra_;
-  if (comm_groups_.empty()) return settings;
+bool Trace::ReadGroups(std::string_view path, FilesRead& files, Diagnostics& diagnostics) {
+  if (comm_groups_.empty()) return true;
   comm_groups_ = stage().PathTo(comm_groups_);
-  const std::string key = fmt::format("{}.comm_groups", path);
-  const absl::StatusOr<std::string> text = files.Read(comm_groups_, kMostTraceBytes);
-  if (!text.ok()) {
-    diagnostics.ErrorAt(key, MessageOf(Within(text.status(), comm_groups_, " ")));
-    return settings;
-  }
-  const std::optional<Value> document = ParseYaml(*text, comm_groups_, diagnostics);
-  if (!document || document->kind != Value::Kind::kMap) {
-    diagnostics.ErrorAt(key, fmt::format("{} has no map of groups", comm_groups_));
-    return settings;
-  }
-  for (const Value::Entry& entry : document->entries) {
-    std::vector<uint32_t>& group = settings.groups[entry.key];
-    for (const Value& item : entry.value.items) {
-      int64_t rank = 0;
-      const bool is_rank = !ParseQuantity(item.text, rank) && rank >= 0 &&
-                           rank < *expected_ranks_ &&
-                           std::ranges::find(group, static_cast<uint32_t>(rank)) == group.end();
-      if (is_rank) {
-        group.push_back(static_cast<uint32_t>(rank));
-      } else {
-        diagnostics.Error(item.place, "",
-                          fmt::format("{} is no new rank of {}", Describe(item), *expected_ranks_));
-        diagnostics.ErrorAt(key, "has mistakes");
-      }
-    }
-  }
-  return settings;
+  const auto text = TextOf(comm_groups_, fmt::format("{}.comm_groups", path), files, diagnostics);
+  if (!text) return false;
+  TraceErrors errors(comm_groups_, diagnostics);
+  chakra_.groups = ReadChakraGroups(*text, static_cast<uint32_t>(*expected_ranks_), errors);
+  return !errors.any();
 }
 
 std::optional<OperationGraph> Trace::Read(std::string_view text, TraceErrors& errors) const {

@@ -39,11 +39,15 @@ class Trace final : public JobWorkload {
   // Reads the one file of a format that has one.
   std::optional<OperationGraph> ReadOne(std::string_view path, FilesRead& files,
                                         Diagnostics& diagnostics) const;
+  // The contents of a file, decompressed; with an error if it cannot be read.
+  std::optional<std::string> TextOf(const std::string& file, std::string_view key,
+                                    FilesRead& files, Diagnostics& diagnostics) const;
   std::optional<OperationGraph> Read(std::string_view text, TraceErrors& errors) const;
   // Reads the files of all ranks.
   std::optional<OperationGraph> ReadChakra(std::string_view path, FilesRead& files,
                                            Diagnostics& diagnostics);
-  ChakraSettings ReadGroups(std::string_view path, FilesRead& files, Diagnostics& diagnostics);
+  // Returns false if the file of groups has mistakes.
+  bool ReadGroups(std::string_view path, FilesRead& files, Diagnostics& diagnostics);
   bool is_chakra() const { return format_ == Format::kChakra || format_ == Format::kChakraJson; }
 
   Format format_ = Format::kGoal;
@@ -54,6 +58,7 @@ class Trace final : public JobWorkload {
   std::optional<Duration> t0_;
   ChakraSettings chakra_;
   std::string comm_groups_;
+  double scale_ = 1;
 
   std::shared_ptr<const OperationGraph> graph_;
 };

@@ -34,6 +34,11 @@ class TraceErrors {
   void Warn(int line, std::string_view message) {
     diagnostics_.Warning(PlaceOf(line), "", message);
   }
+  // The first call warns, others do nothing.
+  void WarnOnce(int line, std::string_view message) {
+    if (!has_warned_) Warn(line, message);
+    has_warned_ = true;
+  }
 
   bool any() const { return count_ > 0; }
   bool full() const { return count_ >= kMost; }
@@ -45,6 +50,7 @@ class TraceErrors {
   const std::string source_;
   Diagnostics& diagnostics_;
   size_t count_ = 0;
+  bool has_warned_ = false;
 };
 
 }  // namespace heddle

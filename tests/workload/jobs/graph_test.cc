@@ -264,6 +264,17 @@ TEST(GraphProblemsTest, NamesACycleAtOneRank) {
               ElementsAre("operations wait for each other: 0:op0 -> 0:op1 -> 0:op0"));
 }
 
+// Of a long cycle, the first 16 operations are shown.
+TEST(GraphProblemsTest, CutsLongCyclesShort) {
+  OperationGraph graph(1);
+  for (uint32_t i = 0; i < 20; ++i) graph.AddCompute(0, 1_us);
+  for (uint32_t i = 0; i < 20; ++i) graph.Require(0, (i + 1) % 20, i);
+  std::string names;
+  for (int i = 0; i < 16; ++i) names += "0:op" + std::to_string(i) + " -> ";
+  EXPECT_THAT(ProblemsOf(graph),
+              ElementsAre("operations wait for each other: " + names + "... -> 0:op0"));
+}
+
 // A receive may be posted before the message that its posting brings about has been sent.
 TEST(GraphProblemsTest, PostingAReceiveIsNoWait) {
   OperationGraph graph(2);

@@ -7,19 +7,25 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/support/printers.h"
 #include "tests/support/trace_kit.h"
+#include "workload/traces/chakra_groups.h"
 
 namespace heddle {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // --- A writer of protobuf ---
 
@@ -49,11 +55,13 @@ ReadTrace Read(const std::vector<std::string>& ranks, bool is_json = false,
   return ReadTraceWith([&](TraceErrors& errors) -> std::optional<OperationGraph> {
     ChakraBuilder builder(settings, static_cast<uint32_t>(ranks.size()));
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-      const auto nodes =
-          is_json ? ReadChakraJson(ranks[rank], errors) : ReadChakraWire(ranks[rank], errors);
+      const auto nodes = is_json ? ReadChakraJson(ranks[rank], builder.ignored(), errors)
+                                 : ReadChakraWire(ranks[rank], builder.ignored(), errors);
       if (!errors.any()) builder.AddRank(rank, nodes, errors);
     }
     if (errors.any()) return std::nullopt;
+    const std::string ignored = builder.ignored().Text();
+    if (!ignored.empty()) errors.Warn(0, ignored);
     return builder.Take();
   });
 }
@@ -96,8 +104,6 @@ TEST(ChakraWireTest, ReadsFieldsOfAllTypes) {
 
 TEST(ChakraWireTest, TellsWhatIsWrong) {
   EXPECT_THAT(Read({""}).errors, ElementsAre(" does not begin with Chakra's GlobalMetadata"));
-  EXPECT_THAT(Read({"\x1f\x8b zipped"}).errors,
-              ElementsAre(" is compressed by gzip; decompress it"));
   EXPECT_THAT(Read({kMetadata + "\x05\x08"}).errors,
               ElementsAre(" message 1 is no node, or cut off"));
   EXPECT_THAT(Read({kMetadata + Node(3, 2, "")}).errors,
@@ -112,6 +118,70 @@ TEST(ChakraWireTest, TellsWhatIsWrong) {
               ElementsAre(" node 3: comm_dst is no rank of 1"));
   EXPECT_THAT(Read({kMetadata + Node(1, 4, Number(5, 2)) + Node(2, 4, Number(5, 1))}).errors,
               ElementsAre(" operations wait for each other: 0:node1 -> 0:node2 -> 0:node1"));
+}
+
+TEST(ChakraWireTest, TellsWhichNodesAreNotModelled) {
+  const auto errors = [](uint64_t id, uint64_t type, const std::string& rest) {
+    return Read({kMetadata + Node(id, type, rest)}).errors;
+  };
+  const auto collective = [&](uint64_t comm_type) {
+    return errors(3, 7, Attribute("comm_type", Number(9, comm_type)));
+  };
+  EXPECT_THAT(collective(1), ElementsAre(" node 3: reduce is not modelled"));
+  EXPECT_THAT(collective(4), ElementsAre(" node 3: scatter is not modelled"));
+  EXPECT_THAT(collective(8), ElementsAre(" node 3: reduce-scatter block is not modelled"));
+  EXPECT_THAT(collective(10), ElementsAre(" node 3: has no known comm_type"));
+  EXPECT_THAT(errors(3, 7, ""), ElementsAre(" node 3: has no known comm_type"));
+  EXPECT_THAT(errors(3, 8, ""), ElementsAre(" node 3: is of unknown type 8"));
+  EXPECT_THAT(errors(3, 3, ""),
+              ElementsAre(" node 3: accesses memory, which is not modelled; set memory: ignore"));
+  EXPECT_THAT(errors(3, 4, Number(7, 1'000'000'001)), ElementsAre(" node 3: takes longer than 1000 s"));
+  EXPECT_THAT(errors(3, 5, Attribute("comm_dst", Number(7, 0))),
+              ElementsAre(" node 3: has no comm_size from 0 on"));
+  EXPECT_THAT(errors(3, 6, Attribute("comm_src", Number(7, 0)) +
+                               Attribute("comm_size", Number(17, 1))),  // -1 in zigzag.
+              ElementsAre(" node 3: has no comm_size from 0 on"));
+  EXPECT_THAT(errors(3, 7, Attribute("comm_type", Number(9, 0)) +
+                               Attribute("comm_size", Number(9, uint64_t{1} << 43))),
+              ElementsAre(" node 3: has a comm_size of 8796093022208; expected 0 to 4398046511104"));
+}
+
+TEST(ChakraWireTest, MemoryAccessesTakeNoTimeIfIgnored) {
+  ChakraSettings settings;
+  settings.ignores_memory = true;
+  const ReadTrace read = Read({kMetadata + Node(1, 2, Number(7, 9)) +
+                               Node(2, 4, Number(7, 3) + Number(5, 1))},
+                              false, settings);
+  EXPECT_THAT(read.errors, IsEmpty());
+  EXPECT_EQ(read.Ends()[0], Time{} + 3_us);
+}
+
+TEST(ChakraWireTest, StopsAfterTwentyMistakes) {
+  std::string file = kMetadata;
+  for (uint64_t id = 1; id <= 100; ++id) file += Node(id, 9, "");
+  EXPECT_THAT(Read({file}).errors, SizeIs(21));  // And that reading stopped.
+}
+
+// One warning for all that is not used.
+TEST(ChakraWireTest, NamesWhatItIgnores) {
+  const std::string shapes = Bytes(8, Bytes(1, "[3]") + Bytes(2, "[[4, 5]]"));
+  const std::string file = kMetadata +
+                           Node(1, 4, Number(6, 17) + Number(7, 3) + shapes +
+                                          Attribute("num_ops", Number(9, 4)) +
+                                          Attribute("involved_dim", Bytes(28, ""))) +
+                           Node(2, 4, Number(4, 1)) + Node(3, 0, "") + Node(4, 0, "");
+  EXPECT_THAT(Read({file}).warnings,
+              ElementsAre("file: ignored: shapes, start_time_micros; attributes involved_dim, "
+                          "num_ops; ctrl_deps (set ctrl_deps: true to follow them); 2 invalid "
+                          "nodes, which finish at once"));
+  EXPECT_THAT(Read({kMetadata + Node(1, 4, Attribute("is_cpu_op", Number(27, 1)))}).warnings,
+              IsEmpty());
+  std::string many = kMetadata;
+  for (int i = 0; i < 30; ++i) many += Node(i, 4, Attribute("a" + std::to_string(i), Number(9, 1)));
+  const ReadTrace read = Read({many});
+  ASSERT_THAT(read.warnings, SizeIs(1));
+  EXPECT_THAT(read.warnings.front(), HasSubstr(", ..."));
+  EXPECT_THAT(read.warnings.front(), Not(HasSubstr("a9")));
 }
 
 TEST(ChakraWireTest, ControlDependenciesCountIfAskedFor) {
@@ -157,7 +227,153 @@ TEST(ChakraJsonTest, CollectivesMayBeOfGroups) {
   EXPECT_EQ(read.Ends()[2], Time{} + 2_us + 2 * StarTimes({.bytes = 10'000}).arrives);
   EXPECT_EQ(read.Ends()[1], Time{});
   EXPECT_THAT(Read({member, member}, true).errors,
-              ElementsAre("3: node 2: there is no group 5 in comm_groups"));
+              ElementsAre("3: node 2: there is no group 5 in comm_groups, nor in the trace"));
+  settings.groups["5"] = {2, 1};
+  EXPECT_THAT(Read({member, member, member}, true, settings).errors,
+              ElementsAre("3: node 2: rank 0 is not in group 5"));
+}
+
+// The i-th collective of a group at each rank is the same one, whatever else a rank does before.
+TEST(ChakraJsonTest, CollectivesOfAGroupAreCounted) {
+  const std::string two =
+      "{\"workload_graph\": [\n"
+      "{\"Id\": 1, \"NodeType\": 7, \"comm_type\": 0, \"comm_size\": 20000},\n"
+      "{\"Id\": 2, \"NodeType\": 7, \"comm_type\": 2, \"comm_size\": 5000, "
+      "\"data_deps\": [1]}]}";
+  const ReadTrace read = Read({two, two}, true);
+  ASSERT_THAT(read.errors, IsEmpty());
+  const auto collectives = read.graph->collectives();
+  ASSERT_THAT(collectives, SizeIs(2));
+  EXPECT_EQ(collectives[0].turn, 0u);
+  EXPECT_EQ(collectives[0].group_name, "0");
+  EXPECT_EQ(collectives[0].operation.name, "all_reduce");
+  EXPECT_EQ(collectives[0].operation.bytes, 20'000);
+  EXPECT_EQ(collectives[1].turn, 1u);
+  EXPECT_EQ(collectives[1].operation.name, "all_gather");
+  EXPECT_EQ(collectives[1].operation.bytes, 2 * 5'000);  // Each rank contributes so much.
+  EXPECT_EQ(read.Ends()[0], Time{} + 2 * StarTimes({.bytes = 10'000}).arrives +
+                                StarTimes({.bytes = 5'000}).arrives);
+}
+
+TEST(ChakraJsonTest, CollectivesHaveTheChosenAlgorithms) {
+  ChakraSettings settings;
+  settings.algorithms.all_reduce = CollectiveSettings::Algorithm::kRecursiveDoubling;
+  const ReadTrace read = Read({AllReduce(20'000), AllReduce(20'000)}, true, settings);
+  EXPECT_THAT(read.errors, IsEmpty());
+  EXPECT_EQ(read.graph->collectives()[0].operation.algorithm, "recursive_doubling");
+  // One step in which the whole buffer is exchanged.
+  EXPECT_EQ(read.Ends()[0], Time{} + 2_us + StarTimes({.bytes = 20'000}).arrives);
+}
+
+std::string AllToAll(int size) {
+  std::string text = AllReduce(size);
+  return text.replace(text.find("\"comm_type\": 0"), 14, "\"comm_type\": 6");
+}
+
+TEST(ChakraJsonTest, RefusesAlgorithmsThatDoNotGoWithAGroup) {
+  ChakraSettings settings;
+  settings.algorithms.all_to_all = CollectiveSettings::Algorithm::kPairwise;
+  EXPECT_THAT(
+      Read({AllToAll(300), AllToAll(300), AllToAll(300)}, true, settings).errors,
+      ElementsAre("3: node 2: pairwise needs a power of two of ranks, not 3; use shift"));
+  EXPECT_THAT(Read(std::vector<std::string>(257, AllToAll(300)), true).errors,
+              ElementsAre("3: node 2: is among 257 ranks; direct sends to all of them at once; "
+                          "set algorithms: {all_to_all: shift}"));
+}
+
+// Bytes are scaled, and rounded, as those of sends are; see TracesTest for those.
+TEST(ChakraJsonTest, CollectivesAreScaled) {
+  ChakraSettings settings;
+  settings.scale = 0.5;
+  const ReadTrace read = Read({AllReduce(20'000), AllReduce(20'000)}, true, settings);
+  EXPECT_EQ(read.graph->collectives()[0].operation.bytes, 10'000);
+  EXPECT_EQ(read.graph->collectives()[0].schedule->Totals().bytes, 4 * 5'000);
+}
+
+// --- Groups ---
+
+// A trace of one collective whose metadata node has `values`.
+std::string Declaring(const std::string& values, const std::string& group) {
+  return kMetadata + Node(1, 1, Bytes(2, "## process_group:init ##") + Bytes(8, Bytes(1, values))) +
+         Node(2, 7,
+              Attribute("comm_type", Number(9, 0)) + Attribute("comm_size", Number(9, 20'000)) +
+                  Attribute("pg_name", Bytes(29, group)));
+}
+
+TEST(ChakraGroupsTest, MetadataNodesDeclareThem) {
+  const std::string json =
+      R"([{"pg_name": "0", "pg_desc": "default_pg", "ranks": []}, {"pg_name": "5", "ranks": [0, 2]}])";
+  std::string escaped;
+  for (const char c : json) escaped += c == '"' ? std::string("\\\"") : std::string(1, c);
+  const Time ends = Time{} + 2 * StarTimes({.bytes = 10'000}).arrives;
+  // As PyTorch's recorder and its converters write it.
+  for (const std::string& values :
+       {json, "['" + json + "']", "[\"" + escaped + "\"]", "[[" + json + "]]", "'" + json + "'"}) {
+    const std::string member = Declaring(values, "5");
+    const ReadTrace read = Read({member, kMetadata, member});
+    EXPECT_THAT(read.errors, IsEmpty()) << values;
+    if (!read.graph) continue;
+    EXPECT_THAT(read.Ends(), ElementsAre(ends, Time{}, ends)) << values;
+    EXPECT_EQ(read.graph->collectives()[0].group_name, "5");
+  }
+  // An empty list of ranks: all.
+  const std::string all = Declaring("['" + json + "']", "0");
+  EXPECT_EQ(Read({all, all, all}).graph->collectives()[0].group, (std::vector<uint32_t>{0, 1, 2}));
+}
+
+// Ranks may give one name to groups of their own.
+TEST(ChakraGroupsTest, OneNameMayBeThatOfSeveral) {
+  const auto of = [](const char* ranks) {
+    return Declaring(std::string(R"([{"pg_name": "tp", "ranks": )") + ranks + "}]", "tp");
+  };
+  const ReadTrace read = Read({of("[0, 1]"), of("[0, 1]"), of("[2, 3]"), of("[2, 3]")});
+  EXPECT_THAT(read.errors, IsEmpty());
+  ASSERT_THAT(read.graph->collectives(), SizeIs(2));
+  EXPECT_EQ(read.graph->collectives()[1].group, (std::vector<uint32_t>{2, 3}));
+  EXPECT_EQ(read.graph->collectives()[1].turn, 0u);
+}
+
+TEST(ChakraGroupsTest, TellWhatIsWrong) {
+  const auto errors = [](const std::string& values) {
+    return Read({Declaring(values, "0"), Declaring(values, "0")}).errors;
+  };
+  EXPECT_THAT(errors("[{\"pg_name\": "),
+              ElementsAre(" node 1: expected a JSON list of groups, with pg_name and ranks"));
+  EXPECT_THAT(errors(R"({"pg_name": "1"})"),
+              ElementsAre(" node 1: expected a JSON list of groups, with pg_name and ranks"));
+  EXPECT_THAT(errors(R"([{"pg_name": "1", "ranks": [0, 2]}])"),
+              ElementsAre(" node 1: group 1: \"2\" is no rank of 2"));
+  EXPECT_THAT(errors(R"([{"pg_name": "1", "ranks": [0, 0]}])"),
+              ElementsAre(" node 1: group 1: rank 0 is there twice"));
+  EXPECT_THAT(errors(R"([{"name": "pg_name"}])"), ElementsAre(" node 1: a group has no pg_name"));
+  EXPECT_THAT(errors("[3, 4]"), IsEmpty());  // Declares nothing.
+}
+
+ChakraGroups GroupsFrom(const std::string& text, std::vector<std::string>& errors) {
+  ChakraGroups groups;
+  errors = ReadTraceWith([&](TraceErrors& its) -> std::optional<OperationGraph> {
+             groups = ReadChakraGroups(text, 4, its);
+             return std::nullopt;
+           }).errors;
+  return groups;
+}
+
+TEST(ChakraGroupsTest, MayStandInAFile) {
+  std::vector<std::string> errors;
+  EXPECT_THAT(GroupsFrom(R"({"1": [0, 3], "all": []})", errors),
+              ElementsAre(Pair("1", ElementsAre(0, 3)), Pair("all", IsEmpty())));
+  EXPECT_THAT(errors, IsEmpty());
+  GroupsFrom("{\"1\": [0, 4],\n\"2\": [1, 1],\n\"3\": 2}", errors);
+  EXPECT_THAT(errors, ElementsAre(StartsWith("1:"), StartsWith("2:"), StartsWith("3:")));
+  EXPECT_THAT(errors[0], HasSubstr("group 1: \"4\" is no rank of 4"));
+  EXPECT_THAT(errors[1], HasSubstr("group 2: rank 1 is there twice"));
+  EXPECT_THAT(errors[2], HasSubstr("group 3: expected a list of ranks, found \"2\""));
+  GroupsFrom("[1, 2]", errors);
+  EXPECT_THAT(errors, ElementsAre(" has no map of groups such as {\"1\": [0, 1]}"));
+  std::string many = "{\"1\": [";
+  for (int i = 0; i < 50; ++i) many += "9, ";
+  GroupsFrom(many + "9]}", errors);
+  EXPECT_THAT(errors, SizeIs(21));
 }
 
 TEST(ChakraJsonTest, TellsWhatIsWrong) {

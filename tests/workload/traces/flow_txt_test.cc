@@ -73,6 +73,14 @@ TEST(FlowTxtTest, TellsWhatIsWrong) {
   EXPECT_THAT(errors("1\n0 1 3 10 -1\n"), SizeIs(1));
   EXPECT_THAT(Read("1\n0 4 3 10 2\n", {.t0 = {}, .ranks = 4}).errors,
               ElementsAre("2: dst: 4 is out of range; expected 0 to 3"));
+  EXPECT_THAT(errors("1\n0 1 3 -5 2\n"),
+              ElementsAre("2: bytes: -5 is out of range; expected 0 to 9223372036854775807"));
+}
+
+TEST(FlowTxtTest, StopsAfterTwentyMistakes) {
+  std::string text = "100\n";
+  for (int i = 0; i < 100; ++i) text += "0 0 3 10 2\n";
+  EXPECT_THAT(Read(text).errors, SizeIs(21));
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Op {
   std::vector<uint32_t> after;             // Operations that require it,
   std::vector<uint32_t> after_start = {};  // and that irequire it.
   uint32_t befores = 0;
+  uint8_t nic = 0;
 };
 
 std::string ScheduleOf(const std::vector<Op>& ops) {
@@ -51,7 +52,8 @@ std::string ScheduleOf(const std::vector<Op>& ops) {
     Put(out, op.peer, 4);
     Put(out, op.size, 8);
     Put(out, op.tag, 4);
-    Put(out, 0, 2);
+    Put(out, 0, 1);
+    Put(out, op.nic, 1);
     for (const std::vector<uint32_t>* list : {&op.after, &op.after_start}) {
       Put(out, list->size(), 4);
       Put(out, numbers.size(), 4);
@@ -123,6 +125,18 @@ TEST(GoalBinaryTest, TellsWhatIsWrong) {
   EXPECT_THAT(errors({{3, 0, uint64_t{1} << 63, 0, {}}}), SizeIs(1));
   EXPECT_THAT(errors({{1, 0, 5, 7, {}}}),
               ElementsAre(" 1 send from 0 to 0 with tag 7 has no recv: op0"));
+}
+
+TEST(GoalBinaryTest, StopsAfterTwentyMistakes) {
+  const std::vector<Op> bad(100, Op{4, 0, 1, 0, {}});
+  EXPECT_THAT(Read(FileOf({ScheduleOf(bad), ScheduleOf(bad)})).errors, SizeIs(21));
+}
+
+TEST(GoalBinaryTest, WarnsOfNicsOnce) {
+  std::vector<Op> ping = kPing;
+  for (Op& op : ping) op.nic = 1;
+  EXPECT_THAT(Read(FileOf({ScheduleOf(ping), ScheduleOf(kPong)})).warnings, SizeIs(1));
+  EXPECT_THAT(Read(FileOf({ScheduleOf(kPing), ScheduleOf(kPong)})).warnings, IsEmpty());
 }
 
 // Wherever the file is cut off, something is missing.

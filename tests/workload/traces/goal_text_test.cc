@@ -162,6 +162,28 @@ TEST(GoalTextTest, NamesWhatCannotRun) {
               ElementsAre("3: send 0:l2 has 100 bytes, recv 1:l1 200"));
 }
 
+TEST(GoalTextTest, NamesReceivesWithoutAMessageAndMessagesTooManyForWildcards) {
+  EXPECT_THAT(ErrorsOfRank("recv 10b from 1 tag 3"),
+              ElementsAre("3: 1 recv from 1 to 0 with tag 3 has no send: op0"));
+  EXPECT_THAT(ErrorsOfGoal("num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 1b to 1\n}\n"
+                           "rank 1 {\nrecv 1b from -1\n}\n"),
+              ElementsAre(" 2 messages are sent to rank 1, which has 1 recvs"));
+  EXPECT_THAT(ErrorsOfRank("a: calc 1\na requires a"),
+              ElementsAre("3: operations wait for each other: 0:a -> 0:a"));
+}
+
+// Heddle's hosts choose among their links by a hash.
+TEST(GoalTextTest, WarnsOfNicsOnce) {
+  const ReadTrace read = Read(
+      "num_ranks 2\nrank 0 {\nsend 5b to 1 nic 2\nsend 5b to 1 nic 1\n}\n"
+      "rank 1 {\nrecv 5b from 0\nrecv 5b from 0\n}\n");
+  EXPECT_THAT(read.errors, IsEmpty());
+  EXPECT_THAT(read.warnings,
+              ElementsAre("file:3:1: a nic is no link of its own here: it only keeps the messages "
+                          "of one nic in their order, and their starts goal.g apart"));
+  EXPECT_THAT(Read(kPingPong).warnings, IsEmpty());
+}
+
 TEST(GoalTextTest, StopsAfterTwentyMistakes) {
   std::string statements;
   for (int i = 0; i < 100; ++i) statements += "calc x\n";

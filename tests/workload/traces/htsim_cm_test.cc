@@ -130,6 +130,29 @@ TEST(HtsimCmTest, TellsWhatIsWrong) {
   EXPECT_THAT(errors("0->1 size 1 start x"), SizeIs(1));
 }
 
+TEST(HtsimCmTest, TellsWhichNumbersAreOutOfRange) {
+  const auto errors = [](const std::string& connection) {
+    return ErrorsOfCm("Nodes 2\nConnections 1\n" + connection + "\n");
+  };
+  EXPECT_THAT(errors("0->1 start 0 size -1"), ElementsAre("3: size: -1 is out of range"));
+  EXPECT_THAT(errors("0->1 start 0 size 9223372036854775808"), SizeIs(1));
+  EXPECT_THAT(errors("0->1 start 0 size 0"),
+              ElementsAre("3: has no size, and so never ends; give it one"));
+  EXPECT_THAT(errors("0->1 start 1000000000000001 size 1"),
+              ElementsAre("3: starts later than 1000 s"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 2\nTriggers 1\n0->1 start 0 size 1 id 4\n"
+                         "1->0 start 0 size 1 id 4\ntrigger id 1 oneshot\n"),
+              ElementsAre("5: id 4 is that of line 4, too"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 0\nTriggers 2\ntrigger id 1 oneshot\n"),
+              ElementsAre("3: 2 triggers announced, 1 found"));
+}
+
+TEST(HtsimCmTest, StopsAfterTwentyMistakes) {
+  std::string text = "Nodes 2\nConnections 100\n";
+  for (int i = 0; i < 100; ++i) text += "0->0 start 0 size 1\n";
+  EXPECT_THAT(ErrorsOfCm(text), SizeIs(21));
+}
+
 TEST(HtsimCmTest, NamesTriggersThatNothingFires) {
   EXPECT_THAT(ErrorsOfCm("Nodes 2\nConnections 1\n0->1 size 1 trigger 1\ntrigger id 1 oneshot\n"),
               ElementsAre("4: no connection fires trigger 1"));

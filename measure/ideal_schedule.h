@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time that a schedule needs at least if nothing else uses the network: an iteration of a job,
+// or one collective in it.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/units.h"
+#include "network/ideal_fct.h"
+#include "topo/routing.h"
+#include "transport/packet_sizes.h"
+#include "workload/jobs/job.h"
+#include "workload/jobs/schedule.h"
+
+namespace heddle {
+
+class IdealSchedule {
+ public:
+  struct Result {
+    Duration time{0};
+    int64_t messages = 0;  // Over the network,
+    int64_t bytes_network = 0;
+    int64_t bytes_local = 0;  // and between ranks of one host.
+  };
+
+  // `may_detour`: links fail, and messages then take other paths. `routing` outlives this.
+  IdealSchedule(const Routing& routing, const PacketSizes& sizes, bool may_detour)
+      : routing_(routing), sizes_(sizes), ideal_(routing, sizes, may_detour) {}
+
+  // The time is the largest of three lower bounds: the longest chain of messages, and the bytes
+  // that each host's links must send, and receive. Walks through all messages.
+  Result Of(const Schedule& schedule, std::span<const HostId> host_of_rank,
+            const JobSettings& settings);
+
+ private:
+  class Sums;
+
+  const Routing& routing_;
+  const PacketSizes sizes_;
+  IdealFct ideal_;
+};
+
+}  // namespace heddle
