@@ -96,8 +96,9 @@ class IdealJob {
       : job_(job), routing_(routing), sizes_(sizes), ideal_(routing, sizes, may_detour) {}
 
   Duration Time() {
-    Duration least = CriticalPath(job_.schedule().work(),
-                                  [this](const Message& message) { return Note(message); });
+    Duration least = CriticalPath(
+        job_.schedule().work(), [this](const Message& message) { return Note(message); },
+        [this](uint32_t from, uint32_t to) { return job_.NewsDelay(from, to); });
     for (const auto& [host, load] : sent_) {
       least = std::max(least, load.Least(RateOf(routing_.HostUplink(host), host)));
     }
@@ -131,7 +132,7 @@ class IdealJob {
     const int64_t size = std::max<int64_t>(message.bytes, 1);
     const HostId src = job_.HostOf(message.src);
     const HostId dst = job_.HostOf(message.dst);
-    if (src == dst) return NoteLocal(size);
+    if (job_.AreLocal(message.src, message.dst)) return NoteLocal(size);
     ++messages_;
     bytes_network_ += size;
     const int64_t packets = (size + sizes_.mss - 1) / sizes_.mss;

@@ -56,6 +56,12 @@ class WaitGraph {
       const bool holds = edge.at_start ? has_started : state == State::kFinished;
       if (!holds) befores.push_back({at.rank, edge.before});
     }
+    for (const OperationGraph::FarEdge& edge : graph_.FarEdgesOf(at.rank)) {
+      const At before{edge.rank, edge.before};
+      if (edge.after == at.op && HasNotFinished(before, ranks_[at.rank].iteration)) {
+        befores.push_back(before);
+      }
+    }
     return befores;
   }
 
@@ -114,6 +120,12 @@ class WaitGraph {
     const RankState& rank = ranks_[send.rank];
     if (rank.is_finished || rank.iteration > iteration) return false;
     return rank.iteration < iteration || StateOf(send) == State::kWaiting;
+  }
+
+  bool HasNotFinished(At at, uint32_t iteration) const {
+    const RankState& rank = ranks_[at.rank];
+    if (rank.is_finished || rank.iteration > iteration) return false;
+    return rank.iteration < iteration || StateOf(at) != State::kFinished;
   }
 
   std::vector<At> BeforesOfStarted(At at) const {
