@@ -73,7 +73,11 @@ class WaitGraph {
       return fmt::format("{} waits for {}", name,
                          graph_.NameOf(befores.front().rank, befores.front().op));
     }
-    if (StateOf(at) != State::kStarted) return fmt::format("{} waits for its stream", name);
+    if (StateOf(at) != State::kStarted) {
+      const bool is_told = OperationOf(at).stream == kNoStream;
+      return fmt::format("{} waits for {}", name,
+                         is_told ? "news, which is under way" : "its stream");
+    }
     switch (OperationOf(at).kind) {
       case Kind::kReceive:
         return fmt::format("{} waits for a message of rank {}, which is under way", name,
