@@ -48,7 +48,9 @@ struct Outcome {
   int64_t csv_bytes = 0;  // The size of flows.csv.
 };
 
-inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
+// `flows`: gets flows.csv, unless it is null.
+inline Outcome RunScenario(const Scenario& scenario, int threads = 1,
+                           std::string* flows = nullptr) {
   const std::string yaml = fmt::format(
       "name: bench\n"
       "topology: {{{}, host_link: {{rate: 100Gbps, delay: {}}}, port: {}}}\n"
@@ -69,6 +71,7 @@ inline Outcome RunScenario(const Scenario& scenario, int threads = 1) {
   Outcome outcome;
   auto result = Simulate(experiments.front(), options, [&](std::string_view text) {
     outcome.csv_bytes += static_cast<int64_t>(text.size());
+    if (flows != nullptr) flows->append(text);
     return true;
   });
   outcome.result = std::move(result).value();  // Built-in load balancers do not fail.

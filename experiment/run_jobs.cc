@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <queue>
+#include <set>
+#include <utility>
+
+#include "workload/jobs/graph_tables.h"
 
 namespace heddle {
 
 namespace {
 
 // By host: the sum of the links' delays on the fastest of the paths with the fewest links.
-std::vector<Duration> DelaysFrom(const Graph& graph, HostId host) {
+std::vector<Duration> DelaysFrom(const Graph& graph, const Adjacency& adjacency, HostId host) {
   struct Reached {
     uint32_t links;
     Duration delay;
@@ -20,7 +25,6 @@ std::vector<Duration> DelaysFrom(const Graph& graph, HostId host) {
 
     auto operator<=>(const Reached&) const = default;
   };
-  const Adjacency adjacency(graph);
   std::vector<std::optional<Duration>> delays(graph.vertices());
   std::priority_queue<Reached, std::vector<Reached>, std::greater<>> frontier;
   frontier.push({0, Duration{0}, graph.VertexOfHost(host)});
@@ -39,6 +43,46 @@ std::vector<Duration> DelaysFrom(const Graph& graph, HostId host) {
   return to_hosts;
 }
 
+// Calls `visit` with each two ranks on different hosts of which the second waits for an operation
+// of the first.
+template <class Visit>
+void ForEachFarWait(const Job& job, const Visit& visit) {
+  const GraphTables* tables = job.schedule().graph();
+  if (tables == nullptr) return;
+  for (uint32_t rank = 0; rank < job.schedule().ranks(); ++rank) {
+    for (const OperationGraph::FarEdge& edge : tables->graph().FarEdgesOf(rank)) {
+      if (job.HostOf(edge.rank) != job.HostOf(rank)) visit(edge.rank, rank);
+    }
+  }
+}
+
+// Lets news travel as fast as packets that wait for nothing.
+void SetNewsDelays(Job& job, const Graph& graph) {
+  if (job.settings().release_delay) return;
+  std::map<HostId, std::set<HostId>> waiting;  // By the host that they wait for.
+  ForEachFarWait(
+      job, [&](uint32_t from, uint32_t to) { waiting[job.HostOf(from)].insert(job.HostOf(to)); });
+  if (waiting.empty()) return;
+  const Adjacency adjacency(graph);
+  for (const auto& [from, hosts] : waiting) {
+    const std::vector<Duration> delays = DelaysFrom(graph, adjacency, from);
+    for (const HostId to : hosts) job.SetNewsDelay(from, to, delays[to]);
+  }
+}
+
+// The ranks of a host take turns with its links.
+void SetNics(Job& job, const Graph& graph) {
+  if (!job.settings().nic_by_rank) return;
+  const Adjacency adjacency(graph);
+  std::vector<size_t> ranks_of_host(graph.hosts, 0);
+  std::vector<uint8_t> nics;
+  for (const HostId host : job.settings().host_of_rank) {
+    const size_t links = adjacency.Of(graph.VertexOfHost(host)).size();
+    nics.push_back(static_cast<uint8_t>(ranks_of_host[host]++ % std::min<size_t>(links, kAnyNic)));
+  }
+  job.SetNics(std::move(nics));
+}
+
 }  // namespace
 
 RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes, uint32_t only)
@@ -51,6 +95,8 @@ RunJobs::RunJobs(const Experiment& experiment, const SizeClasses& classes, uint3
     job->SetClassOf([&classes](int64_t size, bool measured) {
       return static_cast<uint16_t>(measured ? classes.AtomOf(size) : classes.atoms());
     });
+    SetNewsDelays(*job, graph_);
+    SetNics(*job, graph_);
     first_ = std::min(first_, job->settings().start);
     jobs_.push_back(std::move(job));
   }
@@ -78,6 +124,7 @@ void RunJobs::PlaceOn(Network& network) {
     if (only_ != 0 && job->number() != only_) continue;
     const bool meets = job->settings().between == JobSettings::Between::kIdeal;
     if (meets) AddPause(*job, network);
+    LimitWindow(*job, network);
     HostJobs::Meeting* meeting = meets ? pauses_.back().meeting.get() : nullptr;
     const uint32_t ranks = job->schedule().ranks();
     for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -92,12 +139,20 @@ void RunJobs::PlaceOn(Network& network) {
   }
 }
 
+// News must be read before it takes effect.
+void RunJobs::LimitWindow(const Job& job, Network& network) {
+  if (job.has_domains()) network.engine().LimitWindow(job.settings().local_latency);
+  ForEachFarWait(job, [&](uint32_t from, uint32_t to) {
+    network.engine().LimitWindow(job.NewsDelay(from, to));
+  });
+}
+
 // News of the last rank's end goes to rank 0 and back. So it must be seen, at the end of a window,
 // before it is back.
 void RunJobs::AddPause(const Job& job, Network& network) {
   Duration way = job.settings().release_delay.value_or(Duration{0});
   if (!job.settings().release_delay) {
-    const std::vector<Duration> delays = DelaysFrom(graph_, job.HostOf(0));
+    const std::vector<Duration> delays = DelaysFrom(graph_, Adjacency(graph_), job.HostOf(0));
     for (const HostId host : job.settings().host_of_rank) way = std::max(way, delays[host]);
     if (way == Duration{0}) way = job.settings().local_latency;
   }

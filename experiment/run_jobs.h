@@ -63,6 +63,7 @@ class RunJobs {
   };
 
   void AddPause(const Job& job, Network& network);
+  static void LimitWindow(const Job& job, Network& network);
   void Start();
 
   std::vector<std::unique_ptr<Job>> jobs_;

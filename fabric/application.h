@@ -12,9 +12,27 @@
 #include <optional>
 
 #include "core/packet.h"
+#include "core/units.h"
 #include "fabric/flow.h"
 
 namespace heddle {
+
+// What a program on one host tells one on another host, outside the simulated network. It takes
+// effect at `at`, which lies at least one window after it is told. News of one instant may reach the
+// host in any order.
+struct News {
+  enum class Kind : uint32_t {
+    kReleased,  // Operation `number` of rank `to` waits for one less. Told by rank `from`.
+    kMessage,   // Message `number` of rank `from` to rank `to` begins to arrive over a local link.
+  };
+  Time at;
+  Kind kind;
+  uint32_t job;
+  uint32_t iteration;
+  uint32_t from;
+  uint32_t to;
+  uint64_t number;
+};
 
 class Application {
  public:
@@ -30,6 +48,9 @@ class Application {
   virtual void OnAcked(FlowId message) = 0;
 
   virtual void OnTimer(uint64_t key) = 0;
+
+  // Called between windows, long enough before `news.at`.
+  virtual void OnNews(const News& news) = 0;
 
   // A packet of a message that is not open here has arrived. Returns the flow to open; its start is
   // not known here. Returns nothing if the message has been closed before.

@@ -20,6 +20,9 @@ constexpr uint32_t TupleHash(HostId src, HostId dst, uint16_t sport, uint16_t dp
       Mix64(uint64_t{src} << 48 | uint64_t{dst} << 32 | uint64_t{sport} << 16 | dport) >> 32);
 }
 
+// Any NIC of a host; see FlowSpec.
+constexpr uint8_t kAnyNic = 255;
+
 // A flow as the workload requests it.
 struct FlowSpec {
   FlowId id = 0;
@@ -30,6 +33,10 @@ struct FlowSpec {
   uint16_t workload = 0;  // Index of the workload entry it comes from.
   uint16_t size_class = 0;
   bool measured = true;  // Counts in the statistics.
+  // The NICs of hosts with several that data leave through at the source, and answers at the
+  // destination, wherever routes allow it; kAnyNic: a hash chooses.
+  uint8_t src_nic = kAnyNic;
+  uint8_t dst_nic = kAnyNic;
   uint32_t job = 0;      // Number of the flow's incast query or closed-loop job, from 1; 0: none.
   uint32_t iter = 0;     // The job's iteration.
   uint32_t step = 0;     // The step of the iteration's schedule.

@@ -47,16 +47,16 @@ void Host::TakeDown(PortIndex link, Time now) {
 
 // --- Several links ---
 
-PortIndex Host::HashedNic(HostId dst, uint32_t tuple_hash) const {
-  const std::vector<PortIndex>& hops = first_hops_.sets[first_hops_.set_of_host[dst]];
+PortIndex Host::NicOfSeveral(const Endpoint::Tuple& tuple) const {
+  const std::vector<PortIndex>& hops = first_hops_.sets[first_hops_.set_of_host[tuple.dst]];
+  if (tuple.nic != kAnyNic && std::ranges::find(hops, tuple.nic) != hops.end()) return tuple.nic;
   // Mixed again because switches hash the tuple too: otherwise the flows of one NIC would share
   // bits of the switches' hash.
-  return hops[Mix64(tuple_hash) % hops.size()];
+  return hops[Mix64(tuple.hash) % hops.size()];
 }
 
 PortIndex Host::NicOf(uint32_t slot, Lane of) const {
-  const auto [dst, tuple_hash] = users_[static_cast<size_t>(of)].endpoint->TupleOf(slot);
-  return HashedNic(dst, tuple_hash);
+  return NicOfSeveral(users_[static_cast<size_t>(of)].endpoint->TupleOf(slot));
 }
 
 // Waiting flows move to their new NICs, in the order of the old ones.
@@ -312,7 +312,7 @@ void Host::SendForPolicy(const Packet& packet, uint8_t priority) {
     deferred_.back().priority = priority;
     return;
   }
-  Packet& slot = ControlSlot(packet.dst, packet.tuple_hash);
+  Packet& slot = ControlSlot({packet.dst, packet.tuple_hash});
   slot = packet;
   slot.priority = priority;
   SendControl();
@@ -324,6 +324,8 @@ void Host::OnLetter(const Letter& letter) {
       return transport_->OnDropNotice(letter.Body<DropNotice>());
     case kFlowEnded:
       return transport_->OnFlowEnded(letter.Body<FlowEnded>());
+    case kNews:
+      return application_->OnNews(letter.Body<News>());
     default:
       HEDDLE_CHECK(false, "a letter of unknown kind {}", letter.kind);
   }
@@ -336,7 +338,7 @@ void HostView::SendControl(const Packet& packet) {
 
 bool HostView::SendProbe(const Packet& packet) {
   HEDDLE_CHECK(packet.bytes >= kMinPacketBytes, "a packet of {} bytes", packet.bytes);
-  Host::Nic& nic = self_.nics_[self_.NicFor(packet.dst, packet.tuple_hash)];
+  Host::Nic& nic = self_.nics_[self_.NicFor({packet.dst, packet.tuple_hash})];
   if (nic.lane(Lane::kTransport).paused) return false;
   self_.SendForPolicy(packet, self_.user(Lane::kTransport).priority);
   return true;

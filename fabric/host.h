@@ -4,7 +4,8 @@
 // packets and set timers.
 //
 // A host with several links has one NIC for each. All packets of a flow leave through the same NIC
-// until routes change: a hash of the 5-tuple chooses among the NICs that begin a shortest path.
+// until routes change: the one that the flow asks for, if it begins a shortest path; otherwise a
+// hash of the 5-tuple chooses among the NICs that do.
 
 #pragma once
 
@@ -119,9 +120,9 @@ class Host final : public Node {
 
   // Control packets such as ACKs go before any data packet not yet begun and keep their order, so
   // their departure is known at once. Fill in ControlSlot(), then call SendControl(). The packet
-  // goes to `dst` and belongs to the flow with this hash.
-  Packet& ControlSlot(HostId dst, uint32_t tuple_hash) {
-    building_ = &nics_[NicFor(dst, tuple_hash)];
+  // goes where `tuple` says.
+  Packet& ControlSlot(const Endpoint::Tuple& tuple) {
+    building_ = &nics_[NicFor(tuple)];
     Packet& slot = building_->port.Slot();
     slot = Packet();
     slot.priority = control_class_;
@@ -154,10 +155,8 @@ class Host final : public Node {
     its.Join(slot, now_);
   }
 
-  // The present rate of the link that packets of a flow to `dst` leave through.
-  BitRate LineRate(HostId dst, uint32_t tuple_hash) const {
-    return nics_[NicFor(dst, tuple_hash)].port.rate();
-  }
+  // The present rate of the link that packets of a flow leave through.
+  BitRate LineRate(const Endpoint::Tuple& tuple) const { return nics_[NicFor(tuple)].port.rate(); }
 
   // Endpoint::OnTimer(key) is called at `at`; the top byte of `key` belongs to the host.
   void SetTimer(Time at, uint64_t key, Lane of = Lane::kTransport) {
@@ -290,11 +289,11 @@ class Host final : public Node {
   User& user(Lane of) { return users_[static_cast<size_t>(of)]; }
   PortIndex IndexOf(const Nic& nic) const { return static_cast<PortIndex>(&nic - nics_.begin()); }
   // The NIC that a packet of a flow leaves through. NicOf() finds it for a flow of a lane.
-  PortIndex NicFor(HostId dst, uint32_t tuple_hash) const {
+  PortIndex NicFor(const Endpoint::Tuple& tuple) const {
     if (links_ == 1) return 0;
-    return HashedNic(dst, tuple_hash);
+    return NicOfSeveral(tuple);
   }
-  PortIndex HashedNic(HostId dst, uint32_t tuple_hash) const;
+  PortIndex NicOfSeveral(const Endpoint::Tuple& tuple) const;
   PortIndex NicOf(uint32_t slot, Lane of) const;
 
   Time NextTimer() const {

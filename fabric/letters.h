@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The letters that nodes send each other outside the simulated network (core/mail.h). They change
-// no packet: they settle statistics, and let a receiver forget a flow whose sender has finished.
+// The letters that nodes send each other outside the simulated network (core/mail.h). Drop notices
+// and ends of flows change no packet: they settle statistics, and let a receiver forget a flow whose
+// sender has finished. What programs tell each other (kNews) takes effect at a time that the letter
+// names.
 
 #pragma once
 
@@ -15,6 +17,7 @@ namespace heddle {
 enum LetterKind : uint32_t {
   kDropNotice,
   kFlowEnded,
+  kNews,
 };
 
 // Tells the sending host that one transmission of a data packet has been dropped.

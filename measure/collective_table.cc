@@ -106,9 +106,7 @@ std::optional<IdealSchedule::Result> GraphCollectives::IdealOf(size_t collective
   const double messages = its.schedule->Totals().messages;
   if (walked_ + messages > kMostIdealMessages) return std::nullopt;
   walked_ += messages;
-  std::vector<HostId> hosts;
-  for (const uint32_t rank : its.group) hosts.push_back(job_.HostOf(rank));
-  return ideals_.emplace(key, ideal.Of(*its.schedule, hosts, job_.settings())).first->second;
+  return ideals_.emplace(key, ideal.Of(*its.schedule, job_, its.group)).first->second;
 }
 
 void GraphCollectives::AppendRow(size_t i, const std::optional<IdealSchedule::Result>& ideal,

@@ -12,12 +12,14 @@ namespace heddle {
 
 class IdealSchedule::Sums {
  public:
-  Sums(IdealSchedule& all, std::span<const HostId> host_of_rank, const JobSettings& settings)
-      : all_(all), host_of_rank_(host_of_rank), settings_(settings) {}
+  Sums(IdealSchedule& all, const Job& job, std::span<const uint32_t> ranks)
+      : all_(all), job_(job), ranks_(ranks) {}
 
   Result Of(const Schedule& schedule) {
     Duration& least = result_.time;
-    least = CriticalPath(schedule, [this](const Message& message) { return Note(message); });
+    least = CriticalPath(
+        schedule, [this](const Message& message) { return Note(message); },
+        [this](uint32_t from, uint32_t to) { return job_.NewsDelay(RankOf(from), RankOf(to)); });
     for (const auto& [host, load] : sent_) {
       least = std::max(least, load.Least(RateOf(all_.routing_.HostUplink(host), host)));
     }
@@ -38,6 +40,8 @@ class IdealSchedule::Sums {
     }
   };
 
+  uint32_t RankOf(uint32_t rank) const { return ranks_.empty() ? rank : ranks_[rank]; }
+
   double RateOf(const Channel& link, HostId host) const {
     return static_cast<double>(link.rate.bps) * static_cast<double>(all_.routing_.LinksOf(host));
   }
@@ -45,9 +49,11 @@ class IdealSchedule::Sums {
   // Adds a message to the sums.
   MessageTimes Note(const Message& message) {
     const int64_t size = std::max<int64_t>(message.bytes, 1);
-    const HostId src = host_of_rank_[message.src];
-    const HostId dst = host_of_rank_[message.dst];
-    if (src == dst) return NoteLocal(size);
+    const uint32_t from = RankOf(message.src);
+    const uint32_t to = RankOf(message.dst);
+    if (job_.AreLocal(from, to)) return NoteLocal(size);
+    const HostId src = job_.HostOf(from);
+    const HostId dst = job_.HostOf(to);
     ++result_.messages;
     result_.bytes_network += size;
     const PacketSizes& sizes = all_.sizes_;
@@ -64,13 +70,14 @@ class IdealSchedule::Sums {
 
   MessageTimes NoteLocal(int64_t size) {
     result_.bytes_local += size;
-    const Duration time = TransferTime(size, settings_.local_rate);
-    return {settings_.local_latency + time, waits_for_acks() ? time : Duration{0}};
+    const JobSettings& settings = job_.settings();
+    const Duration time = TransferTime(size, settings.local_rate);
+    return {settings.local_latency + time, waits_for_acks() ? time : Duration{0}};
   }
 
   // A message that need only be handed to the NIC may be finished in no time: the sum of a host's
   // bytes bounds how fast it can go on.
-  bool waits_for_acks() const { return settings_.send_done == JobSettings::SendDone::kAcked; }
+  bool waits_for_acks() const { return job_.settings().send_done == JobSettings::SendDone::kAcked; }
 
   // A packet's time on the host's own link is in the sum.
   void Add(Load& load, int64_t wire, Duration shortest, const Channel& link, HostId host) const {
@@ -81,17 +88,16 @@ class IdealSchedule::Sums {
   }
 
   IdealSchedule& all_;
-  const std::span<const HostId> host_of_rank_;
-  const JobSettings& settings_;
+  const Job& job_;
+  const std::span<const uint32_t> ranks_;
   std::map<HostId, Load> sent_;
   std::map<HostId, Load> received_;
   Result result_;
 };
 
-IdealSchedule::Result IdealSchedule::Of(const Schedule& schedule,
-                                        std::span<const HostId> host_of_rank,
-                                        const JobSettings& settings) {
-  return Sums(*this, host_of_rank, settings).Of(schedule);
+IdealSchedule::Result IdealSchedule::Of(const Schedule& schedule, const Job& job,
+                                        std::span<const uint32_t> ranks) {
+  return Sums(*this, job, ranks).Of(schedule);
 }
 
 }  // namespace heddle

@@ -22,7 +22,7 @@ class IdealSchedule {
     Duration time{0};
     int64_t messages = 0;  // Over the network,
     int64_t bytes_network = 0;
-    int64_t bytes_local = 0;  // and between ranks of one host.
+    int64_t bytes_local = 0;  // and between ranks of one server.
   };
 
   // `may_detour`: links fail, and messages then take other paths. `routing` outlives this.
@@ -30,9 +30,9 @@ class IdealSchedule {
       : routing_(routing), sizes_(sizes), ideal_(routing, sizes, may_detour) {}
 
   // The time is the largest of three lower bounds: the longest chain of messages, and the bytes
-  // that each host's links must send, and receive. Walks through all messages.
-  Result Of(const Schedule& schedule, std::span<const HostId> host_of_rank,
-            const JobSettings& settings);
+  // that each host's links must send, and receive. Walks through all messages. `schedule` is a part
+  // of the job's: its rank i is rank `ranks[i]` of the job; the same number if `ranks` is empty.
+  Result Of(const Schedule& schedule, const Job& job, std::span<const uint32_t> ranks = {});
 
  private:
   class Sums;

@@ -275,7 +275,7 @@ void JobResults::Finish(Time /*end*/, RunNotes& notes) {
     const Job& job = *sum.job;
     const Schedule& work = job.schedule().work();
     if (work.Totals().messages <= kMostIdealMessages) {
-      sum.ideal = ideal.Of(work, job.settings().host_of_rank, job.settings());
+      sum.ideal = ideal.Of(work, job);
     }
     for (size_t i = 0; i < sum.iterations.size(); ++i) {
       if (!sum.IsDone(i)) continue;

@@ -223,7 +223,7 @@ void RoceReceiver::Answer(const Packet& data, PacketKind kind) {
 
 Packet& RoceReceiver::NewControl(PacketKind kind, Time echo) {
   const FlowSpec& spec = record().spec;
-  Packet& packet = host_->ControlSlot(spec.src, tuple_hash_);
+  Packet& packet = host_->ControlSlot({spec.src, tuple_hash_, spec.dst_nic});
   packet.kind = kind;
   packet.sent = echo;
   packet.flow = spec.id;

@@ -38,7 +38,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
                    .size = spec.size};
   next_avail_ = host.now();
   rate_ = RateState();
-  const BitRate nic = host.LineRate(flow_.dst, flow_.tuple_hash);
+  const BitRate nic = host.LineRate(tuple());
   nic_rate_ = static_cast<double>(nic.bps);
   rate_.line = rate_.rate = static_cast<double>(shared.settings.line_rate.value_or(nic).bps);
   limit_ = rate_.line;

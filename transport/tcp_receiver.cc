@@ -112,7 +112,7 @@ void TcpReceiver::OnTimer() {
 // Acknowledges all that has arrived; `data` is the packet that gave rise to it.
 void TcpReceiver::SendAck(const Packet& data, uint8_t flags) {
   unanswered_ = 0;
-  Packet& ack = host_->ControlSlot(data.src, tuple_hash_);
+  Packet& ack = host_->ControlSlot({data.src, tuple_hash_, record().spec.dst_nic});
   ack.kind = PacketKind::kAck;
   ack.sent = data.sent;
   ack.flow = data.flow;
@@ -144,7 +144,7 @@ void TcpReceiver::FillSackBlocks(Packet& ack) const {
 
 // Answers every SYN, even one that was sent again.
 void TcpReceiver::OnSyn(const Packet& syn) {
-  Packet& answer = host_->ControlSlot(syn.src, tuple_hash_);
+  Packet& answer = host_->ControlSlot({syn.src, tuple_hash_, record().spec.dst_nic});
   answer.kind = PacketKind::kSynAck;
   answer.sent = syn.sent;
   answer.flow = syn.flow;

@@ -172,7 +172,7 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
 }
 
 void TcpSender::SendSyn() {
-  Packet& syn = host_->ControlSlot(flow_.dst, flow_.tuple_hash);
+  Packet& syn = host_->ControlSlot(tuple());
   syn.kind = PacketKind::kSyn;
   syn.sent = host_->now();
   syn.flow = flow_.id;

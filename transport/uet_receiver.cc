@@ -104,7 +104,7 @@ void UetReceiver::Acknowledge(const Packet& data, bool names_trigger) {
 // Without a load balancer that says otherwise, control packets take paths at random.
 Packet& UetReceiver::NewControl(PacketKind kind, const Packet& cause) {
   const FlowSpec& spec = record().spec;
-  Packet& packet = host_->ControlSlot(spec.src, tuple_hash_);
+  Packet& packet = host_->ControlSlot({spec.src, tuple_hash_, spec.dst_nic});
   packet.kind = kind;
   packet.sent = cause.sent;
   packet.flow = spec.id;

@@ -253,7 +253,7 @@ void UetSender::OnProbeAnswer(const Packet& answer) {
 }
 
 void UetSender::SendProbe() {
-  Packet& probe = host_->ControlSlot(flow_.dst, flow_.tuple_hash);
+  Packet& probe = host_->ControlSlot(tuple());
   probe.kind = PacketKind::kSyn;
   probe.sent = host_->now();
   probe.flow = flow_.id;

@@ -37,7 +37,7 @@ class UetSender {
   void OnNack(const Packet& nack);
   void OnProbeAnswer(const Packet& answer);
   Transport::Pulled Pull(Packet& packet);
-  Endpoint::Tuple tuple() const { return {flow_.dst, flow_.tuple_hash}; }
+  Endpoint::Tuple tuple() const { return {spec_.dst, flow_.tuple_hash, spec_.src_nic}; }
 
   // A timer of this kind has fired.
   void OnTimer(FlowTimer kind);

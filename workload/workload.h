@@ -32,9 +32,11 @@ struct Stage {
   size_t hosts = 0;
   std::vector<uint16_t> leaf_of_host;  // From 0; several switches of a host count as one.
   size_t leaves = 0;
-  std::vector<BitRate> host_rate;      // By host: the sum of the links from it.
-  std::vector<BitRate> downlink_rate;  // By host: the sum of the links to it.
-  std::vector<int64_t> uplink_bps;     // By leaf: the sum of its links to other switches.
+  std::vector<bool> has_several_links;   // By host.
+  std::vector<bool> has_several_leaves;  // By host: its links lead to different switches.
+  std::vector<BitRate> host_rate;        // By host: the sum of the links from it.
+  std::vector<BitRate> downlink_rate;    // By host: the sum of the links to it.
+  std::vector<int64_t> uplink_bps;       // By leaf: the sum of its links to other switches.
   int64_t mss = 1460;
   int64_t packet_overhead = 78;  // Bytes on the wire of a packet beyond its payload.
   int64_t max_flow_size = 0;

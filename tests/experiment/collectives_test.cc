@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/experiment_kit.h"
+#include "tests/support/halved_windows.h"
 
 namespace heddle {
 namespace {
@@ -339,6 +341,71 @@ TEST(CollectiveTest, RailsMergeWhatAServerSends) {
   EXPECT_EQ(jobs.Integer(0, "bytes_local"), 16 * 3 * (3 + 1) * 10'000);
 }
 
+// --- Servers of several hosts ---
+
+int64_t IterationOf(int hosts, const std::string& job) {
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(OnAStar(hosts, "kind: collective, local_rate: 800Gbps, " + job)));
+  EXPECT_EQ(run.result.unfinished, 0);
+  EXPECT_GE(CsvTable(run.files.series.at("jobs.csv")).Real(0, "slowdown"), 1);
+  return CsvTable(run.files.series.at("iterations.csv")).Integer(0, "end_ps");
+}
+
+// 100 kB take 1 us to leave and to arrive over the link of a server, and 1 us on the way.
+TEST(ServersTest, HaveTheirLinkBetweenTheirHosts) {
+  const std::string alone = "ranks: 4, domain_hosts: 4, ";
+  EXPECT_EQ(IterationOf(4, alone + "op: all_reduce, size: 400000B"), 6 * 2'000'000);
+  // A rank sends to three others one after the other, which receive from each in turn.
+  EXPECT_EQ(IterationOf(4, alone + "op: all_to_all, size: 400000B"), 4'000'000);
+  // Ranks 0 and 1 are one server, 2 and 3 another. Rank 1 has the message after 2 us.
+  EXPECT_EQ(IterationOf(4, "ranks: 4, domain_hosts: 2, op: broadcast, size: 100000B"),
+            2'000'000 + X(100));
+}
+
+TEST(ServersTest, AreTheGroupsOfHierarchicalAlgorithms) {
+  // Within servers of two: half of the buffer each way. Between them: six steps of a ring of four.
+  EXPECT_EQ(IterationOf(8,
+                        "ranks: 8, domain_hosts: 2, op: all_reduce, algorithm: hierarchical, "
+                        "size: 800000B"),
+            2 * 5'000'000 + 6 * X(100) + 5 * kAck);
+  // Two hosts with two ranks each are a server of four: a rank sends one message of four blocks to
+  // each of the other servers.
+  const FinishedRun run =
+      RunExperiment(ExperimentFrom(CollectiveOn(16,
+                                                "op: all_to_all, algorithm: rail, size: 160000B, "
+                                                "ranks_per_host: 2, domain_hosts: 2")));
+  EXPECT_EQ(CsvTable(run.files.flows).rows.size(), 16u * 3);
+  EXPECT_EQ(CsvTable(run.files.series.at("jobs.csv")).Integer(0, "bytes_local"),
+            16 * 3 * (3 + 1) * 10'000);
+}
+
+TEST(ServersTest, NeitherThreadsNorWindowsChangeResults) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: {kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 8,\n"
+      "  host_link: {rate: 100Gbps, delay: 500ns}, fabric_link: {rate: 100Gbps, delay: 500ns}}\n"
+      "transport: {kind: rocev2, cc: dcqcn}\n"
+      "lb: letflow\n"
+      "workload:\n"
+      "  - {kind: collective, op: all_to_all, algorithm: rail, size: 200KB, ranks: 32,\n"
+      "     domain_hosts: 8, placement: spread, iterations: 3, jitter: 1us, share_hosts: true}\n"
+      "  - {kind: collective, op: all_reduce, algorithm: hierarchical, size: 300KB, ranks: 32,\n"
+      "     domain_hosts: 8, local_latency: 100ns, iterations: 2, start: 2us, share_hosts: true}\n"
+      "  - {kind: poisson, sizes: websearch, load: 0.2, flows: 30}\n");
+  const FinishedRun one = RunExperiment(experiment);
+  EXPECT_EQ(one.result.unfinished, 0);
+  EXPECT_GT(CsvTable(one.files.flows).rows.size(), 3u * 32 * 3 + 30);
+  for (const int threads : {2, 3, 8}) {
+    EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
+  }
+  for (const int threads : {1, 3}) {
+    HalvedWindows halved;
+    SimulationOptions options;
+    options.threads = threads;
+    options.instruments = {&halved};
+    EXPECT_TRUE(RunExperiment(experiment, options).files == one.files) << threads;
+  }
+}
+
 struct Iterations {
   std::vector<int64_t> start;
   std::vector<int64_t> end;
@@ -469,6 +536,24 @@ TEST(NeighboursTest, AJobWithoutThemCostsNothing) {
   EXPECT_EQ(jobs.At(0, "alone_iter_us"), jobs.At(0, "mean_iter_us"));
 }
 
+std::string WarningsOf(const std::string& topology, const std::string& job) {
+  const Experiment experiment = ExperimentFrom(
+      "topology: " + topology + "\ntransport: {kind: rocev2, cc: none}\nlb: ecmp\nworkload: [{" +
+      job + "}]\n");
+  return fmt::format("{}", fmt::join(experiment.warnings, "\n"));
+}
+
+TEST(CollectiveTest, WarnsOfRanksWhoseLinkIsNotTheirOwn) {
+  const std::string job = "kind: collective, op: all_reduce, size: 1MB, ranks: 4, nic: ";
+  const std::string planes = "{kind: planes, planes: 2, leaves: 2, spines: 2, hosts_per_leaf: 2}";
+  const std::string one_link = "{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}";
+  EXPECT_NE(WarningsOf(planes, job + "by_rank").find("lead to different leaves"),
+            std::string::npos);
+  EXPECT_EQ(WarningsOf(planes, job + "hash").find("nic"), std::string::npos);
+  EXPECT_NE(WarningsOf(one_link, job + "by_rank").find("changes nothing: each host of the job"),
+            std::string::npos);
+}
+
 TEST(CollectiveTest, RefusesWhatCannotBe) {
   const auto errors = [](const std::string& job) { return ErrorsOf(CollectiveOn(4, job)); };
   EXPECT_NE(errors("op: broadcast, size: 1MB, algorithm: ring").find("is no algorithm for"),
@@ -495,6 +580,9 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
             std::string::npos);
   EXPECT_NE(errors("op: all_reduce, size: 1MB, connections: free, unfinished: 2")
                 .find("goes with connections: ordered"),
+            std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, domain_hosts: 2, local_latency: 99ns")
+                .find("must be at least 100ns if servers have several hosts"),
             std::string::npos);
   EXPECT_NE(ErrorsOf(CollectiveOn(6, "op: all_to_all, size: 1MB, algorithm: pairwise"))
                 .find("pairwise needs a power of two"),

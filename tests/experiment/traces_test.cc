@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,10 +16,12 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/gzip.h"
 #include "workload/jobs/job.h"
+#include "tests/support/halved_windows.h"
 
 namespace heddle {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kPingPong =
@@ -74,6 +78,274 @@ TEST_F(TracesTest, ATriggeredConnectionStartsWhenTheFirstHasArrived) {
   ASSERT_EQ(flows.rows.size(), 2u);
   EXPECT_EQ(flows.Integer(1, "start_ps"), flows.Integer(0, "rx_done_ps"));
   EXPECT_EQ(flows.Integer(0, "rx_done_ps"), 2'083'840 + 100 * 83'840);
+}
+
+// --- Triggers at other hosts ---
+
+constexpr int64_t X(int64_t packets) { return 2'083'840 + 83'840 * packets; }
+constexpr int64_t kAckBack = 2'009'600;
+
+// By connection, in the order of the file.
+std::vector<int64_t> StartsOf(const std::string& yaml) {
+  const FinishedRun run = RunExperiment(ExperimentFrom(yaml));
+  EXPECT_EQ(run.result.unfinished, 0);
+  EXPECT_FALSE(run.result.cut_short);
+  EXPECT_GE(CsvTable(run.files.series.at("jobs.csv")).Real(0, "slowdown"), 1);
+  const CsvTable flows(run.files.flows);
+  std::map<int64_t, int64_t> starts;  // Ids are in the order of senders.
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    starts[flows.Integer(row, "flow_id")] = flows.Integer(row, "start_ps");
+  }
+  std::vector<int64_t> in_order;
+  for (const auto& [id, start] : starts) in_order.push_back(start);
+  return in_order;
+}
+
+// The news takes the time of the links: 2 us, as a packet of no bytes would.
+TEST_F(TracesTest, ATriggerStartsConnectionsOfOtherHostsWhenTheNewsHasTravelled) {
+  const std::string file = Write("a.cm",
+                                 "Nodes 6\nConnections 4\nTriggers 2\n"
+                                 "0->1 start 0 size 10000 recv_done_trigger 1 send_done_trigger 2\n"
+                                 "1->5 trigger 1 size 500\n"
+                                 "2->3 trigger 1 size 1000\n"
+                                 "3->4 trigger 2 size 1000\n"
+                                 "trigger id 1 oneshot\ntrigger id 2 oneshot\n");
+  const std::string yaml = OnAStar(6, "kind: trace, format: htsim_cm, file: " + file);
+  EXPECT_THAT(StartsOf(yaml),
+              ElementsAre(0, X(10), X(10) + 2'000'000, X(10) + kAckBack + 2'000'000));
+  const std::string sooner =
+      OnAStar(6, "kind: trace, format: htsim_cm, release_delay: 300ns, file: " + file);
+  EXPECT_THAT(StartsOf(sooner), ElementsAre(0, X(10), X(10) + 300'000, X(10) + kAckBack + 300'000));
+}
+
+// Two ranks of one host need no news, whatever it takes.
+TEST_F(TracesTest, ATriggerStartsConnectionsOfItsOwnHostAtOnce) {
+  const std::string file = Write("a.cm",
+                                 "Nodes 4\nConnections 2\nTriggers 1\n"
+                                 "0->2 start 0 size 10000 recv_done_trigger 1\n"
+                                 "3->1 trigger 1 size 1000\ntrigger id 1 oneshot\n");
+  EXPECT_THAT(
+      StartsOf(OnAStar(2, "kind: trace, format: htsim_cm, ranks_per_host: 2, file: " + file)),
+      ElementsAre(0, X(10)));
+}
+
+// A job repeats its connections. The sends that others wait for belong to an iteration.
+TEST_F(TracesTest, TriggersActInEachIteration) {
+  const std::string file = Write("a.cm",
+                                 "Nodes 4\nConnections 2\nTriggers 1\n"
+                                 "0->1 start 0 size 10000 send_done_trigger 1\n"
+                                 "2->3 trigger 1 size 1000\ntrigger id 1 oneshot\n");
+  const int64_t second = X(10) + kAckBack;
+  EXPECT_THAT(StartsOf(OnAStar(
+                  4, "kind: trace, format: htsim_cm, iterations: 3, warm_up: 1, file: " + file)),
+              ElementsAre(0, second + 2'000'000, second, 2 * second + 2'000'000, 2 * second,
+                          3 * second + 2'000'000));
+}
+
+constexpr const char* kTwoTiers =
+    "topology: {kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 4,\n"
+    "  host_link: {rate: 100Gbps, delay: 100ns}, fabric_link: {rate: 100Gbps, delay: 500ns}}\n"
+    "transport: {kind: rocev2, cc: dcqcn}\n"
+    "lb: letflow\n";
+
+// Hosts 0 to 3 are on one leaf. 200 ns within it, 1200 ns to another one.
+TEST_F(TracesTest, TheNewsTakesTheShortestPath) {
+  const std::string file = Write("a.cm",
+                                 "Nodes 16\nConnections 3\nTriggers 1\n"
+                                 "0->1 start 0 size 10000 recv_done_trigger 1\n"
+                                 "2->3 trigger 1 size 1000\n"
+                                 "9->8 trigger 1 size 1000\n"
+                                 "trigger id 1 oneshot\n");
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(std::string(kTwoTiers) +
+                     "workload: [{kind: trace, format: htsim_cm, file: " + file + "}]\n"));
+  const CsvTable flows(run.files.flows);
+  const int64_t fired = flows.Integer(flows.Find("src", "0"), "rx_done_ps");
+  EXPECT_EQ(flows.Integer(flows.Find("src", "2"), "start_ps"), fired + 200'000);
+  EXPECT_EQ(flows.Integer(flows.Find("src", "9"), "start_ps"), fired + 1'200'000);
+}
+
+// Sixteen hosts pass on tokens: each message starts one of another host.
+std::string Tokens(int rounds) {
+  std::string connections;
+  std::string triggers;
+  int count = 0;
+  int trigger = 0;
+  for (int token = 0; token < 8; ++token) {
+    int src = token;
+    for (int round = 0; round < rounds; ++round) {
+      const int dst = (5 * src + 3 * token + 1 + (src == 15 - token ? 1 : 0)) % 16;
+      const int other = dst == src ? (src + 1) % 16 : dst;
+      connections += fmt::format("{}->{} size {} {}", src, other, 4'000 + 700 * token,
+                                 round == 0 ? "start 0" : fmt::format("trigger {}", trigger));
+      if (round + 1 < rounds) {
+        connections +=
+            fmt::format(" {}_done_trigger {}", round % 3 == 0 ? "send" : "recv", ++trigger);
+        triggers += fmt::format("trigger id {} oneshot\n", trigger);
+      }
+      connections += "\n";
+      ++count;
+      src = (other + 7) % 16;
+    }
+  }
+  return fmt::format("Nodes 16\nConnections {}\nTriggers {}\n{}{}", count, trigger, connections,
+                     triggers);
+}
+
+TEST_F(TracesTest, NeitherThreadsNorWindowsChangeNews) {
+  const std::string yaml = fmt::format(
+      "{}workload:\n"
+      "  - {{kind: trace, format: htsim_cm, file: {}, iterations: 2}}\n"
+      "  - {{kind: poisson, sizes: websearch, load: 0.2, flows: 30}}\n"
+      "measure: {{operations: true}}\n",
+      kTwoTiers, Write("tokens.cm", Tokens(20)));
+  const Experiment experiment = ExperimentFrom(yaml);
+  const FinishedRun one = RunExperiment(experiment);
+  EXPECT_EQ(one.result.unfinished, 0);
+  EXPECT_EQ(CsvTable(one.files.flows).rows.size(), 2u * 160 + 30);
+  for (const int threads : {2, 3, 8}) {
+    EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
+  }
+  for (const int threads : {1, 3}) {
+    HalvedWindows halved;
+    SimulationOptions options;
+    options.threads = threads;
+    options.instruments = {&halved};
+    const FinishedRun other = RunExperiment(experiment, options);
+    EXPECT_GT(other.result.windows, one.result.windows);
+    EXPECT_TRUE(other.files == one.files) << threads;
+  }
+}
+
+// --- Hosts with several links, servers with several hosts ---
+
+// Ranks 0 and 1 are on one host, 2 and 3 on another, each host on two planes. Rank 0 sends to both
+// of the other host, rank 1 to rank 3; each message has a port of its own, so a hash would spread
+// them.
+TEST_F(TracesTest, RanksMayHaveLinksOfTheirOwn) {
+  std::string to_both;
+  std::string to_one;
+  std::string at_two;
+  std::string at_three;
+  for (int i = 0; i < 8; ++i) {
+    to_both += fmt::format("send 10000b to 2 tag {0}\nsend 20000b to 3 tag {0}\n", i);
+    to_one += fmt::format("send 30000b to 3 tag {0}\n", i);
+    at_two += fmt::format("recv 10000b from 0 tag {0}\n", i);
+    at_three += fmt::format("recv 20000b from 0 tag {0}\nrecv 30000b from 1 tag {0}\n", i);
+  }
+  const std::string file =
+      Write("a.goal",
+            fmt::format("num_ranks 4\nrank 0 {{\n{}}}\nrank 1 {{\n{}}}\nrank 2 {{\n{}}}\nrank 3 "
+                        "{{\n{}}}\n",
+                        to_both, to_one, at_two, at_three));
+  const auto links_with = [&file](const std::string& nic) {
+    return CsvTable(
+        RunExperiment(
+            ExperimentFrom(
+                "topology: {kind: planes, planes: 2, leaves: 2, spines: 2, hosts_per_leaf: 1}\n"
+                "transport: {kind: rocev2, framing: ns3_rdma, cc: none}\nlb: ecmp\n"
+                "workload: [{kind: trace, format: goal, ranks_per_host: 2, ports: message, nic: " +
+                nic + ", file: " + file + "}]\n"))
+            .files.links);
+  };
+  const auto sum = [](const CsvTable& links, const char* host, const char* port,
+                      const char* column) {
+    for (size_t row = 0; row < links.rows.size(); ++row) {
+      if (links.At(row, "node") == host && links.At(row, "port") == port) {
+        return links.Integer(row, column);
+      }
+    }
+    return int64_t{-1};
+  };
+  const CsvTable by_rank = links_with("by_rank");
+  EXPECT_EQ(sum(by_rank, "host0", "0", "payload_bytes"), 8 * 30'000);
+  EXPECT_EQ(sum(by_rank, "host0", "1", "payload_bytes"), 8 * 30'000);
+  // ACKs leave through the receiving rank's link.
+  EXPECT_EQ(sum(by_rank, "host1", "0", "pkts"), 8 * 10);
+  EXPECT_EQ(sum(by_rank, "host1", "1", "pkts"), 8 * 50);
+  const CsvTable hashed = links_with("hash");
+  EXPECT_NE(sum(hashed, "host1", "0", "pkts"), 8 * 10);
+  EXPECT_EQ(sum(hashed, "host0", "0", "payload_bytes") + sum(hashed, "host0", "1", "payload_bytes"),
+            8 * 60'000);
+}
+
+// The link between three hosts of a server: 100 kB take 1 us to leave and to arrive, and 1 us on
+// the way. Two messages that arrive together are received one after the other: by the time at which
+// they begin to arrive, then by their sender.
+TEST_F(TracesTest, ALocalLinkReceivesMessagesInTheOrderOfTheirArrival) {
+  const auto ends = [this](const std::string& calc) {
+    const std::string file = Write(
+        "a.goal", "num_ranks 3\nrank 0 {\nc: calc " + calc +
+                      "\ns: send 100000b to 2\ns requires c\n}\nrank 1 {\nsend 50000b to 2\n}\n"
+                      "rank 2 {\nrecv 100000b from 0\nrecv 50000b from 1\n}\n");
+    const FinishedRun run = RunExperiment(ExperimentFrom(
+        OnAStar(3,
+                "kind: trace, format: goal, domain_hosts: 3, local_rate: 800Gbps, file: " + file) +
+        "measure: {operations: true}\n"));
+    EXPECT_EQ(CsvTable(run.files.flows).rows.size(), 0u);
+    const CsvTable ops(run.files.series.at("operations.csv"));
+    EXPECT_EQ(CsvTable(run.files.series.at("jobs.csv")).Integer(0, "bytes_local"), 150'000);
+    return std::vector<int64_t>{ops.Integer(3, "end_ps"), ops.Integer(4, "end_ps")};
+  };
+  EXPECT_THAT(ends("0"), ElementsAre(2'000'000, 2'500'000));
+  EXPECT_THAT(ends("1"), ElementsAre(2'500'000, 1'500'000));
+  EXPECT_THAT(ends("700"), ElementsAre(2'700'000, 1'500'000));
+}
+
+// --- Windowed all-to-all ---
+
+// In the form of uet-htsim's gen_serialn_alltoall.py, for one group: in round d, a node sends to
+// those d, d + rounds, d + 2 rounds, ... behind it, `window` at a time. Each flow that ends fires a
+// trigger that starts one of the next round.
+std::string WindowedAllToAll(int nodes, int window, int bytes) {
+  const int rounds = (nodes - 1) / window;
+  const int left = (nodes - 1) % window;
+  std::string connections;
+  int trigger = 0;
+  int id = 0;
+  for (int src = 0; src < nodes; ++src) {
+    for (int round = 1; round <= rounds + (left > 0 ? 1 : 0); ++round) {
+      const bool is_last = round == rounds + (left > 0 ? 1 : 0);
+      const int waits_for = trigger;
+      if (!is_last) ++trigger;
+      for (int i = 0; i < (round > rounds ? left : window); ++i) {
+        const int step = round > rounds ? window * rounds + i + 1 : round + i * rounds;
+        connections +=
+            fmt::format("{}->{} id {} {} size {}", src, (src + step) % nodes, ++id,
+                        round == 1 ? "start 0" : fmt::format("trigger {}", waits_for), bytes);
+        if (!is_last) connections += fmt::format(" send_done_trigger {}", trigger);
+        connections += "\n";
+      }
+    }
+  }
+  std::string text =
+      fmt::format("Nodes {}\nConnections {}\nTriggers {}\n{}", nodes, id, trigger, connections);
+  for (int t = 1; t <= trigger; ++t) text += fmt::format("trigger id {} multishot\n", t);
+  return text;
+}
+
+// Each end of a flow starts one flow of the same host at the same instant, so that the ends of the
+// first eleven are the starts of those behind the first four.
+TEST_F(TracesTest, AWindowedAllToAllKeepsItsWindow) {
+  const std::string file = Write("a.cm", WindowedAllToAll(16, 4, 20'000));
+  const FinishedRun run = RunExperiment(
+      ExperimentFrom(std::string(kTwoTiers) +
+                     "workload: [{kind: trace, format: htsim_cm, file: " + file + "}]\n"));
+  EXPECT_EQ(run.result.unfinished, 0);
+  const CsvTable flows(run.files.flows);
+  ASSERT_EQ(flows.rows.size(), 16u * 15);
+  std::map<std::string, std::multiset<int64_t>> starts;
+  std::map<std::string, std::multiset<int64_t>> ends;
+  for (size_t row = 0; row < flows.rows.size(); ++row) {
+    starts[flows.At(row, "src")].insert(flows.Integer(row, "start_ps"));
+    ends[flows.At(row, "src")].insert(flows.Integer(row, "tx_done_ps"));
+  }
+  for (auto& [host, its] : starts) {
+    EXPECT_EQ(its.count(0), 4u) << host;
+    its.erase(0);
+    ASSERT_EQ(its.size(), 11u) << host;
+    for (const int64_t start : its) EXPECT_TRUE(ends[host].contains(start)) << host;
+  }
 }
 
 TEST_F(TracesTest, FlowsOfAListMayBePlacedElsewhere) {
@@ -285,17 +557,12 @@ std::string RingOf(int ranks) {
 
 TEST_F(TracesTest, ThreadsDoNotChangeResults) {
   const std::string yaml = fmt::format(
-      "topology: {{kind: leaf_spine, leaves: 4, spines: 2, hosts_per_leaf: 4,\n"
-      "  host_link: {{rate: 100Gbps, delay: 100ns}}, fabric_link: {{rate: 100Gbps, delay: "
-      "500ns}}}}\n"
-      "transport: {{kind: rocev2, cc: dcqcn}}\n"
-      "lb: letflow\n"
-      "workload:\n"
+      "{}workload:\n"
       "  - {{kind: trace, format: goal, file: {}, placement: random, iterations: 2, warm_up: 1,\n"
       "     goal: {{o: 200ns, O: 1ps, g: 5ns}}}}\n"
       "  - {{kind: poisson, sizes: websearch, load: 0.2, flows: 30}}\n"
       "measure: {{operations: true}}\n",
-      Write("ring.goal", RingOf(16)));
+      kTwoTiers, Write("ring.goal", RingOf(16)));
   const Experiment experiment = ExperimentFrom(yaml);
   const FinishedRun one = RunExperiment(experiment);
   EXPECT_EQ(one.result.unfinished, 0);

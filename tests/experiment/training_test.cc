@@ -2,6 +2,7 @@
 // Whole runs of training steps.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -138,6 +139,24 @@ TEST(TrainingTest, RetransmissionsBelongToTheirCollectives) {
   EXPECT_EQ(counted, expected);
   EXPECT_GT(others, 0);
   EXPECT_GT(counted["0 data:0"], 0);
+TEST(TrainingTest, WarnsOfATensorGroupOverSeveralServers) {
+  const auto warnings = [](const std::string& servers) {
+    const Experiment experiment =
+        ExperimentFrom(TrainingOn(8, "ranks: 8, parallel: {tensor: 4}, scale: 1/1000, " + servers));
+    return fmt::format("{}", fmt::join(experiment.warnings, "\n"));
+  };
+  EXPECT_NE(warnings("ranks_per_host: 1")
+                .find("the tensor group of ranks 0 to 3 is on several "
+                      "servers"),
+            std::string::npos);
+  EXPECT_NE(warnings("domain_hosts: 2").find("the tensor group of ranks 0 to 3"),
+            std::string::npos);
+  for (const char* server : {"ranks_per_host: 4", "domain_hosts: 4", "domain_hosts: 8",
+                             "ranks_per_host: 2, domain_hosts: 2"}) {
+    EXPECT_EQ(warnings(server).find("tensor group"), std::string::npos) << server;
+  }
+  // Of three hosts a server, the second begins within the first group.
+  EXPECT_NE(warnings("domain_hosts: 3").find("ranks 0 to 3"), std::string::npos);
 }
 
 TEST(TrainingTest, RefusesWhatDoesNotDivide) {

@@ -80,7 +80,7 @@ class Actor final : public Transport {
     host_.Wake(at);
   }
   void SendAck() {
-    Packet& ack = host_.ControlSlot(kOther, 0);
+    Packet& ack = host_.ControlSlot({kOther, 0});
     ack.kind = PacketKind::kAck;
     ack.bytes = 125;
     ack.dst = kOther;

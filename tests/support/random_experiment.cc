@@ -368,6 +368,8 @@ class WildDrawer {
     rule.given["size"] = fmt::format("{}B", 1 + rng_.Below(300'000));
     rule.given["ranks"] = fmt::to_string(2 + rng_.Below(4));
     rule.given["ranks_per_host"] = Pick({"2", "2", "1", "3"});
+    rule.given["domain_hosts"] = Pick({"1", "1", "2", "3"});
+    rule.given["local_latency"] = Pick({"", "100ns", "3us"});
     rule.given["iterations"] = fmt::to_string(1 + rng_.Below(4));
     rule.given["channels"] = algorithm == std::string_view("direct") ? "" : Pick({"", "", "2"});
     for (const char* name : {"warm_up", "chunk", "aggregate", "root", "group_size", "matrix", "moe",
@@ -399,6 +401,8 @@ class WildDrawer {
     rule.given["model.seq"] = Pick({"16", "64"});
     rule.given["model.micro_batches"] = Pick({"1", "2", "4"});
     rule.given["ranks_per_host"] = Pick({"2", "2", "1", "3"});
+    rule.given["domain_hosts"] = Pick({"1", "1", "2", "3"});
+    rule.given["local_latency"] = Pick({"", "100ns", "3us"});
     rule.given["iterations"] = fmt::to_string(1 + rng_.Below(3));
     for (const char* name : {"warm_up", "moe.experts", "unfinished", "scale"}) {
       rule.given[name] = "";

@@ -22,8 +22,9 @@ class TimedPlay {
  public:
   using TimesOf = std::function<MessageTimes(const Message&)>;
 
-  TimedPlay(const Schedule& schedule, TimesOf times_of)
-      : schedule_(schedule), times_of_(std::move(times_of)), ranks_(schedule.ranks()) {
+  // `news`: the time that news needs between two ranks.
+  TimedPlay(const Schedule& schedule, TimesOf times_of, Duration news = Duration{0})
+      : schedule_(schedule), times_of_(std::move(times_of)), news_(news), ranks_(schedule.ranks()) {
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].program = schedule.ProgramOf(rank);
       Do(rank, [&](RankProgram& its, RankActions& actions) { its.Begin(actions); });
@@ -51,7 +52,7 @@ class TimedPlay {
   const std::vector<Sent>& sent() const { return sent_; }
 
  private:
-  enum class Kind { kReceived, kSent, kComputed };
+  enum class Kind { kReceived, kSent, kComputed, kReleased };
   struct Event {
     Time at;
     uint64_t turn;
@@ -74,6 +75,9 @@ class TimedPlay {
     void Send(uint64_t index) override { play_.Send(rank_, index); }
     void Compute(uint32_t stream, Duration time, uint64_t op) override {
       play_.Compute(rank_, stream, time, op);
+    }
+    void ReleaseFar(uint32_t rank, uint32_t op) override {
+      play_.Push(play_.now_ + play_.news_, Kind::kReleased, rank, op);
     }
 
    private:
@@ -114,11 +118,15 @@ class TimedPlay {
       if (event.kind == Kind::kReceived) its.OnReceived(event.number, actions);
       if (event.kind == Kind::kSent) its.OnSent(event.number, actions);
       if (event.kind == Kind::kComputed) its.OnComputed(event.number, actions);
+      if (event.kind == Kind::kReleased) {
+        its.OnReleased(static_cast<uint32_t>(event.number), actions);
+      }
     });
   }
 
   const Schedule& schedule_;
   const TimesOf times_of_;
+  const Duration news_;
   std::vector<Rank> ranks_;
   std::vector<Sent> sent_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

@@ -99,6 +99,10 @@ class WithBarrier::Program final : public RankProgram {
     work_->OnComputed(op, actions);
     GoOn(actions);
   }
+  void OnReleased(uint32_t op, RankActions& actions) override {
+    work_->OnReleased(op, actions);
+    GoOn(actions);
+  }
   bool is_over() const override { return work_->finished(); }
   bool finished() const override { return in_barrier_ && barrier_->finished(); }
   std::span<const OperationState> operations() const override { return work_->operations(); }

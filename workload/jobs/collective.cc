@@ -172,8 +172,9 @@ void CollectiveSettings::Declare(Fields& fields) {
   fields.AddOr("most", "aggregate", aggregate, AtLeast<int64_t>(1),
                "pat: the blocks that travel together at most, a power of two.");
   fields.Add("root", root, AtLeast<int64_t>(0), "broadcast: the rank that has the buffer.");
-  fields.AddOr("auto", "group_size", group_size, AtLeast<int64_t>(2),
-               "hierarchical, rail: the ranks of a server. auto: ranks_per_host.");
+  fields.AddOr(
+      "auto", "group_size", group_size, AtLeast<int64_t>(2),
+      "hierarchical, rail: the ranks of a server. auto: ranks_per_host times domain_hosts.");
   fields.Add("merge", merge,
              "rail: what a server's ranks send to one rank travels as one message, once all of it "
              "is there.");
@@ -448,14 +449,14 @@ void Collective::Load(const Stage& stage, std::string_view path, FilesRead& file
 }
 
 void Collective::CheckSchedule(std::string_view path, Diagnostics& diagnostics) const {
-  settings_.Resolved(ranks(), ranks_per_host())
+  settings_.Resolved(ranks(), ranks_per_server())
       .Check(ranks(), [&](std::string_view key, const std::string& message) {
         diagnostics.ErrorAt(fmt::format("{}.{}", path, key), message);
       });
 }
 
 std::unique_ptr<const Schedule> Collective::MakeSchedule(uint32_t number) const {
-  return settings_.Resolved(ranks(), ranks_per_host()).Make(ranks(), stage().seed, number);
+  return settings_.Resolved(ranks(), ranks_per_server()).Make(ranks(), stage().seed, number);
 }
 
 JobOperation Collective::Operation() const { return settings_.Operation(ranks()); }

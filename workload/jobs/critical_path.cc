@@ -13,8 +13,9 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Schedule& schedule, const std::function<MessageTimes(const Message&)>& times_of)
-      : schedule_(schedule), times_of_(times_of) {
+  Walk(const Schedule& schedule, const std::function<MessageTimes(const Message&)>& times_of,
+       const std::function<Duration(uint32_t, uint32_t)>& news_of)
+      : schedule_(schedule), times_of_(times_of), news_of_(news_of) {
     for (uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
       ranks_.push_back({schedule.BoundOf(rank), {}});
     }
@@ -30,7 +31,7 @@ class Walk {
       const Event event = events_.top();
       events_.pop();
       now_ = event.at;
-      if (event.kind != Event::kSent) end = std::max(end, now_);
+      if (event.kind <= Event::kComputed) end = std::max(end, now_);
       Handle(event);
     }
     return std::max({end - Time{}, longest_computation_, schedule_.LongestComputation()});
@@ -38,7 +39,7 @@ class Walk {
 
  private:
   struct Event {
-    enum Kind { kReceived, kComputed, kSent };
+    enum Kind { kReceived, kComputed, kSent, kReleased };
     Time at;
     Kind kind;
     uint32_t rank;
@@ -62,6 +63,9 @@ class Walk {
     void Compute(uint32_t stream, Duration time, uint64_t op) override {
       walk_.events_.push({walk_.now_ + time, Event::kComputed, rank_, op});
       if (stream != kNoStream) walk_.AddComputation(rank_, stream, time);
+    }
+    void ReleaseFar(uint32_t rank, uint32_t op) override {
+      walk_.events_.push({walk_.now_ + walk_.news_of_(rank_, rank), Event::kReleased, rank, op});
     }
 
    private:
@@ -95,11 +99,14 @@ class Walk {
         return program.OnComputed(event.number, actions);
       case Event::kSent:
         return program.OnSent(event.number, actions);
+      case Event::kReleased:
+        return program.OnReleased(static_cast<uint32_t>(event.number), actions);
     }
   }
 
   const Schedule& schedule_;
   const std::function<MessageTimes(const Message&)>& times_of_;
+  const std::function<Duration(uint32_t, uint32_t)>& news_of_;
   std::vector<Rank> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Time now_;
@@ -109,8 +116,9 @@ class Walk {
 }  // namespace
 
 Duration CriticalPath(const Schedule& schedule,
-                      const std::function<MessageTimes(const Message&)>& times_of) {
-  return Walk(schedule, times_of).Length();
+                      const std::function<MessageTimes(const Message&)>& times_of,
+                      const std::function<Duration(uint32_t from, uint32_t to)>& news_of) {
+  return Walk(schedule, times_of, news_of).Length();
 }
 
 }  // namespace heddle

@@ -20,8 +20,12 @@ struct MessageTimes {
   Duration finished;
 };
 
-// All ranks begin at once.
-Duration CriticalPath(const Schedule& schedule,
-                      const std::function<MessageTimes(const Message&)>& times_of);
+// All ranks begin at once. `news_of`: the time that news needs from one rank to another, for
+// schedules whose ranks wait for operations of each other.
+Duration CriticalPath(
+    const Schedule& schedule, const std::function<MessageTimes(const Message&)>& times_of,
+    const std::function<Duration(uint32_t from, uint32_t to)>& news_of = [](uint32_t, uint32_t) {
+      return Duration{0};
+    });
 
 }  // namespace heddle

@@ -236,6 +236,10 @@ class Checker {
       AddEdge(edge.at_start ? StartOf(rank, edge.before) : FinishOf(rank, edge.before),
               StartOf(rank, edge.after));
     }
+    for (const OperationGraph::FarEdge& edge : graph_.FarEdgesOf(rank)) {
+      if (ops[edge.after].needs != Operation::kNeedsAll) continue;
+      AddEdge(FinishOf(edge.rank, edge.before), StartOf(rank, edge.after));
+    }
   }
 
   // Kahn's algorithm: returns by node how many nodes before it could not be sorted; empty if all

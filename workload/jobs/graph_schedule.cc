@@ -160,6 +160,11 @@ class GraphProgram final : public RankProgram {
     Settle(actions);
   }
 
+  void OnReleased(uint32_t op, RankActions& actions) override {
+    Release(std::span(&op, 1), actions);
+    Settle(actions);
+  }
+
   bool finished() const override { return left_ == 0; }
 
   std::span<const OperationState> operations() const override { return states_; }
@@ -281,7 +286,7 @@ class GraphProgram final : public RankProgram {
     Release(tables_.StartAfter(rank_, op), actions);
     switch (its.kind) {
       case Kind::kSend:
-        --left_;
+        if (!EndsLate(op)) --left_;
         actions.Send(tables_.SlotOf(rank_, op));
         if (its.posted) Finish(op, actions);
         return;
@@ -309,9 +314,17 @@ class GraphProgram final : public RankProgram {
   void Finish(uint32_t op, RankActions& actions) {
     states_[op] = State::kFinished;
     actions.Note(op, OperationStep::kFinished);
-    if (ops_[op].kind != Kind::kSend) --left_;
+    if (EndsLate(op)) --left_;
     if (HoldsStream(op)) freed_.push_back(ops_[op].stream);
     Release(tables_.FinishAfter(rank_, op), actions);
+    for (const GraphTables::Far& after : tables_.FarAfter(rank_, op)) {
+      actions.ReleaseFar(after.rank, after.op);
+    }
+  }
+
+  // Returns true if the iteration lasts until `op` has finished; else until it has started.
+  bool EndsLate(uint32_t op) const {
+    return ops_[op].kind != Kind::kSend || !tables_.FarAfter(rank_, op).empty();
   }
 
   void Release(std::span<const uint32_t> afters, RankActions& actions) {

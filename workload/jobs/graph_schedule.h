@@ -4,7 +4,7 @@
 // became ready.
 //
 // A rank has finished an iteration when all its operations have started, and all but sends have
-// finished.
+// finished. It also waits for the sends that operations of other ranks wait for.
 
 #pragma once
 

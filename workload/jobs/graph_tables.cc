@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 #include "core/check.h"
@@ -21,6 +22,10 @@ GraphTables::GraphTables(const OperationGraph& graph)
   SumUp();
   after_finish_ = ListsOf(/*at_start=*/false);
   after_start_ = ListsOf(/*at_start=*/true);
+  const bool has_far = std::ranges::any_of(std::views::iota(0u, graph.ranks()), [&](uint32_t rank) {
+    return !graph.FarEdgesOf(rank).empty();
+  });
+  if (has_far) far_after_ = FarLists();
   CountWaits();
   MeasureStreams();
 }
@@ -90,20 +95,14 @@ void GraphTables::SumUpCollectives(std::vector<double>& bytes_of_rank) {
   }
 }
 
-GraphTables::Lists GraphTables::ListsOf(bool at_start) const {
-  Lists lists{std::vector<uint64_t>(first_op_.back() + 1, 0), {}};
-  const auto for_each = [&](const auto& visit) {
-    for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
-      for (const OperationGraph::Edge& edge : graph_.EdgesOf(rank)) {
-        if (edge.at_start == at_start) visit(first_op_[rank] + edge.before, edge.after);
-      }
-    }
-  };
-  for_each([&](uint64_t before, uint32_t /*after*/) { ++lists.first[before + 1]; });
+template <class T, class ForEach>
+GraphTables::Lists<T> GraphTables::MakeLists(const ForEach& for_each) const {
+  Lists<T> lists{std::vector<uint64_t>(first_op_.back() + 1, 0), {}};
+  for_each([&](uint64_t before, T /*after*/) { ++lists.first[before + 1]; });
   for (size_t i = 1; i < lists.first.size(); ++i) lists.first[i] += lists.first[i - 1];
   lists.items.resize(lists.first.back());
   std::vector<uint64_t> next(lists.first.begin(), lists.first.end() - 1);
-  for_each([&](uint64_t before, uint32_t after) { lists.items[next[before]++] = after; });
+  for_each([&](uint64_t before, T after) { lists.items[next[before]++] = after; });
   for (size_t i = 0; i + 1 < lists.first.size(); ++i) {
     std::sort(lists.items.begin() + static_cast<int64_t>(lists.first[i]),
               lists.items.begin() + static_cast<int64_t>(lists.first[i + 1]));
@@ -111,10 +110,33 @@ GraphTables::Lists GraphTables::ListsOf(bool at_start) const {
   return lists;
 }
 
+GraphTables::Lists<uint32_t> GraphTables::ListsOf(bool at_start) const {
+  return MakeLists<uint32_t>([&](const auto& visit) {
+    for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
+      for (const OperationGraph::Edge& edge : graph_.EdgesOf(rank)) {
+        if (edge.at_start == at_start) visit(first_op_[rank] + edge.before, edge.after);
+      }
+    }
+  });
+}
+
+GraphTables::Lists<GraphTables::Far> GraphTables::FarLists() const {
+  return MakeLists<Far>([&](const auto& visit) {
+    for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
+      for (const OperationGraph::FarEdge& edge : graph_.FarEdgesOf(rank)) {
+        visit(first_op_[edge.rank] + edge.before, Far{rank, edge.after});
+      }
+    }
+  });
+}
+
 void GraphTables::CountWaits() {
   waits_.assign(first_op_.back(), 0);
   for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
     for (const OperationGraph::Edge& edge : graph_.EdgesOf(rank)) {
+      ++waits_[first_op_[rank] + edge.after];
+    }
+    for (const OperationGraph::FarEdge& edge : graph_.FarEdgesOf(rank)) {
       ++waits_[first_op_[rank] + edge.after];
     }
     const auto ops = graph_.OpsOf(rank);

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -69,6 +70,18 @@ class GraphTables {
     return after_start_.Of(first_op_[rank] + op);
   }
 
+  // Operations of other ranks that wait for `op` to finish, by (rank, operation).
+  struct Far {
+    uint32_t rank;
+    uint32_t op;
+
+    friend auto operator<=>(const Far&, const Far&) = default;
+  };
+  std::span<const Far> FarAfter(uint32_t rank, uint32_t op) const {
+    if (far_after_.items.empty()) return {};
+    return far_after_.Of(first_op_[rank] + op);
+  }
+
   uint32_t streams() const { return streams_; }
   Duration longest_computation() const { return longest_computation_; }
 
@@ -81,12 +94,13 @@ class GraphTables {
     uint32_t turn;     // Among those of its connection.
   };
 
-  // Lists of operations, one behind the other.
+  // A list for each operation, one behind the other.
+  template <class T>
   struct Lists {
     std::vector<uint64_t> first;
-    std::vector<uint32_t> items;
+    std::vector<T> items;
 
-    std::span<const uint32_t> Of(uint64_t at) const {
+    std::span<const T> Of(uint64_t at) const {
       return std::span(items).subspan(first[at], first[at + 1] - first[at]);
     }
   };
@@ -99,7 +113,11 @@ class GraphTables {
   void NumberCollectives();
   void SumUp();
   void SumUpCollectives(std::vector<double>& bytes_of_rank);
-  Lists ListsOf(bool at_start) const;
+  Lists<uint32_t> ListsOf(bool at_start) const;
+  Lists<Far> FarLists() const;
+  // `for_each` calls its argument with each (operation, item).
+  template <class T, class ForEach>
+  Lists<T> MakeLists(const ForEach& for_each) const;
   void CountWaits();
   void MeasureStreams();
 
@@ -114,8 +132,9 @@ class GraphTables {
   std::vector<uint64_t> arrivals_;                    // By rank.
   ScheduleTotals totals_;
   bool waits_for_sends_ = false;
-  Lists after_finish_;
-  Lists after_start_;
+  Lists<uint32_t> after_finish_;
+  Lists<uint32_t> after_start_;
+  Lists<Far> far_after_;
   std::vector<uint32_t> waits_;  // By operation.
   uint32_t streams_ = 0;
   Duration longest_computation_{0};

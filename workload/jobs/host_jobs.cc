@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "core/check.h"
 #include "core/random.h"
 #include "core/ring.h"
+#include "fabric/letters.h"
 #include "workload/jobs/graph_tables.h"
 #include "workload/jobs/transfer_time.h"
 
@@ -18,13 +20,26 @@ namespace heddle {
 namespace {
 
 // Timers of ranks. Those of one instant fire in the order of (rank, kind, op).
-enum class TimerKind : uint8_t { kBegin, kComputed, kLocalSent, kLocalReceived, kDelayed };
+enum class TimerKind : uint8_t { kBegin, kComputed, kLocalSent, kLocalReceived, kDelayed, kNews };
 constexpr int kRankShift = 35;
 constexpr int kKindShift = 32;
 
 uint64_t TimerKeyOf(size_t place, TimerKind kind, uint64_t op) {
   return uint64_t{place} << kRankShift | static_cast<uint64_t>(kind) << kKindShift | op;
 }
+
+// News takes effect in this order, whatever the order in which it comes: messages of one instant by
+// their sender, releases by operation.
+struct TakesEffectBefore {
+  bool operator()(const News& a, const News& b) const { return KeyOf(a) < KeyOf(b); }
+
+  static std::tuple<Time, News::Kind, uint64_t, uint64_t, uint32_t> KeyOf(const News& news) {
+    const bool by_sender = news.kind == News::Kind::kMessage;
+    const uint64_t first = by_sender ? news.from : news.number;
+    const uint64_t second = by_sender ? news.number : news.from;
+    return {news.at, news.kind, first, second, news.iteration};
+  }
+};
 
 }  // namespace
 
@@ -66,7 +81,7 @@ class HostJobs::Rank final : public RankActions {
     const Message message = job_.schedule().MessageOf(index);
     const Job::Place place{iteration_, index};
     if (records_deeds_) RecordSend(place);
-    const bool is_local = job_.HostOf(message.dst) == host_.id();
+    const bool is_local = job_.AreLocal(rank_, message.dst);
     const Duration overhead = is_local ? job_.settings().local_overhead : job_.settings().overhead;
     if (overhead == Duration{0}) {
       Post(place, message);
@@ -95,6 +110,16 @@ class HostJobs::Rank final : public RankActions {
     host_.SetApplicationTimer(end, key);
   }
 
+  void ReleaseFar(uint32_t rank, uint32_t op) override {
+    Tell({.at = host_.now() + job_.NewsDelay(rank_, rank),
+          .kind = News::Kind::kReleased,
+          .job = job_.number(),
+          .iteration = iteration_,
+          .from = rank_,
+          .to = rank,
+          .number = op});
+  }
+
   void Note(uint32_t op, OperationStep step) override {
     if (parts_ > 0 && step != OperationStep::kReady) NotePart(op, step);
     if (recorded_ == 0) return;
@@ -117,21 +142,26 @@ class HostJobs::Rank final : public RankActions {
     Proceed();
   }
 
-  void OnHanded(Job::Place place, const Message& message) {
+  void OnHanded(Job::Place place) {
     if (IsDone(JobSettings::SendDone::kHanded)) NoteSent(place);
     if (!job_.settings().ordered) return;
-    const auto at = connections_.find(KeyOf(message));
+    const auto at = ConnectionOf(place);
     at->second.is_sending = false;
     Serve(at);
   }
 
-  void OnAcked(Job::Place place, const Message& message) {
+  void OnAcked(Job::Place place) {
     if (records_deeds_) RecordSent(place);
     if (IsDone(JobSettings::SendDone::kAcked)) NoteSent(place);
     if (job_.settings().unfinished == 0) return;
-    const auto at = connections_.find(KeyOf(message));
+    const auto at = ConnectionOf(place);
     --at->second.unfinished;
     Serve(at);
+  }
+
+  void OnNews(const News& news) {
+    news_.insert(news);
+    host_.SetApplicationTimer(news.at, TimerKeyOf(place_, TimerKind::kNews, 0));
   }
 
   // All ranks have finished their iterations; the next one begins at `at`. Call it between windows.
@@ -169,6 +199,11 @@ class HostJobs::Rank final : public RankActions {
         local_received_.pop_front();
         return OnReceived(place);
       }
+      case TimerKind::kNews: {
+        const News news = *news_.begin();
+        news_.erase(news_.begin());
+        return TakeEffect(news);
+      }
     }
   }
 
@@ -193,6 +228,7 @@ class HostJobs::Rank final : public RankActions {
         operations_.capacity() * sizeof(OperationTimes) + deeds_.capacity() * sizeof(Deed) +
         unsent_.capacity() * sizeof(std::pair<FlowId, size_t>) +
         part_times_.capacity() * sizeof(PartTimes) + early_.capacity() * sizeof(Job::Place) +
+        (early_releases_.capacity() + news_.size()) * sizeof(News) +
         connections_.capacity() * sizeof(std::pair<uint64_t, Connection>);
     for (const ClosedMessages& closed : live_) bytes += closed.memory_bytes();
     return bytes;
@@ -241,30 +277,63 @@ class HostJobs::Rank final : public RankActions {
 
   void Enqueue(Job::Place place, const Message& message) {
     if (!job_.settings().ordered) return StartMessage(place, message);
-    const auto at = connections_.try_emplace(KeyOf(message)).first;
-    at->second.waiting.push_back(place);
-    Serve(at);
+    Connection& connection = connections_[KeyOf(message)];
+    if (connection.waiting.empty() && MayStart(connection)) {
+      StartOn(connection, place, message);
+    } else {
+      connection.waiting.push_back(place);
+    }
+  }
+
+  Connections::iterator ConnectionOf(Job::Place place) {
+    return connections_.find(KeyOf(job_.schedule().MessageOf(place.index)));
+  }
+
+  bool MayStart(const Connection& connection) const {
+    const uint32_t most = job_.settings().unfinished;
+    return !connection.is_sending && (most == 0 || connection.unfinished < most);
+  }
+
+  void StartOn(Connection& connection, Job::Place place, const Message& message) {
+    connection.is_sending = true;
+    if (job_.settings().unfinished > 0) ++connection.unfinished;
+    StartMessage(place, message);
   }
 
   // Starts the connection's next message if it may start.
   void Serve(Connections::iterator at) {
     Connection& connection = at->second;
-    const uint32_t most = job_.settings().unfinished;
-    if (connection.is_sending || (most > 0 && connection.unfinished == most)) return;
+    if (!MayStart(connection)) return;
     if (connection.waiting.empty()) {
       if (connection.unfinished == 0) connections_.erase(at);
       return;
     }
     const Job::Place next = connection.waiting.front();
     connection.waiting.pop_front();
-    connection.is_sending = true;
-    if (most > 0) ++connection.unfinished;
-    StartMessage(next, job_.schedule().MessageOf(next.index));
+    StartOn(connection, next, job_.schedule().MessageOf(next.index));
   }
 
   void Post(Job::Place place, const Message& message) {
-    if (job_.HostOf(message.dst) == host_.id()) return SendLocally(place, message);
+    if (job_.AreLocal(rank_, message.dst)) return SendLocally(place, message);
     Enqueue(place, message);
+  }
+
+  // Tells a rank of any host. There is one timer for each piece of news.
+  void Tell(const News& news) {
+    const HostId host = job_.HostOf(news.to);
+    if (host == host_.id()) return all_.RankAt(job_, news.to).OnNews(news);
+    host_.Tell(host, kNews, news, news.at);
+  }
+
+  void TakeEffect(const News& news) {
+    if (news.kind == News::Kind::kMessage) {
+      return ArriveLocally({news.iteration, news.number});
+    }
+    if (!is_running_ || news.iteration > iteration_) return early_releases_.push_back(news);
+    // An operation that needs only some of those it waits for may be of an earlier iteration.
+    if (news.iteration < iteration_) return;
+    program_->OnReleased(static_cast<uint32_t>(news.number), *this);
+    Proceed();
   }
 
   void StartMessage(Job::Place place, const Message& message) {
@@ -307,20 +376,41 @@ class HostJobs::Rank final : public RankActions {
         {Deed::Kind::kReceive, place, {.ready = begin, .posted = begin, .end = host_.now()}});
   }
 
-  // A link of its own between the ranks of a host: each rank sends, and receives, one message after
-  // the other.
+  // A link of its own between the ranks of a server: each rank sends, and receives, one message
+  // after the other. On one host they are received in the order in which they begin to leave; if
+  // servers have several hosts, in the order in which they begin to arrive.
   void SendLocally(Job::Place place, const Message& message) {
     const JobSettings& settings = job_.settings();
-    Rank& to = all_.RankAt(job_, message.dst);
-    const Duration time = TransferTime(std::max<int64_t>(message.bytes, 1), settings.local_rate);
     const Time begins = std::max(host_.now(), egress_free_);
-    egress_free_ = begins + time;
-    to.ingress_free_ = std::max(begins + settings.local_latency, to.ingress_free_) + time;
+    egress_free_ = begins + LocalTime(message);
     local_sent_.push_back(place);
-    to.local_received_.push_back(place);
     host_.SetApplicationTimer(egress_free_, TimerKeyOf(place_, TimerKind::kLocalSent, 0));
-    host_.SetApplicationTimer(to.ingress_free_,
-                              TimerKeyOf(to.place_, TimerKind::kLocalReceived, 0));
+    const Time arrives = begins + settings.local_latency;
+    if (!job_.has_domains()) {
+      return all_.RankAt(job_, message.dst).ReceiveLocally(place, message, arrives);
+    }
+    Tell({.at = arrives,
+          .kind = News::Kind::kMessage,
+          .job = job_.number(),
+          .iteration = place.iteration,
+          .from = rank_,
+          .to = message.dst,
+          .number = place.index});
+  }
+
+  void ArriveLocally(Job::Place place) {
+    ReceiveLocally(place, job_.schedule().MessageOf(place.index), host_.now());
+  }
+
+  // The message begins to arrive at `arrives`.
+  void ReceiveLocally(Job::Place place, const Message& message, Time arrives) {
+    ingress_free_ = std::max(arrives, ingress_free_) + LocalTime(message);
+    local_received_.push_back(place);
+    host_.SetApplicationTimer(ingress_free_, TimerKeyOf(place_, TimerKind::kLocalReceived, 0));
+  }
+
+  Duration LocalTime(const Message& message) const {
+    return TransferTime(std::max<int64_t>(message.bytes, 1), job_.settings().local_rate);
   }
 
   // Returns true if the program waits for its messages and `moment` ends them.
@@ -352,12 +442,22 @@ class HostJobs::Rank final : public RankActions {
       return place.iteration == iteration_;
     });
     for (const Job::Place place : due) Deliver(place);
+    DeliverEarlyReleases();
   }
 
   // A message of this iteration has arrived.
   void Deliver(Job::Place place) {
     if (records_deeds_) RecordReceived(place);
     program_->OnReceived(place.index, *this);
+  }
+
+  void DeliverEarlyReleases() {
+    std::vector<News> due;
+    std::erase_if(early_releases_, [&](const News& news) {
+      if (news.iteration == iteration_) due.push_back(news);
+      return news.iteration <= iteration_;
+    });
+    for (const News& news : due) program_->OnReleased(static_cast<uint32_t>(news.number), *this);
   }
 
   // Does all that is due after an event. A rank without anything to wait for runs through all its
@@ -416,8 +516,10 @@ class HostJobs::Rank final : public RankActions {
   absl::flat_hash_map<FlowId, size_t> unsent_;  // Sends in deeds_ that have not finished.
   const size_t parts_;  // In collectives, in an iteration.
   std::vector<PartTimes> part_times_;
-  std::vector<Job::Place> early_;  // Messages of iterations that have not begun here.
-  Ring<uint64_t> posted_;          // Messages that are finished because they were asked for.
+  std::vector<Job::Place> early_;     // Messages of iterations that have not begun here,
+  std::vector<News> early_releases_;  // and news.
+  std::set<News, TakesEffectBefore> news_;
+  Ring<uint64_t> posted_;  // Messages that are finished because they were asked for.
   Connections connections_;
   std::vector<Time> stream_free_;
   Time egress_free_;
@@ -466,19 +568,31 @@ HostJobs::Rank& HostJobs::RankAt(const Job& job, uint32_t rank) {
   return **at;
 }
 
-void HostJobs::OnReceived(FlowId message) {
+// All messages of a host with one rank are that rank's, which spares the look-up of their ends.
+HostJobs::Found HostJobs::Find(FlowId message, uint32_t Message::*end) {
+  if (ranks_.size() == 1) {
+    Rank& rank = *ranks_.front();
+    HEDDLE_CHECK(rank.job().Owns(message), "flow {} belongs to no rank of host {}", message,
+                 host_.id());
+    return {rank, rank.job().PlaceOf(message)};
+  }
   const JobMessage its = FindMessage(jobs_, message);
-  RankAt(its.job, its.message.dst).OnReceived(its.place);
+  return {RankAt(its.job, its.message.*end), its.place};
+}
+
+void HostJobs::OnReceived(FlowId message) {
+  const Found found = Find(message, &Message::dst);
+  found.rank.OnReceived(found.place);
 }
 
 void HostJobs::OnHanded(FlowId message) {
-  const JobMessage its = FindMessage(jobs_, message);
-  RankAt(its.job, its.message.src).OnHanded(its.place, its.message);
+  const Found found = Find(message, &Message::src);
+  found.rank.OnHanded(found.place);
 }
 
 void HostJobs::OnAcked(FlowId message) {
-  const JobMessage its = FindMessage(jobs_, message);
-  RankAt(its.job, its.message.src).OnAcked(its.place, its.message);
+  const Found found = Find(message, &Message::src);
+  found.rank.OnAcked(found.place);
 }
 
 void HostJobs::OnTimer(uint64_t key) {
@@ -486,15 +600,21 @@ void HostJobs::OnTimer(uint64_t key) {
   ranks_[key >> kRankShift]->OnTimer(kind, key & 0xffffffff);
 }
 
+void HostJobs::OnNews(const News& news) {
+  const Job& job = *jobs_[news.job - 1];  // By number.
+  RankAt(job, news.to).OnNews(news);
+}
+
 std::optional<FlowSpec> HostJobs::Expect(FlowId message) {
-  const JobMessage its = FindMessage(jobs_, message);
-  if (RankAt(its.job, its.message.dst).IsClosed(its.place)) return std::nullopt;
-  return its.job.SpecOf(its.place, its.message);
+  const Found found = Find(message, &Message::dst);
+  if (found.rank.IsClosed(found.place)) return std::nullopt;
+  const Job& job = found.rank.job();
+  return job.SpecOf(found.place, job.schedule().MessageOf(found.place.index));
 }
 
 void HostJobs::OnClosed(FlowId message) {
-  const JobMessage its = FindMessage(jobs_, message);
-  RankAt(its.job, its.message.dst).OnClosed(its.place);
+  const Found found = Find(message, &Message::dst);
+  found.rank.OnClosed(found.place);
 }
 
 size_t HostJobs::memory_bytes() const {

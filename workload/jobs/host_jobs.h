@@ -96,6 +96,7 @@ class HostJobs final : public Application {
   void OnHanded(FlowId message) override;
   void OnAcked(FlowId message) override;
   void OnTimer(uint64_t key) override;
+  void OnNews(const News& news) override;
   std::optional<FlowSpec> Expect(FlowId message) override;
   void OnClosed(FlowId message) override;
   size_t memory_bytes() const override;
@@ -121,6 +122,13 @@ class HostJobs final : public Application {
  private:
   class Rank;
 
+  // A rank of this host and a message that it sends or receives.
+  struct Found {
+    Rank& rank;
+    Job::Place place;
+  };
+  // `end`: Message::src or Message::dst.
+  Found Find(FlowId message, uint32_t Message::*end);
   Rank& RankAt(const Job& job, uint32_t rank);
 
   Host& host_;

@@ -16,6 +16,32 @@ constexpr uint16_t kDestinationPort = 300;
 
 }  // namespace
 
+Job::Job(uint32_t number, JobSettings settings, std::shared_ptr<const Schedule> schedule)
+    : number_(number),
+      settings_(std::move(settings)),
+      schedule_(std::move(schedule)),
+      slots_(schedule_->slots()) {
+  if (settings_.domain_hosts == 1) return;
+  server_of_rank_ = ServersOf(settings_.host_of_rank, settings_.domain_hosts);
+}
+
+std::vector<uint32_t> ServersOf(std::span<const HostId> host_of_rank, uint32_t domain_hosts) {
+  std::map<HostId, uint32_t> numbers;
+  std::vector<uint32_t> servers;
+  for (const HostId host : host_of_rank) {
+    const uint32_t next = static_cast<uint32_t>(numbers.size());
+    servers.push_back(numbers.emplace(host, next).first->second / domain_hosts);
+  }
+  return servers;
+}
+
+Duration Job::NewsDelay(uint32_t from, uint32_t to) const {
+  const HostId from_host = HostOf(from);
+  const HostId to_host = HostOf(to);
+  if (from_host == to_host) return Duration{0};
+  return settings_.release_delay ? *settings_.release_delay : news_delays_.at({from_host, to_host});
+}
+
 FlowSpec Job::SpecOf(Place place, const Message& message) const {
   const int64_t size = std::max<int64_t>(message.bytes, 1);
   const bool measured = IsMeasured(place.iteration);
@@ -27,6 +53,8 @@ FlowSpec Job::SpecOf(Place place, const Message& message) const {
           .workload = settings_.workload,
           .size_class = class_of_(size, measured),
           .measured = measured,
+          .src_nic = NicOf(message.src),
+          .dst_nic = NicOf(message.dst),
           .job = number_,
           .iter = place.iteration,
           .step = message.step,

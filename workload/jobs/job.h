@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/packet.h"
@@ -59,25 +61,34 @@ struct JobSettings {
   Duration local_overhead{0};  // or this much to a rank of the same host.
   bool share_hosts = false;    // Other jobs may use its hosts.
   Between between = Between::kNone;
-  std::optional<Duration> release_delay;  // Between::kIdeal: how long news travels.
+  // How long news travels between hosts; not set: as long as packets that wait for nothing.
+  std::optional<Duration> release_delay;
+  uint32_t domain_hosts = 1;  // So many hosts in a row, in the order of ranks, are one server.
+  bool nic_by_rank = false;   // The ranks of a host with several NICs take turns with them.
 };
 
 class Job {
  public:
   // `number` counts jobs from 1.
-  Job(uint32_t number, JobSettings settings, std::shared_ptr<const Schedule> schedule)
-      : number_(number), settings_(std::move(settings)), schedule_(std::move(schedule)) {}
+  Job(uint32_t number, JobSettings settings, std::shared_ptr<const Schedule> schedule);
 
   const JobSettings& settings() const { return settings_; }
   const Schedule& schedule() const { return *schedule_; }
   uint32_t number() const { return number_; }
   HostId HostOf(uint32_t rank) const { return settings_.host_of_rank[rank]; }
+  // Ranks of one server have a link of their own between them.
+  bool AreLocal(uint32_t a, uint32_t b) const {
+    return HostOf(a) == HostOf(b) ||
+           (!server_of_rank_.empty() && server_of_rank_[a] == server_of_rank_[b]);
+  }
+  // Returns true if servers have several hosts.
+  bool has_domains() const { return !server_of_rank_.empty(); }
   bool IsMeasured(uint32_t iteration) const {
     return settings_.measured && iteration >= settings_.warm_up;
   }
 
   // The ids that the job needs, and the first of them.
-  uint64_t ids() const { return schedule_->slots() * settings_.iterations; }
+  uint64_t ids() const { return slots_ * settings_.iterations; }
   FlowId base() const { return base_; }
   void SetBase(FlowId base) { base_ = base; }
   bool Owns(FlowId id) const { return id >= base_ && id - base_ < ids(); }
@@ -86,16 +97,24 @@ class Job {
   using ClassOf = std::function<uint16_t(int64_t size, bool measured)>;
   void SetClassOf(ClassOf class_of) { class_of_ = std::move(class_of); }
 
+  // How long the news travels that an operation of `from` has finished for which one of `to` waits.
+  Duration NewsDelay(uint32_t from, uint32_t to) const;
+  // Sets it for two hosts, unless it is among the settings.
+  void SetNewsDelay(HostId from, HostId to, Duration delay) { news_delays_[{from, to}] = delay; }
+
+  // With nic_by_rank: the NIC of each rank on a host with several.
+  void SetNics(std::vector<uint8_t> nic_of_rank) { nic_of_rank_ = std::move(nic_of_rank); }
+
   struct Place {
     uint32_t iteration;
     uint64_t index;
   };
   Place PlaceOf(FlowId id) const {
     const uint64_t offset = id - base_;
-    return {static_cast<uint32_t>(offset / schedule_->slots()), offset % schedule_->slots()};
+    return {static_cast<uint32_t>(offset / slots_), offset % slots_};
   }
   FlowId IdOf(Place place) const {
-    return static_cast<FlowId>(base_ + place.iteration * schedule_->slots() + place.index);
+    return static_cast<FlowId>(base_ + place.iteration * slots_ + place.index);
   }
 
   // Returns the flow of a message, without its start.
@@ -103,13 +122,22 @@ class Job {
 
  private:
   uint16_t PortOf(Place place, const Message& message) const;
+  uint8_t NicOf(uint32_t rank) const { return nic_of_rank_.empty() ? kAnyNic : nic_of_rank_[rank]; }
 
   const uint32_t number_;
   const JobSettings settings_;
   const std::shared_ptr<const Schedule> schedule_;
+  const uint64_t slots_;  // Of the schedule.
   FlowId base_ = 0;
   ClassOf class_of_ = [](int64_t, bool) { return uint16_t{0}; };
+  std::vector<uint32_t> server_of_rank_;  // Empty if each host is a server of its own.
+  std::map<std::pair<HostId, HostId>, Duration> news_delays_;
+  std::vector<uint8_t> nic_of_rank_;  // Empty unless ranks have NICs of their own.
 };
+
+// The server of each rank: hosts are numbered in the order in which ranks name them first, and
+// `domain_hosts` in a row are one server.
+std::vector<uint32_t> ServersOf(std::span<const HostId> host_of_rank, uint32_t domain_hosts);
 
 // A message of a job, found by its id.
 struct JobMessage {

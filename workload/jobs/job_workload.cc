@@ -42,6 +42,10 @@ const Choices<JobWorkload::Placement>& Placements() {
   return placements;
 }
 
+// Messages between hosts of one server limit the windows of the engine: a shorter latency would
+// make the run slow.
+constexpr Duration kLeastDomainLatency = 100_ns;
+
 }  // namespace
 
 void JobWorkload::DeclareJob(Fields& fields) {
@@ -64,6 +68,13 @@ void JobWorkload::DeclareJobOfFile(Fields& fields) {
               "placement list: the host of each rank.");
   fields.Add("ranks_per_host", ranks_per_host_, Between<int64_t>(1, 65'536),
              "Ranks on one host. They share its NIC.");
+  fields.Add("domain_hosts", domain_hosts_, Between<int64_t>(1, 65'536),
+             "So many hosts in a row, in the order in which ranks are placed on them, are one "
+             "server: all their ranks have the local link between them.");
+  fields.Choice("nic", nic_by_rank_, {{"hash", false}, {"by_rank", true}},
+                "For hosts with several links. hash: the 5-tuple chooses the link that a message "
+                "leaves through. by_rank: the i-th rank of a host has the i-th link, and the ranks "
+                "behind start again with the first.");
   fields.Add("share_hosts", share_hosts_,
              "Other jobs that say the same may have ranks on the same hosts.");
   fields.Add("start", start_, {.at_least = Duration{0}, .at_most = 1000_s}, "When the job starts.");
@@ -78,8 +89,10 @@ void JobWorkload::DeclareJobOfFile(Fields& fields) {
                 "when it has finished, too, a barrier of messages among all ranks. ideal: when all "
                 "ranks have finished, and the news of it has travelled to rank 0 and back.");
   fields.AddOr("auto", "release_delay", release_delay_, {.above = Duration{0}, .at_most = 1_s},
-               "between ideal: how long news travels one way. auto: the longest sum of link delays "
-               "from rank 0's host to that of another rank.");
+               "How long news travels one way, with between: ideal, and from the host where a "
+               "trigger fires (format: htsim_cm) to another one. auto: the sum of the link delays "
+               "of the shortest path between the hosts; between: ideal: the longest one from rank "
+               "0's host to that of another rank.");
   fields.Add("gap", gap_, {.at_least = Duration{0}, .at_most = 1000_s},
              "A pause before each iteration.");
   fields.Add("jitter", jitter_, {.at_least = Duration{0}, .at_most = 1000_s},
@@ -108,12 +121,14 @@ void JobWorkload::DeclareJobOfFile(Fields& fields) {
                 "When a sent message is finished: its last byte is acknowledged, its last packet "
                 "has been handed to the NIC, or it has been asked for.");
   fields.Add("local_rate", local_rate_, Above(BitRate{0}),
-             "Rate of the link between ranks of one host, each way.");
+             "Rate of the link between ranks of one server, each way.");
   fields.Add("local_latency", local_latency_, {.at_least = Duration{0}, .at_most = 1_s},
-             "Latency of the link between ranks of one host.");
+             "Latency of the link between ranks of one server.");
   fields.Add("label", label_, "Names the job in jobs.csv.");
   DeclareCommon(fields);
   fields.Require(!unfinished_ || ordered_, "unfinished", "goes with connections: ordered");
+  fields.Require(domain_hosts_ == 1 || local_latency_ >= kLeastDomainLatency, "local_latency",
+                 "must be at least 100ns if servers have several hosts (domain_hosts)");
   fields.Require(warm_up_ < iterations_, "warm_up", "leaves no iteration to measure");
   fields.Require((placement_ == Placement::kList) == !placement_list_.empty(), "placement_list",
                  "goes with placement: list");
@@ -130,6 +145,9 @@ void JobWorkload::Prepare(const Stage& stage, std::string_view path, FilesRead& 
   std::vector<HostId> candidates = Candidates(path, diagnostics);
   if (diagnostics.IsSound(path)) Place(std::move(candidates), path, diagnostics);
   if (!diagnostics.IsSound(path)) return;
+  CheckServers(heddle::ServersOf(host_of_rank_, static_cast<uint32_t>(domain_hosts_)), path,
+               diagnostics);
+  WarnOfNics(path, diagnostics);
   const std::shared_ptr<const Schedule> schedule = MakeSchedule(0);
   if (!depends_on_number()) schedule_ = schedule;
   totals_ = schedule->Totals();
@@ -227,6 +245,23 @@ void JobWorkload::PlaceByList(const std::vector<HostId>& candidates, std::string
   }
 }
 
+void JobWorkload::WarnOfNics(std::string_view path, Diagnostics& diagnostics) const {
+  if (!nic_by_rank_) return;
+  const std::string place = fmt::format("{}.nic", path);
+  const auto has = [&](const std::vector<bool>& which) {
+    return std::ranges::any_of(host_of_rank_, [&](HostId host) { return which[host]; });
+  };
+  if (!has(stage_.has_several_links)) {
+    return diagnostics.WarningAt(place, "changes nothing: each host of the job has one link");
+  }
+  if (!has(stage_.has_several_leaves)) return;
+  diagnostics.WarningAt(
+      place,
+      "links of a host lead to different leaves: a message leaves through its "
+      "rank's link if a shortest path begins there, but the routes decide through "
+      "which link it arrives");
+}
+
 // --- The job ---
 
 Forecast JobWorkload::Expect() const {
@@ -275,7 +310,9 @@ std::unique_ptr<Job> JobWorkload::MakeJob(uint32_t number) const {
                        .local_overhead = overhead_,
                        .share_hosts = share_hosts_,
                        .between = between_,
-                       .release_delay = release_delay_};
+                       .release_delay = release_delay_,
+                       .domain_hosts = static_cast<uint32_t>(domain_hosts_),
+                       .nic_by_rank = nic_by_rank_};
   Adjust(settings);
   std::shared_ptr<const Schedule> schedule =
       schedule_ != nullptr ? schedule_ : MakeSchedule(number);

@@ -38,7 +38,9 @@ class JobWorkload : public Workload {
   void SetRanks(uint32_t ranks) { ranks_ = ranks; }
 
   uint32_t ranks() const { return static_cast<uint32_t>(ranks_); }
-  uint32_t ranks_per_host() const { return static_cast<uint32_t>(ranks_per_host_); }
+  uint32_t ranks_per_server() const {
+    return static_cast<uint32_t>(ranks_per_host_ * domain_hosts_);
+  }
   const Stage& stage() const { return stage_; }
 
   // Reads what the schedule depends on; called by Prepare(), before anything else. Returns false
@@ -54,6 +56,10 @@ class JobWorkload : public Workload {
   virtual bool depends_on_number() const { return false; }
   virtual std::string kind() const = 0;
   virtual JobOperation Operation() const { return {}; }
+  // Warns of ranks whose servers do not suit the schedule; called by Prepare() once they have been
+  // placed. `server_of_rank`: ranks of one server have a link of their own.
+  virtual void CheckServers(std::span<const uint32_t> /*server_of_rank*/, std::string_view /*path*/,
+                            Diagnostics& /*diagnostics*/) const {}
   // Changes what follows from the derived class's settings.
   virtual void Adjust(JobSettings& /*settings*/) const {}
   // Returns true if ranks compute for more than the moment that an addition takes. The forecast of
@@ -66,6 +72,7 @@ class JobWorkload : public Workload {
   std::vector<HostId> Spread(const std::vector<HostId>& candidates) const;
   void PlaceByList(const std::vector<HostId>& candidates, std::string_view path,
                    Diagnostics& diagnostics);
+  void WarnOfNics(std::string_view path, Diagnostics& diagnostics) const;
 
   int64_t ranks_ = 0;
   std::vector<std::string> hosts_;
@@ -87,6 +94,8 @@ class JobWorkload : public Workload {
   bool share_hosts_ = false;
   JobSettings::Between between_ = JobSettings::Between::kNone;
   std::optional<Duration> release_delay_;
+  int64_t domain_hosts_ = 1;
+  bool nic_by_rank_ = false;
   std::optional<int64_t> unfinished_;
   Duration overhead_{0};
 

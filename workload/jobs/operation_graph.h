@@ -4,8 +4,8 @@
 // of traces and the templates of training steps build one; GraphProblems() (graph_check.h) checks
 // it, and MakeGraphSchedule() (graph_schedule.h) runs it.
 //
-// An operation waits only for operations of its own rank. Ranks wait for each other through
-// messages.
+// Ranks wait for each other through messages. An operation may also wait for one of another rank
+// directly; it learns of its end after the time that news needs between the two hosts.
 
 #pragma once
 
@@ -67,7 +67,14 @@ class OperationGraph {
     bool at_start;
   };
 
-  explicit OperationGraph(uint32_t ranks) : ops_(ranks), edges_(ranks) {}
+  // `after` starts when `before` of another rank has finished, and the news of it is there.
+  struct FarEdge {
+    uint32_t rank;  // Of `before`.
+    uint32_t before;
+    uint32_t after;
+  };
+
+  explicit OperationGraph(uint32_t ranks) : ops_(ranks), edges_(ranks), far_edges_(ranks) {}
 
   // --- Building ---
 
@@ -91,6 +98,11 @@ class OperationGraph {
     edges_[rank].push_back({before, op, true});
   }
 
+  // `op` of `rank` starts only when it has heard that `before` of `other` has finished.
+  void RequireFar(uint32_t rank, uint32_t op, uint32_t other, uint32_t before) {
+    far_edges_[rank].push_back({other, before, op});
+  }
+
   Operation& At(uint32_t rank, uint32_t op) { return ops_[rank][op]; }
 
   // --- Looking ---
@@ -98,6 +110,7 @@ class OperationGraph {
   uint32_t ranks() const { return static_cast<uint32_t>(ops_.size()); }
   std::span<const Operation> OpsOf(uint32_t rank) const { return ops_[rank]; }
   std::span<const Edge> EdgesOf(uint32_t rank) const { return edges_[rank]; }
+  std::span<const FarEdge> FarEdgesOf(uint32_t rank) const { return far_edges_[rank]; }
   std::span<const Collective> collectives() const { return collectives_; }
   const Operation& At(uint32_t rank, uint32_t op) const { return ops_[rank][op]; }
 
@@ -111,8 +124,9 @@ class OperationGraph {
   std::string NameOf(uint32_t rank, uint32_t op) const;
 
  private:
-  std::vector<std::vector<Operation>> ops_;  // By rank.
-  std::vector<std::vector<Edge>> edges_;     // By rank.
+  std::vector<std::vector<Operation>> ops_;      // By rank.
+  std::vector<std::vector<Edge>> edges_;         // By rank of `after`.
+  std::vector<std::vector<FarEdge>> far_edges_;  // Likewise.
   std::vector<Collective> collectives_;
 };
 

@@ -4,7 +4,7 @@
 //
 // A schedule is immutable and shared by all ranks and threads. It numbers its messages, and can
 // tell each one from its number, so no list of messages exists. A RankProgram is the state of one
-// rank in one iteration; all that it waits for happens at its own host.
+// rank in one iteration; what it waits for happens at its own host, or is told there by news.
 
 #pragma once
 
@@ -52,6 +52,11 @@ class RankActions {
   // Computes for `time`, behind earlier computations on the same stream. OnComputed(op) follows.
   virtual void Compute(uint32_t stream, Duration time, uint64_t op) = 0;
 
+  // `op` of another rank waits for one operation less: one of this rank has finished. That rank's
+  // OnReleased(op) follows when the news has travelled. Only programs of graphs whose ranks wait
+  // for operations of each other call it.
+  virtual void ReleaseFar(uint32_t /*rank*/, uint32_t /*op*/) {}
+
   // Programs of graphs tell what becomes of each operation. For records.
   virtual void Note(uint32_t /*op*/, OperationStep /*step*/) {}
 };
@@ -68,6 +73,7 @@ class RankProgram {
   virtual void OnReceived(uint64_t index, RankActions& actions) = 0;
   virtual void OnSent(uint64_t /*index*/, RankActions& /*actions*/) {}
   virtual void OnComputed(uint64_t /*op*/, RankActions& /*actions*/) {}
+  virtual void OnReleased(uint32_t /*op*/, RankActions& /*actions*/) {}
 
   // Returns true if everything that this rank waits for has arrived and been computed, and all its
   // messages have been given to Send().

@@ -18,6 +18,8 @@ class Training final : public JobWorkload {
 
  private:
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
+  void CheckServers(std::span<const uint32_t> server_of_rank, std::string_view path,
+                    Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
   std::string kind() const override { return "training"; }
   bool computes() const override { return true; }

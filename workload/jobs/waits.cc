@@ -56,6 +56,12 @@ class WaitGraph {
       const bool holds = edge.at_start ? has_started : state == State::kFinished;
       if (!holds) befores.push_back({at.rank, edge.before});
     }
+    for (const OperationGraph::FarEdge& edge : graph_.FarEdgesOf(at.rank)) {
+      const At before{edge.rank, edge.before};
+      if (edge.after == at.op && HasNotFinished(before, ranks_[at.rank].iteration)) {
+        befores.push_back(before);
+      }
+    }
     return befores;
   }
 
@@ -67,7 +73,11 @@ class WaitGraph {
       return fmt::format("{} waits for {}", name,
                          graph_.NameOf(befores.front().rank, befores.front().op));
     }
-    if (StateOf(at) != State::kStarted) return fmt::format("{} waits for its stream", name);
+    if (StateOf(at) != State::kStarted) {
+      const bool is_told = OperationOf(at).stream == kNoStream;
+      return fmt::format("{} waits for {}", name,
+                         is_told ? "news, which is under way" : "its stream");
+    }
     switch (OperationOf(at).kind) {
       case Kind::kReceive:
         return fmt::format("{} waits for a message of rank {}, which is under way", name,
@@ -114,6 +124,12 @@ class WaitGraph {
     const RankState& rank = ranks_[send.rank];
     if (rank.is_finished || rank.iteration > iteration) return false;
     return rank.iteration < iteration || StateOf(send) == State::kWaiting;
+  }
+
+  bool HasNotFinished(At at, uint32_t iteration) const {
+    const RankState& rank = ranks_[at.rank];
+    if (rank.is_finished || rank.iteration > iteration) return false;
+    return rank.iteration < iteration || StateOf(at) != State::kFinished;
   }
 
   std::vector<At> BeforesOfStarted(At at) const {

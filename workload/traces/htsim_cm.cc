@@ -19,6 +19,8 @@
 namespace heddle {
 namespace {
 
+using CrossHost = HtsimCmSettings::CrossHost;
+
 constexpr int64_t kMostCmNodes = 1 << 20;
 constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
@@ -336,7 +338,7 @@ class CmGraph {
       if (its.send_fires == id) {
         const bool all_at_receiver = std::ranges::all_of(
             waiting, [&](size_t other) { return file_.connections[other].src == its.dst; });
-        if (settings_.fires_at_receiver && all_at_receiver) {
+        if (settings_.cross_host == CrossHost::kReceive && all_at_receiver) {
           firings.push_back({its.dst, receives_[i], i});
         } else {
           firings.push_back({its.src, sends_[i], i});
@@ -357,17 +359,24 @@ class CmGraph {
     }
     const uint32_t send = sends_[connection];
     for (const Firing& firing : firings) {
-      if (firing.rank != its.src) {
-        const CmConnection& fires = file_.connections[firing.connection];
-        return errors_.Add(
-            its.line,
-            fmt::format("starts at node {}, but its trigger (line {}) fires at node {}, when the "
-                        "connection of line {} is done; a host knows only of its own messages",
-                        its.src, trigger.line, firing.rank, fires.line));
+      if (firing.rank == its.src) {
+        graph_.Require(its.src, send, firing.op);
+      } else if (settings_.cross_host == CrossHost::kRefuse) {
+        return RefuseFar(its, firing, trigger);
+      } else {
+        graph_.RequireFar(its.src, send, firing.rank, firing.op);
       }
-      graph_.Require(its.src, send, firing.op);
     }
     if (needs < firings.size()) graph_.At(its.src, send).needs = needs;
+  }
+
+  void RefuseFar(const CmConnection& its, const Firing& firing, const CmTrigger& trigger) {
+    errors_.Add(
+        its.line,
+        fmt::format("starts at node {}, but its trigger (line {}) fires at node {}, when "
+                    "the connection of line {} is done; cross_host: delay lets the news "
+                    "travel",
+                    its.src, trigger.line, firing.rank, file_.connections[firing.connection].line));
   }
 
   const CmFile& file_;

@@ -17,9 +17,14 @@ struct HtsimCmSettings {
   // The unit of `start`.
   enum class Unit { kPs, kUs };
   Unit unit = Unit::kPs;
-  // A send_done_trigger whose connections all start at the receiver of the one that fires it acts
-  // when that one has been received.
-  bool fires_at_receiver = false;
+  // What becomes of connections that start at another node than the one where their trigger fires.
+  enum class CrossHost {
+    kDelay,    // They start when the news has travelled.
+    kReceive,  // Likewise; but a send_done_trigger whose connections all start at the receiver of
+               // the one that fires it fires there, when that one has been received.
+    kRefuse,
+  };
+  CrossHost cross_host = CrossHost::kDelay;
 };
 
 std::optional<OperationGraph> ReadHtsimCm(std::string_view text, const HtsimCmSettings& settings,

@@ -65,9 +65,14 @@ void Trace::Declare(Fields& fields) {
   fields.Choice("cm_time", cm_.unit,
                 {{"ps", HtsimCmSettings::Unit::kPs}, {"us", HtsimCmSettings::Unit::kUs}},
                 "htsim_cm: the unit of start.");
-  fields.Choice("cross_host", cm_.fires_at_receiver, {{"refuse", false}, {"receive", true}},
-                "htsim_cm: a send_done_trigger that starts connections of the receiver. receive: "
-                "it fires there, when the message has been received. refuse: an error.");
+  fields.Choice("cross_host", cm_.cross_host,
+                {{"delay", HtsimCmSettings::CrossHost::kDelay},
+                 {"receive", HtsimCmSettings::CrossHost::kReceive},
+                 {"refuse", HtsimCmSettings::CrossHost::kRefuse}},
+                "htsim_cm: connections that start at another node than the one where their trigger "
+                "fires. delay: they start release_delay later. receive: likewise, but a "
+                "send_done_trigger whose connections all start at the receiver fires there, when "
+                "the message has been received. refuse: an error.");
   fields.AddOr("auto", "t0", t0_, {.at_least = Duration{0}, .at_most = 1000_s},
                "hpcc: subtracted from all starts. auto: 2s if no flow starts before, else 0.");
   fields.Choice("memory", chakra_.ignores_memory, {{"refuse", false}, {"ignore", true}},

@@ -18,6 +18,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+using CrossHost = HtsimCmSettings::CrossHost;
+
 ReadTrace Read(std::string_view text, const HtsimCmSettings& settings = {}) {
   return ReadTraceWith([&](TraceErrors& errors) { return ReadHtsimCm(text, settings, errors); });
 }
@@ -25,10 +27,10 @@ ReadTrace Read(std::string_view text, const HtsimCmSettings& settings = {}) {
 std::vector<std::string> ErrorsOfCm(std::string_view text) { return Read(text).errors; }
 
 // When the connection of each line starts, in the order of lines.
-std::vector<Time> Starts(const ReadTrace& read) {
+std::vector<Time> Starts(const ReadTrace& read, Duration news = Duration{0}) {
   EXPECT_THAT(read.errors, IsEmpty());
   const auto schedule = MakeGraphSchedule(std::make_shared<const OperationGraph>(*read.graph));
-  const TimedPlay play(*schedule, StarTimes);
+  const TimedPlay play(*schedule, StarTimes, news);
   std::vector<Time> starts(play.sent().size());
   for (const auto& sent : play.sent()) starts[schedule->MessageOf(sent.index).channel] = sent.at;
   return starts;
@@ -89,12 +91,41 @@ TEST(HtsimCmTest, ASentConnectionMayTriggerAtItsReceiver) {
   const char* ring =
       "Nodes 3\nConnections 2\nTriggers 1\n0->1 start 0 size 1000 send_done_trigger 1\n"
       "1->2 trigger 1 size 1000\ntrigger id 1 oneshot\n";
-  EXPECT_THAT(ErrorsOfCm(ring),
+  EXPECT_THAT(Read(ring, {.cross_host = CrossHost::kRefuse}).errors,
               ElementsAre("5: starts at node 1, but its trigger (line 6) fires at node 0, when the "
-                          "connection of line 4 is done; a host knows only of its own messages"));
-  HtsimCmSettings settings;
-  settings.fires_at_receiver = true;
-  EXPECT_THAT(Starts(Read(ring, settings)), ElementsAre(Time{}, kArrived));
+                          "connection of line 4 is done; cross_host: delay lets the news travel"));
+  EXPECT_THAT(Starts(Read(ring, {.cross_host = CrossHost::kReceive}), 5_us),
+              ElementsAre(Time{}, kArrived));
+  EXPECT_THAT(Starts(Read(ring), 5_us), ElementsAre(Time{}, kAcked + 5_us));
+}
+
+// If one of the connections starts elsewhere, the trigger fires at the sender.
+TEST(HtsimCmTest, ASentConnectionTriggersAtItsSenderUnlessAllStartAtItsReceiver) {
+  const char* both =
+      "Nodes 3\nConnections 3\nTriggers 1\n0->1 start 0 size 1000 send_done_trigger 1\n"
+      "1->2 trigger 1 size 1000\n2->1 trigger 1 size 1000\ntrigger id 1 oneshot\n";
+  EXPECT_THAT(Starts(Read(both, {.cross_host = CrossHost::kReceive}), 5_us),
+              ElementsAre(Time{}, kAcked + 5_us, kAcked + 5_us));
+}
+
+// A trigger that fires at nodes 0, 4 and 0, at 1, 2 and 3 us and the time of a message, and starts
+// connections of both.
+TEST(HtsimCmTest, TriggersCountActivationsThatTheNewsTellsOf) {
+  const auto starts = [](const std::string& trigger) {
+    std::vector<Time> all = Starts(
+        Read(
+            "Nodes 5\nConnections 5\nTriggers 1\n1->0 start 1000000 size 1000 recv_done_trigger 1\n"
+            "2->4 start 2000000 size 1000 recv_done_trigger 1\n"
+            "3->0 start 3000000 size 1000 recv_done_trigger 1\n"
+            "0->1 trigger 1 size 1000\n4->1 trigger 1 size 1000\ntrigger id 1 " +
+            trigger + "\n"),
+        100_ns);
+    all.erase(all.begin(), all.begin() + 3);
+    return all;
+  };
+  EXPECT_THAT(starts("oneshot"), ElementsAre(kArrived + 1_us, kArrived + 1'100_ns));
+  EXPECT_THAT(starts("multishot"), ElementsAre(kArrived + 1_us, kArrived + 2_us));
+  EXPECT_THAT(starts("barrier"), ElementsAre(kArrived + 3_us, kArrived + 3'100_ns));
 }
 
 TEST(HtsimCmTest, WarnsOfIgnoredWordsOnce) {
@@ -168,6 +199,11 @@ TEST(HtsimCmTest, NamesCycles) {
                          "1->0 id 2 size 9 trigger 2 recv_done_trigger 1\n"
                          "trigger id 1 oneshot\ntrigger id 2 oneshot\n"),
               ElementsAre("3: operations wait for each other: 0:id1 -> 1:id1 -> 1:id2 -> 0:id2 -> "
+                          "0:id1"));
+  EXPECT_THAT(ErrorsOfCm("Nodes 4\nConnections 2\n0->1 id 1 size 9 trigger 1 recv_done_trigger 2\n"
+                         "2->3 id 2 size 9 trigger 2 recv_done_trigger 1\n"
+                         "trigger id 1 oneshot\ntrigger id 2 oneshot\n"),
+              ElementsAre("3: operations wait for each other: 0:id1 -> 1:id1 -> 2:id2 -> 3:id2 -> "
                           "0:id1"));
 }
 
