@@ -154,8 +154,9 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
       rounds);
   fmt::print("  two classes: {:.2f} times FIFO with DCTCP, {:.2f} with RoCE; PFC {:.2f}\n",
              RatioOf(times[1], times[0]), RatioOf(times[4], times[3]), RatioOf(times[5], times[3]));
-  fmt::print("  Ultra Ethernet with trimming: {:.2f} times RoCE with ACKs in a class of their own\n",
-             RatioOf(times[6], times[4]));
+  fmt::print(
+      "  Ultra Ethernet with trimming: {:.2f} times RoCE with ACKs in a class of their own\n",
+      RatioOf(times[6], times[4]));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The older form of REPS in uet-htsim: entropies that came back without a mark are used again in the
-// order in which they came, without a limit and without freezing. The packets of the first window
-// use one entropy after the other.
+// The older form of REPS in uet-htsim: entropies that came back without a mark are used again in
+// the order in which they came, without a limit and without freezing. The packets of the first
+// window use one entropy after the other.
 
 #include <algorithm>
 #include <cstddef>

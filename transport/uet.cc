@@ -4,8 +4,8 @@
 
 namespace heddle {
 
-// This transport has no handshake. Probes are SYNs, and their answers SYN-ACKs. Requests to send are
-// SYNs that ask for an ACK.
+// This transport has no handshake. Probes are SYNs, and their answers SYN-ACKs. Requests to send
+// are SYNs that ask for an ACK.
 void Uet::OnPacket(const Packet& packet) {
   if (packet.kind == PacketKind::kData) {
     if (!packet.Has(Packet::kTrimmed)) [[likely]]

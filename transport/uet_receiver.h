@@ -56,14 +56,14 @@ class UetReceiver {
   void Acknowledge(const Packet& data, bool names_trigger);
   Packet& NewControl(PacketKind kind, const Packet& cause);
 
-  uint32_t expected_ = 0;  // All packets below have arrived.
+  uint32_t expected_ = 0;      // All packets below have arrived.
   SegmentSet ahead_;           // Packets beyond.
   int64_t payload_ = 0;        // Of all packets that have arrived.
   uint32_t short_ = kNone;     // The last data packet, if it has arrived and is not full.
   std::vector<uint32_t> rts_;  // Requests to send beyond `expected_`, sorted,
   uint32_t rts_below_ = 0;     // and the number of those below.
-  int64_t accepted_ = 0;     // Bytes since the last ACK, headers included.
-  bool wants_end_ = false;   // An ACK was asked for since packets were last out of order.
+  int64_t accepted_ = 0;       // Bytes since the last ACK, headers included.
+  bool wants_end_ = false;     // An ACK was asked for since packets were last out of order.
   int64_t acks_ = 0;
   uint32_t tuple_hash_ = 0;  // The hash of packets sent back.
   Host* host_ = nullptr;

@@ -44,12 +44,6 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   GetReady();
 }
 
-uint32_t UetSender::RtsBelow(uint32_t end) const {
-  if (rts_.empty()) [[likely]]
-    return 0;
-  return static_cast<uint32_t>(std::ranges::lower_bound(rts_, end) - rts_.begin());
-}
-
 int64_t UetSender::SizeBelow(uint32_t end) const {
   const uint32_t data = DataBelow(end);
   const int64_t all = data * shared_->full();
@@ -231,8 +225,7 @@ void UetSender::OnNack(const Packet& nack) {
 // Sleek (Le et al., arXiv 2407.15266): many packets beyond a hole begin a recovery, which sends the
 // holes of one window again, each once.
 void UetSender::Recover(uint32_t expected, uint16_t held) {
-  const uint32_t threshold =
-      HeldAtLoss(control_.window(), control_.greatest(), shared_->sizes.mss);
+  const uint32_t threshold = HeldAtLoss(control_.window(), control_.greatest(), shared_->sizes.mss);
   if (!recovering_ && waiting_ == 0 && held >= threshold) BeginRecovery();
   if (recovering_) QueueHoles(expected);
 }

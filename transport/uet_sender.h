@@ -63,7 +63,6 @@ class UetSender {
   bool done() const { return record_.done != kNever; }
   void AddBlocked(Duration blocked) { record_.pause_blocked += blocked; }
   const Nscc& control() const { return control_; }
-  size_t rts_sent() const { return rts_.size(); }
   int64_t in_flight() const { return in_flight_; }
   bool recovering() const { return recovering_; }
   FlowState state() const;
@@ -89,7 +88,11 @@ class UetSender {
   };
 
   // The number of requests to send below `end`, and whether `packet` is one.
-  uint32_t RtsBelow(uint32_t end) const;
+  uint32_t RtsBelow(uint32_t end) const {
+    if (rts_.empty()) [[likely]]
+      return 0;
+    return static_cast<uint32_t>(std::ranges::lower_bound(rts_, end) - rts_.begin());
+  }
   bool IsRts(uint32_t packet) const {
     return !rts_.empty() && RtsBelow(packet) != RtsBelow(packet + 1);
   }
@@ -141,9 +144,9 @@ class UetSender {
   }
   void Finish();
 
-  uint32_t una_ = 0;   // All packets below have arrived.
-  uint32_t next_ = 0;  // The next packet never sent.
-  uint32_t end_ = 0;   // One past the last packet, requests to send included.
+  uint32_t una_ = 0;      // All packets below have arrived.
+  uint32_t next_ = 0;     // The next packet never sent.
+  uint32_t end_ = 0;      // One past the last packet, requests to send included.
   uint32_t packets_ = 0;  // Data packets.
   uint32_t slot_ = 0;
   uint32_t tx_id_ = 0;
@@ -159,8 +162,8 @@ class UetSender {
   uint32_t recover_ = 0;
   uint32_t hole_ = 0;  // Sleek: holes below have been queued.
   uint32_t probes_ = 0;
-  std::vector<uint32_t> rts_;  // The numbers of requests to send, sorted.
-  Time rts_at_{-kNever.ps};    // The time of the last one.
+  std::vector<uint32_t> rts_;       // The numbers of requests to send, sorted.
+  Time rts_at_{-kNever.ps};         // The time of the last one.
   uint32_t rts_transmissions_ = 0;  // Among tx_id_.
   LazyTimer rto_;
   LazyTimer probe_;

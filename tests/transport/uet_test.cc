@@ -167,8 +167,8 @@ struct Seen {
   std::vector<uint16_t> nacked;
 
   int64_t CountOf(PacketKind kind, bool asks) const {
-    return std::ranges::count_if(
-        sent, [&](const Sent& s) { return s.kind == kind && s.asks == asks; });
+    return std::ranges::count_if(sent,
+                                 [&](const Sent& s) { return s.kind == kind && s.asks == asks; });
   }
 };
 
@@ -233,8 +233,8 @@ TEST(SleekTest, OneLossIsRepairedWithoutTimeout) {
   EXPECT_FALSE(transfer.seen.losses[0].entropy);
 }
 
-// Nothing comes after the last packets, so a probe must find out that they are lost. It takes a path
-// as data does. The timeout would come after 443 us.
+// Nothing comes after the last packets, so a probe must find out that they are lost. It takes a
+// path as data does. The timeout would come after 443 us.
 TEST(SleekTest, ALostTailIsFoundByAProbe) {
   std::vector<Rule> rules;
   for (uint32_t packet = 485; packet < 490; ++packet) {
@@ -292,12 +292,10 @@ TEST(UetTest, ASenderThatMayNotRepairRequestsToSend) {
     for (size_t i = 1; i < requests.size(); ++i) {
       EXPECT_GE(requests[i] - requests[i - 1], 14'022'720_ps);
     }
-    const int64_t numbers = std::ranges::count(
-        kinds | std::views::values, PacketKind::kSyn);
+    const int64_t numbers = std::ranges::count(kinds | std::views::values, PacketKind::kSyn);
     EXPECT_EQ(static_cast<int64_t>(kinds.size()), 490 + numbers);
     EXPECT_EQ(kinds.rbegin()->first, 490 + numbers - 1);
-    EXPECT_EQ(transfer.record.sender.packets_sent,
-              490 + transfer.record.sender.retransmissions);
+    EXPECT_EQ(transfer.record.sender.packets_sent, 490 + transfer.record.sender.retransmissions);
     EXPECT_EQ(transfer.record.receiver.duplicates, transfer.record.sender.retransmissions_spurious);
   }
 }
