@@ -285,7 +285,6 @@ void UetSender::SendProbe() {
 // A round trip apart at least, so that a window of losses does not cause an incast of requests.
 void UetSender::RequestToSend() {
   if (host_->now() - rts_at_ < control_.base_rtt()) return;
-  rts_at_ = host_->now();
   const uint32_t number = next_++;
   ++end_;
   rts_.push_back(number);
@@ -296,6 +295,7 @@ void UetSender::RequestToSend() {
 void UetSender::SendRts(uint32_t number) {
   Packet& packet = NewControl(number);
   packet.Set(Packet::kCwr);
+  rts_at_ = host_->now();
   Sent& sent = sent_[number - una_];
   sent.at = host_->now();
   sent.tx_id = tx_id_++;

@@ -240,7 +240,8 @@ TEST(SleekTest, ALostTailIsFoundByAProbe) {
   for (uint32_t packet = 485; packet < 490; ++packet) {
     rules.push_back(DropAt(0, Data(0, packet)).Times(1));
   }
-  const Transfer transfer(kUet, kDeep, std::move(rules));
+  const Transfer transfer("{kind: uet, framing: uet_htsim, ack_bytes: 1B}", kDeep,
+                          std::move(rules));
   const SenderRecord& sender = transfer.record.sender;
   EXPECT_EQ(sender.retransmissions, 5);
   EXPECT_EQ(sender.fast_retransmits, 1);
