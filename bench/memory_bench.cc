@@ -68,14 +68,19 @@ BENCHMARK(IdleHosts)->Name("memory/idle_hosts")->Apply(RunOnce);
 
 // Every host sends to 31 others at once, and no flow ends in time. Reports bytes per flow at both
 // ends, beyond those of an idle network.
-void LiveFlows(benchmark::State& state) {
-  const int64_t idle_bytes = RunScenario(kIdle).result.node_bytes;
-  const SimulationResult result = Run(
-      state, {k1024Hosts, "{kind: incast, fan_in: 31, bytes_each: 1GB, queries: 1000, period: 1ps}",
-              "20us"});
+void LiveFlows(benchmark::State& state, const std::string& transport) {
+  Scenario idle = kIdle;
+  idle.transport = transport;
+  Scenario busy = idle;
+  busy.workload = "{kind: incast, fan_in: 31, bytes_each: 1GB, queries: 1000, period: 1ps}";
+  busy.t_max = "20us";
+  const int64_t idle_bytes = RunScenario(idle).result.node_bytes;
+  const SimulationResult result = Run(state, busy);
   Report(state, result.flows_started - result.flows_finished, result.node_bytes - idle_bytes);
 }
-BENCHMARK(LiveFlows)->Name("memory/live_flows")->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, dctcp, "dctcp")->Name("memory/live_flows")->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, roce, "rocev2")->Name("memory/live_flows/roce")->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, uet, "uet")->Name("memory/live_flows/uet")->Apply(RunOnce);
 
 }  // namespace
 }  // namespace heddle

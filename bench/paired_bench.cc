@@ -127,8 +127,8 @@ void MeasureIdle(bool smoke, int rounds) {
 
 // --- Kinds of ports ---
 
-// The same traffic through FIFO ports, through queues of two classes, and with a shared buffer and
-// pauses.
+// The same traffic through FIFO ports, through queues of two classes, with a shared buffer and
+// pauses, and with trimming.
 void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds) {
   const auto with = [&](const std::string& transport, const std::string& port,
                         NetworkPlan::Ports ports = NetworkPlan::Ports::kCheapest) {
@@ -149,10 +149,14 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
        {"RoCE, ACKs in a class of their own", with(rdma + "}", "{marking: step}")},
        {"RoCE, PFC and a shared buffer",
         with(rdma + "}",
-             "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}")}},
+             "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}")},
+       {"Ultra Ethernet, trimming", with("uet", kTrimming)}},
       rounds);
   fmt::print("  two classes: {:.2f} times FIFO with DCTCP, {:.2f} with RoCE; PFC {:.2f}\n",
              RatioOf(times[1], times[0]), RatioOf(times[4], times[3]), RatioOf(times[5], times[3]));
+  fmt::print(
+      "  Ultra Ethernet with trimming: {:.2f} times RoCE with ACKs in a class of their own\n",
+      RatioOf(times[6], times[4]));
 }
 
 }  // namespace

@@ -95,9 +95,13 @@ void RegisterAll() {
       Scenario rdma = dctcp;
       rdma.transport = roce;
       rdma.port = lossless;
+      Scenario uet = dctcp;
+      uet.transport = "uet";
+      uet.port = kTrimming;
       const std::string name = fmt::format("{}/{}", load_name, shape_name);
       RegisterRun(name + "/dctcp/hosts:128", dctcp);
       RegisterRun(name + "/roce_pfc/hosts:128", rdma);
+      RegisterRun(name + "/uet_trim/hosts:128", uet);
     }
   }
   RegisterRun("permutation/leaf_spine/dctcp/hosts:1024", {k1024Hosts, permutation, "100us"});

@@ -142,6 +142,10 @@ void AddUet(std::vector<Rule>& rules) {
   rules.push_back({"transport.base_rtt",
                    {{"transport.cc", "constant"}, {"transport.loss", "timeout"}},
                    "cc: constant does not use it"});
+  rules.push_back({"transport.base_rtt_on_nack",
+                   {{"topology.port.trim.when", "never"}},
+                   "no packet is trimmed with trim.when: never"});
+  rules.push_back({"transport.rcv_pen", {{"transport.cc", "constant"}}, "the window is constant"});
 }
 
 void AddRateControl(std::vector<Rule>& rules) {
@@ -170,7 +174,7 @@ void AddLoadBalancers(std::vector<Rule>& rules) {
   for (const char* path : {"lb.red_from", "lb.red_to", "lb.red_drop"}) {
     rules.push_back({path, {{"lb.selective_red", "false"}}, "it belongs to selective_red: true"});
   }
-  for (const char* path : {"lb.freeze_for", "lb.freeze_below"}) {
+  for (const char* path : {"lb.freeze_for", "lb.freeze_below", "lb.rtt_window"}) {
     rules.push_back({path, {{"lb.freeze", "false"}}, "it belongs to freeze: true"});
   }
 }

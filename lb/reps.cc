@@ -7,14 +7,15 @@
 //
 // With trimming switches, a timeout counts as a failure in any case, since congestion is reported
 // by headers of trimmed packets. Without them, a timeout counts as a failure if round trips were
-// short. The paper's artefact looks at all round trips of the connection. Here only those since its
-// last timeout count, or one long queue would hide every failure after it.
+// short. As in the paper's artefact, the longest round trip counts since the beginning of a window
+// of about two retransmission timeouts: the first sample after the window's end begins the next.
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -32,16 +33,20 @@ struct RepsSettings {
   bool freeze = true;
   Duration freeze_for = 10_ms;
   double freeze_below = 1.65;
+  std::optional<Duration> rtt_window;  // Not set: it follows from the fabric.
 };
 
 // The settings and the values that follow from the fabric.
 struct RepsRules : RepsSettings {
   Duration base_rtt{};
+  int64_t rtt_window_ps = 0;
   bool trims = false;
   int64_t window = 1;  // Packets: the bandwidth-delay product of a host link.
 };
 
 constexpr size_t kMostKept = 8;
+// Packets that explore after a freeze with trimming, in uet-htsim (August 2025).
+constexpr uint16_t kExplorersOfUet = 16;
 
 // The header of ACKs, about the data packet that they answer.
 struct RepsEcho {
@@ -55,7 +60,8 @@ struct RepsEcho {
 struct RepsFlow {
   std::array<uint16_t, kMostKept> kept;
   int64_t frozen_until_ps;  // 0: it is not frozen.
-  uint32_t longest_rtt_ns;  // Since the last retransmission timeout.
+  int64_t window_ends_ps;   // Of the longest round trip.
+  uint32_t longest_rtt_ns;  // In this window; 0: no sample yet.
   uint16_t explore;         // Packets that still draw a new entropy.
   uint8_t head : 4;         // The place of the next entry to store.
   uint8_t cursor : 4;       // The next entry to use while frozen.
@@ -89,9 +95,7 @@ class RepsHost final : public HostPolicy {
 
   void OnAck(HostView& view, HostFlow& flow, const Packet& ack, const AckNews& /*news*/) override {
     RepsFlow& state = flow.State<RepsFlow>();
-    const int64_t ns = (view.now() - ack.sent).ps / 1'000;
-    state.longest_rtt_ns =
-        static_cast<uint32_t>(std::clamp<int64_t>(ns, state.longest_rtt_ns, int64_t{0xffff'ffff}));
+    NoteRoundTrip(state, view.now(), view.now() - ack.sent);
     const RepsEcho echo = ack.Scheme<RepsEcho>();
     if (echo.is_set && !echo.marked) Keep(state, echo.entropy);
     Thaw(state, view.now());
@@ -103,7 +107,6 @@ class RepsHost final : public HostPolicy {
     const double longest = state.longest_rtt_ns * 1e3;
     const bool was_idle =
         longest > 0 && longest < rules_.freeze_below * static_cast<double>(rules_.base_rtt.ps);
-    state.longest_rtt_ns = 0;
     if (!rules_.freeze || !(was_idle || rules_.trims) || state.frozen_until_ps != 0 ||
         state.explore > 0)
       return;
@@ -119,6 +122,16 @@ class RepsHost final : public HostPolicy {
   }
 
  private:
+  void NoteRoundTrip(RepsFlow& state, Time now, Duration rtt) const {
+    if (now.ps > state.window_ends_ps) {
+      state.window_ends_ps = now.ps + rules_.rtt_window_ps;
+      state.longest_rtt_ns = 0;
+    }
+    const int64_t ns = rtt.ps / 1'000;
+    state.longest_rtt_ns =
+        static_cast<uint32_t>(std::clamp<int64_t>(ns, state.longest_rtt_ns, int64_t{0xffff'ffff}));
+  }
+
   // Returns the packets of a bandwidth-delay product.
   uint16_t Explorers() const {
     return static_cast<uint16_t>(std::clamp<int64_t>(rules_.window, 1, 0xffff));
@@ -157,7 +170,7 @@ class RepsHost final : public HostPolicy {
     if (state.frozen_until_ps == 0 || now.ps <= state.frozen_until_ps) return;
     state.frozen_until_ps = 0;
     state.head = state.cursor = state.usable = state.filled = 0;
-    state.explore = Explorers();
+    state.explore = rules_.trims ? kExplorersOfUet : Explorers();
   }
 
   uint16_t Draw() {
@@ -188,8 +201,13 @@ class RepsBalancer final : public LoadBalancer {
     fields.Add("freeze_for", rules_.freeze_for, {.above = Duration{0}, .at_most = 1000_s},
                "Time for which the kept entropies are cycled through after a failure.");
     fields.Add("freeze_below", rules_.freeze_below, {.at_least = 1.0, .at_most = 1e6},
-               "A timeout is a failure if no round trip since the last timeout was longer than "
-               "this many idle round trips.");
+               "Without trimming: a timeout is a failure if no round trip of this window of "
+               "rtt_window was longer than this many idle round trips.");
+    fields.AddOr("auto", "rtt_window", rules_.rtt_window, {.above = Duration{0}, .at_most = 1000_s},
+                 "How long the longest round trip counts: about two retransmission timeouts of the "
+                 "transport. auto: two times the longest idle round trip and five times the delay "
+                 "of the longest unmarked queue, as in the paper's artefact; set it for transports "
+                 "with a longer timeout.");
   }
   bool reorders() const override { return true; }
 
@@ -198,6 +216,10 @@ class RepsBalancer final : public LoadBalancer {
     rules_.trims = fabric.trims;
     rules_.base_rtt = fabric.base_rtt;
     rules_.window = fabric.base_rtt / SerializationDelay(fabric.packet, fabric.host_rate);
+    // The artefact's timeout is a round trip and the time of four full queues; packets are marked
+    // from 80 % of a queue.
+    const Duration timeout = fabric.base_rtt + 5 * fabric.marking_delay;
+    rules_.rtt_window_ps = rules_.rtt_window.value_or(2 * timeout).ps;
   }
 
   SwitchPolicyPtr ForSwitch(SwitchId id, uint64_t seed) const override {

@@ -224,16 +224,16 @@ Bytes QueuePlan::LongestQueue() const {
 void QueuePlan::CheckTrimming(const std::string& path, Diagnostics& diagnostics) const {
   if (!rule_.trim.on()) return;
   const std::string trim = path + ".trim";
-  if (!traffic_.can_trim) {
-    return diagnostics.WarningAt(trim + ".when",
-                                 "has no effect: receivers of this transport do not understand "
-                                 "trimmed packets, so switches drop whole packets");
-  }
   const unsigned classes = rule_.trim.settings().classes;
   if ((classes & rule_.pfc.mask()) != 0) {
     diagnostics.ErrorAt(trim + ".classes",
                         "a class is trimmed or lossless, not both; take it out of here or out of "
                         "pfc.classes");
+  }
+  if (!traffic_.can_trim) {
+    return diagnostics.WarningAt(trim + ".when",
+                                 "has no effect: receivers of this transport do not understand "
+                                 "trimmed packets, so switches drop whole packets");
   }
   if (traffic_.control != 0) {
     diagnostics.ErrorAt("transport.control_priority",

@@ -12,6 +12,7 @@ constexpr double kDeepestCut = 0.5;
 constexpr double kGain = 0.0125;
 constexpr Duration kAlmostNoDelay = 1_us;
 constexpr double kPacketsPerAdjustment = 8;
+constexpr int kNoPenalty = 255;
 
 double Micros(Duration time) { return static_cast<double>(time.ps) * 1e-6; }
 
@@ -51,6 +52,12 @@ void Nscc::OnBytes(int64_t newly) {
   ignored_ += newly;
 }
 
+void Nscc::OnPenalty(int64_t newly, int penalty) {
+  if (penalty >= kNoPenalty || rules_->kind == NsccRules::Kind::kConstant) return;
+  window_ -= static_cast<double>(newly - newly * penalty / kNoPenalty);
+  window_ = std::max(window_, rules_->packet);
+}
+
 void Nscc::OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t in_flight) {
   const double bytes = static_cast<double>(newly);
   switch (rules_->kind) {
@@ -65,12 +72,7 @@ void Nscc::OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t i
     case NsccRules::Kind::kNscc:
       break;
   }
-  if (ignored_ < to_ignore_ && marked) {
-    increase_ = 0;
-    received_ = 0;
-    return;
-  }
-  if (QuickAdapt(now, false, delay, in_flight)) {
+  if ((ignored_ < to_ignore_ && marked) || QuickAdapt(now, false, delay, in_flight)) {
     increase_ = 0;
     received_ = 0;
     return;
@@ -159,12 +161,11 @@ void Nscc::OnNack(Time now, int64_t size, int64_t in_flight) {
     ignored_ += size;
     OnSample(rules_->rtt, true);
     trigger_ = true;
-    if (ignored_ < to_ignore_) {
+    if (ignored_ < to_ignore_ || QuickAdapt(now, true, rules_->rtt, in_flight)) {
       increase_ = 0;
       received_ = 0;
       return;
     }
-    if (QuickAdapt(now, true, rules_->rtt, in_flight)) return;
   }
   window_ -= static_cast<double>(size);
   Clamp();

@@ -53,6 +53,9 @@ class Nscc {
 
   // `newly` bytes have arrived, as an ACK tells.
   void OnBytes(int64_t newly);
+  // The receiver asks for a smaller window: `penalty` 255ths of the `newly` bytes stay in it. 255
+  // asks for nothing.
+  void OnPenalty(int64_t newly, int penalty);
   void OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t in_flight);
   // A packet of `size` bytes was trimmed.
   void OnNack(Time now, int64_t size, int64_t in_flight);

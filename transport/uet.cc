@@ -4,7 +4,8 @@
 
 namespace heddle {
 
-// Probes are SYNs, and their answers SYN-ACKs: this transport has no handshake.
+// This transport has no handshake. Probes are SYNs, and their answers SYN-ACKs. Requests to send
+// are SYNs that ask for an ACK.
 void Uet::OnPacket(const Packet& packet) {
   if (packet.kind == PacketKind::kData) {
     if (!packet.Has(Packet::kTrimmed)) [[likely]]
@@ -13,8 +14,9 @@ void Uet::OnPacket(const Packet& packet) {
     return;
   }
   if (packet.kind == PacketKind::kSyn) {
-    if (UetReceiver* receiver = ReceiverOf(packet)) receiver->OnProbe(packet);
-    return;
+    UetReceiver* receiver = ReceiverOf(packet);
+    if (receiver == nullptr) return;
+    return packet.Has(Packet::kCwr) ? receiver->OnRts(packet) : receiver->OnProbe(packet);
   }
   UetSender* sender = SenderOf(packet);
   if (sender == nullptr) return;

@@ -12,10 +12,11 @@ void UetReceiver::Open(const FlowSpec& spec, Host& host, const UetShared& shared
   host_ = &host;
   shared_ = &shared;
   log_.Open(spec, host);
-  packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
-  expected_ = 0;
+  expected_ = rts_below_ = 0;
   ahead_.Reset(0);
-  bytes_ahead_ = accepted_ = acks_ = 0;
+  payload_ = accepted_ = acks_ = 0;
+  short_ = kNone;
+  rts_.clear();
   wants_end_ = false;
   tuple_hash_ = TupleHash(spec.dst, spec.src, spec.dport, spec.sport);
 }
@@ -25,41 +26,62 @@ void UetReceiver::OnData(const Packet& data) {
     ++log_.receiver().discarded;
     return;
   }
-  const bool marked = data.Has(Packet::kCe);
-  const bool asks = data.Has(Packet::kCwr);
   if (Has(data.seq)) {
     ++log_.receiver().duplicates;
-    return Acknowledge(data, marked || asks);
+    return Acknowledge(data, data.Has(Packet::kCe) || data.Has(Packet::kCwr));
   }
+  log_.OnFirstArrival(data.seq);
+  log_.OnAccepted(data.data.payload);
+  if (data.data.payload < shared_->sizes.mss) short_ = data.seq;
+  Take(data, data.data.payload);
+}
+
+void UetReceiver::OnRts(const Packet& rts) {
+  if (Refuses(rts)) return;
+  if (Has(rts.seq)) return Acknowledge(rts, true);
+  rts_.insert(std::ranges::lower_bound(rts_, rts.seq), rts.seq);
+  Take(rts, 0);
+}
+
+// Places a new packet and acknowledges it, if it is time.
+void UetReceiver::Take(const Packet& packet, int64_t payload) {
+  const bool names_trigger = packet.Has(Packet::kCe) || packet.Has(Packet::kCwr);
   const bool is_first = expected_ == 0 && ahead_.empty();
   const bool had_holes = !ahead_.empty();
-  Place(data);
-  accepted_ += data.bytes;
-  wants_end_ = wants_end_ || asks;
+  Place(packet.seq, payload);
+  accepted_ += packet.bytes;
+  wants_end_ = wants_end_ || packet.Has(Packet::kCwr);
   const bool closed = had_holes && ahead_.empty() && wants_end_;
   if (ahead_.empty()) wants_end_ = false;
-  if (marked || asks || closed || is_first || accepted_ >= shared_->settings.ack_bytes.count) {
-    Acknowledge(data, marked || asks);
+  if (names_trigger || closed || is_first || accepted_ >= shared_->settings.ack_bytes.count) {
+    Acknowledge(packet, names_trigger);
   }
 }
 
-void UetReceiver::Place(const Packet& data) {
-  log_.OnFirstArrival(data.seq);
-  log_.OnAccepted(data.data.payload);
-  if (data.seq != expected_) {
-    ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
-    bytes_ahead_ += data.data.payload;
+void UetReceiver::Place(uint32_t number, int64_t payload) {
+  payload_ += payload;
+  if (number != expected_) {
+    ahead_.Insert(number, number + 1, [](uint32_t) {});
     int64_t& most = log_.receiver().max_out_of_order_bytes;
-    most = std::max(most, bytes_ahead_);
-    return;
+    most = std::max(most, payload_ - PayloadInOrder());
+  } else {
+    AdvanceTo(ahead_.empty() ? expected_ + 1 : ahead_.FirstMissing(expected_ + 1));
   }
-  const uint32_t filled = ahead_.empty() ? expected_ + 1 : ahead_.FirstMissing(expected_ + 1);
-  const int64_t mss = shared_->sizes.mss;
-  bytes_ahead_ -= std::min(filled * mss, record().spec.size) -
-                  std::min((expected_ + 1) * mss, record().spec.size);
-  expected_ = filled;
-  ahead_.AdvanceTo(expected_);
-  if (expected_ == packets_) log_.OnComplete();
+  if (payload_ == record().spec.size) log_.OnComplete();
+}
+
+void UetReceiver::AdvanceTo(uint32_t expected) {
+  expected_ = expected;
+  ahead_.AdvanceTo(expected);
+  while (!rts_.empty() && rts_.front() < expected) {
+    rts_.erase(rts_.begin());
+    ++rts_below_;
+  }
+}
+
+// Returns the payload of the packets below the one expected.
+int64_t UetReceiver::PayloadInOrder() const {
+  return std::min((expected_ - rts_below_) * shared_->sizes.mss, record().spec.size);
 }
 
 void UetReceiver::OnTrimmed(const Packet& header) {
@@ -91,8 +113,8 @@ void UetReceiver::Acknowledge(const Packet& data, bool names_trigger) {
   for (uint32_t i = 0; i < UetAck::kMapped && !ahead_.empty(); ++i) {
     if (ahead_.Contains(ack.first + i)) ack.map |= uint64_t{1} << i;
   }
-  ack.held = static_cast<uint16_t>(ahead_.size());
-  ack.holds_last = ahead_.Contains(packets_ - 1);
+  ack.held = static_cast<uint16_t>(ahead_.size() - rts_.size());
+  ack.holds_last = short_ != kNone && short_ >= expected_;
   Packet& packet = NewControl(PacketKind::kAck, data);
   ack.WriteTo(packet);
   if (data.Has(Packet::kCe)) packet.Set(Packet::kEce);
@@ -101,7 +123,7 @@ void UetReceiver::Acknowledge(const Packet& data, bool names_trigger) {
   host_->SendControl();
 }
 
-// Without a load balancer that says otherwise, control packets take paths at random.
+// Control packets carry the entropy of the packet that they answer.
 Packet& UetReceiver::NewControl(PacketKind kind, const Packet& cause) {
   const FlowSpec& spec = record().spec;
   Packet& packet = host_->ControlSlot({spec.src, tuple_hash_, spec.dst_nic});

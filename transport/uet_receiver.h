@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/packet.h"
 #include "core/random.h"
@@ -31,6 +32,8 @@ class UetReceiver {
   // The header of a trimmed packet has arrived.
   void OnTrimmed(const Packet& header);
   void OnProbe(const Packet& probe);
+  // A request to send has arrived: a packet number without data.
+  void OnRts(const Packet& rts);
   void OnTimer() {}
 
   void OnFlowEnded(const FlowEnded& ended) { log_.OnFlowEnded(ended); }
@@ -38,20 +41,29 @@ class UetReceiver {
 
   FlowId id() const { return record().spec.id; }
   int64_t acks() const { return acks_; }
-  size_t memory_bytes() const { return ahead_.memory_bytes() + log_.memory_bytes(); }
+  size_t memory_bytes() const {
+    return ahead_.memory_bytes() + rts_.capacity() * sizeof(uint32_t) + log_.memory_bytes();
+  }
 
  private:
+  static constexpr uint32_t kNone = ~0u;
+
   bool Has(uint32_t packet) const { return packet < expected_ || ahead_.Contains(packet); }
-  void Place(const Packet& data);
+  void Take(const Packet& packet, int64_t payload);
+  void Place(uint32_t number, int64_t payload);
+  void AdvanceTo(uint32_t expected);
+  int64_t PayloadInOrder() const;
   void Acknowledge(const Packet& data, bool names_trigger);
   Packet& NewControl(PacketKind kind, const Packet& cause);
 
-  uint32_t expected_ = 0;  // All packets below have arrived.
-  uint32_t packets_ = 0;
-  SegmentSet ahead_;         // Packets beyond.
-  int64_t bytes_ahead_ = 0;  // Their payload.
-  int64_t accepted_ = 0;     // Bytes since the last ACK, headers included.
-  bool wants_end_ = false;   // An ACK was asked for since packets were last out of order.
+  uint32_t expected_ = 0;      // All packets below have arrived.
+  SegmentSet ahead_;           // Packets beyond.
+  int64_t payload_ = 0;        // Of all packets that have arrived.
+  uint32_t short_ = kNone;     // The last data packet, if it has arrived and is not full.
+  std::vector<uint32_t> rts_;  // Requests to send beyond `expected_`, sorted,
+  uint32_t rts_below_ = 0;     // and the number of those below.
+  int64_t accepted_ = 0;       // Bytes since the last ACK, headers included.
+  bool wants_end_ = false;     // An ACK was asked for since packets were last out of order.
   int64_t acks_ = 0;
   uint32_t tuple_hash_ = 0;  // The hash of packets sent back.
   Host* host_ = nullptr;

@@ -15,7 +15,11 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   spec_ = spec;
   slot_ = slot;
   packets_ = static_cast<uint32_t>((spec.size + shared.sizes.mss - 1) / shared.sizes.mss);
+  end_ = packets_;
   una_ = next_ = tx_id_ = recover_ = hole_ = probes_ = 0;
+  rts_.clear();
+  rts_transmissions_ = 0;
+  rts_at_ = Time{-kNever.ps};
   in_flight_ = reported_ = 0;
   sent_.clear();
   order_.clear();
@@ -41,8 +45,9 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
 }
 
 int64_t UetSender::SizeBelow(uint32_t end) const {
-  const int64_t all = end * shared_->full();
-  return end == packets_ ? all - shared_->full() + SizeOf(packets_ - 1) : all;
+  const uint32_t data = DataBelow(end);
+  const int64_t all = data * shared_->full();
+  return data == packets_ ? all - shared_->full() + last_size() : all;
 }
 
 // --- Sending ---
@@ -64,7 +69,7 @@ void UetSender::PopRepair() {
 // Repairs of a recovery ignore the window.
 bool UetSender::HasWork() {
   DropStaleRepairs();
-  if (waiting_ == 0 && next_ == packets_) return false;
+  if (waiting_ == 0 && next_ == end_) return false;
   if (recovering_ && waiting_ > 0) return true;
   return static_cast<double>(in_flight_ + SizeOf(NextPacket())) <= control_.window();
 }
@@ -104,10 +109,10 @@ void UetSender::Build(uint32_t number, Packet& packet) {
     packet.Set(Packet::kRetransmission);
   } else {
     sent_.push_back(Sent());
-    if (++next_ == packets_) host_->NoteHanded(flow_.id);
+    if (++next_ == end_) host_->NoteHanded(flow_.id);
   }
   in_flight_ += size;
-  if (is_repair || next_ == packets_ || IsFull(size)) packet.Set(Packet::kCwr);
+  if (is_repair || next_ == end_ || IsFull(size)) packet.Set(Packet::kCwr);
   Sent& sent = sent_[number - una_];
   packet.Set(Packet::kEct);
   FillData(packet, flow_, now, number, tx_id_, PayloadOf(number), size);
@@ -128,31 +133,34 @@ void UetSender::OnAck(const Packet& packet) {
   const UetAck ack = UetAck::From(packet);
   const bool marked = packet.Has(Packet::kEce);
   const int64_t held =
-      ack.held * shared_->full() - (ack.holds_last ? shared_->full() - SizeOf(packets_ - 1) : 0);
+      ack.held * shared_->full() - (ack.holds_last ? shared_->full() - last_size() : 0);
   const int64_t newly = std::max<int64_t>(SizeBelow(ack.expected) + held - reported_, 0);
   reported_ += newly;
   in_flight_ -= newly;
   control_.OnBytes(newly);
+  control_.OnPenalty(newly, static_cast<int>(shared_->settings.rcv_pen));
   const Duration delay = TakeSample(packet, ack.acked, marked);
-  const uint32_t una = una_;
+  const uint32_t data = DataBelow(una_);
   Remove(ack);
   rtt_.Sample(now - packet.sent);
   flow_.srtt = rtt_.srtt();
   if (host_->Wants(HostPolicy::kAck)) {
-    const int64_t acked = std::min<int64_t>((una_ - una) * shared_->sizes.mss, spec_.size);
+    const uint32_t packets = DataBelow(una_) - data;
+    const int64_t acked = std::min<int64_t>(packets * shared_->sizes.mss, spec_.size);
     host_->policy().OnAck(host_->view(), flow_, packet, {acked, 0, now - packet.sent, marked});
   }
   control_.OnAck(now, marked, delay, newly, in_flight_);
-  if (una_ == packets_) return Finish();
+  if (una_ == end_) return Finish();
   if (shared_->sleek) Recover(ack.expected, ack.held);
   RestartTimers(true);
   GetReady();
 }
 
-// Only the round trip of a packet whose copies cannot be confused is a sample. Without one the
-// average stands for the delay.
+// Only the round trip of a packet whose copies cannot be confused is a sample; requests to send are
+// short and overtake data, so their round trips are none. Without a sample the average stands for
+// the delay.
 Duration UetSender::TakeSample(const Packet& packet, uint32_t acked, bool marked) {
-  if (!IsOutstanding(acked)) return control_.average();
+  if (!IsOutstanding(acked) || IsRts(acked)) return control_.average();
   const Sent& sent = sent_[acked - una_];
   if (sent.sends != (packet.Has(Packet::kRetransmission) ? 2 : 1)) return control_.average();
   const Duration delay = control_.OnRoundTrip(host_->now() - sent.at);
@@ -192,17 +200,22 @@ void UetSender::QueueRepair(uint32_t packet) {
   std::ranges::push_heap(repairs_, std::greater());
 }
 
+// A NACK of a packet that has arrived since, or waits already, tells nothing new. If the packet was
+// sent more than once, nobody knows which copy was trimmed, so its round trip is not known.
 void UetSender::OnNack(const Packet& nack) {
   const uint32_t packet = nack.nack.trigger;
   ++record_.nacks;
+  if (!IsOutstanding(packet) || sent_[packet - una_].waits) return;
+  const Sent& sent = sent_[packet - una_];
+  if (shared_->settings.base_rtt_on_nack && sent.sends == 1) {
+    control_.OnRoundTrip(host_->now() - sent.at);
+  }
+  control_.OnNack(host_->now(), SizeOf(packet), in_flight_);
+  QueueRepair(packet);
   if (host_->Wants(HostPolicy::kAck)) {
     host_->policy().OnAck(host_->view(), flow_, nack,
                           {0, 0, host_->now() - nack.sent, nack.Has(Packet::kEce)});
   }
-  if (!IsOutstanding(packet) || sent_[packet - una_].waits) return;
-  control_.OnRoundTrip(host_->now() - sent_[packet - una_].at);
-  control_.OnNack(host_->now(), SizeOf(packet), in_flight_);
-  QueueRepair(packet);
   RestartTimers(true);
   GetReady();
 }
@@ -212,20 +225,22 @@ void UetSender::OnNack(const Packet& nack) {
 // Sleek (Le et al., arXiv 2407.15266): many packets beyond a hole begin a recovery, which sends the
 // holes of one window again, each once.
 void UetSender::Recover(uint32_t expected, uint16_t held) {
-  const double mss = static_cast<double>(shared_->sizes.mss);
-  const double window = std::min(1.5 * control_.window(), control_.greatest());
-  const double threshold = std::max(window, 5 * mss) / mss;
-  if (!recovering_ && waiting_ == 0 && held >= threshold) {
-    recovering_ = true;
-    recover_ = next_;
-    hole_ = una_;
-    ++record_.fast_retransmits;
-    judge_.OnFastRetransmit(sent_.front().tx_id, host_->now());
-    if (host_->Wants(HostPolicy::kLoss)) {
-      host_->policy().OnLoss(host_->view(), flow_, LossSign::kDuplicateAcks);
-    }
-  }
+  const uint32_t threshold = HeldAtLoss(control_.window(), control_.greatest(), shared_->sizes.mss);
+  if (!recovering_ && waiting_ == 0 && held >= threshold) BeginRecovery();
   if (recovering_) QueueHoles(expected);
+}
+
+// Entropies learn nothing here: nobody knows which packets are lost until they have been sent
+// again.
+void UetSender::BeginRecovery() {
+  recovering_ = true;
+  recover_ = next_;
+  hole_ = una_;
+  ++record_.fast_retransmits;
+  judge_.OnFastRetransmit(sent_.front().tx_id, host_->now());
+  if (host_->Wants(HostPolicy::kLoss)) {
+    host_->policy().OnLoss(host_->view(), flow_, LossSign::kDuplicateAcks);
+  }
 }
 
 void UetSender::QueueHoles(uint32_t expected) {
@@ -234,7 +249,12 @@ void UetSender::QueueHoles(uint32_t expected) {
   const uint32_t end = std::min(recover_, expected + window);
   for (hole_ = std::max(hole_, una_); hole_ < end; ++hole_) {
     const Sent& sent = sent_[hole_ - una_];
-    if (!sent.arrived && !sent.waits) QueueRepair(hole_);
+    if (sent.arrived || sent.waits) continue;
+    if (IsRts(hole_)) {
+      SendRts(hole_);
+    } else {
+      QueueRepair(hole_);
+    }
   }
 }
 
@@ -243,26 +263,46 @@ void UetSender::QueueHoles(uint32_t expected) {
 void UetSender::OnProbeAnswer(const Packet& answer) {
   const Duration delay = host_->now() - answer.sent - control_.base_rtt();
   if (delay >= shared_->rules.target || una_ == next_ || recovering_) return;
-  recovering_ = true;
-  recover_ = next_;
-  hole_ = una_;
-  ++record_.fast_retransmits;
-  judge_.OnFastRetransmit(sent_.front().tx_id, host_->now());
+  BeginRecovery();
   QueueHoles(una_);
   GetReady();
 }
 
+// Probes and requests to send take paths as data packets do.
+Packet& UetSender::NewControl(uint32_t number) {
+  Packet& packet = host_->ControlSlot(tuple());
+  packet.kind = PacketKind::kSyn;
+  FillData(packet, flow_, host_->now(), number, 0, 0, shared_->sizes.syn);
+  if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
+  return packet;
+}
+
 void UetSender::SendProbe() {
-  Packet& probe = host_->ControlSlot(tuple());
-  probe.kind = PacketKind::kSyn;
-  probe.sent = host_->now();
-  probe.flow = flow_.id;
-  probe.tuple_hash = flow_.tuple_hash;
-  probe.src = flow_.src;
-  probe.dst = flow_.dst;
-  probe.seq = probes_;
-  probe.entropy = static_cast<uint16_t>(Mix64(uint64_t{flow_.id} << 32 | probes_++));
-  probe.bytes = static_cast<uint16_t>(shared_->sizes.syn);
+  NewControl(probes_++);
+  host_->SendControl();
+}
+
+// A round trip apart at least, so that a window of losses does not cause an incast of requests.
+void UetSender::RequestToSend() {
+  if (host_->now() - rts_at_ < control_.base_rtt()) return;
+  const uint32_t number = next_++;
+  ++end_;
+  rts_.push_back(number);
+  sent_.push_back(Sent());
+  SendRts(number);
+}
+
+void UetSender::SendRts(uint32_t number) {
+  Packet& packet = NewControl(number);
+  packet.Set(Packet::kCwr);
+  rts_at_ = host_->now();
+  Sent& sent = sent_[number - una_];
+  sent.at = host_->now();
+  sent.tx_id = tx_id_++;
+  ++rts_transmissions_;
+  sent.entropy = packet.entropy;
+  sent.sends = static_cast<uint8_t>(std::min(sent.sends + 1, 255));
+  order_.push_back({number, sent.tx_id});
   host_->SendControl();
 }
 
@@ -287,7 +327,7 @@ void UetSender::RestartTimers(bool is_ack) {
   if (!shared_->sleek || !(is_ack || probe_.deadline == kNever)) return;
   const Duration base = control_.base_rtt();
   Set(probe_, FlowTimer::kProbe,
-      host_->now() + (next_ == packets_ ? base + shared_->rules.target : 3 * base));
+      host_->now() + (next_ == end_ ? base + shared_->rules.target : 3 * base));
 }
 
 // Only the oldest packet counts as lost.
@@ -300,8 +340,13 @@ void UetSender::OnTimeout() {
     host_->policy().OnLoss(host_->view(), flow_, LossSign::kTimeout);
   }
   flow_.lost_entropy.reset();
-  control_.OnTimeout(SizeOf(packet));
-  QueueRepair(packet);
+  if (IsRts(packet)) {
+    SendRts(packet);
+  } else {
+    control_.OnTimeout(SizeOf(packet));
+    QueueRepair(packet);
+    if (!HasWork()) RequestToSend();
+  }
   RestartTimers(false);
   GetReady();
 }
@@ -325,16 +370,16 @@ void UetSender::Finish() {
 
 FlowState UetSender::state() const {
   const int64_t mss = shared_->sizes.mss;
-  const int64_t acked = std::min(una_ * mss, spec_.size);
+  const int64_t acked = std::min(DataBelow(una_) * mss, spec_.size);
   return {.cwnd = control_.window(),
           .rate = std::nullopt,
           .alpha = std::nullopt,
-          .in_flight = std::min(next_ * mss, spec_.size) - acked,
+          .in_flight = std::min(DataBelow(next_) * mss, spec_.size) - acked,
           .acked = acked};
 }
 
 const SenderRecord& UetSender::Settle(Time known) {
-  record_.packets_sent = tx_id_;
+  record_.packets_sent = tx_id_ - rts_transmissions_;
   judge_.Settle(known, record_, host_->log());
   return record_;
 }

@@ -4,10 +4,13 @@
 // selective acknowledgements. The header of a trimmed packet, the retransmission timeout, and
 // without trimming also many packets beyond a hole (STrack's sleek) show losses.
 //
-// Sequence numbers count packets. Windows count bytes as buffered, headers included.
+// Sequence numbers count packets. Windows count bytes as buffered, headers included. A request to
+// send (RTS), which a timeout causes when the sender may not send the lost packet again, takes a
+// sequence number and is acknowledged, but carries no data and counts nothing in the window.
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -27,6 +30,14 @@
 #include "transport/uet_settings.h"
 
 namespace heddle {
+
+// Sleek: the number of packets beyond a hole that shows a loss, at a window of so many bytes.
+// `greatest` is the greatest window.
+inline uint32_t HeldAtLoss(double window, double greatest, int64_t mss) {
+  const double payload = static_cast<double>(mss);
+  const double bytes = std::max(std::min(1.5 * window, greatest), 5 * payload);
+  return static_cast<uint32_t>(bytes / payload);
+}
 
 class UetSender {
  public:
@@ -57,7 +68,7 @@ class UetSender {
   FlowState state() const;
   size_t memory_bytes() const {
     return sent_.capacity() * sizeof(Sent) + order_.capacity() * sizeof(Order) +
-           repairs_.capacity() * sizeof(uint32_t) + judge_.memory_bytes();
+           (repairs_.capacity() + rts_.capacity()) * sizeof(uint32_t) + judge_.memory_bytes();
   }
 
  private:
@@ -76,13 +87,31 @@ class UetSender {
     uint32_t tx_id;
   };
 
+  // The number of requests to send below `end`, and whether `packet` is one.
+  uint32_t RtsBelow(uint32_t end) const {
+    if (rts_.empty()) [[likely]]
+      return 0;
+    return static_cast<uint32_t>(std::ranges::lower_bound(rts_, end) - rts_.begin());
+  }
+  bool IsRts(uint32_t packet) const {
+    return !rts_.empty() && RtsBelow(packet) != RtsBelow(packet + 1);
+  }
+  // The number of data packets below `end`.
+  uint32_t DataBelow(uint32_t end) const { return end - RtsBelow(end); }
   int64_t PayloadOf(uint32_t packet) const {
     const int64_t mss = shared_->sizes.mss;
-    return packet + 1 == packets_ ? spec_.size - packet * mss : mss;
+    const uint32_t index = DataBelow(packet);
+    return index + 1 == packets_ ? spec_.size - index * mss : mss;
   }
-  int64_t SizeOf(uint32_t packet) const { return shared_->sizes.DataPacket(PayloadOf(packet)); }
+  // As the window counts it.
+  int64_t SizeOf(uint32_t packet) const {
+    return IsRts(packet) ? 0 : shared_->sizes.DataPacket(PayloadOf(packet));
+  }
   // The sizes of all packets below `end`.
   int64_t SizeBelow(uint32_t end) const;
+  int64_t last_size() const {
+    return shared_->sizes.DataPacket(spec_.size - (packets_ - 1) * shared_->sizes.mss);
+  }
   bool IsOutstanding(uint32_t packet) const {
     return packet >= una_ && packet < next_ && !sent_[packet - una_].arrived;
   }
@@ -101,9 +130,13 @@ class UetSender {
   void DropStaleRepairs();
 
   void Recover(uint32_t expected, uint16_t held);
+  void BeginRecovery();
   void QueueHoles(uint32_t expected);
   void OnTimeout();
+  Packet& NewControl(uint32_t number);
   void SendProbe();
+  void RequestToSend();
+  void SendRts(uint32_t number);
   void RestartTimers(bool is_ack);
   bool ForgetOld();
   void Set(LazyTimer& timer, FlowTimer kind, Time deadline) {
@@ -111,9 +144,10 @@ class UetSender {
   }
   void Finish();
 
-  uint32_t una_ = 0;   // All packets below have arrived.
-  uint32_t next_ = 0;  // The next packet never sent.
-  uint32_t packets_ = 0;
+  uint32_t una_ = 0;      // All packets below have arrived.
+  uint32_t next_ = 0;     // The next packet never sent.
+  uint32_t end_ = 0;      // One past the last packet, requests to send included.
+  uint32_t packets_ = 0;  // Data packets.
   uint32_t slot_ = 0;
   uint32_t tx_id_ = 0;
   bool in_round_ = false;
@@ -128,6 +162,9 @@ class UetSender {
   uint32_t recover_ = 0;
   uint32_t hole_ = 0;  // Sleek: holes below have been queued.
   uint32_t probes_ = 0;
+  std::vector<uint32_t> rts_;       // The numbers of requests to send, sorted.
+  Time rts_at_{-kNever.ps};         // The time of the last one.
+  uint32_t rts_transmissions_ = 0;  // Among tx_id_.
   LazyTimer rto_;
   LazyTimer probe_;
   RttEstimator rtt_;  // The load balancer's estimate.

@@ -38,6 +38,12 @@ void UetSettings::Declare(Fields& fields) {
   fields.Choice("base_rtt", base_rtt, {{"max", Scope::kMax}, {"pair", Scope::kPair}},
                 "The idle round trip that a flow starts from: the longest of the network, or that "
                 "of its hosts. Shorter samples lower it.");
+  fields.Add("base_rtt_on_nack", base_rtt_on_nack,
+             "The time from a packet to the NACK of its trimmed header counts as such a sample, if "
+             "the packet was sent once.");
+  fields.Add("rcv_pen", rcv_pen, Between<int64_t>(0, 255),
+             "The penalty that receivers report in each ACK: the window loses (255 - rcv_pen) / "
+             "255 of the bytes that the ACK reports. 255: nothing.");
   fields.AddOr("auto", "window", window, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
                "The first window, in bytes with headers. auto: 1.5 bandwidth-delay products.");
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");

@@ -28,6 +28,8 @@ struct UetSettings {
   int64_t qa_gate = 3;
   Loss loss = Loss::kAuto;
   Scope base_rtt = Scope::kMax;
+  bool base_rtt_on_nack = true;
+  int64_t rcv_pen = 255;
   std::optional<Bytes> window;
   int64_t priority = 3;
   int64_t control_priority = 0;

@@ -88,7 +88,7 @@ class EntropyPenalties {
   std::vector<uint8_t> points_;
 };
 
-// A host that sprays with a State for each flow, which has
+// A host that sprays with a State for each flow, a copy of one that the balancer makes. It has
 //   void Start(uint32_t paths, Rng& rng);
 //   uint16_t Next(Rng& rng);
 //   void Note(uint16_t entropy, EntropyNews news);
@@ -96,12 +96,13 @@ class EntropyPenalties {
 template <class State>
 class EntropyHost final : public HostPolicy {
  public:
-  EntropyHost(uint32_t paths, Rng rng) : paths_(paths), rng_(rng) {}
+  EntropyHost(const State& blank, uint32_t paths, Rng rng)
+      : blank_(blank), paths_(paths), rng_(rng) {}
 
   void OnFlowStart(HostView& /*view*/, HostFlow& flow) override {
     if (free_.empty()) {
       free_.push_back(static_cast<uint32_t>(states_.size()));
-      states_.emplace_back();
+      states_.push_back(blank_);
     }
     flow.State<uint32_t>() = free_.back();
     free_.pop_back();
@@ -158,6 +159,7 @@ class EntropyHost final : public HostPolicy {
     ++told_[static_cast<size_t>(news)];
   }
 
+  const State blank_;
   const uint32_t paths_;
   Rng rng_;
   std::vector<State> states_;
@@ -183,9 +185,12 @@ class EntropySpray : public LoadBalancer {
     return std::make_unique<FollowPath>(EcmpSalt(id, seed));  // Hashes packets that name no path.
   }
   HostPolicyPtr ForHost(HostId id, uint64_t seed) const override {
-    return std::make_unique<EntropyHost<State>>(static_cast<uint32_t>(paths_),
+    return std::make_unique<EntropyHost<State>>(blank_, static_cast<uint32_t>(paths_),
                                                 Rng::Stream(seed, name_, id));
   }
+
+ protected:
+  State blank_;  // The state of a flow before its start.
 
  private:
   const std::string name_;

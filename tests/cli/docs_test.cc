@@ -196,6 +196,26 @@ TEST(DocsTest, EveryPublishedFigureRunsAndIsShown) {
   }
 }
 
+// So do the experiments for comparisons with uet-htsim, and those with failures that nobody
+// announces.
+TEST(DocsTest, EveryExperimentWithUltraEthernetRuns) {
+  std::vector<fs::path> configs = ConfigsIn("cross-check");
+  EXPECT_EQ(configs.size(), 3u);
+  for (const char* name : {"failed_links", "grey_links"}) {
+    configs.push_back(fs::path(HEDDLE_SOURCE_DIR) / "configs" / (std::string(name) + ".yaml"));
+  }
+  const Clone clone;
+  for (const fs::path& config : configs) {
+    SCOPED_TRACE(config);
+    const CommandResult check = clone.Run("heddle check '" + config.string() + "'");
+    EXPECT_EQ(check.exit_code, 0) << check.err;
+    const CommandResult run =
+        clone.Run("heddle sweep '" + config.string() + "' --scale ci --quiet --out results/" +
+                  config.stem().string());
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+  }
+}
+
 TEST(DocsTest, TheSettingsPageIsWhatTheProgramSays) {
   const CommandResult result = RunCommand(
       "scripts/settings-reference '" + std::string(HEDDLE_BINARY) + "'", HEDDLE_SOURCE_DIR);

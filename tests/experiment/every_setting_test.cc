@@ -214,7 +214,8 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
                            "tdlb.stale",
                            "wcmp.oversubscription",
                            "reps.freeze_for",
-                           "reps.freeze_below"}) {
+                           "reps.freeze_below",
+                           "reps.rtt_window"}) {
     known[path] = kNotReached;
   }
   for (const std::string& kind : LoadBalancers().Names()) {

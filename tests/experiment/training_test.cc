@@ -139,6 +139,8 @@ TEST(TrainingTest, RetransmissionsBelongToTheirCollectives) {
   EXPECT_EQ(counted, expected);
   EXPECT_GT(others, 0);
   EXPECT_GT(counted["0 data:0"], 0);
+}
+
 TEST(TrainingTest, WarnsOfATensorGroupOverSeveralServers) {
   const auto warnings = [](const std::string& servers) {
     const Experiment experiment =

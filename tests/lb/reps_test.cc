@@ -133,14 +133,67 @@ TEST(RepsTest, AfterATimeoutWithCongestionItDoesNot) {
   sender.Hear(11, false, 16_us * 165 / 100 + 1_ns);
   sender.TimeOut();
   EXPECT_EQ(sender.Count("freezes"), 0);
-  sender.Hear(12, false, 20_us);  // Since that timeout round trips are short.
-  sender.TimeOut();
-  EXPECT_EQ(sender.Count("freezes"), 1);
   Sender off("{kind: reps, freeze: false}");
   off.Explore();
   off.Hear(11);
   off.TimeOut();
   EXPECT_EQ(off.Count("freezes"), 0);
+}
+
+// The longest round trip counts until the first sample after the end of its window.
+TEST(RepsTest, CongestionCountsForAWindow) {
+  Sender sender("{kind: reps, rtt_window: 100us}");
+  sender.Explore();
+  sender.Hear(11, false, 40_us);
+  sender.now += 100_us;
+  sender.Hear(12, false, 20_us);  // The last instant of the window.
+  sender.TimeOut();
+  EXPECT_EQ(sender.Count("freezes"), 0);
+  sender.now += 50_us;
+  sender.TimeOut();  // No sample has begun another window.
+  EXPECT_EQ(sender.Count("freezes"), 0);
+  sender.Hear(13, false, 20_us);
+  sender.TimeOut();
+  EXPECT_EQ(sender.Count("freezes"), 1);
+}
+
+// By default a window lasts for twice an idle round trip of 16 us and five marking delays of 78 us.
+TEST(RepsTest, TheWindowFollowsFromTheFabric) {
+  for (const auto& [later, freezes] : {std::pair(812_us, 0), std::pair(812_us + 1_ps, 1)}) {
+    Sender sender;
+    sender.Explore();
+    sender.Hear(11, false, 40_us);
+    sender.now += later;
+    sender.Hear(12, false, 20_us);
+    sender.TimeOut();
+    EXPECT_EQ(sender.Count("freezes"), freezes);
+  }
+}
+
+// With trimming, every timeout is a failure, and 16 packets explore after a freeze. While frozen,
+// the sender goes on to store entropies.
+TEST(RepsTest, WithTrimmingEveryTimeoutFreezes) {
+  Sender sender("reps", {.trims = true});
+  sender.Explore();
+  for (const uint16_t entropy : std::vector<uint16_t>{11, 12}) sender.Hear(entropy, false, 40_us);
+  sender.TimeOut();
+  EXPECT_EQ(sender.Count("freezes"), 1);
+  EXPECT_EQ(sender.Send(), 11);
+  sender.Hear(13);
+  EXPECT_EQ(sender.Send(), 12);
+  EXPECT_EQ(sender.Send(), 13);
+  EXPECT_EQ(sender.Send(), 11);
+  sender.now += 10_ms + 1_ps;
+  sender.Hear(14);  // Ends the freeze.
+  const int64_t drawn = sender.Count("drawn");
+  for (int i = 0; i < 16; ++i) sender.Send();
+  EXPECT_EQ(sender.Count("drawn"), drawn + 16);
+}
+
+TEST(RepsTest, NoFreezeWhileItExplores) {
+  Sender sender("reps", {.trims = true});
+  sender.TimeOut();
+  EXPECT_EQ(sender.Count("freezes"), 0);
 }
 
 TEST(RepsTest, AnEntropyMayBeUsedSeveralTimes) {

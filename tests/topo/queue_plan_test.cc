@@ -264,6 +264,17 @@ TEST(QueuePlanTest, SaysWhatCannotWork) {
                         "leaf0 with its 4 ports; set at least 79604B"));
 }
 
+// The setting is refused even if the transport's packets are never trimmed.
+TEST(QueuePlanTest, RefusesTrimmingOfLosslessClasses) {
+  for (const bool can_trim : {true, false}) {
+    Traffic traffic = kRdma;
+    traffic.can_trim = can_trim;
+    EXPECT_THAT(Plan("{pfc: {classes: [3]}, trim: {when: port}}", traffic).Errors(),
+                HasSubstr("port.trim.classes: a class is trimmed or lossless, not both"));
+    EXPECT_EQ(Plan("{pfc: {classes: [5]}, trim: {when: port}}", traffic).Errors(), "");
+  }
+}
+
 TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
   EXPECT_THAT(Plan("{pfc: {classes: [5]}}").Warnings(),
               ElementsAre(HasSubstr("port.pfc.classes: no packet belongs to these classes")));

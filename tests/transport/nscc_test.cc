@@ -147,6 +147,59 @@ TEST(NsccTest, QuickAdaptTakesWhatArrivedAsTheWindow) {
   }
 }
 
+// Quick adapt, which a NACK brings about, forgets the increases that earlier ACKs have collected.
+TEST(NsccTest, QuickAdaptForgetsIncreasesThatNoAdjustmentHasMade) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000);
+  control.OnNack(At(1_us), 4'150, 200'000);
+  control.OnBytes(20'000);
+  control.OnAck(At(10_us), false, 2_us, 20'000, 150'000);  // Too early for an adjustment.
+  EXPECT_DOUBLE_EQ(control.window(), 195'850);
+  control.OnNack(At(30_us), 4'150, 150'000);
+  EXPECT_DOUBLE_EQ(control.window(), 20'000);
+  control.OnBytes(10'000);
+  control.OnAck(At(31_us), false, 2_us, 10'000, 100'000);
+  const double increase = rules.proportional() * 10'000 * 8.51704;
+  EXPECT_NEAR(control.window(), 20'000 + increase / 20'000 + rules.eta(), 0.1);
+}
+
+// The same for a NACK while bytes of before quick adapt are still ignored.
+TEST(NsccTest, AnIgnoredNackChangesNoWindowAndForgetsIncreases) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000);
+  control.OnNack(At(1_us), 4'150, 200'000);
+  control.OnBytes(20'000);
+  control.OnNack(At(30_us), 4'150, 150'000);  // Quick adapt: the next 150,000 bytes are ignored.
+  EXPECT_DOUBLE_EQ(control.window(), 20'000);
+  control.OnBytes(10'000);
+  control.OnAck(At(31_us), false, 2_us, 10'000, 100'000);  // Adjusts; the next one does not.
+  const double adjusted = control.window();
+  control.OnBytes(10'000);
+  control.OnAck(At(32_us), false, 2_us, 10'000, 90'000);
+  control.OnNack(At(33_us), 4'150, 80'000);
+  EXPECT_DOUBLE_EQ(control.window(), adjusted);
+  control.OnBytes(10'000);
+  control.OnAck(At(46_us), false, 2_us, 10'000, 70'000);
+  const double increase = rules.proportional() * 10'000 * 8.51704;
+  EXPECT_NEAR(control.window(), adjusted + increase / adjusted + rules.eta(), 0.1);
+}
+
+TEST(NsccTest, AReceiversPenaltyTakesItsShareOfTheBytes) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  control.OnPenalty(25'500, 255);
+  EXPECT_DOUBLE_EQ(control.window(), 100'000);
+  control.OnPenalty(25'500, 204);  // Four fifths stay.
+  EXPECT_DOUBLE_EQ(control.window(), 94'900);
+  control.OnPenalty(25'500, 0);
+  EXPECT_DOUBLE_EQ(control.window(), 69'400);
+  control.OnPenalty(100'000, 0);
+  EXPECT_DOUBLE_EQ(control.window(), 4'150);
+}
+
 TEST(NsccTest, QuickAdaptLeavesAWindowThatFillsThePath) {
   const NsccRules rules = Rules();
   Nscc control;

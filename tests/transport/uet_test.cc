@@ -7,10 +7,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ranges>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/lab.h"
+#include "tests/support/scripted_policy.h"
 
 namespace heddle {
 namespace {
@@ -131,6 +138,166 @@ TEST(UetTest, AFlowSurvivesADeadLink) {
     lab.Run(Time{} + 100_ms);
     ASSERT_TRUE(lab.finished());
     EXPECT_GT(lab.Record(0).sender.timeouts, 0);
+  }
+}
+
+// --- Losses without trimming ---
+
+TEST(SleekTest, ItsThresholdIsOneAndAHalfWindowsRoundedDown) {
+  EXPECT_EQ(HeldAtLoss(124'500, 262'926, 4'086), 45u);
+  EXPECT_EQ(HeldAtLoss(262'926, 262'926, 4'086), 64u);
+  EXPECT_EQ(HeldAtLoss(4'150, 262'926, 4'086), 5u);
+}
+
+// What the policy of the sending host sees.
+struct Seen {
+  struct Sent {
+    Time at;
+    PacketKind kind;
+    uint32_t number;
+    uint16_t entropy;
+    bool asks;
+  };
+  struct Loss {
+    LossSign sign;
+    std::optional<uint16_t> entropy;
+  };
+  std::vector<Sent> sent;
+  std::vector<Loss> losses;
+  std::vector<uint16_t> nacked;
+
+  int64_t CountOf(PacketKind kind, bool asks) const {
+    return std::ranges::count_if(sent,
+                                 [&](const Sent& s) { return s.kind == kind && s.asks == asks; });
+  }
+};
+
+// Gives each packet an entropy of its own.
+class Looking final : public HostPolicy {
+ public:
+  explicit Looking(Seen& seen) : seen_(seen) {}
+  void OnSend(HostView& view, HostFlow&, Packet& packet) override {
+    packet.entropy = static_cast<uint16_t>(seen_.sent.size() + 1);
+    seen_.sent.push_back(
+        {view.now(), packet.kind, packet.seq, packet.entropy, packet.Has(Packet::kCwr)});
+  }
+  void OnAck(HostView&, HostFlow&, const Packet& ack, const AckNews&) override {
+    if (ack.kind == PacketKind::kNack) seen_.nacked.push_back(ack.entropy);
+  }
+  void OnLoss(HostView&, HostFlow& flow, LossSign sign) override {
+    seen_.losses.push_back({sign, flow.lost_entropy});
+  }
+  size_t StateBytes() const override { return 0; }
+
+ private:
+  Seen& seen_;
+};
+
+// A flow of 2,000,000 bytes over six links: 490 packets.
+struct Transfer {
+  Seen seen;
+  FlowRecord record;
+
+  Transfer(const std::string& transport, const std::string& port, std::vector<Rule> rules,
+           std::vector<LinkEvent> events = {}) {
+    Lab lab({.graph = Line(6, kLink),
+             .transport = transport,
+             .port = port,
+             .switch_policy = Scripted(std::move(rules)),
+             .host_policy = [this](HostId host) -> HostPolicyPtr {
+               if (host == 1) return nullptr;
+               return std::make_unique<Looking>(seen);
+             },
+             .events = std::move(events)});
+    lab.AddFlow(0, 1, 2'000'000);
+    lab.Run(Time{} + 100_ms);
+    EXPECT_TRUE(lab.finished());
+    record = lab.Record(0);
+  }
+};
+
+const std::string kDeep = "{buffer: unlimited}";
+
+// The lost packet costs its own time on the wire and nothing else: it is sent again while the
+// window still lets others follow.
+TEST(SleekTest, OneLossIsRepairedWithoutTimeout) {
+  const Transfer transfer(kUet, kDeep, {DropAt(0, Data(0, 100)).Times(1)});
+  const SenderRecord& sender = transfer.record.sender;
+  EXPECT_EQ(sender.retransmissions, 1);
+  EXPECT_EQ(sender.retransmissions_spurious, 0);
+  EXPECT_EQ(sender.fast_retransmits, 1);
+  EXPECT_EQ(sender.timeouts, 0);
+  EXPECT_EQ(FctRx(transfer.record), 170'168'800_ps + SerializationDelay(4'150_B, 100_Gbps));
+  ASSERT_EQ(transfer.seen.losses.size(), 1u);
+  EXPECT_EQ(transfer.seen.losses[0].sign, LossSign::kDuplicateAcks);
+  EXPECT_FALSE(transfer.seen.losses[0].entropy);
+}
+
+// Nothing comes after the last packets, so a probe must find out that they are lost. It takes a
+// path as data does. The timeout would come after 443 us.
+TEST(SleekTest, ALostTailIsFoundByAProbe) {
+  std::vector<Rule> rules;
+  for (uint32_t packet = 485; packet < 490; ++packet) {
+    rules.push_back(DropAt(0, Data(0, packet)).Times(1));
+  }
+  const Transfer transfer("{kind: uet, framing: uet_htsim, ack_bytes: 1B}", kDeep,
+                          std::move(rules));
+  const SenderRecord& sender = transfer.record.sender;
+  EXPECT_EQ(sender.retransmissions, 5);
+  EXPECT_EQ(sender.fast_retransmits, 1);
+  EXPECT_EQ(sender.timeouts, 0);
+  EXPECT_LT(FctTx(transfer.record), 250_us);
+  EXPECT_EQ(transfer.seen.CountOf(PacketKind::kSyn, false), 1);
+  ASSERT_EQ(transfer.seen.losses.size(), 1u);
+  EXPECT_EQ(transfer.seen.losses[0].sign, LossSign::kDuplicateAcks);
+}
+
+// --- Timeouts ---
+
+// The policy is told the entropy of the packet that is lost, not of another one.
+TEST(UetTest, ATimeoutNamesTheEntropyOfTheOldestPacket) {
+  const Transfer transfer(kUet, kTrims, {DropAt(0, Data(0, 100)).Times(1)});
+  const Seen& seen = transfer.seen;
+  EXPECT_EQ(transfer.record.sender.timeouts, 1);
+  ASSERT_EQ(seen.losses.size(), 1u);
+  EXPECT_EQ(seen.losses[0].sign, LossSign::kTimeout);
+  const auto lost = std::ranges::find_if(seen.sent, [](const Seen::Sent& sent) {
+    return sent.kind == PacketKind::kData && sent.number == 100;
+  });
+  EXPECT_EQ(seen.losses[0].entropy, lost->entropy);
+}
+
+// After a timeout the window has no room for the lost packet. A request to send finds out whether
+// the path works: at most one in a round trip. Each takes a number, so the numbers of the data
+// behind it move up.
+TEST(UetTest, ASenderThatMayNotRepairRequestsToSend) {
+  const LinkEvent down{.at = Time{} + 20_us, .link = 1, .up = false, .rate = {}, .delay = {}};
+  const LinkEvent up{.at = Time{} + 150_us, .link = 1, .up = true, .rate = {}, .delay = {}};
+  for (const std::string ack_bytes : {"1B", "16384B"}) {
+    SCOPED_TRACE(ack_bytes);
+    const Transfer transfer(
+        fmt::format("{{kind: uet, framing: uet_htsim, cc: mprdma_ack, ack_bytes: {}}}", ack_bytes),
+        kTrims, {}, {down, up});
+    const Seen& seen = transfer.seen;
+    std::vector<Time> requests;
+    std::map<uint32_t, PacketKind> kinds;
+    for (const Seen::Sent& sent : seen.sent) {
+      if (sent.kind == PacketKind::kSyn) {
+        EXPECT_TRUE(sent.asks);  // No probes with trimming.
+        requests.push_back(sent.at);
+      }
+      const auto [at, is_new] = kinds.emplace(sent.number, sent.kind);
+      EXPECT_EQ(at->second, sent.kind);
+    }
+    ASSERT_FALSE(requests.empty());
+    for (size_t i = 1; i < requests.size(); ++i) {
+      EXPECT_GE(requests[i] - requests[i - 1], 14'022'720_ps);
+    }
+    const int64_t numbers = std::ranges::count(kinds | std::views::values, PacketKind::kSyn);
+    EXPECT_EQ(static_cast<int64_t>(kinds.size()), 490 + numbers);
+    EXPECT_EQ(kinds.rbegin()->first, 490 + numbers - 1);
+    EXPECT_EQ(transfer.record.sender.packets_sent, 490 + transfer.record.sender.retransmissions);
+    EXPECT_EQ(transfer.record.receiver.duplicates, transfer.record.sender.retransmissions_spurious);
   }
 }
 
