@@ -20,6 +20,9 @@ constexpr uint32_t TupleHash(HostId src, HostId dst, uint16_t sport, uint16_t dp
       Mix64(uint64_t{src} << 48 | uint64_t{dst} << 32 | uint64_t{sport} << 16 | dport) >> 32);
 }
 
+// The number of no lane: the load balancer chooses the path of the flow by itself.
+inline constexpr uint16_t kNoLane = 0xffff;
+
 // A flow as the workload requests it.
 struct FlowSpec {
   FlowId id = 0;
@@ -33,6 +36,7 @@ struct FlowSpec {
   uint32_t job = 0;      // Number of the flow's incast query or closed-loop job, from 1; 0: none.
   uint32_t iter = 0;     // The job's iteration.
   uint32_t step = 0;     // The step of the iteration's schedule.
+  uint16_t lane = kNoLane;  // The path that a workload has planned it for, counted from 0.
   int64_t size = 1;      // Payload bytes, at least 1.
   Time start;
 };

@@ -30,6 +30,7 @@ FlowSpec Job::SpecOf(Place place, const Message& message) const {
           .job = number_,
           .iter = place.iteration,
           .step = message.step,
+          .lane = message.lane,
           .size = size,
           .start = Time{}};
 }
