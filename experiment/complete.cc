@@ -69,6 +69,16 @@ Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Rout
   return stage;
 }
 
+// The paths over the links that are up when the run starts.
+std::shared_ptr<const PathTable> PathsAtStart(const Experiment& experiment) {
+  Graph graph = experiment.graph;
+  for (const LinkEvent& event : experiment.events) {
+    const bool is_known = event.at == Time{} && event.up && !event.silent;
+    if (is_known) graph.links[event.link].up = *event.up;
+  }
+  return Routing(graph).MakePathTable();
+}
+
 // The slowest direction of any link.
 BitRate SlowestRate(const Graph& graph) {
   BitRate slowest = graph.links.front().a_to_b.rate;
@@ -493,7 +503,9 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
         ResolveFaults(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
+  experiment.stage.paths = [&experiment] { return PathsAtStart(experiment); };
   PrepareWorkloads(experiment, routing, files, diagnostics);
+  experiment.stage.paths = nullptr;
   if (diagnostics.IsSound("lb")) {
     const PortRule& rule = settings.topology.settings->port;
     PrepareBalancer(*settings.lb.settings, settings.lb.kind,
