@@ -29,11 +29,11 @@ class FabricMap {
   // have hosts, numbered from 0. Returns nothing if no shortest path begins at `port`.
   virtual std::optional<Way> WayTo(SwitchId from, PortIndex port, uint16_t leaf) const = 0;
 
-  // The switch at the far end of a port; nothing if a host is there.
-  virtual std::optional<SwitchId> PeerOf(SwitchId at, PortIndex port) const = 0;
-
   // The buffer of a port; very large if there is no limit.
   virtual Bytes BufferOf(SwitchId at, PortIndex port) const = 0;
+
+  // The switch at the far end of a port; nothing if a host is there.
+  virtual std::optional<SwitchId> PeerOf(SwitchId at, PortIndex port) const = 0;
 };
 
 }  // namespace heddle

@@ -397,6 +397,10 @@ bool SwitchView::Hold(const Packet& packet, PortIndex in_port, PortIndex port) {
   return !self_.queued_ || !self_.queued_->Keep(packet, in_port, port, self_.now_, *self_.window_);
 }
 
+void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port) {
+  Release(packet, in_port, port, port);
+}
+
 void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port, PortIndex out) {
   HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
   --self_.held_;

@@ -163,9 +163,7 @@ class SwitchView {
   bool Hold(const Packet& packet, PortIndex in_port, PortIndex port);
   // Sends a held packet, as if it had arrived now. `port` is that of Hold(); the packet leaves there
   // or, if given, through `out`.
-  void Release(const Packet& packet, PortIndex in_port, PortIndex port) {
-    Release(packet, in_port, port, port);
-  }
+  void Release(const Packet& packet, PortIndex in_port, PortIndex port);
   void Release(const Packet& packet, PortIndex in_port, PortIndex port, PortIndex out);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.

@@ -27,10 +27,10 @@ FlowSpec Job::SpecOf(Place place, const Message& message) const {
           .workload = settings_.workload,
           .size_class = class_of_(size, measured),
           .measured = measured,
+          .lane = message.lane,
           .job = number_,
           .iter = place.iteration,
           .step = message.step,
-          .lane = message.lane,
           .size = size,
           .start = Time{}};
 }
