@@ -295,14 +295,14 @@ class Rlb final : public AroundSwitchPolicy {
   // All packets recirculate for the same time, so they come back in order.
   void Return(SwitchView& view) {
     while (!loop_.empty() && loop_.front().due <= view.now()) {
-      const Recirculating back = loop_.front();
+      Recirculating back = loop_.front();
       loop_.pop_front();
       DecideAgain(view, back);
     }
     if (!loop_.empty()) view.SetTimer(loop_.front().due, kReturn);
   }
 
-  void DecideAgain(SwitchView& view, Recirculating back) {
+  void DecideAgain(SwitchView& view, Recirculating& back) {
     const Packet& packet = back.packet;
     const Candidates candidates = view.CandidatesTo(packet.dst);
     Flow& flow = flows_.Touch(packet, view.now()).state;
