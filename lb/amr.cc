@@ -35,7 +35,9 @@ class Amr final : public SwitchPolicy {
   Packets asked_about() const override { return Packets::kWithLastUplink; }
   bool wants_next_hops() const override { return true; }
   // Only the controller asks what ports have sent.
-  uint32_t unused_hooks() const override { return settings_.period ? 0 : kTransmit; }
+  uint32_t unused_hooks() const override {
+    return settings_.period ? uint32_t{0} : uint32_t{kTransmit};
+  }
 
   void Attach(SwitchView& view) override {
     view_ = &view;
