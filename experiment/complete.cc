@@ -12,6 +12,7 @@
 #include "core/tournament.h"
 #include "experiment/idle_settings.h"
 #include "experiment/scheme_checks.h"
+#include "fabric/paths.h"
 #include "fabric/switch.h"
 #include "lb/parts/make_policies.h"
 #include "network/ideal_fct.h"
