@@ -13,6 +13,7 @@
 #include "core/tournament.h"
 #include "experiment/idle_settings.h"
 #include "experiment/scheme_checks.h"
+#include "fabric/paths.h"
 #include "fabric/switch.h"
 #include "lb/parts/make_policies.h"
 #include "network/ideal_fct.h"
@@ -71,6 +72,16 @@ Stage StageOf(const ExperimentSettings& settings, const Graph& graph, const Rout
   stage.folder = folder;
   stage.seed = static_cast<uint64_t>(settings.seed);
   return stage;
+}
+
+// The paths over the links that are up when the run starts.
+std::shared_ptr<const PathTable> PathsAtStart(const Experiment& experiment) {
+  Graph graph = experiment.graph;
+  for (const LinkEvent& event : experiment.events) {
+    const bool is_known = event.at == Time{} && event.up && !event.silent;
+    if (is_known) graph.links[event.link].up = *event.up;
+  }
+  return Routing(graph).MakePathTable();
 }
 
 // The slowest direction of any link.
@@ -523,7 +534,9 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
         ResolveFaults(settings.schedule, seed, "schedule", experiment.graph, diagnostics);
   }
   experiment.stage = StageOf(settings, experiment.graph, routing, folder);
+  experiment.stage.paths = [&experiment] { return PathsAtStart(experiment); };
   PrepareWorkloads(experiment, routing, files, diagnostics);
+  experiment.stage.paths = nullptr;
   if (diagnostics.IsSound("lb")) {
     const PortRule& rule = settings.topology.settings->port;
     PrepareBalancer(*settings.lb.settings, settings.lb.kind,

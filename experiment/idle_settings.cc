@@ -137,8 +137,10 @@ void AddTransport(std::vector<Rule>& rules) {
 
 void AddUet(std::vector<Rule>& rules) {
   const Condition other{"transport.cc", "nscc", false};
-  rules.push_back({"transport.target", {other}, "it belongs to cc: nscc"});
-  rules.push_back({"transport.qa_gate", {other}, "it belongs to cc: nscc"});
+  const Condition nor_smartt{"transport.cc", "smartt", false};
+  constexpr const char* kWhy = "it belongs to cc: nscc and cc: smartt";
+  rules.push_back({"transport.target", {other, nor_smartt}, kWhy});
+  rules.push_back({"transport.qa_gate", {other, nor_smartt}, kWhy});
   rules.push_back({"transport.base_rtt",
                    {{"transport.cc", "constant"}, {"transport.loss", "timeout"}},
                    "cc: constant does not use it"});

@@ -31,6 +31,9 @@ class FabricMap {
 
   // The buffer of a port; very large if there is no limit.
   virtual Bytes BufferOf(SwitchId at, PortIndex port) const = 0;
+
+  // The switch at the far end of a port; nothing if a host is there.
+  virtual std::optional<SwitchId> PeerOf(SwitchId at, PortIndex port) const = 0;
 };
 
 }  // namespace heddle

@@ -22,6 +22,8 @@ constexpr uint32_t TupleHash(HostId src, HostId dst, uint16_t sport, uint16_t dp
 
 // Any NIC of a host; see FlowSpec.
 constexpr uint8_t kAnyNic = 255;
+// The number of no lane: the load balancer chooses the path of the flow by itself.
+inline constexpr uint16_t kNoLane = 0xffff;
 
 // A flow as the workload requests it.
 struct FlowSpec {
@@ -37,6 +39,7 @@ struct FlowSpec {
   // destination, wherever routes allow it; kAnyNic: a hash chooses.
   uint8_t src_nic = kAnyNic;
   uint8_t dst_nic = kAnyNic;
+  uint16_t lane = kNoLane;  // The path that a workload has planned it for, counted from 0.
   uint32_t job = 0;      // Number of the flow's incast query or closed-loop job, from 1; 0: none.
   uint32_t iter = 0;     // The job's iteration.
   uint32_t step = 0;     // The step of the iteration's schedule.

@@ -44,6 +44,7 @@ struct HostFlow {
   HostId src = 0;
   HostId dst = 0;
   uint32_t tuple_hash = 0;
+  uint16_t lane = 0xffff;  // FlowSpec::lane
   int64_t size = 0;
   int64_t bytes_sent = 0;  // Payload, retransmissions included.
   Duration srtt{0};        // 0: not measured yet.

@@ -89,6 +89,11 @@ class SharedMemory {
   bool MustPause(PortIndex in, size_t cls) const;
   bool MayResume(PortIndex in, size_t cls) const;
 
+  // The bytes of one (input, class) in the buffer, and the bytes above which its sender must pause,
+  // as the pool is now.
+  int64_t held(PortIndex in, size_t cls) const { return At(in, cls).share + At(in, cls).headroom; }
+  int64_t pause_above(PortIndex in) const { return reserve_ + PauseThreshold(in); }
+
   // Bytes charged in the whole switch, and bytes in the headroom of one (input, class).
   int64_t used() const { return used_; }
   int64_t headroom_used(PortIndex in, size_t cls) const { return At(in, cls).headroom; }

@@ -398,10 +398,14 @@ bool SwitchView::Hold(const Packet& packet, PortIndex in_port, PortIndex port) {
 }
 
 void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port) {
+  Release(packet, in_port, port, port);
+}
+
+void SwitchView::Release(const Packet& packet, PortIndex in_port, PortIndex port, PortIndex out) {
   HEDDLE_CHECK(self_.held_ > 0, "more packets are released than were held");
   --self_.held_;
   if (self_.queued_) self_.queued_->LetGo(packet, in_port, port);
-  self_.Forward(packet, in_port, port, /*arrived=*/false);
+  self_.Forward(packet, in_port, out, /*arrived=*/false);
   if (self_.queued_) self_.queued_->LookAgain(packet, in_port, self_.now_, *self_.window_);
 }
 
@@ -409,6 +413,16 @@ void SwitchView::RefuseNextHops() {
   HEDDLE_CHECK(false,
                "the load balancer looks at next hops without wants_next_hops(); if it is a "
                "plug-in's, the mistake is there");
+}
+
+std::optional<InputFill> SwitchView::FillOf(PortIndex input, uint8_t priority) const {
+  const SharedMemory* const memory = self_.queued_ ? self_.queued_->memory() : nullptr;
+  if (memory == nullptr || !memory->IsLossless(priority)) return std::nullopt;
+  return InputFill{Bytes{memory->held(input, priority)}, Bytes{memory->pause_above(input)}};
+}
+
+std::optional<SwitchId> SwitchView::PeerOf(PortIndex port) const {
+  return self_.map_ == nullptr ? std::nullopt : self_.map_->PeerOf(self_.id_, port);
 }
 
 std::optional<Way> SwitchView::WayTo(PortIndex port, uint16_t leaf) const {

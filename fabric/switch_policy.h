@@ -65,6 +65,12 @@ struct NextHop {
   friend auto operator<=>(const NextHop&, const NextHop&) = default;
 };
 
+// How full the buffer of an input is for one lossless class.
+struct InputFill {
+  Bytes held;         // The bytes of packets that came through the input and have not left.
+  Bytes pause_above;  // Above this the sender at the far end is paused, as the buffer is now.
+};
+
 // The fate of a packet, as the policy decides.
 struct Decision {
   enum class Kind : uint8_t {
@@ -113,6 +119,9 @@ class SwitchView {
   // not include the time that a pause will last.
   bool IsPaused(PortIndex port, uint8_t priority) const;
 
+  // Returns nothing if packets of class `priority` are dropped rather than paused.
+  std::optional<InputFill> FillOf(PortIndex input, uint8_t priority) const;
+
   // The packets that have not left yet, the one on the wire included.
   int64_t QueuedPackets(PortIndex port) const;
 
@@ -124,6 +133,8 @@ class SwitchView {
   // The static properties of the path through `port` to a leaf, and the buffer of `port`. Slow:
   // meant for Attach().
   std::optional<Way> WayTo(PortIndex port, uint16_t leaf) const;
+  // The switch at the far end of `port`; nothing if a host is there. Slow, too.
+  std::optional<SwitchId> PeerOf(PortIndex port) const;
   Bytes BufferOf(PortIndex port) const;
 
   // Leaves are the switches that have hosts, numbered from 0 to leaves() - 1. LeafOf() is the leaf
@@ -150,8 +161,10 @@ class SwitchView {
   // Reserves room in the shared buffer for a packet that came through `in_port` and will leave
   // through `port`. Returns false if there is none; then the packet cannot be held.
   bool Hold(const Packet& packet, PortIndex in_port, PortIndex port);
-  // Sends a held packet, as if it had arrived now.
+  // Sends a held packet, as if it had arrived now. `port` is that of Hold(); the packet leaves there
+  // or, if given, through `out`.
   void Release(const Packet& packet, PortIndex in_port, PortIndex port);
+  void Release(const Packet& packet, PortIndex in_port, PortIndex port, PortIndex out);
 
   // OnTimer(id) is called at `at`, not before now. Timers of one instant fire by ascending id.
   void SetTimer(Time at, uint32_t id);

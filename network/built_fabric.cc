@@ -32,6 +32,12 @@ std::optional<Way> BuiltFabric::WayTo(SwitchId from, PortIndex port, uint16_t le
   return way;
 }
 
+std::optional<SwitchId> BuiltFabric::PeerOf(SwitchId at, PortIndex port) const {
+  const VertexId peer = routing_.PortsOf(at)[port].peer;
+  if (routing_.IsHost(peer)) return std::nullopt;
+  return routing_.SwitchAt(peer);
+}
+
 // Returns the port of `from` with the least delay among those on shortest paths to `host`.
 const Adjacency::Port& BuiltFabric::Quickest(SwitchId from, HostId host) const {
   const std::vector<Adjacency::Port>& ports = routing_.PortsOf(from);

@@ -20,6 +20,7 @@ class BuiltFabric final : public FabricMap {
       : routing_(routing), rule_(rule), packet_(sizes.DataPacket(sizes.mss)) {}
 
   std::optional<Way> WayTo(SwitchId from, PortIndex port, uint16_t leaf) const override;
+  std::optional<SwitchId> PeerOf(SwitchId at, PortIndex port) const override;
   Bytes BufferOf(SwitchId at, PortIndex port) const override {
     return BufferOf(routing_.PortsOf(at)[port].out);
   }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,6 +72,15 @@ class Kinds final : public KindNames {
   }
   void SetReason(std::function<std::string(const std::string&)> reason) {
     reason_ = std::move(reason);
+  }
+  // Returns a registry of those of these kinds that `names` has.
+  Kinds Only(std::span<const std::string_view> names) const {
+    Kinds some(noun());
+    for (const std::string_view name : names) {
+      const auto kind = kinds_.find(std::string(name));
+      if (kind != kinds_.end()) some.kinds_.insert(*kind);
+    }
+    return some;
   }
   // Names that were added more than once; the first kind stays.
   const std::vector<std::string>& duplicates() const { return duplicates_; }

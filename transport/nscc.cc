@@ -13,6 +13,8 @@ constexpr double kGain = 0.0125;
 constexpr Duration kAlmostNoDelay = 1_us;
 constexpr double kPacketsPerAdjustment = 8;
 constexpr int kNoPenalty = 255;
+constexpr double kFairDecrease = 0.8;         // SMaRTT
+constexpr double kMarkedBeforeDecrease = 0.25;  // SMaRTT
 
 double Micros(Duration time) { return static_cast<double>(time.ps) * 1e-6; }
 
@@ -69,6 +71,9 @@ void Nscc::OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t i
       window_ += marked ? -bytes / share : bytes * rules_->packet / window_;
       return Clamp();
     }
+    case NsccRules::Kind::kSmartt:
+      marked_ = kGain * (marked ? 1 : 0) + (1 - kGain) * marked_;
+      break;
     case NsccRules::Kind::kNscc:
       break;
   }
@@ -79,10 +84,8 @@ void Nscc::OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t i
   }
   if (!marked) {
     Increase(now, delay, newly);
-  } else if (delay >= rules_->target) {
-    is_fast_ = false;
-    fast_count_ = 0;
-    Decrease(now);
+  } else {
+    OnMark(now, delay, newly);
   }
   Clamp();
   Adjust(now);
@@ -131,6 +134,20 @@ bool Nscc::IncreaseFast(Duration delay, int64_t newly) {
   return true;
 }
 
+// Without delay, NSCC leaves a mark to the load balancer. SMaRTT takes a share of the bytes that the
+// ACK answers, in proportion to the window.
+void Nscc::OnMark(Time now, Duration delay, int64_t newly) {
+  const bool is_smartt = rules_->kind == NsccRules::Kind::kSmartt;
+  const bool may_decrease = !is_smartt || marked_ > kMarkedBeforeDecrease;
+  if (delay >= rules_->target) {
+    is_fast_ = false;
+    fast_count_ = 0;
+    if (may_decrease) Decrease(now);
+  } else if (is_smartt && may_decrease) {
+    window_ -= kFairDecrease * static_cast<double>(newly) * window_ / rules_->Bdp(base_rtt_);
+  }
+}
+
 void Nscc::Decrease(Time now) {
   const double target = static_cast<double>(rules_->target.ps);
   if (average_ <= target || now - decreased_ < base_rtt_) return;
@@ -157,7 +174,7 @@ void Nscc::Clamp() {
 
 void Nscc::OnNack(Time now, int64_t size, int64_t in_flight) {
   if (rules_->kind == NsccRules::Kind::kConstant) return;
-  if (rules_->kind == NsccRules::Kind::kNscc) {
+  if (rules_->aims_at_delay()) {
     ignored_ += size;
     OnSample(rules_->rtt, true);
     trigger_ = true;

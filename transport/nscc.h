@@ -5,7 +5,8 @@
 // the window to what arrived in the last round trip.
 //
 // The alternatives of that simulator are here, too: per-packet rules without delay, and a constant
-// window.
+// window. So is SMaRTT (Bonato et al., arXiv 2404.01630), from which NSCC comes: an ECN mark
+// without delay shrinks the window a little, and windows shrink only where marks are common.
 
 #pragma once
 
@@ -17,7 +18,7 @@ namespace heddle {
 
 // The values that all connections share. They follow from the network's longest round trip.
 struct NsccRules {
-  enum class Kind { kNscc, kDctcpAck, kMprdmaAck, kConstant };
+  enum class Kind { kNscc, kDctcpAck, kMprdmaAck, kConstant, kSmartt };
 
   Kind kind = Kind::kNscc;
   double packet = 0;   // Bytes of a full packet, as buffered.
@@ -33,6 +34,7 @@ struct NsccRules {
   double fair() const { return 5 * payload * scale(); }
   double eta() const { return 0.15 * payload * scale(); }
   double fast() const { return 0.25 * scale(); }
+  bool aims_at_delay() const { return kind == Kind::kNscc || kind == Kind::kSmartt; }
 };
 
 class Nscc {
@@ -66,6 +68,7 @@ class Nscc {
   bool QuickAdapt(Time now, bool is_loss, Duration delay, int64_t in_flight);
   void Increase(Time now, Duration delay, int64_t newly);
   bool IncreaseFast(Duration delay, int64_t newly);
+  void OnMark(Time now, Duration delay, int64_t newly);
   void Decrease(Time now);
   void Adjust(Time now);
   void Clamp();
@@ -75,6 +78,7 @@ class Nscc {
   double greatest_ = 0;
   Duration base_rtt_{0};
   double average_ = 0;  // Queueing delay in picoseconds.
+  double marked_ = 0;   // SMaRTT: the share of ACKs with a mark.
 
   double increase_ = 0;    // Bytes squared; the window grows by increase_ / window_.
   double fast_count_ = 0;  // Bytes in a row with almost no delay.

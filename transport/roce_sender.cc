@@ -35,6 +35,7 @@ void RoceSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Ro
                    .src = spec.src,
                    .dst = spec.dst,
                    .tuple_hash = TupleHash(spec.src, spec.dst, spec.sport, spec.dport),
+                   .lane = spec.lane,
                    .size = spec.size};
   next_avail_ = host.now();
   rate_ = RateState();

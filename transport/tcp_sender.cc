@@ -57,6 +57,7 @@ void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Tcp
                    .src = spec.src,
                    .dst = spec.dst,
                    .tuple_hash = TupleHash(spec.src, spec.dst, spec.sport, spec.dport),
+                   .lane = spec.lane,
                    .size = spec.size};
   extra_ = nullptr;
   if (shared.settings.extended()) {

@@ -266,12 +266,13 @@ class UetModel final : public TransportModel {
   }
   bool wants_red() const override { return true; }
   bool echoes_marks() const override { return true; }
-  bool can_trim() const override { return true; }
+  bool can_trim() const override { return settings_.can_trim(); }
   bool needs_bandwidth_delay() const override { return true; }
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
   std::string congestion_control() const override {
-    static constexpr const char* kNames[] = {"nscc", "dctcp_ack", "mprdma_ack", "constant"};
+    static constexpr const char* kNames[] = {"nscc", "dctcp_ack", "mprdma_ack", "constant",
+                                             "smartt"};
     return kNames[static_cast<size_t>(settings_.cc)];
   }
   AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {

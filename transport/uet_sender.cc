@@ -34,6 +34,7 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
                    .src = spec.src,
                    .dst = spec.dst,
                    .tuple_hash = TupleHash(spec.src, spec.dst, spec.sport, spec.dport),
+                   .lane = spec.lane,
                    .size = spec.size};
   const Duration base = shared.settings.base_rtt == UetSettings::Scope::kPair
                             ? shared.bandwidth_delay->RoundTrip(spec.src, spec.dst)

@@ -6,6 +6,9 @@ namespace heddle {
 
 void UetSettings::Declare(Fields& fields) {
   using Kind = NsccRules::Kind;
+  fields.Choice("preset", preset, {{"none", Preset::kNone}, {"strack", Preset::kStrack}},
+                "strack: an approximation of STrack, with cc: nscc and loss: sleek. Its packets "
+                "are not trimmed. lb: strack belongs to it.");
   fields.Choice("framing", framing, {{"uet", Framing::kUet}, {"uet_htsim", Framing::kHtsim}},
                 "uet: 4096 bytes of payload, 74 of headers and 20 of preamble and gap; uet_htsim: "
                 "packets of 4150 bytes with 64 of headers, as in the simulator of that name. "
@@ -15,8 +18,10 @@ void UetSettings::Declare(Fields& fields) {
                 {{"nscc", Kind::kNscc},
                  {"dctcp_ack", Kind::kDctcpAck},
                  {"mprdma_ack", Kind::kMprdmaAck},
-                 {"constant", Kind::kConstant}},
-                "Congestion control. nscc: by delay and ECN, as in Ultra Ethernet; dctcp_ack, "
+                 {"constant", Kind::kConstant},
+                 {"smartt", Kind::kSmartt}},
+                "Congestion control. nscc: by delay and ECN, as in Ultra Ethernet; smartt: its "
+                "forerunner SMaRTT, which also yields to marks without delay; dctcp_ack, "
                 "mprdma_ack: each mark takes a third or a quarter of the bytes it acknowledges; "
                 "constant: the window stays as it is.");
   fields.Add("ack_bytes", ack_bytes, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
@@ -25,16 +30,20 @@ void UetSettings::Declare(Fields& fields) {
   fields.AddOr("auto", "rto", rto, {.above = Duration{0}, .at_most = 100_s},
                "Retransmission timeout, not doubled. auto: 15us and the time of 6 full queues.");
   fields.AddOr("auto", "target", target, {.above = Duration{0}, .at_most = 1_s},
-               "nscc: the queueing delay that it aims at. auto: the longest idle round trip, three "
-               "quarters of it where switches trim.");
+               "nscc, smartt: the queueing delay that it aims at. auto: the longest idle round "
+               "trip, three quarters of it where switches trim; smartt: half of it.");
   fields.Add("qa_gate", qa_gate, Between<int64_t>(0, 16),
-             "nscc: after a loss the window becomes the bytes that have arrived in a round trip, "
+             "nscc, smartt: after a loss the window becomes the bytes that have arrived in a round trip, "
              "if these are less than the greatest window divided by 2 to the power of this.");
   fields.Choice("loss", loss,
                 {{"auto", Loss::kAuto}, {"sleek", Loss::kSleek}, {"timeout", Loss::kTimeout}},
                 "How losses show, besides headers of trimmed packets. timeout: by the timeout "
                 "alone; sleek: also by many packets beyond a hole, or by a probe. auto: timeout "
                 "where switches trim, sleek elsewhere.");
+  const bool is_strack = preset == Preset::kStrack;
+  fields.Require(!is_strack || cc == Kind::kNscc, "cc", "preset: strack goes with cc: nscc");
+  fields.Require(!is_strack || loss != Loss::kTimeout, "loss",
+                 "preset: strack goes with loss: sleek, or auto");
   fields.Choice("base_rtt", base_rtt, {{"max", Scope::kMax}, {"pair", Scope::kPair}},
                 "The idle round trip that a flow starts from: the longest of the network, or that "
                 "of its hosts. Shorter samples lower it.");
@@ -63,6 +72,16 @@ PacketSizes UetSettings::Sizes() const {
   return sizes.With(lb_header);
 }
 
+namespace {
+
+// SMaRTT aims at a round trip of 1.5 idle ones.
+Duration UsualTarget(const NsccRules& rules, bool trims) {
+  if (rules.kind == NsccRules::Kind::kSmartt) return rules.rtt / 2;
+  return trims ? Duration{rules.rtt.ps * 3 / 4} : rules.rtt;
+}
+
+}  // namespace
+
 UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidth_delay,
                      Duration close_delay) {
   const BandwidthDelay::Queues queues = bandwidth_delay.queues();
@@ -77,8 +96,7 @@ UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidt
   rules.payload = static_cast<double>(shared.sizes.mss);
   rules.rate = static_cast<double>(queues.host_rate.bps);
   rules.rtt = bandwidth_delay.LongestRoundTrip();
-  const Duration usual = queues.trims ? Duration{rules.rtt.ps * 3 / 4} : rules.rtt;
-  rules.target = settings.target.value_or(usual);
+  rules.target = settings.target.value_or(UsualTarget(rules, queues.trims));
   rules.gate = static_cast<int>(settings.qa_gate);
   const int64_t queue = queues.longest.count > 0 ? queues.longest.count
                                                  : static_cast<int64_t>(5 * rules.Bdp(rules.rtt));

@@ -18,7 +18,9 @@ struct UetSettings {
   enum class Framing { kHtsim, kUet };
   enum class Loss { kAuto, kSleek, kTimeout };
   enum class Scope { kMax, kPair };
+  enum class Preset { kNone, kStrack };
 
+  Preset preset = Preset::kNone;
   Framing framing = Framing::kUet;
   Bytes lb_header{0};
   NsccRules::Kind cc = NsccRules::Kind::kNscc;
@@ -36,6 +38,7 @@ struct UetSettings {
 
   void Declare(Fields& fields);
   PacketSizes Sizes() const;
+  bool can_trim() const { return preset != Preset::kStrack; }
 };
 
 struct UetShared {

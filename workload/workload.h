@@ -26,6 +26,7 @@ namespace heddle {
 
 class FilesRead;
 class Job;
+class PathTable;
 
 // The facts about the network that a workload needs.
 struct Stage {
@@ -43,6 +44,9 @@ struct Stage {
   std::string folder;  // The experiment's folder, where relative paths start.
   uint64_t seed = 1;
   uint16_t index = 0;  // The workload's number in the experiment.
+  // Makes the table of the paths between hosts at the start of the run. Only while workloads are
+  // prepared.
+  std::function<std::shared_ptr<const PathTable>()> paths = nullptr;
 
   // Returns an absolute path, so that the resolved experiment works from anywhere.
   std::string PathTo(const std::string& file) const;

@@ -60,12 +60,15 @@ class EntropyPenalties {
  public:
   static constexpr uint8_t kMost = 15;
 
+  // No entropy has more than `most` points.
+  explicit EntropyPenalties(uint8_t most = kMost) : most_(most) {}
+
   void Start(uint32_t paths) { points_.assign(paths, 0); }
 
   void Note(uint16_t lower, EntropyNews news) {
     static constexpr uint8_t kPoints[] = {0, 1, 4, kMost};
     const int sum = points_[lower] + kPoints[static_cast<size_t>(news)];
-    points_[lower] = static_cast<uint8_t>(sum < kMost ? sum : kMost);
+    points_[lower] = static_cast<uint8_t>(sum < most_ ? sum : most_);
   }
 
   // Only the first one passed over in a choice loses a point. If all have some, the walk goes once
@@ -85,6 +88,7 @@ class EntropyPenalties {
   size_t bytes() const { return points_.size(); }
 
  private:
+  uint8_t most_;
   std::vector<uint8_t> points_;
 };
 

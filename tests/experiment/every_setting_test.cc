@@ -185,7 +185,9 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
                  {"drill.per_class", "there is one class"},
                  {"lq.per_class", "there is one class"},
                  {"flb.rate_control", "refused with this transport"}};
-  for (const char* path : {"best_nexthop.table_age",
+  for (const char* path : {"amr.detector",
+                           "amr.least",
+                           "best_nexthop.table_age",
                            "burstbalancer.draw",
                            "conga.detector",
                            "conweave.unseen_busy_for",
@@ -229,6 +231,7 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
 TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
   Known known = {{"rocev2.priority", "there is one class of data"},
                  {"rocev2.cc.rhai", kNotReached}};
+  known["uet.preset"] = "it only refuses what does not belong to it";
   for (const std::string tcp : {"dctcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
     known["uet.priority"] = "there is one class of data";

@@ -40,13 +40,18 @@ const std::string kPfc = "{buffer: 100KB, pfc: {classes: [3]}}";
 std::string SettingsOf(const std::string& lb) {
   if (lb == "ecmp_ar") return "{kind: ecmp_ar, full: 40KB}";
   if (lb == "hedera") return "{kind: hedera, period: 100us}";
+  if (lb == "amr") return "{kind: amr, period: 100us, gap: 20us}";
   return lb;
 }
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const std::string& lb : LoadBalancers().Names()) {
-    cases.push_back({"lb " + lb, SettingsOf(lb)});
+    if (lb == "rlb") {  // Elsewhere it is what it wraps.
+      cases.push_back({"lb rlb", "{kind: rlb, inner: drill}", "rocev2", kPfc});
+    } else {
+      cases.push_back({"lb " + lb, SettingsOf(lb)});
+    }
   }
   const auto add = [&](const std::string& name, const std::string& transport,
                        const std::string& port = "{buffer: 40KB, ecn_above: 20KB}") {
@@ -62,7 +67,7 @@ std::vector<Case> Cases() {
   for (const std::string lb : {"oblivious", "bitmap", "mixed", "reps"}) {
     cases.push_back({"uet trimming " + lb, lb, "{kind: uet}", trims, busy});
   }
-  for (const std::string cc : {"nscc", "dctcp_ack", "mprdma_ack"}) {
+  for (const std::string cc : {"nscc", "smartt", "dctcp_ack", "mprdma_ack"}) {
     cases.push_back({"uet sleek " + cc, "rps",
                      fmt::format("{{kind: uet, cc: {}, window: 30KB, ack_bytes: 1B}}", cc),
                      "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});

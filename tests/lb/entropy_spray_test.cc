@@ -28,10 +28,10 @@ TEST(EntropyWalkTest, EachRoundUsesEveryEntropyOnce) {
 }
 
 // Visits of an entropy in so many choices among four, after so many bad news of it.
-int VisitsAfter(EntropyNews news, int choices, int times = 1) {
+int VisitsAfter(EntropyNews news, int choices, int times = 1,
+                EntropyPenalties penalties = EntropyPenalties()) {
   Rng rng = Rng::Stream(2, "test", 0);
   EntropyWalk walk;
-  EntropyPenalties penalties;
   walk.Start(4, rng);
   penalties.Start(4);
   for (int i = 0; i < times; ++i) penalties.Note(2, news);
@@ -54,6 +54,17 @@ TEST(EntropyPenaltiesTest, APenaltyIsTheNumberOfTurnsThatAreLost) {
 TEST(EntropyPenaltiesTest, APenaltyHasAMaximum) {
   EXPECT_EQ(VisitsAfter(EntropyNews::kTimeout, 15 * 3, 100), 0);
   EXPECT_EQ(VisitsAfter(EntropyNews::kTimeout, 15 * 3 + 4, 100), 1);
+}
+
+// STrack has one bit for each entropy: whatever happened, one turn is lost.
+TEST(EntropyPenaltiesTest, WithOneBitEveryBadNewsCostsOneTurn) {
+  const EntropyPenalties bits(/*most=*/1);
+  for (const EntropyNews news :
+       {EntropyNews::kMarked, EntropyNews::kTrimmed, EntropyNews::kTimeout}) {
+    EXPECT_EQ(VisitsAfter(news, 3, 100, bits), 0);
+    EXPECT_EQ(VisitsAfter(news, 3 + 4, 100, bits), 1);
+  }
+  EXPECT_EQ(VisitsAfter(EntropyNews::kGood, 4, 1, bits), 1);
 }
 
 // If all entropies have penalties, one of them is used in spite of that.

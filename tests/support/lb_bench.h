@@ -83,6 +83,7 @@ class LbSwitch {
       if (leaf == 0 || port >= ways.size()) return std::nullopt;
       return ways[port];
     }
+    std::optional<SwitchId> PeerOf(SwitchId, PortIndex) const override { return std::nullopt; }
     Bytes BufferOf(SwitchId, PortIndex) const override { return 375_KB; }
   };
 

@@ -243,5 +243,66 @@ TEST(NsccTest, TheAlternativesGrowByAcksAndShrinkByMarks) {
   EXPECT_DOUBLE_EQ(control.window(), 41'500);
 }
 
+// --- SMaRTT ---
+
+NsccRules Smartt() {
+  NsccRules rules = Rules();
+  rules.kind = NsccRules::Kind::kSmartt;
+  rules.target = kRtt / 2;
+  return rules;
+}
+
+// The share of marks exceeds a quarter at the first n for which 1 - 0.9875^n > 0.25.
+constexpr int kMarksBeforeDecrease = 23;
+
+TEST(SmarttTest, NothingDecreasesBeforeAQuarterOfAllAcksIsMarked) {
+  const NsccRules rules = Smartt();
+  for (const Duration delay : {1_us, 40_us}) {
+    Nscc control;
+    control.Start(rules, kRtt, 100'000);
+    for (int i = 0; i < 200; ++i) control.OnSample(delay, true);
+    for (int i = 1; i < kMarksBeforeDecrease; ++i) {
+      control.OnAck(At(1_us), true, delay, 4'150, 0);
+      EXPECT_EQ(control.window(), 100'000) << i;
+    }
+    control.OnAck(At(1_us), true, delay, 4'150, 0);
+    EXPECT_LT(control.window(), 100'000);
+  }
+}
+
+// 0.8 of the bytes, times the window over a bandwidth-delay product.
+TEST(SmarttTest, AMarkWithoutDelayTakesAFairShare) {
+  const NsccRules rules = Smartt();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  for (int i = 1; i < kMarksBeforeDecrease; ++i) control.OnAck(At(1_us), true, 1_us, 0, 0);
+  control.OnAck(At(1_us), true, 1_us, 4'150, 0);
+  EXPECT_NEAR(control.window(), 100'000 - 0.8 * 4'150 * 100'000 / 175'284, 0.01);
+}
+
+// The same ACK leaves NSCC's window alone: its load balancer moves instead.
+TEST(SmarttTest, NsccLeavesMarksWithoutDelayToTheLoadBalancer) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 100'000);
+  for (int i = 0; i < 100; ++i) control.OnAck(At(1_us), true, 1_us, 4'150, 0);
+  EXPECT_EQ(control.window(), 100'000);
+}
+
+// With delay it decreases as NSCC does, by the average delay against the target.
+TEST(SmarttTest, AMarkWithDelayDecreasesAsNsccDoes) {
+  const NsccRules rules = Smartt();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000);
+  for (int i = 0; i < 2'000; ++i) control.OnSample(rules.target * 2, true);
+  for (int i = 1; i < kMarksBeforeDecrease; ++i) {
+    control.OnAck(At(1_us), true, rules.target * 2, 0, 0);
+  }
+  control.OnAck(At(1_us), true, rules.target * 2, 0, 0);
+  EXPECT_NEAR(control.window(), 200'000 * 0.6, 1);
+  control.OnAck(At(2_us), true, rules.target * 2, 0, 0);  // Once in a round trip.
+  EXPECT_NEAR(control.window(), 200'000 * 0.6, 1);
+}
+
 }  // namespace
 }  // namespace heddle

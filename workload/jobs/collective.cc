@@ -8,6 +8,7 @@
 #include <bit>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "workload/jobs/blocks.h"
 #include "workload/jobs/hierarchical.h"
 #include "workload/jobs/rail_all_to_all.h"
+#include "workload/jobs/split.h"
 #include "workload/jobs/step_algorithms.h"
 #include "workload/jobs/traffic_matrix.h"
 #include "workload/jobs/tree.h"
@@ -90,6 +92,10 @@ bool IsInServers(Algorithm algorithm) {
 bool IsTree(Algorithm algorithm) {
   return algorithm == Algorithm::kTree || algorithm == Algorithm::kDoubleTree ||
          algorithm == Algorithm::kChain;
+}
+
+bool CanBeSplit(Algorithm algorithm) {
+  return !IsTree(algorithm) && !IsInServers(algorithm) && algorithm != Algorithm::kDissemination;
 }
 
 // The first `count` numbers that have no common divisor with `ranks`.
@@ -191,6 +197,12 @@ void CollectiveSettings::Declare(Fields& fields) {
                  {"ll", NcclProtocol::kLl},
                  {"ll128", NcclProtocol::kLl128}},
                 "preset nccl: the protocol, which says how much is sent for each byte of payload.");
+  fields.Choice("split", split,
+                {{"off", Split::kOff}, {"leaf", Split::kLeaf}, {"host", Split::kHost}},
+                "Ethereal: messages are laid on the paths between leaves, with the load balancer "
+                "ethereal, and some of them are split into flows, so that each path carries as "
+                "much. leaf: all messages of a step from one leaf to another are planned together; "
+                "host: those of one host.");
   fields.Choice("step_latency", step_latency, {{"none", false}, {"nccl", true}},
                 "nccl: each message leaves later by what a step of NCCL takes beside the transfer, "
                 "over the network or within a server.");
@@ -236,6 +248,11 @@ void CollectiveSettings::Check(uint32_t ranks, const ErrorAt& error) const {
                     2 * static_cast<uint64_t>(*aggregate) > std::bit_ceil(ranks))) {
     error("aggregate", fmt::format("must be a power of two of at most {}",
                                    std::max(std::bit_ceil(ranks) / 2, 1u)));
+  }
+  if (split != Split::kOff && !CanBeSplit(chosen())) {
+    error("split", fmt::format("does not go with {}; use it with rings, halving_doubling, "
+                               "recursive_doubling, pat, bruck, direct, pairwise, shift or binomial",
+                               WordOf(Algorithms(), chosen())));
   }
   if (root >= ranks) error("root", fmt::format("there is no rank {}; there are {}", root, ranks));
 }
@@ -455,8 +472,27 @@ void Collective::CheckSchedule(std::string_view path, Diagnostics& diagnostics) 
       });
 }
 
+bool Collective::ReadFiles(std::string_view /*path*/, FilesRead& /*files*/,
+                           Diagnostics& /*diagnostics*/) {
+  if (settings_.split != CollectiveSettings::Split::kOff) paths_ = stage().paths();
+  return true;
+}
+
 std::unique_ptr<const Schedule> Collective::MakeSchedule(uint32_t number) const {
-  return settings_.Resolved(ranks(), ranks_per_server()).Make(ranks(), stage().seed, number);
+  std::unique_ptr<Schedule> schedule =
+      settings_.Resolved(ranks(), ranks_per_server()).Make(ranks(), stage().seed, number);
+  if (settings_.split == CollectiveSettings::Split::kOff) return schedule;
+  const std::span<const HostId> hosts = HostsOfJob();
+  return MakeSplit(std::move(schedule),
+                   {.scope = settings_.split == CollectiveSettings::Split::kHost
+                                 ? SplitSettings::Scope::kHost
+                                 : SplitSettings::Scope::kLeaf,
+                    .is_one_step = settings_.is_one_step(),
+                    .mss = stage().mss,
+                    .host_of_rank = {hosts.begin(), hosts.end()},
+                    .paths = paths_,
+                    .seed = stage().seed,
+                    .job = number});
 }
 
 JobOperation Collective::Operation() const { return settings_.Operation(ranks()); }

@@ -42,6 +42,7 @@ struct CollectiveSettings {
   enum class PeerOrder { kRound, kNccl, kRandom };
   enum class Wait { kBoth, kRecv };
   enum class Preset { kNone, kNccl };
+  enum class Split { kOff, kLeaf, kHost };
 
   Op op = Op::kAllReduce;
   Algorithm algorithm = Algorithm::kAuto;
@@ -62,6 +63,7 @@ struct CollectiveSettings {
   Preset preset = Preset::kNone;
   NcclProtocol protocol = NcclProtocol::kSimple;
   bool step_latency = false;  // NCCL's.
+  Split split = Split::kOff;
 
   // The contents of `matrix`, by source, then destination.
   std::shared_ptr<const std::vector<int64_t>> traffic;
@@ -83,6 +85,9 @@ struct CollectiveSettings {
 
   JobOperation Operation(uint32_t ranks) const;
 
+  // Returns true if all messages of an iteration may be on their way at once.
+  bool is_one_step() const { return chosen() == Algorithm::kDirect; }
+
   // The parts of NCCL's tables that hold for the algorithm.
   NcclShape nccl_shape() const;
   bool is_uneven() const { return moe.is_on() || !matrix.empty(); }
@@ -97,6 +102,7 @@ class Collective final : public JobWorkload {
             Diagnostics& diagnostics) override;
 
  private:
+  bool ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) override;
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
   bool depends_on_number() const override { return settings_.is_random(); }
@@ -105,6 +111,7 @@ class Collective final : public JobWorkload {
   void Adjust(JobSettings& settings) const override;
 
   CollectiveSettings settings_;
+  std::shared_ptr<const PathTable> paths_;  // If messages are split.
 };
 
 }  // namespace heddle

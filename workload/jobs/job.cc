@@ -55,6 +55,7 @@ FlowSpec Job::SpecOf(Place place, const Message& message) const {
           .measured = measured,
           .src_nic = NicOf(message.src),
           .dst_nic = NicOf(message.dst),
+          .lane = message.lane,
           .job = number_,
           .iter = place.iteration,
           .step = message.step,

@@ -16,6 +16,7 @@
 #include <span>
 
 #include "core/units.h"
+#include "fabric/flow.h"
 
 namespace heddle {
 
@@ -30,6 +31,7 @@ struct Message {
   uint32_t channel = 0;  // Messages of one channel between two ranks keep their order.
   uint32_t step = 0;     // For flows.csv.
   uint32_t turn = 0;     // How many messages of this connection come before in the iteration.
+  uint16_t lane = kNoLane;  // See FlowSpec.
 
   friend bool operator==(const Message&, const Message&) = default;
 };
