@@ -89,7 +89,7 @@ void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
 }
 
 void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostics) {
-  if (!settings.transport.settings->chooses_paths()) return;
+  if (settings.transport.kind != "mprdma") return;
   const std::string& lb = settings.lb.kind;
   if (settings.lb.settings->ForHost(HostId{0}, /*seed=*/1)) {
     return diagnostics.ErrorAt(

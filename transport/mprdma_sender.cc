@@ -176,7 +176,7 @@ void MpRdmaSender::OnAck(const Packet& ack) {
   }
   if (una_ == packets_) return Finish();
   RestartTimer();
-  if (is_nack && !recovering_) {
+  if (is_nack && !recovering_ && ack.seq == una_) {
     ++record_.fast_retransmits;
     judge_.OnFastRetransmit(copies_[0], now);
     if (host_->Wants(HostPolicy::kLoss)) {

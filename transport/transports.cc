@@ -316,7 +316,6 @@ class MpRdmaModel final : public TransportModel {
             static_cast<uint8_t>(settings_.control_priority)};
   }
   bool echoes_marks() const override { return true; }
-  bool chooses_paths() const override { return true; }
   bool needs_bandwidth_delay() const override { return true; }
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.rto"; }

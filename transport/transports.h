@@ -93,9 +93,6 @@ class TransportModel {
   // Returns true if its receivers answer the headers of packets that switches have trimmed.
   virtual bool can_trim() const { return false; }
 
-  // Returns true if it chooses the path of each packet itself, by an entropy that switches hash.
-  virtual bool chooses_paths() const { return false; }
-
   virtual bool needs_bandwidth_delay() const { return false; }
 
   // The name of its congestion control, such as "dcqcn".
@@ -114,7 +111,7 @@ class TransportModel {
                                                   const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, mprdma, rocev2, tcp, uet.
+// dctcp, rocev2, tcp, uet.
 const Kinds<TransportModel>& Transports();
 
 }  // namespace heddle
