@@ -517,6 +517,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   if (!diagnostics.IsSound("topology") || !diagnostics.IsSound("seed")) return;
   if (diagnostics.IsSound("transport") && diagnostics.IsSound("lb")) {
     WarnOfIdleSettings(settings, diagnostics);
+    CheckNackFilter(settings, diagnostics);
   }
   const uint64_t seed = static_cast<uint64_t>(settings.seed);
   settings.topology.settings->ResolveFiles(folder);
@@ -563,6 +564,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
   experiment.timeline = TimelineOf(experiment);
   CheckPorts(experiment, diagnostics);
   CheckOrder(settings, diagnostics);
+  CheckPathChoice(settings, diagnostics);
   CheckFlowletGap(settings, routing, experiment.events, diagnostics);
   CheckTimes(experiment, routing, diagnostics);
 }

@@ -106,8 +106,23 @@ void AddTransport(std::vector<Rule>& rules) {
   rules.push_back({"transport.bdp",
                    {ddp, {"transport.window", "none"}},
                    "no window is limited to it; set window: bdp or bdp_var"});
+  for (const Condition& nic : {gbn, Condition{"transport.recovery", "sr"}}) {
+    constexpr std::string_view kToIrn = "it belongs to recovery: irn";
+    for (const char* path : {"transport.nack_threshold", "transport.rto_low", "transport.rto_high",
+                             "transport.rto_low_packets"}) {
+      rules.push_back({path, {nic}, kToIrn});
+    }
+    rules.push_back({"transport.nack_interval",
+                     {nic, {"transport.nack", "per_gap"}},
+                     "it belongs to nack: timer"});
+    rules.push_back({"transport.bdp",
+                     {nic, {"transport.window", "none"}},
+                     "no window is limited to it; set window: bdp or bdp_var"});
+    rules.push_back({"transport.bdp_scope",
+                     {nic, {"transport.window", "none"}},
+                     "no window is limited to the bdp; set window: bdp or bdp_var"});
+  }
   constexpr std::string_view kIrn = "recovery: irn does not use it";
-  constexpr std::string_view kGbn = "it belongs to recovery: irn";
   rules.insert(rules.end(),
                {{"transport.limited_transmit",
                  {{"transport.recovery", "sack"}},
@@ -117,21 +132,8 @@ void AddTransport(std::vector<Rule>& rules) {
                  "no ACK is delayed with delack_count: 1"},
                 {"transport.nack", {irn}, kIrn},
                 {"transport.nack_interval", {irn}, kIrn},
-                {"transport.nack_interval",
-                 {gbn, {"transport.nack", "per_gap"}},
-                 "it belongs to nack: timer"},
                 {"transport.ack_interval", {irn}, kIrn},
                 {"transport.rto", {irn}, "recovery: irn has rto_low and rto_high"},
-                {"transport.nack_threshold", {gbn}, kGbn},
-                {"transport.rto_low", {gbn}, kGbn},
-                {"transport.rto_high", {gbn}, kGbn},
-                {"transport.rto_low_packets", {gbn}, kGbn},
-                {"transport.bdp",
-                 {gbn, {"transport.window", "none"}},
-                 "no window is limited to it; set window: bdp or bdp_var"},
-                {"transport.bdp_scope",
-                 {gbn, {"transport.window", "none"}},
-                 "no window is limited to the bdp; set window: bdp or bdp_var"},
                 {"transport.bdp_scope", {{"transport.bdp", "auto", false}}, "bdp is set"}});
 }
 
@@ -248,20 +250,37 @@ struct Taken {
   }
 };
 
-}  // namespace
-
-void WarnOfIdleSettings(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+Taken TakenFrom(const ExperimentSettings& settings) {
   Taken taken;
   taken.Take("transport", settings.transport, Transports());
   taken.Take("lb", settings.lb, LoadBalancers());
   PortRule fresh;
   taken.Take("topology.port", settings.topology.settings->port, fresh);
+  return taken;
+}
+
+}  // namespace
+
+void WarnOfIdleSettings(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  const Taken taken = TakenFrom(settings);
   for (const Rule& rule : Rules()) {
     const auto set = taken.set.find(rule.path);
     if (set == taken.set.end() || !rule.HoldsIn(taken.set)) continue;
     if (set->second == taken.preset.at(set->first)) continue;
     diagnostics.WarningAt(rule.path, fmt::format("changes nothing: {}", rule.why));
   }
+}
+
+void CheckNackFilter(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  if (settings.lb.kind != "themis") return;
+  const Taken taken = TakenFrom(settings);
+  const auto recovery = taken.set.find("transport.recovery");
+  if (settings.transport.kind != "rocev2" || recovery == taken.set.end()) return;
+  if (recovery->second == "sr" || recovery->second == "ddp") return;
+  diagnostics.ErrorAt(
+      "lb", fmt::format("themis drops NACKs, which with recovery: {} say more than that one packet "
+                        "is missing; set transport.recovery: sr",
+                        recovery->second));
 }
 
 }  // namespace heddle

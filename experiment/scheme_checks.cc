@@ -88,6 +88,22 @@ void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics) {
                         settings.lb.kind, transport.RemedyForReordering()));
 }
 
+void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostics) {
+  if (settings.transport.kind != "mprdma") return;
+  const std::string& lb = settings.lb.kind;
+  if (settings.lb.settings->ForHost(HostId{0}, /*seed=*/1)) {
+    return diagnostics.ErrorAt(
+        "lb", fmt::format("{} chooses paths at hosts, as {} does itself; set lb: ecmp, by which "
+                          "its source ports name paths",
+                          lb, settings.transport.kind));
+  }
+  if (lb == "ecmp" || lb == "wcmp") return;
+  diagnostics.WarningAt(
+      "lb", fmt::format("{} may send packets of one source port over several paths, while {} takes "
+                        "each source port for one path; set lb: ecmp",
+                        lb, settings.transport.kind));
+}
+
 void CheckFlowletGap(const ExperimentSettings& settings, const Routing& routing,
                      const std::vector<LinkEvent>& events, Diagnostics& diagnostics) {
   constexpr int64_t kGenerous = 4;  // Queues may exceed the marking threshold for a while.

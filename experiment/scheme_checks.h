@@ -25,6 +25,10 @@ std::optional<Duration> LargestPathDifference(const Routing& routing, const Port
 // measures the transport rather than the scheme.
 void CheckOrder(const ExperimentSettings& settings, Diagnostics& diagnostics);
 
+// Refuses a scheme at hosts with a transport that chooses paths itself, and warns of switches that
+// do not hash its packets.
+void CheckPathChoice(const ExperimentSettings& settings, Diagnostics& diagnostics);
+
 // Warns of a flowlet gap that is much longer than any difference in delay: flows seldom pause for
 // so long, so they keep their paths. `events` are the scheduled changes of links.
 void CheckFlowletGap(const ExperimentSettings& settings, const Routing& routing,

@@ -43,6 +43,7 @@ void RoceReceiver::OnData(const Packet& data) {
   if (cnps.mode == CnpRule::Mode::kPacket && !marked && out_of_order) NoteCongestion(data);
   if (shared_->settings.is_ddp()) return Place(data);
   if (shared_->settings.is_irn()) return TakeAny(data);
+  if (shared_->settings.is_sr()) return TakeAndAsk(data);
   TakeInOrder(data);
 }
 
@@ -58,14 +59,10 @@ void RoceReceiver::OnTrimmed(const Packet& header) {
   if (shared_->telemetry) *told_ = host_->ArrivedTelemetry();
   const RoceSettings& settings = shared_->settings;
   if (header.seq < next_ || (settings.is_selective() && ahead_.Contains(header.seq))) {
-    const bool is_ack = header.seq < next_ || settings.is_ddp();
+    const bool is_ack = header.seq < next_ || !settings.is_irn();
     return Answer(header, is_ack ? PacketKind::kAck : PacketKind::kNack);
   }
-  if (!settings.is_selective()) {
-    if (!MayAskAgain()) return;
-    nacked_ = true;
-    nack_again_ = host_->now() + shared_->settings.nack_interval;
-  }
+  if (!settings.is_selective()) return Ask(header);
   Answer(header, PacketKind::kNack);
 }
 
@@ -94,6 +91,11 @@ void RoceReceiver::Discard(const Packet& data) {
     log_.OnFirstArrival(data.seq);
     ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
   }
+  Ask(data);
+}
+
+// Asks for the expected packet, if it may.
+void RoceReceiver::Ask(const Packet& data) {
   if (!MayAskAgain()) return;
   nacked_ = true;
   nack_again_ = host_->now() + shared_->settings.nack_interval;
@@ -140,6 +142,23 @@ bool RoceReceiver::Keep(const Packet& data) {
   AcceptNext(filled - 1);
   ahead_.AdvanceTo(next_);
   return true;
+}
+
+// --- Selective repeat of commodity NICs ---
+
+// Keeps packets beyond a hole. Only the first one after a new hole asks for the packet expected.
+void RoceReceiver::TakeAndAsk(const Packet& data) {
+  if (data.seq < next_ || ahead_.Contains(data.seq)) {
+    ++log_.receiver().duplicates;
+    return Answer(data, PacketKind::kAck);
+  }
+  const uint32_t before = next_;
+  if (!Keep(data)) return Ask(data);
+  nacked_ = false;
+  unanswered_ += next_ - before;
+  if (unanswered_ >= shared_->settings.ack_interval || next_ == packets_) {
+    Answer(data, PacketKind::kAck);
+  }
 }
 
 // --- Out-of-order placement ---

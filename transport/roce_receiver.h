@@ -48,6 +48,8 @@ class RoceReceiver {
   void Discard(const Packet& data);
   bool MayAskAgain() const;
   void TakeAny(const Packet& data);
+  void TakeAndAsk(const Packet& data);
+  void Ask(const Packet& data);
   void Place(const Packet& data);
   void WriteMap(const Packet& data, Packet& answer) const;
   bool Keep(const Packet& data);

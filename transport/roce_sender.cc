@@ -219,6 +219,7 @@ void RoceSender::OnNack(const Packet& nack) {
     return repair_.OnTrimmed(nack.nack.trigger, una_);
   if (IsIrn()) return RepairFrom(nack);
   if (IsDdp()) return;
+  if (shared_->settings.is_sr()) return RepairExpected(nack);
   // A NACK that an ACK has overtaken says nothing new. If una_ is about to be sent anyway, a NACK
   // changes nothing.
   if (nack.seq < una_ || nxt_ == una_) return;
@@ -232,6 +233,14 @@ void RoceSender::RepairFrom(const Packet& nack) {
   if (repair_.recovering() || nack.nack.trigger < una_) return;
   if (repair_.arrived() < static_cast<uint32_t>(shared_->settings.nack_threshold)) return;
   repair_.BeginRecovery(una_, end_);
+  OnLossFound();
+}
+
+// Sends one packet again: the receiver has kept those that came after it. After a timeout it may be
+// about to be sent anyway.
+void RoceSender::RepairExpected(const Packet& nack) {
+  if (nack.seq < una_ || nxt_ == una_) return;
+  repair_.OnTrimmed(una_, una_);
   OnLossFound();
 }
 

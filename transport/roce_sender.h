@@ -2,7 +2,7 @@
 // The sending half of a RoCEv2 queue pair (QP); a flow is one message over a QP of its own. It
 // starts at line rate, without a handshake; each packet waits for its time by the rate that the
 // congestion control allows. Losses are repaired by go-back-N (InfiniBand's reliable connections)
-// or by selective repeat (IRN).
+// or by selective repeat (IRN, or as commodity NICs do it).
 //
 // Sequence numbers count packets of the MTU.
 
@@ -107,6 +107,7 @@ class RoceSender {
   void TakeCnp();
   void OnNack(const Packet& nack);
   void RepairFrom(const Packet& nack);
+  void RepairExpected(const Packet& nack);
   void OnLossFound();
   void OnTimeout();
   void TakeMap(const Packet& ack);

@@ -16,21 +16,27 @@ void RoceSettings::Declare(Fields& fields, Chosen<RoceFraming>& framing) {
   DeclareLbHeader(fields, lb_header);
   fields.Choice(
       "recovery", recovery,
-      {{"gbn", Recovery::kGoBackN}, {"irn", Recovery::kIrn}, {"ddp", Recovery::kDdp}},
+      {{"gbn", Recovery::kGoBackN},
+       {"irn", Recovery::kIrn},
+       {"ddp", Recovery::kDdp},
+       {"sr", Recovery::kSelective}},
       "gbn: go-back-N, as commodity NICs do; irn: selective repeat with a window of one "
       "bandwidth-delay product (Mittal et al., SIGCOMM 2018); ddp: the receiver places packets "
       "in any order and never sends a NACK for a gap, as NICs for adaptive routing do. "
-      "Each data packet then carries its address, 16 bytes more.");
-  fields.Choice("nack", nack, {{"per_gap", Nack::kPerGap}, {"timer", Nack::kTimer}},
-                "gbn: one NACK until the expected packet has come (per_gap), or another one every "
-                "nack_interval while packets come out of order (timer).");
+      "Each data packet then carries its address, 16 bytes more; sr: selective repeat as commodity "
+      "NICs do, whose receivers keep packets that come out of order and ask for one missing packet "
+      "at a time.");
+  fields.Choice(
+      "nack", nack, {{"per_gap", Nack::kPerGap}, {"timer", Nack::kTimer}},
+      "gbn, sr: one NACK until the expected packet has come (per_gap), or another one every "
+      "nack_interval while packets come out of order (timer).");
   fields.Add("nack_interval", nack_interval, {.above = Duration{0}, .at_most = 1_s},
              "nack: timer: time between two NACKs.");
   fields.Add("ack_interval", ack_interval, Between<int64_t>(1, 1000),
-             "gbn, ddp: packets per ACK; the last one of a flow is always acknowledged at "
+             "gbn, sr, ddp: packets per ACK; the last one of a flow is always acknowledged at "
              "once. irn acknowledges every packet.");
   fields.AddOr("never", "rto", rto, {.above = Duration{0}, .at_most = 100_s},
-               "gbn: retransmission timeout, not doubled.");
+               "gbn, sr: retransmission timeout, not doubled.");
   fields.Add("nack_threshold", nack_threshold, Between<int64_t>(1, 65'535),
              "irn: number of out-of-order packets after which the missing packets before them "
              "count as lost.");

@@ -15,7 +15,7 @@
 namespace heddle {
 
 struct RoceSettings {
-  enum class Recovery { kGoBackN, kIrn, kDdp };
+  enum class Recovery { kGoBackN, kIrn, kDdp, kSelective };
   enum class DdpLoss { kTimeout, kThreshold };
   enum class Nack { kPerGap, kTimer };
   enum class Window { kNone, kBdp, kBdpVar };
@@ -26,7 +26,7 @@ struct RoceSettings {
   Bytes lb_header{0};
   Recovery recovery = Recovery::kGoBackN;
 
-  // Go-back-N.
+  // Go-back-N, and selective repeat as commodity NICs do it.
   Nack nack = Nack::kPerGap;
   Duration nack_interval = 4_us;
   int64_t ack_interval = 1;
@@ -55,6 +55,7 @@ struct RoceSettings {
 
   bool is_irn() const { return recovery == Recovery::kIrn; }
   bool is_ddp() const { return recovery == Recovery::kDdp; }
+  bool is_sr() const { return recovery == Recovery::kSelective; }
   // Receivers keep packets that come out of order.
   bool is_selective() const { return recovery != Recovery::kGoBackN; }
   bool uses_bdp() const { return is_irn() || window != Window::kNone; }

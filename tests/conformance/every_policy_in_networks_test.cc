@@ -56,6 +56,11 @@ const Stack kLossless{"RoceWithPfc", "{kind: rocev2, rto: 500us}",
 const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
                  ", port: {trim: {when: port, threshold: 20KB}}", 4'096};
 
+// Transports that only some load balancers suit.
+const Stack kRepeat{"RoceSelectiveRepeat", "{kind: rocev2, recovery: sr, rto: 500us}", "", 1'024};
+const Stack kMpRdma{"MpRdma", "{kind: mprdma, rto: 500us}", "", 1'024};
+const Stack kMpRdmaPfc{"MpRdmaWithPfc", "{kind: mprdma, rto: 500us}", kLossless.port, 1'024};
+
 using Case = std::tuple<std::string, Fabric, Stack>;
 
 std::string Yaml(const Fabric& fabric, const Stack& stack, const std::string& lb,
@@ -117,6 +122,26 @@ std::vector<std::string> Variants() {
   if (std::ranges::find(TestedPolicies(), "ecmp") == TestedPolicies().end()) variants.clear();
   return variants;
 }
+
+// Those of `policies` that are under test.
+std::vector<std::string> TestedOf(std::vector<std::string> policies) {
+  std::erase_if(policies, [](const std::string& policy) {
+    return std::ranges::find(TestedPolicies(), policy) == TestedPolicies().end();
+  });
+  return policies;
+}
+
+INSTANTIATE_TEST_SUITE_P(SelectiveRepeat, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "rps", "themis"})),
+                                          testing::Values(kLeafSpine, kUneven, kFatTree),
+                                          testing::Values(kRepeat)),
+                         &NameOf);
+
+INSTANTIATE_TEST_SUITE_P(MpRdma, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "wcmp"})),
+                                          testing::Values(kLeafSpine, kUneven, kFatTree),
+                                          testing::Values(kMpRdma, kMpRdmaPfc)),
+                         &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),

@@ -214,6 +214,8 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
                            "reps.freeze",
                            "tdlb.table",
                            "tdlb.stale",
+                           "themis.ring_packets",
+                           "themis.pass_for",
                            "wcmp.oversubscription",
                            "reps.freeze_for",
                            "reps.freeze_below",

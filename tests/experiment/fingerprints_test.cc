@@ -73,6 +73,11 @@ std::vector<Case> Cases() {
                      "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});
   }
   add("rocev2 ddp", "{kind: rocev2, recovery: ddp}");
+  add("rocev2 sr", "{kind: rocev2, recovery: sr}");
+  cases.push_back({"rocev2 sr themis", "themis", "{kind: rocev2, recovery: sr}"});
+  const std::string lossy = "{buffer: 20KB, ecn_above: 10KB}";
+  cases.push_back({"mprdma", "ecmp", "{kind: mprdma}"});
+  cases.push_back({"mprdma nack", "ecmp", "{kind: mprdma, beyond: nack, message: 20KB}", lossy});
   add("rocev2 irn trimming", "{kind: rocev2, recovery: irn}", trims);
   add("rocev2 gbn trimming", "{kind: rocev2}", trims);
   for (const std::string cc : {"none", "dcqcn", "timely", "swift", "hpcc"}) {

@@ -162,7 +162,7 @@ class TameDrawer {
     return fmt::format(
         "{{kind: rocev2, framing: {}, recovery: {}, ack_interval: {}, rto: {}, nack: {}, window: "
         "{}, cc: {}}}\n",
-        Pick({"rocev2", "ns3_rdma", "ip1500"}), Pick({"gbn", "irn"}), 1 + rng_.Below(4),
+        Pick({"rocev2", "ns3_rdma", "ip1500"}), Pick({"gbn", "irn", "sr"}), 1 + rng_.Below(4),
         Pick({"200us", "1ms"}), Pick({"per_gap", "timer"}), Pick({"none", "bdp", "bdp_var"}),
         Pick({"none", "dcqcn", "{kind: dcqcn, rp: nic}", "swift", "hpcc"}));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Senders judge from the notices of drops if each retransmission was needed. The tests compare them
 // with an oracle that sees every packet sent and every packet dropped, for all kinds of recovery of
-// TCP and of RoCE, in networks that lose data, ACKs and NACKs, and delay data until it is
+// TCP, RoCE and MP-RDMA, in networks that lose data, ACKs and NACKs, and delay data until it is
 // overtaken.
 
 #include <gtest/gtest.h>
@@ -96,13 +96,24 @@ TEST(JudgedRetransmissionsTest, AreThoseOfAnOracleForTcp) {
 }
 
 TEST(JudgedRetransmissionsTest, AreThoseOfAnOracleForRoce) {
-  for (const std::string recovery : {"gbn", "gbn, nack: timer", "irn", "irn, nack_threshold: 3"}) {
+  for (const std::string recovery :
+       {"gbn", "gbn, nack: timer", "irn", "irn, nack_threshold: 3", "sr", "sr, nack: timer"}) {
     ExpectJudgedAsByAnOracle(
         {.link = {100_Gbps, 1_us},
          .transport =
              "{kind: rocev2, framing: ns3_rdma, cc: none, rto: 200us, recovery: " + recovery + "}",
          .trouble = {0.005, 0.01, 0.005, 2_us},
          .discards = recovery.starts_with("gbn")});
+  }
+}
+
+TEST(JudgedRetransmissionsTest, AreThoseOfAnOracleForMpRdma) {
+  for (const std::string more : {"", ", beyond: nack", ", message: 50KB"}) {
+    ExpectJudgedAsByAnOracle(
+        {.link = {100_Gbps, 1_us},
+         .transport = "{kind: mprdma, framing: ns3_rdma, rto: 200us" + more + "}",
+         .trouble = {0.005, 0.01, 0.005, 2_us},
+         .discards = true});
   }
 }
 

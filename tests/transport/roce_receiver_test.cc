@@ -43,10 +43,12 @@ void PrintTo(const Counts& counts, std::ostream* out) {
        << counts.reordered << " reordered, " << counts.most_ahead << " bytes ahead";
 }
 
+enum class Recovery { kGoBackN, kIrn, kSelective };
+
 class PlainReceiver {
  public:
-  PlainReceiver(bool selective, int64_t packets, int64_t size, int64_t mss, int ack_interval)
-      : selective_(selective),
+  PlainReceiver(Recovery recovery, int64_t packets, int64_t size, int64_t mss, int ack_interval)
+      : recovery_(recovery),
         packets_(packets),
         size_(size),
         mss_(mss),
@@ -57,7 +59,7 @@ class PlainReceiver {
       counts.reordered += packet < highest_ ? 1 : 0;
       highest_ = std::max(highest_, packet + 1);
     }
-    selective_ ? TakeAny(packet) : TakeInOrder(packet);
+    recovery_ == Recovery::kGoBackN ? TakeInOrder(packet) : TakeAny(packet);
   }
 
   std::vector<Answer> answers;
@@ -81,7 +83,9 @@ class PlainReceiver {
   }
 
   void TakeAny(uint32_t packet) {
-    if (packet < next_ || ahead_.contains(packet)) {
+    const uint32_t before = next_;
+    const bool is_known = packet < next_ || ahead_.contains(packet);
+    if (is_known) {
       ++counts.duplicates;
     } else {
       ahead_.insert(packet);
@@ -91,9 +95,22 @@ class PlainReceiver {
       for (const uint32_t held : ahead_) bytes += held + 1 == packets_ ? size_ - held * mss_ : mss_;
       if (!expected) counts.most_ahead = std::max(counts.most_ahead, bytes);
     }
+    if (recovery_ == Recovery::kSelective) return AskOnce(packet, is_known, next_ - before);
     // A packet beyond a hole is reported, again too.
     const bool beyond = packet > next_;
     Say({beyond, next_, beyond ? packet : 0});
+  }
+
+  void AskOnce(uint32_t packet, bool is_known, uint32_t taken) {
+    if (is_known) return Say({false, next_});
+    if (taken == 0) {
+      if (!asked_) Say({true, next_, packet});
+      asked_ = true;
+      return;
+    }
+    asked_ = false;
+    unanswered_ += static_cast<int>(taken);
+    if (unanswered_ >= ack_interval_ || next_ == packets_) Say({false, next_});
   }
 
   void Say(const Answer& answer) {
@@ -101,7 +118,7 @@ class PlainReceiver {
     unanswered_ = 0;
   }
 
-  const bool selective_;
+  const Recovery recovery_;
   const int64_t packets_;
   const int64_t size_;
   const int64_t mss_;
@@ -114,7 +131,7 @@ class PlainReceiver {
   int unanswered_ = 0;
 };
 
-void Compare(const std::string& more, bool selective, int ack_interval, uint64_t seed) {
+void Compare(const std::string& more, Recovery recovery, int ack_interval, uint64_t seed) {
   SCOPED_TRACE(testing::Message() << more << ", seed " << seed);
   constexpr int64_t kMss = 1'000;
   constexpr int64_t kSize = 150 * kMss - 377;
@@ -138,7 +155,7 @@ void Compare(const std::string& more, bool selective, int ack_interval, uint64_t
   lab.AddFlow(0, 1, kSize);
   lab.Run();
   ASSERT_TRUE(lab.finished());
-  PlainReceiver plain(selective, 150, kSize, kMss, ack_interval);
+  PlainReceiver plain(recovery, 150, kSize, kMss, ack_interval);
   for (const uint32_t packet : arrived) plain.Take(packet);
   ASSERT_EQ(answers, plain.answers);
   const ReceiverRecord& record = lab.Record(0).receiver;
@@ -152,9 +169,11 @@ void Compare(const std::string& more, bool selective, int ack_interval, uint64_t
 
 TEST(RoceReceiverTest, AnswersAsAPlainReceiverDoes) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
-    Compare("rto: 100us", false, 1, seed);
-    Compare("rto: 100us, ack_interval: 7", false, 7, seed);
-    Compare("recovery: irn, bdp: 40KB", true, 1, seed);
+    Compare("rto: 100us", Recovery::kGoBackN, 1, seed);
+    Compare("rto: 100us, ack_interval: 7", Recovery::kGoBackN, 7, seed);
+    Compare("recovery: irn, bdp: 40KB", Recovery::kIrn, 1, seed);
+    Compare("recovery: sr, rto: 100us", Recovery::kSelective, 1, seed);
+    Compare("recovery: sr, rto: 100us, ack_interval: 7", Recovery::kSelective, 7, seed);
   }
 }
 

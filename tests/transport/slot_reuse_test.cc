@@ -16,9 +16,12 @@
 namespace heddle {
 namespace {
 
-const std::vector<std::string> kTransports = {
-    "{kind: tcp}", "{kind: dctcp, recovery: newreno}", "{kind: tcp, loss: rack, tlp: true}",
-    "{kind: rocev2, cc: none, rto: 1ms}", "{kind: rocev2, cc: none, recovery: irn}"};
+const std::vector<std::string> kTransports = {"{kind: tcp}",
+                                              "{kind: dctcp, recovery: newreno}",
+                                              "{kind: tcp, loss: rack, tlp: true}",
+                                              "{kind: rocev2, cc: none, rto: 1ms}",
+                                              "{kind: rocev2, cc: none, recovery: irn}",
+                                              "{kind: rocev2, cc: none, recovery: sr, rto: 1ms}"};
 
 // Packet 5 of the first flow is dropped, and that of the second is overtaken: the drop of the first
 // does not justify a retransmission of the second.
