@@ -29,7 +29,9 @@ class FlowAtoms {
     uint16_t atom;
     bool measured;
   };
-  Flow Of(FlowId id) const {
+  // The flow of a data packet, whose id may be that of a subflow.
+  Flow Of(FlowId packet_flow) const {
+    const FlowId id = ConnectionOf(packet_flow);
     if (id >= messages_end_) return flows_[id - messages_end_];
     const FlowSpec spec = message_(id);
     return {static_cast<uint16_t>(classes_.AtomOf(spec.size)), spec.measured};
