@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/subflow_id.h"
 #include "fabric/flow.h"
 #include "measure/measured_run.h"
 #include "measure/size_classes.h"

@@ -197,6 +197,7 @@ class MptcpModel final : public TransportModel {
     return "raise transport.dupthresh, or set transport.loss: rack";
   }
   std::string congestion_control() const override { return control_.kind; }
+  bool has_subflows() const override { return true; }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
     TcpShared subflows(tcp_, ecn(), sizes(), control_.settings->Prepare(tcp_), close_delay);
