@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <string>
+#include <string_view>
 
 #include "core/tournament.h"
 #include "experiment/idle_settings.h"
@@ -237,6 +240,59 @@ void CheckResequencing(const ExperimentSettings& settings, Diagnostics& diagnost
   diagnostics.ErrorAt("transport.resequencing",
                       "presto_gro needs flowcells, which only lb: presto makes; use timeout or "
                       "juggler");
+}
+
+// Finds the text of one setting among those beside it.
+class SettingFinder final : public Fields {
+ public:
+  explicit SettingFinder(std::string_view name) : name_(name) {}
+
+  const std::string& text() const { return text_; }
+
+ protected:
+  void OnScalar(std::string_view name, const Scalar& scalar, Presence /*presence*/,
+                std::string_view /*meaning*/) override {
+    if (name == name_) text_ = scalar.text();
+  }
+  void OnScalars(std::string_view /*name*/, size_t /*count*/,
+                 const std::function<void(size_t)>& /*resize*/,
+                 const std::function<Scalar(size_t)>& /*at*/, Presence /*presence*/,
+                 std::string_view /*meaning*/, const std::string& /*type*/) override {}
+  void OnBlock(std::string_view /*name*/, const Block& /*block*/, Presence /*presence*/,
+               std::string_view /*meaning*/) override {}
+  void OnBlocks(std::string_view /*name*/, size_t /*count*/,
+                const std::function<void(size_t)>& /*resize*/,
+                const std::function<Block(size_t)>& /*at*/, Presence /*presence*/,
+                std::string_view /*meaning*/) override {}
+
+ private:
+  const std::string_view name_;
+  std::string text_;
+};
+
+// What goes by the packets of a flow cannot go by those of its subflows.
+void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
+  ExperimentSettings& settings = experiment.settings;
+  if (!settings.transport.settings->has_subflows()) return;
+  const std::string& kind = settings.transport.kind;
+  SettingFinder queueing("queueing");
+  settings.measure.Declare(queueing);
+  if (queueing.text() == "true") {
+    diagnostics.ErrorAt(
+        "measure.queueing",
+        fmt::format("packets of transport: {} carry their data's number where this would add up "
+                    "how long they wait; leave it out, or use transport: tcp",
+                    kind));
+  }
+  for (size_t i = 0; i < experiment.forecasts.size(); ++i) {
+    if (!experiment.forecasts[i].pins_flows) continue;
+    diagnostics.ErrorAt(
+        fmt::format("workload[{}]", i),
+        fmt::format("pins flows to paths, but transport: {} spreads a flow over subflows, each "
+                    "with a path of its own; leave `path` and `ack_path` out, or use transport: "
+                    "tcp",
+                    kind));
+  }
 }
 
 void CheckPorts(Experiment& experiment, Diagnostics& diagnostics) {
@@ -553,6 +609,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
     experiment.forecasts.push_back(workload.settings->Expect());
   }
   CheckTogether(experiment, diagnostics);
+  CheckSubflows(experiment, diagnostics);
   CheckUplinks(settings.background, experiment.background, routing, experiment.graph, "background",
                diagnostics);
   BitRate slowest{std::numeric_limits<int64_t>::max()};

@@ -286,6 +286,7 @@ std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& exper
                               .routing = &network.routing(),
                               .sizes = experiment.settings.transport.settings->sizes(),
                               .transport = experiment.settings.transport.kind,
+                              .has_subflows = experiment.settings.transport.settings->has_subflows(),
                               .may_detour = LinksFail(experiment),
                               .listed_ids = listed == nullptr ? nullptr : &listed->ids,
                               .first_listed = first_listed}));
@@ -367,7 +368,8 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   FlowGenerator generator(experiment, classes, &listed, jobs.end());
   if (options.only_job != 0) generator.Silence();
   FlowCollector collector(recorders, write_flows, instruments, jobs.end());
-  collector.Write(FlowsHeader(has_ids));
+  collector.Write(
+      FlowsHeader(has_ids, experiment.settings.transport.settings->has_subflows()));
   Director director(experiment, options, run, generator, jobs, instruments, collector);
   result.build_seconds = SecondsSince(building);
 

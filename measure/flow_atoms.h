@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/subflow_id.h"
 #include "fabric/flow.h"
 #include "measure/measured_run.h"
 #include "measure/size_classes.h"
@@ -29,7 +30,9 @@ class FlowAtoms {
     uint16_t atom;
     bool measured;
   };
-  Flow Of(FlowId id) const {
+  // The flow of a data packet, whose id may be that of a subflow.
+  Flow Of(FlowId packet_flow) const {
+    const FlowId id = ConnectionOf(packet_flow);
     if (id >= messages_end_) return flows_[id - messages_end_];
     const FlowSpec spec = message_(id);
     return {static_cast<uint16_t>(classes_.AtomOf(spec.size)), spec.measured};

@@ -80,16 +80,38 @@ constexpr Column<FlowRow> kColumns[] = {
     {"iter", [](const FlowRow& row) { return row.record.spec.iter; }},
     {"step", [](const FlowRow& row) { return row.record.spec.step; }},
     {"measured", [](const FlowRow& row) { return row.record.spec.measured; }},
-    {"finished", [](const FlowRow& row) { return row.finished(); }},
-    {"id", [](const FlowRow& row) { return row.listed_id; }}};
+    {"finished", [](const FlowRow& row) { return row.finished(); }}};
 
-constexpr Table<FlowRow> FlowsTable(bool listed_ids) {
-  return listed_ids ? Table(kColumns) : Table(kColumns).WithoutLast(1);
-}
+// With subflows. A subflow sends each of its segments as new once, and again as a retransmission; so
+// what remains beyond the segments of the flow are those that a second subflow has sent.
+constexpr Column<FlowRow> kSubflowColumns[] = {
+    {"reinjected",
+     [](const FlowRow& row) {
+       const SenderRecord& sender = row.record.sender;
+       const int64_t more = sender.packets_sent - sender.retransmissions - sender.packets;
+       return row.fct_tx ? std::optional<int64_t>(more) : std::nullopt;
+     }},
+    {"dup_data", [](const FlowRow& row) { return row.record.receiver.duplicates; }}};
+
+constexpr Column<FlowRow> kIdColumn[] = {{"id", [](const FlowRow& row) { return row.listed_id; }}};
+
+// Replaces the line end by a comma, before the next table appends.
+void ContinueLine(std::string& csv) { csv.back() = ','; }
 
 }  // namespace
 
-std::string FlowsHeader(bool listed_ids) { return FlowsTable(listed_ids).Header(); }
+std::string FlowsHeader(bool listed_ids, bool has_subflows) {
+  std::string csv = Table(kColumns).Header();
+  if (has_subflows) {
+    ContinueLine(csv);
+    csv += Table(kSubflowColumns).Header();
+  }
+  if (listed_ids) {
+    ContinueLine(csv);
+    csv += Table(kIdColumn).Header();
+  }
+  return csv;
+}
 
 void ClassCounters::Add(const FlowRecord& record) {
   packets_received += record.receiver.packets;
@@ -162,7 +184,15 @@ void FlowRecorder::Add(const FlowRecord& record) {
   }
   if (spec.measured) counters_[context_.classes->AtomOf(spec.size)].Add(record);
   const size_t begin = text_.size();
-  FlowsTable(has_id).Append(text_, row);
+  Table(kColumns).Append(text_, row);
+  if (context_.has_subflows) {
+    ContinueLine(text_);
+    Table(kSubflowColumns).Append(text_, row);
+  }
+  if (has_id) {
+    ContinueLine(text_);
+    Table(kIdColumn).Append(text_, row);
+  }
   rows_.push_back({.record = record,
                    .sample = {spec.size, row.finished() ? row.fct_rx->ps : kNever.ps, row.slowdown,
                               spec.start.ps},

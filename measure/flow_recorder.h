@@ -51,6 +51,7 @@ class FlowRecorder final : public FlowLog {
     const Routing* routing;
     PacketSizes sizes;
     std::string transport;
+    bool has_subflows = false;  // The transport's.
     bool may_detour = false;  // Links fail, and flows then take other paths.
     // The ids that flow lists give, by flow id; null if no list gives any.
     const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
@@ -127,6 +128,6 @@ class FlowRecorder final : public FlowLog {
 
 // Returns the header of flows.csv with its line end. `listed_ids` adds the column for ids that flow
 // lists give.
-std::string FlowsHeader(bool listed_ids);
+std::string FlowsHeader(bool listed_ids, bool has_subflows);
 
 }  // namespace heddle

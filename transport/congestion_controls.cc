@@ -22,12 +22,24 @@ std::string Misplaced(const std::string& name, const KindNames& other, const cha
 }  // namespace
 
 CongestionControlRegistry::CongestionControlRegistry()
-    : windows_("congestion control of tcp"), rates_("congestion control") {
+    : windows_("congestion control of tcp"),
+      rates_("congestion control"),
+      subflows_("congestion control of mptcp") {
+  constexpr const char* kOfRoce = "a congestion control of kind: rocev2";
   windows_.SetReason([this](const std::string& name) {
-    return Misplaced(name, rates_, "a congestion control of kind: rocev2", windows_, "kind: tcp");
+    const std::string why = Misplaced(name, rates_, kOfRoce, windows_, "kind: tcp");
+    if (!why.empty()) return why;
+    return Misplaced(name, subflows_, "a congestion control of kind: mptcp", windows_, "kind: tcp");
+  });
+  subflows_.SetReason([this](const std::string& name) {
+    return Misplaced(name, rates_, kOfRoce, subflows_, "kind: mptcp");
   });
   rates_.SetReason([this](const std::string& name) {
-    return Misplaced(name, windows_, "a congestion control of kind: tcp", rates_, "kind: rocev2");
+    const std::string why =
+        Misplaced(name, windows_, "a congestion control of kind: tcp", rates_, "kind: rocev2");
+    if (!why.empty()) return why;
+    return Misplaced(name, subflows_, "a congestion control of kind: mptcp", rates_,
+                     "kind: rocev2");
   });
 }
 

@@ -6,8 +6,9 @@
 //   [[maybe_unused]] const bool registered =
 //       CongestionControls().Add<MyModel>({"my_control", "One sentence.", "Paper, year"});
 //
-// A WindowControlModel serves kind: tcp and a RateControlModel kind: rocev2. A class that is both
-// serves both, under the same name.
+// A WindowControlModel serves kind: tcp, and kind: mptcp without coupling its subflows. A
+// CoupledControlModel serves kind: mptcp only. A RateControlModel serves kind: rocev2. A class that
+// is both serves both, under the same name.
 
 #pragma once
 
@@ -32,18 +33,22 @@ class CongestionControlRegistry {
     constexpr bool kServesWindows = std::derived_from<Model, WindowControlModel>;
     constexpr bool kServesRates = std::derived_from<Model, RateControlModel>;
     static_assert(kServesWindows || kServesRates, "serves neither tcp nor rocev2");
+    constexpr bool kIsCoupled = std::derived_from<Model, CoupledControlModel>;
     bool is_new = true;
-    if constexpr (kServesWindows) is_new = windows_.template Add<Model>(info);
+    if constexpr (kServesWindows) is_new = subflows_.template Add<Model>(info);
+    if constexpr (kServesWindows && !kIsCoupled) is_new = windows_.template Add<Model>(info);
     if constexpr (kServesRates) is_new = rates_.template Add<Model>(info) && is_new;
     return is_new;
   }
 
   const Kinds<WindowControlModel>& windows() const { return windows_; }  // For kind: tcp.
   const Kinds<RateControlModel>& rates() const { return rates_; }        // For kind: rocev2.
+  const Kinds<WindowControlModel>& subflows() const { return subflows_; }  // For kind: mptcp.
 
  private:
   Kinds<WindowControlModel> windows_;
   Kinds<RateControlModel> rates_;
+  Kinds<WindowControlModel> subflows_;
 };
 
 CongestionControlRegistry& CongestionControls();

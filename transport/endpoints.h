@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/subflow_id.h"
 #include "fabric/host.h"
 #include "fabric/letters.h"
 #include "fabric/transport.h"
@@ -66,6 +67,9 @@ struct Halves {
 
 // `Shared` holds the values that all flows of an experiment share; its `close_delay` is the time
 // from the end of a flow's sender to the end of its receiver.
+//
+// A sender with a constant kHasSubflows is a connection (MPTCP). The flow ids in its packets and
+// timers, and the slots that the NIC knows, carry the number of the subflow (core/subflow_id.h).
 template <class Sender, class Receiver, class Shared>
 class Endpoints : public Transport, private Resequencer::Sink {
  public:
@@ -84,11 +88,23 @@ class Endpoints : public Transport, private Resequencer::Sink {
     hold_timers_[slot] = LazyTimer{};
   }
 
-  Tuple TupleOf(uint32_t slot) const final { return senders_.slots[slot].tuple(); }
-  Pulled Pull(uint32_t slot, Packet& packet) final { return senders_.slots[slot].Pull(packet); }
+  Tuple TupleOf(uint32_t slot) const final {
+    if constexpr (kHasSubflows) {
+      return senders_.slots[FlowOf(slot)].tuple(SubflowOf(slot));
+    } else {
+      return senders_.slots[slot].tuple();
+    }
+  }
+  Pulled Pull(uint32_t slot, Packet& packet) final {
+    if constexpr (kHasSubflows) {
+      return senders_.slots[FlowOf(slot)].Pull(SubflowOf(slot), packet);
+    } else {
+      return senders_.slots[slot].Pull(packet);
+    }
+  }
 
   void AddBlocked(uint32_t slot, Duration blocked) final {
-    senders_.slots[slot].AddBlocked(blocked);
+    senders_.slots[FlowOf(slot)].AddBlocked(blocked);
   }
 
   // A timer may outlive its flow; then it finds nothing.
@@ -101,7 +117,13 @@ class Endpoints : public Transport, private Resequencer::Sink {
         return CloseReceiver(flow);
       case FlowTimer::kDelayedAck:
       case FlowTimer::kNotify:
-        if (Receiver* receiver = receivers_.Find(flow)) receiver->OnTimer();
+        if (Receiver* receiver = receivers_.Find(FlowOf(flow))) {
+          if constexpr (kHasSubflows) {
+            receiver->OnTimer(SubflowOf(flow));
+          } else {
+            receiver->OnTimer();
+          }
+        }
         return;
       case FlowTimer::kHold:
         return OnHoldTimer(flow);
@@ -110,13 +132,19 @@ class Endpoints : public Transport, private Resequencer::Sink {
       case FlowTimer::kProbe:
       case FlowTimer::kRate:
       case FlowTimer::kPace:
-        if (Sender* sender = senders_.Find(flow)) sender->OnTimer(TimerKind(key));
+        if (Sender* sender = senders_.Find(FlowOf(flow))) {
+          if constexpr (kHasSubflows) {
+            sender->OnTimer(SubflowOf(flow), TimerKind(key));
+          } else {
+            sender->OnTimer(TimerKind(key));
+          }
+        }
         return;
     }
   }
 
   void OnDropNotice(const DropNotice& notice) final {
-    if (Sender* sender = senders_.Find(notice.flow)) sender->OnDrop(notice);
+    if (Sender* sender = senders_.Find(FlowOf(notice.flow))) sender->OnDrop(notice);
   }
 
   void OnFlowEnded(const FlowEnded& ended) final {
@@ -176,21 +204,21 @@ class Endpoints : public Transport, private Resequencer::Sink {
   // Returns the sender or the receiver that an arriving packet is for. If the flow has ended here,
   // returns nullptr and counts a late packet.
   Sender* SenderOf(const Packet& packet) {
-    Sender* sender = senders_.Find(packet.flow);
+    Sender* sender = senders_.Find(FlowOf(packet.flow));
     if (sender != nullptr && !sender->done()) [[likely]]
       return sender;
     ++late_packets_;
     return nullptr;
   }
   Receiver* ReceiverOf(const Packet& packet) {
-    const uint32_t slot = ReceiverSlot(packet.flow);
+    const uint32_t slot = ReceiverSlot(FlowOf(packet.flow));
     return slot == FlowTable::kAbsent ? nullptr : &receivers_.slots[slot];
   }
 
   // A data packet has arrived. The receiver's log notes it at once; the receiver acts on it at the
   // packet's turn.
   void OnData(const Packet& data) {
-    const uint32_t slot = ReceiverSlot(data.flow);
+    const uint32_t slot = ReceiverSlot(FlowOf(data.flow));
     if (slot == FlowTable::kAbsent) return;
     Receiver& receiver = receivers_.slots[slot];
     receiver.OnArrival(data);
@@ -203,6 +231,14 @@ class Endpoints : public Transport, private Resequencer::Sink {
   const Shared& shared_;
 
  private:
+  static constexpr bool kHasSubflows = requires { Sender::kHasSubflows; };
+
+  // Returns the flow, or the slot, of a subflow's.
+  static constexpr uint32_t FlowOf(uint32_t id) {
+    if constexpr (kHasSubflows) return ConnectionOf(id);
+    return id;
+  }
+
   // Returns kAbsent, and counts a late packet, if the flow has ended here. The first packet of a
   // message opens its receiver.
   uint32_t ReceiverSlot(FlowId flow) {

@@ -53,6 +53,7 @@ class ReceiverLog {
   }
 
   const FlowRecord& record() const { return record_; }
+  const std::vector<uint64_t>& paths_seen() const { return paths_seen_; }
   ReceiverRecord& receiver() { return record_.receiver; }
   size_t memory_bytes() const { return tracker_.memory_bytes(); }
 

@@ -3,8 +3,10 @@
 #include "transport/tcp_receiver.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
+#include "transport/dss.h"
 #include "transport/flow_timers.h"
 
 namespace heddle {
@@ -21,6 +23,15 @@ void TcpReceiver::Open(const FlowSpec& spec, Host& host, const TcpShared& shared
   reported_count_ = 0;
   echo_ = ack_armed_ = false;
   unanswered_ = 0;
+  data_next_ = nullptr;
+}
+
+// The length of a subflow is not known beforehand.
+void TcpReceiver::OpenSubflow(const FlowSpec& spec, Host& host, const TcpShared& shared,
+                              const uint32_t& data_next) {
+  Open(spec, host, shared);
+  segments_ = std::numeric_limits<uint32_t>::max();
+  data_next_ = &data_next;
 }
 
 void TcpReceiver::OnData(const Packet& data) {
@@ -41,7 +52,7 @@ void TcpReceiver::OnData(const Packet& data) {
 bool TcpReceiver::Accept(const Packet& data) {
   ReceiverRecord& record = log_.receiver();
   log_.OnFirstArrival(data.seq);
-  log_.OnAccepted(data.data.payload);
+  if (data_next_ == nullptr) log_.OnAccepted(data.data.payload);
   if (data.seq != next_) {
     ahead_.Insert(data.seq, data.seq + 1, [](uint32_t) {});
     bytes_ahead_ += data.data.payload;
@@ -124,13 +135,14 @@ void TcpReceiver::SendAck(const Packet& data, uint8_t flags) {
   ack.flags = flags;
   if (echo_) ack.Set(Packet::kEce);
   if (!ahead_.empty()) FillSackBlocks(ack);
+  if (data_next_ != nullptr) SetDataAck(ack, *data_next_);
   if (host_->Wants(HostPolicy::kSendAck)) host_->policy().OnSendAck(host_->view(), data, ack);
   host_->SendControl();
 }
 
 void TcpReceiver::FillSackBlocks(Packet& ack) const {
   size_t count = 0;
-  for (size_t i = 0; i < reported_count_; ++i) {
+  for (size_t i = 0; i < reported_count_ && count < shared_->sack_blocks; ++i) {
     if (!ahead_.Contains(reported_[i])) continue;
     const auto [first, end] = ahead_.RunAround(reported_[i]);
     const SackBlock block{static_cast<uint16_t>(first - next_), static_cast<uint16_t>(end - first)};
@@ -148,6 +160,7 @@ void TcpReceiver::OnSyn(const Packet& syn) {
   answer.kind = PacketKind::kSynAck;
   answer.sent = syn.sent;
   answer.flow = syn.flow;
+  answer.seq = syn.seq;
   answer.tuple_hash = tuple_hash_;
   answer.src = syn.dst;
   answer.dst = syn.src;

@@ -23,6 +23,11 @@ class TcpReceiver {
   // Expects `spec`. The slot may have held another flow before.
   void Open(const FlowSpec& spec, Host& host, const TcpShared& shared);
 
+  // Expects a subflow of an MPTCP connection, which keeps the data in order (mptcp_receiver.h).
+  // `data_next` is the segment of the connection that is expected next, which ACKs carry.
+  void OpenSubflow(const FlowSpec& spec, Host& host, const TcpShared& shared,
+                   const uint32_t& data_next);
+
   // A data packet has arrived at the NIC.
   void OnArrival(const Packet& data) { log_.Observe(data); }
   // The packet's turn has come: at its arrival, or later if packets are put in order first.
@@ -38,6 +43,7 @@ class TcpReceiver {
   const FlowRecord& record() const { return log_.record(); }
 
   FlowId id() const { return record().spec.id; }
+  const ReceiverLog& log() const { return log_; }
   size_t memory_bytes() const { return ahead_.memory_bytes() + log_.memory_bytes(); }
 
  private:
@@ -65,6 +71,7 @@ class TcpReceiver {
   Packet last_data_;  // The packet that a delayed ACK answers.
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
+  const uint32_t* data_next_ = nullptr;  // Null: the flow is no subflow.
   ReceiverLog log_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "transport/sender_parts.h"
@@ -34,6 +35,13 @@ TcpShared::TcpShared(const TcpSettings& tcp, TcpSettings::Ecn echo, const Packet
 }
 
 void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared) {
+  Prepare(spec, slot, host, shared);
+  may_send_ = shared.settings.setup != TcpSettings::Setup::kHandshake;
+  if (!may_send_) return SendSyn();
+  GetReady();
+}
+
+void TcpSender::Prepare(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared) {
   host_ = &host;
   shared_ = &shared;
   spec_ = spec;
@@ -52,6 +60,9 @@ void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Tcp
   recover_ = -1;
   dupthresh_ = shared.dupthresh;
   backoff_ = 1;
+  source_ = nullptr;
+  subflow_ = syn_exchange_ = 0;
+  syn_exchanges_ = 1;
   record_ = SenderRecord{.packets = segments_};
   flow_ = HostFlow{.id = spec.id,
                    .src = spec.src,
@@ -67,9 +78,54 @@ void TcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Tcp
   const int64_t first_flight = std::min<int64_t>(shared.settings.iw, segments_);
   shared.control->Start(window_, static_cast<uint32_t>(first_flight));
   if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
-  may_send_ = shared.settings.setup != TcpSettings::Setup::kHandshake;
-  if (!may_send_) return SendSyn();
+}
+
+// --- A subflow of MPTCP ---
+
+void TcpSender::StartSubflow(const FlowSpec& spec, uint32_t slot, Host& host,
+                             const TcpShared& shared, SubflowSource& source, uint32_t number,
+                             Coupling& coupling) {
+  Prepare(spec, slot, host, shared);
+  source_ = &source;
+  subflow_ = static_cast<uint8_t>(number);
+  window_.coupling = &coupling;
+  segments_ = 0;
+  record_ = SenderRecord{};
+  may_send_ = false;
+}
+
+void TcpSender::Open() {
+  may_send_ = true;
+  window_.coupling->windows.push_back(&window_);
+  window_.coupling->is_stale = true;
   GetReady();
+}
+
+void TcpSender::Connect(uint32_t exchanges) {
+  syn_exchange_ = 0;
+  syn_exchanges_ = static_cast<uint8_t>(exchanges);
+  SendSyn();
+}
+
+void TcpSender::EndSubflow() {
+  may_send_ = false;
+  record_.packets_sent = tx_id_;
+  Set(rto_, FlowTimer::kRetransmit, kNever);
+  if (host_->Wants(HostPolicy::kFlows)) host_->policy().OnFlowEnd(host_->view(), flow_);
+}
+
+bool TcpSender::HasRoom() const {
+  if (!may_send_ || nxt_ < board_.end() || board_.HasLost()) return false;
+  return FlightSize() < shared_->max_segments && Fits(IsSack() ? board_.pipe() : FlightSize());
+}
+
+// As Linux does: ssthresh stays if the subflow is still in slow start.
+void TcpSender::Penalise() {
+  if (window_.cwnd >= window_.ssthresh) {
+    window_.ssthresh = std::max(window_.ssthresh / 2, 2 * window_.mss);
+  }
+  window_.cwnd = std::max(window_.cwnd / 2, window_.mss);
+  window_.coupling->is_stale = true;
 }
 
 void TcpSender::Resume(const Memory& memory) {
@@ -86,11 +142,10 @@ void TcpSender::Resume(const Memory& memory) {
 bool TcpSender::CanSend() const {
   if (!may_send_) return false;
   if ((resend_first_ || extra_) && MustSend()) return true;
-  const bool has_new = HasNew();
-  if (IsSack()) return (has_new || board_.HasLost()) && Fits(board_.pipe());
+  if (IsSack()) return Fits(board_.pipe()) && (board_.HasLost() || HasNew());
   const bool limited_transmit = !in_recovery_ && shared_->settings.limited_transmit;
   const uint32_t beyond = limited_transmit ? std::min(dupacks_, 2u) : 0;  // RFC 3042.
-  return has_new && (FlightSize() < beyond || Fits(FlightSize() - beyond));
+  return (FlightSize() < beyond || Fits(FlightSize() - beyond)) && HasNew();
 }
 
 // Returns true if a fast retransmit or a probe is due, which ignore the window, or a rescue that
@@ -157,6 +212,7 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
   } else {
     board_.Append(now, tx_id);
     if (board_.end() == segments_) host_->NoteHanded(flow_.id);
+    if (source_ != nullptr) segments_ = board_.end();
     if (std::exchange(send_cwr_, false)) packet.Set(Packet::kCwr);
   }
   if (extra_) {
@@ -166,7 +222,8 @@ void TcpSender::Build(uint32_t segment, Packet& packet) {
   if (segment == nxt_) ++nxt_;
   if (shared_->IsCapable(again)) packet.Set(Packet::kEct);
 
-  const int64_t payload = PayloadUpTo(segment + 1) - PayloadUpTo(segment);
+  const int64_t payload = source_ != nullptr ? source_->Fill(subflow_, segment, packet)
+                                             : PayloadUpTo(segment + 1) - PayloadUpTo(segment);
   FillData(packet, flow_, now, segment, tx_id, payload, shared_->sizes.DataPacket(payload));
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   flow_.bytes_sent += payload;
@@ -177,6 +234,7 @@ void TcpSender::SendSyn() {
   syn.kind = PacketKind::kSyn;
   syn.sent = host_->now();
   syn.flow = flow_.id;
+  syn.seq = syn_exchange_;
   syn.tuple_hash = flow_.tuple_hash;
   syn.src = flow_.src;
   syn.dst = flow_.dst;
@@ -186,12 +244,14 @@ void TcpSender::SendSyn() {
       host_->now() + std::min(shared_->rto.min * backoff_, shared_->rto.max));
 }
 
-void TcpSender::OnSynAck() {
-  if (may_send_) return;
-  may_send_ = true;
+void TcpSender::OnSynAck(uint32_t exchange) {
+  if (may_send_ || exchange != syn_exchange_) return;
   backoff_ = 1;
   Set(rto_, FlowTimer::kRetransmit, kNever);
+  if (++syn_exchange_ < syn_exchanges_) return SendSyn();
+  may_send_ = true;
   shared_->control->OnConnected(window_);
+  if (source_ != nullptr) return Open();
   GetReady();
 }
 
@@ -202,7 +262,7 @@ void TcpSender::OnAck(const Packet& ack) {
   const uint32_t delivered_before = board_.first() + board_.sacked();
   uint32_t newly_sacked = 0;
   if (IsSack()) {
-    for (const SackBlock& block : ack.ack.sack) {
+    for (const SackBlock& block : std::span(ack.ack.sack).first(shared_->sack_blocks)) {
       if (block.length == 0) break;
       newly_sacked += board_.Sack(ack.seq + block.start, ack.seq + block.start + block.length, now);
     }
@@ -282,7 +342,10 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   backoff_ = 1;
   timed_out_ = false;
 
-  const Acknowledgement news{.bytes = PayloadUpTo(ack.seq) - PayloadUpTo(first),
+  window_.srtt = rtt_.srtt();
+  window_.in_recovery = in_recovery_;
+
+  const Acknowledgement news{.bytes = Acknowledged(first, ack.seq),
                              .una = ack.seq,
                              .nxt = nxt_,
                              .ecn_echo = HearsEcho(ack),
@@ -299,7 +362,7 @@ void TcpSender::Advance(const Packet& ack, uint32_t newly_sacked) {
   dupacks_ = 0;
   // NewReno restarts the timer for the first partial ACK only ("impatient", RFC 6582 section 4).
   const bool restart = !in_recovery_ || IsSack() || first_partial_ack;
-  if (ack.seq == segments_) return Finish();
+  if (ack.seq == segments_ && source_ == nullptr) return Finish();
   if (board_.outstanding() == 0) {
     Set(rto_, FlowTimer::kRetransmit, kNever);
   } else if (restart) {
@@ -349,7 +412,7 @@ void TcpSender::EnterRecovery() {
   const Scoreboard::Segment& first = board_.At(UsesRack() ? board_.NextLost() : board_.first());
   resend_first_ = !first.sent_again;
   judge_.OnFastRetransmit(resend_first_ ? first.tx_id : first.previous_tx_id, now);
-  in_recovery_ = true;
+  in_recovery_ = window_.in_recovery = true;
   partial_ack_seen_ = false;
   recover_ = board_.end();
   SetThreshold();
@@ -368,7 +431,7 @@ void TcpSender::EnterRecovery() {
 // An ACK of `newly_acked` bytes has arrived during recovery.
 void TcpSender::ContinueRecovery(int64_t newly_acked) {
   if (board_.first() >= recover_) {
-    in_recovery_ = false;
+    in_recovery_ = window_.in_recovery = false;
     resend_first_ = false;
     if (extra_) extra_->rack.OnRecoveryEnd();
     if (shared_->settings.prr && extra_->undo.possible()) window_.cwnd = window_.ssthresh;
@@ -438,7 +501,7 @@ void TcpSender::OnTimeout() {
   timed_out_ = true;
   timed_out_first_ = board_.first();
   window_.cwnd = window_.mss;
-  in_recovery_ = resend_first_ = false;
+  in_recovery_ = window_.in_recovery = resend_first_ = false;
   dupacks_ = 0;
   recover_ = board_.end();
   if (IsSack()) {
@@ -456,6 +519,7 @@ void TcpSender::OnTimeout() {
   }
   RestartTimer();
   GetReady();
+  if (source_ != nullptr) source_->OnTimeout(subflow_);
 }
 
 // Allows one probe until its fate is known, and none while a segment is known to be missing (RFC

@@ -37,6 +37,7 @@ struct TcpShared {
   std::unique_ptr<const WindowControl> control;
   Duration close_delay;  // Time from the sender's end to the receiver's.
   TcpSettings::Ecn ecn;
+  size_t sack_blocks = 3;  // The most in one ACK (RFC 2018).
 
   TcpShared(const TcpSettings& settings, TcpSettings::Ecn ecn, const PacketSizes& sizes,
             std::unique_ptr<const WindowControl> control, Duration close_delay);
@@ -50,10 +51,54 @@ struct TcpShared {
   }
 };
 
+// The connection of an MPTCP subflow, for its sender (mptcp_sender.h). It says which data the
+// subflow carries; the subflow calls it by its number.
+class SubflowSource {
+ public:
+  // Returns true if the subflow may take data for another new segment.
+  virtual bool Offers(uint32_t subflow) = 0;
+
+  // Fills in which data `segment` of the subflow carries, and returns the payload. If the segment is
+  // new, the data is bound to it now.
+  virtual int64_t Fill(uint32_t subflow, uint32_t segment, Packet& packet) = 0;
+
+  // The oldest `segments` outstanding segments of the subflow are acknowledged. Returns their
+  // payload.
+  virtual int64_t Acknowledge(uint32_t subflow, uint32_t segments) = 0;
+
+  // The subflow's retransmission timer has expired.
+  virtual void OnTimeout(uint32_t subflow) = 0;
+
+ protected:
+  ~SubflowSource() = default;
+};
+
 class TcpSender {
  public:
   // Begins `spec` at this instant. The slot may have held another flow before.
   void Start(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared);
+
+  // Prepares subflow `number` of an MPTCP connection. `spec` is the connection's, with the id and
+  // the port of the subflow. Open() or Connect() follows.
+  void StartSubflow(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared,
+                    SubflowSource& source, uint32_t number, Coupling& coupling);
+  void Open();
+  // Opens after `exchanges` of a SYN and its answer.
+  void Connect(uint32_t exchanges);
+  // The connection has all its acknowledgements: sends nothing more.
+  void Close() { may_send_ = false; }
+  void EndSubflow();
+
+  // The subflow may have data to send now.
+  void Wake() { GetReady(); }
+  // Returns true if its window has room for a new segment, and no lost one goes first.
+  bool HasRoom() const;
+  // The subflow holds its connection up: halves the window (Raiciu et al., NSDI 2012).
+  void Penalise();
+  bool is_open() const { return may_send_; }
+  bool IsSacked(uint32_t segment) const { return board_.IsSacked(segment); }
+  Duration srtt() const { return rtt_.srtt(); }
+  Duration Rto() const { return rtt_.Rto(shared_->rto); }
 
   // Starts from where an earlier flow between the same hosts left off (setup: persistent).
   struct Memory {
@@ -66,7 +111,8 @@ class TcpSender {
   Memory Remember(Time now) const { return {window_.cwnd, window_.ssthresh, rtt_, now}; }
 
   void OnAck(const Packet& ack);
-  void OnSynAck();
+  // `exchange` counts the exchanges of SYNs and their answers, from 0; TCP has one.
+  void OnSynAck(uint32_t exchange = 0);
   Transport::Pulled Pull(Packet& packet);
   Endpoint::Tuple tuple() const { return {spec_.dst, flow_.tuple_hash, spec_.src_nic}; }
 
@@ -92,7 +138,10 @@ class TcpSender {
  private:
   bool IsSack() const { return shared_->settings.recovery == TcpSettings::Recovery::kSack; }
   bool UsesRack() const { return shared_->settings.loss == TcpSettings::Loss::kRack; }
-  bool HasNew() const { return nxt_ < segments_ && FlightSize() < shared_->max_segments; }
+  bool HasNew() const {
+    if (FlightSize() >= shared_->max_segments) return false;
+    return nxt_ < segments_ || (source_ != nullptr && source_->Offers(subflow_));
+  }
   bool MayRescue() const;
   bool MustSend() const;
   uint32_t FlightSize() const { return nxt_ - board_.first(); }  // RFC 5681, in segments.
@@ -103,6 +152,12 @@ class TcpSender {
     return segments == segments_ ? spec_.size : segments * shared_->sizes.mss;
   }
 
+  void Prepare(const FlowSpec& spec, uint32_t slot, Host& host, const TcpShared& shared);
+  // Returns the payload of segments [first, end), which have been acknowledged now.
+  int64_t Acknowledged(uint32_t first, uint32_t end) {
+    if (source_ != nullptr) return source_->Acknowledge(subflow_, end - first);
+    return PayloadUpTo(end) - PayloadUpTo(first);
+  }
   bool CanSend() const;
   void GetReady();
   uint32_t NextSegment();
@@ -139,7 +194,7 @@ class TcpSender {
   // Touched by every ACK and every packet.
   Scoreboard board_;  // first() is the oldest unacknowledged segment.
   uint32_t nxt_ = 0;  // The next to send; below board_.end() only after NewReno has rewound.
-  uint32_t segments_ = 0;
+  uint32_t segments_ = 0;  // Of the flow; of a subflow, those that data has been bound to.
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;
   uint32_t dupacks_ = 0;
@@ -151,6 +206,9 @@ class TcpSender {
   bool send_cwr_ = false;
   bool partial_ack_seen_ = false;
   bool timed_out_ = false;  // timed_out_first_ is valid.
+  uint8_t subflow_ = 0;
+  uint8_t syn_exchange_ = 0;   // The exchange of SYNs under way,
+  uint8_t syn_exchanges_ = 1;  // out of so many.
   CongestionWindow window_;
   RttEstimator rtt_;
   LazyTimer rto_;
@@ -159,6 +217,7 @@ class TcpSender {
   uint32_t timed_out_first_ = 0;
   Host* host_ = nullptr;
   const TcpShared* shared_ = nullptr;
+  SubflowSource* source_ = nullptr;  // Null: the flow is no subflow.
   HostFlow flow_;
   FlowSpec spec_;
   SenderRecord record_;

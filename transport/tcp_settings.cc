@@ -11,6 +11,25 @@ constexpr int64_t kTimestampOption = 12;
 }  // namespace
 
 void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
+  DeclareRecovery(fields);
+  DeclareWindow(fields, "Receiver's window in segments; unlimited: 65535.");
+  DeclareSetup(fields);
+  DeclarePackets(fields, framing);
+}
+
+void TcpSettings::DeclareSubflow(Fields& fields, Chosen<TcpFraming>& framing) {
+  DeclareRecovery(fields);
+  DeclareWindow(fields,
+                "Receive buffer of the connection in segments; unlimited: no limit. If it is full, a "
+                "subflow with room sends the segment that it waits for again, and the subflow that "
+                "has not delivered it halves its window, at most once in its RTT (Raiciu et al., "
+                "NSDI 2012).");
+  DeclarePackets(fields, framing);
+}
+
+int64_t TcpSettings::header() const { return kTcpIpHeader + (timestamps ? kTimestampOption : 0); }
+
+void TcpSettings::DeclareRecovery(Fields& fields) {
   fields.Choice("recovery", recovery, {{"sack", Recovery::kSack}, {"newreno", Recovery::kNewReno}},
                 "Loss recovery: RFC 6675 (sack) or RFC 6582 (newreno).");
   fields.AddOr("inf", "dupthresh", dupthresh, Between<int64_t>(1, kMaxWindowSegments),
@@ -29,6 +48,9 @@ void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
   fields.Add("reordering_adapt", reordering_adapt,
              "Raise dupthresh to one more than the largest number of segments seen to overtake a "
              "segment, up to 300, as Linux does.");
+}
+
+void TcpSettings::DeclareWindow(Fields& fields, std::string_view rwnd_meaning) {
   fields.Add("iw", iw, Between<int64_t>(1, kMaxWindowSegments),
              "Initial window in segments (RFC 6928).");
   fields.Add("limited_transmit", limited_transmit,
@@ -49,7 +71,10 @@ void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
   fields.AddOr("unlimited", "max_cwnd", max_cwnd, Between<int64_t>(1, kMaxWindowSegments),
                "Largest congestion window in segments; unlimited: 65535.");
   fields.AddOr("unlimited", "rwnd", rwnd, Between<int64_t>(1, kMaxWindowSegments),
-               "Receiver's window in segments; unlimited: 65535.");
+               rwnd_meaning);
+}
+
+void TcpSettings::DeclareSetup(Fields& fields) {
   fields.Choice(
       "setup", setup,
       {{"none", Setup::kNone},
@@ -57,6 +82,9 @@ void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
        {"persistent", Setup::kPersistent}},
       "none: data at once; handshake: SYN and SYN-ACK first; persistent: as none, and cwnd, "
       "ssthresh and RTT survive from the last flow between the same hosts.");
+}
+
+void TcpSettings::DeclarePackets(Fields& fields, Chosen<TcpFraming>& framing) {
   fields.Kind("framing", framing, TcpFramings(),
               "eth: 18 bytes of Ethernet buffered, 20 more of preamble and gap on the wire, "
               "64-byte minimum; ip1500: IP packets alone. Or a map of exact sizes.");
@@ -83,8 +111,7 @@ void TcpSettings::DeclareEcn(Fields& fields) {
 }
 
 PacketSizes SizesOf(const TcpSettings& settings, const TcpFraming& framing) {
-  const int64_t header = kTcpIpHeader + (settings.timestamps ? kTimestampOption : 0);
-  return framing.Sizes(settings.mtu, header).With(settings.lb_header);
+  return framing.Sizes(settings.mtu, settings.header()).With(settings.lb_header);
 }
 
 }  // namespace heddle

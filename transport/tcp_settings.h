@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/units.h"
 #include "settings/fields.h"
@@ -66,6 +67,18 @@ struct TcpSettings {
   // `framing` is set beside these. `ecn` comes last, where the congestion control has none.
   void Declare(Fields& fields, Chosen<TcpFraming>& framing);
   void DeclareEcn(Fields& fields);
+
+  // The same for a subflow of MPTCP, which has its own `setup`.
+  void DeclareSubflow(Fields& fields, Chosen<TcpFraming>& framing);
+
+  // Bytes of the headers of IP and TCP, without MPTCP's options.
+  int64_t header() const;
+
+ private:
+  void DeclareRecovery(Fields& fields);
+  void DeclareWindow(Fields& fields, std::string_view rwnd_meaning);
+  void DeclareSetup(Fields& fields);
+  void DeclarePackets(Fields& fields, Chosen<TcpFraming>& framing);
 };
 
 // The sizes of packets under these settings.

@@ -13,6 +13,8 @@
 #include "transport/congestion_controls.h"
 #include "transport/mprdma.h"
 #include "transport/mprdma_settings.h"
+#include "transport/mptcp.h"
+#include "transport/mptcp_settings.h"
 #include "transport/resequencing.h"
 #include "transport/roce.h"
 #include "transport/roce_settings.h"
@@ -153,6 +155,66 @@ class DctcpModel final : public TcpModel {
                   "another congestion control");
     DeclareUsual(fields);
   }
+};
+
+// MPTCP. Its subflows are TCPs; without `cc` they are coupled by LIA.
+class MptcpModel final : public TransportModel {
+ public:
+  void Declare(Fields& fields) override {
+    mptcp_.Declare(fields);
+    tcp_.DeclareSubflow(fields, framing_);
+    fields.Kind("cc", control_, CongestionControls().subflows(),
+                "Congestion control. lia and olia couple the subflows; others run on each alone.");
+    if (control_.settings->own_ecn()) {
+      fields.Absent("ecn", "this congestion control brings its own ECN; leave it out");
+    } else {
+      tcp_.DeclareEcn(fields);
+    }
+    control_.settings->Check(tcp_, fields);
+    fields.Absent("resequencing",
+                  "mptcp has none: each subflow keeps its path under a load balancer that keeps "
+                  "flows on theirs; use kind: tcp to put packets in order below the transport");
+    fields.Require(mptcp_.setup == MptcpSettings::Setup::kInstant || mptcp_.subflows > 1, "setup",
+                   "join needs several subflows; one subflow with a handshake is kind: tcp with "
+                   "setup: handshake");
+    fields.Require(mptcp_.scheduler == MptcpSettings::Scheduler::kPull || mptcp_.subflows > 1,
+                   "scheduler", "chooses among several subflows; leave it out with subflows: 1");
+  }
+  PacketSizes sizes() const override { return MptcpSizesOf(tcp_, *framing_.settings); }
+  WireFormat wire_format() const override {
+    return {.protocol = WireFormat::Protocol::kMptcp,
+            .sizes = sizes(),
+            .timestamps = tcp_.timestamps,
+            .sack = tcp_.recovery == TcpSettings::Recovery::kSack};
+  }
+  int64_t max_flow_size() const override { return LargestFlow(sizes()); }
+  Classes classes() const override {
+    return {static_cast<uint8_t>(tcp_.priority),
+            static_cast<uint8_t>(tcp_.control_priority.value_or(tcp_.priority))};
+  }
+  bool echoes_marks() const override { return ecn() != TcpSettings::Ecn::kOff; }
+  const std::string& resequencing() const override { return resequencing_.kind; }
+  std::string RemedyForReordering() const override {
+    if (tcp_.loss == TcpSettings::Loss::kRack) return "use a load balancer that keeps the order";
+    return "raise transport.dupthresh, or set transport.loss: rack";
+  }
+  std::string congestion_control() const override { return control_.kind; }
+  bool has_subflows() const override { return true; }
+  std::unique_ptr<TransportMaker> Prepare(
+      Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
+    TcpShared subflows(tcp_, ecn(), sizes(), control_.settings->Prepare(tcp_), close_delay);
+    return std::make_unique<Maker<Mptcp, MptcpShared>>(MptcpShared(mptcp_, std::move(subflows)),
+                                                       *resequencing_.settings);
+  }
+
+ private:
+  TcpSettings::Ecn ecn() const { return control_.settings->own_ecn().value_or(tcp_.ecn); }
+
+  MptcpSettings mptcp_;
+  TcpSettings tcp_;
+  Chosen<TcpFraming> framing_ = TcpFramings().Make("eth");
+  Chosen<WindowControlModel> control_ = CongestionControls().subflows().Make("lia");
+  const Chosen<ResequencingModel> resequencing_ = Resequencings().Make("off");
 };
 
 class RoceModel final : public WithResequencing {
@@ -356,6 +418,9 @@ const Kinds<TransportModel>& Transports() {
     all.Add<MpRdmaModel>({"mprdma",
                           "MP-RDMA: a queue pair over many paths, which ACKs keep in balance.",
                           "Lu et al., NSDI 2018"});
+    all.Add<MptcpModel>({"mptcp",
+                         "Multipath TCP: a flow is sent by several TCPs, with coupled windows.",
+                         "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011"});
     all.Add<RoceModel>({"rocev2",
                         "RDMA over UDP: paced queue pairs, go-back-N or IRN, DCQCN and others.",
                         "InfiniBand Architecture vol. 1; Mittal et al., SIGCOMM 2018"});

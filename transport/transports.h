@@ -93,6 +93,10 @@ class TransportModel {
   // Returns true if its receivers answer the headers of packets that switches have trimmed.
   virtual bool can_trim() const { return false; }
 
+  // Returns true if it sends a flow over several subflows, each with a 5-tuple of its own. Their
+  // data packets have no room to measure how long they wait (transport/dss.h).
+  virtual bool has_subflows() const { return false; }
+
   virtual bool needs_bandwidth_delay() const { return false; }
 
   // The name of its congestion control, such as "dcqcn".
@@ -111,7 +115,7 @@ class TransportModel {
                                                   const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, rocev2, tcp, uet.
+// dctcp, mptcp, rocev2, tcp, uet.
 const Kinds<TransportModel>& Transports();
 
 }  // namespace heddle

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/own_state.h"
 #include "core/units.h"
@@ -18,12 +19,27 @@
 
 namespace heddle {
 
+struct Coupling;
+
 struct CongestionWindow {
   double mss = 0;   // Bytes.
   double cwnd = 0;  // Bytes; a fraction of a segment is kept, and not sent.
   double ssthresh = std::numeric_limits<double>::infinity();
 
   OwnState<56> own{};  // The algorithm's state of the flow.
+
+  // What a control that couples the subflows of an MPTCP connection reads of each.
+  Duration srtt{0};             // 0: not measured yet.
+  bool in_recovery = false;     // Repairing a loss found by duplicate ACKs.
+  Coupling* coupling = nullptr;  // Null: the flow is no subflow.
+};
+
+// The connected subflows of one MPTCP connection, which a coupled congestion control looks at
+// together.
+struct Coupling {
+  std::vector<const CongestionWindow*> windows;
+  double alpha = 0;      // LIA's aggressiveness (RFC 6356 section 3),
+  bool is_stale = true;  // which must be computed again.
 };
 
 // An acknowledgement that advances `una`.
@@ -90,5 +106,8 @@ class WindowControlModel {
   // Checks that the transport's settings meet the algorithm's needs; `fields` has the settings.
   virtual void Check(const TcpSettings& /*tcp*/, Fields& /*fields*/) const {}
 };
+
+// One that couples the windows of subflows, and so serves MPTCP only.
+class CoupledControlModel : public WindowControlModel {};
 
 }  // namespace heddle

@@ -10,7 +10,7 @@
 namespace heddle {
 
 struct WireFormat {
-  enum class Protocol { kTcp, kRoceV2 };
+  enum class Protocol { kTcp, kMptcp, kRoceV2 };
 
   Protocol protocol = Protocol::kTcp;
   PacketSizes sizes;

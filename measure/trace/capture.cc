@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/subflow_id.h"
+
 namespace heddle {
 
 bool CaptureFilter::ChoosesFlow(FlowId flow) const {
@@ -17,7 +19,7 @@ bool CaptureFilter::Chooses(const Packet& packet) const {
   if (packet.arrival < from || packet.arrival >= to) return false;
   if (packet.kind == PacketKind::kPause) return pauses;
   const bool has_flow = packet.kind < PacketKind::kControl;
-  return has_flow ? ChoosesFlow(packet.flow) : flows.empty();
+  return has_flow ? ChoosesFlow(ConnectionOf(packet.flow)) : flows.empty();
 }
 
 void Capture::Watch(Engine& engine, Node& node, PortIndex in_port, uint32_t point) {

@@ -3,9 +3,12 @@
 #include "measure/trace/frames.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/check.h"
+#include "core/subflow_id.h"
 #include "measure/trace/bytes.h"
+#include "transport/dss.h"
 
 namespace heddle {
 namespace {
@@ -107,7 +110,7 @@ const std::string& FrameMaker::Make(const Packet& packet, const FlowSpec* flow, 
     HEDDLE_CHECK(flow != nullptr, "a packet of flow {}, which never started", packet.flow);
     if (packet.kind == PacketKind::kDatagram) {
       MakeDatagram(packet, *flow);
-    } else if (format_.protocol == WireFormat::Protocol::kTcp) {
+    } else if (format_.protocol != WireFormat::Protocol::kRoceV2) {
       MakeTcp(packet, *flow);
     } else {
       MakeRoce(packet, *flow);
@@ -185,6 +188,13 @@ void FrameMaker::MakePause(const Packet& packet, const LinkEnd& from) {
 
 // Returns the sequence number of the segment's first byte. The SYN, simulated or not, has number 0.
 uint32_t FrameMaker::TcpNumber(const FlowSpec& flow, uint64_t segment) const {
+  // A subflow may carry the flow's short last segment before others, so its numbers do not stop at
+  // the flow's size; the gap behind the short segment is not in the simulation.
+  if (is_mptcp()) return static_cast<uint32_t>(1 + static_cast<int64_t>(segment) * format_.sizes.mss);
+  return DataByte(flow, segment);
+}
+
+uint32_t FrameMaker::DataByte(const FlowSpec& flow, uint64_t segment) const {
   const int64_t byte = static_cast<int64_t>(segment) * format_.sizes.mss;
   return static_cast<uint32_t>(1 + std::min(byte, flow.size));
 }
@@ -192,7 +202,7 @@ uint32_t FrameMaker::TcpNumber(const FlowSpec& flow, uint64_t segment) const {
 void FrameMaker::MakeTcp(const Packet& packet, const FlowSpec& flow) {
   const bool is_syn = packet.kind == PacketKind::kSyn || packet.kind == PacketKind::kSynAck;
   const bool is_ack = packet.kind == PacketKind::kAck;
-  const bool is_last = IsData(packet) && packet.seq + 1 == PacketsOf(flow);
+  const bool is_last = IsData(packet) && ConnectionSegment(packet) + 1 == PacketsOf(flow);
   const bool to_receiver = IsData(packet) || packet.kind == PacketKind::kSyn;
   const size_t payload = IsData(packet) ? packet.data.payload : 0;
   uint8_t flags = packet.kind == PacketKind::kSyn ? 0 : kTcpAck;
@@ -207,8 +217,10 @@ void FrameMaker::MakeTcp(const Packet& packet, const FlowSpec& flow) {
   AddTcpOptions(packet, flow, options);
   const size_t header = kTcpHeader + options.size();
   AddIp(packet, kProtocolTcp, header + payload);
-  AppendBig(frame_, to_receiver ? flow.sport : flow.dport);
-  AppendBig(frame_, to_receiver ? flow.dport : flow.sport);
+  // Subflows have source ports one apart.
+  const auto sport = static_cast<uint16_t>(flow.sport + SubflowOf(packet.flow));
+  AppendBig(frame_, to_receiver ? sport : flow.dport);
+  AppendBig(frame_, to_receiver ? flow.dport : sport);
   AppendBig(frame_, is_syn ? 0 : IsData(packet) ? TcpNumber(flow, packet.seq) : uint32_t{1});
   AppendBig(frame_, acknowledged);
   AppendBig(frame_, static_cast<uint8_t>(header / 4 << 4));
@@ -218,6 +230,32 @@ void FrameMaker::MakeTcp(const Packet& packet, const FlowSpec& flow) {
   frame_ += options;
   frame_.append(payload, '\0');
   SetTransportChecksum(kProtocolTcp, kTransportAt + 16);
+}
+
+// Returns the segment of the flow that a data packet carries.
+uint32_t FrameMaker::ConnectionSegment(const Packet& packet) const {
+  return is_mptcp() ? DataNumber(packet) : packet.seq;
+}
+
+// RFC 8684 section 3.3.1: the signal of a data packet maps its payload to the connection's numbers,
+// which begin with 1 as those of a subflow do; that of an ACK acknowledges the connection's data.
+// Handshakes carry no options here.
+void FrameMaker::AddDataSignal(const Packet& packet, const FlowSpec& flow,
+                               std::string& options) const {
+  // Kind 30, length, subtype 2; flags A (acknowledgement) and M (mapping).
+  constexpr std::string_view kMapping = "\x1e\x14\x20\x05";
+  constexpr std::string_view kAcknowledgement = "\x1e\x08\x20\x01";
+  if (IsData(packet)) {
+    options += kMapping;
+    AppendBig(options, uint32_t{1});
+    AppendBig(options, DataByte(flow, DataNumber(packet)));
+    AppendBig(options, TcpNumber(flow, packet.seq));
+    AppendBig(options, packet.data.payload);
+    AppendBig(options, uint16_t{0});  // The checksum is not computed.
+  } else if (packet.kind == PacketKind::kAck) {
+    options += kAcknowledgement;
+    AppendBig(options, DataByte(flow, DataAck(packet)));
+  }
 }
 
 // Each option is preceded by NOPs so that it ends on a multiple of four bytes, as real senders do.
@@ -231,8 +269,10 @@ void FrameMaker::AddTcpOptions(const Packet& packet, const FlowSpec& flow,
     AppendBig(options, sent);
     AppendBig(options, packet.kind == PacketKind::kAck ? sent : uint32_t{0});
   }
+  if (is_mptcp()) AddDataSignal(packet, flow, options);
   if (packet.kind != PacketKind::kAck || !format_.sack) return;
-  const auto& blocks = packet.ack.sack;
+  const auto blocks =
+      std::span(packet.ack.sack).first(is_mptcp() ? kSackBlocksBesideDss : packet.ack.sack.size());
   const auto count = static_cast<size_t>(
       std::ranges::count_if(blocks, [](const SackBlock& block) { return block.length > 0; }));
   if (count == 0) return;

@@ -72,6 +72,9 @@ class FrameMaker {
   void MakePause(const Packet& packet, const LinkEnd& from);
   void MakeTcp(const Packet& packet, const FlowSpec& flow);
   void AddTcpOptions(const Packet& packet, const FlowSpec& flow, std::string& options) const;
+  void AddDataSignal(const Packet& packet, const FlowSpec& flow, std::string& options) const;
+  bool is_mptcp() const { return format_.protocol == WireFormat::Protocol::kMptcp; }
+  uint32_t ConnectionSegment(const Packet& packet) const;
   void MakeRoce(const Packet& packet, const FlowSpec& flow);
   void AddTransportHeader(const Packet& packet, const FlowSpec& flow, size_t pad);
   void MakeDatagram(const Packet& packet, const FlowSpec& flow);
@@ -79,6 +82,8 @@ class FrameMaker {
   void SetTransportChecksum(uint8_t protocol, size_t at);
 
   uint32_t TcpNumber(const FlowSpec& flow, uint64_t segment) const;
+  // The same for data of an MPTCP connection.
+  uint32_t DataByte(const FlowSpec& flow, uint64_t segment) const;
   size_t RocePayload(const Packet& packet) const;
   uint32_t PacketsOf(const FlowSpec& flow) const;
   // The bytes that the simulator counts for the IP packet.

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/subflow_id.h"
 #include "measure/table.h"
 #include "measure/trace/pcap.h"
 #include "measure/trace/rank_trace.h"
@@ -162,7 +163,7 @@ const FlowSpec* Tracer::FlowOf(const Packet& packet) {
     return &datagram_;
   }
   if (packet.kind >= PacketKind::kControl) return nullptr;
-  const auto found = flows_.find(packet.flow);
+  const auto found = flows_.find(ConnectionOf(packet.flow));
   if (found == flows_.end()) return nullptr;
   found->second.seen = true;
   return &found->second.spec;

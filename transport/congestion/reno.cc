@@ -2,47 +2,29 @@
 // TCP Reno: slow start and congestion avoidance of RFC 5681, with the ECN response of RFC 3168
 // section 6.1.2. Also the window of htsim's TCP, as a variant.
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
 #include "transport/congestion/htsim.h"
+#include "transport/congestion/reno.h"
 #include "transport/congestion_controls.h"
 
 namespace heddle {
 namespace {
 
-class Reno final : public WindowControl {
+struct RenoState {
+  uint32_t reduced_until = 0;
+};
+
+class Reno final : public RenoLike<Reno, RenoState> {
  public:
   explicit Reno(int growth_limit) : growth_limit_(growth_limit) {}
 
-  void Start(CongestionWindow& window, uint32_t /*first_flight*/) const override {
-    window.own.Begin<Own>();
-  }
-
-  bool OnAck(CongestionWindow& window, const Acknowledgement& ack) const override {
-    Own& own = window.own.As<Own>();
-    if (ack.ecn_echo && ack.una > own.reduced_until && !ack.in_recovery) {
-      SetThreshold(window, static_cast<double>(ack.nxt - ack.una) * window.mss);
-      window.cwnd = window.ssthresh;
-      own.reduced_until = ack.nxt;
-      return true;
-    }
-    if (!ack.ecn_echo && !ack.in_recovery && ack.window_limited) {
-      GrowWindow(window, ack.bytes, growth_limit_);
-    }
-    return false;
-  }
-
-  void OnLoss(CongestionWindow& window, uint32_t recover) const override {
-    window.own.As<Own>().reduced_until = recover;
+  void Grow(CongestionWindow& window, const Acknowledgement& ack) const {
+    GrowWindow(window, ack.bytes, growth_limit_);
   }
 
  private:
-  struct Own {
-    uint32_t reduced_until = 0;  // The next reduction for marks comes when `una` has passed it.
-  };
-
   const int growth_limit_;
 };
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "transport/mptcp_sender.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "transport/dss.h"
+#include "transport/sender_parts.h"
+
+namespace heddle {
+namespace {
+
+// RFC 8684 section 3.2: a subflow that joins may send data once its third packet, an ACK, has been
+// acknowledged.
+constexpr uint32_t kJoinExchanges = 2;
+
+}  // namespace
+
+MptcpShared::MptcpShared(const MptcpSettings& mptcp, TcpShared tcp_shared)
+    : settings(mptcp),
+      tcp(std::move(tcp_shared)),
+      close_delay(tcp.close_delay),
+      receive_buffer(static_cast<uint32_t>(tcp.settings.rwnd.value_or(~uint32_t{0}))) {
+  // The receive buffer is the connection's; a subflow has no other.
+  tcp.max_segments = static_cast<uint32_t>(
+      std::min<int64_t>(kMaxWindowSegments, tcp.settings.max_cwnd.value_or(kMaxWindowSegments)));
+  tcp.sack_blocks = kSackBlocksBesideDss;
+}
+
+FlowSpec SubflowSpec(const FlowSpec& connection, uint32_t subflow) {
+  FlowSpec spec = connection;
+  spec.id = SubflowId(connection.id, subflow);
+  spec.sport = static_cast<uint16_t>(connection.sport + subflow);
+  return spec;
+}
+
+void MptcpSender::Start(const FlowSpec& spec, uint32_t slot, Host& host,
+                        const MptcpShared& shared) {
+  HEDDLE_CHECK(spec.id < kMostConnections && slot < kMostConnections,
+               "flow {}: MPTCP takes {} flows at most", spec.id, kMostConnections);
+  host_ = &host;
+  shared_ = &shared;
+  spec_ = spec;
+  const int64_t mss = shared.tcp.sizes.mss;
+  segments_ = static_cast<uint32_t>((spec.size + mss - 1) / mss);
+  next_ = data_una_ = waiting_ = turn_ = unblocked_ = holders_ = 0;
+  held_ = ~uint32_t{0};
+  has_joined_ = false;
+  wakes_ = scheduler() == Scheduler::kMinRtt || scheduler() == Scheduler::kRoundRobin ||
+           shared.tcp.settings.rwnd.has_value();
+  done_ = kNever;
+  pause_blocked_ = Duration{0};
+  coupling_.windows.clear();
+  coupling_.is_stale = true;
+  if (!subflows_) subflows_ = std::make_unique<Subflow[]>(shared.subflows());
+  for (uint32_t i = 0; i < shared.subflows(); ++i) {
+    Subflow& subflow = subflows_[i];
+    subflow.bound.clear();
+    subflow.reinjected.clear();
+    subflow.first = subflow.next = 0;
+    subflow.penalised = Time{-kNever.ps / 2};
+    subflow.tcp.StartSubflow(SubflowSpec(spec, i), SubflowId(slot, i), host, shared.tcp, *this, i,
+                             coupling_);
+  }
+  if (shared.settings.setup == MptcpSettings::Setup::kJoin) return subflows_[0].tcp.Connect(1);
+  for (Subflow& subflow : subflows()) subflow.tcp.Open();
+}
+
+// --- What a subflow sends ---
+
+Transport::Pulled MptcpSender::Pull(uint32_t subflow, Packet& packet) {
+  const Transport::Pulled pulled = subflows_[subflow].tcp.Pull(packet);
+  if (wakes_) WakeAll();
+  return pulled;
+}
+
+void MptcpSender::WakeAll() {
+  for (Subflow& subflow : subflows()) subflow.tcp.Wake();
+}
+
+bool MptcpSender::Offers(uint32_t subflow) {
+  if (is_redundant()) {
+    Subflow& its = subflows_[subflow];
+    its.next = std::max(its.next, data_una_);
+    return its.next < segments_ && its.next < WindowEnd();
+  }
+  if (waiting_ > 0 && WaitingFor(subflow)) return true;
+  if (next_ == segments_) return false;
+  return next_ < WindowEnd() ? IsTurnOf(subflow) : MaySendBlocked(subflow);
+}
+
+// Returns true if no other subflow is to send the next new data.
+bool MptcpSender::IsTurnOf(uint32_t subflow) const {
+  if (scheduler() == Scheduler::kPull) return true;
+  for (uint32_t other = 0; other < shared_->subflows(); ++other) {
+    if (other != subflow && IsPreferred(other, subflow) && subflows_[other].tcp.HasRoom()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool MptcpSender::IsPreferred(uint32_t subflow, uint32_t other) const {
+  if (scheduler() == Scheduler::kRoundRobin) {
+    const uint32_t count = shared_->subflows();
+    return (subflow + count - turn_) % count < (other + count - turn_) % count;
+  }
+  const Duration srtt = subflows_[subflow].tcp.srtt();
+  const Duration other_srtt = subflows_[other].tcp.srtt();
+  return srtt < other_srtt || (srtt == other_srtt && subflow < other);
+}
+
+// Returns the subflow with the lowest data that waits to be sent on another one than itself, if that
+// may be `subflow`.
+std::optional<uint32_t> MptcpSender::WaitingFor(uint32_t subflow) {
+  std::optional<uint32_t> lowest;
+  for (uint32_t i = 0; i < shared_->subflows(); ++i) {
+    Ring<uint32_t>& queue = subflows_[i].reinjected;
+    for (; !queue.empty() && queue.front() < data_una_; queue.pop_front()) --waiting_;
+    if (i == subflow || queue.empty()) continue;
+    if (!lowest || queue.front() < subflows_[*lowest].reinjected.front()) lowest = i;
+  }
+  return lowest;
+}
+
+int64_t MptcpSender::PayloadOf(uint32_t data) const {
+  const int64_t mss = shared_->tcp.sizes.mss;
+  return data + 1 == segments_ ? spec_.size - int64_t{data} * mss : mss;
+}
+
+int64_t MptcpSender::Fill(uint32_t subflow, uint32_t segment, Packet& packet) {
+  Subflow& its = subflows_[subflow];
+  const uint32_t index = segment - its.first;
+  if (index == its.bound.size()) its.bound.push_back(Bind(subflow));
+  const uint32_t data = its.bound[index];
+  SetDataNumber(packet, data);
+  return PayloadOf(data);
+}
+
+// Returns the data for the next new segment of a subflow; Offers() has allowed one.
+uint32_t MptcpSender::Bind(uint32_t subflow) {
+  if (is_redundant()) {
+    const uint32_t data = subflows_[subflow].next++;
+    return data == next_ ? BindNew() : data;
+  }
+  uint32_t data = 0;
+  if (const std::optional<uint32_t> from = waiting_ > 0 ? WaitingFor(subflow) : std::nullopt) {
+    data = subflows_[*from].reinjected.front();
+    subflows_[*from].reinjected.pop_front();
+    --waiting_;
+  } else if (next_ < WindowEnd()) {
+    turn_ = (subflow + 1) % shared_->subflows();
+    return BindNew();
+  } else {
+    data = data_una_;
+    unblocked_ = data + 1;
+    PenaliseHolders();
+  }
+  if (data == held_) holders_ |= uint32_t{1} << subflow;
+  return data;
+}
+
+uint32_t MptcpSender::BindNew() {
+  const uint32_t data = next_++;
+  if (next_ == segments_) host_->NoteHanded(spec_.id);
+  return data;
+}
+
+// --- A full receive buffer ---
+
+// Returns true if the subflow may send again the data that the receive buffer waits for. That is
+// done once, by a subflow that has not sent that data itself.
+bool MptcpSender::MaySendBlocked(uint32_t subflow) {
+  if (unblocked_ > data_una_) return false;
+  if (held_ != data_una_) FindHolders();
+  return (holders_ >> subflow & 1) == 0;
+}
+
+void MptcpSender::FindHolders() {
+  held_ = data_una_;
+  holders_ = 0;
+  for (uint32_t i = 0; i < shared_->subflows(); ++i) {
+    const Ring<uint32_t>& bound = subflows_[i].bound;
+    for (size_t k = 0; k < bound.size(); ++k) {
+      if (bound[k] == held_) holders_ |= uint32_t{1} << i;
+    }
+  }
+}
+
+void MptcpSender::PenaliseHolders() {
+  for (uint32_t i = 0; i < shared_->subflows(); ++i) {
+    if ((holders_ >> i & 1) == 0) continue;
+    Subflow& its = subflows_[i];
+    const Duration rtt = its.tcp.srtt().ps > 0 ? its.tcp.srtt() : its.tcp.Rto();
+    if (host_->now() - its.penalised < rtt) continue;
+    its.penalised = host_->now();
+    its.tcp.Penalise();
+  }
+}
+
+// --- Acknowledgements ---
+
+void MptcpSender::OnAck(const Packet& ack) {
+  data_una_ = std::max(data_una_, DataAck(ack));
+  const bool is_last = data_una_ == segments_;
+  if (is_last) {
+    for (Subflow& subflow : subflows()) subflow.tcp.Close();
+  }
+  subflows_[SubflowOf(ack.flow)].tcp.OnAck(ack);
+  if (is_last) return Finish();
+  if (wakes_) WakeAll();
+}
+
+int64_t MptcpSender::Acknowledge(uint32_t subflow, uint32_t segments) {
+  Subflow& its = subflows_[subflow];
+  int64_t payload = 0;
+  for (uint32_t i = 0; i < segments; ++i, its.bound.pop_front()) {
+    const uint32_t data = its.bound.front();
+    payload += PayloadOf(data);
+    // The data waits in the order of the subflow's segments.
+    if (!its.reinjected.empty() && its.reinjected.front() == data) {
+      its.reinjected.pop_front();
+      --waiting_;
+    }
+  }
+  its.first += segments;
+  return payload;
+}
+
+void MptcpSender::OnSynAck(const Packet& answer) {
+  TcpSender& subflow = subflows_[SubflowOf(answer.flow)].tcp;
+  subflow.OnSynAck(answer.seq);
+  if (!has_joined_ && subflow.is_open()) {
+    has_joined_ = true;
+    for (Subflow& other : subflows().subspan(1)) other.tcp.Connect(kJoinExchanges);
+  }
+  if (wakes_) WakeAll();
+}
+
+// --- Timers ---
+
+void MptcpSender::OnTimer(uint32_t subflow, FlowTimer kind) {
+  if (done()) return;
+  subflows_[subflow].tcp.OnTimer(kind);
+  if (wakes_) WakeAll();
+}
+
+// Data that the receiver has reported, by SACK or for the connection, is not sent again.
+void MptcpSender::OnTimeout(uint32_t subflow) {
+  if (is_redundant() || shared_->subflows() == 1) return;
+  Subflow& its = subflows_[subflow];
+  waiting_ -= static_cast<uint32_t>(its.reinjected.size());
+  its.reinjected.clear();
+  for (uint32_t i = 0; i < its.bound.size(); ++i) {
+    if (its.bound[i] < data_una_ || its.tcp.IsSacked(its.first + i)) continue;
+    its.reinjected.push_back(its.bound[i]);
+    ++waiting_;
+  }
+  WakeAll();
+}
+
+// --- The end ---
+
+void MptcpSender::Finish() {
+  done_ = host_->now();
+  for (Subflow& subflow : subflows()) subflow.tcp.EndSubflow();
+  host_->SetTimer(done_ + shared_->close_delay / 2, TimerKey(FlowTimer::kSettle, spec_.id));
+  host_->NoteAcked(spec_.id);
+}
+
+const SenderRecord& MptcpSender::Settle(Time known) {
+  record_ = SenderRecord{.done = done_, .packets = segments_};
+  record_.pause_blocked = pause_blocked_;
+  for (Subflow& subflow : subflows()) {
+    const SenderRecord& its = subflow.tcp.Settle(known);
+    record_.packets_sent += its.packets_sent;
+    record_.retransmissions += its.retransmissions;
+    record_.retransmissions_spurious += its.retransmissions_spurious;
+    record_.retransmissions_loss += its.retransmissions_loss;
+    record_.timeouts += its.timeouts;
+    record_.fast_retransmits += its.fast_retransmits;
+    record_.fast_retransmits_reorder += its.fast_retransmits_reorder;
+  }
+  return record_;
+}
+
+FlowState MptcpSender::state() const {
+  FlowState state{.cwnd = 0, .rate = std::nullopt, .alpha = std::nullopt};
+  for (const Subflow& subflow : subflows()) {
+    *state.cwnd += subflow.tcp.cwnd();
+    for (size_t i = 0; i < subflow.bound.size(); ++i) state.in_flight += PayloadOf(subflow.bound[i]);
+  }
+  const int64_t mss = shared_->tcp.sizes.mss;
+  state.acked = std::min(int64_t{data_una_} * mss, spec_.size);
+  return state;
+}
+
+size_t MptcpSender::memory_bytes() const {
+  size_t bytes = coupling_.windows.capacity() * sizeof(coupling_.windows[0]);
+  if (!subflows_) return bytes;
+  for (const Subflow& subflow : subflows()) {
+    bytes += sizeof(subflow) + subflow.tcp.memory_bytes() +
+             (subflow.bound.capacity() + subflow.reinjected.capacity()) * sizeof(uint32_t);
+  }
+  return bytes;
+}
+
+}  // namespace heddle
