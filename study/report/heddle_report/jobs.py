@@ -49,7 +49,7 @@ class Iteration:
         return self.job, self.number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Message:
     """A row of flows.csv."""
 
@@ -75,10 +75,6 @@ class Ranks:
     computed: dict = field(default_factory=dict)   # By rank: pairs of start and end.
     ends_of_flow: dict = field(default_factory=dict)  # By flow: the ranks that send and receive it.
     local: list = field(default_factory=list)      # Messages within a host: ranks, start, end.
-
-    def is_alone(self, rank):
-        """Whether no other rank of the job is on its host."""
-        return sum(host == self.host[rank] for host in self.host.values()) == 1
 
 
 def settings(folder):
@@ -133,22 +129,47 @@ def slowest(iterations, most=1):
     return sorted(chosen, key=lambda its: (its.start_ps - its.end_ps, its.number))[:most]
 
 
-def read_messages(folder, iterations):
-    """The messages that have arrived over the network, by job and iteration, of those wanted."""
+def messages_of(folder, iterations):
+    """The messages that have arrived over the network in these iterations, one by one: pairs of an iteration's key and a
+    message. Large runs have millions."""
     path = folder / "flows.csv"
-    columns = ("job", "iter", "flow_id", "src", "dst", "step", "size_bytes", "start_ps", "rx_done_ps", "slowdown",
-               "retx", "rto")
-    dports = ("dport",)  # Incast queries have jobs, too.
-    found = {(str(its.job), str(its.number)): [] for its in iterations}
+    columns = ("flow_id", "src", "dst", "step", "size_bytes", "start_ps", "rx_done_ps")
     keys = {(str(its.job), str(its.number)): its.key for its in iterations}
-    for line, row in enumerate(results.columns_of(path, *columns, *dports), 2):
-        of = found.get(row[:2])
-        if of is None or row[-1] != "300" or row[8] == "":
+    wanted = results.columns_of(path, "job", "iter", "dport", "slowdown", "retx", "rto", *columns)
+    for line, (job, number, dport, slowdown, retx, rto, *row) in enumerate(wanted, 2):
+        # Queries of incast have numbers of jobs, too.
+        if (job, number) not in keys or dport != "300" or row[-1] == "":
             continue
-        whole = [_whole(path, line, name, cell) for name, cell in zip(columns[2:9], row[2:9])]
-        of.append(Message(*whole, results.number(row[9]), _whole(path, line, "retx", row[10]),
-                          _whole(path, line, "rto", row[11])))
-    return {keys[key]: of for key, of in found.items()}
+        whole = [_whole(path, line, name, cell) for name, cell in zip(columns, row)]
+        yield keys[job, number], Message(*whole, results.number(slowdown), _whole(path, line, "retx", retx),
+                                         _whole(path, line, "rto", rto))
+
+
+def read_hosts(folder):
+    """By job, the host of each rank that has done anything."""
+    path = folder / "operations.csv"
+    columns = ("job", "rank", "host")
+    hosts, seen = {}, set()
+    for line, row in enumerate(results.columns_of(path, *columns), 2):
+        if row in seen:
+            continue
+        seen.add(row)
+        job, rank, host = (_whole(path, line, name, cell) for name, cell in zip(columns, row))
+        hosts.setdefault(job, {})[rank] = host
+    return hosts
+
+
+def read_receivers(folder, ranks_of):
+    """By key of an iteration, the receiving ranks of the flows that sends begin, by flow: of those to the ranks that
+    `ranks_of` has for the iteration."""
+    path = folder / "operations.csv"
+    keys = {(str(job), str(number)): (job, number) for job, number in ranks_of}
+    wanted = {text: set(map(str, ranks_of[key])) for text, key in keys.items()}
+    found = {key: {} for key in ranks_of}
+    for line, (job, number, peer, flow) in enumerate(results.columns_of(path, "job", "iter", "peer", "flow_id"), 2):
+        if flow and peer in wanted.get((job, number), ()):
+            found[keys[job, number]][_whole(path, line, "flow_id", flow)] = int(peer)
+    return found
 
 
 def read_operations(folder, iterations):

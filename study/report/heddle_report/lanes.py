@@ -88,10 +88,9 @@ def _by_iteration(title, iterations):
 def _by_rank(title, folder, its, most):
     """The panel, and how many ranks the job has."""
     ranks = jobs.read_operations(folder, [its])[its.key]
-    messages = jobs.read_messages(folder, [its])[its.key]
     if not ranks.host:
         raise results.Damaged(f"{folder / 'operations.csv'}: has no operations of iteration {its.number} of job {its.job}")
-    lanes = lanes_of(its, ranks, messages)
+    lanes = lanes_of(its, ranks, (message for _, message in jobs.messages_of(folder, [its])))
     panel = Panel(f"{title}: {_shares(lanes.values(), its)}" if title else _shares(lanes.values(), its), "rank")
     for rank in _chosen(sorted(lanes), its.slowest_rank, most):
         panel.rows.append(f"→ {rank}" if rank == its.slowest_rank else str(rank))

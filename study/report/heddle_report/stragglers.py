@@ -64,32 +64,46 @@ class _Run:
         known = jobs.read_jobs(self._folder)[:jobs.MOST_JOBS]
         of_job = jobs.read_iterations(self._folder)
         wanted = [its for job in known for its in jobs.slowest(of_job.get(job.number, []), jobs.MOST_ITERATIONS)]
-        messages = jobs.read_messages(self._folder, wanted)
-        ranks = jobs.read_operations(self._folder, wanted) if self._operations else {}
-        waited = [find(its, messages[its.key], ranks.get(its.key)) for its in wanted]
+        waited = self._waited(wanted)
         flows = [of.message.flow for of in waited if of.message]
         passages = jobs.read_passages(self._folder, flows) if self._flow_links else {}
         links = results.read_links(self._folder)
         names = {job.number: job.name for job in known}
         return [_cells(names[of.its.job], of, passages, links) for of in waited]
 
+    def _waited(self, wanted):
+        """What the slowest rank of each iteration waited for; where it is not known on which host that rank is, the last
+        message of the whole iteration."""
+        hosts = jobs.read_hosts(self._folder) if self._operations else {}
+        host_of = {its.key: hosts.get(its.job, {}).get(its.slowest_rank) for its in wanted}
+        beside = {key: [rank for rank, host in hosts[key[0]].items() if host == its_host]
+                  for key, its_host in host_of.items() if its_host is not None}
+        receivers = jobs.read_receivers(self._folder, beside) if beside else {}
+        iterations = {its.key: its for its in wanted}
+        last = {}
+        for key, message in jobs.messages_of(self._folder, wanted):
+            if (_takes(iterations[key], message, host_of[key], receivers.get(key, {}))
+                    and _is_later(message, last.get(key))):
+                last[key] = message
+        return [Waited(its, _host(its, host_of[its.key], last.get(its.key)), last.get(its.key)) for its in wanted]
 
-def find(its, messages, ranks):
-    """The last message that the slowest rank has received; without `ranks`, that of the whole iteration."""
-    due = [message for message in messages if message.end_ps <= its.end_ps]
-    if ranks is not None and its.slowest_rank in ranks.host:
-        host = ranks.host[its.slowest_rank]
-        ends = ranks.ends_of_flow
-        to_rank = [message for message in due
-                   if (ends[message.flow][1] == its.slowest_rank if message.flow in ends else message.dst == host)]
-        return Waited(its, host, _last(to_rank))
-    last = _last(due)
-    # If the iteration ends with a message, its receiver is the slowest rank's host.
-    return Waited(its, last.dst if last and last.end_ps == its.end_ps else None, last)
+
+def _host(its, known, message):
+    """If an iteration ends with a message, the receiver is the slowest rank's host."""
+    if known is None and message and message.end_ps == its.end_ps:
+        return message.dst
+    return known
 
 
-def _last(messages):
-    return max(messages, key=lambda message: (message.end_ps, -message.flow), default=None)
+def _takes(its, message, host, receivers):
+    """Whether the slowest rank may have received the message before its end. `receivers` are the ranks to which sends
+    went; messages of no send are those of collectives within a graph."""
+    return (message.end_ps <= its.end_ps and host in (None, message.dst)
+            and receivers.get(message.flow, its.slowest_rank) == its.slowest_rank)
+
+
+def _is_later(message, than):
+    return than is None or (message.end_ps, -message.flow) > (than.end_ps, -than.flow)
 
 
 def _cells(job, of, passages, links):

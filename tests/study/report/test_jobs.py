@@ -42,7 +42,7 @@ def operation(rank, kind, start, end, peer="", flow="", host=None, iteration=1, 
 
 
 def flow(number, src, dst, start, end, iteration=1, retx=0, rto=0, job=1, dport=300):
-    return (number, src, dst, dport, "S", 1000, start * US, end * US, (end - start) * 1000, 1.5, retx, rto, job, iteration, number,
+    return (number, src, dst, dport, "S", 1000, round(start * US), round(end * US), (end - start) * 1000, 1.5, retx, rto, job, iteration, number,
             1, 1)
 
 
@@ -220,10 +220,17 @@ class StragglersTest(Folder):
         self.assertEqual((first["host"], first["last message (flow_id)"], first["before the end (µs)"]), ("host1", 4, 0))
 
     def test_ranks_of_one_host_are_told_apart(self):
-        its = jobs.Iteration(1, 0, True, 0, 100, 0, 0, 2)
-        ranks = jobs.Ranks(host={1: 0, 2: 3, 3: 3}, ends_of_flow={10: (1, 2), 11: (1, 3)})
-        messages = [jobs.Message(10, 0, 3, 0, 1, 0, 50, 1, 0, 0), jobs.Message(11, 0, 3, 0, 1, 0, 90, 1, 0, 0)]
-        self.assertEqual(stragglers.find(its, messages, ranks).message.flow, 10)
+        """Ranks 1 and 2 on one host: what rank 2 is sent comes later, but rank 1 is the slowest."""
+        write_job(self.folder, operations=[
+            operation(0, "send", 11, 15, peer=1, flow=0), operation(0, "send", 12, 19, peer=2, flow=1),
+            operation(1, "recv", 10, 20, peer=0, host=1), operation(2, "recv", 10, 19, peer=0, host=1)],
+            flows=[flow(0, 0, 1, 12, 15), flow(1, 0, 1, 12, 19)])
+        first = self.stragglers()[1][0]
+        self.assertEqual((first["host"], first["last message (flow_id)"]), ("host1", 0))
+
+    def test_messages_of_no_send_are_those_of_the_host(self):
+        write_job(self.folder, flows=[*MESSAGES, flow(9, 0, 1, 18, 19.5), flow(10, 1, 0, 18, 19.75)])
+        self.assertEqual(self.stragglers()[1][0]["last message (flow_id)"], 9)
 
     def test_paths(self):
         def passages(*pairs):
@@ -438,7 +445,7 @@ class RunsTest(Folder):
         [iterations] = jobs.read_iterations(self.folder).values()
         [its] = jobs.slowest(iterations)
         ranks = jobs.read_operations(self.folder, [its])[its.key]
-        found = lanes.lanes_of(its, ranks, jobs.read_messages(self.folder, [its])[its.key])
+        found = lanes.lanes_of(its, ranks, (message for _, message in jobs.messages_of(self.folder, [its])))
         self.assertEqual(sorted(found), [0, 1, 2, 3])
         for lane in found.values():
             self.assertEqual((lane[0][1], lane[-1][2]), (its.start_ps, its.end_ps))
