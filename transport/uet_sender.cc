@@ -269,17 +269,18 @@ void UetSender::OnProbeAnswer(const Packet& answer) {
   GetReady();
 }
 
-// Probes and requests to send take paths as data packets do.
-Packet& UetSender::NewControl(uint32_t number) {
+// Probes and requests to send take paths as data packets do. Requests ask for an ACK.
+Packet& UetSender::NewControl(uint32_t number, bool asks) {
   Packet& packet = host_->ControlSlot(tuple());
   packet.kind = PacketKind::kSyn;
   FillData(packet, flow_, host_->now(), number, 0, 0, shared_->sizes.syn);
+  if (asks) packet.Set(Packet::kCwr);
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
   return packet;
 }
 
 void UetSender::SendProbe() {
-  NewControl(probes_++);
+  NewControl(probes_++, false);
   host_->SendControl();
 }
 
@@ -294,8 +295,7 @@ void UetSender::RequestToSend() {
 }
 
 void UetSender::SendRts(uint32_t number) {
-  Packet& packet = NewControl(number);
-  packet.Set(Packet::kCwr);
+  const Packet& packet = NewControl(number, true);
   rts_at_ = host_->now();
   Sent& sent = sent_[number - una_];
   sent.at = host_->now();

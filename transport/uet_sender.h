@@ -133,7 +133,7 @@ class UetSender {
   void BeginRecovery();
   void QueueHoles(uint32_t expected);
   void OnTimeout();
-  Packet& NewControl(uint32_t number);
+  Packet& NewControl(uint32_t number, bool asks);
   void SendProbe();
   void RequestToSend();
   void SendRts(uint32_t number);
