@@ -228,7 +228,7 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
 TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
   Known known = {{"rocev2.priority", "there is one class of data"},
                  {"rocev2.cc.rhai", kNotReached}};
-  for (const std::string tcp : {"dctcp", "tcp"}) {
+  for (const std::string tcp : {"dctcp", "mptcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
     known["uet.priority"] = "there is one class of data";
     known["uet.qa_gate"] = kNotReached;
