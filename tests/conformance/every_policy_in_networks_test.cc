@@ -60,6 +60,7 @@ const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
 const Stack kRepeat{"RoceSelectiveRepeat", "{kind: rocev2, recovery: sr, rto: 500us}", "", 1'024};
 const Stack kMpRdma{"MpRdma", "{kind: mprdma, rto: 500us}", "", 1'024};
 const Stack kMpRdmaPfc{"MpRdmaWithPfc", "{kind: mprdma, rto: 500us}", kLossless.port, 1'024};
+const Stack kMptcp{"Mptcp", "{kind: mptcp, subflows: 4, min_rto: 500us}", "", 1'440};
 
 using Case = std::tuple<std::string, Fabric, Stack>;
 
@@ -146,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(MpRdma, EveryPolicyInNetworksTest,
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
-                                          testing::Values(kDctcp, kLossless, kUet)),
+                                          testing::Values(kDctcp, kLossless, kUet, kMptcp)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,

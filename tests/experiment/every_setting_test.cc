@@ -234,7 +234,7 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
   Known known = {{"rocev2.priority", "there is one class of data"},
                  {"rocev2.cc.rhai", kNotReached}};
   known["uet.preset"] = "it only refuses what does not belong to it";
-  for (const std::string tcp : {"dctcp", "tcp"}) {
+  for (const std::string tcp : {"dctcp", "mptcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
     known["uet.priority"] = "there is one class of data";
     known["uet.qa_gate"] = kNotReached;

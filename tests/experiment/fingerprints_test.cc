@@ -72,6 +72,9 @@ std::vector<Case> Cases() {
                      fmt::format("{{kind: uet, cc: {}, window: 30KB, ack_bytes: 1B}}", cc),
                      "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});
   }
+  add("mptcp lia", "{kind: mptcp, min_rto: 1ms}");
+  add("mptcp olia min_rtt", "{kind: mptcp, min_rto: 1ms, cc: olia, scheduler: min_rtt, rwnd: 40}");
+  add("mptcp dctcp join", "{kind: mptcp, min_rto: 1ms, cc: dctcp, setup: join}");
   add("rocev2 ddp", "{kind: rocev2, recovery: ddp}");
   add("rocev2 sr", "{kind: rocev2, recovery: sr}");
   cases.push_back({"rocev2 sr themis", "themis", "{kind: rocev2, recovery: sr}"});

@@ -55,7 +55,7 @@ class OneFlow {
     lab_ = std::make_unique<Lab>(Lab::Plan{.graph = Line(4, kLink),
                                            .transport = std::move(transport),
                                            .switch_policy = Scripted(std::move(rules))});
-    lab_->AddFlow(FlowSpec{.src = 0, .dst = 1, .sport = 5'000, .dport = 80, .size = size});
+    lab_->AddFlow({.src = 0, .dst = 1, .sport = 5'000, .dport = 80, .size = size, .start = {}});
     lab_->Run(Time{} + limit);
     EXPECT_TRUE(lab_->finished());
     EXPECT_EQ(lab_->network().host(1).payload_received(), size);
