@@ -2,9 +2,9 @@
 // The schedule of a closed-loop job: which messages the ranks of one iteration send each other, and
 // what must have happened at a rank before it sends one.
 //
-// A schedule is immutable and shared by all ranks and threads. It numbers its messages, and can
-// tell each one from its number, so no list of messages exists. A RankProgram is the state of one
-// rank in one iteration; all that it waits for happens at its own host.
+// A schedule is immutable and shared by all ranks and threads. It numbers its messages, and
+// computes each one from its number, so no list of messages exists. A RankProgram is the state of
+// one rank in one iteration; all that it waits for happens at its own host.
 
 #pragma once
 
@@ -19,7 +19,8 @@
 
 namespace heddle {
 
-// A computation on this stream waits for no other.
+// A rank runs the computations of one stream one after the other, like a CUDA stream. A computation
+// on this stream waits for no other.
 constexpr uint32_t kNoStream = std::numeric_limits<uint32_t>::max();
 
 // A message within one iteration.
@@ -29,7 +30,8 @@ struct Message {
   int64_t bytes = 0;
   uint32_t channel = 0;  // Messages of one channel between two ranks keep their order.
   uint32_t step = 0;     // For flows.csv.
-  uint32_t turn = 0;     // How many messages of this connection come before in the iteration.
+  uint32_t turn = 0;     // How many messages of its connection (src, dst, channel) come before it
+                         // in the iteration.
 
   friend bool operator==(const Message&, const Message&) = default;
 };
@@ -52,7 +54,7 @@ class RankActions {
   // Computes for `time`, behind earlier computations on the same stream. OnComputed(op) follows.
   virtual void Compute(uint32_t stream, Duration time, uint64_t op) = 0;
 
-  // Programs of graphs tell what becomes of each operation. For records.
+  // Programs of graphs tell what becomes of each operation, for operations.csv.
   virtual void Note(uint32_t /*op*/, OperationStep /*step*/) {}
 };
 
@@ -101,14 +103,14 @@ struct ScheduleTotals {
   }
 };
 
-// The ranks that stand for all in a forecast.
+// The ranks that stand for all ranks when totals are estimated.
 inline std::set<uint32_t> SampleOfRanks(uint32_t ranks) { return {0, 1, ranks / 2, ranks - 1}; }
 
 class Schedule {
  public:
   virtual ~Schedule() = default;
 
-  // As a forecast: where ranks send about the same, only some of them are looked at.
+  // An estimate: where ranks send about the same, it looks at some of them only.
   virtual ScheduleTotals Totals() const = 0;
 
   virtual uint32_t ranks() const = 0;
@@ -131,7 +133,7 @@ class Schedule {
 
   virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
 
-  // The schedule without what separates iterations.
+  // The schedule without the barrier that separates iterations, if it has one.
   virtual const Schedule& work() const { return *this; }
 
   // The tables of a graph of operations; null if the schedule is none.
