@@ -2,9 +2,9 @@
 // The schedule of a closed-loop job: which messages the ranks of one iteration send each other, and
 // what must have happened at a rank before it sends one.
 //
-// A schedule is immutable and shared by all ranks and threads. It numbers its messages, and
-// computes each one from its number, so no list of messages exists. A RankProgram is the state of
-// one rank in one iteration; all that it waits for happens at its own host.
+// A schedule is immutable and shared by all ranks and threads. It numbers its messages, and can
+// tell each one from its number, so no list of messages exists. A RankProgram is the state of one
+// rank in one iteration; all that it waits for happens at its own host.
 
 #pragma once
 
@@ -30,8 +30,7 @@ struct Message {
   int64_t bytes = 0;
   uint32_t channel = 0;  // Messages of one channel between two ranks keep their order.
   uint32_t step = 0;     // For flows.csv.
-  uint32_t turn = 0;     // How many messages of its connection (src, dst, channel) come before it
-                         // in the iteration.
+  uint32_t turn = 0;     // How many messages of this connection come before in the iteration.
 
   friend bool operator==(const Message&, const Message&) = default;
 };
@@ -54,7 +53,7 @@ class RankActions {
   // Computes for `time`, behind earlier computations on the same stream. OnComputed(op) follows.
   virtual void Compute(uint32_t stream, Duration time, uint64_t op) = 0;
 
-  // Programs of graphs tell what becomes of each operation, for operations.csv.
+  // Programs of graphs tell what becomes of each operation. For records.
   virtual void Note(uint32_t /*op*/, OperationStep /*step*/) {}
 };
 
