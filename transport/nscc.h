@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NSCC, the sender's congestion control of Ultra Ethernet as the public simulator uet-htsim
-// (August 2025) has it. The window reacts to each ACK by two signals: the ECN mark, and the
-// queueing delay of the packet that is answered against a target. After a loss, quick adapt sets
-// the window to what arrived in the last round trip.
+// NSCC (Network Signal-based Congestion Control), the sender's congestion control of Ultra Ethernet
+// as the public simulator uet-htsim (August 2025) has it. The window reacts to each ACK by two
+// signals: the ECN mark, and the queueing delay of the acknowledged packet against a target. After
+// a loss or a very long delay, quick adapt sets the window to what arrived in the last period, if
+// that was little. A period lasts a round trip and the target.
 //
 // The alternatives of that simulator are here, too: per-packet rules without delay, and a constant
 // window. So is SMaRTT (Bonato et al., arXiv 2404.01630), from which NSCC comes: an ECN mark

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sending half of an Ultra Ethernet connection; a flow is one message over a connection of its
 // own. Packets may take any paths: the receiver places them as they come and reports them by
-// selective acknowledgements. The header of a trimmed packet, the retransmission timeout, and
-// without trimming also many packets beyond a hole (STrack's sleek) show losses.
+// selective acknowledgements. A loss shows by the header of a trimmed packet or by a timeout;
+// without trimming also by many packets beyond a hole or a probe's answer (STrack's sleek).
 //
 // Sequence numbers count packets. Windows count bytes as buffered, headers included. A request to
 // send (RTS), which a timeout causes when the sender may not send the lost packet again, takes a

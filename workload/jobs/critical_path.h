@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lower bound of the time that one iteration of a schedule takes: the longest chain of messages
 // and computations, each of which needs the one before, or, if that is longer, all that one stream
-// of a rank must compute. Messages never wait for each other, computations for no stream.
+// of a rank must compute. No message waits for another on its connection, and no computation for
+// its stream.
 
 #pragma once
 

@@ -26,13 +26,13 @@
 namespace heddle {
 
 struct JobSettings {
-  // When a message that a rank has sent is finished for those that wait for it: its last byte has
-  // been acknowledged, its last packet has been handed to the NIC, or it has been asked for.
+  // When a message that a rank has sent is finished for operations that wait for it: its last byte
+  // has been acknowledged, its last packet has been handed to the NIC, or Send() has been called.
   enum class SendDone { kAcked, kHanded, kPosted };
   // Which source port a message has: that of its connection, or one of its own.
   enum class Ports { kConnection, kMessage };
-  // A rank waits before its next iteration for nothing, a barrier of messages among the
-  // ranks, or the release that follows once all ranks have finished.
+  // A rank waits before its next iteration for nothing, for a barrier of messages among the ranks,
+  // or for the news, which takes no messages, that all ranks have finished.
   enum class Between { kNone, kBarrier, kIdeal };
 
   std::string kind;

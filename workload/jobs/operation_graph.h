@@ -85,7 +85,7 @@ class OperationGraph {
   uint32_t AddCompute(uint32_t rank, Duration time, uint32_t stream = 0);
 
   // Adds the collective, and returns its number. AddPart() adds the operation by which a rank of
-  // its group takes part; each of them needs one.
+  // its group takes part; every rank of the group needs one.
   uint32_t AddCollective(Collective collective);
   uint32_t AddPart(uint32_t rank, uint32_t collective, uint32_t stream = kNoStream);
 

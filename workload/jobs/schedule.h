@@ -20,7 +20,8 @@
 
 namespace heddle {
 
-// A computation on this stream waits for no other.
+// A rank runs the computations of one stream one after the other, like a CUDA stream. A computation
+// on this stream waits for no other.
 constexpr uint32_t kNoStream = std::numeric_limits<uint32_t>::max();
 
 // A message within one iteration.
@@ -109,14 +110,14 @@ struct ScheduleTotals {
   }
 };
 
-// The ranks that stand for all in a forecast.
+// The ranks that stand for all ranks when totals are estimated.
 inline std::set<uint32_t> SampleOfRanks(uint32_t ranks) { return {0, 1, ranks / 2, ranks - 1}; }
 
 class Schedule {
  public:
   virtual ~Schedule() = default;
 
-  // As a forecast: where ranks send about the same, only some of them are looked at.
+  // An estimate: where ranks send about the same, it looks at some of them only.
   virtual ScheduleTotals Totals() const = 0;
 
   virtual uint32_t ranks() const = 0;
@@ -139,7 +140,7 @@ class Schedule {
 
   virtual std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const = 0;
 
-  // The schedule without what separates iterations.
+  // The schedule without the barrier that separates iterations, if it has one.
   virtual const Schedule& work() const { return *this; }
 
   // The tables of a graph of operations; null if the schedule is none.
