@@ -104,7 +104,7 @@ class PrestoBalancer final : public LoadBalancer {
 };
 
 [[maybe_unused]] const bool registered = LoadBalancers().Add<PrestoBalancer>(
-    {"presto", "Hosts send their flows in cells of 64 KB over all paths in turn.",
+    {"presto", "Hosts send their flows in cells of 64 KiB over all paths in turn.",
      "He et al., SIGCOMM 2015"});
 
 }  // namespace

@@ -57,10 +57,10 @@ void PortRule::Declare(Fields& fields) {
       "auto", "ecn_above", ecn_above,
       "DCTCP's K: an ECN-capable packet is marked if the queue is longer than this. auto: 30KB up "
       "to 1Gbps, 97.5KB at 10Gbps, 30KB per 10Gbps above 32.5 (Alizadeh et al., SIGCOMM 2010).");
-  fields.Choice("marking", marking,
-                {{"auto", Mark::kAuto}, {"step", Mark::kStep}, {"red", Mark::kRed}},
-                "step: above ecn_above all packets are marked; red: with a probability that grows "
-                "between two lengths. auto: red for rocev2 with dcqcn, step otherwise.");
+  fields.Choice(
+      "marking", marking, {{"auto", Mark::kAuto}, {"step", Mark::kStep}, {"red", Mark::kRed}},
+      "step: above ecn_above all packets are marked; red: with a probability that grows "
+      "between two lengths. auto: red for uet and for rocev2 with dcqcn, step otherwise.");
   fields.Choice(
       "mark_at", mark_at,
       {{"auto", MarkAt::kAuto},
