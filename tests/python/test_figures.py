@@ -46,6 +46,24 @@ class FiguresTest(unittest.TestCase):
         self.assertTrue(heddle.figures.links(self.part).axes)
         self.assertTrue(heddle.figures.slowdown(next(iter(self.part))).axes)
 
+    def test_jobs_over_the_size_of_messages_and_their_time_line(self):
+        with support.folder():
+            results = heddle.sweep(support.experiment(
+                transport="rocev2", workload=[{"kind": "collective", "op": "all_reduce", "size": "8KB", "ranks": 4}],
+                measure={"operations": True},
+                sweep={"lb": ["ecmp", "rps"], "workload[0].size": ["8KB", "80KB"], "seeds": 2}), out="jobs", progress=False)
+            drawn = heddle.figures.jobs(results)
+            self.assertEqual([axes.get_ylabel() for axes in drawn.axes], [
+                "mean time of an iteration (µs)", "p99 time of an iteration (µs)", "bus bandwidth (GB/s)"])
+            means = results.means()
+            means = means[(means.metric == "run_busbw_gbs") & (means["class"] == "all") & (means.lb == "rps")]
+            self.assertEqual(list(drawn.axes[2].lines[1].get_ydata()), list(means["mean"]))
+            line = heddle.figures.time_line(results)
+            self.assertEqual(len(line.axes), 2)  # A panel for each load balancer.
+            self.assertIn("exposed communication", line.caption)
+            with self.assertRaisesRegex(heddle.BadInput, "no figure is called 'timeline-2'; there are: jobs, .*timeline-1"):
+                heddle.figures.time_line(results, job=2)
+
     def test_what_cannot_be_drawn_is_named(self):
         with self.assertRaisesRegex(heddle.BadInput, r"select\(\) one of: min_rto=900us; min_rto=1ms"):
             heddle.figures.slowdown(support.sweep())
