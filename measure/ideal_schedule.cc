@@ -59,8 +59,7 @@ class IdealSchedule::Sums {
     const PacketSizes& sizes = all_.sizes_;
     const int64_t packets = (size + sizes.mss - 1) / sizes.mss;
     const int64_t last = sizes.DataPacket(size - (packets - 1) * sizes.mss) + sizes.wire_overhead;
-    const int64_t wire =
-        (packets - 1) * (sizes.DataPacket(sizes.mss) + sizes.wire_overhead) + last;
+    const int64_t wire = (packets - 1) * (sizes.DataPacket(sizes.mss) + sizes.wire_overhead) + last;
     const Duration shortest = all_.ideal_.Of(src, dst, 1).least;
     Add(sent_[src], wire, shortest, all_.routing_.HostUplink(src), src);
     Add(received_[dst], wire, shortest, all_.routing_.HostDownlink(dst), dst);

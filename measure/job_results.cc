@@ -158,8 +158,10 @@ constexpr Column<JobRow> kJobs[] = {
     {"busbw_gbs",
      [](const JobRow& row) { return row.Bandwidth(row.settings().operation.bus_factor); }},
     {"messages", [](const JobRow& row) { return row.sum.ideal ? row.sum.ideal->messages : 0; }},
-    {"bytes_network", [](const JobRow& row) { return row.sum.ideal ? row.sum.ideal->bytes_network : 0; }},
-    {"bytes_local", [](const JobRow& row) { return row.sum.ideal ? row.sum.ideal->bytes_local : 0; }},
+    {"bytes_network",
+     [](const JobRow& row) { return row.sum.ideal ? row.sum.ideal->bytes_network : 0; }},
+    {"bytes_local",
+     [](const JobRow& row) { return row.sum.ideal ? row.sum.ideal->bytes_local : 0; }},
     {"alone_iter_us", [](const JobRow& row) { return row.alone_us; }},
     {"neighbour_cost", [](const JobRow& row) { return row.neighbour_cost(); }}};
 
@@ -306,8 +308,7 @@ void JobResults::Finish(Time /*end*/, RunNotes& notes) {
     Table(kJobs).Append(jobs, row);
     if (!job.settings().measured) continue;
     figures_.push_back({job.number(), row.settings().label, row.mean_us(), row.Percentile(0.99),
-                        row.Bandwidth(row.settings().operation.bus_factor),
-                        row.neighbour_cost()});
+                        row.Bandwidth(row.settings().operation.bus_factor), row.neighbour_cost()});
   }
   NoteWaits(notes);
   run().Write("jobs.csv", jobs);

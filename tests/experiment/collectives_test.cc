@@ -606,8 +606,7 @@ TEST(CollectiveTest, NamesRanksAndHostsThatDoNotGoTogether) {
               HasSubstr("placement_list: goes with placement: list"));
   EXPECT_THAT(errors("ranks: 2, hosts: [\"3-1\"]"),
               HasSubstr("hosts[0]: \"3-1\" is neither a host's number nor a range"));
-  const std::string two =
-      "ranks: 2, share_hosts: true}, {kind: collective, op: barrier, ranks: 3";
+  const std::string two = "ranks: 2, share_hosts: true}, {kind: collective, op: barrier, ranks: 3";
   EXPECT_THAT(errors(two), HasSubstr("host 0 has ranks of workload[0]; give the jobs other hosts, "
                                      "or share_hosts: true to both"));
   EXPECT_EQ(errors(two + ", share_hosts: true"), "");

@@ -403,9 +403,9 @@ TEST_F(TracesTest, TracesAndGroupsMayBeCompressed) {
     Write(name + ".1.json", pack(empty));
     const std::string groups = Write(name + ".groups", pack("{\"tp\": [2, 0]}"));
     const std::string file = (folder_.path() / name).string();
-    return RunExperiment(ExperimentFrom(TraceOnAStar(
-                             fmt::format("format: chakra_json, ranks: 3, file: {}, comm_groups: {}",
-                                         file, groups))))
+    return RunExperiment(
+               ExperimentFrom(TraceOnAStar(fmt::format(
+                   "format: chakra_json, ranks: 3, file: {}, comm_groups: {}", file, groups))))
         .files.series.at("collectives.csv");
   };
   const std::string plain = times_of("plain", [](const std::string& text) { return text; });

@@ -86,13 +86,11 @@ TEST(TrainingTest, CollectivesOfAStepHaveRows) {
     EXPECT_EQ(table.Integer(row, "seq"), turns[iteration + group]++);
     EXPECT_EQ(table.Integer(row, "ranks"), 2);
     EXPECT_GE(table.Real(row, "slowdown"), 1);
-    EXPECT_EQ(table.Integer(row, "messages"), group.starts_with("data") &&
-                                                      table.At(row, "op") != "all_reduce"
-                                                  ? 2
-                                                  : 4);
-    EXPECT_DOUBLE_EQ(table.Real(row, "cct_us"), static_cast<double>(table.Integer(row, "end_ps") -
-                                                             table.Integer(row, "start_ps")) *
-                                             1e-6);
+    EXPECT_EQ(table.Integer(row, "messages"),
+              group.starts_with("data") && table.At(row, "op") != "all_reduce" ? 2 : 4);
+    EXPECT_DOUBLE_EQ(
+        table.Real(row, "cct_us"),
+        static_cast<double>(table.Integer(row, "end_ps") - table.Integer(row, "start_ps")) * 1e-6);
     ++operations[group + " " + std::string(table.At(row, "op")) + " " +
                  std::string(table.At(row, "algorithm"))];
   }

@@ -55,7 +55,7 @@ void FuzzReader(const Reader& read) {
 template <class Reader>
 void FuzzNodes(const Reader& read) {
   FuzzReader([&](TraceErrors& errors) -> std::optional<OperationGraph> {
-    ChakraBuilder builder({.ignores_memory = true, .groups = {}}, 2);
+    ChakraBuilder builder({.ignores_memory = true, .groups = {}, .algorithms = {}}, 2);
     const std::vector<ChakraNode> nodes = read(builder.ignored(), errors);
     if (!errors.any()) builder.AddRank(0, nodes, errors);
     if (errors.any()) return std::nullopt;

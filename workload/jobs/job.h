@@ -39,7 +39,7 @@ struct JobSettings {
   std::string label;
   std::string placement;
   JobOperation operation;  // If each iteration is one collective.
-  uint16_t workload = 0;  // Index of the workload entry.
+  uint16_t workload = 0;   // Index of the workload entry.
   uint64_t seed = 1;
   std::vector<HostId> host_of_rank;
   Time start;

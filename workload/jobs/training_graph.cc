@@ -37,15 +37,15 @@ class Collectives {
     std::vector<uint32_t>& its = of_group_[{kind, group.front()}];
     if (turn == its.size()) {
       const Made& made = Make(op, static_cast<uint32_t>(group.size()), bytes);
-      its.push_back(graph_.AddCollective(
-          {.schedule = made.schedule,
-           .group = group,
-           .channel = static_cast<uint32_t>(kind) * kChannelsOfKind,
-           .label = std::string(label),
-           .operation = made.operation,
-           .group_name = fmt::format("{}:{}", kGroupNames[static_cast<size_t>(kind)],
-                                     group.front()),
-           .turn = static_cast<uint32_t>(turn)}));
+      its.push_back(
+          graph_.AddCollective({.schedule = made.schedule,
+                                .group = group,
+                                .channel = static_cast<uint32_t>(kind) * kChannelsOfKind,
+                                .label = std::string(label),
+                                .operation = made.operation,
+                                .group_name = fmt::format(
+                                    "{}:{}", kGroupNames[static_cast<size_t>(kind)], group.front()),
+                                .turn = static_cast<uint32_t>(turn)}));
     }
     return its[turn];
   }

@@ -238,8 +238,8 @@ std::optional<uint32_t> ChakraBuilder::Join(uint32_t rank, const ChakraNode& nod
   return graph_.AddPart(rank, its.number, stream(kCommStream));
 }
 
-const ChakraBuilder::Made* ChakraBuilder::Make(const ChakraNode& node, int64_t size,
-                                               uint32_t ranks, TraceErrors& errors) {
+const ChakraBuilder::Made* ChakraBuilder::Make(const ChakraNode& node, int64_t size, uint32_t ranks,
+                                               TraceErrors& errors) {
   Made& made = made_[{*node.comm_type, size, ranks}];
   if (made.schedule != nullptr) return &made;
   CollectiveSettings settings;

@@ -26,7 +26,7 @@ struct ChakraSettings {
   bool has_ctrl_deps = false;   // Nodes wait for their ctrl_deps, too.
   bool limits_streams = true;   // A rank does one CPU operation, one computation of its GPU and
                                 // one communication at a time, besides receives.
-  ChakraGroups groups;  // They go before those that the trace declares.
+  ChakraGroups groups;          // They go before those that the trace declares.
   GroupAlgorithms algorithms;
   double scale = 1;  // Of the sizes of collectives.
 };
@@ -71,9 +71,9 @@ class ChakraBuilder {
 
   const ChakraSettings settings_;
   OperationGraph graph_;
-  std::vector<uint32_t> all_;                         // The group of all ranks.
-  ChakraGroups declared_;                             // By the rank that is being added.
-  std::map<GroupKey, uint32_t> group_numbers_;        // In the order of their first collectives.
+  std::vector<uint32_t> all_;                   // The group of all ranks.
+  ChakraGroups declared_;                       // By the rank that is being added.
+  std::map<GroupKey, uint32_t> group_numbers_;  // In the order of their first collectives.
   std::map<std::pair<uint32_t, uint32_t>, Collective> started_;  // By group and turn.
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> turns_;      // By group and rank.
   std::map<std::tuple<int64_t, int64_t, uint32_t>, Made> made_;  // By type, size and ranks.

@@ -84,7 +84,7 @@ class ChakraJsonNode {
 
   void NoteIgnored() {
     constexpr std::string_view kKnown[] = {
-        "Id",        "Name",     "NodeType", "is_cpu_op", "runtime",  "data_deps", "ctrl_deps",
+        "Id",        "Name",      "NodeType", "is_cpu_op", "runtime",  "data_deps", "ctrl_deps",
         "comm_type", "comm_size", "comm_src", "comm_dst",  "comm_tag", "pg_name",   "inputs"};
     for (const Value::Entry& entry : value_.entries) {
       if (std::ranges::find(kKnown, entry.key) == std::end(kKnown)) {

@@ -83,10 +83,11 @@ void Trace::Declare(Fields& fields) {
       "streams", chakra_.limits_streams, {{"astra", true}, {"free", false}},
       "chakra: astra: a rank runs one CPU operation, one GPU computation and one "
       "communication at a time, and receives besides, as in ASTRA-sim. free: any number.");
-  fields.Add("comm_groups", comm_groups_,
-             "chakra: a JSON file with the ranks of each group, as in {\"1\": [0, 1]}. Collectives "
-             "without a pg_name, or with 0, are of all ranks. Groups that the trace declares itself "
-             "need no file.");
+  fields.Add(
+      "comm_groups", comm_groups_,
+      "chakra: a JSON file with the ranks of each group, as in {\"1\": [0, 1]}. Collectives "
+      "without a pg_name, or with 0, are of all ranks. Groups that the trace declares itself "
+      "need no file.");
   fields.Section("algorithms", chakra_.algorithms,
                  "chakra: the algorithms of the trace's collectives.");
   fields.Add("scale", scale_, {.above = 0.0, .at_most = 1.0},

@@ -40,8 +40,8 @@ class Trace final : public JobWorkload {
   std::optional<OperationGraph> ReadOne(std::string_view path, FilesRead& files,
                                         Diagnostics& diagnostics) const;
   // The contents of a file, decompressed; with an error if it cannot be read.
-  std::optional<std::string> TextOf(const std::string& file, std::string_view key,
-                                    FilesRead& files, Diagnostics& diagnostics) const;
+  std::optional<std::string> TextOf(const std::string& file, std::string_view key, FilesRead& files,
+                                    Diagnostics& diagnostics) const;
   std::optional<OperationGraph> Read(std::string_view text, TraceErrors& errors) const;
   // Reads the files of all ranks.
   std::optional<OperationGraph> ReadChakra(std::string_view path, FilesRead& files,

@@ -135,23 +135,27 @@ TEST(ChakraWireTest, TellsWhichNodesAreNotModelled) {
   EXPECT_THAT(errors(3, 8, ""), ElementsAre(" node 3: is of unknown type 8"));
   EXPECT_THAT(errors(3, 3, ""),
               ElementsAre(" node 3: accesses memory, which is not modelled; set memory: ignore"));
-  EXPECT_THAT(errors(3, 4, Number(7, 1'000'000'001)), ElementsAre(" node 3: takes longer than 1000 s"));
+  EXPECT_THAT(errors(3, 4, Number(7, 1'000'000'001)),
+              ElementsAre(" node 3: takes longer than 1000 s"));
   EXPECT_THAT(errors(3, 5, Attribute("comm_dst", Number(7, 0))),
               ElementsAre(" node 3: has no comm_size from 0 on"));
-  EXPECT_THAT(errors(3, 6, Attribute("comm_src", Number(7, 0)) +
-                               Attribute("comm_size", Number(17, 1))),  // -1 in zigzag.
+  EXPECT_THAT(errors(3, 6,
+                     Attribute("comm_src", Number(7, 0)) +
+                         Attribute("comm_size", Number(17, 1))),  // -1 in zigzag.
               ElementsAre(" node 3: has no comm_size from 0 on"));
-  EXPECT_THAT(errors(3, 7, Attribute("comm_type", Number(9, 0)) +
-                               Attribute("comm_size", Number(9, uint64_t{1} << 43))),
-              ElementsAre(" node 3: has a comm_size of 8796093022208; expected 0 to 4398046511104"));
+  EXPECT_THAT(
+      errors(3, 7,
+             Attribute("comm_type", Number(9, 0)) +
+                 Attribute("comm_size", Number(9, uint64_t{1} << 43))),
+      ElementsAre(" node 3: has a comm_size of 8796093022208; expected 0 to 4398046511104"));
 }
 
 TEST(ChakraWireTest, MemoryAccessesTakeNoTimeIfIgnored) {
   ChakraSettings settings;
   settings.ignores_memory = true;
-  const ReadTrace read = Read({kMetadata + Node(1, 2, Number(7, 9)) +
-                               Node(2, 4, Number(7, 3) + Number(5, 1))},
-                              false, settings);
+  const ReadTrace read =
+      Read({kMetadata + Node(1, 2, Number(7, 9)) + Node(2, 4, Number(7, 3) + Number(5, 1))}, false,
+           settings);
   EXPECT_THAT(read.errors, IsEmpty());
   EXPECT_EQ(read.Ends()[0], Time{} + 3_us);
 }
@@ -165,11 +169,12 @@ TEST(ChakraWireTest, StopsAfterTwentyMistakes) {
 // One warning for all that is not used.
 TEST(ChakraWireTest, NamesWhatItIgnores) {
   const std::string shapes = Bytes(8, Bytes(1, "[3]") + Bytes(2, "[[4, 5]]"));
-  const std::string file = kMetadata +
-                           Node(1, 4, Number(6, 17) + Number(7, 3) + shapes +
-                                          Attribute("num_ops", Number(9, 4)) +
-                                          Attribute("involved_dim", Bytes(28, ""))) +
-                           Node(2, 4, Number(4, 1)) + Node(3, 0, "") + Node(4, 0, "");
+  const std::string file =
+      kMetadata +
+      Node(1, 4,
+           Number(6, 17) + Number(7, 3) + shapes + Attribute("num_ops", Number(9, 4)) +
+               Attribute("involved_dim", Bytes(28, ""))) +
+      Node(2, 4, Number(4, 1)) + Node(3, 0, "") + Node(4, 0, "");
   EXPECT_THAT(Read({file}).warnings,
               ElementsAre("file: ignored: shapes, start_time_micros; attributes involved_dim, "
                           "num_ops; ctrl_deps (set ctrl_deps: true to follow them); 2 invalid "
@@ -273,9 +278,8 @@ std::string AllToAll(int size) {
 TEST(ChakraJsonTest, RefusesAlgorithmsThatDoNotGoWithAGroup) {
   ChakraSettings settings;
   settings.algorithms.all_to_all = CollectiveSettings::Algorithm::kPairwise;
-  EXPECT_THAT(
-      Read({AllToAll(300), AllToAll(300), AllToAll(300)}, true, settings).errors,
-      ElementsAre("3: node 2: pairwise needs a power of two of ranks, not 3; use shift"));
+  EXPECT_THAT(Read({AllToAll(300), AllToAll(300), AllToAll(300)}, true, settings).errors,
+              ElementsAre("3: node 2: pairwise needs a power of two of ranks, not 3; use shift"));
   EXPECT_THAT(Read(std::vector<std::string>(257, AllToAll(300)), true).errors,
               ElementsAre("3: node 2: is among 257 ranks; direct sends to all of them at once; "
                           "set algorithms: {all_to_all: shift}"));
