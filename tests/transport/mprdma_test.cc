@@ -125,8 +125,8 @@ TEST(MpRdmaTest, PathsCarryBytesInProportionToTheirRates) {
   lab.AddFlow(0, 1, 50'000'000);
   lab.Run(Time{} + 100_ms);
   ASSERT_TRUE(lab.finished());
-  const double fast = static_cast<double>(PortToSpine(lab, 0).counters().wire_bytes);
-  const double slow = static_cast<double>(PortToSpine(lab, 1).counters().wire_bytes);
+  const double fast = static_cast<double>(PortToSpine(lab, 0).Committed().wire_bytes);
+  const double slow = static_cast<double>(PortToSpine(lab, 1).Committed().wire_bytes);
   EXPECT_NEAR(fast / slow, 4, 0.4);
   EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
   // Both paths together, without what headers take, less 10 %.
@@ -159,8 +159,8 @@ TEST(MpRdmaTest, ASlowPathIsPruned) {
     lab.AddFlow(0, 1, 10'000'000);
     lab.Run(Time{} + 100_ms);
     EXPECT_TRUE(lab.finished());
-    const double slow = static_cast<double>(PortToSpine(lab, 1).counters().packets);
-    return slow / static_cast<double>(slow + PortToSpine(lab, 0).counters().packets);
+    const double slow = static_cast<double>(PortToSpine(lab, 1).Committed().packets);
+    return slow / (slow + static_cast<double>(PortToSpine(lab, 0).Committed().packets));
   };
   EXPECT_LT(share_of_slow(8), 0.02);
   EXPECT_GT(share_of_slow(64), 0.2);
@@ -180,7 +180,7 @@ TEST(MpRdmaTest, ADeadPathGetsNothingAfterThePacketsInFlight) {
     lab.AddFlow(0, 1, 20'000'000);
     std::map<int64_t, int64_t> packets;  // By time in us.
     lab.SampleEvery(10_us, [&](Time at) {
-      packets[at.ps / 1'000'000] = PortToSpine(lab, 1).counters().packets;
+      packets[at.ps / 1'000'000] = PortToSpine(lab, 1).Committed().packets;
     });
     lab.Run(Time{} + 100_ms);
     ASSERT_TRUE(lab.finished());

@@ -137,7 +137,8 @@ class ThemisLastLeafTest : public testing::Test {
     data.SetScheme(header);
     return data;
   }
-  void Forward(Packet data, Time at = {}) {
+  void Forward(const Packet& arriving, Time at = {}) {
+    Packet data = arriving;
     leaf_.At(at, [&](SwitchView& view, SwitchPolicy& policy) {
       const Decision decision = policy.OnPacket(view, data, 0, view.CandidatesTo(0));
       ASSERT_EQ(decision.kind, Decision::Kind::kForward);
