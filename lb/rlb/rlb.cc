@@ -220,10 +220,8 @@ class Rlb final : public AroundSwitchPolicy {
     Flow& flow = flows_.Touch(packet, view.now()).state;
     std::optional<PortIndex> port;
     if (!flow.recirculates()) port = PortNow(view, packet, candidates, wanted, flow);
-    if (!port && MostRounds(view, candidates) > 0 &&
-        Enter(view, packet, in_port, wanted, flow)) {
-      return Decision::Hold();
-    }
+    const bool may_enter = flow.recirculates() || MostRounds(view, candidates) > 0;
+    if (!port && may_enter && Enter(view, packet, in_port, wanted, flow)) return Decision::Hold();
     const PortIndex chosen = port.value_or(wanted);
     NoteLeaving(view, packet, chosen, flow);
     return Decision::Forward(chosen);
