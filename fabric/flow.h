@@ -32,12 +32,12 @@ struct FlowSpec {
   uint16_t dport = 0;
   uint16_t workload = 0;  // Index of the workload entry it comes from.
   uint16_t size_class = 0;
-  bool measured = true;  // Counts in the statistics.
+  bool measured = true;     // Counts in the statistics.
   uint16_t lane = kNoLane;  // The path that a workload has planned it for, counted from 0.
-  uint32_t job = 0;      // Number of the flow's incast query or closed-loop job, from 1; 0: none.
-  uint32_t iter = 0;     // The job's iteration.
-  uint32_t step = 0;     // The step of the iteration's schedule.
-  int64_t size = 1;      // Payload bytes, at least 1.
+  uint32_t job = 0;   // Number of the flow's incast query or closed-loop job, from 1; 0: none.
+  uint32_t iter = 0;  // The job's iteration.
+  uint32_t step = 0;  // The step of the iteration's schedule.
+  int64_t size = 1;   // Payload bytes, at least 1.
   Time start;
 };
 

@@ -136,9 +136,9 @@ TEST(EtherealTest, PartsLeaveASilentlyDeadPath) {
 TEST(EtherealTest, ThreadsAndIterationsDoNotMatter) {
   for (const std::string transport :
        {"{kind: rocev2, recovery: irn}", "{kind: dctcp, min_rto: 1ms}", "{kind: uet}"}) {
-    const Experiment experiment = ExperimentFrom(AllToAll(
-        "ethereal", ", split: host, iterations: 3, window: 2, between: barrier", 600'000,
-        transport));
+    const Experiment experiment = ExperimentFrom(
+        AllToAll("ethereal", ", split: host, iterations: 3, window: 2, between: barrier", 600'000,
+                 transport));
     const FinishedRun one = RunExperiment(experiment, 1);
     EXPECT_EQ(one.result.unfinished, 0);
     EXPECT_EQ(one.files, RunExperiment(experiment, 3).files);

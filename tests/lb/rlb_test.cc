@@ -149,7 +149,9 @@ class Bench {
     packet.seq = seq;
     offers_.push_back({at, kFrom, packet});
   }
-  void Offer(Time at, PortIndex port, const Packet& packet) { offers_.push_back({at, port, packet}); }
+  void Offer(Time at, PortIndex port, const Packet& packet) {
+    offers_.push_back({at, port, packet});
+  }
   void Run() { bench_.Run(offers_); }
 
   const std::vector<Packet>& Received(PortIndex port) const { return bench_.received(port); }
@@ -301,9 +303,9 @@ TEST(RlbTest, IsItsInnerLoadBalancerWhereNothingIsPaused) {
     SCOPED_TRACE(inner);
     const std::string dctcp = "{kind: dctcp, min_rto: 1ms}";
     const std::string lossy = "port: {buffer: 60KB}";
-    EXPECT_EQ(RunExperiment(ExperimentFrom(Network(AroundOf(inner), dctcp, lossy, kPoisson)))
-                  .files.flows,
-              RunExperiment(ExperimentFrom(Network(inner, dctcp, lossy, kPoisson))).files.flows);
+    EXPECT_EQ(
+        RunExperiment(ExperimentFrom(Network(AroundOf(inner), dctcp, lossy, kPoisson))).files.flows,
+        RunExperiment(ExperimentFrom(Network(inner, dctcp, lossy, kPoisson))).files.flows);
     const std::string deep = "port: {memory: {model: dt, size: 90MB}, pfc: {classes: [3]}}";
     const FinishedRun run =
         RunExperiment(ExperimentFrom(Network(AroundOf(inner), "rocev2", deep, kPoisson)));

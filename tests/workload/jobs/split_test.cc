@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages are laid on paths and split, and that a schedule with parts does what it does without.
+// How messages are laid on paths and split, and that a schedule with parts does what it does
+// without.
 
 #include "workload/jobs/split.h"
 
@@ -187,9 +188,12 @@ Load LoadOf(const Case& job, const Schedule& parts, const std::vector<uint64_t>&
 }
 
 std::vector<Case> Cases() {
-  return {{AllToAll(12 * 50'000), 3, 4, 5},   {AllToAll(12 * 50'000), 3, 4, 7},
-          {AllToAll(8 * 2'000), 4, 2, 8},     {AllToAll(6 * 123'456), 2, 3, 4},
-          {Ring(12 * 100'000), 3, 4, 8},      {Ring(12 * 777'777), 3, 4, 3},
+  return {{AllToAll(12 * 50'000), 3, 4, 5},
+          {AllToAll(12 * 50'000), 3, 4, 7},
+          {AllToAll(8 * 2'000), 4, 2, 8},
+          {AllToAll(6 * 123'456), 2, 3, 4},
+          {Ring(12 * 100'000), 3, 4, 8},
+          {Ring(12 * 777'777), 3, 4, 3},
           {AllToAll(12 * 50'000), 3, 4, 5, SplitSettings::Scope::kHost}};
 }
 
