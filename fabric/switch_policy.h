@@ -161,8 +161,8 @@ class SwitchView {
   // Reserves room in the shared buffer for a packet that came through `in_port` and will leave
   // through `port`. Returns false if there is none; then the packet cannot be held.
   bool Hold(const Packet& packet, PortIndex in_port, PortIndex port);
-  // Sends a held packet, as if it had arrived now. `port` is that of Hold(); the packet leaves there
-  // or, if given, through `out`.
+  // Sends a held packet, as if it had arrived now. `port` is that of Hold(); the packet leaves
+  // there or, if given, through `out`.
   void Release(const Packet& packet, PortIndex in_port, PortIndex port);
   void Release(const Packet& packet, PortIndex in_port, PortIndex port, PortIndex out);
 

@@ -129,8 +129,7 @@ class Amr final : public SwitchPolicy {
 
   // A next hop that the controller does not know of, because it has just come back, has the
   // capacity behind it as its weight.
-  static void Fill(const SwitchView& view, HostId dst, const Candidates& candidates,
-                   Group& group) {
+  static void Fill(const SwitchView& view, HostId dst, const Candidates& candidates, Group& group) {
     group.version = candidates.version;
     group.weights.clear();
     const std::span<const NextHop> next_hops = view.NextHopsTo(dst);

@@ -13,7 +13,7 @@ constexpr double kGain = 0.0125;
 constexpr Duration kAlmostNoDelay = 1_us;
 constexpr double kPacketsPerAdjustment = 8;
 constexpr int kNoPenalty = 255;
-constexpr double kFairDecrease = 0.8;         // SMaRTT
+constexpr double kFairDecrease = 0.8;           // SMaRTT
 constexpr double kMarkedBeforeDecrease = 0.25;  // SMaRTT
 
 double Micros(Duration time) { return static_cast<double>(time.ps) * 1e-6; }
@@ -134,8 +134,8 @@ bool Nscc::IncreaseFast(Duration delay, int64_t newly) {
   return true;
 }
 
-// Without delay, NSCC leaves a mark to the load balancer. SMaRTT takes a share of the bytes that the
-// ACK answers, in proportion to the window.
+// Without delay, NSCC leaves a mark to the load balancer. SMaRTT takes a share of the bytes that
+// the ACK answers, in proportion to the window.
 void Nscc::OnMark(Time now, Duration delay, int64_t newly) {
   const bool is_smartt = rules_->kind == NsccRules::Kind::kSmartt;
   const bool may_decrease = !is_smartt || marked_ > kMarkedBeforeDecrease;

@@ -32,9 +32,10 @@ void UetSettings::Declare(Fields& fields) {
   fields.AddOr("auto", "target", target, {.above = Duration{0}, .at_most = 1_s},
                "nscc, smartt: the queueing delay that it aims at. auto: the longest idle round "
                "trip, three quarters of it where switches trim; smartt: half of it.");
-  fields.Add("qa_gate", qa_gate, Between<int64_t>(0, 16),
-             "nscc, smartt: after a loss the window becomes the bytes that have arrived in a round trip, "
-             "if these are less than the greatest window divided by 2 to the power of this.");
+  fields.Add(
+      "qa_gate", qa_gate, Between<int64_t>(0, 16),
+      "nscc, smartt: after a loss the window becomes the bytes that have arrived in a round trip, "
+      "if these are less than the greatest window divided by 2 to the power of this.");
   fields.Choice("loss", loss,
                 {{"auto", Loss::kAuto}, {"sleek", Loss::kSleek}, {"timeout", Loss::kTimeout}},
                 "How losses show, besides headers of trimmed packets. timeout: by the timeout "

@@ -16,8 +16,8 @@ namespace heddle {
 inline Duration TimeToPause(Bytes before, Bytes held, Bytes pause_above, Duration period) {
   if (held > pause_above) return Duration{0};
   if (held <= before) return Duration{kNever.ps};
-  const double periods = static_cast<double>((pause_above - held).count) /
-                         static_cast<double>((held - before).count);
+  const double periods =
+      static_cast<double>((pause_above - held).count) / static_cast<double>((held - before).count);
   const double ps = periods * static_cast<double>(period.ps);
   return ps < static_cast<double>(kNever.ps) ? Duration{static_cast<int64_t>(ps)}
                                              : Duration{kNever.ps};

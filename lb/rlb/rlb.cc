@@ -41,7 +41,7 @@ struct RlbSettings {
 };
 
 constexpr uint16_t kWarningBytes = 64;
-constexpr FlowId kWarning = ~FlowId{0};  // Packet::flow of warnings, which belong to no flow.
+constexpr FlowId kWarning = ~FlowId{0};    // Packet::flow of warnings, which belong to no flow.
 constexpr uint32_t kSample = 0xffff'fffe;  // Ids of timers, above those of the schemes wrapped.
 constexpr uint32_t kReturn = 0xffff'fffd;
 
@@ -129,8 +129,8 @@ class Rlb final : public AroundSwitchPolicy {
   };
   // The packets of a flow that recirculate have the numbers from `left` to `entered` - 1.
   struct Flow {
-    Time leaves;                 // When the last bit of all its packets has left, without pauses;
-    PortIndex port = kNoPort;    // and the port of the last one to leave.
+    Time leaves;               // When the last bit of all its packets has left, without pauses;
+    PortIndex port = kNoPort;  // and the port of the last one to leave.
     uint16_t entered = 0;
     uint16_t left = 0;
 
@@ -175,8 +175,8 @@ class Rlb final : public AroundSwitchPolicy {
 
   void SampleInput(SwitchView& view, Input& input, uint8_t cls) {
     const InputFill fill = *view.FillOf(input.port, cls);
-    const Duration left = TimeToPause(Bytes{input.before[cls]}, fill.held, fill.pause_above,
-                                      settings_.sample_every);
+    const Duration left =
+        TimeToPause(Bytes{input.before[cls]}, fill.held, fill.pause_above, settings_.sample_every);
     input.before[cls] = fill.held.count;
     is_sampling_ = is_sampling_ || fill.held > 0_B;
     if (left >= warn_before_) return;
@@ -220,10 +220,8 @@ class Rlb final : public AroundSwitchPolicy {
     Flow& flow = flows_.Touch(packet, view.now()).state;
     std::optional<PortIndex> port;
     if (!flow.recirculates()) port = PortNow(view, packet, candidates, wanted, flow);
-    if (!port && MostRounds(view, candidates) > 0 &&
-        Enter(view, packet, in_port, wanted, flow)) {
-      return Decision::Hold();
-    }
+    const bool may_enter = flow.recirculates() || MostRounds(view, candidates) > 0;
+    if (!port && may_enter && Enter(view, packet, in_port, wanted, flow)) return Decision::Hold();
     const PortIndex chosen = port.value_or(wanted);
     NoteLeaving(view, packet, chosen, flow);
     return Decision::Forward(chosen);
@@ -239,8 +237,7 @@ class Rlb final : public AroundSwitchPolicy {
     if (WaitsBehindPause(view, packet, flow)) return std::nullopt;
     for (const PortIndex port : candidates.ports) {
       const Duration wait = view.QueueingDelay(port);
-      const bool fits =
-          view.now() + wait >= flow.leaves && !IsWarned(view, port, packet.priority);
+      const bool fits = view.now() + wait >= flow.leaves && !IsWarned(view, port, packet.priority);
       waits_[port] = fits ? wait : Duration{kNever.ps};
     }
     const PortIndex best =
@@ -258,8 +255,8 @@ class Rlb final : public AroundSwitchPolicy {
 
   static void NoteLeaving(const SwitchView& view, const Packet& packet, PortIndex port,
                           Flow& flow) {
-    const Time leaves = view.now() + view.QueueingDelay(port) +
-                        view.TimeToSend(port, view.WireBytes(packet));
+    const Time leaves =
+        view.now() + view.QueueingDelay(port) + view.TimeToSend(port, view.WireBytes(packet));
     if (leaves < flow.leaves) return;
     flow.leaves = leaves;
     flow.port = port;
@@ -351,8 +348,8 @@ class Rlb final : public AroundSwitchPolicy {
 // other which port a packet has taken. The papers wrap Presto, LetFlow, Hermes and DRILL.
 const Kinds<LoadBalancer>& Wrapped() {
   static const Kinds<LoadBalancer> wrapped = [] {
-    constexpr std::string_view kNames[] = {"drill",   "ecmp", "hermes", "letflow",
-                                           "lq",      "presto", "wcmp"};
+    constexpr std::string_view kNames[] = {"drill", "ecmp",   "hermes", "letflow",
+                                           "lq",    "presto", "wcmp"};
     Kinds<LoadBalancer> some = LoadBalancers().Only(kNames);
     some.SetReason([names = some.Names()](const std::string& name) -> std::string {
       if (!LoadBalancers().Knows(name)) return "";

@@ -27,7 +27,8 @@ HostFlow Planned(LbHost& host, uint16_t lane) {
 }
 
 TEST(EtherealTest, AFlowTakesThePathOfItsLane) {
-  LbHost host("ethereal", PathsOfWeights({1, 1, 1, 1}));
+  const PathTable paths = PathsOfWeights({1, 1, 1, 1});
+  LbHost host("ethereal", paths);
   for (uint16_t lane = 0; lane < 4; ++lane) {
     HostFlow flow = Planned(host, lane);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(host.Send(flow).path, lane);
@@ -36,7 +37,8 @@ TEST(EtherealTest, AFlowTakesThePathOfItsLane) {
 }
 
 TEST(EtherealTest, AFlowThatNobodyHasPlannedIsHashed) {
-  LbHost host("ethereal", PathsOfWeights({1, 1, 1, 1}));
+  const PathTable paths = PathsOfWeights({1, 1, 1, 1});
+  LbHost host("ethereal", paths);
   std::set<uint16_t> used;
   for (FlowId id = 0; id < 100; ++id) {
     HostFlow flow = host.Start(1, id);
@@ -47,7 +49,8 @@ TEST(EtherealTest, AFlowThatNobodyHasPlannedIsHashed) {
 }
 
 TEST(EtherealTest, ATimeoutTakesTheNextPathAndDuplicateAcksDoNot) {
-  LbHost host("ethereal", PathsOfWeights({1, 1, 1, 1}));
+  const PathTable paths = PathsOfWeights({1, 1, 1, 1});
+  LbHost host("ethereal", paths);
   HostFlow flow = Planned(host, 3);
   const auto lose = [&](LossSign sign) {
     host.At({}, [&](HostView& view, HostPolicy& policy) { policy.OnLoss(view, flow, sign); });
@@ -123,7 +126,7 @@ TEST(EtherealTest, APlanLeavesOutADeadPath) {
 // A path that dies during the run, which routing never learns: its parts time out and move on.
 TEST(EtherealTest, PartsLeaveASilentlyDeadPath) {
   const std::string down =
-      "schedule: [{at: 50us, links: [leaf0-spine1], state: down, silent: true}]\n";
+      "schedule: [{at: 50us, links: [leaf0-spine1], state: down, silent: true, direction: up}]\n";
   const FinishedRun run =
       RunExperiment(ExperimentFrom(AllToAll("ethereal", ", split: leaf") + down));
   EXPECT_EQ(run.result.unfinished, 0);
@@ -133,9 +136,9 @@ TEST(EtherealTest, PartsLeaveASilentlyDeadPath) {
 TEST(EtherealTest, ThreadsAndIterationsDoNotMatter) {
   for (const std::string transport :
        {"{kind: rocev2, recovery: irn}", "{kind: dctcp, min_rto: 1ms}", "{kind: uet}"}) {
-    const Experiment experiment = ExperimentFrom(AllToAll(
-        "ethereal", ", split: host, iterations: 3, window: 2, between: barrier", 600'000,
-        transport));
+    const Experiment experiment = ExperimentFrom(
+        AllToAll("ethereal", ", split: host, iterations: 3, window: 2, between: barrier", 600'000,
+                 transport));
     const FinishedRun one = RunExperiment(experiment, 1);
     EXPECT_EQ(one.result.unfinished, 0);
     EXPECT_EQ(one.files, RunExperiment(experiment, 3).files);

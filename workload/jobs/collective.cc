@@ -250,9 +250,10 @@ void CollectiveSettings::Check(uint32_t ranks, const ErrorAt& error) const {
                                    std::max(std::bit_ceil(ranks) / 2, 1u)));
   }
   if (split != Split::kOff && !CanBeSplit(chosen())) {
-    error("split", fmt::format("does not go with {}; use it with rings, halving_doubling, "
-                               "recursive_doubling, pat, bruck, direct, pairwise, shift or binomial",
-                               WordOf(Algorithms(), chosen())));
+    error("split",
+          fmt::format("does not go with {}; use it with rings, halving_doubling, "
+                      "recursive_doubling, pat, bruck, direct, pairwise, shift or binomial",
+                      WordOf(Algorithms(), chosen())));
   }
   if (root >= ranks) error("root", fmt::format("there is no rank {}; there are {}", root, ranks));
 }
@@ -483,16 +484,16 @@ std::unique_ptr<const Schedule> Collective::MakeSchedule(uint32_t number) const 
       settings_.Resolved(ranks(), ranks_per_server()).Make(ranks(), stage().seed, number);
   if (settings_.split == CollectiveSettings::Split::kOff) return schedule;
   const std::span<const HostId> hosts = HostsOfJob();
-  return MakeSplit(std::move(schedule),
-                   {.scope = settings_.split == CollectiveSettings::Split::kHost
-                                 ? SplitSettings::Scope::kHost
-                                 : SplitSettings::Scope::kLeaf,
-                    .is_one_step = settings_.is_one_step(),
-                    .mss = stage().mss,
-                    .host_of_rank = {hosts.begin(), hosts.end()},
-                    .paths = paths_,
-                    .seed = stage().seed,
-                    .job = number});
+  return MakeSplit(
+      std::move(schedule),
+      {.scope = settings_.split == CollectiveSettings::Split::kHost ? SplitSettings::Scope::kHost
+                                                                    : SplitSettings::Scope::kLeaf,
+       .is_one_step = settings_.is_one_step(),
+       .mss = stage().mss,
+       .host_of_rank = {hosts.begin(), hosts.end()},
+       .paths = paths_,
+       .seed = stage().seed,
+       .job = number});
 }
 
 JobOperation Collective::Operation() const { return settings_.Operation(ranks()); }

@@ -29,9 +29,9 @@ struct Message {
   uint32_t src = 0;  // Ranks.
   uint32_t dst = 0;
   int64_t bytes = 0;
-  uint32_t channel = 0;  // Messages of one channel between two ranks keep their order.
-  uint32_t step = 0;     // For flows.csv.
-  uint32_t turn = 0;     // How many messages of this connection come before in the iteration.
+  uint32_t channel = 0;     // Messages of one channel between two ranks keep their order.
+  uint32_t step = 0;        // For flows.csv.
+  uint32_t turn = 0;        // How many messages of this connection come before in the iteration.
   uint16_t lane = kNoLane;  // See FlowSpec.
 
   friend bool operator==(const Message&, const Message&) = default;

@@ -78,11 +78,9 @@ class Planner {
   // The order of the messages and the first path are random, so that steps do not begin alike.
   void PlanGroup(const GroupKey& key, std::vector<uint64_t>& messages, std::vector<Plan>& plans) {
     const Message any = whole_.MessageOf(messages.front());
-    const uint16_t paths =
-        static_cast<uint16_t>(settings_.paths
-                                  ->Between(settings_.host_of_rank[any.src],
-                                            settings_.host_of_rank[any.dst])
-                                  .size());
+    const uint16_t paths = static_cast<uint16_t>(
+        settings_.paths->Between(settings_.host_of_rank[any.src], settings_.host_of_rank[any.dst])
+            .size());
     const EqualSplit split = SplitEvenly(static_cast<uint32_t>(messages.size()), paths);
     rng_.MoveToFront(messages, messages.size());
     uint32_t lane = rng_.Below(paths);
