@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ids of a connection's subflows (MPTCP). Each subflow is a flow to switches, load balancers and
-// timers: its id is that of its connection, with the subflow's number in the top bits. So the first
-// subflow has the id of the connection, and a flow of another transport is its own only subflow.
+// The ids of a connection's subflows (MPTCP). Each subflow is a flow to switches, load balancers
+// and timers: its id is that of its connection, with the subflow's number in the top bits. So the
+// first subflow has the id of the connection, and a flow of another transport is its own only
+// subflow.
 
 #pragma once
 

@@ -281,15 +281,15 @@ std::vector<std::unique_ptr<FlowRecorder>> MakeRecorders(const Experiment& exper
   std::vector<std::unique_ptr<FlowRecorder>> recorders;
   std::vector<FlowLog*> logs;
   for (int i = 0; i < network.engine().threads(); ++i) {
-    recorders.push_back(std::make_unique<FlowRecorder>(
-        FlowRecorder::Context{.classes = &classes,
-                              .routing = &network.routing(),
-                              .sizes = experiment.settings.transport.settings->sizes(),
-                              .transport = experiment.settings.transport.kind,
-                              .has_subflows = experiment.settings.transport.settings->has_subflows(),
-                              .may_detour = LinksFail(experiment),
-                              .listed_ids = listed == nullptr ? nullptr : &listed->ids,
-                              .first_listed = first_listed}));
+    recorders.push_back(std::make_unique<FlowRecorder>(FlowRecorder::Context{
+        .classes = &classes,
+        .routing = &network.routing(),
+        .sizes = experiment.settings.transport.settings->sizes(),
+        .transport = experiment.settings.transport.kind,
+        .has_subflows = experiment.settings.transport.settings->has_subflows(),
+        .may_detour = LinksFail(experiment),
+        .listed_ids = listed == nullptr ? nullptr : &listed->ids,
+        .first_listed = first_listed}));
     logs.push_back(recorders.back().get());
   }
   network.SetLogs(logs);
@@ -368,8 +368,7 @@ absl::StatusOr<SimulationResult> Simulate(const Experiment& experiment,
   FlowGenerator generator(experiment, classes, &listed, jobs.end());
   if (options.only_job != 0) generator.Silence();
   FlowCollector collector(recorders, write_flows, instruments, jobs.end());
-  collector.Write(
-      FlowsHeader(has_ids, experiment.settings.transport.settings->has_subflows()));
+  collector.Write(FlowsHeader(has_ids, experiment.settings.transport.settings->has_subflows()));
   Director director(experiment, options, run, generator, jobs, instruments, collector);
   result.build_seconds = SecondsSince(building);
 

@@ -82,8 +82,8 @@ constexpr Column<FlowRow> kColumns[] = {
     {"measured", [](const FlowRow& row) { return row.record.spec.measured; }},
     {"finished", [](const FlowRow& row) { return row.finished(); }}};
 
-// With subflows. A subflow sends each of its segments as new once, and again as a retransmission; so
-// what remains beyond the segments of the flow are those that a second subflow has sent.
+// With subflows. A subflow sends each of its segments as new once, and again as a retransmission;
+// so what remains beyond the segments of the flow are those that a second subflow has sent.
 constexpr Column<FlowRow> kSubflowColumns[] = {
     {"reinjected",
      [](const FlowRow& row) {

@@ -52,7 +52,7 @@ class FlowRecorder final : public FlowLog {
     PacketSizes sizes;
     std::string transport;
     bool has_subflows = false;  // The transport's.
-    bool may_detour = false;  // Links fail, and flows then take other paths.
+    bool may_detour = false;    // Links fail, and flows then take other paths.
     // The ids that flow lists give, by flow id; null if no list gives any.
     const std::vector<std::optional<int64_t>>* listed_ids = nullptr;
     FlowId first_listed = 0;  // The flow of the first of them.

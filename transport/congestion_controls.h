@@ -41,8 +41,8 @@ class CongestionControlRegistry {
     return is_new;
   }
 
-  const Kinds<WindowControlModel>& windows() const { return windows_; }  // For kind: tcp.
-  const Kinds<RateControlModel>& rates() const { return rates_; }        // For kind: rocev2.
+  const Kinds<WindowControlModel>& windows() const { return windows_; }    // For kind: tcp.
+  const Kinds<RateControlModel>& rates() const { return rates_; }          // For kind: rocev2.
   const Kinds<WindowControlModel>& subflows() const { return subflows_; }  // For kind: mptcp.
 
  private:

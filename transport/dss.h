@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data sequence signal of MPTCP (RFC 8684 section 3.3) in a packet. It says which segment of the
-// connection a data packet of a subflow carries, and on ACKs which segment of the connection the
-// receiver expects next. Numbers count segments of the connection, from 0.
+// The data sequence signal of MPTCP (RFC 8684 section 3.3) in a packet. It says which segment of
+// the connection a data packet of a subflow carries, and on ACKs which segment of the connection
+// the receiver expects next. Numbers count segments of the connection, from 0.
 //
 // On data packets it takes the place of Packet::data.waited, so a run with MPTCP cannot measure
 // queueing; on ACKs it takes the place of the third SACK block.

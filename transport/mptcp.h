@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MPTCP transport of one host (RFC 8684), for the transfer of data: connections of subflows that
-// are whole TCPs, with source ports one apart. Each subflow is a flow to the network; the connection
-// is one to those who measure.
+// The MPTCP transport of one host (RFC 8684), for the transfer of data: connections of subflows
+// that are whole TCPs, with source ports one apart. Each subflow is a flow to the network; the
+// connection is one to those who measure.
 
 #pragma once
 

@@ -112,8 +112,8 @@ bool MptcpSender::IsPreferred(uint32_t subflow, uint32_t other) const {
   return srtt < other_srtt || (srtt == other_srtt && subflow < other);
 }
 
-// Returns the subflow with the lowest data that waits to be sent on another one than itself, if that
-// may be `subflow`.
+// Returns the subflow with the lowest data that waits to be sent on another one than itself, if
+// that may be `subflow`.
 std::optional<uint32_t> MptcpSender::WaitingFor(uint32_t subflow) {
   std::optional<uint32_t> lowest;
   for (uint32_t i = 0; i < shared_->subflows(); ++i) {
@@ -290,7 +290,8 @@ FlowState MptcpSender::state() const {
   FlowState state{.cwnd = 0, .rate = std::nullopt, .alpha = std::nullopt};
   for (const Subflow& subflow : subflows()) {
     *state.cwnd += subflow.tcp.cwnd();
-    for (size_t i = 0; i < subflow.bound.size(); ++i) state.in_flight += PayloadOf(subflow.bound[i]);
+    for (size_t i = 0; i < subflow.bound.size(); ++i)
+      state.in_flight += PayloadOf(subflow.bound[i]);
   }
   const int64_t mss = shared_->tcp.sizes.mss;
   state.acked = std::min(int64_t{data_una_} * mss, spec_.size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of an MPTCP connection (RFC 8684). Its subflows are whole TCPs, each with its own
-// port, window and loss recovery. The connection decides which data a subflow sends: it binds the
-// segments of the flow, numbered from 0, to segments of subflows when these are built.
+// The sending half of an MPTCP connection (RFC 8684). Its subflows are whole TCPs, each with its
+// own port, window and loss recovery. The connection decides which data a subflow sends: it binds
+// the segments of the flow, numbered from 0, to segments of subflows when these are built.
 //
 //   1. Segments of the connection below `next_` have been bound at least once, in order.
 //   2. Those below `data_una_` have arrived: an ACK of some subflow carried that number.
@@ -69,10 +69,10 @@ class MptcpSender final : private SubflowSource {
 
   struct Subflow {
     TcpSender tcp;
-    Ring<uint32_t> bound;      // Data of the outstanding segments, from segment `first` on.
+    Ring<uint32_t> bound;  // Data of the outstanding segments, from segment `first` on.
     uint32_t first = 0;
-    Ring<uint32_t> reinjected; // Its data that waits to be sent on another subflow.
-    uint32_t next = 0;         // Redundant: the next data that it sends.
+    Ring<uint32_t> reinjected;  // Its data that waits to be sent on another subflow.
+    uint32_t next = 0;          // Redundant: the next data that it sends.
     Time penalised{-kNever.ps / 2};
   };
 

@@ -20,17 +20,19 @@ constexpr int64_t kJoinSynAck = 16;
 void MptcpSettings::Declare(Fields& fields) {
   fields.Add("subflows", subflows, Between<int64_t>(1, kMostSubflows),
              "TCPs of a connection, with source ports one apart.");
-  fields.Choice("scheduler", scheduler,
-                {{"pull", Scheduler::kPull},
-                 {"min_rtt", Scheduler::kMinRtt},
-                 {"round_robin", Scheduler::kRoundRobin},
-                 {"redundant", Scheduler::kRedundant}},
-                "Which subflow sends the next data. pull: whichever has room in its window first; "
-                "min_rtt: of those with room the one with the shortest RTT, as in Linux; "
-                "round_robin: of those with room the next in turn; redundant: each sends all data.");
-  fields.Choice("setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
-                "instant: all subflows are open at once; join: the first subflow opens with SYN and "
-                "SYN-ACK, the others then join, while the first sends (RFC 8684 sections 3.1, 3.2).");
+  fields.Choice(
+      "scheduler", scheduler,
+      {{"pull", Scheduler::kPull},
+       {"min_rtt", Scheduler::kMinRtt},
+       {"round_robin", Scheduler::kRoundRobin},
+       {"redundant", Scheduler::kRedundant}},
+      "Which subflow sends the next data. pull: whichever has room in its window first; "
+      "min_rtt: of those with room the one with the shortest RTT, as in Linux; "
+      "round_robin: of those with room the next in turn; redundant: each sends all data.");
+  fields.Choice(
+      "setup", setup, {{"instant", Setup::kInstant}, {"join", Setup::kJoin}},
+      "instant: all subflows are open at once; join: the first subflow opens with SYN and "
+      "SYN-ACK, the others then join, while the first sends (RFC 8684 sections 3.1, 3.2).");
 }
 
 PacketSizes MptcpSizesOf(const TcpSettings& settings, const TcpFraming& framing) {

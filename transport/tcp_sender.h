@@ -58,8 +58,8 @@ class SubflowSource {
   // Returns true if the subflow may take data for another new segment.
   virtual bool Offers(uint32_t subflow) = 0;
 
-  // Fills in which data `segment` of the subflow carries, and returns the payload. If the segment is
-  // new, the data is bound to it now.
+  // Fills in which data `segment` of the subflow carries, and returns the payload. If the segment
+  // is new, the data is bound to it now.
   virtual int64_t Fill(uint32_t subflow, uint32_t segment, Packet& packet) = 0;
 
   // The oldest `segments` outstanding segments of the subflow are acknowledged. Returns their
@@ -192,8 +192,8 @@ class TcpSender {
   void Finish();
 
   // Touched by every ACK and every packet.
-  Scoreboard board_;  // first() is the oldest unacknowledged segment.
-  uint32_t nxt_ = 0;  // The next to send; below board_.end() only after NewReno has rewound.
+  Scoreboard board_;       // first() is the oldest unacknowledged segment.
+  uint32_t nxt_ = 0;       // The next to send; below board_.end() only after NewReno has rewound.
   uint32_t segments_ = 0;  // Of the flow; of a subflow, those that data has been bound to.
   uint32_t tx_id_ = 0;
   uint32_t slot_ = 0;

@@ -19,11 +19,12 @@ void TcpSettings::Declare(Fields& fields, Chosen<TcpFraming>& framing) {
 
 void TcpSettings::DeclareSubflow(Fields& fields, Chosen<TcpFraming>& framing) {
   DeclareRecovery(fields);
-  DeclareWindow(fields,
-                "Receive buffer of the connection in segments; unlimited: no limit. If it is full, a "
-                "subflow with room sends the segment that it waits for again, and the subflow that "
-                "has not delivered it halves its window, at most once in its RTT (Raiciu et al., "
-                "NSDI 2012).");
+  DeclareWindow(
+      fields,
+      "Receive buffer of the connection in segments; unlimited: no limit. If it is full, a "
+      "subflow with room sends the segment that it waits for again, and the subflow that "
+      "has not delivered it halves its window, at most once in its RTT (Raiciu et al., "
+      "NSDI 2012).");
   DeclarePackets(fields, framing);
 }
 
@@ -70,8 +71,7 @@ void TcpSettings::DeclareWindow(Fields& fields, std::string_view rwnd_meaning) {
              "How long an ACK may be delayed, if delack_count > 1.");
   fields.AddOr("unlimited", "max_cwnd", max_cwnd, Between<int64_t>(1, kMaxWindowSegments),
                "Largest congestion window in segments; unlimited: 65535.");
-  fields.AddOr("unlimited", "rwnd", rwnd, Between<int64_t>(1, kMaxWindowSegments),
-               rwnd_meaning);
+  fields.AddOr("unlimited", "rwnd", rwnd, Between<int64_t>(1, kMaxWindowSegments), rwnd_meaning);
 }
 
 void TcpSettings::DeclareSetup(Fields& fields) {

@@ -29,8 +29,8 @@ struct CongestionWindow {
   OwnState<56> own{};  // The algorithm's state of the flow.
 
   // What a control that couples the subflows of an MPTCP connection reads of each.
-  Duration srtt{0};             // 0: not measured yet.
-  bool in_recovery = false;     // Repairing a loss found by duplicate ACKs.
+  Duration srtt{0};              // 0: not measured yet.
+  bool in_recovery = false;      // Repairing a loss found by duplicate ACKs.
   Coupling* coupling = nullptr;  // Null: the flow is no subflow.
 };
 

@@ -190,7 +190,8 @@ void FrameMaker::MakePause(const Packet& packet, const LinkEnd& from) {
 uint32_t FrameMaker::TcpNumber(const FlowSpec& flow, uint64_t segment) const {
   // A subflow may carry the flow's short last segment before others, so its numbers do not stop at
   // the flow's size; the gap behind the short segment is not in the simulation.
-  if (is_mptcp()) return static_cast<uint32_t>(1 + static_cast<int64_t>(segment) * format_.sizes.mss);
+  if (is_mptcp())
+    return static_cast<uint32_t>(1 + static_cast<int64_t>(segment) * format_.sizes.mss);
   return DataByte(flow, segment);
 }
 

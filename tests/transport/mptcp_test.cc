@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows of MPTCP: what its subflows carry, how they share links, and how data gets round a path that
-// is dead, slow or lossy.
+// Flows of MPTCP: what its subflows carry, how they share links, and how data gets round a path
+// that is dead, slow or lossy.
 
 #include "transport/mptcp.h"
 
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -50,8 +51,9 @@ class OneFlow {
     const auto note_in = [](std::vector<Seen>& seen) {
       return [&seen](const SwitchView& view, const Packet& p) { seen.push_back({view.now(), p}); };
     };
-    rules.insert(rules.begin(), {WatchAt(0, is_data, note_in(data)), WatchAt(0, is_ack, note_in(acks)),
-                                 WatchAt(0, is_other, note_in(syns))});
+    rules.insert(rules.begin(),
+                 {WatchAt(0, is_data, note_in(data)), WatchAt(0, is_ack, note_in(acks)),
+                  WatchAt(0, is_other, note_in(syns))});
     lab_ = std::make_unique<Lab>(Lab::Plan{.graph = Line(4, kLink),
                                            .transport = std::move(transport),
                                            .switch_policy = Scripted(std::move(rules))});
@@ -109,7 +111,7 @@ TEST(MptcpTest, OptionsTakePayloadUnlessSizesAreExact) {
   const std::map<std::string, std::pair<int, int>> sizes = {
       {"{kind: mptcp, timestamps: true}", {1'428, 78}},
       {"{kind: mptcp, framing: ip1500}", {1'440, 48}},
-      {"{kind: mptcp, framing: {payload: 1000, header: 40, ack: 40}}", {1'000, 40}}};
+      {"{kind: mptcp, framing: {payload: 1000B, header: 40B, ack: 40B}}", {1'000, 40}}};
   for (const auto& [transport, expected] : sizes) {
     OneFlow flow(3'000, transport);
     EXPECT_EQ(flow.data.front().packet.data.payload, expected.first) << transport;
@@ -138,16 +140,16 @@ struct Path {
 
 std::vector<Path> Paths() {
   const auto any_data = [](const Packet& p) { return p.kind == PacketKind::kData; };
-  return {{"clean", "{buffer: unlimited}", {}},
-          {"drop-tail", "{buffer: 20KB}", {}},
-          {"marks", "{buffer: 40KB, ecn_above: 20KB}", {}},
-          {"lossy", "{buffer: unlimited}", {DropAt(0, WithProbability(0.02, 3, any_data))}},
-          {"reordered",
-           "{buffer: unlimited}",
-           {HoldAt(0, WithProbability(0.05, 4, any_data), 7_us)}}};
+  return {
+      {"clean", "{buffer: unlimited}", {}},
+      {"drop-tail", "{buffer: 20KB}", {}},
+      {"marks", "{buffer: 40KB, ecn_above: 20KB}", {}},
+      {"lossy", "{buffer: unlimited}", {DropAt(0, WithProbability(0.02, 3, any_data))}},
+      {"reordered", "{buffer: unlimited}", {HoldAt(0, WithProbability(0.05, 4, any_data), 7_us)}}};
 }
 
-std::string RecordOver(const Path& path, const std::string& transport, int64_t size) {
+std::string RecordOver(size_t number, const std::string& transport, int64_t size) {
+  const Path path = Paths()[number];  // Each run has random draws of its own.
   std::vector<Channel> links(4, kLink);
   links[2].rate = 5_Gbps;
   Lab lab({.graph = Line(links),
@@ -162,12 +164,13 @@ std::string RecordOver(const Path& path, const std::string& transport, int64_t s
 }
 
 TEST(MptcpTest, OneSubflowIsATcpWithPacketsOfItsSizes) {
-  constexpr const char* kSizes = "framing: {payload: 1440, header: 78, ack: 66, minimum: 64, wire: 20}";
+  constexpr const char* kSizes =
+      "framing: {payload: 1440B, header: 78B, ack: 66B, minimum: 64B, wire: 20B}";
   for (const std::string rest :
        {"cc: reno", "cc: dctcp", "cc: cubic", "cc: reno, recovery: newreno", "cc: reno, loss: rack",
         "cc: reno, delack_count: 2", "cc: reno, ecn: rfc3168"}) {
-    for (const Path& path : Paths()) {
-      SCOPED_TRACE(path.name + ", " + rest);
+    for (size_t path = 0; path < Paths().size(); ++path) {
+      SCOPED_TRACE(Paths()[path].name + ", " + rest);
       const auto tcp = fmt::format("{{kind: tcp, {}, min_rto: 1ms, {}}}", kSizes, rest);
       const auto mptcp = fmt::format("{{kind: mptcp, subflows: 1, min_rto: 1ms, {}}}", rest);
       EXPECT_EQ(RecordOver(path, mptcp, 3'000'000), RecordOver(path, tcp, 3'000'000));
@@ -183,10 +186,11 @@ std::pair<double, double> Shares(const std::string& cc, Duration offset) {
   const Match second = [](const Packet& p) {
     return p.kind == PacketKind::kData && p.flow == SubflowId(1, 1);
   };
-  Lab lab({.graph = Dumbbell(2, {10_Gbps, 20_us}, {500_Mbps, 100_us}),
-           .transport = "{kind: mptcp, subflows: 2, cc: " + cc + "}",
-           .port = "{buffer: 60KB}",
-           .switch_policy = Scripted({DropAt(0, second)})});
+  Lab lab(
+      {.graph = Dumbbell(2, {10_Gbps, 20_us}, {500_Mbps, 100_us}),
+       .transport = "{kind: mptcp, subflows: 2, ecn: rfc3168, cc: " + cc + "}",
+       .port = "{buffer: unlimited, marking: red, red: {min: 5KB, max: 200KB, probability: 0.1}}",
+       .switch_policy = Scripted({DropAt(0, second)})});
   lab.AddFlow(0, 2, 10'000'000'000);
   lab.AddFlow(1, 3, 10'000'000'000, Time{} + offset);
   std::vector<double> at_start;
@@ -201,12 +205,12 @@ std::pair<double, double> Shares(const std::string& cc, Duration offset) {
 }
 
 // RFC 6356 section 2: on a shared link the subflows together take no more than one TCP. Uncoupled
-// ones take two shares of three.
+// ones take two shares of three. All packets are marked with the same probability.
 TEST(MptcpTest, TwoSubflowsShareALinkWithATcpInHalves) {
   const auto share_of = [](const std::string& cc) {
     double two = 0;
     double one = 0;
-    for (int i = 1; i <= 6; ++i) {
+    for (int i = 1; i <= 3; ++i) {
       const auto [of_two, of_one] = Shares(cc, 37_us * i);
       two += of_two;
       one += of_one;
@@ -265,8 +269,7 @@ TEST(MptcpTest, APathThatDiesLaterCostsOneTimeoutToo) {
 
 // ACKs of subflow 1 never arrive, but those of subflow 0 carry what the connection has received.
 TEST(MptcpTest, AcksOfOneSubflowReportTheDataOfAll) {
-  OneFlow flow(100 * kMss, "{kind: mptcp, subflows: 2}",
-               {DropAt(0, [](const Packet& p) {
+  OneFlow flow(100 * kMss, "{kind: mptcp, subflows: 2}", {DropAt(0, [](const Packet& p) {
                  return p.kind == PacketKind::kAck && SubflowOf(p.flow) == 1;
                })});
   EXPECT_EQ(flow.record().sender.timeouts, 0);
@@ -277,8 +280,8 @@ TEST(MptcpTest, AcksOfOneSubflowReportTheDataOfAll) {
 TEST(MptcpTest, SurvivesLossAndReorderingWithEveryScheduler) {
   const auto any = [](const Packet&) { return true; };
   for (const char* scheduler : {"pull", "min_rtt", "round_robin", "redundant"}) {
-    for (const char* rest : {"", ", rwnd: 20", ", recovery: newreno", ", setup: join",
-                             ", cc: olia", ", cc: dctcp, loss: rack, tlp: true"}) {
+    for (const char* rest : {"", ", rwnd: 20", ", recovery: newreno", ", setup: join", ", cc: olia",
+                             ", cc: dctcp, loss: rack, tlp: true"}) {
       for (uint64_t seed = 1; seed <= 3; ++seed) {
         SCOPED_TRACE(fmt::format("{}{}, seed {}", scheduler, rest, seed));
         OneFlow flow(700 * kMss + 1,
@@ -298,7 +301,7 @@ TEST(MptcpTest, SurvivesLossAndReorderingWithEveryScheduler) {
 
 TEST(MptcpTest, RoundRobinGivesEqualPathsEqualShares) {
   OneFlow flow(3'000 * kMss, "{kind: mptcp, subflows: 3, scheduler: round_robin}");
-  for (const uint32_t subflow : {0, 1, 2}) EXPECT_NEAR(flow.CountOf(subflow), 1'000, 15);
+  for (const uint32_t subflow : {0, 1, 2}) EXPECT_LE(std::abs(flow.CountOf(subflow) - 1'000), 15);
   for (size_t i = 0; i < 30; ++i) EXPECT_EQ(SubflowOf(flow.data[i].packet.flow), i % 3);
 }
 
@@ -371,8 +374,8 @@ TEST(MptcpTest, AFullBufferIsUnblockedByTheFastSubflow) {
 
 // --- Opening ---
 
-// Links and switches take no less than 8 us for one exchange. RFC 8684 section 3.2: the subflow that
-// joins sends data after its second exchange.
+// Links and switches take no less than 8 us for one exchange. RFC 8684 section 3.2: the subflow
+// that joins sends data after its second exchange.
 TEST(MptcpTest, JoinOpensTheFirstSubflowAndThenTheOthers) {
   OneFlow flow(1'000 * kMss, "{kind: mptcp, subflows: 3, setup: join}");
   std::map<uint32_t, Time> first;
@@ -390,9 +393,8 @@ TEST(MptcpTest, JoinOpensTheFirstSubflowAndThenTheOthers) {
 
 TEST(MptcpTest, LostSynsAreRepeated) {
   const auto syn_of = [](uint32_t subflow) {
-    return [=](const Packet& p) {
-      return p.kind == PacketKind::kSyn && SubflowOf(p.flow) == subflow;
-    };
+    return
+        [=](const Packet& p) { return p.kind == PacketKind::kSyn && SubflowOf(p.flow) == subflow; };
   };
   OneFlow first(300 * kMss, "{kind: mptcp, subflows: 2, setup: join, min_rto: 1ms}",
                 {DropAt(0, syn_of(0)).Times(2)});
@@ -467,9 +469,10 @@ TEST(MptcpTest, SubflowsTakeSeveralPaths) {
 // --- Settings ---
 
 std::string Errors(const std::string& transport, const std::string& rest = "") {
-  return ErrorsOf("topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
-                  "transport: " +
-                  transport + "\nlb: ecmp\nworkload: [{kind: permutation, size: 10KB}]\n" + rest);
+  return ErrorsOf(
+      "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+      "transport: " +
+      transport + "\nlb: ecmp\nworkload: [{kind: permutation, size: 10KB}]\n" + rest);
 }
 
 TEST(MptcpSettingsTest, RefusesWhatDoesNotGoWithIt) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // OLIA, the opportunistic linked increases of MPTCP (Khalili et al., CoNEXT 2012;
 // draft-khalili-mptcp-congestion-control-05, 2014). A term of Kelly and Voice's algorithm makes the
-// allocation optimal; the term alpha moves windows from the subflows with the largest windows to the
-// best ones that have small windows.
+// allocation optimal; the term alpha moves windows from the subflows with the largest windows to
+// the best ones that have small windows.
 
 #include <algorithm>
 #include <cstddef>

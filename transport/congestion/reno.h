@@ -5,8 +5,8 @@
 //
 //   void Grow(CongestionWindow& window, const Acknowledgement& ack) const;
 //
-// `State` is the state of a flow. It has `uint32_t reduced_until`: the next reduction for marks comes
-// when `una` has passed that segment.
+// `State` is the state of a flow. It has `uint32_t reduced_until`: the next reduction for marks
+// comes when `una` has passed that segment.
 
 #pragma once
 
