@@ -3,8 +3,8 @@
 // several threads.
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <fmt/ranges.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <memory>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,8 +15,8 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 #include "tests/support/gzip.h"
-#include "workload/jobs/job.h"
 #include "tests/support/halved_windows.h"
+#include "workload/jobs/job.h"
 
 namespace heddle {
 namespace {

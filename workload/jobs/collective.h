@@ -105,7 +105,9 @@ class Collective final : public JobWorkload {
   bool ReadFiles(std::string_view path, FilesRead& files, Diagnostics& diagnostics) override;
   void CheckSchedule(std::string_view path, Diagnostics& diagnostics) const override;
   std::unique_ptr<const Schedule> MakeSchedule(uint32_t number) const override;
-  bool depends_on_number() const override { return settings_.is_random() || settings_.split != CollectiveSettings::Split::kOff; }
+  bool depends_on_number() const override {
+    return settings_.is_random() || settings_.split != CollectiveSettings::Split::kOff;
+  }
   std::string kind() const override { return "collective"; }
   JobOperation Operation() const override;
   void Adjust(JobSettings& settings) const override;

@@ -514,7 +514,7 @@ class HostJobs::Rank final : public RankActions {
   bool records_deeds_ = false;
   std::vector<Deed> deeds_;
   absl::flat_hash_map<FlowId, size_t> unsent_;  // Sends in deeds_ that have not finished.
-  const size_t parts_;  // In collectives, in an iteration.
+  const size_t parts_;                          // In collectives, in an iteration.
   std::vector<PartTimes> part_times_;
   std::vector<Job::Place> early_;     // Messages of iterations that have not begun here,
   std::vector<News> early_releases_;  // and news.
