@@ -63,7 +63,7 @@ void MpRdmaReceiver::AskOnce(const Packet& data) {
 
 void MpRdmaReceiver::Answer(const Packet& data, PacketKind kind) {
   const FlowSpec& spec = record().spec;
-  Packet& answer = host_->ControlSlot(spec.src, tuple_hash_);
+  Packet& answer = host_->ControlSlot({spec.src, tuple_hash_, spec.dst_nic});
   answer.kind = kind;
   answer.sent = data.sent;
   answer.flow = spec.id;
