@@ -34,7 +34,7 @@ class MpRdmaSender {
 
   void OnAck(const Packet& ack);  // Or a NACK.
   Transport::Pulled Pull(Packet& packet);
-  Endpoint::Tuple tuple() const { return {flow_.dst, flow_.tuple_hash}; }
+  Endpoint::Tuple tuple() const { return {flow_.dst, flow_.tuple_hash, spec_.src_nic}; }
 
   // A timer of this kind has fired.
   void OnTimer(FlowTimer kind);
