@@ -470,6 +470,7 @@ void CheckSharedHosts(const Experiment& experiment, Diagnostics& diagnostics) {
 // Flows are numbered in 32 bits. A job has numbers for all its iterations from the beginning; how
 // many flows other workloads have is a forecast, which matters only behind those.
 void CheckFlowNumbers(const Experiment& experiment, Diagnostics& diagnostics) {
+  if (!diagnostics.ok()) return;  // Perhaps of a file, so that a workload is not prepared.
   constexpr double kMost = std::numeric_limits<FlowId>::max();
   double flows = 0;
   double flows_of_jobs = 0;
@@ -477,7 +478,6 @@ void CheckFlowNumbers(const Experiment& experiment, Diagnostics& diagnostics) {
   for (size_t i = 0; i < experiment.settings.workload.size(); ++i) {
     const std::string path = fmt::format("workload[{}]", i);
     const auto& settings = experiment.settings.workload[i].settings;
-    if (!settings || !diagnostics.IsSound(path)) return;
     const std::unique_ptr<Job> job = settings->MakeJob(static_cast<uint32_t>(i + 1));
     const double its = job == nullptr ? settings->Expect().flows
                                       : static_cast<double>(job->schedule().slots()) *
