@@ -1,69 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets that Themis' last leaf has forwarded to its hosts lately. They tell whether a packet
-// that a host asks for is lost, or has only been overtaken.
+// The packets that Themis' last leaf has forwarded to its hosts. They tell whether a packet that a
+// host asks for is on its way, lost, or neither for sure.
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace heddle {
 
-// The packets that a leaf has forwarded to a host lately, for each of a number of flows.
+// The packets of a number of flows, each with a window of packets beyond the first one missing.
 class ForwardedPackets {
  public:
-  ForwardedPackets(size_t flows, size_t packets) : packets_(packets), rings_(flows * packets) {
+  // `paths` is the most paths that a flow can have.
+  ForwardedPackets(size_t flows, size_t window, size_t paths)
+      : window_(window), paths_(paths), ahead_(flows * window), latest_(flows * paths) {
     free_.reserve(flows);
     for (size_t flow = flows; flow > 0; --flow) free_.push_back(static_cast<uint32_t>(flow - 1));
   }
 
-  struct Ring {
+  struct Flow {
     uint32_t slot = 0;
-    uint32_t next = 0;  // Where the next packet goes,
-    uint32_t size = 0;  // and how many there are.
+    uint32_t missing = 0;  // All packets below have been forwarded.
   };
 
-  Ring Take() {
-    const uint32_t slot = free_.back();
+  Flow Take() {
+    const Flow flow{.slot = free_.back()};
     free_.pop_back();
-    return {.slot = slot};
+    std::fill_n(ahead_.begin() + static_cast<ptrdiff_t>(flow.slot * window_), window_, false);
+    ForgetPaths(flow);
+    return flow;
   }
-  void GiveBack(const Ring& ring) { free_.push_back(ring.slot); }
+  void GiveBack(const Flow& flow) { free_.push_back(flow.slot); }
 
-  // `is_first` is true for a packet that has never been sent before.
-  void Add(Ring& ring, uint32_t packet, bool is_first) {
-    rings_[ring.slot * packets_ + ring.next] = packet << 1 | (is_first ? 1 : 0);
-    ring.next = ring.next + 1 == packets_ ? 0 : ring.next + 1;
-    if (ring.size < packets_) ++ring.size;
+  // Returns false if `packet` lies beyond the window, and cannot be remembered.
+  bool Add(Flow& flow, uint32_t packet) {
+    if (packet < flow.missing) return true;
+    if (packet - flow.missing >= window_) return false;
+    Ahead(flow, packet) = true;
+    for (; Ahead(flow, flow.missing); ++flow.missing) Ahead(flow, flow.missing) = false;
+    return true;
+  }
+
+  // `packet`, sent for the first time, has come in its turn over one of `paths` paths. Later ones
+  // of its path come after it.
+  void NotePath(const Flow& flow, uint32_t packet, uint32_t paths) {
+    Latest(flow, packet % paths) = packet + 1;
+  }
+  // The paths of the flow change.
+  void ForgetPaths(const Flow& flow) {
+    std::fill_n(latest_.begin() + static_cast<ptrdiff_t>(flow.slot * paths_), paths_, 0);
   }
 
   enum class Fate { kUnknown, kOnItsWay, kLost };
 
-  // What became of packet `missed`, for which the host has asked.
-  Fate FateOf(const Ring& ring, uint32_t missed, uint32_t paths) const {
-    bool has_later = false;
-    bool is_proved = false;
-    size_t at = ring.next + packets_ - ring.size;
-    for (uint32_t i = 0; i < ring.size; ++i, ++at) {
-      const uint32_t entry = rings_[ring.slot * packets_ + at % packets_];
-      const int32_t ahead = static_cast<int32_t>((entry & ~1u) - (missed << 1)) / 2;
-      // A packet that left before all later ones cannot have been overtaken on the last link.
-      if (ahead == 0) return has_later ? Fate::kOnItsWay : Fate::kLost;
-      if (ahead < 0) continue;
-      has_later = true;
-      if ((entry & 1) != 0 && static_cast<uint32_t>(ahead) % paths == 0) is_proved = true;
-    }
-    return is_proved ? Fate::kLost : Fate::kUnknown;
+  // What became of packet `expected`, the first one that the host has not got. It is lost if a
+  // later one of its path has come.
+  Fate FateOf(const Flow& flow, uint32_t expected, uint32_t paths) const {
+    if (expected < flow.missing) return Fate::kOnItsWay;
+    const uint32_t latest = latest_[flow.slot * paths_ + expected % paths];
+    return latest > expected ? Fate::kLost : Fate::kUnknown;
   }
 
   size_t memory_bytes() const {
-    return rings_.size() * sizeof(uint32_t) + free_.capacity() * sizeof(uint32_t);
+    return ahead_.size() / 8 + (latest_.size() + free_.capacity()) * sizeof(uint32_t);
   }
 
  private:
-  const size_t packets_;
-  std::vector<uint32_t> rings_;  // By flow; twice the packet's number, plus one if it is a first.
+  std::vector<bool>::reference Ahead(const Flow& flow, uint32_t packet) {
+    return ahead_[flow.slot * window_ + packet % window_];
+  }
+  uint32_t& Latest(const Flow& flow, uint32_t path) { return latest_[flow.slot * paths_ + path]; }
+
+  const size_t window_;
+  const size_t paths_;
+  std::vector<bool> ahead_;       // By flow, then by packet modulo the window.
+  std::vector<uint32_t> latest_;  // By flow, then by packet modulo paths: the latest one, plus 1.
   std::vector<uint32_t> free_;
 };
 

@@ -11,10 +11,10 @@
 // - the first leaf tells the other one, in each packet, the number of paths, which set of paths
 //   they are, and whether the host sends the packet again;
 // - a packet that is sent again takes another path than before, and proves no loss;
-// - a NACK for a packet that has just been forwarded to the host is dropped.
+// - the last leaf keeps, instead of a ring of the packets forwarded last, which of a window of
+//   packets it has forwarded, and the latest one of each path. A ring forgets packets that wait in
+//   a long queue to the host.
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,7 +37,7 @@ namespace heddle {
 namespace {
 
 struct ThemisSettings {
-  std::optional<int64_t> ring_packets;
+  int64_t window_packets = 16'384;
   std::optional<Duration> pass_for;
   int64_t table_entries = 1'024;
   Duration table_age = 100_ms;
@@ -45,7 +45,7 @@ struct ThemisSettings {
 
 // The settings with `auto` replaced by values that follow from the fabric.
 struct ThemisRules {
-  size_t ring_packets = 0;
+  size_t window_packets = 0;
   Duration pass_for{};
   size_t table_entries = 0;
   Duration table_age{};
@@ -59,7 +59,7 @@ class Themis final : public SwitchPolicy {
         salt_(salt),
         sources_(rules.table_entries),
         sinks_(rules.table_entries),
-        forwarded_(rules.table_entries, rules.ring_packets) {}
+        forwarded_(rules.table_entries, rules.window_packets, rules.digits.paths()) {}
 
   Packets asked_about() const override { return Packets::kEvery; }
 
@@ -121,7 +121,8 @@ class Themis final : public SwitchPolicy {
   struct Sink {
     ThemisHeader paths;
     Time pass_until;  // NACKs pass until then.
-    ForwardedPackets::Ring forwarded;
+    ForwardedPackets::Flow forwarded;
+    bool is_unknown = false;  // The leaf has not seen, or cannot remember, all its packets.
     bool is_blocked = false;  // The NACK for the packet `blocked` has been dropped.
     uint32_t blocked = 0;
     Packet nack;  // That NACK.
@@ -180,15 +181,26 @@ class Themis final : public SwitchPolicy {
       sink.paths = header;
       // The first packet that comes is the first one on its path, unless the flow had been
       // forgotten.
-      if (data.seq >= header.paths) sink.pass_until = view.now() + rules_.pass_for;
+      sink.is_unknown = data.seq >= header.paths || header.paths > rules_.digits.paths();
     } else if (!sink.paths.HasPathsOf(header)) {
-      sink.paths = header;
-      sink.pass_until = view.now() + rules_.pass_for;
-      sink.forwarded.size = 0;
-      sink.is_blocked = false;
+      ChangePaths(view, sink, header);
     }
+    if (sink.is_unknown) return;
     if (sink.is_blocked && sink.blocked == data.seq) sink.is_blocked = false;
-    forwarded_.Add(sink.forwarded, data.seq, !header.is_again && !data.Has(Packet::kTrimmed));
+    if (!forwarded_.Add(sink.forwarded, data.seq)) {
+      sink.is_unknown = true;
+      sink.is_blocked = false;
+    } else if (!header.is_again && !data.Has(Packet::kTrimmed)) {
+      forwarded_.NotePath(sink.forwarded, data.seq, header.paths);
+    }
+  }
+
+  void ChangePaths(const SwitchView& view, Sink& sink, const ThemisHeader& header) {
+    sink.paths = header;
+    sink.pass_until = view.now() + rules_.pass_for;
+    sink.is_blocked = false;
+    sink.is_unknown = sink.is_unknown || header.paths > rules_.digits.paths();
+    forwarded_.ForgetPaths(sink.forwarded);
   }
 
   // Returns true if the NACK is to be dropped, and remembers it.
@@ -210,9 +222,10 @@ class Themis final : public SwitchPolicy {
     return true;
   }
 
+  // A packet counts as lost where the leaf cannot tell.
   ForwardedPackets::Fate FateOf(const SwitchView& view, const Sink& sink,
                                 const Packet& nack) const {
-    if (nack.Has(Packet::kTrimmed) || view.now() < sink.pass_until || sink.paths.paths == 1) {
+    if (nack.Has(Packet::kTrimmed) || view.now() < sink.pass_until || sink.is_unknown) {
       return ForwardedPackets::Fate::kLost;
     }
     return forwarded_.FateOf(sink.forwarded, nack.seq, sink.paths.paths);
@@ -264,10 +277,10 @@ class ThemisBalancer final : public LoadBalancer {
  public:
   void Declare(Fields& fields) override {
     ThemisSettings& s = settings_;
-    fields.AddOr("auto", "ring_packets", s.ring_packets, Between<int64_t>(1, 65'536),
-                 "Packets of a flow that the last leaf remembers to have forwarded to the host. "
-                 "auto: what a host's link carries in 1.5 times the longest idle round trip and "
-                 "the delay of the longest queue without ECN marks.");
+    fields.Add("window_packets", s.window_packets, Between<int64_t>(1, 1 << 20),
+               "Packets of a flow beyond the first one missing of which the last leaf remembers "
+               "whether it has forwarded them. If one comes beyond, the flow's NACKs pass from "
+               "then on.");
     fields.AddOr("auto", "pass_for", s.pass_for, {.at_least = Duration{0}, .at_most = 1_s},
                  "After a flow's set of paths has changed, NACKs pass for this long. auto: the "
                  "longest idle round trip between hosts.");
@@ -280,11 +293,7 @@ class ThemisBalancer final : public LoadBalancer {
 
   void Prepare(const FabricShape& fabric, std::string_view /*path*/,
                Diagnostics& /*diagnostics*/) override {
-    const double seconds = 1.5 * Seconds(fabric.base_rtt + fabric.marking_delay);
-    const double packets = seconds * static_cast<double>(fabric.host_rate.bps) / 8 /
-                           static_cast<double>(fabric.packet.count);
-    const int64_t usual = std::clamp<int64_t>(std::llround(std::ceil(packets)), 16, 4'096);
-    rules_ = {.ring_packets = static_cast<size_t>(settings_.ring_packets.value_or(usual)),
+    rules_ = {.window_packets = static_cast<size_t>(settings_.window_packets),
               .pass_for = settings_.pass_for.value_or(fabric.base_rtt),
               .table_entries = static_cast<size_t>(settings_.table_entries),
               .table_age = settings_.table_age,

@@ -214,7 +214,7 @@ TEST(EverySettingTest, OfLoadBalancersChangesSomethingOrWarns) {
                            "reps.freeze",
                            "tdlb.table",
                            "tdlb.stale",
-                           "themis.ring_packets",
+                           "themis.window_packets",
                            "themis.pass_for",
                            "wcmp.oversubscription",
                            "reps.freeze_for",
