@@ -123,10 +123,12 @@ TEST(EtherealTest, APlanLeavesOutADeadPath) {
   EXPECT_EQ(bytes, (std::vector<int64_t>{900'000, 0, 900'000, 900'000}));
 }
 
-// A path that dies during the run, which routing never learns: its parts time out and move on.
+// A path that dies during the run, which routing never learns: its parts time out and move on, and
+// their ACKs with them.
 TEST(EtherealTest, PartsLeaveASilentlyDeadPath) {
   const std::string down =
-      "schedule: [{at: 50us, links: [leaf0-spine1], state: down, silent: true, direction: up}]\n";
+      "ack_path: symmetric\n"
+      "schedule: [{at: 50us, links: [leaf0-spine1], state: down, silent: true}]\n";
   const FinishedRun run =
       RunExperiment(ExperimentFrom(AllToAll("ethereal", ", split: leaf") + down));
   EXPECT_EQ(run.result.unfinished, 0);
