@@ -26,6 +26,20 @@ Family FamilyOf(const std::string& heading, const std::string& key, const Kinds<
           }};
 }
 
+// The congestion controls that only MPTCP has; those of TCP serve it too.
+Family CoupledControls() {
+  Family family = FamilyOf("Congestion control of mptcp, besides those of tcp", "transport.cc",
+                           CongestionControls().subflows());
+  family.kinds = [all = family.kinds] {
+    std::vector<KindInfo> infos = all();
+    std::erase_if(infos, [](const KindInfo& info) {
+      return CongestionControls().windows().Knows(info.name);
+    });
+    return infos;
+  };
+  return family;
+}
+
 // Returns a path without the [] of lists.
 std::string WithoutLists(std::string path) {
   for (size_t at = path.find("[]"); at != std::string::npos; at = path.find("[]"))
@@ -100,6 +114,7 @@ std::vector<Family> Families() {
           FamilyOf("Transports", "transport", Transports()),
           FamilyOf("Congestion control of rocev2", "transport.cc", CongestionControls().rates()),
           FamilyOf("Congestion control of tcp", "transport.cc", CongestionControls().windows()),
+          CoupledControls(),
           FamilyOf("Resequencing at receivers", "transport.resequencing", Resequencings()),
           FamilyOf("Topologies", "topology", Topologies()),
           FamilyOf("Workloads", "workload", Workloads())};

@@ -67,6 +67,7 @@ std::set<std::string> RegisteredSettings() {
   add("lb", LoadBalancers());
   add("transport.cc", CongestionControls().windows());
   add("transport.cc", CongestionControls().rates());
+  add("transport.cc", CongestionControls().subflows());
   for (const InstrumentInfo& info : Instruments().infos()) {
     const bool is_series = info.place == InstrumentPlace::kRecord;
     settings.insert(info.example.empty()
@@ -86,6 +87,7 @@ absl::Status CheckDuplicates() {
   absl::Status status = check("load balancer", LoadBalancers().duplicates());
   status.Update(check("congestion control", CongestionControls().windows().duplicates()));
   status.Update(check("congestion control", CongestionControls().rates().duplicates()));
+  status.Update(check("congestion control", CongestionControls().subflows().duplicates()));
   status.Update(check("instrument", Instruments().duplicates()));
   return status;
 }

@@ -45,6 +45,9 @@ TEST(CongestionControlRegistryTest, ServesEachTransportWithWhatIsMadeForIt) {
   EXPECT_THAT(all.rates().Names(), IsSupersetOf({"dcqcn", "hpcc", "none", "swift", "timely"}));
   EXPECT_THAT(all.windows().Names(), Not(Contains("dcqcn")));
   EXPECT_THAT(all.rates().Names(), Not(Contains("dctcp")));
+  EXPECT_THAT(all.subflows().Names(), IsSupersetOf({"dctcp", "lia", "olia", "reno"}));
+  EXPECT_THAT(all.windows().Names(), Not(Contains("lia")));
+  EXPECT_THAT(all.subflows().duplicates(), ElementsAre());
   EXPECT_THAT(all.windows().duplicates(), ElementsAre());
   EXPECT_THAT(all.rates().duplicates(), ElementsAre());
 }
