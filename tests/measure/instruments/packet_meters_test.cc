@@ -283,7 +283,9 @@ TEST(FlowLinksTest, CountEachPacketAtEachSwitch) {
     for (size_t row = 0; row < flows.rows.size(); ++row) {
       const int64_t flow = flows.Integer(row, "flow_id");
       EXPECT_EQ(received[flow] + dropped[flow], flows.Integer(row, "pkts_sent")) << flow;
-      if (flows.Integer(row, "hops") == 2) EXPECT_EQ(taken[flow], 0);
+      if (flows.Integer(row, "hops") == 2) {
+        EXPECT_EQ(taken[flow], 0);
+      }
     }
     EXPECT_EQ(RunExperiment(experiment, 3).files, run.files);
   }
