@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/random.h"
 #include "workload/jobs/critical_path.h"
 #include "workload/jobs/transfer_time.h"
 
@@ -60,10 +61,10 @@ class IdealSchedule::Sums {
     const int64_t packets = (size + sizes.mss - 1) / sizes.mss;
     const int64_t last = sizes.DataPacket(size - (packets - 1) * sizes.mss) + sizes.wire_overhead;
     const int64_t wire = (packets - 1) * (sizes.DataPacket(sizes.mss) + sizes.wire_overhead) + last;
-    const Duration shortest = all_.ideal_.Of(src, dst, 1).least;
+    const Duration shortest = all_.TimesOf(src, dst, 1).least;
     Add(sent_[src], wire, shortest, all_.routing_.HostUplink(src), src);
     Add(received_[dst], wire, shortest, all_.routing_.HostDownlink(dst), dst);
-    const IdealFct::Times times = all_.ideal_.Of(src, dst, size);
+    const IdealFct::Times times = all_.TimesOf(src, dst, size);
     return {times.least, waits_for_acks() ? times.least + (times.tx - times.rx) : Duration{0}};
   }
 
@@ -93,6 +94,16 @@ class IdealSchedule::Sums {
   std::map<HostId, Load> received_;
   Result result_;
 };
+
+IdealFct::Times IdealSchedule::TimesOf(HostId src, HostId dst, int64_t size) {
+  const uint64_t hash =
+      Mix64(uint64_t{src} << 48 ^ uint64_t{dst} << 32 ^ static_cast<uint64_t>(size));
+  KnownTimes& known = known_[hash % known_.size()];
+  if (known.src != src || known.dst != dst || known.size != size) {
+    known = {src, dst, size, ideal_.Of(src, dst, size)};
+  }
+  return known.times;
+}
 
 IdealSchedule::Result IdealSchedule::Of(const Schedule& schedule, const Job& job,
                                         std::span<const uint32_t> ranks) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/units.h"
 #include "network/ideal_fct.h"
@@ -36,10 +37,21 @@ class IdealSchedule {
 
  private:
   class Sums;
+  struct KnownTimes {
+    HostId src = 0;
+    HostId dst = 0;
+    int64_t size = 0;  // 0: none.
+    IdealFct::Times times{};
+  };
+
+  // Most schedules repeat messages, such as the steps of a ring. Each place of the table keeps the
+  // last message that had it.
+  IdealFct::Times TimesOf(HostId src, HostId dst, int64_t size);
 
   const Routing& routing_;
   const PacketSizes sizes_;
   IdealFct ideal_;
+  std::vector<KnownTimes> known_ = std::vector<KnownTimes>(4'096);
 };
 
 }  // namespace heddle
