@@ -131,8 +131,11 @@ void FuzzGzip(FuzzInput input) {
 
 void FuzzHtsimCm(FuzzInput input) {
   const std::string text = TextOf(input);
-  FuzzReader(
-      [&](TraceErrors& errors) { return ReadHtsimCm(text, {.fires_at_receiver = true}, errors); });
+  using CrossHost = HtsimCmSettings::CrossHost;
+  for (const CrossHost cross_host : {CrossHost::kDelay, CrossHost::kReceive, CrossHost::kRefuse}) {
+    const HtsimCmSettings settings{.cross_host = cross_host};
+    FuzzReader([&](TraceErrors& errors) { return ReadHtsimCm(text, settings, errors); });
+  }
 }
 
 void FuzzFlowTxt(FuzzInput input) {
