@@ -150,13 +150,14 @@ void MeasurePorts(const std::string& name, const Scenario& scenario, int rounds)
        {"RoCE, PFC and a shared buffer",
         with(rdma + "}",
              "{marking: step, memory: {model: broadcom_mmu, size: 32MB}, pfc: {classes: [3]}}")},
+       {"RoCE with IRN, trimming", with(rdma + ", recovery: irn}", kTrimming)},
        {"Ultra Ethernet, trimming", with("uet", kTrimming)}},
       rounds);
   fmt::print("  two classes: {:.2f} times FIFO with DCTCP, {:.2f} with RoCE; PFC {:.2f}\n",
              RatioOf(times[1], times[0]), RatioOf(times[4], times[3]), RatioOf(times[5], times[3]));
   fmt::print(
-      "  Ultra Ethernet with trimming: {:.2f} times RoCE with ACKs in a class of their own\n",
-      RatioOf(times[6], times[4]));
+      "  trimming: {:.2f} times PFC with RoCE; Ultra Ethernet: {:.2f} times RoCE with trimming\n",
+      RatioOf(times[6], times[5]), RatioOf(times[7], times[6]));
 }
 
 }  // namespace

@@ -214,7 +214,7 @@ TEST_P(EveryPolicyInNetworksTest, KeepsStateThatDoesNotGrowWithTheFlows) {
 // Sends flows from the first leaf or pod to the last one, while a link there is down for a
 // millisecond, or not. The link is far from where flows begin; routes follow at once or, in the
 // lossless network, late. Returns the share of that link in the bytes that reach the leaf or pod
-// more than two milliseconds after.
+// more than two milliseconds after, over three seeds: schemes that move few flows vary.
 double ShareOfALinkThatIsBack(const Case& test, bool fails) {
   const auto& [lb, fabric, stack] = test;
   const bool is_tree = fabric.name == kFatTree.name;
@@ -231,20 +231,23 @@ double ShareOfALinkThatIsBack(const Case& test, bool fails) {
         link);
   }
   if (stack.name == kLossless.name) rest += "routing: {convergence: 50us}\n";
-  const FinishedRun run = RunExperiment(ExperimentFrom(Yaml(fabric, stack, lb, rest)));
-  const CsvTable series(run.files.series.at("series_link.csv"));
   double of_link = 0;
   double of_all = 0;
-  for (size_t row = 0; row < series.rows.size(); ++row) {
-    const double at = series.Real(row, "time_ns");
-    const std::string node = series.At(row, "node");
-    const bool leads_there = node.starts_with(is_tree ? "core" : "spine") &&
-                             series.Integer(row, "port") == (is_tree ? 3 : 2);
-    if (!leads_there || at <= 4e6 || at > 6e6) continue;
-    of_all += series.Real(row, "wire_bytes");
-    if (link.ends_with(node)) of_link += series.Real(row, "wire_bytes");
+  for (int seed = 1; seed <= 3; ++seed) {
+    const std::string yaml = Yaml(fabric, stack, lb, rest) + "seed: " + std::to_string(seed) + "\n";
+    const FinishedRun run = RunExperiment(ExperimentFrom(yaml));
+    const CsvTable series(run.files.series.at("series_link.csv"));
+    for (size_t row = 0; row < series.rows.size(); ++row) {
+      const double at = series.Real(row, "time_ns");
+      const std::string node = series.At(row, "node");
+      const bool leads_there = node.starts_with(is_tree ? "core" : "spine") &&
+                               series.Integer(row, "port") == (is_tree ? 3 : 2);
+      if (!leads_there || at <= 4e6 || at > 6e6) continue;
+      of_all += series.Real(row, "wire_bytes");
+      if (link.ends_with(node)) of_link += series.Real(row, "wire_bytes");
+    }
   }
-  EXPECT_GT(of_all, 1e6);
+  EXPECT_GT(of_all, 3e6);
   return of_link / of_all;
 }
 
