@@ -118,14 +118,17 @@ TEST(MpRdmaTest, TheWindowIsNeverBelowOnePacket) {
 
 // --- Paths ---
 
-// A queue at the marking threshold is a delay four times as long on the slower path. With 6 KB that
-// is a lead of 20 packets of the flow on the faster one, fewer than delta; with 12 KB it is 41, and
-// the slower path is pruned again and again.
+// Links are short, so that queues at the threshold keep both paths busy. Such a queue is a delay
+// four times as long on the slower path. With 6 KB that is a lead of 20 packets of the flow on the
+// faster one, fewer than delta; with 12 KB it is 41, and the slower path is pruned again and again.
 TEST(MpRdmaTest, PathsCarryBytesInProportionToTheirRates) {
   for (const int marks_above_kb : {6, 12}) {
     SCOPED_TRACE(marks_above_kb);
-    Lab lab({.graph = Leaves({{"40Gbps", "1us"}, {"10Gbps", "1us"}}),
-             .transport = MpRdmaWith("first_window: 40"),
+    Lab lab({.graph = LeafSpineFrom(
+                 "{leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: {rate: 100Gbps, delay: "
+                 "100ns}, fabric_link: {rate: 100Gbps, delay: 100ns}, asymmetry: [{spines: [0], "
+                 "rate: 40Gbps}, {spines: [1], rate: 10Gbps}]}"),
+             .transport = MpRdmaWith("first_window: 8"),
              .port = fmt::format("{{buffer: unlimited, ecn_above: {}KB}}", marks_above_kb)});
     lab.AddFlow(0, 1, 50'000'000);
     lab.Run(Time{} + 100_ms);
@@ -138,9 +141,9 @@ TEST(MpRdmaTest, PathsCarryBytesInProportionToTheirRates) {
     }
     EXPECT_NEAR(fast / slow, 4, 0.4);
     EXPECT_EQ(lab.Record(0).sender.retransmissions, 0);
-    // Four fifths of what both paths carry without headers: short queues run empty at times.
+    // What both paths carry without headers, less 8 %.
     const double bps = 50e6 * 8 / Seconds(FctRx(lab.Record(0)));
-    EXPECT_GT(bps, 0.8 * 50e9 * 1'024 / 1'122);
+    EXPECT_GT(bps, 0.92 * 50e9 * 1'024 / 1'122);
   }
 }
 
