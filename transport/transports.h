@@ -115,7 +115,7 @@ class TransportModel {
                                                   const BandwidthDelay* bandwidth_delay) const = 0;
 };
 
-// dctcp, mptcp, rocev2, tcp, uet.
+// dctcp, mprdma, mptcp, rocev2, tcp, uet.
 const Kinds<TransportModel>& Transports();
 
 }  // namespace heddle
