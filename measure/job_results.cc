@@ -12,10 +12,8 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/check.h"
-#include "core/random.h"
 #include "measure/table.h"
 #include "workload/jobs/critical_path.h"
 #include "workload/jobs/transfer_time.h"
@@ -142,23 +140,11 @@ class IdealJob {
         sizes_.DataPacket(size - (packets - 1) * sizes_.mss) + sizes_.wire_overhead;
     const int64_t wire =
         (packets - 1) * (sizes_.DataPacket(sizes_.mss) + sizes_.wire_overhead) + last;
-    const Duration shortest = TimesOf(src, dst, 1).least;
+    const Duration shortest = ideal_.Of(src, dst, 1).least;
     Add(sent_[src], wire, shortest, routing_.HostUplink(src), src);
     Add(received_[dst], wire, shortest, routing_.HostDownlink(dst), dst);
-    const IdealFct::Times times = TimesOf(src, dst, size);
+    const IdealFct::Times times = ideal_.Of(src, dst, size);
     return {times.least, waits_for_acks() ? times.least + (times.tx - times.rx) : Duration{0}};
-  }
-
-  // Most schedules repeat messages, such as the steps of a ring. Each place of the table keeps the
-  // last message that had it.
-  IdealFct::Times TimesOf(HostId src, HostId dst, int64_t size) {
-    const uint64_t hash =
-        Mix64(uint64_t{src} << 48 ^ uint64_t{dst} << 32 ^ static_cast<uint64_t>(size));
-    KnownTimes& known = known_[hash % known_.size()];
-    if (known.src != src || known.dst != dst || known.size != size) {
-      known = {src, dst, size, ideal_.Of(src, dst, size)};
-    }
-    return known.times;
   }
 
   MessageTimes NoteLocal(int64_t size) {
@@ -184,13 +170,6 @@ class IdealJob {
   const Routing& routing_;
   const PacketSizes sizes_;
   IdealFct ideal_;
-  struct KnownTimes {
-    HostId src = 0;
-    HostId dst = 0;
-    int64_t size = 0;  // 0: none.
-    IdealFct::Times times{};
-  };
-  std::vector<KnownTimes> known_ = std::vector<KnownTimes>(4'096);
   std::map<HostId, Load> sent_;
   std::map<HostId, Load> received_;
   int64_t messages_ = 0;
