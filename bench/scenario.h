@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole simulations for benchmarks. closed_loop_bench, estimate_bench, memory_bench, paired_bench and
-// run_bench describe an experiment as a Scenario and call RunScenario(), which ends the program if the
-// settings are wrong. All scenarios use ECMP and host links of 100 Gbps; by default, links have 1
-// us of delay and the transport is DCTCP.
+// Whole simulations for benchmarks. closed_loop_bench, estimate_bench, memory_bench, paired_bench
+// and run_bench describe an experiment as a Scenario and call RunScenario(), which ends the program
+// if the settings are wrong. All scenarios use ECMP and host links of 100 Gbps; by default, links
+// have 1 us of delay and the transport is DCTCP.
 
 #pragma once
 

@@ -18,8 +18,8 @@
 namespace heddle {
 
 // What a program on one host tells one on another host, outside the simulated network. It takes
-// effect at `at`, which lies at least one window after it is told. News of one instant may reach the
-// host in any order.
+// effect at `at`, which lies at least one window after it is told. News of one instant may reach
+// the host in any order.
 struct News {
   enum class Kind : uint32_t {
     kReleased,  // Operation `number` of rank `to` waits for one less. Told by rank `from`.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The letters that nodes send each other outside the simulated network (core/mail.h). Drop notices
-// and ends of flows change no packet: they settle statistics, and let a receiver forget a flow whose
-// sender has finished. What programs tell each other (kNews) takes effect at a time that the letter
-// names.
+// and ends of flows change no packet: they settle statistics, and let a receiver forget a flow
+// whose sender has finished. What programs tell each other (kNews) takes effect at a time that the
+// letter names.
 
 #pragma once
 

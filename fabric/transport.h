@@ -44,8 +44,8 @@ class Endpoint {
 
   virtual void OnTimer(uint64_t key) = 0;
 
-  // The destination of the flow at `slot`, the hash of its packets, and its NIC (FlowSpec::src_nic).
-  // Hosts with several links use it to choose a NIC.
+  // The destination of the flow at `slot`, the hash of its packets, and its NIC
+  // (FlowSpec::src_nic). Hosts with several links use it to choose a NIC.
   struct Tuple {
     HostId dst;
     uint32_t hash;
