@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole simulations for benchmarks. estimate_bench, memory_bench, paired_bench and run_bench
-// describe an experiment as a Scenario and call RunScenario(), which ends the program if the
-// settings are wrong. All scenarios use ECMP and host links of 100 Gbps; by default, links have 1
-// us of delay and the transport is DCTCP.
+// Whole simulations for benchmarks. closed_loop_bench, estimate_bench, memory_bench, paired_bench
+// and run_bench describe an experiment as a Scenario and call RunScenario(), which ends the program
+// if the settings are wrong. All scenarios use ECMP and host links of 100 Gbps; by default, links
+// have 1 us of delay and the transport is DCTCP.
 
 #pragma once
 
@@ -32,11 +32,6 @@ inline std::string FatTree(int k) {
 }
 inline const std::string k128Hosts = LeafSpine(8, 8, 16);
 inline const std::string k1024Hosts = LeafSpine(32, 32, 32);
-
-// Ports that trim, with marks from a fifth to four fifths of a bandwidth-delay product.
-inline const std::string kTrimming =
-    "{marking: red, red: {min: 25KB, max: 100KB, probability: 1}, mark_at: dequeue, trim: {when: "
-    "port}}";
 
 struct Scenario {
   std::string shape;     // LeafSpine() or FatTree().
