@@ -109,8 +109,8 @@ TEST(AmrTest, TheControllerSeesALinkThatIsBusyElsewhere) {
   EXPECT_GT(told, 0.1);
 }
 
-// Nothing is left there: the weight is the least, a half of half of the sum. Flowlets do not end, as
-// waiting flows would leave that path by themselves.
+// Nothing is left there: the weight is the least, a half of half of the sum. Flowlets do not end,
+// as waiting flows would leave that path by themselves.
 TEST(AmrTest, APathHasTheLeastWeightAtLeast) {
   const double share = ShareOfBusySpine("{kind: amr, period: 1ms, least: 0.5, gap: 1s}", 9.99);
   EXPECT_NEAR(share, 0.25 / 1.25, 0.06);
