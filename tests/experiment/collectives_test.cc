@@ -594,7 +594,7 @@ TEST(CollectiveTest, NamesRanksAndHostsThatDoNotGoTogether) {
   const auto errors = [](const std::string& job) {
     return ErrorsOf(OnAStar(4, "kind: collective, op: all_reduce, size: 1MB, " + job));
   };
-  EXPECT_THAT(errors("ranks: 1"), HasSubstr("ranks: 1 is out of range"));
+  EXPECT_THAT(errors("ranks: 1"), HasSubstr("ranks: \"1\" is out of range"));
   EXPECT_THAT(errors("ranks: 9, ranks_per_host: 2"),
               HasSubstr("ranks: 9 ranks at 2 a host need 5 hosts, there are 4"));
   EXPECT_THAT(errors("ranks: 3, placement: list, placement_list: [0, 1]"),
