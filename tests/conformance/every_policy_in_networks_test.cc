@@ -56,8 +56,6 @@ const Stack kLossless{"RoceWithPfc", "{kind: rocev2, rto: 500us}",
 const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
                  ", port: {trim: {when: port, threshold: 20KB}}", 4'096};
 
-const Stack kMptcp{"Mptcp", "{kind: mptcp, subflows: 4, min_rto: 500us}", "", 1'440};
-
 using Case = std::tuple<std::string, Fabric, Stack>;
 
 std::string Yaml(const Fabric& fabric, const Stack& stack, const std::string& lb,
@@ -123,7 +121,7 @@ std::vector<std::string> Variants() {
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
-                                          testing::Values(kDctcp, kLossless, kUet, kMptcp)),
+                                          testing::Values(kDctcp, kLossless, kUet)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,
