@@ -60,7 +60,7 @@ const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
 const Stack kRepeat{"RoceSelectiveRepeat", "{kind: rocev2, recovery: sr, rto: 500us}", "", 1'024};
 const Stack kMpRdma{"MpRdma", "{kind: mprdma, rto: 500us}", "", 1'024};
 const Stack kMpRdmaPfc{"MpRdmaWithPfc", "{kind: mprdma, rto: 500us}", kLossless.port, 1'024};
-const Stack kMptcp{"Mptcp", "{kind: mptcp, subflows: 4, min_rto: 500us}", "", 1'440};
+const Stack kMptcp{"Mptcp", "{kind: mptcp, subflows: 4, cc: dctcp, min_rto: 500us}", "", 1'440};
 
 using Case = std::tuple<std::string, Fabric, Stack>;
 
@@ -144,10 +144,16 @@ INSTANTIATE_TEST_SUITE_P(MpRdma, EveryPolicyInNetworksTest,
                                           testing::Values(kMpRdma, kMpRdmaPfc)),
                          &NameOf);
 
+INSTANTIATE_TEST_SUITE_P(Mptcp, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedOf({"ecmp", "letflow", "rps"})),
+                                          testing::Values(kLeafSpine, kUneven, kFatTree),
+                                          testing::Values(kMptcp)),
+                         &NameOf);
+
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
-                                          testing::Values(kDctcp, kLossless, kUet, kMptcp)),
+                                          testing::Values(kDctcp, kLossless, kUet)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,
