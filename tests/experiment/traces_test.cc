@@ -206,7 +206,9 @@ TEST_F(TracesTest, NeitherThreadsNorWindowsChangeNews) {
   for (const int threads : {2, 3, 8}) {
     EXPECT_TRUE(RunExperiment(experiment, threads).files == one.files) << threads;
   }
-  EXPECT_TRUE(FingerprintOf(experiment) == FingerprintOf(experiment, {.threads = 3}));
+  SimulationOptions three;
+  three.threads = 3;
+  EXPECT_TRUE(FingerprintOf(experiment) == FingerprintOf(experiment, three));
   for (const int threads : {1, 3}) {
     HalvedWindows halved;
     SimulationOptions options;

@@ -115,7 +115,7 @@ TEST(MlabTest, AMovingAverageTakesAnEighthOfEachSample) {
 TEST(MlabTest, AnAckThroughAnotherPortIsNoSample) {
   Leaf leaf("mlab");
   const PortIndex port = leaf.Send(Time{});
-  leaf.Acknowledge((port + 1) % 4, Time{} + 20_us);
+  leaf.Acknowledge(static_cast<PortIndex>((port + 1) % 4), Time{} + 20_us);
   EXPECT_EQ(leaf.Samples(), 0);
 }
 

@@ -28,19 +28,6 @@ uint64_t TimerKeyOf(size_t place, TimerKind kind, uint64_t op) {
   return uint64_t{place} << kRankShift | static_cast<uint64_t>(kind) << kKindShift | op;
 }
 
-// News takes effect in this order, whatever the order in which it comes: messages of one instant by
-// their sender, releases by operation.
-struct TakesEffectBefore {
-  bool operator()(const News& a, const News& b) const { return KeyOf(a) < KeyOf(b); }
-
-  static std::tuple<Time, News::Kind, uint64_t, uint64_t, uint32_t> KeyOf(const News& news) {
-    const bool by_sender = news.kind == News::Kind::kMessage;
-    const uint64_t first = by_sender ? news.from : news.number;
-    const uint64_t second = by_sender ? news.number : news.from;
-    return {news.at, news.kind, first, second, news.iteration};
-  }
-};
-
 }  // namespace
 
 class HostJobs::Rank final : public RankActions {
@@ -235,6 +222,19 @@ class HostJobs::Rank final : public RankActions {
   }
 
  private:
+  // News takes effect in this order, whatever the order in which it comes: messages of one instant
+  // by their sender, releases by operation.
+  struct TakesEffectBefore {
+    bool operator()(const News& a, const News& b) const { return KeyOf(a) < KeyOf(b); }
+
+    static std::tuple<Time, News::Kind, uint64_t, uint64_t, uint32_t> KeyOf(const News& news) {
+      const bool by_sender = news.kind == News::Kind::kMessage;
+      const uint64_t first = by_sender ? news.from : news.number;
+      const uint64_t second = by_sender ? news.number : news.from;
+      return {news.at, news.kind, first, second, news.iteration};
+    }
+  };
+
   // The messages of an iteration to one rank whose receivers have been closed.
   class ClosedMessages {
    public:

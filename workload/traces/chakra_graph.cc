@@ -38,20 +38,20 @@ constexpr std::string_view kCommTypes[] = {
     "all-to-all", "reduce-scatter", "reduce-scatter block", "barrier"};
 
 std::optional<CollectiveSettings::Op> OpOf(int64_t comm_type) {
-  using Op = CollectiveSettings::Op;
+  using enum CollectiveSettings::Op;
   switch (comm_type) {
     case 0:
-      return Op::kAllReduce;
+      return kAllReduce;
     case 2:
-      return Op::kAllGather;
+      return kAllGather;
     case 5:
-      return Op::kBroadcast;
+      return kBroadcast;
     case 6:
-      return Op::kAllToAll;
+      return kAllToAll;
     case 7:
-      return Op::kReduceScatter;
+      return kReduceScatter;
     case 9:
-      return Op::kBarrier;
+      return kBarrier;
     default:
       return std::nullopt;
   }
