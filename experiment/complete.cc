@@ -284,6 +284,15 @@ void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
                     "how long they wait; leave it out, or use transport: tcp",
                     kind));
   }
+  // The ideal FCT, a bound that every run checks, is that of a flow over one link of its sender.
+  if (std::ranges::find(experiment.stage.has_several_links, true) !=
+      experiment.stage.has_several_links.end()) {
+    diagnostics.ErrorAt("transport",
+                        fmt::format("{} needs hosts with one link each, as the subflows of a flow "
+                                    "would use several at once; use a topology with one link a "
+                                    "host, or transport: tcp",
+                                    kind));
+  }
   for (size_t i = 0; i < experiment.forecasts.size(); ++i) {
     if (!experiment.forecasts[i].pins_flows) continue;
     diagnostics.ErrorAt(

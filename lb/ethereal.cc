@@ -38,7 +38,7 @@ class EtherealHost final : public HostPolicy {
     reroutes_ += flow.State<FlowState>().path != before ? 1 : 0;
   }
 
-  size_t StateBytes() const override { return 0; }
+  size_t StateBytes() const override { return sizeof(*this); }
   size_t FlowBytes() const override { return sizeof(FlowState); }
   std::vector<Counter> Counters() const override {
     return {{"planned_flows", planned_}, {"reroutes", reroutes_}};

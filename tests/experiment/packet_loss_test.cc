@@ -338,8 +338,9 @@ TEST(PacketLossTest, CostsNothingWhereNothingIsLost) {
   for (const std::string& lb : LoadBalancers().Names()) {
     for (const bool pauses : {false, true}) {
       SCOPED_TRACE(lb + (pauses ? " pauses" : ""));
-      const std::string yaml =
-          pauses ? Whole(kPausing, "{kind: rocev2, cc: dcqcn}", lb) : Whole(kPlain, "dctcp", lb);
+      const std::string roce =
+          lb == "themis" ? "{kind: rocev2, cc: dcqcn, recovery: sr}" : "{kind: rocev2, cc: dcqcn}";
+      const std::string yaml = pauses ? Whole(kPausing, roce, lb) : Whole(kPlain, "dctcp", lb);
       const Experiment faulty = ExperimentFrom(
           yaml +
           "schedule:\n"

@@ -500,5 +500,12 @@ TEST(MptcpSettingsTest, RefusesWhatDoesNotGoWithIt) {
   EXPECT_EQ(Errors("mptcp", "measure: {queueing: false}\n"), "");
 }
 
+TEST(MptcpSettingsTest, RefusesHostsWithSeveralLinks) {
+  const std::string errors = ErrorsOf(
+      "topology: {kind: planes, planes: 2, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+      "transport: mptcp\nlb: ecmp\nworkload: [{kind: permutation, size: 10KB}]\n");
+  EXPECT_NE(errors.find("mptcp needs hosts with one link each"), std::string::npos) << errors;
+}
+
 }  // namespace
 }  // namespace heddle
