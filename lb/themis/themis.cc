@@ -275,6 +275,7 @@ class Themis final : public SwitchPolicy {
 
 class ThemisBalancer final : public LoadBalancer {
  public:
+  bool reorders() const override { return true; }
   void Declare(Fields& fields) override {
     ThemisSettings& s = settings_;
     fields.Add("window_packets", s.window_packets, Between<int64_t>(1, 1 << 20),
