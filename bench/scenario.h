@@ -33,6 +33,11 @@ inline std::string FatTree(int k) {
 inline const std::string k128Hosts = LeafSpine(8, 8, 16);
 inline const std::string k1024Hosts = LeafSpine(32, 32, 32);
 
+// Ports that trim, with marks from a fifth to four fifths of a bandwidth-delay product.
+inline const std::string kTrimming =
+    "{marking: red, red: {min: 25KB, max: 100KB, probability: 1}, mark_at: dequeue, trim: {when: "
+    "port}}";
+
 struct Scenario {
   std::string shape;     // LeafSpine() or FatTree().
   std::string workload;  // The list in flow style.
