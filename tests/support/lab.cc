@@ -363,6 +363,24 @@ std::string Describe(const FlowRecord& r) {
       d.max_degree, d.paths_used, d.hops);
 }
 
+std::string Describe(const Lab& lab) {
+  std::string all;
+  for (const FlowRecord& record : lab.records()) all += Describe(record) + "\n";
+  return all;
+}
+
+std::string RecordsOfSixteenHosts(Lab::Plan plan) {
+  plan.graph = LeafSpineFrom(
+      "{leaves: 4, spines: 4, hosts_per_leaf: 4, host_link: {rate: 100Gbps, delay: 1us}, "
+      "fabric_link: {rate: 100Gbps, delay: 1us}}");
+  Lab lab(std::move(plan));
+  for (HostId h = 0; h < 16; ++h) lab.AddFlow(h, static_cast<HostId>((h + 5) % 16), 300'000);
+  for (HostId h = 1; h < 16; ++h) lab.AddFlow(h, 0, 100'000);
+  lab.Run();
+  EXPECT_TRUE(lab.finished());
+  return Describe(lab);
+}
+
 std::vector<LinkEvent> LongerLinksOf(const Graph& graph, std::string_view upper, Time at,
                                      Duration delay) {
   std::vector<LinkEvent> events;

@@ -162,6 +162,11 @@ Duration FctHopByHop(const std::vector<Channel>& path, int64_t payload, const Pa
 
 // Everything in a record as text, to compare whole runs.
 std::string Describe(const FlowRecord& record);
+std::string Describe(const Lab& lab);  // A line a flow.
+
+// Runs a permutation and an incast on a leaf-spine of 16 hosts, which replaces the plan's graph;
+// all flows must finish. Returns Describe() of the lab.
+std::string RecordsOfSixteenHosts(Lab::Plan plan);
 
 // Events that give the links of a switch above this delay from `at` on.
 std::vector<LinkEvent> LongerLinksOf(const Graph& graph, std::string_view upper, Time at,

@@ -294,19 +294,10 @@ TEST(MpRdmaTest, TheNextMessageAsksForWhatIsMissing) {
 // --- Whole networks ---
 
 std::string AllRecords(int threads) {
-  Lab lab(
-      {.graph = LeafSpineFrom("{leaves: 4, spines: 4, hosts_per_leaf: 4, host_link: {rate: "
-                              "100Gbps, delay: 1us}, fabric_link: {rate: 100Gbps, delay: 1us}}"),
-       .transport = "{kind: mprdma}",
-       .port = "{buffer: 100KB, ecn_above: 30KB}",
-       .threads = threads});
-  for (HostId h = 0; h < 16; ++h) lab.AddFlow(h, static_cast<HostId>((h + 5) % 16), 300'000);
-  for (HostId h = 1; h < 16; ++h) lab.AddFlow(h, 0, 100'000);
-  lab.Run();
-  EXPECT_TRUE(lab.finished());
-  std::string all;
-  for (const FlowRecord& record : lab.records()) all += Describe(record) + "\n";
-  return all;
+  return RecordsOfSixteenHosts({.graph = {},
+                                .transport = "{kind: mprdma}",
+                                .port = "{buffer: 100KB, ecn_above: 30KB}",
+                                .threads = threads});
 }
 
 TEST(MpRdmaTest, ResultsDoNotDependOnThreads) {

@@ -432,9 +432,7 @@ std::string AllRecords(const std::string& transport, const std::string& balancer
   }
   lab.Run(Time{} + 5_s);
   EXPECT_TRUE(lab.finished());
-  std::string all;
-  for (const FlowRecord& record : lab.records()) all += Describe(record) + "\n";
-  return all;
+  return Describe(lab);
 }
 
 TEST(MptcpTest, IsTheSameForEveryNumberOfThreads) {

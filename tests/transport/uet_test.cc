@@ -301,21 +301,11 @@ TEST(UetTest, ASenderThatMayNotRepairRequestsToSend) {
 }
 
 std::string AllRecords(const std::string& balancer, int threads) {
-  Graph graph = LeafSpineFrom(
-      "{leaves: 4, spines: 4, hosts_per_leaf: 4, host_link: {rate: 100Gbps, delay: 1us}, "
-      "fabric_link: {rate: 100Gbps, delay: 1us}}");
-  Lab lab({.graph = graph,
-           .transport = kUet,
-           .balancer = fmt::format("{{kind: {}}}", balancer),
-           .port = kTrims,
-           .threads = threads});
-  for (HostId h = 0; h < 16; ++h) lab.AddFlow(h, static_cast<HostId>((h + 5) % 16), 300'000);
-  for (HostId h = 1; h < 16; ++h) lab.AddFlow(h, 0, 100'000);
-  lab.Run();
-  EXPECT_TRUE(lab.finished());
-  std::string all;
-  for (const FlowRecord& record : lab.records()) all += Describe(record) + "\n";
-  return all;
+  return RecordsOfSixteenHosts({.graph = {},
+                                .transport = kUet,
+                                .balancer = fmt::format("{{kind: {}}}", balancer),
+                                .port = kTrims,
+                                .threads = threads});
 }
 
 TEST(UetTest, ResultsDoNotDependOnThreads) {
