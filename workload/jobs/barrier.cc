@@ -54,7 +54,6 @@ class WithBarrier final : public Schedule {
     return work_->ArrivalsAt(rank) + barrier_->ArrivalsAt(rank);
   }
   bool waits_for_sends() const override { return work_->waits_for_sends(); }
-  Duration LongestComputation() const override { return work_->LongestComputation(); }
   const Schedule& work() const override { return *work_; }
   const GraphTables* graph() const override { return work_->graph(); }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;

@@ -34,7 +34,7 @@ class Walk {
       if (event.kind <= Event::kComputed) end = std::max(end, now_);
       Handle(event);
     }
-    return std::max({end - Time{}, longest_computation_, schedule_.LongestComputation()});
+    return std::max(end - Time{}, longest_computation_);
   }
 
  private:

@@ -40,7 +40,6 @@ class GraphSchedule final : public Schedule {
   uint64_t OrdinalOf(uint64_t index) const override { return tables_.OrdinalOf(index); }
   uint64_t ArrivalsAt(uint32_t rank) const override { return tables_.ArrivalsAt(rank); }
   bool waits_for_sends() const override { return tables_.waits_for_sends(); }
-  Duration LongestComputation() const override { return tables_.longest_computation(); }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
   std::unique_ptr<RankProgram> BoundOf(uint32_t rank) const override;
 
@@ -209,7 +208,7 @@ class GraphProgram final : public RankProgram {
       program_.tickets_.emplace(ticket, std::pair(collective_, op));
       // Behind the streams of the graph, which it must not hold up.
       const uint32_t first = static_cast<uint32_t>(program_.streams_.size());
-      actions_.Compute(program_.as_bound_ ? kNoStream : first + stream, time, ticket);
+      actions_.Compute(first + stream, time, ticket);
     }
 
    private:
@@ -297,7 +296,7 @@ class GraphProgram final : public RankProgram {
         return;
       case Kind::kCompute:
         if (its.time == Duration{0}) return Finish(op, actions);
-        return actions.Compute(as_bound_ ? kNoStream : its.stream, its.time, op);
+        return actions.Compute(its.stream, its.time, op);
       case Kind::kCollective:
         return BeginPart(op, actions);
     }

@@ -27,7 +27,7 @@ GraphTables::GraphTables(const OperationGraph& graph)
   });
   if (has_far) far_after_ = FarLists();
   CountWaits();
-  MeasureStreams();
+  CountStreams();
 }
 
 void GraphTables::NumberSends() {
@@ -147,15 +147,10 @@ void GraphTables::CountWaits() {
   }
 }
 
-void GraphTables::MeasureStreams() {
+void GraphTables::CountStreams() {
   for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
-    std::map<uint32_t, Duration> computed;
     for (const Operation& op : graph_.OpsOf(rank)) {
-      if (op.stream == kNoStream) continue;
-      streams_ = std::max(streams_, op.stream + 1);
-      if (op.kind != Operation::Kind::kCompute) continue;
-      const Duration sum = computed[op.stream] += op.time;
-      longest_computation_ = std::max(longest_computation_, sum);
+      if (op.stream != kNoStream) streams_ = std::max(streams_, op.stream + 1);
     }
   }
 }

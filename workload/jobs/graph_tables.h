@@ -83,7 +83,6 @@ class GraphTables {
   }
 
   uint32_t streams() const { return streams_; }
-  Duration longest_computation() const { return longest_computation_; }
 
  private:
   struct Send {
@@ -119,7 +118,7 @@ class GraphTables {
   template <class T, class ForEach>
   Lists<T> MakeLists(const ForEach& for_each) const;
   void CountWaits();
-  void MeasureStreams();
+  void CountStreams();
 
   const OperationGraph& graph_;
   std::vector<uint64_t> first_op_;                    // By rank: the operations of all ranks below.
@@ -137,7 +136,6 @@ class GraphTables {
   Lists<Far> far_after_;
   std::vector<uint32_t> waits_;  // By operation.
   uint32_t streams_ = 0;
-  Duration longest_computation_{0};
 };
 
 }  // namespace heddle

@@ -146,15 +146,11 @@ class Schedule {
   // The tables of a graph of operations; null if the schedule is none.
   virtual const GraphTables* graph() const { return nullptr; }
 
-  // --- Lower bounds of an iteration's time ---
-
-  // A program that does nothing later if a message arrives earlier, and nothing later than the
-  // rank's own program. The latter need not be such a program: a computation that is ready earlier
-  // may delay a more urgent one on the same stream.
+  // For lower bounds of an iteration's time: a program that does nothing later if a message arrives
+  // earlier, and nothing later than the rank's own program, if computations wait for no stream
+  // (workload/jobs/critical_path.h). The own program need not be such a program: an operation that
+  // is ready earlier may delay a more urgent one on the same stream.
   virtual std::unique_ptr<RankProgram> BoundOf(uint32_t rank) const { return ProgramOf(rank); }
-
-  // The longest time that a stream of a rank computes.
-  virtual Duration LongestComputation() const { return Duration{0}; }
 };
 
 }  // namespace heddle

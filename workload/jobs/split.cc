@@ -145,7 +145,6 @@ class Split final : public Schedule {
     return whole_->ArrivalsAt(rank) + more_arrivals_[rank];
   }
   bool waits_for_sends() const override { return whole_->waits_for_sends(); }
-  Duration LongestComputation() const override { return whole_->LongestComputation(); }
   std::unique_ptr<RankProgram> ProgramOf(uint32_t rank) const override;
   std::unique_ptr<RankProgram> BoundOf(uint32_t rank) const override;
 
