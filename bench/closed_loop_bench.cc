@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that messages start each other: runs of collectives against runs of the same
-// packets as an open loop, whose flows start at the times that the first run has written. The two
-// are timed in turns (bench/paired.h). With --smoke it runs just enough of each to show that it
-// works.
+// Measures what a closed loop costs, in which messages start each other: runs of collectives
+// against runs of the same packets as an open loop, whose flows start at the times that the first
+// run has written. The two are timed in turns (bench/paired.h). With --smoke it runs just enough of
+// each to show that it works.
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -270,7 +270,8 @@ class SettingFinder final : public Fields {
   std::string text_;
 };
 
-// What goes by the packets of a flow cannot go by those of its subflows.
+// Refuses settings that follow single packets or links of a flow, beside transports whose flows
+// have subflows.
 void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (!settings.transport.settings->has_subflows()) return;

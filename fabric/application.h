@@ -17,7 +17,7 @@
 
 namespace heddle {
 
-// What a program on one host tells one on another host, outside the simulated network. It takes
+// A program on one host tells this to one on another host, outside the simulated network. It takes
 // effect at `at`, which lies at least one window after it is told. News of one instant may reach
 // the host in any order.
 struct News {

@@ -37,7 +37,7 @@ struct RankOperation {
   bool is_message() const { return is_send() || kind == Operation::Kind::kReceive; }
 
   std::string_view label() const;
-  // Of messages; not set for other operations, and where a receive takes any.
+  // The next three are set for messages, but not where a receive takes any.
   std::optional<int64_t> peer() const;
   std::optional<int64_t> bytes() const;
   std::optional<int64_t> tag() const;

@@ -56,7 +56,7 @@ class ForwardedPackets {
 
   enum class Fate { kUnknown, kOnItsWay, kLost };
 
-  // What became of packet `expected`, the first one that the host has not got. It is lost if a
+  // Returns what became of packet `expected`, the first one that the host lacks. It is lost if a
   // later one of its path has come.
   Fate FateOf(const Flow& flow, uint32_t expected, uint32_t paths) const {
     if (expected < flow.missing) return Fate::kOnItsWay;

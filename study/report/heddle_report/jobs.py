@@ -13,7 +13,7 @@ KINDS = ("collective", "training", "trace")
 MOST_JOBS = 4        # Of a run that are shown.
 MOST_ITERATIONS = 8  # Of a job whose stragglers are listed: the slowest.
 
-# What the settings that a reader may lack record.
+# A sentence about missing records names one of these settings.
 OPERATIONS = "measure: {operations: true}"
 FLOW_LINKS = "measure: {flow_links: true}"
 

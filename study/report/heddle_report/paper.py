@@ -299,7 +299,7 @@ def _colour_bar(figure, grid, title):
                     pad=0.01, label=literal(title))
 
 
-# Of states, as on the page; the last is for waiting.
+# The colours of a lane's states, as on the page; the last one is for waiting.
 _LANES = (style.LIGHT[0], style.LIGHT[1], "#d5dae1")
 
 

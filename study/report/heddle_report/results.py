@@ -25,7 +25,7 @@ METRICS = (
     "p99_slowdown", "reordered_ratio", "late_p99_ns", "run_data_packets_sent",
     "run_retransmissions_spurious", "run_retransmissions_loss", "run_timeouts", "run_ecn_marked",
     "run_dropped", "run_pause_frames", "run_paused_ps", "run_carried_host")
-# Of the first measured job, the same in each class; not numbers in runs without jobs.
+# These metrics describe the first measured job, the same in each class. Without jobs they are no numbers.
 JOB_METRICS = ("run_mean_iter_us", "run_p99_iter_us", "run_busbw_gbs", "run_neighbour_cost")
 _ALL_METRICS = METRICS + JOB_METRICS
 _COLUMN = {metric: i for i, metric in enumerate(_ALL_METRICS)}
