@@ -83,7 +83,7 @@ constexpr Column<FlowRow> kColumns[] = {
     {"finished", [](const FlowRow& row) { return row.finished(); }}};
 
 // With subflows. A subflow sends each of its segments as new once, and again as a retransmission;
-// so what remains beyond the segments of the flow are those that a second subflow has sent.
+// so what remains beyond the segments of the flow was sent by another subflow before.
 constexpr Column<FlowRow> kSubflowColumns[] = {
     {"reinjected",
      [](const FlowRow& row) {
