@@ -81,6 +81,10 @@ void LiveFlows(benchmark::State& state, const std::string& transport) {
 BENCHMARK_CAPTURE(LiveFlows, dctcp, "dctcp")->Name("memory/live_flows")->Apply(RunOnce);
 BENCHMARK_CAPTURE(LiveFlows, roce, "rocev2")->Name("memory/live_flows/roce")->Apply(RunOnce);
 BENCHMARK_CAPTURE(LiveFlows, uet, "uet")->Name("memory/live_flows/uet")->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, mprdma, "mprdma")->Name("memory/live_flows/mprdma")->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, mptcp, "{kind: mptcp, subflows: 8}")
+    ->Name("memory/live_flows/mptcp")
+    ->Apply(RunOnce);
 
 }  // namespace
 }  // namespace heddle

@@ -20,8 +20,7 @@
 #include "fabric/around_policy.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::cost_meter_test {
 
 // --- Decisions in a run and in the loop ---
 
@@ -169,5 +168,4 @@ TEST(CostCasesTest, MeasureEveryLoadBalancerWhereverItActs) {
   EXPECT_TRUE(names.contains("host/presto/candidates:4/flows:1000"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::cost_meter_test

@@ -14,8 +14,7 @@
 
 #include "fabric/switch.h"
 
-namespace heddle {
-namespace {
+namespace heddle::decision_cost_test {
 
 const std::vector<RecordedPacket>& Recorded() {
   static const std::vector<RecordedPacket> recorded = RecordLeaf();
@@ -182,5 +181,4 @@ TEST_P(EveryDecisionCostTest, IsMeasuredAtSwitchAndHost) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::decision_cost_test

@@ -12,8 +12,7 @@
 #include "bench/decision/cost_cases.h"
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::programs_test {
 
 using testing::HasSubstr;
 
@@ -113,5 +112,4 @@ TEST_F(BenchProgramsTest, RunsCountHops) {
   EXPECT_THAT(out, HasSubstr("items_per_second="));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::programs_test

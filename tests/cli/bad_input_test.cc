@@ -11,8 +11,7 @@
 
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::bad_input_test {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -850,5 +849,4 @@ TEST(BadFileTest, TwoExperimentsMayNotShareAFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder / "results"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::bad_input_test

@@ -11,8 +11,7 @@
 
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::command_line_test {
 
 using testing::AllOf;
 using testing::ContainsRegex;
@@ -482,5 +481,4 @@ TEST_F(InterruptedRunTest, LeavesNoResultsIfKilledAndTheNextRunTidiesUp) {
   EXPECT_EQ(Entries(), 3u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::command_line_test

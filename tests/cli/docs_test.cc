@@ -14,8 +14,7 @@
 
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::docs_test {
 
 namespace fs = std::filesystem;
 
@@ -276,5 +275,4 @@ TEST(DocsTest, EveryLinkBetweenPagesLeadsSomewhere) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::docs_test

@@ -12,8 +12,7 @@
 
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::generated_test {
 
 namespace fs = std::filesystem;
 
@@ -180,5 +179,4 @@ TEST(SchemaCommandTest, EveryConfigNamesIt) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::generated_test

@@ -16,8 +16,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::papers_command_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -369,5 +368,4 @@ TEST_F(PapersCommandTest, WritesNothingIfAMetricCannotBeRead) {
   EXPECT_FALSE(fs::exists(folder_ / "results/papers/ci/claims.csv"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::papers_command_test

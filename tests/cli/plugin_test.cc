@@ -14,8 +14,7 @@
 #include "cli/plugins.h"
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::plugin_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -297,5 +296,4 @@ TEST_F(NewPolicyTest, LeavesNothingOnAFullDisk) {
   EXPECT_EQ(RunCommand(again, folder_.path()).exit_code, 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::plugin_test

@@ -10,8 +10,7 @@
 
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::report_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -132,5 +131,4 @@ TEST_F(ReportTest, CollectsAnewAndSaysWhatIsMissing) {
   EXPECT_TRUE(fs::exists(folder_ / "asked"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::report_test

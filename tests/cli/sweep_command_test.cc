@@ -21,8 +21,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::sweep_command_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -856,5 +855,4 @@ TEST_F(SweepCommandTest, FindsItsPartInAJobArray) {
   EXPECT_EQ(Run("heddle sweep s.yaml --shard slurm").exit_code, 2);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::sweep_command_test

@@ -17,8 +17,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::trace_test {
 
 namespace fs = std::filesystem;
 
@@ -339,5 +338,4 @@ TEST_F(TsharkTest, TakesTruncatedTcp) {
   EXPECT_THAT(Values(out, "frame.cap_len", "tcp.len == 1460"), ElementsAre("96"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::trace_test

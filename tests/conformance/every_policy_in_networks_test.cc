@@ -20,8 +20,7 @@
 #include "tests/support/experiment_kit.h"
 #include "topo/graph.h"
 
-namespace heddle {
-namespace {
+namespace heddle::every_policy_in_networks_test {
 
 struct Fabric {
   std::string name;
@@ -345,5 +344,4 @@ TEST_P(EveryPolicyAloneTest, ALongFlowIsNoSlowerThanUnderEcmp) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::every_policy_in_networks_test

@@ -9,8 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace heddle {
-namespace {
+namespace heddle::barrier_test {
 
 // All of `threads` meet `rounds` times; between meetings each adds one to a number of its own, and
 // the one let in alone checks all of them without any lock.
@@ -55,5 +54,4 @@ TEST(BarrierTest, ManyMoreThreadsThanCoresMakeProgress) {
   EXPECT_LT(seconds, 2);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::barrier_test

@@ -6,8 +6,7 @@
 
 #include <cstdio>
 
-namespace heddle {
-namespace {
+namespace heddle::check_test {
 
 TEST(CheckTest, ANumberThatHoldsCostsNoMessage) {
   int formatted = 0;
@@ -35,5 +34,4 @@ TEST(CheckDeathTest, CallsTheHandlerBeforeTheEnd) {
   EXPECT_EXIT(fail(), testing::ExitedWithCode(3), "no reason(.|\n)*tidied up");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::check_test

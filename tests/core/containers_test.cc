@@ -16,8 +16,7 @@
 #include "core/ring.h"
 #include "core/timers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::containers_test {
 
 TEST(TimersTest, FireByTimeThenKeyHoweverTheyWereSet) {
   Rng rng = Rng::Stream(1, "timers", 0);
@@ -159,5 +158,4 @@ TEST(DueTreeTest, WithoutElementsNothingIsDue) {
   EXPECT_TRUE(Before(tree, kNever).empty());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::containers_test

@@ -9,8 +9,7 @@
 
 #include "core/engine.h"
 
-namespace heddle {
-namespace {
+namespace heddle::engine_failure_test {
 
 // Works every microsecond, and fails when told to.
 class Worker final : public Node {
@@ -73,5 +72,4 @@ TEST(EngineFailureTest, SoDoesAnExceptionOfTheConductor) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::engine_failure_test

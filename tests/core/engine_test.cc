@@ -14,8 +14,7 @@
 #include "core/timers.h"
 #include "tests/support/core_toy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::engine_test {
 
 size_t EventsIn(const ToyLog& log) {
   return std::transform_reduce(log.begin(), log.end(), size_t{0}, std::plus<>(),
@@ -245,5 +244,4 @@ TEST(EngineDeathTest, RefusesAWindowLongerThanAllowed) {
   EXPECT_EXIT(two.engine.Run(conductor), testing::ExitedWithCode(3), "a window of");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::engine_test

@@ -9,8 +9,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::histogram_test {
 
 constexpr double kShares[] = {0,    0.01, 0.07, 0.1,  0.25,  0.29,   0.5, 0.55,
                               0.57, 0.58, 0.95, 0.99, 0.999, 0.9999, 1};
@@ -113,5 +112,4 @@ TEST(HistogramTest, WithoutValuesEverythingIsZero) {
   EXPECT_EQ(empty.Percentile(0.5), 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::histogram_test

@@ -9,8 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace heddle {
-namespace {
+namespace heddle::own_state_test {
 
 struct Seven {
   double a = 7;
@@ -74,5 +73,4 @@ TEST(OwnStateTest, CostsNoMoreThanItsBytes) {
   EXPECT_TRUE(std::is_trivially_copyable_v<OwnState<56>>);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::own_state_test

@@ -20,8 +20,7 @@
 #include <set>
 #include <vector>
 
-namespace heddle {
-namespace {
+namespace heddle::random_test {
 
 // --- Published sequences ---
 
@@ -299,5 +298,4 @@ TEST(RngTest, ExponentialDurationEndsWithTime) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(rng.ExponentialDuration(1e40).ps, kNever.ps + 1);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::random_test

@@ -13,8 +13,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::statistics_test {
 
 using enum PercentileMethod;
 
@@ -143,5 +142,4 @@ TEST(RankCorrelationTest, IsSpearmans) {
   EXPECT_TRUE(std::isnan(RankCorrelation({1, 1, 1}, {1, 2, 3})));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::statistics_test

@@ -6,8 +6,7 @@
 
 #include <concepts>
 
-namespace heddle {
-namespace {
+namespace heddle::units_test {
 
 template <class A, class B>
 concept Addable = requires(A a, B b) {
@@ -60,5 +59,4 @@ TEST(TimeTest, NeverIsLaterThanAnyDelayAddedToOneAgain) {
   EXPECT_DOUBLE_EQ(Microseconds(1'500_ns), 1.5);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::units_test

@@ -13,8 +13,7 @@
 #include "core/engine.h"
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::wire_test {
 
 class Receiver final : public Node {
  public:
@@ -179,5 +178,4 @@ TEST(WireDeathTest, RefusesAPacketThatArrivesInsideTheWindow) {
               "a packet arrives at 999 ps, inside the window that ends at 1000 ps");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::wire_test

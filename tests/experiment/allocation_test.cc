@@ -47,8 +47,7 @@ void* Counted(std::size_t size) {
   std::free(memory);
 }
 
-namespace heddle {
-namespace {
+namespace heddle::allocation_test {
 
 struct Cost {
   int64_t allocations;
@@ -105,5 +104,4 @@ TEST(AllocationTest, ADatagramCostsNone) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::allocation_test

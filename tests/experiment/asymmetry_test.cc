@@ -8,8 +8,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::asymmetry_test {
 
 Experiment With(const std::string& asymmetry, const std::string& more = "",
                 const std::vector<std::string>& sets = {}) {
@@ -115,5 +114,4 @@ TEST(PortWarningTest, TakesADefaultForGrantedUnlessTheBufferIsTooSmallForIt) {
                                  "than half the buffer of 100000; set ecn_above"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::asymmetry_test

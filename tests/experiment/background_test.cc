@@ -13,8 +13,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::background_test {
 
 const std::vector<std::string> kBalancers = {"ecmp", "rps", "{kind: letflow, gap: 20us}", "presto"};
 
@@ -331,5 +330,4 @@ TEST(UdpCsvTest, IsWrittenIfThereIsABackground) {
   EXPECT_NE(summary.find("\"carried_background\": "), std::string::npos);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::background_test

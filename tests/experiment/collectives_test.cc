@@ -15,8 +15,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/halved_windows.h"
 
-namespace heddle {
-namespace {
+namespace heddle::collectives_test {
 
 using ::testing::HasSubstr;
 
@@ -640,5 +639,4 @@ TEST(CollectiveTest, NumbersItsFlowsIn32Bits) {
                         "4294967295 that can be numbered; have fewer iterations"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::collectives_test

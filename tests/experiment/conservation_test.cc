@@ -13,8 +13,7 @@
 #include "measure/instrument.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::conservation_test {
 
 // Does something to the network that no instrument may do, once, at 500 ns.
 class Meddler final : public Instrument {
@@ -75,5 +74,4 @@ TEST(ConservationDeathTest, SoIsAPacketThatNobodyHasSent) {
               "flight");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::conservation_test

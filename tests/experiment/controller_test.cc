@@ -14,8 +14,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::controller_test {
 
 struct Choice {
   Time at;
@@ -114,5 +113,4 @@ TEST(ControllerTest, WorksInAnExperimentForAnyNumberOfThreads) {
   EXPECT_FALSE(one.result.reached_t_max);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::controller_test

@@ -7,8 +7,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::determinism_test {
 
 const std::vector<std::string> kBalancers = {"ecmp", "rps", "presto", "{kind: letflow, gap: 20us}"};
 
@@ -132,5 +131,4 @@ TEST(ResolvedTest, KeepsEverythingThatCanBeSet) {
   EXPECT_EQ(again.settings.workload.size(), 4u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::determinism_test

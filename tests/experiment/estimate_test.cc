@@ -11,8 +11,7 @@
 #include "experiment/run_costs.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::estimate_test {
 
 // A permutation of flows of `packets` packets; each crosses from one leaf to another, over 4 links.
 std::string Permutation(int leaves, int hosts_per_leaf, const std::string& more, int packets = 10) {
@@ -77,5 +76,4 @@ TEST(EstimateTest, TakesTheSecondsOfThisMachine) {
   EXPECT_DOUBLE_EQ(ExpectedSeconds(experiment), ExpectedWork(experiment) * seconds);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::estimate_test

@@ -19,8 +19,7 @@
 #include "transport/congestion_controls.h"
 #include "transport/transports.h"
 
-namespace heddle {
-namespace {
+namespace heddle::every_setting_test {
 
 struct Setting {
   std::string path;  // "cc.rp"
@@ -284,5 +283,4 @@ TEST(EverySettingTest, OfPortsChangesSomethingOrWarns) {
               known);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::every_setting_test

@@ -26,8 +26,7 @@
 #include "settings/yaml.h"
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::experiment_schema_test {
 
 namespace fs = std::filesystem;
 
@@ -365,5 +364,4 @@ TEST_F(ExperimentSchemaTest, AxesAreListsOrRangesAndMayMoveTogether) {
                                            false, false));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::experiment_schema_test

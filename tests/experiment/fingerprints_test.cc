@@ -19,8 +19,7 @@
 #include "measure/delivery_tap.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::fingerprints_test {
 
 const std::string kFile = std::string(HEDDLE_SOURCE_DIR) + "/tests/fingerprints.csv";
 constexpr const char* kHeader = "experiment,deliveries,hash\n";
@@ -189,5 +188,4 @@ TEST_P(FingerprintTest, DependsOnWhatIsSimulatedAlone) {
 INSTANTIATE_TEST_SUITE_P(Some, FingerprintTest,
                          testing::Range(size_t{0}, AllCases().size(), size_t{6}));
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::fingerprints_test

@@ -9,8 +9,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::lone_flow_test {
 
 // Every size between every kind of pair, a millisecond apart.
 std::string LoneFlows(const std::vector<int64_t>& sizes, int hosts) {
@@ -113,5 +112,4 @@ TEST(FlowListRunTest, FlowsOfARunRepeatIt) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::lone_flow_test

@@ -12,8 +12,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::manifest_test {
 
 using testing::_;
 using testing::HasSubstr;
@@ -111,5 +110,4 @@ TEST(CheckedFolderTest, AFolderWithoutAManifestIsNotDamaged) {
   EXPECT_FALSE(folder.found_damage());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::manifest_test

@@ -12,8 +12,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::measure_test {
 
 using testing::_;
 using testing::HasSubstr;
@@ -216,5 +215,4 @@ TEST(MarksTest, AreCountedOnce) {
   EXPECT_EQ(arrived, run.result.packets.marked);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::measure_test

@@ -16,8 +16,7 @@
 #include "tests/support/scripted_policy.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::multihomed_test {
 
 using testing::ElementsAre;
 
@@ -233,5 +232,4 @@ TEST(MultihomedTest, TheLastSwitchSpreadsFlowsByTheirHash) {
   EXPECT_NEAR(static_cast<double>(packets[0]) / 20'000, 200, 4 * 10);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::multihomed_test

@@ -15,8 +15,7 @@
 #include "tests/support/lab.h"
 #include "topo/schedule.h"
 
-namespace heddle {
-namespace {
+namespace heddle::packet_loss_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -415,5 +414,4 @@ TEST(PacketLossTest, SaysWhatIsWrong) {
               HasSubstr("none of these links leads to spine1"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::packet_loss_test

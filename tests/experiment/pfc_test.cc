@@ -18,8 +18,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/memory_peaks.h"
 
-namespace heddle {
-namespace {
+namespace heddle::pfc_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -387,5 +386,4 @@ TEST(DeadlockTest, EndsTheRunUnlessItIsOnlyToBeReported) {
   EXPECT_EQ(RunRing("report").result.end, Time{} + 3_ms);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::pfc_test

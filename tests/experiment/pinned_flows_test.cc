@@ -14,8 +14,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::pinned_flows_test {
 
 using testing::HasSubstr;
 
@@ -171,5 +170,4 @@ TEST_F(PinnedFlowsTest, ThreadsMakeNoDifference) {
   EXPECT_EQ(RunExperiment(experiment, 1).files, RunExperiment(experiment, 3).files);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::pinned_flows_test

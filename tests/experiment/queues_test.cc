@@ -20,8 +20,7 @@
 #include "tests/support/memory_peaks.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::queues_test {
 
 using testing::HasSubstr;
 using Ports = NetworkPlan::Ports;
@@ -290,5 +289,4 @@ TEST(QueueViewTest, IsTheSameForAllKindsOfPorts) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::queues_test

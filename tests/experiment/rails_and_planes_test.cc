@@ -9,8 +9,7 @@
 #include "lb/parts/load_balancer.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::rails_and_planes_test {
 
 const std::string kRail =
     "{kind: rail, pods: 2, servers: 2, rails: 4, spines: 4,\n"
@@ -89,5 +88,4 @@ TEST(RailsAndPlanesTest, ThreadsDoNotChangeResults) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::rails_and_planes_test

@@ -8,8 +8,7 @@
 
 #include "tests/support/random_experiment.h"
 
-namespace heddle {
-namespace {
+namespace heddle::random_experiments_test {
 
 TEST(RandomExperimentTest, KeepsEveryInvariantWithAnyNumberOfThreads) {
   int ran = 0;
@@ -40,5 +39,4 @@ TEST(RandomExperimentTest, AFlowMayTakeSeveralWaysThatForkDownwards) {
   EXPECT_EQ(verdict.problem, "");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::random_experiments_test

@@ -11,8 +11,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::resequencing_test {
 
 // A permutation between two leaves whose paths differ by 42 us, over links with room for it.
 std::string Skewed(const std::string& transport, const std::string& lb) {
@@ -226,5 +225,4 @@ TEST(OrderTest, WhatReordersOnGoBackNIsWarnedOf) {
   EXPECT_THAT(warnings("rps", "{kind: dctcp}"), testing::Not(warns));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::resequencing_test

@@ -15,8 +15,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::resolved_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -195,5 +194,4 @@ TEST(ResolvedTest, RunYamlShowsTheValuesAndReadsAsTheSameExperiment) {
   EXPECT_EQ(again.Id(), experiment.Id());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::resolved_test

@@ -20,8 +20,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::results_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -513,5 +512,4 @@ TEST(ResultsTest, LbHasTheStateOfHostsAndWhatTheyHaveCounted) {
             std::vector<std::string>{"state_bytes=80"});
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::results_test

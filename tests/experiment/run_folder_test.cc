@@ -11,8 +11,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::run_folder_test {
 
 namespace fs = std::filesystem;
 using testing::EndsWith;
@@ -258,5 +257,4 @@ TEST(RunFolderTest, WritesManyFilesPieceByPiece) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::run_folder_test

@@ -16,8 +16,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::schedule_test {
 
 using testing::HasSubstr;
 
@@ -335,5 +334,4 @@ TEST(ScheduleTest, SaysWhatIsWrong) {
   EXPECT_THAT(errors("{links: [leaf0-spine0], state: down}"), HasSubstr("at: is missing"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::schedule_test

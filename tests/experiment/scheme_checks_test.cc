@@ -12,8 +12,7 @@
 #include "settings/writer.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::scheme_checks_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -141,5 +140,4 @@ TEST(OrderTest, EverySchemeThatReordersSaysSo) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::scheme_checks_test

@@ -8,8 +8,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::sweep_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -604,5 +603,4 @@ TEST(ScaleTest, SaysWhatIsWrong) {
               HasSubstr("test.yaml:5:15: lb.gap: has no effect"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::sweep_test

@@ -18,8 +18,7 @@
 #include "tests/support/halved_windows.h"
 #include "workload/jobs/job.h"
 
-namespace heddle {
-namespace {
+namespace heddle::traces_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -576,5 +575,4 @@ TEST_F(TracesTest, ThreadsDoNotChangeResults) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::traces_test

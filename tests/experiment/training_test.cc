@@ -11,8 +11,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::training_test {
 
 std::string TrainingOn(int hosts, const std::string& job) {
   return OnAStar(hosts, "kind: training, " + job);
@@ -170,5 +169,4 @@ TEST(TrainingTest, RefusesWhatDoesNotDivide) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::training_test

@@ -11,8 +11,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::unannounced_faults_test {
 
 using testing::HasSubstr;
 
@@ -209,5 +208,4 @@ TEST(UnannouncedFaultsTest, SayWhatDoesNotFit) {
               HasSubstr("more than a million times"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::unannounced_faults_test

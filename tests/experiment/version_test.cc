@@ -10,8 +10,7 @@
 
 #include "tests/support/command.h"
 
-namespace heddle {
-namespace {
+namespace heddle::version_test {
 
 // The first group of the first match of `pattern` in a file of the source tree; empty without one.
 std::string Named(const std::string& file, const std::string& pattern) {
@@ -35,5 +34,4 @@ TEST(VersionTest, HasOneDate) {
   EXPECT_EQ(Named("CHANGELOG.md", "\n## [0-9.]+, (\\S+)\n"), date);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::version_test

@@ -11,8 +11,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::warnings_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -163,5 +162,4 @@ TEST(WarningsOfRunTest, ATransportThatBearsReorderingGivesNoWarningOfIt) {
               AllOf(HasSubstr("reordering: "), HasSubstr("raise transport.nack_threshold")));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::warnings_test

@@ -15,8 +15,7 @@
 #include "fabric/switch.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::around_policy_test {
 
 using Names = std::multiset<std::string>;
 
@@ -213,5 +212,4 @@ TEST(HostPolicyTimerTest, OfAnyIdIsThePolicys) {
                                                            {Time{} + 5_us, 0xffff'ffff}}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::around_policy_test

@@ -9,8 +9,7 @@
 
 #include "fabric/switch_faults.h"
 
-namespace heddle {
-namespace {
+namespace heddle::blackhole_test {
 
 constexpr PortIndex kIn = 2;
 constexpr Time kNow = Time{} + 5_us;
@@ -93,5 +92,4 @@ TEST(BlackholeTest, TakesAShareOfThePairs) {
   EXPECT_NEAR(count(first, [&](size_t i) { return first[i] && first[reversed(i)]; }), 900, 6 * 29);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::blackhole_test

@@ -14,8 +14,7 @@
 #include "tests/support/port_bench.h"
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::fifo_port_test {
 
 __extension__ using Wide = __int128;
 
@@ -276,5 +275,4 @@ TEST(FifoPortTest, KeepsPoissonArrivalsWaitingAsAnMd1Queue) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::fifo_port_test

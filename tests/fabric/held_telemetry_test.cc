@@ -11,8 +11,7 @@
 #include "tests/support/scripted_policy.h"
 #include "transport/roce_sender.h"
 
-namespace heddle {
-namespace {
+namespace heddle::held_telemetry_test {
 
 // How many samples of a flow over two switches found a latest ACK with records of so many switches.
 std::map<int, int> RecordsIn(std::vector<Rule> rules) {
@@ -41,5 +40,4 @@ TEST(HeldTelemetryTest, BeginsAtTheSwitchThatReleasesThePacket) {
   EXPECT_GT(held.at(2), 10);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::held_telemetry_test

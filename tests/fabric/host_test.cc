@@ -21,8 +21,7 @@
 #include "core/engine.h"
 #include "fabric/flow.h"
 
-namespace heddle {
-namespace {
+namespace heddle::host_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -747,5 +746,4 @@ TEST(HostLossTest, TakesPacketsAndSparesPauseFrames) {
   EXPECT_THAT(bench.Left(), IsEmpty());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::host_test

@@ -9,8 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace heddle {
-namespace {
+namespace heddle::link_loss_test {
 
 constexpr Bytes kPacket{4'150};
 
@@ -80,5 +79,4 @@ TEST(LinkLossModelTest, KindsOfLossAddUp) {
   EXPECT_NEAR(static_cast<double>(LostOf(link, 100'000)) / 1e5, 0.75, 0.01);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::link_loss_test

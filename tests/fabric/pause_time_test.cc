@@ -10,8 +10,7 @@
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
 
-namespace heddle {
-namespace {
+namespace heddle::pause_time_test {
 
 // The longest pause that a frame can ask for. Counted in bytes, 65,535 quanta are 4.2 MB, whose
 // bits times 10^12 do not fit into 63 bits.
@@ -82,5 +81,4 @@ TEST(ExpiringPauseTest, IsForgottenWhenItIsLifted) {
   EXPECT_EQ(DepartureBehind(frames, 1'000), Time{} + 30_us + 51'200_ns);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::pause_time_test

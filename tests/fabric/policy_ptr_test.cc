@@ -16,8 +16,7 @@
 #include "fabric/around_policy.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::policy_ptr_test {
 
 using Calls = std::map<std::string, int>;
 
@@ -412,5 +411,4 @@ TEST(HooksTest, OfAPolicyAroundAnotherAreItsOwnTooAndTheOtherDoesNotSeeThem) {
   ExpectEveryHookCalled(calls, make_switch, make_host);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::policy_ptr_test

@@ -21,8 +21,7 @@
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
 
-namespace heddle {
-namespace {
+namespace heddle::queued_port_test {
 
 constexpr Duration kDelay = 1_us;
 
@@ -668,5 +667,4 @@ TEST(QueuedPortsTest, APauseOfTheInstantOfTheFailureCounts) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::queued_port_test

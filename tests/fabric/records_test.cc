@@ -12,8 +12,7 @@
 #include "fabric/resequencing.h"
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::records_test {
 
 TEST(RecordsTest, OfAFlowBeginWithNothing) {
   const FlowRecord record;
@@ -138,5 +137,4 @@ TEST(ResequencingStatsTest, AddUpOrKeepTheLargest) {
                                                  450, 453, 456}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::records_test

@@ -15,8 +15,7 @@
 #include "core/random.h"
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::reordering_test {
 
 struct Arrival {
   uint32_t number;
@@ -176,5 +175,4 @@ TEST(ReorderingStatsTest, AddUpWhateverTheOrder) {
   EXPECT_EQ(two.late_ps.max(), 100'000);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::reordering_test

@@ -19,8 +19,7 @@
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
 
-namespace heddle {
-namespace {
+namespace heddle::shared_memory_test {
 
 using Model = MemorySettings::Model;
 
@@ -427,5 +426,4 @@ TEST(SharedMemoryTest, AReleaseOfWhatWasNotChargedIsNoticed) {
               "output 2 has -1000");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::shared_memory_test

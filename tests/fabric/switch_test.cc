@@ -14,8 +14,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::switch_test {
 
 // --- Hooks ---
 
@@ -315,5 +314,4 @@ TEST(SwitchTest, LosesTrackOfNoPacket) {
   EXPECT_GT(in_flight, 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::switch_test

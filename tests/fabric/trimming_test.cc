@@ -15,8 +15,7 @@
 #include "tests/support/printers.h"
 #include "tests/support/switch_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::trimming_test {
 
 using Victim = TrimSettings::Victim;
 
@@ -241,5 +240,4 @@ TEST(TrimmingTest, OtherPacketsAreDropped) {
   EXPECT_EQ(SeenAt(bench, 8).whole, 62);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::trimming_test

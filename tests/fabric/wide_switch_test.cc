@@ -11,8 +11,7 @@
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
 
-namespace heddle {
-namespace {
+namespace heddle::wide_switch_test {
 
 constexpr Duration kDelay = 1_us;
 
@@ -230,5 +229,4 @@ TEST(OwnPacketTest, WaitsForALowerClassThatComesAtTheSameInstant) {
   EXPECT_EQ(bench.received(1)[1].kind, PacketKind::kControl);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::wide_switch_test

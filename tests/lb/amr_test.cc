@@ -11,8 +11,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::amr_test {
 
 const std::vector<int64_t> kCapacities = {10'000'000'000, 20'000'000'000, 5'000'000'000,
                                           40'000'000'000};
@@ -116,5 +115,4 @@ TEST(AmrTest, APathHasTheLeastWeightAtLeast) {
   EXPECT_NEAR(share, 0.25 / 1.25, 0.06);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::amr_test

@@ -11,8 +11,7 @@
 
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::aps_test {
 
 constexpr size_t kPorts = 8;
 
@@ -137,5 +136,4 @@ TEST(ApsTest, ShortFlowsCanTakeTheShortestQueue) {
   EXPECT_EQ(packets.size(), kPorts);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::aps_test

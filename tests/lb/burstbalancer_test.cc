@@ -10,8 +10,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::burstbalancer_test {
 
 std::string With(const std::string& settings) { return "{kind: burstbalancer, " + settings + "}"; }
 
@@ -134,5 +133,4 @@ TEST(BurstBalancerTest, RehashingBeginsWithThePortOfEcmp) {
   EXPECT_NEAR(moved, 150, 20);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::burstbalancer_test

@@ -15,8 +15,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::clove_test {
 
 // lb/clove.cc writes this header.
 struct Header {
@@ -248,5 +247,4 @@ TEST(CloveTest, HidesMarksOnlyWhereAcksEchoThem) {
               testing::HasSubstr("lb.mask_ecn: needs a transport whose ACKs echo marks"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::clove_test

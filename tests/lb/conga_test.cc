@@ -15,8 +15,7 @@
 #include "tests/support/lb_statistics.h"
 #include "tests/support/paired_seeds.h"
 
-namespace heddle {
-namespace {
+namespace heddle::conga_test {
 
 // lb/conga.cc writes this header.
 struct Header {
@@ -354,5 +353,4 @@ TEST(CongaTest, LongFlowsWithLocalKnowledgeAreAsSlowOnTheFastPathOfItsPapersExam
   EXPECT_NEAR(CarryFullDemand("lq", 100'000, 1).percent, 80, 1);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::conga_test

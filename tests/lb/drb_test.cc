@@ -11,8 +11,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::drb_test {
 
 constexpr size_t kHalf = 4;  // k = 8: edges and aggregations have 4 uplinks each.
 
@@ -124,5 +123,4 @@ TEST(DrbTest, QueuesOfAPermutationStayShort) {
   EXPECT_GT(LongestQueue("rps"), 3 * drb);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::drb_test

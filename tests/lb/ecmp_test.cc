@@ -10,8 +10,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::ecmp_test {
 
 LbSwitch::Shape Uplinks(size_t n, SwitchId id = 0) {
   return {.uplinks = std::vector<BitRate>(n, 100_Gbps), .id = id};
@@ -193,5 +192,4 @@ TEST(EcmpTest, WhenResilientAPortThatComesBackGetsItsFlowsBack) {
   EXPECT_EQ(PortsOf(leaf, all), before);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::ecmp_test

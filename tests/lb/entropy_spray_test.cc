@@ -6,8 +6,7 @@
 
 #include <set>
 
-namespace heddle {
-namespace {
+namespace heddle::entropy_spray_test {
 
 TEST(EntropyWalkTest, EachRoundUsesEveryEntropyOnce) {
   Rng rng = Rng::Stream(1, "test", 0);
@@ -78,5 +77,4 @@ TEST(EntropyPenaltiesTest, SomeEntropyIsAlwaysUsed) {
   for (int i = 0; i < 100; ++i) EXPECT_LT(penalties.Choose(walk, rng), 4);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::entropy_spray_test

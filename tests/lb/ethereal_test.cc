@@ -14,8 +14,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::ethereal_test {
 
 HostFlow Planned(LbHost& host, uint16_t lane) {
   HostFlow flow;
@@ -169,5 +168,4 @@ TEST(EtherealTest, TreesAreNotSplit) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::ethereal_test

@@ -10,8 +10,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::fat_tree_test {
 
 // The share of what a pod sends up to cores that takes the slow link, one of four.
 double ShareOfSlowLink(const std::string& lb) {
@@ -63,5 +62,4 @@ INSTANTIATE_TEST_SUITE_P(Schemes, SlowLinkTest,
                                          Scheme{"conweave", "conweave"}, Scheme{"hula", "hula"}),
                          [](const auto& test) { return test.param.name; });
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::fat_tree_test

@@ -9,8 +9,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flare_test {
 
 constexpr int kWire = 1'524;
 
@@ -111,5 +110,4 @@ TEST(FlareTest, NothingIsReorderedIfTheGapExceedsTheDifferenceOfPaths) {
   EXPECT_GT(reordered("1us"), 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flare_test

@@ -12,8 +12,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flowbender_test {
 
 class Sender {
  public:
@@ -174,5 +173,4 @@ TEST(FlowBenderTest, AloneAFlowStays) {
   for (uint64_t seed = 1; seed <= 5; ++seed) EXPECT_EQ(Elephants("flowbender", seed, 1).moves, 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flowbender_test

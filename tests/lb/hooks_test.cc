@@ -11,8 +11,7 @@
 
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::hooks_test {
 
 using S = SwitchPolicy;
 using H = HostPolicy;
@@ -90,5 +89,4 @@ TEST(BalancersHooksTest, AreThoseThatTheirSettingsNeed) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::hooks_test

@@ -11,8 +11,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::host_paths_test {
 
 std::vector<PathChoice> Choices(const std::vector<uint16_t>& ids) {
   std::vector<PathChoice> paths;
@@ -170,5 +169,4 @@ TEST_P(ClovePathsTest, APathThatComesBackIsAsGoodAsTheOthers) {
 INSTANTIATE_TEST_SUITE_P(Kinds, ClovePathsTest, testing::Values("clove_ecn", "clove_int"),
                          [](const auto& test) { return test.param; });
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::host_paths_test

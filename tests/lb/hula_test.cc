@@ -10,8 +10,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::hula_test {
 
 // lb/hula.cc writes this header.
 struct Probe {
@@ -205,5 +204,4 @@ TEST(HulaTest, FlowsLeaveAPathThatIsSlowFurtherOn) {
   EXPECT_LT(end("{kind: hula, gap: 50us}"), end("ecmp"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::hula_test

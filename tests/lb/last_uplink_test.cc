@@ -15,8 +15,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/watched_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::last_uplink_test {
 
 Graph TwoSpines() {
   return LeafSpineFrom(
@@ -138,5 +137,4 @@ TEST(LastUplinkMemoryTest, FlbForgetsHowSlowAnUplinkWas) {
   EXPECT_GT(packets[0], (packets[0] + packets[1]) / 5);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::last_uplink_test

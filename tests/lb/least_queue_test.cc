@@ -12,8 +12,7 @@
 #include "tests/support/lb_queues.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::least_queue_test {
 
 std::vector<int64_t> IdleCounts(const std::string& settings) {
   LbSwitch leaf(settings);
@@ -255,5 +254,4 @@ TEST(RoundRobinTest, AFailedPortLeavesTheRound) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::least_queue_test

@@ -13,8 +13,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::letflow_test {
 
 // The ports of a flow that sends a packet each `interval`.
 std::vector<PortIndex> PortsOver(Duration interval, int packets, const std::string& settings) {
@@ -181,5 +180,4 @@ TEST(LetFlowTest, LongFlowsLeaveAPathThatIsSlowFurtherOn) {
   EXPECT_LT(ShareOfSlowSpine("50us"), 0.25);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::letflow_test

@@ -13,8 +13,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::luopan_test {
 
 // lb/luopan.cc writes this header.
 struct Header {
@@ -159,5 +158,4 @@ TEST(LuopanTest, CellsAvoidAPathThatIsSlowFurtherOn) {
   EXPECT_LT(end("{kind: luopan, probe_every: 50us}"), end("ecmp"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::luopan_test

@@ -10,8 +10,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::mlab_test {
 
 // A leaf with four uplinks. Each packet is a flow, and a flowlet, of its own.
 class Leaf {
@@ -149,5 +148,4 @@ TEST(MlabTest, LeavesASlowSecondHop) {
   EXPECT_LT(measured, blind);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::mlab_test

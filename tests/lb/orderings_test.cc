@@ -10,8 +10,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/paired_seeds.h"
 
-namespace heddle {
-namespace {
+namespace heddle::orderings_test {
 
 // 16 hosts on four leaves send to each other across four spines, each as fast as its link allows.
 SimulationResult Permutation(const std::string& lb, uint64_t seed,
@@ -106,5 +105,4 @@ TEST(OrderingsTest, LetFlowShiftsTrafficAwayFromASlowPath) {
   EXPECT_LT(share_of_slow("{kind: letflow, gap: 50us}"), 0.3);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::orderings_test

@@ -14,8 +14,7 @@
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
 
-namespace heddle {
-namespace {
+namespace heddle::paused_ports_test {
 
 constexpr uint8_t kClass = 3;
 constexpr PortIndex kFrom = 4;  // Ports 0 to 3 lead to host 0.
@@ -95,5 +94,4 @@ TEST(LqPerClassTest, PacketsOfClassesBehindDoNotCount) {
   EXPECT_GT(to_port_0("{kind: lq, per_class: true}"), 20u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::paused_ports_test

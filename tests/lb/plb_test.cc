@@ -9,8 +9,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::plb_test {
 
 constexpr int64_t kSegment = 1'460;
 
@@ -202,5 +201,4 @@ TEST(PlbTest, FlowsLeaveADeadPathByTimeouts) {
   EXPECT_EQ(run("{kind: plb, suspend: 10ms}").result.unfinished, 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::plb_test

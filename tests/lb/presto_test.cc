@@ -9,8 +9,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::presto_test {
 
 constexpr HostId kRemote = 1;
 constexpr HostId kSameLeaf = 2;
@@ -181,5 +180,4 @@ TEST(PrestoTest, IsAFunctionOfTheSeedAndTheHost) {
   EXPECT_NE(starts(0, 1), starts(2, 1));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::presto_test

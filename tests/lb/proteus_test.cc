@@ -12,8 +12,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_control.h"
 
-namespace heddle {
-namespace {
+namespace heddle::proteus_test {
 
 // lb/proteus.cc writes this header.
 struct Header {
@@ -156,5 +155,4 @@ TEST(ProteusInNetworksTest, NewFlowsAvoidASpineThatPausesAllTheTime) {
   EXPECT_LT(proteus.result.end, ecmp.result.end);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::proteus_test

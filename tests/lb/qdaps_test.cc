@@ -11,8 +11,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::qdaps_test {
 
 const std::vector<BitRate> kSlowAndFast = {10_Gbps, 10_Gbps, 5_Gbps, 10_Gbps};
 
@@ -130,5 +129,4 @@ TEST(QdapsTest, CountsItsTable) {
   EXPECT_EQ(leaf.Count("table_evictions"), 2);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::qdaps_test

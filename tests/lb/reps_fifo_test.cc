@@ -10,8 +10,7 @@
 
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::reps_fifo_test {
 
 // lb/parts/entropy_spray.h writes this header.
 struct Echo {
@@ -75,5 +74,4 @@ TEST(RepsFifoTest, DrawsFromAllIfNoneHasComeBack) {
   EXPECT_EQ(drawn, (std::set<uint16_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::reps_fifo_test

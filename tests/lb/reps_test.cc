@@ -13,8 +13,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::reps_test {
 
 // lb/reps.cc writes this header.
 struct Echo {
@@ -277,5 +276,4 @@ TEST(RepsTest, FlowsAreDoneSoonerThanBySprayingOverASlowUplink) {
   EXPECT_LT(share("reps"), 0.9 * share("rps"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::reps_test

@@ -19,8 +19,7 @@
 #include "tests/support/switch_bench.h"
 #include "tests/support/traces.h"
 
-namespace heddle {
-namespace {
+namespace heddle::rlb_test {
 
 constexpr uint8_t kClass = 3;
 constexpr PortIndex kFrom = 4;  // Ports 0 to 3 lead to host 0.
@@ -349,5 +348,4 @@ TEST(RlbTest, RefusesToWrapItselfAndWarnsWithoutPfc) {
   }));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::rlb_test

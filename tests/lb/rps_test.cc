@@ -10,8 +10,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::rps_test {
 
 constexpr int kPackets = 40'000;
 
@@ -180,5 +179,4 @@ TEST(RpsTest, SelectiveRedIsRefusedIfItHasNoRange) {
             "gently\n1 error\n");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::rps_test

@@ -15,8 +15,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::settings_test {
 
 // --- What an experiment delivers, and when ---
 
@@ -194,5 +193,4 @@ TEST(LbTableBitsTest, FlowsThatShareAnEntryShareTheirPath) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::settings_test

@@ -20,8 +20,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::state_bytes_test {
 
 // A leaf with four uplinks and one host, among three leaves.
 constexpr size_t kUplinks = 4;
@@ -140,5 +139,4 @@ TEST(StateBytesTest, OfFlbsHosts) {
   EXPECT_EQ(host.policy().StateBytes(), ExpiringTableOf<uint16_t>(kFlows));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::state_bytes_test

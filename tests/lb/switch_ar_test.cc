@@ -13,8 +13,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::switch_ar_test {
 
 TEST(SwitchArTest, DataAreSpreadAndAllElseIsHashed) {
   LbSwitch leaf("switch_ar");
@@ -67,5 +66,4 @@ TEST(SwitchArTest, NeedsReceiversThatTakeAnyOrder) {
   EXPECT_GT(end("gbn"), 2 * end("irn"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::switch_ar_test

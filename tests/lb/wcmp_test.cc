@@ -13,8 +13,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::wcmp_test {
 
 using Weights = std::vector<int64_t>;
 
@@ -148,5 +147,4 @@ TEST(WeightsTest, InterleaveSpreadsEachEvenly) {
   EXPECT_EQ(Interleave(Weights{3, 1}), (std::vector<uint32_t>{0, 0, 1, 0}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::wcmp_test

@@ -20,8 +20,7 @@
 #include "settings/writer.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::every_instrument_test {
 
 using testing::HasSubstr;
 using Files = std::map<std::string, std::string, std::less<>>;
@@ -235,5 +234,4 @@ TEST_P(EveryInstrumentTest, RefusesNonsense) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::every_instrument_test

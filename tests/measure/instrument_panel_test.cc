@@ -15,8 +15,7 @@
 #include "measure/instruments.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::instrument_panel_test {
 
 using testing::ElementsAre;
 
@@ -157,5 +156,4 @@ TEST(InstrumentKindsTest, ANameIsTakenInItsPlaceOnly) {
   EXPECT_EQ(kinds.MakeSettings(InstrumentPlace::kRecord).size(), 1u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::instrument_panel_test

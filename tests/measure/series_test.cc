@@ -16,8 +16,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::series_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -519,5 +518,4 @@ TEST(SeriesTest, RefusesWhatItCannotRecord) {
   EXPECT_EQ(errors("pauses: 1ms, paths: true"), "");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::series_test

@@ -6,8 +6,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::size_classes_test {
 
 std::string LabelIn(const std::string& set, int64_t size, int64_t bdp = 0) {
   const ClassSet classes = MakeClassSet(set, bdp);
@@ -68,5 +67,4 @@ TEST(SizeClassesTest, AtomsRefineEverySet) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::size_classes_test

@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace heddle {
-namespace {
+namespace heddle::table_test {
 
 struct Visit {
   std::string host;
@@ -77,5 +76,4 @@ TEST(AppendExactTest, WritesNoMoreDigitsThanNeeded) {
   EXPECT_EQ(text(10, 3), "0.01");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::table_test

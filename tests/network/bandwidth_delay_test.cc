@@ -9,8 +9,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::bandwidth_delay_test {
 
 Bytes OfLine(size_t links, int64_t payload) {
   const Graph graph = Line(links, {100_Gbps, 1_us});
@@ -62,5 +61,4 @@ TEST(BandwidthDelayTest, IsThatOfTheWidestAndOfTheSlowestPath) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::bandwidth_delay_test

@@ -10,8 +10,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::built_fabric_test {
 
 const PacketSizes kSizes{
     .mss = 1'460, .data_overhead = 58, .min_packet = 64, .ack = 64, .wire_overhead = 20};
@@ -65,5 +64,4 @@ TEST(BuiltFabricTest, TakesTheQuickestOfSeveralWaysBeyondAPort) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::built_fabric_test

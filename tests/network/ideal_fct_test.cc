@@ -10,8 +10,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::ideal_fct_test {
 
 struct Framing {
   int64_t payload;
@@ -195,5 +194,4 @@ TEST(IdealFctTest, ADetourMayBeFasterThanTheShortestPath) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::ideal_fct_test

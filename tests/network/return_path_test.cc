@@ -16,8 +16,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::return_path_test {
 
 // Pairs for each ACK, NACK or CNP: the path of the packet that it answers, and its own.
 using Ways = std::vector<std::pair<uint16_t, uint16_t>>;
@@ -259,5 +258,4 @@ TEST(AckPathTest, SymmetricIsRefusedWhereAHostIsNearerOnTheWayBack) {
   EXPECT_NE(report.find("ack_path: symmetric needs"), std::string::npos) << report;
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::return_path_test

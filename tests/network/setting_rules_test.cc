@@ -9,8 +9,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::setting_rules_test {
 
 struct Rule {
   std::string allowed;
@@ -172,5 +171,4 @@ TEST(SettingRulesTest, OfLoadBalancers) {
       kFabric + "lb: ", "\nworkload: [{kind: permutation, size: 1MB}]\n");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::setting_rules_test

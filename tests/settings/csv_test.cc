@@ -11,8 +11,7 @@
 
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::csv_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -111,5 +110,4 @@ TEST(ParsedCsvTest, RefusesRowsOfAnotherLength) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::csv_test

@@ -12,8 +12,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::files_read_test {
 
 using testing::_;
 using testing::ElementsAre;
@@ -56,5 +55,4 @@ TEST(FilesReadTest, KnowsNothingOfWhatOthersRead) {
   EXPECT_THAT(other.digests(), ElementsAre(Pair(b, Digest("second"))));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::files_read_test

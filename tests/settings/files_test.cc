@@ -14,8 +14,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::files_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -124,5 +123,4 @@ TEST(WholeFileTest, AFileThatSaysTheSameIsLeftAlone) {
   EXPECT_EQ(ReadFile(folder / "a.csv"), "tex");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::files_test

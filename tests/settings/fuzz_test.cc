@@ -14,8 +14,7 @@
 #include "settings/yaml.h"
 #include "tests/support/settings_zoo.h"
 
-namespace heddle {
-namespace {
+namespace heddle::fuzz_test {
 
 constexpr std::string_view kDocument = R"(# A zoo.
 motto: "a: \"b\""
@@ -131,5 +130,4 @@ TEST(FuzzTest, ADamagedArgumentIsRefusedOrSet) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::fuzz_test

@@ -9,8 +9,7 @@
 
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::json_test {
 
 using testing::_;
 using testing::ElementsAre;
@@ -123,5 +122,4 @@ TEST(JsonTest, IsLaidOutForPeople) {
 )");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::json_test

@@ -14,8 +14,7 @@
 #include "settings/yaml.h"
 #include "tests/support/settings_zoo.h"
 
-namespace heddle {
-namespace {
+namespace heddle::optional_kind_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -108,5 +107,4 @@ TEST(WhyNotTest, IsSaidInsteadOfASuggestion) {
               ElementsAre(HasSubstr("no pet is called \"cta\"; expected one of: cat")));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::optional_kind_test

@@ -9,8 +9,7 @@
 
 #include "settings/yaml.h"
 
-namespace heddle {
-namespace {
+namespace heddle::patch_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -100,5 +99,4 @@ TEST(PatchTest, NamesTheArgumentAsThePlace) {
   EXPECT_EQ(kind.place.line, 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::patch_test

@@ -10,8 +10,7 @@
 
 #include "settings/yaml.h"
 
-namespace heddle {
-namespace {
+namespace heddle::progression_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -103,5 +102,4 @@ TEST(ProgressionTest, SaysWhatIsWrong) {
   EXPECT_THAT(ErrorsIn("{from: 1234567890123, to: 2e30, step: 1}"), HasSubstr("is not a decimal"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::progression_test

@@ -11,8 +11,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::quantity_test {
 
 using testing::HasSubstr;
 
@@ -234,5 +233,4 @@ TEST(QuantityTest, IsWrittenInTheLargestUnitThatDividesIt) {
   EXPECT_EQ(FormatQuantity(true), "true");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::quantity_test

@@ -10,8 +10,7 @@
 #include "settings/yaml.h"
 #include "tests/support/settings_zoo.h"
 
-namespace heddle {
-namespace {
+namespace heddle::reader_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -183,5 +182,4 @@ TEST(DiagnosticsTest, FindsTheNearestPlaceAround) {
               ElementsAre("experiment: a: first", "f:1:1: a.b[1].c: y", "f:2:2: a.b[0].c: x"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::reader_test

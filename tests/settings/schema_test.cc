@@ -10,8 +10,7 @@
 #include "settings/yaml.h"
 #include "tests/support/settings_zoo.h"
 
-namespace heddle {
-namespace {
+namespace heddle::schema_test {
 
 using testing::HasSubstr;
 
@@ -72,5 +71,4 @@ TEST(SchemaTest, AKindIsANameOrAMapOfItsOwn) {
   EXPECT_EQ(At(schema, {"properties", "animals", "type"}).text, "array");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::schema_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace heddle {
-namespace {
+namespace heddle::wording_test {
 
 TEST(CountedNounTest, IsSingularForOneAlone) {
   EXPECT_EQ(CountedNoun(0, "point"), "0 points");
@@ -23,5 +22,4 @@ TEST(PlainNumberTest, RoundsButHasNoExponent) {
   EXPECT_EQ(PlainNumber(1234567.8, 4), "1,234,568");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::wording_test

@@ -12,8 +12,7 @@
 #include "settings/yaml.h"
 #include "tests/support/settings_zoo.h"
 
-namespace heddle {
-namespace {
+namespace heddle::writer_test {
 
 std::string Write(Zoo& zoo) {
   return WriteYaml([&](Fields& fields) { zoo.Declare(fields); });
@@ -167,5 +166,4 @@ TEST(DescribeFieldsTest, SaysWhatIsRequired) {
   EXPECT_EQ(rows[1].type, "list of size >= 1B");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::writer_test

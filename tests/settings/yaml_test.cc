@@ -13,8 +13,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::yaml_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -325,5 +324,4 @@ TEST(DiagnosticsTest, AnErrorIsOneLineWhateverTheUserWrote) {
   EXPECT_EQ(diagnostics.errors().front(), "a.yaml:1:2: lb: \"x\\ny\\x1b[2J\" is unknown");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::yaml_test

@@ -12,8 +12,7 @@
 #include "tests/support/lab.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::connected_test {
 
 Graph Small() { return LeafSpineFrom("{leaves: 8, spines: 8, hosts_per_leaf: 1}"); }
 
@@ -63,5 +62,4 @@ TEST(DrawShareTest, DependsOnTheSeed) {
   EXPECT_NE(DrawShare(graph, 0.25, true, other), drawn);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::connected_test

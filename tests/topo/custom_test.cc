@@ -14,8 +14,7 @@
 #include "tests/support/lab.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::custom_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -251,5 +250,4 @@ TEST(CustomTest, MayBeARing) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::custom_test

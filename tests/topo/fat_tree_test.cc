@@ -15,8 +15,7 @@
 #include "tests/support/lab.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::fat_tree_test {
 
 std::string SwitchesOfTier(const Graph& graph, int tier) {
   size_t count = 0;
@@ -253,5 +252,4 @@ TEST(FatTreeTest, WeighsPathsByTheirSlowestLink) {
   EXPECT_EQ(weights(0, 2), (std::vector<int>{1, 10}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::fat_tree_test

@@ -12,8 +12,7 @@
 
 #include "core/check.h"
 
-namespace heddle {
-namespace {
+namespace heddle::graph_test {
 
 // Three hosts and two switches: vertices 0 to 2, and 3 and 4.
 Graph TwoSwitches() {
@@ -81,5 +80,4 @@ TEST(GraphDeathTest, ASwitchIsNoHostNorAHostASwitch) {
               "vertex 2 is a host");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::graph_test

@@ -9,8 +9,7 @@
 #include "settings/yaml.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::leaf_spine_test {
 
 size_t CountOfRate(const Graph& graph, BitRate rate) {
   size_t count = 0;
@@ -115,5 +114,4 @@ TEST(LeafSpineTest, RefusesChangesThatNameNothingOrChangeNothing) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::leaf_spine_test

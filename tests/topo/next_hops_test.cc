@@ -10,8 +10,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::next_hops_test {
 
 // Returns the next hops of switch `name` towards leaf `leaf`.
 std::vector<NextHop> Of(const Graph& graph, const std::string& name, size_t leaf) {
@@ -91,5 +90,4 @@ TEST(NextHopsTest, AFailureAboveShowsBelow) {
   EXPECT_EQ(KindsOf(Of(graph, "agg2", 7)), (Numbers{0, 1}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::next_hops_test

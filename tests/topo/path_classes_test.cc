@@ -12,8 +12,7 @@
 #include "tests/support/lab.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::path_classes_test {
 
 using Pairs = std::vector<std::pair<int, int>>;
 using Inner = std::set<std::vector<Channel>>;
@@ -114,5 +113,4 @@ TEST(PathClassesTest, AreNotSlowedByManyPathsThatAreAlike) {
   EXPECT_EQ(Choices(grid, 0, 1), (Pairs{{0, 1}}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::path_classes_test

@@ -11,8 +11,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::path_ids_test {
 
 using Ids = std::vector<uint16_t>;
 
@@ -93,5 +92,4 @@ TEST(PathIdsTest, AreNoneWhereSwitchesChooseByThemselves) {
   EXPECT_EQ(PathIds(Routing(graph), 0, 2, std::nullopt), Ids{0});
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::path_ids_test

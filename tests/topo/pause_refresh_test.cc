@@ -10,8 +10,7 @@
 #include "tests/support/lab.h"
 #include "topo/queue_plan.h"
 
-namespace heddle {
-namespace {
+namespace heddle::pause_refresh_test {
 
 using testing::HasSubstr;
 
@@ -113,5 +112,4 @@ TEST(PauseRefreshTest, WithoutATimerAPauseMayEndTooSoon) {
               HasSubstr("port.pfc.refresh: "));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::pause_refresh_test

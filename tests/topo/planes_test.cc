@@ -11,8 +11,7 @@
 #include "tests/support/lab.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::planes_test {
 
 const char* const kPlanes =
     "{kind: planes, planes: 3, leaves: 2, spines: 2, hosts_per_leaf: 2, host_link: {rate: 25Gbps, "
@@ -63,5 +62,4 @@ TEST(PlanesTest, RefusesWhatIsTooLarge) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::planes_test

@@ -6,8 +6,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::port_rule_test {
 
 PortSettings PortAt(BitRate rate, const std::string& rule = "{}") {
   return PortRuleFrom(rule).SwitchPort({rate, 1_us}, 20_B);
@@ -69,5 +68,4 @@ TEST(QueueSizeTest, ReadsBackAsItIsWritten) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::port_rule_test

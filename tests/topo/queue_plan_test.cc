@@ -13,8 +13,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::queue_plan_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -285,5 +284,4 @@ TEST(QueuePlanTest, WarnsOfWhatMaySurprise) {
   EXPECT_THAT(Plan("{pfc: {classes: [3]}}").Warnings(), ElementsAre());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::queue_plan_test

@@ -8,8 +8,7 @@
 #include "tests/support/lab.h"
 #include "topo/routing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::rail_test {
 
 const char* const kRails =
     "{kind: rail, pods: 2, servers: 3, rails: 4, spines: 2, host_link: {rate: 25Gbps, delay: "
@@ -61,5 +60,4 @@ TEST(RailTest, RefusesWhatIsTooLarge) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::rail_test

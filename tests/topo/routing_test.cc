@@ -10,8 +10,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::routing_test {
 
 std::vector<PortIndex> PortsTo(const RoutingTable& table, HostId host) {
   const std::span<const PortIndex> ports = table.Towards(host);
@@ -155,5 +154,4 @@ TEST(RoutingTest, NamesLeavesThatCannotReachEachOther) {
   EXPECT_TRUE(Routing(connected).Unreachable().empty());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::routing_test

@@ -13,8 +13,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/settings_from.h"
 
-namespace heddle {
-namespace {
+namespace heddle::schedule_test {
 
 // Links 0 to 3 lead to hosts, links 4 to 7 from leaf 0 and leaf 1 to both spines.
 Graph SmallFabric() { return LeafSpineFrom("{leaves: 2, spines: 2, hosts_per_leaf: 2}"); }
@@ -218,5 +217,4 @@ TEST(ScheduleResolveTest, EachBlackholeHasItsOwnSalt) {
   EXPECT_EQ(salts.size(), 6u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::schedule_test

@@ -15,8 +15,7 @@
 #include "tests/support/scripted_policy.h"
 #include "tests/support/stress.h"
 
-namespace heddle {
-namespace {
+namespace heddle::congestion_controls_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -202,5 +201,4 @@ TEST(EveryCongestionControlTest, GivesTheSameResultsForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::congestion_controls_test

@@ -8,8 +8,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::ddp_test {
 
 const std::string kDdp = "{kind: rocev2, cc: none, recovery: ddp}";
 constexpr Channel kLink{100_Gbps, 1_us};
@@ -114,5 +113,4 @@ TEST(DdpTest, TrimmedPacketsAreRepairedWithoutTimeouts) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::ddp_test

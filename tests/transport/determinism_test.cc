@@ -7,8 +7,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::transport_determinism_test {
 
 // Everything that a run says of its flows, packets and ports.
 std::string Trace(const std::string& topology, const std::string& balancer, int threads,
@@ -70,5 +69,4 @@ INSTANTIATE_TEST_SUITE_P(All, DeterminismTest,
                                          "{kind: letflow, gap: 10us}",
                                          "{kind: presto, cell: 10KB}"));
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::transport_determinism_test

@@ -14,8 +14,7 @@
 #include "transport/rack.h"
 #include "transport/tcp_sender.h"
 
-namespace heddle {
-namespace {
+namespace heddle::extensions_test {
 
 // 4 links of 10 Gbps and 10 us: an idle round trip takes 85 us, some 70 segments.
 FlowRecord Transfer(int64_t segments, std::vector<Rule> rules, const std::string& options) {
@@ -286,5 +285,4 @@ TEST(ExtensionsTest, EveryCombinationSurvivesLossAndReordering) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::extensions_test

@@ -17,8 +17,7 @@
 #include "tests/support/scripted_policy.h"
 #include "tests/support/settings_from.h"
 
-namespace heddle {
-namespace {
+namespace heddle::framing_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -165,5 +164,4 @@ TEST(ExactFramingTest, IsWrittenAsItIsRead) {
   EXPECT_EQ(written(framed), map);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::framing_test

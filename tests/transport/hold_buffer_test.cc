@@ -14,8 +14,7 @@
 #include "core/random.h"
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::hold_buffer_test {
 
 constexpr uint32_t kSlots = 4;
 
@@ -268,5 +267,4 @@ TEST(HoldBufferTest, AFlowHolds65536SegmentsInARowAndNoneBeyond) {
   EXPECT_FALSE(buffer.Fits(0, PacketOf(4'464, 64, Time{}, 1)));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::hold_buffer_test

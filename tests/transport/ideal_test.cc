@@ -7,8 +7,7 @@
 #include "core/random.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::ideal_test {
 
 constexpr const char* kAllAtOnce = "{kind: tcp, iw: 65535}";
 
@@ -100,5 +99,4 @@ TEST(HandshakeTest, AddsOneRoundTripOfSmallPackets) {
   EXPECT_EQ(FctRx(Transfer(10_Gbps, 10_us, handshake, 100'000)), without + 80'537'600_ps);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::ideal_test

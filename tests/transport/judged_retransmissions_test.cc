@@ -13,8 +13,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::judged_retransmissions_test {
 
 struct Trouble {
   double data_lost;     // Probability at switch 1.
@@ -117,5 +116,4 @@ TEST(JudgedRetransmissionsTest, AreThoseOfAnOracleForMpRdma) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::judged_retransmissions_test

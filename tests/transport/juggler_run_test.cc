@@ -9,8 +9,7 @@
 #include "tests/support/settings_from.h"
 #include "transport/resequencing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::juggler_run_test {
 
 // 64 segments of 1024 bytes are 65536 bytes exactly; with a byte less in one of them a run needs
 // one segment more.
@@ -44,5 +43,4 @@ TEST(JugglerRunTest, GoesUpWithExactly65536Bytes) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::juggler_run_test

@@ -7,8 +7,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::loss_test {
 
 // 4 links of 10 Gbps and 1 us, and switches 0, 1 and 2.
 FlowRecord Transfer(int64_t size, std::vector<Rule> rules, std::string transport = "{kind: tcp}") {
@@ -352,5 +351,4 @@ TEST(RetransmissionTest, IsNeverSpuriousWithoutReorderingOrLostAcks) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::loss_test

@@ -21,8 +21,7 @@
 #include "transport/selective_repeat.h"
 #include "transport/udp.h"
 
-namespace heddle {
-namespace {
+namespace heddle::memory_test {
 
 // A case is a number, a flag and a time; a drop is a number and a time.
 TEST(TransportMemoryTest, OfAJudge) {
@@ -135,5 +134,4 @@ TEST(PortMemoryTest, OfAFifoPortIsThatOfItsLongestQueue) {
   EXPECT_LE(bench.port().memory_bytes(), sizeof(FifoPort) + 2'048 * 16);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::memory_test

@@ -17,8 +17,7 @@
 #include "transport/scoreboard.h"
 #include "transport/segment_set.h"
 
-namespace heddle {
-namespace {
+namespace heddle::models_test {
 
 // --- SegmentSet ---
 
@@ -340,5 +339,4 @@ TEST(ScoreboardTest, RemembersTheTransmissionBeforeTheLatest) {
   EXPECT_EQ(board.At(0).previous_tx_id, 7u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::models_test

@@ -17,8 +17,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::mprdma_test {
 
 constexpr Channel kLink{100_Gbps, 1_us};
 
@@ -318,5 +317,4 @@ TEST(MpRdmaTest, RefusesBalancersThatChoosePathsAtHosts) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::mprdma_test

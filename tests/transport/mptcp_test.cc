@@ -24,8 +24,7 @@
 #include "tests/support/scripted_policy.h"
 #include "transport/dss.h"
 
-namespace heddle {
-namespace {
+namespace heddle::mptcp_test {
 
 constexpr Channel kLink{10_Gbps, 1_us};
 constexpr int64_t kMss = 1'440;
@@ -505,5 +504,4 @@ TEST(MptcpSettingsTest, RefusesHostsWithSeveralLinks) {
   EXPECT_NE(errors.find("mptcp needs hosts with one link each"), std::string::npos) << errors;
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::mptcp_test

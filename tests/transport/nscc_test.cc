@@ -8,8 +8,7 @@
 
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::nscc_test {
 
 constexpr Duration kRtt = 14'022'720_ps;
 
@@ -304,5 +303,4 @@ TEST(SmarttTest, AMarkWithDelayDecreasesAsNsccDoes) {
   EXPECT_NEAR(control.window(), 200'000 * 0.6, 1);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::nscc_test

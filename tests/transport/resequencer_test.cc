@@ -16,8 +16,7 @@
 #include "tests/support/settings_from.h"
 #include "transport/resequencing.h"
 
-namespace heddle {
-namespace {
+namespace heddle::resequencer_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -631,5 +630,4 @@ TEST(ResequencerStressTest, LosesNothingAndKeepsItsLimits) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::resequencer_test

@@ -12,8 +12,7 @@
 #include "tests/support/scripted_policy.h"
 #include "tests/support/stress.h"
 
-namespace heddle {
-namespace {
+namespace heddle::transport_resequencing_test {
 
 using testing::ElementsAre;
 
@@ -277,5 +276,4 @@ TEST(ResequencingStressTest, EndsEveryFlowWithItsCountsInAgreement) {
   });
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::transport_resequencing_test

@@ -14,8 +14,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::roce_receiver_test {
 
 struct Answer {
   bool is_nack = false;
@@ -177,5 +176,4 @@ TEST(RoceReceiverTest, AnswersAsAPlainReceiverDoes) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::roce_receiver_test

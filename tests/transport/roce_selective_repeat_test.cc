@@ -9,8 +9,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::roce_selective_repeat_test {
 
 // 100 packets over three links; the host sends one every 89.76 ns.
 FlowRecord Transfer(std::vector<Rule> rules) {
@@ -69,5 +68,4 @@ TEST(RoceSelectiveRepeatTest, ALostRepairCostsATimeout) {
   EXPECT_GE(record.sender.retransmissions, 2);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::roce_selective_repeat_test

@@ -7,8 +7,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/stress.h"
 
-namespace heddle {
-namespace {
+namespace heddle::roce_stress_test {
 
 std::string RandomTransport(Rng& rng) {
   std::string yaml = "{kind: rocev2";
@@ -80,5 +79,4 @@ INSTANTIATE_TEST_SUITE_P(
         "{kind: rocev2, rto: 500us, ack_interval: 4, control_priority: 3, cc: {kind: hpcc, "
         "rtt_scope: pair}}"));
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::roce_stress_test

@@ -12,8 +12,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::roce_test {
 
 // HPCC's framing, 1000 + 48 bytes, and no congestion control but for `more`.
 std::string Roce(const std::string& more = "") {
@@ -471,5 +470,4 @@ TEST(IrnTest, CanWaitForMoreOvertakers) {
   EXPECT_EQ(overtaken(4).sender.fast_retransmits_reorder, 1);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::roce_test

@@ -14,8 +14,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::sack_test {
 
 using Blocks = std::vector<std::pair<uint32_t, uint32_t>>;
 
@@ -182,5 +181,4 @@ TEST(SackTest, SaysOfASecondCopyThatItIsOne) {
   EXPECT_GT(duplicates, 20u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::sack_test

@@ -13,8 +13,7 @@
 #include "core/random.h"
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::scoreboard_test {
 
 struct PlainSegment {
   Time sent;
@@ -267,5 +266,4 @@ TEST(ScoreboardTest, TakesMemoryForTheMostSegmentsOutstanding) {
   EXPECT_EQ(board.memory_bytes(), 16 * sizeof(Scoreboard::Segment) + 2 * 8);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::scoreboard_test

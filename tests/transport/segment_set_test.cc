@@ -13,8 +13,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::segment_set_test {
 
 class PlainSet {
  public:
@@ -119,5 +118,4 @@ TEST(SegmentSetTest, StartsAfreshAtAnotherFloor) {
   EXPECT_EQ(set.RunAround(5), (std::pair{5u, 6u}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::segment_set_test

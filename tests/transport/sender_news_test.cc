@@ -15,8 +15,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::sender_news_test {
 
 // All that a policy at the sending host hears, in the order of time.
 struct Heard {
@@ -348,5 +347,4 @@ TEST(NicTurnsTest, AreOneInARoundWhateverAcksCome) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::sender_news_test

@@ -17,8 +17,7 @@
 
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::silent_uplink_test {
 
 constexpr int kSpines = 8;
 constexpr HostId kHosts = 8;
@@ -165,5 +164,4 @@ TEST(SilentUplinkTest, PlbMovesAtTheTimeout) {
   EXPECT_NEAR(moved, kFlows / kSpines, Deviations(1.0 / kSpines));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::silent_uplink_test

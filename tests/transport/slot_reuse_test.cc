@@ -13,8 +13,7 @@
 #include "tests/support/scripted_policy.h"
 #include "transport/rack.h"
 
-namespace heddle {
-namespace {
+namespace heddle::slot_reuse_test {
 
 const std::vector<std::string> kTransports = {"{kind: tcp}",
                                               "{kind: dctcp, recovery: newreno}",
@@ -111,5 +110,4 @@ TEST(RackOrderTest, ThreeSackedSegmentsShowALossAtOnce) {
   EXPECT_LT(retransmitted[0], third + 1'230'400_ps);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::slot_reuse_test

@@ -11,8 +11,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::steady_state_test {
 
 constexpr int64_t kForever = 1'000'000'000'000;
 
@@ -195,5 +194,4 @@ TEST(IncastTest, EndsForEverySenderDespiteItsDrops) {
   EXPECT_EQ(needed, lab.Drops(DropReason::kTail));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::steady_state_test

@@ -6,8 +6,7 @@
 
 #include "tests/support/stress.h"
 
-namespace heddle {
-namespace {
+namespace heddle::stress_test {
 
 std::string RandomTransport(Rng& rng) {
   std::string yaml = OneOf(rng, {"{kind: dctcp", "{kind: tcp", "{kind: tcp, ecn: rfc3168"});
@@ -26,5 +25,4 @@ TEST(TcpStressTest, EndsEveryFlowWithItsCountsInAgreement) {
   });
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::stress_test

@@ -14,8 +14,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::tcp_test {
 
 struct Seen {
   Time at;
@@ -438,5 +437,4 @@ TEST(FlowLifeTest, ReportsWhatIsKnownOfUnfinishedFlows) {
   EXPECT_GT(lab.Record(0).receiver.packets, 50);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::tcp_test

@@ -11,8 +11,7 @@
 
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::udp_pattern_test {
 
 using Kind = UdpPattern::Kind;
 using Lengths = UdpPattern::Lengths;
@@ -188,5 +187,4 @@ TEST(UdpClockTest, SurvivesLengthsBeyondAllTimes) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::udp_pattern_test

@@ -10,8 +10,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::udp_test {
 
 constexpr Duration kTx{1'230'400};  // 1538 bytes at 10 Gbps.
 
@@ -201,5 +200,4 @@ TEST(UdpTest, IsLostWithTheLinkOfItsHost) {
   EXPECT_EQ(lab.Drops(DropReason::kLinkDown), 33);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::udp_test

@@ -19,8 +19,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/scripted_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::uet_test {
 
 const std::string kUet = "{kind: uet, framing: uet_htsim}";
 const std::string kTrims =
@@ -338,5 +337,4 @@ TEST(UetAckTest, SurvivesThePacket) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::uet_test

@@ -8,8 +8,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flow_list_test {
 
 using testing::HasSubstr;
 
@@ -149,5 +148,4 @@ TEST_F(FlowListTest, StopsAfterTwentyMistakes) {
   EXPECT_THAT(errors, HasSubstr("21 errors"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flow_list_test

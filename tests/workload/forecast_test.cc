@@ -9,8 +9,7 @@
 #include "settings/files_read.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::forecast_test {
 
 TEST(ForecastTest, ForetellsNothingByDefault) {
   const Forecast forecast;
@@ -98,5 +97,4 @@ TEST(RequestTest, GoesToPort100OrOfAQueryTo200) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::forecast_test

@@ -13,8 +13,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::partners_test {
 
 // Each leaf has between 1 and 4 hosts; their numbers are shuffled.
 Stage OddStage(Rng& rng) {
@@ -166,5 +165,4 @@ TEST(PartnersTest, OfAPermutationAreOneForEachHost) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::partners_test

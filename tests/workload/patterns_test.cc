@@ -13,8 +13,7 @@
 #include "tests/support/experiment_kit.h"
 #include "workload/derangement.h"
 
-namespace heddle {
-namespace {
+namespace heddle::patterns_test {
 
 using testing::HasSubstr;
 
@@ -188,5 +187,4 @@ TEST(IncastTest, RefusesWhatCannotBe) {
   EXPECT_THAT(errors("fan_in: 2, bytes_each: 2TB"), HasSubstr("transport can number"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::patterns_test

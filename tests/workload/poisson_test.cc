@@ -16,8 +16,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::poisson_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -434,5 +433,4 @@ TEST(PoissonTest, NeedsRacksForTrafficBetweenRacks) {
   EXPECT_THAT(WorkloadErrors(yaml + "load_ref: fabric}", stage), HasSubstr("no flow crosses"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::poisson_test

@@ -10,8 +10,7 @@
 #include "settings/files_read.h"
 #include "workload/sizes.h"
 
-namespace heddle {
-namespace {
+namespace heddle::size_tables_test {
 
 struct Figures {
   double mean;
@@ -53,5 +52,4 @@ TEST(PublishedSizeTablesTest, HaveTheMeansAndTailsOfThePublishedPoints) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::size_tables_test

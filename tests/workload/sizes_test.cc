@@ -12,8 +12,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::sizes_test {
 
 std::unique_ptr<SizeDistribution> Sizes(const std::string& text, const SizeOptions& options = {}) {
   FilesRead files;
@@ -284,5 +283,4 @@ TEST(CdfFileTest, PointsToTheLineThatIsWrong) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::sizes_test

@@ -9,8 +9,7 @@
 #include "experiment/flow_generator.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::streams_test {
 
 bool Same(const FlowRequest& a, const FlowRequest& b) {
   return a.start == b.start && a.src == b.src && a.dst == b.dst && a.size == b.size;
@@ -136,5 +135,4 @@ TEST(FlowGeneratorTest, KnowsWhenEachQueryWasAskedEvenIfAnswersOvertakeIt) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::streams_test

@@ -15,8 +15,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/watched_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::best_nexthop_test {
 
 // --- What packets collect ---
 
@@ -461,5 +460,4 @@ TEST(BestNexthopFatTreeTest, UpperSwitchesChooseByTelemetryOnlyWhereAllDo) {
   EXPECT_EQ(chosen, 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::best_nexthop_test

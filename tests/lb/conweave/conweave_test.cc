@@ -18,8 +18,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_control.h"
 
-namespace heddle {
-namespace {
+namespace heddle::conweave_test {
 
 const std::string kConWeave = "{kind: conweave, busy_for: 100us}";
 
@@ -444,5 +443,4 @@ TEST(ConWeaveTest, WhatIsHeldPausesLosslessInputs) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::conweave_test

@@ -17,8 +17,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::holds_test {
 
 // The policy of the first leaf: it writes the given headers into the first packets of data.
 class Stamps final : public SwitchPolicy {
@@ -180,5 +179,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Default{"three_tiers_lossless", Tiers(3, true), 600_us, 64_us, 1_ms}),
     [](const auto& test) { return test.param.name; });
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::holds_test

@@ -13,8 +13,7 @@
 #include "tests/support/lb_statistics.h"
 #include "tests/support/paired_seeds.h"
 
-namespace heddle {
-namespace {
+namespace heddle::drill_test {
 
 // Fills the queues of a leaf with this many packets each, at time 0.
 void Fill(LbSwitch& leaf, const std::vector<int>& packets) {
@@ -228,5 +227,4 @@ TEST(DrillTest, PacketsOfClassesBehindNeedNotCount) {
   EXPECT_NEAR(share_of_spine_1("{kind: drill, d: 2, m: 0, per_class: true}"), 0.5, 0.1);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::drill_test

@@ -17,8 +17,7 @@
 #include "core/random.h"
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::delays_test {
 
 constexpr size_t kLeaves = 5;
 
@@ -245,5 +244,4 @@ TEST(FlbDelaysTest, TakesTheMemoryOfItsTables) {
   EXPECT_EQ(one_word.memory_bytes(), 30u * (8 + 16) + 192u * 16 + 3u * 8);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::delays_test

@@ -18,8 +18,7 @@
 #include "tests/support/paired_seeds.h"
 #include "tests/support/watched_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flb_fat_tree_test {
 
 std::string FatTree(const std::string& more = "") {
   return "{kind: fat_tree, k: 4, host_link: {rate: 10Gbps, delay: 1us}, edge_link: {rate: 10Gbps, "
@@ -208,5 +207,4 @@ TEST(FlbFatTreeTest, ALeafHasUpTo255Paths) {
                                  "it runs, or use drill"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flb_fat_tree_test

@@ -15,8 +15,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_control.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flb_test {
 
 using Ports = std::vector<PortIndex>;
 
@@ -630,5 +629,4 @@ TEST_F(FlbNearLeafTest, ToANearLeafPathsDifferInTheUplinkAlone) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flb_test

@@ -10,8 +10,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_control.h"
 
-namespace heddle {
-namespace {
+namespace heddle::lone_uplink_test {
 
 // A flow that congests a queue is known, but has no uplink of its own.
 TEST(FlbLoneUplinkTest, AFlowOnTheOnlyUplinkIsKnownAndNotIsolated) {
@@ -45,5 +44,4 @@ TEST(FlbLoneUplinkTest, ANoticeIsTakenAndChangesNothing) {
   EXPECT_EQ(leaf.PortFor(packet, Time{} + 3_us), 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::lone_uplink_test

@@ -23,8 +23,7 @@
 #include "tests/support/watched_policy.h"
 #include "transport/roce_sender.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flb_network_test {
 
 TEST(FlbNetworkTest, IncastPausesFewerLinksThanUnderEcmpAndSpraying) {
   const auto paused = [](const std::string& balancer) {
@@ -537,5 +536,4 @@ TEST(FlbRateControlTest, NeedsATransportWithRates) {
               testing::HasSubstr("use transport: rocev2"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flb_network_test

@@ -14,8 +14,7 @@
 #include "core/random.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::queues_test {
 
 // A packet of 1226 bytes and 24 more on the wire takes 1 us at 10 Gbps, and everything happens at
 // whole microseconds: so queues are often exactly as long as a threshold.
@@ -269,5 +268,4 @@ TEST(FlbQueuesTest, TakeTheMemoryOfATableForEachPort) {
   EXPECT_GT(queues.memory_bytes(), 3u * 100 * sizeof(QueueFlows::Flow));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::queues_test

@@ -13,8 +13,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::hedera_test {
 
 std::vector<double> Demands(std::vector<FlowDemand> flows) {
   EstimateDemands(flows);
@@ -212,5 +211,4 @@ TEST(HederaTest, MiceAreHashed) {
   EXPECT_EQ(Elephants(graph, kFirstFit, 4, 100'000, 1).placed, 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::hedera_test

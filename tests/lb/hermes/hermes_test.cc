@@ -14,8 +14,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::hermes_test {
 
 // lb/hermes/hermes.cc writes this header.
 struct Header {
@@ -508,5 +507,4 @@ TEST(HermesTest, HostsOfARackLearnFromEachOther) {
   EXPECT_NE(state("hermes"), state("{kind: hermes, share: false}"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::hermes_test

@@ -9,8 +9,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::dre_test {
 
 // An estimator with a timer: it decays at every multiple of the period, even if nobody reads it.
 class EagerDre {
@@ -103,5 +102,4 @@ TEST(DreTest, AnIdlePortIsForgotten) {
   EXPECT_EQ(dre.Read(Time{} + 10_s), 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::dre_test

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace heddle {
-namespace {
+namespace heddle::expiring_table_test {
 
 struct Value {
   int number = 0;
@@ -123,5 +122,4 @@ TEST(ExpiringTableTest, CountsWhatMustMakeRoom) {
   EXPECT_NE(table.Find(3), nullptr);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::expiring_table_test

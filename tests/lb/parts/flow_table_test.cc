@@ -14,8 +14,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flow_table_test {
 
 Packet Of(FlowId flow, HostId src = 0) {
   Packet packet;
@@ -192,5 +191,4 @@ TEST(AgedFlowTableTest, SaysHowMuchMemoryItIs) {
   EXPECT_EQ(AgedFlowTable<int64_t>({.bits = 10, .age = 1_s}).memory_bytes(), 1'024u * (8 + 8));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flow_table_test

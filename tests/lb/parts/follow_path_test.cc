@@ -10,8 +10,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::follow_path_test {
 
 // The switch's part of Presto is FollowPath alone.
 constexpr const char* kFollowing = "presto";
@@ -57,5 +56,4 @@ TEST(FollowPathTest, HashesPacketsWhoseUplinkIsNoCandidate) {
   EXPECT_EQ(Used(counts), 3);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::follow_path_test

@@ -14,8 +14,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::leaf_paths_test {
 
 using Paths = std::vector<uint16_t>;
 
@@ -107,5 +106,4 @@ INSTANTIATE_TEST_SUITE_P(Schemes, PathNamesTest,
                                          "{kind: conga, mode: path}"),
                          [](const auto& tested) { return std::to_string(tested.index); });
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::leaf_paths_test

@@ -10,8 +10,7 @@
 
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::load_balancer_test {
 
 TEST(LoadBalancersTest, KnowTheBaselines) {
   for (const char* name :
@@ -88,5 +87,4 @@ TEST(LoadBalancerTest, EachSaysWhereItComesFrom) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::load_balancer_test

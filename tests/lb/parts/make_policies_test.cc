@@ -14,8 +14,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::make_policies_test {
 
 using testing::HasSubstr;
 
@@ -112,5 +111,4 @@ TEST_F(MakePoliciesTest, AnExperimentWithoutPoliciesIsNotSimulated) {
                                         "has thrown something that is not a std::exception"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::make_policies_test

@@ -13,8 +13,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::measured_leaf_test {
 
 // --- The table ---
 
@@ -270,5 +269,4 @@ TEST(MeasuredLeafTest, UnequalPathsReorderLessThanUnderSpraying) {
   EXPECT_LT(Reordered("aac"), rps);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::measured_leaf_test

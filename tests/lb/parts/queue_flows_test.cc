@@ -7,8 +7,7 @@
 
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::queue_flows_test {
 
 Packet Of(FlowId flow) {
   Packet packet = LbPacket(flow);
@@ -48,5 +47,4 @@ TEST(QueueFlowsTest, TellsWhatHasToMakeRoom) {
   EXPECT_EQ(queue.distinct(), 4);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::queue_flows_test

@@ -12,8 +12,7 @@
 
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::ties_test {
 
 const std::array<PortIndex, 4> kPorts = {2, 3, 5, 7};
 
@@ -77,5 +76,4 @@ TEST(LeastOfTest, AgreesWithASlowSearch) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::ties_test

@@ -12,8 +12,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::estimator_test {
 
 PathContrast PlainContrast(const std::vector<uint32_t>& samples, double limit) {
   std::vector<uint32_t> slow;
@@ -114,5 +113,4 @@ TEST(PdlbWindowTest, ADelayBeyondFourSecondsIsTheLongest) {
   EXPECT_EQ(window.samples()[2], 4'294'967'294u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::estimator_test

@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace heddle {
-namespace {
+namespace heddle::pdlb_fct_model_test {
 
 double Milliseconds(Duration d) { return Seconds(d) * 1e3; }
 
@@ -205,5 +204,4 @@ TEST(PdlbModelTest, MaxWindowIsAPathsProductAndItsQueue) {
   EXPECT_EQ(PdlbMaxWindow(10_Gbps, 100_us, 65), 148);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::pdlb_fct_model_test

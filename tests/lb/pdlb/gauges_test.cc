@@ -8,8 +8,7 @@
 
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::gauges_test {
 
 std::map<std::string, double> GaugesOf(const LbHost& host) {
   std::map<std::string, double> gauges;
@@ -45,5 +44,4 @@ TEST(PdlbGaugesTest, ShowTheLastEstimateOfEachLeafOnceThereIsOne) {
   EXPECT_EQ(GaugesOf(host), (std::map<std::string, double>{{"granularity[1]", 1}}));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::gauges_test

@@ -18,8 +18,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_statistics.h"
 
-namespace heddle {
-namespace {
+namespace heddle::pdlb_test {
 
 constexpr HostId kRemote = 1;
 
@@ -520,5 +519,4 @@ TEST(PdlbNetworkTest, ResultsAreTheSameForEveryNumberOfThreads) {
   EXPECT_EQ(RunExperiment(experiment, 1).files, RunExperiment(experiment, 3).files);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::pdlb_test

@@ -18,8 +18,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::tdlb_network_test {
 
 int64_t CountOf(Lab& lab, size_t node, std::string_view counter) {
   for (const auto& [name, value] : lab.network().switches()[node]->policy().Counters()) {
@@ -373,5 +372,4 @@ TEST(TdlbFatTreeTest, NotifiesLeavesOfOtherPods) {
   EXPECT_EQ(Sum(lab, "congested_flows"), 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::tdlb_network_test

@@ -16,8 +16,7 @@
 #include "tests/support/lb_bench.h"
 #include "tests/support/lb_control.h"
 
-namespace heddle {
-namespace {
+namespace heddle::tdlb_test {
 
 constexpr Time kNow = Time{} + 1_ms;
 
@@ -504,5 +503,4 @@ TEST_F(TdlbPlaceByHashTest, ByHashDelaysSayNothing) {
   EXPECT_EQ(ports.back(), 2);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::tdlb_test

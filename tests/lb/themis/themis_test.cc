@@ -15,8 +15,7 @@
 #include "tests/support/lab.h"
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::themis_test {
 
 // --- The packets that the last leaf has forwarded ---
 
@@ -367,5 +366,4 @@ TEST(ThemisTest, RefusesTransportsThatNeedEveryNack) {
   EXPECT_EQ(ErrorsOf(network + "sr}\n"), "");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::themis_test

@@ -11,8 +11,7 @@
 #include "core/random.h"
 #include "tests/support/printers.h"
 
-namespace heddle {
-namespace {
+namespace heddle::code_test {
 
 // The largest code whose steps the queue fills, with codes of `bits` bits.
 uint8_t CodeOf(int64_t queue, int64_t buffer, int bits) {
@@ -44,5 +43,4 @@ TEST(TrCodeStepsTest, IsTheNumberOfFullStepsForAnyBits) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::code_test

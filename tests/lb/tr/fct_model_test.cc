@@ -10,8 +10,7 @@
 #include <tuple>
 #include <vector>
 
-namespace heddle {
-namespace {
+namespace heddle::tr_fct_model_test {
 
 double Milliseconds(Duration d) { return Seconds(d) * 1e3; }
 
@@ -121,5 +120,4 @@ TEST(TrModelTest, CountedWithTheGreatestWindowTrTakesThreeQuarters) {
               206.0 * 20 * (4 * 0.7 + 3 * 250 * 0.012) / (3 * 10 * 250), 1e-9);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::tr_fct_model_test

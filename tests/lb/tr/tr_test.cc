@@ -17,8 +17,7 @@
 #include "tests/support/paired_seeds.h"
 #include "tests/support/watched_policy.h"
 
-namespace heddle {
-namespace {
+namespace heddle::tr_test {
 
 constexpr PortIndex kA = 0;
 constexpr PortIndex kB = 1;
@@ -394,5 +393,4 @@ TEST(TrNetworkTest, IsForTwoTiers) {
               testing::HasSubstr("lb: tr is for two tiers"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::tr_test

@@ -12,8 +12,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::drop_series_test {
 
 using testing::ElementsAre;
 
@@ -77,5 +76,4 @@ TEST(DropSeriesTest, RowsAddUpToTheCountsOfTheRun) {
   EXPECT_EQ(RunExperiment(experiment, 3).files, run.files);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::drop_series_test

@@ -12,8 +12,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::packet_meters_test {
 
 constexpr NetworkPlan::Ports kAllPorts[] = {
     NetworkPlan::Ports::kCheapest, NetworkPlan::Ports::kQueued, NetworkPlan::Ports::kEager};
@@ -291,5 +290,4 @@ TEST(FlowLinksTest, CountEachPacketAtEachSwitch) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::packet_meters_test

@@ -9,8 +9,7 @@
 #include "measure/trace/event_trace.h"
 #include "measure/trace/pcap.h"
 
-namespace heddle {
-namespace {
+namespace heddle::files_test {
 
 using namespace std::string_literals;
 using testing::HasSubstr;
@@ -74,5 +73,4 @@ TEST(EventTraceTest, SaysWhatHasHadNoRoomWhichOthersDoNotTake) {
   EXPECT_THAT(Written(trace, Time{} + 9_us), HasSubstr(R"("name":"flow 0")"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::files_test

@@ -13,8 +13,7 @@
 #include "measure/trace/bytes.h"
 #include "tests/support/lab.h"
 
-namespace heddle {
-namespace {
+namespace heddle::frames_test {
 
 constexpr LinkEnd kHost{.is_host = true, .id = 3, .port = 0};
 constexpr LinkEnd kLeaf{.is_host = false, .id = 0x102, .port = 7};
@@ -356,5 +355,4 @@ TEST(FramesTest, ADatagramIsUdp) {
   EXPECT_TRUE(TransportSumHolds(frame));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::frames_test

@@ -21,8 +21,7 @@
 #include "tests/support/command.h"
 #include "tests/support/experiment_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::tracer_test {
 
 using testing::ContainsRegex;
 using testing::ElementsAre;
@@ -621,5 +620,4 @@ TEST(TracerTest, ShowsTheOperationsOfTraces) {
                               R"("dur":2.922240,"bind_id":"1.0.0","flow_in":true)"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::tracer_test

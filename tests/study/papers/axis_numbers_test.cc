@@ -9,8 +9,7 @@
 
 #include "study/papers/judge.h"
 
-namespace heddle {
-namespace {
+namespace heddle::axis_numbers_test {
 
 void ExpectNumbers(const std::vector<std::string>& labels, const std::vector<double>& numbers) {
   bool are_ranks = true;
@@ -87,5 +86,4 @@ TEST(AxisNumbersTest, TextAroundANumberMakesItNone) {
   ExpectRanks({"gap=1us,2us", "gap=2us,3us"});
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::axis_numbers_test

@@ -17,8 +17,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::bench_run_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -118,5 +117,4 @@ TEST_F(BenchRunTest, UnknownLoadBalancersAreErrors) {
   EXPECT_EQ(diagnostics.errors().size(), 1u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::bench_run_test

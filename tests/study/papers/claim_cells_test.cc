@@ -12,8 +12,7 @@
 
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::claim_cells_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -159,5 +158,4 @@ TEST(SideTextTest, JoinsShownNames) {
   EXPECT_EQ(SideText({{"lb", "letflow"}, {"load", "0.5"}}, experiment), "LetFlow/0.5");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::claim_cells_test

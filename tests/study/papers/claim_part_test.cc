@@ -11,8 +11,7 @@
 
 #include "settings/yaml.h"
 
-namespace heddle {
-namespace {
+namespace heddle::claim_part_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -224,5 +223,4 @@ TEST_F(ClaimPartTest, SaysWhatIsMisspelt) {
               HasSubstr("C1.than_metric: no metric is called \"ut\""));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::claim_part_test

@@ -15,8 +15,7 @@
 #include "settings/yaml.h"
 #include "study/papers/claim_part.h"
 
-namespace heddle {
-namespace {
+namespace heddle::claim_text_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -175,5 +174,4 @@ TEST(ShortNumberTest, HasThreeDigits) {
   EXPECT_EQ(ShortNumber(120), "120");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::claim_text_test

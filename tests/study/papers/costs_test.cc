@@ -15,8 +15,7 @@
 #include "tests/support/status.h"
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::costs_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -151,5 +150,4 @@ TEST_F(CostsOfTest, OfNoResultsAreNothing) {
   EXPECT_EQ(costs->NanosecondsPerHop(), 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::costs_test

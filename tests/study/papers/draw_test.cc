@@ -15,8 +15,7 @@
 
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::draw_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -180,5 +179,4 @@ TEST_F(DrawTest, SeriesAreMeansAtEachX) {
   EXPECT_EQ(figure.unit, "B");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::draw_test

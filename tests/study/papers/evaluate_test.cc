@@ -16,8 +16,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::evaluate_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -228,5 +227,4 @@ TEST_F(EvaluateTest, ASeriesIsNoNumberAndANumberNoSeries) {
               Fails(absl::StatusCode::kInvalidArgument, HasSubstr("is a series")));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::evaluate_test

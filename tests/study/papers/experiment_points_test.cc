@@ -11,8 +11,7 @@
 
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::experiment_points_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -127,5 +126,4 @@ TEST_F(ExperimentPointsTest, AxesAreKnownWithoutAPlan) {
   EXPECT_THAT(diagnostics.Report(), HasSubstr("none.yaml"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::experiment_points_test

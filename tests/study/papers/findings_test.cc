@@ -16,8 +16,7 @@
 
 #include "core/random.h"
 
-namespace heddle {
-namespace {
+namespace heddle::findings_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -389,5 +388,4 @@ TEST(JudgeTrendTest, AgreesWithASlowJudgementOfRandomSeries) {
   EXPECT_GT(seen[Outcome::kUndecided], 200);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::findings_test

@@ -14,8 +14,7 @@
 
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::judge_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -455,5 +454,4 @@ TEST_F(JudgeTest, PartsAreNumberedInTexts) {
   EXPECT_EQ(claim.agreeing(), 3u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::judge_test

@@ -12,8 +12,7 @@
 #include "experiment/version.h"
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::judged_paper_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -155,5 +154,4 @@ TEST(FullIdTest, JoinsPaperExperimentAndClaim) {
   EXPECT_EQ(FullId(paper, experiment, claim), "pdlb-fig7.C1");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::judged_paper_test

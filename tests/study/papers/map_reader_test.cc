@@ -12,8 +12,7 @@
 
 #include "settings/yaml.h"
 
-namespace heddle {
-namespace {
+namespace heddle::map_reader_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -146,5 +145,4 @@ TEST(ItemsOfTest, AnythingButAListIsOneItem) {
   EXPECT_EQ(ItemsOf(*document->Find("e")).size(), 0u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::map_reader_test

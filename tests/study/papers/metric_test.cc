@@ -16,8 +16,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::metric_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -216,5 +215,4 @@ TEST_F(MetricTest, SaysWhatIsWrongAndWhere) {
               HasSubstr("a JSON file has no rows"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::metric_test

@@ -11,8 +11,7 @@
 #include "settings/reader.h"
 #include "settings/yaml.h"
 
-namespace heddle {
-namespace {
+namespace heddle::model_inputs_test {
 
 using testing::HasSubstr;
 
@@ -119,5 +118,4 @@ TEST(TrInputsTest, NeedsAPath) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::model_inputs_test

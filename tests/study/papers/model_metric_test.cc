@@ -12,8 +12,7 @@
 #include "study/papers/model_inputs.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::model_metric_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -126,5 +125,4 @@ TEST_F(ModelMetricTest, ConstantsAreCheckedAtOnce) {
               HasSubstr("metrics.m.set.ratio: setting is missing"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::model_metric_test

@@ -14,8 +14,7 @@
 #include "settings/yaml.h"
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::paper_results_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -198,5 +197,4 @@ TEST(ShownNameTest, NamesReplaceLabels) {
   EXPECT_EQ(TextOf(AxisLabels{}, names), "");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::paper_results_test

@@ -16,8 +16,7 @@
 #include "tests/support/status.h"
 #include "tests/support/toy_paper.h"
 
-namespace heddle {
-namespace {
+namespace heddle::papers_output_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -165,5 +164,4 @@ TEST_F(PapersOutputTest, JsonHasEachComparisonAndTheFigures) {
   EXPECT_THAT(paths, HasSubstr("outcome = against\n"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::papers_output_test

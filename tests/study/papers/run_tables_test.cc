@@ -11,8 +11,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::run_tables_test {
 
 using testing::HasSubstr;
 
@@ -85,5 +84,4 @@ TEST_F(RunTablesTest, DamageIsRemembered) {
   EXPECT_EQ(tables.run(), run_.path());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::run_tables_test

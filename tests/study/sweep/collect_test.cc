@@ -15,8 +15,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::collect_test {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -129,5 +128,4 @@ TEST_F(CollectTest, SaysThatThereIsNothingToTake) {
   EXPECT_FALSE(fs::exists(folder_ / "points.csv"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::collect_test

@@ -18,8 +18,7 @@
 #include "tests/support/experiment_kit.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::compare_test {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -229,5 +228,4 @@ TEST(MeansTest, AreOverSeedsWithTheirInterval) {
   EXPECT_EQ(std::ranges::count(csv.header, "low_n"), 0);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::compare_test

@@ -8,8 +8,7 @@
 #include "experiment/estimate.h"
 #include "study/sweep/cost.h"
 
-namespace heddle {
-namespace {
+namespace heddle::plan_test {
 
 using testing::ElementsAre;
 
@@ -96,5 +95,4 @@ TEST(CostTest, GoesByFinishedPointsIfThereAreAny) {
   EXPECT_EQ(CostModelOf(plan, reports).measured, 0u);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::plan_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace heddle {
-namespace {
+namespace heddle::result_row_test {
 
 TEST(WithoutNumbersTest, MasksNumbersWithTheirUnits) {
   EXPECT_EQ(WithoutNumbers("load: 0.303 of it, 60 %"), "load: # of it, # %");
@@ -15,5 +14,4 @@ TEST(WithoutNumbersTest, MasksNumbersWithTheirUnits) {
   EXPECT_EQ(WithoutNumbers(""), "");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::result_row_test

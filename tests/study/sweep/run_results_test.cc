@@ -15,8 +15,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::run_results_test {
 
 using testing::ElementsAre;
 using testing::EndsWith;
@@ -87,5 +86,4 @@ TEST_F(RunResultsTest, AFileThatWasNotAskedForIsNotFound) {
   EXPECT_THAT(tables.Json("summary.json"), IsOk());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::run_results_test

@@ -10,8 +10,7 @@
 
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::selection_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -69,5 +68,4 @@ TEST(ShardTest, RefusesWhatIsNoPart) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::selection_test

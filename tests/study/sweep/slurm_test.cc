@@ -7,8 +7,7 @@
 
 #include <numeric>
 
-namespace heddle {
-namespace {
+namespace heddle::slurm_test {
 
 using testing::AllOf;
 using testing::Each;
@@ -85,5 +84,4 @@ TEST(SlurmTest, QuotesForShells) {
   EXPECT_EQ(QuoteShell(""), "''");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::slurm_test

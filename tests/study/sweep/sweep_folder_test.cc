@@ -14,8 +14,7 @@
 #include "tests/support/command.h"
 #include "tests/support/status.h"
 
-namespace heddle {
-namespace {
+namespace heddle::sweep_folder_test {
 
 using testing::EndsWith;
 
@@ -142,5 +141,4 @@ TEST(PointStateTest, HasResultsIfItsRunHasEnded) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::sweep_folder_test

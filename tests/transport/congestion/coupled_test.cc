@@ -12,8 +12,7 @@
 #include "tests/support/window_kit.h"
 #include "transport/congestion_controls.h"
 
-namespace heddle {
-namespace {
+namespace heddle::coupled_test {
 
 constexpr double kMss = kTestMss;
 
@@ -214,5 +213,4 @@ TEST(CoupledTest, TheControlsOfTcpRunOnSubflowsAlone) {
   EXPECT_NEAR(Subflows("reno", {10, 10}).GrowthOf(0), 0.1, 1e-9);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::coupled_test

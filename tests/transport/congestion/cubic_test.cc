@@ -15,8 +15,7 @@
 #include "tests/support/scripted_policy.h"
 #include "tests/support/window_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::cubic_test {
 
 using testing::HasSubstr;
 
@@ -392,5 +391,4 @@ TEST(CubicTest, IsOfTcpAlone) {
               HasSubstr("\"cubic\" is a congestion control of kind: tcp"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::cubic_test

@@ -12,8 +12,7 @@
 #include "tests/support/scripted_policy.h"
 #include "transport/roce_sender.h"
 
-namespace heddle {
-namespace {
+namespace heddle::dcqcn_test {
 
 // One flow's rate at 100 Gbps, with CNPs at given times. CNPs come before timers of one instant, as
 // packets do at a host.
@@ -481,5 +480,4 @@ TEST(DcqcnTest, SharesABottleneck) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::dcqcn_test

@@ -7,8 +7,7 @@
 #include "tests/support/controls_from.h"
 #include "tests/support/window_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::dctcp_test {
 
 constexpr double kMss = kTestMss;
 
@@ -102,5 +101,4 @@ TEST(DctcpWindowTest, GrowsInTheReducedWindowOnlyIfToldTo) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::dctcp_test

@@ -13,8 +13,7 @@
 #include "tests/support/lab.h"
 #include "transport/roce_sender.h"
 
-namespace heddle {
-namespace {
+namespace heddle::delay_based_test {
 
 // One flow at 10 Gbps, in packets of 1000 bytes.
 struct Flow {
@@ -234,5 +233,4 @@ TEST(TimelyTest, FillsAPortAndKeepsItsQueueShort) {
   EXPECT_GT(busy / 20e9, 0.7);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::delay_based_test

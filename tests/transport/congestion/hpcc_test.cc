@@ -13,8 +13,7 @@
 #include "tests/support/lab.h"
 #include "transport/roce_sender.h"
 
-namespace heddle {
-namespace {
+namespace heddle::hpcc_test {
 
 constexpr Time At(Duration since_start) { return Time{} + since_start; }
 
@@ -369,5 +368,4 @@ TEST(HpccTest, GivesTheSameResultsForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::hpcc_test

@@ -15,8 +15,7 @@
 #include "tests/support/scripted_policy.h"
 #include "transport/congestion/htsim.h"
 
-namespace heddle {
-namespace {
+namespace heddle::htsim_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -166,5 +165,4 @@ TEST(HtsimSettingsTest, RefuseWhatTheVariantDoesNotHave) {
   EXPECT_THAT(ErrorsOf("tcp", "variant: htsin"), ElementsAre(HasSubstr("did you mean \"htsim\"")));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::htsim_test

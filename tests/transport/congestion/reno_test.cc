@@ -6,8 +6,7 @@
 #include "tests/support/controls_from.h"
 #include "tests/support/window_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::reno_test {
 
 constexpr double kMss = kTestMss;
 
@@ -101,5 +100,4 @@ TEST(RenoWindowTest, TakesBackWhatAFalseLossHasCost) {
   EXPECT_EQ(window.cwnd, 120 * kMss);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::reno_test

@@ -11,8 +11,7 @@
 #include "tests/support/scripted_policy.h"
 #include "tests/support/window_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::shown_control_test {
 
 TEST(ShownControlTest, GrowsByItsIncreaseInARoundTrip) {
   for (const double increase : {1.0, 3.0}) {
@@ -40,5 +39,4 @@ TEST(ShownControlTest, KeepsItsShareOfTheWindowAtALoss) {
   EXPECT_DOUBLE_EQ(least, 32 * 1'460);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::shown_control_test

@@ -16,8 +16,7 @@
 #include "workload/jobs/graph_check.h"
 #include "workload/jobs/graph_schedule.h"
 
-namespace heddle {
-namespace {
+namespace heddle::graph_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -303,5 +302,4 @@ TEST(GraphProblemsTest, NamesIncompleteGroups) {
   EXPECT_THAT(ProblemsOf(graph), ElementsAre("collective ar of 2 ranks has parts at 1: 0"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::graph_test

@@ -23,8 +23,7 @@
 #include "workload/jobs/critical_path.h"
 #include "workload/jobs/tree.h"
 
-namespace heddle {
-namespace {
+namespace heddle::schedules_test {
 
 using Op = CollectiveSettings::Op;
 using Algorithm = CollectiveSettings::Algorithm;
@@ -294,5 +293,4 @@ TEST(TreeTest, ChildrenAndParentsAgree) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::schedules_test

@@ -18,8 +18,7 @@
 #include "core/random.h"
 #include "workload/jobs/collective.h"
 
-namespace heddle {
-namespace {
+namespace heddle::split_test {
 
 using Op = CollectiveSettings::Op;
 using Algorithm = CollectiveSettings::Algorithm;
@@ -284,5 +283,4 @@ TEST(SplitTest, EveryIterationRunsToItsEnd) {
   EXPECT_TRUE(std::ranges::is_permutation(first, again));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::split_test

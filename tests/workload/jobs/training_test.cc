@@ -14,8 +14,7 @@
 #include "workload/jobs/training_graph.h"
 #include "workload/jobs/training_model.h"
 
-namespace heddle {
-namespace {
+namespace heddle::training_test {
 
 TrainingSettings SmallModel() {
   TrainingSettings settings;  // A model of 7 billion parameters.
@@ -226,5 +225,4 @@ TEST(TrainingTimesTest, TensorAndExpertParallelismBlock) {
   EXPECT_EQ(EndOf(experts, 2, half_us).ps, 12'000'000 + 2 * 4 * 500'000 + 2 * 500'000);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::training_test

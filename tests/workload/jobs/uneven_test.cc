@@ -18,8 +18,7 @@
 #include "workload/jobs/moe.h"
 #include "workload/jobs/rail_all_to_all.h"
 
-namespace heddle {
-namespace {
+namespace heddle::uneven_test {
 
 using Op = CollectiveSettings::Op;
 using Algorithm = CollectiveSettings::Algorithm;
@@ -279,5 +278,4 @@ TEST(BarrierTest, LetsNoRankGoOnBeforeAllHaveFinished) {
   TrafficOf(*schedule);
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::uneven_test

@@ -16,8 +16,7 @@
 #include "tests/support/trace_kit.h"
 #include "workload/traces/chakra_groups.h"
 
-namespace heddle {
-namespace {
+namespace heddle::chakra_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -391,5 +390,4 @@ TEST(ChakraJsonTest, TellsWhatIsWrong) {
               ElementsAre("2: Id: \"-1\" is no number from 0 on"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::chakra_test

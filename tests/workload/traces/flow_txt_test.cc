@@ -11,8 +11,7 @@
 #include "tests/support/printers.h"
 #include "tests/support/trace_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::flow_txt_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -83,5 +82,4 @@ TEST(FlowTxtTest, StopsAfterTwentyMistakes) {
   EXPECT_THAT(Read(text).errors, SizeIs(21));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::flow_txt_test

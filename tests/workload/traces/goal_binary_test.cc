@@ -14,8 +14,7 @@
 #include "tests/support/printers.h"
 #include "tests/support/trace_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::goal_binary_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -147,5 +146,4 @@ TEST(GoalBinaryTest, RefusesAFileThatIsCutOff) {
   }
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::goal_binary_test

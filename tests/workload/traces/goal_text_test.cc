@@ -11,8 +11,7 @@
 #include "tests/support/printers.h"
 #include "tests/support/trace_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::goal_text_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -190,5 +189,4 @@ TEST(GoalTextTest, StopsAfterTwentyMistakes) {
   EXPECT_THAT(ErrorsOfRank(statements), SizeIs(21));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::goal_text_test

@@ -9,8 +9,7 @@
 #include "settings/status.h"
 #include "tests/support/gzip.h"
 
-namespace heddle {
-namespace {
+namespace heddle::gzip_test {
 
 std::string LongText() {
   std::string text;
@@ -48,5 +47,4 @@ TEST(GunzipTest, NamesWhatIsWrong) {
   EXPECT_EQ(message(whole, 1'000), "is longer than 1000 bytes when decompressed");
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::gzip_test

@@ -11,8 +11,7 @@
 #include "tests/support/printers.h"
 #include "tests/support/trace_kit.h"
 
-namespace heddle {
-namespace {
+namespace heddle::htsim_cm_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -207,5 +206,4 @@ TEST(HtsimCmTest, NamesCycles) {
                           "0:id1"));
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::htsim_cm_test
