@@ -65,8 +65,7 @@ const std::string_view kPolicyTestTemplate = R"(#include <gtest/gtest.h>
 
 #include "tests/support/lb_bench.h"
 
-namespace heddle {
-namespace {
+namespace heddle::@name@_test {
 
 // tests/conformance tests the rules for all load balancers; here are tests of this one's promises.
 TEST(@Name@Test, UsesEveryNextHop) {
@@ -76,8 +75,7 @@ TEST(@Name@Test, UsesEveryNextHop) {
   EXPECT_EQ(used.size(), leaf.uplinks().size());
 }
 
-}  // namespace
-}  // namespace heddle
+}  // namespace heddle::@name@_test
 )";
 
 const std::string_view kMainTemplate = R"(// SPDX-License-Identifier: Apache-2.0
