@@ -50,6 +50,10 @@ std::string ChoiceLabel(const Value& value) {
 }
 
 bool MatchesChoice(const Value& pattern, const Value& value) {
+  if (value.kind == Value::Kind::kList && value.items.size() == 1 &&
+      MatchesChoice(pattern, value.items.front())) {
+    return true;  // A workload, a schedule.
+  }
   if (pattern.kind == Value::Kind::kScalar && value.kind == Value::Kind::kMap) {
     const Value* kind = value.Find("kind");
     return ChoiceLabel(value) == pattern.text || (kind != nullptr && MatchesChoice(pattern, *kind));
@@ -250,7 +254,7 @@ bool Points::CheckRule(const Value& rule, const std::string& path,
     }
     if (Offers(entry.key, entry.value, labels)) continue;
     diagnostics.Error(entry.value.place, path + "." + entry.key,
-                      fmt::format("the sweep has no {}{}", Describe(entry.value),
+                      fmt::format("the sweep has no \"{}\"{}", ChoiceLabel(entry.value),
                                   Suggestion(ChoiceLabel(entry.value), labels)));
     return false;
   }

@@ -26,7 +26,7 @@ std::string ChoiceLabel(const Value& value);
 
 // Returns true if an exclusion's `pattern` matches `value`: an equal value, a list that contains
 // it, or a map whose settings `value` all has. `letflow` is short for {kind: letflow}, as
-// everywhere.
+// everywhere. A pattern for a list with one element, such as a workload, is one for the element.
 bool MatchesChoice(const Value& pattern, const Value& value);
 
 class Points {

@@ -31,9 +31,6 @@ struct HulaSettings {
   FlowletSettings flowlets{.gap = 100_us};
 };
 
-// The paper's probe, as 64 bytes on the wire.
-constexpr uint16_t kProbeBytes = 64;
-
 struct HulaProbe {
   uint16_t leaf;        // torID: the leaf that sent it.
   uint8_t utilisation;  // minUtil: the bottleneck's on the way to that leaf; 255: all of a link.
@@ -112,7 +109,7 @@ class Hula final : public SwitchPolicy {
     return {{"flowlets", flowlet_count_},
             {"reroutes", reroutes_},
             {"probes", probes_},
-            {"probe_bytes", probes_ * kProbeBytes},
+            {"probe_bytes", probes_ * kControlPacketBytes},
             {"table_entries", flowlets_.used()}};
   }
 
@@ -176,7 +173,7 @@ class Hula final : public SwitchPolicy {
   static Packet ProbeFrom(HostId host) {
     Packet packet;
     packet.kind = PacketKind::kControl;
-    packet.bytes = kProbeBytes;
+    packet.bytes = kControlPacketBytes;
     packet.src = host;
     packet.dst = host;
     return packet;

@@ -32,8 +32,6 @@ struct LuopanSettings {
   FlowTableSettings flows{.age = 100_ms};
 };
 
-constexpr uint16_t kProbeBytes = 64;
-
 struct LuopanHeader {
   enum Kind : uint8_t { kProbe, kReply };
   Kind kind;
@@ -112,7 +110,7 @@ class Luopan final : public SwitchPolicy {
     return {{"cells", cells_},
             {"reroutes", reroutes_},
             {"probes", probes_},
-            {"probe_bytes", probes_ * kProbeBytes},
+            {"probe_bytes", probes_ * kControlPacketBytes},
             {"table_entries", static_cast<int64_t>(flows_.used())},
             {"table_evictions", flows_.evictions()}};
   }
@@ -172,7 +170,7 @@ class Luopan final : public SwitchPolicy {
   void SendProbe(SwitchView& view, HostId to, uint16_t path) {
     Packet probe;
     probe.kind = PacketKind::kControl;
-    probe.bytes = kProbeBytes;
+    probe.bytes = kControlPacketBytes;
     probe.src = own_;
     probe.dst = to;
     probe.path = path;

@@ -64,7 +64,6 @@ struct BestNexthopTimes {
   DreSettings dre;
 };
 
-constexpr uint16_t kProbeBytes = 64;
 constexpr int64_t kPacketBytes = 1'500;
 
 class BestNexthop final : public SwitchPolicy {
@@ -155,7 +154,7 @@ class BestNexthop final : public SwitchPolicy {
     return {{"flowlets", flowlets_},
             {"reroutes", reroutes_},
             {"probes", probes_},
-            {"probe_bytes", probes_ * kProbeBytes},
+            {"probe_bytes", probes_ * kControlPacketBytes},
             {"stale", stale_},
             {"table_entries", static_cast<int64_t>(flows_.used())},
             {"table_evictions", flows_.evictions()}};
@@ -289,7 +288,7 @@ class BestNexthop final : public SwitchPolicy {
   void SendProbes(SwitchView& view, HostId source) {
     Packet probe;
     probe.kind = PacketKind::kControl;
-    probe.bytes = kProbeBytes;
+    probe.bytes = kControlPacketBytes;
     probe.src = source;
     // Switches without a route back to this leaf discard the probe; they could not use it.
     probe.dst = source == back_to_ ? sources_.front() : back_to_;

@@ -61,7 +61,6 @@ struct ConWeaveRules {
   PathDigits digits;
 };
 
-constexpr uint16_t kControlBytes = 64;
 constexpr uint32_t kNoQueue = 0xffff'ffff;
 
 class ConWeave final : public SwitchPolicy {
@@ -146,7 +145,7 @@ class ConWeave final : public SwitchPolicy {
             {"not_held", not_held_},
             {"tails_lost", tails_lost_},
             {"probes", controls_},
-            {"probe_bytes", controls_ * kControlBytes},
+            {"probe_bytes", controls_ * kControlPacketBytes},
             {"table_entries", static_cast<int64_t>(most_entries_)},
             {"table_evictions", sources_.evictions() + sinks_.evictions()}};
   }
@@ -371,7 +370,7 @@ class ConWeave final : public SwitchPolicy {
     if (candidates.ports.empty()) return;
     Packet packet;
     packet.kind = PacketKind::kControl;
-    packet.bytes = kControlBytes;
+    packet.bytes = kControlPacketBytes;
     packet.flow = data.flow;
     packet.tuple_hash = data.tuple_hash;
     packet.src = data.dst;

@@ -32,7 +32,6 @@ using IsolationScope = FlbSettings::IsolationScope;
 
 constexpr Duration kUnsure = 2_ns;  // Accuracy of a difference of measured delays.
 constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
-constexpr uint16_t kControlBytes = 64;
 constexpr uint32_t kReview = 0;  // The only timer.
 
 class Flb final : public SwitchPolicy {
@@ -145,7 +144,7 @@ class Flb final : public SwitchPolicy {
         {"isolated_flows", static_cast<int64_t>(isolation_->size())},
         {"isolated_ports", static_cast<int64_t>(isolation_->isolated_uplinks())},
         {"probes", controls_sent_},
-        {"probe_bytes", controls_sent_ * kControlBytes},
+        {"probe_bytes", controls_sent_ * kControlPacketBytes},
         {"table_entries", static_cast<int64_t>(flows_.used())},
         {"table_evictions", flows_.evictions() + isolation_->evictions() + queues_.evictions()}};
   }
@@ -406,7 +405,7 @@ class Flb final : public SwitchPolicy {
     const bool lives = candidates.Has(back);
     if (lives && names_paths()) packet.path = path;
     packet.kind = PacketKind::kControl;
-    packet.bytes = kControlBytes;
+    packet.bytes = kControlPacketBytes;
     ++controls_sent_;
     view.SendControl(packet, lives ? back : EcmpPort(packet, salt_, candidates.ports));
   }

@@ -133,7 +133,7 @@ class HermesHost final : public HostPolicy {
   std::vector<Counter> Counters() const override {
     return {{"reroutes", reroutes_},
             {"probes", probes_},
-            {"probe_bytes", probes_ * kProbeBytes},
+            {"probe_bytes", probes_ * kControlPacketBytes},
             {"failed_paths", failed_paths_}};
   }
 
@@ -141,7 +141,6 @@ class HermesHost final : public HostPolicy {
   using Row = HermesTable::Row;
   using Probed = std::array<uint16_t, 3>;  // Path ids; kNoPath: fewer than three.
 
-  static constexpr int64_t kProbeBytes = 64;
   static constexpr size_t kMostTimeouts = 4096;
 
   struct FlowState {
@@ -360,7 +359,7 @@ class HermesHost final : public HostPolicy {
     packet.src = id_;
     packet.dst = to;
     packet.sent = sent;
-    packet.bytes = static_cast<uint16_t>(kProbeBytes);
+    packet.bytes = kControlPacketBytes;
     packet.tuple_hash = static_cast<uint32_t>(Mix64(uint64_t{id_} << 16 | to));
     return packet;
   }

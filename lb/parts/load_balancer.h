@@ -25,6 +25,9 @@
 
 namespace heddle {
 
+// Probes and other packets of a scheme's own are as short as Ethernet allows.
+inline constexpr uint16_t kControlPacketBytes = 64;
+
 // The properties of the fabric that a scheme may use, as they are before the run.
 struct FabricShape {
   int tiers = 2;

@@ -59,8 +59,7 @@ struct PdlbSettings {
   std::optional<int64_t> model_queue;
 };
 
-constexpr int64_t kPacket = 1'500;
-constexpr uint16_t kProbeBytes = 64;
+constexpr int64_t kFullPacket = 1'500;
 // 2^n KB in packets of 1460 bytes, n = 0 ... 6.
 constexpr std::array<int, 7> kPowersOfTwo = {1, 2, 3, 6, 11, 22, 44};
 
@@ -330,7 +329,7 @@ class PdlbHost final : public HostPolicy {
         .paths = paths,
         .delay_ps = std::max<int64_t>(std::llround(steps), 1) * step,
         .rate_bps = rate.bps,
-        .queue = settings_.model_queue.value_or(DefaultMarkingThreshold(rate).count / kPacket),
+        .queue = settings_.model_queue.value_or(DefaultMarkingThreshold(rate).count / kFullPacket),
         .packets = settings_.model_packets,
         .form = settings_.form,
         .sizes = settings_.sizes};
@@ -355,7 +354,7 @@ class PdlbHost final : public HostPolicy {
   void Probe(HostView& view, const Estimator& estimator) {
     Packet probe;
     probe.kind = PacketKind::kControl;
-    probe.bytes = kProbeBytes;
+    probe.bytes = kControlPacketBytes;
     probe.src = view.id();
     probe.dst = estimator.dst;
     probe.tuple_hash = TupleHash(view.id(), estimator.dst, 0, 0);
@@ -370,7 +369,7 @@ class PdlbHost final : public HostPolicy {
   void Echo(HostView& view, const Packet& probe) {
     Packet echo;
     echo.kind = PacketKind::kControl;
-    echo.bytes = kProbeBytes;
+    echo.bytes = kControlPacketBytes;
     echo.src = view.id();
     echo.dst = probe.src;
     echo.tuple_hash = TupleHash(view.id(), probe.src, 0, 0);

@@ -30,7 +30,6 @@ using Reroute = TdlbSettings::Reroute;
 using PlaceBy = TdlbSettings::PlaceBy;
 using ProbeMode = TdlbSettings::ProbeMode;
 
-constexpr uint16_t kControlBytes = 64;
 constexpr int64_t kMtu = 1'500;
 constexpr uint32_t kCheck = 0;  // Ids of timers.
 constexpr uint32_t kProbe = 1;
@@ -131,7 +130,7 @@ class Tdlb final : public SwitchPolicy {
     return bytes;
   }
   std::vector<Counter> Counters() const override {
-    if (!is_leaf_) return {{"probes", probes_}, {"probe_bytes", probes_ * kControlBytes}};
+    if (!is_leaf_) return {{"probes", probes_}, {"probe_bytes", probes_ * kControlPacketBytes}};
     return {{"reroutes", reroutes_},
             {"flowlets", flowlets_},
             {"episodes", episodes_},
@@ -139,7 +138,7 @@ class Tdlb final : public SwitchPolicy {
             {"cns_taken", notices_taken_},
             {"congested_flows", static_cast<int64_t>(marks_.size())},
             {"probes", probes_},
-            {"probe_bytes", probes_ * kControlBytes},
+            {"probe_bytes", probes_ * kControlPacketBytes},
             {"table_entries", static_cast<int64_t>(flows_.used())},
             {"table_evictions", flows_.evictions() + marks_.evictions() + QueueEvictions()}};
   }
@@ -371,7 +370,7 @@ class Tdlb final : public SwitchPolicy {
     const PortIndex back = view.UplinkOf(path);
     packet.path = path;
     packet.kind = PacketKind::kControl;
-    packet.bytes = kControlBytes;
+    packet.bytes = kControlPacketBytes;
     ++probes_;
     view.SendControl(packet,
                      candidates.Has(back) ? back : EcmpPort(packet, salt_, candidates.ports));
@@ -417,7 +416,7 @@ class Tdlb final : public SwitchPolicy {
   void SendProbes(SwitchView& view) {
     Packet probe;
     probe.kind = PacketKind::kControl;
-    probe.bytes = kControlBytes;
+    probe.bytes = kControlPacketBytes;
     probe.src = own_host_;
     probe.sent = view.now() + clock_ahead_;
     probe.SetScheme(TdlbControl{TdlbControl::kProbe, 0, 0, 0});

@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-Duration ToDuration(double seconds) { return {std::llround(seconds * kPicosecondsPerSecond)}; }
+Duration FromSeconds(double seconds) { return {std::llround(seconds * kPicosecondsPerSecond)}; }
 
 // Returns the logarithm of n over k: flows have many packets.
 double LogChoose(int n, int k) {
@@ -52,14 +52,14 @@ TrPrediction PredictTr(const TrCase& given) {
   const double all_good = std::pow(given.good_paths / paths, prediction.window);
   const double round = (1 - all_good) * bad_delay + all_good * Seconds(given.good_delay) +
                        given.flows * prediction.window * packet_time / paths;  // Eq. (6)
-  prediction.round = ToDuration(round);
+  prediction.round = FromSeconds(round);
   prediction.f_rps =
-      ToDuration(4.0 * given.packets * round / (3 * prediction.window));  // Eqs. (2), (7)
+      FromSeconds(4.0 * given.packets * round / (3 * prediction.window));  // Eqs. (2), (7)
   const double tr_window = 0.75 * share;
   const double tr_round = bad_delay + given.flows * tr_window * packet_time / paths;
   const double f_tr = 4.0 * given.packets * tr_round / (3 * tr_window);  // Eq. (8)
-  prediction.f_tr = ToDuration(f_tr);
-  prediction.f_tr_consistent = ToDuration(0.75 * f_tr);
+  prediction.f_tr = FromSeconds(f_tr);
+  prediction.f_tr_consistent = FromSeconds(0.75 * f_tr);
   return prediction;
 }
 

@@ -168,6 +168,21 @@ TEST(SweepTest, LeavesOutWhatIsExcluded) {
               ElementsAre("lb=letflow.gap=1ms"));
 }
 
+TEST(SweepTest, ExclusionsLookIntoListsOfOneElement) {
+  const std::string sweep =
+      "sweep: {workload: [[{kind: permutation, size: 1MB}], [{kind: incast, fan_in: 2, size: 1MB, "
+      "period: 1ms, queries: 1}]], seed: [1, 2], exclude: ";
+  const std::string permutation = "workload=permutation.size=1MB,seed=";
+  for (const char* rule : {"[{workload: incast}]}\n", "[{workload: {fan_in: 2}}]}\n",
+                           "[{workload: [incast]}]}\n", "[{workload: {kind: [incast]}}]}\n"}) {
+    EXPECT_THAT(Labels(Load(sweep + rule)), ElementsAre(permutation + "1", permutation + "2"))
+        << rule;
+  }
+  EXPECT_THAT(
+      SweepErrors(sweep + "[{workload: {fan_in: 3}}]}\n"),
+      HasSubstr("sweep.exclude[0].workload: the sweep has no \"fan_in=3\"; expected one of"));
+}
+
 TEST(SweepTest, SaysWhichExclusionMeansNothing) {
   const std::string sweep = "sweep: {lb: [ecmp, rps], seed: [1, 2], exclude: ";
   EXPECT_THAT(SweepErrors(sweep + "[{lb: rpss}]}\n"),

@@ -475,6 +475,7 @@ void Collective::CheckSchedule(std::string_view path, Diagnostics& diagnostics) 
 
 bool Collective::ReadFiles(std::string_view /*path*/, FilesRead& /*files*/,
                            Diagnostics& /*diagnostics*/) {
+  if (!settings_.matrix.empty() && !settings_.traffic) return false;  // Load() has said why.
   if (settings_.split != CollectiveSettings::Split::kOff) paths_ = stage().paths();
   return true;
 }

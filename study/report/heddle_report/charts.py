@@ -104,6 +104,7 @@ class Sweep:
 
     def __init__(self, read):
         self.results = read
+        self.all_flows = read.classes()[0]
         self.classes = [key for key in read.classes() if _any_flows(read, key)]
         self.layout = axes.choose(read.axes, read.combinations, self._has_any("run_busbw_gbs"))
         self.names = axes.names(read.axes)
@@ -255,7 +256,7 @@ class Sweep:
             ("bus bandwidth (GB/s)", "run_busbw_gbs", 1),
             ("cost of neighbours (%)", "run_neighbour_cost", 100),
         ]
-        key = self.classes[0]
+        key = self.all_flows  # Metrics of the run; no flow need have crossed the network.
         there = [(name, of_metric(metric, key, scale)) for name, metric, scale in wanted if self._has_any(metric)]
         if not there:
             return []
