@@ -55,7 +55,7 @@ void Nscc::OnBytes(int64_t newly) {
 }
 
 void Nscc::OnPenalty(int64_t newly, int penalty) {
-  if (penalty >= kNoPenalty || rules_->kind == NsccRules::Kind::kConstant) return;
+  if (penalty >= kNoPenalty || rules_->is_fixed()) return;
   window_ -= static_cast<double>(newly - newly * penalty / kNoPenalty);
   window_ = std::max(window_, rules_->packet);
 }
@@ -64,6 +64,7 @@ void Nscc::OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t i
   const double bytes = static_cast<double>(newly);
   switch (rules_->kind) {
     case NsccRules::Kind::kConstant:
+    case NsccRules::Kind::kNone:
       return;
     case NsccRules::Kind::kDctcpAck:
     case NsccRules::Kind::kMprdmaAck: {
@@ -172,8 +173,8 @@ void Nscc::Clamp() {
   window_ = std::clamp(window_, rules_->packet, std::max(greatest_, rules_->packet));
 }
 
-void Nscc::OnNack(Time now, int64_t size, int64_t in_flight) {
-  if (rules_->kind == NsccRules::Kind::kConstant) return;
+void Nscc::OnNack(Time now, int64_t size, int64_t in_flight, bool receiver_acts) {
+  if (rules_->is_fixed()) return;
   if (rules_->aims_at_delay()) {
     ignored_ += size;
     OnSample(rules_->rtt, true);
@@ -183,13 +184,14 @@ void Nscc::OnNack(Time now, int64_t size, int64_t in_flight) {
       received_ = 0;
       return;
     }
+    if (receiver_acts) return;
   }
   window_ -= static_cast<double>(size);
   Clamp();
 }
 
 void Nscc::OnTimeout(int64_t size) {
-  if (rules_->kind == NsccRules::Kind::kConstant) return;
+  if (rules_->is_fixed()) return;
   window_ = std::max(window_ - static_cast<double>(size), rules_->packet);
 }
 

@@ -200,6 +200,9 @@ class MptcpModel final : public TransportModel {
   }
   std::string congestion_control() const override { return control_.kind; }
   bool has_subflows() const override { return true; }
+  std::optional<Cargo> cargo_in_place_of_waiting() const override {
+    return Cargo{"their data's number", "transport: tcp"};
+  }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
     TcpShared subflows(tcp_, ecn(), sizes(), control_.settings->Prepare(tcp_), close_delay);
@@ -337,20 +340,28 @@ class UetModel final : public TransportModel {
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
   std::string congestion_control() const override {
     static constexpr const char* kNames[] = {"nscc", "dctcp_ack", "mprdma_ack", "constant",
-                                             "smartt"};
+                                             "smartt", "none"};
     return kNames[static_cast<size_t>(settings_.cc)];
+  }
+  bool wants_marks_at_last_hop() const override { return !settings_.has_credit(); }
+  std::optional<Cargo> cargo_in_place_of_waiting() const override {
+    if (!settings_.has_credit()) return std::nullopt;
+    return Cargo{"the credit that their sender would like", "transport.receiver: none"};
   }
   AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {
     const UetShared shared = PrepareUet(settings_, *bandwidth_delay, Duration{0});
     AutoValues values;
     if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
     if (!settings_.target) values.emplace_back("target", FormatQuantity(shared.rules.target));
-    if (!settings_.window) {
+    if (!settings_.window && shared.rules.has_window()) {
       const double window = 1.5 * shared.rules.Bdp(shared.rules.rtt);
       values.emplace_back("window", FormatQuantity(Bytes{static_cast<int64_t>(window)}));
     }
     if (settings_.loss == UetSettings::Loss::kAuto) {
       values.emplace_back("loss", shared.sleek ? "sleek" : "timeout");
+    }
+    if (settings_.has_credit() && settings_.rccc.fabric == RcccSettings::Fabric::kAuto) {
+      values.emplace_back("rccc.fabric", shared.adapts_to_fabric ? "on" : "off");
     }
     return values;
   }
@@ -426,7 +437,7 @@ const Kinds<TransportModel>& Transports() {
                         "InfiniBand Architecture vol. 1; Mittal et al., SIGCOMM 2018"});
     all.Add<TcpModel>({"tcp", "TCP Reno with SACK or NewReno recovery, with or without ECN.",
                        "RFC 5681, 6298, 6582, 6675, 3168"});
-    all.Add<UetModel>({"uet", "Ultra Ethernet: packets in any order, selective ACKs, NSCC.",
+    all.Add<UetModel>({"uet", "Ultra Ethernet: packets in any order, selective ACKs, NSCC, RCCC.",
                        "uet-htsim (Ultra Ethernet Consortium, 2025)"});
     return all;
   }();
