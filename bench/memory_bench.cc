@@ -81,6 +81,9 @@ void LiveFlows(benchmark::State& state, const std::string& transport) {
 BENCHMARK_CAPTURE(LiveFlows, dctcp, "dctcp")->Name("memory/live_flows")->Apply(RunOnce);
 BENCHMARK_CAPTURE(LiveFlows, roce, "rocev2")->Name("memory/live_flows/roce")->Apply(RunOnce);
 BENCHMARK_CAPTURE(LiveFlows, uet, "uet")->Name("memory/live_flows/uet")->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, rccc, "{kind: uet, receiver: rccc}")
+    ->Name("memory/live_flows/rccc")
+    ->Apply(RunOnce);
 
 }  // namespace
 }  // namespace heddle

@@ -624,6 +624,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
     experiment.forecasts.push_back(workload.settings->Expect());
   }
   CheckTogether(experiment, diagnostics);
+  CheckQueueing(experiment, diagnostics);
   CheckSubflows(experiment, diagnostics);
   CheckUplinks(settings.background, experiment.background, routing, experiment.graph, "background",
                diagnostics);

@@ -6,8 +6,9 @@
 // that was little. A period lasts a round trip and the target.
 //
 // The alternatives of that simulator are here, too: per-packet rules without delay, a constant
-// window, and none beside receivers' credit. So is SMaRTT (Bonato et al., arXiv 2404.01630), from which NSCC comes: an ECN mark
-// without delay shrinks the window a little, and windows shrink only where marks are common.
+// window, and none beside receivers' credit. So is SMaRTT (Bonato et al., arXiv 2404.01630), from
+// which NSCC comes: an ECN mark without delay shrinks the window a little, and windows shrink only
+// where marks are common.
 
 #pragma once
 

@@ -42,12 +42,17 @@ class Maker final : public TransportMaker {
   const ResequencingModel& resequencing_;
 };
 
+void DeclareNoCredit(Fields& fields) {
+  fields.Absent("receiver", "kind: uet alone has credit from receivers; use that, or leave it out");
+}
+
 // The choice of resequencing, which both transports have.
 class WithResequencing : public TransportModel {
  public:
   void Declare(Fields& fields) override {
     fields.Kind("resequencing", chosen_, Resequencings(),
                 "How a receiving host puts packets in order before the transport sees them.");
+    DeclareNoCredit(fields);
   }
   const std::string& resequencing() const override { return chosen_.kind; }
   std::string RemedyForReordering() const override {
@@ -171,6 +176,7 @@ class MptcpModel final : public TransportModel {
       tcp_.DeclareEcn(fields);
     }
     control_.settings->Check(tcp_, fields);
+    DeclareNoCredit(fields);
     fields.Absent("resequencing",
                   "mptcp has none: each subflow keeps its path under a load balancer that keeps "
                   "flows on theirs; use kind: tcp to put packets in order below the transport");
@@ -339,8 +345,8 @@ class UetModel final : public TransportModel {
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
   std::string congestion_control() const override {
-    static constexpr const char* kNames[] = {"nscc", "dctcp_ack", "mprdma_ack", "constant",
-                                             "smartt", "none"};
+    static constexpr const char* kNames[] = {"nscc",     "dctcp_ack", "mprdma_ack",
+                                             "constant", "smartt",    "none"};
     return kNames[static_cast<size_t>(settings_.cc)];
   }
   bool wants_marks_at_last_hop() const override { return !settings_.has_credit(); }
@@ -379,7 +385,10 @@ class UetModel final : public TransportModel {
 // MP-RDMA. Its receivers place packets in any order, so it has no resequencing.
 class MpRdmaModel final : public TransportModel {
  public:
-  void Declare(Fields& fields) override { settings_.Declare(fields, framing_); }
+  void Declare(Fields& fields) override {
+    settings_.Declare(fields, framing_);
+    DeclareNoCredit(fields);
+  }
   PacketSizes sizes() const override { return settings_.Sizes(*framing_.settings); }
   WireFormat wire_format() const override {
     return {.protocol = WireFormat::Protocol::kRoceV2, .sizes = sizes(), .ack_every = 1};

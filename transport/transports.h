@@ -39,9 +39,9 @@ class BandwidthDelay {
 
   // The queues that packets may meet, for transports whose timeouts follow from them.
   struct Queues {
-    BitRate host_rate;   // The slowest link of a host.
-    Bytes longest{0};    // At a port of that rate; 0: not fixed.
-    bool trims = false;  // Switches trim packets.
+    BitRate host_rate;            // The slowest link of a host.
+    Bytes longest{0};             // At a port of that rate; 0: not fixed.
+    bool trims = false;           // Switches trim packets.
     bool oversubscribed = false;  // A switch has less capacity upwards than downwards.
   };
   virtual Queues queues() const { return {}; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receiver-driven congestion control (RCCC) as the sender of a flow sees it; the receiver's part is
 // in uet_pacer.h. It follows uet-htsim (August 2025); the idea is that of EQDS (Olteanu et al.,
-// NSDI 2022). Packets spend credit, in bytes, and pulls of the receiver bring more. Each data packet
-// tells the receiver how much the sender would like. Both count quanta since the flow's start,
-// modulo 2^32, so that the next packet of its kind makes up for a lost one.
+// NSDI 2022). Packets spend credit, in bytes, and pulls of the receiver bring more. Each data
+// packet tells the receiver how much the sender would like. Both count quanta since the flow's
+// start, modulo 2^32, so that the next packet of its kind makes up for a lost one.
 //
 // Before the receiver's first answer the sender speculates: it may send a greatest window.
 

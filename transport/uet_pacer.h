@@ -16,15 +16,17 @@
 #include "core/ring.h"
 #include "core/units.h"
 #include "fabric/host.h"
+#include "transport/uet_credit.h"
+#include "transport/uet_fabric_rate.h"
 #include "transport/uet_settings.h"
 
 namespace heddle {
 
 // A flow as its receiver's pacer knows it. Quanta are counted modulo 2^32.
 struct UetDemand {
-  uint32_t target = 0;   // What the sender would like to have been granted,
-  uint32_t granted = 0;  // and what it was granted.
-  uint16_t entropy = 0;  // Of the latest pull.
+  uint32_t target = 0;       // What the sender would like to have been granted,
+  uint32_t granted = 0;      // and what it was granted.
+  uint16_t entropy = 0;      // Of the latest pull.
   uint16_t taken = kNoPath;  // The path of the latest data packet.
   bool is_active = false;
   bool is_idle = false;
@@ -41,8 +43,8 @@ struct UetDemand {
 
 class UetPacer {
  public:
-  static constexpr int64_t kQuantaOfPull = 64;       // At most: four packets of 4096 bytes.
-  static constexpr int64_t kQuantaOfEmptyPull = 4;   // Their time passes behind an empty pull.
+  static constexpr int64_t kQuantaOfPull = 64;      // At most: four packets of 4096 bytes.
+  static constexpr int64_t kQuantaOfEmptyPull = 4;  // Their time passes behind an empty pull.
   static constexpr double kShareOfLine = 0.99;
   static constexpr uint16_t kEntropies = 128;
 
@@ -68,8 +70,6 @@ class UetPacer {
     if (!active_.empty() || !idle_.empty()) Arm();
   }
 
-  // The share of the line that the fabric carries, by what has arrived.
-  double rate() const { return rate_; }
   size_t memory_bytes() const {
     return sizeof(*this) + (active_.capacity() + idle_.capacity()) * sizeof(FlowId);
   }
@@ -129,7 +129,6 @@ class UetPacer {
 
   Duration NextPeriod();
   void EndPeriods();
-  void AdaptRate();
 
   Host& host_;
   const UetShared& shared_;
@@ -139,15 +138,9 @@ class UetPacer {
   Time free_from_;  // The credit of the latest pull has been used by then.
 
   // Oversubscribed fabrics.
-  double rate_ = 1;
-  double marked_share_ = 0;  // A moving average over periods.
-  int64_t increases_ = 0;    // In a row.
+  UetFabricRate fabric_;
   Time period_end_;
-  int64_t packets_ = 0;   // In this period,
-  int64_t whole_ = 0;     // those not trimmed,
-  int64_t marked_ = 0;    // those marked,
-  int64_t trimmed_ = 0;   // and those trimmed before the last hop.
-  uint32_t hash_ = 0;     // Of the latest packet's flow.
+  uint32_t hash_ = 0;  // Of the latest packet's flow.
   uint32_t draws_ = 0;
 };
 

@@ -100,8 +100,7 @@ Transport::Pulled UetSender::Pull(Packet& packet) {
 // credit is left.
 bool UetSender::IsFull(int64_t more) const {
   if (!credit_.Allows()) return true;
-  return shared_->rules.has_window() &&
-         static_cast<double>(in_flight_ + more) >= control_.window();
+  return shared_->rules.has_window() && static_cast<double>(in_flight_ + more) >= control_.window();
 }
 
 // The sender would like credit for all that waits, as far as its window lets it be sent.

@@ -77,11 +77,11 @@ void UetSettings::Declare(Fields& fields) {
 }
 
 void RcccSettings::Declare(Fields& fields) {
-  fields.Choice("fabric", fabric,
-                {{"auto", Fabric::kAuto}, {"on", Fabric::kOn}, {"off", Fabric::kOff}},
-                "on: receivers grant less while many packets are marked, or some are trimmed before "
-                "the last hop. auto: on with cc: none if the fabric is oversubscribed, which means "
-                "that a switch has less capacity upwards than downwards.");
+  fields.Choice(
+      "fabric", fabric, {{"auto", Fabric::kAuto}, {"on", Fabric::kOn}, {"off", Fabric::kOff}},
+      "on: receivers grant less while many packets are marked, or some are trimmed before "
+      "the last hop. auto: on with cc: none if the fabric is oversubscribed, which means "
+      "that a switch has less capacity upwards than downwards.");
 }
 
 PacketSizes UetSettings::Sizes() const {

@@ -58,7 +58,7 @@ struct UetShared {
   PacketSizes sizes;
   NsccRules rules;
   Duration rto{0};
-  bool sleek = false;  // Receivers' counts of held packets show losses.
+  bool sleek = false;             // Receivers' counts of held packets show losses.
   bool adapts_to_fabric = false;  // Receivers grant less if the fabric is congested.
   const BandwidthDelay* bandwidth_delay = nullptr;
   Duration close_delay{0};
