@@ -23,7 +23,7 @@ enum class PacketKind : uint8_t {
   kData,
   kAck,
   kNack,  // RoCE: a packet came out of order.
-  kCnp,  // RoCE: a packet came with a congestion mark. Ultra Ethernet: a pull, which grants credit.
+  kCnp,   // RoCE: a packet came with a congestion mark. Ultra Ethernet: a pull grants credit.
   kSyn,
   kSynAck,
   kControl,   // Made by a load balancer: probes, notifications. From here on, packets of no flow.

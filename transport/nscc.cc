@@ -32,6 +32,7 @@ void Nscc::Start(const NsccRules& rules, Duration base_rtt, double window) {
   greatest_ = 1.5 * rules.Bdp(base_rtt);
   window_ = window > 0 ? window : greatest_;
   if (rules.kind == NsccRules::Kind::kConstant) greatest_ = window_;
+  if (!rules.has_window()) window_ = greatest_;
 }
 
 Duration Nscc::OnRoundTrip(Duration rtt) {

@@ -51,7 +51,7 @@ class Nscc {
   double window() const { return window_; }
   // Returns true if `bytes` may be in flight.
   bool Allows(int64_t bytes) const {
-    return !rules_->has_window() || static_cast<double>(bytes) <= window_;
+    return static_cast<double>(bytes) <= window_ || !rules_->has_window();
   }
   double greatest() const { return greatest_; }
   Duration base_rtt() const { return base_rtt_; }

@@ -33,8 +33,6 @@ void UetSettings::Declare(Fields& fields) {
   fields.Section("rccc", rccc, "How receivers grant credit, with receiver: rccc.");
   fields.Require(cc != Kind::kNone || has_credit(), "cc",
                  "nothing limits senders; set receiver: rccc, or another cc");
-  fields.Require(has_credit() || rccc.fabric == RcccSettings::Fabric::kAuto, "rccc",
-                 "has no effect without receiver: rccc; set that, or leave it out");
   fields.Add("ack_bytes", ack_bytes, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
              "Bytes that a receiver takes before it acknowledges them. Marks, duplicates and "
              "packets that ask for it are acknowledged at once.");
@@ -69,8 +67,6 @@ void UetSettings::Declare(Fields& fields) {
              "255 of the bytes that the ACK reports. 255: nothing.");
   fields.AddOr("auto", "window", window, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
                "The first window, in bytes with headers. auto: 1.5 bandwidth-delay products.");
-  fields.Require(cc != Kind::kNone || !window, "window",
-                 "cc: none has no window; leave it out, or set another cc");
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
              "Priority class of ACKs, NACKs, probes and pulls.");

@@ -68,7 +68,7 @@ struct UetShared {
   double greatest_window() const { return 1.5 * rules.Bdp(rules.rtt); }
 };
 
-// The values for a network; `nic` is the rate of its hosts.
+// The values for a network.
 UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidth_delay,
                      Duration close_delay);
 

@@ -237,7 +237,6 @@ TEST(EverySettingTest, OfTransportsChangesSomethingOrWarns) {
   known["mprdma.priority"] = "there is one class of data";
   known["mprdma.probe"] = kNotReached;
   known["uet.preset"] = "it only refuses what does not belong to it";
-  known["uet.rccc.fabric"] = "refused without receiver: rccc";
   for (const std::string tcp : {"dctcp", "mptcp", "tcp"}) {
     known[tcp + ".priority"] = "there is one class of data";
     known["uet.priority"] = "there is one class of data";

@@ -312,11 +312,11 @@ TEST(RcccTest, IdleFlowsGetAWindowOfCreditInAdvance) {
 
 struct Incast {
   std::vector<FlowRecord> records;
-  std::vector<int64_t> trimmed;  // At multiples of 10 us.
-  std::vector<int64_t> arrived;  // Payload at the receiver, likewise.
-  int64_t longest_queue = 0;     // In packets, from `settled` on.
+  std::map<Time, int64_t> trimmed;  // At multiples of 10 us,
+  std::map<Time, int64_t> arrived;  // and the payload at the receiver.
+  int64_t trimmed_in_all = 0;
+  int64_t longest_queue = 0;  // In packets, from `settled` on.
   int64_t marked = 0;
-  size_t pacer_bytes = 0;
 
   static constexpr Duration kSettled = 300_us;
 
@@ -330,13 +330,13 @@ struct Incast {
              .port = port,
              .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kData), watch)})});
     for (HostId h = 0; h < senders; ++h) lab.AddFlow(h, senders, size);
-    lab.SampleEvery(10_us, [&](Time) {
-      trimmed.push_back(lab.Packets().trimmed);
-      arrived.push_back(lab.network().host(senders).payload_received());
+    lab.SampleEvery(10_us, [&](Time now) {
+      trimmed[now] = lab.Packets().trimmed;
+      arrived[now] = lab.network().host(senders).payload_received();
     });
     lab.Run(Time{} + 100_ms);
     EXPECT_TRUE(lab.finished());
-    trimmed.push_back(lab.Packets().trimmed);
+    trimmed_in_all = lab.Packets().trimmed;
     records = lab.records();
     for (const FlowRecord& record : records) marked += record.receiver.ce_marked;
   }
@@ -353,10 +353,8 @@ struct Incast {
   }
   // The share of the line that data with headers has between two instants.
   double Share(Duration from, Duration to) const {
-    const auto at = [&](Duration time) {
-      return arrived[static_cast<size_t>(time.ps / (10_us).ps) - 1];
-    };
-    const double bytes = static_cast<double>(at(to) - at(from)) * 4'150 / 4'086;
+    const int64_t payload = arrived.at(Time{} + to) - arrived.at(Time{} + from);
+    const double bytes = static_cast<double>(payload) * 4'150 / 4'086;
     return bytes * 8 / Seconds(to - from) / 100e9;
   }
 };
@@ -368,8 +366,8 @@ TEST(RcccTest, OnlySpeculationIsTrimmedInAnIncast) {
   for (const std::string& transport : {kCreditAlone, kBoth}) {
     SCOPED_TRACE(transport);
     const Incast incast(transport, 32, 1'000'000, kTrims);
-    EXPECT_GT(incast.trimmed.back(), 0);
-    EXPECT_EQ(incast.trimmed.back(), incast.trimmed[2]);  // At 30 us.
+    EXPECT_GT(incast.trimmed_in_all, 0);
+    EXPECT_EQ(incast.trimmed_in_all, incast.trimmed.at(Time{} + 30_us));
     for (const FlowRecord& record : incast.records) {
       EXPECT_EQ(record.sender.timeouts, 0) << Describe(record);
       EXPECT_EQ(record.sender.nacks, record.receiver.trimmed);
@@ -644,8 +642,6 @@ TEST(RcccSettingsTest, RefusesWhatDoesNotGoTogether) {
   const std::vector<std::vector<std::string>> refused = {
       {"{kind: uet, cc: none}", "transport.cc", "set receiver: rccc"},
       {"{kind: uet, cc: none, receiver: none}", "transport.cc", "set receiver: rccc"},
-      {"{kind: uet, cc: none, receiver: rccc, window: 10KB}", "transport.window", "leave it out"},
-      {"{kind: uet, rccc: {fabric: on}}", "transport.rccc", "receiver: rccc"},
       {"{kind: uet, receiver: rccc, rccc: {fabric: maybe}}", "transport.rccc.fabric", "auto"},
       {"{kind: uet, receiver: eqds}", "transport.receiver", "rccc"},
       {"{kind: uet, preset: strack, receiver: rccc}", "transport.receiver", "receiver: none"},
@@ -664,6 +660,22 @@ TEST(RcccSettingsTest, RefusesWhatDoesNotGoTogether) {
   EXPECT_NE(queueing.find("measure.queueing"), std::string::npos) << queueing;
   EXPECT_NE(queueing.find("transport.receiver: none"), std::string::npos) << queueing;
   EXPECT_EQ(Errors("{kind: uet}", "measure: {queueing: true}\n"), "");
+}
+
+TEST(RcccSettingsTest, WarnsOfWhatHasNoEffect) {
+  for (const auto& [transport, path] :
+       {std::pair("{kind: uet, rccc: {fabric: on}}", "transport.rccc.fabric"),
+        std::pair("{kind: uet, cc: none, receiver: rccc, window: 10KB}", "transport.window"),
+        std::pair("{kind: uet, cc: none, receiver: rccc, rcv_pen: 3}", "transport.rcv_pen")}) {
+    const Experiment experiment = ExperimentFrom(
+        fmt::format("topology: {{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}}\n"
+                    "transport: {}\nlb: ecmp\nworkload: [{{kind: permutation, size: 10KB}}]\n",
+                    transport));
+    const auto names_it = [&](const std::string& warning) {
+      return warning.find(path) != std::string::npos;
+    };
+    EXPECT_TRUE(std::ranges::any_of(experiment.warnings, names_it)) << path;
+  }
 }
 
 }  // namespace
