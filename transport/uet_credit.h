@@ -66,13 +66,15 @@ class UetCredit {
     int64_t sharing;   // Flows that wait for this host's NIC; at least 1.
   };
 
-  // Returns the quanta that the sender would like to have been granted. While it speculates it
-  // wants a packet at least, so that a short flow has credit when the answer comes.
+  // Returns the quanta that the sender would like to have been granted, rounded up; fewer than it
+  // was granted if it has more credit than it needs. While it speculates it wants a packet at
+  // least, so that a short flow has credit when the answer comes.
   uint32_t Target(const Wish& wish) const {
     int64_t more = std::min(wish.wanted, most_) - bytes_;
     if (speculates_ && wish.has_backlog) more = std::max(more, wish.packet);
-    if (more <= 0) return pulled_;
-    return pulled_ + static_cast<uint32_t>((more / wish.sharing + kQuantum - 1) / kQuantum);
+    more /= wish.sharing;
+    if (more > 0) more += kQuantum - 1;
+    return pulled_ + static_cast<uint32_t>(more / kQuantum);
   }
 
  private:
