@@ -108,9 +108,10 @@ class UetPacer {
       auto* receiver = find(flow);
       if (receiver == nullptr) continue;
       UetDemand& demand = receiver->demand();
-      Pull(*receiver, kQuantaOfPull);
       demand.is_idle = -demand.missing() < most;
-      if (demand.is_idle) idle_.push_back(flow);
+      if (!demand.is_idle) continue;
+      Pull(*receiver, kQuantaOfPull);
+      idle_.push_back(flow);
       return kQuantaOfPull;
     }
     return 0;

@@ -34,6 +34,16 @@ const std::string kDeep = "{buffer: unlimited}";
 const std::string kCreditAlone = "{kind: uet, framing: uet_htsim, cc: none, receiver: rccc}";
 const std::string kBoth = "{kind: uet, framing: uet_htsim, cc: nscc, receiver: rccc}";
 
+// The transport with more settings.
+std::string With(const std::string& transport, const std::string& more) {
+  return transport.substr(0, transport.size() - 1) + ", " + more + "}";
+}
+
+// The time that `flows` flows of 1 MB take on the line: 244 packets of 4150 bytes and one of 3080.
+double LineTime(int64_t flows, int64_t packets = 244, int64_t last = 3'080) {
+  return static_cast<double>(flows * (packets * 4'150 + last)) * 8 / 100e9;
+}
+
 // --- The sender's credit ---
 
 TEST(UetCreditTest, SpeculationEndsWithTheFirstAnswer) {
@@ -320,7 +330,7 @@ struct Incast {
   int64_t longest_queue = 0;  // In packets, from `settled` on.
   int64_t marked = 0;
 
-  static constexpr Duration kSettled = 300_us;
+  static constexpr Duration kSettled = 1'000_us;
 
   Incast(const std::string& transport, HostId senders, int64_t size, const std::string& port) {
     const auto watch = [&](const SwitchView& view, const Packet&) {
@@ -361,15 +371,21 @@ struct Incast {
   }
 };
 
-// All packets that are trimmed were sent before the first answer; those of the last sender need
-// the time that the first windows take. Then 99 % of the line arrives, and the last queue is
-// short: a pull lets four packets come at once.
-TEST(RcccTest, OnlySpeculationIsTrimmedInAnIncast) {
-  for (const std::string& transport : {kCreditAlone, kBoth}) {
+// Nearly all packets that are trimmed were sent before the first answer. Pulls come at 99 % of the
+// line, but the last of four packets exceeds their credit: 19 rounds of pulls bring 16,600 bytes
+// rather than 16,384 each, 100.3 % of the line, until the debts add up to a packet, and then a
+// round brings three. In these 814 us the last queue grows by 50.5 bytes a pull, 7.4 packets, and
+// drains after. At first it is full of what speculation has left, so up to 8 packets more are
+// trimmed. The timeout exceeds a round of pulls of 42 us.
+TEST(RcccTest, OnlySpeculationFillsTheLastQueueOfAnIncast) {
+  for (const std::string& transport :
+       {With(kCreditAlone, "rto: 1ms"), With(kBoth, "rto: 1ms, ack_bytes: 1B")}) {
     SCOPED_TRACE(transport);
     const Incast incast(transport, 32, 1'000'000, kTrims);
-    EXPECT_GT(incast.trimmed_in_all, 0);
-    EXPECT_EQ(incast.trimmed_in_all, incast.trimmed.at(Time{} + 30_us));
+    const int64_t speculative = incast.trimmed.at(Time{} + 30_us);
+    EXPECT_GT(speculative, 400);
+    EXPECT_LE(incast.trimmed_in_all, speculative + 8);
+    EXPECT_EQ(incast.trimmed_in_all, incast.trimmed.at(Time{} + 850_us));
     for (const FlowRecord& record : incast.records) {
       EXPECT_EQ(record.sender.timeouts, 0) << Describe(record);
       EXPECT_EQ(record.sender.nacks, record.receiver.trimmed);
@@ -377,13 +393,12 @@ TEST(RcccTest, OnlySpeculationIsTrimmedInAnIncast) {
       EXPECT_EQ(record.receiver.trimmed, record.receiver.trimmed_last_hop);
       EXPECT_EQ(record.sender.retransmissions_spurious, 0);
     }
-    EXPECT_NEAR(incast.Share(300_us, 2'300_us), 0.99, 0.002);
+    EXPECT_NEAR(incast.Share(850_us, 1'660_us), 0.99, 0.001);
+    EXPECT_GT(incast.longest_queue, 4);
     EXPECT_LT(incast.longest_queue, 10);
     EXPECT_EQ(incast.marked, 0);  // Ports to hosts do not mark.
-    // 244 packets of 4150 bytes and one of 3080 from each.
-    const Duration bytes = SerializationDelay(Bytes{32 * (244 * 4'150 + 3'080)}, 100_Gbps);
-    EXPECT_GE(incast.Longest(), bytes);
-    EXPECT_LE(Seconds(incast.Longest()), Seconds(bytes) / 0.99 * 1.01);
+    EXPECT_GE(Seconds(incast.Longest()), LineTime(32));
+    EXPECT_LE(Seconds(incast.Longest()), LineTime(32) / 0.99 * 1.01);
   }
 }
 
@@ -403,8 +418,7 @@ TEST(RcccTest, ALaterFlowGetsHalfOfTheLine) {
   lab.AddFlow(1, 2, 1'000'000, Time{} + 100_us);
   lab.Run();
   ASSERT_TRUE(lab.finished());
-  const Duration alone = SerializationDelay(Bytes{244 * 4'150 + 3'080}, 100_Gbps);
-  EXPECT_NEAR(Seconds(FctRx(lab.Record(1))) / Seconds(alone), 2 / 0.99, 0.15);
+  EXPECT_NEAR(Seconds(FctRx(lab.Record(1))) / LineTime(1), 2 / 0.99, 0.15);
 }
 
 // Without trimming, 60 packets of queue take what 32 first windows bring; the rest is lost and
@@ -423,9 +437,8 @@ TEST(RcccTest, ASenderOfSeveralReceiversFillsItsLine) {
   for (HostId dst = 1; dst < 5; ++dst) lab.AddFlow(0, dst, 1'000'000);
   lab.Run();
   ASSERT_TRUE(lab.finished());
-  const Duration bytes = SerializationDelay(Bytes{4 * (244 * 4'150 + 3'080)}, 100_Gbps);
   for (const FlowRecord& record : lab.records()) {
-    EXPECT_LE(Seconds(FctRx(record)), 1.03 * Seconds(bytes));
+    EXPECT_LE(Seconds(FctRx(record)), 1.03 * LineTime(4));
     EXPECT_EQ(record.sender.retransmissions, 0);
   }
 }
@@ -562,7 +575,8 @@ TEST(RcccTest, NacksTellWhichPortCutThePacket) {
 // --- Oversubscribed fabrics ---
 
 // Four hosts share an uplink of the rate of one. Receivers that adapt to the fabric grant less, so
-// fewer packets are trimmed, at about the same time for all. With cc: none that is the default.
+// fewer packets are trimmed; in turn the link is not always full. With cc: none that is the
+// default.
 TEST(RcccTest, ReceiversAdaptToAnOversubscribedFabric) {
   struct Run {
     int64_t trimmed = 0;
@@ -588,8 +602,8 @@ TEST(RcccTest, ReceiversAdaptToAnOversubscribedFabric) {
   const Run off = run("off");
   const Run on = run("on");
   EXPECT_LT(on.trimmed, off.trimmed / 4);
-  const Duration bytes = SerializationDelay(Bytes{4 * (978 * 4'150 + 3'956)}, 100_Gbps);
-  EXPECT_LT(Seconds(on.longest), 1.3 * Seconds(bytes));
+  EXPECT_LT(Seconds(off.longest), 1.1 * LineTime(4, 978, 3'956));
+  EXPECT_LT(Seconds(on.longest), 3 * LineTime(4, 978, 3'956));
   EXPECT_EQ(run("auto").trimmed, on.trimmed);
 }
 
@@ -617,17 +631,18 @@ TEST(RcccTest, ResultsDoNotDependOnThreads) {
 TEST(RcccTest, TakesFewBytesPerFlow) {
   EXPECT_EQ(sizeof(UetCredit), 24u);
   EXPECT_LE(sizeof(UetDemand), 16u);
-  const auto bytes = [](const std::string& transport) {
-    Lab lab({.graph = Star(33, kLink), .transport = transport, .port = kTrims});
+  const auto bytes = [](const std::string& more) {
+    Lab lab({.graph = Star(33, kLink),
+             .transport = "{kind: uet, cc: constant, window: 8300B, ack_bytes: 1B" + more + "}",
+             .port = kDeep});
     for (HostId h = 0; h < 32; ++h) lab.AddFlow(h, 32, 1'000'000);
     lab.Run(Time{} + 200_us);
     return lab.network().host(32).transport().memory_bytes();
   };
-  const size_t without = bytes("{kind: uet, framing: uet_htsim, cc: constant, window: 8300B}");
-  const size_t with =
-      bytes("{kind: uet, framing: uet_htsim, cc: constant, window: 8300B, receiver: rccc}");
+  const size_t without = bytes("");
+  const size_t with = bytes(", receiver: rccc");
   EXPECT_GT(with, without + sizeof(UetPacer));
-  EXPECT_LE(with, without + sizeof(UetPacer) + 2 * 64 * sizeof(FlowId));
+  EXPECT_LE(with, without + sizeof(UetPacer) + 2 * 32 * sizeof(FlowId));
 }
 
 std::string Errors(const std::string& transport, const std::string& rest = "") {
