@@ -26,6 +26,7 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   repairs_.clear();
   waiting_ = 0;
   waiting_bytes_ = 0;
+  asked_ = 0;
   recovering_ = false;
   judge_.Reset();
   rto_ = probe_ = LazyTimer();
@@ -154,6 +155,7 @@ void UetSender::Build(uint32_t number, Packet& packet) {
 
 void UetSender::OnPull(const Packet& pull) {
   credit_.OnPull(pull.pull.granted);
+  asked_ = 0;
   GetReady();
 }
 
@@ -359,12 +361,13 @@ bool UetSender::ForgetOld() {
   return false;
 }
 
-// A sender that waits for credit alone asks for it again after a timeout: its pulls may be lost.
+// A sender that waits for credit alone asks for it again: its pulls may be lost. The time doubles
+// until the next pull, because among many flows its turn may come late.
 void UetSender::RestartTimers(bool is_ack) {
   const bool waits = ForgetOld();
   Set(rto_, FlowTimer::kRetransmit,
       waits           ? sent_[order_.front().packet - una_].at + shared_->rto
-      : LacksCredit() ? host_->now() + shared_->rto
+      : LacksCredit() ? host_->now() + shared_->rto * (int64_t{1} << asked_)
                       : kNever);
   if (!shared_->sleek || !(is_ack || probe_.deadline == kNever)) return;
   const Duration base = control_.base_rtt();
@@ -376,6 +379,7 @@ void UetSender::RestartTimers(bool is_ack) {
 void UetSender::OnTimeout() {
   if (!ForgetOld()) {
     if (!LacksCredit()) return;
+    asked_ = static_cast<uint8_t>(std::min(asked_ + 1, 10));
     RequestToSend();
     return RestartTimers(false);
   }
