@@ -362,7 +362,7 @@ bool UetSender::ForgetOld() {
 }
 
 // A sender that waits for credit alone asks for it again: its pulls may be lost. The time doubles
-// until the next pull, because among many flows its turn may come late.
+// up to 16 timeouts until the next pull, because among many flows its turn may come late.
 void UetSender::RestartTimers(bool is_ack) {
   const bool waits = ForgetOld();
   Set(rto_, FlowTimer::kRetransmit,
@@ -379,7 +379,7 @@ void UetSender::RestartTimers(bool is_ack) {
 void UetSender::OnTimeout() {
   if (!ForgetOld()) {
     if (!LacksCredit()) return;
-    asked_ = static_cast<uint8_t>(std::min(asked_ + 1, 10));
+    asked_ = static_cast<uint8_t>(std::min(asked_ + 1, 4));
     RequestToSend();
     return RestartTimers(false);
   }

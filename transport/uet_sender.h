@@ -165,7 +165,7 @@ class UetSender {
   std::vector<uint32_t> repairs_;  // A heap of packets to send again, the lowest in front.
   size_t waiting_ = 0;             // Packets to send again; others in the heap have arrived since.
   int64_t waiting_bytes_ = 0;      // Their bytes.
-  uint8_t asked_ = 0;              // Requests for credit alone since the last pull, up to 10.
+  uint8_t asked_ = 0;              // Requests for credit alone since the last pull, up to 4.
   bool recovering_ = false;        // Sleek.
   uint32_t recover_ = 0;
   uint32_t hole_ = 0;  // Sleek: holes below have been queued.
