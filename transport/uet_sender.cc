@@ -405,6 +405,7 @@ void UetSender::OnTimer(FlowTimer kind) {
   LazyTimer& timer = kind == FlowTimer::kRetransmit ? rto_ : probe_;
   if (!timer.IsDue(*host_, TimerKey(kind, flow_.id)) || done()) return;
   if (kind == FlowTimer::kRetransmit) return OnTimeout();
+  if (in_flight_ == 0 && LacksCredit()) return;  // The next packet sets the timer again.
   SendProbe();
   Set(probe_, FlowTimer::kProbe, host_->now() + 5 * control_.base_rtt());
 }

@@ -421,6 +421,23 @@ TEST(RcccTest, ALaterFlowGetsHalfOfTheLine) {
   EXPECT_NEAR(Seconds(FctRx(lab.Record(1))) / LineTime(1), 2 / 0.99, 0.15);
 }
 
+// Senders that wait for nothing but credit have nothing to probe for.
+TEST(RcccTest, SendersThatWaitForCreditAloneSendNoProbes) {
+  int64_t probes = 0;
+  const auto count = [&](const SwitchView&, const Packet& packet) {
+    probes += packet.Has(Packet::kCwr) ? 0 : 1;
+  };
+  Lab lab({.graph = Star(33, kLink),
+           .transport = With(kCreditAlone, "rto: 1ms, ack_bytes: 1B, loss: sleek"),
+           .port = kTrims,
+           .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kSyn), count)})});
+  for (HostId h = 0; h < 32; ++h) lab.AddFlow(h, 32, 300'000);
+  lab.Run(Time{} + 100_ms);
+  EXPECT_TRUE(lab.finished());
+  EXPECT_LE(probes,
+            2 * 32);  // They wait for 20 rounds of pulls, each longer than three round trips.
+}
+
 // Without trimming, 60 packets of queue take what 32 first windows bring; the rest is lost and
 // repaired, and then the queue is short too.
 TEST(RcccTest, AnIncastWithoutTrimmingEnds) {
