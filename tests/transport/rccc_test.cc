@@ -296,17 +296,23 @@ TEST(RcccTest, AFlowOfOnePacketNeedsNoPull) {
   }
 }
 
-// A window of two packets keeps the sender's wish small. The receiver grants a greatest window in
-// advance, 1.5 * 58,425 bytes or 342 quanta; the pull that reaches it is the last one. A wish of
-// two packets, 33 quanta, may be on its way.
+// A window of two packets keeps the sender's wish small: it never wishes for more than the window
+// and a packet, 49 quanta. The receiver grants a greatest window in advance, 1.5 * 58,425 bytes or
+// 342 quanta; the pull that reaches it is the last one. A wish of two packets, 33 quanta, may be on
+// its way.
 TEST(RcccTest, IdleFlowsGetAWindowOfCreditInAdvance) {
   uint32_t wish = 0;
+  uint32_t granted = 0;
   int64_t most_ahead = 0;
+  int64_t most_wanted = 0;
   Rule wishes =
-      WatchAt(0, Anything(PacketKind::kData),
-              [&](const SwitchView&, const Packet& packet) { wish = PullTarget(packet); });
+      WatchAt(0, Anything(PacketKind::kData), [&](const SwitchView&, const Packet& packet) {
+        wish = PullTarget(packet);
+        most_wanted = std::max(most_wanted, int64_t{static_cast<int32_t>(wish - granted)});
+      });
   Rule pulls = WatchAt(0, Anything(PacketKind::kCnp), [&](const SwitchView&, const Packet& packet) {
-    most_ahead = std::max(most_ahead, int64_t{packet.pull.granted} - int64_t{wish});
+    granted = packet.pull.granted;
+    most_ahead = std::max(most_ahead, int64_t{static_cast<int32_t>(granted - wish)});
   });
   Lab lab({.graph = Star(2, kLink),
            .transport = "{kind: uet, framing: uet_htsim, cc: constant, window: 8300B, receiver: "
@@ -318,6 +324,41 @@ TEST(RcccTest, IdleFlowsGetAWindowOfCreditInAdvance) {
   ASSERT_TRUE(lab.finished());
   EXPECT_GE(most_ahead, 342 - 33);
   EXPECT_LT(most_ahead, 342 + 64);
+  EXPECT_GT(most_wanted, 0);
+  EXPECT_LE(most_wanted, 49);
+}
+
+// Pulls are lost, and nothing is trimmed, so an ACK alone ends the speculation. It comes after a
+// round trip of 4.67 us, in which 14 of the first 21 packets leave, and takes away the credit.
+TEST(RcccTest, TheFirstAckEndsTheSpeculation) {
+  int64_t sent = 0;
+  const auto count = [&](const SwitchView&, const Packet&) { ++sent; };
+  Lab lab({.graph = Star(2, kLink),
+           .transport = kCreditAlone,
+           .port = kDeep,
+           .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kData), count),
+                                      DropAt(0, Anything(PacketKind::kCnp))})});
+  lab.AddFlow(0, 1, 1'000'000);
+  lab.Run(Time{} + 30_us);
+  EXPECT_GE(sent, 14);
+  EXPECT_LE(sent, 16);
+}
+
+// Four flows of a host share its NIC, so each wishes for a quarter. With its second packet each has
+// spent 8300 bytes of its credit: 2075 bytes, 9 quanta.
+TEST(RcccTest, FlowsThatWaitForTheSameNicDivideTheirWish) {
+  std::map<FlowId, uint32_t> wishes;
+  const auto watch = [&](const SwitchView&, const Packet& packet) {
+    if (packet.seq == 1) wishes[packet.flow] = PullTarget(packet);
+  };
+  Lab lab({.graph = Star(5, kLink),
+           .transport = kCreditAlone,
+           .port = kTrims,
+           .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kData), watch)})});
+  for (HostId dst = 1; dst < 5; ++dst) lab.AddFlow(0, dst, 1'000'000);
+  lab.Run(Time{} + 10_us);
+  ASSERT_EQ(wishes.size(), 4u);
+  for (const auto& [flow, wish] : wishes) EXPECT_EQ(wish, 9u) << flow;
 }
 
 // --- Incasts ---
