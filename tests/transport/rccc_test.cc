@@ -280,6 +280,25 @@ TEST(RcccTest, PullsArePacedAt99PercentOfTheLine) {
   EXPECT_EQ(lab.Packets().trimmed, 0);
 }
 
+// A sender asks for an ACK with the packet that spends its last credit, and otherwise, without a
+// window, with the last packet of all. A lone flow sends faster than pulls come, by 1 %, so it runs
+// out of credit again and again.
+TEST(RcccTest, ThePacketThatSpendsTheLastCreditAsksForAnAck) {
+  int64_t asking = 0;
+  const auto watch = [&](const SwitchView&, const Packet& packet) {
+    asking += packet.Has(Packet::kCwr) ? 1 : 0;
+  };
+  Lab lab({.graph = Star(2, kLink),
+           .transport = kCreditAlone,
+           .port = kTrims,
+           .switch_policy = Scripted({WatchAt(0, Anything(PacketKind::kData), watch)})});
+  lab.AddFlow(0, 1, 4'000'000);
+  lab.Run();
+  ASSERT_TRUE(lab.finished());
+  EXPECT_GT(asking, 50);
+  EXPECT_LT(asking, lab.Record(0).sender.packets / 2);
+}
+
 // A flow of one packet has no wish, so nobody pulls; one of two packets wants the second.
 TEST(RcccTest, AFlowOfOnePacketNeedsNoPull) {
   for (const auto& [size, pulled] :
