@@ -85,6 +85,9 @@ BENCHMARK_CAPTURE(LiveFlows, mprdma, "mprdma")->Name("memory/live_flows/mprdma")
 BENCHMARK_CAPTURE(LiveFlows, mptcp, "{kind: mptcp, subflows: 8}")
     ->Name("memory/live_flows/mptcp")
     ->Apply(RunOnce);
+BENCHMARK_CAPTURE(LiveFlows, rccc, "{kind: uet, receiver: rccc}")
+    ->Name("memory/live_flows/rccc")
+    ->Apply(RunOnce);
 
 }  // namespace
 }  // namespace heddle

@@ -23,7 +23,7 @@ enum class PacketKind : uint8_t {
   kData,
   kAck,
   kNack,  // RoCE: a packet came out of order.
-  kCnp,   // RoCE: a packet came with a congestion mark.
+  kCnp,   // RoCE: a packet came with a congestion mark. Ultra Ethernet: a pull grants credit.
   kSyn,
   kSynAck,
   kControl,   // Made by a load balancer: probes, notifications. From here on, packets of no flow.
@@ -55,7 +55,8 @@ struct alignas(64) Packet {
     kDsack = 32,     // On ACKs: the segment that caused it had arrived before (RFC 2883).
     kNotify = 64,    // On RoCE's ACKs and NACKs: the packet is also a CNP.
     kTrimmed = 128,  // DATA: a switch has cut the payload off. NACK: asks for that packet alone.
-    kCutAtLastHop = kDsack,  // Trimmed DATA: the port that cut it leads to the destination.
+    kCutAtLastHop = kDsack,  // Trimmed DATA: the port that cut it leads to the destination. NACK,
+                             // with receivers' credit: so it was with the packet asked for.
   };
 
   Time arrival;     // When the last bit is received at the far end of the packet's wire.
@@ -85,6 +86,9 @@ struct alignas(64) Packet {
     struct {
       uint32_t trigger;  // The segment that came out of order; `seq` is the expected one.
     } nack;
+    struct {
+      uint32_t granted;  // Quanta of credit since the flow's start.
+    } pull;
     struct {
       uint8_t classes;  // Bit mask.
       bool stop;        // False: a resume frame.

@@ -270,21 +270,26 @@ class SettingFinder final : public Fields {
   std::string text_;
 };
 
+// Refuses to measure how long packets wait if they have no room for the sum.
+void CheckQueueing(Experiment& experiment, Diagnostics& diagnostics) {
+  ExperimentSettings& settings = experiment.settings;
+  const auto cargo = settings.transport.settings->cargo_in_place_of_waiting();
+  if (!cargo) return;
+  SettingFinder queueing("queueing");
+  settings.measure.Declare(queueing);
+  if (queueing.text() != "true") return;
+  diagnostics.ErrorAt("measure.queueing",
+                      fmt::format("packets of transport: {} carry {} where this would add up how "
+                                  "long they wait; leave it out, or use {}",
+                                  settings.transport.kind, cargo->name, cargo->remedy));
+}
+
 // Refuses settings that follow single packets or links of a flow, beside transports whose flows
 // have subflows.
 void CheckSubflows(Experiment& experiment, Diagnostics& diagnostics) {
   ExperimentSettings& settings = experiment.settings;
   if (!settings.transport.settings->has_subflows()) return;
   const std::string& kind = settings.transport.kind;
-  SettingFinder queueing("queueing");
-  settings.measure.Declare(queueing);
-  if (queueing.text() == "true") {
-    diagnostics.ErrorAt(
-        "measure.queueing",
-        fmt::format("packets of transport: {} carry their data's number where this would add up "
-                    "how long they wait; leave it out, or use transport: tcp",
-                    kind));
-  }
   // The ideal FCT, a bound that every run checks, is that of a flow over one link of its sender.
   if (std::ranges::find(experiment.stage.has_several_links, true) !=
       experiment.stage.has_several_links.end()) {
@@ -619,6 +624,7 @@ void Complete(Experiment& experiment, const std::string& folder, FilesRead& file
     experiment.forecasts.push_back(workload.settings->Expect());
   }
   CheckTogether(experiment, diagnostics);
+  CheckQueueing(experiment, diagnostics);
   CheckSubflows(experiment, diagnostics);
   CheckUplinks(settings.background, experiment.background, routing, experiment.graph, "background",
                diagnostics);

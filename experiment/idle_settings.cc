@@ -150,6 +150,12 @@ void AddUet(std::vector<Rule>& rules) {
                    {{"topology.port.trim.when", "never"}},
                    "no packet is trimmed with trim.when: never"});
   rules.push_back({"transport.rcv_pen", {{"transport.cc", "constant"}}, "the window is constant"});
+  for (const char* path : {"transport.rcv_pen", "transport.window"}) {
+    rules.push_back({path, {{"transport.cc", "none"}}, "cc: none has no window"});
+  }
+  rules.push_back({"transport.rccc.fabric",
+                   {{"transport.receiver", "rccc", false}},
+                   "it belongs to receiver: rccc"});
 }
 
 void AddRateControl(std::vector<Rule>& rules) {

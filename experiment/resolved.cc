@@ -57,7 +57,7 @@ std::vector<ResolvedPorts> PortsOf(const Experiment& experiment, const QueuePlan
            .rate = port.out.rate,
            .count_packets = settings.count_packets,
            .buffer = settings.buffer,
-           .marking = plan.QueuesAt(port.out).marking,
+           .marking = plan.QueuesAt(port.out, graph.IsHost(port.peer)).marking,
            .headroom = shares[i].headroom,
            .xoff = shares[i].xoff,
            .alpha_in = is_shared ? InputShare(memory, shares[i]) : 0},
@@ -73,7 +73,8 @@ AutoValues TransportValues(const Experiment& experiment, const QueuePlan& plan) 
   if (!transport.needs_bandwidth_delay()) return transport.ValuesOfAuto(nic, nullptr);
   const Routing routing(experiment.graph);
   PairBandwidthDelay bandwidth_delay(experiment.graph, routing, transport.sizes());
-  bandwidth_delay.SetQueues({nic, plan.LongestQueue(), plan.trims()});
+  bandwidth_delay.SetQueues(
+      {nic, plan.LongestQueue(), plan.trims(), IsOversubscribed(experiment.graph)});
   return transport.ValuesOfAuto(nic, &bandwidth_delay);
 }
 

@@ -155,6 +155,13 @@ class Host final : public Node {
     its.Join(slot, now_);
   }
 
+  // The number of transport flows that wait for the NIC of a flow. Within Endpoint::Pull(), the
+  // flow that is pulled is not one of them.
+  size_t Waiting(const Endpoint::Tuple& tuple) {
+    const NicLane& lane = nics_[NicFor(tuple)].lane(Lane::kTransport);
+    return lane.ready.size() + (lane.joins_again ? 1 : 0);
+  }
+
   // The present rate of the link that packets of a flow leave through.
   BitRate LineRate(const Endpoint::Tuple& tuple) const { return nics_[NicFor(tuple)].port.rate(); }
 

@@ -51,7 +51,8 @@ Traffic TrafficOf(const TransportModel& transport, std::span<const UdpSource> ba
                   .telemetry = transport.wants_telemetry(),
                   .can_trim = transport.can_trim(),
                   .data = classes.data,
-                  .base_rtt = base_rtt};
+                  .base_rtt = base_rtt,
+                  .marks_at_last_hop = transport.wants_marks_at_last_hop()};
   for (const UdpSource& source : background) {
     traffic.classes = static_cast<uint8_t>(traffic.classes | 1u << source.priority);
     traffic.sizes.packet = std::max(traffic.sizes.packet, source.packet.count);
@@ -89,8 +90,8 @@ Network::Network(const NetworkPlan& plan)
   engine_.LimitWindow(close_delay_ / 2);
   if (plan.transport->needs_bandwidth_delay()) {
     bandwidth_delay_ = std::make_unique<PairBandwidthDelay>(*plan.graph, routing_, sizes);
-    bandwidth_delay_->SetQueues(
-        {SlowestNic(*plan.graph), queue_plan_.LongestQueue(), queue_plan_.trims()});
+    bandwidth_delay_->SetQueues({SlowestNic(*plan.graph), queue_plan_.LongestQueue(),
+                                 queue_plan_.trims(), IsOversubscribed(*plan.graph)});
   }
   transport_ = plan.transport->Prepare(close_delay_, bandwidth_delay_.get());
   for (const std::unique_ptr<Switch>& s : switches_) {
@@ -251,12 +252,13 @@ void Network::MakeQueues() {
   queueing.eager = plan_.ports == NetworkPlan::Ports::kEager;
   queueing.seed = plan_.seed;
   for (const std::unique_ptr<Switch>& s : switches_) {
-    const std::vector<SharedMemory::Port> shares =
-        queue_plan_.SharesOf(live_.VertexOfSwitch(s->id()));
+    const VertexId vertex = live_.VertexOfSwitch(s->id());
+    const std::vector<SharedMemory::Port> shares = queue_plan_.SharesOf(vertex);
     std::vector<QueuedPorts::Port> ports;
     for (FifoPort& port : s->ports()) {
       const Channel channel{port.rate(), port.delay()};
-      ports.push_back({&port, queue_plan_.QueuesAt(channel), shares[ports.size()],
+      const bool to_host = queue_plan_.LeadsToHost(vertex, ports.size());
+      ports.push_back({&port, queue_plan_.QueuesAt(channel, to_host), shares[ports.size()],
                        queue_plan_.TrimAt(channel)});
     }
     s->UseQueues(queueing, ports);

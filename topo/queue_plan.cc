@@ -95,6 +95,22 @@ BitRate SlowestNic(const Graph& graph) {
   return slowest;
 }
 
+bool IsOversubscribed(const Graph& graph) {
+  const auto tier_of = [&](VertexId vertex) {
+    return graph.IsHost(vertex) ? -1 : graph.switches[graph.SwitchAt(vertex)].tier;
+  };
+  const Adjacency adjacency(graph);
+  for (size_t s = 0; s < graph.switches.size(); ++s) {
+    int64_t down = 0;
+    int64_t others = 0;
+    for (const Adjacency::Port& port : adjacency.Of(graph.VertexOfSwitch(s))) {
+      (tier_of(port.peer) < graph.switches[s].tier ? down : others) += port.out.rate.bps;
+    }
+    if (others > 0 && others < down) return true;
+  }
+  return false;
+}
+
 QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& traffic,
                      const std::vector<LinkEvent>& events)
     : graph_(WithLongestDelays(graph, events)),
@@ -105,7 +121,7 @@ QueuePlan::QueuePlan(const Graph& graph, const PortRule& rule, const Traffic& tr
 
 bool QueuePlan::fifo_is_exact() const {
   if (!std::has_single_bit(traffic_.classes) || rule_.memory.model != Model::kPrivate ||
-      rule_.pfc.on() || traffic_.telemetry || trims()) {
+      rule_.pfc.on() || traffic_.telemetry || trims() || !traffic_.marks_at_last_hop) {
     return false;
   }
   return std::ranges::all_of(SwitchChannels(graph_), [this](const Channel& channel) {
@@ -179,13 +195,14 @@ std::vector<SharedMemory::Port> QueuePlan::SharesOf(VertexId vertex) const {
   return shares;
 }
 
-QueueSettings QueuePlan::QueuesAt(const Channel& channel) const {
+QueueSettings QueuePlan::QueuesAt(const Channel& channel, bool to_host) const {
   QueueSettings queues{.classes = traffic_.classes,
                        .scheduler = rule_.scheduler,
                        .telemetry = traffic_.telemetry,
                        .queues_control = rule_.pfc.on(),
                        .marking = rule_.MarkingAt(channel, traffic_.wants_red)};
-  if (trims() && rule_.trim.when == TrimSettings::When::kMark) {
+  const bool trims_instead = trims() && rule_.trim.when == TrimSettings::When::kMark;
+  if (trims_instead || (to_host && !traffic_.marks_at_last_hop)) {
     queues.marking.above = queues.marking.all = kUnlimited;
   }
   queues.quantum.fill(traffic_.sizes.packet);

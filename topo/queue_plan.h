@@ -27,6 +27,7 @@ struct Traffic {
   bool can_trim = false;   // Its receivers answer the headers of trimmed packets.
   uint8_t data = 0;        // The class of its data packets.
   Duration base_rtt{0};    // The longest idle round trip; needed if trimming follows from it.
+  bool marks_at_last_hop = true;  // Ports to hosts mark as others do.
 };
 
 // The channels that switches send on, one of each rate.
@@ -34,6 +35,10 @@ std::vector<Channel> SwitchChannels(const Graph& graph);
 
 // The rate of the slowest link from a host.
 BitRate SlowestNic(const Graph& graph);
+
+// Returns true if a switch has links upwards, or to switches of its tier, whose rates add up to
+// less than those of its links downwards.
+bool IsOversubscribed(const Graph& graph);
 
 class QueuePlan {
  public:
@@ -47,9 +52,13 @@ class QueuePlan {
 
   Queueing queueing() const;
   // SharesOf() returns how each port of the switch at `vertex` uses the shared buffer, by port
-  // index. QueuesAt() returns the queues in front of a channel.
+  // index. QueuesAt() returns the queues in front of a channel, which may lead to a host.
   std::vector<SharedMemory::Port> SharesOf(VertexId vertex) const;
-  QueueSettings QueuesAt(const Channel& channel) const;
+  QueueSettings QueuesAt(const Channel& channel, bool to_host) const;
+  // Returns true if a port of the switch at `vertex` leads to a host.
+  bool LeadsToHost(VertexId vertex, size_t port) const {
+    return graph_.IsHost(adjacency_.Of(vertex)[port].peer);
+  }
   // When the ports trim packets on a channel, if they do.
   TrimLimits TrimAt(const Channel& channel) const;
 

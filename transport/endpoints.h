@@ -108,7 +108,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
   }
 
   // A timer may outlive its flow; then it finds nothing.
-  void OnTimer(uint64_t key) final {
+  void OnTimer(uint64_t key) override {
     const FlowId flow = TimerFlow(key);
     switch (TimerKind(key)) {
       case FlowTimer::kSettle:
@@ -127,6 +127,8 @@ class Endpoints : public Transport, private Resequencer::Sink {
         return;
       case FlowTimer::kHold:
         return OnHoldTimer(flow);
+      case FlowTimer::kPull:
+        return;  // Transports that set it take it first.
       case FlowTimer::kRetransmit:
       case FlowTimer::kReorder:
       case FlowTimer::kProbe:
@@ -194,6 +196,7 @@ class Endpoints : public Transport, private Resequencer::Sink {
 
  protected:
   Sender* FindSender(FlowId flow) { return senders_.Find(flow); }
+  Receiver* FindReceiver(FlowId flow) { return receivers_.Find(flow); }
 
   Sender& Start(const FlowSpec& spec) {
     const uint32_t slot = senders_.Take(spec.id);

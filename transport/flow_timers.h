@@ -22,6 +22,7 @@ enum class FlowTimer : uint8_t {
   kPace,        // Sender: the next packet may leave.
   kNotify,      // Receiver: a CNP for marks that came too soon after the last one.
   kHold,        // Receiver: gives up the hole in front of held packets.
+  kPull,        // Host, of no flow: its receivers' next pull (uet).
 };
 
 constexpr uint64_t TimerKey(FlowTimer kind, FlowId flow) {

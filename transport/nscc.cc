@@ -32,6 +32,7 @@ void Nscc::Start(const NsccRules& rules, Duration base_rtt, double window) {
   greatest_ = 1.5 * rules.Bdp(base_rtt);
   window_ = window > 0 ? window : greatest_;
   if (rules.kind == NsccRules::Kind::kConstant) greatest_ = window_;
+  if (!rules.has_window()) window_ = greatest_;
 }
 
 Duration Nscc::OnRoundTrip(Duration rtt) {
@@ -55,7 +56,7 @@ void Nscc::OnBytes(int64_t newly) {
 }
 
 void Nscc::OnPenalty(int64_t newly, int penalty) {
-  if (penalty >= kNoPenalty || rules_->kind == NsccRules::Kind::kConstant) return;
+  if (penalty >= kNoPenalty || rules_->is_fixed()) return;
   window_ -= static_cast<double>(newly - newly * penalty / kNoPenalty);
   window_ = std::max(window_, rules_->packet);
 }
@@ -64,6 +65,7 @@ void Nscc::OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t i
   const double bytes = static_cast<double>(newly);
   switch (rules_->kind) {
     case NsccRules::Kind::kConstant:
+    case NsccRules::Kind::kNone:
       return;
     case NsccRules::Kind::kDctcpAck:
     case NsccRules::Kind::kMprdmaAck: {
@@ -172,8 +174,8 @@ void Nscc::Clamp() {
   window_ = std::clamp(window_, rules_->packet, std::max(greatest_, rules_->packet));
 }
 
-void Nscc::OnNack(Time now, int64_t size, int64_t in_flight) {
-  if (rules_->kind == NsccRules::Kind::kConstant) return;
+void Nscc::OnNack(Time now, int64_t size, int64_t in_flight, bool receiver_acts) {
+  if (rules_->is_fixed()) return;
   if (rules_->aims_at_delay()) {
     ignored_ += size;
     OnSample(rules_->rtt, true);
@@ -183,13 +185,14 @@ void Nscc::OnNack(Time now, int64_t size, int64_t in_flight) {
       received_ = 0;
       return;
     }
+    if (receiver_acts) return;
   }
   window_ -= static_cast<double>(size);
   Clamp();
 }
 
 void Nscc::OnTimeout(int64_t size) {
-  if (rules_->kind == NsccRules::Kind::kConstant) return;
+  if (rules_->is_fixed()) return;
   window_ = std::max(window_ - static_cast<double>(size), rules_->packet);
 }
 

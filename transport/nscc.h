@@ -5,9 +5,10 @@
 // a loss or a very long delay, quick adapt sets the window to what arrived in the last period, if
 // that was little. A period lasts a round trip and the target.
 //
-// The alternatives of that simulator are here, too: per-packet rules without delay, and a constant
-// window. So is SMaRTT (Bonato et al., arXiv 2404.01630), from which NSCC comes: an ECN mark
-// without delay shrinks the window a little, and windows shrink only where marks are common.
+// The alternatives of that simulator are here, too: per-packet rules without delay, a constant
+// window, and none beside receivers' credit. So is SMaRTT (Bonato et al., arXiv 2404.01630), from
+// which NSCC comes: an ECN mark without delay shrinks the window a little, and windows shrink only
+// where marks are common.
 
 #pragma once
 
@@ -19,7 +20,7 @@ namespace heddle {
 
 // The values that all connections share. They follow from the network's longest round trip.
 struct NsccRules {
-  enum class Kind { kNscc, kDctcpAck, kMprdmaAck, kConstant, kSmartt };
+  enum class Kind { kNscc, kDctcpAck, kMprdmaAck, kConstant, kSmartt, kNone };
 
   Kind kind = Kind::kNscc;
   double packet = 0;   // Bytes of a full packet, as buffered.
@@ -35,6 +36,8 @@ struct NsccRules {
   double fair() const { return 5 * payload * scale(); }
   double eta() const { return 0.15 * payload * scale(); }
   double fast() const { return 0.25 * scale(); }
+  bool has_window() const { return kind != Kind::kNone; }
+  bool is_fixed() const { return kind == Kind::kConstant || kind == Kind::kNone; }
   bool aims_at_delay() const { return kind == Kind::kNscc || kind == Kind::kSmartt; }
 };
 
@@ -44,7 +47,12 @@ class Nscc {
   // in bytes; 0: the greatest.
   void Start(const NsccRules& rules, Duration base_rtt, double window);
 
+  // Without a window this is the greatest one, which nothing has to fit.
   double window() const { return window_; }
+  // Returns true if `bytes` may be in flight.
+  bool Allows(int64_t bytes) const {
+    return static_cast<double>(bytes) <= window_ || !rules_->has_window();
+  }
   double greatest() const { return greatest_; }
   Duration base_rtt() const { return base_rtt_; }
   Duration average() const { return Duration{static_cast<int64_t>(average_)}; }
@@ -60,8 +68,9 @@ class Nscc {
   // asks for nothing.
   void OnPenalty(int64_t newly, int penalty);
   void OnAck(Time now, bool marked, Duration delay, int64_t newly, int64_t in_flight);
-  // A packet of `size` bytes was trimmed.
-  void OnNack(Time now, int64_t size, int64_t in_flight);
+  // A packet of `size` bytes was trimmed. `receiver_acts`: at the last hop, which receivers' credit
+  // takes care of, so windows by delay keep its bytes.
+  void OnNack(Time now, int64_t size, int64_t in_flight, bool receiver_acts = false);
   // A packet of `size` bytes timed out.
   void OnTimeout(int64_t size);
 

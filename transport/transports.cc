@@ -42,12 +42,17 @@ class Maker final : public TransportMaker {
   const ResequencingModel& resequencing_;
 };
 
+void DeclareNoCredit(Fields& fields) {
+  fields.Absent("receiver", "kind: uet alone has credit from receivers; use that, or leave it out");
+}
+
 // The choice of resequencing, which both transports have.
 class WithResequencing : public TransportModel {
  public:
   void Declare(Fields& fields) override {
     fields.Kind("resequencing", chosen_, Resequencings(),
                 "How a receiving host puts packets in order before the transport sees them.");
+    DeclareNoCredit(fields);
   }
   const std::string& resequencing() const override { return chosen_.kind; }
   std::string RemedyForReordering() const override {
@@ -171,6 +176,7 @@ class MptcpModel final : public TransportModel {
       tcp_.DeclareEcn(fields);
     }
     control_.settings->Check(tcp_, fields);
+    DeclareNoCredit(fields);
     fields.Absent("resequencing",
                   "mptcp has none: each subflow keeps its path under a load balancer that keeps "
                   "flows on theirs; use kind: tcp to put packets in order below the transport");
@@ -200,6 +206,9 @@ class MptcpModel final : public TransportModel {
   }
   std::string congestion_control() const override { return control_.kind; }
   bool has_subflows() const override { return true; }
+  std::optional<Cargo> cargo_in_place_of_waiting() const override {
+    return Cargo{"their data's number", "transport: tcp"};
+  }
   std::unique_ptr<TransportMaker> Prepare(
       Duration close_delay, const BandwidthDelay* /*bandwidth_delay*/) const override {
     TcpShared subflows(tcp_, ecn(), sizes(), control_.settings->Prepare(tcp_), close_delay);
@@ -336,21 +345,29 @@ class UetModel final : public TransportModel {
   const std::string& resequencing() const override { return resequencing_.kind; }
   std::string RemedyForReordering() const override { return "raise transport.ack_bytes"; }
   std::string congestion_control() const override {
-    static constexpr const char* kNames[] = {"nscc", "dctcp_ack", "mprdma_ack", "constant",
-                                             "smartt"};
+    static constexpr const char* kNames[] = {"nscc",     "dctcp_ack", "mprdma_ack",
+                                             "constant", "smartt",    "none"};
     return kNames[static_cast<size_t>(settings_.cc)];
+  }
+  bool wants_marks_at_last_hop() const override { return !settings_.has_credit(); }
+  std::optional<Cargo> cargo_in_place_of_waiting() const override {
+    if (!settings_.has_credit()) return std::nullopt;
+    return Cargo{"the credit that their sender would like", "transport.receiver: none"};
   }
   AutoValues ValuesOfAuto(BitRate /*nic*/, const BandwidthDelay* bandwidth_delay) const override {
     const UetShared shared = PrepareUet(settings_, *bandwidth_delay, Duration{0});
     AutoValues values;
     if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
     if (!settings_.target) values.emplace_back("target", FormatQuantity(shared.rules.target));
-    if (!settings_.window) {
+    if (!settings_.window && shared.rules.has_window()) {
       const double window = 1.5 * shared.rules.Bdp(shared.rules.rtt);
       values.emplace_back("window", FormatQuantity(Bytes{static_cast<int64_t>(window)}));
     }
     if (settings_.loss == UetSettings::Loss::kAuto) {
       values.emplace_back("loss", shared.sleek ? "sleek" : "timeout");
+    }
+    if (settings_.has_credit() && settings_.rccc.fabric == RcccSettings::Fabric::kAuto) {
+      values.emplace_back("rccc.fabric", shared.adapts_to_fabric ? "on" : "off");
     }
     return values;
   }
@@ -368,7 +385,10 @@ class UetModel final : public TransportModel {
 // MP-RDMA. Its receivers place packets in any order, so it has no resequencing.
 class MpRdmaModel final : public TransportModel {
  public:
-  void Declare(Fields& fields) override { settings_.Declare(fields, framing_); }
+  void Declare(Fields& fields) override {
+    settings_.Declare(fields, framing_);
+    DeclareNoCredit(fields);
+  }
   PacketSizes sizes() const override { return settings_.Sizes(*framing_.settings); }
   WireFormat wire_format() const override {
     return {.protocol = WireFormat::Protocol::kRoceV2, .sizes = sizes(), .ack_every = 1};
@@ -426,7 +446,7 @@ const Kinds<TransportModel>& Transports() {
                         "InfiniBand Architecture vol. 1; Mittal et al., SIGCOMM 2018"});
     all.Add<TcpModel>({"tcp", "TCP Reno with SACK or NewReno recovery, with or without ECN.",
                        "RFC 5681, 6298, 6582, 6675, 3168"});
-    all.Add<UetModel>({"uet", "Ultra Ethernet: packets in any order, selective ACKs, NSCC.",
+    all.Add<UetModel>({"uet", "Ultra Ethernet: packets in any order, selective ACKs, NSCC, RCCC.",
                        "uet-htsim (Ultra Ethernet Consortium, 2025)"});
     return all;
   }();

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/packet.h"
 #include "core/units.h"
@@ -37,9 +39,10 @@ class BandwidthDelay {
 
   // The queues that packets may meet, for transports whose timeouts follow from them.
   struct Queues {
-    BitRate host_rate;   // The slowest link of a host.
-    Bytes longest{0};    // At a port of that rate; 0: not fixed.
-    bool trims = false;  // Switches trim packets.
+    BitRate host_rate;            // The slowest link of a host.
+    Bytes longest{0};             // At a port of that rate; 0: not fixed.
+    bool trims = false;           // Switches trim packets.
+    bool oversubscribed = false;  // A switch has less capacity upwards than downwards.
   };
   virtual Queues queues() const { return {}; }
 };
@@ -90,12 +93,22 @@ class TransportModel {
   // Returns true if its ACKs tell congestion control of ECN marks.
   virtual bool echoes_marks() const { return false; }
 
+  // Returns true if ECN marks at ports to hosts are of use to it.
+  virtual bool wants_marks_at_last_hop() const { return true; }
+
   // Returns true if its receivers answer the headers of packets that switches have trimmed.
   virtual bool can_trim() const { return false; }
 
-  // Returns true if it sends a flow over several subflows, each with a 5-tuple of its own. Their
-  // data packets have no room to measure how long they wait (transport/dss.h).
+  // Returns true if it sends a flow over several subflows, each with a 5-tuple of its own.
   virtual bool has_subflows() const { return false; }
+
+  // Data packets may carry something of the transport's own in place of Packet::data.waited, which
+  // measures how long they wait.
+  struct Cargo {
+    std::string_view name;    // Such as "their data's number".
+    std::string_view remedy;  // The setting that makes room for the measurement.
+  };
+  virtual std::optional<Cargo> cargo_in_place_of_waiting() const { return std::nullopt; }
 
   virtual bool needs_bandwidth_delay() const { return false; }
 

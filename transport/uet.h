@@ -4,7 +4,12 @@
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
 #include "transport/endpoints.h"
+#include "transport/uet_pacer.h"
 #include "transport/uet_receiver.h"
 #include "transport/uet_sender.h"
 
@@ -12,9 +17,17 @@ namespace heddle {
 
 class Uet final : public Endpoints<UetSender, UetReceiver, UetShared> {
  public:
-  using Endpoints::Endpoints;
+  // `shared` outlives this.
+  Uet(Host& host, const UetShared& shared, const ResequencingModel& resequencing);
 
   void OnPacket(const Packet& packet) override;
+  void OnTimer(uint64_t key) override;
+  size_t memory_bytes() const override;
+
+ private:
+  void NoteDemand(const Packet& packet, bool is_loss);
+
+  std::unique_ptr<UetPacer> pacer_;  // Null unless receivers grant credit.
 };
 
 }  // namespace heddle

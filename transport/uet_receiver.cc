@@ -18,6 +18,7 @@ void UetReceiver::Open(const FlowSpec& spec, Host& host, const UetShared& shared
   short_ = kNone;
   rts_.clear();
   wants_end_ = false;
+  demand_ = UetDemand();
   tuple_hash_ = TupleHash(spec.dst, spec.src, spec.dport, spec.sport);
 }
 
@@ -92,6 +93,9 @@ void UetReceiver::OnTrimmed(const Packet& header) {
   nack.nack.trigger = header.seq;
   nack.Set(Packet::kTrimmed);
   if (header.Has(Packet::kCe)) nack.Set(Packet::kEce);
+  if (shared_->has_credit() && header.Has(Packet::kCutAtLastHop)) {
+    nack.Set(Packet::kCutAtLastHop);
+  }
   if (host_->Wants(HostPolicy::kSendAck)) {
     host_->policy().OnSendAck(host_->view(), header, nack);
   }
@@ -101,6 +105,25 @@ void UetReceiver::OnTrimmed(const Packet& header) {
 void UetReceiver::OnProbe(const Packet& probe) {
   Packet& answer = NewControl(PacketKind::kSynAck, probe);
   answer.seq = probe.seq;
+  host_->SendControl();
+}
+
+// Pulls answer no packet, so they have entropies of their own, in turn.
+void UetReceiver::SendPull() {
+  const FlowSpec& spec = record().spec;
+  Packet& pull = host_->ControlSlot({spec.src, tuple_hash_, spec.dst_nic});
+  pull.kind = PacketKind::kCnp;
+  pull.sent = host_->now();
+  pull.flow = spec.id;
+  pull.tuple_hash = tuple_hash_;
+  pull.src = spec.dst;
+  pull.dst = spec.src;
+  pull.entropy = demand_.entropy;
+  pull.bytes = static_cast<uint16_t>(shared_->sizes.cnp);
+  pull.pull.granted = demand_.granted;
+  if (host_->Wants(HostPolicy::kSendAck)) {
+    host_->policy().OnSendCnp(host_->view(), demand_.taken, pull);
+  }
   host_->SendControl();
 }
 

@@ -14,6 +14,7 @@
 #include "fabric/host.h"
 #include "transport/receiver_log.h"
 #include "transport/segment_set.h"
+#include "transport/uet_pacer.h"
 #include "transport/uet_settings.h"
 
 namespace heddle {
@@ -35,6 +36,11 @@ class UetReceiver {
   // A request to send has arrived: a packet number without data.
   void OnRts(const Packet& rts);
   void OnTimer() {}
+
+  // With credit: the host's pacer calls SendPull() when it has granted some.
+  UetDemand& demand() { return demand_; }
+  bool is_complete() const { return record().receiver.done != kNever; }
+  void SendPull();
 
   void OnFlowEnded(const FlowEnded& ended) { log_.OnFlowEnded(ended); }
   const FlowRecord& record() const { return log_.record(); }
@@ -65,6 +71,7 @@ class UetReceiver {
   int64_t accepted_ = 0;       // Bytes since the last ACK, headers included.
   bool wants_end_ = false;     // An ACK was asked for since packets were last out of order.
   int64_t acks_ = 0;
+  UetDemand demand_;
   uint32_t tuple_hash_ = 0;  // The hash of packets sent back.
   Host* host_ = nullptr;
   const UetShared* shared_ = nullptr;

@@ -25,6 +25,8 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
   order_.clear();
   repairs_.clear();
   waiting_ = 0;
+  waiting_bytes_ = 0;
+  asked_ = 0;
   recovering_ = false;
   judge_.Reset();
   rto_ = probe_ = LazyTimer();
@@ -41,6 +43,7 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
                             : shared.rules.rtt;
   const Bytes window = shared.settings.window.value_or(Bytes{0});
   control_.Start(shared.rules, base, static_cast<double>(window.count));
+  credit_.Start(shared.has_credit(), 1.5 * shared.rules.Bdp(base));
   if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
   GetReady();
 }
@@ -67,12 +70,13 @@ void UetSender::PopRepair() {
   repairs_.pop_back();
 }
 
-// Repairs of a recovery ignore the window.
+// Repairs of a recovery ignore the window, but not the credit.
 bool UetSender::HasWork() {
   DropStaleRepairs();
   if (waiting_ == 0 && next_ == end_) return false;
+  if (!credit_.Allows()) return false;
   if (recovering_ && waiting_ > 0) return true;
-  return static_cast<double>(in_flight_ + SizeOf(NextPacket())) <= control_.window();
+  return control_.Allows(in_flight_ + SizeOf(NextPacket()));
 }
 
 void UetSender::GetReady() {
@@ -83,16 +87,33 @@ void UetSender::GetReady() {
 
 Transport::Pulled UetSender::Pull(Packet& packet) {
   in_round_ = false;
-  if (done() || !HasWork()) return {.sent = false, .more = false};
+  if (done() || !HasWork()) {
+    if (!done() && LacksCredit()) RestartTimers(false);
+    return {.sent = false, .more = false};
+  }
   Build(NextPacket(), packet);
   RestartTimers(false);
   in_round_ = HasWork();
   return {.sent = true, .more = in_round_};
 }
 
-// Returns true if no further packet fits behind one more of the size `more`.
+// Returns true if the window has no room for a packet beyond one more of the size `more`, or no
+// credit is left.
 bool UetSender::IsFull(int64_t more) const {
-  return static_cast<double>(in_flight_ + more) >= control_.window();
+  if (!credit_.Allows()) return true;
+  return shared_->rules.has_window() && static_cast<double>(in_flight_ + more) >= control_.window();
+}
+
+// The sender would like credit for all that waits, as far as its window lets it be sent.
+void UetSender::AskForCredit(Packet& packet, size_t sharing) const {
+  int64_t wanted = SizeBelow(end_) - SizeBelow(next_) + waiting_bytes_;
+  if (shared_->rules.has_window()) {
+    wanted = std::min(wanted, static_cast<int64_t>(control_.window()) + shared_->full());
+  }
+  SetPullTarget(packet, credit_.Target({.wanted = wanted,
+                                        .has_backlog = next_ != end_,
+                                        .packet = shared_->full(),
+                                        .sharing = static_cast<int64_t>(sharing)}));
 }
 
 void UetSender::Build(uint32_t number, Packet& packet) {
@@ -102,6 +123,7 @@ void UetSender::Build(uint32_t number, Packet& packet) {
   if (is_repair) {
     PopRepair();
     --waiting_;
+    waiting_bytes_ -= size;
     ++record_.retransmissions;
     judge_.OnRetransmission(sent_[number - una_].tx_id, now);
     if (judge_.HasMany()) {
@@ -113,11 +135,13 @@ void UetSender::Build(uint32_t number, Packet& packet) {
     if (++next_ == end_) host_->NoteHanded(flow_.id);
   }
   in_flight_ += size;
+  credit_.Spend(size);
   if (is_repair || next_ == end_ || IsFull(size)) packet.Set(Packet::kCwr);
   Sent& sent = sent_[number - una_];
   packet.Set(Packet::kEct);
   FillData(packet, flow_, now, number, tx_id_, PayloadOf(number), size);
   if (host_->Wants(HostPolicy::kSend)) host_->policy().OnSend(host_->view(), flow_, packet);
+  if (shared_->has_credit()) AskForCredit(packet, host_->Waiting(tuple()) + 1);
   flow_.bytes_sent += PayloadOf(number);
   sent.at = now;
   sent.tx_id = tx_id_++;
@@ -128,6 +152,12 @@ void UetSender::Build(uint32_t number, Packet& packet) {
 }
 
 // --- Acknowledgements ---
+
+void UetSender::OnPull(const Packet& pull) {
+  credit_.OnPull(pull.pull.granted);
+  asked_ = 0;
+  GetReady();
+}
 
 void UetSender::OnAck(const Packet& packet) {
   const Time now = host_->now();
@@ -151,6 +181,7 @@ void UetSender::OnAck(const Packet& packet) {
     host_->policy().OnAck(host_->view(), flow_, packet, {acked, 0, now - packet.sent, marked});
   }
   control_.OnAck(now, marked, delay, newly, in_flight_);
+  credit_.EndSpeculation();
   if (una_ == end_) return Finish();
   if (shared_->sleek) Recover(ack.expected, ack.held);
   RestartTimers(true);
@@ -189,14 +220,18 @@ void UetSender::MarkArrived(uint32_t packet) {
   if (!sent.waits) return;
   sent.waits = false;
   --waiting_;
-  in_flight_ += SizeOf(packet);
+  const int64_t size = SizeOf(packet);
+  waiting_bytes_ -= size;
+  in_flight_ += size;
 }
 
 void UetSender::QueueRepair(uint32_t packet) {
   Sent& sent = sent_[packet - una_];
   sent.waits = true;
   ++waiting_;
-  in_flight_ -= SizeOf(packet);
+  const int64_t size = SizeOf(packet);
+  waiting_bytes_ += size;
+  in_flight_ -= size;
   repairs_.push_back(packet);
   std::ranges::push_heap(repairs_, std::greater());
 }
@@ -206,12 +241,14 @@ void UetSender::QueueRepair(uint32_t packet) {
 void UetSender::OnNack(const Packet& nack) {
   const uint32_t packet = nack.nack.trigger;
   ++record_.nacks;
+  credit_.EndSpeculation();
   if (!IsOutstanding(packet) || sent_[packet - una_].waits) return;
   const Sent& sent = sent_[packet - una_];
   if (shared_->settings.base_rtt_on_nack && sent.sends == 1) {
     control_.OnRoundTrip(host_->now() - sent.at);
   }
-  control_.OnNack(host_->now(), SizeOf(packet), in_flight_);
+  const bool receiver_acts = shared_->has_credit() && nack.Has(Packet::kCutAtLastHop);
+  control_.OnNack(host_->now(), SizeOf(packet), in_flight_, receiver_acts);
   QueueRepair(packet);
   if (host_->Wants(HostPolicy::kAck)) {
     host_->policy().OnAck(host_->view(), flow_, nack,
@@ -295,7 +332,10 @@ void UetSender::RequestToSend() {
 }
 
 void UetSender::SendRts(uint32_t number) {
-  const Packet& packet = NewControl(number, true);
+  Packet& packet = NewControl(number, true);
+  if (shared_->has_credit()) {
+    AskForCredit(packet, std::max<size_t>(host_->Waiting(tuple()), 1));
+  }
   rts_at_ = host_->now();
   Sent& sent = sent_[number - una_];
   sent.at = host_->now();
@@ -321,10 +361,14 @@ bool UetSender::ForgetOld() {
   return false;
 }
 
+// A sender that waits for credit alone asks for it again: its pulls may be lost. The time doubles
+// up to 16 timeouts until the next pull, because among many flows its turn may come late.
 void UetSender::RestartTimers(bool is_ack) {
   const bool waits = ForgetOld();
   Set(rto_, FlowTimer::kRetransmit,
-      waits ? sent_[order_.front().packet - una_].at + shared_->rto : kNever);
+      waits           ? sent_[order_.front().packet - una_].at + shared_->rto
+      : LacksCredit() ? host_->now() + shared_->rto * (int64_t{1} << asked_)
+                      : kNever);
   if (!shared_->sleek || !(is_ack || probe_.deadline == kNever)) return;
   const Duration base = control_.base_rtt();
   Set(probe_, FlowTimer::kProbe,
@@ -333,7 +377,12 @@ void UetSender::RestartTimers(bool is_ack) {
 
 // Only the oldest packet counts as lost.
 void UetSender::OnTimeout() {
-  if (!ForgetOld()) return;
+  if (!ForgetOld()) {
+    if (!LacksCredit()) return;
+    asked_ = static_cast<uint8_t>(std::min(asked_ + 1, 4));
+    RequestToSend();
+    return RestartTimers(false);
+  }
   const uint32_t packet = order_.front().packet;
   ++record_.timeouts;
   flow_.lost_entropy = sent_[packet - una_].entropy;
@@ -356,6 +405,7 @@ void UetSender::OnTimer(FlowTimer kind) {
   LazyTimer& timer = kind == FlowTimer::kRetransmit ? rto_ : probe_;
   if (!timer.IsDue(*host_, TimerKey(kind, flow_.id)) || done()) return;
   if (kind == FlowTimer::kRetransmit) return OnTimeout();
+  if (in_flight_ == 0 && LacksCredit()) return;  // The next packet sets the timer again.
   SendProbe();
   Set(probe_, FlowTimer::kProbe, host_->now() + 5 * control_.base_rtt());
 }
@@ -372,7 +422,8 @@ void UetSender::Finish() {
 FlowState UetSender::state() const {
   const int64_t mss = shared_->sizes.mss;
   const int64_t acked = std::min(DataBelow(una_) * mss, spec_.size);
-  return {.cwnd = control_.window(),
+  const std::optional<double> window = control_.window();
+  return {.cwnd = shared_->rules.has_window() ? window : std::nullopt,
           .rate = std::nullopt,
           .alpha = std::nullopt,
           .in_flight = std::min(DataBelow(next_) * mss, spec_.size) - acked,

@@ -27,6 +27,7 @@
 #include "transport/nscc.h"
 #include "transport/rtt.h"
 #include "transport/uet_ack.h"
+#include "transport/uet_credit.h"
 #include "transport/uet_settings.h"
 
 namespace heddle {
@@ -47,6 +48,7 @@ class UetSender {
   void OnAck(const Packet& ack);
   void OnNack(const Packet& nack);
   void OnProbeAnswer(const Packet& answer);
+  void OnPull(const Packet& pull);
   Transport::Pulled Pull(Packet& packet);
   Endpoint::Tuple tuple() const { return {spec_.dst, flow_.tuple_hash, spec_.src_nic}; }
 
@@ -121,6 +123,9 @@ class UetSender {
   uint32_t NextPacket() const { return waiting_ > 0 ? repairs_.front() : next_; }
   void Build(uint32_t number, Packet& packet);
   bool IsFull(int64_t more) const;
+  // Returns true if it has something to send, and no credit.
+  bool LacksCredit() const { return !credit_.Allows() && (waiting_ > 0 || next_ != end_); }
+  void AskForCredit(Packet& packet, size_t sharing) const;
 
   Duration TakeSample(const Packet& ack, uint32_t acked, bool marked);
   void Remove(const UetAck& ack);
@@ -154,10 +159,13 @@ class UetSender {
   int64_t in_flight_ = 0;
   int64_t reported_ = 0;  // The most bytes that the receiver has reported.
   Nscc control_;
+  UetCredit credit_;
   Ring<Sent> sent_;                // [una_, next_).
   Ring<Order> order_;              // Transmissions, the oldest first.
   std::vector<uint32_t> repairs_;  // A heap of packets to send again, the lowest in front.
   size_t waiting_ = 0;             // Packets to send again; others in the heap have arrived since.
+  int64_t waiting_bytes_ = 0;      // Their bytes.
+  uint8_t asked_ = 0;              // Requests for credit alone since the last pull, up to 4.
   bool recovering_ = false;        // Sleek.
   uint32_t recover_ = 0;
   uint32_t hole_ = 0;  // Sleek: holes below have been queued.

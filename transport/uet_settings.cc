@@ -19,11 +19,20 @@ void UetSettings::Declare(Fields& fields) {
                  {"dctcp_ack", Kind::kDctcpAck},
                  {"mprdma_ack", Kind::kMprdmaAck},
                  {"constant", Kind::kConstant},
-                 {"smartt", Kind::kSmartt}},
-                "Congestion control. nscc: by delay and ECN, as in Ultra Ethernet; smartt: its "
-                "forerunner SMaRTT, which also yields to marks without delay; dctcp_ack, "
-                "mprdma_ack: each mark takes a third or a quarter of the bytes it acknowledges; "
-                "constant: the window stays as it is.");
+                 {"smartt", Kind::kSmartt},
+                 {"none", Kind::kNone}},
+                "Congestion control of senders. nscc: by delay and ECN, as in Ultra Ethernet; "
+                "smartt: its forerunner SMaRTT, which also yields to marks without delay; "
+                "dctcp_ack, mprdma_ack: each mark takes a third or a quarter of the bytes it "
+                "acknowledges; constant: the window stays as it is; none: no window, beside "
+                "receiver: rccc.");
+  fields.Choice("receiver", receiver, {{"none", Receivers::kNone}, {"rccc", Receivers::kRccc}},
+                "Congestion control of receivers, beside that of senders. rccc: they grant credit "
+                "to the flows that come to them, in turn. A flow begins with a greatest window of "
+                "credit. Ports to hosts do not mark.");
+  fields.Section("rccc", rccc, "How receivers grant credit, with receiver: rccc.");
+  fields.Require(cc != Kind::kNone || has_credit(), "cc",
+                 "nothing limits senders; set receiver: rccc, or another cc");
   fields.Add("ack_bytes", ack_bytes, {.at_least = Bytes{1}, .at_most = Bytes{1'000'000'000}},
              "Bytes that a receiver takes before it acknowledges them. Marks, duplicates and "
              "packets that ask for it are acknowledged at once.");
@@ -43,6 +52,8 @@ void UetSettings::Declare(Fields& fields) {
                 "where switches trim, sleek elsewhere.");
   const bool is_strack = preset == Preset::kStrack;
   fields.Require(!is_strack || cc == Kind::kNscc, "cc", "preset: strack goes with cc: nscc");
+  fields.Require(!is_strack || !has_credit(), "receiver",
+                 "preset: strack goes without credit; set receiver: none");
   fields.Require(!is_strack || loss != Loss::kTimeout, "loss",
                  "preset: strack goes with loss: sleek, or auto");
   fields.Choice("base_rtt", base_rtt, {{"max", Scope::kMax}, {"pair", Scope::kPair}},
@@ -58,7 +69,15 @@ void UetSettings::Declare(Fields& fields) {
                "The first window, in bytes with headers. auto: 1.5 bandwidth-delay products.");
   fields.Add("priority", priority, Between<int64_t>(1, 7), "Priority class of data packets.");
   fields.Add("control_priority", control_priority, Between<int64_t>(0, 7),
-             "Priority class of ACKs, NACKs and probes.");
+             "Priority class of ACKs, NACKs, probes and pulls.");
+}
+
+void RcccSettings::Declare(Fields& fields) {
+  fields.Choice(
+      "fabric", fabric, {{"auto", Fabric::kAuto}, {"on", Fabric::kOn}, {"off", Fabric::kOff}},
+      "on: receivers grant less while many packets are marked, or some are trimmed before "
+      "the last hop. auto: on with cc: none if the fabric is oversubscribed, which means "
+      "that a switch has less capacity upwards than downwards.");
 }
 
 PacketSizes UetSettings::Sizes() const {
@@ -101,6 +120,11 @@ UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidt
   rules.gate = static_cast<int>(settings.qa_gate);
   const int64_t queue = queues.longest.count > 0 ? queues.longest.count
                                                  : static_cast<int64_t>(5 * rules.Bdp(rules.rtt));
+  using Fabric = RcccSettings::Fabric;
+  shared.adapts_to_fabric =
+      settings.has_credit() &&
+      (settings.rccc.fabric == Fabric::kOn ||
+       (settings.rccc.fabric == Fabric::kAuto && queues.oversubscribed && !rules.has_window()));
   // A queue may be longer than SerializationDelay() can take.
   const double drain = 6 * 8e12 * static_cast<double>(queue) / rules.rate;
   shared.rto = settings.rto.value_or(15_us + Duration{static_cast<int64_t>(drain)});

@@ -14,16 +14,27 @@
 
 namespace heddle {
 
+struct RcccSettings {
+  enum class Fabric { kAuto, kOn, kOff };
+
+  Fabric fabric = Fabric::kAuto;
+
+  void Declare(Fields& fields);
+};
+
 struct UetSettings {
   enum class Framing { kHtsim, kUet };
   enum class Loss { kAuto, kSleek, kTimeout };
   enum class Scope { kMax, kPair };
   enum class Preset { kNone, kStrack };
+  enum class Receivers { kNone, kRccc };
 
   Preset preset = Preset::kNone;
   Framing framing = Framing::kUet;
   Bytes lb_header{0};
   NsccRules::Kind cc = NsccRules::Kind::kNscc;
+  Receivers receiver = Receivers::kNone;
+  RcccSettings rccc;
   Bytes ack_bytes{16'384};
   std::optional<Duration> rto;
   std::optional<Duration> target;
@@ -39,6 +50,7 @@ struct UetSettings {
   void Declare(Fields& fields);
   PacketSizes Sizes() const;
   bool can_trim() const { return preset != Preset::kStrack; }
+  bool has_credit() const { return receiver == Receivers::kRccc; }
 };
 
 struct UetShared {
@@ -46,14 +58,17 @@ struct UetShared {
   PacketSizes sizes;
   NsccRules rules;
   Duration rto{0};
-  bool sleek = false;  // Receivers' counts of held packets show losses.
+  bool sleek = false;             // Receivers' counts of held packets show losses.
+  bool adapts_to_fabric = false;  // Receivers grant less if the fabric is congested.
   const BandwidthDelay* bandwidth_delay = nullptr;
   Duration close_delay{0};
 
   int64_t full() const { return sizes.DataPacket(sizes.mss); }
+  bool has_credit() const { return settings.has_credit(); }
+  double greatest_window() const { return 1.5 * rules.Bdp(rules.rtt); }
 };
 
-// The values for a network; `nic` is the rate of its hosts.
+// The values for a network.
 UetShared PrepareUet(const UetSettings& settings, const BandwidthDelay& bandwidth_delay,
                      Duration close_delay);
 

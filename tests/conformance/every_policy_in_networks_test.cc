@@ -55,6 +55,9 @@ const Stack kLossless{"RoceWithPfc", "{kind: rocev2, rto: 500us}",
 const Stack kUet{"UetTrimming", "{kind: uet, rto: 500us}",
                  ", port: {trim: {when: port, threshold: 20KB}}", 4'096};
 
+const Stack kRccc{"UetCredit", "{kind: uet, cc: none, receiver: rccc, rto: 500us}", kUet.port,
+                  4'096};
+
 // Transports that only some load balancers suit.
 const Stack kRepeat{"RoceSelectiveRepeat", "{kind: rocev2, recovery: sr, rto: 500us}", "", 1'024};
 const Stack kMpRdma{"MpRdma", "{kind: mprdma, rto: 500us}", "", 1'024};
@@ -153,6 +156,11 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPolicyInNetworksTest,
                          testing::Combine(testing::ValuesIn(TestedPolicies()),
                                           testing::Values(kLeafSpine, kUneven, kFatTree),
                                           testing::Values(kDctcp, kLossless, kUet)),
+                         &NameOf);
+
+INSTANTIATE_TEST_SUITE_P(Rccc, EveryPolicyInNetworksTest,
+                         testing::Combine(testing::ValuesIn(TestedPolicies()),
+                                          testing::Values(kUneven), testing::Values(kRccc)),
                          &NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Variants, EveryPolicyInNetworksTest,

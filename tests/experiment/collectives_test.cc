@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -589,6 +591,19 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
             std::string::npos);
 }
 
+TEST(CollectiveTest, RefusesAMatrixWithAMistakeAtItsLine) {
+  const std::string file = ::testing::TempDir() + "heddle_matrix_mistake.csv";
+  for (const char* matrix : {"0,1\n1\n", "0,1\n", "0,1\n1,0\n1,1\n", "0,-1\n1,0\n", "0,x\n1,0\n",
+                             "0,1.5\n1,0\n", "to,from\n0,1\n1,0\n"}) {
+    std::ofstream(file) << matrix;
+    const std::string errors =
+        ErrorsOf(OnAStar(2, "kind: collective, op: all_to_all, ranks: 2, matrix: " + file));
+    EXPECT_THAT(errors, HasSubstr("heddle_matrix_mistake.csv")) << matrix;
+    EXPECT_THAT(errors, HasSubstr("1 error")) << matrix;
+  }
+  std::filesystem::remove(file);
+}
+
 TEST(CollectiveTest, NamesRanksAndHostsThatDoNotGoTogether) {
   const auto errors = [](const std::string& job) {
     return ErrorsOf(OnAStar(4, "kind: collective, op: all_reduce, size: 1MB, " + job));
@@ -600,8 +615,9 @@ TEST(CollectiveTest, NamesRanksAndHostsThatDoNotGoTogether) {
               HasSubstr("placement_list: names 2 hosts for 3 ranks"));
   EXPECT_THAT(errors("ranks: 2, placement: list, placement_list: [0, 4]"),
               HasSubstr("placement_list[1]: host 4 is not among the job's hosts"));
-  EXPECT_THAT(errors("ranks: 2, placement: list, placement_list: [3, 3]"),
-              HasSubstr("placement_list[1]: is the 2th rank on host 3; ranks_per_host is 1"));
+  EXPECT_THAT(
+      errors("ranks: 2, placement: list, placement_list: [3, 3]"),
+      HasSubstr("placement_list[1]: gives host 3 more than 1 rank; ranks_per_host allows no more"));
   EXPECT_THAT(errors("ranks: 2, placement_list: [0, 1]"),
               HasSubstr("placement_list: goes with placement: list"));
   EXPECT_THAT(errors("ranks: 2, hosts: [\"3-1\"]"),

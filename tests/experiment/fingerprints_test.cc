@@ -71,6 +71,12 @@ std::vector<Case> Cases() {
                      fmt::format("{{kind: uet, cc: {}, window: 30KB, ack_bytes: 1B}}", cc),
                      "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});
   }
+  cases.push_back({"uet rccc", "mixed", "{kind: uet, receiver: rccc}", trims, busy});
+  cases.push_back({"uet rccc none", "mixed", "{kind: uet, cc: none, receiver: rccc}", trims, busy});
+  cases.push_back({"uet rccc fabric", "oblivious",
+                   "{kind: uet, cc: none, receiver: rccc, rccc: {fabric: on}}", trims, busy});
+  cases.push_back({"uet rccc sleek", "rps", "{kind: uet, cc: none, receiver: rccc}",
+                   "{buffer: 40KB, marking: step, ecn_above: 3KB}", busy});
   add("mptcp lia", "{kind: mptcp, min_rto: 1ms}");
   add("mptcp olia min_rtt", "{kind: mptcp, min_rto: 1ms, cc: olia, scheduler: min_rtt, rwnd: 40}");
   add("mptcp dctcp join", "{kind: mptcp, min_rto: 1ms, cc: dctcp, setup: join}");

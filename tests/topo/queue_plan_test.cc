@@ -161,7 +161,7 @@ TEST(QueuePlanTest, LeavesThePoolWhatReservesAndHeadroomLeave) {
 
 TEST(QueuePlanTest, GivesEachClassItsQuantum) {
   const QueueSettings queues =
-      Plan("{scheduler: dwrr, quanta: [1B, 3KB, 6KB]}")->QueuesAt({100_Gbps, 1_us});
+      Plan("{scheduler: dwrr, quanta: [1B, 3KB, 6KB]}")->QueuesAt({100_Gbps, 1_us}, false);
   EXPECT_EQ(queues.scheduler, Scheduler::kDeficit);
   EXPECT_THAT(queues.quantum, ElementsAre(1, 3'000, 6'000, 1'048, 1'048, 1'048, 1'048, 1'048));
   EXPECT_EQ(queues.classes, 0b1001);
@@ -169,7 +169,7 @@ TEST(QueuePlanTest, GivesEachClassItsQuantum) {
 
 TEST(QueuePlanTest, MarksAsTheTransportExpects) {
   const auto marking = [](const std::string& rule, const Traffic& traffic) {
-    return Plan(rule, traffic)->QueuesAt({100_Gbps, 1_us}).marking;
+    return Plan(rule, traffic)->QueuesAt({100_Gbps, 1_us}, false).marking;
   };
   const Marking dcqcn = marking("{}", kRdma);
   EXPECT_EQ(dcqcn.above, 100'000);
@@ -193,6 +193,40 @@ TEST(QueuePlanTest, MarksAsTheTransportExpects) {
     EXPECT_TRUE(departure.counts_departing);
     EXPECT_TRUE(departure.needs_queue());
   }
+}
+
+// Receivers' credit avoids queues at ports to hosts, so these do not mark.
+TEST(QueuePlanTest, PortsToHostsDoNotMarkIfTheTransportDoesNotWantIt) {
+  Traffic traffic = kRdma;
+  EXPECT_EQ(Plan("{}", traffic)->QueuesAt({100_Gbps, 1_us}, true).marking.above, 100'000);
+  traffic.marks_at_last_hop = false;
+  const Plan plan("{}", traffic);
+  EXPECT_EQ(plan->QueuesAt({100_Gbps, 1_us}, false).marking.above, 100'000);
+  EXPECT_EQ(plan->QueuesAt({100_Gbps, 1_us}, true).marking.above, kUnlimited);
+  EXPECT_EQ(plan->QueuesAt({100_Gbps, 1_us}, true).marking.all, kUnlimited);
+  for (size_t port = 0; port < 4; ++port) {
+    EXPECT_EQ(plan->LeadsToHost(plan.leaf(), port), port < 2);
+  }
+  Traffic one = kOneClass;
+  one.marks_at_last_hop = false;
+  EXPECT_TRUE(Plan("{marking: step}", kOneClass)->fifo_is_exact());
+  EXPECT_FALSE(Plan("{marking: step}", one)->fifo_is_exact());
+}
+
+TEST(OversubscriptionTest, IsLessCapacityUpwardsThanDownwards) {
+  const auto leaf_spine = [](int hosts, const std::string& more = "") {
+    return IsOversubscribed(LeafSpineFrom(
+        "{leaves: 2, spines: 2, host_link: {rate: 25Gbps, delay: 1us}, fabric_link: {rate: "
+        "100Gbps, delay: 1us}, hosts_per_leaf: " +
+        std::to_string(hosts) + more + "}"));
+  };
+  EXPECT_FALSE(leaf_spine(8));
+  EXPECT_TRUE(leaf_spine(9));
+  EXPECT_TRUE(leaf_spine(8, ", asymmetry: [{spines: [1], rate: 99Gbps}]"));
+  EXPECT_FALSE(IsOversubscribed(GraphFrom("{kind: fat_tree, k: 4}")));
+  EXPECT_FALSE(IsOversubscribed(Star(8, {100_Gbps, 1_us})));
+  EXPECT_FALSE(IsOversubscribed(Dumbbell(2, {10_Gbps, 1_us}, {20_Gbps, 1_us})));
+  EXPECT_TRUE(IsOversubscribed(Dumbbell(2, {10_Gbps, 1_us}, {19_Gbps, 1_us})));
 }
 
 // --- Which ports do ---

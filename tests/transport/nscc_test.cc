@@ -129,6 +129,50 @@ TEST(NsccTest, ANackTakesItsPacketFromTheWindow) {
   EXPECT_DOUBLE_EQ(control.window(), 91'700);
 }
 
+// At the last hop the receiver's credit takes care of congestion. Rules that do not aim at a delay
+// shrink the window all the same, as in uet-htsim.
+TEST(NsccTest, ANackFromTheLastHopLeavesTheWindowToTheReceiver) {
+  for (const auto& [kind, window] : {std::pair(NsccRules::Kind::kNscc, 100'000.0),
+                                     std::pair(NsccRules::Kind::kSmartt, 100'000.0),
+                                     std::pair(NsccRules::Kind::kDctcpAck, 95'850.0),
+                                     std::pair(NsccRules::Kind::kConstant, 100'000.0)}) {
+    NsccRules rules = Rules();
+    rules.kind = kind;
+    Nscc control;
+    control.Start(rules, kRtt, 100'000);
+    control.OnNack(At(1_us), 4'150, 100'000, /*receiver_acts=*/true);
+    EXPECT_DOUBLE_EQ(control.window(), window);
+  }
+}
+
+// Quick adapt heeds such a NACK as any other.
+TEST(NsccTest, QuickAdaptHeedsANackFromTheLastHop) {
+  const NsccRules rules = Rules();
+  Nscc control;
+  control.Start(rules, kRtt, 200'000);
+  control.OnNack(At(1_us), 4'150, 200'000, /*receiver_acts=*/true);
+  control.OnBytes(20'000);
+  control.OnNack(At(30_us), 4'150, 150'000, /*receiver_acts=*/true);
+  EXPECT_DOUBLE_EQ(control.window(), 20'000);
+}
+
+TEST(NsccTest, WithoutAWindowAnythingMayBeInFlight) {
+  NsccRules rules = Rules();
+  rules.kind = NsccRules::Kind::kNone;
+  Nscc control;
+  control.Start(rules, kRtt, 0);
+  EXPECT_TRUE(control.Allows(1'000'000'000));
+  control.OnNack(At(1_us), 4'150, 100'000);
+  control.OnTimeout(4'150);
+  control.OnPenalty(25'500, 0);
+  control.OnAck(At(2_us), true, 50_us, 4'150, 0);
+  EXPECT_DOUBLE_EQ(control.window(), control.greatest());
+  rules.kind = NsccRules::Kind::kConstant;
+  control.Start(rules, kRtt, 100'000);
+  EXPECT_TRUE(control.Allows(100'000));
+  EXPECT_FALSE(control.Allows(100'001));
+}
+
 // The period of quick adapt that began at 1 us ends a round trip and a target later.
 TEST(NsccTest, QuickAdaptTakesWhatArrivedAsTheWindow) {
   const NsccRules rules = Rules();

@@ -237,8 +237,9 @@ void JobWorkload::PlaceByList(const std::vector<HostId>& candidates, std::string
     if (!is_candidate) {
       diagnostics.ErrorAt(place, fmt::format("host {} is not among the job's hosts", host));
     } else if (++count[host] > ranks_per_host_) {
-      diagnostics.ErrorAt(place, fmt::format("is the {}th rank on host {}; ranks_per_host is {}",
-                                             count[host], host, ranks_per_host_));
+      diagnostics.ErrorAt(
+          place, fmt::format("gives host {} more than {} rank{}; ranks_per_host allows no more",
+                             host, ranks_per_host_, ranks_per_host_ == 1 ? "" : "s"));
     } else {
       host_of_rank_.push_back(static_cast<HostId>(host));
     }

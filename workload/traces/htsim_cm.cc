@@ -353,9 +353,11 @@ class CmGraph {
                 const CmTrigger& trigger) {
     const CmConnection& its = file_.connections[connection];
     if (needs > firings.size()) {
-      return errors_.Add(its.line, fmt::format("never starts: its trigger fires {} times, for {} "
-                                               "connections and more",
-                                               firings.size(), needs));
+      return errors_.Add(
+          its.line,
+          fmt::format("never starts: the trigger in line {} must fire {} times "
+                      "before, but fires {} time{}",
+                      trigger.line, needs, firings.size(), firings.size() == 1 ? "" : "s"));
     }
     const uint32_t send = sends_[connection];
     for (const Firing& firing : firings) {

@@ -189,7 +189,8 @@ TEST(HtsimCmTest, NamesTriggersThatNothingFires) {
   EXPECT_THAT(
       ErrorsOfCm("Nodes 2\nConnections 3\n1->0 size 1 start 0 recv_done_trigger 1\n"
                  "0->1 size 1 trigger 1\n0->1 size 1 trigger 1\ntrigger id 1 multishot\n"),
-      ElementsAre("5: never starts: its trigger fires 1 times, for 2 connections and more"));
+      ElementsAre(
+          "5: never starts: the trigger in line 6 must fire 2 times before, but fires 1 time"));
 }
 
 // Each of two connections waits for the other.
