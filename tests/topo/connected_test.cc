@@ -42,7 +42,9 @@ TEST(DrawShareTest, KeepsAShortestPathBetweenAllLeaves) {
     EXPECT_TRUE(routing.Unreachable().empty());
     for (size_t leaf = 0; leaf < 8; ++leaf) {
       for (SwitchId s = 0; s < 8; ++s) {
-        if (routing.HasHosts(s)) EXPECT_LE(routing.DistanceTo(s, leaf), 2u);
+        if (routing.HasHosts(s)) {
+          EXPECT_LE(routing.DistanceTo(s, leaf), 2u);
+        }
       }
     }
     EXPECT_GT(drawn.size(), 30u);
