@@ -29,7 +29,7 @@ void Nscc::Start(const NsccRules& rules, Duration base_rtt, double window) {
   *this = Nscc();
   rules_ = &rules;
   base_rtt_ = base_rtt;
-  greatest_ = 1.5 * rules.Bdp(base_rtt);
+  greatest_ = rules.GreatestWindow(base_rtt);
   window_ = window > 0 ? window : greatest_;
   if (rules.kind == NsccRules::Kind::kConstant) greatest_ = window_;
   if (!rules.has_window()) window_ = greatest_;
@@ -38,7 +38,7 @@ void Nscc::Start(const NsccRules& rules, Duration base_rtt, double window) {
 Duration Nscc::OnRoundTrip(Duration rtt) {
   if (rtt < base_rtt_) {
     base_rtt_ = rtt;
-    if (rules_->kind != NsccRules::Kind::kConstant) greatest_ = 1.5 * rules_->Bdp(rtt);
+    if (rules_->kind != NsccRules::Kind::kConstant) greatest_ = rules_->GreatestWindow(rtt);
   }
   return rtt - base_rtt_;
 }

@@ -36,6 +36,7 @@ struct NsccRules {
   double fair() const { return 5 * payload * scale(); }
   double eta() const { return 0.15 * payload * scale(); }
   double fast() const { return 0.25 * scale(); }
+  double GreatestWindow(Duration round_trip) const { return 1.5 * Bdp(round_trip); }
   bool has_window() const { return kind != Kind::kNone; }
   bool is_fixed() const { return kind == Kind::kConstant || kind == Kind::kNone; }
   bool aims_at_delay() const { return kind == Kind::kNscc || kind == Kind::kSmartt; }

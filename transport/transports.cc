@@ -360,8 +360,8 @@ class UetModel final : public TransportModel {
     if (!settings_.rto) values.emplace_back("rto", FormatQuantity(shared.rto));
     if (!settings_.target) values.emplace_back("target", FormatQuantity(shared.rules.target));
     if (!settings_.window && shared.rules.has_window()) {
-      const double window = 1.5 * shared.rules.Bdp(shared.rules.rtt);
-      values.emplace_back("window", FormatQuantity(Bytes{static_cast<int64_t>(window)}));
+      const auto window = static_cast<int64_t>(shared.greatest_window());
+      values.emplace_back("window", FormatQuantity(Bytes{window}));
     }
     if (settings_.loss == UetSettings::Loss::kAuto) {
       values.emplace_back("loss", shared.sleek ? "sleek" : "timeout");

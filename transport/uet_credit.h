@@ -58,7 +58,7 @@ class UetCredit {
     bytes_ = std::min(bytes_ + more * kQuantum, most_);
   }
 
-  // What the sender would send, in bytes.
+  // A sender tells Target() how many bytes it would send.
   struct Wish {
     int64_t wanted;    // As far as its window lets it,
     bool has_backlog;  // and whether some of it was never sent.

@@ -43,7 +43,7 @@ void UetSender::Start(const FlowSpec& spec, uint32_t slot, Host& host, const Uet
                             : shared.rules.rtt;
   const Bytes window = shared.settings.window.value_or(Bytes{0});
   control_.Start(shared.rules, base, static_cast<double>(window.count));
-  credit_.Start(shared.has_credit(), 1.5 * shared.rules.Bdp(base));
+  credit_.Start(shared.has_credit(), shared.rules.GreatestWindow(base));
   if (host.Wants(HostPolicy::kFlows)) host.policy().OnFlowStart(host.view(), flow_);
   GetReady();
 }

@@ -65,7 +65,7 @@ struct UetShared {
 
   int64_t full() const { return sizes.DataPacket(sizes.mss); }
   bool has_credit() const { return settings.has_credit(); }
-  double greatest_window() const { return 1.5 * rules.Bdp(rules.rtt); }
+  double greatest_window() const { return rules.GreatestWindow(rules.rtt); }
 };
 
 // The values for a network.
