@@ -571,6 +571,9 @@ TEST(CollectiveTest, RefusesWhatCannotBe) {
   EXPECT_NE(errors("op: all_reduce, size: 1MB, algorithm: hierarchical, group_size: 3")
                 .find("4 ranks cannot be in several servers of 3 ranks each"),
             std::string::npos);
+  EXPECT_NE(errors("op: all_reduce, size: 1MB, algorithm: hierarchical")
+                .find("group_size: each server has one rank; set group_size"),
+            std::string::npos);
   EXPECT_NE(errors("op: all_to_all, algorithm: shift, moe: {tokens: 4}")
                 .find("moe: goes with algorithm: direct"),
             std::string::npos);

@@ -135,10 +135,9 @@ void CheckUneven(const CollectiveSettings& settings, uint32_t ranks, const Error
 
 void CheckServers(const CollectiveSettings& settings, uint32_t ranks, const ErrorAt& error) {
   const int64_t server = settings.group_size.value_or(1);
-  if (!settings.group_size) {
-    error("group_size",
-          "is missing: the ranks of a server; domain_hosts or ranks_per_host give it, too");
-  } else if (server < 2 || server >= ranks || ranks % server != 0) {
+  if (server < 2) {
+    error("group_size", "each server has one rank; set group_size, domain_hosts or ranks_per_host");
+  } else if (server >= ranks || ranks % server != 0) {
     error("group_size",
           fmt::format("{} ranks cannot be in several servers of {} ranks each", ranks, server));
   }
