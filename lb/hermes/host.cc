@@ -14,6 +14,7 @@
 
 #include "fabric/host.h"  // HostView is inline there
 #include "lb/hermes/table.h"
+#include "lb/parts/load_balancer.h"
 #include "lb/parts/ties.h"
 
 namespace heddle {

@@ -18,7 +18,7 @@ struct BufferAt {
   int64_t used;
 };
 
-constexpr Column<BufferAt> kColumns[] = {
+constexpr Column<BufferAt> kBufferColumns[] = {
     {"time_ns", [](const BufferAt& row) { return InNs(row.now); }},
     {"node", [](const BufferAt& row) { return row.node; }},
     {"used_bytes", [](const BufferAt& row) { return row.used; }}};
@@ -56,7 +56,7 @@ class BufferSeries final : public Series {
     return bytes;
   }
 
-  TableFile<BufferAt> file_{"series_buffer.csv", Table(kColumns)};
+  TableFile<BufferAt> file_{"series_buffer.csv", Table(kBufferColumns)};
 };
 
 [[maybe_unused]] const bool registered = RegisterSeries<BufferSeries>(

@@ -23,7 +23,7 @@ struct DropsIn {
   int64_t packets;
 };
 
-constexpr Column<DropsIn> kColumns[] = {
+constexpr Column<DropsIn> kDropColumns[] = {
     {"time_ns", [](const DropsIn& row) { return InNs(row.end); }},
     {"node", [](const DropsIn& row) -> std::string_view { return row.node; }},
     {"reason", [](const DropsIn& row) { return row.reason; }},
@@ -76,7 +76,7 @@ class DropSeries final : public Series {
     }
   }
 
-  TableFile<DropsIn> file_{"series_drop.csv", Table(kColumns)};
+  TableFile<DropsIn> file_{"series_drop.csv", Table(kDropColumns)};
   std::vector<ByReason> before_;  // By vertex, up to the last measurement.
 };
 

@@ -22,7 +22,7 @@ struct DupacksIn {
   int64_t loss = 0;
 };
 
-constexpr Column<DupacksIn> kColumns[] = {
+constexpr Column<DupacksIn> kDupackColumns[] = {
     {"time_ns", [](const DupacksIn& row) { return InNs(row.end); }},
     {"data_pkts", [](const DupacksIn& row) { return row.sent; }},
     {"dupack3_reorder", [](const DupacksIn& row) { return row.reorder; }},
@@ -57,7 +57,7 @@ class DupackSeries final : public Series {
     }
   }
 
-  TableFile<DupacksIn> file_{"series_dupack.csv", Table(kColumns)};
+  TableFile<DupacksIn> file_{"series_dupack.csv", Table(kDupackColumns)};
   std::vector<DupacksIn> intervals_;
   int64_t sent_ = 0;  // Up to the last measurement.
 };

@@ -65,7 +65,7 @@ struct FlowLinkRow {
   Passage passage;
 };
 
-constexpr Column<FlowLinkRow> kColumns[] = {
+constexpr Column<FlowLinkRow> kFlowLinksColumns[] = {
     {"flow_id", [](const FlowLinkRow& row) { return row.flow; }},
     {"link_id", [](const FlowLinkRow& row) { return row.link; }},
     {"node", [](const FlowLinkRow& row) { return row.graph->NameOf(row.egress->vertex); }},
@@ -102,7 +102,7 @@ class FlowLinks final : public Instrument {
     }
     std::ranges::sort(rows, {},
                       [](const FlowLinkRow& row) { return std::pair(row.flow, row.link); });
-    run().Write("flow_links.csv", Table(kColumns).Text(rows));
+    run().Write("flow_links.csv", Table(kFlowLinksColumns).Text(rows));
   }
 
  private:

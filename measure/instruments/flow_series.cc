@@ -41,7 +41,7 @@ struct FlowAt {
   FlowState state;
 };
 
-constexpr Column<FlowAt> kColumns[] = {
+constexpr Column<FlowAt> kFlowColumns[] = {
     {"time_ns", [](const FlowAt& row) { return InNs(row.now); }},
     {"flow_id", [](const FlowAt& row) { return row.id; }},
     {"cwnd_bytes", [](const FlowAt& row) { return row.state.cwnd; }},
@@ -78,7 +78,7 @@ class FlowSeries final : public Series, public FlowObserver {
   }
 
   const FlowChoice& choice_;
-  TableFile<FlowAt> file_{"series_flow.csv", Table(kColumns)};
+  TableFile<FlowAt> file_{"series_flow.csv", Table(kFlowColumns)};
   std::vector<Flow> alive_;  // Chosen flows that have not ended, by id.
 };
 

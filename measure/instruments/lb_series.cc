@@ -19,7 +19,7 @@ struct GaugeAt {
   const Gauge& gauge;
 };
 
-constexpr Column<GaugeAt> kColumns[] = {
+constexpr Column<GaugeAt> kLbColumns[] = {
     {"time_ns", [](const GaugeAt& row) { return InNs(row.now); }},
     {"node", [](const GaugeAt& row) { return row.node; }},
     {"gauge", [](const GaugeAt& row) -> std::string_view { return row.gauge.name; }},
@@ -46,7 +46,7 @@ class LbSeries final : public Series {
     for (const Gauge& gauge : policy.Gauges(now)) file_.Add({now, node, gauge});
   }
 
-  TableFile<GaugeAt> file_{"series_lb.csv", Table(kColumns)};
+  TableFile<GaugeAt> file_{"series_lb.csv", Table(kLbColumns)};
 };
 
 [[maybe_unused]] const bool registered = RegisterSeries<LbSeries>(

@@ -56,7 +56,7 @@ struct LinkClassRow {
   int64_t payload_bytes;
 };
 
-constexpr Column<LinkClassRow> kColumns[] = {
+constexpr Column<LinkClassRow> kLinkClassesColumns[] = {
     {"link_id", [](const LinkClassRow& row) { return row.link; }},
     {"node", [](const LinkClassRow& row) { return row.graph.NameOf(row.egress.vertex); }},
     {"port", [](const LinkClassRow& row) { return row.egress.port; }},
@@ -101,14 +101,14 @@ class LinkClasses final : public LinkTime, public FlowObserver {
   void Write(RunNotes& /*notes*/) override {
     const size_t atoms = classes_.atoms();
     const size_t first = network().egresses().size() - payload_.size() / atoms;
-    std::string csv = Table(kColumns).Header();
+    std::string csv = Table(kLinkClassesColumns).Header();
     for (size_t link = first; link < network().egresses().size(); ++link) {
       const int64_t* payload = payload_.data() + (link - first) * atoms;
       classes_.ForEachClass([&](const ClassSet& set, size_t cls, const std::vector<size_t>& of) {
         LinkClassRow row{
             link, network().egresses()[link], network().graph(), set.name, set.labels[cls], 0};
         for (const size_t atom : of) row.payload_bytes += payload[atom];
-        Table(kColumns).Append(csv, row);
+        Table(kLinkClassesColumns).Append(csv, row);
       });
     }
     run().Write("link_classes.csv", csv);

@@ -22,7 +22,7 @@ struct LinkIn {
   double util;
 };
 
-constexpr Column<LinkIn> kColumns[] = {
+constexpr Column<LinkIn> kLinkColumns[] = {
     {"time_ns", [](const LinkIn& row) { return InNs(row.end); }},
     {"node", [](const LinkIn& row) -> std::string_view { return row.node; }},
     {"port", [](const LinkIn& row) { return row.port; }},
@@ -52,7 +52,7 @@ class LinkSeries final : public Series {
   }
   void RecordRest(Time from, Time end) override { Record(from, end); }
 
-  TableFile<LinkIn> file_{"series_link.csv", Table(kColumns)};
+  TableFile<LinkIn> file_{"series_link.csv", Table(kLinkColumns)};
   std::vector<FifoPort::Counters> before_;  // By egress, up to the last measurement.
 };
 

@@ -15,7 +15,7 @@ std::optional<int64_t> IfReached(Time at) {
   return at == kNever ? std::nullopt : std::optional(at.ps);
 }
 
-constexpr Column<RankOperation> kColumns[] = {
+constexpr Column<RankOperation> kOperationsColumns[] = {
     {"job", [](const RankOperation& row) { return row.job->number(); }},
     {"iter", [](const RankOperation& row) { return row.iteration; }},
     {"rank", [](const RankOperation& row) { return row.rank; }},
@@ -41,7 +41,7 @@ class Operations final : public Instrument {
   void Finish(Time end, RunNotes& /*notes*/) override {
     std::vector<RankOperation> rows;
     if (hosts_ != nullptr) rows = OperationsOf(*hosts_, end);
-    run().Write("operations.csv", Table(kColumns).Text(rows));
+    run().Write("operations.csv", Table(kOperationsColumns).Text(rows));
   }
 
  private:

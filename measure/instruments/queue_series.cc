@@ -21,7 +21,7 @@ struct QueueAt {
   bool paused;
 };
 
-constexpr Column<QueueAt> kColumns[] = {
+constexpr Column<QueueAt> kQueueColumns[] = {
     {"time_ns", [](const QueueAt& row) { return InNs(row.now); }},
     {"node", [](const QueueAt& row) { return row.node; }},
     {"port", [](const QueueAt& row) { return row.port; }},
@@ -63,7 +63,7 @@ class QueueSeries final : public Series {
     file_.Add({now, network().graph().switches[s.id()].name, port, cls, queue, paused});
   }
 
-  TableFile<QueueAt> file_{"series_queue.csv", Table(kColumns)};
+  TableFile<QueueAt> file_{"series_queue.csv", Table(kQueueColumns)};
 };
 
 [[maybe_unused]] const bool registered = RegisterSeries<QueueSeries>(

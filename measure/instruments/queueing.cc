@@ -71,7 +71,7 @@ struct QueueingRow {
   }
 };
 
-constexpr Column<QueueingRow> kColumns[] = {
+constexpr Column<QueueingRow> kQueueingColumns[] = {
     {"scope", [](const QueueingRow& row) { return row.scope; }},
     {"class", [](const QueueingRow& row) { return row.label; }},
     {"n_pkts", [](const QueueingRow& row) { return row.waited_ps.count(); }},
@@ -98,7 +98,7 @@ class Queueing final : public Instrument, public FlowObserver {
         for (const auto& tap : taps_) row.waited_ps.Merge(tap->waited()[atom]);
       }
     });
-    run().Write("queueing.csv", Table(kColumns).Text(rows));
+    run().Write("queueing.csv", Table(kQueueingColumns).Text(rows));
   }
 
  private:

@@ -27,7 +27,7 @@ struct ReorderRow {
   }
 };
 
-constexpr Column<ReorderRow> kColumns[] = {
+constexpr Column<ReorderRow> kReorderColumns[] = {
     {"scope", [](const ReorderRow& row) { return row.scope; }},
     {"class", [](const ReorderRow& row) { return row.label; }},
     {"n_pkts", [](const ReorderRow& row) { return row.counters.packets_received; }},
@@ -73,7 +73,7 @@ class Reorder final : public Instrument {
         row.reordering.Merge(reordering[atom]);
       }
     });
-    run().Write("reorder.csv", Table(kColumns).Text(rows));
+    run().Write("reorder.csv", Table(kReorderColumns).Text(rows));
   }
 
  private:

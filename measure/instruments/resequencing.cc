@@ -24,7 +24,7 @@ struct ResequencingRow {
   double hosts;
 };
 
-constexpr Column<ResequencingRow> kColumns[] = {
+constexpr Column<ResequencingRow> kResequencingColumns[] = {
     {"host", [](const ResequencingRow& row) { return row.host; }},
     {"n_pkts", [](const ResequencingRow& row) { return row.stats.packets; }},
     {"held", [](const ResequencingRow& row) { return row.stats.held; }},
@@ -52,7 +52,7 @@ class Resequencing final : public Instrument {
     if (hosts.empty()) return;
     ResequencingStats all;
     for (const ResequencingStats& host : hosts) all.Merge(host);
-    const Table<ResequencingRow> table(kColumns);
+    const Table<ResequencingRow> table(kResequencingColumns);
     const double time = static_cast<double>(end.ps);
     std::string csv = table.Header();
     table.Append(csv, {"all", all, time, static_cast<double>(hosts.size())});

@@ -18,7 +18,7 @@ struct TrimRow {
   const TrimTotals& totals;
 };
 
-constexpr Column<TrimRow> kColumns[] = {
+constexpr Column<TrimRow> kTrimmingColumns[] = {
     {"node", [](const TrimRow& row) { return row.graph.NameOf(row.egress.vertex); }},
     {"port", [](const TrimRow& row) { return row.egress.port; }},
     {"peer", [](const TrimRow& row) { return row.graph.NameOf(row.egress.peer); }},
@@ -34,12 +34,12 @@ constexpr Column<TrimRow> kColumns[] = {
 class TrimTable final : public Instrument {
  public:
   void Finish(Time /*end*/, RunNotes& /*notes*/) override {
-    std::string csv = Table(kColumns).Header();
+    std::string csv = Table(kTrimmingColumns).Header();
     const Graph& graph = network().graph();
     for (const Network::Egress& egress : network().egresses()) {
       if (graph.IsHost(egress.vertex)) continue;
       const QueuedPorts* queued = network().switches()[graph.SwitchAt(egress.vertex)]->queued();
-      Table(kColumns).Append(csv, {egress, graph, queued->trimming()->totals(egress.port)});
+      Table(kTrimmingColumns).Append(csv, {egress, graph, queued->trimming()->totals(egress.port)});
     }
     run().Write("trimming.csv", csv);
   }

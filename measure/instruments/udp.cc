@@ -31,7 +31,7 @@ const char* PatternOf(const UdpSource& source) {
   return kPatterns[static_cast<size_t>(source.pattern.kind)];
 }
 
-constexpr Column<UdpRecord> kColumns[] = {
+constexpr Column<UdpRecord> kUdpColumns[] = {
     {"source", [](const UdpRecord& row) { return row.source->id; }},
     {"entry", [](const UdpRecord& row) { return row.source->entry; }},
     {"src", [](const UdpRecord& row) { return row.source->src; }},
@@ -69,7 +69,7 @@ constexpr Column<UdpRecord> kColumns[] = {
 class UdpTable final : public Instrument {
  public:
   void Finish(Time /*end*/, RunNotes& /*notes*/) override {
-    run().Write("udp.csv", Table(kColumns).Text(network().CollectBackground()));
+    run().Write("udp.csv", Table(kUdpColumns).Text(network().CollectBackground()));
   }
 };
 
