@@ -28,8 +28,8 @@ ClassSet MakeClassSet(const std::string& name, int64_t bdp) {
   // CONGA's small flows are below 100 KB, so 100 KB itself is medium.
   if (name == "conga") return {name, {"small", "medium", "large"}, {99'999, 10'000'000}};
   if (name == "pias") return {name, {"small", "medium", "large"}, {100'000, 10'000'000}};
-  if (name == "bdp") return {name, {"below_bdp", "bdp_and_above"}, {std::max<int64_t>(bdp - 1, 0)}};
-  HEDDLE_CHECK(false, "no class set is called {}", name);
+  HEDDLE_CHECK(name == "bdp", "no class set is called {}", name);
+  return {name, {"below_bdp", "bdp_and_above"}, {std::max<int64_t>(bdp - 1, 0)}};
 }
 
 SizeClasses::SizeClasses(std::vector<ClassSet> sets) : sets_(std::move(sets)) {

@@ -44,10 +44,10 @@ class RingAlgorithm final : public StepAlgorithm {
 
  private:
   static uint32_t Inverse(uint32_t stride, uint32_t ranks) {
-    for (uint64_t i = 1; i < ranks; ++i) {
-      if (i * stride % ranks == 1) return static_cast<uint32_t>(i);
-    }
-    HEDDLE_CHECK(false, "a ring of {} ranks with stride {}", ranks, stride);
+    uint64_t i = 1;
+    while (i < ranks && i * stride % ranks != 1) ++i;
+    HEDDLE_CHECK(i < ranks, "a ring of {} ranks with stride {}", ranks, stride);
+    return static_cast<uint32_t>(i);
   }
 
   uint32_t PositionOf(uint32_t rank) const {
