@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of docs/gallery.md, docs/published.md and docs/collectives.md makes the figures that the pages show."""
+"""The code of docs/gallery.md, docs/published.md, docs/collectives.md and docs/spraying.md makes the figures that the pages show."""
 
 import re
 import subprocess
@@ -11,6 +11,7 @@ import support
 
 PAGE = (support.ROOT / "docs/gallery.md").read_text(encoding="utf-8")
 PUBLISHED = (support.ROOT / "docs/published.md").read_text(encoding="utf-8")
+SPRAYING = (support.ROOT / "docs/spraying.md").read_text(encoding="utf-8")
 COLLECTIVES = (support.ROOT / "docs/collectives.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"!\[.*?\]\(gallery/(.*?)\)", PAGE)
 
@@ -78,6 +79,22 @@ class CollectivesTest(unittest.TestCase):
                              progress=False)
                 names["draw"](folder / name, folder / f"{name}.png")
                 self.assertTrue((folder / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
+
+
+class SprayingTest(unittest.TestCase):
+    def test_it_shows_a_small_picture_which_is_there(self):
+        check_pictures(self, re.findall(r"!\[.*?\]\(spraying/(.*?)\)", SPRAYING), "spraying")
+
+    @unittest.skipUnless(support.has("matplotlib"), "matplotlib is not installed")
+    def test_its_code_draws_the_experiment(self):
+        code, = re.findall(r"```python\n(.*?)```", SPRAYING, re.DOTALL)
+        names = {}
+        exec(compile(code, "docs/spraying.md", "exec"), names)  # pylint: disable=exec-used
+        with support.folder() as folder:
+            heddle.sweep(support.ROOT / "configs/spraying/hosts1024.yaml", out=folder / "sweep", scale="ci",
+                         progress=False)
+            names["draw"](folder / "sweep", folder / "hosts1024.png")
+            self.assertTrue((folder / "hosts1024.png").read_bytes().startswith(b"\x89PNG"))
 
 
 if __name__ == "__main__":
